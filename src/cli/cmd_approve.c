@@ -1,5 +1,5 @@
-/* cmd_approve.c - the owner's yes to one skill: what it could do is shown in plain words,
- * and what is approved is pinned to the bytes that it has now. */
+/* cmd_approve.c - `approve` shows in plain words what one skill could do and asks the owner. An
+ * approval holds for the skill's files exactly as they were shown. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "policy/decide.h"
 #include "policy/owner.h"
 
-static bool confirmed(const struct request *r)
+static bool ask_to_confirm(const struct request *r)
 {
 	if (request_has(r, FLAG_YES)) {
 		return true;
@@ -25,14 +25,14 @@ static bool confirmed(const struct request *r)
 	                               ? "approve this for one run?"
 	                               : "approve this, for as long as nothing in it changes?");
 	if (a == ASKED_NOBODY) {
-		say_errorf("approving needs a terminal, or --yes");
+		say_errorf("approve needs a terminal to ask you on, or --yes");
 	} else if (a == ASKED_NO) {
 		say_notef("nothing was approved");
 	}
 	return a == ASKED_YES;
 }
 
-/* A word that takes nothing out is a wrong one, and what was meant would be approved. */
+/* A --without that matches no request is an error: the request that was meant would be approved. */
 static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 {
 	for (size_t i = 0; i < o->withhold.n; i++) {
@@ -41,7 +41,7 @@ static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 			found = strcmp(p->withheld[k].what, o->withhold.v[i]) == 0;
 		}
 		if (!found) {
-			say_errorf("--without '%s': it does not ask for that; it asks for%s",
+			say_errorf("--without '%s': the skill does not ask for that; it asks for%s",
 			           o->withhold.v[i], p->requested.n > 0 ? ":" : " nothing");
 			for (size_t k = 0; k < p->requested.n; k++) {
 				say_errorf("  '%s'", p->requested.v[k]);
@@ -52,7 +52,7 @@ static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 	return EXIT_FINE;
 }
 
-/* What no word of the owner's allows stops a run: it is no use to approve the rest. */
+/* A request that nothing can allow stops every run: to approve the rest would be useless. */
 static int refuse_never(const struct consent_view *v)
 {
 	for (size_t i = 0; i < v->abilities.n; i++) {
@@ -60,7 +60,7 @@ static int refuse_never(const struct consent_view *v)
 			auto_buf item;
 			buf_init(&item, SAY_MAX);
 			shell_quote(&item, v->abilities.v[i].asked);
-			say_errorf("this cannot be approved; it can be taken out: --without %s",
+			say_errorf("this cannot be approved; take it out with: --without %s",
 			           item.failed ? "" : item.data);
 		}
 	}
@@ -78,8 +78,10 @@ static int plan_with(const struct request *r, const struct owner *owner, const c
 	return plan_decide(&q, ret, NULL, err);
 }
 
-/* The plan as it would be: how bad it is, and whether anything would still be refused. */
-static int judge(const struct request *r, const struct owner *owner, const struct consent_view *v)
+/* Makes the plan that the approval would give: says its risk, and fails if it would still be
+ * refused something. */
+static int judge_plan(const struct request *r, const struct owner *owner,
+                      const struct consent_view *v)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(consent_word_done) struct consent_word word = { 0 };
@@ -92,7 +94,7 @@ static int judge(const struct request *r, const struct owner *owner, const struc
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		say_errorf("this cannot be approved: %.300s: %s", plan->refusals[i].what,
-		           plan->refusals[i].why); /* a long name must not hide why */
+		           plan->refusals[i].why); /* a long name must not hide the reason */
 	}
 	if (plan->n_refusals > 0) {
 		return EXIT_FINDINGS;
@@ -101,8 +103,8 @@ static int judge(const struct request *r, const struct owner *owner, const struc
 	return EXIT_FINE;
 }
 
-static int give(const struct request *r, const struct owner *owner, const struct consent_view *v,
-                int64_t expires)
+static int give_approval(const struct request *r, const struct owner *owner,
+                         const struct consent_view *v, int64_t expires)
 {
 	char by[128];
 	struct ssb_error err = { 0 };
@@ -118,7 +120,7 @@ static int give(const struct request *r, const struct owner *owner, const struct
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	say_notef("approved; 'skillsandbox approve --revoke DIR' takes it back");
+	say_notef("approved; to take it back: skillsandbox approve --revoke DIR");
 	return EXIT_FINE;
 }
 
@@ -133,14 +135,14 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 		consent_show_changes(before, v->plan);
 	}
 	consent_show(v, "asks for your approval.");
-	int status = consent_view_never(v) > 0 ? refuse_never(v) : judge(r, owner, v);
+	int status = consent_view_never(v) > 0 ? refuse_never(v) : judge_plan(r, owner, v);
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	return confirmed(r) ? give(r, owner, v, expires) : EXIT_FINDINGS;
+	return ask_to_confirm(r) ? give_approval(r, owner, v, expires) : EXIT_FINDINGS;
 }
 
-/* Something that it asks for now was taken out of it before. */
+/* Does the skill ask for something that the owner took out before? */
 static bool is_narrowed(const struct ssb_plan *p, const struct string_list *declined)
 {
 	bool found = false;
@@ -151,7 +153,7 @@ static bool is_narrowed(const struct ssb_plan *p, const struct string_list *decl
 	return found;
 }
 
-static int approve(struct request *r, const struct owner *owner, const char *dir)
+static int approve_skill(struct request *r, const struct owner *owner, const char *dir)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(consent_found_done) struct consent_found before = { 0 };
@@ -162,7 +164,7 @@ static int approve(struct request *r, const struct owner *owner, const char *dir
 	struct ssb_error none = { 0 };
 	int64_t expires = 0;
 
-	/* One that is not understood is what this one takes the place of. */
+	/* An approval that cannot be read is replaced by this one. */
 	(void)consent_look(owner, dir, &before, &none);
 	if ((until != NULL && when_until(until, &expires, &err) != 0) ||
 	    plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
@@ -174,8 +176,8 @@ static int approve(struct request *r, const struct owner *owner, const char *dir
 		return status;
 	}
 	if (is_narrowed(plan, &before.lock.declined)) {
-		say_notef("what was taken out of it before stays out, until the approval is taken "
-		          "back (--revoke)");
+		say_notef("what you took out before stays out until you take the approval back "
+		          "(--revoke)");
 	}
 	if (consent_view_make(dir, plan, r->options, &before.lock.declined, &v) != 0) {
 		say_errorf("out of memory");
@@ -202,8 +204,8 @@ int cmd_approve(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: there is no such directory", r->operands.v[0]);
+		say_errorf("%s: no such directory", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	return approve(r, &owner, dir);
+	return approve_skill(r, &owner, dir);
 }

@@ -1,5 +1,6 @@
 #include "cli/consent_ask.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,34 +8,32 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/ask.h"
-#include "cli/consent_show.h"
 #include "cli/say.h"
 #include "manifest/resources.h"
 #include "policy/options.h"
 
 #define MAX_ANSWER 512
-#define BY         "on terminal"
 
-enum word { WORD_NO, WORD_ONCE, WORD_ALWAYS, WORD_CHOOSE };
+enum reply { REPLY_NO, REPLY_ONCE, REPLY_ALWAYS, REPLY_CHOOSE };
 
 static const struct {
 	const char *text;
-	enum word word;
-} WORDS[] = {
-	{ "o", WORD_ONCE },        { "once", WORD_ONCE }, { "a", WORD_ALWAYS },
-	{ "always", WORD_ALWAYS }, { "c", WORD_CHOOSE },  { "choose", WORD_CHOOSE },
+	enum reply reply;
+} REPLIES[] = {
+	{ "o", REPLY_ONCE },        { "once", REPLY_ONCE }, { "a", REPLY_ALWAYS },
+	{ "always", REPLY_ALWAYS }, { "c", REPLY_CHOOSE },  { "choose", REPLY_CHOOSE },
 };
 
 static const char *const TITLES[] = {
 	[CONSENT_NONE] = "was not approved yet.",
 	[CONSENT_HOLDS] = "is approved.",
 	[CONSENT_CHANGED] = "has CHANGED since it was approved.",
-	[CONSENT_OVER] = "was approved; that is over.",
+	[CONSENT_OVER] = "was approved, but the approval has ended.",
 };
 
-/* ---- what the owner said already ----------------------------------------------- */
+/* ---- what the command line gives already ----------------------------------------------- */
 
-/* "--read PATH" as a manifest would have asked for it. */
+/* Does the list have the path, spelled as in a manifest ("~/notes") or in full? */
 static bool says_path(const struct ssb_plan *p, const struct string_list *l, const char *path)
 {
 	bool home = path[0] == '~' && p->home != NULL;
@@ -61,7 +60,7 @@ static bool says_variable(const struct string_list *l, const char *name)
 	return false;
 }
 
-/* HOST is HOST:443. */
+/* A host without a port means port 443. */
 static bool says_host(const struct string_list *l, const char *host)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -75,7 +74,7 @@ static bool says_host(const struct string_list *l, const char *host)
 	return false;
 }
 
-/* "memory_mb 4096": whatever --memory says counts in its stead. */
+/* `value` is "memory_mb 4096": if --memory is given, its value is used instead. */
 static bool says_limit(const struct ssb_options *o, const char *value)
 {
 	size_t n = strcspn(value, " ");
@@ -129,7 +128,7 @@ bool consent_needed(const struct request *r, const struct ssb_plan *plan)
 
 /* ---- taking out ----------------------------------------------------------------- */
 
-/* Numbers with spaces or commas between them, each of 1..n; marks them. */
+/* Reads numbers of 1..n with spaces or commas between them, and marks each in `ret`. */
 static bool read_numbers(const char *text, size_t n, bool *ret)
 {
 	while (*text != '\0') {
@@ -148,20 +147,20 @@ static bool read_numbers(const char *text, size_t n, bool *ret)
 	return true;
 }
 
-/* -1: without memory, or nobody answers. */
-static int choose(struct consent_view *v)
+/* -1: out of memory, or there is no answer. */
+static int take_out_items(struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
 	auto_free bool *out = calloc(v->abilities.n + 1, sizeof(*out));
 
-	say_notef("it runs without what you take out:");
+	say_notef("the skill runs without the items that you take out:");
 	consent_show_abilities(v, true);
-	if (out == NULL || !ask_line("skillsandbox: numbers to take out (an empty line for none): ",
+	if (out == NULL || !ask_line("skillsandbox: numbers to take out (empty line: none): ",
 	                             answer, sizeof(answer))) {
 		return -1;
 	}
 	if (!read_numbers(answer, v->abilities.n, out)) {
-		say_errorf("write numbers of the list, with spaces between them");
+		say_errorf("type numbers from the list, with spaces between them");
 		return 0;
 	}
 	for (size_t i = v->abilities.n; i > 0; i--) {
@@ -174,108 +173,92 @@ static int choose(struct consent_view *v)
 
 /* ---- the answer ----------------------------------------------------------------- */
 
-/* What is offered: the rest of the words mean no. */
-static bool is_offered(const struct consent_view *v, enum word word)
+/* A reply that is not offered means no. */
+static bool is_offered(const struct consent_view *v, enum reply reply)
 {
-	switch (word) {
-	case WORD_ALWAYS:
+	switch (reply) {
+	case REPLY_ALWAYS:
 		return v->pinned && consent_view_never(v) == 0;
-	case WORD_ONCE:
+	case REPLY_ONCE:
 		return consent_view_never(v) == 0;
-	case WORD_CHOOSE:
+	case REPLY_CHOOSE:
 		return v->abilities.n > 0;
-	case WORD_NO:
+	case REPLY_NO:
 		break;
 	}
 	return true;
 }
 
-static enum word ask_word(const struct consent_view *v)
+static enum reply ask_reply(const struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
 	auto_buf prompt;
 
 	buf_init(&prompt, SAY_MAX);
 	buf_adds(&prompt, "skillsandbox: run it? ");
-	buf_adds(&prompt, is_offered(v, WORD_ONCE) ? "[o]nce, " : "");
-	buf_adds(&prompt, is_offered(v, WORD_ALWAYS) ? "[a]lways, " : "");
-	buf_adds(&prompt, is_offered(v, WORD_CHOOSE) ? "[c]hoose what to take out, " : "");
+	buf_adds(&prompt, is_offered(v, REPLY_ONCE) ? "[o]nce, " : "");
+	buf_adds(&prompt, is_offered(v, REPLY_ALWAYS) ? "[a]lways, " : "");
+	buf_adds(&prompt, is_offered(v, REPLY_CHOOSE) ? "[c]hoose what to take out, " : "");
 	buf_adds(&prompt, "[N]o: ");
 	if (prompt.failed || !ask_line(prompt.data, answer, sizeof(answer))) {
-		return WORD_NO;
+		return REPLY_NO;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		if (strcmp(WORDS[i].text, answer) == 0 && is_offered(v, WORDS[i].word)) {
-			return WORDS[i].word;
+	for (size_t i = 0; i < ARRAY_LEN(REPLIES); i++) {
+		if (strcmp(REPLIES[i].text, answer) == 0 && is_offered(v, REPLIES[i].reply)) {
+			return REPLIES[i].reply;
 		}
 	}
-	return WORD_NO;
+	return REPLY_NO;
 }
 
-/* It runs from the bytes that were shown, and from nothing that took their place meanwhile:
- * they are compared as they are copied, or where they are too many for that when it starts. */
-static enum answer once(const struct owner *o, struct consent_view *v,
-                        struct consent_word *ret_word, struct skill_files *ret_shown)
+/* The run uses the bytes that were shown: they are compared while they are copied or, if they are
+ * too large for a copy, when the run starts. */
+static enum consent_answer answer_once(struct consent_decision *d, struct consent_view *v)
 {
-	AUTO(consent_word_done) struct consent_word w = { 0 };
 	struct ssb_error err = { 0 };
-	char by[128];
 
-	if ((v->pinned &&
-	     consent_once(o, v->dir, &v->files, consent_by(o, BY ", once", by, sizeof(by)), &w,
-	                  &err) != 0) ||
-	    consent_view_say(v, &w, &err) != 0) {
+	if (consent_view_say(v, &d->word, &err) != 0) {
 		say_error(&err);
-		return ANSWER_NO;
+		return CONSENT_NO;
 	}
-	*ret_word = w;
-	w = (struct consent_word){ 0 };
-	*ret_shown = v->files;
+	(void)consent_by(d->owner, CONSENT_BY_TERMINAL ", once", d->by, sizeof(d->by));
+	d->pinned = v->pinned;
+	d->shown = v->files;
 	v->files = (struct skill_files){ 0 };
-	return ANSWER_ONCE;
+	d->as_it_is = true;
+	return CONSENT_ONCE;
 }
 
-static enum answer always(const struct owner *o, const struct consent_view *v)
+enum consent_answer consent_ask(const struct request *r, struct consent_decision *d,
+                                struct consent_view *ret_view)
 {
-	char by[128];
-	struct ssb_error err = { 0 };
-	struct consent_terms terms = { .declined = &v->declined,
-		                       .by = consent_by(o, BY, by, sizeof(by)),
-		                       .uses = -1 };
+	struct consent_view *v = ret_view;
 
-	if (consent_give(o, v->dir, v->plan, &v->files, &terms, &err) != 0) {
-		say_error(&err);
-		return ANSWER_NO;
-	}
-	say_notef("approved, as it is now; 'skillsandbox approve --revoke DIR' takes it back");
-	return ANSWER_ALWAYS;
-}
-
-enum answer consent_ask(const struct request *r, const struct owner *o, const char *dir,
-                        const struct consent_found *f, const struct ssb_plan *plan,
-                        struct consent_word *ret_word, struct skill_files *ret_shown)
-{
-	AUTO(consent_view_done) struct consent_view v = { 0 };
-
+	assert(d->plan != NULL && v->dir == NULL);
 	if (!ask_terminal()) {
-		return ANSWER_NOBODY;
+		return CONSENT_NOBODY;
 	}
-	if (consent_view_make(dir, plan, r->options, &f->lock.declined, &v) != 0) {
+	if (consent_view_make(d->dir, d->plan, r->options, &d->found.lock.declined, v) != 0) {
 		say_errorf("out of memory");
-		return ANSWER_NO;
+		return CONSENT_NO;
 	}
-	if (f->state == CONSENT_CHANGED) {
-		consent_show_changes(f, plan);
+	if (d->found.state == CONSENT_CHANGED) {
+		consent_show_changes(&d->found, d->plan);
 	}
 	for (;;) {
-		consent_show(&v, TITLES[f->state]);
-		enum word word = ask_word(&v);
-		if (word == WORD_CHOOSE && choose(&v) == 0) {
-			continue;
+		consent_show(v, TITLES[d->found.state]);
+		switch (ask_reply(v)) {
+		case REPLY_CHOOSE:
+			if (take_out_items(v) != 0) {
+				return CONSENT_NO;
+			}
+			break;
+		case REPLY_ONCE:
+			return answer_once(d, v);
+		case REPLY_ALWAYS:
+			return CONSENT_ALWAYS;
+		case REPLY_NO:
+			return CONSENT_NO;
 		}
-		if (word == WORD_ONCE || word == WORD_ALWAYS) {
-			return word == WORD_ONCE ? once(o, &v, ret_word, ret_shown) : always(o, &v);
-		}
-		return ANSWER_NO;
 	}
 }

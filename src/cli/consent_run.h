@@ -1,5 +1,5 @@
-/* consent_run.h - the plan of a skill that is to run: by what its owner approved, by what
- * the owner says now, or by the policy file. */
+/* consent_run.h - the plan of a skill that is to run: by its approval, by the owner's answer on
+ * the terminal, or by the policy file. */
 #ifndef CLI_CONSENT_RUN_H
 #define CLI_CONSENT_RUN_H
 
@@ -10,9 +10,8 @@ struct planned {
 	struct ssb_diags *diags;
 };
 
-/* The plan of the skill that the operands name. -1 also where it may not run: what changed
- * since it was approved has been said then. A command that runs nothing gets the plan in
- * any case. */
+/* Plans the skill that the operands name. -1 also if it must not run; what changed since the
+ * approval has been shown then. A command that runs nothing gets the plan in any case. */
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "cli/consent_show.h"
 
+#include <assert.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ void consent_view_done(struct consent_view *v)
 	skill_files_done(&v->files);
 }
 
-/* What is taken out already is no ability of the plan. */
+/* The plan has no ability for an item that it withholds, so only the list needs it. */
 static int take_out(struct consent_view *v, const struct string_list *items)
 {
 	for (size_t i = 0; items != NULL && i < items->n; i++) {
@@ -41,6 +42,7 @@ int consent_view_make(const char *dir, const struct ssb_plan *plan,
                       const struct ssb_options *options, const struct string_list *declined,
                       struct consent_view *ret)
 {
+	assert(dir[0] == '/' && plan != NULL);
 	*ret = (struct consent_view){ .dir = dir, .plan = plan };
 	ret->pinned = lock_files_read(dir, &ret->files, &ret->no_pin) == 0;
 	return abilities_of(plan, &ret->abilities) != 0 || take_out(ret, &options->withhold) != 0
@@ -78,7 +80,7 @@ int consent_view_say(const struct consent_view *v, struct consent_word *w, struc
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LIMIT, 0, "approval",
-	                              "it asks for more than can be approved at once");
+	                              "the skill asks for more items than one approval can hold");
 }
 
 size_t consent_view_never(const struct consent_view *v)
@@ -91,14 +93,14 @@ size_t consent_view_never(const struct consent_view *v)
 	return n;
 }
 
-static size_t columns(void)
+static size_t count_columns(void)
 {
 	size_t n = ask_columns();
 
 	return n > 0 && n < WORDS_COLUMNS ? n : WORDS_COLUMNS;
 }
 
-/* "first TEXT", where the text is of others. */
+/* Writes "first TEXT after"; the text is the skill's. */
 static void put_quoted(struct buf *out, const char *first, const char *text, const char *after)
 {
 	auto_buf quoted;
@@ -108,7 +110,7 @@ static void put_quoted(struct buf *out, const char *first, const char *text, con
 	buf_adds(&quoted, after);
 	out->failed |= quoted.failed;
 	if (!out->failed) {
-		words_fold(out, first, quoted.data, columns());
+		words_fold(out, first, quoted.data, count_columns());
 	}
 }
 
@@ -120,14 +122,14 @@ static void put_files(struct buf *out, const struct consent_view *v)
 		auto_buf why;
 		buf_init(&why, SAY_MAX);
 		words_plain(&why, v->no_pin.text);
-		words_fold(out, "  files: ", why.failed ? "" : why.data, columns());
+		words_fold(out, "  files: ", why.failed ? "" : why.data, count_columns());
 		return;
 	}
 	buf_addf(out, "  files: %zu, ", v->files.n);
 	render_bytes(out, v->files.bytes);
 	buf_addf(out, "\n  %s\n", digest_text(v->files.tree, digest));
 	if (!snapshot_fits(&v->files)) {
-		words_fold(out, "  ! ", SNAPSHOT_TOO_LARGE, columns());
+		words_fold(out, "  ! ", SNAPSHOT_TOO_LARGE, count_columns());
 	}
 }
 
@@ -138,10 +140,10 @@ static void put_worst(struct buf *out, const struct consent_view *v)
 	if (v->abilities.worst != NULL) {
 		say_colour(out, STDERR_FILENO, bad ? SAY_RED : SAY_BOLD, "The worst of it:");
 		buf_addc(out, '\n');
-		words_fold(out, "  ", v->abilities.worst, columns());
+		words_fold(out, "  ", v->abilities.worst, count_columns());
 	}
 	if (bad) {
-		buf_adds(out, "What is marked with ! it gets by your word alone.\n");
+		buf_adds(out, "Items marked with ! are given only if you approve them.\n");
 	}
 }
 
@@ -149,7 +151,7 @@ static void put_abilities(struct buf *out, const struct consent_view *v, bool nu
 {
 	struct words_look look = { .color = say_coloured(STDERR_FILENO),
 		                   .numbered = numbered,
-		                   .columns = columns(),
+		                   .columns = count_columns(),
 		                   .most = numbered ? 0 : MAX_SHOWN_ITEMS };
 
 	if (abilities_lines(out, &v->abilities, &look) > 0) {
@@ -197,7 +199,7 @@ void consent_show_changes(const struct consent_found *f, const struct ssb_plan *
 	}
 }
 
-/* Who it was is not for a variable to say where the system knows. */
+/* The name comes from the system's user database, not from $USER, which anything can set. */
 const char *consent_by(const struct owner *o, const char *through, char *out, size_t size)
 {
 	const struct passwd *pw = getpwuid(o->uid);

@@ -136,8 +136,8 @@ static int find_copy(const struct owner *o, const char *dir, const struct skill_
 }
 
 /* Whose word it is and which files it is about, for the record. */
-static void sign(struct consent_word *w, const struct skill_files *files, const char *by,
-                 const char *at)
+static void sign_word(struct consent_word *w, const struct skill_files *files, const char *by,
+                      const char *at)
 {
 	struct stamp stamp = STAMP_NONE;
 	struct timespec now;
@@ -148,47 +148,44 @@ static void sign(struct consent_word *w, const struct skill_files *files, const 
 	(void)digest_text(files->tree, w->tree);
 }
 
+/* What the owner gave or declined beside an approval stays. */
+static void reset_word(struct consent_word *w)
+{
+	free(steal_ptr(&w->source));
+	w->lock = NULL;
+	w->holds = w->counted = false;
+	w->by[0] = w->at[0] = w->tree[0] = '\0';
+}
+
 int consent_by_approval(const struct owner *o, const struct consent_found *f, bool copied,
-                        struct consent_word *ret, struct ssb_error *err)
+                        struct consent_word *inout, struct ssb_error *err)
 {
 	const struct lock *l = &f->lock;
 
-	*ret = (struct consent_word){ .lock = l, .holds = f->state == CONSENT_HOLDS };
-	if (!ret->holds) {
+	reset_word(inout);
+	inout->lock = l;
+	inout->holds = f->state == CONSENT_HOLDS;
+	if (!inout->holds) {
 		return 0;
 	}
-	if (l->snapshot && find_copy(o, l->skill, &l->files, copied, ret, err) != 0) {
+	if (l->snapshot && find_copy(o, l->skill, &l->files, copied, inout, err) != 0) {
 		return -1;
 	}
-	ret->counted = l->uses >= 0;
-	sign(ret, &l->files, l->by, l->at);
+	inout->counted = l->uses >= 0;
+	sign_word(inout, &l->files, l->by, l->at);
 	return 0;
 }
 
 int consent_once(const struct owner *o, const char *dir, const struct skill_files *shown,
-                 const char *by, struct consent_word *ret, struct ssb_error *err)
+                 bool copied, const char *by, struct consent_word *inout, struct ssb_error *err)
 {
-	*ret = (struct consent_word){ 0 };
-	if (find_copy(o, dir, shown, false, ret, err) != 0) {
+	const bool has_copy = copied || shown->v != NULL;
+
+	reset_word(inout);
+	if (has_copy && find_copy(o, dir, shown, copied, inout, err) != 0) {
 		return -1;
 	}
-	sign(ret, shown, by, NULL);
-	return 0;
-}
-
-int consent_shown(const struct owner *o, const char *tree, bool copied, const char *by,
-                  struct consent_word *ret, struct ssb_error *err)
-{
-	struct skill_files files = { 0 };
-
-	*ret = (struct consent_word){ 0 };
-	if (!digest_parse(tree, files.tree)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE, "nobody knows what was shown");
-	}
-	if (copied && find_copy(o, NULL, &files, true, ret, err) != 0) {
-		return -1;
-	}
-	sign(ret, &files, by, NULL);
+	sign_word(inout, shown, by, NULL);
 	return 0;
 }
 

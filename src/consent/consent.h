@@ -56,20 +56,18 @@ int consent_word_decline(struct consent_word *w, const char *item);
 /* What planning is told of it, borrowed from the word. */
 struct plan_consent consent_word_plan(const struct consent_word *w);
 
-/* What was taken out when it was approved stays out, whatever has changed since. Where the
- * approval holds, also what it grants and the bytes to run from. `copied`: those are known to be
- * there; else they are looked for, and copied again if somebody removed or damaged them. */
+/* Both set the word's lock, copy and signature; what was given or declined beside them stays. */
+
+/* By the approval: what it declines stays out, whatever has changed since. If it holds, it also
+ * grants what it lists, and names the copy to run from. `copied`: the copy is known to exist; if
+ * not, it is looked for, and made again if it was removed or damaged. */
 int consent_by_approval(const struct owner *o, const struct consent_found *f, bool copied,
-                        struct consent_word *ret, struct ssb_error *err);
-/* Nothing is stored: for the files that the owner was shown, and no others. `given` and `declined`
- * are what the owner said to them. A skill that is too large to be copied runs from its directory,
- * and is checked when it starts. */
+                        struct consent_word *inout, struct ssb_error *err);
+/* For the files that the owner was shown, and no others; nothing is stored. `copied`: their copy
+ * is known to exist; if not, it is made, unless `shown` has only their digest. Without a copy
+ * (too large for one) the skill runs from its directory and is checked when it starts. */
 int consent_once(const struct owner *o, const char *dir, const struct skill_files *shown,
-                 const char *by, struct consent_word *ret, struct ssb_error *err);
-/* The same of files that are known by their digest ("sha256:HEX") alone; `copied`: their copy is
- * there, otherwise there is none. */
-int consent_shown(const struct owner *o, const char *tree, bool copied, const char *by,
-                  struct consent_word *ret, struct ssb_error *err);
+                 bool copied, const char *by, struct consent_word *inout, struct ssb_error *err);
 
 /* Is the plan of the manifest that was approved? The owner's own manifest of a skill is not among
  * its files, and can have changed without them. */

@@ -206,11 +206,17 @@ static bool is_fresh(const struct kept *k, const struct skill *skill,
 static int listen_to(const struct serve *s, const struct plan_wish *w, struct consent_word *ret,
                      struct ssb_error *err)
 {
-	int failed =
-	        w->consent != NULL ? consent_by_approval(&s->owner, w->consent, w->copied, ret, err)
-	        : w->shown != NULL ? consent_shown(&s->owner, w->shown, w->copied, BY, ret, err)
-	                           : 0;
+	struct skill_files shown = { 0 };
+	int failed = 0;
 
+	if (w->consent != NULL) {
+		failed = consent_by_approval(&s->owner, w->consent, w->copied, ret, err);
+	} else if (w->shown != NULL) {
+		failed = !digest_parse(w->shown, shown.tree)
+		                 ? ssb_fail(err, SSB_E_POLICY, 0, "approval", "no files were shown")
+		                 : consent_once(&s->owner, w->skill->dir, &shown, w->copied, BY,
+		                                ret, err);
+	}
 	for (size_t i = 0; i < w->n_extra && failed == 0; i++) {
 		if (w->extra[i].option != AS_IT_IS &&
 		    consent_word_give(ret, w->extra[i].option, w->extra[i].value) != 0) {

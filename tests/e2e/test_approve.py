@@ -144,7 +144,7 @@ def test_so_many_runs(ssb, asks):
     approve(ssb, asks, "--once")
     assert ssb.ssb("run", "--dry-run", asks).code == 0  # which is no run
     assert SECRET in ssb.run(asks).ok().text
-    stops(ssb, asks, "which are made")
+    stops(ssb, asks, "has no runs left")
     assert [r["state"] for r in rows(ssb)] == ["used"]
     # Many at once: one of them has it.
     approve(ssb, asks, "--once")
@@ -166,8 +166,8 @@ def test_the_policy_for_what_nobody_approved(ssb):
     d = ssb.skill("print('started')", read=[ssb.work / "data"])
     assert ssb.run(d).code == 0
     ssb.write(ssb.home / POLICY, "consent: {unapproved: refuse}\n", 0o600)
-    stops(ssb, d, "nobody approved the skill")
-    stops(ssb, ssb.skill("print('started')"), "nobody approved the skill")  # although it asks for nothing
+    stops(ssb, d, "the skill is not approved")
+    stops(ssb, ssb.skill("print('started')"), "the skill is not approved")  # although it asks for nothing
     assert ssb.run("--", "true").code == 0  # a command is the owner's own word
     approve(ssb, d)
     assert ssb.run(d).code == 0
@@ -181,7 +181,7 @@ def test_the_policy_for_what_nobody_approved(ssb):
 def test_without_what_it_does_not_ask_for(ssb, asks):
     for d, said in ((asks, "it asks for:\n"), (ssb.skill("pass"), "it asks for nothing\n")):
         r = ssb.ssb("approve", "--yes", "--without", "read ~/x", d)
-        assert r.code == 2 and f"'read ~/x': it does not ask for that; {said}" in r.errors, r
+        assert r.code == 2 and f"'read ~/x': the skill does not ask for that; {said}" in r.errors, r
 
 
 def test_without_a_request(ssb):

@@ -74,10 +74,10 @@ def test_run_asks(ssb):
 
 def test_run_without_what_is_taken_out(ssb):
     d = thief(ssb)
-    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for(ASK).type("o")
     assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
-    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1, 9")
-    t.wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("a")
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1, 9")
+    t.wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for(ASK).type("a")
     assert t.end() == 0, t.text
     assert SECRET not in t.text and "GOT a note" in t.text, t.text
     assert 'taken out) "read ~/.ssh"' in t.text, t.text
@@ -197,7 +197,7 @@ def test_what_nobody_can_grant_is_taken_out_or_nothing_runs(ssb):
     for answer in ("o", "a"):  # neither is offered
         t = Terminal(ssb, "run", d).wait_for("run it? [c]hoose what to take out, [N]o: ").type(answer)
         assert t.end() == 125 and "fine" not in t.text, t.text
-    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for(ASK).type("o")
     assert t.end() == 0 and "fine" in t.text, t.text
     r = ssb.ssb("approve", "--yes", d)
     assert r.code == 1 and "--without 'read /proc'" in r.errors, r.errors
@@ -237,7 +237,7 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
     os.rename(base, d)
     ssb.write(d / ("f" + evil), "1")
     ssb.write(d / "skillsandbox.yaml", manifest(read=["~/.ssh", "~/notes", "~/a" + " " * 70 + "skillsandbox: fine"]))
-    ours = re.compile(r"(skillsandbox: |  |When it runs|The worst|What is marked|It asks|It does not|"
+    ours = re.compile(r"(skillsandbox: |  |When it runs|The worst|Items marked|It asks|It does not|"
                       r"\d+ files? ha|$)")
     for columns in (80, 40):
         t = Terminal(ssb, "run", d, columns=columns).wait_for(ASK).type("n")
@@ -292,5 +292,5 @@ def test_what_nobody_can_grant_is_not_offered(ssb):
     t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
     assert t.end() == 125 and "\nran" not in t.text, t.text
     assert "(this cannot be approved)" in t.text.replace("\n    | ", "") and "[o]nce" not in t.text, t.text
-    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for("[o]nce").type("o")
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for("[o]nce").type("o")
     assert t.end() == 0 and "\nran" in t.text, t.text

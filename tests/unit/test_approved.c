@@ -151,7 +151,8 @@ static void once_is_of_what_was_shown(void **state)
 		}
 		put("code", "one");
 		read_files(&shown);
-		assert_int_equal(consent_once(&owner, skill, &shown, "me, once", &w, &err), 0);
+		assert_int_equal(consent_once(&owner, skill, &shown, false, "me, once", &w, &err),
+		                 0);
 		struct plan_consent c = consent_word_plan(&w);
 		assert_int_equal(c.source == NULL, past);
 		assert_string_equal(c.approval.by, "me, once");
@@ -175,7 +176,7 @@ static void once_is_of_what_was_shown(void **state)
 		struct ssb_error late = { 0 };
 		read_files(&now);
 		put("code", "six");
-		assert_int_equal(consent_once(&owner, skill, &now, "me", &w2, &late),
+		assert_int_equal(consent_once(&owner, skill, &now, false, "me", &w2, &late),
 		                 past ? 0 : -1);
 		assert_null(w2.source);
 	}

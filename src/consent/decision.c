@@ -1,0 +1,209 @@
+#include "consent/decision.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define WHERE "approval"
+
+void consent_decision_done(struct consent_decision *d)
+{
+	consent_word_done(&d->word);
+	consent_found_done(&d->found);
+	skill_files_done(&d->shown);
+	*d = (struct consent_decision){ 0 };
+}
+
+bool consent_is_required(const struct consent_decision *d)
+{
+	assert(d->plan != NULL);
+	switch (d->found.state) {
+	case CONSENT_HOLDS:
+		return false;
+	case CONSENT_NONE:
+		return d->plan->consent.refuse;
+	default:
+		return true;
+	}
+}
+
+/* ---- what planning is told ------------------------------------------------------- */
+
+/* What the owner gave or declined in this decision stays in the word. */
+static int update_word(struct consent_decision *d, struct ssb_error *err)
+{
+	const bool holds = d->found.state == CONSENT_HOLDS;
+
+	if (holds || d->answer != CONSENT_ONCE || !d->pinned) {
+		return consent_by_approval(d->owner, &d->found, d->copied, &d->word, err);
+	}
+	if (consent_once(d->owner, d->dir, &d->shown, d->copied, d->by, &d->word, err) != 0) {
+		return -1;
+	}
+	d->word.lock = &d->found.lock; /* what that declines stays out */
+	return 0;
+}
+
+/* An answer is about the files that the owner was shown. */
+static void forget_answer(struct consent_decision *d)
+{
+	consent_word_done(&d->word);
+	skill_files_done(&d->shown);
+	d->pinned = d->as_it_is = false;
+	d->answer = CONSENT_UNASKED;
+}
+
+/* ---- what is reported ------------------------------------------------------------ */
+
+void consent_looked(struct consent_decision *d, struct consent_found *found, bool read, bool copied)
+{
+	assert(d->next == CONSENT_LOOK && (read || !d->all));
+	if (d->pinned && memcmp(d->shown.tree, found->now.tree, sizeof(d->shown.tree)) != 0) {
+		forget_answer(d);
+	}
+	d->word.lock = NULL; /* it may point to the lock that goes now */
+	consent_found_done(&d->found);
+	d->found = *found;
+	*found = (struct consent_found){ 0 };
+	d->read = read;
+	d->copied = copied;
+	d->next = CONSENT_PLAN;
+}
+
+void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bool wanted)
+{
+	assert(d->next == CONSENT_PLAN && plan != NULL);
+	d->plan = plan;
+	if (d->found.state == CONSENT_HOLDS && !consent_fits(&d->found.lock, plan)) {
+		/* The owner's own manifest of the skill is not among the skill's files. It changed
+		 * since the approval, which therefore grants nothing. */
+		d->found.state = CONSENT_CHANGED;
+		return; /* plan again */
+	}
+	if (!wanted && (d->as_it_is || !consent_is_required(d))) {
+		d->next = CONSENT_RUN;
+	} else if (d->kept && d->found.state != CONSENT_HOLDS) {
+		d->next = CONSENT_STOP; /* it changed again while it was approved */
+	} else {
+		d->all = true;
+		d->next = d->read ? CONSENT_ASK : CONSENT_LOOK;
+	}
+}
+
+void consent_answered(struct consent_decision *d, enum consent_answer answer)
+{
+	assert(d->next == CONSENT_ASK && d->plan != NULL && answer != CONSENT_UNASKED);
+	d->answer = answer;
+	switch (answer) {
+	case CONSENT_ONCE:
+		memcpy(d->manifest, d->plan->manifest_digest, sizeof(d->manifest));
+		d->next = CONSENT_PLAN;
+		break;
+	case CONSENT_ALWAYS:
+		d->next = CONSENT_KEEP;
+		break;
+	case CONSENT_NOBODY:
+		d->next = d->dry || !consent_is_required(d) ? CONSENT_RUN : CONSENT_STOP;
+		break;
+	default:
+		d->next = CONSENT_STOP;
+	}
+}
+
+void consent_kept(struct consent_decision *d)
+{
+	assert(d->next == CONSENT_KEEP);
+	d->kept = true;
+	d->next = CONSENT_LOOK;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+static int fail_stopped(const struct consent_decision *d, struct ssb_error *err)
+{
+	if (d->answer == CONSENT_NO) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill was not approved; nothing was run");
+	}
+	switch (d->found.state) {
+	case CONSENT_CHANGED:
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill changed since it was approved; nothing was run");
+	case CONSENT_OVER:
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the approval of the skill %s; nothing was run. Approve it again: "
+		                "skillsandbox approve DIR",
+		                d->found.lock.uses == 0 ? "has no runs left" : "has expired");
+	default:
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill is not approved, and the policy file refuses skills "
+		                "without an approval; approve it: skillsandbox approve DIR");
+	}
+}
+
+/* The plan that the owner agreed to, and the files that were shown. */
+static bool is_as_shown(const struct consent_decision *d)
+{
+	return memcmp(d->manifest, d->plan->manifest_digest, sizeof(d->manifest)) == 0 &&
+	       (d->shown.v == NULL || consent_fits_files(d->plan, &d->shown));
+}
+
+static bool is_as_approved(const struct consent_decision *d)
+{
+	const struct plan_approval *a = d->plan->approved;
+	char tree[DIGEST_TEXT];
+
+	return a != NULL && strcmp(a->tree, digest_text(d->found.lock.files.tree, tree)) == 0 &&
+	       consent_fits(&d->found.lock, d->plan);
+}
+
+/* The last check, whichever steps led here. */
+static int check_plan(struct consent_decision *d, struct ssb_error *err)
+{
+	assert(d->plan != NULL);
+	if (d->dry) {
+		return 0;
+	}
+	if (d->answer == CONSENT_ONCE && !is_as_shown(d)) {
+		d->next = CONSENT_STOP;
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill changed while you looked at it; nothing was run");
+	}
+	const bool holds = d->found.state == CONSENT_HOLDS;
+	if (holds ? is_as_approved(d) : d->as_it_is || !consent_is_required(d)) {
+		return 0;
+	}
+	d->next = CONSENT_STOP;
+	return fail_stopped(d, err);
+}
+
+int consent_decide(struct consent_decision *d, const struct consent_ways *ways, void *arg,
+                   struct ssb_error *err)
+{
+	int rc = 0;
+
+	assert(d->owner != NULL && d->dir != NULL);
+	while (rc == 0) {
+		switch (d->next) {
+		case CONSENT_LOOK:
+			rc = ways->look(arg, err);
+			break;
+		case CONSENT_PLAN:
+			d->plan = NULL; /* the caller frees it now */
+			rc = update_word(d, err) != 0 ? -1 : ways->plan(arg, err);
+			break;
+		case CONSENT_ASK:
+			rc = ways->ask(arg, err);
+			break;
+		case CONSENT_KEEP:
+			rc = ways->keep(arg, err);
+			break;
+		case CONSENT_RUN:
+			return check_plan(d, err);
+		case CONSENT_STOP:
+			return fail_stopped(d, err);
+		}
+	}
+	return rc;
+}

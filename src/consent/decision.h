@@ -1,0 +1,91 @@
+/* decision.h - may this skill run now? One decision for the command line and for the server.
+ *
+ *   LOOK ──► PLAN ──► ASK ──► PLAN ──► ... ──► RUN or STOP
+ *     ▲                └───► KEEP ──┐
+ *     └─────────────────────────────┘
+ *
+ * The decision knows which step is needed next and makes the last check before RUN: what is
+ * about to run is what was approved, or what the owner was shown and agreed to. It never waits,
+ * asks or stores anything itself. Four callbacks of the caller do that, and each one reports its
+ * result with the function that is named beside it below.
+ *
+ * A callback that cannot report at once (it started a process, or the client has to answer)
+ * returns CONSENT_WAITS. consent_decide() then returns, and the caller calls it again when the
+ * result has been reported. */
+#ifndef CONSENT_DECISION_H
+#define CONSENT_DECISION_H
+
+#include "consent/consent.h"
+
+enum consent_step {
+	CONSENT_LOOK, /* compare the skill's files with its approval: consent_looked() */
+	CONSENT_PLAN, /* plan with consent_word_plan(&d->word): consent_planned() */
+	CONSENT_ASK,  /* ask the owner about d->plan: consent_answered() */
+	CONSENT_KEEP, /* store the approval: consent_kept() */
+	CONSENT_RUN,  /* d->plan may run */
+	CONSENT_STOP, /* it must not run */
+};
+
+enum consent_answer {
+	CONSENT_UNASKED,
+	CONSENT_NOBODY, /* the owner cannot be asked: the policy file decides */
+	CONSENT_NO,
+	CONSENT_ONCE,   /* yes to this run; d->word, d->as_it_is and d->shown say to what */
+	CONSENT_ALWAYS, /* yes to every run; to be stored first */
+};
+
+/* Zero is a decision that has not begun. */
+struct consent_decision {
+	const struct owner *owner; /* borrowed */
+	const char *dir;           /* of the skill: real, absolute, borrowed */
+	bool dry;                  /* nothing will run: d->plan is only shown, and not checked */
+
+	enum consent_step next;
+	struct consent_found found;
+	bool all;  /* LOOK must look at all of the skill's files: the owner is going to be asked */
+	bool read; /* it did */
+	bool copied; /* the copy that it will run from is known to exist */
+	bool kept;   /* an approval was stored on the way */
+
+	const struct ssb_plan *plan; /* borrowed from the caller; NULL until it is planned */
+	struct consent_word word;    /* what planning is told; ASK adds to `given` and `declined` */
+
+	enum consent_answer answer;
+	bool as_it_is;            /* the owner agreed to the files as they are, approved or not */
+	struct skill_files shown; /* ONCE: the files that were shown, or their digest alone */
+	bool pinned;              /* `shown` is filled; if not, only the manifest can be compared */
+	char by[128];             /* ONCE: whose word it is, for the record */
+	uint8_t manifest[SHA256_BYTES]; /* ONCE: of the plan that was shown */
+};
+void consent_decision_done(struct consent_decision *d);
+
+#define CONSENT_WAITS 1
+
+/* Each does one step: 0 after it has reported, CONSENT_WAITS, or -1 with *err. */
+typedef int consent_way(void *arg, struct ssb_error *err);
+struct consent_ways {
+	consent_way *look;
+	consent_way *plan;
+	consent_way *ask;
+	consent_way *keep;
+};
+
+/* Does the steps that are needed. 0: d->plan may run (or be shown, if dry); CONSENT_WAITS; -1:
+ * a step failed, or the skill must not run (d->next is CONSENT_STOP then). */
+int consent_decide(struct consent_decision *d, const struct consent_ways *ways, void *arg,
+                   struct ssb_error *err);
+
+/* Takes *found. `read` may be false unless d->all is set. Answers about other files than these
+ * are dropped. */
+void consent_looked(struct consent_decision *d, struct consent_found *found, bool read,
+                    bool copied);
+/* `wanted`: the caller asks the owner about this plan although consent alone would not need it. */
+void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bool wanted);
+void consent_answered(struct consent_decision *d, enum consent_answer answer);
+void consent_kept(struct consent_decision *d);
+
+/* The skill does not run as it is unless the owner says so: it changed since it was approved, the
+ * approval is over, or the policy file refuses skills without one. */
+bool consent_is_required(const struct consent_decision *d);
+
+#endif
