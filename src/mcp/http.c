@@ -196,9 +196,6 @@ static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ss
 		h->has_token = true;
 		sha256(o->token, strlen(o->token), h->token);
 	}
-	h->origins = o->origins;
-	h->mirrors = o->mirrors;
-	h->hurry = o->hurry > 0 ? o->hurry : 1;
 	bucket_init(&h->requests, REQUEST_RATE, 2 * REQUEST_RATE, now);
 	bucket_init(&h->failures, FAILURE_RATE, 2 * FAILURE_RATE, now);
 	if (listen_there(&p, &h->fd, &h->port) < 0) {

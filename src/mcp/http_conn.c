@@ -89,7 +89,7 @@ static void too_late(void *arg)
 static void phase(struct http_conn *c, uint64_t ms, loop_fn *fn)
 {
 	loop_untimer(&c->phase);
-	if (loop_after(c->http->loop, ms / c->http->hurry, fn, c, &c->phase) < 0) {
+	if (loop_after(c->http->loop, ms, fn, c, &c->phase) < 0) {
 		conn_break(c);
 	}
 }
@@ -124,7 +124,7 @@ static void watch_slow(struct http_conn *c)
 	size_t left = queue_left(&c->queue);
 
 	c->promised = c->sent + (left < PROMISED ? left : PROMISED);
-	if (loop_after(c->http->loop, SLOW_MS / c->http->hurry, too_slow, c, &c->slow) < 0) {
+	if (loop_after(c->http->loop, SLOW_MS, too_slow, c, &c->slow) < 0) {
 		conn_break(c);
 	}
 }

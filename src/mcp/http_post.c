@@ -45,7 +45,7 @@ static void refuse(struct http_conn *c, struct mcp_message *m, int status, int c
 
 static void modern(struct http_conn *c, struct mcp_message *m)
 {
-	const char *why = http_check_mirror(c->http, &c->request, m);
+	const char *why = http_check_mirror(&c->request, m);
 
 	if (why != NULL) {
 		refuse(c, m, 400, MCP_E_HEADER, why);

@@ -37,11 +37,8 @@ struct mcp_http {
 	char host[64]; /* of the address: another name that Host may have */
 	uint16_t port;
 	bool has_token;
-	uint8_t token[SHA256_BYTES];      /* digest of it */
-	char principal[32];               /* of the modern era: whoever has the token */
-	const char *const *origins;       /* borrowed; NULL: none */
-	const struct mcp_mirror *mirrors; /* borrowed; NULL: none */
-	unsigned hurry;                   /* times that the time limits are shorter; 1 */
+	uint8_t token[SHA256_BYTES]; /* digest of it */
+	char principal[32];          /* of the modern era: whoever has the token */
 	struct loop_watch *watch;
 	struct loop_timer *pause, *sweep;
 	struct http_conn *conns; /* the newest first */
@@ -108,9 +105,10 @@ void conn_forget_body(struct http_conn *c); /* it has been read */
 
 /* 0, or the status to answer with, and why. */
 int http_check_head(struct mcp_http *h, const struct http_request *r, const char **ret_why);
-/* NULL, or in what the headers of a modern request differ from its body. */
-const char *http_check_mirror(const struct mcp_http *h, const struct http_request *r,
-                              const struct mcp_message *m);
+/* NULL, or how the headers of a modern request differ from its body. */
+const char *http_check_mirror(const struct http_request *r, const struct mcp_message *m);
+/* Whether the field's value is these bytes: as they are, or as "=?base64?...?=". */
+bool http_field_says(struct span value, const char *body, size_t len);
 /* The field as text in `out` (size bytes); NULL: there is none, or it does not fit. */
 const char *http_field(const struct http_request *r, const char *name, char *out, size_t size);
 

@@ -32,12 +32,12 @@ static void sweep(void *arg)
 		next = s->next;
 		if (is_busy(s)) {
 			s->used_ms = now;
-		} else if (now - s->used_ms > IDLE_MS / h->hurry) {
+		} else if (now - s->used_ms > IDLE_MS) {
 			session_free(s);
 		}
 	}
 	if (h->sessions != NULL) {
-		(void)loop_after(h->loop, SWEEP_MS / h->hurry, sweep, h, &h->sweep);
+		(void)loop_after(h->loop, SWEEP_MS, sweep, h, &h->sweep);
 	}
 }
 
@@ -121,7 +121,7 @@ struct http_session *session_new(struct mcp_http *h)
 	h->sessions = s;
 	h->n_sessions++;
 	if (h->sweep == NULL) {
-		(void)loop_after(h->loop, SWEEP_MS / h->hurry, sweep, h, &h->sweep);
+		(void)loop_after(h->loop, SWEEP_MS, sweep, h, &h->sweep);
 	}
 	return s;
 }

@@ -19,7 +19,6 @@
 static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                         size_t len);
 static void stream_end(struct mcp_out *o);
-static void stream_hang_up(struct mcp_out *o);
 
 struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool news)
 {
@@ -28,14 +27,12 @@ struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool
 	if (x == NULL) {
 		return NULL;
 	}
-	*x = (struct http_stream){
-		.to = { .send = stream_send, .end = stream_end, .hang_up = stream_hang_up },
-		.http = c->http,
-		.conn = c,
-		.peer = s != NULL ? s->peer : c->peer,
-		.session = s,
-		.news = news
-	};
+	*x = (struct http_stream){ .to = { .send = stream_send, .end = stream_end },
+		                   .http = c->http,
+		                   .conn = c,
+		                   .peer = s != NULL ? s->peer : c->peer,
+		                   .session = s,
+		                   .news = news };
 	if (s != NULL) {
 		x->number = ++s->numbers;
 		x->next = s->streams;
@@ -116,7 +113,7 @@ static void forget(void *arg)
 /* Nobody listens, but whoever did may come back. */
 static void keep_for_now(struct http_stream *x)
 {
-	if (loop_after(x->http->loop, KEPT_MS / x->http->hurry, forget, x, &x->forget) < 0) {
+	if (loop_after(x->http->loop, KEPT_MS, forget, x, &x->forget) < 0) {
 		x->forget = NULL;
 	}
 }
@@ -315,18 +312,4 @@ void stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
 		conn_stream_end(detach(x));
 		keep_for_now(x);
 	}
-}
-
-static void stream_hang_up(struct mcp_out *o)
-{
-	struct http_stream *x = (struct http_stream *)o;
-
-	if (x->conn == NULL || !comes_back(x)) {
-		return;
-	}
-	if (!x->begun) {
-		stream_open(x);
-	}
-	conn_stream_end(detach(x));
-	keep_for_now(x);
 }

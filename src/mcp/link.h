@@ -36,8 +36,6 @@ struct mcp_out {
 	/* Once for each request that mcp_receive() took: nothing more comes for it, its
 	 * response has been sent, or (canceled) none will be. */
 	void (*end)(struct mcp_out *o);
-	/* The client is to come back for the rest, where it can; NULL: it cannot. */
-	void (*hang_up)(struct mcp_out *o);
 };
 
 /* Whoever sends: a connection of lines (a legacy session of its own once it has

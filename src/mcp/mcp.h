@@ -31,9 +31,6 @@ enum mcp_method_flag {
 	MCP_ASKS = 2,   /* its handler may ask the client (mcp_ask) */
 	MCP_MODERN = 4, /* only in the modern era */
 	MCP_LEGACY = 8, /* only in the legacy era */
-	/* Answers are taken without requestState too: who asks then proves nothing by
-	 * mcp_answer() alone. Only for the fixture of the conformance suite, and tests. */
-	MCP_UNSEALED = 16,
 };
 
 /* A method that the application answers: tools/list, tools/call, resources/list,
@@ -136,11 +133,6 @@ void mcp_fail_data(struct mcp_call *c, enum mcp_code code, const char *data, con
  * be NULL; it is data: what is in it must be visible text already. */
 bool mcp_wants_progress(const struct mcp_call *c);
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message);
-
-/* A call that takes long need not hold a connection: where the client can come back for
- * the rest (a legacy one over HTTP) it is let go; elsewhere this does nothing. Not used
- * by `skillsandbox serve`, whose clients keep theirs; the fixture and the tests do. */
-void mcp_hang_up(struct mcp_call *c);
 
 enum mcp_level {
 	MCP_DEBUG,

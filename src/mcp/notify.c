@@ -130,10 +130,3 @@ void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const
 		call_notify(c, "notifications/message", text.data);
 	}
 }
-
-void mcp_hang_up(struct mcp_call *c)
-{
-	if (c->out != NULL && c->out->hang_up != NULL) {
-		c->out->hang_up(c->out);
-	}
-}

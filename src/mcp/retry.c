@@ -99,23 +99,6 @@ static int take_state(struct mcp_call *c, const char *text, size_t len)
 	return c->state != NULL ? take_answers(c, &doc) : -1;
 }
 
-/* MCP_UNSEALED: whatever is there was asked. */
-static int take_unsealed(struct mcp_call *c)
-{
-	const struct json_node *all = mcp_param(c, "inputResponses");
-	uint32_t at = all != NULL ? all->first : 0;
-
-	for (size_t i = 0; at != 0 && i < MAX_MCP_ASKS; i++) {
-		const struct json_node *a = &c->m.doc.nodes[at];
-		uint32_t next = a->next;
-		if (a->type == JSON_OBJECT && call_put_answer(c, a->key, &c->m.doc, a) < 0) {
-			return -1;
-		}
-		at = next;
-	}
-	return 0;
-}
-
 static int open_state(struct mcp_call *c, const struct json_node *sealed)
 {
 	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
@@ -151,12 +134,5 @@ int call_open_state(struct mcp_call *c)
 		mcp_fail(c, MCP_E_PARAMS, "inputResponses is no object");
 		return -1;
 	}
-	if (sealed != NULL) {
-		return open_state(c, sealed);
-	}
-	if ((c->row->flags & MCP_UNSEALED) != 0 && take_unsealed(c) < 0) {
-		mcp_fail(c, MCP_E_PARAMS, "the answers are too long");
-		return -1;
-	}
-	return 0;
+	return sealed != NULL ? open_state(c, sealed) : 0;
 }

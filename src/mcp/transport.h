@@ -28,22 +28,9 @@ void mcp_socket_free(struct mcp_socket *x); /* unlinks it; accepts NULL */
 
 /* Streamable HTTP at /mcp: POST, GET and DELETE of the legacy era, POST of the modern
  * one. Loopback only; Host and Origin are checked, and the token. */
-struct mcp_mirror {
-	const char *tool, *argument;
-	const char *header; /* its x-mcp-header: of Mcp-Param-NAME, the NAME */
-};
 struct mcp_http_options {
 	const char *address; /* "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT"; port 0: any */
 	const char *token;   /* NULL: none is asked for (tests) */
-	/* The next two are the protocol's, and not used by `skillsandbox serve`: it takes no
-	 * foreign origin, and no tool of it has an x-mcp-header. The fixture of the
-	 * conformance suite and the tests have them. */
-	const char *const *origins; /* further ones that are allowed, NULL-terminated; NULL: none.
-	                             * Borrowed for the life of the server */
-	/* Arguments that the headers of a modern tools/call must repeat, ended by a row
-	 * without a tool; NULL: none. Borrowed in the same way. */
-	const struct mcp_mirror *mirrors;
-	unsigned hurry; /* tests: all time limits are so many times shorter; 0: they are not */
 };
 struct mcp_http;
 int mcp_http_new(struct mcp_server *s, struct loop *loop, const struct mcp_http_options *o,

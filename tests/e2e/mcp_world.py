@@ -197,9 +197,9 @@ def modern_fields(message):
 
 
 class Http(Echo):
-    def __init__(self, build, token=TOKEN, hurry=0, mirror=False):
+    def __init__(self, build, token=TOKEN, hurry=0):
         super().__init__(build, "--http", "127.0.0.1:0",
-                         *([] if token is None else [token, hurry]), *["mirror"] * mirror)
+                         *([] if token is None else [token, hurry]))
         self.url = self.process.stdout.readline().decode().strip()
         assert self.url, self.process.stderr.read()
         self.port = int(self.url.split(":")[2].split("/")[0])

@@ -136,7 +136,7 @@ static void do_tool(void *app, struct mcp_call *c)
 
 static const struct mcp_method METHODS[] = {
 	{ "tools/list", do_tools, MCP_CACHED },  { "tools/call", do_tool, MCP_ASKS },
-	{ "resources/read", do_ask, MCP_ASKS },  { "prompts/get", do_ask, MCP_ASKS | MCP_UNSEALED },
+	{ "resources/read", do_ask, MCP_ASKS },  { "prompts/get", do_ask, MCP_ASKS },
 	{ "prompts/list", do_list, MCP_CACHED }, { "hold", do_hold, MCP_ASKS },
 };
 

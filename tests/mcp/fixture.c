@@ -24,13 +24,12 @@ static void call_tool(void *app, struct mcp_call *c)
 
 static const struct mcp_method METHODS[] = {
 	{ "tools/list", list_tools, MCP_CACHED },
-	/* The suite sends answers to what it was not asked: they prove nothing here. */
-	{ "tools/call", call_tool, MCP_ASKS | MCP_UNSEALED },
+	{ "tools/call", call_tool, MCP_ASKS },
 	{ "resources/list", fixture_resources, MCP_CACHED },
 	{ "resources/templates/list", fixture_templates, MCP_CACHED },
 	{ "resources/read", fixture_read, MCP_CACHED },
 	{ "prompts/list", fixture_prompts, MCP_CACHED },
-	{ "prompts/get", fixture_prompt, MCP_ASKS | MCP_UNSEALED },
+	{ "prompts/get", fixture_prompt, MCP_ASKS },
 	{ "completion/complete", fixture_complete, 0 },
 };
 
@@ -57,7 +56,7 @@ static int serve(struct fixture *f, const char *http)
 	struct mcp_http *h = NULL;
 	struct mcp_lines *l = NULL;
 	/* No token, for the suite has none. */
-	struct mcp_http_options o = { .address = http, .mirrors = FIXTURE_MIRRORS };
+	struct mcp_http_options o = { .address = http };
 	int rc = http != NULL ? mcp_http_new(f->mcp, f->loop, &o, &h, &err)
 	                      : mcp_lines_new(f->mcp, f->loop, STDIN_FILENO, STDOUT_FILENO, stop,
 	                                      f->loop, &l, &err);

@@ -22,7 +22,6 @@ struct fixture {
 #define WAV "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 
 extern const struct mcp_tools FIXTURE_TOOLS; /* fixture_tools.c */
-extern const struct mcp_mirror FIXTURE_MIRRORS[];
 
 mcp_handler fixture_resources, fixture_templates, fixture_read;    /* fixture_data.c */
 mcp_handler fixture_prompts, fixture_prompt, fixture_complete;     /* fixture_prompts.c */

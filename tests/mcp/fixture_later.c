@@ -3,6 +3,7 @@
 
 #include "base/own.h"
 #include "fixture.h"
+#include "hang_up.h"
 
 struct later {
 	struct loop *loop;
@@ -118,10 +119,10 @@ void tool_streamed(void *app, struct mcp_call *c)
 	later_start(app, c, 50, progress_step, "Streaming complete");
 }
 
-/* Lets its client go, who comes back for the answer. */
+/* Ends the stream to the client, which must resume it to get the answer. */
 void tool_reconnection(void *app, struct mcp_call *c)
 {
-	mcp_hang_up(c);
+	hang_up(c);
 	later_start(app, c, 100, later_text, "Reconnection test completed successfully");
 }
 

@@ -1,4 +1,4 @@
-/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY [mirror]]] - a small server on
+/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY]] - a small server on
  * the protocol library, for tests/e2e/test_mcp_lines.py and test_mcp_http.py. It ends with its
  * standard input (--lines) or when that is closed (the others), so that a sanitizer can look for
  * what was left.
@@ -21,13 +21,27 @@
 #include "base/own.h"
 #include "mcp/mcp.h"
 #include "mcp/transport.h"
+#include "../mcp/hang_up.h"
 
 static struct {
 	struct loop *loop;
 	struct mcp_server *server;
+	unsigned hurry;
 	size_t canceled;
 	size_t asleep;
-} echo;
+} echo = { .hurry = 1 };
+
+int __real_loop_after(struct loop *l, uint64_t ms, void (*fn)(void *arg), void *arg,
+                      struct loop_timer **ret);
+int __wrap_loop_after(struct loop *l, uint64_t ms, void (*fn)(void *arg), void *arg,
+                      struct loop_timer **ret);
+
+/* HURRY divides each time limit of the library. */
+int __wrap_loop_after(struct loop *l, uint64_t ms, void (*fn)(void *arg), void *arg,
+                      struct loop_timer **ret)
+{
+	return __real_loop_after(l, ms / echo.hurry, fn, arg, ret);
+}
 
 struct sleeper {
 	struct mcp_call *call;
@@ -92,7 +106,7 @@ static void wake(void *arg)
 		mcp_progress(s->call, ++s->told, 0, "still asleep");
 	}
 	s->left -= step;
-	if (loop_after(echo.loop, step, wake, s, &s->timer) < 0) {
+	if (__real_loop_after(echo.loop, step, wake, s, &s->timer) < 0) {
 		abort();
 	}
 }
@@ -126,7 +140,7 @@ static void on_sleep(struct mcp_call *c)
 
 static void on_leave(struct mcp_call *c)
 {
-	mcp_hang_up(c);
+	hang_up(c);
 	on_sleep(c);
 }
 
@@ -249,16 +263,10 @@ static int open_way(struct ways *w, int argc, char **argv, struct ssb_error *err
 	if (argc == 3 && strcmp(argv[1], "--socket") == 0) {
 		return mcp_socket_new(echo.server, echo.loop, argv[2], &w->socket, err);
 	}
-	static const struct mcp_mirror mirrors[] = { { "echo", "text", "Text" },
-		                                     { "big", "bytes", "Bytes" },
-		                                     { NULL, NULL, NULL } };
-	static const char *const origins[] = { "https://listed.example", NULL };
 	struct mcp_http_options o = { .address = argc > 2 ? argv[2] : "",
-		                      .token = argc > 3 ? argv[3] : NULL,
-		                      .origins = origins,
-		                      .mirrors = argc > 5 ? mirrors : NULL,
-		                      .hurry = argc > 4 ? (unsigned)atoi(argv[4]) : 0 };
+		                      .token = argc > 3 ? argv[3] : NULL };
 
+	echo.hurry = argc > 4 && atoi(argv[4]) > 0 ? (unsigned)atoi(argv[4]) : 1;
 	return mcp_http_new(echo.server, echo.loop, &o, &w->http, err);
 }
 

@@ -257,7 +257,7 @@ static const struct mcp_method METHODS[] = {
 	{ "test/fail", do_fail, 0 },
 	{ "test/big", do_big, 0 },
 	{ "tools/call", do_ask, MCP_ASKS },
-	{ "prompts/get", do_ask, MCP_ASKS | MCP_UNSEALED },
+	{ "prompts/get", do_ask, MCP_ASKS },
 	{ "test/nag", do_nag, MCP_ASKS },
 	{ "test/much", do_ask_much, MCP_ASKS },
 	{ "test/many", do_many, MCP_ASKS },
