@@ -15,6 +15,7 @@ struct parse {
 	char *out;       /* next free byte of doc->text */
 	const char *why; /* the first failure */
 	unsigned depth;
+	bool raw_del; /* accepted in a string */
 };
 
 static bool parse_value(struct parse *s, uint32_t *ret);
@@ -166,7 +167,7 @@ static bool parse_string(struct parse *s, const char **ret_str, size_t *ret_len)
 			if (!parse_escape(s)) {
 				return false;
 			}
-		} else if (c < 0x20 || c == 0x7f) {
+		} else if (c < 0x20 || (c == 0x7f && !s->raw_del)) {
 			return fail(s, "a control character in a string");
 		} else if (c < 0x80) {
 			*s->out++ = *s->p++;
@@ -424,9 +425,10 @@ static bool make_room(struct json_doc *doc, size_t len)
 	return doc->text != NULL;
 }
 
-int json_read(struct json_doc *doc, const char *text, size_t len, const char **ret_why)
+static int read_text(struct json_doc *doc, const char *text, size_t len, bool raw_del,
+                     const char **ret_why)
 {
-	struct parse s = { .doc = doc, .p = text, .end = text + len };
+	struct parse s = { .doc = doc, .p = text, .end = text + len, .raw_del = raw_del };
 	uint32_t top = 0;
 
 	doc->n_nodes = 0;
@@ -445,6 +447,16 @@ int json_read(struct json_doc *doc, const char *text, size_t len, const char **r
 	doc->n_nodes = 0;
 	*ret_why = s.why;
 	return -1;
+}
+
+int json_read(struct json_doc *doc, const char *text, size_t len, const char **ret_why)
+{
+	return read_text(doc, text, len, false, ret_why);
+}
+
+int json_read_del(struct json_doc *doc, const char *text, size_t len, const char **ret_why)
+{
+	return read_text(doc, text, len, true, ret_why);
 }
 
 void json_doc_done(struct json_doc *doc)

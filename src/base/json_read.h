@@ -43,6 +43,9 @@ struct json_doc {
 /* Parses exactly one value, nothing after it. 0, or -1 with a reason in
  * *ret_why (static text); `doc` then holds nothing. Copies what it needs. */
 int json_read(struct json_doc *doc, const char *text, size_t len, const char **ret_why);
+/* Like json_read(), but accepts a raw DEL (0x7f) in a string, which JSON allows and other
+ * programs write. Our own writer always escapes it. */
+int json_read_del(struct json_doc *doc, const char *text, size_t len, const char **ret_why);
 void json_doc_done(struct json_doc *doc);
 
 /* All of these accept NULL, and answer NULL or `otherwise` where the thing is

@@ -139,36 +139,6 @@ static int read_top(struct mcp_message *m, const char **ret_why)
 	return method != NULL ? read_call(m, top, method, ret_why) : read_response(m, top, ret_why);
 }
 
-/* DEL may stand in a string of JSON, and clients leave it there; our reader, which is
- * that of records too, wants it escaped. Behind a backslash it is no escape. */
-static void escape_del(const char *text, size_t len, struct buf *out)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\\' && i + 1 < len) {
-			buf_add(out, text + i++, 2);
-		} else if (text[i] == 0x7f) {
-			buf_adds(out, "\\u007f");
-		} else {
-			buf_addc(out, text[i]);
-		}
-	}
-}
-
-static int read_json(struct mcp_message *m, const char *text, size_t len, const char **ret_why)
-{
-	auto_buf escaped;
-
-	buf_init(&escaped, MAX_MCP_MESSAGE * 6);
-	if (memchr(text, 0x7f, len) == NULL) {
-		return json_read(&m->doc, text, len, ret_why);
-	}
-	escape_del(text, len, &escaped);
-	if (escaped.failed) {
-		return not_good("out of memory", ret_why);
-	}
-	return json_read(&m->doc, escaped.data, escaped.len, ret_why);
-}
-
 int mcp_message_read(struct mcp_message *m, const char *text, size_t len, int *ret_code,
                      const char **ret_why)
 {
@@ -176,7 +146,7 @@ int mcp_message_read(struct mcp_message *m, const char *text, size_t len, int *r
 		*ret_code = MCP_E_REQUEST;
 		return not_good("the message is too long", ret_why);
 	}
-	if (read_json(m, text, len, ret_why) < 0) {
+	if (json_read_del(&m->doc, text, len, ret_why) < 0) {
 		*ret_code = MCP_E_PARSE;
 		return -1;
 	}
