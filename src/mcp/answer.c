@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 
 /* What HTTP says of a modern error; all others travel in a 200. */
 static const struct {
@@ -17,7 +17,7 @@ static const struct {
 	{ MCP_E_HEADER, 400 }, { MCP_E_VERSION, 400 }, { MCP_E_CAPABILITY, 400 },
 };
 
-void server_info(const struct mcp_app *app, struct json *j)
+void mcp_write_server_info(const struct mcp_app *app, struct json *j)
 {
 	json_open(j, '{');
 	json_kstr(j, "name", app->name);
@@ -28,7 +28,8 @@ void server_info(const struct mcp_app *app, struct json *j)
 	json_close(j, '}');
 }
 
-void call_result_head(const struct mcp_call *c, struct json *j, const char *type, bool cached)
+void mcp_call_write_result_head(const struct mcp_call *c, struct json *j, const char *type,
+                                bool cached)
 {
 	const struct mcp_app *app = c->server->app;
 
@@ -43,11 +44,11 @@ void call_result_head(const struct mcp_call *c, struct json *j, const char *type
 	json_key(j, "_meta");
 	json_open(j, '{');
 	json_key(j, META_SERVER);
-	server_info(app, j);
+	mcp_write_server_info(app, j);
 	json_close(j, '}');
 }
 
-void call_response_head(const struct mcp_call *c, struct json *j)
+void mcp_call_begin_response(const struct mcp_call *c, struct json *j)
 {
 	json_open(j, '{');
 	json_kstr(j, "jsonrpc", "2.0");
@@ -56,22 +57,22 @@ void call_response_head(const struct mcp_call *c, struct json *j)
 	json_key(j, "result");
 }
 
-struct json *call_result(struct mcp_call *c, const char *type, bool cached)
+struct json *mcp_call_begin_result(struct mcp_call *c, const char *type, bool cached)
 {
 	struct json *j = &c->json;
 
 	buf_reset(&c->text);
 	json_init(j, &c->text, false);
-	call_response_head(c, j);
+	mcp_call_begin_response(c, j);
 	c->body_at = c->text.len;
 	json_open(j, '{');
-	call_result_head(c, j, type, cached);
+	mcp_call_write_result_head(c, j, type, cached);
 	return j;
 }
 
 struct json *mcp_result(struct mcp_call *c)
 {
-	return call_result(c, "complete", (c->row->flags & MCP_CACHED) != 0);
+	return mcp_call_begin_result(c, "complete", (c->row->flags & MCP_CACHED) != 0);
 }
 
 void mcp_done(struct mcp_call *c)
@@ -88,10 +89,10 @@ void mcp_done(struct mcp_call *c)
 		mcp_fail(c, MCP_E_INTERNAL, "the result is too long");
 		return;
 	}
-	call_respond(c, 200);
+	mcp_call_respond(c, 200);
 }
 
-static int status_of(const struct mcp_call *c, enum mcp_code code)
+static int http_status_of(const struct mcp_call *c, enum mcp_code code)
 {
 	if (c->era == MCP_ERA_LEGACY) {
 		return 200;
@@ -107,13 +108,13 @@ static int status_of(const struct mcp_call *c, enum mcp_code code)
 static void write_error(struct mcp_call *c, enum mcp_code code, const char *why, const char *data)
 {
 	buf_reset(&c->text);
-	error_text(&c->text, c->m.id, code, why, data);
+	mcp_error_text(&c->text, c->m.id, code, why, data);
 	c->failed = true;
 	c->body_at = strlen("{\"jsonrpc\":\"2.0\",\"id\":,\"error\":") + strlen(c->m.id);
 }
 
-static void fail(struct mcp_call *c, enum mcp_code code, int status, const char *data,
-                 const char *fmt, va_list ap)
+static void fail_call(struct mcp_call *c, enum mcp_code code, int status, const char *data,
+                      const char *fmt, va_list ap)
 {
 	char message[1024];
 
@@ -125,7 +126,7 @@ static void fail(struct mcp_call *c, enum mcp_code code, int status, const char 
 	if (c->text.failed) {
 		write_error(c, code, message, NULL); /* the data was too much: there is room */
 	}
-	call_respond(c, status);
+	mcp_call_respond(c, status);
 }
 
 void mcp_fail(struct mcp_call *c, enum mcp_code code, const char *fmt, ...)
@@ -133,7 +134,7 @@ void mcp_fail(struct mcp_call *c, enum mcp_code code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail(c, code, status_of(c, code), NULL, fmt, ap);
+	fail_call(c, code, http_status_of(c, code), NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -142,15 +143,15 @@ void mcp_fail_data(struct mcp_call *c, enum mcp_code code, const char *data, con
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail(c, code, status_of(c, code), data, fmt, ap);
+	fail_call(c, code, http_status_of(c, code), data, fmt, ap);
 	va_end(ap);
 }
 
-void call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data)
+void mcp_call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data)
 {
 	bool plain = c->era == MCP_ERA_LEGACY && c->peer->version != NULL;
 
 	write_error(c, code, why, data);
 	/* To a 400 that it does not understand a client would try the other era. */
-	call_respond(c, plain ? 200 : code == MCP_E_INTERNAL ? 503 : 400);
+	mcp_call_respond(c, plain ? 200 : code == MCP_E_INTERNAL ? 503 : 400);
 }

@@ -11,7 +11,7 @@
 #include "base/json_copy.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/task.h"
 
 static const struct question {
@@ -52,7 +52,7 @@ static void answer_done(struct kept_answer *a)
 	free(a->text);
 }
 
-void call_forget_answers(struct mcp_call *c)
+void mcp_call_forget_answers(struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_answers; i++) {
 		answer_done(&c->answers[i]);
@@ -84,6 +84,33 @@ static int keep_answer(struct mcp_call *c, struct kept_answer *a)
 	return 0;
 }
 
+static int graft_value(struct json_doc *to, const struct json_doc *from, uint32_t *ret_node)
+{
+	size_t n = to->n_nodes + from->n_nodes;
+	uint32_t shift = (uint32_t)to->n_nodes;
+
+	if (n > UINT32_MAX / 2) {
+		return -1;
+	}
+	if (n > to->room_nodes) {
+		struct json_node *nodes = realloc(to->nodes, n * sizeof(*nodes));
+		if (nodes == NULL) {
+			return -1;
+		}
+		to->nodes = nodes;
+		to->room_nodes = n;
+	}
+	for (size_t i = 0; i < from->n_nodes; i++) {
+		struct json_node *node = &to->nodes[shift + i];
+		*node = from->nodes[i];
+		node->first += node->first != 0 ? shift : 0;
+		node->next += node->next != 0 ? shift : 0;
+	}
+	to->n_nodes = n;
+	*ret_node = shift;
+	return 0;
+}
+
 /* A copy of the value with a text of its own, in the call's doc. */
 static int copy_value(struct mcp_call *c, const struct json_doc *doc, const struct json_node *node,
                       struct kept_answer *a)
@@ -97,7 +124,7 @@ static int copy_value(struct mcp_call *c, const struct json_doc *doc, const stru
 	json_init(&j, &text, false);
 	json_copy(&j, doc, node);
 	if (text.failed || json_read(&copy, text.data, text.len, &why) < 0 ||
-	    value_graft(&c->m.doc, &copy, &a->node) < 0) {
+	    graft_value(&c->m.doc, &copy, &a->node) < 0) {
 		return -1;
 	}
 	c->answer_bytes += text.len;
@@ -106,8 +133,8 @@ static int copy_value(struct mcp_call *c, const struct json_doc *doc, const stru
 	return 0;
 }
 
-int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
-                    const struct json_node *node)
+int mcp_call_keep_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
+                         const struct json_node *node)
 {
 	struct kept_answer a = { .key = strdup(key), .refused = node == NULL };
 
@@ -141,7 +168,7 @@ const char *mcp_state(const struct mcp_call *c)
 
 /* ---- questions ---- */
 
-void call_forget_asks(struct mcp_call *c)
+void mcp_call_forget_questions(struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_asks; i++) {
 		free(c->asks[i].key);
@@ -181,7 +208,7 @@ static void write_request(struct json *j, const struct ask *a)
 	json_raw(j, a->params, strlen(a->params));
 }
 
-void call_input_requests(const struct mcp_call *c, struct json *j)
+void mcp_call_write_questions(const struct mcp_call *c, struct json *j)
 {
 	json_open(j, '{');
 	for (size_t i = 0; i < c->n_asks; i++) {
@@ -198,7 +225,7 @@ void call_input_requests(const struct mcp_call *c, struct json *j)
 /* ---- modern ---- */
 
 /* Whether the client can answer all that is asked; else the call is over. */
-static bool askable(struct mcp_call *c)
+static bool can_ask_all(struct mcp_call *c)
 {
 	char data[64 + sizeof("elicitation")];
 
@@ -217,14 +244,14 @@ static bool askable(struct mcp_call *c)
 
 static void wait_modern(struct mcp_call *c)
 {
-	if (!askable(c)) {
+	if (!can_ask_all(c)) {
 		return;
 	}
 	if (c->task != NULL) {
-		c->phase = CALL_WAITS;
+		c->phase = CALL_WAITING;
 		task_waits(c);
 	} else {
-		call_leave_questions(c);
+		mcp_call_send_questions(c);
 	}
 }
 
@@ -233,7 +260,7 @@ static void wait_modern(struct mcp_call *c)
 static void refuse_ask(struct mcp_call *c, struct ask *a)
 {
 	a->answered = true;
-	(void)call_put_answer(c, a->key, NULL, NULL);
+	(void)mcp_call_keep_answer(c, a->key, NULL, NULL);
 }
 
 static void send_ask(struct mcp_call *c, struct ask *a)
@@ -256,7 +283,7 @@ static void send_ask(struct mcp_call *c, struct ask *a)
 	}
 }
 
-bool call_all_answered(const struct mcp_call *c)
+bool mcp_call_all_answered(const struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_asks; i++) {
 		if (!c->asks[i].answered) {
@@ -274,59 +301,59 @@ static void wait_legacy(struct mcp_call *c)
 			refuse_ask(c, &c->asks[i]);
 		}
 	}
-	c->phase = CALL_WAITS;
-	for (size_t i = 0; c->phase == CALL_WAITS && i < c->n_asks; i++) {
+	c->phase = CALL_WAITING;
+	for (size_t i = 0; c->phase == CALL_WAITING && i < c->n_asks; i++) {
 		if (!c->asks[i].answered && c->out != NULL) {
 			send_ask(c, &c->asks[i]);
 		}
 	}
-	if (c->phase == CALL_WAITS && call_all_answered(c)) {
-		call_resume(c);
+	if (c->phase == CALL_WAITING && mcp_call_all_answered(c)) {
+		mcp_call_resume(c);
 	}
 }
 
 void mcp_wait(struct mcp_call *c, const char *state)
 {
-	assert(c->phase == CALL_WORKS && (c->row->flags & MCP_ASKS) != 0);
+	assert(c->phase == CALL_RUNNING && (c->row->flags & MCP_ASKS) != 0);
 	c->on_cancel = NULL;
 	free(c->state);
 	c->state = strdup(state != NULL ? state : "");
 	if (c->canceled) {
-		call_drop(c);
+		mcp_call_drop(c);
 	} else if (c->state == NULL || ++c->rounds > MAX_MCP_ROUNDS) {
 		mcp_fail(c, MCP_E_INTERNAL, "the client was asked too often");
 	} else if (c->era == MCP_ERA_MODERN) {
 		wait_modern(c);
 	} else {
-		call_hold(c);
+		mcp_call_hold(c);
 		wait_legacy(c);
-		call_unhold(c);
+		mcp_call_release(c);
 	}
 }
 
-void call_take_back_asks(struct mcp_call *c)
+void mcp_call_withdraw_questions(struct mcp_call *c)
 {
 	char params[64];
 
-	if (c->phase != CALL_WAITS || c->era != MCP_ERA_LEGACY || c->peer->gone) {
+	if (c->phase != CALL_WAITING || c->era != MCP_ERA_LEGACY || c->peer->gone) {
 		return;
 	}
 	for (size_t i = 0; i < c->n_asks; i++) {
 		if (!c->asks[i].answered) {
 			(void)snprintf(params, sizeof(params), "{\"requestId\":%" PRIu64 "}",
 			               c->asks[i].id);
-			call_notify(c, "notifications/cancelled", params);
+			mcp_call_notify(c, "notifications/cancelled", params);
 		}
 	}
 }
 
-static struct ask *asked(const struct mcp_peer *p, const char *id, struct mcp_call **ret)
+static struct ask *find_question(const struct mcp_peer *p, const char *id, struct mcp_call **ret)
 {
 	char text[24];
 
 	for (struct mcp_call *c = p->calls; c != NULL; c = c->next) {
 		for (size_t i = 0;
-		     c->phase == CALL_WAITS && c->era == MCP_ERA_LEGACY && i < c->n_asks; i++) {
+		     c->phase == CALL_WAITING && c->era == MCP_ERA_LEGACY && i < c->n_asks; i++) {
 			(void)snprintf(text, sizeof(text), "%" PRIu64, c->asks[i].id);
 			if (!c->asks[i].answered && strcmp(text, id) == 0) {
 				*ret = c;
@@ -337,21 +364,21 @@ static struct ask *asked(const struct mcp_peer *p, const char *id, struct mcp_ca
 	return NULL;
 }
 
-void peer_answered(struct mcp_peer *p, const struct mcp_message *m)
+void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m)
 {
 	const struct json_node *result = json_member(&m->doc, json_top(&m->doc), "result");
 	struct mcp_call *c = NULL;
-	struct ask *a = m->id != NULL ? asked(p, m->id, &c) : NULL;
+	struct ask *a = m->id != NULL ? find_question(p, m->id, &c) : NULL;
 
 	if (a == NULL) {
 		return; /* to nothing that we asked, or a second time */
 	}
 	a->answered = true;
 	/* One that is too long to keep is none. */
-	if (!json_is(result, JSON_OBJECT) || call_put_answer(c, a->key, &m->doc, result) < 0) {
-		(void)call_put_answer(c, a->key, NULL, NULL);
+	if (!json_is(result, JSON_OBJECT) || mcp_call_keep_answer(c, a->key, &m->doc, result) < 0) {
+		(void)mcp_call_keep_answer(c, a->key, NULL, NULL);
 	}
-	if (call_all_answered(c)) {
-		call_resume(c);
+	if (mcp_call_all_answered(c)) {
+		mcp_call_resume(c);
 	}
 }

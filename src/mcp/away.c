@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 
-struct head {
+struct away_head {
 	uint32_t kind; /* enum mcp_kind */
 	int32_t status;
 	uint64_t len;
@@ -25,7 +25,7 @@ static struct {
 static void away_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                       size_t len)
 {
-	struct head h;
+	struct away_head h;
 
 	(void)o;
 	memset(&h, 0, sizeof(h)); /* its gaps too: they are written */
@@ -59,7 +59,7 @@ void mcp_call_away(struct mcp_call *c, struct buf *to)
 /* ---- here -------------------------------------------------------------------- */
 
 /* The next message; false: there is none, or it is not one of ours. */
-static bool next(const char **data, size_t *len, struct head *h, const char **ret)
+static bool next_message(const char **data, size_t *len, struct away_head *h, const char **ret)
 {
 	if (*len < sizeof(*h)) {
 		return false;
@@ -79,10 +79,10 @@ static bool next(const char **data, size_t *len, struct head *h, const char **re
 static bool is_whole(const char *data, size_t len)
 {
 	const char *text;
-	struct head h = { .kind = MCP_NOTIFICATION };
+	struct away_head h = { .kind = MCP_NOTIFICATION };
 
 	while (h.kind == MCP_NOTIFICATION) {
-		if (!next(&data, &len, &h, &text)) {
+		if (!next_message(&data, &len, &h, &text)) {
 			return false;
 		}
 	}
@@ -92,13 +92,13 @@ static bool is_whole(const char *data, size_t len)
 int mcp_call_back(struct mcp_call *c, const char *data, size_t len)
 {
 	const char *text = NULL;
-	struct head h = { 0 };
+	struct away_head h = { 0 };
 
 	if (!is_whole(data, len)) {
 		return -1;
 	}
-	call_hold(c);
-	while (next(&data, &len, &h, &text) && h.kind == MCP_NOTIFICATION) {
+	mcp_call_hold(c);
+	while (next_message(&data, &len, &h, &text) && h.kind == MCP_NOTIFICATION) {
 		if (c->out != NULL) {
 			c->out->send(c->out, MCP_NOTIFICATION, h.status, text, h.len);
 		}
@@ -107,7 +107,7 @@ int mcp_call_back(struct mcp_call *c, const char *data, size_t len)
 	buf_add(&c->text, text, h.len);
 	c->body_at = h.body_at;
 	c->failed = h.failed;
-	call_respond(c, h.status);
-	call_unhold(c);
+	mcp_call_respond(c, h.status);
+	mcp_call_release(c);
 	return 0;
 }

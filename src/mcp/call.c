@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/task.h"
 
 #define NO_MEMORY "{\"code\":-32603,\"message\":\"out of memory\"}"
@@ -39,7 +39,7 @@ static void call_link(struct mcp_call *c, struct mcp_peer *p)
 	p->weight += c->weight;
 }
 
-struct mcp_call *call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
+struct mcp_call *mcp_call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
 {
 	struct mcp_call *c = calloc(1, sizeof(*c));
 
@@ -63,15 +63,15 @@ static void call_free(struct mcp_call *c)
 	struct mcp_server *s = c->server;
 
 	s->weight -= c->weight;
-	call_forget_asks(c);
-	call_forget_answers(c);
+	mcp_call_forget_questions(c);
+	mcp_call_forget_answers(c);
 	mcp_message_done(&c->m);
 	json_doc_done(&c->defaults);
 	buf_done(&c->text);
 	free(c->state);
-	peer_unref(c->peer);
+	mcp_peer_unref(c->peer);
 	free(c);
-	server_let_go(s);
+	mcp_server_drop_call(s);
 }
 
 static void call_unlink(struct mcp_call *c)
@@ -92,24 +92,24 @@ static void call_unlink(struct mcp_call *c)
 	p->weight -= c->weight;
 }
 
-void call_move(struct mcp_call *c, struct mcp_peer *heir)
+void mcp_call_move(struct mcp_call *c, struct mcp_peer *heir)
 {
 	struct mcp_peer *p = c->peer;
 
 	call_unlink(c);
 	call_link(c, heir);
-	peer_unref(p);
+	mcp_peer_unref(p);
 }
 
-void call_hold(struct mcp_call *c)
+void mcp_call_hold(struct mcp_call *c)
 {
 	c->holds++;
 }
 
 /* Not inlined: the compiler would see two in a row free it twice, and no counter. */
-__attribute__((noinline)) void call_unhold(struct mcp_call *c)
+__attribute__((noinline)) void mcp_call_release(struct mcp_call *c)
 {
-	if (--c->holds == 0 && c->phase == CALL_OVER) {
+	if (--c->holds == 0 && c->phase == CALL_ENDED) {
 		call_free(c);
 	}
 }
@@ -119,15 +119,15 @@ static void call_over(struct mcp_call *c)
 {
 	struct mcp_out *out = c->out;
 
-	call_hold(c);
-	c->phase = CALL_OVER;
+	mcp_call_hold(c);
+	c->phase = CALL_ENDED;
 	c->on_cancel = NULL;
 	c->out = NULL;
 	call_unlink(c);
 	if (out != NULL) {
 		out->end(out);
 	}
-	call_unhold(c);
+	mcp_call_release(c);
 }
 
 static void respond_task(struct mcp_call *c)
@@ -139,10 +139,10 @@ static void respond_task(struct mcp_call *c)
 	}
 }
 
-void call_respond(struct mcp_call *c, int status)
+void mcp_call_respond(struct mcp_call *c, int status)
 {
-	assert(c->phase != CALL_OVER);
-	call_hold(c);
+	assert(c->phase != CALL_ENDED);
+	mcp_call_hold(c);
 	c->on_cancel = NULL;
 	c->answered = true; /* whoever goes away while it is sent cancels nothing */
 	if (c->task != NULL) {
@@ -153,10 +153,10 @@ void call_respond(struct mcp_call *c, int status)
 		send_no_memory(c, 500);
 	}
 	call_over(c);
-	call_unhold(c);
+	mcp_call_release(c);
 }
 
-void call_drop(struct mcp_call *c)
+void mcp_call_drop(struct mcp_call *c)
 {
 	if (c->task != NULL) {
 		mcp_fail(c, MCP_E_INTERNAL, "canceled"); /* for whoever still keeps it */
@@ -165,39 +165,39 @@ void call_drop(struct mcp_call *c)
 	}
 }
 
-void call_cancel(struct mcp_call *c)
+void mcp_call_cancel(struct mcp_call *c)
 {
-	if (c->canceled || c->answered || c->phase == CALL_OVER) {
+	if (c->canceled || c->answered || c->phase == CALL_ENDED) {
 		return;
 	}
-	call_hold(c);
+	mcp_call_hold(c);
 	c->canceled = true;
-	call_take_back_asks(c);
+	mcp_call_withdraw_questions(c);
 	struct mcp_out *out = steal_ptr(&c->out);
 	if (out != NULL) {
 		out->end(out);
 	}
-	if (c->phase == CALL_WAITS) {
-		call_drop(c);
+	if (c->phase == CALL_WAITING) {
+		mcp_call_drop(c);
 	} else if (c->on_cancel != NULL) {
 		void (*fn)(void *arg) = c->on_cancel;
 		c->on_cancel = NULL;
 		fn(c->on_cancel_arg);
 	}
-	call_unhold(c);
+	mcp_call_release(c);
 }
 
-void call_leave(struct mcp_call *c, const char *result)
+void mcp_call_detach(struct mcp_call *c, const char *result)
 {
 	auto_buf text;
 	struct json j;
 
 	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
-	call_response_head(c, &j);
+	mcp_call_begin_response(c, &j);
 	json_raw(&j, result, strlen(result));
 	json_close(&j, '}');
-	call_hold(c);
+	mcp_call_hold(c);
 	if (c->out != NULL && text.failed) {
 		send_no_memory(c, 200);
 	} else if (c->out != NULL) {
@@ -207,29 +207,29 @@ void call_leave(struct mcp_call *c, const char *result)
 	if (out != NULL) {
 		out->end(out);
 	}
-	call_unhold(c);
+	mcp_call_release(c);
 }
 
-void call_run(struct mcp_call *c)
+void mcp_call_run(struct mcp_call *c)
 {
-	call_hold(c);
+	mcp_call_hold(c);
 	c->running = true;
 	do {
 		c->again = false;
-		c->phase = CALL_WORKS;
+		c->phase = CALL_RUNNING;
 		c->row->handle(c->server->app->arg, c);
-	} while (c->again && c->phase == CALL_WAITS);
+	} while (c->again && c->phase == CALL_WAITING);
 	c->running = false;
-	call_unhold(c);
+	mcp_call_release(c);
 }
 
-void call_resume(struct mcp_call *c)
+void mcp_call_resume(struct mcp_call *c)
 {
-	call_forget_asks(c);
+	mcp_call_forget_questions(c);
 	if (c->running) {
 		c->again = true; /* the handler has still to leave */
 	} else {
-		call_run(c);
+		mcp_call_run(c);
 	}
 }
 
@@ -278,7 +278,7 @@ bool mcp_can(const struct mcp_call *c, enum mcp_ability what)
 	unsigned abilities = c->peer->abilities;
 
 	if (c->era == MCP_ERA_MODERN) {
-		abilities = client_abilities(&c->m.doc, mcp_meta(c, META_CAPABILITIES));
+		abilities = mcp_client_abilities(&c->m.doc, mcp_meta(c, META_CAPABILITIES));
 	}
 	return (abilities >> what & 1) != 0;
 }

@@ -36,17 +36,17 @@ static void make_room(struct mcp_http *h)
 			oldest = c;
 		}
 	}
-	conn_free(oldest);
+	http_conn_free(oldest);
 }
 
-static void go_on(void *arg)
+static void resume_accepting(void *arg)
 {
 	struct mcp_http *h = arg;
 
 	loop_rewatch(h->watch, EPOLLIN);
 }
 
-static void ready(void *arg, uint32_t events)
+static void accept_client(void *arg, uint32_t events)
 {
 	static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
 	                           "Content-Length: 0\r\nConnection: close\r\n\r\n";
@@ -56,7 +56,7 @@ static void ready(void *arg, uint32_t events)
 	(void)events;
 	if (fd < 0) {
 		if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
-		    loop_after(h->loop, PAUSE_MS, go_on, h, &h->pause) == 0) {
+		    loop_after(h->loop, PAUSE_MS, resume_accepting, h, &h->pause) == 0) {
 			loop_rewatch(h->watch, 0);
 		}
 		return;
@@ -69,22 +69,22 @@ static void ready(void *arg, uint32_t events)
 		(void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 		return;
 	}
-	conn_new(h, steal_fd(&fd));
+	http_conn_new(h, steal_fd(&fd));
 }
 
 /* ---- where ------------------------------------------------------------------- */
 
-struct place {
+struct http_place {
 	struct address address;
 	char host[64]; /* as it is written in a URL */
 	uint16_t port;
 };
 
 /* "HOST:PORT", where HOST is a loopback address and nothing else. */
-static int parse(const char *text, struct place *ret, struct ssb_error *err)
+static int parse_place(const char *text, struct http_place *ret, struct ssb_error *err)
 {
 	const char *colon = strrchr(text, ':');
-	struct place p = { 0 };
+	struct http_place p = { 0 };
 	char host[64];
 	char *end = NULL;
 	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
@@ -121,7 +121,7 @@ static int parse(const char *text, struct place *ret, struct ssb_error *err)
 	return 0;
 }
 
-static int listen_there(const struct place *p, int *ret_fd, uint16_t *ret_port)
+static int listen_there(const struct http_place *p, int *ret_fd, uint16_t *ret_port)
 {
 	union {
 		struct sockaddr any;
@@ -179,12 +179,12 @@ static bool can_be_sent(const char *token)
 
 /* ---- beginning and end ------------------------------------------------------- */
 
-static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
+static int start_http(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
 {
-	struct place p = { 0 };
+	struct http_place p = { 0 };
 	uint64_t now = clock_us();
 
-	if (parse(o->address, &p, err) != 0) {
+	if (parse_place(o->address, &p, err) != 0) {
 		return -1;
 	}
 	if (o->token != NULL && !can_be_sent(o->token)) {
@@ -203,7 +203,8 @@ static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ss
 	}
 	address_format(&p.address, h->host);
 	(void)snprintf(h->url, sizeof h->url, "http://%s:%u/mcp", p.host, h->port);
-	if (make_modern(h) < 0 || loop_watch(h->loop, h->fd, EPOLLIN, ready, h, &h->watch) < 0) {
+	if (make_modern(h) < 0 ||
+	    loop_watch(h->loop, h->fd, EPOLLIN, accept_client, h, &h->watch) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s", o->address);
 	}
 	return 0;
@@ -220,7 +221,7 @@ int mcp_http_new(struct mcp_server *s, struct loop *loop, const struct mcp_http_
 	h->server = s;
 	h->loop = loop;
 	h->fd = -1;
-	if (start(h, o, err) != 0) {
+	if (start_http(h, o, err) != 0) {
 		mcp_http_free(h);
 		return -1;
 	}
@@ -234,10 +235,10 @@ void mcp_http_free(struct mcp_http *h)
 		return;
 	}
 	while (h->sessions != NULL) {
-		session_free(h->sessions);
+		http_session_free(h->sessions);
 	}
 	while (h->conns != NULL) {
-		conn_free(h->conns);
+		http_conn_free(h->conns);
 	}
 	mcp_peer_free(h->modern);
 	loop_unwatch(&h->watch);

@@ -14,7 +14,7 @@
 #include "mcp/http_priv.h"
 #include "os/clock.h"
 
-struct check {
+struct http_check {
 	const struct http_request *r;
 	struct mcp_http *http;
 	const char *why;
@@ -34,7 +34,7 @@ const char *http_field(const struct http_request *r, const char *name, char *out
 
 /* ---- a head ------------------------------------------------------------------ */
 
-static int path(struct check *k)
+static int check_target(struct http_check *k)
 {
 	struct span target = k->r->target;
 
@@ -52,7 +52,7 @@ static bool is_loopback(const struct mcp_http *h, const char *host)
 	       strcmp(host, "::1") == 0 || strcmp(host, h->host) == 0;
 }
 
-static int host(struct check *k)
+static int check_host(struct http_check *k)
 {
 	unsigned port = k->r->lines.port != 0 ? k->r->lines.port : 80;
 
@@ -96,7 +96,7 @@ static bool is_local_origin(const struct mcp_http *h, struct span origin)
 	return false;
 }
 
-static int origin(struct check *k)
+static int check_origin(struct http_check *k)
 {
 	const struct span *o = http_request_field(k->r, "origin");
 
@@ -116,7 +116,7 @@ static bool is_token(const struct mcp_http *h, struct span given)
 	return ct_equal(digest, h->token, sizeof digest);
 }
 
-static int token(struct check *k)
+static int check_token(struct http_check *k)
 {
 	const struct span *a = http_request_field(k->r, "authorization");
 	size_t skip = strlen("Bearer ");
@@ -138,7 +138,7 @@ static int token(struct check *k)
 	return 401;
 }
 
-static int rate(struct check *k)
+static int check_rate(struct http_check *k)
 {
 	if (bucket_take(&k->http->requests, clock_us())) {
 		return 0;
@@ -155,7 +155,7 @@ static bool says_modern(const struct http_request *r)
 	       mcp_version_modern(version);
 }
 
-static int method(struct check *k)
+static int check_method(struct http_check *k)
 {
 	bool post = span_is(k->r->method, "POST");
 	bool legacy = span_is(k->r->method, "GET") || span_is(k->r->method, "DELETE");
@@ -168,7 +168,7 @@ static int method(struct check *k)
 	return 405;
 }
 
-static int content(struct check *k)
+static int check_content(struct http_check *k)
 {
 	const struct span *type = http_request_field(k->r, "content-type");
 	const char json[] = "application/json";
@@ -189,7 +189,7 @@ static int content(struct check *k)
 	return 415;
 }
 
-static int accept_types(struct check *k)
+static int check_accept(struct http_check *k)
 {
 	bool stream = http_request_accepts(k->r, "text/event-stream");
 
@@ -206,9 +206,10 @@ static int accept_types(struct check *k)
 
 int http_check_head(struct mcp_http *h, const struct http_request *r, const char **ret_why)
 {
-	static int (*const steps[])(struct check *) = { host, origin, token,   rate,
-		                                        path, method, content, accept_types };
-	struct check k = { .r = r, .http = h };
+	static int (*const steps[])(
+	        struct http_check *) = { check_host,   check_origin, check_token,   check_rate,
+		                         check_target, check_method, check_content, check_accept };
+	struct http_check k = { .r = r, .http = h };
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int status = steps[i](&k);

@@ -22,8 +22,8 @@
 #define ALIVE_MS  15000 /* between the signs of life of a stream */
 #define PROMISED  ((size_t)64 * 1024)
 
-static void process(struct http_conn *c);
-static void ready(void *arg, uint32_t events);
+static void process_input(struct http_conn *c);
+static void on_ready(void *arg, uint32_t events);
 
 static const struct {
 	int status;
@@ -51,69 +51,69 @@ static const struct {
 
 /* ---- timers ------------------------------------------------------------------ */
 
-static void come_back(void *arg)
+static void on_later(void *arg)
 {
 	struct http_conn *c = arg;
 
 	if (c->broken) {
-		conn_free(c);
+		http_conn_free(c);
 	} else if (c->state == CONN_HEAD) {
-		process(c);
+		process_input(c);
 	}
 }
 
-static void soon(struct http_conn *c)
+static void process_soon(struct http_conn *c)
 {
 	if (c->later == NULL) {
-		(void)loop_after(c->http->loop, 0, come_back, c, &c->later);
+		(void)loop_after(c->http->loop, 0, on_later, c, &c->later);
 	}
 }
 
-void conn_break(struct http_conn *c)
+void http_conn_break(struct http_conn *c)
 {
 	c->broken = true;
-	soon(c);
+	process_soon(c);
 }
 
-static void too_late(void *arg)
+static void on_phase_timeout(void *arg)
 {
 	struct http_conn *c = arg;
 
 	if ((c->state == CONN_HEAD && c->len > 0) || c->state == CONN_BODY) {
-		conn_refuse(c, 408, NULL, MCP_E_REQUEST, "the request took too long");
+		http_conn_refuse(c, 408, NULL, MCP_E_REQUEST, "the request took too long");
 	} else {
-		conn_free(c);
+		http_conn_free(c);
 	}
 }
 
-static void phase(struct http_conn *c, uint64_t ms, loop_fn *fn)
+static void start_phase(struct http_conn *c, uint64_t ms, loop_fn *fn)
 {
 	loop_untimer(&c->phase);
 	if (loop_after(c->http->loop, ms, fn, c, &c->phase) < 0) {
-		conn_break(c);
+		http_conn_break(c);
 	}
 }
 
-static void sign_of_life(void *arg)
+static void send_keepalive(void *arg)
 {
 	struct http_conn *c = arg;
 
 	if (queue_left(&c->queue) == 0) {
-		conn_ready(c, ":\n\n", 3);
+		http_conn_event(c, ":\n\n", 3);
 	}
-	phase(c, ALIVE_MS, sign_of_life);
+	start_phase(c, ALIVE_MS, send_keepalive);
 }
 
 /* ---- out --------------------------------------------------------------------- */
 
 static void watch_slow(struct http_conn *c);
 
-static void too_slow(void *arg)
+static void on_slow_timeout(void *arg)
 {
 	struct http_conn *c = arg;
 
 	if (c->sent < c->promised) {
-		conn_free(c);
+		http_conn_free(c);
 	} else {
 		watch_slow(c);
 	}
@@ -124,12 +124,12 @@ static void watch_slow(struct http_conn *c)
 	size_t left = queue_left(&c->queue);
 
 	c->promised = c->sent + (left < PROMISED ? left : PROMISED);
-	if (loop_after(c->http->loop, SLOW_MS, too_slow, c, &c->slow) < 0) {
-		conn_break(c);
+	if (loop_after(c->http->loop, SLOW_MS, on_slow_timeout, c, &c->slow) < 0) {
+		http_conn_break(c);
 	}
 }
 
-static uint32_t wanted(const struct http_conn *c)
+static uint32_t wanted_events(const struct http_conn *c)
 {
 	uint32_t out = queue_left(&c->queue) > 0 ? EPOLLOUT : 0;
 
@@ -146,7 +146,7 @@ static uint32_t wanted(const struct http_conn *c)
 	return EPOLLRDHUP | out;
 }
 
-static void flush(struct http_conn *c)
+static void flush_queue(struct http_conn *c)
 {
 	size_t left = queue_left(&c->queue);
 
@@ -154,7 +154,7 @@ static void flush(struct http_conn *c)
 		return;
 	}
 	if (queue_flush(&c->queue, c->fd) < 0) {
-		conn_break(c);
+		http_conn_break(c);
 		return;
 	}
 	c->sent += left - queue_left(&c->queue);
@@ -166,7 +166,7 @@ static void flush(struct http_conn *c)
 	} else if (c->slow == NULL) {
 		watch_slow(c);
 	}
-	loop_rewatch(c->watch, wanted(c));
+	loop_rewatch(c->watch, wanted_events(c));
 }
 
 /* One client may have a queue of MAX_MCP_QUEUE, but not all of them. */
@@ -180,14 +180,14 @@ static bool too_much_waits(const struct mcp_http *h, size_t len)
 	return sum > MAX_HTTP_QUEUED;
 }
 
-static void put(struct http_conn *c, const char *data, size_t len)
+static void put_bytes(struct http_conn *c, const char *data, size_t len)
 {
 	if (c->broken) {
 		return;
 	}
 	if (len > MAX_MCP_QUEUE || queue_left(&c->queue) > MAX_MCP_QUEUE - len ||
 	    too_much_waits(c->http, len) || queue_add(&c->queue, data, len) < 0) {
-		conn_break(c);
+		http_conn_break(c);
 	}
 }
 
@@ -203,13 +203,13 @@ static void put_head(struct http_conn *c, int status, const char *more)
 	buf_addf(&head, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\n%s%s%s\r\n", status,
 	         STATUS[i].text, STATUS[i].field, c->close ? "Connection: close\r\n" : "", more);
 	if (head.failed) {
-		conn_break(c);
+		http_conn_break(c);
 		return;
 	}
-	put(c, head.data, head.len);
+	put_bytes(c, head.data, head.len);
 }
 
-void conn_forget_body(struct http_conn *c)
+void http_conn_forget_body(struct http_conn *c)
 {
 	c->http->body_bytes -= c->body.len;
 	buf_done(&c->body);
@@ -217,30 +217,31 @@ void conn_forget_body(struct http_conn *c)
 }
 
 /* The answer is complete: on to the next request, or to the end. */
-static void next(struct http_conn *c)
+static void next_request(struct http_conn *c)
 {
-	conn_forget_body(c);
+	http_conn_forget_body(c);
 	c->stream = NULL;
 	c->request = (struct http_request){ 0 };
 	c->reading = false;
 	if (c->close) {
 		c->state = CONN_LINGER;
 		c->len = 0;
-		phase(c, LINGER_MS, too_late);
+		start_phase(c, LINGER_MS, on_phase_timeout);
 	} else {
 		c->state = CONN_HEAD;
 		memmove(c->data, c->data + c->tail, c->len - c->tail);
 		c->len -= c->tail;
-		phase(c, IDLE_MS, too_late);
+		start_phase(c, IDLE_MS, on_phase_timeout);
 	}
 	c->tail = 0;
-	flush(c);
+	flush_queue(c);
 	if (c->len > 0 && queue_left(&c->queue) == 0) {
-		soon(c);
+		process_soon(c);
 	}
 }
 
-void conn_answer(struct http_conn *c, int status, const char *fields, const char *json, size_t len)
+void http_conn_answer(struct http_conn *c, int status, const char *fields, const char *json,
+                      size_t len)
 {
 	char more[256];
 
@@ -248,24 +249,24 @@ void conn_answer(struct http_conn *c, int status, const char *fields, const char
 	               json != NULL ? "Content-Type: application/json\r\n" : "", len, fields);
 	put_head(c, status, more);
 	if (len > 0) {
-		put(c, json, len);
+		put_bytes(c, json, len);
 	}
-	next(c);
+	next_request(c);
 }
 
-void conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why)
+void http_conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why)
 {
 	auto_buf text;
 
 	buf_init(&text, MAX_MCP_MESSAGE);
-	mcp_error_text(&text, id, code, why);
+	mcp_error_text(&text, id, code, why, NULL);
 	if (c->state == CONN_HEAD || c->state == CONN_BODY) {
 		c->close = true; /* what is still to come is not read */
 	}
-	conn_answer(c, status, "", text.failed ? NULL : text.data, text.failed ? 0 : text.len);
+	http_conn_answer(c, status, "", text.failed ? NULL : text.data, text.failed ? 0 : text.len);
 }
 
-void conn_stream(struct http_conn *c, const char *fields)
+void http_conn_stream(struct http_conn *c, const char *fields)
 {
 	char more[256];
 
@@ -274,31 +275,31 @@ void conn_stream(struct http_conn *c, const char *fields)
 	               "X-Accel-Buffering: no\r\n%s",
 	               fields);
 	put_head(c, 200, more);
-	conn_forget_body(c);
+	http_conn_forget_body(c);
 	c->state = CONN_STREAM;
-	phase(c, ALIVE_MS, sign_of_life);
-	flush(c);
+	start_phase(c, ALIVE_MS, send_keepalive);
+	flush_queue(c);
 }
 
-void conn_ready(struct http_conn *c, const char *text, size_t len)
+void http_conn_event(struct http_conn *c, const char *text, size_t len)
 {
 	char size[24];
 
-	put(c, size, (size_t)snprintf(size, sizeof size, "%zx\r\n", len));
-	put(c, text, len);
-	put(c, "\r\n", 2);
-	flush(c);
+	put_bytes(c, size, (size_t)snprintf(size, sizeof size, "%zx\r\n", len));
+	put_bytes(c, text, len);
+	put_bytes(c, "\r\n", 2);
+	flush_queue(c);
 }
 
-void conn_stream_end(struct http_conn *c)
+void http_conn_stream_end(struct http_conn *c)
 {
-	put(c, "0\r\n\r\n", 5);
-	next(c);
+	put_bytes(c, "0\r\n\r\n", 5);
+	next_request(c);
 }
 
 /* ---- in ---------------------------------------------------------------------- */
 
-/* What is counted is what is in the body, at any time: conn_forget_body() goes by it. A small
+/* What is counted is what is in the body, at any time: http_conn_forget_body() goes by it. A small
  * body has room however many large ones others send. */
 static bool add_body(struct http_conn *c, struct span piece)
 {
@@ -335,13 +336,13 @@ static void take_body(struct http_conn *c)
 		c->tail = at + used;
 		c->state = CONN_WAITS;
 		loop_untimer(&c->phase);
-		loop_rewatch(c->watch, wanted(c));
+		loop_rewatch(c->watch, wanted_events(c));
 		http_dispatch(c);
 	} else {
-		conn_refuse(c, verdict, NULL, MCP_E_REQUEST,
-		            verdict == 413   ? "the message is longer than 4 MiB"
-		            : verdict == 503 ? "too much is coming in at once"
-		                             : "the body is not well-formed");
+		http_conn_refuse(c, verdict, NULL, MCP_E_REQUEST,
+		                 verdict == 413   ? "the message is longer than 4 MiB"
+		                 : verdict == 503 ? "too much is coming in at once"
+		                                  : "the body is not well-formed");
 	}
 }
 
@@ -353,7 +354,7 @@ static void take_head(struct http_conn *c)
 	if (verdict == HTTP_MORE) {
 		if (!c->reading && c->len > 0) {
 			c->reading = true;
-			phase(c, HEAD_MS, too_late);
+			start_phase(c, HEAD_MS, on_phase_timeout);
 		}
 		return;
 	}
@@ -366,19 +367,19 @@ static void take_head(struct http_conn *c)
 		why = "the message is longer than 4 MiB";
 	}
 	if (verdict > HTTP_PIECE) {
-		conn_refuse(c, verdict, NULL, MCP_E_REQUEST, why);
+		http_conn_refuse(c, verdict, NULL, MCP_E_REQUEST, why);
 		return;
 	}
 	c->state = CONN_BODY;
-	phase(c, BODY_MS, too_late);
+	start_phase(c, BODY_MS, on_phase_timeout);
 	if (c->request.expects && c->len == c->head_len && verdict == HTTP_MORE) {
-		put(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
-		flush(c);
+		put_bytes(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+		flush_queue(c);
 	}
 	take_body(c);
 }
 
-static void process(struct http_conn *c)
+static void process_input(struct http_conn *c)
 {
 	if (c->state == CONN_HEAD) {
 		take_head(c);
@@ -388,12 +389,12 @@ static void process(struct http_conn *c)
 }
 
 /* False: the connection is gone. */
-static bool fill(struct http_conn *c)
+static bool fill_buffer(struct http_conn *c)
 {
 	ssize_t n = read(c->fd, c->data + c->len, sizeof c->data - c->len);
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		conn_free(c);
+		http_conn_free(c);
 		return false;
 	}
 	if (n > 0 && c->state != CONN_LINGER) {
@@ -402,7 +403,7 @@ static bool fill(struct http_conn *c)
 	return true;
 }
 
-static void ready(void *arg, uint32_t events)
+static void on_ready(void *arg, uint32_t events)
 {
 	struct http_conn *c = arg;
 
@@ -410,31 +411,31 @@ static void ready(void *arg, uint32_t events)
 
 	/* Whoever waits for an answer and closes his side will not hear it. */
 	if (c->broken || (gone && (c->state == CONN_WAITS || c->state == CONN_STREAM))) {
-		conn_free(c);
+		http_conn_free(c);
 		return;
 	}
 	if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
-		flush(c);
+		flush_queue(c);
 	}
 	if (c->broken) {
 		return; /* it is freed soon */
 	}
-	if ((wanted(c) & EPOLLIN) == 0) {
+	if ((wanted_events(c) & EPOLLIN) == 0) {
 		return; /* its answer is not out yet */
 	}
 	if ((events & EPOLLOUT) == 0 || gone || (events & EPOLLIN) != 0) {
-		if (!fill(c)) {
+		if (!fill_buffer(c)) {
 			return;
 		}
 	}
 	if (c->len > 0) {
-		process(c);
+		process_input(c);
 	}
 }
 
 /* ---- beginning and end ------------------------------------------------------- */
 
-void conn_new(struct mcp_http *h, int fd)
+void http_conn_new(struct mcp_http *h, int fd)
 {
 	struct http_conn *c = malloc(sizeof *c);
 
@@ -452,14 +453,14 @@ void conn_new(struct mcp_http *h, int fd)
 	}
 	h->conns = c;
 	h->n_conns++;
-	if (loop_watch(h->loop, fd, EPOLLIN, ready, c, &c->watch) < 0) {
-		conn_free(c);
+	if (loop_watch(h->loop, fd, EPOLLIN, on_ready, c, &c->watch) < 0) {
+		http_conn_free(c);
 		return;
 	}
-	phase(c, HEAD_MS, too_late);
+	start_phase(c, HEAD_MS, on_phase_timeout);
 }
 
-void conn_free(struct http_conn *c)
+void http_conn_free(struct http_conn *c)
 {
 	if (c == NULL) {
 		return;
@@ -482,12 +483,12 @@ void conn_free(struct http_conn *c)
 		c->next->prev = c->prev;
 	}
 	h->n_conns--;
-	conn_forget_body(c);
+	http_conn_forget_body(c);
 	queue_clear(&c->queue);
 	free(c);
 	if (x != NULL) {
 		x->conn = NULL;
-		stream_lost(x);
+		http_stream_lost(x);
 	}
 	mcp_peer_leave(peer, h->modern);
 }

@@ -23,10 +23,10 @@ static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_mes
 
 	if (m->kind != MCP_REQUEST) {
 		mcp_receive(peer, NULL, m);
-		conn_answer(c, 202, "", NULL, 0);
+		http_conn_answer(c, 202, "", NULL, 0);
 		return 0;
 	}
-	struct http_stream *x = stream_new(c, s, false);
+	struct http_stream *x = http_stream_new(c, s, false);
 
 	if (x == NULL) {
 		return -1;
@@ -36,21 +36,21 @@ static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_mes
 	return 0;
 }
 
-static void refuse(struct http_conn *c, struct mcp_message *m, int status, int code,
-                   const char *why)
+static void refuse_message(struct http_conn *c, struct mcp_message *m, int status, int code,
+                           const char *why)
 {
-	conn_refuse(c, status, m->id, code, why);
+	http_conn_refuse(c, status, m->id, code, why);
 	mcp_message_done(m);
 }
 
-static void modern(struct http_conn *c, struct mcp_message *m)
+static void take_modern(struct http_conn *c, struct mcp_message *m)
 {
 	const char *why = http_check_mirror(&c->request, m);
 
 	if (why != NULL) {
-		refuse(c, m, 400, MCP_E_HEADER, why);
+		refuse_message(c, m, 400, MCP_E_HEADER, why);
 	} else if (hand_over(c, NULL, m) < 0) {
-		refuse(c, m, 503, MCP_E_INTERNAL, "no memory");
+		refuse_message(c, m, 503, MCP_E_INTERNAL, "no memory");
 	}
 }
 
@@ -63,21 +63,22 @@ static struct http_session *named_session(struct http_conn *c, const char *id)
 	if (http_request_field(&c->request, "mcp-protocol-version") != NULL &&
 	    (http_field(&c->request, "mcp-protocol-version", version, sizeof version) == NULL ||
 	     !mcp_version_known(version))) {
-		conn_refuse(c, 400, id, MCP_E_REQUEST,
-		            "MCP-Protocol-Version is none that is known");
+		http_conn_refuse(c, 400, id, MCP_E_REQUEST,
+		                 "MCP-Protocol-Version is none that is known");
 		return NULL;
 	}
 	if (field == NULL) {
-		conn_refuse(c, 400, id, MCP_E_REQUEST, "Mcp-Session-Id is missing");
+		http_conn_refuse(c, 400, id, MCP_E_REQUEST, "Mcp-Session-Id is missing");
 		return NULL;
 	}
 	struct http_session *s = NULL;
 
 	if (http_field(&c->request, "mcp-session-id", name, sizeof name) != NULL) {
-		s = session_find(c->http, name);
+		s = http_session_find(c->http, name);
 	}
 	if (s == NULL) {
-		conn_refuse(c, 404, id, MCP_E_REQUEST, "there is no such session: initialize anew");
+		http_conn_refuse(c, 404, id, MCP_E_REQUEST,
+		                 "there is no such session: initialize anew");
 	}
 	return s;
 }
@@ -88,25 +89,25 @@ static bool begins_session(const struct http_conn *c, const struct mcp_message *
 	       http_request_field(&c->request, "mcp-session-id") == NULL;
 }
 
-static void legacy(struct http_conn *c, struct mcp_message *m)
+static void take_legacy(struct http_conn *c, struct mcp_message *m)
 {
 	bool begins = begins_session(c, m);
-	struct http_session *s = begins ? session_new(c->http) : named_session(c, m->id);
+	struct http_session *s = begins ? http_session_new(c->http) : named_session(c, m->id);
 
 	if (s == NULL) {
 		if (begins) {
-			conn_refuse(c, 503, m->id, MCP_E_INTERNAL, "too many sessions");
+			http_conn_refuse(c, 503, m->id, MCP_E_INTERNAL, "too many sessions");
 		}
 		mcp_message_done(m);
 	} else if (hand_over(c, s, m) < 0) {
-		refuse(c, m, 503, MCP_E_INTERNAL, "no memory");
+		refuse_message(c, m, 503, MCP_E_INTERNAL, "no memory");
 		if (begins) {
-			session_free(s);
+			http_session_free(s);
 		}
 	}
 }
 
-static void post(struct http_conn *c)
+static void take_post(struct http_conn *c)
 {
 	struct mcp_message m = { 0 };
 	char version[VERSION_TEXT];
@@ -117,18 +118,18 @@ static void post(struct http_conn *c)
 	int rc =
 	        mcp_message_read(&m, c->body.len > 0 ? c->body.data : "", c->body.len, &code, &why);
 
-	conn_forget_body(c); /* however long the answer takes */
+	http_conn_forget_body(c); /* however long the answer takes */
 	if (rc < 0) {
-		refuse(c, &m, 400, code, why);
+		refuse_message(c, &m, 400, code, why);
 	} else if (m.version != NULL) {
-		modern(c, &m);
+		take_modern(c, &m);
 	} else if (header != NULL && mcp_version_modern(header)) {
-		refuse(c, &m, 400, m.kind == MCP_RESPONSE ? MCP_E_REQUEST : MCP_E_PARAMS,
-		       m.kind == MCP_RESPONSE
-		               ? "in this revision clients send no responses"
-		               : "_meta has no io.modelcontextprotocol/protocolVersion");
+		refuse_message(c, &m, 400, m.kind == MCP_RESPONSE ? MCP_E_REQUEST : MCP_E_PARAMS,
+		               m.kind == MCP_RESPONSE
+		                       ? "in this revision clients send no responses"
+		                       : "_meta has no io.modelcontextprotocol/protocolVersion");
 	} else {
-		legacy(c, &m);
+		take_legacy(c, &m);
 	}
 }
 
@@ -148,7 +149,7 @@ static bool parse_event(const char *text, uint64_t *ret_stream, uint64_t *ret_ev
 	return *end == '\0';
 }
 
-static void resume(struct http_conn *c, struct http_session *s)
+static void resume_stream(struct http_conn *c, struct http_session *s)
 {
 	char text[EVENT_ID];
 	uint64_t number, event;
@@ -156,22 +157,22 @@ static void resume(struct http_conn *c, struct http_session *s)
 
 	if (parse_event(http_field(&c->request, "last-event-id", text, sizeof text), &number,
 	                &event)) {
-		x = session_stream(s, number);
+		x = http_session_stream(s, number);
 	}
 	if (x == NULL || !x->begun) { /* not 404: that would be the end of the session */
-		conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
+		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
 		return;
 	}
 	if (x->lost > event) { /* nothing ends such a call for the client but this */
-		session_end_soon(s);
-		conn_refuse(c, 404, NULL, MCP_E_REQUEST,
-		            "an answer was not kept, for there was no room: initialize anew");
+		http_session_end_soon(s);
+		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST,
+		                 "an answer was not kept, for there was no room: initialize anew");
 		return;
 	}
-	stream_resume(x, c, event);
+	http_stream_resume(x, c, event);
 }
 
-static void get(struct http_conn *c)
+static void take_get(struct http_conn *c)
 {
 	struct http_session *s = named_session(c, NULL);
 
@@ -179,35 +180,35 @@ static void get(struct http_conn *c)
 		return;
 	}
 	if (http_request_field(&c->request, "last-event-id") != NULL) {
-		resume(c, s);
+		resume_stream(c, s);
 		return;
 	}
-	struct http_stream *x = stream_new(c, s, true);
+	struct http_stream *x = http_stream_new(c, s, true);
 
 	if (x == NULL) {
-		conn_refuse(c, 503, NULL, MCP_E_INTERNAL, "no memory");
+		http_conn_refuse(c, 503, NULL, MCP_E_INTERNAL, "no memory");
 		return;
 	}
-	stream_open(x);
+	http_stream_open(x);
 }
 
-static void delete (struct http_conn *c)
+static void take_delete(struct http_conn *c)
 {
 	struct http_session *s = named_session(c, NULL);
 
 	if (s != NULL) {
-		session_free(s);
-		conn_answer(c, 200, "", NULL, 0);
+		http_session_free(s);
+		http_conn_answer(c, 200, "", NULL, 0);
 	}
 }
 
 void http_dispatch(struct http_conn *c)
 {
 	if (span_is(c->request.method, "POST")) {
-		post(c);
+		take_post(c);
 	} else if (span_is(c->request.method, "GET")) {
-		get(c);
+		take_get(c);
 	} else {
-		delete (c);
+		take_delete(c);
 	}
 }

@@ -54,7 +54,7 @@ struct mcp_http {
 
 /* ---- connections ------------------------------------------------------------- */
 
-enum conn_state {
+enum http_conn_state {
 	CONN_HEAD,   /* of the next request, or of none */
 	CONN_BODY,   /* of it */
 	CONN_WAITS,  /* for the answer */
@@ -67,7 +67,7 @@ struct http_conn {
 	struct http_conn *prev, *next;
 	int fd;
 	struct loop_watch *watch;
-	enum conn_state state;
+	enum http_conn_state state;
 	bool close;   /* after this answer */
 	bool broken;  /* to be freed from the loop */
 	bool reading; /* the head has begun */
@@ -88,18 +88,19 @@ struct http_conn {
 	char data[HTTP_MAX_HEAD + HTTP_READ_BYTES];
 };
 
-void conn_new(struct mcp_http *h, int fd); /* takes it */
-void conn_free(struct http_conn *c);       /* accepts NULL; its stream lives on, or not */
+void http_conn_new(struct mcp_http *h, int fd); /* takes it */
+void http_conn_free(struct http_conn *c);       /* accepts NULL; its stream lives on, or not */
 
 /* `fields` are further lines of the head, each with its CRLF, or "". */
-void conn_answer(struct http_conn *c, int status, const char *fields, const char *json, size_t len);
+void http_conn_answer(struct http_conn *c, int status, const char *fields, const char *json,
+                      size_t len);
 /* An error that is none of a call: with an id where it is known. */
-void conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why);
-void conn_stream(struct http_conn *c, const char *fields); /* the head of a stream of events */
-void conn_ready(struct http_conn *c, const char *text, size_t len); /* one, as it is written */
-void conn_stream_end(struct http_conn *c);
-void conn_break(struct http_conn *c);       /* to be freed soon */
-void conn_forget_body(struct http_conn *c); /* it has been read */
+void http_conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why);
+void http_conn_stream(struct http_conn *c, const char *fields); /* the head of a stream of events */
+void http_conn_event(struct http_conn *c, const char *text, size_t len); /* one, as it is written */
+void http_conn_stream_end(struct http_conn *c);
+void http_conn_break(struct http_conn *c);       /* to be freed soon */
+void http_conn_forget_body(struct http_conn *c); /* it has been read */
 
 /* ---- checks ------------------------------------------------------------------ */
 
@@ -146,15 +147,15 @@ struct http_stream {
 };
 
 /* On `c`, for a request (session NULL: modern, of c->peer), or for news. NULL: no memory. */
-struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool news);
-void stream_open(struct http_stream *x); /* as a stream, at once */
-void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len);
-void stream_lost(struct http_stream *x); /* its connection is gone */
+struct http_stream *http_stream_new(struct http_conn *c, struct http_session *s, bool news);
+void http_stream_open(struct http_stream *x); /* as a stream, at once */
+void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len);
+void http_stream_lost(struct http_stream *x); /* its connection is gone */
 /* `c` is to carry it from now on; what came after event `after` is said again. */
-void stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after);
+void http_stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after);
 /* Whoever asked is gone for good: canceled, where it is not over; its connection, if
  * there is one, is closed. */
-void stream_free(struct http_stream *x);
+void http_stream_free(struct http_stream *x);
 
 /* ---- sessions ---------------------------------------------------------------- */
 
@@ -172,11 +173,12 @@ struct http_session {
 	struct loop_timer *later;
 };
 
-struct http_session *session_new(struct mcp_http *h); /* NULL: no room, no memory */
-struct http_session *session_find(struct mcp_http *h, const char *id); /* NULL; counts as use */
-struct http_stream *session_stream(const struct http_session *s, uint64_t number);
-void session_end_soon(struct http_session *s); /* from inside of the protocol */
-void session_free(struct http_session *s);     /* its calls are canceled */
-void session_trim(struct http_session *s);     /* too many broken streams: the oldest go */
+struct http_session *http_session_new(struct mcp_http *h); /* NULL: no room, no memory */
+struct http_session *http_session_find(struct mcp_http *h,
+                                       const char *id); /* NULL; counts as use */
+struct http_stream *http_session_stream(const struct http_session *s, uint64_t number);
+void http_session_end_soon(struct http_session *s); /* from inside of the protocol */
+void http_session_free(struct http_session *s);     /* its calls are canceled */
+void http_session_trim(struct http_session *s);     /* too many broken streams: the oldest go */
 
 #endif

@@ -23,7 +23,7 @@ static bool is_busy(const struct http_session *s)
 	return s->later != NULL;
 }
 
-static void sweep(void *arg)
+static void sweep_sessions(void *arg)
 {
 	struct mcp_http *h = arg;
 	uint64_t now = clock_ms();
@@ -33,11 +33,11 @@ static void sweep(void *arg)
 		if (is_busy(s)) {
 			s->used_ms = now;
 		} else if (now - s->used_ms > IDLE_MS) {
-			session_free(s);
+			http_session_free(s);
 		}
 	}
 	if (h->sessions != NULL) {
-		(void)loop_after(h->loop, SWEEP_MS, sweep, h, &h->sweep);
+		(void)loop_after(h->loop, SWEEP_MS, sweep_sessions, h, &h->sweep);
 	}
 }
 
@@ -52,7 +52,7 @@ static bool make_room(struct mcp_http *h)
 		}
 	}
 	if (oldest != NULL) {
-		session_free(oldest);
+		http_session_free(oldest);
 	}
 	return oldest != NULL;
 }
@@ -72,7 +72,7 @@ static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 		}
 	}
 	if (to != NULL) {
-		stream_put(to, kind, json, len);
+		http_stream_put(to, kind, json, len);
 	}
 }
 
@@ -81,7 +81,7 @@ static void news_end(struct mcp_out *o)
 	(void)o; /* of no request */
 }
 
-static int name_it(struct http_session *s)
+static int name_session(struct http_session *s)
 {
 	uint8_t id[16];
 	uint64_t who;
@@ -97,7 +97,7 @@ static int name_it(struct http_session *s)
 	return mcp_peer_new(s->http->server, principal, &s->news, &s->peer);
 }
 
-struct http_session *session_new(struct mcp_http *h)
+struct http_session *http_session_new(struct mcp_http *h)
 {
 	if (h->n_sessions >= MAX_HTTP_SESSIONS && !make_room(h)) {
 		return NULL;
@@ -111,7 +111,7 @@ struct http_session *session_new(struct mcp_http *h)
 		                    .http = h,
 		                    .next = h->sessions,
 		                    .used_ms = clock_ms() };
-	if (name_it(s) < 0) {
+	if (name_session(s) < 0) {
 		free(s);
 		return NULL;
 	}
@@ -121,12 +121,12 @@ struct http_session *session_new(struct mcp_http *h)
 	h->sessions = s;
 	h->n_sessions++;
 	if (h->sweep == NULL) {
-		(void)loop_after(h->loop, SWEEP_MS, sweep, h, &h->sweep);
+		(void)loop_after(h->loop, SWEEP_MS, sweep_sessions, h, &h->sweep);
 	}
 	return s;
 }
 
-struct http_session *session_find(struct mcp_http *h, const char *id)
+struct http_session *http_session_find(struct mcp_http *h, const char *id)
 {
 	for (struct http_session *s = h->sessions; s != NULL; s = s->next) {
 		if (strcmp(s->id, id) == 0 && s->later == NULL) {
@@ -137,7 +137,7 @@ struct http_session *session_find(struct mcp_http *h, const char *id)
 	return NULL;
 }
 
-struct http_stream *session_stream(const struct http_session *s, uint64_t number)
+struct http_stream *http_session_stream(const struct http_session *s, uint64_t number)
 {
 	struct http_stream *x = s->streams;
 
@@ -147,7 +147,7 @@ struct http_stream *session_stream(const struct http_session *s, uint64_t number
 	return x;
 }
 
-void session_trim(struct http_session *s)
+void http_session_trim(struct http_session *s)
 {
 	struct http_stream *oldest = NULL;
 	size_t broken = 0;
@@ -159,29 +159,29 @@ void session_trim(struct http_session *s)
 		}
 	}
 	if (broken > MAX_HTTP_STREAMS) {
-		stream_free(oldest);
+		http_stream_free(oldest);
 	}
 }
 
 static void end_now(void *arg)
 {
-	session_free(arg);
+	http_session_free(arg);
 }
 
-void session_end_soon(struct http_session *s)
+void http_session_end_soon(struct http_session *s)
 {
 	if (s->later == NULL) {
 		(void)loop_after(s->http->loop, 0, end_now, s, &s->later);
 	}
 }
 
-void session_free(struct http_session *s)
+void http_session_free(struct http_session *s)
 {
 	struct mcp_http *h = s->http;
 
 	loop_untimer(&s->later);
 	while (s->streams != NULL) {
-		stream_free(s->streams);
+		http_stream_free(s->streams);
 	}
 	mcp_peer_free(s->peer);
 	if (s->prev != NULL) {

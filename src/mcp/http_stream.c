@@ -20,7 +20,7 @@ static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const
                         size_t len);
 static void stream_end(struct mcp_out *o);
 
-struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool news)
+struct http_stream *http_stream_new(struct http_conn *c, struct http_session *s, bool news)
 {
 	struct http_stream *x = calloc(1, sizeof *x);
 
@@ -59,7 +59,7 @@ static void drop_first(struct http_stream *x)
 }
 
 /* The protocol is done with it, and no connection has it. */
-static void dispose(struct http_stream *x)
+static void dispose_stream(struct http_stream *x)
 {
 	loop_untimer(&x->forget);
 	while (x->first != NULL) {
@@ -79,7 +79,7 @@ static void dispose(struct http_stream *x)
 }
 
 /* Lets go of the connection, which is still there. */
-static struct http_conn *detach(struct http_stream *x)
+static struct http_conn *detach_conn(struct http_stream *x)
 {
 	struct http_conn *c = x->conn;
 
@@ -90,43 +90,43 @@ static struct http_conn *detach(struct http_stream *x)
 	return c;
 }
 
-void stream_free(struct http_stream *x)
+void http_stream_free(struct http_stream *x)
 {
-	struct http_conn *c = detach(x);
+	struct http_conn *c = detach_conn(x);
 
 	if (!x->news && !x->over) {
 		mcp_out_gone(x->peer, &x->to);
 	}
 	if (c != NULL && x->begun) {
-		conn_stream_end(c);
+		http_conn_stream_end(c);
 	} else if (c != NULL) {
-		conn_refuse(c, 404, NULL, MCP_E_REQUEST, "the session has ended");
+		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST, "the session has ended");
 	}
-	dispose(x);
+	dispose_stream(x);
 }
 
-static void forget(void *arg)
+static void forget_stream(void *arg)
 {
-	stream_free(arg);
+	http_stream_free(arg);
 }
 
 /* Nobody listens, but whoever did may come back. */
 static void keep_for_now(struct http_stream *x)
 {
-	if (loop_after(x->http->loop, KEPT_MS, forget, x, &x->forget) < 0) {
+	if (loop_after(x->http->loop, KEPT_MS, forget_stream, x, &x->forget) < 0) {
 		x->forget = NULL;
 	}
 }
 
-void stream_lost(struct http_stream *x)
+void http_stream_lost(struct http_stream *x)
 {
-	(void)detach(x);
+	(void)detach_conn(x);
 	if (x->session == NULL) {
-		stream_free(x);
+		http_stream_free(x);
 		return;
 	}
 	keep_for_now(x);
-	session_trim(x->session);
+	http_session_trim(x->session);
 }
 
 /* ---- events ------------------------------------------------------------------ */
@@ -148,7 +148,7 @@ static bool comes_back(const struct http_stream *x)
 
 /* They get an id at once, to come back with. An empty event is new there: older ones
  * are only told how long to wait. */
-static void prime(struct http_stream *x)
+static void send_first_id(struct http_stream *x)
 {
 	char text[ID_TEXT];
 	bool knows = comes_back(x);
@@ -156,17 +156,17 @@ static void prime(struct http_stream *x)
 	                         (unsigned long long)x->number, RETRY_MS)
 	              : snprintf(text, sizeof text, "retry: %d\n\n", RETRY_MS);
 
-	conn_ready(x->conn, text, (size_t)n);
+	http_conn_event(x->conn, text, (size_t)n);
 }
 
-void stream_open(struct http_stream *x)
+void http_stream_open(struct http_stream *x)
 {
 	char field[HTTP_SESSION_ID + 24];
 
 	x->begun = true;
-	conn_stream(x->conn, session_field(x, field));
+	http_conn_stream(x->conn, session_field(x, field));
 	if (x->session != NULL) {
-		prime(x);
+		send_first_id(x);
 	}
 }
 
@@ -203,7 +203,7 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 /* Takes the event. The newest stays whatever its size, for it may be the response; but
  * all streams together have a bound without exception. Who comes back for what is not
  * there, and is no mere news, must not wait for it: see http_post.c. */
-static void keep(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
+static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
 {
 	while (x->first != NULL && x->kept + e->len > MAX_HTTP_REPLAY) {
 		drop_first(x);
@@ -223,7 +223,7 @@ static void keep(struct http_stream *x, enum mcp_kind kind, struct http_event *e
 	x->http->kept_bytes += e->len;
 }
 
-void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
+void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
 {
 	if (!x->begun && x->conn == NULL) {
 		return; /* it broke before it had an id to come back with */
@@ -233,22 +233,22 @@ void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, siz
 		return; /* news for somebody who does not read */
 	}
 	if (!x->begun) {
-		stream_open(x);
+		http_stream_open(x);
 	}
 	struct http_event *e = event_new(x, json, len);
 
 	if (e == NULL) {
 		x->lost = kind != MCP_NOTIFICATION ? x->events : x->lost;
 		if (x->conn != NULL) {
-			conn_break(x->conn);
+			http_conn_break(x->conn);
 		}
 		return;
 	}
 	if (x->conn != NULL) {
-		conn_ready(x->conn, e->text, e->len);
+		http_conn_event(x->conn, e->text, e->len);
 	}
 	if (x->session != NULL) {
-		keep(x, kind, e);
+		keep_event(x, kind, e);
 	} else {
 		free(e);
 	}
@@ -261,55 +261,55 @@ static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const
 	char field[HTTP_SESSION_ID + 24];
 
 	if (kind != MCP_RESPONSE || x->begun) {
-		stream_put(x, kind, json, len);
+		http_stream_put(x, kind, json, len);
 		return;
 	}
 	x->answered = true;
 	if (x->conn != NULL) {
-		conn_answer(detach(x), status, session_field(x, field), json, len);
+		http_conn_answer(detach_conn(x), status, session_field(x, field), json, len);
 	}
 }
 
 static void stream_end(struct mcp_out *o)
 {
 	struct http_stream *x = (struct http_stream *)o;
-	struct http_conn *c = detach(x);
+	struct http_conn *c = detach_conn(x);
 
 	x->over = true;
 	if (x->initialize && mcp_peer_version(x->session->peer)[0] == '\0') {
-		session_end_soon(x->session);
+		http_session_end_soon(x->session);
 	}
 	if (c != NULL && x->begun) {
-		conn_stream_end(c);
+		http_conn_stream_end(c);
 	} else if (c != NULL && !x->answered) {
-		conn_answer(c, 202, "", NULL, 0); /* canceled: there is no answer */
+		http_conn_answer(c, 202, "", NULL, 0); /* canceled: there is no answer */
 	}
 	if (x->session != NULL && x->begun) {
 		loop_untimer(&x->forget);
 		keep_for_now(x);
 	} else {
-		dispose(x);
+		dispose_stream(x);
 	}
 }
 
-void stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
+void http_stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
 {
-	struct http_conn *old = detach(x);
+	struct http_conn *old = detach_conn(x);
 
 	if (old != NULL) {
-		conn_stream_end(old);
+		http_conn_stream_end(old);
 	}
 	loop_untimer(&x->forget);
 	x->conn = c;
 	c->stream = x;
-	conn_stream(c, "");
+	http_conn_stream(c, "");
 	for (const struct http_event *e = x->first; e != NULL; e = e->next) {
 		if (e->number > after) {
-			conn_ready(c, e->text, e->len);
+			http_conn_event(c, e->text, e->len);
 		}
 	}
 	if (x->over) {
-		conn_stream_end(detach(x));
+		http_conn_stream_end(detach_conn(x));
 		keep_for_now(x);
 	}
 }

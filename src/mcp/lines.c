@@ -27,13 +27,13 @@
 #define READ_BYTES ((size_t)64 * 1024)
 #define DRAIN_MS   5000 /* for the last answers, when nothing more can be asked */
 
-enum state { OPEN, BROKEN, DRAINING, CLOSED };
+enum lines_state { LINES_OPEN, LINES_BROKEN, LINES_DRAINING, LINES_CLOSED };
 
 struct mcp_lines {
 	struct mcp_out to; /* first */
 	struct loop *loop;
 	struct mcp_peer *peer;
-	enum state state;
+	enum lines_state state;
 	int in, out;
 	int out_dup; /* a socket is watched twice, which takes two fds; -1: none */
 	int in_flags, out_flags;
@@ -52,26 +52,26 @@ struct mcp_lines {
 
 static void in_ready(void *arg, uint32_t events);
 static void out_ready(void *arg, uint32_t events);
-static void finish(void *arg);
+static void finish_lines(void *arg);
 
 /* ---- out --------------------------------------------------------------------- */
 
-static void come_back(struct mcp_lines *l, uint64_t ms)
+static void finish_later(struct mcp_lines *l, uint64_t ms)
 {
 	loop_untimer(&l->later);
-	(void)loop_after(l->loop, ms, finish, l, &l->later);
+	(void)loop_after(l->loop, ms, finish_lines, l, &l->later);
 }
 
-static void fail(struct mcp_lines *l)
+static void mark_broken(struct mcp_lines *l)
 {
-	if (l->state == OPEN) {
-		l->state = BROKEN;
-		come_back(l, 0);
+	if (l->state == LINES_OPEN) {
+		l->state = LINES_BROKEN;
+		finish_later(l, 0);
 	}
 }
 
 /* Writes what goes, and watches for the rest. */
-static int flush(struct mcp_lines *l)
+static int flush_lines(struct mcp_lines *l)
 {
 	if (queue_flush(&l->queue, l->out) < 0) {
 		return -1;
@@ -109,14 +109,14 @@ static void lines_send(struct mcp_out *o, enum mcp_kind kind, int status, const 
 	size_t left = queue_left(&l->queue);
 
 	(void)status;
-	if (l->state != OPEN) {
+	if (l->state != LINES_OPEN) {
 		return;
 	}
 	if (kind == MCP_NOTIFICATION && left + len > MAX_MCP_NEWS) {
 		l->dropped++;
 	} else if (len > MAX_MCP_QUEUE || left > MAX_MCP_QUEUE - len ||
-	           add_line(&l->queue, json, len) < 0 || flush(l) < 0) {
-		fail(l);
+	           add_line(&l->queue, json, len) < 0 || flush_lines(l) < 0) {
+		mark_broken(l);
 	}
 }
 
@@ -127,12 +127,12 @@ static void lines_end(struct mcp_out *o)
 
 /* ---- in ---------------------------------------------------------------------- */
 
-static void refuse(struct mcp_lines *l, const char *id, int code, const char *why)
+static void refuse_line(struct mcp_lines *l, const char *id, int code, const char *why)
 {
 	auto_buf text;
 
 	buf_init(&text, MAX_MCP_MESSAGE);
-	mcp_error_text(&text, id, code, why);
+	mcp_error_text(&text, id, code, why, NULL);
 	if (!text.failed) {
 		lines_send(&l->to, MCP_RESPONSE, 400, text.data, text.len);
 	}
@@ -155,7 +155,7 @@ static void take_line(struct mcp_lines *l, char *line, size_t len)
 		return;
 	}
 	if (mcp_message_read(&m, line, len, &code, &why) < 0) {
-		refuse(l, m.id, code, why);
+		refuse_line(l, m.id, code, why);
 		mcp_message_done(&m);
 	} else {
 		mcp_receive(l->peer, &l->to, &m);
@@ -164,12 +164,12 @@ static void take_line(struct mcp_lines *l, char *line, size_t len)
 
 static void too_long(struct mcp_lines *l)
 {
-	refuse(l, NULL, MCP_E_REQUEST, "the message is longer than 4 MiB");
+	refuse_line(l, NULL, MCP_E_REQUEST, "the message is longer than 4 MiB");
 }
 
 static bool may_read(const struct mcp_lines *l)
 {
-	return l->state == OPEN && queue_left(&l->queue) <= MAX_MCP_NEWS;
+	return l->state == LINES_OPEN && queue_left(&l->queue) <= MAX_MCP_NEWS;
 }
 
 /* The whole lines that have come, as long as their answers find room. */
@@ -225,7 +225,7 @@ static int make_room(struct mcp_lines *l)
 	return 0;
 }
 
-static void fill(struct mcp_lines *l)
+static void fill_buffer(struct mcp_lines *l)
 {
 	if (make_room(l) < 0) {
 		l->ended = true;
@@ -241,15 +241,15 @@ static void fill(struct mcp_lines *l)
 }
 
 /* Reads on, or stops: always called last, for it may be the end of `l`. */
-static void go_on(struct mcp_lines *l)
+static void continue_reading(struct mcp_lines *l)
 {
-	if (l->state == OPEN && l->ended && may_read(l)) {
+	if (l->state == LINES_OPEN && l->ended && may_read(l)) {
 		if (l->len > 0 && !l->skipping) { /* a last line without its end */
 			take_line(l, l->data, l->len);
 		}
 		l->len = 0;
-		if (l->state == OPEN) {
-			finish(l);
+		if (l->state == LINES_OPEN) {
+			finish_lines(l);
 			return;
 		}
 	}
@@ -258,7 +258,7 @@ static void go_on(struct mcp_lines *l)
 		loop_unwatch(&l->reading);
 	} else if (l->reading == NULL &&
 	           loop_watch(l->loop, l->in, EPOLLIN, in_ready, l, &l->reading) < 0) {
-		fail(l);
+		mark_broken(l);
 	}
 }
 
@@ -267,9 +267,9 @@ static void in_ready(void *arg, uint32_t events)
 	struct mcp_lines *l = arg;
 
 	(void)events;
-	fill(l);
+	fill_buffer(l);
 	take_lines(l);
-	go_on(l);
+	continue_reading(l);
 }
 
 static void out_ready(void *arg, uint32_t events)
@@ -277,12 +277,12 @@ static void out_ready(void *arg, uint32_t events)
 	struct mcp_lines *l = arg;
 
 	(void)events;
-	if (flush(l) < 0 || (l->state == DRAINING && queue_left(&l->queue) == 0)) {
-		l->state = BROKEN;
-		finish(l);
-	} else if (l->state == OPEN && queue_left(&l->queue) <= MAX_MCP_NEWS / 2) {
+	if (flush_lines(l) < 0 || (l->state == LINES_DRAINING && queue_left(&l->queue) == 0)) {
+		l->state = LINES_BROKEN;
+		finish_lines(l);
+	} else if (l->state == LINES_OPEN && queue_left(&l->queue) <= MAX_MCP_NEWS / 2) {
 		take_lines(l);
-		go_on(l);
+		continue_reading(l);
 	}
 }
 
@@ -298,16 +298,16 @@ static void forget_peer(struct mcp_lines *l)
 }
 
 /* The other end is gone, or will ask no more: then it still gets what is in the queue. */
-static void finish(void *arg)
+static void finish_lines(void *arg)
 {
 	struct mcp_lines *l = arg;
-	bool drain = l->state == OPEN && queue_left(&l->queue) > 0;
+	bool drain = l->state == LINES_OPEN && queue_left(&l->queue) > 0;
 
-	l->state = drain ? DRAINING : CLOSED;
+	l->state = drain ? LINES_DRAINING : LINES_CLOSED;
 	forget_peer(l);
 	loop_unwatch(&l->reading);
 	if (drain) {
-		come_back(l, DRAIN_MS);
+		finish_later(l, DRAIN_MS);
 		return;
 	}
 	loop_unwatch(&l->writing);
@@ -317,7 +317,7 @@ static void finish(void *arg)
 	}
 }
 
-static int unblock(int fd, int *ret_flags)
+static int set_nonblocking(int fd, int *ret_flags)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -340,9 +340,10 @@ static int make_peer(struct mcp_lines *l, struct mcp_server *s)
 	return mcp_peer_new(s, name, &l->to, &l->peer);
 }
 
-static int start(struct mcp_lines *l, struct mcp_server *s)
+static int start_lines(struct mcp_lines *l, struct mcp_server *s)
 {
-	if (unblock(l->in, &l->in_flags) < 0 || unblock(l->out, &l->out_flags) < 0) {
+	if (set_nonblocking(l->in, &l->in_flags) < 0 ||
+	    set_nonblocking(l->out, &l->out_flags) < 0) {
 		return -1;
 	}
 	if (l->in == l->out) {
@@ -374,7 +375,7 @@ int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop
 		                 .out_flags = -1,
 		                 .closed = closed,
 		                 .arg = arg };
-	if (start(l, s) < 0) {
+	if (start_lines(l, s) < 0) {
 		(void)ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot talk on fd %d and %d", in,
 		               out);
 		mcp_lines_free(l);
@@ -385,7 +386,7 @@ int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop
 }
 
 /* Whoever else holds these files finds them as they were. */
-static void restore(int fd, int flags)
+static void restore_flags(int fd, int flags)
 {
 	if (fd >= 0 && flags >= 0) {
 		(void)fcntl(fd, F_SETFL, flags);
@@ -401,8 +402,8 @@ void mcp_lines_free(struct mcp_lines *l)
 	loop_unwatch(&l->reading);
 	loop_unwatch(&l->writing);
 	loop_untimer(&l->later);
-	restore(l->out, l->out_flags);
-	restore(l->in, l->in_flags);
+	restore_flags(l->out, l->out_flags);
+	restore_flags(l->in, l->in_flags);
 	own_close(&l->out_dup);
 	queue_clear(&l->queue);
 	free(l->data);

@@ -64,8 +64,10 @@ void mcp_receive(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
  * any more, and `out` is not used again. */
 void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out);
 
-/* An error that belongs to no call: {"jsonrpc":"2.0","id":ID or null,"error":...}. */
-void mcp_error_text(struct buf *out, const char *id, int code, const char *message);
+/* {"jsonrpc":"2.0","id":ID,"error":{"code":..,"message":..,"data":DATA}}. `id` NULL: null.
+ * `data` is one finished JSON value, or NULL. */
+void mcp_error_text(struct buf *out, const char *id, int code, const char *message,
+                    const char *data);
 
 #define MCP_LATEST        "2026-07-28"
 #define MCP_LATEST_LEGACY "2025-11-25"

@@ -3,7 +3,8 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "base/utf8.h"
+#include "mcp/mcp_priv.h"
 
 #define MAX_SAFE_INTEGER 9007199254740991LL /* what a double holds exactly: 2^53 - 1 */
 
@@ -24,7 +25,7 @@ static int not_good(const char *why, const char **ret_why)
 
 /* Whether it may be echoed at all: a string, or an integer that every client reads
  * back as it was. */
-bool id_good(const struct json_node *id)
+bool mcp_id_is_valid(const struct json_node *id)
 {
 	if (json_is(id, JSON_STRING)) {
 		return id->len <= MAX_MCP_ID;
@@ -33,7 +34,7 @@ bool id_good(const struct json_node *id)
 	return v >= -MAX_SAFE_INTEGER && v <= MAX_SAFE_INTEGER;
 }
 
-char *id_text(const struct json_node *id)
+char *mcp_id_text(const struct json_node *id)
 {
 	auto_buf out;
 	struct json j;
@@ -48,12 +49,17 @@ char *id_text(const struct json_node *id)
 	return buf_steal(&out);
 }
 
+char *mcp_text_cut(const char *text, size_t max)
+{
+	return strndup(text, utf8_cut(text, max));
+}
+
 static int read_id(struct mcp_message *m, const struct json_node *id, const char **ret_why)
 {
-	if (!id_good(id)) {
+	if (!mcp_id_is_valid(id)) {
 		return not_good("an id is a string of at most 256 bytes or an integer", ret_why);
 	}
-	m->id = id_text(id);
+	m->id = mcp_id_text(id);
 	return m->id != NULL ? 0 : not_good("out of memory", ret_why);
 }
 
@@ -164,7 +170,8 @@ void mcp_message_done(struct mcp_message *m)
 	*m = (struct mcp_message){ 0 };
 }
 
-void error_text(struct buf *out, const char *id, int code, const char *message, const char *data)
+void mcp_error_text(struct buf *out, const char *id, int code, const char *message,
+                    const char *data)
 {
 	struct json j;
 
@@ -184,9 +191,4 @@ void error_text(struct buf *out, const char *id, int code, const char *message, 
 	}
 	json_close(&j, '}');
 	json_close(&j, '}');
-}
-
-void mcp_error_text(struct buf *out, const char *id, int code, const char *message)
-{
-	error_text(out, id, code, message, NULL);
 }

@@ -4,13 +4,13 @@
 #include "base/json_copy.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/task.h"
 
 static const char *const LEVELS[MCP_EMERGENCY + 1] = { "debug", "info",     "notice", "warning",
 	                                               "error", "critical", "alert",  "emergency" };
 
-int level_parse(const char *word, enum mcp_level *ret)
+int mcp_level_parse(const char *word, enum mcp_level *ret)
 {
 	for (size_t i = 0; i < ARRAY_LEN(LEVELS); i++) {
 		if (strcmp(LEVELS[i], word) == 0) {
@@ -41,14 +41,14 @@ static void out_notify(struct mcp_out *out, const char *method, const char *para
 	}
 }
 
-void call_notify(struct mcp_call *c, const char *method, const char *params)
+void mcp_call_notify(struct mcp_call *c, const char *method, const char *params)
 {
 	if (c->out != NULL && !c->answered) {
 		out_notify(c->out, method, params);
 	}
 }
 
-void peer_notify(struct mcp_peer *p, const char *method, const char *params)
+void mcp_peer_notify(struct mcp_peer *p, const char *method, const char *params)
 {
 	if (p->news != NULL && !p->gone) {
 		out_notify(p->news, method, params);
@@ -90,7 +90,7 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 	}
 	json_close(&j, '}');
 	if (!text.failed) {
-		call_notify(c, "notifications/progress", text.data);
+		mcp_call_notify(c, "notifications/progress", text.data);
 	}
 }
 
@@ -105,7 +105,7 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 		return level >= c->peer->level;
 	}
 	const char *word = json_string(mcp_meta(c, META_LOG_LEVEL), NULL);
-	return word != NULL && level_parse(word, &least) == 0 && level >= least;
+	return word != NULL && mcp_level_parse(word, &least) == 0 && level >= least;
 }
 
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
@@ -127,6 +127,6 @@ void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const
 	json_raw(&j, data, strlen(data));
 	json_close(&j, '}');
 	if (!text.failed) {
-		call_notify(c, "notifications/message", text.data);
+		mcp_call_notify(c, "notifications/message", text.data);
 	}
 }

@@ -4,9 +4,65 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/subs.h"
 #include "mcp/task.h"
+
+/* ---- revisions ---- */
+
+/* The newest first: who has no wish takes the first that it knows. */
+static const struct {
+	const char *name;
+	bool modern;
+} VERSIONS[] = {
+	{ MCP_LATEST, true },    { MCP_LATEST_LEGACY, false }, { "2025-06-18", false },
+	{ "2025-03-26", false }, { "2024-11-05", false },
+};
+
+static int version_index(const char *version)
+{
+	for (size_t i = 0; i < ARRAY_LEN(VERSIONS); i++) {
+		if (strcmp(VERSIONS[i].name, version) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+bool mcp_version_known(const char *version)
+{
+	return version_index(version) >= 0;
+}
+
+bool mcp_version_modern(const char *version)
+{
+	int i = version_index(version);
+
+	return i >= 0 && VERSIONS[i].modern;
+}
+
+const char *mcp_version_static(const char *version)
+{
+	int i = version_index(version);
+
+	return i >= 0 ? VERSIONS[i].name : NULL;
+}
+
+const char *mcp_version_negotiate(const char *wish)
+{
+	int i = version_index(wish);
+
+	return i >= 0 && !VERSIONS[i].modern ? VERSIONS[i].name : MCP_LATEST_LEGACY;
+}
+
+void mcp_write_versions(struct json *j)
+{
+	json_open(j, '[');
+	for (size_t i = 0; i < ARRAY_LEN(VERSIONS); i++) {
+		json_str(j, VERSIONS[i].name);
+	}
+	json_close(j, ']');
+}
 
 /* ---- what the application has ---- */
 
@@ -97,13 +153,13 @@ static int remember_client(struct mcp_call *c, const char *version)
 
 	free(p->client_name);
 	free(p->extensions);
-	p->client_name = text_cut(json_string(name, ""), MAX_MCP_CLIENT);
+	p->client_name = mcp_text_cut(json_string(name, ""), MAX_MCP_CLIENT);
 	p->extensions =
 	        extension_names(&c->m.doc, json_member(&c->m.doc, capabilities, "extensions"));
 	if (p->client_name == NULL || p->extensions == NULL) {
 		return -1;
 	}
-	p->abilities = client_abilities(&c->m.doc, capabilities);
+	p->abilities = mcp_client_abilities(&c->m.doc, capabilities);
 	p->version = version;
 	return 0;
 }
@@ -130,7 +186,7 @@ static void do_initialize(void *arg, struct mcp_call *c)
 		         "(objects)");
 		return;
 	}
-	if (remember_client(c, version_legacy(wish)) < 0) {
+	if (remember_client(c, mcp_version_negotiate(wish)) < 0) {
 		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
@@ -139,7 +195,7 @@ static void do_initialize(void *arg, struct mcp_call *c)
 	json_key(j, "capabilities");
 	server_capabilities(app, MCP_ERA_LEGACY, j);
 	json_key(j, "serverInfo");
-	server_info(app, j);
+	mcp_write_server_info(app, j);
 	if (app->instructions != NULL) {
 		json_kstr(j, "instructions", app->instructions);
 	}
@@ -157,7 +213,7 @@ static void do_set_level(void *arg, struct mcp_call *c)
 	const char *word = json_string(mcp_param(c, "level"), "");
 
 	(void)arg;
-	if (level_parse(word, &c->peer->level) < 0) {
+	if (mcp_level_parse(word, &c->peer->level) < 0) {
 		mcp_fail(c, MCP_E_PARAMS,
 		         "level is one of debug, info, notice, warning, error, "
 		         "critical, alert and emergency");
@@ -175,7 +231,7 @@ static void do_discover(void *arg, struct mcp_call *c)
 
 	(void)arg;
 	json_key(j, "supportedVersions");
-	version_list(j);
+	mcp_write_versions(j);
 	json_key(j, "capabilities");
 	server_capabilities(app, MCP_ERA_MODERN, j);
 	if (app->instructions != NULL) {
@@ -201,7 +257,7 @@ static const struct protocol_method METHODS[] = {
 	{ { "tasks/cancel", task_cancel, MCP_MODERN }, MCP_TASKS },
 };
 
-static const struct mcp_method *find(const struct mcp_server *s, const char *name)
+static const struct mcp_method *find_method(const struct mcp_server *s, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(METHODS); i++) {
 		const struct protocol_method *row = &METHODS[i];
@@ -218,10 +274,11 @@ static const struct mcp_method *find(const struct mcp_server *s, const char *nam
 	return NULL;
 }
 
-const struct mcp_method *method_find(const struct mcp_server *s, enum mcp_era era, const char *name)
+const struct mcp_method *mcp_method_find(const struct mcp_server *s, enum mcp_era era,
+                                         const char *name)
 {
 	unsigned not_here = era == MCP_ERA_MODERN ? MCP_LEGACY : MCP_MODERN;
-	const struct mcp_method *row = find(s, name);
+	const struct mcp_method *row = find_method(s, name);
 
 	return row != NULL && (row->flags & not_here) == 0 ? row : NULL;
 }

@@ -43,7 +43,7 @@ int queue_add(struct queue *q, const void *data, size_t len)
 	return 0;
 }
 
-static ssize_t put(int fd, const char *data, size_t len)
+static ssize_t write_some(int fd, const char *data, size_t len)
 {
 	ssize_t n = send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -53,7 +53,7 @@ static ssize_t put(int fd, const char *data, size_t len)
 int queue_flush(struct queue *q, int fd)
 {
 	while (queue_left(q) > 0) {
-		ssize_t n = put(fd, q->data + q->at, queue_left(q));
+		ssize_t n = write_some(fd, q->data + q->at, queue_left(q));
 		if (n < 0 && errno == EINTR) {
 			continue;
 		}

@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 
 /* ---- requests ---- */
 
@@ -43,11 +43,11 @@ static void refuse_version(struct mcp_call *c)
 	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_key(&j, "supported");
-	version_list(&j);
+	mcp_write_versions(&j);
 	json_kstr(&j, "requested", c->m.version);
 	json_close(&j, '}');
-	call_refuse(c, MCP_E_VERSION, "unsupported protocol version",
-	            data.failed ? NULL : data.data);
+	mcp_call_refuse(c, MCP_E_VERSION, "unsupported protocol version",
+	                data.failed ? NULL : data.data);
 }
 
 /* Each request says what it is. */
@@ -67,14 +67,14 @@ static int check_modern(struct mcp_call *c)
 		why = "_meta: " META_CAPABILITIES " is missing, or is no object";
 	} else if (client != NULL && client->type != JSON_OBJECT) {
 		why = "_meta: " META_CLIENT " is no object";
-	} else if (level != NULL && level_parse(json_string(level, ""), &parsed) < 0) {
+	} else if (level != NULL && mcp_level_parse(json_string(level, ""), &parsed) < 0) {
 		why = "_meta: " META_LOG_LEVEL " is no level";
 	}
 	if (why != NULL) {
-		call_refuse(c, MCP_E_PARAMS, why, NULL);
+		mcp_call_refuse(c, MCP_E_PARAMS, why, NULL);
 		return -1;
 	}
-	c->version = version_static(c->m.version);
+	c->version = mcp_version_static(c->m.version);
 	return 0;
 }
 
@@ -91,8 +91,9 @@ static int check_legacy(struct mcp_call *c)
 			return 0;
 		}
 	}
-	call_refuse(c, MCP_E_PARAMS,
-	            "no _meta with " META_VERSION ", and no initialize before this request", NULL);
+	mcp_call_refuse(c, MCP_E_PARAMS,
+	                "no _meta with " META_VERSION ", and no initialize before this request",
+	                NULL);
 	return -1;
 }
 
@@ -103,25 +104,26 @@ static int check_request(struct mcp_call *c)
 	c->era = c->m.version != NULL ? MCP_ERA_MODERN : MCP_ERA_LEGACY;
 	c->version = MCP_LATEST;
 	if (is_duplicate(c)) {
-		call_refuse(c, MCP_E_REQUEST, "a request with this id is under way", NULL);
+		mcp_call_refuse(c, MCP_E_REQUEST, "a request with this id is under way", NULL);
 		return -1;
 	}
 	if (c->peer->n_calls > MAX_MCP_CALLS) {
-		call_refuse(c, MCP_E_INTERNAL, "too many requests are under way", NULL);
+		mcp_call_refuse(c, MCP_E_INTERNAL, "too many requests are under way", NULL);
 		return -1;
 	}
 	/* One peer cannot take it all; where many have, the small ones still find room. */
 	if ((c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) ||
 	    (c->server->weight > MAX_MCP_HELD_ALL && c->weight > MAX_MCP_SMALL)) {
-		call_refuse(c, MCP_E_INTERNAL, "the requests under way are too large", NULL);
+		mcp_call_refuse(c, MCP_E_INTERNAL, "the requests under way are too large", NULL);
 		return -1;
 	}
 	if (meta != NULL && meta->type != JSON_OBJECT) {
-		call_refuse(c, MCP_E_PARAMS, "_meta is no object", NULL);
+		mcp_call_refuse(c, MCP_E_PARAMS, "_meta is no object", NULL);
 		return -1;
 	}
 	if (!token_good(mcp_meta(c, "progressToken"))) {
-		call_refuse(c, MCP_E_PARAMS, "_meta: progressToken is no string or number", NULL);
+		mcp_call_refuse(c, MCP_E_PARAMS, "_meta: progressToken is no string or number",
+		                NULL);
 		return -1;
 	}
 	return c->era == MCP_ERA_MODERN ? check_modern(c) : check_legacy(c);
@@ -129,12 +131,12 @@ static int check_request(struct mcp_call *c)
 
 static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
 {
-	struct mcp_call *c = call_new(p, out, m);
+	struct mcp_call *c = mcp_call_new(p, out, m);
 
 	if (c == NULL) {
 		auto_buf text;
 		buf_init(&text, MAX_MCP_RESULT);
-		mcp_error_text(&text, m->id, MCP_E_INTERNAL, "out of memory");
+		mcp_error_text(&text, m->id, MCP_E_INTERNAL, "out of memory", NULL);
 		if (!text.failed) {
 			out->send(out, MCP_RESPONSE, 500, text.data, text.len);
 		}
@@ -144,15 +146,15 @@ static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_mes
 	if (check_request(c) < 0) {
 		return;
 	}
-	c->row = method_find(c->server, c->era, c->m.method);
+	c->row = mcp_method_find(c->server, c->era, c->m.method);
 	if (c->row == NULL) {
 		mcp_fail(c, MCP_E_METHOD, "no method '%s'", c->m.method);
 		return;
 	}
-	if (c->era == MCP_ERA_MODERN && call_open_state(c) < 0) {
+	if (c->era == MCP_ERA_MODERN && mcp_call_open_state(c) < 0) {
 		return;
 	}
-	call_run(c);
+	mcp_call_run(c);
 }
 
 /* ---- notifications ---- */
@@ -163,10 +165,10 @@ static void take_cancel(struct mcp_peer *p, const struct mcp_message *m)
 {
 	const struct json_node *id = json_member(&m->doc, m->params, "requestId");
 
-	if (id == NULL || !id_good(id)) {
+	if (id == NULL || !mcp_id_is_valid(id)) {
 		return;
 	}
-	auto_free char *text = id_text(id);
+	auto_free char *text = mcp_id_text(id);
 	struct mcp_call *c = p->calls;
 	while (c != NULL && text != NULL &&
 	       (c->canceled || c->out == NULL || strcmp(c->m.id, text) != 0 ||
@@ -174,7 +176,7 @@ static void take_cancel(struct mcp_peer *p, const struct mcp_message *m)
 		c = c->next;
 	}
 	if (c != NULL && text != NULL) {
-		call_cancel(c);
+		mcp_call_cancel(c);
 	}
 }
 
@@ -199,11 +201,11 @@ void mcp_receive(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
 		take_notification(p, m);
 		break;
 	case MCP_RESPONSE:
-		peer_answered(p, m);
+		mcp_peer_take_response(p, m);
 		break;
 	}
 	mcp_message_done(m);
-	peer_unref(p);
+	mcp_peer_unref(p);
 }
 
 void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out)
@@ -214,11 +216,11 @@ void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out)
 	while (c != NULL) {
 		if (c->out == out) {
 			c->out = NULL;
-			call_cancel(c);
+			mcp_call_cancel(c);
 			c = p->calls; /* whoever was told may have changed the list */
 		} else {
 			c = c->next;
 		}
 	}
-	peer_unref(p);
+	mcp_peer_unref(p);
 }

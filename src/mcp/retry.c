@@ -11,12 +11,109 @@
 #include "base/json_copy.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/state.h"
 
-static int seal(struct mcp_call *c, struct buf *out)
+/* ---- the digest of the parameters ---- */
+
+static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct json_node *node);
+
+static void hash_bytes(struct sha256 *s, const char *data, size_t len)
 {
-	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
+	uint64_t n = len;
+
+	sha256_update(s, &n, sizeof(n));
+	if (len > 0) {
+		sha256_update(s, data, len);
+	}
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct json_node *const *x = a;
+	const struct json_node *const *y = b;
+
+	return strcmp((*x)->key, (*y)->key);
+}
+
+/* What a retry brings beyond the request itself. */
+static bool part_of_retry(const struct json_node *member)
+{
+	return strcmp(member->key, "_meta") == 0 || strcmp(member->key, "inputResponses") == 0 ||
+	       strcmp(member->key, "requestState") == 0;
+}
+
+/* The order of members means nothing. */
+static int hash_object(struct sha256 *s, const struct json_doc *doc, const struct json_node *object,
+                       bool top)
+{
+	auto_free const struct json_node **v =
+	        calloc(object->n + 1, sizeof(const struct json_node *));
+	size_t n = 0;
+
+	if (v == NULL) {
+		return -1;
+	}
+	for (const struct json_node *m = json_first(doc, object); m != NULL;
+	     m = json_next(doc, m)) {
+		if (!top || !part_of_retry(m)) {
+			v[n++] = m;
+		}
+	}
+	qsort(v, n, sizeof(const struct json_node *), by_key);
+	sha256_update(s, &n, sizeof(n));
+	for (size_t i = 0; i < n; i++) {
+		hash_bytes(s, v[i]->key, strlen(v[i]->key));
+		if (hash_value(s, doc, v[i]) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Each value says its kind and its length before it: no two are the same bytes. */
+static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct json_node *node)
+{
+	uint8_t type = (uint8_t)node->type;
+
+	sha256_update(s, &type, 1);
+	if (node->type == JSON_OBJECT) {
+		return hash_object(s, doc, node, false);
+	}
+	if (node->type == JSON_STRING || node->type == JSON_NUMBER) {
+		hash_bytes(s, node->str, node->len);
+	}
+	if (node->type == JSON_ARRAY) {
+		sha256_update(s, &node->n, sizeof(node->n));
+		for (const struct json_node *e = json_first(doc, node); e != NULL;
+		     e = json_next(doc, e)) {
+			if (hash_value(s, doc, e) < 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+int mcp_params_digest(const struct json_doc *doc, const struct json_node *object,
+                      uint8_t ret[SHA256_BYTES])
+{
+	static const struct json_node nothing = { .type = JSON_OBJECT };
+	struct sha256 s;
+
+	sha256_init(&s);
+	if (hash_object(&s, doc, object != NULL ? object : &nothing, true) < 0) {
+		return -1;
+	}
+	sha256_final(&s, ret);
+	return 0;
+}
+
+/* ---- requestState ---- */
+
+static int seal_state(struct mcp_call *c, struct buf *out)
+{
+	struct state_binding of = { .method = c->m.method, .principal = c->peer->principal };
 	auto_buf text;
 	struct json j;
 
@@ -40,25 +137,25 @@ static int seal(struct mcp_call *c, struct buf *out)
 	}
 	json_close(&j, '}');
 	json_close(&j, '}');
-	if (text.failed || value_digest(&c->m.doc, c->m.params, of.params) < 0) {
+	if (text.failed || mcp_params_digest(&c->m.doc, c->m.params, of.params) < 0) {
 		return -1;
 	}
 	return state_seal(c->server->states, &of, text.data, out);
 }
 
-void call_leave_questions(struct mcp_call *c)
+void mcp_call_send_questions(struct mcp_call *c)
 {
 	auto_buf sealed;
 
 	buf_init(&sealed, MAX_MCP_RESULT);
-	if (seal(c, &sealed) < 0) {
+	if (seal_state(c, &sealed) < 0) {
 		mcp_fail(c, MCP_E_INTERNAL, "what is to be remembered is too long");
 		return;
 	}
-	struct json *j = call_result(c, "input_required", false);
+	struct json *j = mcp_call_begin_result(c, "input_required", false);
 	if (c->n_asks > 0) {
 		json_key(j, "inputRequests");
-		call_input_requests(c, j);
+		mcp_call_write_questions(c, j);
 	}
 	json_kstr(j, "requestState", sealed.data);
 	mcp_done(c);
@@ -74,7 +171,7 @@ static int take_answers(struct mcp_call *c, const struct json_doc *asked)
 	     k = json_next(asked, k)) {
 		const struct json_node *all = mcp_param(c, "inputResponses");
 		const struct json_node *a = json_member(&c->m.doc, all, k->str);
-		if (json_is(a, JSON_OBJECT) && call_put_answer(c, k->str, &c->m.doc, a) < 0) {
+		if (json_is(a, JSON_OBJECT) && mcp_call_keep_answer(c, k->str, &c->m.doc, a) < 0) {
 			return -1;
 		}
 	}
@@ -91,7 +188,7 @@ static int take_state(struct mcp_call *c, const char *text, size_t len)
 	}
 	const struct json_node *old = json_member(&doc, json_top(&doc), "answers");
 	for (const struct json_node *a = json_first(&doc, old); a != NULL; a = json_next(&doc, a)) {
-		if (call_put_answer(c, a->key, &doc, a) < 0) {
+		if (mcp_call_keep_answer(c, a->key, &doc, a) < 0) {
 			return -1;
 		}
 	}
@@ -101,12 +198,12 @@ static int take_state(struct mcp_call *c, const char *text, size_t len)
 
 static int open_state(struct mcp_call *c, const struct json_node *sealed)
 {
-	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
+	struct state_binding of = { .method = c->m.method, .principal = c->peer->principal };
 	enum state_verdict verdict = STATE_FORGED;
 	auto_buf text;
 
 	buf_init(&text, MAX_MCP_RESULT);
-	if (value_digest(&c->m.doc, c->m.params, of.params) < 0) {
+	if (mcp_params_digest(&c->m.doc, c->m.params, of.params) < 0) {
 		verdict = STATE_FAILED;
 	} else if (json_is(sealed, JSON_STRING) && strlen(sealed->str) == sealed->len) {
 		verdict = state_open(c->server->states, &of, sealed->str, &text);
@@ -122,7 +219,7 @@ static int open_state(struct mcp_call *c, const struct json_node *sealed)
 	return 0;
 }
 
-int call_open_state(struct mcp_call *c)
+int mcp_call_open_state(struct mcp_call *c)
 {
 	const struct json_node *sealed = mcp_param(c, "requestState");
 	const struct json_node *all = mcp_param(c, "inputResponses");

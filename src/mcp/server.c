@@ -6,16 +6,16 @@
 
 #include "base/error.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/state.h"
 #include "mcp/subs.h"
 #include "mcp/task.h"
 
 static void server_destroy(struct mcp_server *s)
 {
-	tasks_free(s->tasks);
+	task_store_free(s->tasks);
 	subs_free(s->subs);
-	states_free(s->states);
+	state_store_free(s->states);
 	free(s);
 }
 
@@ -29,9 +29,9 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 	}
 	s->loop = loop;
 	s->app = app;
-	s->states = states_new(STATE_TTL_MS);
+	s->states = state_store_new(STATE_TTL_MS);
 	s->subs = subs_new();
-	s->tasks = tasks_new(TASK_KEEP_MS);
+	s->tasks = task_store_new(TASK_KEEP_MS);
 	if (s->states == NULL || s->subs == NULL || s->tasks == NULL) {
 		server_destroy(s);
 		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "make a server");
@@ -51,10 +51,10 @@ void mcp_server_free(struct mcp_server *s)
 		mcp_peer_free(s->peers);
 	}
 	s->freed = true;
-	server_let_go(s);
+	mcp_server_drop_call(s);
 }
 
-void server_let_go(struct mcp_server *s)
+void mcp_server_drop_call(struct mcp_server *s)
 {
 	s->n_calls--;
 	if (s->freed && s->n_calls == 0) {
@@ -84,7 +84,7 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
 	return 0;
 }
 
-void peer_unref(struct mcp_peer *p)
+void mcp_peer_unref(struct mcp_peer *p)
 {
 	if (--p->refs > 0) {
 		return;
@@ -110,7 +110,7 @@ static void peer_unlink(struct mcp_peer *p)
 }
 
 /* One that has still to be told. What is told may change the list: from its start. */
-static struct mcp_call *untold(const struct mcp_peer *p)
+static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 {
 	struct mcp_call *c = p->calls;
 
@@ -128,8 +128,8 @@ static void peer_end(struct mcp_peer *p)
 	p->news = NULL;
 	peer_unlink(p);
 	subs_forget(p->server->subs, p);
-	for (struct mcp_call *c = untold(p); c != NULL; c = untold(p)) {
-		call_cancel(c);
+	for (struct mcp_call *c = next_uncanceled(p); c != NULL; c = next_uncanceled(p)) {
+		mcp_call_cancel(c);
 	}
 }
 
@@ -142,7 +142,7 @@ void mcp_peer_free(struct mcp_peer *p)
 	if (p->server->app->gone != NULL) {
 		p->server->app->gone(p->server->app->arg, p->principal);
 	}
-	peer_unref(p);
+	mcp_peer_unref(p);
 }
 
 void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
@@ -154,11 +154,11 @@ void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
 	for (struct mcp_call *c = p->calls, *next; c != NULL; c = next) {
 		next = c->next;
 		if (c->task != NULL) {
-			call_move(c, heir);
+			mcp_call_move(c, heir);
 		}
 	}
 	peer_end(p); /* its principal is not gone */
-	peer_unref(p);
+	mcp_peer_unref(p);
 }
 
 bool mcp_peer_initialized(const struct mcp_peer *p)
@@ -171,7 +171,7 @@ const char *mcp_peer_version(const struct mcp_peer *p)
 	return p->version != NULL ? p->version : "";
 }
 
-unsigned client_abilities(const struct json_doc *doc, const struct json_node *capabilities)
+unsigned mcp_client_abilities(const struct json_doc *doc, const struct json_node *capabilities)
 {
 	const struct json_node *elicit = json_member(doc, capabilities, "elicitation");
 	unsigned abilities = 0;

@@ -19,9 +19,9 @@
 #define WHERE    "mcp socket"
 #define PAUSE_MS 100 /* where there are no fds or no memory */
 
-struct client {
+struct socket_client {
 	struct mcp_socket *owner;
-	struct client *prev, *next;
+	struct socket_client *prev, *next;
 	int fd;
 	struct mcp_lines *lines;
 };
@@ -34,11 +34,11 @@ struct mcp_socket {
 	struct stat bound; /* what was made, so that nothing else is unlinked */
 	struct loop_watch *watch;
 	struct loop_timer *pause;
-	struct client *clients;
+	struct socket_client *clients;
 	size_t n_clients;
 };
 
-static void client_free(struct client *c)
+static void client_free(struct socket_client *c)
 {
 	struct mcp_socket *x = c->owner;
 
@@ -73,13 +73,13 @@ static bool is_ours(int fd)
 
 static void client_new(struct mcp_socket *x, int fd)
 {
-	struct client *c = calloc(1, sizeof *c);
+	struct socket_client *c = calloc(1, sizeof *c);
 
 	if (c == NULL) {
 		(void)close(fd);
 		return;
 	}
-	*c = (struct client){ .owner = x, .fd = fd, .next = x->clients };
+	*c = (struct socket_client){ .owner = x, .fd = fd, .next = x->clients };
 	if (x->clients != NULL) {
 		x->clients->prev = c;
 	}
@@ -90,14 +90,14 @@ static void client_new(struct mcp_socket *x, int fd)
 	}
 }
 
-static void go_on(void *arg)
+static void resume_accepting(void *arg)
 {
 	struct mcp_socket *x = arg;
 
 	loop_rewatch(x->watch, EPOLLIN);
 }
 
-static void ready(void *arg, uint32_t events)
+static void accept_client(void *arg, uint32_t events)
 {
 	struct mcp_socket *x = arg;
 	auto_fd fd = accept4(x->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -105,7 +105,7 @@ static void ready(void *arg, uint32_t events)
 	(void)events;
 	if (fd < 0) {
 		if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
-		    loop_after(x->loop, PAUSE_MS, go_on, x, &x->pause) == 0) {
+		    loop_after(x->loop, PAUSE_MS, resume_accepting, x, &x->pause) == 0) {
 			loop_rewatch(x->watch, 0);
 		}
 		return;
@@ -116,7 +116,7 @@ static void ready(void *arg, uint32_t events)
 }
 
 /* A socket that nobody listens on is a leftover. */
-static int clear(const struct sockaddr_un *a, struct ssb_error *err)
+static int remove_stale(const struct sockaddr_un *a, struct ssb_error *err)
 {
 	struct stat st;
 	auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -145,7 +145,7 @@ static int listen_there(struct mcp_socket *x, struct ssb_error *err)
 {
 	const char *path = x->address.sun_path;
 
-	if (clear(&x->address, err) < 0) {
+	if (remove_stale(&x->address, err) < 0) {
 		return -1;
 	}
 	x->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -160,7 +160,8 @@ static int listen_there(struct mcp_socket *x, struct ssb_error *err)
 	if (lstat(path, &x->bound) < 0 || (x->bound.st_mode & 0077) != 0) {
 		return ssb_fail(err, SSB_E_SYS, EPERM, WHERE, "'%s' is open to others", path);
 	}
-	if (listen(x->fd, 64) < 0 || loop_watch(x->loop, x->fd, EPOLLIN, ready, x, &x->watch) < 0) {
+	if (listen(x->fd, 64) < 0 ||
+	    loop_watch(x->loop, x->fd, EPOLLIN, accept_client, x, &x->watch) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "listen on '%s'", path);
 	}
 	return 0;

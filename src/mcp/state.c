@@ -14,12 +14,12 @@
 #define TIME_BYTES  8
 #define MAC_BYTES   SHA256_BYTES
 
-struct head {
+struct state_head {
 	uint8_t nonce[NONCE_BYTES];
 	uint8_t until[TIME_BYTES]; /* big endian */
 	uint8_t mac[MAC_BYTES];
 };
-_Static_assert(sizeof(struct head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
+_Static_assert(sizeof(struct state_head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
 
 /* One that may come back. */
 struct nonce {
@@ -29,29 +29,29 @@ struct nonce {
 	uint64_t number;          /* the later, the greater; 0: none is kept here */
 };
 
-struct states {
+struct state_store {
 	uint8_t key[SHA256_BYTES];
 	uint64_t ttl_ms;
 	struct nonce nonces[MAX_MCP_STATES];
 	uint64_t last;
 };
 
-struct states *states_new(uint64_t ttl_ms)
+struct state_store *state_store_new(uint64_t ttl_ms)
 {
-	struct states *s = calloc(1, sizeof(*s));
+	struct state_store *s = calloc(1, sizeof(*s));
 
 	if (s == NULL) {
 		return NULL;
 	}
 	s->ttl_ms = ttl_ms;
 	if (getrandom(s->key, sizeof(s->key), 0) != (ssize_t)sizeof(s->key)) {
-		states_free(s);
+		state_store_free(s);
 		return NULL;
 	}
 	return s;
 }
 
-void states_free(struct states *s)
+void state_store_free(struct state_store *s)
 {
 	if (s != NULL) {
 		explicit_bzero(s, sizeof(*s));
@@ -59,14 +59,14 @@ void states_free(struct states *s)
 	}
 }
 
-static void put64(uint8_t out[TIME_BYTES], uint64_t v)
+static void put_u64(uint8_t out[TIME_BYTES], uint64_t v)
 {
 	for (size_t i = 0; i < TIME_BYTES; i++) {
 		out[i] = (uint8_t)(v >> (8 * (TIME_BYTES - 1 - i)));
 	}
 }
 
-static uint64_t get64(const uint8_t in[TIME_BYTES])
+static uint64_t get_u64(const uint8_t in[TIME_BYTES])
 {
 	uint64_t v = 0;
 
@@ -81,13 +81,14 @@ static void mac_piece(struct hmac *h, const void *data, size_t len)
 {
 	uint8_t n[TIME_BYTES];
 
-	put64(n, len);
+	put_u64(n, len);
 	hmac_update(h, n, sizeof(n));
 	hmac_update(h, data, len);
 }
 
-static void state_mac(const struct states *s, const struct state_of *of, const struct head *head,
-                      const void *text, size_t len, uint8_t ret[MAC_BYTES])
+static void state_mac(const struct state_store *s, const struct state_binding *of,
+                      const struct state_head *head, const void *text, size_t len,
+                      uint8_t ret[MAC_BYTES])
 {
 	static const char what[] = "mcp requestState 1";
 	struct hmac h;
@@ -114,7 +115,7 @@ static int compare_nonces(const void *a, const void *b)
 
 /* A place that is free or past its time; else that of the oldest of the client that has the
  * most: nobody's questions push out those of another. */
-static struct nonce *find_place(struct states *s)
+static struct nonce *find_place(struct state_store *s)
 {
 	const uint64_t now = clock_ms();
 	size_t found = 0, most = 0;
@@ -138,7 +139,8 @@ static struct nonce *find_place(struct states *s)
 	return &s->nonces[found];
 }
 
-static void remember(struct states *s, const char *principal, const struct head *head)
+static void remember_nonce(struct state_store *s, const char *principal,
+                           const struct state_head *head)
 {
 	struct nonce *n = find_place(s);
 	uint8_t who[SHA256_BYTES];
@@ -146,12 +148,12 @@ static void remember(struct states *s, const char *principal, const struct head 
 	sha256(principal, strlen(principal), who);
 	memcpy(n->bytes, head->nonce, NONCE_BYTES);
 	memcpy(n->who, who, NONCE_BYTES);
-	n->until = get64(head->until);
+	n->until = get_u64(head->until);
 	n->number = ++s->last;
 }
 
 /* Whether it was outstanding; now it is not. */
-static bool redeem(struct states *s, const uint8_t nonce[NONCE_BYTES])
+static bool redeem_nonce(struct state_store *s, const uint8_t nonce[NONCE_BYTES])
 {
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
 		if (s->nonces[i].number != 0 &&
@@ -173,32 +175,33 @@ static void add_hex(struct buf *out, const void *data, size_t len)
 	}
 }
 
-int state_seal(struct states *s, const struct state_of *of, const char *text, struct buf *out)
+int state_seal(struct state_store *s, const struct state_binding *of, const char *text,
+               struct buf *out)
 {
-	struct head head;
+	struct state_head head;
 	size_t len = strlen(text);
 
 	if (len > MAX_MCP_STATE ||
 	    getrandom(head.nonce, sizeof(head.nonce), 0) != (ssize_t)sizeof(head.nonce)) {
 		return -1;
 	}
-	put64(head.until, clock_ms() + s->ttl_ms);
+	put_u64(head.until, clock_ms() + s->ttl_ms);
 	state_mac(s, of, &head, text, len, head.mac);
 	add_hex(out, &head, sizeof(head));
 	add_hex(out, text, len);
 	if (out->failed) {
 		return -1;
 	}
-	remember(s, of->principal, &head);
+	remember_nonce(s, of->principal, &head);
 	return 0;
 }
 
-enum state_verdict state_open(struct states *s, const struct state_of *of, const char *sealed,
-                              struct buf *ret_text)
+enum state_verdict state_open(struct state_store *s, const struct state_binding *of,
+                              const char *sealed, struct buf *ret_text)
 {
 	size_t digits = strlen(sealed);
 	size_t bytes = digits / 2;
-	struct head head;
+	struct state_head head;
 	uint8_t mac[MAC_BYTES];
 
 	if (bytes < sizeof(head) || bytes - sizeof(head) > MAX_MCP_STATE) {
@@ -220,10 +223,10 @@ enum state_verdict state_open(struct states *s, const struct state_of *of, const
 		return STATE_FORGED;
 	}
 	/* Only now: nobody can use up what is another's. */
-	if (!redeem(s, head.nonce)) {
+	if (!redeem_nonce(s, head.nonce)) {
 		return STATE_USED;
 	}
-	if (clock_ms() > get64(head.until)) {
+	if (clock_ms() > get_u64(head.until)) {
 		return STATE_OLD;
 	}
 	buf_add(ret_text, text, len);

@@ -21,21 +21,22 @@
 
 #define STATE_TTL_MS (10U * 60 * 1000)
 
-struct states;
+struct state_store;
 
 /* NULL: no memory, or no random key. */
-struct states *states_new(uint64_t ttl_ms);
-void states_free(struct states *s); /* wipes the key; accepts NULL */
+struct state_store *state_store_new(uint64_t ttl_ms);
+void state_store_free(struct state_store *s); /* wipes the key; accepts NULL */
 
 /* What a state belongs to: it is good for nothing else. */
-struct state_of {
+struct state_binding {
 	const char *method;
 	const char *principal;
 	uint8_t params[SHA256_BYTES]; /* digest of the parameters that must not change */
 };
 
 /* Appends the sealed text. -1: too long (MAX_MCP_STATE), or no memory or randomness. */
-int state_seal(struct states *s, const struct state_of *of, const char *text, struct buf *out);
+int state_seal(struct state_store *s, const struct state_binding *of, const char *text,
+               struct buf *out);
 
 enum state_verdict {
 	STATE_GOOD,
@@ -45,8 +46,8 @@ enum state_verdict {
 	STATE_FAILED, /* no memory */
 };
 /* Appends the text where it is good; then it never is again. */
-enum state_verdict state_open(struct states *s, const struct state_of *of, const char *sealed,
-                              struct buf *ret_text);
+enum state_verdict state_open(struct state_store *s, const struct state_binding *of,
+                              const char *sealed, struct buf *ret_text);
 const char *state_verdict_text(enum state_verdict v); /* for the client, a clause */
 
 #endif

@@ -1,13 +1,49 @@
 #include "mcp/subs.h"
 
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/subs_priv.h"
+#include "base/string_list.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/task.h"
 
-const struct sub_list SUB_LISTS[N_SUB_LISTS] = {
+/* One subscriptions/listen, open. */
+struct listen {
+	struct listen *prev;
+	struct listen *next;
+	struct mcp_call *call; /* nobody has answered it */
+	unsigned lists;        /* MCP_TOOLS, ...: told of changes */
+	struct string_list uris;
+	struct string_list tasks;
+	uint64_t told; /* the last piece of news that it was told */
+};
+
+/* What one legacy peer has subscribed to. */
+struct legacy {
+	struct legacy *next;
+	struct mcp_peer *peer;
+	struct string_list uris;
+	uint64_t told;
+};
+
+struct subs {
+	struct listen *listens;
+	struct legacy *legacies;
+	uint64_t news; /* counted: whoever is told may change the lists meanwhile */
+};
+
+/* What a list is called, in all the places that speak of it. */
+struct sub_list {
+	enum mcp_feature what;
+	enum mcp_feature change;
+	const char *key;
+	const char *method;
+};
+
+static const struct sub_list SUB_LISTS[] = {
 	{ MCP_TOOLS, MCP_TOOLS_CHANGE, "toolsListChanged", "notifications/tools/list_changed" },
 	{ MCP_PROMPTS, MCP_PROMPTS_CHANGE, "promptsListChanged",
 	  "notifications/prompts/list_changed" },
@@ -39,7 +75,7 @@ void subs_forget(struct subs *s, const struct mcp_peer *p)
 		struct legacy *l = *at;
 		if (l->peer == p) {
 			*at = l->next;
-			words_done(&l->uris);
+			string_list_done(&l->uris);
 			free(l);
 			return;
 		}
@@ -78,8 +114,8 @@ static void listen_free(struct subs *s, struct listen *l)
 	} else if (s->listens == l) {
 		s->listens = l->next;
 	}
-	words_done(&l->uris);
-	words_done(&l->tasks);
+	string_list_done(&l->uris);
+	string_list_done(&l->tasks);
 	free(l);
 }
 
@@ -125,13 +161,25 @@ void subs_subscribe(void *app, struct mcp_call *c)
 		return;
 	}
 	struct legacy *l = make_legacy(c->server->subs, c->peer);
-	if (l != NULL && l->uris.n >= MAX_MCP_WATCHED && !words_has(&l->uris, uri)) {
+	if (l != NULL && l->uris.n >= MAX_MCP_WATCHED && !string_list_has(&l->uris, uri)) {
 		mcp_fail(c, MCP_E_REQUEST, "too many subscriptions: at most %d at once",
 		         MAX_MCP_WATCHED);
-	} else if (l == NULL || words_add(&l->uris, uri) < 0) {
+	} else if (l == NULL || string_list_add_once(&l->uris, uri, MAX_MCP_WATCHED) < 0) {
 		mcp_fail(c, MCP_E_INTERNAL, "no memory");
 	} else {
 		mcp_done(c);
+	}
+}
+
+static void remove_uri(struct string_list *uris, const char *uri)
+{
+	for (size_t i = 0; i < uris->n; i++) {
+		if (strcmp(uris->v[i], uri) == 0) {
+			free(uris->v[i]);
+			uris->v[i] = uris->v[--uris->n];
+			uris->v[uris->n] = NULL;
+			return;
+		}
 	}
 }
 
@@ -145,7 +193,7 @@ void subs_unsubscribe(void *app, struct mcp_call *c)
 	}
 	struct legacy *l = find_legacy(c->server->subs, c->peer);
 	if (l != NULL) {
-		words_remove(&l->uris, uri);
+		remove_uri(&l->uris, uri);
 	}
 	mcp_done(c);
 }
@@ -154,7 +202,7 @@ void subs_unsubscribe(void *app, struct mcp_call *c)
 
 /* The strings of one member of the filter. False: answered. */
 static bool take_words(struct mcp_call *c, const struct json_node *list, const char *key,
-                       size_t room, struct words *ret)
+                       size_t room, struct string_list *ret)
 {
 	const struct json_doc *doc = mcp_doc(c);
 
@@ -176,7 +224,7 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 			         key, MAX_MCP_URI);
 			return false;
 		}
-		if (words_add(ret, word) < 0) {
+		if (string_list_add_once(ret, word, MAX_MCP_WATCHED) < 0) {
 			mcp_fail(c, MCP_E_INTERNAL, "no memory");
 			return false;
 		}
@@ -187,7 +235,7 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 /* What is asked for and can be had. False: answered. */
 static bool take_lists(struct mcp_call *c, const struct json_node *filter, struct listen *l)
 {
-	for (size_t i = 0; i < N_SUB_LISTS; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {
 		const struct json_node *want = json_member(mcp_doc(c), filter, SUB_LISTS[i].key);
 		if (want != NULL && !json_is(want, JSON_TRUE) && !json_is(want, JSON_FALSE)) {
 			mcp_fail(c, MCP_E_PARAMS, "params.notifications.%s is to be true or false",
@@ -205,19 +253,20 @@ static bool take_lists(struct mcp_call *c, const struct json_node *filter, struc
 static bool take_tasks(struct mcp_call *c, const struct json_node *list, size_t room,
                        struct listen *l)
 {
-	struct words all = { 0 };
+	struct string_list all = { 0 };
 
 	if (list == NULL || !task_allowed(c)) {
 		return list == NULL;
 	}
 	bool good = take_words(c, list, "taskIds", room, &all);
 	for (size_t i = 0; good && i < all.n; i++) {
-		if (task_known(c, all.v[i]) && words_add(&l->tasks, all.v[i]) < 0) {
+		if (task_known(c, all.v[i]) &&
+		    string_list_add_once(&l->tasks, all.v[i], MAX_MCP_WATCHED) < 0) {
 			mcp_fail(c, MCP_E_INTERNAL, "no memory");
 			good = false;
 		}
 	}
-	words_done(&all);
+	string_list_done(&all);
 	return good;
 }
 
@@ -249,9 +298,35 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 		return false;
 	}
 	if ((c->server->app->features & MCP_SUBSCRIBE) == 0) {
-		words_done(&l->uris);
+		string_list_done(&l->uris);
 	}
 	return true;
+}
+
+/* {"_meta":{"...subscriptionId":ID},MEMBERS} to whoever listens. `object` is finished
+ * JSON with at least one member, or NULL. The subscription may be gone after it. */
+static void listen_tell(const struct listen *l, const char *method, const char *object)
+{
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_key(&j, "_meta");
+	json_open(&j, '{');
+	json_key(&j, META_SUBSCRIPTION);
+	json_raw(&j, l->call->m.id, strlen(l->call->m.id));
+	json_close(&j, '}');
+	if (object != NULL) {
+		buf_addc(&text, ',');
+		buf_adds(&text, object + 1);
+	} else {
+		json_close(&j, '}');
+	}
+	if (!text.failed) {
+		mcp_call_notify(l->call, method, text.data);
+	}
 }
 
 static void listen_acknowledge(const struct listen *l)
@@ -264,16 +339,16 @@ static void listen_acknowledge(const struct listen *l)
 	json_open(&j, '{');
 	json_key(&j, "notifications");
 	json_open(&j, '{');
-	for (size_t i = 0; i < N_SUB_LISTS; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {
 		if ((l->lists & SUB_LISTS[i].what) != 0) {
 			json_kbool(&j, SUB_LISTS[i].key, true);
 		}
 	}
 	if (l->uris.n > 0) {
-		words_write(&l->uris, "resourceSubscriptions", &j);
+		json_kstrs(&j, "resourceSubscriptions", l->uris.v, l->uris.n);
 	}
 	if (l->tasks.n > 0) {
-		words_write(&l->tasks, "taskIds", &j);
+		json_kstrs(&j, "taskIds", l->tasks.v, l->tasks.n);
 	}
 	json_close(&j, '}');
 	json_close(&j, '}');
@@ -303,7 +378,7 @@ void subs_listen(void *app, struct mcp_call *c)
 		return;
 	}
 	l->call = c;
-	call_hold(c); /* it may be answered in here */
+	mcp_call_hold(c); /* it may be answered in here */
 	if (take_filter(c, l)) {
 		l->next = s->listens;
 		if (l->next != NULL) {
@@ -315,7 +390,7 @@ void subs_listen(void *app, struct mcp_call *c)
 	} else {
 		listen_free(s, l);
 	}
-	call_unhold(c);
+	mcp_call_release(c);
 }
 
 /* {"resultType":"complete","_meta":{"...subscriptionId":ID}} */
@@ -328,7 +403,7 @@ static void listen_end(struct subs *s, struct listen *l)
 	mcp_on_cancel(c, NULL, NULL);
 	buf_reset(&c->text);
 	json_init(j, &c->text, false);
-	call_response_head(c, j);
+	mcp_call_begin_response(c, j);
 	json_open(j, '{');
 	json_kstr(j, "resultType", "complete");
 	json_key(j, "_meta");
@@ -338,7 +413,7 @@ static void listen_end(struct subs *s, struct listen *l)
 	json_close(j, '}');
 	json_close(j, '}');
 	json_close(j, '}');
-	call_respond(c, 200);
+	mcp_call_respond(c, 200);
 }
 
 void subs_end(struct subs *s)
@@ -351,4 +426,111 @@ void subs_end(struct subs *s)
 void mcp_server_end(struct mcp_server *s)
 {
 	subs_end(s->subs);
+}
+
+/* ---- news ---------------------------------------------------------------------- */
+
+/* Whoever is told may free anything: each time from the start, and nobody twice. */
+static struct listen *next_listen(struct subs *s, unsigned list, const char *uri, const char *task)
+{
+	for (struct listen *l = s->listens; l != NULL; l = l->next) {
+		if (l->told != s->news &&
+		    ((l->lists & list) != 0 || (uri != NULL && string_list_has(&l->uris, uri)) ||
+		     (task != NULL && string_list_has(&l->tasks, task)))) {
+			l->told = s->news;
+			return l;
+		}
+	}
+	return NULL;
+}
+
+static struct mcp_peer *next_legacy(struct mcp_server *s, const char *uri)
+{
+	for (struct legacy *l = s->subs->legacies; l != NULL; l = l->next) {
+		if (l->told != s->subs->news && string_list_has(&l->uris, uri)) {
+			l->told = s->subs->news;
+			return l->peer;
+		}
+	}
+	return NULL;
+}
+
+static struct mcp_peer *next_peer(struct mcp_server *s)
+{
+	for (struct mcp_peer *p = s->peers; p != NULL; p = p->next) {
+		if (p->told != s->subs->news && mcp_peer_initialized(p)) {
+			p->told = s->subs->news;
+			return p;
+		}
+	}
+	return NULL;
+}
+
+void mcp_resource_updated(struct mcp_server *s, const char *uri)
+{
+	static const char method[] = "notifications/resources/updated";
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "uri", uri);
+	json_close(&j, '}');
+	if (text.failed) {
+		return;
+	}
+	s->subs->news++;
+	for (struct mcp_peer *p = next_legacy(s, uri); p != NULL; p = next_legacy(s, uri)) {
+		mcp_peer_notify(p, method, text.data);
+	}
+	for (struct listen *l = next_listen(s->subs, 0, uri, NULL); l != NULL;
+	     l = next_listen(s->subs, 0, uri, NULL)) {
+		listen_tell(l, method, text.data);
+	}
+}
+
+bool mcp_resource_wanted(const struct mcp_server *s, const char *uri)
+{
+	for (const struct legacy *l = s->subs->legacies; l != NULL; l = l->next) {
+		if (string_list_has(&l->uris, uri)) {
+			return true;
+		}
+	}
+	for (const struct listen *l = s->subs->listens; l != NULL; l = l->next) {
+		if (string_list_has(&l->uris, uri)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void mcp_list_changed(struct mcp_server *s, enum mcp_feature what)
+{
+	const struct sub_list *list = SUB_LISTS;
+
+	while (list->what != what) {
+		list++;
+		assert(list < SUB_LISTS + ARRAY_LEN(SUB_LISTS));
+	}
+	if ((s->app->features & list->change) == 0) {
+		return; /* nobody was told that it can */
+	}
+	s->subs->news++;
+	for (struct mcp_peer *p = next_peer(s); p != NULL; p = next_peer(s)) {
+		mcp_peer_notify(p, list->method, NULL);
+	}
+	for (struct listen *l = next_listen(s->subs, what, NULL, NULL); l != NULL;
+	     l = next_listen(s->subs, what, NULL, NULL)) {
+		listen_tell(l, list->method, NULL);
+	}
+}
+
+void subs_task(struct subs *s, const char *task_id, const char *object)
+{
+	s->news++;
+	for (struct listen *l = next_listen(s, 0, NULL, task_id); l != NULL;
+	     l = next_listen(s, 0, NULL, task_id)) {
+		listen_tell(l, "notifications/tasks", object);
+	}
 }

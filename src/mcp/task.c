@@ -8,7 +8,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/subs.h"
 #include "os/clock.h"
 
@@ -32,16 +32,16 @@ struct task {
 	uint64_t told_ms; /* that there was progress */
 };
 
-struct tasks {
+struct task_store {
 	struct task *newest;
 	size_t n;
 	size_t bytes; /* of the answers */
 	uint64_t keep_ms;
 };
 
-struct tasks *tasks_new(uint64_t keep_ms)
+struct task_store *task_store_new(uint64_t keep_ms)
 {
-	struct tasks *t = calloc(1, sizeof(*t));
+	struct task_store *t = calloc(1, sizeof(*t));
 
 	if (t != NULL) {
 		t->keep_ms = keep_ms;
@@ -49,7 +49,7 @@ struct tasks *tasks_new(uint64_t keep_ms)
 	return t;
 }
 
-static void task_free(struct task *t)
+static void free_task(struct task *t)
 {
 	if (t != NULL) {
 		free(t->principal);
@@ -59,42 +59,42 @@ static void task_free(struct task *t)
 	}
 }
 
-static void task_done(struct task **t)
+static void free_taskp(struct task **t)
 {
-	task_free(*t);
+	free_task(*t);
 }
 
-void tasks_free(struct tasks *t)
+void task_store_free(struct task_store *t)
 {
 	if (t == NULL) {
 		return;
 	}
 	while (t->newest != NULL) {
 		struct task *next = t->newest->next;
-		task_free(t->newest);
+		free_task(t->newest);
 		t->newest = next;
 	}
 	free(t);
 }
 
-static void tasks_drop(struct tasks *all, struct task **at)
+static void drop_task(struct task_store *all, struct task **at)
 {
 	struct task *t = *at;
 
 	*at = t->next;
 	all->n--;
 	all->bytes -= t->answer_len;
-	task_free(t);
+	free_task(t);
 }
 
 /* Those whose time is over. */
-static void tasks_expire(struct tasks *all)
+static void expire_tasks(struct task_store *all)
 {
 	uint64_t now = clock_ms();
 
 	for (struct task **at = &all->newest; *at != NULL;) {
 		if ((*at)->call == NULL && now - (*at)->ended_ms > all->keep_ms) {
-			tasks_drop(all, at);
+			drop_task(all, at);
 		} else {
 			at = &(*at)->next;
 		}
@@ -121,7 +121,7 @@ static struct share *share_of(struct share v[MAX_MCP_TASKS], size_t *n, const ch
 
 /* To make room, the oldest that has ended, of the client that keeps the most: nobody's
  * answers push out those of another. -1: all are under way. */
-static int tasks_drop_oldest(struct tasks *all, bool bytes)
+static int drop_oldest_task(struct task_store *all, bool bytes)
 {
 	struct share v[MAX_MCP_TASKS];
 	const struct share *most = NULL;
@@ -145,16 +145,16 @@ static int tasks_drop_oldest(struct tasks *all, bool bytes)
 	if (most == NULL) {
 		return -1;
 	}
-	tasks_drop(all, most->oldest);
+	drop_task(all, most->oldest);
 	return 0;
 }
 
 /* Only what the same client made: nobody else learns that there is one. */
-static struct task *tasks_find(const struct mcp_call *c, const char *id)
+static struct task *find_task(const struct mcp_call *c, const char *id)
 {
-	struct tasks *all = c->server->tasks;
+	struct task_store *all = c->server->tasks;
 
-	tasks_expire(all);
+	expire_tasks(all);
 	for (struct task *t = all->newest; t != NULL; t = t->next) {
 		if (strcmp(t->id, id) == 0 && strcmp(t->principal, mcp_principal(c)) == 0) {
 			return t;
@@ -165,7 +165,7 @@ static struct task *tasks_find(const struct mcp_call *c, const char *id)
 
 bool task_known(const struct mcp_call *c, const char *task_id)
 {
-	return tasks_find(c, task_id) != NULL;
+	return find_task(c, task_id) != NULL;
 }
 
 /* ---- what is told of one ---------------------------------------------------------- */
@@ -187,11 +187,11 @@ static const char *status_text(const struct task *t)
 		[TASK_CANCELLED] = "cancelled",
 	};
 
-	return t->call != NULL && t->call->phase == CALL_WAITS ? "input_required" : TEXTS[t->end];
+	return t->call != NULL && t->call->phase == CALL_WAITING ? "input_required" : TEXTS[t->end];
 }
 
 /* The members of a Task; with what belongs to its status, of a DetailedTask. */
-static void task_write(const struct task *t, uint64_t keep_ms, bool detailed, struct json *j)
+static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, struct json *j)
 {
 	json_kstr(j, "taskId", t->id);
 	json_kstr(j, "status", status_text(t));
@@ -213,14 +213,14 @@ static void task_write(const struct task *t, uint64_t keep_ms, bool detailed, st
 	if (t->answer != NULL) {
 		json_key(j, t->end == TASK_FAILED ? "error" : "result");
 		json_raw(j, t->answer, strlen(t->answer));
-	} else if (t->call != NULL && t->call->phase == CALL_WAITS) {
+	} else if (t->call != NULL && t->call->phase == CALL_WAITING) {
 		json_key(j, "inputRequests");
-		call_input_requests(t->call, j);
+		mcp_call_write_questions(t->call, j);
 	}
 }
 
 /* To those who listen. The task may be gone after it. */
-static void task_tell(struct mcp_server *s, struct task *t)
+static void send_task_news(struct mcp_server *s, struct task *t)
 {
 	char id[sizeof(t->id)];
 	auto_buf text;
@@ -231,16 +231,16 @@ static void task_tell(struct mcp_server *s, struct task *t)
 	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
-	task_write(t, s->tasks->keep_ms, true, &j);
+	write_task(t, s->tasks->keep_ms, true, &j);
 	json_close(&j, '}');
 	if (!text.failed) {
 		subs_task(s->subs, id, text.data);
 	}
 }
 
-static void task_say(struct task *t, const char *message)
+static void set_task_message(struct task *t, const char *message)
 {
-	char *copy = message != NULL ? text_cut(message, MAX_MCP_TASK_TEXT) : NULL;
+	char *copy = message != NULL ? mcp_text_cut(message, MAX_MCP_TASK_TEXT) : NULL;
 
 	if (copy != NULL) {
 		free(t->message);
@@ -250,14 +250,14 @@ static void task_say(struct task *t, const char *message)
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static struct task *task_make(struct mcp_call *c, const char *message)
+static struct task *make_task(struct mcp_call *c, const char *message)
 {
-	struct tasks *all = c->server->tasks;
+	struct task_store *all = c->server->tasks;
 	uint8_t id[ID_BYTES];
-	AUTO(task_done) struct task *t = calloc(1, sizeof(*t));
+	AUTO(free_taskp) struct task *t = calloc(1, sizeof(*t));
 
-	tasks_expire(all);
-	if ((all->n >= MAX_MCP_TASKS && tasks_drop_oldest(all, false) < 0) || t == NULL ||
+	expire_tasks(all);
+	if ((all->n >= MAX_MCP_TASKS && drop_oldest_task(all, false) < 0) || t == NULL ||
 	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
 		return NULL;
 	}
@@ -266,7 +266,7 @@ static struct task *task_make(struct mcp_call *c, const char *message)
 	if (t->principal == NULL) {
 		return NULL;
 	}
-	task_say(t, message);
+	set_task_message(t, message);
 	t->call = c;
 	t->created_us = t->updated_us = clock_wall_us();
 	t->began_ms = clock_ms();
@@ -292,31 +292,32 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	}
 	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
-	c->task = task_make(c, message);
+	c->task = make_task(c, message);
 	if (c->task == NULL) {
 		return false;
 	}
 	json_open(&j, '{');
-	call_result_head(c, &j, "task", false);
-	task_write(c->task, c->server->tasks->keep_ms, false, &j);
+	mcp_call_write_result_head(c, &j, "task", false);
+	write_task(c->task, c->server->tasks->keep_ms, false, &j);
 	json_close(&j, '}');
-	call_leave(c, text.failed ? "{}" : text.data);
+	mcp_call_detach(c, text.failed ? "{}" : text.data);
 	return true;
 }
 
 /* Why it failed is its message. */
-static void task_say_error(struct task *t)
+static void set_error_message(struct task *t)
 {
 	struct json_doc doc AUTO(json_doc_done) = { 0 };
 	const char *why = NULL;
 
 	if (json_read(&doc, t->answer, strlen(t->answer), &why) == 0) {
-		task_say(t, json_string(json_member(&doc, json_top(&doc), "message"), NULL));
+		set_task_message(t,
+		                 json_string(json_member(&doc, json_top(&doc), "message"), NULL));
 	}
 }
 
 /* Nothing comes of the call for it any more. */
-static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
+static void close_task(struct mcp_server *s, struct task *t, enum task_end end)
 {
 	t->call->task = NULL;
 	t->call = NULL;
@@ -326,23 +327,23 @@ static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
 		free(t->message); /* it told what was under way */
 		t->message = NULL;
 	}
-	task_tell(s, t);
+	send_task_news(s, t);
 }
 
 void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 {
 	static const char lost[] = "{\"code\":-32603,\"message\":\"out of memory\"}";
-	struct tasks *all = c->server->tasks;
+	struct task_store *all = c->server->tasks;
 	struct task *t = c->task;
 
 	if (t == NULL) {
 		return; /* its client has canceled it */
 	}
 	if (c->canceled) {
-		task_close(c->server, t, TASK_CANCELLED);
+		close_task(c->server, t, TASK_CANCELLED);
 		return;
 	}
-	while (all->bytes + len > MAX_MCP_TASK_BYTES && tasks_drop_oldest(all, true) == 0) {
+	while (all->bytes + len > MAX_MCP_TASK_BYTES && drop_oldest_task(all, true) == 0) {
 	}
 	t->answer = json != NULL ? strndup(json, len) : NULL;
 	if (t->answer == NULL) {
@@ -352,15 +353,15 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 	t->answer_len = t->answer != NULL ? strlen(t->answer) : 0;
 	all->bytes += t->answer_len;
 	if (failed && t->answer != NULL) {
-		task_say_error(t);
+		set_error_message(t);
 	}
-	task_close(c->server, t, failed ? TASK_FAILED : TASK_COMPLETED);
+	close_task(c->server, t, failed ? TASK_FAILED : TASK_COMPLETED);
 }
 
 void task_waits(struct mcp_call *c)
 {
 	if (c->task != NULL) {
-		task_tell(c->server, c->task);
+		send_task_news(c->server, c->task);
 	}
 }
 
@@ -372,12 +373,12 @@ void task_progress(struct mcp_call *c, const char *message)
 	if (t == NULL || message == NULL) {
 		return;
 	}
-	task_say(t, message);
+	set_task_message(t, message);
 	t->updated_us = clock_wall_us();
 	/* The whole of it each time: not more often than they would ask. */
 	if (now - t->told_ms >= TASK_POLL_MS) {
 		t->told_ms = now;
-		task_tell(c->server, t);
+		send_task_news(c->server, t);
 	}
 }
 
@@ -406,7 +407,7 @@ static struct task *named_task(struct mcp_call *c)
 		mcp_fail(c, MCP_E_PARAMS, "%s needs params.taskId, a string", c->m.method);
 		return NULL;
 	}
-	struct task *t = tasks_find(c, id);
+	struct task *t = find_task(c, id);
 	if (t == NULL) {
 		mcp_fail(c, MCP_E_PARAMS,
 		         "no such task: it never was, was another client's, or "
@@ -421,7 +422,7 @@ void task_get(void *app, struct mcp_call *c)
 	struct task *t = named_task(c);
 
 	if (t != NULL) {
-		task_write(t, c->server->tasks->keep_ms, true, mcp_result(c));
+		write_task(t, c->server->tasks->keep_ms, true, mcp_result(c));
 		mcp_done(c);
 	}
 }
@@ -439,11 +440,11 @@ void task_cancel(void *app, struct mcp_call *c)
 		mcp_done(c);
 		return;
 	}
-	call_hold(call);
-	task_close(c->server, t, TASK_CANCELLED);
+	mcp_call_hold(call);
+	close_task(c->server, t, TASK_CANCELLED);
 	mcp_done(c);
-	call_cancel(call);
-	call_unhold(call);
+	mcp_call_cancel(call);
+	mcp_call_release(call);
 }
 
 /* Answers to what is still asked; anything else is passed over. -1: no memory. */
@@ -456,7 +457,7 @@ static int take_answers(struct mcp_call *call, const struct json_doc *doc,
 		if (!json_is(node, JSON_OBJECT) || a->answered) {
 			continue;
 		}
-		if (call_put_answer(call, a->key, doc, node) < 0) {
+		if (mcp_call_keep_answer(call, a->key, doc, node) < 0) {
 			return -1;
 		}
 		a->answered = true;
@@ -478,7 +479,7 @@ void task_update(void *app, struct mcp_call *c)
 		return;
 	}
 	struct mcp_call *call = t->call;
-	if (call == NULL || call->phase != CALL_WAITS) {
+	if (call == NULL || call->phase != CALL_WAITING) {
 		mcp_done(c); /* nothing is asked: nothing is outstanding */
 		return;
 	}
@@ -487,10 +488,10 @@ void task_update(void *app, struct mcp_call *c)
 		return;
 	}
 	t->updated_us = clock_wall_us();
-	call_hold(call);
+	mcp_call_hold(call);
 	mcp_done(c);
-	if (call->phase == CALL_WAITS && !call->canceled && call_all_answered(call)) {
-		call_resume(call);
+	if (call->phase == CALL_WAITING && !call->canceled && mcp_call_all_answered(call)) {
+		mcp_call_resume(call);
 	}
-	call_unhold(call);
+	mcp_call_release(call);
 }

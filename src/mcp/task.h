@@ -16,11 +16,11 @@
 #define TASK_POLL_MS 1000
 
 struct mcp_peer;
-struct tasks;
+struct task_store;
 struct task;
 
-struct tasks *tasks_new(uint64_t keep_ms); /* NULL: no memory */
-void tasks_free(struct tasks *t);          /* after all calls; accepts NULL */
+struct task_store *task_store_new(uint64_t keep_ms); /* NULL: no memory */
+void task_store_free(struct task_store *t);          /* after all calls; accepts NULL */
 
 /* Rows of the protocol's methods: MCP_MODERN, all of them. */
 mcp_handler task_get, task_update, task_cancel;
@@ -28,8 +28,8 @@ mcp_handler task_get, task_update, task_cancel;
 /* Of a call with c->task, which is NULL after it: `json` is its result's object, or
  * (failed) the object of its error. */
 void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len);
-/* It waits for input now, phase CALL_WAITS: instead of {"resultType":"input_required"}.
- * When tasks/update has brought all of it, call_resume(). */
+/* It waits for input now, phase CALL_WAITING: instead of {"resultType":"input_required"}.
+ * When tasks/update has brought all of it, mcp_call_resume(). */
 void task_waits(struct mcp_call *c);
 
 /* Progress becomes the message of its status. */

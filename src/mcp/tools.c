@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/suggest.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/tools_check.h"
 
 /* ---- tools/list -------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_c
 {
 	const struct json_node *node = mcp_param(c, "name");
 	const char *name = json_string(node, NULL);
-	char shown[TOOL_PLAIN];
+	char shown[TOOLS_NAME_ROOM];
 
 	if (name == NULL) {
 		mcp_fail(c, MCP_E_PARAMS, "tools/call needs params.name, a string");
@@ -199,7 +199,7 @@ static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_c
 		const char *near = t->n == 0 ? NULL
 		                             : suggest(name, strlen(name), &t->v[0].name, t->n,
 		                                       sizeof(t->v[0]));
-		mcp_fail(c, MCP_E_PARAMS, "Unknown tool: %s%s%s%s", tool_plain(name, shown),
+		mcp_fail(c, MCP_E_PARAMS, "Unknown tool: %s%s%s%s", tools_plain_name(name, shown),
 		         near != NULL ? " (did you mean " : "", near != NULL ? near : "",
 		         near != NULL ? "?)" : "");
 	}
@@ -250,7 +250,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 	json_key(&j, "error");
 	json_open(&j, '{');
 	json_kstr(&j, "code", "invalid_arguments");
-	if (tool_check(t, mcp_doc(c), args, &j) > 0) {
+	if (tools_check_arguments(t, mcp_doc(c), args, &j) > 0) {
 		json_close(&j, '}');
 		json_close(&j, '}');
 		mcp_tool_done(c, NULL, text.data, true);
@@ -288,7 +288,7 @@ int64_t mcp_arg_integer(const struct mcp_call *c, const char *name, int64_t othe
 {
 	int64_t v = otherwise;
 
-	(void)tool_integer(mcp_arg(c, name), &v);
+	(void)tools_integer(mcp_arg(c, name), &v);
 	return v;
 }
 

@@ -38,7 +38,7 @@ static void problems_done(struct problems *p)
 	buf_done(&p->fix);
 }
 
-static void problem(struct problems *p, const char *name, const char *what, const char *fix)
+static void add_problem(struct problems *p, const char *name, const char *what, const char *fix)
 {
 	const char *between = p->n == 0 ? "" : "; ";
 
@@ -112,8 +112,8 @@ static void add_wanted(struct buf *out, const struct mcp_field *f)
 }
 
 /* A problem whose fix is to write what the row says; `note` comes after it. */
-static void problem_wanted(struct problems *p, const struct mcp_field *f, const char *what,
-                           const char *note)
+static void add_wanted_problem(struct problems *p, const struct mcp_field *f, const char *what,
+                               const char *note)
 {
 	auto_buf fix;
 
@@ -121,7 +121,7 @@ static void problem_wanted(struct problems *p, const struct mcp_field *f, const 
 	buf_addf(&fix, "write %s as ", f->name);
 	add_wanted(&fix, f);
 	buf_adds(&fix, note);
-	problem(p, f->name, what, fix.data != NULL ? fix.data : "");
+	add_problem(p, f->name, what, fix.data != NULL ? fix.data : "");
 }
 
 static bool is_type(const struct mcp_field *f, const struct json_node *node)
@@ -132,7 +132,7 @@ static bool is_type(const struct mcp_field *f, const struct json_node *node)
 	case MCP_STRING:
 		return json_is(node, JSON_STRING);
 	case MCP_INTEGER:
-		return tool_integer(node, &v) == 0;
+		return tools_integer(node, &v) == 0;
 	case MCP_BOOLEAN:
 		return json_is(node, JSON_TRUE) || json_is(node, JSON_FALSE);
 	case MCP_STRINGS:
@@ -141,7 +141,7 @@ static bool is_type(const struct mcp_field *f, const struct json_node *node)
 	return false;
 }
 
-int tool_integer(const struct json_node *node, int64_t *ret)
+int tools_integer(const struct json_node *node, int64_t *ret)
 {
 	char *end = NULL;
 
@@ -153,14 +153,14 @@ int tool_integer(const struct json_node *node, int64_t *ret)
 	if (*end == '.') {
 		end += 1 + strspn(end + 1, "0");
 	}
-	if (errno != 0 || *end != '\0' || v > TOOL_MAX_INTEGER || v < -TOOL_MAX_INTEGER) {
+	if (errno != 0 || *end != '\0' || v > TOOLS_MAX_INTEGER || v < -TOOLS_MAX_INTEGER) {
 		return -1;
 	}
 	*ret = v;
 	return 0;
 }
 
-const char *tool_plain(const char *name, char out[TOOL_PLAIN])
+const char *tools_plain_name(const char *name, char out[TOOLS_NAME_ROOM])
 {
 	size_t n = 0;
 
@@ -203,7 +203,7 @@ static void check_type(struct problems *p, const struct mcp_field *f, const stru
 	} else if (f->type != MCP_STRING && json_is(node, JSON_STRING)) {
 		note = ", without quotes around it";
 	}
-	problem_wanted(p, f, what, note);
+	add_wanted_problem(p, f, what, note);
 }
 
 static bool is_choice(const struct mcp_field *f, const char *word)
@@ -216,8 +216,8 @@ static bool is_choice(const struct mcp_field *f, const char *word)
 	return f->choices == NULL;
 }
 
-static void no_choice(struct problems *p, const struct mcp_field *f, const char *what,
-                      const char *word)
+static void add_choice_problem(struct problems *p, const struct mcp_field *f, const char *what,
+                               const char *word)
 {
 	size_t n = 0;
 	char note[128] = "";
@@ -229,7 +229,7 @@ static void no_choice(struct problems *p, const struct mcp_field *f, const char 
 	if (near != NULL) {
 		(void)snprintf(note, sizeof(note), "; did you mean \"%s\"?", near);
 	}
-	problem_wanted(p, f, what, note);
+	add_wanted_problem(p, f, what, note);
 }
 
 static void check_string(struct problems *p, const struct mcp_field *f,
@@ -238,13 +238,13 @@ static void check_string(struct problems *p, const struct mcp_field *f,
 	char what[64];
 
 	if (!is_text(node)) {
-		problem(p, f->name, "is not clean text",
-		        "write it as UTF-8 without NUL characters and lone surrogates");
+		add_problem(p, f->name, "is not clean text",
+		            "write it as UTF-8 without NUL characters and lone surrogates");
 	} else if (!is_within(f, (int64_t)node->len)) {
 		(void)snprintf(what, sizeof(what), "has %zu bytes", node->len);
-		problem_wanted(p, f, what, "");
+		add_wanted_problem(p, f, what, "");
 	} else if (!is_choice(f, node->str)) {
-		no_choice(p, f, "is none of the choices", node->str);
+		add_choice_problem(p, f, "is none of the choices", node->str);
 	}
 }
 
@@ -255,7 +255,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 
 	if (!is_within(f, (int64_t)node->n)) {
 		(void)snprintf(what, sizeof(what), "has %zu items", node->n);
-		problem_wanted(p, f, what, "");
+		add_wanted_problem(p, f, what, "");
 		return;
 	}
 	size_t at = 0;
@@ -263,13 +263,13 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 		if (!json_is(s, JSON_STRING) || !is_text(s)) {
 			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
 			               json_is(s, JSON_STRING) ? "not clean text" : type_text(s));
-			problem_wanted(p, f, what, "");
+			add_wanted_problem(p, f, what, "");
 			return; /* one is enough: there may be thousands */
 		}
 		if (!is_choice(f, s->str)) {
 			(void)snprintf(what, sizeof(what),
 			               "has item %zu, which is none of the choices", at);
-			no_choice(p, f, what, s->str);
+			add_choice_problem(p, f, what, s->str);
 			return;
 		}
 		at++;
@@ -284,7 +284,7 @@ static void check_field(struct problems *p, const struct mcp_field *f, const str
 
 	if (node == NULL) {
 		if (f->required) {
-			problem_wanted(p, f, "is missing", "");
+			add_wanted_problem(p, f, "is missing", "");
 		}
 	} else if (!is_type(f, node)) {
 		check_type(p, f, node);
@@ -292,15 +292,15 @@ static void check_field(struct problems *p, const struct mcp_field *f, const str
 		check_string(p, f, node);
 	} else if (f->type == MCP_STRINGS) {
 		check_strings(p, f, doc, node);
-	} else if (tool_integer(node, &v) == 0 && !is_within(f, v)) {
+	} else if (tools_integer(node, &v) == 0 && !is_within(f, v)) {
 		(void)snprintf(what, sizeof(what), "is %" PRId64, v);
-		problem_wanted(p, f, what, "");
+		add_wanted_problem(p, f, what, "");
 	}
 }
 
 static void check_unknown(struct problems *p, const struct mcp_tool *t, const char *name)
 {
-	char shown[TOOL_PLAIN];
+	char shown[TOOLS_NAME_ROOM];
 	auto_buf fix;
 	const char *near = t->n_fields == 0 ? NULL
 	                                    : suggest(name, strlen(name), &t->fields[0].name,
@@ -317,8 +317,8 @@ static void check_unknown(struct problems *p, const struct mcp_tool *t, const ch
 			buf_addf(&fix, "%s%s", i == 0 ? "" : ", ", t->fields[i].name);
 		}
 	}
-	problem(p, tool_plain(name, shown), "is no argument of this tool",
-	        fix.data != NULL ? fix.data : "");
+	add_problem(p, tools_plain_name(name, shown), "is no argument of this tool",
+	            fix.data != NULL ? fix.data : "");
 }
 
 static bool is_field(const struct mcp_tool *t, const char *name)
@@ -351,8 +351,8 @@ static void problems_write(struct problems *p, const char *tool, struct json *j)
 	}
 }
 
-size_t tool_check(const struct mcp_tool *t, const struct json_doc *doc,
-                  const struct json_node *args, struct json *j)
+size_t tools_check_arguments(const struct mcp_tool *t, const struct json_doc *doc,
+                             const struct json_node *args, struct json *j)
 {
 	AUTO(problems_done) struct problems p;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 #include "mcp/tools.h"
 
 #define MAX_HELD 64

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "mcp/http_priv.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 
 void hang_up(struct mcp_call *c)
 {
@@ -18,8 +18,8 @@ void hang_up(struct mcp_call *c)
 		return;
 	}
 	if (!x->begun) {
-		stream_open(x); /* tells the client the id to resume with */
+		http_stream_open(x); /* tells the client the id to resume with */
 	}
-	stream_lost(x);
-	conn_stream_end(conn);
+	http_stream_lost(x);
+	http_conn_stream_end(conn);
 }

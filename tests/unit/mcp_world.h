@@ -4,7 +4,7 @@
 #define MCP_WORLD_H
 
 #include "base/buf.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 
 #define WORLD_SENT 64
 

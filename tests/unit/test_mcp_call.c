@@ -361,7 +361,7 @@ static void no_memory_for_the_answer(void **state)
 	world_say(&w, "{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
 	(void)mcp_result(w.held);
 	w.held->text.failed = true;
-	call_respond(w.held, 200);
+	mcp_call_respond(w.held, 200);
 	world_expect(&w.out, "7','error':{'code':-32603,'message':'out of memory'}}");
 	assert_int_equal(world_last_status(&w.out), 500);
 	world_done(&w);

@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "mcp/priv.h"
+#include "mcp/mcp_priv.h"
 
 static int read_text(struct mcp_message *m, const char *text, int *ret_code)
 {
@@ -239,7 +239,7 @@ static void ids_are_echoed(void **state)
 	                           &code),
 	                 0);
 	buf_init(&text, 4096);
-	mcp_error_text(&text, m.id, -1, "x");
+	mcp_error_text(&text, m.id, -1, "x", NULL);
 	assert_int_equal(read_text(&again, text.data, &code), 0);
 	assert_string_equal(again.id, m.id);
 	const struct json_node *a = json_member(&m.doc, json_top(&m.doc), "id");
@@ -257,12 +257,12 @@ static void errors_without_a_call(void **state)
 
 	(void)state;
 	buf_init(&text, 4096);
-	mcp_error_text(&text, NULL, MCP_E_PARSE, "a \"quote\"");
+	mcp_error_text(&text, NULL, MCP_E_PARSE, "a \"quote\"", NULL);
 	assert_string_equal(text.data,
 	                    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
 	                    "\"message\":\"a \\\"quote\\\"\"}}");
 	buf_reset(&text);
-	mcp_error_text(&text, "\"x\"", MCP_E_REQUEST, "");
+	mcp_error_text(&text, "\"x\"", MCP_E_REQUEST, "", NULL);
 	assert_string_equal(text.data,
 	                    "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32600,"
 	                    "\"message\":\"\"}}");
@@ -277,9 +277,9 @@ static void versions(void **state)
 	assert_true(mcp_version_known(MCP_LATEST_LEGACY) && !mcp_version_modern(MCP_LATEST_LEGACY));
 	assert_false(mcp_version_known("2024-10-07") || mcp_version_modern("2030-01-01"));
 	assert_false(mcp_version_known(""));
-	assert_string_equal(version_legacy("2025-03-26"), "2025-03-26");
-	assert_string_equal(version_legacy("1999-01-01"), MCP_LATEST_LEGACY);
-	assert_string_equal(version_legacy("2026-07-28"), MCP_LATEST_LEGACY);
+	assert_string_equal(mcp_version_negotiate("2025-03-26"), "2025-03-26");
+	assert_string_equal(mcp_version_negotiate("1999-01-01"), MCP_LATEST_LEGACY);
+	assert_string_equal(mcp_version_negotiate("2026-07-28"), MCP_LATEST_LEGACY);
 }
 
 static void digest_of(const char *text, uint8_t ret[SHA256_BYTES])
@@ -288,7 +288,7 @@ static void digest_of(const char *text, uint8_t ret[SHA256_BYTES])
 	const char *why = NULL;
 
 	assert_int_equal(json_read(&doc, text, strlen(text), &why), 0);
-	assert_int_equal(value_digest(&doc, json_top(&doc), ret), 0);
+	assert_int_equal(mcp_params_digest(&doc, json_top(&doc), ret), 0);
 }
 
 static void digests_know_what_matters(void **state)

@@ -14,7 +14,7 @@
 #include "base/own.h"
 #include "mcp/state.h"
 
-static const struct state_of OF = { "tools/call", "token", { 1, 2, 3 } };
+static const struct state_binding OF = { "tools/call", "token", { 1, 2, 3 } };
 
 /* A clock that stands until it is moved. */
 static time_t moved_s;
@@ -28,12 +28,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 	return 0;
 }
 
-static void states_done(struct states **s)
+static void states_done(struct state_store **s)
 {
-	states_free(*s);
+	state_store_free(*s);
 }
 
-static char *seal(struct states *s, const struct state_of *of, const char *text)
+static char *seal(struct state_store *s, const struct state_binding *of, const char *text)
 {
 	struct buf out;
 
@@ -43,8 +43,8 @@ static char *seal(struct states *s, const struct state_of *of, const char *text)
 }
 
 /* What it says; the text has to be there or not accordingly. */
-static enum state_verdict opened(struct states *s, const struct state_of *of, const char *sealed,
-                                 const char *text)
+static enum state_verdict opened(struct state_store *s, const struct state_binding *of,
+                                 const char *sealed, const char *text)
 {
 	auto_buf ret;
 
@@ -62,7 +62,7 @@ static void test_round_trip_once(void **state)
 {
 	(void)state;
 	static const char *const TEXTS[] = { "", "x", "{\"asked\":[\"network\"]}", "\xff\n\x01" };
-	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		auto_free char *one = seal(s, &OF, TEXTS[i]);
@@ -78,7 +78,7 @@ static void test_round_trip_once(void **state)
 static void test_every_byte_counts(void **state)
 {
 	(void)state;
-	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *sealed = seal(s, &OF, "allowed: nothing");
 	size_t len = strlen(sealed);
 
@@ -105,19 +105,19 @@ static void test_every_byte_counts(void **state)
 static void test_bound_to_what_it_was_made_for(void **state)
 {
 	(void)state;
-	static const struct state_of OTHERS[] = {
+	static const struct state_binding OTHERS[] = {
 		{ "tools/lis", "token", { 1, 2, 3 } },   { "tools/call", "token2", { 1, 2, 3 } },
 		{ "tools/call", "", { 1, 2, 3 } },       { "tools/call", "token", { 1, 2, 4 } },
 		{ "tools/callt", "oken", { 1, 2, 3 } },  { "", "tools/calltoken", { 1, 2, 3 } },
 		{ "tools/call", "token", { [31] = 1 } },
 	};
-	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *sealed = seal(s, &OF, "t");
 
 	for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
 		assert_int_equal(opened(s, &OTHERS[i], sealed, ""), STATE_FORGED);
 	}
-	AUTO(states_done) struct states *other = states_new(STATE_TTL_MS);
+	AUTO(states_done) struct state_store *other = state_store_new(STATE_TTL_MS);
 	assert_int_equal(opened(other, &OF, sealed, ""), STATE_FORGED);
 	assert_int_equal(opened(s, &OF, sealed, "t"), STATE_GOOD);
 }
@@ -125,7 +125,7 @@ static void test_bound_to_what_it_was_made_for(void **state)
 static void test_expires(void **state)
 {
 	(void)state;
-	AUTO(states_done) struct states *s = states_new(2500);
+	AUTO(states_done) struct state_store *s = state_store_new(2500);
 	auto_free char *early = seal(s, &OF, "t");
 	auto_free char *late = seal(s, &OF, "t");
 
@@ -138,7 +138,7 @@ static void test_expires(void **state)
 static void test_oldest_is_forgotten(void **state)
 {
 	(void)state;
-	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *first = seal(s, &OF, "1");
 	auto_free char *second = seal(s, &OF, "2");
 
@@ -154,8 +154,8 @@ static void test_oldest_is_forgotten(void **state)
 /* One client's questions do not make another's be forgotten. */
 static void test_each_client_has_a_share(void **state)
 {
-	static const struct state_of OTHER = { .method = "tools/call", .principal = "other" };
-	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
+	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *first = seal(s, &OF, "1");
 	auto_free char *others = seal(s, &OTHER, "2");
 	(void)state;
@@ -170,8 +170,8 @@ static void test_each_client_has_a_share(void **state)
 /* What is past its time leaves its place: nothing that is still good makes room. */
 static void test_expired_ones_make_room(void **state)
 {
-	static const struct state_of OTHER = { .method = "tools/call", .principal = "other" };
-	AUTO(states_done) struct states *s = states_new(2500);
+	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
+	AUTO(states_done) struct state_store *s = state_store_new(2500);
 
 	(void)state;
 	for (size_t i = 0; i < 10; i++) {
@@ -194,7 +194,7 @@ static void test_expired_ones_make_room(void **state)
 static void test_caps(void **state)
 {
 	(void)state;
-	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *text = calloc(1, MAX_MCP_STATE + 2);
 	auto_buf out;
 
@@ -209,7 +209,7 @@ static void test_caps(void **state)
 	buf_done(&out);
 	buf_init(&out, 32);
 	assert_int_equal(state_seal(s, &OF, "x", &out), -1);
-	states_free(NULL);
+	state_store_free(NULL);
 }
 
 static void test_equal(void **state)

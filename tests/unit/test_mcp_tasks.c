@@ -549,8 +549,8 @@ static void test_expires(void **state)
 	char id[33];
 
 	begin(&w);
-	tasks_free(w.server->tasks);
-	w.server->tasks = tasks_new(2500);
+	task_store_free(w.server->tasks);
+	w.server->tasks = task_store_new(2500);
 	begin_task(&w, under_way);
 	begin_task(&w, id);
 	mcp_done(tool.held[1]);

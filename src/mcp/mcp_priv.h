@@ -14,9 +14,9 @@
 #include "mcp/link.h"
 #include "mcp/mcp.h"
 
-struct states; /* state.h: sealed requestState */
-struct subs;   /* subs.h: who wants to hear what */
-struct tasks;  /* task.h: calls that became tasks */
+struct state_store; /* state.h: sealed requestState */
+struct subs;        /* subs.h: who wants to hear what */
+struct task_store;  /* task.h: calls that became tasks */
 struct task;
 struct ask;
 
@@ -28,9 +28,9 @@ struct mcp_server {
 	size_t weight;     /* bytes of their messages */
 	bool freed;        /* by its owner: goes with the last call */
 	uint64_t last_ask; /* ids of our own requests */
-	struct states *states;
+	struct state_store *states;
 	struct subs *subs;
-	struct tasks *tasks;
+	struct task_store *tasks;
 };
 
 struct mcp_peer {
@@ -62,10 +62,10 @@ struct kept_answer {
 	char *text;    /* what the grafted nodes point into; NULL: the message's own */
 };
 
-enum call_phase {
-	CALL_WORKS, /* its handler has it */
-	CALL_WAITS, /* for answers of the client: nobody has it */
-	CALL_OVER,  /* answered; freed when nothing of it is on the stack */
+enum mcp_call_phase {
+	CALL_RUNNING, /* its handler has it */
+	CALL_WAITING, /* for answers of the client: nobody has it */
+	CALL_ENDED,   /* answered; freed when nothing of it is on the stack */
 };
 
 struct mcp_call {
@@ -78,7 +78,7 @@ struct mcp_call {
 	enum mcp_era era;
 	const char *version;          /* static */
 	const struct mcp_method *row; /* NULL: it was refused before one was found */
-	enum call_phase phase;
+	enum mcp_call_phase phase;
 	unsigned holds; /* something of it is on the stack */
 	bool running;   /* its handler is */
 	bool again;     /* it is to be called anew when it has returned */
@@ -106,7 +106,7 @@ struct mcp_call {
 	struct json_doc defaults; /* of the arguments that a tool takes (tools.c) */
 	size_t answer_bytes;      /* of all rounds */
 
-	/* Set by mcp_become_task(), before call_leave(): what would go to `out` goes to
+	/* Set by mcp_become_task(), before mcp_call_detach(): what would go to `out` goes to
 	 * task_ended() and task_waits(). */
 	struct task *task;
 };
@@ -115,50 +115,48 @@ struct mcp_call {
 
 /* {"jsonrpc":"2.0","method":METHOD,"params":PARAMS}; `params` is one finished JSON
  * object, NULL: none. Nothing where nobody listens. */
-void call_notify(struct mcp_call *c, const char *method, const char *params);
-void peer_notify(struct mcp_peer *p, const char *method, const char *params);
-
-/* An error response to `id` (NULL: null), with `data`, one finished value, or NULL. */
-void error_text(struct buf *out, const char *id, int code, const char *message, const char *data);
+void mcp_call_notify(struct mcp_call *c, const char *method, const char *params);
+void mcp_peer_notify(struct mcp_peer *p, const char *method, const char *params);
 
 /* ---- servers and peers --------------------------------------------------------- */
 
-void peer_unref(struct mcp_peer *p);
-void server_let_go(struct mcp_server *s); /* one call less; it may be gone after it */
+void mcp_peer_unref(struct mcp_peer *p);
+void mcp_server_drop_call(struct mcp_server *s); /* one call less; it may be gone after it */
 
 /* Of capabilities as a client declares them: bits 1 << enum mcp_ability. */
-unsigned client_abilities(const struct json_doc *doc, const struct json_node *capabilities);
+unsigned mcp_client_abilities(const struct json_doc *doc, const struct json_node *capabilities);
 
 /* ---- calls ------------------------------------------------------------------- */
 
 /* Linked, and counted; takes the message. NULL: no memory, the message is as it was. */
-struct mcp_call *call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m);
+struct mcp_call *mcp_call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m);
 /* While it is held it is there, over or not. */
-void call_hold(struct mcp_call *c);
-void call_unhold(struct mcp_call *c);
+void mcp_call_hold(struct mcp_call *c);
+void mcp_call_release(struct mcp_call *c);
 /* Sends c->text; over. */
-void call_respond(struct mcp_call *c, int status);
-void call_drop(struct mcp_call *c); /* over, with nothing sent */
+void mcp_call_respond(struct mcp_call *c, int status);
+void mcp_call_drop(struct mcp_call *c); /* over, with nothing sent */
 /* One that no connection waits for goes on as another peer's. */
-void call_move(struct mcp_call *c, struct mcp_peer *heir);
+void mcp_call_move(struct mcp_call *c, struct mcp_peer *heir);
 /* Over with an error before any handler: 400 on HTTP, 503 where it is too much. */
-void call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data);
+void mcp_call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data);
 /* The handler of a call, for the first time or anew. The call may be gone after it. */
-void call_run(struct mcp_call *c);
+void mcp_call_run(struct mcp_call *c);
 /* Nobody hears it any more: out->end() where there is one, on_cancel told once; one
  * that waits for answers is over at once. May be gone after it. */
-void call_cancel(struct mcp_call *c);
+void mcp_call_cancel(struct mcp_call *c);
 /* What was asked has its answers, they are in: the handler is called anew. */
-void call_resume(struct mcp_call *c);
+void mcp_call_resume(struct mcp_call *c);
 /* A response that is finished already: {"resultType":"task",...}; the call goes on
  * without `out`. For mcp_become_task(). */
-void call_leave(struct mcp_call *c, const char *result);
+void mcp_call_detach(struct mcp_call *c, const char *result);
 /* A response of this call, up to its result, which comes next. */
-void call_response_head(const struct mcp_call *c, struct json *j);
+void mcp_call_begin_response(const struct mcp_call *c, struct json *j);
 /* Begins the response in c->text: the result's object is open. */
-struct json *call_result(struct mcp_call *c, const char *type, bool cached);
+struct json *mcp_call_begin_result(struct mcp_call *c, const char *type, bool cached);
 /* The members of an open result that the era wants; `type` is "complete", ... */
-void call_result_head(const struct mcp_call *c, struct json *j, const char *type, bool cached);
+void mcp_call_write_result_head(const struct mcp_call *c, struct json *j, const char *type,
+                                bool cached);
 
 /* ---- asking ------------------------------------------------------------------ */
 
@@ -172,33 +170,30 @@ struct ask {
 
 /* The answer to `key`, a copy of `node` of `doc` (NULL: refused) that mcp_answer()
  * finds. 0; -1: no memory, or too many. Pointers into mcp_doc() are stale after it. */
-int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
-                    const struct json_node *node);
+int mcp_call_keep_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
+                         const struct json_node *node);
 /* {"KEY":{"method":..,"params":..},...} of what has no answer yet. */
-void call_input_requests(const struct mcp_call *c, struct json *j);
-bool call_all_answered(const struct mcp_call *c); /* that was asked in this round */
-void call_forget_asks(struct mcp_call *c);
-void call_forget_answers(struct mcp_call *c);
-void call_take_back_asks(struct mcp_call *c); /* the client need not answer any more */
+void mcp_call_write_questions(const struct mcp_call *c, struct json *j);
+bool mcp_call_all_answered(const struct mcp_call *c); /* that was asked in this round */
+void mcp_call_forget_questions(struct mcp_call *c);
+void mcp_call_forget_answers(struct mcp_call *c);
+void mcp_call_withdraw_questions(struct mcp_call *c); /* the client need not answer any more */
 /* Modern: over, with what it asks for the response. */
-void call_leave_questions(struct mcp_call *c);
+void mcp_call_send_questions(struct mcp_call *c);
 /* Modern: what a retry brings. -1: it was refused, and the call is over. */
-int call_open_state(struct mcp_call *c);
+int mcp_call_open_state(struct mcp_call *c);
 /* Legacy: a response to one of our questions. */
-void peer_answered(struct mcp_peer *p, const struct mcp_message *m);
+void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m);
 
 /* ---- values (value.c) --------------------------------------------------------- */
 
 /* Of the members of `object` (NULL: none) but _meta, inputResponses and requestState,
  * in whatever order they come. */
-int value_digest(const struct json_doc *doc, const struct json_node *object,
-                 uint8_t ret[SHA256_BYTES]);
-/* A copy of `from` at the end of `to`, which points into `from`'s text: *ret_node is
- * the index of its top in `to`. Pointers into `to` are stale after it. */
-int value_graft(struct json_doc *to, const struct json_doc *from, uint32_t *ret_node);
+int mcp_params_digest(const struct json_doc *doc, const struct json_node *object,
+                      uint8_t ret[SHA256_BYTES]);
 
 /* A copy of at most so many bytes, not cut in the midst of a character; NULL: no memory. */
-char *text_cut(const char *text, size_t max);
+char *mcp_text_cut(const char *text, size_t max);
 
 /* ---- methods of the protocol -------------------------------------------------- */
 
@@ -207,22 +202,22 @@ struct protocol_method {
 	unsigned needs; /* a feature that the application must have; 0: none */
 };
 /* A row of protocol.c or of the application; NULL: none in this era. */
-const struct mcp_method *method_find(const struct mcp_server *s, enum mcp_era era,
-                                     const char *name);
+const struct mcp_method *mcp_method_find(const struct mcp_server *s, enum mcp_era era,
+                                         const char *name);
 
 /* Its name, version and the like, as one JSON object. */
-void server_info(const struct mcp_app *app, struct json *j);
+void mcp_write_server_info(const struct mcp_app *app, struct json *j);
 
 #define MESSAGE_ID (MAX_MCP_ID * 6 + 3) /* as text: each byte escaped, the quotes, the NUL */
 /* An id, or a token that is echoed. */
-bool id_good(const struct json_node *id);
-char *id_text(const struct json_node *id); /* new; NULL: no memory */
+bool mcp_id_is_valid(const struct json_node *id);
+char *mcp_id_text(const struct json_node *id); /* new; NULL: no memory */
 
-const char *version_static(const char *version); /* NULL: unknown */
-const char *version_legacy(const char *wish);    /* what initialize answers */
-void version_list(struct json *j);
+const char *mcp_version_static(const char *version); /* NULL: unknown */
+const char *mcp_version_negotiate(const char *wish); /* what initialize answers */
+void mcp_write_versions(struct json *j);
 
-int level_parse(const char *word, enum mcp_level *ret); /* -1: there is none */
+int mcp_level_parse(const char *word, enum mcp_level *ret); /* -1: there is none */
 
 #define META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define META_CLIENT       "io.modelcontextprotocol/clientInfo"
