@@ -22,21 +22,21 @@
 #define END_MS      10000 /* for who was killed to be gone */
 #define PAUSE_AFTER 100   /* times that nobody was */
 
-static int private_dir(struct stage *s, struct ssb_error *err)
+static int private_dir(struct stage_config *config, struct ssb_error *err)
 {
 	static const char *const parts[] = { "", "/home", "/tmp" };
 	char path[64];
 
-	snprintf(s->private_dir, sizeof(s->private_dir), "/tmp/skillsandbox-XXXXXX");
-	if (mkdtemp(s->private_dir) == NULL) {
-		s->private_dir[0] = '\0';
+	snprintf(config->private_dir, sizeof(config->private_dir), "/tmp/skillsandbox-XXXXXX");
+	if (mkdtemp(config->private_dir) == NULL) {
+		config->private_dir[0] = '\0';
 		return ssb_fail(err, SSB_E_SYS, errno, "userns",
 		                "cannot make a private directory in /tmp");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		snprintf(path, sizeof(path), "%s%s", s->private_dir, parts[i]);
+		snprintf(path, sizeof(path), "%s%s", config->private_dir, parts[i]);
 		if ((i > 0 && mkdir(path, 0700) != 0) ||
-		    (s->uid != geteuid() && chown(path, s->uid, s->gid) != 0)) {
+		    (config->uid != geteuid() && chown(path, config->uid, config->gid) != 0)) {
 			return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot make '%s'", path);
 		}
 	}
@@ -44,22 +44,22 @@ static int private_dir(struct stage *s, struct ssb_error *err)
 }
 
 /* The plan's variables with HOME and TMPDIR in the private directory. */
-static int private_env(struct stage *s, struct ssb_error *err)
+static int private_env(struct stage_config *config, struct ssb_error *err)
 {
-	const struct string_list *env = &s->plan->env;
+	const struct string_list *env = &config->plan->env;
 
-	s->env = calloc(env->n + 1, sizeof(*s->env));
-	if (s->env == NULL) {
+	config->env = calloc(env->n + 1, sizeof(*config->env));
+	if (config->env == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory");
 	}
-	memcpy(s->env, env->v, env->n * sizeof(*s->env));
-	snprintf(s->env_home, sizeof(s->env_home), "HOME=%s/home", s->private_dir);
-	snprintf(s->env_tmp, sizeof(s->env_tmp), "TMPDIR=%s/tmp", s->private_dir);
+	memcpy(config->env, env->v, env->n * sizeof(*config->env));
+	snprintf(config->env_home, sizeof(config->env_home), "HOME=%s/home", config->private_dir);
+	snprintf(config->env_tmp, sizeof(config->env_tmp), "TMPDIR=%s/tmp", config->private_dir);
 	for (size_t i = 0; i < env->n; i++) {
-		if (strncmp(s->env[i], "HOME=", 5) == 0) {
-			s->env[i] = s->env_home;
-		} else if (strncmp(s->env[i], "TMPDIR=", 7) == 0) {
-			s->env[i] = s->env_tmp;
+		if (strncmp(config->env[i], "HOME=", 5) == 0) {
+			config->env[i] = config->env_home;
+		} else if (strncmp(config->env[i], "TMPDIR=", 7) == 0) {
+			config->env[i] = config->env_tmp;
 		}
 	}
 	return 0;
@@ -72,12 +72,12 @@ static int no_memory(struct ssb_error *err)
 
 /* Where a path of the view really lies, by the grant that shows it: "/skill" is none of
  * the host's. New; a copy of `otherwise` where no grant shows it. NULL: without memory. */
-static char *host_path(const struct stage *s, const char *path, const char *otherwise)
+static char *host_path(const struct stage_config *config, const char *path, const char *otherwise)
 {
 	char *real = NULL;
 
-	for (size_t i = 0; i < s->plan->n_grants; i++) {
-		const struct grant *g = &s->plan->grants[i];
+	for (size_t i = 0; i < config->plan->n_grants; i++) {
+		const struct grant *g = &config->plan->grants[i];
 		size_t len = strlen(g->target);
 		if (strncmp(path, g->target, len) == 0 && (path[len] == '/' || path[len] == '\0')) {
 			return asprintf(&real, "%s%s", g->path, path + len) < 0 ? NULL : real;
@@ -86,58 +86,59 @@ static char *host_path(const struct stage *s, const char *path, const char *othe
 	return strdup(otherwise);
 }
 
-static int host_workdir(struct stage *s, struct ssb_error *err)
+static int host_workdir(struct stage_config *config, struct ssb_error *err)
 {
-	s->workdir = host_path(s, s->plan->workdir, s->env_home + strlen("HOME="));
-	return s->workdir == NULL ? no_memory(err) : 0;
+	config->workdir =
+	        host_path(config, config->plan->workdir, config->env_home + strlen("HOME="));
+	return config->workdir == NULL ? no_memory(err) : 0;
 }
 
 /* The worker is a file of the view as well. */
-static int host_worker(struct stage *s, struct ssb_error *err)
+static int host_worker(struct stage_config *config, struct ssb_error *err)
 {
-	auto_fd dir = open(s->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_fd dir = open(config->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (worker_named(s->plan) && view_file(dir, WORKER_NAME, WORKER_TEXT) != 0) {
+	if (worker_named(config->plan) && view_file(dir, WORKER_NAME, WORKER_TEXT) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot write " WORKER_NAME);
 	}
 	return 0;
 }
 
-static int host_argv(struct stage *s, struct ssb_error *err)
+static int host_argv(struct stage_config *config, struct ssb_error *err)
 {
-	const struct string_list *argv = &s->plan->argv;
+	const struct string_list *argv = &config->plan->argv;
 	char worker[64];
 
-	snprintf(worker, sizeof(worker), "%s/" WORKER_NAME, s->private_dir);
-	s->argv = calloc(argv->n + 1, sizeof(*s->argv));
-	for (size_t i = 0; s->argv != NULL && i < argv->n; i++) {
+	snprintf(worker, sizeof(worker), "%s/" WORKER_NAME, config->private_dir);
+	config->argv = calloc(argv->n + 1, sizeof(*config->argv));
+	for (size_t i = 0; config->argv != NULL && i < argv->n; i++) {
 		const char *word = argv->v[i];
 		bool is_worker = strcmp(word, SKILL_WORKER) == 0;
-		s->argv[i] = is_worker ? strdup(worker) : host_path(s, word, word);
-		if (s->argv[i] == NULL) {
+		config->argv[i] = is_worker ? strdup(worker) : host_path(config, word, word);
+		if (config->argv[i] == NULL) {
 			return no_memory(err);
 		}
 	}
-	return s->argv == NULL ? no_memory(err) : host_worker(s, err);
+	return config->argv == NULL ? no_memory(err) : host_worker(config, err);
 }
 
-int fallback_enter(struct stage *s, struct ssb_error *err)
+int fallback_enter(struct stage_config *config, struct ssb_error *err)
 {
-	if (s->plan->n_egress > 0) {
+	if (config->plan->n_egress > 0) {
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, "userns",
 		        "network egress is declared, and without user namespaces it cannot be "
 		        "held to it; remove the egress, or make user namespaces available "
 		        "(see 'skillsandbox doctor')");
 	}
-	if (s->plan->rootfs.path != NULL) {
+	if (config->plan->rootfs.path != NULL) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
 		                "--rootfs shows other files than the host's, and without user "
 		                "namespaces the host's are all there are; make user namespaces "
 		                "available (see 'skillsandbox doctor')");
 	}
-	if (s->plan->n_covers > 0) {
-		const struct cover *c = &s->plan->covers[0];
+	if (config->plan->n_covers > 0) {
+		const struct cover *c = &config->plan->covers[0];
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, "userns",
 		        "'%.60s' grants a directory that holds '%.100s', the runtime's own, and "
@@ -151,29 +152,29 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 		        "without user namespaces Landlock is the only wall, and this kernel has "
 		        "none: there would be no sandbox");
 	}
-	s->namespaces = false;
-	s->unix_sockets = false;
-	return private_dir(s, err) != 0 || private_env(s, err) != 0 || host_workdir(s, err) != 0 ||
-	                       host_argv(s, err) != 0
+	config->namespaces = false;
+	config->unix_sockets = false;
+	return private_dir(config, err) != 0 || private_env(config, err) != 0 ||
+	                       host_workdir(config, err) != 0 || host_argv(config, err) != 0
 	               ? -1
 	               : 0;
 }
 
-void fallback_leave(struct stage *s)
+void fallback_leave(struct stage_config *config)
 {
-	if (s->private_dir[0] != '\0') {
-		(void)tree_remove(AT_FDCWD, s->private_dir);
-		s->private_dir[0] = '\0';
+	if (config->private_dir[0] != '\0') {
+		(void)tree_remove(AT_FDCWD, config->private_dir);
+		config->private_dir[0] = '\0';
 	}
-	for (size_t i = 0; s->argv != NULL && s->argv[i] != NULL; i++) {
-		free(s->argv[i]);
+	for (size_t i = 0; config->argv != NULL && config->argv[i] != NULL; i++) {
+		free(config->argv[i]);
 	}
-	free(s->argv);
-	free(s->env);
-	free(s->workdir);
-	s->argv = NULL;
-	s->env = NULL;
-	s->workdir = NULL;
+	free(config->argv);
+	free(config->env);
+	free(config->workdir);
+	config->argv = NULL;
+	config->env = NULL;
+	config->workdir = NULL;
 }
 
 static int rule(int rules, int abi, const char *path, unsigned may)
@@ -182,7 +183,7 @@ static int rule(int rules, int abi, const char *path, unsigned may)
 	return fd < 0 ? 0 : landlock_allow(rules, abi, fd, may);
 }
 
-int fallback_rules(const struct stage *s, int rules, int abi)
+int fallback_rules(const struct stage_config *config, int rules, int abi)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		bool host = VIEW[i].shown == VIEW_HOST || VIEW[i].shown == VIEW_DEVICE;
@@ -190,8 +191,8 @@ int fallback_rules(const struct stage *s, int rules, int abi)
 			return -1;
 		}
 	}
-	for (size_t i = 0; i < s->plan->n_grants; i++) {
-		const struct grant *g = &prepared_grants(s->of_run, s->plan)[i];
+	for (size_t i = 0; i < config->plan->n_grants; i++) {
+		const struct grant *g = &prepared_grants(config->of_run, config->plan)[i];
 		/* By the fd that was judged: the name may mean something else by now. */
 		if (landlock_allow(rules, abi, g->fd, grant_rights(g)) != 0) {
 			return -1;
@@ -199,7 +200,7 @@ int fallback_rules(const struct stage *s, int rules, int abi)
 	}
 	/* Landlock keeps it from the secrets of processes outside its domain. */
 	return rule(rules, abi, "/proc", LL_READ) != 0 ||
-	                       rule(rules, abi, s->private_dir, LL_ALL) != 0
+	                       rule(rules, abi, config->private_dir, LL_ALL) != 0
 	               ? -1
 	               : 0;
 }

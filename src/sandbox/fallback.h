@@ -12,14 +12,13 @@
 
 #include "sandbox/stage.h"
 
-/* Turns the stage into one without namespaces: a private directory for HOME
- * and TMPDIR, host paths instead of the view's. Refuses what cannot be held
- * without them. */
-int fallback_enter(struct stage *s, struct ssb_error *err);
-void fallback_leave(struct stage *s); /* removes the directory; accepts any stage */
+/* Configures a sandbox without namespaces: a private directory for HOME and TMPDIR, and host
+ * paths instead of those of the view. Fails if the plan needs what only namespaces enforce. */
+int fallback_enter(struct stage_config *config, struct ssb_error *err);
+void fallback_leave(struct stage_config *config); /* removes the directory, if there is one */
 
 /* Landlock's rules for the host's paths; -1 with errno. */
-int fallback_rules(const struct stage *s, int rules, int abi);
+int fallback_rules(const struct stage_config *config, int rules, int abi);
 
 /* Ends every descendant of the calling process and reaps it. False: some are left after ten
  * seconds, since they cannot be listed or do not die. */

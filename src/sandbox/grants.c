@@ -62,11 +62,11 @@ unsigned grant_rights(const struct grant *g)
 
 int grants_collect(struct stage *s, struct ssb_error *err)
 {
-	for (size_t i = 0; i < s->n_sources; i++) {
-		const struct grant *g = &s->sources[i].grant;
+	for (size_t i = 0; i < s->config->n_sources; i++) {
+		const struct grant *g = &s->config->sources[i].grant;
 		struct stat st;
 
-		if (s->sources[i].tree >= 0 || s->sources[i].mask || g->scratch) {
+		if (s->config->sources[i].tree >= 0 || s->config->sources[i].mask || g->scratch) {
 			continue;
 		}
 		/* The plan's fd belongs to the host's mount namespace and cannot be
@@ -84,9 +84,9 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 			errno = ESTALE;
 			return fail(err, g, "was replaced while the sandbox was built:");
 		}
-		s->sources[i].tree = mount_clone(fd, "");
-		if (s->sources[i].tree < 0 ||
-		    mount_restrict(s->sources[i].tree, grant_attrs(g), -1) != 0) {
+		s->config->sources[i].tree = mount_clone(fd, "");
+		if (s->config->sources[i].tree < 0 ||
+		    mount_restrict(s->config->sources[i].tree, grant_attrs(g), -1) != 0) {
 			return fail(err, g, "cannot take");
 		}
 	}
@@ -147,7 +147,7 @@ static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 /* Before anything is attached: the second lower directory must be empty. */
 static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
-	struct source *src = &s->sources[i];
+	struct mount_source *src = &s->config->sources[i];
 	const struct grant *g = &src->grant;
 
 	if (src->tree < 0 || g->access != ACCESS_READ || !g->is_dir || src->ready ||
@@ -157,7 +157,7 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	if (g->kind == GRANT_FILES && view_overlay(root_fd, s->empty, &src->tree) == 0) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && view_in_private(s->plan, g->target)) {
+	if (g->kind == GRANT_FILES && view_in_private(s->config->plan, g->target)) {
 		/* There Landlock has to allow writing, and nothing else would
 		 * stop a write to a FIFO of the host. */
 		return fail(err, g, "holds other mounts, or cannot be overlaid; grant its parts:");
@@ -176,8 +176,8 @@ static int empty_tree(const struct stage *s, const struct grant *g)
 	auto_fd tree = mount_new("tmpfs", nothing, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	size_t len = strlen(g->target);
 
-	for (size_t i = 0; tree >= 0 && i < s->n_sources; i++) {
-		const struct grant *in = &s->sources[i].grant;
+	for (size_t i = 0; tree >= 0 && i < s->config->n_sources; i++) {
+		const struct grant *in = &s->config->sources[i].grant;
 		if (strncmp(in->target, g->target, len) == 0 && in->target[len] == '/' &&
 		    view_place(tree, in->target + len + 1, in->is_dir) != 0) {
 			return -1;
@@ -207,12 +207,12 @@ static int mask_attach(const struct stage *s, const struct grant *g, int root_fd
 /* All of them together hold no more than the private places do. */
 static int scratch_tree(const struct stage *s)
 {
-	unsigned long long share = s->plan->res.max_disk_mb * 1024;
+	unsigned long long share = s->config->plan->res.max_disk_mb * 1024;
 	size_t n = 0;
 	char size[32], inodes[32];
 
-	for (size_t i = 0; i < s->plan->n_grants; i++) {
-		n += s->plan->grants[i].scratch;
+	for (size_t i = 0; i < s->config->plan->n_grants; i++) {
+		n += s->config->plan->grants[i].scratch;
 	}
 	snprintf(size, sizeof(size), "%lluk", n > 0 ? share / n : share);
 	snprintf(inodes, sizeof(inodes), "%d", SCRATCH_INODES);
@@ -224,25 +224,25 @@ static int scratch_tree(const struct stage *s)
 
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
-	const struct grant *g = &s->sources[i].grant;
+	const struct grant *g = &s->config->sources[i].grant;
 	const char *name = g->target + 1;
 
-	if (s->sources[i].mask) {
+	if (s->config->sources[i].mask) {
 		return mask_attach(s, g, root_fd, err);
 	}
 	if (rootfs_way(s, g, root_fd, err) != 0) {
 		return -1;
 	}
-	if (g->scratch && (s->sources[i].tree = scratch_tree(s)) < 0) {
+	if (g->scratch && (s->config->sources[i].tree = scratch_tree(s)) < 0) {
 		return fail(err, g, "cannot make a file system for");
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);
-	if (pin_way(s->plan, root_fd, g->target) != 0) {
+	if (pin_way(s->config->plan, root_fd, g->target) != 0) {
 		return fail(err, g, "cannot hold the way to");
 	}
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
-	if (target < 0 && errno == EACCES && s->sources[i].submount) {
+	if (target < 0 && errno == EACCES && s->config->sources[i].submount) {
 		return 0; /* in a directory that is closed to the skill */
 	}
 	if (target < 0) {
@@ -251,7 +251,7 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		                              "only what is in it:"
 		                            : "has no place in the sandbox:");
 	}
-	if (mount_attach(s->sources[i].tree, target, "") != 0) {
+	if (mount_attach(s->config->sources[i].tree, target, "") != 0) {
 		if (g->of_whole && errno == ENOENT) {
 			s->left_out++; /* removed since it was taken */
 			return 0;
@@ -266,14 +266,14 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 {
-	for (size_t i = 0; i < s->n_sources; i++) {
+	for (size_t i = 0; i < s->config->n_sources; i++) {
 		if (grant_overlay(s, i, root_fd, err) != 0) {
 			return -1;
 		}
 	}
 	(void)unlinkat(root_fd, ".lower", AT_REMOVEDIR);
-	for (size_t i = 0; i < s->n_sources; i++) {
-		const struct source *src = &s->sources[i];
+	for (size_t i = 0; i < s->config->n_sources; i++) {
+		const struct mount_source *src = &s->config->sources[i];
 		bool left_out = src->tree < 0 && src->grant.of_whole && !src->mask;
 		if (!left_out && grant_attach(s, i, root_fd, err) != 0) {
 			return -1;

@@ -250,8 +250,8 @@ static int open_pinned(int tree, const char *path)
 
 int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
-	const struct grant *g = &s->sources[i].grant;
-	int tree = s->sources[i].tree;
+	const struct grant *g = &s->config->sources[i].grant;
+	int tree = s->config->sources[i].tree;
 
 	struct protecting top = { .grant = g, .dir = tree, .within = "", .nth = i };
 
@@ -259,9 +259,9 @@ int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error
 		return -1;
 	}
 	hide_from_git(root_fd, tree, ".git", &top);
-	for (size_t k = 0; s->repos != NULL && k < s->repos->n; k++) {
-		const struct repo *r = &s->repos->v[k];
-		if (r->grant != s->sources[i].nth) {
+	for (size_t k = 0; s->config->repos != NULL && k < s->config->repos->n; k++) {
+		const struct repo *r = &s->config->repos->v[k];
+		if (r->grant != s->config->sources[i].nth) {
 			continue;
 		}
 		auto_fd dir = open_pinned(tree, r->path);
@@ -301,10 +301,10 @@ static int hold_one(int tree, const struct held *h)
 
 int grant_hold(const struct stage *s, size_t i, struct ssb_error *err)
 {
-	const struct source *src = &s->sources[i];
+	const struct mount_source *src = &s->config->sources[i];
 
-	for (size_t k = 0; s->repos != NULL && k < s->repos->links.n; k++) {
-		const struct held *h = &s->repos->links.v[k];
+	for (size_t k = 0; s->config->repos != NULL && k < s->config->repos->links.n; k++) {
+		const struct held *h = &s->config->repos->links.v[k];
 		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",

@@ -5,6 +5,7 @@
  * cgroups) the one that lets it read how much memory the sandbox uses, a filter
  * of its own, and it is not dumpable, so that the skill sees nothing through /proc/1. When it
  * exits, for any reason, the kernel ends every process of the sandbox. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -73,11 +74,11 @@ static int init_keep_fds(int *fds[], int n)
 	return close_range((unsigned)n, ~0U, 0);
 }
 
-int init_confine(struct stage *s, int *meet, struct ssb_error *err)
+int init_confine(struct stage *s, struct ssb_error *err)
 {
 	sigset_t chld;
 	/* Without a pid namespace it would count the whole host. */
-	bool look = s->namespaces || s->governed;
+	bool look = s->config->namespaces || s->config->governed;
 	int proc_fd = look ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (look && proc_fd < 0) {
@@ -88,26 +89,26 @@ int init_confine(struct stage *s, int *meet, struct ssb_error *err)
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	init.sig_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (init.sig_fd < 0 ||
-	    init_keep_fds((int *[]){ &s->ctl, &init.sig_fd, meet, &proc_fd, &s->scratch }, 5) !=
+	    init_keep_fds((int *[]){ &s->ctl, &init.sig_fd, &s->meet, &proc_fd, &s->scratch }, 5) !=
 	            0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot arrange the fds");
 	}
-	watchdog_init(&init.dog, s->plan->res.memory_mb << 20, proc_fd, s->scratch);
+	watchdog_init(&init.dog, s->config->plan->res.memory_mb << 20, proc_fd, s->scratch);
 	/* Only with the right to look may the watchdog see every process. */
-	if ((s->namespaces && caps_drop(1ULL << CAP_SYS_PTRACE) != 0) ||
+	if ((s->config->namespaces && caps_drop(1ULL << CAP_SYS_PTRACE) != 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
 	}
 	return seccomp_load_init(err);
 }
 
-int init_unwatched(struct stage *s)
+int init_end_watch(struct stage *s)
 {
-	if (!s->governed) {
+	if (!s->config->governed) {
 		own_close(&init.dog.proc_fd);
 	}
 	own_close(&s->scratch);
-	return s->namespaces ? caps_set(0) : 0;
+	return s->config->namespaces ? caps_set(0) : 0;
 }
 
 void init_keep_thaw(int fd)
@@ -122,16 +123,16 @@ static bool init_end_others(const struct stage *s)
 {
 	bool ended = true;
 
-	if (s->governed) {
-		still_signal(&init.dog, s->namespaces, SIGKILL);
+	if (s->config->governed) {
+		still_signal(&init.dog, s->config->namespaces, SIGKILL);
 	}
 	if (init.thaw_fd >= 0) {
 		cgroup_thaw(init.thaw_fd);
 	}
-	if (!s->namespaces) {
+	if (!s->config->namespaces) {
 		ended = fallback_end_all();
 	}
-	while (ended && s->governed && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
+	while (ended && s->config->governed && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
 	}
 	return ended;
 }
@@ -170,7 +171,7 @@ static void init_pause(const struct stage *s, const struct msg *m)
 	init.quiet = init.strikes = 0;
 	init.told = false;
 	if (m->pause.by_signals) {
-		still_signal(&init.dog, s->namespaces, SIGSTOP);
+		still_signal(&init.dog, s->config->namespaces, SIGSTOP);
 		init.still_at = init.paused_ms;
 	}
 }
@@ -183,7 +184,7 @@ static void init_resume(const struct stage *s)
 	init.deadline += clock_ms() - init.paused_ms;
 	init.paused = false;
 	if (init.still_at != 0) {
-		still_signal(&init.dog, s->namespaces, SIGCONT);
+		still_signal(&init.dog, s->config->namespaces, SIGCONT);
 		init.still_at = 0;
 	}
 }
@@ -194,10 +195,10 @@ static void init_keep_still(const struct stage *s)
 {
 	struct msg m = { .kind = MSG_STANDS, .pause.number = init.number };
 	uint64_t start = clock_ms();
-	bool moving = still_moving(&init.dog, s->namespaces);
+	bool moving = still_moving(&init.dog, s->config->namespaces);
 
 	if (moving) {
-		still_signal(&init.dog, s->namespaces, SIGSTOP);
+		still_signal(&init.dog, s->config->namespaces, SIGSTOP);
 		init.strikes += init.told;
 	}
 	init.quiet = moving ? 0 : init.quiet + 1;
@@ -230,7 +231,7 @@ static void init_hear(const struct stage *s, pid_t skill)
 		(void)kill(-skill, m.signal);
 		break;
 	case MSG_TERM:
-		still_signal(&init.dog, s->namespaces, SIGTERM);
+		still_signal(&init.dog, s->config->namespaces, SIGTERM);
 		break;
 	case MSG_PAUSE:
 		init_pause(s, &m);
@@ -296,8 +297,9 @@ static int init_rest_ms(void)
 
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
+	assert(skill > 0 && s->meet >= 0);
 	init_reap(s, skill); /* it may have ended before we listened */
-	init.deadline = clock_ms() + s->max_seconds * 1000;
+	init.deadline = clock_ms() + s->config->max_seconds * 1000;
 	init.look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : 0;
 
 	for (;;) {

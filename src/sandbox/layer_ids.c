@@ -22,8 +22,8 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 {
 	char uid[48], gid[48];
 
-	snprintf(uid, sizeof(uid), "%u %u 1\n", s->uid, s->outer_uid);
-	snprintf(gid, sizeof(gid), "%u %u 1\n", s->gid, s->outer_gid);
+	snprintf(uid, sizeof(uid), "%u %u 1\n", s->config->uid, s->config->outer_uid);
+	snprintf(gid, sizeof(gid), "%u %u 1\n", s->config->gid, s->config->outer_gid);
 	if (proc_write(-1, "/proc/self/setgroups", "deny") != 0 ||
 	    proc_write(-1, "/proc/self/uid_map", uid) != 0 ||
 	    proc_write(-1, "/proc/self/gid_map", gid) != 0) {
@@ -59,26 +59,28 @@ static int userns_limit(struct stage *s, struct ssb_error *err)
 		 * security module. */
 		snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
 		         "user, mount and pid namespaces; uid %u inside; inotify is not limited",
-		         s->uid);
+		         s->config->uid);
 	}
 	return 0;
 }
 
-int userns_become(const struct stage *s, struct ssb_error *err)
+int layer_take_ids(const struct stage *s, struct ssb_error *err)
 {
 	/* Not the keys of the caller's login. Without keyrings there are none. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if (s->mapped_by_parent &&
-	    (setgroups(0, NULL) != 0 || setresgid(s->gid, s->gid, s->gid) != 0 ||
-	     setresuid(s->uid, s->uid, s->uid) != 0)) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
+	if (s->config->mapped_by_parent &&
+	    (setgroups(0, NULL) != 0 ||
+	     setresgid(s->config->gid, s->config->gid, s->config->gid) != 0 ||
+	     setresuid(s->config->uid, s->config->uid, s->config->uid) != 0)) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u",
+		                s->config->uid);
 	}
 	return 0;
 }
 
 int layer_userns(struct stage *s, struct ssb_error *err)
 {
-	if (!s->mapped_by_parent) {
+	if (!s->config->mapped_by_parent) {
 		if (userns_map_self(s, err) != 0) {
 			return -1;
 		}
@@ -87,8 +89,8 @@ int layer_userns(struct stage *s, struct ssb_error *err)
 		(void)stage_wait(s, MSG_MAPPED, &none);
 	}
 	snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
-	         "user, mount and pid namespaces; uid %u inside", s->uid);
-	return userns_limit(s, err) != 0 ? -1 : userns_become(s, err);
+	         "user, mount and pid namespaces; uid %u inside", s->config->uid);
+	return userns_limit(s, err) != 0 ? -1 : layer_take_ids(s, err);
 }
 
 int layer_net(struct stage *s, struct ssb_error *err)
@@ -103,12 +105,13 @@ int layer_net(struct stage *s, struct ssb_error *err)
 	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
 	         "network (%s), ipc, uts and cgroup namespaces",
-	         s->egress != NULL ? "loopback and the broker" : "loopback only");
+	         s->config->egress != NULL ? "loopback and the broker" : "loopback only");
 	return 0;
 }
 
-int netns_up(struct ssb_error *err)
+int layer_loopback(struct stage *s, struct ssb_error *err)
 {
+	(void)s;
 	return net_loopback_up() != 0
 	               ? ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback")
 	               : 0;

@@ -23,7 +23,7 @@ static int limit(int what, uint64_t value)
 	return setrlimit((__rlimit_resource_t)what, &now);
 }
 
-int limits_core(struct stage *s, struct ssb_error *err)
+int layer_limit_core(struct stage *s, struct ssb_error *err)
 {
 	const struct rlimit off = { .rlim_cur = 1, .rlim_max = 1 };
 	struct rlimit old;
@@ -42,14 +42,14 @@ int limits_core(struct stage *s, struct ssb_error *err)
  * user count, wherever they are. */
 static uint64_t process_count(const struct stage *s)
 {
-	uint64_t beside = !s->namespaces ? 0 : s->watchdog ? 1 : 2;
+	uint64_t beside = !s->config->namespaces ? 0 : s->watchdog ? 1 : 2;
 
-	return s->plan->res.max_processes + beside;
+	return s->config->plan->res.max_processes + beside;
 }
 
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
-	const struct resources *res = &s->plan->res;
+	const struct resources *res = &s->config->plan->res;
 	/* Beside the watchdog: bounds what can be taken between two looks. Not
 	 * RLIMIT_AS: runtimes reserve far more address space than they use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
@@ -69,11 +69,11 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	if (nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
-	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
-	                       limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
+	if (!s->config->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
+	                               limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	if (!s->namespaces && s->reports[LAYER_LIMITS].detail[0] == '\0') {
+	if (!s->config->namespaces && s->reports[LAYER_LIMITS].detail[0] == '\0') {
 		snprintf(s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
 		         "rlimits only: memory and file size per process, processes per user");
 	}

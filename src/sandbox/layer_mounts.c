@@ -48,7 +48,7 @@ static int fail(struct ssb_error *err, const char *what, const char *name)
  * no capability is asked of him who writes them. */
 static uint64_t proc_attrs(const struct stage *s)
 {
-	bool root = s->outer_uid == 0 && !s->mapped_by_parent;
+	bool root = s->config->outer_uid == 0 && !s->config->mapped_by_parent;
 
 	return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC |
 	       (root ? MOUNT_ATTR_RDONLY : 0);
@@ -57,7 +57,7 @@ static uint64_t proc_attrs(const struct stage *s)
 /* The parts that must be taken while the host's root is still in sight. */
 static int view_collect(struct view *v, int host, const struct stage *s, struct ssb_error *err)
 {
-	bool whole = s->plan->rootfs.path == NULL;
+	bool whole = s->config->plan->rootfs.path == NULL;
 
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		const char *name = view_name(&VIEW[i]);
@@ -132,8 +132,9 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 	         "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
 	         "skill:x:%u:%u:skill:%s:/bin/sh\n"
 	         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-	         s->uid, s->gid, s->plan->home);
-	snprintf(group, sizeof(group), "root:x:0:\nskill:x:%u:\nnogroup:x:65534:\n", s->gid);
+	         s->config->uid, s->config->gid, s->config->plan->home);
+	snprintf(group, sizeof(group), "root:x:0:\nskill:x:%u:\nnogroup:x:65534:\n",
+	         s->config->gid);
 	const struct {
 		const char *name, *text;
 	} files[] = {
@@ -147,10 +148,10 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/gai.conf",
 		  "precedence ::/0 40\nprecedence 2002::/16 30\nprecedence ::/96 20\n"
 		  "precedence ::ffff:0:0/96 10\nprecedence ::1/128 5\n" },
-		{ "etc/resolv.conf", s->egress == NULL ? "# no network egress is granted\n"
-		                     : s->egress->v6   ? "nameserver " EGRESS_DNS4
-		                                       "\nnameserver " EGRESS_DNS6 "\n"
-		                                     : "nameserver " EGRESS_DNS4 "\n" },
+		{ "etc/resolv.conf", s->config->egress == NULL ? "# no network egress is granted\n"
+		                     : s->config->egress->v6   ? "nameserver " EGRESS_DNS4
+		                                               "\nnameserver " EGRESS_DNS6 "\n"
+		                                             : "nameserver " EGRESS_DNS4 "\n" },
 		{ "etc/nsswitch.conf",
 		  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 		  "services: files\nprotocols: files\nnetworks: files\n" },
@@ -277,7 +278,7 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return -1;
 		}
 	}
-	if (view_etc(v->root, s, err) != 0 || view_worker(v->root, s->plan, err) != 0 ||
+	if (view_etc(v->root, s, err) != 0 || view_worker(v->root, s->config->plan, err) != 0 ||
 	    view_kernel(v, host, err) != 0) {
 		return -1;
 	}
@@ -287,7 +288,7 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return -1;
 		}
 	}
-	const char *home = s->plan->home + 1;
+	const char *home = s->config->plan->home + 1;
 	return view_place(v->root, home, true) != 0 ? fail(err, "cannot make", home)
 	                                            : view_private(v->root, home, 0700, err);
 }
@@ -306,7 +307,7 @@ static int seal_root(void)
 	return rc;
 }
 
-int mounts_seal(struct ssb_error *err)
+int layer_seal_mounts(struct ssb_error *err)
 {
 	if (mount_drop_old_root() != 0) {
 		return fail(err, "cannot leave the host's", "/");
@@ -324,7 +325,7 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 
 	/* The fds of the view are CLOEXEC and closed wholesale by init. */
 	if (host < 0 || view_collect(&v, host, s, err) != 0 || rootfs_collect(s, err) != 0 ||
-	    grants_collect(s, err) != 0 || view_root(&v, s->plan, err) != 0 ||
+	    grants_collect(s, err) != 0 || view_root(&v, s->config->plan, err) != 0 ||
 	    view_fill(&v, host, s, err) != 0) {
 		return host < 0 ? fail(err, "cannot open", "/") : -1;
 	}
@@ -346,7 +347,8 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	}
 	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),
 	         "new root%s; %zu granted%s, %llu MB of private tmpfs",
-	         s->plan->rootfs.path != NULL ? " of the owner's" : "", s->plan->n_grants, left_out,
-	         (unsigned long long)s->plan->res.max_disk_mb);
+	         s->config->plan->rootfs.path != NULL ? " of the owner's" : "",
+	         s->config->plan->n_grants, left_out,
+	         (unsigned long long)s->config->plan->res.max_disk_mb);
 	return 0;
 }

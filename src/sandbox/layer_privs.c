@@ -32,15 +32,15 @@ int layer_env(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
 	/* execve gets the plan's list and nothing else; see stage_exec. */
-	report(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->plan->env.n,
-	       s->plan->env_withheld);
+	report(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->config->plan->env.n,
+	       s->config->plan->env_withheld);
 	return 0;
 }
 
 int layer_caps(struct stage *s, struct ssb_error *err)
 {
 	/* Without a user namespace only root has any to drop, and is not root any more. */
-	if (s->namespaces && (s->unbound ? caps_lock(0) : caps_drop(0)) != 0) {
+	if (s->config->namespaces && (s->unbound ? caps_lock(0) : caps_drop(0)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
@@ -110,24 +110,25 @@ static unsigned view_rights(const struct ssb_plan *plan, const struct view_row *
 
 static int landlock_rules(const struct stage *s, int rules, int abi)
 {
-	bool devices = grants_devices(s->plan);
+	bool devices = grants_devices(s->config->plan);
 
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		const struct view_row *v = &VIEW[i];
 		int failed = v->may == 0 ? 0
 		             : devices && strcmp(v->path, "/dev") == 0
 		                     ? landlock_devices(rules, abi)
-		                     : landlock_path(rules, abi, v->path, view_rights(s->plan, v));
+		                     : landlock_path(rules, abi, v->path,
+		                                     view_rights(s->config->plan, v));
 		if (failed != 0) {
 			return -1;
 		}
 	}
-	if (landlock_path(rules, abi, s->plan->home,
-	                  private_rights(s->plan, s->plan->home, LL_ALL)) != 0) {
+	if (landlock_path(rules, abi, s->config->plan->home,
+	                  private_rights(s->config->plan, s->config->plan->home, LL_ALL)) != 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < s->plan->n_grants; i++) {
-		const struct grant *g = &s->plan->grants[i];
+	for (size_t i = 0; i < s->config->plan->n_grants; i++) {
+		const struct grant *g = &s->config->plan->grants[i];
 		if (landlock_path(rules, abi, g->target, grant_rights(g)) != 0) {
 			return -1;
 		}
@@ -137,7 +138,8 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 
 static int rules_of(const struct stage *s, int rules, int abi)
 {
-	return s->namespaces ? landlock_rules(s, rules, abi) : fallback_rules(s, rules, abi);
+	return s->config->namespaces ? landlock_rules(s, rules, abi)
+	                             : fallback_rules(s->config, rules, abi);
 }
 
 int layer_landlock(struct stage *s, struct ssb_error *err)
@@ -164,9 +166,9 @@ static const enum seccomp_profile PROFILES[] = {
 	[PROFILE_PERMISSIVE] = SECCOMP_PROFILE_PERMISSIVE,
 };
 
-const struct seccomp_blob *stage_filter(const struct stage *s)
+const struct seccomp_blob *stage_filter(const struct stage_config *config, bool unix_sockets)
 {
-	return seccomp_blob(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces);
+	return seccomp_blob(PROFILES[config->plan->profile], unix_sockets, config->namespaces);
 }
 
 /* The filter that asks the supervisor, which comes to fetch the listener: to
@@ -175,8 +177,8 @@ static int load_observed(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_LISTENER, .listener.unix_sockets = s->unix_sockets };
 
-	if (seccomp_load_observed(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces,
-	                          &m.listener.number, err) != 0) {
+	if (seccomp_load_observed(PROFILES[s->config->plan->profile], s->unix_sockets,
+	                          s->config->namespaces, &m.listener.number, err) != 0) {
 		return -1;
 	}
 	if (write(s->ctl, &m, sizeof(m)) != (ssize_t)sizeof(m)) {
@@ -184,13 +186,13 @@ static int load_observed(struct stage *s, struct ssb_error *err)
 	}
 	s->reports[LAYER_AUDIT].state = LAYER_ON;
 	report(s, LAYER_AUDIT, "%s: files, network, programs, signals, refused calls",
-	       audit_name(s->plan->audit));
+	       audit_name(s->config->plan->audit));
 	return 0;
 }
 
 static void report_unobserved(struct stage *s, const struct ssb_error *why)
 {
-	bool lost = why->code != SSB_OK || s->plan->audit != AUDIT_OFF;
+	bool lost = why->code != SSB_OK || s->config->plan->audit != AUDIT_OFF;
 
 	s->reports[LAYER_AUDIT].state = lost ? LAYER_OFF_BEST_EFFORT : LAYER_NOT_APPLIED;
 	report(s, LAYER_AUDIT, "%.110s",
@@ -202,20 +204,21 @@ static void report_unobserved(struct stage *s, const struct ssb_error *why)
 int layer_seccomp(struct stage *s, struct ssb_error *err)
 {
 	struct ssb_error why = { 0 };
-	bool observed = s->observe && load_observed(s, &why) == 0;
+	bool observed = s->config->observe && load_observed(s, &why) == 0;
 
-	if (s->observe && !observed && (s->plan->best_effort >> LAYER_AUDIT & 1) == 0) {
+	if (s->config->observe && !observed &&
+	    (s->config->plan->best_effort >> LAYER_AUDIT & 1) == 0) {
 		*err = why;
 		return -1;
 	}
 	if (!observed) {
 		report_unobserved(s, &why);
-		if (seccomp_load(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces, err) !=
-		    0) {
+		if (seccomp_load(PROFILES[s->config->plan->profile], s->unix_sockets,
+		                 s->config->namespaces, err) != 0) {
 			return -1;
 		}
 	}
-	report(s, LAYER_SECCOMP, "profile %s, unix sockets %s", profile_name(s->plan->profile),
-	       s->unix_sockets ? "allowed" : "restricted");
+	report(s, LAYER_SECCOMP, "profile %s, unix sockets %s",
+	       profile_name(s->config->plan->profile), s->unix_sockets ? "allowed" : "restricted");
 	return 0;
 }

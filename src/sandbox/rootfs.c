@@ -37,35 +37,36 @@ struct parts {
 	unsigned n;
 };
 
-static int fail(const struct stage *s, struct ssb_error *err, const char *what, const char *name)
+static int fail_rootfs(const struct ssb_plan *plan, struct ssb_error *err, const char *what,
+                       const char *name)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 	                "%s '%.100s' of the root file system '%.160s'", what, name,
-	                s->plan->rootfs.path);
+	                plan->rootfs.path);
 }
 
-static int restrict_tree(struct stage *s, int *tree, struct ssb_error *err)
+/* Takes *tree, if it can be restricted. */
+static int take_tree(const struct ssb_plan *plan, int *tree, int *ret_rootfs, struct ssb_error *err)
 {
-	if (*tree < 0 || mount_restrict(*tree, grant_attrs(&s->plan->rootfs), -1) != 0) {
-		return fail(s, err, "cannot take", "/");
+	if (*tree < 0 || mount_restrict(*tree, grant_attrs(&plan->rootfs), -1) != 0) {
+		return fail_rootfs(plan, err, "cannot take", "/");
 	}
-	s->rootfs = steal_fd(tree);
+	*ret_rootfs = steal_fd(tree);
 	return 0;
 }
 
-/* The skill's own uid could not get there. */
-int rootfs_take(struct stage *s, struct ssb_error *err)
+int rootfs_take(struct stage_config *config, struct ssb_error *err)
 {
-	if (s->plan->rootfs.path == NULL) {
+	if (config->plan->rootfs.path == NULL) {
 		return 0;
 	}
-	auto_fd tree = mount_clone_one(s->plan->rootfs.fd);
-	return restrict_tree(s, &tree, err);
+	auto_fd tree = mount_clone_one(config->plan->rootfs.fd);
+	return take_tree(config->plan, &tree, &config->rootfs, err);
 }
 
 int rootfs_collect(struct stage *s, struct ssb_error *err)
 {
-	const struct grant *g = &s->plan->rootfs;
+	const struct grant *g = &s->config->plan->rootfs;
 	struct stat st;
 
 	if (g->path == NULL || s->rootfs >= 0) {
@@ -74,19 +75,20 @@ int rootfs_collect(struct stage *s, struct ssb_error *err)
 	/* As with grants: opened again, and the same object. */
 	auto_fd fd = file_open_nosymlink(g->path, O_PATH | O_DIRECTORY);
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		return fail(s, err, "cannot open", "/");
+		return fail_rootfs(s->config->plan, err, "cannot open", "/");
 	}
 	if (st.st_dev != g->dev || st.st_ino != g->ino) {
 		errno = ESTALE;
-		return fail(s, err, "replaced while the sandbox was built:", "/");
+		return fail_rootfs(s->config->plan, err,
+		                   "replaced while the sandbox was built:", "/");
 	}
 	auto_fd tree = mount_clone(fd, "");
-	return restrict_tree(s, &tree, err);
+	return take_tree(s->config->plan, &tree, &s->rootfs, err);
 }
 
 static bool is_own(const struct stage *s, const char *name)
 {
-	bool own = strcmp(name, s->plan->home + 1) == 0;
+	bool own = strcmp(name, s->config->plan->home + 1) == 0;
 
 	for (size_t i = 0; i < VIEW_ROWS && !own; i++) {
 		own = (VIEW[i].claim & VIEW_ROOTFS) != 0 && strcmp(name, view_name(&VIEW[i])) == 0;
@@ -101,8 +103,8 @@ static bool leads_to_grant(const struct parts *p, const char *name)
 	struct stat st;
 	size_t len = strlen(name);
 
-	for (size_t i = 0; i < p->stage->n_sources; i++) {
-		const char *target = p->stage->sources[i].grant.target + 1;
+	for (size_t i = 0; i < p->stage->config->n_sources; i++) {
+		const char *target = p->stage->config->sources[i].grant.target + 1;
 		if (strncmp(target, name, len) != 0 || target[len] != '/') {
 			continue;
 		}
@@ -121,10 +123,12 @@ static int part_link(const struct parts *p, const char *from, const char *name,
 	ssize_t n = readlinkat(p->root, from, to, sizeof(to) - 1);
 
 	if (n < 0) {
-		return fail(p->stage, err, "cannot read the link", name);
+		return fail_rootfs(p->stage->config->plan, err, "cannot read the link", name);
 	}
 	to[n] = '\0';
-	return symlinkat(to, p->root, name) != 0 ? fail(p->stage, err, "cannot link", name) : 0;
+	return symlinkat(to, p->root, name) != 0
+	               ? fail_rootfs(p->stage->config->plan, err, "cannot link", name)
+	               : 0;
 }
 
 static int part_mount(const struct parts *p, const char *from, const char *name, bool dir,
@@ -134,7 +138,7 @@ static int part_mount(const struct parts *p, const char *from, const char *name,
 
 	if (tree < 0 || view_place(p->root, name, dir) != 0 ||
 	    mount_attach(tree, p->root, name) != 0) {
-		return fail(p->stage, err, "cannot mount", name);
+		return fail_rootfs(p->stage->config->plan, err, "cannot mount", name);
 	}
 	return 0;
 }
@@ -151,7 +155,9 @@ static int part(struct parts *p, const char *name, struct ssb_error *err)
 	}
 	snprintf(from, sizeof(from), PLACE "/%s", name);
 	if (fstatat(p->root, from, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-		return errno == ENOENT ? 0 : fail(p->stage, err, "cannot examine", name);
+		return errno == ENOENT
+		               ? 0
+		               : fail_rootfs(p->stage->config->plan, err, "cannot examine", name);
 	}
 	if (fstatat(p->root, name, &ours, AT_SYMLINK_NOFOLLOW) == 0) {
 		bool both = S_ISDIR(st.st_mode) && S_ISDIR(ours.st_mode);
@@ -159,13 +165,13 @@ static int part(struct parts *p, const char *name, struct ssb_error *err)
 	}
 	if (S_ISDIR(st.st_mode) && leads_to_grant(p, name)) {
 		return view_place(p->root, name, true) != 0
-		               ? fail(p->stage, err, "cannot make", name)
+		               ? fail_rootfs(p->stage->config->plan, err, "cannot make", name)
 		               : parts_of(p, name, err);
 	}
 	if (++p->n > MAX_ROOTFS_PARTS) {
 		errno = E2BIG;
-		return fail(p->stage, err, "too many names at the top, or in /etc or /var, with",
-		            name);
+		return fail_rootfs(p->stage->config->plan, err,
+		                   "too many names at the top, or in /etc or /var, with", name);
 	}
 	return S_ISLNK(st.st_mode) ? part_link(p, from, name, err)
 	       : S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
@@ -183,7 +189,9 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 	auto_dir d = fd >= 0 ? fdopendir(fd) : NULL;
 	if (d == NULL) {
 		own_close(&fd);
-		return errno == EACCES ? 0 : fail(p->stage, err, "cannot list", name);
+		return errno == EACCES
+		               ? 0
+		               : fail_rootfs(p->stage->config->plan, err, "cannot list", name);
 	}
 	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
@@ -193,7 +201,9 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 		                 e->d_name);
 		if (n >= (int)(sizeof(below) - sizeof(PLACE)) || part(p, below, err) != 0) {
 			errno = ENAMETOOLONG;
-			return err->code != SSB_OK ? -1 : fail(p->stage, err, "a name in", name);
+			return err->code != SSB_OK ? -1
+			                           : fail_rootfs(p->stage->config->plan, err,
+			                                         "a name in", name);
 		}
 	}
 	return 0;
@@ -203,20 +213,21 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 {
 	struct parts parts = { s, root_fd, 0 };
 
-	if (s->plan->rootfs.path == NULL) {
+	if (s->config->plan->rootfs.path == NULL) {
 		return 0;
 	}
 	if (view_overlay(root_fd, s->empty, &s->rootfs) != 0) {
-		return fail(s, err, "no read-only overlay (Linux 5.11) can be had over", "/");
+		return fail_rootfs(s->config->plan, err,
+		                   "no read-only overlay (Linux 5.11) can be had over", "/");
 	}
 	if (view_place(root_fd, PLACE, true) != 0 || mount_attach(s->rootfs, root_fd, PLACE) != 0) {
-		return fail(s, err, "cannot mount", "/");
+		return fail_rootfs(s->config->plan, err, "cannot mount", "/");
 	}
 	if (parts_of(&parts, "", err) != 0) {
 		return -1;
 	}
 	if (umount2("/" PLACE, MNT_DETACH) != 0 || unlinkat(root_fd, PLACE, AT_REMOVEDIR) != 0) {
-		return fail(s, err, "cannot put away", "/");
+		return fail_rootfs(s->config->plan, err, "cannot put away", "/");
 	}
 	return 0;
 }
@@ -225,7 +236,7 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
 {
 	char part[PATH_MAX];
 
-	for (size_t i = 1; s->plan->rootfs.path != NULL; i++) {
+	for (size_t i = 1; s->config->plan->rootfs.path != NULL; i++) {
 		if (g->target[i] != '/' && g->target[i] != '\0') {
 			continue;
 		}

@@ -225,10 +225,10 @@ static void set_pumps(struct run *r, struct pump *pumps)
 	uint64_t limit = r->plan->res.max_output_bytes;
 
 	pump_init(&pumps[0], stdio[0], steal_fd(&r->pipes[0]), UINT64_MAX);
-	pumps[0].owns_to = !r->stage.pty;
+	pumps[0].owns_to = !r->config.pty;
 	pump_init(&pumps[1], steal_fd(&r->pipes[1]), stdio[1], limit);
 	pump_init(&pumps[2], steal_fd(&r->pipes[2]), stdio[2], limit);
-	pumps[1].owns_from = pumps[2].owns_from = !r->stage.pty;
+	pumps[1].owns_from = pumps[2].owns_from = !r->config.pty;
 	if (stdio[0] < 0) {
 		own_close(&pumps[0].to);
 	}
@@ -294,7 +294,7 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 		return -1;
 	}
 	set_pumps(r, pumps);
-	if (r->stage.pty) {
+	if (r->config.pty) {
 		terminal_raw(&terminal, r->request->stdio[0]);
 	}
 	failed = run_watch(r, pumps, sig_fd, err);
@@ -356,9 +356,9 @@ static int run_attempts(struct run *r, int sig_fd, struct ssb_result *res, struc
 		again.without_namespaces = true;
 		again.govern = r->govern;
 		again.trace = r->trace;
-		again.stage.payload = r->stage.payload;
-		again.stage.payload_arg = r->stage.payload_arg;
-		again.stage.payload_fd = steal_fd(&r->payload_spare);
+		again.config.payload = r->config.payload;
+		again.config.payload_arg = r->config.payload_arg;
+		again.config.payload_fd = steal_fd(&r->payload_spare);
 		run_done(r);
 		*r = again;
 		*err = (struct ssb_error){ 0 };
@@ -373,8 +373,7 @@ static void fill_lost(const struct run *r, struct ssb_result *res)
 	size_t n = 0;
 
 	for (int i = 0; i < LAYER_COUNT; i++) {
-		if (r->stage.reports[i].state == LAYER_OFF_BEST_EFFORT &&
-		    n < sizeof(res->lost_layers)) {
+		if (r->reports[i].state == LAYER_OFF_BEST_EFFORT && n < sizeof(res->lost_layers)) {
 			n += (size_t)snprintf(res->lost_layers + n, sizeof(res->lost_layers) - n,
 			                      "%s%s", n > 0 ? ", " : "",
 			                      layer_name((enum layer_id)i));
@@ -410,8 +409,7 @@ static int run_traced(const struct run_request *q, const struct owner *owner,
 	if (r.digest_at != 0) {
 		trace_digest(r.trace);
 	}
-	if (r.trace != NULL && trace_close(r.trace, r.stage.reports, res, &late) != 0 &&
-	    failed == 0) {
+	if (r.trace != NULL && trace_close(r.trace, r.reports, res, &late) != 0 && failed == 0) {
 		*err = late;
 		failed = -1;
 	}
@@ -510,10 +508,10 @@ int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, vo
 	/* What a payload says fits into the pipe: it is read when all is over. */
 	(void)fcntl(from, F_SETPIPE_SZ, 1 << 20);
 	run_init(&r, q, NULL, &prepared);
-	r.stage.payload = payload;
-	r.stage.payload_arg = arg;
+	r.config.payload = payload;
+	r.config.payload_arg = arg;
 	r.payload_spare = fcntl(to, F_DUPFD_CLOEXEC, 3);
-	r.stage.payload_fd = steal_fd(&to);
+	r.config.payload_fd = steal_fd(&to);
 	int failed = run_attempts(&r, held.fd, &res, err);
 	run_done(&r);
 	release_signals(&held);

@@ -20,42 +20,40 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/caps.h"
+#include "os/cgroup.h"
 #include "os/clone.h"
 #include "os/file.h"
 #include "sandbox/share.h"
 
-static void skill_must_hold(const struct stage *s, const char *leak)
+static int fail_self_test(const char *leak, struct ssb_error *err)
 {
-	struct ssb_error err = { 0 };
-
-	if (leak != NULL) {
-		ssb_fail(&err, SSB_E_LAYER, 0, "self-test", "%s; the skill was not started", leak);
-		stage_die(s, &err);
-	}
+	return leak == NULL ? 0
+	                    : ssb_fail(err, SSB_E_LAYER, 0, "self-test",
+	                               "%s; the skill was not started", leak);
 }
 
-/* Tries what the layers forbid; a layer that the owner gave up is not asked.
- * Before the filter, which would answer in the place of the other walls. */
-static void skill_try_walls(const struct stage *s)
+/* Tries what the layers forbid, except those that the owner gave up. It comes before the filter,
+ * which would answer in place of the other walls. */
+int skill_try_walls(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
 	const char *leak = NULL;
 
 	if (r[LAYER_CAPS].state == LAYER_ON &&
-	    (!caps_none(s->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
+	    (!caps_none(s->config->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
 		leak = "capabilities are left";
-	} else if (s->namespaces && (geteuid() == 0 || getuid() == 0)) {
+	} else if (s->config->namespaces && (geteuid() == 0 || getuid() == 0)) {
 		leak = "the skill would be root";
 	} else if (r[LAYER_MOUNTS].state == LAYER_ON &&
 	           mount("none", "/tmp", "tmpfs", 0, NULL) == 0) {
 		leak = "the file view can be changed";
 	}
-	skill_must_hold(s, leak);
+	return fail_self_test(leak, err);
 }
 
-/* And at the very end. The call is one that the kernel always has and the filter
- * never, and that the observer is not asked about: the kernel itself answers. */
-static void skill_try_filter(const struct stage *s)
+/* The last test. Its call is one that the kernel always has, that the filter never allows and
+ * that the observer is not asked about: the kernel itself answers. */
+int skill_try_filter(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
 	const char *leak = NULL;
@@ -69,38 +67,40 @@ static void skill_try_filter(const struct stage *s)
 	           (statvfs("/", &fs) != 0 || (fs.f_flag & ST_RDONLY) == 0)) {
 		leak = "the file view can be changed";
 	}
-	skill_must_hold(s, leak);
+	return fail_self_test(leak, err);
 }
 
-static void skill_stdio(struct stage *s)
+/* The streams become fds 0, 1 and 2. */
+static int place_streams(const struct stage *s, struct ssb_error *err)
 {
-	if (s->pty && ioctl(s->stdio[0], TIOCSCTTY, 0) != 0) {
-		_exit(125);
-	}
-	/* The three may sit in each other's places: lift them first. */
 	int up[3];
-	for (int i = 0; i < 3; i++) {
+	int failed = s->config->pty ? ioctl(s->stdio[0], TIOCSCTTY, 0) : 0;
+
+	/* The three may be in each other's places: move them up first. */
+	for (int i = 0; i < 3 && failed == 0; i++) {
 		up[i] = fcntl(s->stdio[i], F_DUPFD_CLOEXEC, 10);
+		failed = up[i] < 0 ? -1 : 0;
 	}
-	for (int i = 0; i < 3; i++) {
-		if (up[i] < 0 || dup2(up[i], i) < 0) {
-			_exit(125);
-		}
+	for (int i = 0; i < 3 && failed == 0; i++) {
+		failed = dup2(up[i], i) < 0 ? -1 : 0;
 	}
+	return failed == 0 ? 0
+	                   : ssb_fail(err, SSB_E_SYS, errno, "streams",
+	                              "cannot open the skill's streams");
 }
 
 static char **skill_argv(const struct stage *s)
 {
-	return s->namespaces ? s->plan->argv.v : s->argv;
+	return s->config->namespaces ? s->config->plan->argv.v : s->config->argv;
 }
 
 static char **skill_env(const struct stage *s)
 {
-	return s->namespaces ? s->plan->env.v : s->env;
+	return s->config->namespaces ? s->config->plan->env.v : s->config->env;
 }
 
-/* The file `name` in the first directory of `path`, which becomes the rest; false: its path is
- * too long. */
+/* Puts the file `name` in the first directory of *path into `ret`, and moves *path on to the next
+ * directory. False: the file's path is too long. */
 static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 {
 	size_t n = strcspn(*path, ":");
@@ -111,34 +111,37 @@ static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 	return len >= 0 && len < PATH_MAX;
 }
 
-/* PATH from the first directory on that has the program; all of it if none has. It must be called
- * before the filter is loaded: with it, each execve that fails is a question to the supervisor. */
-static const char *search_path(const struct stage *s)
+/* Sets s->path: PATH from the first directory on that has the program, or all of PATH if none has.
+ * It comes before the filter: with it, each execve that fails is a question to the supervisor. */
+int skill_find_program(struct stage *s, struct ssb_error *err)
 {
 	char **env = skill_env(s);
-	const char *path = "/usr/local/bin:/usr/bin:/bin";
 	char file[PATH_MAX];
 
-	for (size_t i = 0; i < s->plan->env.n; i++) {
+	(void)err;
+	s->path = "/usr/local/bin:/usr/bin:/bin";
+	for (size_t i = 0; i < s->config->plan->env.n; i++) {
 		if (strncmp(env[i], "PATH=", 5) == 0) {
-			path = env[i] + 5;
+			s->path = env[i] + 5;
 		}
 	}
-	if (s->payload != NULL || strchr(skill_argv(s)[0], '/') != NULL) {
-		return path;
+	if (s->config->payload != NULL || strchr(skill_argv(s)[0], '/') != NULL) {
+		return 0;
 	}
-	for (const char *here = path, *next = path; *next != '\0'; here = next) {
+	for (const char *here = s->path, *next = here; *next != '\0'; here = next) {
 		if (next_file(&next, skill_argv(s)[0], file) &&
 		    (faccessat(AT_FDCWD, file, F_OK, 0) == 0 || !file_is_missing(errno))) {
-			return here;
+			s->path = here;
+			return 0;
 		}
 	}
-	return path;
+	return 0;
 }
 
-/* execvp, but with `path` and inside the sandbox's view. */
-static void skill_exec(const struct stage *s, const char *path, struct ssb_error *err)
+/* execvp() with s->path, inside the sandbox's view. Returns only on failure. */
+static void exec_program(const struct stage *s, struct ssb_error *err)
 {
+	const char *path = s->path;
 	char **argv = skill_argv(s);
 	char **env = skill_env(s);
 	int denied = 0;
@@ -167,34 +170,40 @@ static void skill_exec(const struct stage *s, const char *path, struct ssb_error
 	ssb_fail(err, SSB_E_NOT_FOUND, denied, "entrypoint",
 	         "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
 	         "directory with --read DIR%s",
-	         argv[0], s->plan->toolchain_auto ? "" : ", or use --toolchain auto");
+	         argv[0], s->config->plan->toolchain_auto ? "" : ", or use --toolchain auto");
 }
 
-/* A pty of the sandbox's own devpts: the slave for us, the master to the
- * supervisor. */
-static void skill_pty(struct stage *s)
+static int fail_pty(struct ssb_error *err)
 {
-	struct ssb_error err = { 0 };
+	return ssb_fail(err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
+}
+
+/* Opens a pty of the sandbox's own devpts, once the view is ready: the slave becomes the streams,
+ * the supervisor gets the master. */
+int skill_open_pty(struct stage *s, struct ssb_error *err)
+{
 	struct msg m = { .kind = MSG_PTY };
 	int unlock = 0;
-	auto_fd master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
+	if (!s->config->pty) {
+		return 0;
+	}
+	auto_fd master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
-		stage_die(s, &err);
+		return fail_pty(err);
 	}
 	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0 ||
 	    msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ .v = { master }, .n = 1 }) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
-		stage_die(s, &err);
+		return fail_pty(err);
 	}
 	for (int i = 0; i < 3; i++) {
 		s->stdio[i] = slave;
 	}
+	return place_streams(s, err);
 }
 
-/* Only the kernel knows for sure where it lies: fields 48 and 49 of stat. */
+/* Only the kernel knows for sure where the arguments are: fields 48 and 49 of stat. */
 static struct arguments find_arguments(void)
 {
 	static const struct arguments none = { 0, 0 };
@@ -218,83 +227,91 @@ static struct arguments find_arguments(void)
 	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
 }
 
-/* Init can enter our namespaces. */
-static void skill_there(struct stage *s, int meet)
+/* Init may enter our namespaces from now on. */
+int skill_tell_init(struct stage *s, struct ssb_error *err)
 {
+	(void)err;
 	s->arguments = find_arguments();
-	if (write(meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
-		_exit(125); /* init has said why */
+	if (write(s->meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
+		_exit(125); /* init has reported why */
 	}
+	return 0;
 }
 
-/* Is the view there? */
-static void skill_meet(struct stage *s, int meet)
+/* Does most of the work of layer_caps() while init builds the view. */
+int skill_unbind_caps(struct stage *s, struct ssb_error *err)
 {
-	struct ssb_error err = { 0 };
+	(void)err;
+	s->unbound = caps_unbound() == 0;
+	return 0;
+}
+
+/* Waits for the view, and gives up the host's root if init has not done it. */
+int skill_take_view(struct stage *s, struct ssb_error *err)
+{
 	struct view_ready ready;
 
-	if (read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
-		_exit(125); /* init has said why */
+	if (read(s->meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
+		_exit(125); /* init has reported why */
 	}
 	s->unix_sockets = ready.unix_sockets;
 	s->reports[LAYER_USERNS] = ready.userns;
 	s->reports[LAYER_MOUNTS] = ready.mounts;
-	/* The id maps are written since init passed its first layer. */
-	if (s->namespaces && userns_become(s, &err) != 0) {
-		stage_die(s, &err);
+	/* The id maps are written since init finished its first layer. */
+	if (s->config->namespaces && layer_take_ids(s, err) != 0) {
+		return -1;
 	}
-	if (s->namespaces && !ready.sealed && mounts_seal(&err) != 0) {
-		stage_die(s, &err);
+	if (s->config->namespaces && !ready.sealed && layer_seal_mounts(err) != 0) {
+		return -1;
 	}
-	stage_forget(&s->arguments);
+	stage_wipe_memory(&s->arguments);
+	return 0;
 }
 
-/* All walls are up: the last word, which is init's. */
-static void skill_may_start(struct stage *s, int meet)
+/* Waits for init's message that the skill may start: the record is on disk. */
+int skill_wait_start(struct stage *s, struct ssb_error *err)
 {
-	struct start start;
+	struct start_order start;
 	struct msg_fds cgroup;
-	struct ssb_error err = { 0 };
 
-	if (msg_recv(meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
-		_exit(125); /* init has said why */
+	if (msg_recv(s->meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
+		_exit(125); /* init has reported why */
 	}
 	s->watchdog = start.watchdog;
 	s->nice = start.nice;
 	s->reports[LAYER_LIMITS] = start.limits;
 	if (share_leave_realtime() != 0 || share_shed_caller() != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "limits",
-		         "cannot give up the caller's priority or personality");
-		stage_die(s, &err);
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
+		                "cannot give up the caller's priority or personality");
 	}
-	stage_join_cgroup(s, &cgroup);
+	/* Each process joins the cgroup by itself: to move another process is far slower. */
+	if (cgroup.n > 0 && cgroup_join(cgroup.v, cgroup.n) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
+	}
 	msg_close(&cgroup);
-	stage_layers(s, AT_LAST);
+	return 0;
 }
 
 static const char *workdir_of(const struct stage *s)
 {
-	return s->namespaces ? s->plan->workdir : s->workdir;
+	return s->config->namespaces ? s->config->plan->workdir : s->config->workdir;
 }
 
-/* Not before the host's root is gone: it lies one ".." away, and the way there may lead by a
- * symlink of the skill's or of an image. Nor by /proc/self/fd or cwd: what we still have open
- * are directories of the host. */
-static void skill_enter_workdir(const struct stage *s)
+/* It must come after the host's root is gone: that root is one ".." away, and the path to the
+ * directory may contain a symlink of the skill or of an image. The path must not go through
+ * /proc/self/fd or cwd either: the fds that are still open are directories of the host. */
+int skill_enter_workdir(struct stage *s, struct ssb_error *err)
 {
-	struct ssb_error err = { 0 };
 	const char *workdir = workdir_of(s);
 	auto_fd dir = file_openat2(AT_FDCWD, workdir, O_PATH | O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
 
-	if (dir < 0 || fchdir(dir) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "workdir", "'%.200s' is not in the sandbox",
-		         workdir);
-		stage_die(s, &err);
-	}
+	return dir < 0 || fchdir(dir) != 0 ? ssb_fail(err, SSB_E_SYS, errno, "workdir",
+	                                              "'%.200s' is not in the sandbox", workdir)
+	                                   : 0;
 }
 
-/* All are as they are by default since stage_main(). */
-static void skill_unblock_signals(void)
+/* The handlers are the default ones since stage_main(). */
+static void unblock_signals(void)
 {
 	sigset_t none;
 
@@ -302,81 +319,64 @@ static void skill_unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Directories of the host are open until the last wall that is made of them stands. execve
- * would close them too late: it has followed the path of the program, and of the interpreter
- * that this names, and by /proc/self/fd both would lead there. */
-static void skill_close_others(const struct stage *s, int meet)
+/* Leaves what the skill must not share with the caller: fds, signal mask, session, umask. */
+int skill_leave_caller(struct stage *s, struct ssb_error *err)
 {
-	const int kept[] = { s->ctl, meet, s->exec_fd, s->payload_fd };
-	struct ssb_error err = { 0 };
-
-	if (file_close_others(STDERR_FILENO + 1, kept, ARRAY_LEN(kept)) != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range");
-		stage_die(s, &err);
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
 	}
+	unblock_signals();
+	/* A session of its own: otherwise kill(0) would reach the caller. */
+	if (setsid() < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "skill", "setsid");
+	}
+	umask(022);
+	return s->config->pty ? 0 : place_streams(s, err);
 }
 
-static void skill_report(const struct stage *s)
+/* Directories of the host stay open until the last wall that is built from them is up. execve
+ * would close them too late: before that it follows the path of the program and of its
+ * interpreter, and through /proc/self/fd either could lead into them. */
+int skill_close_others(struct stage *s, struct ssb_error *err)
+{
+	const int kept[] = { s->ctl, s->meet, s->config->exec_fd, s->config->payload_fd };
+
+	return file_close_others(STDERR_FILENO + 1, kept, ARRAY_LEN(kept)) != 0
+	               ? ssb_fail(err, SSB_E_LAYER, errno, "fds", "close_range")
+	               : 0;
+}
+
+/* Sends the reports of all layers: execve is next. */
+int skill_report(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_STARTED };
 
+	(void)err;
 	memcpy(m.reports, s->reports, sizeof(m.reports));
 	(void)!write(s->ctl, &m, sizeof(m));
+	return 0;
 }
 
-_Noreturn void skill_main(struct stage *s, int meet)
+static _Noreturn void run_payload(const struct stage_config *config)
+{
+	/* The kernel holds an observed call until the supervisor has fetched the listener. There is
+	 * no execve here that would wait for it, so this call does. */
+	(void)close(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	/* No execve will close the fds that this process still has. */
+	if (dup2(config->payload_fd, 3) < 0 || close_range(4, ~0U, 0) != 0) {
+		_exit(125);
+	}
+	_exit(config->payload(3, config->payload_arg));
+}
+
+_Noreturn void skill_main(struct stage *s)
 {
 	struct ssb_error err = { 0 };
 
-	stage_layers(s, BY_SKILL);
-	skill_there(s, meet);
-	if (s->namespaces && netns_up(&err) != 0) {
-		stage_die(s, &err);
+	stage_take_steps(s, BY_SKILL);
+	if (s->config->payload != NULL) {
+		run_payload(s->config);
 	}
-	/* Most of what layer_caps has to do, while init builds. */
-	s->unbound = s->namespaces && caps_unbound() == 0;
-	/* Whatever the caller had open is not the skill's. */
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
-		stage_die(s, &err);
-	}
-	skill_unblock_signals();
-	/* A session of its own: kill(0) would otherwise reach our caller. */
-	if (setsid() < 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "skill", "setsid");
-		stage_die(s, &err);
-	}
-	if (!s->pty) {
-		skill_stdio(s);
-	}
-	skill_meet(s, meet);
-	if (s->pty) {
-		skill_pty(s);
-		skill_stdio(s);
-	}
-	umask(022);
-	skill_enter_workdir(s);
-	stage_layers(s, IN_VIEW);
-	skill_try_walls(s);
-	skill_close_others(s, meet);
-	if (limits_core(s, &err) != 0) {
-		stage_die(s, &err);
-	}
-	const char *path = search_path(s);
-	stage_layers(s, FILTERED);
-	skill_may_start(s, meet);
-	skill_try_filter(s);
-	skill_report(s);
-	if (s->payload != NULL) {
-		/* Nobody asks for an execve here: a call that is observed comes back
-		 * when the supervisor has fetched the listener, and not before. */
-		(void)close(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-		/* No exec will close what we hold. */
-		if (dup2(s->payload_fd, 3) < 0 || close_range(4, ~0U, 0) != 0) {
-			_exit(125);
-		}
-		_exit(s->payload(3, s->payload_arg));
-	}
-	skill_exec(s, path, &err);
+	exec_program(s, &err);
 	stage_die(s, &err);
 }

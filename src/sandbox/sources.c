@@ -56,7 +56,7 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 	return fd;
 }
 
-static int source_fallback(const struct grant *g, struct source *src, struct ssb_error *err)
+static int source_fallback(const struct grant *g, struct mount_source *src, struct ssb_error *err)
 {
 	if (g->of_whole) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
@@ -83,10 +83,10 @@ static int source_fallback(const struct grant *g, struct source *src, struct ssb
 /* The host's mount at `point`, beneath the read grant `g`, as a source. One
  * that cannot be opened is not shown; it was not readable anyway. One of the
  * kernel's is granted by name or not at all, but "/" may hold some. */
-static int submount_add(struct stage *s, const struct grant *g, const char *point,
+static int submount_add(struct stage_config *config, const struct grant *g, const char *point,
                         struct ssb_error *err)
 {
-	struct source sub = { .submount = true, .tree = -1, .grant = *g };
+	struct mount_source sub = { .submount = true, .tree = -1, .grant = *g };
 	struct stat st;
 	auto_fd fd = file_open_nosymlink(point, O_PATH);
 
@@ -94,7 +94,7 @@ static int submount_add(struct stage *s, const struct grant *g, const char *poin
 		return 0;
 	}
 	sub.mask = kernel_fs_of(fd) != KERNEL_FS_NONE;
-	if (s->n_sources == MAX_GRANTS) {
+	if (config->n_sources == MAX_GRANTS) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "mounts",
 		                "more than %d grants and mounts beneath them", MAX_GRANTS);
 	}
@@ -108,7 +108,7 @@ static int submount_add(struct stage *s, const struct grant *g, const char *poin
 	sub.grant.uid = st.st_uid;
 	sub.grant.gid = st.st_gid;
 	sub.grant.fd = steal_fd(&fd);
-	s->sources[s->n_sources++] = sub;
+	config->sources[config->n_sources++] = sub;
 	if (sub.grant.path == NULL || sub.grant.target == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
 	}
@@ -140,7 +140,7 @@ static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const
 	return false;
 }
 
-static int submounts_add(struct stage *s, struct ssb_error *err)
+static int submounts_add(struct stage_config *config, struct ssb_error *err)
 {
 	struct mounts mounts;
 	int failed = 0;
@@ -151,23 +151,23 @@ static int submounts_add(struct stage *s, struct ssb_error *err)
 	}
 	for (size_t i = 0; i < mounts.n && failed == 0; i++) {
 		const char *point = mounts.v[i].point;
-		const struct grant *g = grant_above(s->plan, point);
+		const struct grant *g = grant_above(config->plan, point);
 		/* A writable grant, or one of the kernel's own, is the host's
 		 * mounts, submounts included. */
 		if (g != NULL && g->access == ACCESS_READ && g->is_dir && g->kind == GRANT_FILES &&
-		    strcmp(g->path, point) != 0 && !is_covered(s->plan, g, point)) {
-			failed = submount_add(s, g, point, err);
+		    strcmp(g->path, point) != 0 && !is_covered(config->plan, g, point)) {
+			failed = submount_add(config, g, point, err);
 		}
 	}
 	mounts_done(&mounts);
 	return failed;
 }
 
-static void covers_add(struct stage *s)
+static void covers_add(struct stage_config *config)
 {
-	for (size_t i = 0; i < s->plan->n_covers; i++) {
-		const struct cover *c = &s->plan->covers[i];
-		s->sources[s->n_sources++] = (struct source){
+	for (size_t i = 0; i < config->plan->n_covers; i++) {
+		const struct cover *c = &config->plan->covers[i];
+		config->sources[config->n_sources++] = (struct mount_source){
 			.mask = true,
 			.tree = -1,
 			.grant = { .path = c->path,
@@ -183,17 +183,17 @@ static void covers_add(struct stage *s)
 /* What is mounted in another source comes after it. */
 static int compare_sources(const void *x, const void *y)
 {
-	const struct source *a = x;
-	const struct source *b = y;
+	const struct mount_source *a = x;
+	const struct mount_source *b = y;
 	int d = path_order(a->grant.target, b->grant.target);
 
 	return d != 0 ? d : (int)a->mask - (int)b->mask;
 }
 
-int sources_init(struct stage *s, struct ssb_error *err)
+int sources_init(struct stage_config *config, struct ssb_error *err)
 {
-	const struct ssb_plan *plan = s->plan;
-	const struct grant *grants = prepared_grants(s->of_run, plan);
+	const struct ssb_plan *plan = config->plan;
+	const struct grant *grants = prepared_grants(config->of_run, plan);
 	bool reads = false;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -204,47 +204,47 @@ int sources_init(struct stage *s, struct ssb_error *err)
 		return 0;
 	}
 	/* Not zeroed: the pages of what is not used are never touched. */
-	s->sources = malloc(room * sizeof(*s->sources));
-	if (s->sources == NULL) {
+	config->sources = malloc(room * sizeof(*config->sources));
+	if (config->sources == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
 	}
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		s->sources[s->n_sources++] =
-		        (struct source){ .grant = grants[i], .tree = -1, .nth = i };
+		config->sources[config->n_sources++] =
+		        (struct mount_source){ .grant = grants[i], .tree = -1, .nth = i };
 	}
-	if (reads && submounts_add(s, err) != 0) {
+	if (reads && submounts_add(config, err) != 0) {
 		return -1;
 	}
-	covers_add(s);
-	qsort(s->sources, s->n_sources, sizeof(*s->sources), compare_sources);
+	covers_add(config);
+	qsort(config->sources, config->n_sources, sizeof(*config->sources), compare_sources);
 	return 0;
 }
 
-void sources_close(struct stage *s)
+void sources_close(struct stage_config *config)
 {
-	for (size_t i = 0; i < s->n_sources; i++) {
-		own_close(&s->sources[i].tree);
+	for (size_t i = 0; i < config->n_sources; i++) {
+		own_close(&config->sources[i].tree);
 	}
 }
 
-void sources_done(struct stage *s)
+void sources_done(struct stage_config *config)
 {
-	sources_close(s);
-	for (size_t i = 0; i < s->n_sources; i++) {
-		if (s->sources[i].submount) {
-			free(s->sources[i].grant.path);
-			free(s->sources[i].grant.target);
-			own_close(&s->sources[i].grant.fd);
+	sources_close(config);
+	for (size_t i = 0; i < config->n_sources; i++) {
+		if (config->sources[i].submount) {
+			free(config->sources[i].grant.path);
+			free(config->sources[i].grant.target);
+			own_close(&config->sources[i].grant.fd);
 		}
 	}
-	free(s->sources);
-	s->sources = NULL;
-	s->n_sources = 0;
+	free(config->sources);
+	config->sources = NULL;
+	config->n_sources = 0;
 }
 
 /* Not mapped, the skill is one of the others there. Devices and kernel file systems have no owners
  * to map. */
-static int source_as_is(struct source *src, struct ssb_error *err)
+static int source_as_is(struct mount_source *src, struct ssb_error *err)
 {
 	auto_fd tree = src->grant.kind == GRANT_FILES ? mount_clone_one(src->grant.fd)
 	                                              : mount_clone(src->grant.fd, "");
@@ -257,23 +257,24 @@ static int source_as_is(struct source *src, struct ssb_error *err)
 	return 0;
 }
 
-int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_error *err)
+int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
+                  struct ssb_error *err)
 {
 	auto_fd userns = -1;
 	uid_t uid = (uid_t)-1;
 	gid_t gid = (gid_t)-1;
 
-	for (size_t i = 0; i < s->n_sources; i++) {
-		const struct grant *g = &s->sources[i].grant;
+	for (size_t i = 0; i < config->n_sources; i++) {
+		const struct grant *g = &config->sources[i].grant;
 
-		if (s->sources[i].mask || g->scratch) {
+		if (config->sources[i].mask || g->scratch) {
 			continue;
 		}
 		/* What a manifest reads and the owner did not name: the kernel's own permission
 		 * bits decide, as for others, so that a mode of 0600 keeps the skill out. */
-		bool unasked = g->unasked && s->plan->approved == NULL;
+		bool unasked = g->unasked && config->plan->approved == NULL;
 		if (g->kind != GRANT_FILES || unasked) {
-			if (source_as_is(&s->sources[i], err) != 0) {
+			if (source_as_is(&config->sources[i], err) != 0) {
 				return -1;
 			}
 			continue;
@@ -297,10 +298,10 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 			                g->path);
 		}
 		if (tree >= 0 && mount_restrict(tree, grant_attrs(g), userns) == 0) {
-			s->sources[i].tree = steal_fd(&tree);
-		} else if (g->of_whole && (tree < 0 || s->sources[i].submount)) {
-			s->left_out++; /* gone by now, or such that nobody can map it */
-		} else if (source_fallback(g, &s->sources[i], err) != 0) {
+			config->sources[i].tree = steal_fd(&tree);
+		} else if (g->of_whole && (tree < 0 || config->sources[i].submount)) {
+			config->left_out++; /* gone by now, or such that nobody can map it */
+		} else if (source_fallback(g, &config->sources[i], err) != 0) {
 			return -1;
 		}
 	}

@@ -9,18 +9,19 @@
 #include "policy/plan.h"
 #include "sandbox/stage.h"
 
-/* Fills s->sources from the plan. An overlay does not show what is mounted
+/* Fills config->sources from the plan. An overlay does not show what is mounted
  * beneath a directory, so that the host's mounts under a read grant are
  * sources of their own, with the same permission. */
-int sources_init(struct stage *s, struct ssb_error *err);
-void sources_close(struct stage *s); /* the trees: ours are not needed after clone */
-void sources_done(struct stage *s);
+int sources_init(struct stage_config *config, struct ssb_error *err);
+void sources_close(struct stage_config *config); /* the trees: ours are not needed after clone */
+void sources_done(struct stage_config *config);
 
 /* Started by root, the skill has a host uid of its own. Each source becomes a
  * tree in which the owner of the granted object, and nobody else, appears as
  * that uid. Where a file system cannot do it, reads come from a read-only
  * snapshot and writes fail. */
-int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_error *err);
+int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
+                  struct ssb_error *err);
 
 /* A copy of the directory or file behind fd as a tree of its own, readable by
  * all, bounded by limits.h (snapshot.c). Returns an owned fd. */

@@ -1,27 +1,28 @@
 /* stage.c - from clone to execve, in the order that is the security argument.
  *
- * Two processes build the sandbox at the same time, because a network
- * namespace takes as long to make as the whole file view:
+ * Two processes build the sandbox at the same time, because a network namespace takes as long to
+ * make as the whole file view. STEPS below is the whole order; each process takes its own steps
+ * from top to bottom, and waits for the other where the table has a step of both:
  *
  *   init                                 the skill's process
  *   id maps, new root, grants            network, IPC, host name, cgroup namespace
  *            ◄──────────── there ────────────┘
  *   enter those namespaces               loopback up; session, streams
- *            └──── the view stands ────────►
- *   gives up what it does not need;      old root gone, root read-only; directory,
+ *            └──── the view is ready ──────►
+ *   give up what it does not need;       old root gone, root read-only; directory,
  *   wait for the record                  capabilities, Landlock, seccomp
  *            └──── go (cgroup, limits) ────►
  *                                        limits, self-test, execve
  *
- * Who of the two has to wait for the other lets the old root go, which takes the
- * kernel a while.
+ * Whichever process reaches the meeting point first detaches the old root: the kernel takes a
+ * while for it.
  *
- * Landlock forbids later mounts, and the filter comes after it so that it has
- * to allow no set-up; only the limits, which every process may lower, come
- * later still. At the end we try what must not work any more, and refuse to
- * start the skill if any of it does. */
+ * Landlock forbids later mounts. The filter comes after it, so that no filter has to allow set-up.
+ * Only the limits come later still: every process may lower its own. At the end we try what must
+ * not work any more, and do not start the skill if any of it works. */
 #include "sandbox/stage.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -42,22 +43,60 @@
 #include "os/cgroup.h"
 #include "os/clone.h"
 
-struct layer {
-	enum layer_id id;
-	enum phase phase;
-	bool needs_namespaces;
-	int (*apply)(struct stage *, struct ssb_error *);
+/* The phases of both processes. Within one, they do not wait for each other. */
+enum stage_phase {
+	BUILD,   /* make the namespaces and the view */
+	MEET,    /* each gets what the other has built */
+	CONFINE, /* give up the authority that building needed */
+	START,   /* the record is on disk: set the limits, try the walls, start the skill */
 };
 
-static const struct layer LAYERS[] = {
-	{ LAYER_USERNS, BY_INIT, true, layer_userns },
-	{ LAYER_NET, BY_SKILL, true, layer_net },
-	{ LAYER_MOUNTS, BY_INIT, true, layer_mounts },
-	{ LAYER_ENV, BY_SKILL, false, layer_env },
-	{ LAYER_CAPS, IN_VIEW, false, layer_caps },
-	{ LAYER_LANDLOCK, IN_VIEW, false, layer_landlock },
-	{ LAYER_SECCOMP, FILTERED, false, layer_seccomp },
-	{ LAYER_LIMITS, AT_LAST, false, layer_limits },
+enum step_when { ALWAYS, WITH_NAMESPACES };
+
+#define NO_LAYER LAYER_COUNT /* a step that has no report of its own */
+
+struct step {
+	enum stage_phase phase;
+	enum stage_process process;
+	enum layer_id layer;
+	enum step_when when;
+	int (*take)(struct stage *, struct ssb_error *);
+};
+
+static int init_meet(struct stage *s, struct ssb_error *err);
+static int init_listen(struct stage *s, struct ssb_error *err);
+static int init_start_skill(struct stage *s, struct ssb_error *err);
+
+static const struct step STEPS[] = {
+	{ BUILD, BY_SKILL, LAYER_NET, WITH_NAMESPACES, layer_net }, /* makes the namespaces */
+	{ BUILD, BY_SKILL, LAYER_ENV, ALWAYS, layer_env },
+	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_tell_init },
+	{ BUILD, BY_SKILL, NO_LAYER, WITH_NAMESPACES, layer_loopback },
+	{ BUILD, BY_SKILL, NO_LAYER, WITH_NAMESPACES, skill_unbind_caps },
+	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_leave_caller }, /* its fds, session, streams */
+	{ BUILD, BY_INIT, LAYER_USERNS, WITH_NAMESPACES, layer_userns },
+	{ BUILD, BY_INIT, LAYER_MOUNTS, WITH_NAMESPACES, layer_mounts },
+
+	{ MEET, BY_INIT, NO_LAYER, ALWAYS, init_meet },        /* enters the namespaces */
+	{ MEET, BY_SKILL, NO_LAYER, ALWAYS, skill_take_view }, /* the host's root is gone */
+
+	{ CONFINE, BY_INIT, NO_LAYER, ALWAYS, init_listen },
+	{ CONFINE, BY_INIT, NO_LAYER, ALWAYS, init_confine },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_open_pty },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_enter_workdir },
+	{ CONFINE, BY_SKILL, LAYER_CAPS, ALWAYS, layer_caps },
+	{ CONFINE, BY_SKILL, LAYER_LANDLOCK, ALWAYS, layer_landlock },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_try_walls },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_close_others },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, layer_limit_core },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_find_program },
+	{ CONFINE, BY_SKILL, LAYER_SECCOMP, ALWAYS, layer_seccomp },
+
+	{ START, BY_INIT, NO_LAYER, ALWAYS, init_start_skill },
+	{ START, BY_SKILL, NO_LAYER, ALWAYS, skill_wait_start },
+	{ START, BY_SKILL, LAYER_LIMITS, ALWAYS, layer_limits },
+	{ START, BY_SKILL, NO_LAYER, ALWAYS, skill_try_filter },
+	{ START, BY_SKILL, NO_LAYER, ALWAYS, skill_report },
 };
 
 _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err)
@@ -84,37 +123,52 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
 	}
 }
 
-void stage_layers(struct stage *s, enum phase phase)
+static void report_lost(struct stage *s, enum layer_id layer, const char *why)
 {
-	for (size_t i = 0; i < ARRAY_LEN(LAYERS); i++) {
-		const struct layer *l = &LAYERS[i];
-		struct ssb_error err = { 0 };
+	s->reports[layer].state = LAYER_OFF_BEST_EFFORT;
+	snprintf(s->reports[layer].detail, sizeof(s->reports[layer].detail), "%.119s", why);
+}
 
-		if (l->phase != phase) {
-			continue;
+static void take_step(struct stage *s, const struct step *step)
+{
+	bool layer = step->layer != NO_LAYER;
+	struct ssb_error err = { 0 };
+
+	if (step->when == WITH_NAMESPACES && !s->config->namespaces) {
+		if (layer) {
+			report_lost(s, step->layer, "no namespaces; accepted with --best-effort");
 		}
-		if (l->needs_namespaces && !s->namespaces) {
-			s->reports[l->id].state = LAYER_OFF_BEST_EFFORT;
-			snprintf(s->reports[l->id].detail, sizeof(s->reports[l->id].detail),
-			         "no namespaces; accepted with --best-effort");
-			continue;
+		return;
+	}
+	if (step->take(s, &err) == 0) {
+		if (layer) {
+			s->reports[step->layer].state = LAYER_ON;
 		}
-		if (l->apply(s, &err) == 0) {
-			s->reports[l->id].state = LAYER_ON;
-			continue;
+		return;
+	}
+	/* A view without one of the layers that need namespaces would be half a view: the
+	 * supervisor starts again without any of them. */
+	if (!layer || step->when == WITH_NAMESPACES ||
+	    (s->config->plan->best_effort >> step->layer & 1) == 0) {
+		stage_die(s, &err);
+	}
+	report_lost(s, step->layer, err.text);
+}
+
+void stage_take_steps(struct stage *s, enum stage_process process)
+{
+	enum stage_phase phase = BUILD;
+
+	for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
+		if (STEPS[i].process == process) {
+			assert(STEPS[i].phase >= phase);
+			phase = STEPS[i].phase;
+			take_step(s, &STEPS[i]);
 		}
-		/* Half a view is none: without one of the layers that need
-		 * namespaces, the supervisor starts again without any. */
-		if (l->needs_namespaces || (s->plan->best_effort >> l->id & 1) == 0) {
-			stage_die(s, &err);
-		}
-		s->reports[l->id].state = LAYER_OFF_BEST_EFFORT;
-		snprintf(s->reports[l->id].detail, sizeof(s->reports[l->id].detail), "%.119s",
-		         err.text);
 	}
 }
 
-void stage_forget(const struct arguments *args)
+void stage_wipe_memory(const struct arguments *args)
 {
 	if (args->len > 0) {
 		explicit_bzero((void *)args->start, args->len);
@@ -124,31 +178,22 @@ void stage_forget(const struct arguments *args)
 	}
 }
 
-void stage_join_cgroup(const struct stage *s, const struct msg_fds *fds)
-{
-	struct ssb_error err = { 0 };
-
-	if (fds->n > 0 && cgroup_join(fds->v, fds->n) != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
-		stage_die(s, &err);
-	}
-}
-
-/* No PID 1 then: orphans come to us all the same, and root becomes nobody. */
+/* Without namespaces this process is not PID 1: it becomes the reaper of orphans another way, and
+ * root takes a uid that no account has. */
 static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 {
 	sigset_t all;
 
-	/* Ended by the end of ctl, so that the descendants can be ended first; not
-	 * by a signal to the caller's group, in which we still are. */
+	/* The end of ctl ends this process, after it has ended its descendants. A signal to the
+	 * caller's group, to which it still belongs, must not. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "subreaper");
 	}
-	if (!s->mapped_by_parent) {
-		/* A user has none to drop; root of a container drops its own. */
+	if (!s->config->mapped_by_parent) {
+		/* A user has no capabilities; root of a container drops its own. */
 		return caps_none(false) || caps_drop(0) == 0
 		               ? 0
 		               : ssb_fail(err, SSB_E_LAYER, errno, "caps",
@@ -156,9 +201,10 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 	}
 	uint64_t to_change = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_SETPCAP;
 	if (caps_drop(to_change) != 0 || setgroups(0, NULL) != 0 ||
-	    setresgid(s->gid, s->gid, s->gid) != 0 || setresuid(s->uid, s->uid, s->uid) != 0 ||
-	    caps_drop(0) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
+	    setresgid(s->config->gid, s->config->gid, s->config->gid) != 0 ||
+	    setresuid(s->config->uid, s->config->uid, s->config->uid) != 0 || caps_drop(0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u",
+		                s->config->uid);
 	}
 	return 0;
 }
@@ -170,37 +216,42 @@ static bool is_there(int meet)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Init's side of the meeting. */
-static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_error *err)
+/* Meets the skill's process. */
+static int init_meet(struct stage *s, struct ssb_error *err)
 {
 	struct view_ready ready = { .unix_sockets = s->unix_sockets,
 		                    .userns = s->reports[LAYER_USERNS],
 		                    .mounts = s->reports[LAYER_MOUNTS] };
 
-	ready.sealed = s->namespaces && !is_there(meet);
-	if (ready.sealed && mounts_seal(err) != 0) {
+	ready.sealed = s->config->namespaces && !is_there(s->meet);
+	if (ready.sealed && layer_seal_mounts(err) != 0) {
 		return -1;
 	}
-	if (read(meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
+	if (read(s->meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
 		_exit(125); /* the skill's process has said why */
 	}
 	/* Otherwise /proc/1/net would be the host's. */
-	if (s->namespaces && setns(skill_pidfd, SKILL_NAMESPACES) != 0) {
+	if (s->config->namespaces && setns(s->skill_pidfd, SKILL_NAMESPACES) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net",
 		                "init cannot enter the skill's namespaces");
 	}
-	stage_forget(&s->arguments);
+	stage_wipe_memory(&s->arguments);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* /proc/1 is closed from here on */
-	return write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
+	return write(s->meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
 	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
 	               : 0;
 }
 
-/* The broker's ends of the network, handed to the supervisor. */
-static int init_listen(const struct stage *s, struct ssb_error *err)
+/* Makes the broker's ends of the network, and hands them to the supervisor. */
+static int init_listen(struct stage *s, struct ssb_error *err)
 {
 	static struct listeners l;
-	int failed = netns_up(err) != 0 ? -1 : listeners_make(s->egress, &l, err);
+
+	if (s->config->egress == NULL) {
+		return 0;
+	}
+	/* Init may be here before the skill's process has brought up the loopback. */
+	int failed = layer_loopback(s, err) != 0 ? -1 : listeners_make(s->config->egress, &l, err);
 
 	for (size_t at = 0; failed == 0 && at < l.n;) {
 		struct msg m = { .kind = MSG_LISTENERS };
@@ -219,74 +270,84 @@ static int init_listen(const struct stage *s, struct ssb_error *err)
 	return failed;
 }
 
-/* What is left to do while the walls come up; then the skill may start, and
- * finds an init that has given up all that it does not need. */
-static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
+/* Waits for the record, and passes the supervisor's word on. Init is confined by now. */
+static int init_start_skill(struct stage *s, struct ssb_error *err)
 {
-	struct start start = { 0 };
+	struct start_order start = { 0 };
 	struct msg_fds cgroup;
 
-	if (s->egress != NULL && init_listen(s, err) != 0) {
-		return -1;
-	}
-	if (init_confine(s, &meet, err) != 0) {
-		return -1;
-	}
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
-	/* Without a pid namespace it would count the whole host. */
-	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
+	/* Without a pid namespace the watchdog would count the whole host. */
+	s->watchdog = start.watchdog = go.go.watchdog && s->config->namespaces;
 	start.nice = go.go.nice;
 	if (go.go.thaw && cgroup.n > 0) {
 		init_keep_thaw(cgroup.v[--cgroup.n]);
 	}
 	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
-	if (!s->watchdog && init_unwatched(s) != 0) {
+	if (!s->watchdog && init_end_watch(s) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
 	}
-	int failed = msg_send(meet, &start, sizeof(start), &cgroup);
+	int failed = msg_send(s->meet, &start, sizeof(start), &cgroup);
 	msg_close(&cgroup);
 	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
 	                   : 0;
 }
 
-_Noreturn void stage_main(struct stage *s)
+static struct stage stage_of(const struct stage_config *config)
 {
+	return (struct stage){ .config = config,
+		               .ctl = config->ctl,
+		               .meet = -1,
+		               .stdio = { config->stdio[0], config->stdio[1], config->stdio[2] },
+		               .skill_pidfd = -1,
+		               .rootfs = config->rootfs,
+		               .empty = -1,
+		               .scratch = -1,
+		               .left_out = config->left_out,
+		               .unix_sockets = config->unix_sockets };
+}
+
+_Noreturn void stage_main(const struct stage_config *config)
+{
+	static struct stage state;
+	struct stage *s = &state;
 	struct ssb_error err = { 0 };
 	int meet[2];
-	int pidfd = -1;
 
-	/* The end of the supervisor is seen as the end of ctl; this is for the
-	 * moments before init listens. */
+	assert(config->ctl >= 0 && config->plan != NULL);
+	*s = stage_of(config);
+
+	/* Later init sees the end of ctl when the supervisor ends; until it listens, this signal
+	 * ends it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	/* No code of the caller's runs here; and one that ignores SIGCHLD would make children
-	 * vanish unseen. */
+	/* The caller's handlers must not run here; and if the caller ignores SIGCHLD, the kernel
+	 * would reap our children before we see them. */
 	for (int sig = 1; sig < NSIG; sig++) {
 		(void)signal(sig, SIG_DFL);
 	}
-	plan_wipe_credentials(s->plan);
-	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
+	plan_wipe_credentials(s->config->plan);
+	if (!s->config->namespaces && stage_without_namespaces(s, &err) != 0) {
 		stage_die(s, &err);
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, meet) != 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "init", "socketpair");
 		stage_die(s, &err);
 	}
-	pid_t skill = clone_process(0, &pidfd);
+	pid_t skill = clone_process(0, &s->skill_pidfd);
 	if (skill < 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "init", "fork");
 		stage_die(s, &err);
 	}
 	if (skill == 0) {
 		(void)close(meet[0]);
-		skill_main(s, meet[1]);
+		s->meet = meet[1];
+		skill_main(s);
 	}
 	(void)close(meet[1]);
-	/* Both ways are under way; the supervisor's, which waits for the disk, is the
-	 * one that may stand behind ours. */
+	s->meet = meet[0];
+	/* Let the skill's process run first: if one process has to wait for a core, it should be
+	 * the supervisor, which waits for the disk anyway. */
 	(void)sched_yield();
-	stage_layers(s, BY_INIT);
-	if (init_meet(s, meet[0], pidfd, &err) != 0 || init_start_skill(s, meet[0], &err) != 0) {
-		stage_die(s, &err);
-	}
+	stage_take_steps(s, BY_INIT);
 	init_main(s, skill);
 }

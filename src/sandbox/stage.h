@@ -1,10 +1,13 @@
-/* stage.h - what the processes of one sandbox know, and the way from clone to
- * execve.
+/* stage.h - the way of a sandbox from clone to execve.
  *
- * The supervisor fills a `struct stage`, clones, and the child walks the
- * layer table. Everything here runs in a forked child of a single-threaded
- * process: it must not print, must not return to the caller's code, and
- * reports through `ctl` alone. */
+ * Three structs, one for each purpose:
+ * - struct stage_config: what the supervisor has decided. It fills it before it clones; the two
+ *   processes of the sandbox only read their copy.
+ * - struct stage: where one of these two processes has got to.
+ * - struct layer_report: how each layer was applied; it goes back to the supervisor.
+ *
+ * Everything here but the config runs in a forked child of a single-threaded process: it must not
+ * print, must not return to the caller's code, and reports through `ctl` alone. */
 #ifndef SANDBOX_STAGE_H
 #define SANDBOX_STAGE_H
 
@@ -25,52 +28,39 @@
 #define INIT_NAMESPACES  (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID)
 #define SKILL_NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-/* A grant on its way into the view. */
-struct source {
+/* Something that is mounted into the view: a grant, a mount of the host beneath one, a cover. */
+struct mount_source {
 	struct grant grant; /* borrows the run's strings and fd, unless `submount` */
 	bool submount;      /* a mount of the host beneath a read grant: owns path, target, fd */
-	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
-	bool ready;         /* the tree is a private copy already: no overlay needed */
-	bool mask;          /* the kernel's in a part of "/", or a cover: nothing is shown there */
-	size_t nth;         /* of the plan's grants, unless `submount` or `mask` */
+	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: the child clones it */
+	bool ready;         /* the tree is a private copy already: it needs no overlay */
+	bool mask;          /* shows nothing: a cover, or a kernel file system in a part of "/" */
+	size_t nth;         /* index of the plan's grant, unless `submount` or `mask` */
 };
 
-/* Where our command line lies, in every copy of our memory: /proc/1/cmdline would
- * show it to everybody. */
-struct arguments {
-	uintptr_t start;
-	size_t len;
-};
-
-struct stage {
+/* Filled by the supervisor, constant after the clone. */
+struct stage_config {
 	const struct ssb_plan *plan;
 	const struct prepared *of_run;
 	uint64_t max_seconds;
 	const struct egress_table *egress; /* NULL: none is declared */
-	int empty;              /* a directory of the view in which nothing ever is, or -1 */
-	int rootfs;             /* a tree of plan->rootfs, where there is one; else -1 */
-	struct source *sources; /* what is mounted: the plan's grants and their submounts */
+	struct mount_source *sources;      /* parents before what is mounted in them */
 	size_t n_sources;
 	size_t left_out;           /* of them: parts of "/" that cannot be shown */
 	const struct repos *repos; /* in writable grants; NULL: none is writable */
-	int ctl;                   /* our end of the socket to the supervisor */
+	int rootfs;                /* a tree of plan->rootfs that root has taken, or -1 */
+	int ctl;                   /* the child's end of the socket to the supervisor */
 	int stdio[3];              /* the skill's ends; unused with a pty */
 	bool pty;
 	bool namespaces;       /* false: --best-effort userns took effect */
-	bool mapped_by_parent; /* started by root: wait for the id maps */
+	bool mapped_by_parent; /* started by root: the child waits for its id maps */
 	uid_t uid;             /* inside */
 	gid_t gid;
 	uid_t outer_uid; /* the caller's, as the parent namespace knows it */
 	gid_t outer_gid;
-	bool observe;  /* the supervisor wants to see what the skill tries */
-	bool watchdog; /* no cgroup: init sums the memory */
-	bool governed; /* init may be told to stop every process */
-	bool nice;     /* no cpu controller: the share becomes a nice value */
-	bool unix_sockets;
-	int scratch;                /* fd on the private tmpfs, for the watchdog */
-	struct arguments arguments; /* found by the skill's process */
-	bool unbound;               /* caps_unbound() is done */
-	bool core_piped;            /* limits_core(): a program of the host may get core dumps */
+	bool observe;      /* the supervisor wants to see what the skill tries */
+	bool governed;     /* init may be told to stop every process */
+	bool unix_sockets; /* granted; the layers may still take them away */
 	/* Without namespaces (fallback.h), instead of the plan's own: */
 	char private_dir[32];
 	char env_home[48];
@@ -78,11 +68,38 @@ struct stage {
 	char **env;
 	char **argv; /* and each word of it */
 	char *workdir;
-	struct layer_report reports[LAYER_COUNT];
 	sandbox_payload payload; /* NULL: execve the plan's argv */
 	void *payload_arg;
 	int payload_fd;
-	int exec_fd; /* closed by execve: that is how the supervisor knows of it */
+	int exec_fd; /* closed by execve: so the supervisor learns of it */
+};
+
+/* Where our command line lies in memory. Each process of the sandbox has a copy of it, and
+ * /proc/1/cmdline would show it to the skill. */
+struct arguments {
+	uintptr_t start;
+	size_t len;
+};
+
+/* The state of one process: init and the skill's process have one each. */
+struct stage {
+	const struct stage_config *config;
+	int ctl;      /* our end of the socket to the supervisor */
+	int meet;     /* our end of the socket between init and the skill's process */
+	int stdio[3]; /* of the skill's process: its streams */
+	int skill_pidfd;
+	int rootfs;      /* config->rootfs, or the tree that init has taken */
+	int empty;       /* a directory of the view that is always empty, or -1 */
+	int scratch;     /* the private tmpfs, for the watchdog */
+	size_t left_out; /* parts of "/" that cannot be shown */
+	bool unix_sockets;
+	bool watchdog;              /* there is no cgroup: init sums the memory */
+	bool nice;                  /* no cpu controller: the share becomes a nice value */
+	bool unbound;               /* caps_unbound() is done */
+	bool core_piped;            /* a program of the host may get core dumps */
+	struct arguments arguments; /* found by the skill's process */
+	const char *path;           /* where the program is looked for (skill_find_program()) */
+	struct layer_report reports[LAYER_COUNT];
 };
 
 /* Messages on ctl. Child to supervisor: */
@@ -100,7 +117,7 @@ enum msg_kind {
 	             * fds by which the processes join the run's cgroup */
 	MSG_SIGNAL, /* send `signal` to the skill's process group */
 	MSG_TERM,   /* SIGTERM to every process */
-	MSG_PAUSE,  /* the clock stands; `by_signals`: stop every process and say so */
+	MSG_PAUSE,  /* stop the clock; `by_signals`: stop every process and report it */
 	MSG_RESUME,
 };
 
@@ -139,106 +156,107 @@ struct msg {
 	};
 };
 
-enum phase {
-	BY_INIT,  /* while the skill's process makes its namespaces */
-	BY_SKILL, /* while init makes the view */
-	IN_VIEW,  /* by the skill's process, when the view stands */
-	FILTERED, /* by it, when the other walls have been tried */
-	AT_LAST,  /* by the skill's process, when all is said */
-};
-
-/* What init tells the skill's process when the view stands, */
+/* Messages from init to the skill's process. The view is complete: */
 struct view_ready {
-	bool sealed; /* mounts_seal() is done */
+	bool sealed; /* layer_seal_mounts() is done */
 	bool unix_sockets;
 	struct layer_report userns;
 	struct layer_report mounts;
 };
 
-/* and when it may start; the cgroup's fds come with it. */
-struct start {
+/* The skill may start; the fds of the cgroup come along. */
+struct start_order {
 	bool watchdog;
 	bool nice;
 	struct layer_report limits;
 };
 
-/* Applies the layers of one phase; a failure that the owner did not accept
- * ends the process. */
-void stage_layers(struct stage *s, enum phase phase);
-
-/* Wipes what the skill might find in our memory: our arguments, the owner's
- * environment. */
-void stage_forget(const struct arguments *args);
-
-/* Each process joins by itself: moving another one is far slower. */
-void stage_join_cgroup(const struct stage *s, const struct msg_fds *fds);
-
 /* The child's whole life; never returns. */
-_Noreturn void stage_main(struct stage *s);
+_Noreturn void stage_main(const struct stage_config *config);
 
-/* The skill's process, up to execve; `meet` is its end of the socket to init
- * (skill.c). */
-_Noreturn void skill_main(struct stage *s, int meet);
+/* The two processes of the sandbox, and the steps of each in the order of its life. */
+enum stage_process { BY_INIT, BY_SKILL };
 
-/* What init gives up before the skill starts: fds (all but its own and *meet,
- * which moves), capabilities, system calls. What the watchdog needs is kept
- * until init_unwatched says that there is none. */
-int init_confine(struct stage *s, int *meet, struct ssb_error *err);
-int init_unwatched(struct stage *s);
-void init_keep_thaw(int fd); /* takes it: by which frozen processes are let die */
-
-/* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
-_Noreturn void init_main(struct stage *s, pid_t skill);
+/* Takes every step of one process. A failure that the owner did not accept ends the process. */
+void stage_take_steps(struct stage *s, enum stage_process process);
 
 /* Sends the error and ends this process. */
 _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err);
 
-/* Waits for a message of `kind` and returns it with its fds (owned); the
- * supervisor's end closed: exits. */
+/* Waits for a message of `kind` and returns it with its fds (owned). Exits at the end of the
+ * supervisor's socket. */
 struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds *ret_fds);
 
-/* Takes the uid and gid inside, once the maps are written; each of the two
- * processes for itself (layer_ids.c). */
-int userns_become(const struct stage *s, struct ssb_error *err);
+/* Wipes what the skill might find in our memory: our arguments, the owner's environment. */
+void stage_wipe_memory(const struct arguments *args);
 
-/* Brings up the loopback of our network namespace, if nobody has: the skill's
- * process does, and before it init where it is to listen there (layer_ids.c). */
-int netns_up(struct ssb_error *err);
-
-/* The layers. Each applies itself fully or fails; the report says how. */
+/* The steps that are layers: each applies itself fully or fails, and its report says how. */
 int layer_userns(struct stage *s, struct ssb_error *err);
 int layer_net(struct stage *s, struct ssb_error *err);
 int layer_mounts(struct stage *s, struct ssb_error *err);
-/* The second half of it: the old root goes, the new one becomes read-only. The
- * skill's process brings up its walls meanwhile, and waits. */
-int mounts_seal(struct ssb_error *err);
 int layer_env(struct stage *s, struct ssb_error *err);
-int layer_limits(struct stage *s, struct ssb_error *err);
-/* Core dumps, which have to be off before the filter, by which they stay so: a limit of 1, at
- * which the kernel neither writes a file nor starts a program that takes them. A caller whose
- * hard limit is 0 cannot have it, and at 0 such a program is started. */
-int limits_core(struct stage *s, struct ssb_error *err);
 int layer_caps(struct stage *s, struct ssb_error *err);
 int layer_landlock(struct stage *s, struct ssb_error *err);
 int layer_seccomp(struct stage *s, struct ssb_error *err);
-/* The filter by which calls are decided, observed or not. */
-const struct seccomp_blob *stage_filter(const struct stage *s);
+int layer_limits(struct stage *s, struct ssb_error *err);
 
-/* The plan's root file system (rootfs.c), nothing where there is none: taken by root
- * before the clone, or collected by the child; then attached, before the grants. */
-int rootfs_take(struct stage *s, struct ssb_error *err);
+/* Parts of layers that are steps of their own, or belong to a step. */
+/* Brings up the loopback of our network namespace, if it is not up. */
+int layer_loopback(struct stage *s, struct ssb_error *err);
+/* Takes the uid and gid inside, once the maps are written; each process for itself. */
+int layer_take_ids(const struct stage *s, struct ssb_error *err);
+/* Detaches the old root and makes the new one read-only. One of the two processes does it. */
+int layer_seal_mounts(struct ssb_error *err);
+/* Turns core dumps off. It must come before the filter, which keeps them off: a limit of 1, at
+ * which the kernel neither writes a file nor starts a program that takes them. A caller whose
+ * hard limit is 0 cannot have 1, and at 0 such a program is started. */
+int layer_limit_core(struct stage *s, struct ssb_error *err);
+
+/* The other steps of init (init.c) and of the skill's process (skill.c). */
+/* Init gives up what it does not need: all fds but its own, capabilities, system calls. It keeps
+ * what the watchdog needs until init_end_watch(). */
+int init_confine(struct stage *s, struct ssb_error *err);
+int skill_tell_init(struct stage *s, struct ssb_error *err);
+int skill_unbind_caps(struct stage *s, struct ssb_error *err);
+int skill_leave_caller(struct stage *s, struct ssb_error *err);
+int skill_take_view(struct stage *s, struct ssb_error *err);
+int skill_open_pty(struct stage *s, struct ssb_error *err);
+int skill_enter_workdir(struct stage *s, struct ssb_error *err);
+int skill_try_walls(struct stage *s, struct ssb_error *err);
+int skill_close_others(struct stage *s, struct ssb_error *err);
+int skill_find_program(struct stage *s, struct ssb_error *err);
+int skill_wait_start(struct stage *s, struct ssb_error *err);
+int skill_try_filter(struct stage *s, struct ssb_error *err);
+int skill_report(struct stage *s, struct ssb_error *err);
+
+/* The skill's process, up to execve. */
+_Noreturn void skill_main(struct stage *s);
+
+/* There is no watchdog: init gives up the right to look. */
+int init_end_watch(struct stage *s);
+void init_keep_thaw(int fd); /* takes it: init thaws frozen processes by it, so that they can die */
+/* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
+_Noreturn void init_main(struct stage *s, pid_t skill);
+
+/* The filter by which calls are decided, observed or not. */
+const struct seccomp_blob *stage_filter(const struct stage_config *config, bool unix_sockets);
+
+/* The plan's root file system (rootfs.c); all three do nothing if there is none. Started by root,
+ * the supervisor takes it before the clone: the skill's own uid cannot reach it. Otherwise the
+ * child collects it. Then it is attached, before the grants. */
+int rootfs_take(struct stage_config *config, struct ssb_error *err);
 int rootfs_collect(struct stage *s, struct ssb_error *err);
 int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err);
-/* It brings symlinks of its author's: the place of a grant would be made where they lead,
- * and until the old root is gone that can be on the host. Fails where one is on the way. */
+/* Fails if a symlink of the root file system is on the way to the place of a grant: the place
+ * would be made where the symlink leads, and until the old root is gone that can be on the host. */
 int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err);
 
-/* The grants of the plan as mounts (grants.c). grants_collect before the old
- * root is gone, grants_attach when the new one is in place. */
+/* The grants of the plan as mounts (grants.c). grants_collect before the old root is gone,
+ * grants_attach when the new one is in place. */
 int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
-/* Of the source that is mounted by now (grants_hold.c): the names at the top of the grant, and
- * in each repository in it, are read-only; what they lead to stays. */
+/* For a source that is mounted by now (grants_hold.c): makes the protected names at the top of the
+ * grant, and in each repository in it, read-only; and keeps in place what they lead to. */
 int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
 int grant_hold(const struct stage *s, size_t i, struct ssb_error *err);
 

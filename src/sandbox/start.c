@@ -31,29 +31,29 @@ void run_init(struct run *r, const struct run_request *q, const struct owner *ow
 	*r = (struct run){ .request = q, .plan = q->plan, .owner = owner, .prepared = prepared };
 	r->pidfd = r->ctl = r->master = r->oom = r->thaw = r->exec_pipe = r->payload_spare = -1;
 	for (int i = 0; i < 3; i++) {
-		r->pipes[i] = r->stage.stdio[i] = -1;
+		r->pipes[i] = r->config.stdio[i] = -1;
 	}
-	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
-	r->stage.rootfs = r->stage.empty = -1;
-	r->stage.plan = q->plan;
-	r->stage.of_run = prepared;
-	r->stage.max_seconds = q->max_seconds;
+	r->config.ctl = r->config.payload_fd = r->config.exec_fd = -1;
+	r->config.rootfs = -1;
+	r->config.plan = q->plan;
+	r->config.of_run = prepared;
+	r->config.max_seconds = q->max_seconds;
 	egress_init(&r->egress);
 	r->egress.metered = q->govern_fd >= 0;
-	r->stage.unix_sockets = q->plan->unix_sockets;
-	r->stage.namespaces = true;
+	r->config.unix_sockets = q->plan->unix_sockets;
+	r->config.namespaces = true;
 }
 
 static void close_child_ends(struct run *r)
 {
 	for (int i = 0; i < 3; i++) {
-		own_close(&r->stage.stdio[i]);
+		own_close(&r->config.stdio[i]);
 	}
-	own_close(&r->stage.ctl);
-	own_close(&r->stage.payload_fd);
-	own_close(&r->stage.exec_fd);
-	own_close(&r->stage.rootfs);
-	sources_close(&r->stage);
+	own_close(&r->config.ctl);
+	own_close(&r->config.payload_fd);
+	own_close(&r->config.exec_fd);
+	own_close(&r->config.rootfs);
+	sources_close(&r->config);
 }
 
 void run_kill(struct run *r)
@@ -62,7 +62,7 @@ void run_kill(struct run *r)
 		return;
 	}
 	r->killed = true;
-	if (r->stage.namespaces) {
+	if (r->config.namespaces) {
 		/* Not by its number, which is another's when the caller reaps on SIGCHLD. */
 		(void)pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
 	} else {
@@ -115,8 +115,8 @@ void run_done(struct run *r)
 	string_list_done(&r->stores);
 	marks_done(&r->seen);
 	cgroup_free(r->cgroup);
-	sources_done(&r->stage);
-	fallback_leave(&r->stage);
+	sources_done(&r->config);
+	fallback_leave(&r->config);
 }
 
 /* The skill's side of a stream and ours. */
@@ -128,7 +128,7 @@ static int make_pipes(struct run *r, struct ssb_error *err)
 			return ssb_fail(err, SSB_E_SYS, errno, "streams", "pipe");
 		}
 		r->pipes[i] = p[i == 0];
-		r->stage.stdio[i] = p[i != 0];
+		r->config.stdio[i] = p[i != 0];
 		(void)fcntl(r->pipes[i], F_SETFL, O_NONBLOCK);
 	}
 	return 0;
@@ -160,7 +160,7 @@ static bool owns_ids(uid_t id)
 static void give_streams(const struct run *r, uid_t id)
 {
 	for (int i = 0; i < 3; i++) {
-		(void)!fchown(r->stage.stdio[i], id, id);
+		(void)!fchown(r->config.stdio[i], id, id);
 	}
 }
 
@@ -169,27 +169,27 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
 	bool root = owns_ids(host_id);
 
-	r->stage.mapped_by_parent = root;
-	r->stage.outer_uid = geteuid();
-	r->stage.outer_gid = getegid();
+	r->config.mapped_by_parent = root;
+	r->config.outer_uid = geteuid();
+	r->config.outer_gid = getegid();
 	/* Never 0 inside, whoever starts it. */
-	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
-	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
+	r->config.uid = geteuid() == 0 ? INNER_ID : geteuid();
+	r->config.gid = geteuid() == 0 ? INNER_ID : getegid();
 	if (repos_find(r->plan, r->prepared, r->owner != NULL ? r->owner->state_dir : NULL,
 	               &r->repos, err) != 0 ||
 	    repo_links_new(r->plan, r->prepared, r->repos, &r->repo_links, err) != 0 ||
 	    placeholders_make(r->plan, r->prepared, r->repos, &r->placeholders, err) != 0 ||
 	    links_hold(r->plan, r->prepared, r->repos, r->placeholders, err) != 0 ||
-	    sources_init(&r->stage, err) != 0) {
+	    sources_init(&r->config, err) != 0) {
 		return -1;
 	}
-	r->stage.repos = r->repos;
+	r->config.repos = r->repos;
 	if (!root) {
 		return 0;
 	}
 	give_streams(r, host_id);
-	return rootfs_take(&r->stage, err) != 0 ? -1
-	                                        : sources_idmap(&r->stage, host_id, host_id, err);
+	return rootfs_take(&r->config, err) != 0 ? -1
+	                                         : sources_idmap(&r->config, host_id, host_id, err);
 }
 
 /* Root writes the maps of the child: it is a host uid of its own. */
@@ -226,11 +226,11 @@ static int clone_failed(int error, struct ssb_error *err)
 /* Without namespaces: the owner consented, and gets less. */
 static int clone_without(struct run *r, struct ssb_error *err)
 {
-	bool root = r->stage.mapped_by_parent;
+	bool root = r->config.mapped_by_parent;
 
-	r->stage.uid = root ? HOST_UID_BASE + (uid_t)getpid() : geteuid();
-	r->stage.gid = root ? HOST_UID_BASE + (uid_t)getpid() : getegid();
-	if (fallback_enter(&r->stage, err) != 0) {
+	r->config.uid = root ? HOST_UID_BASE + (uid_t)getpid() : geteuid();
+	r->config.gid = root ? HOST_UID_BASE + (uid_t)getpid() : getegid();
+	if (fallback_enter(&r->config, err) != 0) {
 		return -1;
 	}
 	r->pid = clone_process(0, &r->pidfd);
@@ -255,23 +255,23 @@ int run_start(struct run *r, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "pipe");
 	}
 	r->exec_pipe = exec_pipe[0];
-	r->stage.exec_fd = exec_pipe[1];
+	r->config.exec_fd = exec_pipe[1];
 	if (r->plan->n_egress > 0) {
 		if (egress_table_new(r->plan, &r->egress.table, err) != 0) {
 			return -1;
 		}
-		r->stage.egress = r->egress.table;
+		r->config.egress = r->egress.table;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "socketpair");
 	}
 	r->ctl = pair[0];
-	r->stage.ctl = pair[1];
+	r->config.ctl = pair[1];
 	/* Who has the listener: the kernel says it in our numbers. */
 	(void)setsockopt(r->ctl, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
-	r->stage.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
-	r->stage.pty = tty;
-	r->stage.governed = r->govern != NULL;
+	r->config.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
+	r->config.pty = tty;
+	r->config.governed = r->govern != NULL;
 	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {
 		return -1;
 	}
@@ -281,13 +281,13 @@ int run_start(struct run *r, struct ssb_error *err)
 	if (r->pid == 0) {
 		/* Our end must die with the supervisor alone. */
 		own_close(&r->ctl);
-		stage_main(&r->stage);
+		stage_main(&r->config);
 	}
 	/* The kernel may have put it behind us on our own core: what it does takes
 	 * longer than what is left for us. */
 	(void)sched_yield();
 	close_child_ends(r);
-	if (r->stage.mapped_by_parent && r->stage.namespaces && map_child(r, err) != 0) {
+	if (r->config.mapped_by_parent && r->config.namespaces && map_child(r, err) != 0) {
 		return -1;
 	}
 	/* While the child builds the sandbox. The skill waits for MSG_GO. */

@@ -21,7 +21,9 @@ struct run {
 	struct prepared *prepared;   /* of all attempts */
 	struct trace *trace;
 	uint64_t start_us;
-	struct stage stage;
+	struct stage_config config;
+	struct layer_report reports[LAYER_COUNT]; /* from MSG_STARTED on */
+	bool unix_sockets; /* of the filter that the skill's process has loaded */
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
 	struct governed *govern;   /* borrowed; NULL: nobody governs (governed.h) */

@@ -107,7 +107,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
-	return r->stage.observe && observer_stores(r->plan->home, &r->stores) != 0
+	return r->config.observe && observer_stores(r->plan->home, &r->stores) != 0
 	               ? ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory")
 	               : 0;
 }
@@ -168,15 +168,14 @@ static bool is_guarded(void *arg, const struct address *to)
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
 	/* The calls are decided by the filter that was loaded, not by the one that was planned. */
-	r->stage.unix_sockets = r->stage.unix_sockets && m->listener.unix_sockets;
+	r->unix_sockets = r->config.unix_sockets && m->listener.unix_sockets;
 	const struct observer_setup setup = {
 		.plan = r->plan,
 		.trace = r->trace,
-		.filter = stage_filter(&r->stage),
-		.own_sockets =
-		        r->plan->own_sockets && r->stage.namespaces && !r->stage.unix_sockets,
-		.uid = r->stage.uid,
-		.gid = r->stage.gid,
+		.filter = stage_filter(&r->config, r->unix_sockets),
+		.own_sockets = r->plan->own_sockets && r->config.namespaces && !r->unix_sockets,
+		.uid = r->config.uid,
+		.gid = r->config.gid,
 		.cgroup = r->cgroup,
 		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
 		.stores = &r->stores,
@@ -232,10 +231,10 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		take_listener(r, &m, fds.from);
 		break;
 	case MSG_STARTED:
-		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
+		memcpy(r->reports, m.reports, sizeof(m.reports));
 		r->started = true;
 		if (r->trace != NULL) {
-			trace_layers(r->trace, r->stage.reports);
+			trace_layers(r->trace, r->reports);
 		}
 		r->share_at = weighs_by_nice(r) ? clock_ms() + SHARE_RETRY_MS : 0;
 		governed_started(r);
@@ -374,7 +373,7 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 	for (int i = 0; i < 3; i++) {
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
 	}
-	if (r->stage.pty && r->master < 0) {
+	if (r->config.pty && r->master < 0) {
 		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
 	}
 	uint64_t due =
@@ -481,7 +480,7 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 
 	/* The clock holds for the delivery of the output as well. */
 	r->deadline = clock_ms() + r->request->max_seconds * 1000 + GRACE_MS;
-	if (r->stage.egress == NULL || r->without_namespaces) {
+	if (r->config.egress == NULL || r->without_namespaces) {
 		if (send_go(r, err) != 0) {
 			return -1;
 		}
