@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +24,34 @@
 #include "policy/paths.h"
 #include "sandbox/root.h"
 
-/* A user namespace in which uid:gid of a file system is host_uid:host_gid. It
- * lives as long as its fd; the process that made it is only its midwife. */
+#define HOLDER_STACK 4096
+
+/* Only keeps its user namespace alive. It shares our memory, so it must not return from a system
+ * call, which could set our errno: it is killed. */
+static int hold_namespace(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (;;) {
+		pause();
+	}
+	return 0;
+}
+
+/* A user namespace in which uid:gid of a file system is host_uid:host_gid. It lives as long as
+ * its fd. The process that makes it shares our memory: to copy that, and to free the copy, would
+ * take longer than all the rest. */
 static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 {
+	alignas(16) char stack[HOLDER_STACK];
 	char path[64], map[64];
 	int pidfd = -1;
 	int fd = -1;
-	pid_t pid = clone_process(CLONE_NEWUSER, &pidfd);
+	pid_t pid = clone(hold_namespace, stack + sizeof(stack),
+	                  CLONE_NEWUSER | CLONE_VM | CLONE_PIDFD | SIGCHLD, NULL, &pidfd);
 
 	if (pid < 0) {
 		return -1;
-	}
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		for (;;) {
-			pause();
-		}
 	}
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
