@@ -4,7 +4,7 @@
 #ifndef CLI_RUN_OTEL_H
 #define CLI_RUN_OTEL_H
 
-#include "otel/otlp_env.h"
+#include "otel/otel_config.h"
 #include "sandbox/sandbox.h"
 
 struct run_otel {

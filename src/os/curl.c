@@ -1,4 +1,3 @@
-/* The few constants are part of libcurl's ABI and never change. */
 #include "os/curl.h"
 
 #include <stdio.h>
@@ -10,6 +9,7 @@
 
 #define MAX_LINE ((size_t)32 * 1024) /* of one header that we send */
 
+/* These constants are part of the stable ABI of libcurl. */
 enum curl_option {
 	OPT_FOLLOWLOCATION = 52,
 	OPT_POSTFIELDSIZE = 60,
@@ -24,10 +24,25 @@ enum curl_option {
 	OPT_HEADERDATA = 10029,
 	OPT_CAINFO = 10065,
 	OPT_SSLKEY = 10087,
+	OPT_NOPROXY = 10177,
 	OPT_WRITEFUNCTION = 20011,
 	OPT_HEADERFUNCTION = 20079,
 };
-enum { INFO_STATUS = 0x200002, PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, GLOBAL_ALL = 3 };
+enum {
+	INFO_STATUS = 0x200002,
+	INFO_OS_ERRNO = 0x200019,
+	PROTOCOL_HTTP = 1,
+	PROTOCOL_HTTPS = 2,
+	GLOBAL_ALL = 3
+};
+enum curl_code {
+	CODE_RESOLVE = 6,
+	CODE_CONNECT = 7,
+	CODE_TIMEOUT = 28,
+	CODE_NOTHING = 52,
+	CODE_SEND = 55,
+	CODE_RECEIVE = 56,
+};
 
 struct curl_slist;
 
@@ -59,7 +74,7 @@ static const struct library_call CALLS[] = {
 	CALL("curl_slist_free_all", free_all),
 };
 
-static bool load(struct curl_reply *r)
+static bool load_library(struct curl_reply *r)
 {
 	static const char *const FILES[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 	struct ssb_error err = { 0 };
@@ -67,7 +82,7 @@ static bool load(struct curl_reply *r)
 	for (size_t i = 0; i < ARRAY_LEN(FILES) && !loaded; i++) {
 		const struct library l = { FILES[i], "libcurl", "libcurl4", CALLS,
 			                   ARRAY_LEN(CALLS) };
-		(void)library_load(&l, &curl, &loaded, "curl", &err); /* the first word counts */
+		(void)library_load(&l, &curl, &loaded, "curl", &err); /* keeps the first error */
 	}
 	if (!loaded) {
 		snprintf(r->why, sizeof(r->why), "%s", err.text);
@@ -77,13 +92,13 @@ static bool load(struct curl_reply *r)
 		handle = curl.init();
 	}
 	if (handle == NULL) {
-		snprintf(r->why, sizeof(r->why), "libcurl cannot be used");
+		snprintf(r->why, sizeof(r->why), "libcurl cannot be initialised");
 	}
 	return handle != NULL;
 }
 
-/* Takes all or nothing: nothing ends the transfer. */
-static size_t take(const char *data, size_t size, size_t n, void *arg)
+/* Accepting fewer bytes than offered ends the transfer. */
+static size_t take_body(const char *data, size_t size, size_t n, void *arg)
 {
 	struct buf *to = arg;
 
@@ -91,27 +106,27 @@ static size_t take(const char *data, size_t size, size_t n, void *arg)
 	return to->failed ? 0 : size * n;
 }
 
-/* The head of the last answer: one before it (100) is no answer to us. */
-struct head {
+/* The head of the last answer: a 100 before it does not count. */
+struct answer_head {
 	struct buf *to;
 	bool over;
 };
 
 static size_t take_head(const char *data, size_t size, size_t n, void *arg)
 {
-	struct head *h = arg;
+	struct answer_head *h = arg;
 	size_t len = size * n;
 
 	h->over = (len == 2 && data[0] == '\r') || (len == 1 && data[0] == '\n');
-	return take(data, size, n, h->to);
+	return take_body(data, size, n, h->to);
 }
 
-struct lines {
+struct header_lines {
 	struct curl_slist *list;
 	bool failed;
 };
 
-static void add_line(struct lines *l, const char *text)
+static void add_line(struct header_lines *l, const char *text)
 {
 	struct curl_slist *list = curl.append(l->list, text);
 
@@ -119,7 +134,7 @@ static void add_line(struct lines *l, const char *text)
 	l->list = list != NULL ? list : l->list;
 }
 
-static void add_header(struct lines *l, const struct curl_header *h)
+static void add_header(struct header_lines *l, const struct curl_header *h)
 {
 	auto_buf text;
 
@@ -140,8 +155,9 @@ static void set_options(const struct curl_request *q)
 		enum curl_option option;
 		const char *value;
 	} texts[] = {
-		{ OPT_URL, q->url },      { OPT_POSTFIELDS, q->body }, { OPT_CAINFO, q->ca },
-		{ OPT_SSLCERT, q->cert }, { OPT_SSLKEY, q->key },
+		{ OPT_URL, q->url },    { OPT_POSTFIELDS, q->body },
+		{ OPT_CAINFO, q->ca },  { OPT_SSLCERT, q->cert },
+		{ OPT_SSLKEY, q->key }, { OPT_NOPROXY, q->direct ? "*" : NULL },
 	};
 	const struct {
 		enum curl_option option;
@@ -164,21 +180,19 @@ static void set_options(const struct curl_request *q)
 	}
 }
 
-/* Of libcurl's failures those of the network. */
+/* Whether a failure is one of the network. */
 static bool may_pass(int code)
 {
-	enum { RESOLVE = 6, CONNECT = 7, TIMEOUT = 28, NOTHING = 52, SEND = 55, RECEIVE = 56 };
-
-	return code == RESOLVE || code == CONNECT || code == TIMEOUT || code == NOTHING ||
-	       code == SEND || code == RECEIVE;
+	return code == CODE_RESOLVE || code == CODE_CONNECT || code == CODE_TIMEOUT ||
+	       code == CODE_NOTHING || code == CODE_SEND || code == CODE_RECEIVE;
 }
 
-static void perform(struct buf *head, struct buf *body, struct curl_reply *ret)
+static void perform_request(struct buf *head, struct buf *body, struct curl_reply *ret)
 {
-	struct head h = { .to = head };
+	struct answer_head h = { .to = head };
 	long status = 0;
 
-	(void)curl.setopt(handle, OPT_WRITEFUNCTION, take);
+	(void)curl.setopt(handle, OPT_WRITEFUNCTION, take_body);
 	(void)curl.setopt(handle, OPT_WRITEDATA, body);
 	(void)curl.setopt(handle, OPT_HEADERFUNCTION, take_head);
 	(void)curl.setopt(handle, OPT_HEADERDATA, &h);
@@ -186,8 +200,12 @@ static void perform(struct buf *head, struct buf *body, struct curl_reply *ret)
 	(void)curl.getinfo(handle, INFO_STATUS, &status);
 	if (!h.over || status < 200 || status > 599) {
 		ret->retry = may_pass(code);
-		snprintf(ret->why, sizeof(ret->why), "%s",
-		         code != 0 ? curl.strerror(code) : "this is no answer of HTTP");
+		long error = 0;
+		(void)curl.getinfo(handle, INFO_OS_ERRNO, &error);
+		bool named = code == CODE_CONNECT && error > 0;
+		snprintf(ret->why, sizeof(ret->why), "%s%s%s",
+		         code != 0 ? curl.strerror(code) : "the answer is not HTTP",
+		         named ? ": " : "", named ? strerror((int)error) : "");
 		return;
 	}
 	ret->status = (unsigned)status;
@@ -197,23 +215,23 @@ static void perform(struct buf *head, struct buf *body, struct curl_reply *ret)
 void curl_post(const struct curl_request *q, struct buf *head, struct buf *body,
                struct curl_reply *ret)
 {
-	struct lines lines = { 0 };
+	struct header_lines lines = { 0 };
 
 	*ret = (struct curl_reply){ 0 };
-	if (!load(ret)) {
+	if (!load_library(ret)) {
 		return;
 	}
 	for (size_t i = 0; i < q->n_headers; i++) {
 		add_header(&lines, &q->headers[i]);
 	}
-	add_line(&lines, "Expect:"); /* no: the body follows at once */
+	add_line(&lines, "Expect:"); /* send the body without waiting for a 100 */
 	curl.reset(handle);
 	set_options(q);
 	(void)curl.setopt(handle, OPT_HTTPHEADER, lines.list);
 	if (lines.failed) {
 		snprintf(ret->why, sizeof(ret->why), "out of memory");
 	} else {
-		perform(head, body, ret);
+		perform_request(head, body, ret);
 	}
 	(void)curl.setopt(handle, OPT_HTTPHEADER, NULL);
 	curl.free_all(lines.list);

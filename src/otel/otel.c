@@ -1,5 +1,5 @@
-/* otel.c - the process that exports a record. In this order: the spans, which
- * say most with least; then the log records, batch by batch. */
+/* otel.c - the process that exports a record: first the spans, which carry the most
+ * information in the fewest bytes, then the log records in batches. */
 #include "otel/otel.h"
 
 #include <errno.h>
@@ -11,21 +11,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "otel/otlp_http.h"
-#include "otel/otlp_record.h"
-#include "base/stamp.h"
 #include "base/own.h"
+#include "base/stamp.h"
 #include "os/clock.h"
 #include "os/detach.h"
 #include "os/file.h"
+#include "otel/otlp_record.h"
+#include "otel/otlp_request.h"
+#include "otel/otlp_send.h"
 
 #define RECORD_FD 3
 #define LOG_FD    4
 
 static char run_name[64] = "run";
 
-/* One line, written at once, of printable characters only: part of it may be a
- * server's words. */
+/* Writes one line with one write, printable characters only: part of it may be text of
+ * a server. */
 __attribute__((format(printf, 1, 2))) static void log_line(const char *fmt, ...)
 {
 	struct stamp stamp = STAMP_NONE;
@@ -46,7 +47,7 @@ __attribute__((format(printf, 1, 2))) static void log_line(const char *fmt, ...)
 	(void)file_write_all(LOG_FD, text, len);
 }
 
-/* Something does not come back: a resolver, a library. */
+/* A resolver or a library hangs. */
 static void on_alarm(int sig)
 {
 	static const char text[] = "otel: a run could not be exported in time\n";
@@ -56,7 +57,7 @@ static void on_alarm(int sig)
 	_exit(1);
 }
 
-/* <state_dir>/otel.log, for the owner alone; a long one becomes otel.log.1. */
+/* <state_dir>/otel.log, readable by the owner only; a long one becomes otel.log.1. */
 static int open_log(const char *state_dir)
 {
 	struct stat st;
@@ -73,8 +74,8 @@ static int open_log(const char *state_dir)
 	              O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-/* Nothing of the caller stays open: whoever waits for the end of a pipe must
- * not wait for us. */
+/* Closes every descriptor of the caller: a program that waits for the end of a pipe must
+ * not wait for this process. */
 static bool settle_fds(int record, const char *state_dir)
 {
 	int log = open_log(state_dir);
@@ -101,9 +102,8 @@ static void settle_process(void)
 	});
 }
 
-/* One export under way. */
-struct export
-{
+/* A running export. */
+struct record_export {
 	const struct otel_config *c;
 	struct otlp_run run;
 	uint64_t deadline_ms;
@@ -113,7 +113,7 @@ struct export
 	size_t sent;    /* log records */
 	size_t refused; /* batches */
 	size_t lost;    /* log records */
-	bool over;      /* no more batches are tried */
+	bool over;      /* no more batches are sent */
 };
 
 static void log_failure(const struct otlp_target *t, const char *what, const struct otlp_reply *r)
@@ -128,7 +128,7 @@ static void log_failure(const struct otlp_target *t, const char *what, const str
 	}
 }
 
-/* Accepted, but not all of it: that is final. */
+/* The server accepted the request but rejected some items. OTLP forbids a retry. */
 static void log_partial(const struct otlp_target *t, const char *what, const struct otlp_reply *r)
 {
 	char where[OTLP_WHERE_SIZE];
@@ -140,8 +140,8 @@ static void log_partial(const struct otlp_target *t, const char *what, const str
 	}
 }
 
-static bool post(struct export *e, const struct otlp_target *t, const char *what,
-                 struct otlp_reply *r)
+static bool post_request(struct record_export *e, const struct otlp_target *t, const char *what,
+                         struct otlp_reply *r)
 {
 	struct otlp_body body = { e->out.data, e->out.len };
 
@@ -159,7 +159,7 @@ static bool post(struct export *e, const struct otlp_target *t, const char *what
 	return sent;
 }
 
-static bool export_spans(struct export *e)
+static bool export_spans(struct record_export *e)
 {
 	const struct otlp_target *t = &e->c->traces;
 	struct otlp_reply r = { 0 };
@@ -167,14 +167,14 @@ static bool export_spans(struct export *e)
 
 	otlp_init(&e->writer, &e->out, t->format);
 	otlp_write_spans(&e->writer, &e->run, e->c, RECORD_FD);
-	/* Some of the time is for the log records, which may go elsewhere. */
+	/* Half of the time is kept for the log records, which may go to another server. */
 	e->deadline_ms -= e->c->logs.on ? OTLP_TOTAL_MS / 2 : 0;
-	bool sent = post(e, t, "spans", &r);
+	bool sent = post_request(e, t, "spans", &r);
 	e->deadline_ms = all;
 	return sent;
 }
 
-static void flush_batch(struct export *e)
+static void flush_batch(struct record_export *e)
 {
 	const struct otlp_target *t = &e->c->logs;
 	struct otlp_reply r = { 0 };
@@ -183,12 +183,12 @@ static void flush_batch(struct export *e)
 		return;
 	}
 	otlp_request_end(&e->writer);
-	if (post(e, t, "log records", &r)) {
+	if (post_request(e, t, "log records", &r)) {
 		e->sent += e->in_batch;
 	} else {
 		e->lost += e->in_batch;
 		e->refused++;
-		/* Without an answer the next batch would wait for one just as long. */
+		/* A server that did not answer would make the next batch wait as long. */
 		e->over = r.status == 0 || e->refused == OTLP_MAX_REFUSED;
 	}
 	e->in_batch = 0;
@@ -196,7 +196,7 @@ static void flush_batch(struct export *e)
 
 static void take_line(void *arg, const struct line *l)
 {
-	struct export *e = arg;
+	struct record_export *e = arg;
 
 	if (!otlp_is_decision(l)) {
 		return;
@@ -219,7 +219,7 @@ static void take_line(void *arg, const struct line *l)
 
 static void export_record(const struct otel_config *c)
 {
-	struct export e = { .c = c, .deadline_ms = clock_ms() + OTLP_TOTAL_MS };
+	struct record_export e = { .c = c, .deadline_ms = clock_ms() + OTLP_TOTAL_MS };
 	const char *spans = "no spans";
 
 	buf_init(&e.out, OTLP_MAX_REQUEST);
@@ -247,7 +247,7 @@ void otel_start(int record_fd, const struct otel_config *c, const struct owner *
 	pid_t pid = c->traces.on || c->logs.on ? fork() : -1;
 
 	if (pid == 0) {
-		/* A session of its own, and nobody's child. */
+		/* A new session and two forks: the caller need not wait for this process. */
 		if (setsid() < 0 || fork() != 0 || !settle_fds(record_fd, owner->state_dir)) {
 			_exit(0);
 		}

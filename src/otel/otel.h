@@ -1,16 +1,15 @@
-/* otel.h - the export of a finished run to the owner's OpenTelemetry collector.
+/* otel.h - exports a finished run to the owner's OpenTelemetry collector.
  *
- * A process of its own does it, when the run has ended and its result is
- * delivered: nobody waits for it, nothing of the run depends on it, and what
- * becomes of it is a line in <state_dir>/otel.log. It has low priority, a cap
- * on its memory, and a minute. */
+ * A separate process exports after the run has ended and its result was delivered. No
+ * process waits for it and the run does not depend on it. It writes its outcome as a line
+ * into <state_dir>/otel.log. It has low priority, capped memory and one minute. */
 #ifndef OTEL_OTEL_H
 #define OTEL_OTEL_H
 
-#include "otel/otlp_env.h"
+#include "otel/otel_config.h"
 #include "policy/plan.h"
 
-/* Returns at once. record_fd is borrowed; `c` and `owner` too. */
+/* Starts that process and returns at once. Borrows everything. */
 void otel_start(int record_fd, const struct otel_config *c, const struct owner *owner);
 
 #endif

@@ -1,9 +1,15 @@
 #include "otel/otlp.h"
 
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "otel/otlp_fields.h"
 #include "otel/otlp_limits.h"
+#include "base/hex.h"
+#include "base/json_read.h"
+#include "base/own.h"
 #include "base/utf8.h"
 
 void otlp_init(struct otlp *w, struct buf *out, const struct otlp_format *format)
@@ -24,8 +30,8 @@ static void add_escaped(struct buf *out, const char *s, size_t len)
 	}
 }
 
-/* False: there is nothing to change. */
-static bool clean(struct buf *out, const char *s, size_t len)
+/* Copies the text to `out` with escapes. Returns false if nothing had to be escaped. */
+static bool escape_text(struct buf *out, const char *s, size_t len)
 {
 	bool changed = false;
 	size_t n = 0;
@@ -44,8 +50,8 @@ static bool clean(struct buf *out, const char *s, size_t len)
 	return changed;
 }
 
-/* A text that ends within a character would not be UTF-8. */
-static size_t cut(const char *s, size_t len)
+/* The length to which a text is cut: never within a character, which would not be UTF-8. */
+static size_t cut_length(const char *s, size_t len)
 {
 	size_t n = OTLP_MAX_TEXT;
 
@@ -63,8 +69,8 @@ void otlp_text(struct otlp *w, struct otlp_field f, const char *s, size_t len)
 	auto_buf out;
 
 	buf_init(&out, (size_t)4 * OTLP_MAX_TEXT);
-	len = cut(s, len);
-	if (clean(&out, s, len)) {
+	len = cut_length(s, len);
+	if (escape_text(&out, s, len)) {
 		w->format->text(w, f, out.data, out.len);
 	} else {
 		w->format->text(w, f, s, len);
@@ -83,14 +89,14 @@ void otlp_attrs_end(struct otlp *w)
 	w->format->list_end(w);
 }
 
-static void pair(struct otlp *w, const char *key)
+static void open_pair(struct otlp *w, const char *key)
 {
 	w->format->item(w, w->attributes);
 	otlp_text(w, PAIR_KEY, key, strlen(key));
 	w->format->open(w, PAIR_VALUE);
 }
 
-static void pair_end(struct otlp *w)
+static void close_pair(struct otlp *w)
 {
 	w->format->close(w);
 	w->format->close(w);
@@ -98,9 +104,9 @@ static void pair_end(struct otlp *w)
 
 void otlp_attr_text(struct otlp *w, const char *key, const char *s, size_t len)
 {
-	pair(w, key);
+	open_pair(w, key);
 	otlp_text(w, ANY_STRING, s, len);
-	pair_end(w);
+	close_pair(w);
 }
 
 void otlp_attr_str(struct otlp *w, const char *key, const char *s)
@@ -112,28 +118,28 @@ void otlp_attr_str(struct otlp *w, const char *key, const char *s)
 
 void otlp_attr_int(struct otlp *w, const char *key, int64_t v)
 {
-	pair(w, key);
+	open_pair(w, key);
 	w->format->int64(w, ANY_INT, v);
-	pair_end(w);
+	close_pair(w);
 }
 
 void otlp_attr_bool(struct otlp *w, const char *key, bool v)
 {
-	pair(w, key);
+	open_pair(w, key);
 	w->format->boolean(w, ANY_BOOL, v);
-	pair_end(w);
+	close_pair(w);
 }
 
 void otlp_attr_real(struct otlp *w, const char *key, double v)
 {
-	pair(w, key);
+	open_pair(w, key);
 	w->format->real(w, ANY_DOUBLE, v);
-	pair_end(w);
+	close_pair(w);
 }
 
 void otlp_attr_array(struct otlp *w, const char *key)
 {
-	pair(w, key);
+	open_pair(w, key);
 	w->format->open(w, ANY_ARRAY);
 	w->format->list(w, ARRAY_VALUES);
 }
@@ -149,5 +155,147 @@ void otlp_attr_array_end(struct otlp *w)
 {
 	w->format->list_end(w);
 	w->format->close(w);
-	pair_end(w);
+	close_pair(w);
 }
+
+/* ---- JSON: lowerCamelCase, ids in hexadecimal, 64-bit numbers as text, enumerations
+ * as numbers ---- */
+
+#define MAX_ID 16
+
+static void json_form_begin(struct otlp *w)
+{
+	json_open(&w->json, '{');
+}
+
+static void json_form_end(struct otlp *w)
+{
+	json_close(&w->json, '}');
+}
+
+static void json_form_open(struct otlp *w, struct otlp_field f)
+{
+	json_key(&w->json, f.name);
+	json_open(&w->json, '{');
+}
+
+static void json_form_list(struct otlp *w, struct otlp_field f)
+{
+	json_key(&w->json, f.name);
+	json_open(&w->json, '[');
+}
+
+static void json_form_item(struct otlp *w, struct otlp_field f)
+{
+	(void)f;
+	json_open(&w->json, '{');
+}
+
+static void json_form_list_end(struct otlp *w)
+{
+	json_close(&w->json, ']');
+}
+
+static void json_form_text(struct otlp *w, struct otlp_field f, const char *s, size_t len)
+{
+	json_key(&w->json, f.name);
+	json_strn(&w->json, s, len);
+}
+
+static void json_form_id(struct otlp *w, struct otlp_field f, const uint8_t *id, size_t len)
+{
+	char hex[2 * MAX_ID + 1];
+
+	assert(len <= MAX_ID);
+	hex_encode(id, len, hex);
+	json_kstr(&w->json, f.name, hex);
+}
+
+static void json_form_fixed64(struct otlp *w, struct otlp_field f, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, v);
+	json_kstr(&w->json, f.name, text);
+}
+
+static void json_form_int64(struct otlp *w, struct otlp_field f, int64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, v);
+	json_kstr(&w->json, f.name, text);
+}
+
+static void json_form_uint32(struct otlp *w, struct otlp_field f, uint32_t v)
+{
+	json_kuint(&w->json, f.name, v);
+}
+
+static void json_form_boolean(struct otlp *w, struct otlp_field f, bool v)
+{
+	json_kbool(&w->json, f.name, v);
+}
+
+static void json_form_real(struct otlp *w, struct otlp_field f, double v)
+{
+	char text[340]; /* the largest has 309 digits */
+	int n = snprintf(text, sizeof(text), "%.6f", v);
+
+	json_key(&w->json, f.name);
+	json_raw(&w->json, text, (size_t)n);
+}
+
+/* A number, which for 64 bits may be written as a text. */
+static int64_t read_number(const struct json_node *n)
+{
+	const char *s = json_string(n, NULL);
+	char *end = NULL;
+
+	if (s == NULL) {
+		return json_integer(n, 0);
+	}
+	long long v = strtoll(s, &end, 10);
+	return *s != '\0' && *end == '\0' ? (int64_t)v : 0;
+}
+
+static bool json_form_partial(const char *body, size_t len, struct otlp_partial *ret)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	struct otlp_partial found = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, body, len, &why) != 0) {
+		return false;
+	}
+	const struct json_node *p = json_member(&doc, json_top(&doc), "partialSuccess");
+	if (!json_is(p, JSON_OBJECT)) {
+		return false;
+	}
+	const struct json_node *n = json_member(&doc, p, "rejectedSpans");
+	found.rejected = read_number(n != NULL ? n : json_member(&doc, p, "rejectedLogRecords"));
+	snprintf(found.why, sizeof(found.why), "%s",
+	         json_string(json_member(&doc, p, "errorMessage"), ""));
+	*ret = found;
+	return true;
+}
+
+const struct otlp_format OTLP_JSON = {
+	.content_type = "application/json",
+	.begin = json_form_begin,
+	.end = json_form_end,
+	.open = json_form_open,
+	.close = json_form_end,
+	.list = json_form_list,
+	.item = json_form_item,
+	.list_end = json_form_list_end,
+	.text = json_form_text,
+	.id = json_form_id,
+	.fixed64 = json_form_fixed64,
+	.fixed32 = json_form_uint32,
+	.int64 = json_form_int64,
+	.uint32 = json_form_uint32,
+	.boolean = json_form_boolean,
+	.real = json_form_real,
+	.partial = json_form_partial,
+};

@@ -1,15 +1,15 @@
-/* otlp_event.c - the names that telemetry has for what a record says. Where
- * OpenTelemetry has one it is taken (process.*, file.*, server.*, network.*,
- * dns.*, security_rule.*); the rest is sandbox.*. */
-#include <math.h>
-#include <stdlib.h>
+/* otlp_event.c - decisions as log records and attributes. A name that OpenTelemetry
+ * defines is used (process.*, file.*, server.*, network.*, dns.*, security_rule.*); the
+ * other names begin with sandbox. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "otel/otlp_limits.h"
-#include "otel/otlp_record.h"
 #include "base/own.h"
+#include "otel/otlp_record.h"
+#include "otel/otlp_request.h"
 
-static const struct kind_row {
+static const struct event_kind {
 	const char *kind;
 	const char *name;
 	const char *category;
@@ -35,9 +35,9 @@ static const struct kind_row {
 	{ "resource_limit_hit", "sandbox.resource.limit_hit", "resource" },
 };
 
-static const struct kind_row *kind_of(const struct line *l)
+static const struct event_kind *kind_of(const struct line *l)
 {
-	static const struct kind_row other = { "", "sandbox.event", "policy" };
+	static const struct event_kind other = { "", "sandbox.event", "policy" };
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (strcmp(KINDS[i].kind, l->kind) == 0) {
@@ -70,39 +70,7 @@ bool otlp_is_violation(const struct line *l)
 	return json_is(json_member(&l->doc, l->top, "violation"), JSON_TRUE);
 }
 
-static void attr_array(struct otlp *w, const char *key, const struct json_doc *doc,
-                       const struct json_node *array)
-{
-	size_t n = 0;
-
-	otlp_attr_array(w, key);
-	for (const struct json_node *e = json_first(doc, array); e != NULL && n < OTLP_MAX_ARRAY;
-	     e = json_next(doc, e)) {
-		if (e->type == JSON_STRING || e->type == JSON_NUMBER) {
-			otlp_element(w, e->str, e->len);
-			n++;
-		}
-	}
-	otlp_attr_array_end(w);
-}
-
-void otlp_attr_node(struct otlp *w, const char *key, const struct json_doc *doc,
-                    const struct json_node *n)
-{
-	if (json_is(n, JSON_STRING) && n->len > 0) {
-		otlp_attr_text(w, key, n->str, n->len);
-	} else if (json_is(n, JSON_NUMBER) && json_integer(n, INT64_MIN) != INT64_MIN) {
-		otlp_attr_int(w, key, json_integer(n, 0));
-	} else if (json_is(n, JSON_NUMBER) && isfinite(strtod(n->str, NULL))) {
-		otlp_attr_real(w, key, strtod(n->str, NULL));
-	} else if (json_is(n, JSON_TRUE) || json_is(n, JSON_FALSE)) {
-		otlp_attr_bool(w, key, json_is(n, JSON_TRUE));
-	} else if (json_is(n, JSON_ARRAY)) {
-		attr_array(w, key, doc, n);
-	}
-}
-
-static bool always(const struct line *l)
+static bool is_any(const struct line *l)
 {
 	(void)l;
 	return true;
@@ -116,14 +84,14 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 }
 
 /* What is executed is the process; who asked for it is the caller. */
-static bool execs(const struct line *l)
+static bool is_exec(const struct line *l)
 {
 	return text_is(l, "op", "exec");
 }
 
 static bool no_exec(const struct line *l)
 {
-	return !execs(l);
+	return !is_exec(l);
 }
 
 static bool asks_dns(const struct line *l)
@@ -152,60 +120,60 @@ static bool no_transport(const struct line *l)
 	return !has_transport(l);
 }
 
-/* An attribute, and the members of the line that it can be had from: the first
- * that is there. So a key is never written twice. */
-static const struct row {
+/* An attribute, and the members of the line that can supply it: the first one that is
+ * present is used. So no key is written twice. */
+static const struct attribute_row {
 	const char *attribute;
 	const char *members[2];
 	bool (*when)(const struct line *l);
 } ROWS[] = {
-	{ "sandbox.op", { "op" }, always },
-	{ "sandbox.status", { "status" }, always },
-	{ "process.pid", { "pid" }, always },
-	{ "process.parent_pid", { "ppid" }, always },
-	{ "process.executable.path", { "path" }, execs },
-	{ "process.command_args", { "args" }, execs },
-	{ "sandbox.process.caller", { "program" }, execs },
+	{ "sandbox.op", { "op" }, is_any },
+	{ "sandbox.status", { "status" }, is_any },
+	{ "process.pid", { "pid" }, is_any },
+	{ "process.parent_pid", { "ppid" }, is_any },
+	{ "process.executable.path", { "path" }, is_exec },
+	{ "process.command_args", { "args" }, is_exec },
+	{ "sandbox.process.caller", { "program" }, is_exec },
 	{ "process.executable.path", { "program" }, no_exec },
 	{ "sandbox.args", { "args", "arguments" }, no_exec },
 	{ "file.path", { "path" }, no_exec },
-	{ "sandbox.fs.path2", { "path2" }, always },
-	{ "sandbox.fs.raw", { "raw" }, always },
-	{ "sandbox.fs.leads_to", { "leads_to" }, always },
-	{ "sandbox.fs.attribute", { "attribute" }, always },
-	{ "sandbox.fs.mode", { "mode" }, always },
+	{ "sandbox.fs.path2", { "path2" }, is_any },
+	{ "sandbox.fs.raw", { "raw" }, is_any },
+	{ "sandbox.fs.leads_to", { "leads_to" }, is_any },
+	{ "sandbox.fs.attribute", { "attribute" }, is_any },
+	{ "sandbox.fs.mode", { "mode" }, is_any },
 	{ "dns.question.name", { "name" }, asks_dns },
 	{ "sandbox.dns.qtype", { "qtype" }, asks_dns },
 	{ "server.address", { "name", "address" }, no_dns },
 	{ "server.port", { "port" }, no_dns },
-	{ "network.peer.address", { "address_dialled", "address" }, always },
+	{ "network.peer.address", { "address_dialled", "address" }, is_any },
 	{ "network.peer.port", { "port" }, has_peer },
 	{ "network.transport", { "protocol" }, has_transport },
 	{ "network.protocol.name", { "protocol" }, no_transport },
-	{ "sandbox.net.address_asked", { "address_asked" }, always },
-	{ "sandbox.net.address_refused", { "address_refused" }, always },
-	{ "sandbox.net.range", { "range" }, always },
-	{ "sandbox.net.shown", { "shown" }, always },
-	{ "sandbox.net.via", { "via" }, always },
-	{ "sandbox.net.connections", { "connections" }, always },
-	{ "sandbox.net.bytes_out", { "bytes_out" }, always },
-	{ "sandbox.net.bytes_in", { "bytes_in" }, always },
-	{ "sandbox.net.duration_us", { "duration_us" }, always },
-	{ "sandbox.env.granted", { "granted" }, always },
-	{ "sandbox.env.absent", { "absent" }, always },
-	{ "sandbox.env.withheld", { "withheld" }, always },
-	{ "sandbox.env.left_out", { "left_out" }, always },
-	{ "sandbox.signal.target", { "target" }, always },
-	{ "sandbox.signal.number", { "signal" }, always },
-	{ "security_rule.name", { "rule", "reason" }, always },
-	{ "sandbox.rule.line", { "rule_line" }, always },
-	{ "sandbox.reason", { "reason" }, always },
-	{ "sandbox.remedy", { "remedy" }, always },
-	{ "error.type", { "error" }, always },
-	{ "sandbox.repeat.of", { "repeat_of" }, always },
-	{ "sandbox.repeat.count", { "count" }, always },
-	{ "sandbox.repeat.first", { "first" }, always },
-	{ "sandbox.repeat.last", { "last" }, always },
+	{ "sandbox.net.address_asked", { "address_asked" }, is_any },
+	{ "sandbox.net.address_refused", { "address_refused" }, is_any },
+	{ "sandbox.net.range", { "range" }, is_any },
+	{ "sandbox.net.shown", { "shown" }, is_any },
+	{ "sandbox.net.via", { "via" }, is_any },
+	{ "sandbox.net.connections", { "connections" }, is_any },
+	{ "sandbox.net.bytes_out", { "bytes_out" }, is_any },
+	{ "sandbox.net.bytes_in", { "bytes_in" }, is_any },
+	{ "sandbox.net.duration_us", { "duration_us" }, is_any },
+	{ "sandbox.env.granted", { "granted" }, is_any },
+	{ "sandbox.env.absent", { "absent" }, is_any },
+	{ "sandbox.env.withheld", { "withheld" }, is_any },
+	{ "sandbox.env.left_out", { "left_out" }, is_any },
+	{ "sandbox.signal.target", { "target" }, is_any },
+	{ "sandbox.signal.number", { "signal" }, is_any },
+	{ "security_rule.name", { "rule", "reason" }, is_any },
+	{ "sandbox.rule.line", { "rule_line" }, is_any },
+	{ "sandbox.reason", { "reason" }, is_any },
+	{ "sandbox.remedy", { "remedy" }, is_any },
+	{ "error.type", { "error" }, is_any },
+	{ "sandbox.repeat.of", { "repeat_of" }, is_any },
+	{ "sandbox.repeat.count", { "count" }, is_any },
+	{ "sandbox.repeat.first", { "first" }, is_any },
+	{ "sandbox.repeat.last", { "last" }, is_any },
 };
 
 static bool is_there(const struct json_node *n)
@@ -215,7 +183,7 @@ static bool is_there(const struct json_node *n)
 
 void otlp_event_attrs(struct otlp *w, const struct line *l)
 {
-	const struct kind_row *kind = kind_of(l);
+	const struct event_kind *kind = kind_of(l);
 
 	otlp_attr_int(w, "sandbox.record.seq", l->seq);
 	otlp_attr_str(w, "sandbox.event.kind", l->kind);
@@ -232,4 +200,71 @@ void otlp_event_attrs(struct otlp *w, const struct line *l)
 			otlp_attr_node(w, ROWS[i].attribute, &l->doc, n);
 		}
 	}
+}
+
+/* ---- log records ---------------------------------------------------------- */
+
+static enum otlp_severity severity_of(const struct line *l)
+{
+	const char *status = line_text(l, "status");
+
+	if (strcmp(l->kind, "skill_failed") == 0) {
+		return OTLP_ERROR;
+	}
+	if (otlp_is_violation(l) || strcmp(l->kind, "resource_limit_hit") == 0 ||
+	    (status != NULL && strcmp(status, "denied") == 0)) {
+		return OTLP_WARN;
+	}
+	return status != NULL && strcmp(status, "absent") == 0 ? OTLP_DEBUG : OTLP_INFO;
+}
+
+static void write_body(struct otlp *w, const struct line *l)
+{
+	const struct json_node *message = json_member(&l->doc, l->top, "message");
+	char text[96];
+
+	w->format->open(w, LOG_BODY);
+	if (json_is(message, JSON_STRING)) {
+		otlp_text(w, ANY_STRING, message->str, message->len);
+	} else {
+		snprintf(text, sizeof(text), "%" PRId64 " more like record %" PRId64,
+		         json_integer(line_get(l, "count"), 0),
+		         json_integer(line_get(l, "repeat_of"), 0));
+		otlp_text(w, ANY_STRING, text, strlen(text));
+	}
+	w->format->close(w);
+}
+
+static const uint8_t *span_of(const struct otlp_run *run, int64_t mono)
+{
+	if (mono < run->to_us[PHASE_SETUP] || !run->has[PHASE_RUN]) {
+		return run->phase_id[PHASE_SETUP];
+	}
+	if (mono <= run->to_us[PHASE_RUN] || !run->has[PHASE_TEARDOWN]) {
+		return run->phase_id[PHASE_RUN];
+	}
+	return run->phase_id[PHASE_TEARDOWN];
+}
+
+void otlp_logs_add(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
+                   const struct line *l)
+{
+	int64_t mono = otlp_mono(l);
+	const struct otlp_log log = {
+		.nano = otlp_nano(run, mono),
+		.severity = severity_of(l),
+		.trace_id = run->trace_id,
+		.span_id = span_of(run, mono),
+		.time = l->time,
+		.name = otlp_event_name(l),
+	};
+
+	otlp_log_begin(w, &log, c);
+	write_body(w, l);
+	otlp_attrs(w, LOG_ATTRIBUTES);
+	otlp_attr_str(w, "sandbox.run.id", run->id);
+	otlp_attr_str(w, "sandbox.skill.name", run->skill);
+	otlp_event_attrs(w, l);
+	otlp_attrs_end(w);
+	w->format->close(w);
 }

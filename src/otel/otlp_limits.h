@@ -1,4 +1,4 @@
-/* otlp_limits.h - bounds of the export of a record. */
+/* otlp_limits.h - caps and time limits of the export to a collector. */
 #ifndef OTEL_OTLP_LIMITS_H
 #define OTEL_OTLP_LIMITS_H
 
@@ -6,12 +6,12 @@
 
 #define OTLP_MAX_TEXT    8192              /* bytes of one text */
 #define OTLP_MAX_ARRAY   256               /* elements of one attribute */
-#define OTLP_MAX_EVENTS  128               /* of a span; more are counted */
+#define OTLP_MAX_EVENTS  128               /* of a span; further ones are only counted */
 #define OTLP_BATCH       512               /* log records of one request */
-#define OTLP_BATCH_BYTES ((size_t)1 << 20) /* of them; one more may follow */
+#define OTLP_BATCH_BYTES ((size_t)1 << 20) /* of a batch; one record may exceed it */
 #define OTLP_MAX_REQUEST ((size_t)4 << 20)
 
-/* What the owner's environment may say */
+/* The owner's environment */
 #define OTLP_MAX_URL        2048
 #define OTLP_MAX_VALUE      16384 /* of one variable */
 #define OTLP_MAX_PAIRS      64    /* headers, or attributes of the resource */
@@ -20,16 +20,15 @@
 
 /* A server's answer */
 #define OTLP_MAX_REPLY ((size_t)64 * 1024) /* head and body */
-#define OTLP_BODY_MS   1000                /* for the body, which decides nothing */
 
 /* The process */
-#define OTLP_TIMEOUT_MS     10000 /* of one request, unless the owner says otherwise */
+#define OTLP_TIMEOUT_MS     10000 /* of one request, if the owner sets none */
 #define OTLP_TOTAL_MS       60000
-#define OTLP_HARD_SECONDS   75 /* where something does not come back at all */
+#define OTLP_HARD_SECONDS   75 /* the last resort: a resolver or library may hang */
 #define OTLP_BACKOFF_MS     500
 #define OTLP_BACKOFF_MAX_MS 8000
-#define OTLP_MAX_REFUSED    3 /* batches that were refused; then no more are tried */
+#define OTLP_MAX_REFUSED    3 /* batches; after that, no more are sent */
 #define OTLP_MEMORY         ((size_t)256 << 20)
-#define OTEL_LOG_BYTES      (256 * 1024) /* then it becomes otel.log.1 */
+#define OTEL_LOG_BYTES      (256 * 1024) /* a longer file becomes otel.log.1 */
 
 #endif

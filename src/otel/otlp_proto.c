@@ -1,6 +1,6 @@
-/* otlp_proto.c - the protobuf form: fields as (number, wire type) and value; a
- * message in a message has its length before it, which is known only at its
- * end and put in then. */
+/* otlp_proto.c - the protobuf form: each field is its number and wire type, then its
+ * value. A nested message is preceded by its length, which is known and inserted only
+ * when the message is closed. */
 #include <assert.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
 #define VARINT_MAX 10
 
-static size_t varint(uint8_t out[VARINT_MAX], uint64_t v)
+static size_t put_varint(uint8_t out[VARINT_MAX], uint64_t v)
 {
 	size_t n = 0;
 
@@ -27,7 +27,7 @@ static void add_varint(struct buf *b, uint64_t v)
 {
 	uint8_t bytes[VARINT_MAX];
 
-	buf_add(b, bytes, varint(bytes, v));
+	buf_add(b, bytes, put_varint(bytes, v));
 }
 
 static void add_tag(struct otlp *w, struct otlp_field f, enum wire type)
@@ -35,7 +35,7 @@ static void add_tag(struct otlp *w, struct otlp_field f, enum wire type)
 	add_varint(w->out, (uint64_t)f.number << 3 | type);
 }
 
-/* Least significant byte first, on any machine. */
+/* Least significant byte first, whatever the byte order of the machine. */
 static void add_fixed(struct buf *b, uint64_t v, size_t size)
 {
 	uint8_t bytes[8];
@@ -74,8 +74,8 @@ static void proto_close(struct otlp *w)
 		return;
 	}
 	size_t len = w->out->len - begin;
-	size_t n = varint(bytes, len);
-	buf_add(w->out, bytes, n); /* room for it */
+	size_t n = put_varint(bytes, len);
+	buf_add(w->out, bytes, n); /* makes room at the end */
 	if (!w->out->failed) {
 		memmove(w->out->data + begin + n, w->out->data + begin, len);
 		memcpy(w->out->data + begin, bytes, n);
@@ -139,13 +139,13 @@ static void proto_real(struct otlp *w, struct otlp_field f, double v)
 
 /* ---- the answer -------------------------------------------------------- */
 
-/* What is left to read; nothing here is trusted. */
-struct in {
+/* The rest of an answer. These bytes are hostile. */
+struct proto_in {
 	const uint8_t *p;
 	size_t n;
 };
 
-static bool get_varint(struct in *in, uint64_t *ret)
+static bool get_varint(struct proto_in *in, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -161,29 +161,29 @@ static bool get_varint(struct in *in, uint64_t *ret)
 	return false;
 }
 
-struct value {
+struct proto_value {
 	uint32_t number;
-	uint64_t v;      /* WIRE_VARINT */
-	struct in bytes; /* WIRE_BYTES */
+	uint64_t v;            /* WIRE_VARINT */
+	struct proto_in bytes; /* WIRE_BYTES */
 };
 
-static bool skip(struct in *in, uint64_t n, struct in *ret)
+static bool take_bytes(struct proto_in *in, uint64_t n, struct proto_in *ret)
 {
 	if (n > in->n) {
 		return false;
 	}
-	*ret = (struct in){ in->p, (size_t)n };
+	*ret = (struct proto_in){ in->p, (size_t)n };
 	in->p += n;
 	in->n -= (size_t)n;
 	return true;
 }
 
-static bool get_field(struct in *in, struct value *ret)
+static bool get_field(struct proto_in *in, struct proto_value *ret)
 {
 	uint64_t tag = 0;
 	uint64_t len = 0;
 
-	*ret = (struct value){ 0 };
+	*ret = (struct proto_value){ 0 };
 	if (!get_varint(in, &tag) || tag >> 3 == 0 || tag > UINT32_MAX) {
 		return false;
 	}
@@ -192,22 +192,22 @@ static bool get_field(struct in *in, struct value *ret)
 	case WIRE_VARINT:
 		return get_varint(in, &ret->v);
 	case WIRE_64:
-		return skip(in, 8, &ret->bytes);
+		return take_bytes(in, 8, &ret->bytes);
 	case WIRE_32:
-		return skip(in, 4, &ret->bytes);
+		return take_bytes(in, 4, &ret->bytes);
 	case WIRE_BYTES:
-		return get_varint(in, &len) && skip(in, len, &ret->bytes);
+		return get_varint(in, &len) && take_bytes(in, len, &ret->bytes);
 	default:
 		return false;
 	}
 }
 
-/* Both services have it as their field 1, with the same two fields. */
+/* In the answers of both services, field 1 is the partial success, with the same fields. */
 static bool proto_partial(const char *body, size_t len, struct otlp_partial *ret)
 {
-	struct in in = { (const uint8_t *)body, len };
-	struct value answer = { 0 };
-	struct value v;
+	struct proto_in in = { (const uint8_t *)body, len };
+	struct proto_value answer = { 0 };
+	struct proto_value v;
 	struct otlp_partial found = { 0 };
 
 	while (in.n > 0) {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "otel/otlp_http.h"
+#include "otel/otlp_send.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/hmac.h"

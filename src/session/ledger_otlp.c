@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "otel/otlp_fields.h"
 #include "base/own.h"
 #include "base/sha256.h"
+#include "otel/otlp_limits.h"
+#include "otel/otlp_record.h"
+#include "otel/otlp_request.h"
 
 #define NAME_SIZE 96
 

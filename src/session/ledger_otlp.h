@@ -4,7 +4,8 @@
 #ifndef SESSION_LEDGER_OTLP_H
 #define SESSION_LEDGER_OTLP_H
 
-#include "otel/otlp_record.h"
+#include "otel/otel_config.h"
+#include "trace/reader.h"
 #include "session/session.h"
 
 /* A line that becomes a log record: not those on the export itself, which would be

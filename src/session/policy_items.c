@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "otel/otlp_url.h"
+#include "otel/otel_config.h"
 #include "base/address.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -46,7 +46,7 @@ static void read_url(struct ctx *c, const struct ynode *n, const struct field *f
 	struct otlp_target t = { 0 };
 	char *s = policy_read_secret(c, n, f);
 
-	if (s != NULL && otlp_url_parse(&t, s, "", f->key, NULL) < 0) {
+	if (s != NULL && otlp_target_parse(&t, s, "", f->key, NULL) < 0) {
 		report_add(c->rep, SSB_ERROR, n->line, n->col,
 		           "write https://HOST/PATH, without a user name and without \"#\"",
 		           "%s is not a URL that can be used", f->key);
@@ -161,7 +161,7 @@ static bool url_is_safe(struct ctx *c, const struct ynode *item, const char *key
 	const struct ynode *n = ynode_get((struct ynode *)item, key);
 	struct otlp_target t = { 0 };
 
-	if (url == NULL || n == NULL || otlp_url_parse(&t, url, "", key, NULL) < 0 || t.tls ||
+	if (url == NULL || n == NULL || otlp_target_parse(&t, url, "", key, NULL) < 0 || t.tls ||
 	    allow_http || is_loopback(t.host)) {
 		return true;
 	}

@@ -278,17 +278,36 @@ def test_https_with_an_unknown_authority(ssb):
         assert "exported no spans, 0 log records" in text
 
 
-def test_https_without_libcurl(ssb):
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_without_libcurl(ssb, scheme):
     hide = "".join(f"mount --bind /dev/null {p} && " for p in
                    pathlib.Path("/usr/lib").glob("*/libcurl*.so.4"))
     assert hide
     script = "mount --make-rprivate / && " + hide + 'exec "$@"'
-    env = world.environment("https://127.0.0.1:9", **ssb.environment())
+    env = world.environment(f"{scheme}://127.0.0.1:9", **ssb.environment())
     r = execute(["unshare", "--mount", "sh", "-c", script, "sh", *ssb.identity(), ssb.binary, "run",
                  "--otel", "--", "/bin/echo", "hi"], env=env)
     assert (r.code, r.out, r.err) == (0, b"hi\n", b"")
     text = world.settled(ssb)
     assert "install the package libcurl4" in text and "exported no spans" in text
+
+
+def test_no_proxy_for_plain_http(user):
+    """The control is https, which goes through the proxy of the same environment."""
+    with world.collector() as c, world.collector() as proxy:
+        env = {name: proxy.url for name in ("http_proxy", "https_proxy", "all_proxy", "ALL_PROXY")}
+        world.exported(user, c, "--", "/bin/true", env=env)
+        assert c.spans and c.logs and not proxy.requests
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        s.settimeout(30)
+        env = {"https_proxy": f"http://127.0.0.1:{s.getsockname()[1]}"}
+        user.run("--otel", "--", "/bin/true",
+                 env=world.environment("https://collector.example:4318", **env)).ok()
+        peer, _ = s.accept()
+        with peer:
+            assert peer.recv(4096).startswith(b"CONNECT collector.example:4318 HTTP/1.1\r\n")
 
 
 def test_ipv6(user):

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "otel/otlp.h"
-#include "otel/otlp_http.h"
+#include "otel/otlp_send.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,8 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	must(otlp_retry_after(exact, size) >= -1);
-	int64_t length = otlp_content_length(exact, size);
-	must(length >= -1 && length < 1000000000);
 	free(exact);
 	return 0;
 }

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "otel/otlp_env.h"
-#include "otel/otlp_url.h"
+#include "otel/otel_config.h"
 #include "base/limits.h"
 #include "base/own.h"
 
@@ -85,7 +84,7 @@ static void test_endpoints(void **state)
 		struct otlp_target own = { 0 };
 		struct ssb_error err = { 0 };
 		char where[OTLP_WHERE_SIZE];
-		int rc = otlp_url_parse(&t, CASES[i].url, "/v1/logs", "VAR", &err);
+		int rc = otlp_target_parse(&t, CASES[i].url, "/v1/logs", "VAR", &err);
 		if (CASES[i].where == NULL) {
 			assert_int_equal(rc, -1);
 			assert_string_equal(t.port, "7"); /* untouched */
@@ -97,7 +96,7 @@ static void test_endpoints(void **state)
 		otlp_target_where(&t, where);
 		assert_string_equal(where, CASES[i].where);
 		assert_string_equal(t.path, CASES[i].path);
-		assert_int_equal(otlp_url_parse(&own, CASES[i].url, "", "VAR", &err), 0);
+		assert_int_equal(otlp_target_parse(&own, CASES[i].url, "", "VAR", &err), 0);
 		assert_string_equal(own.path, CASES[i].own);
 	}
 }
@@ -110,15 +109,15 @@ static void test_url_caps(void **state)
 
 	(void)state;
 	memset(url + 9, 'a', OTLP_MAX_URL - 1 - 8 - 9);
-	assert_int_equal(otlp_url_parse(&t, url, "/v1/logs", "VAR", &err), 0);
+	assert_int_equal(otlp_target_parse(&t, url, "/v1/logs", "VAR", &err), 0);
 	url[strlen(url)] = 'a';
-	assert_int_equal(otlp_url_parse(&t, url, "/v1/logs", "VAR", &err), -1);
+	assert_int_equal(otlp_target_parse(&t, url, "/v1/logs", "VAR", &err), -1);
 	memset(url, 0, sizeof(url));
 	memcpy(url, "http://", 7);
 	memset(url + 7, 'a', sizeof(t.host) - 1);
-	assert_int_equal(otlp_url_parse(&t, url, "", "VAR", &err), 0);
+	assert_int_equal(otlp_target_parse(&t, url, "", "VAR", &err), 0);
 	url[strlen(url)] = 'a';
-	assert_int_equal(otlp_url_parse(&t, url, "", "VAR", &err), -1);
+	assert_int_equal(otlp_target_parse(&t, url, "", "VAR", &err), -1);
 }
 
 static void test_pairs(void **state)

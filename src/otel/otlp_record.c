@@ -1,83 +1,169 @@
-/* otlp_spans.c - the run as a span, with one for each phase in it. */
+/* otlp_record.c - the run as a span, with one span for each of its phases. */
+#include "otel/otlp_record.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
-#include "otel/otlp_fields.h"
-#include "otel/otlp_limits.h"
-#include "otel/otlp_record.h"
+#include "base/hex.h"
 #include "base/own.h"
+#include "base/sha256.h"
+#include "base/stamp.h"
+#include "otel/otlp_limits.h"
+#include "otel/otlp_request.h"
 
-/* As OpenTelemetry names machines. */
-static const char *arch_name(const char *machine)
+void otlp_each_line(int fd, otlp_line_fn *fn, void *arg)
 {
-	return strcmp(machine, "x86_64") == 0    ? "amd64"
-	       : strcmp(machine, "aarch64") == 0 ? "arm64"
-	                                         : machine;
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+
+	reader_init(&in, fd, 0);
+	while (reader_next(&in, &text, &len) == READER_LINE &&
+	       line_parse(&l, text, len, &why) == 0) {
+		fn(arg, &l);
+	}
 }
 
-static bool given_before(const struct otlp_pairs *p, size_t n)
+int64_t otlp_mono(const struct line *l)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(p->v[i].name, p->v[n].name) == 0) {
-			return true;
+	int64_t v = json_integer(json_member(&l->doc, l->top, "mono"), 0);
+
+	return v > 0 ? v : 0;
+}
+
+uint64_t otlp_nano(const struct otlp_run *run, int64_t mono_us)
+{
+	return ((uint64_t)run->begin_us + (uint64_t)mono_us) * 1000;
+}
+
+/* Derived from the run's id: the same in every attempt to send it. Never all zeros,
+ * which would mean "no id". */
+static void make_id(uint8_t ret[OTLP_SPAN_ID], const char *run, const char *what)
+{
+	uint8_t hash[SHA256_BYTES];
+	char text[96];
+
+	snprintf(text, sizeof(text), "skillsandbox span %s %s", run, what);
+	sha256(text, strlen(text), hash);
+	memcpy(ret, hash, OTLP_SPAN_ID);
+	ret[OTLP_SPAN_ID - 1] |= 1;
+}
+
+/* The run's id is a UUID, which has the size of a trace id. */
+static bool parse_trace_id(uint8_t ret[OTLP_TRACE_ID], const char *run)
+{
+	char hex[2 * OTLP_TRACE_ID + 1];
+	size_t n = 0;
+
+	for (const char *p = run; *p != '\0' && n < sizeof(hex) - 1; p++) {
+		if (*p != '-') {
+			hex[n++] = *p;
 		}
 	}
-	return false;
+	return n == sizeof(hex) - 1 && hex_decode(hex, n, ret, OTLP_TRACE_ID) == 0;
 }
 
-/* The owner's, then ours where the owner has none; a key stands once. */
-void otlp_write_resource(struct otlp *w, const struct otel_config *c)
+static bool has_kind(const struct line *l, const char *kind)
 {
-	struct utsname host = { 0 };
-
-	(void)uname(&host);
-	const struct {
-		const char *key;
-		const char *value;
-		bool fixed;
-	} ours[] = {
-		{ "service.name", c->service, true },
-		{ "service.version", SSB_VERSION, false },
-		{ "host.arch", arch_name(host.machine), false },
-		{ "os.type", "linux", false },
-		{ "os.version", host.release, false },
-	};
-	bool taken[ARRAY_LEN(ours)] = { false };
-	w->format->open(w, OF_RESOURCE);
-	otlp_attrs(w, RESOURCE_ATTRIBUTES);
-	for (size_t i = 0; i < c->resource.n; i++) {
-		const struct otlp_pair *p = &c->resource.v[i];
-		bool again = given_before(&c->resource, i);
-		for (size_t k = 0; k < ARRAY_LEN(ours); k++) {
-			bool same = strcmp(p->name, ours[k].key) == 0;
-			again = again || (same && ours[k].fixed);
-			taken[k] = taken[k] || (same && !ours[k].fixed);
-		}
-		if (!again) {
-			otlp_attr_str(w, p->name, p->value);
-		}
-	}
-	for (size_t k = 0; k < ARRAY_LEN(ours); k++) {
-		if (!taken[k]) {
-			otlp_attr_str(w, ours[k].key, ours[k].value);
-		}
-	}
-	otlp_attrs_end(w);
-	w->format->close(w);
+	return strcmp(l->kind, kind) == 0;
 }
 
-void otlp_write_scope(struct otlp *w)
+struct record_facts {
+	struct otlp_run run;
+	bool begun;
+	int64_t layers_us; /* -1: not yet */
+	int64_t exit_us;
+};
+
+static void take_first(struct record_facts *f, const struct line *l)
 {
-	w->format->open(w, OF_SCOPE);
-	otlp_text(w, SCOPE_NAME, "skillsandbox", strlen("skillsandbox"));
-	otlp_text(w, SCOPE_VERSION, SSB_VERSION, strlen(SSB_VERSION));
-	w->format->close(w);
+	const char *id = line_text(l, "run_id");
+
+	f->begun = l->seq == 0 && has_kind(l, "run") && id != NULL &&
+	           run_id_valid(id, strlen(id)) && stamp_parse(l->time, &f->run.begin_us);
+	if (f->begun) {
+		snprintf(f->run.id, sizeof(f->run.id), "%s", id);
+		const char *skill = line_text(l, "skill_name");
+		snprintf(f->run.skill, sizeof(f->run.skill), "%s", skill != NULL ? skill : "");
+	}
 }
 
-/* What the lines that are no events say of the run. */
-static const struct row {
+static void take_line(void *arg, const struct line *l)
+{
+	struct record_facts *f = arg;
+	int64_t at = otlp_mono(l);
+
+	if (!f->begun) {
+		take_first(f, l);
+		return;
+	}
+	f->run.end_us = at > f->run.end_us ? at : f->run.end_us;
+	f->run.denied += otlp_is_violation(l) ? 1 : 0;
+	if (has_kind(l, "layers") && f->exit_us < 0) {
+		f->layers_us = at;
+	} else if ((has_kind(l, "exit_code") || has_kind(l, "skill_failed")) && f->exit_us < 0) {
+		f->exit_us = at;
+	} else if (has_kind(l, "end")) {
+		const char *end = line_text(l, "end");
+		f->run.complete = end != NULL;
+		f->run.exit_code = json_integer(line_get(l, "exit_code"), -1);
+		snprintf(f->run.end, sizeof(f->run.end), "%s", end != NULL ? end : "");
+	}
+}
+
+static void set_phase(struct otlp_run *r, enum otlp_phase p, int64_t from, int64_t to)
+{
+	r->has[p] = true;
+	r->from_us[p] = from;
+	r->to_us[p] = to > from ? to : from;
+}
+
+/* If the sandbox could not be built, there is no run phase; if the record was cut
+ * off, there is no tear-down phase. */
+static void set_phases(struct record_facts *f)
+{
+	struct otlp_run *r = &f->run;
+	int64_t exited = f->exit_us >= 0 ? f->exit_us : r->end_us;
+
+	set_phase(r, PHASE_SETUP, 0, f->layers_us >= 0 ? f->layers_us : exited);
+	if (f->layers_us >= 0) {
+		set_phase(r, PHASE_RUN, f->layers_us, exited);
+	}
+	if (f->exit_us >= 0) {
+		set_phase(r, PHASE_TEARDOWN, f->exit_us, r->end_us);
+	}
+}
+
+int otlp_run_read(struct otlp_run *ret, int fd, const struct otel_config *c)
+{
+	static const char *const PHASE[PHASES] = { "setup", "run", "teardown" };
+	struct record_facts f = { .layers_us = -1, .exit_us = -1, .run.exit_code = -1 };
+
+	otlp_each_line(fd, take_line, &f);
+	if (!f.begun) {
+		return -1;
+	}
+	set_phases(&f);
+	if (c->has_parent) {
+		memcpy(f.run.trace_id, c->trace_id, sizeof(f.run.trace_id));
+	} else if (!parse_trace_id(f.run.trace_id, f.run.id)) {
+		return -1;
+	}
+	make_id(f.run.span_id, f.run.id, "");
+	for (int i = 0; i < PHASES; i++) {
+		make_id(f.run.phase_id[i], f.run.id, PHASE[i]);
+	}
+	*ret = f.run;
+	return 0;
+}
+
+/* ---- spans ---------------------------------------------------------------- */
+
+/* Attributes of the run, from the lines of its record that are not events. */
+static const struct run_row {
 	const char *kind;
 	const char *object; /* NULL: the line itself */
 	const char *member;
@@ -172,7 +258,7 @@ static void put_line_attrs(void *arg, const struct line *l)
 	}
 }
 
-struct denials {
+struct span_denials {
 	struct otlp *w;
 	const struct otlp_run *run;
 	size_t n;
@@ -180,7 +266,7 @@ struct denials {
 
 static void put_denial(void *arg, const struct line *l)
 {
-	struct denials *d = arg;
+	struct span_denials *d = arg;
 	const char *name = otlp_event_name(l);
 
 	if (!otlp_is_violation(l) || d->n == OTLP_MAX_EVENTS) {
@@ -198,27 +284,9 @@ static void put_denial(void *arg, const struct line *l)
 	d->w->format->close(d->w);
 }
 
-static bool went_well(const struct otlp_run *run)
+static bool has_succeeded(const struct otlp_run *run)
 {
 	return run->complete && strcmp(run->end, "exited") == 0 && run->exit_code == 0;
-}
-
-void otlp_span_dropped(struct otlp *w, uint64_t n)
-{
-	if (n > 0) {
-		w->format->uint32(w, SPAN_EVENTS_DROPPED,
-		                  n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
-	}
-}
-
-void otlp_span_status(struct otlp *w, bool good, const char *message)
-{
-	w->format->open(w, SPAN_STATUS);
-	if (!good) {
-		otlp_text(w, STATUS_MESSAGE, message, strlen(message));
-	}
-	w->format->uint32(w, STATUS_CODE, good ? CODE_OK : CODE_ERROR);
-	w->format->close(w);
 }
 
 static void write_run_status(struct otlp *w, const struct otlp_run *run)
@@ -226,33 +294,13 @@ static void write_run_status(struct otlp *w, const struct otlp_run *run)
 	char text[96];
 
 	snprintf(text, sizeof(text), "%s, exit status %" PRId64, run->end, run->exit_code);
-	otlp_span_status(w, went_well(run), run->complete ? text : "the record has no end");
-}
-
-void otlp_span_begin(struct otlp *w, const struct otlp_span *s, const struct otel_config *c)
-{
-	const struct otlp_format *f = w->format;
-
-	f->item(w, SPANS);
-	f->id(w, SPAN_TRACE_ID, s->trace_id, OTLP_TRACE_ID);
-	f->id(w, SPAN_ID, s->id, OTLP_SPAN_ID);
-	if (c->state != NULL) {
-		otlp_text(w, SPAN_TRACE_STATE, c->state, strlen(c->state));
-	}
-	if (s->parent != NULL) {
-		f->id(w, SPAN_PARENT_ID, s->parent, OTLP_SPAN_ID);
-	}
-	otlp_text(w, SPAN_NAME, s->name, strlen(s->name));
-	f->uint32(w, SPAN_KIND, KIND_INTERNAL);
-	f->fixed64(w, SPAN_START, s->from_nano);
-	f->fixed64(w, SPAN_END, s->to_nano);
-	f->fixed32(w, SPAN_FLAGS, c->flags | FLAG_HAS_REMOTE | (s->remote ? FLAG_REMOTE : 0U));
+	otlp_span_status(w, has_succeeded(run), run->complete ? text : "the record has no end");
 }
 
 static void write_run_span(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
                            int fd)
 {
-	struct denials denials = { w, run, 0 };
+	struct span_denials denials = { w, run, 0 };
 	const struct otlp_span s = {
 		.name = "skill_execution",
 		.trace_id = run->trace_id,
@@ -266,7 +314,7 @@ static void write_run_span(struct otlp *w, const struct otlp_run *run, const str
 	otlp_span_begin(w, &s, c);
 	otlp_attrs(w, SPAN_ATTRIBUTES);
 	otlp_each_line(fd, put_line_attrs, w);
-	if (!went_well(run)) {
+	if (!has_succeeded(run)) {
 		bool exited = strcmp(run->end, "exited") == 0;
 		otlp_attr_str(w, "error.type",
 		              !run->complete ? "incomplete"
@@ -297,7 +345,7 @@ static void write_phase(struct otlp *w, const struct otlp_run *run, const struct
 		.from_nano = otlp_nano(run, run->from_us[p]),
 		.to_nano = otlp_nano(run, run->to_us[p]),
 	};
-	/* Without a run after it, the set-up is what failed. */
+	/* If no run phase follows, the set-up failed. */
 	bool broken = p == PHASE_SETUP && !run->has[PHASE_RUN];
 
 	otlp_span_begin(w, &s, c);
@@ -311,20 +359,6 @@ static void write_phase(struct otlp *w, const struct otlp_run *run, const struct
 		otlp_span_status(w, !broken, "the skill was not started");
 	}
 	w->format->close(w);
-}
-
-void otlp_spans_begin(struct otlp *w, const struct otel_config *c)
-{
-	const struct otlp_format *f = w->format;
-
-	f->begin(w);
-	f->list(w, REQUEST_SPANS);
-	f->item(w, REQUEST_SPANS);
-	otlp_write_resource(w, c);
-	f->list(w, SCOPE_SPANS);
-	f->item(w, SCOPE_SPANS);
-	otlp_write_scope(w);
-	f->list(w, SPANS);
 }
 
 void otlp_write_spans(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
