@@ -89,6 +89,14 @@
 #define MAX_ROUTING_KEY     129  /* the same */
 #define MAX_PRICES          1024 /* models of the owner's file */
 
+/* The files of a skill, in the record of a run */
+#define MAX_SKILL_DEPTH    64 /* directories in each other, whoever reads them */
+#define MAX_RECORDED_FILES 100000
+#define MAX_RECORDED_READ  (4UL << 30)  /* bytes read, of all files together */
+#define MAX_RECORDED_PATHS (32UL << 20) /* bytes of all names together */
+#define MAX_SMALL_NAMES    4096         /* a directory with more names comes last */
+#define MAX_SMALL_FILE     (16L << 20)  /* a file with more bytes comes last */
+
 /* Approvals of the owner */
 #define MAX_APPROVED       1024         /* skills; and grants of one client's session */
 #define MAX_LOCK_BYTES     (16UL << 20) /* of one skill's approval, as written */
@@ -96,7 +104,6 @@
 #define MAX_PINNED_FILES   20000        /* of a skill that can be approved */
 #define MAX_PINNED_BYTES   (1024UL << 20)
 #define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and links together */
-#define MAX_PINNED_DEPTH   64          /* directories in each other */
 #define MAX_PINNED_DIRS    20000
 #define MAX_PINNED_HOLES   (64UL * 1024) /* bytes that a file has only on paper */
 #define MAX_MARK_WAIT      5000000000LL  /* ns: for files that were changed just now */
@@ -220,7 +227,7 @@
 #define MAX_SKILL_FILES   512           /* of one skill that is served as files */
 #define MAX_SKILL_BYTES   (16UL << 20)  /* of all of them */
 #define MAX_SKILL_FILE    (4UL << 20)   /* of one */
-#define MAX_SKILL_DEPTH   32            /* directories in each other */
+#define MAX_SKILL_LEFT    64            /* of what is not served, told by name */
 #define MAX_COMPLETIONS   100           /* in one answer */
 #define MAX_URI           8192          /* bytes of an address */
 #define MAX_CURSOR        4096          /* bytes of a place in a list */

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/digest_cache.h"
+#include "skill/digest_cache.h"
 #include "trace/runs.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/string_list.h"
@@ -101,7 +100,7 @@ static bool is_entry(const struct ssb_plan *plan, const char *path)
 
 static bool can_execute(const struct skill_file *f)
 {
-	return f != NULL && f->link == NULL && !f->dir && (f->mode & 0111) != 0;
+	return f != NULL && skill_file_executable(f);
 }
 
 static enum file_kind kind_of(const struct ssb_plan *plan, const struct file_change *f)
@@ -135,7 +134,7 @@ static void add_file(struct diff *d, const struct skill_file *before, const stru
 	                : !same_bytes(before, now) ? CHANGE_CONTENT
 	                                           : CHANGE_MODE;
 
-	if (c != CHANGE_MODE || before->mode != now->mode) {
+	if (c != CHANGE_MODE || skill_file_mode(before) != skill_file_mode(now)) {
 		struct file_change f = { .change = c, .before = before, .now = now };
 		f.kind = kind_of(plan, &f);
 		d->files[d->n_files++] = f;
@@ -305,7 +304,7 @@ void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 
 static void side_json(struct json *j, const char *key, const struct skill_file *f)
 {
-	char digest[sizeof("sha256:") + 2 * SHA256_BYTES] = "sha256:";
+	char digest[DIGEST_TEXT];
 	char mode[8];
 
 	json_key(j, key);
@@ -313,12 +312,11 @@ static void side_json(struct json *j, const char *key, const struct skill_file *
 		json_null(j);
 		return;
 	}
-	hex_encode(f->sha256, sizeof(f->sha256), digest + strlen(digest));
 	snprintf(mode, sizeof(mode), "%04o", f->mode & 07777);
 	json_open(j, '{');
 	json_kuint(j, "size", f->size);
 	json_kstr(j, "mode", mode);
-	json_kstr(j, "digest", f->link == NULL && !f->dir ? digest : NULL);
+	json_kstr(j, "digest", f->link == NULL && !f->dir ? digest_text(f->sha256, digest) : NULL);
 	json_kstr(j, "link", f->link);
 	json_close(j, '}');
 }

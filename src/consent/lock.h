@@ -1,84 +1,59 @@
-/* lock.h - what the owner approved of one skill, pinned to the bytes that it had then.
+/* lock.h - approvals: what the owner approved of one skill, bound to the bytes that it had then.
  *
- * state_dir/approvals/<hash of the skill's directory>.json (lock_json.h): one file for
- * each skill, of the owner's own, where no skill and no project reaches (policy/own.h).
- * A file that is not understood is an error, and approves nothing. */
+ * state_dir/approvals/<hash of the skill's directory>.json (lock_json.h), one file for each skill.
+ * The file belongs to the owner and lies where no skill and no project can write (policy/own.h).
+ * A file that cannot be understood is an error and approves nothing. */
 #ifndef CONSENT_LOCK_H
 #define CONSENT_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "os/marks.h"
-#include "base/sha256.h"
 #include "policy/decide.h"
-
-/* A file of the skill, or a directory with nothing in it; others are there by what they
- * hold. Nothing but these and symlinks that stay inside can be approved. */
-struct skill_file {
-	char *path; /* from the skill's directory on */
-	char *link; /* of a symlink: where to; else NULL */
-	bool dir;   /* an empty directory */
-	uint64_t size;
-	unsigned mode; /* permission bits: what is executable matters */
-	uint8_t sha256[SHA256_BYTES];
-};
-
-/* Of every empty directory, whatever its own is. */
-#define PINNED_DIR_MODE 0755
-
-struct skill_files {
-	struct skill_file *v; /* in order of their paths */
-	size_t n;
-	uint64_t bytes;
-	uint8_t tree[SHA256_BYTES]; /* of all the above */
-};
+#include "skill/files.h"
 
 struct lock {
-	char *skill;  /* its directory, real and absolute */
-	char *name;   /* the skill's own, for people */
+	char *skill;  /* the skill's directory, real and absolute */
+	char *name;   /* the skill's own name, for people */
 	char *format; /* skill_format_name() */
 	struct skill_files files;
 	uint8_t manifest[SHA256_BYTES]; /* plan->manifest_digest; of a sidecar the owner's file */
-	struct string_list asked;       /* plan->requested, as it was shown */
-	struct string_list declined;    /* those of them that the owner took out */
-	struct given
-	        *grants; /* the owner's word for what a plan was refused, or that was withheld */
+	struct string_list asked;       /* plan->requested, as the owner saw it */
+	struct string_list declined;    /* items of `asked` that the owner took out */
+	struct given *grants; /* what a plan refuses or withholds unless the owner grants it */
 	size_t n_grants;
 	char *at;        /* RFC 3339 */
 	char *by;        /* "root on terminal", "MCP client claude-code" */
 	int64_t expires; /* seconds since the epoch; 0: never */
 	int64_t uses;    /* runs that are left; -1: any number */
-	bool snapshot;   /* the bytes are kept: snapshot_path() */
+	bool snapshot;   /* a copy of the bytes is kept: snapshot_path() */
 };
 
 void lock_done(struct lock *l);
-/* The options that can be approved, and their names: "read". NULL: none of them. */
+/* The name of an option that can be approved ("read"); NULL: it cannot be approved. */
 const char *lock_option_name(enum ssb_option option);
 
-/* "sha256:HEX" */
-#define DIGEST_TEXT (sizeof("sha256:") + 2 * (size_t)SHA256_BYTES)
-const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT]);
-bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
-
-/* SSB_E_NOT_FOUND where nothing was approved. */
+/* SSB_E_NOT_FOUND: the skill was never approved. */
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
-/* False where nothing was approved; what is there may still be damaged. Costs nothing. */
+/* Is there an approval, readable or damaged? Costs one look at a name. */
 bool lock_there(const struct owner *o, const char *skill);
-/* Puts it in the place of what is there, by which `fill` completes it: nobody changes that
- * meanwhile. `before` is zero where there is none, or none that is understood. */
+/* Replaces the approval of inout->skill. `fill` completes the new one from the old one; no other
+ * process changes the store meanwhile. `before` is zero if there is no old one, or if it cannot be
+ * understood. */
 typedef int lock_fill_fn(struct lock *inout, const struct lock *before, void *arg,
                          struct ssb_error *err);
 int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
                struct ssb_error *err);
-/* Also one that is not understood; that has no directory to be called by, and `skill` may
- * be the name of its file as well, with or without the ending. */
+/* Removes an approval, also one that cannot be understood. `skill` is the skill's directory, or the
+ * name of the approval's file, with or without ".json". */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);
 
-/* Is it the name of a lock's file? */
+/* Is it the name of an approval's file, with or without ".json"? */
 bool lock_is_name(const char *word);
 
-/* One that approves nothing, since it is not understood. */
+/* An approval that cannot be understood, and so approves nothing. */
 struct lock_bad {
 	char file[2 * SHA256_BYTES + sizeof(".json")];
 	struct ssb_error why;
@@ -90,54 +65,50 @@ struct lock_list {
 	struct lock_bad *bad;
 	size_t n_bad;
 };
-/* All, in order of their directories; one that is damaged hides no other. */
+/* All approvals, in the order of the skills' directories. A damaged one hides no other. */
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
 void lock_list_done(struct lock_list *l);
 
-/* Takes one use away, in one step with all others who do. -1: none was left, or it is
- * of another tree ("sha256:HEX") by now (SSB_E_POLICY). */
+/* Takes one use away, in one step with all other processes that do the same. -1: no use was left,
+ * or the approval is of other files than `tree` ("sha256:HEX") by now (SSB_E_POLICY). */
 int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
-/* Gives back what lock_use() took: nothing was run. */
+/* Gives back what lock_use() took, because nothing was run. */
 int lock_unuse(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
 
-/* ---- the bytes ---- */
+/* ---- the skill's files: skill/files.h, FILES_APPROVE ---- */
 
-/* Every file beneath the directory, hashed. A FIFO, a device, a socket, a sparse file, a
- * symlink that leads out, too many files or bytes: SSB_E_POLICY, with its name.
- *
- * What version control keeps at the top (.git, .hg, .svn) is left out where a copy of the
- * rest can be kept, for then it is the copy that runs, and that is without it. */
+/* Reads every byte: decides what is approved. `dir` is real and absolute. */
 int lock_files_read(const char *dir, struct skill_files *ret, struct ssb_error *err);
-/* The same by what is known of files that have not changed (trace/digest_cache.h): good
- * to see that something changed, not to decide what it is that runs. */
+/* Reads only files that the cache does not know: tells whether something changed, but must not
+ * decide which bytes run. */
 int lock_files_look(const struct owner *o, const char *dir, struct skill_files *ret,
                     struct ssb_error *err);
-/* As lock_files_read(), of an open directory (borrowed, may be O_PATH); *marks, empty, is how
- * the kernel knows all that was read, directories included: whatever is changed later, if
- * only for a while, is known otherwise then. */
+/* Reads every byte beneath an open directory (borrowed, may be O_PATH). *marks, which must be
+ * empty, gets the kernel's times of every file and directory: a later change shows in them, even if
+ * it is undone again. */
 int lock_files_mark(int dir, struct skill_files *ret, struct marks *marks, struct ssb_error *err);
-void skill_files_digest(const struct skill_files *p, uint8_t ret[SHA256_BYTES]); /* of its files */
-void skill_files_done(struct skill_files *p);
 
-/* Not above SNAPSHOT_BYTES; what an owner is told of those that are. */
+/* ---- the copy of the skill's files: snapshot.c ---- */
+
+/* Is it small enough to be copied (SNAPSHOT_BYTES)? */
 bool snapshot_fits(const struct skill_files *p);
+/* What the owner is told of a skill that is not. */
 #define SNAPSHOT_TOO_LARGE                                                                         \
-	"It is too large to keep a copy: it runs from its directory, and a change during a run "   \
-	"is "                                                                                      \
-	"only noticed."
-/* Copies what `p` names from `dir` to the owner's state directory, checking each byte
- * against its hash as it goes. What does not fit is not kept: *ret_kept. */
+	"It is too large to keep a copy. It runs from its own directory, where a change during "   \
+	"a run is noticed, but not prevented."
+/* Copies the files `p` from `dir` to the owner's state directory and checks each byte against its
+ * digest. *ret_kept is false if they do not fit. */
 int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,
                   bool *ret_kept, struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct skill_files *p); /* returns new */
-/* Is it there, as it was made: every name, size, mode and link, and nobody else's? Then it
- * is in use as well: the next sweep leaves it alone. */
+/* Is the copy there, with every name, size, mode and symlink as it was made, and does it belong to
+ * the owner? If so it counts as used: the next sweep keeps it. */
 bool snapshot_there(const struct owner *o, const struct skill_files *p);
-/* A run of so many seconds begins from it (`p->tree` counts): no sweep takes it meanwhile. */
+/* A run of `seconds` starts from the copy (only p->tree is read): no sweep removes it meanwhile. */
 void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t seconds);
-/* Removes those that no lock names any more, and no run has used for a day. */
+/* Removes copies that no approval names and that no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
-/* The same, if it was not done for a day; else it costs one look at a file. */
+/* The same, but at most once a day: otherwise it costs one look at a file. */
 void snapshot_tidy(const struct owner *o);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/hex.h"
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/limits.h"
@@ -13,7 +12,6 @@
 #include "base/string_list.h"
 
 #define VERSION 1
-#define DIGEST  "sha256:"
 
 static const struct {
 	enum ssb_option option;
@@ -45,28 +43,6 @@ static bool option_from_name(const char *name, enum ssb_option *ret)
 }
 
 /* ---- writing -------------------------------------------------------------------- */
-
-const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT])
-{
-	memcpy(out, DIGEST, sizeof(DIGEST));
-	hex_encode(hash, SHA256_BYTES, out + strlen(DIGEST));
-	return out;
-}
-
-bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES])
-{
-	size_t head = strlen(DIGEST);
-
-	return strncmp(text, DIGEST, head) == 0 &&
-	       hex_decode(text + head, strlen(text + head), ret, SHA256_BYTES) == 0;
-}
-
-static void put_digest(struct json *j, const char *key, const uint8_t hash[SHA256_BYTES])
-{
-	char text[DIGEST_TEXT];
-
-	json_kstr(j, key, digest_text(hash, text));
-}
 
 void lock_json_skill(struct json *j, const struct lock *l)
 {
@@ -122,7 +98,7 @@ static void put_files(struct json *j, const struct skill_files *p)
 			json_kbool(j, "dir", true);
 		} else {
 			snprintf(mode, sizeof(mode), "%04o", f->mode & 07777);
-			put_digest(j, "sha256", f->sha256);
+			digest_put(j, "sha256", f->sha256);
 			json_kuint(j, "size", f->size);
 			json_kstr(j, "mode", mode);
 		}
@@ -140,10 +116,10 @@ void lock_write(struct buf *out, const struct lock *l)
 	json_kint(&j, "version", VERSION);
 	lock_json_skill(&j, l);
 	lock_json_terms(&j, l);
-	put_digest(&j, "manifest", l->manifest);
+	digest_put(&j, "manifest", l->manifest);
 	lock_json_given(&j, l);
 	json_kbool(&j, "snapshot", l->snapshot);
-	put_digest(&j, "tree", l->files.tree);
+	digest_put(&j, "tree", l->files.tree);
 	put_files(&j, &l->files);
 	json_close(&j, '}');
 	buf_addc(out, '\n');
@@ -268,7 +244,7 @@ static void take_content(struct reader *r, const struct json_node *n, struct ski
 
 	if (link != NULL) {
 		take_text(r, link, "a file", &f->link);
-		f->mode = 0777;
+		f->mode = SKILL_LINK_MODE;
 		if (f->link != NULL) {
 			sha256(f->link, strlen(f->link), f->sha256);
 		}
@@ -277,7 +253,7 @@ static void take_content(struct reader *r, const struct json_node *n, struct ski
 	}
 	f->dir = json_is(json_member(&r->doc, n, "dir"), JSON_TRUE);
 	if (f->dir) {
-		f->mode = PINNED_DIR_MODE;
+		f->mode = SKILL_DIR_MODE;
 		sha256("", 0, f->sha256);
 		r->wrong = n->n != 2 ? "a file" : r->wrong;
 		return;

@@ -54,11 +54,6 @@ char *snapshot_path(const struct owner *o, const struct skill_files *p)
 
 /* ---- one file ------------------------------------------------------------------- */
 
-static mode_t kept_mode(const struct skill_file *f)
-{
-	return (f->mode & 0555) | 0400;
-}
-
 static int changed(const struct copy *c)
 {
 	return ssb_fail(c->err, SSB_E_POLICY, 0, "skill",
@@ -142,7 +137,7 @@ static int copy_regular(const struct copy *c, int parent, const char *name)
 	if (copy_bytes(c, in, out) != 0) {
 		return -1;
 	}
-	return fchmod(out, kept_mode(c->file)) == 0
+	return fchmod(out, skill_file_mode(c->file)) == 0
 	               ? 0
 	               : ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "'%.200s'", c->file->path);
 }
@@ -169,7 +164,7 @@ static int copy_one(const struct copy *c)
 static int protect(int fd_in, int depth)
 {
 	auto_fd fd = fd_in;
-	DIR *dir = depth < MAX_PINNED_DEPTH + 2 ? fdopendir(fd) : NULL;
+	DIR *dir = depth < MAX_SKILL_DEPTH + 2 ? fdopendir(fd) : NULL;
 	int failed = 0;
 
 	if (dir == NULL) {
@@ -270,7 +265,8 @@ static bool as_it_was(const struct skill_file *f, const struct tree_entry *e)
 		return f->dir ? S_ISDIR(e->st.st_mode) && mode == DIR_MODE
 		              : S_ISLNK(e->st.st_mode) && same_link(e, f->link);
 	}
-	return S_ISREG(e->st.st_mode) && mode == kept_mode(f) && (uint64_t)e->st.st_size == f->size;
+	return S_ISREG(e->st.st_mode) && mode == skill_file_mode(f) &&
+	       (uint64_t)e->st.st_size == f->size;
 }
 
 /* A directory that is not pinned itself is there for what it holds. */
@@ -295,7 +291,7 @@ static bool check_one(void *arg, const struct tree_entry *e)
 static bool is_whole(int all, const char *name, const struct skill_files *p)
 {
 	const struct tree_caps caps = { .entries = (size_t)MAX_PINNED_FILES + MAX_PINNED_DIRS,
-		                        .depth = MAX_PINNED_DEPTH + 2 };
+		                        .depth = MAX_SKILL_DEPTH + 2 };
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct check c = { .p = p, .good = true };
 	struct stat st;

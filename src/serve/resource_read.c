@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/digest_walk.h"
+#include "base/digest.h"
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -270,15 +270,15 @@ static void read_manifest(const struct reading *r)
 	end(r, j);
 }
 
-static void files_json(struct json *j, const struct served_files *f)
+static void files_json(struct json *j, const struct skill_files *f)
 {
 	json_key(j, "files");
 	json_open(j, '[');
 	for (size_t i = 0; i < f->n; i++) {
-		if (!f->v[i].is_dir) {
+		if (served_as_file(&f->v[i])) {
 			json_open(j, '{');
 			show_kstr(j, "path", f->v[i].path);
-			digest_put(j, "digest", f->v[i].hash);
+			digest_put(j, "digest", f->v[i].sha256);
 			json_kuint(j, "size", f->v[i].size);
 			json_close(j, '}');
 		}
@@ -286,20 +286,23 @@ static void files_json(struct json *j, const struct served_files *f)
 	json_close(j, ']');
 	json_key(j, "left_out");
 	json_open(j, '[');
-	for (size_t i = 0; i < f->n_left && i < MAX_SKILL_LEFT; i++) {
-		json_open(j, '{');
-		show_kstr(j, "path", f->left[i].path);
-		json_kstr(j, "why", f->left[i].why);
-		json_close(j, '}');
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].no_digest != NULL) {
+			json_open(j, '{');
+			show_kstr(j, "path", f->v[i].path);
+			json_kstr(j, "why", f->v[i].no_digest);
+			json_close(j, '}');
+		}
 	}
 	json_close(j, ']');
-	json_kuint(j, "left_out_count", f->n_left);
+	json_kuint(j, "left_out_count", f->n_left_out);
 }
 
 static void read_files(const struct reading *r)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
-	AUTO(served_files_done) struct served_files f = { 0 };
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	struct ssb_error err = { 0 };
 	const struct skill *all;
 	const char *why = NULL;
 	size_t n;
@@ -309,16 +312,17 @@ static void read_files(const struct reading *r)
 
 	buf_init(&out, MAX_MCP_RESULT / 4);
 	json_init(&j, &out, false);
-	if (skill == NULL || served_files_read(&f, skill, r->s->owner.state_dir) != 0) {
+	if (skill == NULL) {
 		not_found(r);
 		return;
 	}
-	bool served = skill_entry_read(&e, skill, all, n, &why) == 0 && f.refused == NULL;
+	bool served = served_files_read(&f, skill, r->s->owner.state_dir, &err) == 0;
+	served = skill_entry_read(&e, skill, all, n, &why) == 0 && served;
 	json_open(&j, '{');
 	show_kstr(&j, "skill", skill->name);
 	json_kbool(&j, "served", served);
 	if (!served) {
-		json_kstr(&j, "why", why != NULL ? why : f.refused);
+		json_kstr(&j, "why", why != NULL ? why : err.text);
 	}
 	files_json(&j, &f);
 	json_close(&j, '}');

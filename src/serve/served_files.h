@@ -1,51 +1,31 @@
-/* served_files.h - the files of a skill's directory, as they can be served: regular files
- * beneath it, each with its digest. Nothing is followed, and what has no content of its
- * own (symlinks, FIFOs, sockets, devices) is left out and said. */
+/* served_files.h - the files of a skill's directory that are served: regular files, each with its
+ * digest, and directories. Symlinks, FIFOs, sockets, devices, files that cannot be read and what
+ * version control keeps (.git) are left out, and the client is told so. */
 #ifndef SERVE_SERVED_FILES_H
 #define SERVE_SERVED_FILES_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
-#include "base/sha256.h"
 #include "serve/skills.h"
+#include "skill/files.h"
 
 #define SKILL_FILE "SKILL.md"
 
-struct served_file {
-	char *path; /* from the skill's directory on: hostile bytes */
-	bool is_dir;
-	uint64_t size;
-	uint8_t hash[SHA256_BYTES]; /* where it was asked for */
-};
+/* FILES_SERVE of skill/files.h. `state_dir` has the cache of digests; NULL: no digests are wanted.
+ * -1: the skill cannot be served as files; `out` has what was read. The caller must give `out` to
+ * skill_files_done() in both cases. */
+int served_files_read(struct skill_files *out, const struct skill *skill, const char *state_dir,
+                      struct ssb_error *err);
+/* Is this entry served as a file? */
+static inline bool served_as_file(const struct skill_file *f)
+{
+	return !f->dir && f->no_digest == NULL;
+}
 
-struct served_left {
-	char *path;
-	const char *why; /* "symlink" */
-};
-
-#define MAX_SKILL_LEFT 64 /* that are named */
-
-struct served_files {
-	struct served_file *v; /* in order of their paths */
-	size_t n;
-	size_t n_files; /* without the directories */
-	uint64_t bytes;
-	struct served_left left[MAX_SKILL_LEFT];
-	size_t n_left;       /* all of them; past MAX_SKILL_LEFT they are counted */
-	const char *refused; /* why the skill cannot be served as files; NULL: it can */
-};
-
-/* `state_dir`: of the cache of digests; NULL: no digests are wanted. `ret` is done with
- * served_files_done() in any case. -1: the directory cannot be opened. */
-int served_files_read(struct served_files *ret, const struct skill *skill, const char *state_dir);
-void served_files_done(struct served_files *f);
-
-/* The content of one, by a path that served_files_read() could have given. -1: there is
- * no such file. */
+/* Appends the content of one file. -1: there is no such file, or it is not served. */
 int served_file_content(const struct skill *skill, const char *path, struct buf *out);
-bool served_path_valid(const char *path); /* no "", ".", ".." or what is left out in it */
+/* Can this path be that of a served file? It has no part that is "", ".", ".." or ".git". */
+bool served_path_valid(const char *path);
 
 #endif

@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/percent.h"
-#include "trace/digest_walk.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
@@ -262,7 +263,7 @@ static void put_file(struct json *j, const struct skill_entry *e, const char *pa
 	json_close(j, '}');
 }
 
-static void put_entry(struct json *j, const struct skill_entry *e, const struct served_files *f)
+static void put_entry(struct json *j, const struct skill_entry *e, const struct skill_files *f)
 {
 	auto_buf uri;
 	uint8_t hash[SHA256_BYTES];
@@ -280,33 +281,39 @@ static void put_entry(struct json *j, const struct skill_entry *e, const struct 
 		put_file(j, e, SKILL_FILE, strlen(e->made), hash);
 	}
 	for (size_t i = 0; i < f->n; i++) {
-		if (!f->v[i].is_dir) {
-			put_file(j, e, f->v[i].path, f->v[i].size, f->v[i].hash);
+		if (served_as_file(&f->v[i])) {
+			put_file(j, e, f->v[i].path, f->v[i].size, f->v[i].sha256);
 		}
 	}
 	json_close(j, ']');
 	json_close(j, '}');
 }
 
-int skill_entry_json(const struct serve *s, const struct skill_entry *e, struct json *j,
-                     uint64_t *ret_bytes, const char **ret_why)
+static size_t count_files(const struct skill_files *f)
 {
-	AUTO(served_files_done) struct served_files f = { 0 };
+	size_t n = 0;
 
-	if (served_files_read(&f, e->skill, s->owner.state_dir) != 0) {
-		*ret_why = "its directory cannot be opened";
-		return -1;
+	for (size_t i = 0; i < f->n; i++) {
+		n += served_as_file(&f->v[i]) ? 1 : 0;
 	}
+	return n;
+}
+
+int skill_entry_json(const struct serve *s, const struct skill_entry *e, struct json *j,
+                     uint64_t *ret_bytes, struct ssb_error *err)
+{
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	int failed = served_files_read(&f, e->skill, s->owner.state_dir, err);
+
 	*ret_bytes = f.bytes;
-	if (f.refused == NULL && f.n_files + (e->made != NULL) > MAX_SKILL_FILES) {
-		f.refused = "it has too many files";
+	if (failed == 0 && count_files(&f) + (e->made != NULL) > MAX_SKILL_FILES) {
+		failed = ssb_fail(err, SSB_E_LIMIT, 0, "skill",
+		                  "it has more files than the limit of %d", MAX_SKILL_FILES);
 	}
-	if (f.refused != NULL) {
-		*ret_why = f.refused;
-		return -1;
+	if (failed == 0) {
+		put_entry(j, e, &f);
 	}
-	put_entry(j, e, &f);
-	return 0;
+	return failed;
 }
 
 const char *skill_mime(const char *path)

@@ -34,10 +34,10 @@ void skill_entry_done(struct skill_entry *e);
 int skill_entry_find(struct serve *s, const char *address, struct skill_entry *ret, char **ret_rest,
                      const char **ret_why);
 
-/* {"uri":..,"frontmatter":..,"resources":[..]}; -1 with the reason, and nothing is
- * written. *ret_bytes is what had to be looked at. */
+/* Writes {"uri":..,"frontmatter":..,"resources":[..]}. -1: it cannot be served, and nothing is
+ * written. *ret_bytes is the size of the files that were read, in both cases. */
 int skill_entry_json(const struct serve *s, const struct skill_entry *e, struct json *j,
-                     uint64_t *ret_bytes, const char **ret_why);
+                     uint64_t *ret_bytes, struct ssb_error *err);
 /* The address of a file of it, or of its directory (""). */
 void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *path);
 

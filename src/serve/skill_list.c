@@ -65,16 +65,17 @@ struct listing {
 static void list_one(struct listing *l, const struct skill *v, size_t i, size_t n)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
+	struct ssb_error err = { 0 };
 	const char *why = NULL;
 	uint64_t bytes = 0;
+	bool found = skill_entry_read(&e, &v[i], v, n, &why) == 0;
 
-	if (skill_entry_read(&e, &v[i], v, n, &why) == 0 &&
-	    skill_entry_json(l->s, &e, l->j, &bytes, &why) == 0) {
+	if (found && skill_entry_json(l->s, &e, l->j, &bytes, &err) == 0) {
 		l->n++;
 	} else {
 		json_open(&l->left, '{');
 		show_kstr(&l->left, "skill", v[i].name);
-		json_kstr(&l->left, "why", why);
+		json_kstr(&l->left, "why", found ? err.text : why);
 		json_close(&l->left, '}');
 	}
 	l->bytes += bytes;
@@ -138,6 +139,7 @@ void serve_skills_get(void *app, struct mcp_call *c)
 	auto_free char *rest = NULL;
 	const char *why = NULL;
 	const char *address = read_uri(c, "a SKILL.md");
+	struct ssb_error err = { 0 };
 	uint64_t bytes;
 	struct json j;
 	auto_buf out;
@@ -152,8 +154,8 @@ void serve_skills_get(void *app, struct mcp_call *c)
 		         rest != NULL ? "it is not that of a SKILL.md" : why);
 		return;
 	}
-	if (skill_entry_json(s, &e, &j, &bytes, &why) != 0) {
-		mcp_fail(c, MCP_E_PARAMS, "the skill is not served as files: %s", why);
+	if (skill_entry_json(s, &e, &j, &bytes, &err) != 0) {
+		mcp_fail(c, MCP_E_PARAMS, "the skill is not served as files: %s", err.text);
 		return;
 	}
 	struct json *result = mcp_result(c);
@@ -191,17 +193,17 @@ static bool is_child(const char *path, const char *dir)
 	return strchr(path + len + (len > 0), '/') == NULL;
 }
 
-static bool has_directory(const struct served_files *f, const char *dir)
+static bool has_directory(const struct skill_files *f, const char *dir)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		if (f->v[i].is_dir && strcmp(f->v[i].path, dir) == 0) {
+		if (f->v[i].dir && strcmp(f->v[i].path, dir) == 0) {
 			return true;
 		}
 	}
 	return dir[0] == '\0';
 }
 
-static void put_children(struct json *j, const struct skill_entry *e, const struct served_files *f,
+static void put_children(struct json *j, const struct skill_entry *e, const struct skill_files *f,
                          const char *dir, const char *after)
 {
 	const char *last = NULL;
@@ -214,13 +216,14 @@ static void put_children(struct json *j, const struct skill_entry *e, const stru
 		put_child(j, e, SKILL_FILE, false);
 	}
 	for (size_t i = 0; i < f->n && !more; i++) {
-		const struct served_file *x = &f->v[i];
-		if (!is_child(x->path, dir) || (after[0] != '\0' && strcmp(x->path, after) <= 0)) {
+		const struct skill_file *x = &f->v[i];
+		if (x->no_digest != NULL || !is_child(x->path, dir) ||
+		    (after[0] != '\0' && strcmp(x->path, after) <= 0)) {
 			continue;
 		}
 		more = n >= MAX_RESOURCE_PAGE;
 		if (!more) {
-			put_child(j, e, x->path, x->is_dir);
+			put_child(j, e, x->path, x->dir);
 			last = x->path;
 			n++;
 		}
@@ -234,7 +237,8 @@ static void put_children(struct json *j, const struct skill_entry *e, const stru
 void serve_directory_read(void *app, struct mcp_call *c)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
-	AUTO(served_files_done) struct served_files f = { 0 };
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	struct ssb_error err = { 0 };
 	auto_free char *after = NULL;
 	auto_free char *dir = NULL;
 	const char *why = NULL;
@@ -247,10 +251,10 @@ void serve_directory_read(void *app, struct mcp_call *c)
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s", why);
 		return;
 	}
-	if (served_files_read(&f, e.skill, NULL) != 0 || f.refused != NULL ||
-	    !has_directory(&f, dir)) {
+	bool listed = served_files_read(&f, e.skill, NULL, &err) == 0;
+	if (!listed || !has_directory(&f, dir)) {
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s",
-		         f.refused != NULL ? f.refused : "it is not one");
+		         listed ? "it is not a directory" : err.text);
 		return;
 	}
 	put_children(mcp_result(c), &e, &f, dir, after);

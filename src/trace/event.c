@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/digest_walk.h"
 #include "trace/event_text.h"
 #include "trace/trace_limits.h"
+#include "base/digest.h"
 #include "base/limits.h"
 #include "base/sha256.h"
 

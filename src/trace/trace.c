@@ -71,7 +71,7 @@ int trace_open(const struct ssb_plan *plan, const struct prepared *of_run,
 	t->plan = plan;
 	t->owner = *owner;
 	t->file = (struct trace_file)TRACE_FILE_NONE;
-	t->digest = (struct digest)DIGEST_NONE;
+	t->files = (struct files_line)FILES_LINE_NONE;
 	record_init(&t->record);
 	document_init(&t->document, &t->file);
 	classes_init(&t->classes, plan->home);
@@ -151,7 +151,7 @@ void trace_digest(struct trace *t)
 	int skill = skill_fd(t->plan);
 
 	if (skill >= 0) {
-		digest_start(&t->digest, skill, t->owner.state_dir);
+		files_line_start(&t->files, skill, t->owner.state_dir);
 	}
 }
 
@@ -241,7 +241,7 @@ void trace_free(struct trace *t)
 	if (t == NULL) {
 		return;
 	}
-	digest_stop(&t->digest);
+	files_line_stop(&t->files);
 	trace_file_done(&t->file);
 	record_done(&t->record);
 	document_done(&t->document);

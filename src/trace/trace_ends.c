@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "trace/digest_walk.h"
 #include "trace/key.h"
 #include "trace/trace_limits.h"
 #include "trace/trace_priv.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/names.h"
@@ -90,8 +90,8 @@ void trace_put_files(struct trace *t)
 {
 	auto_buf members;
 
-	buf_init(&members, DIGEST_LIST_BYTES + 1024);
-	if (!digest_finish(&t->digest, DIGEST_WAIT_MS, &members)) {
+	buf_init(&members, FILES_LIST_BYTES + 1024);
+	if (!files_line_finish(&t->files, FILES_WAIT_MS, &members)) {
 		return; /* a bare command has no directory of its own */
 	}
 	struct json *j = record_begin(&t->record, "files");

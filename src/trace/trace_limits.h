@@ -30,16 +30,9 @@
 #define FOLD_SETS    512
 #define FOLD_ENTRIES (FOLD_SETS * FOLD_WAYS)
 
-/* The digests of a skill's files */
-#define DIGEST_MAX_FILES  100000
-#define DIGEST_MAX_BYTES  ((uint64_t)4 << 30) /* read, of all files together */
-#define DIGEST_PATH_BYTES ((size_t)32 << 20)  /* of all names together */
-#define DIGEST_MAX_DEPTH  64
-/* More names in a directory, or bytes in a file, and it comes after all others. */
-#define DIGEST_SMALL_NAMES 4096
-#define DIGEST_SMALL_BYTES ((off_t)16 << 20)
-#define DIGEST_LIST_BYTES  ((size_t)48 * 1024) /* of the list in its line */
-#define DIGEST_WAIT_MS     1500                /* at the end of the run */
+/* The line of a skill's files */
+#define FILES_LIST_BYTES ((size_t)48 * 1024) /* of the list in it */
+#define FILES_WAIT_MS    1500                /* for the digests, at the end of the run */
 
 /* The document, trace.json */
 #define DOCUMENT_BUFFER      ((size_t)64 * 1024)

@@ -3,8 +3,8 @@
 #define TRACE_TRACE_PRIV_H
 
 #include "trace/classes.h"
-#include "trace/digest.h"
 #include "trace/document.h"
+#include "trace/files_line.h"
 #include "trace/fold.h"
 #include "trace/record.h"
 #include "trace/room.h"
@@ -20,7 +20,7 @@ struct trace {
 	struct fold fold;
 	struct classes classes;
 	struct trace_tally *tally; /* NULL: nobody counts */
-	struct digest digest;
+	struct files_line files;
 	char id[37];
 	bool layers_told;
 	bool closed;     /* nothing follows the signature */

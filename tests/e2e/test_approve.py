@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import records
 from harness import SECRET, manifest
 
 CODE = "VERSION = 1\nprint(VERSION, open('/HOME/.ssh/id_ed25519').read())"
@@ -50,6 +51,9 @@ def test_refused_until_approved(ssb, asks):
     (row,) = rows(ssb)
     assert (row["skill"], row["state"], row["by"]) == (str(asks), "holds", f"{ssb.name} by --yes")
     assert row["grants"] == [{"option": "read", "value": "~/.ssh"}] and row["uses"] is None
+    # The record has the approval, and the digest of the files that ran is the approved one.
+    (files,) = [x for x in records.last(ssb) if x["kind"] == "files"]
+    assert files["files_digest"] == row["tree"]
     # The record says by what it ran; the lock is the owner's alone.
     assert plan["approved"] == {"by": row["by"], "at": row["at"], "tree": row["tree"],
                                 "snapshot": True}

@@ -1,5 +1,5 @@
-/* The digests of a directory: what sha256sum says, no symlink followed, and a
- * cache that is right or ignored. */
+/* The line of a skill's files: their digests, one digest of all, no symlink followed, and a cache
+ * that is right or ignored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,15 +19,14 @@
 
 #include <cmocka.h>
 
-#include "trace/digest.h"
-#include "trace/digest_cache.h"
-#include "trace/digest_walk.h"
+#include "trace/files_line.h"
 #include "trace/trace_limits.h"
 #include "base/own.h"
 #include "os/clock.h"
+#include "skill/digest_cache.h"
 
 static char tmp[64]; /* state/ and skill/ */
-static char members[DIGEST_LIST_BYTES + 2048];
+static char members[FILES_LIST_BYTES + 2048];
 
 static int sh(const char *command)
 {
@@ -86,8 +85,8 @@ static const char *walk_with(int stop_now)
 	auto_fd dir = open_in("skill");
 	auto_fd state = open_in("state");
 
-	buf_init(&out, DIGEST_LIST_BYTES + 1024);
-	digest_walk(dir, state, &stop, &out);
+	buf_init(&out, FILES_LIST_BYTES + 1024);
+	files_line_members(dir, state, &stop, &out);
 	assert_false(out.failed);
 	snprintf(members, sizeof(members), "{%.*s}", (int)out.len, out.data);
 	return members;
@@ -98,15 +97,42 @@ static const char *walk(void)
 	return walk_with(0);
 }
 
+/* The form of skill/files.h, told by a program of its own. */
+static const char TREE[] =
+        "import hashlib, os, stat\n"
+        "def tree(top):\n"
+        "    names = [os.path.join(d, n) for d, dirs, files in os.walk(top) for n in dirs + "
+        "files]\n"
+        "    all = hashlib.sha256()\n"
+        "    for name in sorted(names, key=os.fsencode):\n"
+        "        m = os.lstat(name).st_mode\n"
+        "        if stat.S_ISLNK(m):\n"
+        "            kind, data = 'l', os.fsencode(os.readlink(name))\n"
+        "        elif stat.S_ISDIR(m):\n"
+        "            kind, data = 'd', b''\n"
+        "        elif stat.S_ISREG(m):\n"
+        "            kind, data = 'f', open(name, 'rb').read()\n"
+        "        else:\n"
+        "            continue\n"
+        "        if kind == 'd' and os.listdir(name):\n"
+        "            continue\n"
+        "        mode = m & 0o555 | 0o400 if kind == 'f' else 0o555\n"
+        "        head = f'{kind}{mode:04o} {hashlib.sha256(data).hexdigest()} '\n"
+        "        all.update(head.encode() + os.fsencode(os.path.relpath(name, top)) + b'\\0')\n"
+        "    return 'sha256:' + all.hexdigest()\n";
+
 /* `d` is what was said last. */
 static void check(const char *condition)
 {
-	static const char program[] = "import hashlib, json, sys\n"
-	                              "h = lambda t: hashlib.sha256(t.encode()).hexdigest()\n"
-	                              "d = json.loads(sys.argv[1])\n"
-	                              "sys.exit(0 if eval(sys.argv[2]) else 1)\n";
-	pid_t pid = fork();
+	char program[4096];
 
+	snprintf(program, sizeof(program),
+	         "%s\nimport hashlib, json, sys\n"
+	         "h = lambda t: hashlib.sha256(t.encode()).hexdigest()\n"
+	         "d = json.loads(sys.argv[1])\n"
+	         "sys.exit(0 if eval(sys.argv[2]) else 1)\n",
+	         TREE);
+	pid_t pid = fork();
 	if (pid == 0) {
 		execl("/usr/bin/python3", "python3", "-I", "-c", program, members, condition,
 		      (char *)NULL);
@@ -126,17 +152,25 @@ static void test_what_is_said(void **state)
 	check("d['files'] == [['a', h('one\\n')], ['empty', h('')], "
 	      "['link', h('/etc/passwd'), 'symlink'], ['b/c', h('two\\n')]]");
 	check("d['count'] == 4 and d['bytes'] == 8 and 'incomplete' not in d");
-	assert_int_equal(
-	        sh("rm skill/link && cd skill && echo >-d && find . -type f -printf '%P\\0' "
-	           "| LC_ALL=C sort -z | xargs -0 sha256sum -z -- | sha256sum >../want"),
-	        0);
+}
+
+static void test_tree_digest(void **state)
+{
+	(void)state;
+	char condition[160];
+
+	assert_int_equal(sh("cd skill && echo >-d && mkdir void b/void && chmod 751 a && "
+	                    "chmod 600 empty && ln -s nowhere b/x && : >b.c"),
+	                 0);
 	walk();
-	char want[80] = "", path[128];
-	snprintf(path, sizeof(path), "%s/want", tmp);
-	auto_file f = fopen(path, "r");
-	assert_non_null(f);
-	assert_non_null(fgets(want, 65, f));
-	assert_non_null(strstr(members, want));
+	snprintf(condition, sizeof(condition), "d['files_digest'] == tree('%s/skill')", tmp);
+	check(condition);
+	/* Who may write a file is no part of it, who may execute it is. */
+	assert_int_equal(sh("chmod 666 skill/b.c"), 0);
+	check(condition);
+	assert_int_equal(sh("chmod 744 skill/b.c"), 0);
+	walk();
+	check(condition);
 }
 
 /* What has just been written might change within the same tick of the clock. */
@@ -269,28 +303,28 @@ static void test_more_names_than_files(void **state)
 static void test_process(void **state)
 {
 	(void)state;
-	struct digest d = DIGEST_NONE;
+	struct files_line d = FILES_LINE_NONE;
 	auto_buf out;
 	auto_fd dir = open_in("skill");
 	char state_dir[128];
 
 	buf_init(&out, sizeof(members));
-	assert_false(digest_finish(&d, 0, &out)); /* none was started */
+	assert_false(files_line_finish(&d, 0, &out)); /* none was started */
 	snprintf(state_dir, sizeof(state_dir), "%s/state", tmp);
-	digest_start(&d, dir, state_dir);
-	assert_true(digest_finish(&d, 20000, &out));
+	files_line_start(&d, dir, state_dir);
+	assert_true(files_line_finish(&d, 20000, &out));
 	walk();
 	assert_int_equal(out.len, strlen(members) - 2);
 	assert_memory_equal(out.data, members + 1, out.len);
 
-	digest_start(&d, dir, state_dir); /* never finished: nothing stays behind */
+	files_line_start(&d, dir, state_dir); /* never finished: nothing stays behind */
 	assert_true(d.process >= 0);
-	digest_stop(&d);
+	files_line_stop(&d);
 	assert_true(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 
 	buf_reset(&out);
-	digest_start(&d, -1, state_dir); /* it cannot begin */
-	assert_true(digest_finish(&d, 20000, &out));
+	files_line_start(&d, -1, state_dir); /* it cannot begin */
+	assert_true(files_line_finish(&d, 20000, &out));
 	assert_int_equal(out.len, 0);
 }
 
@@ -333,14 +367,14 @@ static void test_end_is_in_time(void **state)
 		}
 	}
 	(void)close(p[1]);
-	struct digest d = { .started = true, .process = pidfd_open(pid, 0), .fd = p[0] };
+	struct files_line d = { .started = true, .process = pidfd_open(pid, 0), .fd = p[0] };
 	assert_true(d.process >= 0);
 	uint64_t begun = clock_ms();
-	assert_true(digest_finish(&d, DIGEST_WAIT_MS, &out));
+	assert_true(files_line_finish(&d, FILES_WAIT_MS, &out));
 	uint64_t took = clock_ms() - begun;
 	assert_int_equal(out.len, 0);
 	assert_int_equal(kill(pid, 0), -1);
-	assert_true(took >= DIGEST_WAIT_MS / 2 && took < DIGEST_WAIT_MS + 10000);
+	assert_true(took >= FILES_WAIT_MS / 2 && took < FILES_WAIT_MS + 10000);
 }
 
 int main(void)
@@ -349,6 +383,7 @@ int main(void)
 #define ON_TMPFS(f) cmocka_unit_test_setup_teardown(f, setup_on_tmpfs, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_said),
+		TEST(test_tree_digest),
 		TEST(test_young_files_are_read_again),
 		TEST(test_wrong_caches),
 		TEST(test_stopped),

@@ -120,7 +120,7 @@ static void empty_directories_count(void **state)
 	assert_true(back.files.v[1].dir);
 	assert_int_equal(rmdir(in_skill("a/out")), 0);
 	put("a/out", "");
-	assert_int_equal(chmod(in_skill("a/out"), PINNED_DIR_MODE), 0);
+	assert_int_equal(chmod(in_skill("a/out"), SKILL_DIR_MODE), 0);
 	skill_files_done(&none);
 	read_files(&none);
 	assert_memory_not_equal(none.tree, p.tree, SHA256_BYTES);

@@ -251,7 +251,7 @@ static void members_of_files(void **state)
 		AUTO(lock_done) struct lock good = { 0 };
 		AUTO(lock_done) struct lock bad = { 0 };
 		struct lock l = lock_of("/s");
-		struct skill_file one = { .path = target, .dir = true, .mode = PINNED_DIR_MODE };
+		struct skill_file one = { .path = target, .dir = true, .mode = SKILL_DIR_MODE };
 		auto_buf text, more;
 		sha256("", 0, one.sha256);
 		if (i == 1) {

@@ -256,9 +256,9 @@ static void make_deep(size_t depth)
 static void bounds_depth(void **state)
 {
 	(void)state;
-	make_deep(MAX_PINNED_DEPTH - 1);
+	make_deep(MAX_SKILL_DEPTH - 1);
 	assert_int_equal(try_read(NULL), SSB_OK);
-	make_deep(MAX_PINNED_DEPTH);
+	make_deep(MAX_SKILL_DEPTH);
 	assert_int_equal(try_read(NULL), SSB_E_LIMIT);
 }
 
@@ -275,7 +275,7 @@ static void bounds_files(void **state)
 	}
 	assert_int_equal(try_read(NULL), SSB_OK);
 	put("one more", "");
-	assert_int_equal(try_read("more files than can be approved"), SSB_E_LIMIT);
+	assert_int_equal(try_read("more files than the limit of 20000"), SSB_E_LIMIT);
 }
 
 /* A byte more is too large; at the cap the next thing is said of it. */
@@ -285,7 +285,8 @@ static void bounds_bytes(void **state)
 	auto_fd fd = open(in_skill("big"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES + 1), 0);
-	assert_int_equal(try_read("larger together"), SSB_E_LIMIT);
+	assert_int_equal(try_read("more bytes in all its files than the limit of 1024 MiB"),
+	                 SSB_E_LIMIT);
 	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES), 0);
 	assert_int_equal(try_read("sparse"), SSB_E_POLICY);
 	put("a", "x"); /* together they are past it */
@@ -303,7 +304,7 @@ static void bounds_directories(void **state)
 	}
 	assert_int_equal(try_read(NULL), SSB_OK);
 	assert_int_equal(mkdir(in_skill("one more"), 0755), 0);
-	assert_int_equal(try_read("more directories"), SSB_E_LIMIT);
+	assert_int_equal(try_read("more directories than the limit of 20000"), SSB_E_LIMIT);
 }
 
 #define LONG 200
@@ -325,7 +326,7 @@ static void bounds_names(void **state)
 	}
 	assert_int_equal(try_read(NULL), SSB_OK);
 	put("x", "");
-	assert_int_equal(try_read("bytes of names"), SSB_E_LIMIT);
+	assert_int_equal(try_read("more bytes of names than the limit"), SSB_E_LIMIT);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

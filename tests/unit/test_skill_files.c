@@ -29,7 +29,7 @@ static void skill_gone(struct skill *s)
 	free(s->dir);
 }
 
-static const struct served_file *find(const struct served_files *f, const char *path)
+static const struct skill_file *find(const struct skill_files *f, const char *path)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (strcmp(f->v[i].path, path) == 0) {
@@ -39,10 +39,29 @@ static const struct served_file *find(const struct served_files *f, const char *
 	return NULL;
 }
 
+static void read_served(struct skill_files *f, const struct skill *s, const char *cache)
+{
+	struct ssb_error err = { 0 };
+
+	if (served_files_read(f, s, cache, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+}
+
+static size_t count_files(const struct skill_files *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		n += served_as_file(&f->v[i]);
+	}
+	return n;
+}
+
 static void digests_and_what_is_left_out(void **state)
 {
 	struct world *w = *state;
-	AUTO(served_files_done) struct served_files f = { 0 };
+	AUTO(skill_files_done) struct skill_files f = { 0 };
 	uint8_t empty[SHA256_BYTES];
 
 	world_mkdir(w, "s");
@@ -58,17 +77,18 @@ static void digests_and_what_is_left_out(void **state)
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 	auto_free char *cache = world_path(w, "");
 
-	assert_int_equal(served_files_read(&f, &s, cache), 0);
-	assert_null(f.refused);
-	assert_int_equal(f.n_files, 2);
+	read_served(&f, &s, cache);
+	assert_int_equal(count_files(&f), 2);
 	assert_int_equal(f.bytes, 1000);
-	assert_true(find(&f, "sub")->is_dir);
+	assert_true(find(&f, "sub")->dir);
 	sha256("", 0, empty);
-	assert_memory_equal(find(&f, "sub/empty")->hash, empty, sizeof(empty));
+	assert_memory_equal(find(&f, "sub/empty")->sha256, empty, sizeof(empty));
 	assert_int_equal(find(&f, "big")->size, 1000);
-	assert_null(find(&f, "link"));
+	assert_string_equal(find(&f, "link")->no_digest, "symlink");
+	assert_string_equal(find(&f, "fifo")->no_digest, "FIFO");
+	assert_string_equal(find(&f, ".git")->no_digest, "version control");
 	assert_null(find(&f, ".git/config"));
-	assert_int_equal(f.n_left, 3);
+	assert_int_equal(f.n_left_out, 3);
 
 	/* By their names they cannot be had either. */
 	static const char *const not_served[] = { "link",        "fifo",   ".git/config", "..",
@@ -99,23 +119,25 @@ static void sees_a_change(void **state)
 	put(w, "s/a", 10);
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 	for (int i = 0; i < 2; i++) {
-		AUTO(served_files_done) struct served_files f = { 0 };
-		assert_int_equal(served_files_read(&f, &s, cache), 0);
-		memcpy(before, f.v[0].hash, sizeof(before));
+		AUTO(skill_files_done) struct skill_files f = { 0 };
+		read_served(&f, &s, cache);
+		memcpy(before, f.v[0].sha256, sizeof(before));
 	}
 	put(w, "s/a", 11);
-	AUTO(served_files_done) struct served_files f = { 0 };
-	assert_int_equal(served_files_read(&f, &s, cache), 0);
-	assert_memory_not_equal(f.v[0].hash, before, sizeof(before));
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	read_served(&f, &s, cache);
+	assert_memory_not_equal(f.v[0].sha256, before, sizeof(before));
 }
 
+/* Why it cannot be served; NULL: it can. */
 static const char *refused(struct world *w)
 {
-	AUTO(served_files_done) struct served_files f = { 0 };
+	static struct ssb_error err;
+	AUTO(skill_files_done) struct skill_files f = { 0 };
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 
-	assert_int_equal(served_files_read(&f, &s, NULL), 0);
-	return f.refused;
+	err = (struct ssb_error){ 0 };
+	return served_files_read(&f, &s, NULL, &err) == 0 ? NULL : err.text;
 }
 
 static void too_many(void **state)
@@ -130,7 +152,7 @@ static void too_many(void **state)
 	}
 	assert_null(refused(w));
 	put(w, "s/more", 0);
-	assert_string_equal(refused(w), "it has too many files");
+	assert_string_equal(refused(w), "it has more files than the limit of 512");
 }
 
 /* Directories have a bound of their own: empty ones are no files. */
@@ -147,14 +169,14 @@ static void too_many_directories(void **state)
 	put(w, "s/0/file", 0);
 	assert_null(refused(w));
 	world_mkdir(w, "s/more");
-	assert_string_equal(refused(w), "it has too many files");
+	assert_string_equal(refused(w), "it has more directories than the limit of 513");
 }
 
 /* In order, and what is left out by name as far as there is room: the rest is counted. */
 static void is_in_order(void **state)
 {
 	struct world *w = *state;
-	AUTO(served_files_done) struct served_files f = { 0 };
+	AUTO(skill_files_done) struct skill_files f = { 0 };
 	char name[64];
 
 	world_mkdir(w, "s");
@@ -168,14 +190,15 @@ static void is_in_order(void **state)
 		assert_int_equal(symlink("x", path), 0);
 	}
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
-	assert_int_equal(served_files_read(&f, &s, NULL), 0);
-	assert_int_equal(f.n, 50);
+	read_served(&f, &s, NULL);
+	assert_int_equal(count_files(&f), 50);
+	assert_int_equal(f.n, 50 + MAX_SKILL_LEFT);
 	for (size_t i = 1; i < f.n; i++) {
 		assert_true(strcmp(f.v[i - 1].path, f.v[i].path) < 0);
 	}
-	assert_int_equal(f.n_left, MAX_SKILL_LEFT + 1);
-	for (size_t i = 0; i < MAX_SKILL_LEFT; i++) {
-		assert_string_equal(f.left[i].why, "symlink");
+	assert_int_equal(f.n_left_out, MAX_SKILL_LEFT + 1);
+	for (size_t i = 0; i < f.n; i++) {
+		assert_true(served_as_file(&f.v[i]) || strcmp(f.v[i].no_digest, "symlink") == 0);
 	}
 }
 
@@ -188,14 +211,15 @@ static void too_large(void **state)
 	put(w, "s/a", MAX_SKILL_FILE);
 	assert_null(refused(w));
 	put(w, "s/a", MAX_SKILL_FILE + 1);
-	assert_string_equal(refused(w), "a file of it is too large");
+	assert_string_equal(refused(w), "it has more bytes in one file than the limit of 4 MiB");
 	for (size_t i = 0; i < MAX_SKILL_BYTES / MAX_SKILL_FILE; i++) {
 		snprintf(name, sizeof(name), "s/%c", (char)('a' + i));
 		put(w, name, MAX_SKILL_FILE);
 	}
 	assert_null(refused(w));
 	put(w, "s/z", 1);
-	assert_string_equal(refused(w), "its files are too large together");
+	assert_string_equal(refused(w),
+	                    "it has more bytes in all its files than the limit of 16 MiB");
 }
 
 static void too_deep(void **state)
@@ -213,7 +237,7 @@ static void too_deep(void **state)
 	assert_null(refused(w));
 	memcpy(path + len, "/d", sizeof("/d"));
 	world_mkdir(w, path);
-	assert_string_equal(refused(w), "its directories are too deep");
+	assert_string_equal(refused(w), "its directories are deeper than the limit of 64");
 }
 
 static void base64(void **state)

@@ -1,4 +1,4 @@
-#include "trace/digest_cache.h"
+#include "skill/digest_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/trace_limits.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -85,7 +85,7 @@ void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *
 	auto_fd fd = openat(state_fd, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    !read_exactly(fd, &h, sizeof(h)) || memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 ||
-	    h.count > DIGEST_MAX_FILES ||
+	    h.count > MAX_RECORDED_FILES ||
 	    (uint64_t)st.st_size != sizeof(h) + h.count * sizeof(*c->known)) {
 		return;
 	}
@@ -125,7 +125,7 @@ bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout
 
 static void append(struct digest_cache *c, const struct digest_record *r)
 {
-	if (c->n_now == DIGEST_MAX_FILES) {
+	if (c->n_now == MAX_RECORDED_FILES) {
 		return;
 	}
 	if (c->n_now == c->size) {

@@ -1,8 +1,8 @@
 /* digest_cache.h - what is known of a directory's files from the last run:
  * <state_dir>/digests/<device>-<inode>, a header and records sorted by device
  * and inode. Whatever does not look like one is taken for empty. */
-#ifndef TRACE_DIGEST_CACHE_H
-#define TRACE_DIGEST_CACHE_H
+#ifndef SKILL_DIGEST_CACHE_H
+#define SKILL_DIGEST_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

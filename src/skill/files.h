@@ -1,0 +1,100 @@
+/* files.h - every file of a skill's directory with its digest, and one digest of all of them.
+ *
+ * Approvals, records and the server read a skill's files here and nowhere else, so that one skill
+ * has one digest: the digest that the owner approved is the digest in the record of a run.
+ *
+ * The digest of all files is the SHA-256 of one entry for each file, symlink and empty directory,
+ * in the order of their paths as bytes:
+ *
+ *   KIND MODE ' ' HEX ' ' PATH NUL
+ *
+ *   KIND   'f' a file, 'l' a symlink, 'd' a directory without entries
+ *   MODE   four octal digits: the permissions to read and to execute, with the owner's right to
+ *          read (mode & 0555 | 0400); 0555 for a symlink and for a directory. The copy that an
+ *          approved skill runs from has exactly these, so its digest is that of the original.
+ *   HEX    SHA-256 of the file's bytes, of the symlink's text, of nothing for a directory;
+ *          64 hyphens if the file cannot be read
+ *   PATH   from the skill's directory on
+ *
+ * Directories with entries are known by the paths of these. Owners, times, extended attributes and
+ * hard links do not count. FIFOs, sockets and devices have no content: they have no entry.
+ *
+ * The directory is hostile. It is read level by level, its entries in the order of their names, so
+ * that neither the order of a directory nor a deep tree decides what is recorded; no symlink is
+ * followed, and every dimension has a limit (base/limits.h). */
+#ifndef SKILL_FILES_H
+#define SKILL_FILES_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sha256.h"
+#include "os/marks.h"
+#include "skillsandbox.h"
+
+struct skill_file {
+	char *path;    /* from the skill's directory on: hostile bytes */
+	char *link;    /* the text of a symlink; NULL: it is not a symlink */
+	bool dir;      /* a directory */
+	unsigned mode; /* permission bits */
+	uint64_t size; /* in bytes; 0 unless it is a regular file */
+	uint8_t sha256[SHA256_BYTES];
+	const char *no_digest; /* why it has none: "FIFO", "cannot be read"; NULL: it has one */
+};
+
+/* The mode of every directory and symlink here, whatever the file system says. */
+#define SKILL_DIR_MODE  0755
+#define SKILL_LINK_MODE 0777
+
+struct skill_files {
+	struct skill_file *v; /* in the order of their paths */
+	size_t n;
+	uint64_t bytes;    /* sum of their sizes */
+	size_t n_cached;   /* files whose digest came from the cache */
+	size_t n_left_out; /* FILES_SERVE: entries that cannot be served, named in v or not */
+	uint8_t tree[SHA256_BYTES]; /* the digest of all; set only if all of them were read */
+};
+
+enum files_use {
+	/* To approve a skill or to check an approval: all of it, or an error. An entry whose
+	 * content cannot be pinned is an error: a FIFO, a device, a socket, a sparse file, a
+	 * symlink that leads out of the directory, a file that changes. What version control keeps
+	 * at the top
+	 * (.git, .hg, .svn) is left out, unless the rest is too large to be copied
+	 * (SNAPSHOT_BYTES): then the skill runs from its own directory and can see it. */
+	FILES_APPROVE,
+	/* For the record of a run: as much as there is, small directories and files first. A file
+	 * that cannot be read is kept without a digest. */
+	FILES_RECORD,
+	/* For the server: regular files and every directory. Entries that cannot be served, the
+	 * first MAX_SKILL_LEFT of them, are kept without a digest. */
+	FILES_SERVE,
+};
+
+struct files_wish {
+	enum files_use use;
+	int state_fd;    /* of the state directory, for the cache (digest_cache.h); -1: read all */
+	bool names_only; /* no digests: no file is opened */
+	struct marks
+	        *marks; /* FILES_APPROVE: gets the kernel's times of all that was read; or NULL */
+	const volatile sig_atomic_t *stop; /* ends the reading once it is not 0; or NULL */
+};
+
+/* Reads the directory `dir_fd` (borrowed, may be O_PATH). 0: all of it was read. -1: it was not,
+ * and `err` says why; then `out` has what was read until then, without a tree digest. The caller
+ * must give `out` to skill_files_done() in both cases. */
+int skill_files_read(int dir_fd, const struct files_wish *wish, struct skill_files *out,
+                     struct ssb_error *err);
+void skill_files_done(struct skill_files *f);
+void skill_file_done(struct skill_file *f);
+
+/* The digest of all files of `f`, which must be in the order of their paths. */
+void skill_files_digest(const struct skill_files *f, uint8_t ret[SHA256_BYTES]);
+/* The permissions that count: those of the entry's digest, and of its approved copy. */
+unsigned skill_file_mode(const struct skill_file *f);
+/* Is it one that can be run? */
+bool skill_file_executable(const struct skill_file *f);
+
+#endif

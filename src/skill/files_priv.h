@@ -1,0 +1,87 @@
+/* files_priv.h - what the parts of skill/files.h share: files_walk.c goes through the directories,
+ * files_content.c reads one entry. */
+#ifndef SKILL_FILES_PRIV_H
+#define SKILL_FILES_PRIV_H
+
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/string_list.h"
+#include "skill/digest_cache.h"
+#include "skill/files.h"
+
+#define FILES_CHUNK ((size_t)128 * 1024) /* bytes that are read at once */
+/* O_NONBLOCK: a FIFO that took a file's place must not hold the reader up. */
+#define FILES_OPEN    (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define FILES_BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
+
+/* What each use reads, and how much. */
+struct files_rules {
+	size_t files; /* entries, without directories that have any */
+	size_t dirs;
+	size_t path_bytes;   /* of all paths and symlink texts together */
+	uint64_t bytes;      /* of all files together */
+	uint64_t file_bytes; /* of one file */
+	uint64_t read;       /* bytes that are read: files in the cache are not */
+	bool whole;          /* the first failure ends the reading */
+	bool pinned;         /* content that cannot be pinned is a failure */
+	bool served;      /* every directory is an entry, and what cannot be served has a reason */
+	bool small_first; /* large directories and files come last */
+};
+
+enum files_pass { PASS_SMALL, PASS_LARGE, PASSES };
+
+struct files_walk {
+	const struct files_rules *rules;
+	const struct files_wish *wish;
+	struct skill_files *out;
+	size_t room;       /* of out->v */
+	size_t n_files;    /* entries, without directories that have any */
+	size_t n_dirs;     /* directories, with the skill's own */
+	size_t path_bytes; /* of entries and queues */
+	uint64_t read;
+	int root;
+	enum files_pass pass;
+	bool with_foreign;                /* what version control keeps at the top counts, too */
+	struct string_list queue[PASSES]; /* paths of directories, and of large files */
+	struct digest_cache cache;
+	int64_t waited; /* ns, for marks */
+	bool failed;    /* not all of it was read: err says why */
+	bool full;      /* nothing more is read */
+	struct ssb_error *err;
+	char *chunk;
+	char path[MAX_PATH_BYTES]; /* of the current entry, from the skill's directory on */
+};
+
+/* Each of these notes a failure: not everything was read, and the first reason is kept. If the use
+ * wants all files or none, it also ends the reading. */
+void files_fail(struct files_walk *w, enum ssb_code code, int sys_errno, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+void files_fail_sys(struct files_walk *w, int error);
+void files_fail_changed(struct files_walk *w);
+/* Ends the reading, whatever the use: "it has more WHAT than the limit of MOST UNIT". */
+void files_fail_limit(struct files_walk *w, const char *what, uint64_t most, const char *unit);
+void files_fail_memory(struct files_walk *w);
+/* Nothing more must be read. */
+bool files_stopped(struct files_walk *w);
+
+/* Adds the current path as an entry that counts as a file; NULL, and the failure is noted, if there
+ * is no room. */
+struct skill_file *files_add(struct files_walk *w, unsigned mode, const char *link);
+struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const char *link);
+/* Adds an entry that is not served; `why` is static. */
+void files_add_left_out(struct files_walk *w, const char *why);
+/* Puts the current path, of a directory or of a large file, at the end of a queue. */
+void files_queue(struct files_walk *w, enum files_pass pass);
+
+/* Marks the current path if marks are wanted. Must be called before the content is read: a later
+ * change must get a later time. False: the failure is noted. */
+bool files_mark(struct files_walk *w, const struct stat *st);
+
+/* The current path is that of `name` in the directory `dir`, known by `st`. A NULL name: it is
+ * opened by its path. */
+void files_take(struct files_walk *w, int dir, const char *name, struct stat *st);
+void files_take_symlink(struct files_walk *w, int dir, const char *name, const struct stat *st);
+void files_take_special(struct files_walk *w, mode_t mode);
+
+#endif
