@@ -1,4 +1,4 @@
-/* The end of a call: a result, or an error. */
+/* answer.c - ends a call with a result or an error. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
 
-/* What HTTP says of a modern error; all others travel in a 200. */
+/* The HTTP statuses of modern errors; every other response has status 200. */
 static const struct {
 	enum mcp_code code;
 	int status;
@@ -86,7 +86,7 @@ void mcp_done(struct mcp_call *c)
 		json_close(&c->json, '}');
 	}
 	if (c->text.failed) {
-		mcp_fail(c, MCP_E_INTERNAL, "the result is too long");
+		mcp_fail(c, MCP_E_INTERNAL, "the result is longer than the server can send");
 		return;
 	}
 	mcp_call_respond(c, 200);
@@ -124,7 +124,8 @@ static void fail_call(struct mcp_call *c, enum mcp_code code, int status, const 
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	write_error(c, code, message, data);
 	if (c->text.failed) {
-		write_error(c, code, message, NULL); /* the data was too much: there is room */
+		/* the data was too long; without it there is room */
+		write_error(c, code, message, NULL);
 	}
 	mcp_call_respond(c, status);
 }
@@ -152,6 +153,6 @@ void mcp_call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, co
 	bool plain = c->era == MCP_ERA_LEGACY && c->peer->version != NULL;
 
 	write_error(c, code, why, data);
-	/* To a 400 that it does not understand a client would try the other era. */
+	/* A client that does not understand a 400 would try the other era. */
 	mcp_call_respond(c, plain ? 200 : code == MCP_E_INTERNAL ? 503 : 400);
 }

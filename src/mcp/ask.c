@@ -1,7 +1,8 @@
-/* Asking the client.
+/* ask.c - asking the client.
  *
- * Legacy: our questions are requests to it, on the way to the response; the call waits,
- * and its handler is called anew when all are answered. Modern: see retry.c. */
+ * Legacy: each question is a request to the client, sent before the response. The call
+ * waits, and its handler is called again when all questions have answers. Modern: see
+ * retry.c. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ void mcp_call_forget_answers(struct mcp_call *c)
 	c->n_answers = 0;
 }
 
-/* The place of the answer to `key`, a new one where there is none. */
+/* Replaces the answer to the same key, or adds a new one. */
 static int keep_answer(struct mcp_call *c, struct kept_answer *a)
 {
 	struct kept_answer *old = answer_of(c, a->key);
@@ -111,7 +112,7 @@ static int graft_value(struct json_doc *to, const struct json_doc *from, uint32_
 	return 0;
 }
 
-/* A copy of the value with a text of its own, in the call's doc. */
+/* Copies the value into the call's doc, with a text of its own. */
 static int copy_value(struct mcp_call *c, const struct json_doc *doc, const struct json_node *node,
                       struct kept_answer *a)
 {
@@ -185,7 +186,7 @@ void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char
 
 	assert(q != NULL);
 	if (c->n_asks >= MAX_MCP_ASKS) {
-		return; /* it will be missing in the next round, and asked then */
+		return; /* the next round asks it */
 	}
 	struct ask *v = realloc(c->asks, (c->n_asks + 1) * sizeof(*v));
 	if (v == NULL) {
@@ -224,7 +225,7 @@ void mcp_call_write_questions(const struct mcp_call *c, struct json *j)
 
 /* ---- modern ---- */
 
-/* Whether the client can answer all that is asked; else the call is over. */
+/* Whether the client can answer every question. If not, the call is over. */
 static bool can_ask_all(struct mcp_call *c)
 {
 	char data[64 + sizeof("elicitation")];
@@ -277,7 +278,7 @@ static void send_ask(struct mcp_call *c, struct ask *a)
 	write_request(&j, a);
 	json_close(&j, '}');
 	if (text.failed) {
-		refuse_ask(c, a); /* nobody would ever answer it */
+		refuse_ask(c, a); /* it cannot be sent, so no answer would come */
 	} else {
 		c->out->send(c->out, MCP_REQUEST, 200, text.data, text.len);
 	}
@@ -293,7 +294,7 @@ bool mcp_call_all_answered(const struct mcp_call *c)
 	return true;
 }
 
-/* What cannot be asked is refused; the rest is sent, and the call waits. */
+/* Refuses what the client cannot be asked, sends the rest and waits. */
 static void wait_legacy(struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_asks; i++) {
@@ -321,7 +322,8 @@ void mcp_wait(struct mcp_call *c, const char *state)
 	if (c->canceled) {
 		mcp_call_drop(c);
 	} else if (c->state == NULL || ++c->rounds > MAX_MCP_ROUNDS) {
-		mcp_fail(c, MCP_E_INTERNAL, "the client was asked too often");
+		mcp_fail(c, MCP_E_INTERNAL,
+		         "the tool asked the client more often than the protocol allows");
 	} else if (c->era == MCP_ERA_MODERN) {
 		wait_modern(c);
 	} else {
@@ -371,10 +373,10 @@ void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m)
 	struct ask *a = m->id != NULL ? find_question(p, m->id, &c) : NULL;
 
 	if (a == NULL) {
-		return; /* to nothing that we asked, or a second time */
+		return; /* answers no question of ours, or one that has an answer */
 	}
 	a->answered = true;
-	/* One that is too long to keep is none. */
+	/* An answer that is too long to keep counts as a refusal. */
 	if (!json_is(result, JSON_OBJECT) || mcp_call_keep_answer(c, a->key, &m->doc, result) < 0) {
 		(void)mcp_call_keep_answer(c, a->key, NULL, NULL);
 	}

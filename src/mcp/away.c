@@ -1,5 +1,6 @@
-/* away.c - a call whose answer is made in another process: gathered there, sent here as if
- * it had been made here. Between the two: a head for each message, then the message. */
+/* away.c - a call that another process answers. That process collects the messages; the
+ * server sends them as if it had made them. They are transferred as a head and the message,
+ * in turn. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -9,13 +10,13 @@ struct away_head {
 	uint32_t kind; /* enum mcp_kind */
 	int32_t status;
 	uint64_t len;
-	uint64_t body_at; /* of a response, as in struct mcp_call */
+	uint64_t body_at; /* of a response: see struct mcp_call */
 	bool failed;
 };
 
 /* ---- there ------------------------------------------------------------------- */
 
-/* The process has no other call than this. */
+/* The forked process has only this one call. */
 static struct {
 	struct mcp_out out;
 	struct mcp_call *call;
@@ -28,7 +29,7 @@ static void away_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 	struct away_head h;
 
 	(void)o;
-	memset(&h, 0, sizeof(h)); /* its gaps too: they are written */
+	memset(&h, 0, sizeof(h)); /* the padding too: it is written */
 	h.kind = (uint32_t)kind;
 	h.status = status;
 	h.len = len;
@@ -52,13 +53,13 @@ void mcp_call_away(struct mcp_call *c, struct buf *to)
 	away.call = c;
 	away.to = to;
 	c->out = &away.out;
-	c->task = NULL; /* the server's word */
+	c->task = NULL; /* only the server may decide about tasks */
 	c->on_cancel = NULL;
 }
 
 /* ---- here -------------------------------------------------------------------- */
 
-/* The next message; false: there is none, or it is not one of ours. */
+/* Reads the next message; false: there is none, or the bytes are not ours. */
 static bool next_message(const char **data, size_t *len, struct away_head *h, const char **ret)
 {
 	if (*len < sizeof(*h)) {
@@ -75,7 +76,7 @@ static bool next_message(const char **data, size_t *len, struct away_head *h, co
 	return true;
 }
 
-/* Any number of notifications, then one response, and nothing more. */
+/* Whether the bytes are any number of notifications and then exactly one response. */
 static bool is_whole(const char *data, size_t len)
 {
 	const char *text;

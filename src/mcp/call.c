@@ -1,4 +1,4 @@
-/* The life of a call, and what a handler sees of it. */
+/* call.c - the life of a call, and what its handler sees of it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define NO_MEMORY "{\"code\":-32603,\"message\":\"out of memory\"}"
 
-/* Without the heap: there may be nothing left of it. */
+/* Does not use the heap, which may be exhausted. */
 static void send_no_memory(struct mcp_call *c, int status)
 {
 	static const char format[] = "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":" NO_MEMORY "}";
@@ -106,15 +106,16 @@ void mcp_call_hold(struct mcp_call *c)
 	c->holds++;
 }
 
-/* Not inlined: the compiler would see two in a row free it twice, and no counter. */
+/* Not inlined: the compiler would see two frees in a row, but not the counter. */
 __attribute__((noinline)) void mcp_call_release(struct mcp_call *c)
 {
+	assert(c->holds > 0);
 	if (--c->holds == 0 && c->phase == CALL_ENDED) {
 		call_free(c);
 	}
 }
 
-/* Nothing comes after it; what is sent was sent. */
+/* Ends the call: no message follows. */
 static void call_over(struct mcp_call *c)
 {
 	struct mcp_out *out = c->out;
@@ -144,7 +145,7 @@ void mcp_call_respond(struct mcp_call *c, int status)
 	assert(c->phase != CALL_ENDED);
 	mcp_call_hold(c);
 	c->on_cancel = NULL;
-	c->answered = true; /* whoever goes away while it is sent cancels nothing */
+	c->answered = true; /* a client that disconnects while it is sent cancels nothing */
 	if (c->task != NULL) {
 		respond_task(c);
 	} else if (c->out != NULL && !c->text.failed) {
@@ -159,7 +160,8 @@ void mcp_call_respond(struct mcp_call *c, int status)
 void mcp_call_drop(struct mcp_call *c)
 {
 	if (c->task != NULL) {
-		mcp_fail(c, MCP_E_INTERNAL, "canceled"); /* for whoever still keeps it */
+		/* for a client that still asks for the task */
+		mcp_fail(c, MCP_E_INTERNAL, "canceled");
 	} else {
 		call_over(c);
 	}
@@ -212,6 +214,7 @@ void mcp_call_detach(struct mcp_call *c, const char *result)
 
 void mcp_call_run(struct mcp_call *c)
 {
+	assert(c->row != NULL && c->phase != CALL_ENDED);
 	mcp_call_hold(c);
 	c->running = true;
 	do {
@@ -227,7 +230,7 @@ void mcp_call_resume(struct mcp_call *c)
 {
 	mcp_call_forget_questions(c);
 	if (c->running) {
-		c->again = true; /* the handler has still to leave */
+		c->again = true; /* the handler has not returned yet */
 	} else {
 		mcp_call_run(c);
 	}

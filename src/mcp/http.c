@@ -1,4 +1,4 @@
-/* http.c - where it listens, and who comes in. */
+/* http.c - the listening socket, and new connections. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,14 +18,14 @@
 #include "os/clock.h"
 
 #define WHERE        "mcp http"
-#define PAUSE_MS     100 /* where there are no fds or no memory */
+#define PAUSE_MS     100 /* pause when there are no fds or no memory */
 #define REQUEST_RATE 2000
 #define FAILURE_RATE 10
 
 /* ---- who comes in ------------------------------------------------------------ */
 
-/* The oldest connection that has asked nothing, and has all its answers, makes room:
- * anybody can connect, and shall not cut off whoever is served. */
+/* Closes the oldest connection that has asked nothing and has all its answers. Any local
+ * process can connect; it must not be able to cut off a client that is served. */
 static void make_room(struct mcp_http *h)
 {
 	struct http_conn *oldest = NULL;
@@ -76,11 +76,11 @@ static void accept_client(void *arg, uint32_t events)
 
 struct http_place {
 	struct address address;
-	char host[64]; /* as it is written in a URL */
+	char host[64]; /* as written in a URL */
 	uint16_t port;
 };
 
-/* "HOST:PORT", where HOST is a loopback address and nothing else. */
+/* Parses "HOST:PORT", where HOST must be a loopback address. */
 static int parse_place(const char *text, struct http_place *ret, struct ssb_error *err)
 {
 	const char *colon = strrchr(text, ':');
@@ -94,7 +94,7 @@ static int parse_place(const char *text, struct http_place *ret, struct ssb_erro
 	if (len == 0 || len >= sizeof host || colon[1] < '0' || colon[1] > '9' || *end != '\0' ||
 	    port > UINT16_MAX) {
 		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
-		                "'%s' is no address: write 127.0.0.1:PORT or [::1]:PORT", text);
+		                "'%s' is not an address: write 127.0.0.1:PORT or [::1]:PORT", text);
 	}
 	(void)snprintf(p.host, sizeof p.host, "%.*s", (int)len, text);
 	(void)snprintf(host, sizeof host, "%s", p.host);
@@ -110,11 +110,10 @@ static int parse_place(const char *text, struct http_place *ret, struct ssb_erro
 	if (!address_parse(host, &p.address) ||
 	    (!cidr_contains(&v4, &p.address) && !cidr_contains(&v6, &p.address)) ||
 	    (strchr(host, ':') != NULL) != (p.host[0] == '[')) {
-		return ssb_fail(
-		        err, SSB_E_USAGE, 0, WHERE,
-		        "'%s' is not of this machine alone: the server listens on a loopback "
-		        "address only, 127.0.0.1:PORT or [::1]:PORT",
-		        text);
+		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
+		                "'%s' is not a loopback address: the server accepts only local "
+		                "connections; write 127.0.0.1:PORT or [::1]:PORT",
+		                text);
 	}
 	p.port = (uint16_t)port;
 	*ret = p;
@@ -151,8 +150,8 @@ static int listen_there(const struct http_place *p, int *ret_fd, uint16_t *ret_p
 	return 0;
 }
 
-/* Whoever has the same token is the same client, also of another server; who has another
- * is not. It cannot be had back from the name: a digest of its digest. */
+/* Clients with the same token are the same principal, even on another server. The principal
+ * is a digest of the token's digest, so that the token cannot be computed from it. */
 static int make_modern(struct mcp_http *h)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -166,7 +165,7 @@ static int make_modern(struct mcp_http *h)
 	return mcp_peer_new(h->server, h->principal, NULL, &h->modern);
 }
 
-/* A client could not say another one in a header: blanks at its end are nobody's. */
+/* Whether a client can send the token in a header, which loses trailing blanks. */
 static bool can_be_sent(const char *token)
 {
 	size_t n = 0;
@@ -189,7 +188,7 @@ static int start_http(struct mcp_http *h, const struct mcp_http_options *o, stru
 	}
 	if (o->token != NULL && !can_be_sent(o->token)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
-		                "a token has 1 to %d bytes of ASCII, and no blanks in it",
+		                "a token has 1 to %d bytes of ASCII, and no blanks",
 		                MAX_HTTP_TOKEN);
 	}
 	if (o->token != NULL) {

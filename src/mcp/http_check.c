@@ -1,8 +1,8 @@
-/* http_check.c - who may ask, and how.
+/* http_check.c - decides by its head whether a request is answered.
  *
- * The order is the security argument: a page in the owner's browser is stopped by Host
- * and Origin before anything else is looked at, whoever has no token learns nothing but
- * that, and only then does it matter what was asked for. No body is read before. */
+ * The order is the security argument. Host and Origin come first, to stop web pages in the
+ * owner's browser. A client without the token learns only that it has none. Everything else
+ * comes after that. No body is read before these checks. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -42,7 +42,7 @@ static int check_target(struct http_check *k)
 	    (target.len == 4 || target.s[4] == '?')) {
 		return 0;
 	}
-	k->why = "nothing is here: the endpoint is /mcp";
+	k->why = "not found: the endpoint is /mcp";
 	return 404;
 }
 
@@ -59,11 +59,11 @@ static int check_host(struct http_check *k)
 	if (is_loopback(k->http, k->r->lines.host) && port == k->http->port) {
 		return 0;
 	}
-	k->why = "Host is not this server's own";
+	k->why = "the Host header does not name this server";
 	return 403;
 }
 
-/* "http://localhost", "https://[::1]:8080": of whatever listens on this machine. */
+/* "http://localhost", "https://[::1]:8080": an origin on this machine. */
 static bool is_local_origin(const struct mcp_http *h, struct span origin)
 {
 	static const char *const schemes[] = { "http://", "https://" };
@@ -79,7 +79,7 @@ static bool is_local_origin(const struct mcp_http *h, struct span origin)
 		bool v6 = rest.s[0] == '[';
 		const char *end = memchr(rest.s, v6 ? ']' : ':', rest.len);
 		size_t len = end != NULL ? (size_t)(end - rest.s) : rest.len;
-		size_t port = len + (v6 ? 2 : 1); /* behind "]:" or ":" */
+		size_t port = len + (v6 ? 2 : 1); /* after "]:" or ":" */
 
 		if (v6 && (end == NULL || (len + 1 < rest.len && rest.s[len + 1] != ':'))) {
 			return false;
@@ -107,7 +107,7 @@ static int check_origin(struct http_check *k)
 	return 403;
 }
 
-/* Of the digests: how long the right one is shows as little as what is in it. */
+/* Compares digests, so that the time does not depend on the token's length or bytes. */
 static bool is_token(const struct mcp_http *h, struct span given)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -129,7 +129,7 @@ static int check_token(struct http_check *k)
 	    is_token(k->http, (struct span){ a->s + skip, a->len - skip })) {
 		return 0;
 	}
-	/* The right one is let in all the same: nobody can lock the owner out. */
+	/* The right token always works: nobody can lock out the owner by guessing. */
 	if (!bucket_take(&k->http->failures, clock_us())) {
 		k->why = "too many wrong tokens";
 		return 429;
@@ -163,8 +163,8 @@ static int check_method(struct http_check *k)
 	if (post || (legacy && !says_modern(k->r))) {
 		return 0;
 	}
-	k->why = legacy ? "this revision of the protocol has POST alone"
-	                : "POST, GET and DELETE are taken";
+	k->why = legacy ? "this revision of the protocol allows only POST"
+	                : "use POST, GET or DELETE";
 	return 405;
 }
 
@@ -178,7 +178,7 @@ static int check_content(struct http_check *k)
 		if (!k->r->lines.chunked && k->r->lines.length == 0) {
 			return 0;
 		}
-		k->why = "GET and DELETE have no body";
+		k->why = "GET and DELETE must not have a body";
 		return 400;
 	}
 	if (type != NULL && type->len >= len && strncasecmp(type->s, json, len) == 0 &&
@@ -223,7 +223,7 @@ int http_check_head(struct mcp_http *h, const struct http_request *r, const char
 
 /* ---- a modern request: headers that mirror the body --------------------------- */
 
-/* What a field says: as written, or decoded from "=?base64?...?=". -1: it is malformed. */
+/* The text of a field, plain or decoded from "=?base64?...?=". -1: malformed. */
 static int field_text(struct span value, struct buf *out)
 {
 	static const char before[] = "=?base64?", behind[] = "?=";
@@ -256,7 +256,7 @@ const char *http_check_mirror(const struct http_request *r, const struct mcp_mes
 		return "Header mismatch: MCP-Protocol-Version is missing";
 	}
 	if (!span_is(*version, m->version)) {
-		return "Header mismatch: MCP-Protocol-Version is not that of _meta";
+		return "Header mismatch: MCP-Protocol-Version differs from _meta";
 	}
 	if (m->kind != MCP_REQUEST) {
 		return NULL;
@@ -265,13 +265,13 @@ const char *http_check_mirror(const struct http_request *r, const struct mcp_mes
 		return "Header mismatch: Mcp-Method is missing";
 	}
 	if (!span_is(*called, m->method)) {
-		return "Header mismatch: Mcp-Method is not the method of the body";
+		return "Header mismatch: Mcp-Method differs from the method in the body";
 	}
 	if (m->name != NULL && name == NULL) {
 		return "Header mismatch: Mcp-Name is missing";
 	}
 	if (m->name != NULL && !http_field_says(*name, m->name, strlen(m->name))) {
-		return "Header mismatch: Mcp-Name is not the name in the body";
+		return "Header mismatch: Mcp-Name differs from the name in the body";
 	}
 	return NULL;
 }

@@ -1,8 +1,9 @@
 /* http_conn.c - one connection: a request in, its answer out, then the next.
  *
- * Nothing is read while an answer is under way, so that a second request waits in the
- * kernel; that the client is gone shows all the same. Each thing that it does has a time
- * limit: it cannot hold anything by doing it slowly. */
+ * Nothing is read while a request is answered: a second request waits in the kernel. A
+ * closed connection is noticed even then. Every state has a time limit, so that a slow
+ * client cannot hold resources. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@
 #define HEAD_MS   10000
 #define BODY_MS   30000
 #define IDLE_MS   60000
-#define SLOW_MS   30000 /* in which it reads PROMISED bytes, or all that there are */
+#define SLOW_MS   30000 /* time to read PROMISED bytes, or all that is queued */
 #define LINGER_MS 2000
-#define ALIVE_MS  15000 /* between the signs of life of a stream */
+#define ALIVE_MS  15000 /* between the keep-alives of a stream */
 #define PROMISED  ((size_t)64 * 1024)
 
 static void process_input(struct http_conn *c);
@@ -28,7 +29,7 @@ static void on_ready(void *arg, uint32_t events);
 static const struct {
 	int status;
 	const char *text;
-	const char *field; /* that belongs to it */
+	const char *field; /* header line that belongs to the status */
 } STATUS[] = {
 	{ 200, "OK", "" },
 	{ 202, "Accepted", "" },
@@ -134,7 +135,7 @@ static uint32_t wanted_events(const struct http_conn *c)
 	uint32_t out = queue_left(&c->queue) > 0 ? EPOLLOUT : 0;
 
 	switch (c->state) {
-	case CONN_HEAD: /* one after the other: its last answer first */
+	case CONN_HEAD: /* one request at a time: the last answer goes first */
 	case CONN_LINGER:
 		return out != 0 ? out : EPOLLIN;
 	case CONN_BODY:
@@ -169,7 +170,7 @@ static void flush_queue(struct http_conn *c)
 	loop_rewatch(c->watch, wanted_events(c));
 }
 
-/* One client may have a queue of MAX_MCP_QUEUE, but not all of them. */
+/* One client may have a queue of MAX_MCP_QUEUE bytes, but not all clients together. */
 static bool too_much_waits(const struct mcp_http *h, size_t len)
 {
 	size_t sum = len;
@@ -211,12 +212,13 @@ static void put_head(struct http_conn *c, int status, const char *more)
 
 void http_conn_forget_body(struct http_conn *c)
 {
+	assert(c->http->body_bytes >= c->body.len);
 	c->http->body_bytes -= c->body.len;
 	buf_done(&c->body);
 	buf_init(&c->body, MAX_MCP_MESSAGE);
 }
 
-/* The answer is complete: on to the next request, or to the end. */
+/* The answer is complete: waits for the next request, or closes. */
 static void next_request(struct http_conn *c)
 {
 	http_conn_forget_body(c);
@@ -261,7 +263,7 @@ void http_conn_refuse(struct http_conn *c, int status, const char *id, int code,
 	buf_init(&text, MAX_MCP_MESSAGE);
 	mcp_error_text(&text, id, code, why, NULL);
 	if (c->state == CONN_HEAD || c->state == CONN_BODY) {
-		c->close = true; /* what is still to come is not read */
+		c->close = true; /* the rest of the request is not read */
 	}
 	http_conn_answer(c, status, "", text.failed ? NULL : text.data, text.failed ? 0 : text.len);
 }
@@ -299,8 +301,8 @@ void http_conn_stream_end(struct http_conn *c)
 
 /* ---- in ---------------------------------------------------------------------- */
 
-/* What is counted is what is in the body, at any time: http_conn_forget_body() goes by it. A small
- * body has room however many large ones others send. */
+/* `body_bytes` always counts what is in the bodies; http_conn_forget_body() subtracts it. A
+ * small body has room however many large ones there are. */
 static bool add_body(struct http_conn *c, struct span piece)
 {
 	bool small = c->body.len + piece.len <= MAX_MCP_SMALL;
@@ -339,16 +341,18 @@ static void take_body(struct http_conn *c)
 		loop_rewatch(c->watch, wanted_events(c));
 		http_dispatch(c);
 	} else {
-		http_conn_refuse(c, verdict, NULL, MCP_E_REQUEST,
-		                 verdict == 413   ? "the message is longer than 4 MiB"
-		                 : verdict == 503 ? "too much is coming in at once"
-		                                  : "the body is not well-formed");
+		http_conn_refuse(
+		        c, verdict, NULL, MCP_E_REQUEST,
+		        verdict == 413 ? "the message is longer than 4 MiB"
+		        : verdict == 503
+		                ? "the server is receiving too many large requests; try again"
+		                : "the request's body is malformed");
 	}
 }
 
 static void take_head(struct http_conn *c)
 {
-	const char *why = "this is no HTTP/1.1 request that is understood";
+	const char *why = "not a valid HTTP/1.1 request";
 	int verdict = http_request_head(&c->request, c->data, c->len, &c->head_len);
 
 	if (verdict == HTTP_MORE) {
@@ -409,7 +413,7 @@ static void on_ready(void *arg, uint32_t events)
 
 	bool gone = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 
-	/* Whoever waits for an answer and closes his side will not hear it. */
+	/* A client that closes its side while it waits cannot hear the answer. */
 	if (c->broken || (gone && (c->state == CONN_WAITS || c->state == CONN_STREAM))) {
 		http_conn_free(c);
 		return;
@@ -418,10 +422,10 @@ static void on_ready(void *arg, uint32_t events)
 		flush_queue(c);
 	}
 	if (c->broken) {
-		return; /* it is freed soon */
+		return; /* the loop frees it soon */
 	}
 	if ((wanted_events(c) & EPOLLIN) == 0) {
-		return; /* its answer is not out yet */
+		return; /* its answer is not sent yet */
 	}
 	if ((events & EPOLLOUT) == 0 || gone || (events & EPOLLIN) != 0) {
 		if (!fill_buffer(c)) {

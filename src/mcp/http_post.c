@@ -1,7 +1,7 @@
-/* http_post.c - what is asked, in both eras.
+/* http_post.c - requests of both eras.
  *
- * A message of the modern era says so in its body, and its headers must say the same.
- * Everything else is legacy: `initialize` makes a session, all others name theirs. */
+ * The body of a modern message says that it is modern, and the headers must agree. Every
+ * other message is legacy: `initialize` creates a session, and all later messages name it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define VERSION_TEXT 32
 #define EVENT_ID     48
 
-/* A request goes to the protocol with a stream for its answer; all others are taken. */
+/* A request goes to the protocol with a stream for its answer. Other messages get a 202. */
 static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_message *m)
 {
 	if (s == NULL && c->peer == NULL &&
@@ -50,11 +50,11 @@ static void take_modern(struct http_conn *c, struct mcp_message *m)
 	if (why != NULL) {
 		refuse_message(c, m, 400, MCP_E_HEADER, why);
 	} else if (hand_over(c, NULL, m) < 0) {
-		refuse_message(c, m, 503, MCP_E_INTERNAL, "no memory");
+		refuse_message(c, m, 503, MCP_E_INTERNAL, "out of memory");
 	}
 }
 
-/* The session that the headers name. NULL: there is none, and it has been said. */
+/* The session that the headers name. NULL: not found, and the error has been sent. */
 static struct http_session *named_session(struct http_conn *c, const char *id)
 {
 	char name[HTTP_SESSION_ID], version[VERSION_TEXT];
@@ -63,8 +63,7 @@ static struct http_session *named_session(struct http_conn *c, const char *id)
 	if (http_request_field(&c->request, "mcp-protocol-version") != NULL &&
 	    (http_field(&c->request, "mcp-protocol-version", version, sizeof version) == NULL ||
 	     !mcp_version_known(version))) {
-		http_conn_refuse(c, 400, id, MCP_E_REQUEST,
-		                 "MCP-Protocol-Version is none that is known");
+		http_conn_refuse(c, 400, id, MCP_E_REQUEST, "unknown MCP-Protocol-Version");
 		return NULL;
 	}
 	if (field == NULL) {
@@ -78,7 +77,7 @@ static struct http_session *named_session(struct http_conn *c, const char *id)
 	}
 	if (s == NULL) {
 		http_conn_refuse(c, 404, id, MCP_E_REQUEST,
-		                 "there is no such session: initialize anew");
+		                 "session not found: send initialize again");
 	}
 	return s;
 }
@@ -100,7 +99,7 @@ static void take_legacy(struct http_conn *c, struct mcp_message *m)
 		}
 		mcp_message_done(m);
 	} else if (hand_over(c, s, m) < 0) {
-		refuse_message(c, m, 503, MCP_E_INTERNAL, "no memory");
+		refuse_message(c, m, 503, MCP_E_INTERNAL, "out of memory");
 		if (begins) {
 			http_session_free(s);
 		}
@@ -118,22 +117,23 @@ static void take_post(struct http_conn *c)
 	int rc =
 	        mcp_message_read(&m, c->body.len > 0 ? c->body.data : "", c->body.len, &code, &why);
 
-	http_conn_forget_body(c); /* however long the answer takes */
+	http_conn_forget_body(c); /* before the answer, which may take long */
 	if (rc < 0) {
 		refuse_message(c, &m, 400, code, why);
 	} else if (m.version != NULL) {
 		take_modern(c, &m);
 	} else if (header != NULL && mcp_version_modern(header)) {
-		refuse_message(c, &m, 400, m.kind == MCP_RESPONSE ? MCP_E_REQUEST : MCP_E_PARAMS,
-		               m.kind == MCP_RESPONSE
-		                       ? "in this revision clients send no responses"
-		                       : "_meta has no io.modelcontextprotocol/protocolVersion");
+		refuse_message(
+		        c, &m, 400, m.kind == MCP_RESPONSE ? MCP_E_REQUEST : MCP_E_PARAMS,
+		        m.kind == MCP_RESPONSE
+		                ? "clients send no responses in this revision of the protocol"
+		                : "_meta has no io.modelcontextprotocol/protocolVersion");
 	} else {
 		take_legacy(c, &m);
 	}
 }
 
-/* "STREAM-EVENT", as it was sent. */
+/* "STREAM-EVENT", as sent by http_stream.c. */
 static bool parse_event(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
 {
 	char *end;
@@ -159,14 +159,15 @@ static void resume_stream(struct http_conn *c, struct http_session *s)
 	                &event)) {
 		x = http_session_stream(s, number);
 	}
-	if (x == NULL || !x->begun) { /* not 404: that would be the end of the session */
+	if (x == NULL || !x->begun) { /* not 404, which would end the session */
 		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
 		return;
 	}
-	if (x->lost > event) { /* nothing ends such a call for the client but this */
+	if (x->lost > event) { /* only this tells the client that the answer is lost */
 		http_session_end_soon(s);
 		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST,
-		                 "an answer was not kept, for there was no room: initialize anew");
+		                 "an answer was lost because there was no room to keep it: send "
+		                 "initialize again");
 		return;
 	}
 	http_stream_resume(x, c, event);
@@ -186,7 +187,7 @@ static void take_get(struct http_conn *c)
 	struct http_stream *x = http_stream_new(c, s, true);
 
 	if (x == NULL) {
-		http_conn_refuse(c, 503, NULL, MCP_E_INTERNAL, "no memory");
+		http_conn_refuse(c, 503, NULL, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
 	http_stream_open(x);

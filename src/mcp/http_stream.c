@@ -1,9 +1,10 @@
-/* http_stream.c - where the messages for one request, or the news of a session, go.
+/* http_stream.c - the messages of one request, or the news of a session.
  *
- * A request whose response comes first is answered with that, as JSON. Where anything
- * comes before it the answer becomes a stream of events. In the legacy era those have
- * ids, "STREAM-EVENT", and the last of them are kept: a client whose connection broke
- * comes back with the id of the last event that it has seen. */
+ * If the response is the first message, the answer is plain JSON. If another message comes
+ * first, the answer is a stream of events. In the legacy era events have ids,
+ * "STREAM-EVENT", and the last ones are kept: a client whose connection broke resumes the
+ * stream with the id of the last event that it received. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "base/own.h"
 #include "mcp/http_priv.h"
 
-#define KEPT_MS  60000 /* a broken stream */
-#define RETRY_MS 1000  /* a client is asked to wait before it comes back */
+#define KEPT_MS  60000 /* how long a broken stream can be resumed */
+#define RETRY_MS 1000  /* how long a client waits before it resumes */
 #define ID_TEXT  64
 
 static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
@@ -49,6 +50,7 @@ static void drop_first(struct http_stream *x)
 {
 	struct http_event *e = x->first;
 
+	assert(e != NULL && x->kept >= e->len && x->http->kept_bytes >= e->len);
 	x->first = e->next;
 	if (x->first == NULL) {
 		x->last = NULL;
@@ -58,7 +60,7 @@ static void drop_first(struct http_stream *x)
 	free(e);
 }
 
-/* The protocol is done with it, and no connection has it. */
+/* For a stream that neither the protocol nor a connection uses any more. */
 static void dispose_stream(struct http_stream *x)
 {
 	loop_untimer(&x->forget);
@@ -78,7 +80,7 @@ static void dispose_stream(struct http_stream *x)
 	free(x);
 }
 
-/* Lets go of the connection, which is still there. */
+/* Separates the stream from its connection, which stays open. */
 static struct http_conn *detach_conn(struct http_stream *x)
 {
 	struct http_conn *c = x->conn;
@@ -110,7 +112,7 @@ static void forget_stream(void *arg)
 	http_stream_free(arg);
 }
 
-/* Nobody listens, but whoever did may come back. */
+/* The client is gone, but may resume the stream. */
 static void keep_for_now(struct http_stream *x)
 {
 	if (loop_after(x->http->loop, KEPT_MS, forget_stream, x, &x->forget) < 0) {
@@ -140,14 +142,14 @@ static const char *session_field(const struct http_stream *x, char out[HTTP_SESS
 	return out;
 }
 
-/* Clients of 2025-11-25 come back of themselves for a stream that was not at its end. */
+/* Clients of 2025-11-25 resume a stream that has not ended. */
 static bool comes_back(const struct http_stream *x)
 {
 	return x->session != NULL && strcmp(mcp_peer_version(x->session->peer), "2025-11-25") >= 0;
 }
 
-/* They get an id at once, to come back with. An empty event is new there: older ones
- * are only told how long to wait. */
+/* Gives a client of 2025-11-25 an id to resume with, in an empty event. Older revisions have
+ * no empty events: those clients only learn how long to wait. */
 static void send_first_id(struct http_stream *x)
 {
 	char text[ID_TEXT];
@@ -170,7 +172,7 @@ void http_stream_open(struct http_stream *x)
 	}
 }
 
-/* As it is written. A line feed in a message can only be white space between tokens. */
+/* Formats an event. A line feed in a message can only be white space between tokens. */
 static struct http_event *event_new(struct http_stream *x, const char *json, size_t len)
 {
 	char id[ID_TEXT] = "";
@@ -200,9 +202,9 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 	return e;
 }
 
-/* Takes the event. The newest stays whatever its size, for it may be the response; but
- * all streams together have a bound without exception. Who comes back for what is not
- * there, and is no mere news, must not wait for it: see http_post.c. */
+/* Takes the event. The newest event of a stream is kept whatever its size, because it may be
+ * the response. But the total of all streams has a fixed limit: a client that resumes for a
+ * lost response must be told (http_post.c). */
 static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
 {
 	while (x->first != NULL && x->kept + e->len > MAX_HTTP_REPLAY) {
@@ -226,11 +228,11 @@ static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_ev
 void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
 {
 	if (!x->begun && x->conn == NULL) {
-		return; /* it broke before it had an id to come back with */
+		return; /* it broke before the client had an id to resume with */
 	}
 	if (kind == MCP_NOTIFICATION && x->conn != NULL &&
 	    queue_left(&x->conn->queue) + len > MAX_MCP_NEWS) {
-		return; /* news for somebody who does not read */
+		return; /* the client does not read: drops news */
 	}
 	if (!x->begun) {
 		http_stream_open(x);
@@ -282,7 +284,7 @@ static void stream_end(struct mcp_out *o)
 	if (c != NULL && x->begun) {
 		http_conn_stream_end(c);
 	} else if (c != NULL && !x->answered) {
-		http_conn_answer(c, 202, "", NULL, 0); /* canceled: there is no answer */
+		http_conn_answer(c, 202, "", NULL, 0); /* canceled: there is no response */
 	}
 	if (x->session != NULL && x->begun) {
 		loop_untimer(&x->forget);
@@ -294,6 +296,7 @@ static void stream_end(struct mcp_out *o)
 
 void http_stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
 {
+	assert(x->begun && x->session != NULL);
 	struct http_conn *old = detach_conn(x);
 
 	if (old != NULL) {

@@ -1,13 +1,14 @@
-/* lines.c - one message a line on two fds.
+/* lines.c - one message per line on two fds.
  *
- * In: bytes are kept until their line is complete; a line that is too long is
- * answered once, and skipped to its end without being kept. Out: a queue, written at
- * once as far as the other end takes it. While more than MAX_MCP_NEWS bytes wait
- * there, nothing is read (whoever does not hear shall not ask), notifications are
- * dropped and counted, answers and questions wait up to MAX_MCP_QUEUE.
+ * Input: bytes are kept until the line is complete. A line that is too long is answered
+ * once, and skipped to its end without being kept. Output: a queue, written as fast as the
+ * client reads. While more than MAX_MCP_NEWS bytes wait there, no further requests are read,
+ * and notifications are dropped and counted; answers and questions wait, up to MAX_MCP_QUEUE
+ * bytes.
  *
- * send() is called from inside of the protocol, where a peer cannot be freed: what
- * goes wrong there is dealt with in the next turn of the loop. */
+ * The protocol calls send(), where a peer cannot be freed. An error there is handled in the
+ * next turn of the loop. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 
 #define WHERE      "mcp"
 #define READ_BYTES ((size_t)64 * 1024)
-#define DRAIN_MS   5000 /* for the last answers, when nothing more can be asked */
+#define DRAIN_MS   5000 /* for the last answers, after the input has ended */
 
 enum lines_state { LINES_OPEN, LINES_BROKEN, LINES_DRAINING, LINES_CLOSED };
 
@@ -35,17 +36,17 @@ struct mcp_lines {
 	struct mcp_peer *peer;
 	enum lines_state state;
 	int in, out;
-	int out_dup; /* a socket is watched twice, which takes two fds; -1: none */
+	int out_dup; /* epoll needs two fds to watch a socket twice; -1: none */
 	int in_flags, out_flags;
-	struct loop_watch *reading; /* NULL: not now */
+	struct loop_watch *reading; /* NULL: reading is paused */
 	struct loop_watch *writing;
 	struct loop_timer *later;
 	loop_fn *closed;
 	void *arg;
-	char *data; /* what has come: lines from `at` on, looked at up to `seen` */
+	char *data; /* input: lines begin at `at`, searched up to `seen` */
 	size_t at, seen, len, room;
 	bool skipping; /* to the end of a line that is too long */
-	bool ended;    /* nothing more comes in */
+	bool ended;    /* the input has ended */
 	struct queue queue;
 	uint64_t dropped;
 };
@@ -70,7 +71,7 @@ static void mark_broken(struct mcp_lines *l)
 	}
 }
 
-/* Writes what goes, and watches for the rest. */
+/* Writes what the fd takes, and watches it for the rest. */
 static int flush_lines(struct mcp_lines *l)
 {
 	if (queue_flush(&l->queue, l->out) < 0) {
@@ -122,7 +123,7 @@ static void lines_send(struct mcp_out *o, enum mcp_kind kind, int status, const 
 
 static void lines_end(struct mcp_out *o)
 {
-	(void)o; /* the next one goes the same way */
+	(void)o; /* the next request uses the same `out` */
 }
 
 /* ---- in ---------------------------------------------------------------------- */
@@ -143,7 +144,7 @@ static bool is_blank(const char *s, size_t len)
 	return strspn(s, " \t\r\n") >= len;
 }
 
-/* The byte behind the line is its line feed, or room for a NUL. */
+/* The byte after the line is its line feed or spare room: a NUL may be written there. */
 static void take_line(struct mcp_lines *l, char *line, size_t len)
 {
 	struct mcp_message m = { 0 };
@@ -172,7 +173,7 @@ static bool may_read(const struct mcp_lines *l)
 	return l->state == LINES_OPEN && queue_left(&l->queue) <= MAX_MCP_NEWS;
 }
 
-/* The whole lines that have come, as long as their answers find room. */
+/* Handles the complete lines while there is room for their answers. */
 static void take_lines(struct mcp_lines *l)
 {
 	while (may_read(l)) {
@@ -206,7 +207,7 @@ static void take_lines(struct mcp_lines *l)
 	}
 }
 
-/* READ_BYTES more, and a NUL. A long line that is gone gives its memory back. */
+/* Makes room for READ_BYTES and a NUL. Frees the memory of a long line that is done. */
 static int make_room(struct mcp_lines *l)
 {
 	size_t room = l->len + READ_BYTES + 1;
@@ -240,11 +241,11 @@ static void fill_buffer(struct mcp_lines *l)
 	}
 }
 
-/* Reads on, or stops: always called last, for it may be the end of `l`. */
+/* Resumes or pauses reading. Must be the last call, because it may free `l`. */
 static void continue_reading(struct mcp_lines *l)
 {
 	if (l->state == LINES_OPEN && l->ended && may_read(l)) {
-		if (l->len > 0 && !l->skipping) { /* a last line without its end */
+		if (l->len > 0 && !l->skipping) { /* a last line without a line feed */
 			take_line(l, l->data, l->len);
 		}
 		l->len = 0;
@@ -254,7 +255,7 @@ static void continue_reading(struct mcp_lines *l)
 		}
 	}
 	if (!may_read(l) || l->ended) {
-		/* Not by events of 0: it would still say that the other end hung up. */
+		/* Watching for no events would still report a hang-up. */
 		loop_unwatch(&l->reading);
 	} else if (l->reading == NULL &&
 	           loop_watch(l->loop, l->in, EPOLLIN, in_ready, l, &l->reading) < 0) {
@@ -297,7 +298,7 @@ static void forget_peer(struct mcp_lines *l)
 	}
 }
 
-/* The other end is gone, or will ask no more: then it still gets what is in the queue. */
+/* The client is gone or sends nothing more. In the second case it still gets the queue. */
 static void finish_lines(void *arg)
 {
 	struct mcp_lines *l = arg;
@@ -361,6 +362,7 @@ static int start_lines(struct mcp_lines *l, struct mcp_server *s)
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
                   void *arg, struct mcp_lines **ret, struct ssb_error *err)
 {
+	assert(in >= 0 && out >= 0);
 	struct mcp_lines *l = calloc(1, sizeof *l);
 
 	if (l == NULL) {
@@ -376,8 +378,7 @@ int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop
 		                 .closed = closed,
 		                 .arg = arg };
 	if (start_lines(l, s) < 0) {
-		(void)ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot talk on fd %d and %d", in,
-		               out);
+		(void)ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot use fds %d and %d", in, out);
 		mcp_lines_free(l);
 		return -1;
 	}
@@ -385,7 +386,7 @@ int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop
 	return 0;
 }
 
-/* Whoever else holds these files finds them as they were. */
+/* Other processes share these open files, so their flags are restored. */
 static void restore_flags(int fd, int flags)
 {
 	if (fd >= 0 && flags >= 0) {

@@ -1,13 +1,13 @@
-/* mcp.h - the Model Context Protocol for a server, in both of its eras. What an
- * application sees of it: it gives a table of methods, and answers calls.
+/* mcp.h - a server of the Model Context Protocol, in both of its eras. This is all that an
+ * application sees: it gives a table of methods and answers calls.
  *
- * Legacy revisions (2024-11-05 to 2025-11-25) begin with `initialize` and keep a
- * session; the modern one (2026-07-28) says in each request what it is. The era is
- * chosen for each message, and a handler need not know it.
+ * Legacy revisions (2024-11-05 to 2025-11-25) begin with `initialize` and keep a session. In
+ * the modern revision (2026-07-28) each request carries its own version and capabilities.
+ * The era is chosen for each message; a handler need not know it.
  *
- * One thread. A handler may answer at once or later; it owns its call until it has
- * answered, whatever becomes of the client in between. Texts are borrowed for the
- * time of the call, unless it says otherwise. */
+ * One thread. A handler may answer at once or later. It owns its call until it has answered,
+ * even if the client is gone. Texts are borrowed for the duration of the function call,
+ * unless a comment says otherwise. */
 #ifndef MCP_MCP_H
 #define MCP_MCP_H
 
@@ -27,17 +27,17 @@ struct mcp_call;
 typedef void mcp_handler(void *app, struct mcp_call *call);
 
 enum mcp_method_flag {
-	MCP_CACHED = 1, /* its result may be kept: gets ttlMs and cacheScope */
-	MCP_ASKS = 2,   /* its handler may ask the client (mcp_ask) */
-	MCP_MODERN = 4, /* only in the modern era */
-	MCP_LEGACY = 8, /* only in the legacy era */
+	MCP_CACHED = 1, /* the client may cache the result: adds ttlMs and cacheScope */
+	MCP_ASKS = 2,   /* the handler may ask the client (mcp_ask) */
+	MCP_MODERN = 4, /* exists only in the modern era */
+	MCP_LEGACY = 8, /* exists only in the legacy era */
 };
 
 /* A method that the application answers: tools/list, tools/call, resources/list,
- * resources/read, resources/templates/list, prompts/list, prompts/get,
- * completion/complete, and those of extensions. What belongs to the protocol
- * (initialize, ping, server/discover, logging/setLevel, resources/subscribe and
- * unsubscribe, subscriptions/listen, those of tasks, notifications) is answered here. */
+ * resources/read, resources/templates/list, prompts/list, prompts/get, completion/complete,
+ * and methods of extensions. This library answers the methods of the protocol itself
+ * (initialize, ping, server/discover, logging/setLevel, resources/subscribe and unsubscribe,
+ * subscriptions/listen, the tasks methods, notifications). */
 struct mcp_method {
 	const char *name;
 	mcp_handler *handle;
@@ -50,63 +50,67 @@ enum mcp_feature {
 	MCP_PROMPTS = 4,
 	MCP_COMPLETIONS = 8,
 	MCP_LOGGING = 16,
-	MCP_SUBSCRIBE = 32, /* to resources */
+	MCP_SUBSCRIBE = 32, /* clients can subscribe to resources */
 	MCP_TOOLS_CHANGE = 64,
 	MCP_RESOURCES_CHANGE = 128,
 	MCP_PROMPTS_CHANGE = 256,
 	MCP_TASKS = 512, /* the tasks extension */
 };
 
-/* What the application is; borrowed for the life of the server. */
+/* Describes the application; borrowed for the life of the server. */
 struct mcp_app {
 	const char *name;
 	const char *title;
 	const char *version;
 	const char *instructions;
 	unsigned features;
-	const char *extensions; /* members of capabilities.extensions, JSON; NULL: none */
+	const char *extensions; /* members of capabilities.extensions, as JSON; NULL: none */
 	const struct mcp_method *methods;
 	size_t n_methods;
-	uint64_t ttl_ms; /* of what may be kept */
-	void *arg;       /* for the handlers */
-	/* Whoever was this principal is gone for good; NULL: not wanted. */
+	uint64_t ttl_ms; /* how long a client may keep an MCP_CACHED result */
+	void *arg;       /* passed to the handlers */
+	/* Called when a principal is gone for good; may be NULL. */
 	void (*gone)(void *arg, const char *principal);
 };
 
 int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_server **ret,
                    struct ssb_error *err);
-/* Calls that are under way are canceled, and must be answered all the same before
- * this returns; transports are closed first by their owners. Accepts NULL. */
+/* Close the transports first. Cancels the running calls, whose handlers must still answer
+ * before this returns. Accepts NULL. */
 void mcp_server_free(struct mcp_server *s);
-/* No more news: each subscription gets its answer. Before the transports are closed. */
+/* Answers every open subscription; no news is sent after that. Call it before the transports
+ * are closed. */
 void mcp_server_end(struct mcp_server *s);
 
-/* ---- a call: what was asked ------------------------------------------------- */
+/* ---- a call: the request ---------------------------------------------------- */
 
 enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
 
 const struct json_doc *mcp_doc(const struct mcp_call *c);
-const struct json_node *mcp_param(const struct mcp_call *c, const char *);   /* a member; NULL */
-const struct json_node *mcp_meta(const struct mcp_call *c, const char *key); /* of _meta; NULL */
-/* Who asks, for what is bound to one client: the connection, the legacy session, or
- * (modern, HTTP) whoever holds the token, be they one client or many. Stable for the
- * life of that; never NULL. */
+/* NULL: no such member */
+const struct json_node *mcp_param(const struct mcp_call *c, const char *);
+const struct json_node *mcp_meta(const struct mcp_call *c, const char *key); /* the same in _meta */
+/* Identifies the client, for anything that is bound to one client: the connection, the
+ * legacy session or, over modern HTTP, the holder of the token, which may be several
+ * clients. Stable as long as that exists; never NULL. */
 const char *mcp_principal(const struct mcp_call *c);
-const char *mcp_client_name(const struct mcp_call *c); /* as it says itself; "" */
+/* the name that the client gives itself, or "" */
+const char *mcp_client_name(const struct mcp_call *c);
 
 enum mcp_ability { MCP_CAN_ELICIT, MCP_CAN_SAMPLE, MCP_CAN_LIST_ROOTS };
 bool mcp_can(const struct mcp_call *c, enum mcp_ability what);
-bool mcp_has_extension(const struct mcp_call *c, const char *name); /* of the client */
+/* an extension that the client declared */
+bool mcp_has_extension(const struct mcp_call *c, const char *name);
 
-/* Told once, where the client canceled the call or is gone (at once, where that has
- * been so already). The call still is to be answered, soon, and may be from inside of
- * it; nobody will hear it. NULL takes it back, and so does mcp_wait(). */
+/* `fn` is called once when the client cancels the call or is gone, or at once if that has
+ * happened already. The handler must still answer the call soon, and may do so inside `fn`;
+ * the answer goes nowhere. NULL removes the callback, and so does mcp_wait(). */
 void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg);
 
-/* ---- a call: the answer. Each of these is its end, but mcp_result() ---------- */
+/* ---- a call: the answer. Each of these but mcp_result() ends the call -------- */
 
-/* The result's object, open, with what the era wants in it already there; write the
- * other members, then mcp_done(). */
+/* The open object of the result, which already has the members that the era requires. Write
+ * the other members, then call mcp_done(). */
 struct json *mcp_result(struct mcp_call *c);
 void mcp_done(struct mcp_call *c);
 
@@ -116,21 +120,21 @@ enum mcp_code {
 	MCP_E_METHOD = -32601,
 	MCP_E_PARAMS = -32602,
 	MCP_E_INTERNAL = -32603,
-	MCP_E_RESOURCE = -32002,   /* legacy: not found. Modern: becomes MCP_E_PARAMS */
-	MCP_E_HEADER = -32020,     /* modern, HTTP: a header differs from the body */
-	MCP_E_CAPABILITY = -32021, /* modern: the client has not declared what is needed */
-	MCP_E_VERSION = -32022,    /* modern: not supported */
+	MCP_E_RESOURCE = -32002, /* legacy: not found. In the modern era it becomes MCP_E_PARAMS */
+	MCP_E_HEADER = -32020,   /* modern, HTTP: a header differs from the body */
+	MCP_E_CAPABILITY = -32021, /* modern: the client has not declared a required capability */
+	MCP_E_VERSION = -32022,    /* modern: unsupported protocol version */
 };
 void mcp_fail(struct mcp_call *c, enum mcp_code code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-/* With `data`, one finished JSON value. */
+/* Like mcp_fail(), with `data`: one finished JSON value. */
 void mcp_fail_data(struct mcp_call *c, enum mcp_code code, const char *data, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 
-/* ---- on the way ------------------------------------------------------------- */
+/* ---- while a call runs ------------------------------------------------------ */
 
-/* Nothing, unless the client wants to hear of it. `total` 0: unknown. `message` may
- * be NULL; it is data: what is in it must be visible text already. */
+/* Sends nothing if the client has not asked for progress. `total` 0: unknown. `message` may
+ * be NULL; the caller has already made its characters visible. */
 bool mcp_wants_progress(const struct mcp_call *c);
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message);
 
@@ -147,54 +151,56 @@ enum mcp_level {
 /* `data` is one finished JSON value. */
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data);
 
-/* The client has waited long enough: where it declared the tasks extension the call
- * becomes a task now, and its result is for tasks/get. False: it did not, and nothing
- * has changed. The handler goes on as before, either way. */
+/* Call this when the client has waited long enough. If the client declared the tasks
+ * extension, the call becomes a task and its result is fetched with tasks/get. Returns
+ * false, and changes nothing, if the client did not. The handler goes on as before in both
+ * cases. */
 bool mcp_become_task(struct mcp_call *c, const char *message);
 
-/* ---- asking the client ------------------------------------------------------- *
+/* ---- asking the client -------------------------------------------------------
  *
- * A handler looks for the answers that it needs (mcp_answer). Where one is missing
- * it asks for it (mcp_ask, as often as needed) and leaves by mcp_wait(). When the
- * answers are there, it is called anew from the start: in the legacy era with the
- * same call, in the modern one with the client's retry. So it holds nothing across
- * mcp_wait() but `state`, which is authenticated, bound to the method, its parameters
- * and the principal, good for a short time, and good once. The answers of earlier
- * rounds are there in each later one; one that is canceled in between never comes. */
+ * A handler looks for the answers that it needs (mcp_answer). If one is missing, it asks for
+ * it (mcp_ask, once for each question) and returns after mcp_wait(). When the answers have
+ * come, the handler is called again from the start: in the legacy era with the same call, in
+ * the modern era with the client's retry. Between the two it can keep only `state`, which is
+ * authenticated, bound to the method, its parameters and the principal, valid for a short
+ * time, and valid once. Each round also has the answers of all earlier rounds. If the client
+ * cancels the call meanwhile, the handler is not called again. */
 
 enum mcp_answer {
-	MCP_UNASKED, /* or asked, and the client has sent no answer to it */
+	MCP_UNASKED, /* not asked, or the client sent no answer */
 	MCP_ANSWERED,
 	MCP_REFUSED, /* the client answered with an error, or cannot be asked */
 };
 /* *ret_answer is the client's result: {"action":"accept","content":{...}}. */
 enum mcp_answer mcp_answer(const struct mcp_call *c, const char *key,
                            const struct json_node **ret_answer);
-const char *mcp_state(const struct mcp_call *c); /* of mcp_wait(); NULL: the first time */
+/* the state given to mcp_wait(); NULL in the first round */
+const char *mcp_state(const struct mcp_call *c);
 
-/* `method` is elicitation/create, sampling/createMessage or roots/list; `params` one
- * finished JSON object. Only what mcp_can(): anything else is refused (legacy), or is
- * the end of the call, MCP_E_CAPABILITY (modern). */
+/* `method` is elicitation/create, sampling/createMessage or roots/list; `params` is one
+ * finished JSON object. Ask only for what mcp_can() allows: otherwise the question is
+ * refused (legacy) or the call ends with MCP_E_CAPABILITY (modern). */
 void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void mcp_wait(struct mcp_call *c, const char *state);
 
-/* ---- elsewhere --------------------------------------------------------------- *
+/* ---- answering in another process --------------------------------------------
  *
- * What takes long can be answered in a process that is forked from the server for it.
- * There mcp_call_away() comes first: the answer, and what is told on the way, then go to
- * `to` (borrowed) and to nobody else. Here mcp_call_back() is the end of the call, with
- * these bytes. Such a handler asks the client nothing. */
+ * The server can fork a process to answer a slow call. The child calls mcp_call_away() first:
+ * its answer, progress and log messages then go to `to` (borrowed) instead of to the client.
+ * The parent ends the call with mcp_call_back() and those bytes. Such a handler must not ask
+ * the client. */
 
 void mcp_call_away(struct mcp_call *c, struct buf *to);
-/* -1: they are no answer; the call is as it was. */
+/* -1: the bytes are not an answer; the call is unchanged. */
 int mcp_call_back(struct mcp_call *c, const char *data, size_t len);
 
 /* ---- news -------------------------------------------------------------------- */
 
 void mcp_resource_updated(struct mcp_server *s, const char *uri);
-/* MCP_TOOLS, MCP_RESOURCES or MCP_PROMPTS: the list of them has changed. */
+/* `what` is MCP_TOOLS, MCP_RESOURCES or MCP_PROMPTS: its list has changed. */
 void mcp_list_changed(struct mcp_server *s, enum mcp_feature what);
-/* Somebody wants to hear of it. */
+/* Whether a client has subscribed to the resource. */
 bool mcp_resource_wanted(const struct mcp_server *s, const char *uri);
 
 #endif

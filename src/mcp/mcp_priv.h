@@ -1,11 +1,12 @@
-/* priv.h - what the files of the protocol share: servers, peers, calls.
+/* mcp_priv.h - what the files of the protocol share: servers, peers, calls.
  *
- * Who lives how long. A call lives until its handler has answered it, and holds its
- * peer and its server until then; that its client is gone only takes `out` from it.
- * A peer is unlinked by mcp_peer_free() and lives on for the calls that it left.
+ * Lifetimes: a call lives until its handler has answered it, and until then keeps its peer
+ * and its server alive. If the client is gone, the call only loses its `out`.
+ * mcp_peer_free() unlinks a peer, which lives on as long as it has calls.
  *
- * Whatever calls out of here (send, end, handlers, on_cancel) may come back in by any
- * function, also to free the peer: nothing is read again after it that is not held. */
+ * Every call out of this code (send, end, handlers, on_cancel) may re-enter through any
+ * function, and may even free the peer. After such a call, read only what you hold a
+ * reference to. */
 #ifndef MCP_PRIV_H
 #define MCP_PRIV_H
 
@@ -15,7 +16,7 @@
 #include "mcp/mcp.h"
 
 struct state_store; /* state.h: sealed requestState */
-struct subs;        /* subs.h: who wants to hear what */
+struct subs;        /* subs.h: subscriptions */
 struct task_store;  /* task.h: calls that became tasks */
 struct task;
 struct ask;
@@ -24,10 +25,10 @@ struct mcp_server {
 	struct loop *loop; /* borrowed */
 	const struct mcp_app *app;
 	struct mcp_peer *peers;
-	size_t n_calls;    /* of all peers, also of those that are gone */
-	size_t weight;     /* bytes of their messages */
-	bool freed;        /* by its owner: goes with the last call */
-	uint64_t last_ask; /* ids of our own requests */
+	size_t n_calls;    /* of all peers, including peers that are gone */
+	size_t weight;     /* bytes of the messages of running calls */
+	bool freed;        /* freed by its owner: the last call destroys it */
+	uint64_t last_ask; /* last id of our own requests */
 	struct state_store *states;
 	struct subs *subs;
 	struct task_store *tasks;
@@ -35,53 +36,53 @@ struct mcp_server {
 
 struct mcp_peer {
 	struct mcp_server *server;
-	struct mcp_peer *prev; /* of the server's list; of no list once it is gone */
+	struct mcp_peer *prev; /* in the server's list; NULL once the peer is gone */
 	struct mcp_peer *next;
-	unsigned refs; /* one of its owner, one of each call */
+	unsigned refs; /* one for its owner, one for each call */
 	bool gone;
 	char *principal;
 	struct mcp_out *news; /* borrowed; NULL: nowhere */
 	struct mcp_call *calls;
 	size_t n_calls;
-	uint64_t told; /* the last piece of news (news.c) */
-	size_t weight; /* bytes of their messages */
+	uint64_t told; /* number of the last piece of news sent (subs.c) */
+	size_t weight; /* bytes of the messages of its running calls */
 
-	/* of its legacy session */
-	const char *version; /* static; NULL: it has not initialized */
+	/* state of its legacy session */
+	const char *version; /* static; NULL: not initialized */
 	enum mcp_level level;
 	unsigned abilities; /* bits 1 << enum mcp_ability */
-	char *client_name;  /* NULL: it did not say */
+	char *client_name;  /* NULL: the client gave none */
 	char *extensions;   /* "a\nb\n"; NULL: none */
 };
 
-/* An answer of the client, or that it refused. */
+/* An answer of the client, or the fact that it refused. */
 struct kept_answer {
 	char *key;
 	bool refused;
-	uint32_t node; /* in the call's doc */
-	char *text;    /* what the grafted nodes point into; NULL: the message's own */
+	uint32_t node; /* index in the call's doc */
+	char *text;    /* text that the copied nodes point into; NULL: the message's own */
 };
 
 enum mcp_call_phase {
-	CALL_RUNNING, /* its handler has it */
-	CALL_WAITING, /* for answers of the client: nobody has it */
-	CALL_ENDED,   /* answered; freed when nothing of it is on the stack */
+	CALL_RUNNING, /* the handler works on it */
+	CALL_WAITING, /* waits for answers of the client; no handler has it */
+	CALL_ENDED,   /* answered; freed when no function on the stack uses it */
 };
 
 struct mcp_call {
 	struct mcp_server *server;
 	struct mcp_peer *peer;
-	struct mcp_call *prev; /* of the peer's list */
+	struct mcp_call *prev; /* in the peer's list */
 	struct mcp_call *next;
-	struct mcp_out *out; /* NULL: nobody hears it */
+	struct mcp_out *out; /* NULL: the client is gone or has its answer */
 	struct mcp_message m;
 	enum mcp_era era;
 	const char *version;          /* static */
-	const struct mcp_method *row; /* NULL: it was refused before one was found */
+	const struct mcp_method *row; /* NULL: refused before the method was looked up */
 	enum mcp_call_phase phase;
-	unsigned holds; /* something of it is on the stack */
-	bool running;   /* its handler is */
-	bool again;     /* it is to be called anew when it has returned */
+	unsigned holds; /* functions on the stack that use it */
+	bool running;   /* its handler is on the stack */
+	bool again;     /* call the handler again when it returns */
 	bool canceled;
 	bool answered; /* its response is being sent */
 	size_t weight;
@@ -91,70 +92,72 @@ struct mcp_call {
 
 	struct buf text; /* the response */
 	struct json json;
-	size_t body_at;    /* where the object of the result or error begins in it; 0: not begun */
-	bool failed;       /* it is an error */
-	uint64_t progress; /* the last one told */
+	size_t body_at;    /* offset of the object of the result or error; 0: not begun */
+	bool failed;       /* the response is an error */
+	uint64_t progress; /* the last progress sent */
 	bool progressed;
 
-	struct ask *asks; /* of this round */
+	struct ask *asks; /* the questions of this round */
 	size_t n_asks;
 	struct kept_answer *answers;
 	size_t n_answers;
 	unsigned rounds;
-	char *state; /* of mcp_wait(); NULL: none yet */
+	char *state; /* as given to mcp_wait(); NULL: none yet */
 
-	struct json_doc defaults; /* of the arguments that a tool takes (tools.c) */
-	size_t answer_bytes;      /* of all rounds */
+	struct json_doc defaults; /* default values of the tool's arguments (tools.c) */
+	size_t answer_bytes;      /* bytes of the answers of all rounds */
 
-	/* Set by mcp_become_task(), before mcp_call_detach(): what would go to `out` goes to
-	 * task_ended() and task_waits(). */
+	/* Set by mcp_become_task() before mcp_call_detach(): from then on messages go to
+	 * task_ended() and task_waits() instead of `out`. */
 	struct task *task;
 };
 
-/* ---- what is sent ------------------------------------------------------------ */
+/* ---- notifications ----------------------------------------------------------- */
 
-/* {"jsonrpc":"2.0","method":METHOD,"params":PARAMS}; `params` is one finished JSON
- * object, NULL: none. Nothing where nobody listens. */
+/* Sends {"jsonrpc":"2.0","method":METHOD,"params":PARAMS}; `params` is one finished JSON
+ * object, or NULL. Sends nothing if the client is gone. */
 void mcp_call_notify(struct mcp_call *c, const char *method, const char *params);
 void mcp_peer_notify(struct mcp_peer *p, const char *method, const char *params);
 
 /* ---- servers and peers --------------------------------------------------------- */
 
 void mcp_peer_unref(struct mcp_peer *p);
-void mcp_server_drop_call(struct mcp_server *s); /* one call less; it may be gone after it */
+void mcp_server_drop_call(struct mcp_server *s); /* the server may be gone afterwards */
 
-/* Of capabilities as a client declares them: bits 1 << enum mcp_ability. */
+/* Capabilities as a client declares them, as bits 1 << enum mcp_ability. */
 unsigned mcp_client_abilities(const struct json_doc *doc, const struct json_node *capabilities);
 
 /* ---- calls ------------------------------------------------------------------- */
 
-/* Linked, and counted; takes the message. NULL: no memory, the message is as it was. */
+/* Links and counts the call; takes the message. NULL: out of memory, and the message is
+ * unchanged. */
 struct mcp_call *mcp_call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m);
-/* While it is held it is there, over or not. */
+/* A held call stays in memory, even after its end. */
 void mcp_call_hold(struct mcp_call *c);
 void mcp_call_release(struct mcp_call *c);
-/* Sends c->text; over. */
+/* Sends c->text and ends the call. */
 void mcp_call_respond(struct mcp_call *c, int status);
-void mcp_call_drop(struct mcp_call *c); /* over, with nothing sent */
-/* One that no connection waits for goes on as another peer's. */
+void mcp_call_drop(struct mcp_call *c); /* ends the call without a response */
+/* A call that no connection waits for becomes a call of another peer. */
 void mcp_call_move(struct mcp_call *c, struct mcp_peer *heir);
-/* Over with an error before any handler: 400 on HTTP, 503 where it is too much. */
+/* Ends the call with an error before any handler runs: HTTP status 400, or 503 if there is
+ * too much to do. */
 void mcp_call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data);
-/* The handler of a call, for the first time or anew. The call may be gone after it. */
+/* Calls the handler, for the first time or again. The call may be gone afterwards. */
 void mcp_call_run(struct mcp_call *c);
-/* Nobody hears it any more: out->end() where there is one, on_cancel told once; one
- * that waits for answers is over at once. May be gone after it. */
+/* The client no longer waits: calls out->end() if there is an `out`, and on_cancel once. A
+ * call that waits for answers ends at once. It may be gone afterwards. */
 void mcp_call_cancel(struct mcp_call *c);
-/* What was asked has its answers, they are in: the handler is called anew. */
+/* All questions have their answers: calls the handler again. */
 void mcp_call_resume(struct mcp_call *c);
-/* A response that is finished already: {"resultType":"task",...}; the call goes on
- * without `out`. For mcp_become_task(). */
+/* Sends a finished result, {"resultType":"task",...}; the call goes on without `out`. For
+ * mcp_become_task(). */
 void mcp_call_detach(struct mcp_call *c, const char *result);
-/* A response of this call, up to its result, which comes next. */
+/* Writes a response of this call up to its result, which comes next. */
 void mcp_call_begin_response(const struct mcp_call *c, struct json *j);
-/* Begins the response in c->text: the result's object is open. */
+/* Begins the response in c->text and leaves the result's object open. */
 struct json *mcp_call_begin_result(struct mcp_call *c, const char *type, bool cached);
-/* The members of an open result that the era wants; `type` is "complete", ... */
+/* Writes the members of an open result that the era requires; `type` is "complete", ... */
 void mcp_call_write_result_head(const struct mcp_call *c, struct json *j, const char *type,
                                 bool cached);
 
@@ -164,35 +167,36 @@ struct ask {
 	char *key;
 	const char *method; /* static */
 	char *params;
-	uint64_t id;   /* legacy: of our request */
+	uint64_t id;   /* legacy: id of our request */
 	bool answered; /* in this round */
 };
 
-/* The answer to `key`, a copy of `node` of `doc` (NULL: refused) that mcp_answer()
- * finds. 0; -1: no memory, or too many. Pointers into mcp_doc() are stale after it. */
+/* Copies `node` of `doc` (NULL: refused) as the answer to `key`, for mcp_answer(). Returns
+ * -1 if memory is short or there are too many answers. Pointers into mcp_doc() are invalid
+ * afterwards. */
 int mcp_call_keep_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
                          const struct json_node *node);
-/* {"KEY":{"method":..,"params":..},...} of what has no answer yet. */
+/* {"KEY":{"method":..,"params":..},...}: all questions without an answer. */
 void mcp_call_write_questions(const struct mcp_call *c, struct json *j);
-bool mcp_call_all_answered(const struct mcp_call *c); /* that was asked in this round */
+bool mcp_call_all_answered(const struct mcp_call *c); /* all questions of this round */
 void mcp_call_forget_questions(struct mcp_call *c);
 void mcp_call_forget_answers(struct mcp_call *c);
-void mcp_call_withdraw_questions(struct mcp_call *c); /* the client need not answer any more */
-/* Modern: over, with what it asks for the response. */
+void mcp_call_withdraw_questions(struct mcp_call *c); /* tells the client that it need not answer */
+/* Modern: ends the call with a response that asks the questions. */
 void mcp_call_send_questions(struct mcp_call *c);
-/* Modern: what a retry brings. -1: it was refused, and the call is over. */
+/* Modern: takes the answers of a retry. -1: refused, and the call is over. */
 int mcp_call_open_state(struct mcp_call *c);
-/* Legacy: a response to one of our questions. */
+/* Legacy: takes a response to one of our questions. */
 void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m);
 
-/* ---- values (value.c) --------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------- */
 
-/* Of the members of `object` (NULL: none) but _meta, inputResponses and requestState,
- * in whatever order they come. */
+/* Digest of the members of `object` (NULL: none) without _meta, inputResponses and
+ * requestState. The order of members does not matter. */
 int mcp_params_digest(const struct json_doc *doc, const struct json_node *object,
                       uint8_t ret[SHA256_BYTES]);
 
-/* A copy of at most so many bytes, not cut in the midst of a character; NULL: no memory. */
+/* A copy of at most `max` bytes that never ends inside a character; NULL: out of memory. */
 char *mcp_text_cut(const char *text, size_t max);
 
 /* ---- methods of the protocol -------------------------------------------------- */
@@ -201,23 +205,24 @@ struct protocol_method {
 	struct mcp_method m;
 	unsigned needs; /* a feature that the application must have; 0: none */
 };
-/* A row of protocol.c or of the application; NULL: none in this era. */
+/* A row of protocol.c or of the application; NULL: the era has no such method. */
 const struct mcp_method *mcp_method_find(const struct mcp_server *s, enum mcp_era era,
                                          const char *name);
 
-/* Its name, version and the like, as one JSON object. */
+/* The server's name, title and version as one JSON object. */
 void mcp_write_server_info(const struct mcp_app *app, struct json *j);
 
-#define MESSAGE_ID (MAX_MCP_ID * 6 + 3) /* as text: each byte escaped, the quotes, the NUL */
-/* An id, or a token that is echoed. */
+#define MESSAGE_ID                                                                                 \
+	(MAX_MCP_ID * 6 + 3) /* the longest id as text: each byte escaped, quotes and NUL */
+/* Whether an id or a progress token may be echoed. */
 bool mcp_id_is_valid(const struct json_node *id);
-char *mcp_id_text(const struct json_node *id); /* new; NULL: no memory */
+char *mcp_id_text(const struct json_node *id); /* new; NULL: out of memory */
 
 const char *mcp_version_static(const char *version); /* NULL: unknown */
-const char *mcp_version_negotiate(const char *wish); /* what initialize answers */
+const char *mcp_version_negotiate(const char *wish); /* the version that initialize answers with */
 void mcp_write_versions(struct json *j);
 
-int mcp_level_parse(const char *word, enum mcp_level *ret); /* -1: there is none */
+int mcp_level_parse(const char *word, enum mcp_level *ret); /* -1: unknown word */
 
 #define META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define META_CLIENT       "io.modelcontextprotocol/clientInfo"

@@ -1,4 +1,4 @@
-/* One message, understood as JSON-RPC and no further: the text may be anything. */
+/* message.c - reads one message of arbitrary bytes as JSON-RPC, and no further. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -6,9 +6,9 @@
 #include "base/utf8.h"
 #include "mcp/mcp_priv.h"
 
-#define MAX_SAFE_INTEGER 9007199254740991LL /* what a double holds exactly: 2^53 - 1 */
+#define MAX_SAFE_INTEGER 9007199254740991LL /* 2^53 - 1: a double holds it exactly */
 
-/* What a method is called with, which HTTP repeats in a header. */
+/* The parameter of a method that HTTP repeats in a header. */
 static const struct {
 	const char *method;
 	const char *param;
@@ -23,8 +23,7 @@ static int not_good(const char *why, const char **ret_why)
 	return -1;
 }
 
-/* Whether it may be echoed at all: a string, or an integer that every client reads
- * back as it was. */
+/* An id can be echoed if it is a string, or an integer that every client reads exactly. */
 bool mcp_id_is_valid(const struct json_node *id)
 {
 	if (json_is(id, JSON_STRING)) {
@@ -57,7 +56,8 @@ char *mcp_text_cut(const char *text, size_t max)
 static int read_id(struct mcp_message *m, const struct json_node *id, const char **ret_why)
 {
 	if (!mcp_id_is_valid(id)) {
-		return not_good("an id is a string of at most 256 bytes or an integer", ret_why);
+		return not_good("the id must be a string of at most 256 bytes or an integer",
+		                ret_why);
 	}
 	m->id = mcp_id_text(id);
 	return m->id != NULL ? 0 : not_good("out of memory", ret_why);
@@ -70,13 +70,13 @@ static int read_response(struct mcp_message *m, const struct json_node *top, con
 
 	m->kind = MCP_RESPONSE;
 	if ((result != NULL) == (error != NULL)) {
-		return not_good("neither a method nor one of result and error", ret_why);
+		return not_good("a message must have a method, a result or an error", ret_why);
 	}
 	if (error != NULL && error->type != JSON_OBJECT) {
-		return not_good("the error is no object", ret_why);
+		return not_good("the error must be an object", ret_why);
 	}
 	if (result != NULL && m->id == NULL) {
-		return not_good("a result has no id", ret_why);
+		return not_good("a result must have an id", ret_why);
 	}
 	return 0;
 }
@@ -88,7 +88,7 @@ static void read_meta(struct mcp_message *m)
 
 	if (version != NULL) {
 		m->version = json_string(version, "");
-		/* One with a NUL in it is none, whatever it begins with. */
+		/* A version with a NUL in it is unknown, whatever it begins with. */
 		m->version = strlen(m->version) == version->len ? m->version : "";
 	}
 	for (size_t i = 0; i < ARRAY_LEN(NAMED); i++) {
@@ -105,16 +105,16 @@ static int read_call(struct mcp_message *m, const struct json_node *top,
 	m->kind = m->id != NULL ? MCP_REQUEST : MCP_NOTIFICATION;
 	if (method->type != JSON_STRING || method->len == 0 || method->len > MAX_MCP_METHOD ||
 	    strlen(method->str) != method->len) {
-		return not_good("the method is no name", ret_why);
+		return not_good("the method must be a non-empty string", ret_why);
 	}
 	if (json_member(&m->doc, top, "result") != NULL ||
 	    json_member(&m->doc, top, "error") != NULL) {
-		return not_good("a method and a result in one message", ret_why);
+		return not_good("a message cannot have both a method and a result", ret_why);
 	}
 	m->params = json_member(&m->doc, top, "params");
 	if (m->params != NULL && m->params->type != JSON_OBJECT) {
 		m->params = NULL;
-		return not_good("params is no object", ret_why);
+		return not_good("params must be an object", ret_why);
 	}
 	m->method = method->str;
 	read_meta(m);
@@ -129,18 +129,18 @@ static int read_top(struct mcp_message *m, const char **ret_why)
 	const struct json_node *version = json_member(&m->doc, top, "jsonrpc");
 
 	if (top->type == JSON_ARRAY) {
-		return not_good("batches are not taken: send one message at a time", ret_why);
+		return not_good("batches are not supported: send one message at a time", ret_why);
 	}
 	if (top->type != JSON_OBJECT) {
-		return not_good("a message is an object", ret_why);
+		return not_good("a message must be an object", ret_why);
 	}
-	/* Somebody else could not read the id of what we sent: the one null there is. */
+	/* The client could not read the id of our message: the only null id that is valid. */
 	bool nobody = json_is(id, JSON_NULL) && method == NULL;
 	if (id != NULL && !nobody && read_id(m, id, ret_why) < 0) {
 		return -1;
 	}
 	if (strcmp(json_string(version, ""), "2.0") != 0) {
-		return not_good("jsonrpc is not \"2.0\"", ret_why);
+		return not_good("jsonrpc must be \"2.0\"", ret_why);
 	}
 	return method != NULL ? read_call(m, top, method, ret_why) : read_response(m, top, ret_why);
 }

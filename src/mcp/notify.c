@@ -1,4 +1,4 @@
-/* What is told on the way: progress, log messages, and notifications at large. */
+/* notify.c - notifications: progress, log messages, and others. */
 #include <string.h>
 
 #include "base/json_copy.h"
@@ -71,7 +71,7 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 		task_progress(c, message);
 		return;
 	}
-	/* It must grow with each one that is told. */
+	/* Each progress value must be larger than the last. */
 	if (token == NULL || c->out == NULL || (c->progressed && progress <= c->progress)) {
 		return;
 	}

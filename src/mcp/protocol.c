@@ -1,4 +1,4 @@
-/* The methods that the protocol answers itself, and what it says of the application. */
+/* protocol.c - revisions, capabilities, and the methods that the protocol itself answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- revisions ---- */
 
-/* The newest first: who has no wish takes the first that it knows. */
+/* Newest first: a client without a preference takes the first that it knows. */
 static const struct {
 	const char *name;
 	bool modern;
@@ -66,7 +66,7 @@ void mcp_write_versions(struct json *j)
 
 /* ---- what the application has ---- */
 
-/* A capability, with those of its members that are true. */
+/* A capability and the members that can be true in it. */
 static const struct capability {
 	const char *name;
 	unsigned feature;
@@ -103,7 +103,7 @@ static void write_extensions(const struct mcp_app *app, enum mcp_era era, struct
 	json_close(j, '}');
 }
 
-/* For server/discover and initialize: what the application has, in one era. */
+/* What the application offers in one era, for server/discover and initialize. */
 static void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j)
 {
 	json_open(j, '{');
@@ -127,7 +127,7 @@ static void server_capabilities(const struct mcp_app *app, enum mcp_era era, str
 
 /* ---- the legacy session ---- */
 
-/* "a\nb\n": of each that is an object. A name with a newline is none. */
+/* "a\nb\n": the name of each extension that is an object, but no name with a newline. */
 static char *extension_names(const struct json_doc *doc, const struct json_node *all)
 {
 	auto_buf names;
@@ -176,7 +176,7 @@ static void do_initialize(void *arg, struct mcp_call *c)
 
 	(void)arg;
 	if (c->peer->version != NULL) {
-		mcp_fail(c, MCP_E_REQUEST, "this session has been initialized already");
+		mcp_fail(c, MCP_E_REQUEST, "this session is already initialized");
 		return;
 	}
 	if (wish == NULL || !object_or_none(mcp_param(c, "capabilities")) ||
@@ -215,8 +215,8 @@ static void do_set_level(void *arg, struct mcp_call *c)
 	(void)arg;
 	if (mcp_level_parse(word, &c->peer->level) < 0) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "level is one of debug, info, notice, warning, error, "
-		         "critical, alert and emergency");
+		         "level must be one of debug, info, notice, warning, error, "
+		         "critical, alert or emergency");
 		return;
 	}
 	mcp_done(c);

@@ -1,12 +1,13 @@
 #include "mcp/queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KEPT_ROOM (64 * 1024) /* of an empty one */
+#define KEPT_ROOM (64 * 1024) /* an empty queue keeps at most this much memory */
 
 static int make_room(struct queue *q, size_t len)
 {
@@ -35,6 +36,7 @@ static int make_room(struct queue *q, size_t len)
 
 int queue_add(struct queue *q, const void *data, size_t len)
 {
+	assert(q->at <= q->len && q->len <= q->room);
 	if (make_room(q, len) < 0) {
 		return -1;
 	}

@@ -1,5 +1,5 @@
-/* queue.h - bytes on their way into an fd that does not block. Whoever fills it looks
- * at its length: it has no bound of its own. */
+/* queue.h - bytes that wait to be written to a non-blocking fd. The queue has no limit of
+ * its own: the caller checks its length. */
 #ifndef MCP_QUEUE_H
 #define MCP_QUEUE_H
 
@@ -7,7 +7,7 @@
 
 struct queue {
 	char *data;
-	size_t at; /* of the first that is not yet written */
+	size_t at; /* of the first unwritten byte */
 	size_t len;
 	size_t room;
 };
@@ -17,10 +17,10 @@ static inline size_t queue_left(const struct queue *q)
 	return q->len - q->at;
 }
 
-int queue_add(struct queue *q, const void *data, size_t len); /* -1: no memory */
-/* Writes what goes. 0, also where something is left; -1 with errno: the other end is
- * gone. */
+int queue_add(struct queue *q, const void *data, size_t len); /* -1: out of memory */
+/* Writes as much as the fd takes. Returns 0 even if bytes are left; -1 with errno if the fd
+ * is closed. */
 int queue_flush(struct queue *q, int fd);
-void queue_clear(struct queue *q); /* accepts a zeroed one, and leaves one */
+void queue_clear(struct queue *q); /* accepts a zeroed queue, and leaves one */
 
 #endif

@@ -1,5 +1,4 @@
-/* A message comes in: what era it is of, whether it may be answered at all, and who
- * answers it. */
+/* receive.c - takes a message: finds its era, checks it, and finds its handler. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +10,8 @@
 
 static bool same_id(const struct mcp_call *a, const struct mcp_call *b)
 {
-	/* Modern requests of several clients may come to one peer, each with an out of
-	 * its own: there an id says nothing beyond it. */
+	/* Modern requests of several clients may reach one peer, each with its own `out`: an
+	 * id is unique only within one `out`. */
 	bool one_space = a->out == b->out || (a->era == MCP_ERA_LEGACY && b->era == MCP_ERA_LEGACY);
 
 	return one_space && strcmp(a->m.id, b->m.id) == 0;
@@ -50,7 +49,7 @@ static void refuse_version(struct mcp_call *c)
 	                data.failed ? NULL : data.data);
 }
 
-/* Each request says what it is. */
+/* A modern request carries its version and capabilities. */
 static int check_modern(struct mcp_call *c)
 {
 	const struct json_node *level = mcp_meta(c, META_LOG_LEVEL);
@@ -59,16 +58,16 @@ static int check_modern(struct mcp_call *c)
 	const char *why = NULL;
 
 	if (c->m.version[0] == '\0') {
-		why = "_meta: " META_VERSION " is no string";
+		why = "_meta: " META_VERSION " must be a string";
 	} else if (!mcp_version_modern(c->m.version)) {
 		refuse_version(c);
 		return -1;
 	} else if (!json_is(mcp_meta(c, META_CAPABILITIES), JSON_OBJECT)) {
-		why = "_meta: " META_CAPABILITIES " is missing, or is no object";
+		why = "_meta: " META_CAPABILITIES " must be an object";
 	} else if (client != NULL && client->type != JSON_OBJECT) {
-		why = "_meta: " META_CLIENT " is no object";
+		why = "_meta: " META_CLIENT " must be an object";
 	} else if (level != NULL && mcp_level_parse(json_string(level, ""), &parsed) < 0) {
-		why = "_meta: " META_LOG_LEVEL " is no level";
+		why = "_meta: " META_LOG_LEVEL " must be a log level";
 	}
 	if (why != NULL) {
 		mcp_call_refuse(c, MCP_E_PARAMS, why, NULL);
@@ -92,7 +91,8 @@ static int check_legacy(struct mcp_call *c)
 		}
 	}
 	mcp_call_refuse(c, MCP_E_PARAMS,
-	                "no _meta with " META_VERSION ", and no initialize before this request",
+	                "the request has no _meta with " META_VERSION
+	                ", and the session is not initialized",
 	                NULL);
 	return -1;
 }
@@ -104,26 +104,28 @@ static int check_request(struct mcp_call *c)
 	c->era = c->m.version != NULL ? MCP_ERA_MODERN : MCP_ERA_LEGACY;
 	c->version = MCP_LATEST;
 	if (is_duplicate(c)) {
-		mcp_call_refuse(c, MCP_E_REQUEST, "a request with this id is under way", NULL);
+		mcp_call_refuse(c, MCP_E_REQUEST, "a request with this id is already running",
+		                NULL);
 		return -1;
 	}
 	if (c->peer->n_calls > MAX_MCP_CALLS) {
-		mcp_call_refuse(c, MCP_E_INTERNAL, "too many requests are under way", NULL);
+		mcp_call_refuse(c, MCP_E_INTERNAL, "too many requests are running", NULL);
 		return -1;
 	}
-	/* One peer cannot take it all; where many have, the small ones still find room. */
+	/* One peer cannot use all the memory. If several peers have used it, small requests
+	 * still pass. */
 	if ((c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) ||
 	    (c->server->weight > MAX_MCP_HELD_ALL && c->weight > MAX_MCP_SMALL)) {
-		mcp_call_refuse(c, MCP_E_INTERNAL, "the requests under way are too large", NULL);
+		mcp_call_refuse(c, MCP_E_INTERNAL, "the running requests are too large", NULL);
 		return -1;
 	}
 	if (meta != NULL && meta->type != JSON_OBJECT) {
-		mcp_call_refuse(c, MCP_E_PARAMS, "_meta is no object", NULL);
+		mcp_call_refuse(c, MCP_E_PARAMS, "_meta must be an object", NULL);
 		return -1;
 	}
 	if (!token_good(mcp_meta(c, "progressToken"))) {
-		mcp_call_refuse(c, MCP_E_PARAMS, "_meta: progressToken is no string or number",
-		                NULL);
+		mcp_call_refuse(c, MCP_E_PARAMS,
+		                "_meta: progressToken must be a string or a number", NULL);
 		return -1;
 	}
 	return c->era == MCP_ERA_MODERN ? check_modern(c) : check_legacy(c);
@@ -148,7 +150,7 @@ static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_mes
 	}
 	c->row = mcp_method_find(c->server, c->era, c->m.method);
 	if (c->row == NULL) {
-		mcp_fail(c, MCP_E_METHOD, "no method '%s'", c->m.method);
+		mcp_fail(c, MCP_E_METHOD, "unknown method '%s'", c->m.method);
 		return;
 	}
 	if (c->era == MCP_ERA_MODERN && mcp_call_open_state(c) < 0) {
@@ -159,8 +161,8 @@ static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_mes
 
 /* ---- notifications ---- */
 
-/* By its id, which says something in a legacy session, and where all requests have
- * one out; unknown ones are ignored, for they may have been answered meanwhile. */
+/* Cancels by id, in a legacy session or if all requests share one `out`. Unknown ids are
+ * ignored: those requests may have been answered already. */
 static void take_cancel(struct mcp_peer *p, const struct mcp_message *m)
 {
 	const struct json_node *id = json_member(&m->doc, m->params, "requestId");
@@ -185,7 +187,7 @@ static void take_notification(struct mcp_peer *p, const struct mcp_message *m)
 	if (strcmp(m->method, "notifications/cancelled") == 0) {
 		take_cancel(p, m);
 	}
-	/* initialized, progress, roots/list_changed: nothing here depends on them. */
+	/* Ignores initialized, progress and roots/list_changed: nothing depends on them. */
 }
 
 /* ---- all ---- */
@@ -217,7 +219,7 @@ void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out)
 		if (c->out == out) {
 			c->out = NULL;
 			mcp_call_cancel(c);
-			c = p->calls; /* whoever was told may have changed the list */
+			c = p->calls; /* a callback may have changed the list */
 		} else {
 			c = c->next;
 		}

@@ -1,10 +1,11 @@
-/* Questions and answers of the modern era. The questions are the response, and the call
- * is over. The client asks again, with the answers and with requestState, which is sealed
- * (state.h) and holds
+/* retry.c - questions and answers of the modern era.
+ *
+ * The response carries the questions and ends the call. The client asks again with the answers
+ * and with requestState, which is sealed (state.h) and holds
  *
  *   {"state": of the handler, "asked": [KEY, ...], "answers": {KEY: of earlier rounds}}
  *
- * so that the handler finds the same in both eras. Only what was asked is taken. */
+ * so that the handler finds the same in both eras. Answers to other keys are ignored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +37,14 @@ static int by_key(const void *a, const void *b)
 	return strcmp((*x)->key, (*y)->key);
 }
 
-/* What a retry brings beyond the request itself. */
+/* Members that a retry adds to the request. */
 static bool part_of_retry(const struct json_node *member)
 {
 	return strcmp(member->key, "_meta") == 0 || strcmp(member->key, "inputResponses") == 0 ||
 	       strcmp(member->key, "requestState") == 0;
 }
 
-/* The order of members means nothing. */
+/* The order of members does not matter. */
 static int hash_object(struct sha256 *s, const struct json_doc *doc, const struct json_node *object,
                        bool top)
 {
@@ -71,7 +72,8 @@ static int hash_object(struct sha256 *s, const struct json_doc *doc, const struc
 	return 0;
 }
 
-/* Each value says its kind and its length before it: no two are the same bytes. */
+/* Each value is preceded by its type and length, so that different values never hash the
+ * same bytes. */
 static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct json_node *node)
 {
 	uint8_t type = (uint8_t)node->type;
@@ -130,7 +132,7 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 	json_key(&j, "answers");
 	json_open(&j, '{');
 	for (size_t i = 0; i < c->n_answers; i++) {
-		if (!c->answers[i].refused) { /* there is no node of one that was */
+		if (!c->answers[i].refused) { /* a refusal has no node */
 			json_key(&j, c->answers[i].key);
 			json_copy(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
 		}
@@ -149,7 +151,8 @@ void mcp_call_send_questions(struct mcp_call *c)
 
 	buf_init(&sealed, MAX_MCP_RESULT);
 	if (seal_state(c, &sealed) < 0) {
-		mcp_fail(c, MCP_E_INTERNAL, "what is to be remembered is too long");
+		mcp_fail(c, MCP_E_INTERNAL,
+		         "the state and answers of this request are too long to keep");
 		return;
 	}
 	struct json *j = mcp_call_begin_result(c, "input_required", false);
@@ -161,8 +164,8 @@ void mcp_call_send_questions(struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* What was asked, of what the client answered: by key, for each answer that is kept
- * moves the nodes. */
+/* Keeps the client's answers to the keys that were asked. Each kept answer moves the nodes,
+ * so each is looked up again. */
 static int take_answers(struct mcp_call *c, const struct json_doc *asked)
 {
 	const struct json_node *keys = json_member(asked, json_top(asked), "asked");
@@ -228,7 +231,7 @@ int mcp_call_open_state(struct mcp_call *c)
 		return 0;
 	}
 	if (all != NULL && all->type != JSON_OBJECT) {
-		mcp_fail(c, MCP_E_PARAMS, "inputResponses is no object");
+		mcp_fail(c, MCP_E_PARAMS, "inputResponses must be an object");
 		return -1;
 	}
 	return sealed != NULL ? open_state(c, sealed) : 0;

@@ -1,4 +1,4 @@
-/* Servers, and the peers that speak to them. */
+/* server.c - servers, and the peers that speak to them. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 	struct mcp_server *s = calloc(1, sizeof(*s));
 
 	if (s == NULL) {
-		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "make a server");
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "cannot create the server");
 	}
 	s->loop = loop;
 	s->app = app;
@@ -34,7 +34,7 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 	s->tasks = task_store_new(TASK_KEEP_MS);
 	if (s->states == NULL || s->subs == NULL || s->tasks == NULL) {
 		server_destroy(s);
-		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "make a server");
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "cannot create the server");
 	}
 	*ret = s;
 	return 0;
@@ -45,7 +45,7 @@ void mcp_server_free(struct mcp_server *s)
 	if (s == NULL) {
 		return;
 	}
-	s->n_calls++; /* the last call is not to take it away under us */
+	s->n_calls++; /* keeps the server alive while its last call ends */
 	subs_end(s->subs);
 	while (s->peers != NULL) {
 		mcp_peer_free(s->peers);
@@ -56,6 +56,7 @@ void mcp_server_free(struct mcp_server *s)
 
 void mcp_server_drop_call(struct mcp_server *s)
 {
+	assert(s->n_calls > 0);
 	s->n_calls--;
 	if (s->freed && s->n_calls == 0) {
 		server_destroy(s);
@@ -86,6 +87,7 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
 
 void mcp_peer_unref(struct mcp_peer *p)
 {
+	assert(p->refs > 0);
 	if (--p->refs > 0) {
 		return;
 	}
@@ -109,7 +111,8 @@ static void peer_unlink(struct mcp_peer *p)
 	p->next = NULL;
 }
 
-/* One that has still to be told. What is told may change the list: from its start. */
+/* A call that is neither canceled nor answered. Canceling may change the list, so each
+ * search begins at its start. */
 static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 {
 	struct mcp_call *c = p->calls;
@@ -120,7 +123,7 @@ static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 	return c;
 }
 
-/* All but its last reference. */
+/* Ends the peer; the caller still holds a reference. */
 static void peer_end(struct mcp_peer *p)
 {
 	assert(!p->gone);
@@ -157,7 +160,7 @@ void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
 			mcp_call_move(c, heir);
 		}
 	}
-	peer_end(p); /* its principal is not gone */
+	peer_end(p); /* the principal lives on in `heir` */
 	mcp_peer_unref(p);
 }
 
@@ -176,7 +179,8 @@ unsigned mcp_client_abilities(const struct json_doc *doc, const struct json_node
 	const struct json_node *elicit = json_member(doc, capabilities, "elicitation");
 	unsigned abilities = 0;
 
-	/* {} is the form; who names only others has it not. */
+	/* An empty object means form elicitation; a client that lists only other modes lacks
+	 * it. */
 	if (json_is(elicit, JSON_OBJECT) &&
 	    (elicit->n == 0 || json_is(json_member(doc, elicit, "form"), JSON_OBJECT) ||
 	     json_member(doc, elicit, "url") == NULL)) {

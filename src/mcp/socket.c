@@ -1,7 +1,7 @@
 /* socket.c - lines on each connection to a unix socket.
  *
- * Who may come in is decided twice: by the mode of the socket, and by the kernel's
- * word on who connected, for not every file system looks at the mode. */
+ * Access is checked twice: by the mode of the socket, and by the kernel's record of the
+ * connecting uid, because not every file system enforces the mode. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "mcp/transport.h"
 
 #define WHERE    "mcp socket"
-#define PAUSE_MS 100 /* where there are no fds or no memory */
+#define PAUSE_MS 100 /* pause when there are no fds or no memory */
 
 struct socket_client {
 	struct mcp_socket *owner;
@@ -31,7 +31,7 @@ struct mcp_socket {
 	struct loop *loop;
 	int fd;
 	struct sockaddr_un address;
-	struct stat bound; /* what was made, so that nothing else is unlinked */
+	struct stat bound; /* the socket file we made, so that no other file is unlinked */
 	struct loop_watch *watch;
 	struct loop_timer *pause;
 	struct socket_client *clients;
@@ -61,7 +61,7 @@ static void client_closed(void *arg)
 	client_free(arg);
 }
 
-/* Root as well: it could become this user, or look into this process. */
+/* Accepts root too: it could become this user, or read this process's memory. */
 static bool is_ours(int fd)
 {
 	struct ucred who;
@@ -115,7 +115,7 @@ static void accept_client(void *arg, uint32_t events)
 	}
 }
 
-/* A socket that nobody listens on is a leftover. */
+/* Removes a socket on which no process listens. */
 static int remove_stale(const struct sockaddr_un *a, struct ssb_error *err)
 {
 	struct stat st;
@@ -127,14 +127,15 @@ static int remove_stale(const struct sockaddr_un *a, struct ssb_error *err)
 		               : ssb_fail(err, SSB_E_SYS, errno, WHERE, "'%s'", a->sun_path);
 	}
 	if (!S_ISSOCK(st.st_mode)) {
-		return ssb_fail(err, SSB_E_SYS, EEXIST, WHERE, "'%s' is no socket", a->sun_path);
+		return ssb_fail(err, SSB_E_SYS, EEXIST, WHERE, "'%s' exists and is not a socket",
+		                a->sun_path);
 	}
 	if (fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "socket");
 	}
 	if (connect(fd, (const struct sockaddr *)a, sizeof *a) == 0 || errno != ECONNREFUSED) {
-		return ssb_fail(err, SSB_E_SYS, EADDRINUSE, WHERE, "a server listens on '%s'",
-		                a->sun_path);
+		return ssb_fail(err, SSB_E_SYS, EADDRINUSE, WHERE,
+		                "another server already listens on '%s'", a->sun_path);
 	}
 	return unlink(a->sun_path) == 0 || errno == ENOENT
 	               ? 0
@@ -152,13 +153,13 @@ static int listen_there(struct mcp_socket *x, struct ssb_error *err)
 	if (x->fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "socket");
 	}
-	/* The mode of the socket is that of the file that bind() makes. */
+	/* bind() creates the file with the mode of the socket. */
 	if (fchmod(x->fd, 0600) < 0 ||
 	    bind(x->fd, (struct sockaddr *)&x->address, sizeof x->address) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "bind '%s'", path);
 	}
 	if (lstat(path, &x->bound) < 0 || (x->bound.st_mode & 0077) != 0) {
-		return ssb_fail(err, SSB_E_SYS, EPERM, WHERE, "'%s' is open to others", path);
+		return ssb_fail(err, SSB_E_SYS, EPERM, WHERE, "other users can access '%s'", path);
 	}
 	if (listen(x->fd, 64) < 0 ||
 	    loop_watch(x->loop, x->fd, EPOLLIN, accept_client, x, &x->watch) < 0) {

@@ -21,12 +21,12 @@ struct state_head {
 };
 _Static_assert(sizeof(struct state_head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
 
-/* One that may come back. */
+/* The nonce of a state that is still valid. */
 struct nonce {
 	uint8_t bytes[NONCE_BYTES];
-	uint8_t who[NONCE_BYTES]; /* its client */
-	uint64_t until;           /* clock_ms() */
-	uint64_t number;          /* the later, the greater; 0: none is kept here */
+	uint8_t who[NONCE_BYTES]; /* digest of its principal */
+	uint64_t until;           /* as clock_ms() */
+	uint64_t number;          /* increases with each nonce; 0: free */
 };
 
 struct state_store {
@@ -76,7 +76,7 @@ static uint64_t get_u64(const uint8_t in[TIME_BYTES])
 	return v;
 }
 
-/* The length first, so that no piece can pass for the beginning of the next. */
+/* Hashes the length first, so that no piece can be taken for the beginning of the next. */
 static void mac_piece(struct hmac *h, const void *data, size_t len)
 {
 	uint8_t n[TIME_BYTES];
@@ -104,7 +104,7 @@ static void state_mac(const struct state_store *s, const struct state_binding *o
 	hmac_final(&h, ret);
 }
 
-/* Those of one client together, the oldest first. */
+/* Sorts by client, then oldest first. */
 static int compare_nonces(const void *a, const void *b)
 {
 	const struct nonce *x = a, *y = b;
@@ -113,8 +113,8 @@ static int compare_nonces(const void *a, const void *b)
 	return who != 0 ? who : x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* A place that is free or past its time; else that of the oldest of the client that has the
- * most: nobody's questions push out those of another. */
+/* A free or expired place, or else the oldest of the client that has the most, so that no
+ * client's questions push out those of another. */
 static struct nonce *find_place(struct state_store *s)
 {
 	const uint64_t now = clock_ms();
@@ -152,7 +152,7 @@ static void remember_nonce(struct state_store *s, const char *principal,
 	n->number = ++s->last;
 }
 
-/* Whether it was outstanding; now it is not. */
+/* Whether the nonce was outstanding; removes it. */
 static bool redeem_nonce(struct state_store *s, const uint8_t nonce[NONCE_BYTES])
 {
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
@@ -222,7 +222,7 @@ enum state_verdict state_open(struct state_store *s, const struct state_binding 
 	if (!ct_equal(mac, head.mac, sizeof(mac))) {
 		return STATE_FORGED;
 	}
-	/* Only now: nobody can use up what is another's. */
+	/* After the MAC check, so that no client can use up the state of another. */
 	if (!redeem_nonce(s, head.nonce)) {
 		return STATE_USED;
 	}
@@ -239,8 +239,8 @@ const char *state_verdict_text(enum state_verdict v)
 		[STATE_GOOD] = "is good",
 		[STATE_FORGED] = "was not made here for this client and this request",
 		[STATE_OLD] = "is too old",
-		[STATE_USED] = "has been used already, or is forgotten",
-		[STATE_FAILED] = "could not be read: no memory",
+		[STATE_USED] = "has been used already, or has been dropped",
+		[STATE_FAILED] = "could not be read: out of memory",
 	};
 
 	return TEXTS[v];

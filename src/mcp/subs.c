@@ -10,18 +10,18 @@
 #include "mcp/mcp_priv.h"
 #include "mcp/task.h"
 
-/* One subscriptions/listen, open. */
+/* An open subscriptions/listen. */
 struct listen {
 	struct listen *prev;
 	struct listen *next;
-	struct mcp_call *call; /* nobody has answered it */
-	unsigned lists;        /* MCP_TOOLS, ...: told of changes */
+	struct mcp_call *call; /* not answered yet */
+	unsigned lists;        /* lists whose changes are sent: MCP_TOOLS, ... */
 	struct string_list uris;
 	struct string_list tasks;
-	uint64_t told; /* the last piece of news that it was told */
+	uint64_t told; /* number of the last piece of news sent */
 };
 
-/* What one legacy peer has subscribed to. */
+/* The subscriptions of one legacy peer. */
 struct legacy {
 	struct legacy *next;
 	struct mcp_peer *peer;
@@ -32,10 +32,10 @@ struct legacy {
 struct subs {
 	struct listen *listens;
 	struct legacy *legacies;
-	uint64_t news; /* counted: whoever is told may change the lists meanwhile */
+	uint64_t news; /* number of the current news: sending it may change the lists */
 };
 
-/* What a list is called, in all the places that speak of it. */
+/* A list's feature, and its names in the protocol. */
 struct sub_list {
 	enum mcp_feature what;
 	enum mcp_feature change;
@@ -66,7 +66,7 @@ void subs_free(struct subs *s)
 	while (s->legacies != NULL) {
 		subs_forget(s, s->legacies->peer);
 	}
-	free(s); /* the calls are over: so are those who listened */
+	free(s); /* all calls are over, and so are their subscriptions */
 }
 
 void subs_forget(struct subs *s, const struct mcp_peer *p)
@@ -119,7 +119,7 @@ static void listen_free(struct subs *s, struct listen *l)
 	free(l);
 }
 
-/* How much one peer has of them; words are counted together. */
+/* Counts a peer's subscriptions, and their URIs and tasks together. */
 static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t *ret_n,
                           size_t *ret_words)
 {
@@ -135,7 +135,7 @@ static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t
 
 /* ---- legacy: resources/subscribe ------------------------------------------------- */
 
-/* params.uri; NULL: answered. */
+/* params.uri; NULL: the call has been answered. */
 static const char *named_uri(struct mcp_call *c)
 {
 	const struct json_node *node = mcp_param(c, "uri");
@@ -165,7 +165,7 @@ void subs_subscribe(void *app, struct mcp_call *c)
 		mcp_fail(c, MCP_E_REQUEST, "too many subscriptions: at most %d at once",
 		         MAX_MCP_WATCHED);
 	} else if (l == NULL || string_list_add_once(&l->uris, uri, MAX_MCP_WATCHED) < 0) {
-		mcp_fail(c, MCP_E_INTERNAL, "no memory");
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 	} else {
 		mcp_done(c);
 	}
@@ -200,7 +200,7 @@ void subs_unsubscribe(void *app, struct mcp_call *c)
 
 /* ---- modern: subscriptions/listen ------------------------------------------------ */
 
-/* The strings of one member of the filter. False: answered. */
+/* The strings of one member of the filter. False: the call has been answered. */
 static bool take_words(struct mcp_call *c, const struct json_node *list, const char *key,
                        size_t room, struct string_list *ret)
 {
@@ -211,8 +211,8 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 	}
 	if (!json_is(list, JSON_ARRAY) || list->n > room) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "params.notifications.%s is to be an array of strings; at most %d are "
-		         "listened to at once",
+		         "params.notifications.%s must be an array of strings; at most %d in "
+		         "all subscriptions",
 		         key, MAX_MCP_WATCHED);
 		return false;
 	}
@@ -220,25 +220,25 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 		const char *word = json_string(n, NULL);
 		if (word == NULL || strlen(word) != n->len || n->len > MAX_MCP_URI) {
 			mcp_fail(c, MCP_E_PARAMS,
-			         "params.notifications.%s is to hold strings of at most %d bytes",
+			         "params.notifications.%s must hold strings of at most %d bytes",
 			         key, MAX_MCP_URI);
 			return false;
 		}
 		if (string_list_add_once(ret, word, MAX_MCP_WATCHED) < 0) {
-			mcp_fail(c, MCP_E_INTERNAL, "no memory");
+			mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 			return false;
 		}
 	}
 	return true;
 }
 
-/* What is asked for and can be had. False: answered. */
+/* The lists that were asked for and can change. False: the call has been answered. */
 static bool take_lists(struct mcp_call *c, const struct json_node *filter, struct listen *l)
 {
 	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {
 		const struct json_node *want = json_member(mcp_doc(c), filter, SUB_LISTS[i].key);
 		if (want != NULL && !json_is(want, JSON_TRUE) && !json_is(want, JSON_FALSE)) {
-			mcp_fail(c, MCP_E_PARAMS, "params.notifications.%s is to be true or false",
+			mcp_fail(c, MCP_E_PARAMS, "params.notifications.%s must be true or false",
 			         SUB_LISTS[i].key);
 			return false;
 		}
@@ -262,7 +262,7 @@ static bool take_tasks(struct mcp_call *c, const struct json_node *list, size_t 
 	for (size_t i = 0; good && i < all.n; i++) {
 		if (task_known(c, all.v[i]) &&
 		    string_list_add_once(&l->tasks, all.v[i], MAX_MCP_WATCHED) < 0) {
-			mcp_fail(c, MCP_E_INTERNAL, "no memory");
+			mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 			good = false;
 		}
 	}
@@ -270,7 +270,7 @@ static bool take_tasks(struct mcp_call *c, const struct json_node *list, size_t 
 	return good;
 }
 
-/* Fills `l` from the parameters. False: answered. */
+/* Fills `l` from the parameters. False: the call has been answered. */
 static bool take_filter(struct mcp_call *c, struct listen *l)
 {
 	const struct json_doc *doc = mcp_doc(c);
@@ -281,7 +281,7 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 	if (!json_is(filter, JSON_OBJECT)) {
 		mcp_fail(c, MCP_E_PARAMS,
 		         "subscriptions/listen needs params.notifications, an "
-		         "object that says what to tell");
+		         "object that selects the news");
 		return false;
 	}
 	count_listens(c->server->subs, c->peer, &n, &words);
@@ -303,8 +303,8 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 	return true;
 }
 
-/* {"_meta":{"...subscriptionId":ID},MEMBERS} to whoever listens. `object` is finished
- * JSON with at least one member, or NULL. The subscription may be gone after it. */
+/* Sends {"_meta":{"...subscriptionId":ID},MEMBERS} to the subscriber. `object` is finished
+ * JSON with at least one member, or NULL. The subscription may be gone afterwards. */
 static void listen_tell(const struct listen *l, const char *method, const char *object)
 {
 	auto_buf text;
@@ -357,7 +357,7 @@ static void listen_acknowledge(const struct listen *l)
 	}
 }
 
-/* Its client does not want it any more, or is gone. */
+/* The client canceled the subscription, or is gone. */
 static void listen_canceled(void *arg)
 {
 	struct listen *l = arg;
@@ -374,7 +374,7 @@ void subs_listen(void *app, struct mcp_call *c)
 	struct listen *l = calloc(1, sizeof(*l));
 
 	if (l == NULL) {
-		mcp_fail(c, MCP_E_INTERNAL, "no memory");
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
 	l->call = c;
@@ -430,7 +430,8 @@ void mcp_server_end(struct mcp_server *s)
 
 /* ---- news ---------------------------------------------------------------------- */
 
-/* Whoever is told may free anything: each time from the start, and nobody twice. */
+/* Sending may free any subscription, so each search begins at the start and skips those that
+ * already have this news. */
 static struct listen *next_listen(struct subs *s, unsigned list, const char *uri, const char *task)
 {
 	for (struct listen *l = s->listens; l != NULL; l = l->next) {
@@ -514,7 +515,7 @@ void mcp_list_changed(struct mcp_server *s, enum mcp_feature what)
 		assert(list < SUB_LISTS + ARRAY_LEN(SUB_LISTS));
 	}
 	if ((s->app->features & list->change) == 0) {
-		return; /* nobody was told that it can */
+		return; /* the server did not announce such changes */
 	}
 	s->subs->news++;
 	for (struct mcp_peer *p = next_peer(s); p != NULL; p = next_peer(s)) {

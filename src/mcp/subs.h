@@ -1,12 +1,13 @@
-/* subs.h - who wants to hear of what.
+/* subs.h - subscriptions.
  *
- * Legacy: resources/subscribe and unsubscribe keep a list for each peer, and its news
- * carry what happens; that a list has changed goes to everybody who has initialized.
- * Modern: subscriptions/listen is a call that is answered when the server ends. Until
- * then what it asked for goes where its answer will go, with its id in _meta.
+ * Legacy: resources/subscribe and unsubscribe keep a list for each peer, whose `news`
+ * receives the updates. Every initialized peer hears of a changed list.
  *
- * The numbers of both are bounded for each peer (limits.h). A client that does not read
- * costs what its transport's queue holds, for nothing is kept here. */
+ * Modern: subscriptions/listen is a call that is answered when the server ends. Until then
+ * its updates go to the call's `out`, with the call's id in _meta.
+ *
+ * Both are limited for each peer (limits.h). Nothing is stored here for a client that does
+ * not read: it costs no more than the queue of its transport. */
 #ifndef MCP_SUBS_H
 #define MCP_SUBS_H
 
@@ -15,18 +16,20 @@
 struct mcp_peer;
 struct subs;
 
-struct subs *subs_new(void);    /* NULL: no memory */
+struct subs *subs_new(void);    /* NULL: out of memory */
 void subs_free(struct subs *s); /* after all calls; accepts NULL */
 
-/* Rows of the protocol's methods: MCP_LEGACY, both, and MCP_MODERN. */
+/* Rows of the protocol's methods: the first two are MCP_LEGACY, the third MCP_MODERN. */
 mcp_handler subs_subscribe, subs_unsubscribe, subs_listen;
 
-/* The peer is about to be no more; its calls are canceled by whoever says so. */
+/* Removes the subscriptions of a peer that is about to be freed. The caller cancels its
+ * calls. */
 void subs_forget(struct subs *s, const struct mcp_peer *p);
-/* Answers every subscriptions/listen, gracefully. */
+/* Answers every subscriptions/listen with a normal result. */
 void subs_end(struct subs *s);
 
-/* To those who listen to the task; `object` is finished JSON with at least one member. */
+/* Sends news to the subscribers of the task; `object` is finished JSON with at least one
+ * member. */
 void subs_task(struct subs *s, const char *task_id, const char *object);
 
 #endif

@@ -17,25 +17,25 @@
 enum task_end { TASK_OPEN, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
 
 struct task {
-	struct task *next; /* the older one */
+	struct task *next; /* an older task */
 	char id[2 * ID_BYTES + 1];
 	char *principal;
-	struct mcp_call *call; /* NULL: it has its answer, or its client wants none */
+	struct mcp_call *call; /* NULL: answered, or canceled by the client */
 	enum task_end end;
-	char *answer; /* the result's object, or the error's; NULL: none */
+	char *answer; /* object of the result or error; NULL: none */
 	size_t answer_len;
 	char *message;
 	int64_t created_us; /* time of day */
 	int64_t updated_us;
-	uint64_t began_ms; /* the clock that only goes forward */
+	uint64_t began_ms; /* monotonic clock */
 	uint64_t ended_ms;
-	uint64_t told_ms; /* that there was progress */
+	uint64_t told_ms; /* last time that progress was sent */
 };
 
 struct task_store {
 	struct task *newest;
 	size_t n;
-	size_t bytes; /* of the answers */
+	size_t bytes; /* of all answers */
 	uint64_t keep_ms;
 };
 
@@ -87,7 +87,7 @@ static void drop_task(struct task_store *all, struct task **at)
 	free_task(t);
 }
 
-/* Those whose time is over. */
+/* Removes the tasks whose keep time has passed. */
 static void expire_tasks(struct task_store *all)
 {
 	uint64_t now = clock_ms();
@@ -101,11 +101,11 @@ static void expire_tasks(struct task_store *all)
 	}
 }
 
-/* What one client keeps of answers. */
+/* What one client has stored. */
 struct share {
 	const char *principal;
-	size_t has;           /* their bytes, or their number */
-	struct task **oldest; /* of them */
+	size_t has;           /* bytes of its answers, or number of its tasks */
+	struct task **oldest; /* its oldest ended task */
 };
 
 static struct share *share_of(struct share v[MAX_MCP_TASKS], size_t *n, const char *principal)
@@ -119,8 +119,8 @@ static struct share *share_of(struct share v[MAX_MCP_TASKS], size_t *n, const ch
 	return &v[(*n)++];
 }
 
-/* To make room, the oldest that has ended, of the client that keeps the most: nobody's
- * answers push out those of another. -1: all are under way. */
+/* Makes room: drops the oldest ended task of the client that stores the most, so that no
+ * client pushes out the answers of another. -1: all tasks are running. */
 static int drop_oldest_task(struct task_store *all, bool bytes)
 {
 	struct share v[MAX_MCP_TASKS];
@@ -149,7 +149,7 @@ static int drop_oldest_task(struct task_store *all, bool bytes)
 	return 0;
 }
 
-/* Only what the same client made: nobody else learns that there is one. */
+/* Finds only tasks of the same client: other clients must not learn that a task exists. */
 static struct task *find_task(const struct mcp_call *c, const char *id)
 {
 	struct task_store *all = c->server->tasks;
@@ -190,7 +190,7 @@ static const char *status_text(const struct task *t)
 	return t->call != NULL && t->call->phase == CALL_WAITING ? "input_required" : TEXTS[t->end];
 }
 
-/* The members of a Task; with what belongs to its status, of a DetailedTask. */
+/* The members of a Task; `detailed`: of a DetailedTask, with the result, error or questions. */
 static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, struct json *j)
 {
 	json_kstr(j, "taskId", t->id);
@@ -204,7 +204,7 @@ static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, st
 	if (t->call == NULL) {
 		json_uint(j, t->ended_ms - t->began_ms + keep_ms);
 	} else {
-		json_null(j); /* while it is under way */
+		json_null(j); /* no limit while it runs */
 	}
 	json_kuint(j, "pollIntervalMs", TASK_POLL_MS);
 	if (!detailed) {
@@ -219,7 +219,7 @@ static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, st
 	}
 }
 
-/* To those who listen. The task may be gone after it. */
+/* Notifies the subscribers. The task may be gone afterwards. */
 static void send_task_news(struct mcp_server *s, struct task *t)
 {
 	char id[sizeof(t->id)];
@@ -304,7 +304,7 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	return true;
 }
 
-/* Why it failed is its message. */
+/* The error's message becomes the message of the status. */
 static void set_error_message(struct task *t)
 {
 	struct json_doc doc AUTO(json_doc_done) = { 0 };
@@ -316,15 +316,16 @@ static void set_error_message(struct task *t)
 	}
 }
 
-/* Nothing comes of the call for it any more. */
+/* Separates the task from its call, and ends it. */
 static void close_task(struct mcp_server *s, struct task *t, enum task_end end)
 {
+	assert(t->call != NULL && t->end == TASK_OPEN && end != TASK_OPEN);
 	t->call->task = NULL;
 	t->call = NULL;
 	t->end = end;
 	t->ended_ms = clock_ms();
 	if (end != TASK_FAILED) {
-		free(t->message); /* it told what was under way */
+		free(t->message); /* it described the work that has ended */
 		t->message = NULL;
 	}
 	send_task_news(s, t);
@@ -375,7 +376,7 @@ void task_progress(struct mcp_call *c, const char *message)
 	}
 	set_task_message(t, message);
 	t->updated_us = clock_wall_us();
-	/* The whole of it each time: not more often than they would ask. */
+	/* Each notification carries the whole task: not more often than a client would poll. */
 	if (now - t->told_ms >= TASK_POLL_MS) {
 		t->told_ms = now;
 		send_task_news(c->server, t);
@@ -395,7 +396,7 @@ bool task_allowed(struct mcp_call *c)
 	return false;
 }
 
-/* The one that params.taskId names; NULL: answered. */
+/* The task that params.taskId names; NULL: the call has been answered. */
 static struct task *named_task(struct mcp_call *c)
 {
 	const char *id = json_string(mcp_param(c, "taskId"), NULL);
@@ -410,8 +411,8 @@ static struct task *named_task(struct mcp_call *c)
 	struct task *t = find_task(c, id);
 	if (t == NULL) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "no such task: it never was, was another client's, or "
-		         "has expired");
+		         "task not found: it never existed, belongs to another "
+		         "client, or has expired");
 	}
 	return t;
 }
@@ -447,7 +448,7 @@ void task_cancel(void *app, struct mcp_call *c)
 	mcp_call_release(call);
 }
 
-/* Answers to what is still asked; anything else is passed over. -1: no memory. */
+/* Takes answers to open questions and ignores the rest. -1: out of memory. */
 static int take_answers(struct mcp_call *call, const struct json_doc *doc,
                         const struct json_node *answers)
 {
@@ -480,11 +481,11 @@ void task_update(void *app, struct mcp_call *c)
 	}
 	struct mcp_call *call = t->call;
 	if (call == NULL || call->phase != CALL_WAITING) {
-		mcp_done(c); /* nothing is asked: nothing is outstanding */
+		mcp_done(c); /* no question is open */
 		return;
 	}
 	if (take_answers(call, mcp_doc(c), answers) < 0) {
-		mcp_fail(c, MCP_E_INTERNAL, "the answers are too many, or there is no memory");
+		mcp_fail(c, MCP_E_INTERNAL, "there are too many answers, or memory is short");
 		return;
 	}
 	t->updated_us = clock_wall_us();

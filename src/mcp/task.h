@@ -1,12 +1,12 @@
-/* task.h - the tasks extension (io.modelcontextprotocol/tasks): calls whose client does
- * not wait for them.
+/* task.h - the tasks extension (io.modelcontextprotocol/tasks): calls whose client does not
+ * wait for the response.
  *
- * A call becomes a task when its handler says so and its client knows of tasks; it goes
- * on as before, and its answer is kept for tasks/get. While it waits for input, the
- * questions are in tasks/get and the answers come by tasks/update.
+ * A call becomes a task when its handler wants that and the client declared the extension.
+ * It goes on as before, and its answer is kept for tasks/get. While the call waits for
+ * input, tasks/get shows the questions and tasks/update brings the answers.
  *
- * An id is 128 random bits, and good only for the principal whose call it was. One that
- * is under way has no time to live; its answer is kept for TASK_KEEP_MS. */
+ * An id is 128 random bits and valid only for the principal that made the call. A running
+ * task does not expire; its answer is kept for TASK_KEEP_MS. */
 #ifndef MCP_TASK_H
 #define MCP_TASK_H
 
@@ -19,24 +19,24 @@ struct mcp_peer;
 struct task_store;
 struct task;
 
-struct task_store *task_store_new(uint64_t keep_ms); /* NULL: no memory */
+struct task_store *task_store_new(uint64_t keep_ms); /* NULL: out of memory */
 void task_store_free(struct task_store *t);          /* after all calls; accepts NULL */
 
-/* Rows of the protocol's methods: MCP_MODERN, all of them. */
+/* Rows of the protocol's methods, all MCP_MODERN. */
 mcp_handler task_get, task_update, task_cancel;
 
-/* Of a call with c->task, which is NULL after it: `json` is its result's object, or
- * (failed) the object of its error. */
+/* Ends the task of a call; c->task is NULL afterwards. `json` is the object of the result
+ * or, if `failed`, of the error. */
 void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len);
-/* It waits for input now, phase CALL_WAITING: instead of {"resultType":"input_required"}.
- * When tasks/update has brought all of it, mcp_call_resume(). */
+/* The call now waits for input (CALL_WAITING), and sends no {"resultType":"input_required"}.
+ * When tasks/update has brought all answers, it calls mcp_call_resume(). */
 void task_waits(struct mcp_call *c);
 
-/* Progress becomes the message of its status. */
+/* Sets the message of the task's status. */
 void task_progress(struct mcp_call *c, const char *message);
 
-/* Whether the client has declared the extension; false: answered. */
+/* Whether the client declared the extension. If not, the call has been answered. */
 bool task_allowed(struct mcp_call *c);
-bool task_known(const struct mcp_call *c, const char *task_id); /* to whoever makes `c` */
+bool task_known(const struct mcp_call *c, const char *task_id); /* known to the client of `c` */
 
 #endif

@@ -59,7 +59,8 @@ static void write_field(struct json *j, const struct mcp_field *f)
 	} else if (f->choices != NULL) {
 		write_choices(j, f);
 	} else if (f->type == MCP_STRING) {
-		/* Characters there, bytes here: what has few bytes has few characters. */
+		/* JSON Schema counts characters, we count bytes: a string that is short enough
+		 * in bytes is short enough in characters. */
 		write_bounds(j, f, "minLength", "maxLength");
 	}
 	if (f->otherwise != NULL) {
@@ -101,8 +102,8 @@ static void write_input_schema(struct json *j, const struct mcp_tool *t)
 	json_close(j, '}');
 }
 
-/* Clients check what is structured against the schema in errors too, so it has to admit
- * what mcp_tool_fail() writes. The root stays an object, as legacy revisions want it. */
+/* Clients check errors against the schema too, so it must admit what mcp_tool_fail() writes.
+ * The root stays an object, because legacy revisions require one. */
 static void write_output_schema(struct json *j, const char *schema)
 {
 	static const char error[] =
@@ -157,8 +158,8 @@ void mcp_tools_list(const struct mcp_tools *t, struct mcp_call *c)
 {
 	if (mcp_param(c, "cursor") != NULL) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "unknown cursor: the list of tools has one page, leave "
-		         "params.cursor out");
+		         "unknown cursor: the list of tools has one page; leave out "
+		         "params.cursor");
 		return;
 	}
 	struct json *j = mcp_result(c);
@@ -183,7 +184,7 @@ static const struct mcp_tool *find_tool(const struct mcp_tools *t, const char *n
 	return NULL;
 }
 
-/* The row of the tool; NULL: answered. */
+/* The row of the named tool; NULL: the call has been answered. */
 static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_call *c)
 {
 	const struct json_node *node = mcp_param(c, "name");
@@ -206,7 +207,7 @@ static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_c
 	return tool;
 }
 
-/* Those of the rows as one object, for mcp_arg(). */
+/* The default values as one object, for mcp_arg(). */
 static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 {
 	const char *why = NULL;
@@ -218,7 +219,7 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 	json_open(&j, '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
 		const char *otherwise = t->fields[i].otherwise;
-		/* The nodes beneath one could not be found by mcp_doc(). */
+		/* mcp_doc() could not find nodes beneath a default. */
 		assert(otherwise == NULL || t->fields[i].type != MCP_STRINGS ||
 		       strcmp(otherwise, "[]") == 0);
 		if (otherwise != NULL) {
@@ -230,7 +231,7 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 	return text.failed ? -1 : json_read(doc, text.data, text.len, &why);
 }
 
-/* Whether the arguments are good; false: answered. */
+/* Whether the arguments fit the rows; false: the call has been answered. */
 static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");
@@ -238,7 +239,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 	auto_buf text = { 0 };
 
 	if (args != NULL && !json_is(args, JSON_OBJECT)) {
-		mcp_fail(c, MCP_E_PARAMS, "params.arguments is to be an object");
+		mcp_fail(c, MCP_E_PARAMS, "params.arguments must be an object");
 		return false;
 	}
 	if (t->input_schema != NULL) {
@@ -257,7 +258,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 		return false;
 	}
 	if (read_defaults(t, &c->defaults) < 0) {
-		mcp_fail(c, MCP_E_INTERNAL, "no memory");
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return false;
 	}
 	return true;
@@ -338,7 +339,7 @@ void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, co
 	json_close(&j, '}');
 	json_close(&j, '}');
 	if (text.failed) {
-		mcp_fail(c, MCP_E_INTERNAL, "no memory");
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
 	mcp_tool_done(c, NULL, text.data, true);

@@ -1,11 +1,11 @@
-/* tools.h - tools as a table: what tools/list says of one, and what tools/call checks
- * before its handler sees the arguments, come from the same rows. */
+/* tools.h - tools as a table: tools/list describes a tool, and tools/call checks its
+ * arguments, from the same rows. */
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 
 #include "mcp/mcp.h"
 
-enum mcp_type { MCP_STRING, MCP_INTEGER, MCP_BOOLEAN, MCP_STRINGS /* an array of them */ };
+enum mcp_type { MCP_STRING, MCP_INTEGER, MCP_BOOLEAN, MCP_STRINGS /* an array of strings */ };
 
 struct mcp_field {
 	const char *name;
@@ -13,9 +13,9 @@ struct mcp_field {
 	bool required;
 	const char *description;
 	int64_t min;                /* of an integer; bytes of a string; items of an array */
-	int64_t max;                /* 0: the bound of the type */
-	const char *const *choices; /* of a string, or of each item; NULL-terminated; NULL: any */
-	const char *otherwise;      /* the default, as JSON; NULL: none. Of an array: only [] */
+	int64_t max;                /* 0: the limit of the type */
+	const char *const *choices; /* of a string or of each item, NULL-terminated; NULL: any */
+	const char *otherwise;      /* the default, as JSON; NULL: none. For an array only [] */
 };
 
 enum mcp_hint {
@@ -29,13 +29,14 @@ struct mcp_tool {
 	const char *name;
 	const char *title;
 	const char *description;
-	const struct mcp_field *fields; /* of the arguments; no others are taken */
+	const struct mcp_field *fields; /* all arguments that the tool takes */
 	size_t n_fields;
-	const char *input_schema;  /* instead of fields, as JSON: nothing is checked then */
-	const char *output_schema; /* JSON, of an object, without $ref; NULL: none. What
-	                            * mcp_tool_fail() writes need not be in it. */
+	const char *input_schema;  /* JSON used instead of `fields`; the arguments are then not
+	                              checked */
+	const char *output_schema; /* JSON schema of an object, without $ref; NULL: none. Need not
+	                              cover errors of mcp_tool_fail(). */
 	unsigned hints;
-	mcp_handler *handle; /* of a call whose arguments are good */
+	mcp_handler *handle; /* called after the arguments were checked */
 };
 
 struct mcp_tools {
@@ -43,23 +44,23 @@ struct mcp_tools {
 	size_t n;
 };
 
-/* Handlers for "tools/list" and "tools/call" call these. An unknown tool is
- * MCP_E_PARAMS; bad arguments are a result with isError that says what to write. */
+/* The handlers of "tools/list" and "tools/call" call these. An unknown tool is MCP_E_PARAMS.
+ * Wrong arguments give a result with isError that says what to write. */
 void mcp_tools_list(const struct mcp_tools *t, struct mcp_call *c);
 void mcp_tools_call(const struct mcp_tools *t, void *app, struct mcp_call *c);
 
-/* Of the arguments; the default where it was not given, NULL where there is none. */
+/* An argument; its default if the client gave none; NULL if it has no default. */
 const char *mcp_arg_string(const struct mcp_call *c, const char *name);
 int64_t mcp_arg_integer(const struct mcp_call *c, const char *name, int64_t otherwise);
 bool mcp_arg_boolean(const struct mcp_call *c, const char *name, bool otherwise);
 const struct json_node *mcp_arg(const struct mcp_call *c, const char *name);
 
-/* The whole answer to a tools/call. `text` is for the model; `structured` one
- * finished JSON object that fits output_schema, or NULL; where `text` is NULL that
- * JSON is the text too. */
+/* The whole answer to a tools/call. `text` is for the model; `structured` is one finished
+ * JSON object that fits output_schema, or NULL. If `text` is NULL, the JSON is also the
+ * text. */
 void mcp_tool_done(struct mcp_call *c, const char *text, const char *structured, bool is_error);
-/* An error that the model can act on: {"error":{"code":..,"message":..,"fix":..}} and
- * the same as text. */
+/* An error that the model can act on: {"error":{"code":..,"message":..,"fix":..}}, and the
+ * same as text. */
 void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, const char *fix);
 
 #endif

@@ -10,9 +10,9 @@
 #include "base/suggest.h"
 #include "base/utf8.h"
 
-#define PIECE_BYTES 1024 /* of one sentence; names and choices are our own */
+#define PIECE_BYTES 1024 /* of one sentence; our own names and choices are shorter */
 
-/* What is found, as it is found: the list for programs, two sentences for the model. */
+/* The problems found so far: a list for programs, two sentences for the model. */
 struct problems {
 	size_t n;
 	struct json list;
@@ -111,7 +111,7 @@ static void add_wanted(struct buf *out, const struct mcp_field *f)
 	}
 }
 
-/* A problem whose fix is to write what the row says; `note` comes after it. */
+/* A problem whose fix is to write what the row wants; `note` follows the fix. */
 static void add_wanted_problem(struct problems *p, const struct mcp_field *f, const char *what,
                                const char *note)
 {
@@ -171,7 +171,7 @@ const char *tools_plain_name(const char *name, char out[TOOLS_NAME_ROOM])
 	return out;
 }
 
-/* Text that a C string can hold and everybody can read. */
+/* Whether a C string can hold the text, and it is valid UTF-8. */
 static bool is_text(const struct json_node *node)
 {
 	for (size_t i = 0; i < node->len;) {
@@ -199,7 +199,7 @@ static void check_type(struct problems *p, const struct mcp_field *f, const stru
 	if (json_is(node, JSON_NULL)) {
 		note = f->required ? "" : ", or leave it out";
 	} else if (f->type == MCP_INTEGER && json_is(node, JSON_NUMBER)) {
-		(void)snprintf(what, sizeof(what), "is no integer, or too large");
+		(void)snprintf(what, sizeof(what), "is not an integer, or is too large");
 	} else if (f->type != MCP_STRING && json_is(node, JSON_STRING)) {
 		note = ", without quotes around it";
 	}
@@ -244,7 +244,7 @@ static void check_string(struct problems *p, const struct mcp_field *f,
 		(void)snprintf(what, sizeof(what), "has %zu bytes", node->len);
 		add_wanted_problem(p, f, what, "");
 	} else if (!is_choice(f, node->str)) {
-		add_choice_problem(p, f, "is none of the choices", node->str);
+		add_choice_problem(p, f, "is not one of the choices", node->str);
 	}
 }
 
@@ -268,7 +268,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 		}
 		if (!is_choice(f, s->str)) {
 			(void)snprintf(what, sizeof(what),
-			               "has item %zu, which is none of the choices", at);
+			               "has item %zu, which is not one of the choices", at);
 			add_choice_problem(p, f, what, s->str);
 			return;
 		}
@@ -317,7 +317,7 @@ static void check_unknown(struct problems *p, const struct mcp_tool *t, const ch
 			buf_addf(&fix, "%s%s", i == 0 ? "" : ", ", t->fields[i].name);
 		}
 	}
-	add_problem(p, tools_plain_name(name, shown), "is no argument of this tool",
+	add_problem(p, tools_plain_name(name, shown), "is not an argument of this tool",
 	            fix.data != NULL ? fix.data : "");
 }
 

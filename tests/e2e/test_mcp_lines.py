@@ -254,7 +254,7 @@ def test_a_stale_socket_is_replaced_and_a_live_one_is_not(build, tmp_path):
     first = served(build, path)
     second = Echo(build, "--socket", path)
     assert second.process.wait(20) == 1
-    assert b"a server listens on" in second.process.stderr.read()
+    assert b"another server already listens on" in second.process.stderr.read()
     assert works(path)
     first.end()
 
@@ -262,7 +262,7 @@ def test_a_stale_socket_is_replaced_and_a_live_one_is_not(build, tmp_path):
 def test_other_files_are_left_alone(build, tmp_path):
     (tmp_path / "f").write_text("mine")
     e = Echo(build, "--socket", tmp_path / "f")
-    assert e.process.wait(20) == 1 and b"is no socket" in e.process.stderr.read()
+    assert e.process.wait(20) == 1 and b"is not a socket" in e.process.stderr.read()
     assert (tmp_path / "f").read_text() == "mine"
 
 

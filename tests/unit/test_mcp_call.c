@@ -267,7 +267,7 @@ static void weight_is_capped(void **state)
 		world_say(&w, "%s", text);
 		held[n++] = w.held;
 	}
-	world_expect(&w.out, "'code':-32603,'message':'the requests under way are too large'");
+	world_expect(&w.out, "'code':-32603,'message':'the running requests are too large'");
 	assert_in_range(n, MAX_MCP_HELD / MAX_MCP_MESSAGE - 1, MAX_MCP_HELD / MAX_MCP_MESSAGE + 1);
 	for (int i = 0; i < n - 1; i++) {
 		mcp_done(held[i]);
@@ -319,7 +319,7 @@ static void let_go(struct many *m, size_t i)
 /* And of all peers together; then the small ones still find room. */
 static void weight_of_all_is_capped(void **state)
 {
-	static const char full[] = "'code':-32603,'message':'the requests under way are too large'";
+	static const char full[] = "'code':-32603,'message':'the running requests are too large'";
 	size_t large = MAX_MCP_MESSAGE - 100;
 	struct many m = { 0 };
 	struct world_out o;

@@ -304,7 +304,8 @@ static void errors(void **state)
 	world_expect(&w.out, "'code':-32602,'message':'no resource','data':{'uri':'x'}");
 	assert_int_equal(world_last_status(&w.out), 200);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/big'}");
-	world_expect(&w.out, "'code':-32603,'message':'the result is too long'");
+	world_expect(&w.out,
+	             "'code':-32603,'message':'the result is longer than the server can send'");
 	assert_int_equal(w.out.n_ended, 3);
 	world_done(&w);
 }

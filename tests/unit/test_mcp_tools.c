@@ -210,13 +210,13 @@ static void test_bad_arguments(void **state)
 		{ "{'skill':'a','seconds':null}", "'seconds' is null", "or leave it out" },
 		{ "{'skill':'a','seconds':0}", "'seconds' is 0", "an integer of 1 to 60" },
 		{ "{'skill':'a','seconds':61}", "'seconds' is 61", "an integer of 1 to 60" },
-		{ "{'skill':'a','seconds':1.5}", "'seconds' is no integer", "an integer of" },
-		{ "{'skill':'a','seconds':1e1}", "'seconds' is no integer", "an integer of" },
+		{ "{'skill':'a','seconds':1.5}", "'seconds' is not an integer", "an integer of" },
+		{ "{'skill':'a','seconds':1e1}", "'seconds' is not an integer", "an integer of" },
 		{ "{'skill':'a','offset':-6}", "'offset' is -6", "an integer of at least -5" },
 		{ "{'skill':'a','offset':9007199254740992}", "too large", "at least -5" },
 		{ "{'skill':'a','offset':99999999999999999999}", "too large", "at least -5" },
 		{ "{'skill':'a','quiet':1}", "'quiet' is a number", "quiet as true or false" },
-		{ "{'skill':'a','mode':'carefull'}", "'mode' is none of the choices",
+		{ "{'skill':'a','mode':'carefull'}", "'mode' is not one of the choices",
 		  "write mode as one of \\\"fast\\\", \\\"careful\\\"; did you mean "
 		  "\\\"careful\\\"?" },
 		{ "{'skill':'a','args':'x'}", "'args' is a string", "an array of strings" },
@@ -225,13 +225,14 @@ static void test_bad_arguments(void **state)
 		  "write args as an array of strings" },
 		{ "{'skill':'a','args':['a\\u0000']}", "item 0, which is not clean text", "array" },
 		{ "{'skill':'a','modes':['fast','carefull','x']}",
-		  "'modes' has item 1, which is none of the choices",
+		  "'modes' has item 1, which is not one of the choices",
 		  "write modes as an array of strings, each one of \\\"fast\\\", \\\"careful\\\"; "
 		  "did you mean \\\"careful\\\"?" },
-		{ "{'skil':'a'}", "'skil' is no argument of this tool", "did you mean skill?" },
-		{ "{'skill':'a','wholly_other':1}", "'wholly_other' is no argument",
+		{ "{'skil':'a'}", "'skil' is not an argument of this tool", "did you mean skill?" },
+		{ "{'skill':'a','wholly_other':1}", "'wholly_other' is not an argument",
 		  "leave it out: echo takes skill, seconds, offset, mode, quiet, args, modes" },
-		{ "{'skill':'a','\\u001b[31m\\u202e':1}", "'?[31m?\?\?' is no argument", "leave" },
+		{ "{'skill':'a','\\u001b[31m\\u202e':1}", "'?[31m?\?\?' is not an argument",
+		  "leave" },
 	};
 	struct world w AUTO(world_done);
 
@@ -261,8 +262,8 @@ static void test_every_problem_is_told(void **state)
 	world_expect(&w.out, "'problems':[{'argument':'skill','problem':'is missing','fix':");
 	assert_non_null(strstr(world_last(&w.out),
 	                       "\"message\":\"echo: 'skill' is missing; 'seconds' is 0; 'mode' is "
-	                       "none of the choices; 'quit' is no argument of this tool\""));
-	world_expect(&w.out, "{'argument':'quit','problem':'is no argument of this tool','fix':"
+	                       "not one of the choices; 'quit' is not an argument of this tool\""));
+	world_expect(&w.out, "{'argument':'quit','problem':'is not an argument of this tool','fix':"
 	                     "'did you mean quiet?'}]}}");
 	/* At the cap all are told, past it the rest is counted. */
 	for (size_t n = MAX_MCP_PROBLEMS; n <= MAX_MCP_PROBLEMS + 1; n++) {
