@@ -132,7 +132,7 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 		return EXIT_SANDBOX;
 	}
 	if (before->state == CONSENT_CHANGED) {
-		consent_show_changes(before, v->plan);
+		consent_show_changes(&before->lock, &v->files, v->plan);
 	}
 	consent_show(v, "asks for your approval.");
 	int status = consent_view_never(v) > 0 ? refuse_never(v) : judge_plan(r, owner, v);
@@ -164,8 +164,9 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	struct ssb_error none = { 0 };
 	int64_t expires = 0;
 
+	consent_view_read(&v, dir);
 	/* An approval that cannot be read is replaced by this one. */
-	(void)consent_look(owner, dir, &before, &none);
+	(void)consent_look_known(owner, dir, v.files.tree, &before, &none);
 	if ((until != NULL && when_until(until, &expires, &err) != 0) ||
 	    plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
 		say_error(&err);
@@ -179,7 +180,7 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 		say_notef("what you took out before stays out until you take the approval back "
 		          "(--revoke)");
 	}
-	if (consent_view_make(dir, plan, r->options, &before.lock.declined, &v) != 0) {
+	if (consent_view_make(&v, plan, r->options, &before.lock.declined) != 0) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}

@@ -238,12 +238,13 @@ enum consent_answer consent_ask(const struct request *r, struct consent_decision
 	if (!ask_terminal()) {
 		return CONSENT_NOBODY;
 	}
-	if (consent_view_make(d->dir, d->plan, r->options, &d->found.lock.declined, v) != 0) {
+	consent_view_read(v, d->dir);
+	if (consent_view_make(v, d->plan, r->options, &d->found.lock.declined) != 0) {
 		say_errorf("out of memory");
 		return CONSENT_NO;
 	}
 	if (d->found.state == CONSENT_CHANGED) {
-		consent_show_changes(&d->found, d->plan);
+		consent_show_changes(&d->found.lock, &d->found.now, d->plan);
 	}
 	for (;;) {
 		consent_show(v, TITLES[d->found.state]);

@@ -38,16 +38,21 @@ static int take_out(struct consent_view *v, const struct string_list *items)
 	return 0;
 }
 
-int consent_view_make(const char *dir, const struct ssb_plan *plan,
-                      const struct ssb_options *options, const struct string_list *declined,
-                      struct consent_view *ret)
+void consent_view_read(struct consent_view *v, const char *dir)
 {
-	assert(dir[0] == '/' && plan != NULL);
-	*ret = (struct consent_view){ .dir = dir, .plan = plan };
-	ret->pinned = lock_files_read(dir, &ret->files, &ret->no_pin) == 0;
-	return abilities_of(plan, &ret->abilities) != 0 || take_out(ret, &options->withhold) != 0
+	assert(dir[0] == '/');
+	*v = (struct consent_view){ .dir = dir };
+	v->pinned = lock_files_read(dir, &v->files, &v->no_pin) == 0;
+}
+
+int consent_view_make(struct consent_view *v, const struct ssb_plan *plan,
+                      const struct ssb_options *options, const struct string_list *declined)
+{
+	assert(v->dir != NULL && v->plan == NULL && plan != NULL);
+	v->plan = plan;
+	return abilities_of(plan, &v->abilities) != 0 || take_out(v, &options->withhold) != 0
 	               ? -1
-	               : take_out(ret, declined);
+	               : take_out(v, declined);
 }
 
 int consent_view_decline(struct consent_view *v, size_t i)
@@ -187,13 +192,14 @@ void consent_show(const struct consent_view *v, const char *title)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-void consent_show_changes(const struct consent_found *f, const struct ssb_plan *plan)
+void consent_show_changes(const struct lock *before, const struct skill_files *now,
+                          const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	if (diff_make(&f->lock, &f->now, plan, &d) == 0) {
+	if (diff_make(before, now, plan, &d) == 0) {
 		diff_text(&out, &d, say_coloured(STDERR_FILENO), MAX_SHOWN_FILES);
 		(void)say_out(STDERR_FILENO, &out);
 	}

@@ -19,11 +19,13 @@ struct consent_view {
 	struct ssb_error no_pin; /* the reason if it is not */
 };
 
-/* Reads the files. -1: out of memory. `plan` was made with the owner's `options` and what was
- * `declined` before (may be NULL). */
-int consent_view_make(const char *dir, const struct ssb_plan *plan,
-                      const struct ssb_options *options, const struct string_list *declined,
-                      struct consent_view *ret);
+/* First: reads the files in `dir` (real, absolute, borrowed). They are not read again: what is
+ * shown is what is approved. */
+void consent_view_read(struct consent_view *v, const char *dir);
+/* Then: `plan` was made with the owner's `options` and what was `declined` before (may be NULL).
+ * -1: out of memory. */
+int consent_view_make(struct consent_view *v, const struct ssb_plan *plan,
+                      const struct ssb_options *options, const struct string_list *declined);
 void consent_view_done(struct consent_view *v);
 
 /* Takes ability `i` out. -1: out of memory. */
@@ -35,8 +37,9 @@ size_t consent_view_never(const struct consent_view *v); /* how many can never b
 /* These write to standard error. `title` is our text: "was not approved yet". */
 void consent_show(const struct consent_view *v, const char *title);
 void consent_show_abilities(const struct consent_view *v, bool numbered);
-/* What changed since the approval; `f` must have a lock. */
-void consent_show_changes(const struct consent_found *f, const struct ssb_plan *plan);
+/* What changed since the approval `before`; `now` are all files of the skill. */
+void consent_show_changes(const struct lock *before, const struct skill_files *now,
+                          const struct ssb_plan *plan);
 
 /* "root on terminal"; returns `out`. */
 const char *consent_by(const struct owner *o, const char *through, char *out, size_t size);

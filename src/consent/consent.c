@@ -390,30 +390,51 @@ static int fill_given(struct lock *l, const struct lock *before, void *arg, stru
 	return failed == 0 ? 0 : too_much(err);
 }
 
+/* `files` are what is approved. */
+static int give_files(const struct owner *o, const char *dir, const struct giving *g,
+                      const struct skill_files *files, struct ssb_error *err)
+{
+	AUTO(lock_done) struct lock l = { 0 };
+	bool kept = false;
+
+	if (!consent_fits_files(g->plan, files)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill changed while you looked at it; look again");
+	}
+	if (fill_words(&l, g->plan, g->terms) != 0) {
+		return too_much(err);
+	}
+	/* The copy comes first: other processes wait while the approval is written. */
+	if (snapshot_make(o, dir, files, &kept, err) != 0) {
+		return -1;
+	}
+	l.snapshot = kept;
+	l.files = *files; /* borrowed */
+	int failed = lock_store(o, &l, fill_given, (void *)(uintptr_t)g, err);
+	l.files = (struct skill_files){ 0 };
+	return failed;
+}
+
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
                  const struct skill_files *shown, const struct consent_terms *terms,
                  struct ssb_error *err)
 {
-	AUTO(lock_done) struct lock l = { 0 };
-	struct giving g = { plan, terms };
+	AUTO(skill_files_done) struct skill_files now = { 0 };
+	const struct giving g = { plan, terms };
 	struct ssb_error unswept = { 0 };
+	bool whole = shown != NULL && shown->n > 0;
 
-	if (lock_files_read(dir, &l.files, err) != 0) {
+	if (!whole && lock_files_read(dir, &now, err) != 0) {
 		return -1;
 	}
-	if ((shown != NULL && !same_tree(shown, &l.files)) || !consent_fits_files(plan, &l.files)) {
+	if (!whole && shown != NULL && !same_tree(shown, &now)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the skill changed while you looked at it; look again");
 	}
-	if (fill_words(&l, plan, terms) != 0) {
-		return too_much(err);
-	}
-	/* The copy first: others wait while the approval is written. */
-	if (snapshot_make(o, dir, &l.files, &l.snapshot, err) != 0 ||
-	    lock_store(o, &l, fill_given, &g, err) != 0) {
+	if (give_files(o, dir, &g, whole ? shown : &now, err) != 0) {
 		return -1;
 	}
-	(void)snapshot_sweep(o, &unswept); /* the next one will */
+	(void)snapshot_sweep(o, &unswept); /* if it fails, the next one removes them */
 	return 0;
 }
 

@@ -84,7 +84,7 @@ int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_e
 /* It was refused its start after all: nothing was run, and the use is there again. */
 int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 
-/* A lock for `plan`, made from the directory as it is now; `declined`, `by`, `expires` and
+/* Stores an approval of `plan` with its copy; `declined`, `by`, `expires` and
  * `uses` are the caller's. The plan's refusals and what was withheld become grants,
  * but for what is declined, now or in the approval that this one takes the place of: that
  * stays out until it is taken back. Stored, with its snapshot. */
@@ -99,8 +99,9 @@ struct consent_terms {
 	const struct given *grants;
 	size_t n_grants;
 };
-/* `shown` are the files that the owner looked at: NULL, as they are now. Where they are
- * others meanwhile: SSB_E_POLICY. */
+/* `shown` are the files that the owner saw, and exactly these are approved: they are not read
+ * again, except to copy them, and then each byte is compared. If `shown` has only their digest, or
+ * is NULL, the directory is read now; SSB_E_POLICY: its digest is another one. */
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
                  const struct skill_files *shown, const struct consent_terms *terms,
                  struct ssb_error *err);

@@ -136,23 +136,38 @@ static void of_the_owners_manifest(void **state)
 	assert_false(consent_fits(&f.lock, &plan));
 }
 
-/* Not what the owner looked at. */
+/* The approval is of the files that the owner saw, whatever is there by now. */
 static void of_what_was_shown(void **state)
 {
 	(void)state;
 	AUTO(skill_files_done) struct skill_files shown = { 0 };
+	AUTO(lock_done) struct lock l = { 0 };
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
 	struct ssb_error fine = { 0 };
 
+	put("data", "old");
 	assert_int_equal(lock_files_read(skill, &shown, &err), 0);
-	put("new", "");
+	put("data", "new");
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	assert_int_equal(look(), CONSENT_NONE);
-	skill_files_done(&shown);
-	assert_int_equal(lock_files_read(skill, &shown, &fine), 0);
+	/* Only its digest is known: all of it is read, and it is another one. */
+	struct skill_files digest = { 0 };
+	memcpy(digest.tree, shown.tree, sizeof(digest.tree));
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(consent_give(&owner, skill, &plan, &digest, &FOR_GOOD, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	put("data", "old");
+	assert_int_equal(consent_give(&owner, skill, &plan, &digest, &FOR_GOOD, &fine), 0);
+	/* A file that was added meanwhile is not approved, and stops the skill. */
+	put("new", "");
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &fine), 0);
+	assert_int_equal(lock_load(&owner, skill, &l, &fine), 0);
+	assert_memory_equal(l.files.tree, shown.tree, sizeof(shown.tree));
+	assert_int_equal(look(), CONSENT_CHANGED);
+	assert_int_equal(unlink(in_skill("new")), 0);
+	assert_int_equal(look(), CONSENT_HOLDS);
 	/* Nor of a manifest that is another one by now. */
 	struct ssb_error other = { 0 };
 	char manifest[112];
