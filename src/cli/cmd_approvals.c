@@ -17,7 +17,7 @@
 #include "consent/consent.h"
 #include "consent/lock_json.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 struct row {
 	const struct lock *lock;

@@ -15,7 +15,7 @@
 #include "learn/start.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 static const char HEAD[] =
         "A first manifest, from what the files of this skill speak of; nothing was run.\n"

@@ -8,7 +8,7 @@
 #include "base/visible.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 /* --policy, else session.yaml beside policy.yaml, else what an empty one says. */
 static int load_policy(struct session_cli *c, struct session_policy *ret, struct ssb_error *err)

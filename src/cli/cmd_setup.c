@@ -22,7 +22,7 @@
 #include "cli/config_edit.h"
 #include "cli/say.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define SERVER     "skillsandbox"
 #define TOML_TABLE "mcp_servers." SERVER

@@ -16,7 +16,7 @@
 #include "learn/shrink.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 /* The manifest and its text, which is read once. */
 struct subject_file {

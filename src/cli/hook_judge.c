@@ -14,7 +14,7 @@
 #include "cli/hook_programs.h"
 #include "cli/hook_reach.h"
 #include "cli/hook_skill.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 struct judging {
 	const struct hook_question *q;

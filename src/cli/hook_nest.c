@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/hook_programs.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 /* Take a text behind -c, and one on standard input. */
 static const char *const SHELLS[] = { "sh",  "bash", "dash", "zsh", "ksh",    "fish",

@@ -8,7 +8,7 @@
 
 #include "base/own.h"
 #include "cli/cli.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define NAME "skillsandbox"
 

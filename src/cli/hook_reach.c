@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/hook_programs.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "skill/skill.h"
 
 /* Lead programs to other files than they would find by themselves. */

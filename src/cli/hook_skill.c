@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "skill/skill.h"
 
 #define MAX_BRACE_DEPTH 16

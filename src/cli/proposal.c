@@ -14,7 +14,7 @@
 #include "cli/say.h"
 #include "manifest/write.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
                    struct ssb_error *err)

@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "consent/words.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "skill/skill.h"
 
 #define MAX_ITEMS ((size_t)8 * MAX_LIST_ITEMS)

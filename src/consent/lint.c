@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/lint_priv.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "skill/skill.h"
 
 static int by_place(const void *a, const void *b)

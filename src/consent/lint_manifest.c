@@ -9,7 +9,7 @@
 #include "consent/lint_priv.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/protect.h"
 #include "policy/secrets.h"
 #include "policy/view.h"
@@ -145,7 +145,7 @@ static const char *danger_of(const char *path, unsigned access, bool code)
 static bool runs_later(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
-		if (protected_name(s + 1)) {
+		if (protect_has_name(s + 1)) {
 			return true;
 		}
 	}

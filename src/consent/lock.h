@@ -1,8 +1,8 @@
 /* lock.h - approvals: what the owner approved of one skill, bound to the bytes that it had then.
  *
  * state_dir/approvals/<hash of the skill's directory>.json (lock_json.h), one file for each skill.
- * The file belongs to the owner and lies where no skill and no project can write (policy/own.h).
- * A file that cannot be understood is an error and approves nothing. */
+ * The file belongs to the owner and lies where no skill and no project can write
+ * (policy/own_dirs.h). A file that cannot be understood is an error and approves nothing. */
 #ifndef CONSENT_LOCK_H
 #define CONSENT_LOCK_H
 

@@ -23,7 +23,7 @@
 #include "consent/lock.h"
 #include "os/file.h"
 #include "os/tree.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define DIR_NAME   "snapshots"
 #define SWEPT_NAME "snapshots.swept" /* empty; when it was done last */

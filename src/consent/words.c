@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/words_priv.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/view.h"
 
 static void ability_done(struct ability *a)

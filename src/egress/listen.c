@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/net.h"
-#include "policy/ranges.h"
+#include "policy/range.h"
 
 /* The benchmark range, which nobody routes, and a local prefix of our own. */
 static const uint8_t RANGE4[4] = { 198, 18, 0, 0 };

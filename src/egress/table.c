@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
-#include "policy/ranges.h"
+#include "policy/range.h"
 
 #define SLOTS_PER_24 254 /* .0 and .255 look like networks and broadcasts */
 

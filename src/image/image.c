@@ -17,7 +17,7 @@
 #include "image/oci.h"
 #include "os/file.h"
 #include "os/tree.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define NEW ".new-"
 

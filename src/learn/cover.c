@@ -5,7 +5,7 @@
 #include "base/own.h"
 #include "egress/table.h"
 #include "learn/propose.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/view.h"
 
 static bool has_port(const struct egress_rule *r, uint16_t port)

@@ -19,7 +19,7 @@
 #include "os/file.h"
 #include "os/tree.h"
 #include "policy/danger.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/view.h"
 
 #define CANARY_HEAD "ssbcanary"

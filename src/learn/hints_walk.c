@@ -13,7 +13,7 @@
 #include "base/own.h"
 #include "learn/needs.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 struct walk {
 	struct needs *out;

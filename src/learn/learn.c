@@ -16,7 +16,7 @@
 #include "policy/asks.h"
 #include "policy/decide.h"
 #include "policy/danger.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/view.h"
 #include "sandbox/sandbox.h"
 

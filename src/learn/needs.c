@@ -10,7 +10,7 @@
 #include "base/visible.h"
 #include "manifest/write.h"
 #include "policy/asks.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 const char *need_kind_name(enum need_kind kind)
 {

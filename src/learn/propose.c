@@ -7,7 +7,7 @@
 #include "base/own.h"
 #include "manifest/write.h"
 #include "policy/danger.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 /* A manifest in the making. Its texts are the base's and the needs', or stand in
  * `owned`; those of its lists that grow are its own. */

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/record_priv.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "report/remedy.h"
 
 static bool is_one_of(const char *s, const char *const *words, size_t n)

@@ -10,7 +10,7 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "learn/needs.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 /* The directory that was shown as the skill's own; NULL: none was. */
 static const char *skill_of(const struct line *l)

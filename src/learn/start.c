@@ -10,7 +10,7 @@
 #include "base/own.h"
 #include "manifest/check.h"
 #include "manifest/write.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "skill/script.h"
 
 static int no_memory(struct ssb_error *err)

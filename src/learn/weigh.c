@@ -10,7 +10,7 @@
 #include "learn/needs.h"
 #include "os/tree.h"
 #include "policy/asks.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define DEEPEST 32
 

@@ -15,7 +15,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/notify.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 static const struct call CALLS[] = {
 	{ SYS_openat, CALL_OPEN, "open", 0, 1, 2, false, NO_ARG, NO_ARG, O_NOFOLLOW },

@@ -18,7 +18,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/protect.h"
 #include "policy/view.h"
 
@@ -217,7 +217,7 @@ static bool has_protected_name(const char *in_grant)
 	for (const char *name = in_grant; name != NULL; name = strchr(name, '/')) {
 		name += name != in_grant;
 		for (size_t i = 0; i < PROTECTED_COUNT; i++) {
-			const char *in_git = protected_in_gitdir(&PROTECTED[i]);
+			const char *in_git = protect_in_gitdir(&PROTECTED[i]);
 			if (covers(PROTECTED[i].name, name) > 0 ||
 			    (in_git != NULL && covers(in_git, name) > 0)) {
 				return true;
@@ -268,7 +268,7 @@ static bool is_protected(const struct observer *o, const struct grant *g, const 
 static bool is_state_name(const char *path)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
-		const char *name = protected_in_gitdir(&PROTECTED[i]);
+		const char *name = protect_in_gitdir(&PROTECTED[i]);
 		bool state = PROTECTED[i].hold == HOLD_BY_LINK || PROTECTED[i].hold == HOLD_PRIVATE;
 		if (state && strcmp(name, path_base(path)) == 0) {
 			return true;

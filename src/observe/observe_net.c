@@ -15,7 +15,7 @@
 #include "os/clock.h"
 #include "os/net.h"
 #include "os/notify.h"
-#include "policy/ranges.h"
+#include "policy/range.h"
 
 #define MAX_MESSAGES 1024    /* of one sendmmsg: the kernel takes no more */
 #define SERVICE_US   1000000 /* a service that was found is not looked for again */
@@ -255,7 +255,7 @@ static bool can_be_declared(const struct address *a)
 	const char *instead;
 
 	address_format(a, address);
-	return !is_synthetic(a) && address_problem(&rule, &instead) == NULL;
+	return !is_synthetic(a) && range_address_problem(&rule, &instead) == NULL;
 }
 
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,

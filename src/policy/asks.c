@@ -49,7 +49,7 @@ int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, st
 	a->b.manifest = &a->manifest;
 	a->b.skill_dir = skill_dir;
 	a->b.diags = ssb_diags_new();
-	a->b.plan = plan_new();
+	a->b.plan = build_new_plan();
 	if (a->options == NULL || a->b.diags == NULL || a->b.plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
@@ -61,10 +61,10 @@ int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, st
 }
 
 /* Each question for itself: nothing that was granted before answers it. */
-static void forget(struct ssb_plan *p)
+static void forget_answers(struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->n_grants; i++) {
-		grant_done(&p->grants[i]);
+		grants_release(&p->grants[i]);
 	}
 	for (size_t i = 0; i < p->n_refusals; i++) {
 		refusal_done(&p->refusals[i]);
@@ -79,13 +79,13 @@ int asks_path(struct asks *a, const char *path, enum access access, char **ret_w
 	struct ssb_plan *p = a->b.plan;
 	char *why = NULL;
 
-	resolve_request(&a->b,
-	                &(struct request){ path, access, ORIGIN_MANIFEST, "", NULL, NULL, false });
+	resolve_request(&a->b, &(struct path_request){ path, access, ORIGIN_MANIFEST, "", NULL,
+	                                               NULL, false });
 	if (!a->b.failed && p->n_refusals > 0) {
 		why = strdup(p->refusals[0].why);
 		a->b.failed = why == NULL;
 	}
-	forget(p);
+	forget_answers(p);
 	if (a->b.failed) {
 		return -1;
 	}

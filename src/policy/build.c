@@ -17,7 +17,7 @@ const char *access_name(enum access a)
 	return a == ACCESS_WRITE ? "write" : "read";
 }
 
-const char *origin_name(enum grant_origin o)
+const char *grant_origin_name(enum grant_origin o)
 {
 	static const char *const NAMES[] = {
 		[ORIGIN_MANIFEST] = "manifest", [ORIGIN_FLAG] = "flag",
@@ -134,7 +134,7 @@ bool build_gives(const struct build *b, enum ssb_option option, const char *valu
 	       given_has(c->given[1], c->n_given[1], option, value);
 }
 
-void build_refuse_request(struct build *b, const struct request *r, const char *why,
+void build_refuse_request(struct build *b, const struct path_request *r, const char *why,
                           const char *remedy)
 {
 	auto_free char *what = build_printf(b, "%s %s", access_name(r->access), r->text);
@@ -257,7 +257,7 @@ void plan_approval_free(struct plan_approval *a)
 	free(a);
 }
 
-struct ssb_plan *plan_new(void)
+struct ssb_plan *build_new_plan(void)
 {
 	struct ssb_plan *p = calloc(1, sizeof(*p));
 
@@ -273,7 +273,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		return;
 	}
 	for (size_t i = 0; i < p->n_grants; i++) {
-		grant_done(&p->grants[i]);
+		grants_release(&p->grants[i]);
 	}
 	for (size_t i = 0; i < p->n_refusals; i++) {
 		refusal_done(&p->refusals[i]);
@@ -282,7 +282,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		free(p->egress[i].domain.s);
 		free(p->egress[i].ports);
 	}
-	grant_done(&p->rootfs);
+	grants_release(&p->rootfs);
 	string_list_done(&p->rootfs_places);
 	for (size_t i = 0; i < p->n_covers; i++) {
 		free(p->covers[i].path);

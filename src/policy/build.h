@@ -35,7 +35,7 @@ struct build {
 	"write 'directory:' under 'skill:' in it, or approve the skill: skillsandbox approve DIR"
 
 /* An empty one, which holds no fd: 0 is one. NULL: no memory. */
-struct ssb_plan *plan_new(void);
+struct ssb_plan *build_new_plan(void);
 
 /* The path as one word for a shell that knows "~/", whoever chose it. New; NULL: no memory,
  * and the build has failed. */
@@ -70,7 +70,7 @@ const char *build_where(const struct build *b, const struct mtext *t, char *out,
 struct danger *build_danger(struct build *b); /* NULL: failed */
 
 /* resolve.c: paths become grants or refusals. */
-struct request {
+struct path_request {
 	const char *text; /* as written */
 	enum access access;
 	enum grant_origin origin;
@@ -82,9 +82,9 @@ struct request {
 	bool unasked;      /* it is a manifest's read, and the policy file does not name it */
 };
 /* "read ~/.ssh" is refused; NULL texts (no memory) mark the build failed. */
-void build_refuse_request(struct build *b, const struct request *r, const char *why,
+void build_refuse_request(struct build *b, const struct path_request *r, const char *why,
                           const char *remedy);
-void resolve_request(struct build *b, const struct request *r);
+void resolve_request(struct build *b, const struct path_request *r);
 /* A path of the owner's by its words alone, to be compared with real paths. Followed are the
  * symlinks that no skill can have made: HOME as it is spelt, and those of file_follow_fixed().
  * Returns new; NULL: no memory. */
@@ -99,18 +99,19 @@ bool resolve_shown(struct build *b, const struct subject *s, const char *where, 
 /* rootfs.c: the owner's root file system, judged and held; nothing where none is given. */
 void rootfs_build(struct build *b);
 /* Grants an object that was judged; takes the fd. */
-void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
-                    const struct stat *st, bool of_whole);
+void resolve_take_object(struct build *b, const struct path_request *r, const char *path, int *fd,
+                         const struct stat *st, bool of_whole);
 
 /* whole.c: "/", judged already. */
-void resolve_whole(struct build *b, const struct request *r);
+void whole_resolve(struct build *b, const struct path_request *r);
 
 /* judge.c: may this be granted? A refusal or warning is recorded. */
-bool judge_request(struct build *b, const struct request *r, const struct subject *s);
-bool judge_policy_allows(const struct build *b, const struct request *r, const struct subject *s);
+bool judge_request(struct build *b, const struct path_request *r, const struct subject *s);
+bool judge_policy_allows(const struct build *b, const struct path_request *r,
+                         const struct subject *s);
 
 /* grants.c */
-void grant_done(struct grant *g);
+void grants_release(struct grant *g);
 /* Of a new grant: the open file (fd taken), and what it is known by. */
 #define OPEN_FILE(file, st)                                                                        \
 	.fd = (file), .dev = (st)->st_dev, .ino = (st)->st_ino, .uid = (st)->st_uid,               \

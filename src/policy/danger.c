@@ -87,7 +87,7 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 }
 
 /* What a place says of one that holds it, and of others. */
-static bool says(const struct place *p, enum danger_how how)
+static bool place_counts(const struct place *p, enum danger_how how)
 {
 	return (p->flags & (how == DANGER_CONTAINS ? DANGER_ITSELF : DANGER_AROUND)) == 0;
 }
@@ -111,22 +111,22 @@ static bool lies_in(const struct danger *d, const struct place *p, const struct 
 	return false;
 }
 
-static bool relation(const struct danger *d, const struct place *p, const struct subject *s,
-                     enum danger_how *ret)
+static bool find_relation(const struct danger *d, const struct place *p, const struct subject *s,
+                          enum danger_how *ret)
 {
 	const struct chain *c = &s->chain;
 	bool missing = s->missing != NULL;
 
-	if (!missing && p->exists && says(p, DANGER_IS) && object_same(p->id, c->v[0]) &&
+	if (!missing && p->exists && place_counts(p, DANGER_IS) && object_same(p->id, c->v[0]) &&
 	    !((p->flags & DANGER_HOMES) != 0 && object_same(p->id, d->home))) {
 		*ret = DANGER_IS;
 		return true;
 	}
-	if (says(p, DANGER_LIES_IN) && lies_in(d, p, c, missing ? 0 : 1)) {
+	if (place_counts(p, DANGER_LIES_IN) && lies_in(d, p, c, missing ? 0 : 1)) {
 		*ret = DANGER_LIES_IN;
 		return true;
 	}
-	return folder_relation(d, p, s, c->v[0], ret) && says(p, *ret);
+	return folder_relation(d, p, s, c->v[0], ret) && place_counts(p, *ret);
 }
 
 static void judge_chain(const struct danger *d, const struct subject *s, enum access access,
@@ -137,7 +137,7 @@ static void judge_chain(const struct danger *d, const struct subject *s, enum ac
 
 	for (size_t i = 0; i < d->n_places; i++) {
 		const struct place *p = &d->places[i];
-		if ((p->flags & flag) != 0 && relation(d, p, s, &how)) {
+		if ((p->flags & flag) != 0 && find_relation(d, p, s, &how)) {
 			add_hit(hits, p, how);
 		}
 	}

@@ -12,7 +12,7 @@
 #ifndef POLICY_DANGER_H
 #define POLICY_DANGER_H
 
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/plan.h"
 
 enum danger_flag {
@@ -24,7 +24,7 @@ enum danger_flag {
 	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may live in it */
 	DANGER_DENIED = 1 << 6,  /* by the owner's policy file */
 	DANGER_LOUD = 1 << 7,    /* the owner is told at every run */
-	DANGER_OWN = 1 << 8,     /* the runtime's: empty in a grant that holds it (own.h) */
+	DANGER_OWN = 1 << 8,     /* the runtime's: empty in a grant that holds it (own_dirs.h) */
 	DANGER_ITSELF = 1 << 9,  /* says nothing of what contains it */
 	DANGER_AROUND = 1 << 10, /* says something of what contains it alone */
 	DANGER_HIDDEN = 1 << 11, /* in no table: see unlisted.h */

@@ -30,7 +30,7 @@
 static const char IN_PATH[] = "is in your PATH, and holds programs that you run";
 static const char TOO_MANY[] = "has more hidden names than are looked at for symlinks";
 
-struct search {
+struct led_search {
 	struct danger *d;
 	const struct owner *o;
 	size_t names, links;
@@ -84,7 +84,7 @@ static char *target_of(const char *link, bool real)
 	return whole != NULL ? path_words(whole) : NULL;
 }
 
-static int add_link(struct search *s, const char *link, bool real)
+static int add_link(struct led_search *s, const char *link, bool real)
 {
 	size_t first = s->d->n_places;
 	auto_free char *target = target_of(link, real);
@@ -100,10 +100,10 @@ static int add_link(struct search *s, const char *link, bool real)
 	return 0;
 }
 
-static int look_in(struct search *s, const char *rest, bool real);
+static int look_in(struct led_search *s, const char *rest, bool real);
 
 /* `rest` is a name from the home on, as unlisted_length() has it. */
-static int look_at(struct search *s, const char *rest, bool real, unsigned char type)
+static int look_at(struct led_search *s, const char *rest, bool real, unsigned char type)
 {
 	auto_free char *path = path_join(s->o->home, rest);
 	struct stat st;
@@ -126,7 +126,7 @@ static int look_at(struct search *s, const char *rest, bool real, unsigned char 
 }
 
 /* Nothing is in a directory that is not there, or that the owner's programs cannot read. */
-static int look_in(struct search *s, const char *rest, bool real)
+static int look_in(struct led_search *s, const char *rest, bool real)
 {
 	auto_free char *dir = path_join(s->o->home, rest);
 	DIR *names = dir != NULL ? opendir(dir) : NULL;
@@ -236,7 +236,7 @@ static int add_mounts(struct danger *d, const struct owner *o, const struct moun
 
 static int look_up(struct danger *d, const struct owner *o, const struct mounts *all)
 {
-	struct search s = { .d = d, .o = o };
+	struct led_search s = { .d = d, .o = o };
 
 	if (look_in(&s, "", true) < 0 || add_path(d, o) < 0 || add_variables(d, o) < 0 ||
 	    add_mounts(d, o, all) < 0) {

@@ -2,7 +2,7 @@
  *
  * To be written, what holds them is never granted: a skill could put others in
  * their place, and the owner's next run would trust a forged key or policy. To
- * be read it may be, since they are covered there (own.h). What is secret in
+ * be read it may be, since they are covered there (own_dirs.h). What is secret in
  * the state directory is not shown to a skill by any name. */
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/own.h"
 #include "policy/danger_set.h"
-#include "policy/own.h"
+#include "policy/own_dirs.h"
 #include "policy/view.h"
 
 #define MAX_LINKS 40 /* as the kernel has it */

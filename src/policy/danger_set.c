@@ -18,7 +18,7 @@
 #define LISTING_BYTES 16384U
 
 /* Reads a directory of usual size; a huge one is not worth it. */
-static void listing_load(struct listing *l, const char *home, const char *name)
+static void listing_load(struct dir_names *l, const char *home, const char *name)
 {
 	auto_free char *dir = path_join(home, name);
 	auto_fd fd = dir != NULL ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -32,7 +32,7 @@ static void listing_load(struct listing *l, const char *home, const char *name)
 	for (int round = 0; round < 2; round++) {
 		ssize_t n = getdents64(fd, raw, LISTING_BYTES);
 		if (n == 0) {
-			*l = (struct listing){ steal_ptr(&dir), steal_ptr(&names), len };
+			*l = (struct dir_names){ steal_ptr(&dir), steal_ptr(&names), len };
 			return;
 		}
 		for (ssize_t at = 0; at < n;) {
@@ -48,7 +48,7 @@ static void listing_load(struct listing *l, const char *home, const char *name)
 	}
 }
 
-static bool listing_has(const struct listing *l, const char *name, size_t len)
+static bool listing_has(const struct dir_names *l, const char *name, size_t len)
 {
 	for (size_t at = 0; at < l->len; at += strlen(l->names + at) + 1) {
 		if (strncmp(l->names + at, name, len) == 0 && l->names[at + len] == '\0') {
@@ -68,7 +68,7 @@ static size_t parent_length(const char *path, size_t len)
 }
 
 /* Room for one more element, growing in powers of two from 32. */
-static void *grown(void *v, size_t n, size_t item)
+static void *grow_array(void *v, size_t n, size_t item)
 {
 	if (n != 0 && (n < 32 || (n & (n - 1)) != 0)) {
 		return v;
@@ -80,7 +80,7 @@ static void *grown(void *v, size_t n, size_t item)
 static bool may_exist(const struct danger *d, const char *path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
-		const struct listing *l = &d->listings[i];
+		const struct dir_names *l = &d->listings[i];
 		const char *rest = l->dir != NULL ? path_beneath(path, l->dir) : NULL;
 		if (rest != NULL && *rest != '\0' && !listing_has(l, rest, strcspn(rest, "/"))) {
 			return false;
@@ -108,7 +108,7 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		above_real = d->folders[up].real;
 		above_exists = d->folders[up].exists;
 	}
-	struct folder *v = grown(d->folders, d->n_folders, sizeof(*v));
+	struct folder *v = grow_array(d->folders, d->n_folders, sizeof(*v));
 	if (v == NULL) {
 		return -1;
 	}
@@ -148,7 +148,7 @@ char *danger_led_to(const char *path)
 static struct place *append_place(struct danger *d, const char *path, const char *why,
                                   unsigned flags)
 {
-	struct place *v = grown(d->places, d->n_places, sizeof(*v));
+	struct place *v = grow_array(d->places, d->n_places, sizeof(*v));
 
 	if (v == NULL) {
 		return NULL;

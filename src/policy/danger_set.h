@@ -35,7 +35,7 @@ struct folder {
 };
 
 /* The names in one directory, so that its many absent places need no look. */
-struct listing {
+struct dir_names {
 	char *dir;   /* NULL: too many names, or none to be had */
 	char *names; /* each NUL-terminated */
 	size_t len;
@@ -48,7 +48,7 @@ struct danger {
 	size_t n_folders;
 	struct object home;
 	struct mounts mounts; /* read when first needed */
-	struct listing listings[2];
+	struct dir_names listings[2];
 	struct danger *led; /* see danger_led() */
 };
 

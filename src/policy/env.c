@@ -82,7 +82,7 @@ const char *asks_env(const char *name)
 	return NULL;
 }
 
-static bool listed(const struct mtext_list *l, const char *name)
+static bool is_listed(const struct mtext_list *l, const char *name)
 {
 	assert(name != NULL);
 	for (size_t i = 0; i < l->n; i++) {
@@ -119,10 +119,10 @@ bool env_is_decided(const struct build *b, const char *name)
 	const char *word = owner_word(b, name);
 
 	return word != NULL ? strchr(word, '=') != NULL
-	                    : listed(&b->policy.lists[POLICY_DENY_ENV], name);
+	                    : is_listed(&b->policy.lists[POLICY_DENY_ENV], name);
 }
 
-static const char *get(const struct ssb_plan *p, const char *name)
+static const char *env_get(const struct ssb_plan *p, const char *name)
 {
 	for (size_t i = 0; i < p->env.n; i++) {
 		if (same_name(p->env.v[i], name)) {
@@ -133,7 +133,7 @@ static const char *get(const struct ssb_plan *p, const char *name)
 }
 
 /* Sets or replaces. */
-static void set(struct build *b, const char *name, const char *value)
+static void env_set(struct build *b, const char *name, const char *value)
 {
 	struct string_list *env = &b->plan->env;
 	auto_free char *pair = build_printf(b, "%s=%s", name, value);
@@ -171,7 +171,7 @@ static bool give_env(struct build *b, const char *name)
 		return false;
 	}
 	build_add(b, &b->given_env, name, MAX_ENV_VARS);
-	set(b, name, value);
+	env_set(b, name, value);
 	return true;
 }
 
@@ -181,7 +181,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 {
 	const struct env_rule *rule = find_rule(name);
 	const char *more = secret != NULL ? secret : rule != NULL ? rule->why : NULL;
-	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], name);
+	bool denied = is_listed(&b->policy.lists[POLICY_DENY_ENV], name);
 	auto_free char *what = build_printf(b, "environment %s", name);
 	auto_free char *why =
 	        denied       ? build_printf(b, "the policy file denies it")
@@ -315,12 +315,12 @@ static void add_declared(struct build *b, const struct mtext *t)
 	    (what != NULL && build_taken_out(b, REFUSAL_OTHER, where, what))) {
 		return;
 	}
-	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], t->s);
+	bool denied = is_listed(&b->policy.lists[POLICY_DENY_ENV], t->s);
 	if (!derived && denied) {
 		refuse_env(b, where, t->s, "the policy file denies it");
 		return;
 	}
-	bool granted = !denied && listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
+	bool granted = !denied && is_listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
 		/* No approval gives it: it would run other code than was approved. */
 		refuse_env(b, where, t->s, rule->why);
@@ -348,7 +348,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 		build_warn(b, where, "environment %s is %s, and the manifest asks for it", t->s,
 		           secret);
 	}
-	set(b, t->s, value);
+	env_set(b, t->s, value);
 }
 
 static int add_owner(struct build *b, const char *word, struct ssb_error *err)
@@ -363,14 +363,14 @@ static int add_owner(struct build *b, const char *word, struct ssb_error *err)
 			        "%.100s is not set in your environment; write --env %.100s=VALUE",
 			        word, word);
 		}
-		set(b, word, value);
+		env_set(b, word, value);
 		return 0;
 	}
 	auto_free char *name = strndup(word, (size_t)(eq - word));
 	if (name == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "--env", "out of memory");
 	}
-	set(b, name, eq + 1);
+	env_set(b, name, eq + 1);
 	return 0;
 }
 
@@ -384,7 +384,7 @@ static void add_bundles(struct build *b)
 			b->failed = true;
 			return;
 		}
-		set(b, name, value + 1);
+		env_set(b, name, value + 1);
 	}
 }
 
@@ -392,7 +392,7 @@ static void add_bundles(struct build *b)
 static void set_path(struct build *b)
 {
 	const char *word = owner_word(b, "PATH");
-	const char *path = get(b->plan, "PATH");
+	const char *path = env_get(b->plan, "PATH");
 
 	if (path == NULL || *path == '\0') {
 		path = SYSTEM_PATH;
@@ -400,13 +400,13 @@ static void set_path(struct build *b)
 	if (b->tool_bin == NULL || (word != NULL && strchr(word, '=') != NULL)) {
 		auto_free char *copy = build_printf(b, "%s", path);
 		if (copy != NULL) {
-			set(b, "PATH", copy);
+			env_set(b, "PATH", copy);
 		}
 		return;
 	}
 	auto_free char *longer = build_printf(b, "%s:%s", b->tool_bin, path);
 	if (longer != NULL) {
-		set(b, "PATH", longer);
+		env_set(b, "PATH", longer);
 	}
 }
 
@@ -418,13 +418,13 @@ static void set_defaults(struct build *b)
 	                               "0123456789_.@-")] == '\0';
 
 	if (owner_word(b, "HOME") == NULL) {
-		set(b, "HOME", b->plan->home);
+		env_set(b, "HOME", b->plan->home);
 	}
 	if (owner_word(b, "TMPDIR") == NULL) {
-		set(b, "TMPDIR", "/tmp");
+		env_set(b, "TMPDIR", "/tmp");
 	}
 	if (owner_word(b, "LANG") == NULL) {
-		set(b, "LANG", plain ? lang : "C.UTF-8");
+		env_set(b, "LANG", plain ? lang : "C.UTF-8");
 	}
 	set_path(b);
 }
@@ -437,7 +437,7 @@ static void drop_granted(struct ssb_plan *p)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
-		if (get(p, l->v[i]) != NULL) {
+		if (env_get(p, l->v[i]) != NULL) {
 			free(l->v[i]);
 		} else {
 			l->v[kept++] = l->v[i];

@@ -16,7 +16,7 @@ const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rul
 	const char *slash = p->manifest != NULL ? strrchr(p->manifest, '/') : NULL;
 
 	if (r->domain.line == 0 || slash == NULL) {
-		snprintf(out, size, "%s", option_flag(SSB_OPT_NET));
+		snprintf(out, size, "%s", options_flag(SSB_OPT_NET));
 	} else {
 		snprintf(out, size, "%.60s:%u:%u", slash + 1, r->domain.line, r->domain.col);
 	}
@@ -44,53 +44,53 @@ const char *explain_proxy_url(const struct upstream *u, char *out, size_t size)
 }
 
 /* Names come from manifests and file systems: only what prints is printed. */
-static void put(struct buf *out, const char *s)
+static void put_visible(struct buf *out, const char *s)
 {
 	visible_text(out, s, false);
 }
 
 /* "label     " on the first line of a group, blank below. */
-static void label(struct buf *out, const char *text, bool first)
+static void put_label(struct buf *out, const char *text, bool first)
 {
 	buf_addf(out, "%-10s", first ? text : "");
 }
 
 static void text_command(struct buf *out, const struct ssb_plan *p)
 {
-	label(out, "skill", true);
-	put(out, p->name);
+	put_label(out, "skill", true);
+	put_visible(out, p->name);
 	if (p->version[0] != '\0') {
 		buf_addc(out, ' ');
-		put(out, p->version);
+		put_visible(out, p->version);
 	}
 	buf_addc(out, '\n');
 	if (p->skill_dir != NULL && p->format != SKILL_DECLARED) {
-		label(out, "format", true);
+		put_label(out, "format", true);
 		buf_addf(out, "%s  (", skill_format_name(p->format));
-		put(out, p->manifest);
+		put_visible(out, p->manifest);
 		buf_adds(out, skill_format_derived(p->format) ? ", read leniently)\n" : ")\n");
 	}
-	label(out, "runs", true);
-	put(out, p->no_entry != NULL ? p->no_entry : "");
+	put_label(out, "runs", true);
+	put_visible(out, p->no_entry != NULL ? p->no_entry : "");
 	for (size_t i = 0; i < p->argv.n; i++) {
 		if (i > 0) {
 			buf_addc(out, ' ');
 		}
-		put(out, p->argv.v[i]);
+		put_visible(out, p->argv.v[i]);
 	}
 	buf_adds(out, "\n          in ");
-	put(out, p->workdir);
+	put_visible(out, p->workdir);
 	buf_adds(out, ", home ");
-	put(out, p->home);
+	put_visible(out, p->home);
 	buf_addc(out, '\n');
 }
 
 static void text_approved(struct buf *out, const struct ssb_plan *p)
 {
 	if (p->approved != NULL) {
-		label(out, "approved", true);
+		put_label(out, "approved", true);
 		buf_addf(out, "%.19sZ by ", p->approved->at);
-		put(out, p->approved->by);
+		put_visible(out, p->approved->by);
 		buf_addf(out, ", %.19s...\n", p->approved->tree);
 	}
 }
@@ -98,21 +98,21 @@ static void text_approved(struct buf *out, const struct ssb_plan *p)
 static void text_files(struct buf *out, const struct ssb_plan *p)
 {
 	if (p->rootfs.path != NULL) {
-		label(out, "root", true);
-		put(out, p->rootfs.path);
+		put_label(out, "root", true);
+		put_visible(out, p->rootfs.path);
 		buf_adds(out, " instead of the host's system directories\n");
 	}
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
-		label(out, "files", i == 0);
+		put_label(out, "files", i == 0);
 		buf_addf(out, "%-6s", access_name(g->access));
-		put(out, g->target);
+		put_visible(out, g->target);
 		if (strcmp(g->target, g->path) != 0) {
 			buf_adds(out, " = ");
-			put(out, g->path);
+			put_visible(out, g->path);
 		}
 		buf_addf(out, "%s  (", g->create ? ", to be created" : "");
-		put(out, g->where);
+		put_visible(out, g->where);
 		buf_adds(out, ")\n");
 	}
 	if (p->n_grants == 0) {
@@ -123,32 +123,32 @@ static void text_files(struct buf *out, const struct ssb_plan *p)
 static void text_covered(struct buf *out, const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->n_covers; i++) {
-		label(out, "covered", i == 0);
-		put(out, p->covers[i].target);
+		put_label(out, "covered", i == 0);
+		put_visible(out, p->covers[i].target);
 		buf_adds(out, ", empty there: the runtime's own  (");
-		put(out, p->covers[i].where);
+		put_visible(out, p->covers[i].where);
 		buf_adds(out, ")\n");
 	}
 }
 
 static void text_env(struct buf *out, const struct ssb_plan *p)
 {
-	label(out, "env", true);
+	put_label(out, "env", true);
 	for (size_t i = 0; i < p->env.n; i++) {
 		buf_addf(out, "%s%.*s", i > 0 ? ", " : "", (int)strcspn(p->env.v[i], "="),
 		         p->env.v[i]);
 	}
 	buf_addf(out, "  (%zu withheld)\n", p->env_withheld);
 	for (size_t i = 0; i < p->env_missing.n; i++) {
-		label(out, "", false);
-		put(out, p->env_missing.v[i]);
+		put_label(out, "", false);
+		put_visible(out, p->env_missing.v[i]);
 		buf_adds(out, " is declared, but not set\n");
 	}
 }
 
 static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 {
-	label(out, "", false);
+	put_label(out, "", false);
 	buf_adds(out, "at most ");
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		const struct resource *r = &NET_LIMITS[i];
@@ -157,7 +157,7 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 	}
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
-		label(out, "", false);
+		put_label(out, "", false);
 		buf_addf(out, "may lead into %s, by the owner's word\n", p->allow_private.v[i]);
 	}
 }
@@ -171,19 +171,19 @@ static void text_proxy(struct buf *out, const struct ssb_plan *p)
 		const struct upstream *u = &p->upstream[i];
 		const char *what = explain_proxy_use(p, i);
 		if (what != NULL) {
-			label(out, "", false);
+			put_label(out, "", false);
 			buf_addf(out, "%s by the proxy ",
 			         strcmp(what, "all") == 0 ? what : WHAT[i]);
-			put(out, explain_proxy_url(u, url, sizeof(url)));
+			put_visible(out, explain_proxy_url(u, url, sizeof(url)));
 			buf_adds(out, u->credentials != NULL ? ", with credentials  (" : "  (");
-			put(out, u->where);
+			put_visible(out, u->where);
 			buf_adds(out, ")\n");
 		}
 	}
 	for (size_t i = 0; i < p->no_proxy.n; i++) {
-		label(out, "", false);
+		put_label(out, "", false);
 		buf_adds(out, "past the proxy: ");
-		put(out, p->no_proxy.v[i]);
+		put_visible(out, p->no_proxy.v[i]);
 		buf_addc(out, '\n');
 	}
 }
@@ -198,9 +198,9 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 	}
 	for (size_t i = 0; i < p->n_egress; i++) {
 		const struct egress_rule *r = &p->egress[i];
-		label(out, "network", i == 0);
+		put_label(out, "network", i == 0);
 		buf_addf(out, "%s ", protocol_name(r->protocol));
-		put(out, r->domain.s);
+		put_visible(out, r->domain.s);
 		buf_addc(out, ':');
 		for (size_t k = 0; k < r->n_ports; k++) {
 			buf_addf(out, "%s%u", k > 0 ? "," : "", (unsigned)r->ports[k]);
@@ -214,7 +214,7 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 static void text_settings(struct buf *out, const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-		label(out, "limits", i == 0);
+		put_label(out, "limits", i == 0);
 		const struct resource *r = &RESOURCES[i];
 		buf_addf(out, "%-20s %llu%s\n", r->name,
 		         (unsigned long long)resource_of(&p->res, r), r->after);
@@ -223,12 +223,12 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 	         p->unix_sockets  ? "allowed"
 	         : p->own_sockets ? "of its own alone"
 	                          : "off");
-	buf_addf(out, "audit     %s\n", audit_name(p->audit));
+	buf_addf(out, "audit     %s\n", audit_level_name(p->audit));
 	bool first = true;
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if ((p->best_effort & 1U << i) != 0) {
-			label(out, "optional", first);
-			buf_addf(out, "%s\n", layer_name((enum layer_id)i));
+			put_label(out, "optional", first);
+			buf_addf(out, "%s\n", plan_layer_name((enum layer_id)i));
 			first = false;
 		}
 	}
@@ -238,14 +238,14 @@ static void text_refusals(struct buf *out, const char *head, const struct refusa
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct refusal *r = &v[i];
-		label(out, head, i == 0);
-		put(out, r->what);
+		put_label(out, head, i == 0);
+		put_visible(out, r->what);
 		buf_adds(out, ": ");
-		put(out, r->why);
+		put_visible(out, r->why);
 		buf_adds(out, "  (");
-		put(out, r->where);
+		put_visible(out, r->where);
 		buf_adds(out, r->remedy[0] != '\0' ? ")\n          " : ")");
-		put(out, r->remedy);
+		put_visible(out, r->remedy);
 		buf_addc(out, '\n');
 	}
 }
@@ -255,8 +255,8 @@ static void text_denied(struct buf *out, const struct ssb_plan *p)
 	text_refusals(out, "DENIED", p->refusals, p->n_refusals);
 	text_refusals(out, "withheld", p->withheld, p->n_withheld);
 	for (size_t i = 0; i < p->warnings.n; i++) {
-		label(out, "warnings", i == 0);
-		put(out, p->warnings.v[i]);
+		put_label(out, "warnings", i == 0);
+		put_visible(out, p->warnings.v[i]);
 		buf_addc(out, '\n');
 	}
 }

@@ -17,7 +17,7 @@ static void json_files(struct json *j, const struct ssb_plan *p)
 		json_kstr(j, "path", g->path);
 		json_kstr(j, "target", g->target);
 		json_kstr(j, "access", access_name(g->access));
-		json_kstr(j, "origin", origin_name(g->origin));
+		json_kstr(j, "origin", grant_origin_name(g->origin));
 		json_kstr(j, "where", g->where);
 		json_kbool(j, "create", g->create);
 		json_close(j, '}');
@@ -142,7 +142,7 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 	json_close(j, '}');
 	json_kstr(j, "profile", profile_name(p->profile));
 	json_kbool(j, "unix_sockets", p->unix_sockets);
-	json_kstr(j, "audit", audit_name(p->audit));
+	json_kstr(j, "audit", audit_level_name(p->audit));
 	json_kstrs(j, "argv", p->argv.v, p->argv.n);
 	json_kstr(j, "workdir", p->workdir);
 	json_kstr(j, "home", p->home);
@@ -151,7 +151,7 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 	json_open(j, '[');
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if ((p->best_effort & 1U << i) != 0) {
-			json_str(j, layer_name((enum layer_id)i));
+			json_str(j, plan_layer_name((enum layer_id)i));
 		}
 	}
 	json_close(j, ']');

@@ -5,9 +5,9 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
-#include "policy/own.h"
+#include "policy/own_dirs.h"
 
-void grant_done(struct grant *g)
+void grants_release(struct grant *g)
 {
 	free(g->path);
 	free(g->target);
@@ -26,20 +26,20 @@ void grants_add(struct build *b, struct grant *g)
 
 	if (g->path == NULL || g->target == NULL || g->where == NULL) {
 		b->failed = true;
-		grant_done(g);
+		grants_release(g);
 		return;
 	}
 	if (p->n_grants == MAX_GRANTS) {
 		build_refuse(b, REFUSAL_OTHER, g->where, g->path,
 		             "there are too many paths in this plan",
 		             "name a common parent directory instead");
-		grant_done(g);
+		grants_release(g);
 		return;
 	}
 	struct grant *v = realloc(p->grants, (p->n_grants + 1) * sizeof(*v));
 	if (v == NULL) {
 		b->failed = true;
-		grant_done(g);
+		grants_release(g);
 		return;
 	}
 	p->grants = v;
@@ -88,7 +88,7 @@ static int compare_grants(const void *x, const void *y)
 }
 
 /* Whether `g` adds nothing to the grant that it lies in. */
-static bool included(struct build *b, const struct grant *outer, const struct grant *g)
+static bool is_included(struct build *b, const struct grant *outer, const struct grant *g)
 {
 	const char *rest = path_beneath(g->target, outer->target);
 
@@ -119,8 +119,8 @@ void grants_finish(struct build *b)
 		while (up > 0 && path_beneath(g->target, p->grants[up - 1].target) == NULL) {
 			up--;
 		}
-		if (up > 0 && included(b, &p->grants[up - 1], g)) {
-			grant_done(g);
+		if (up > 0 && is_included(b, &p->grants[up - 1], g)) {
+			grants_release(g);
 			continue;
 		}
 		if (n != i) {

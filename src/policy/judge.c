@@ -43,7 +43,7 @@ static enum ssb_option access_option(enum access access)
 
 /* The flag and the line of the policy file that give it. The path is the manifest's: it is
  * one word to a shell, and one text of the list. */
-static char *say_grant(struct build *b, const struct request *r)
+static char *say_grant(struct build *b, const struct path_request *r)
 {
 	const char *file =
 	        b->policy.file != NULL ? b->policy.file : "~/.config/skillsandbox/policy.yaml";
@@ -64,7 +64,7 @@ static char *say_grant(struct build *b, const struct request *r)
 }
 
 /* With `real`: a symlink leads there. */
-static char *say_real(struct build *b, const struct request *r)
+static char *say_real(struct build *b, const struct path_request *r)
 {
 	auto_free char *word = build_word(b, r->real);
 
@@ -78,14 +78,14 @@ static char *say_real(struct build *b, const struct request *r)
 
 /* The approval gives what this manifest's path would need the owner's word for: it is resolved
  * again, as the owner's. */
-static bool is_lifted(struct build *b, const struct request *r)
+static bool is_lifted(struct build *b, const struct path_request *r)
 {
 	b->lifted = r->origin == ORIGIN_MANIFEST && r->real == NULL &&
 	            build_gives(b, access_option(r->access), r->text);
 	return b->lifted;
 }
 
-static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
+static void refuse_hit(struct build *b, const struct path_request *r, const struct danger_hit *h)
 {
 	bool offered = (h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0 && r->real == NULL;
 
@@ -119,7 +119,8 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 /* The entry by which the policy file lets manifests have this place, or one that it lies in: the
  * longest, new; NULL: there is none. Its words are compared with the real path, so that no symlink
  * widens an entry: a skill may write above one, and put a symlink to ~/.ssh in its place. */
-static char *policy_entry(const struct build *b, const struct request *r, const struct subject *s)
+static char *policy_entry(const struct build *b, const struct path_request *r,
+                          const struct subject *s)
 {
 	static const enum policy_list LISTS[] = { POLICY_GRANT_WRITE, POLICY_GRANT_READ };
 	size_t n = r->access == ACCESS_WRITE ? 1 : 2;
@@ -144,7 +145,8 @@ static char *policy_entry(const struct build *b, const struct request *r, const 
 	return steal_ptr(&best);
 }
 
-bool judge_policy_allows(const struct build *b, const struct request *r, const struct subject *s)
+bool judge_policy_allows(const struct build *b, const struct path_request *r,
+                         const struct subject *s)
 {
 	auto_free char *entry = policy_entry(b, r, s);
 
@@ -157,7 +159,7 @@ static const char *protected_part(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
 		const char *tail = s + 1;
-		if (*tail != '\0' && protected_name(tail)) {
+		if (*tail != '\0' && protect_has_name(tail)) {
 			return tail;
 		}
 		size_t len = strlen(tail);
@@ -171,7 +173,7 @@ static const char *protected_part(const char *path)
 	return NULL;
 }
 
-static void refuse_protected(struct build *b, const struct request *r, const char *part)
+static void refuse_protected(struct build *b, const struct path_request *r, const char *part)
 {
 	if (is_lifted(b, r)) {
 		return;
@@ -189,7 +191,7 @@ static void refuse_protected(struct build *b, const struct request *r, const cha
 	}
 }
 
-static bool judge_protected(struct build *b, const struct request *r, const struct subject *s)
+static bool judge_protected(struct build *b, const struct path_request *r, const struct subject *s)
 {
 	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
 	const char *part =
@@ -228,7 +230,7 @@ static bool is_loud(const struct danger_hits *hits)
 }
 
 /* Without memory there is no text, and the build has failed. */
-static void tell(struct build *b, const struct request *r, const char *text, bool loud)
+static void tell_warning(struct build *b, const struct path_request *r, const char *text, bool loud)
 {
 	if (text != NULL && loud) {
 		build_alarm(b, r->where, text);
@@ -238,7 +240,7 @@ static void tell(struct build *b, const struct request *r, const char *text, boo
 }
 
 /* "/" by that name: what the sandbox has of its own is left out (whole.c). */
-static bool is_whole(const struct request *r, const struct subject *s)
+static bool is_whole(const struct path_request *r, const struct subject *s)
 {
 	return r->access == ACCESS_READ && s->missing == NULL && strcmp(s->path, "/") == 0;
 }
@@ -256,7 +258,7 @@ static void forget_left_out(struct danger_hits *hits)
 	hits->n = n;
 }
 
-static void tell_whole(struct build *b, const struct request *r)
+static void tell_whole(struct build *b, const struct path_request *r)
 {
 	char home[MAX_PATH_BYTES];
 
@@ -266,10 +268,10 @@ static void tell_whole(struct build *b, const struct request *r)
 	        "read / opens the whole machine to the skill: every file that you can read, but "
 	        "for %s, /proc, /dev, /etc and the temporary directories, which are its own",
 	        home);
-	tell(b, r, text, true);
+	tell_warning(b, r, text, true);
 }
 
-static bool judge_manifest(struct build *b, const struct request *r, const struct subject *s,
+static bool judge_manifest(struct build *b, const struct path_request *r, const struct subject *s,
                            struct danger_hits *hits)
 {
 	const struct danger_hit *worst = best_hit(hits, DANGER_NEVER);
@@ -289,7 +291,7 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 		if (hits->n > 0) {
 			auto_free char *text = build_printf(b, "%s %s: granted by the policy file",
 			                                    access_name(r->access), r->text);
-			tell(b, r, text, is_loud(hits));
+			tell_warning(b, r, text, is_loud(hits));
 		}
 		return true;
 	}
@@ -312,7 +314,8 @@ static bool names_hidden(const struct build *b, const char *words, const struct 
 
 /* A symlink of which the owner's words say nothing leads to what is dangerous, or to what the
  * host executes or obeys. */
-static bool refuse_led(struct build *b, const struct request *r, const struct danger_hits *hits)
+static bool refuse_led(struct build *b, const struct path_request *r,
+                       const struct danger_hits *hits)
 {
 	if (r->words == NULL) {
 		return false;
@@ -330,7 +333,8 @@ static bool refuse_led(struct build *b, const struct request *r, const struct da
 }
 
 /* The owner's word is taken for what it names; what it opens is said. */
-static bool judge_owner(struct build *b, const struct request *r, const struct danger_hits *hits)
+static bool judge_owner(struct build *b, const struct path_request *r,
+                        const struct danger_hits *hits)
 {
 	auto_buf list = { 0 };
 	size_t n = 0;
@@ -363,12 +367,12 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 		auto_free char *text = build_printf(
 		        b, "%s %s opens to the skill: %s", access_name(r->access), r->text,
 		        list.data != NULL && !list.failed ? list.data : "dangerous places");
-		tell(b, r, text, is_loud(hits));
+		tell_warning(b, r, text, is_loud(hits));
 	}
 	return true;
 }
 
-static bool refuse_unseen(struct build *b, const struct request *r)
+static bool refuse_unseen(struct build *b, const struct path_request *r)
 {
 	auto_free char *why = build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
 
@@ -377,7 +381,7 @@ static bool refuse_unseen(struct build *b, const struct request *r)
 	return false;
 }
 
-bool judge_request(struct build *b, const struct request *r, const struct subject *s)
+bool judge_request(struct build *b, const struct path_request *r, const struct subject *s)
 {
 	struct danger_hits hits;
 	struct danger_room room;

@@ -12,9 +12,9 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
-static void unescape(char *s)
+static void unescape_octal(char *s)
 {
 	char *out = s;
 
@@ -41,8 +41,8 @@ static int parse_line(char *line, struct mount *ret)
 			return -1;
 		}
 	}
-	unescape(field[3]);
-	unescape(field[4]);
+	unescape_octal(field[3]);
+	unescape_octal(field[4]);
 	const char *next = strtok_r(NULL, " ", &save);
 	while (next != NULL && strcmp(next, "-") != 0) {
 		next = strtok_r(NULL, " ", &save);

@@ -45,7 +45,7 @@ static void drop_grant(struct ssb_plan *p, size_t i)
 		free(p->covers[k].target);
 	}
 	p->n_covers = n;
-	grant_done(&p->grants[i]);
+	grants_release(&p->grants[i]);
 	memmove(&p->grants[i], &p->grants[i + 1], (p->n_grants - i - 1) * sizeof(p->grants[0]));
 	p->n_grants--;
 }

@@ -8,10 +8,10 @@
 #include "base/own.h"
 #include "manifest/resources.h"
 #include "policy/build.h"
-#include "policy/ranges.h"
+#include "policy/range.h"
 
 /* A range of one address is that address. */
-static void simplify(struct egress_rule *r)
+static void simplify_rule(struct egress_rule *r)
 {
 	struct cidr c;
 
@@ -42,7 +42,7 @@ static void add_egress(struct build *b, const struct egress_rule *rule)
 		return;
 	}
 	memcpy(r->ports, rule->ports, rule->n_ports * sizeof(*r->ports));
-	simplify(r);
+	simplify_rule(r);
 }
 
 static bool has_port(const struct egress_rule *r, uint16_t port)
@@ -84,7 +84,7 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 {
 	const char *remedy = NULL;
 	const char *why = rule->kind == HOST_CIDR      ? range_problem(rule, &remedy)
-	                  : rule->kind == HOST_ADDRESS ? address_problem(rule, &remedy)
+	                  : rule->kind == HOST_ADDRESS ? range_address_problem(rule, &remedy)
 	                                               : NULL;
 
 	if (why != NULL) {
@@ -201,19 +201,19 @@ static void add_owner_egress(struct build *b, const char *value)
 {
 	struct egress_rule rule;
 
-	if (option_net(value, &rule) != NULL) {
+	if (options_net(value, &rule) != NULL) {
 		b->failed = true; /* it was checked when given: only memory is left */
 		return;
 	}
 	auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
-	if (what != NULL && judge_range(b, option_flag(SSB_OPT_NET), what, &rule)) {
+	if (what != NULL && judge_range(b, options_flag(SSB_OPT_NET), what, &rule)) {
 		add_egress(b, &rule);
 	}
 	if (host_is_sandbox(rule.domain.s)) {
 		auto_free char *text =
 		        build_printf(b, RULE_OF_SANDBOX, rule.domain.s, (unsigned)rule.ports[0]);
 		if (text != NULL) {
-			build_alarm(b, option_flag(SSB_OPT_NET), text);
+			build_alarm(b, options_flag(SSB_OPT_NET), text);
 		}
 	}
 	free(rule.domain.s);
@@ -242,7 +242,7 @@ static void add_private(struct build *b, const char *where, const char *range)
 static void set_private(struct build *b)
 {
 	const struct mtext_list *l = &b->policy.lists[POLICY_ALLOW_PRIVATE];
-	const char *flag = option_flag(SSB_OPT_ALLOW_PRIVATE);
+	const char *flag = options_flag(SSB_OPT_ALLOW_PRIVATE);
 	char where[192];
 
 	for (size_t i = 0; i < b->opt->allow_private.n; i++) {

@@ -60,7 +60,7 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_ROOTFS] = "--rootfs",
 };
 
-const char *option_flag(enum ssb_option what)
+const char *options_flag(enum ssb_option what)
 {
 	return (size_t)what < ARRAY_LEN(FLAGS) ? FLAGS[what] : "option";
 }
@@ -135,12 +135,12 @@ static int set_number(struct ssb_options *o, enum ssb_option what, const char *v
 
 	assert(r != NULL);
 	if (!resource_number(value, r->unit, &v)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
+		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what),
 		                "'%.60s' is not understood; write for example %s", value,
 		                EXAMPLES[r->unit]);
 	}
 	if (v < r->least || v > r->most) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
+		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what),
 		                "'%.60s' is out of range; it must be %llu to %llu%s", value,
 		                (unsigned long long)r->least, (unsigned long long)r->most,
 		                r->after);
@@ -149,7 +149,7 @@ static int set_number(struct ssb_options *o, enum ssb_option what, const char *v
 	return 0;
 }
 
-const char *option_net(const char *value, struct egress_rule *ret)
+const char *options_net(const char *value, struct egress_rule *ret)
 {
 	auto_free char *host = strdup(value);
 	uint64_t port = 443;
@@ -192,7 +192,7 @@ const char *option_net(const char *value, struct egress_rule *ret)
 	return NULL;
 }
 
-const char *option_cidr(const char *value, char **ret)
+const char *options_cidr(const char *value, char **ret)
 {
 	char text[CIDR_TEXT];
 	struct cidr c;
@@ -215,7 +215,7 @@ const char *option_cidr(const char *value, char **ret)
 static const char *check_item(enum ssb_option what, const char *value, char **ret)
 {
 	if (what == SSB_OPT_ALLOW_PRIVATE) {
-		return option_cidr(value, ret);
+		return options_cidr(value, ret);
 	}
 	if (what == SSB_OPT_WITHHOLD) {
 		return *value == '\0'                       ? "there is nothing in it"
@@ -229,7 +229,7 @@ static const char *check_item(enum ssb_option what, const char *value, char **re
 	}
 	if (what == SSB_OPT_NET) {
 		struct egress_rule rule;
-		const char *wrong = option_net(value, &rule);
+		const char *wrong = options_net(value, &rule);
 		if (wrong == NULL) {
 			free(rule.domain.s);
 			free(rule.ports);
@@ -257,15 +257,15 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	const char *wrong = check_item(what, value, &form);
 
 	if (wrong != NULL) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "'%.100s': %s", value,
+		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what), "'%.100s': %s", value,
 		                wrong);
 	}
 	if (l->n >= max) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, option_flag(what), "given more than %zu times",
-		                max);
+		return ssb_fail(err, SSB_E_LIMIT, 0, options_flag(what),
+		                "given more than %zu times", max);
 	}
 	if (string_list_add(l, form != NULL ? form : value, max) < 0) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, option_flag(what), "out of memory");
+		return ssb_fail(err, SSB_E_NOMEM, 0, options_flag(what), "out of memory");
 	}
 	return 0;
 }
@@ -283,7 +283,7 @@ static int one_of(enum ssb_option what, const char *const words[], const char *v
 		size_t len = strlen(all);
 		snprintf(all + len, sizeof(all) - len, "%s%s", i > 0 ? ", " : "", words[i]);
 	}
-	return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
+	return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what),
 	                "'%.60s' is unknown; write one of: %s", value, all);
 }
 
@@ -297,17 +297,17 @@ static const char *const TTYS[] = { "auto", "yes", "no", NULL };
 /* The order is that of enum audit_level. */
 static const char *const AUDITS[] = { "full", "violations", "off", NULL };
 
-const char *audit_name(enum audit_level level)
+const char *audit_level_name(enum audit_level level)
 {
 	return AUDITS[level];
 }
 
-const char *layer_name(enum layer_id id)
+const char *plan_layer_name(enum layer_id id)
 {
 	return (size_t)id < LAYER_COUNT ? LAYERS[id] : "?";
 }
 
-int layer_from_name(const char *s)
+int plan_layer_from_name(const char *s)
 {
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if (strcmp(LAYERS[i], s) == 0) {
@@ -356,15 +356,15 @@ static int set_file(struct ssb_options *o, enum ssb_option what, const char *val
 	                                          : &o->trace_output;
 
 	if (what != SSB_OPT_POLICY_FILE && *value == '\0') {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "the file name is empty");
+		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what), "the file name is empty");
 	}
 	if (strlen(value) >= MAX_PATH_BYTES) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
+		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what),
 		                "the file name is too long");
 	}
 	char *copy = strdup(value);
 	if (copy == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, option_flag(what), "out of memory");
+		return ssb_fail(err, SSB_E_NOMEM, 0, options_flag(what), "out of memory");
 	}
 	free(*slot);
 	*slot = copy;
@@ -375,7 +375,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
                     struct ssb_error *err)
 {
 	if (value == NULL) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "needs a value");
+		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what), "needs a value");
 	}
 	switch (what) {
 	case SSB_OPT_READ:

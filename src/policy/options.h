@@ -53,15 +53,15 @@ struct ssb_options {
  * off. It is what the command line means on a terminal without the flag. */
 
 /* The flag's name, for messages: "--read". */
-const char *option_flag(enum ssb_option what);
+const char *options_flag(enum ssb_option what);
 
 /* HOST[:PORT] of --net as a rule (port 443 if none is given): NULL, or what
  * is wrong with it. `*ret` is filled on success: its domain.s and ports are
  * new. */
-const char *option_net(const char *value, struct egress_rule *ret);
+const char *options_net(const char *value, struct egress_rule *ret);
 
 /* An address or range in its one form, with its prefix: NULL, or what is wrong
  * with it; `*ret` is new on success. */
-const char *option_cidr(const char *value, char **ret);
+const char *options_cidr(const char *value, char **ret);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
-#include "policy/own.h"
+#include "policy/own_dirs.h"
 #include "policy/owner.h"
 #include "policy/view.h"
 
@@ -42,11 +42,11 @@ static void build_done(struct build *b)
 
 static void add_flags(struct build *b, const struct string_list *l, enum access access)
 {
-	const char *where = option_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ);
+	const char *where = options_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ);
 
 	for (size_t i = 0; i < l->n; i++) {
-		resolve_request(b, &(struct request){ l->v[i], access, ORIGIN_FLAG, where, NULL,
-		                                      NULL, false });
+		resolve_request(b, &(struct path_request){ l->v[i], access, ORIGIN_FLAG, where,
+		                                           NULL, NULL, false });
 	}
 }
 
@@ -57,18 +57,19 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 
 	for (size_t i = 0; i < l->n; i++) {
 		policy_where(&b->policy, &l->v[i], where, sizeof(where));
-		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_POLICY, where, NULL,
-		                                      NULL, false });
+		resolve_request(b, &(struct path_request){ l->v[i].s, access, ORIGIN_POLICY, where,
+		                                           NULL, NULL, false });
 	}
 }
 
 /* What an approval gives is resolved as the owner's own flag is. */
 static void add_given(struct build *b, const char *path, enum access access)
 {
-	resolve_request(b, &(struct request){ path, access, ORIGIN_FLAG,
-	                                      option_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE
-	                                                                         : SSB_OPT_READ),
-	                                      NULL, NULL, false });
+	resolve_request(b,
+	                &(struct path_request){
+	                        path, access, ORIGIN_FLAG,
+	                        options_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ),
+	                        NULL, NULL, false });
 }
 
 /* A sidecar for any directory of its name asks to write: the owner's word alone lets it. */
@@ -103,8 +104,8 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 			continue;
 		}
 		b->lifted = false;
-		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where,
-		                                      NULL, NULL, false });
+		resolve_request(b, &(struct path_request){ l->v[i].s, access, ORIGIN_MANIFEST,
+		                                           where, NULL, NULL, false });
 		if (b->lifted) {
 			add_given(b, l->v[i].s, access);
 		}
@@ -254,7 +255,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		toolchain_build(b);
 	}
 	grants_finish(b);
-	covers_build(b);
+	own_build_covers(b);
 	if (env_build(b, err) < 0) {
 		return -1;
 	}
@@ -277,10 +278,10 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	return 0;
 }
 
-static int begin(struct build *b, struct ssb_error *err)
+static int begin_build(struct build *b, struct ssb_error *err)
 {
 	policy_init(&b->policy);
-	b->plan = plan_new();
+	b->plan = build_new_plan();
 	if (b->plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
@@ -305,7 +306,7 @@ static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb
 	if (b->opt == NULL || b->diags == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	return begin(b, err);
+	return begin_build(b, err);
 }
 
 static int decide_command(const struct plan_request *q, struct ssb_plan **ret_plan,

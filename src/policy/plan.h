@@ -127,12 +127,12 @@ enum layer_id {
 	LAYER_COUNT,
 };
 
-const char *layer_name(enum layer_id id);
-int layer_from_name(const char *s); /* -1: unknown */
+const char *plan_layer_name(enum layer_id id);
+int plan_layer_from_name(const char *s); /* -1: unknown */
 
 /* For people and records: "read", "manifest". */
 const char *access_name(enum access a);
-const char *origin_name(enum grant_origin o);
+const char *grant_origin_name(enum grant_origin o);
 
 /* The owner's HTTP proxy, by which hosts are dialled. */
 struct upstream {
@@ -149,7 +149,7 @@ enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
 /* How much of what the skill tries is watched and written down. */
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
-const char *audit_name(enum audit_level level);
+const char *audit_level_name(enum audit_level level);
 
 /* The owner's approval that a plan was made by, for its record. */
 struct plan_approval {

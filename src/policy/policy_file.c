@@ -15,7 +15,7 @@
 #include "manifest/yaml_doc.h"
 #include "policy/upstream.h"
 
-enum value {
+enum policy_value {
 	VALUE_MAP,
 	VALUE_PATHS,
 	VALUE_ENV,
@@ -41,7 +41,7 @@ struct reader {
 struct key {
 	const char *in; /* path of the map; "" = the top */
 	const char *name;
-	enum value value;
+	enum policy_value value;
 	size_t at;    /* list number, or offset in struct policy */
 	uint64_t min; /* limits */
 	uint64_t max;
@@ -121,8 +121,8 @@ const char *policy_where(const struct policy *p, const struct mtext *t, char *ou
 	return out;
 }
 
-static void complain(const struct reader *r, unsigned line, unsigned col, const char *remedy,
-                     const char *fmt, const char *what)
+static void add_complaint(const struct reader *r, unsigned line, unsigned col, const char *remedy,
+                          const char *fmt, const char *what)
 {
 	char where[192];
 
@@ -132,7 +132,7 @@ static void complain(const struct reader *r, unsigned line, unsigned col, const 
 
 static void wrong_value(const struct reader *r, const struct ynode *n, const char *remedy)
 {
-	complain(r, n->line, n->col, remedy, "the value of '%s' is not valid", n->key);
+	add_complaint(r, n->line, n->col, remedy, "the value of '%s' is not valid", n->key);
 }
 
 static void add_item(const struct reader *r, const struct key *k, const struct ynode *n)
@@ -143,9 +143,9 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 	const char *wrong = n->kind != YNODE_SCALAR      ? "must be a text"
 	                    : l->n >= MAX_LIST_ITEMS     ? "is one item too many"
 	                    : k->value == VALUE_PATHS    ? check_path(n->text, &copy)
-	                    : k->value == VALUE_CIDRS    ? option_cidr(n->text, &copy)
+	                    : k->value == VALUE_CIDRS    ? options_cidr(n->text, &copy)
 	                    : k->value == VALUE_DOMAINS  ? check_domain(n->text, &copy, &kind)
-	                    : k->value == VALUE_NO_PROXY ? no_proxy_item(n->text, &copy)
+	                    : k->value == VALUE_NO_PROXY ? upstream_no_proxy_item(n->text, &copy)
 	                                                 : check_env_name(n->text);
 
 	if (wrong == NULL && copy == NULL) {
@@ -155,14 +155,15 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 	if (v == NULL || copy == NULL) {
 		l->v = v != NULL ? v : l->v;
 		free(copy);
-		complain(r, n->line, n->col,
-		         k->value == VALUE_PATHS
-		                 ? "write an absolute path, or one that begins with ~/"
-		         : k->value == VALUE_CIDRS    ? "write a range such as 10.0.0.0/8"
-		         : k->value == VALUE_DOMAINS  ? "write a name as rules have it"
-		         : k->value == VALUE_NO_PROXY ? "write a domain, an address, a range or *"
-		                                      : "write one variable name",
-		         "this item: %s", wrong != NULL ? wrong : "out of memory");
+		add_complaint(r, n->line, n->col,
+		              k->value == VALUE_PATHS
+		                      ? "write an absolute path, or one that begins with ~/"
+		              : k->value == VALUE_CIDRS   ? "write a range such as 10.0.0.0/8"
+		              : k->value == VALUE_DOMAINS ? "write a name as rules have it"
+		              : k->value == VALUE_NO_PROXY
+		                      ? "write a domain, an address, a range or *"
+		                      : "write one variable name",
+		              "this item: %s", wrong != NULL ? wrong : "out of memory");
 		return;
 	}
 	l->v = v;
@@ -192,8 +193,8 @@ static void read_proxy(const struct reader *r, const struct ynode *n)
 	                                            : upstream_parse(n->text, &u);
 
 	if (wrong != NULL) {
-		complain(r, n->line, n->col, "write none, " UPSTREAM_FORM, "upstream_proxy %s",
-		         wrong);
+		add_complaint(r, n->line, n->col, "write none, " UPSTREAM_FORM, "upstream_proxy %s",
+		              wrong);
 		return;
 	}
 	upstream_done(&p->upstream);
@@ -251,11 +252,11 @@ static void read_words(const struct reader *r, const struct key *k, const struct
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
 		int id = i->kind != YNODE_SCALAR ? -1
-		         : layers                ? layer_from_name(i->text)
+		         : layers                ? plan_layer_from_name(i->text)
 		                                 : profile_from_name(i->text);
 		if (id < 0) {
-			complain(r, i->line, i->col, remedy, "'%s' is unknown",
-			         i->kind == YNODE_SCALAR ? i->text : "this item");
+			add_complaint(r, i->line, i->col, remedy, "'%s' is unknown",
+			              i->kind == YNODE_SCALAR ? i->text : "this item");
 		} else {
 			bits |= 1U << id;
 		}
@@ -333,7 +334,7 @@ static void read_store(const struct reader *r, const struct ynode *n)
 	}
 	p->store = strdup(n->text);
 	if (p->store == NULL) {
-		complain(r, n->line, n->col, "", "%s", "out of memory");
+		add_complaint(r, n->line, n->col, "", "%s", "out of memory");
 	}
 }
 
@@ -357,7 +358,7 @@ static void unknown_key(const struct reader *r, const char *in, const struct yno
 			snprintf(remedy + len, sizeof(remedy) - len, " %s", KEYS[i].name);
 		}
 	}
-	complain(r, n->key_line, n->key_col, remedy, "unknown key '%s'", n->key);
+	add_complaint(r, n->key_line, n->key_col, remedy, "unknown key '%s'", n->key);
 }
 
 static void read_map(const struct reader *r, const char *in, const struct ynode *map);
@@ -454,8 +455,9 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 	if (root != NULL && root->kind == YNODE_MAP) {
 		read_map(&r, "", root);
 	} else if (root != NULL && !ynode_is_null(root)) {
-		complain(&r, root->line, root->col, "write keys such as grants:, deny: or limits:",
-		         "%s must be a map at the top", "the policy");
+		add_complaint(&r, root->line, root->col,
+		              "write keys such as grants:, deny: or limits:",
+		              "%s must be a map at the top", "the policy");
 	}
 	return diag_has_errors(diags) ? fail_with_first(diags, from, file, err) : 0;
 }

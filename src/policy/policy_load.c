@@ -8,7 +8,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/policy_file.h"
 
 int policy_load(const struct owner *o, const struct ssb_options *opt, struct policy *ret,

@@ -119,14 +119,14 @@ const struct protected_place PROTECTED[] = {
 const size_t PROTECTED_COUNT = ARRAY_LEN(PROTECTED);
 static_assert(ARRAY_LEN(PROTECTED) <= PROTECTED_MAX, "raise PROTECTED_MAX");
 
-const char *protected_in_gitdir(const struct protected_place *p)
+const char *protect_in_gitdir(const struct protected_place *p)
 {
 	static const char GIT[] = ".git/";
 
 	return strncmp(p->name, GIT, sizeof(GIT) - 1) == 0 ? p->name + sizeof(GIT) - 1 : NULL;
 }
 
-size_t protected_held(void)
+size_t protect_count_held(void)
 {
 	size_t n = 0;
 
@@ -136,7 +136,7 @@ size_t protected_held(void)
 	return n;
 }
 
-bool protected_name(const char *name)
+bool protect_has_name(const char *name)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		size_t len = strlen(PROTECTED[i].name);
@@ -148,7 +148,7 @@ bool protected_name(const char *name)
 	return false;
 }
 
-bool protected_file(const char *path)
+bool protect_is_file(const char *path)
 {
 	size_t n = strlen(path);
 

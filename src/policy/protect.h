@@ -31,17 +31,17 @@ extern const size_t PROTECTED_COUNT; /* at most PROTECTED_MAX */
 
 /* Its name in a git directory itself: "hooks" of ".git/hooks"; NULL: it has
  * none there. */
-const char *protected_in_gitdir(const struct protected_place *p);
+const char *protect_in_gitdir(const struct protected_place *p);
 
 /* How many of them are held where none exists, beside those of a home. */
-size_t protected_held(void);
+size_t protect_count_held(void);
 
 /* True if `name` (relative to a writable grant's top) is one of them or lies
  * in one: a grant of it by name is kept beside its parent's. */
-bool protected_name(const char *name);
+bool protect_has_name(const char *name);
 
 /* True if the path ends with one of them that is a file: made where it is missing, it is no
  * directory. */
-bool protected_file(const char *path);
+bool protect_is_file(const char *path);
 
 #endif

@@ -16,13 +16,13 @@
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
-#include "policy/own.h"
+#include "policy/own_dirs.h"
 #include "policy/owner.h"
 #include "policy/protect.h"
 #include "policy/unlisted.h"
 #include "policy/view.h"
 
-static void refuse_errno(struct build *b, const struct request *r, int e)
+static void refuse_errno(struct build *b, const struct path_request *r, int e)
 {
 	auto_free char *why = build_printf(b, "it cannot be opened: %s", strerrordesc_np(e));
 
@@ -36,10 +36,10 @@ static bool is_shown(const struct build *b, const char *path)
 }
 
 /* Where the link leads may be the better reason; it is recorded then. */
-static bool leads_to_danger(struct build *b, const struct request *r, const char *real)
+static bool leads_to_danger(struct build *b, const struct path_request *r, const char *real)
 {
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH) : -1;
-	struct request led = *r;
+	struct path_request led = *r;
 	struct subject s;
 
 	led.real = real;
@@ -48,7 +48,7 @@ static bool leads_to_danger(struct build *b, const struct request *r, const char
 
 /* A manifest could point anywhere through a symlink in a place that others
  * write. What the system shows anyway needs no grant. */
-static void refuse_symlink(struct build *b, const struct request *r, const char *path)
+static void refuse_symlink(struct build *b, const struct path_request *r, const char *path)
 {
 	auto_free char *real = realpath(path, NULL);
 
@@ -80,8 +80,8 @@ static enum grant_kind kind_of(int fd, const char *path, const struct stat *st)
 	return kernel_fs_of(fd) > KERNEL_FS_NONE ? GRANT_KERNEL : GRANT_FILES;
 }
 
-void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
-                    const struct stat *st, bool of_whole)
+void resolve_take_object(struct build *b, const struct path_request *r, const char *path, int *fd,
+                         const struct stat *st, bool of_whole)
 {
 	struct grant g = {
 		.path = strdup(path),
@@ -100,7 +100,7 @@ void grant_existing(struct build *b, const struct request *r, const char *path, 
 }
 
 /* Started by root, the skill is nobody's uid, and devices cannot be mapped. */
-static bool device_opens(struct build *b, const struct request *r, const struct stat *st)
+static bool device_opens(struct build *b, const struct path_request *r, const struct stat *st)
 {
 	mode_t need = r->access == ACCESS_WRITE ? S_IROTH | S_IWOTH : S_IROTH;
 
@@ -118,7 +118,7 @@ static bool device_opens(struct build *b, const struct request *r, const struct 
 	return false;
 }
 
-static void resolve_existing(struct build *b, struct request *r, const char *path, int fd_in)
+static void resolve_existing(struct build *b, struct path_request *r, const char *path, int fd_in)
 {
 	auto_fd fd = fd_in;
 	struct subject s;
@@ -159,11 +159,11 @@ static void resolve_existing(struct build *b, struct request *r, const char *pat
 	r->unasked = r->access == ACCESS_READ && r->origin == ORIGIN_MANIFEST &&
 	             !judge_policy_allows(b, r, &s);
 	if (strcmp(path, "/") == 0) {
-		resolve_whole(b, r);
-	} else if (resolve_own(b, r, path, &s.chain.v[0])) {
+		whole_resolve(b, r);
+	} else if (own_resolve(b, r, path, &s.chain.v[0])) {
 		return;
 	} else if (!device || device_opens(b, r, &st)) {
-		grant_existing(b, r, path, &fd, &st, false);
+		resolve_take_object(b, r, path, &fd, &st, false);
 	}
 }
 
@@ -190,8 +190,8 @@ static int nearest_parent(const char *path, char **ret_parent)
 	return -1;
 }
 
-static void add_missing(struct build *b, const struct request *r, const char *path, int *parent,
-                        const char *missing)
+static void add_missing(struct build *b, const struct path_request *r, const char *path,
+                        int *parent, const char *missing)
 {
 	struct stat st;
 
@@ -210,7 +210,7 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 		.access = r->access,
 		.origin = r->origin,
 		.where = strdup(r->where),
-		.is_dir = !protected_file(path),
+		.is_dir = !protect_is_file(path),
 		.fd = -1,
 		.uid = b->owner->uid,
 		.gid = b->owner->gid,
@@ -224,7 +224,7 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 	g.kept_in = own ? strdup(b->owner->state_dir) : NULL;
 	if (g.missing == NULL || (own && (g.made_for == NULL || g.kept_in == NULL))) {
 		b->failed = true;
-		grant_done(&g);
+		grants_release(&g);
 		return;
 	}
 	grants_add(b, &g);
@@ -232,7 +232,8 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 
 /* What cannot be opened is judged all the same: ~/.aws is no less refused on
  * a machine that has none. */
-static void resolve_missing(struct build *b, const struct request *r, const char *path, int why)
+static void resolve_missing(struct build *b, const struct path_request *r, const char *path,
+                            int why)
 {
 	auto_free char *parent = NULL;
 	auto_fd fd = nearest_parent(path, &parent);
@@ -285,11 +286,11 @@ char *resolve_words(const struct build *b, const char *path)
 	return followed != NULL ? path_words(followed) : NULL;
 }
 
-void resolve_request(struct build *b, const struct request *asked)
+void resolve_request(struct build *b, const struct path_request *asked)
 {
 	auto_free char *path = path_expand(b->owner, asked->text);
 	auto_free char *words = NULL;
-	struct request r[1] = { *asked };
+	struct path_request r[1] = { *asked };
 
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);

@@ -15,9 +15,9 @@
 #include "policy/build.h"
 #include "policy/view.h"
 
-static void refuse(struct build *b, const char *path, const char *why)
+static void refuse_rootfs(struct build *b, const char *path, const char *why)
 {
-	build_refuse(b, REFUSAL_OTHER, option_flag(SSB_OPT_ROOTFS), path, why,
+	build_refuse(b, REFUSAL_OTHER, options_flag(SSB_OPT_ROOTFS), path, why,
 	             "name a directory with an unpacked root file system: usr, bin, lib, etc");
 }
 
@@ -64,14 +64,14 @@ static void find_places(struct build *b, const char *path)
 }
 
 /* Takes the fd. */
-static void hold(struct build *b, const char *path, int *fd, const struct stat *st)
+static void hold_rootfs(struct build *b, const char *path, int *fd, const struct stat *st)
 {
 	b->plan->rootfs = (struct grant){
 		.path = strdup(path),
 		.target = strdup("/"),
 		.access = ACCESS_READ,
 		.origin = ORIGIN_FLAG,
-		.where = strdup(option_flag(SSB_OPT_ROOTFS)),
+		.where = strdup(options_flag(SSB_OPT_ROOTFS)),
 		.is_dir = true,
 		OPEN_FILE(steal_fd(fd), st),
 	};
@@ -92,9 +92,9 @@ void rootfs_build(struct build *b)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, path, NULL) < 0) {
-		refuse(b, b->opt->rootfs, "it is no directory that can be opened");
+		refuse_rootfs(b, b->opt->rootfs, "it is no directory that can be opened");
 	} else if (is_unpacked_image(b, path) ||
-	           resolve_shown(b, &s, option_flag(SSB_OPT_ROOTFS), "a root file system")) {
-		hold(b, path, &fd, &st);
+	           resolve_shown(b, &s, options_flag(SSB_OPT_ROOTFS), "a root file system")) {
+		hold_rootfs(b, path, &fd, &st);
 	}
 }

@@ -104,7 +104,7 @@ static const char ORDINARY[] = " ARM CI CF DO FLY RENDER NODE UV GEM HEX SQUARE 
 static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMPLETION CONTEXT"
                               " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
 
-enum where {
+enum word_place {
 	ENDS = 1,  /* other letters may stand before it: PGPASSWORD */
 	INNER = 2, /* it is not the first word: PWD, KEY_REPEAT */
 	LAST = 4,  /* it is the last word */
@@ -162,14 +162,14 @@ static const struct {
 	{ "KEYS", NULL, INNER, SECRET_SOUNDS },
 };
 
-struct word {
+struct secret_word {
 	const char *s; /* not terminated */
 	size_t len;    /* without the digits that it ends with */
 	size_t whole;  /* with them: AUTH0 */
 	bool last;
 };
 
-static struct word word_at(const char *s)
+static struct secret_word word_at(const char *s)
 {
 	size_t whole = strcspn(s, "_");
 	size_t len = whole;
@@ -177,10 +177,10 @@ static struct word word_at(const char *s)
 	while (len > 1 && isdigit((unsigned char)s[len - 1])) {
 		len--;
 	}
-	return (struct word){ s, len, whole, s[whole] == '\0' };
+	return (struct secret_word){ s, len, whole, s[whole] == '\0' };
 }
 
-static bool is_listed(const char *list, struct word w)
+static bool is_listed(const char *list, struct secret_word w)
 {
 	for (const char *p = list + 1; *p != '\0'; p += strcspn(p, " ") + 1) {
 		size_t len = strcspn(p, " ");
@@ -191,7 +191,7 @@ static bool is_listed(const char *list, struct word w)
 	return false;
 }
 
-static bool fits(size_t row, struct word w, const struct word *before)
+static bool word_fits(size_t row, struct secret_word w, const struct secret_word *before)
 {
 	size_t len = strlen(WORDS[row].word);
 	unsigned where = WORDS[row].where;
@@ -203,10 +203,10 @@ static bool fits(size_t row, struct word w, const struct word *before)
 	        (before != NULL && is_listed(WORDS[row].before, *before)));
 }
 
-static enum secret secret_of_word(struct word w, const struct word *before)
+static enum secret secret_of_word(struct secret_word w, const struct secret_word *before)
 {
 	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		if (fits(i, w, before)) {
+		if (word_fits(i, w, before)) {
 			return WORDS[i].kind;
 		}
 	}
@@ -216,14 +216,14 @@ static enum secret secret_of_word(struct word w, const struct word *before)
 /* By its words: what any of them says, and what a place says of those behind it. */
 static enum secret secret_of_words(const char *name)
 {
-	const struct word first = word_at(name);
+	const struct secret_word first = word_at(name);
 	bool owners = is_listed(OWNERS, first);
 	bool store = is_listed(STORES, first);
-	struct word before = { 0 };
+	struct secret_word before = { 0 };
 	enum secret worst = SECRET_NOT;
 
 	for (const char *s = name;; s += strcspn(s, "_") + 1) {
-		struct word w = word_at(s);
+		struct secret_word w = word_at(s);
 		enum secret kind = secret_of_word(w, s != name ? &before : NULL);
 		if ((owners && (kind == SECRET_SOUNDS || is_listed(" AUTH PAT ", w))) ||
 		    (store && is_listed(" URL URI ", w))) {

@@ -36,7 +36,7 @@ static const char *const INTERPRETERS[] = {
 	"sh",     "bash",    "dash",   "zsh",    "ksh",  "fish",    "pwsh",
 };
 
-struct search {
+struct toolchain_search {
 	struct build *b;
 	const char *command; /* as the plan names it */
 	bool asks;           /* for a skill: what is granted is a request */
@@ -212,7 +212,7 @@ static bool already_shown(const struct build *b, const char *path)
 }
 
 /* The owner sees what is shown to a skill, and took it out. */
-static bool is_declined(const struct search *s, const char *real)
+static bool is_declined(const struct toolchain_search *s, const char *real)
 {
 	struct build *b = s->b;
 	char place[PATH_MAX + 1];
@@ -228,7 +228,7 @@ static bool is_declined(const struct search *s, const char *real)
 
 /* Grants what `dir`, a directory with a program in it, needs. False after a
  * warning that it is not granted: then the rest of the way does not matter. */
-static bool need_directory(const struct search *s, const char *dir)
+static bool need_directory(const struct toolchain_search *s, const char *dir)
 {
 	struct build *b = s->b;
 	auto_free char *prefix = prefix_of(dir);
@@ -276,7 +276,7 @@ static bool need_directory(const struct search *s, const char *dir)
 }
 
 /* The interpreter of a script's first line: its path new in *ret. */
-static char *interpreter(const struct owner *o, const char *file)
+static char *read_interpreter(const struct owner *o, const char *file)
 {
 	char line[256];
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -324,7 +324,7 @@ static char *next_link(const char *file)
 
 /* Every place on the way from `file` to the program, and to the interpreter
  * of a script. */
-static void follow(const struct search *s, const char *file, unsigned scripts)
+static void follow_links(const struct toolchain_search *s, const char *file, unsigned scripts)
 {
 	auto_free char *at = strdup(file);
 
@@ -345,11 +345,11 @@ static void follow(const struct search *s, const char *file, unsigned scripts)
 		at = next;
 	}
 	auto_free char *program = at != NULL && scripts < MAX_SCRIPT && !view_is_system(at)
-	                                  ? interpreter(s->b->owner, at)
+	                                  ? read_interpreter(s->b->owner, at)
 	                                  : NULL;
 	if (program != NULL) {
 		auto_free char *real = resolve_shim(s->b->owner, program);
-		follow(s, real != NULL ? real : program, scripts + 1);
+		follow_links(s, real != NULL ? real : program, scripts + 1);
 	}
 }
 
@@ -368,7 +368,7 @@ static void take_back(struct build *b, size_t n_before, const char *command)
 		           command, p->grants[n_before].target, word);
 	}
 	while (p->n_grants > n_before) {
-		grant_done(&p->grants[--p->n_grants]);
+		grants_release(&p->grants[--p->n_grants]);
 	}
 }
 
@@ -376,7 +376,7 @@ void toolchain_build(struct build *b)
 {
 	const char *command = b->plan->argv.n > 0 ? b->plan->argv.v[0] : "";
 	bool skill = b->manifest != NULL;
-	struct search s = { b, command, skill, skill && !is_interpreter(command) };
+	struct toolchain_search s = { b, command, skill, skill && !is_interpreter(command) };
 	auto_free char *file = find_command(b->owner, command);
 
 	if (file == NULL || path_beneath(file, "/skill") != NULL) {
@@ -388,7 +388,7 @@ void toolchain_build(struct build *b)
 		file = real;
 	}
 	size_t n_before = b->plan->n_grants;
-	follow(&s, file, 0);
+	follow_links(&s, file, 0);
 	if (!b->plan->toolchain_auto) {
 		take_back(b, n_before, command);
 	}

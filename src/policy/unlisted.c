@@ -267,7 +267,7 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 }
 
 /* Of the owner's own requests those say nothing that only hold such a place. */
-static int judge_led(struct build *b, const struct request *r, const struct subject *s,
+static int judge_led(struct build *b, const struct path_request *r, const struct subject *s,
                      const char *whole, struct danger_hits *hits)
 {
 	const struct danger *led = danger_led(b->danger, b->owner);
@@ -289,7 +289,7 @@ static int judge_led(struct build *b, const struct request *r, const struct subj
 	return 0;
 }
 
-int unlisted_judge(struct build *b, const struct request *r, const struct subject *s,
+int unlisted_judge(struct build *b, const struct path_request *r, const struct subject *s,
                    struct danger_room *room, struct danger_hits *hits)
 {
 	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");

@@ -27,7 +27,7 @@ size_t unlisted_length(const char *rest);
 bool unlisted_is_shared(const char *rest);
 /* The places that `s` is, lies in or holds are added to `hits`, which are empty; one may be
  * borrowed from `room`. -1 with errno: it cannot be examined. */
-int unlisted_judge(struct build *b, const struct request *r, const struct subject *s,
+int unlisted_judge(struct build *b, const struct path_request *r, const struct subject *s,
                    struct danger_room *room, struct danger_hits *hits);
 
 /* The directory that will be made at `path` is, or lies in, one of the skill's own. */

@@ -33,7 +33,7 @@ void upstream_done(struct upstream *u)
 	*u = (struct upstream){ 0 };
 }
 
-static struct upstream steal(struct upstream *u)
+static struct upstream steal_upstream(struct upstream *u)
 {
 	struct upstream r = *u;
 
@@ -53,12 +53,12 @@ static bool upstream_copy(const struct upstream *from, const char *where, struct
 	    (from->credentials != NULL && u.credentials == NULL)) {
 		return false;
 	}
-	*ret = steal(&u);
+	*ret = steal_upstream(&u);
 	return true;
 }
 
 /* "%40" is "@". Returns the length, or 0: not a text that can be sent. */
-static size_t decode(const char *text, size_t len, char *out, size_t size)
+static size_t decode_percent(const char *text, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -87,7 +87,7 @@ static const char *parse_user(const char *text, size_t len, struct upstream *u)
 	char plain[MAX_PROXY_USER];
 	const char *colon = memchr(text, ':', len);
 	size_t name = colon != NULL ? (size_t)(colon - text) : len;
-	size_t n = decode(text, name, plain, sizeof(plain) - 1);
+	size_t n = decode_percent(text, name, plain, sizeof(plain) - 1);
 	const char *wrong = NULL;
 
 	if (n == 0 || memchr(plain, ':', n) != NULL) {
@@ -95,7 +95,8 @@ static const char *parse_user(const char *text, size_t len, struct upstream *u)
 	} else {
 		size_t secret = len - name > 1 ? len - name - 1 : 0;
 		plain[n++] = ':';
-		size_t more = decode(text + len - secret, secret, plain + n, sizeof(plain) - n);
+		size_t more =
+		        decode_percent(text + len - secret, secret, plain + n, sizeof(plain) - n);
 		u->credentials = more > 0 || secret == 0 ? base64_encode(plain, n + more) : NULL;
 		wrong = more == 0 && secret > 0  ? "has a password that cannot be sent"
 		        : u->credentials == NULL ? NO_MEMORY
@@ -193,14 +194,14 @@ const char *upstream_parse(const char *url, struct upstream *ret)
 		wrong = parse_host(at != NULL ? at + 1 : text, &u);
 	}
 	if (wrong == NULL) {
-		*ret = steal(&u);
+		*ret = steal_upstream(&u);
 	}
 	return wrong;
 }
 
 /* ---- what is dialled directly ------------------------------------------------ */
 
-const char *no_proxy_item(const char *text, char **ret)
+const char *upstream_no_proxy_item(const char *text, char **ret)
 {
 	size_t skip = strncmp(text, "*.", 2) == 0 ? 2 : text[0] == '.' ? 1 : 0;
 	auto_free char *copy = NULL;
@@ -232,7 +233,7 @@ static void add_variable_items(struct build *b, const char *name)
 		auto_free char *item = NULL;
 		const char *wrong = word == NULL ? NO_MEMORY
 		                    : len == 0   ? NULL
-		                                 : no_proxy_item(word, &item);
+		                                 : upstream_no_proxy_item(word, &item);
 		if (wrong != NULL) {
 			build_warn(b, name, "an item of %s is not used: %s", name, wrong);
 		} else if (item != NULL && b->plan->no_proxy.n < MAX_LIST_ITEMS) {

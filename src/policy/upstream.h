@@ -14,6 +14,6 @@ void upstream_done(struct upstream *u); /* wipes the credentials */
 
 /* One item of a no_proxy list in its one form: "*", a range, or a name without
  * a dot before it. NULL, or what is wrong with it; *ret is new on success. */
-const char *no_proxy_item(const char *text, char **ret);
+const char *upstream_no_proxy_item(const char *text, char **ret);
 
 #endif

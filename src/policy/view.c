@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "os/landlock.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define RX  (LL_READ | LL_EXEC)
 #define RW  (LL_READ | LL_WRITE)

@@ -35,7 +35,7 @@ static bool leads_to_kept(const struct build *b, const char *path)
 	return leads;
 }
 
-static void grant_entry(struct build *b, const struct request *r, const char *path)
+static void grant_entry(struct build *b, const struct path_request *r, const char *path)
 {
 	auto_fd fd = file_open_nosymlink(path, O_PATH);
 	struct stat st;
@@ -44,12 +44,12 @@ static void grant_entry(struct build *b, const struct request *r, const char *pa
 	    view_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
 		return; /* a symlink, or nothing that a directory would show either */
 	}
-	grant_existing(b, r, path, &fd, &st, true);
+	resolve_take_object(b, r, path, &fd, &st, true);
 }
 
-static void whole_directory(struct build *b, const struct request *r, const char *dir);
+static void whole_directory(struct build *b, const struct path_request *r, const char *dir);
 
-static void whole_entry(struct build *b, const struct request *r, const char *path)
+static void whole_entry(struct build *b, const struct path_request *r, const char *path)
 {
 	if (is_kept(b, path)) {
 		return;
@@ -62,7 +62,7 @@ static void whole_entry(struct build *b, const struct request *r, const char *pa
 }
 
 /* As deep as the sandbox's own places lie. */
-static void whole_directory(struct build *b, const struct request *r, const char *dir)
+static void whole_directory(struct build *b, const struct path_request *r, const char *dir)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *e;
@@ -83,7 +83,7 @@ static void whole_directory(struct build *b, const struct request *r, const char
 	}
 }
 
-void resolve_whole(struct build *b, const struct request *r)
+void whole_resolve(struct build *b, const struct path_request *r)
 {
 	whole_directory(b, r, "/");
 }

@@ -63,7 +63,7 @@ void withhold_finish(struct build *b)
 			found = strcmp(b->plan->withheld[k].what, l->v[i]) == 0;
 		}
 		if (!found) {
-			build_warn(b, option_flag(SSB_OPT_WITHHOLD),
+			build_warn(b, options_flag(SSB_OPT_WITHHOLD),
 			           "'%.200s' is nothing that it asks for; 'skillsandbox inspect "
 			           "--json' has the list (requested)",
 			           l->v[i]);

@@ -29,7 +29,7 @@ struct check_row {
 	const char *remedy; /* when it is not */
 };
 
-static void set(struct ssb_check *c, int ok, const char *detail, const char *remedy)
+static void set_check(struct ssb_check *c, int ok, const char *detail, const char *remedy)
 {
 	c->ok = ok;
 	snprintf(c->detail, sizeof(c->detail), "%s", detail);
@@ -56,7 +56,7 @@ static void look_kernel(struct ssb_check *c)
 	snprintf(text, sizeof(text), "Linux %s (minimum %d.%d)", release, PROBE_MIN_MAJOR,
 	         PROBE_MIN_MINOR);
 	bool ok = probe_kernel(&major, &minor) == 0 && probe_version_ok(major, minor);
-	set(c, ok, text, "install a newer kernel; on Debian 12 the stock one is new enough");
+	set_check(c, ok, text, "install a newer kernel; on Debian 12 the stock one is new enough");
 }
 
 /* Switches that forbid user namespaces: the value that does, and the way out. */
@@ -83,20 +83,21 @@ static void look_userns(struct ssb_check *c)
 	int e = probe_feature(PROBE_USERNS);
 
 	if (e == 0) {
-		set(c, 1, "a user namespace of its own can be made", "");
+		set_check(c, 1, "a user namespace of its own can be made", "");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(USERNS_SWITCHES); i++) {
 		long v = 0;
 		if (probe_sysctl(USERNS_SWITCHES[i].path, &v) == 0 && v == USERNS_SWITCHES[i].bad) {
-			set(c, 0, USERNS_SWITCHES[i].detail, USERNS_SWITCHES[i].remedy);
+			set_check(c, 0, USERNS_SWITCHES[i].detail, USERNS_SWITCHES[i].remedy);
 			return;
 		}
 	}
 	snprintf(text, sizeof(text), "cannot be made: %s", errno_text(e));
-	set(c, 0, text,
-	    "inside a container, start it so that it may make user namespaces; or accept the loss "
-	    "with --best-effort userns (no egress, no sockets, no private file view)");
+	set_check(c, 0, text,
+	          "inside a container, start it so that it may make user namespaces; or accept the "
+	          "loss "
+	          "with --best-effort userns (no egress, no sockets, no private file view)");
 }
 
 static void look_landlock(struct ssb_check *c)
@@ -108,9 +109,9 @@ static void look_landlock(struct ssb_check *c)
 	         abi >= 6   ? ": files, abstract sockets and signals"
 	         : abi >= 1 ? ": files (6 and newer also scope abstract sockets and signals)"
 	                    : ": missing or switched off");
-	set(c, abi > 0, text,
-	    "boot with 'landlock' in the lsm= list, or accept the loss with --best-effort "
-	    "landlock");
+	set_check(c, abi > 0, text,
+	          "boot with 'landlock' in the lsm= list, or accept the loss with --best-effort "
+	          "landlock");
 }
 
 static void look_cgroup(struct ssb_check *c)
@@ -120,13 +121,14 @@ static void look_cgroup(struct ssb_check *c)
 	struct ssb_error why = { 0 };
 
 	if (cgroup_create("doctor", &limits, &cg, &why) == 0) {
-		set(c, 1, cgroup_describe(cg), "");
+		set_check(c, 1, cgroup_describe(cg), "");
 		cgroup_free(cg);
 		return;
 	}
-	set(c, 0, why.text,
-	    "limits fall back to rlimits and a memory watchdog; for cgroups start under a systemd "
-	    "user session, e.g. systemd-run --user --scope -p Delegate=yes");
+	set_check(c, 0, why.text,
+	          "limits fall back to rlimits and a memory watchdog; for cgroups start under a "
+	          "systemd "
+	          "user session, e.g. systemd-run --user --scope -p Delegate=yes");
 }
 
 static void look_idmap(struct ssb_check *c)
@@ -135,15 +137,16 @@ static void look_idmap(struct ssb_check *c)
 	const char *home = getenv("HOME");
 
 	if (geteuid() != 0) {
-		set(c, 1, "not needed: you are not root", "");
+		set_check(c, 1, "not needed: you are not root", "");
 		return;
 	}
 	int e = probe_idmap(home != NULL && home[0] == '/' ? home : "/");
 	snprintf(text, sizeof(text), "the file system of %.80s: %s",
 	         home != NULL && home[0] == '/' ? home : "/", e == 0 ? "yes" : errno_text(e));
-	set(c, e == 0, text,
-	    "declared reads and the skill are shown as a read-only copy and declared writes fail; "
-	    "keep them on ext4, xfs, btrfs or tmpfs, or run as an ordinary user");
+	set_check(c, e == 0, text,
+	          "declared reads and the skill are shown as a read-only copy and declared writes "
+	          "fail; "
+	          "keep them on ext4, xfs, btrfs or tmpfs, or run as an ordinary user");
 }
 
 static void look_groups(struct ssb_check *c)
@@ -152,15 +155,17 @@ static void look_groups(struct ssb_check *c)
 	char text[200];
 
 	if (geteuid() == 0) {
-		set(c, 1, "you are root: the skill runs under an unprivileged uid of its own", "");
+		set_check(c, 1, "you are root: the skill runs under an unprivileged uid of its own",
+		          "");
 		return;
 	}
 	bool none = probe_risky_groups(groups, sizeof(groups)) == 0;
 	snprintf(text, sizeof(text), none ? "none that is as good as root" : "you are in: %s",
 	         groups);
-	set(c, none, text,
-	    "the skill keeps these groups on the host; only the file view keeps it from what they "
-	    "open. Run as a user without them, or grant no path that they own");
+	set_check(c, none, text,
+	          "the skill keeps these groups on the host; only the file view keeps it from what "
+	          "they "
+	          "open. Run as a user without them, or grant no path that they own");
 }
 
 static void look_core_pattern(struct ssb_check *c)
@@ -171,20 +176,23 @@ static void look_core_pattern(struct ssb_check *c)
 	(void)getrlimit(RLIMIT_CORE, &own);
 	if (taker == '@') {
 		/* coredump_socket() of Linux 6.16 sends no byte beyond the limit, but connects. */
-		set(c, 0,
-		    "a service of the host takes core dumps by a socket: it is told of the crash "
-		    "of a skill, without its memory",
-		    "set kernel.core_pattern to a file or, with '|', to a program");
+		set_check(c, 0,
+		          "a service of the host takes core dumps by a socket: it is told of the "
+		          "crash "
+		          "of a skill, without its memory",
+		          "set kernel.core_pattern to a file or, with '|', to a program");
 	} else if (taker == '|') {
-		set(c, own.rlim_max != 0,
-		    own.rlim_max != 0
-		            ? "a program of the host takes core dumps; none of a skill's"
-		            : "a program of the host takes core dumps, also of skills: your hard "
-		              "limit is 0, at which the kernel starts it",
-		    "raise the hard limit of core files to 1 or more (LimitCORE=, limits.conf): "
-		    "skills get 1, at which the kernel does not start it");
+		set_check(c, own.rlim_max != 0,
+		          own.rlim_max != 0
+		                  ? "a program of the host takes core dumps; none of a skill's"
+		                  : "a program of the host takes core dumps, also of skills: your "
+		                    "hard "
+		                    "limit is 0, at which the kernel starts it",
+		          "raise the hard limit of core files to 1 or more (LimitCORE=, "
+		          "limits.conf): "
+		          "skills get 1, at which the kernel does not start it");
 	} else {
-		set(c, 1, "core dumps are files; skills leave none", "");
+		set_check(c, 1, "core dumps are files; skills leave none", "");
 	}
 }
 
@@ -232,11 +240,11 @@ static const struct check_row ROWS[] = {
 static void look_feature(const struct check_row *row, bool userns, struct ssb_check *c)
 {
 	if (!userns && probe_needs_userns(row->id)) {
-		set(c, 0, "not without a user namespace", "see userns");
+		set_check(c, 0, "not without a user namespace", "see userns");
 		return;
 	}
 	int e = probe_feature(row->id);
-	set(c, e == 0, e == 0 ? row->good : errno_text(e), row->remedy);
+	set_check(c, e == 0, e == 0 ? row->good : errno_text(e), row->remedy);
 }
 
 int ssb_doctor(struct ssb_check **ret_checks, size_t *ret_count, struct ssb_error *err)

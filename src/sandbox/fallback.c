@@ -98,7 +98,7 @@ static int host_worker(struct stage_config *config, struct ssb_error *err)
 {
 	auto_fd dir = open(config->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (worker_named(config->plan) && view_file(dir, WORKER_NAME, WORKER_TEXT) != 0) {
+	if (worker_named(config->plan) && root_make_file(dir, WORKER_NAME, WORKER_TEXT) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot write " WORKER_NAME);
 	}
 	return 0;
@@ -177,7 +177,7 @@ void fallback_leave(struct stage_config *config)
 	config->workdir = NULL;
 }
 
-static int rule(int rules, int abi, const char *path, unsigned may)
+static int allow_path(int rules, int abi, const char *path, unsigned may)
 {
 	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
 	return fd < 0 ? 0 : landlock_allow(rules, abi, fd, may);
@@ -187,20 +187,20 @@ int fallback_rules(const struct stage_config *config, int rules, int abi)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		bool host = VIEW[i].shown == VIEW_HOST || VIEW[i].shown == VIEW_DEVICE;
-		if (host && rule(rules, abi, VIEW[i].path, view_may(&VIEW[i])) != 0) {
+		if (host && allow_path(rules, abi, VIEW[i].path, view_may(&VIEW[i])) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < config->plan->n_grants; i++) {
 		const struct grant *g = &prepared_grants(config->of_run, config->plan)[i];
 		/* By the fd that was judged: the name may mean something else by now. */
-		if (landlock_allow(rules, abi, g->fd, grant_rights(g)) != 0) {
+		if (landlock_allow(rules, abi, g->fd, grants_rights(g)) != 0) {
 			return -1;
 		}
 	}
 	/* Landlock keeps it from the secrets of processes outside its domain. */
-	return rule(rules, abi, "/proc", LL_READ) != 0 ||
-	                       rule(rules, abi, config->private_dir, LL_ALL) != 0
+	return allow_path(rules, abi, "/proc", LL_READ) != 0 ||
+	                       allow_path(rules, abi, config->private_dir, LL_ALL) != 0
 	               ? -1
 	               : 0;
 }

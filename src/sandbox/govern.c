@@ -52,7 +52,7 @@ bool governed_stopped(const struct run *r)
 	return r->govern != NULL && r->govern->motion != GOES;
 }
 
-static void stands(struct governed *g)
+static void mark_paused(struct governed *g)
 {
 	g->motion = STANDS;
 	g->look_at = 0;
@@ -79,7 +79,7 @@ static void pause_run(struct run *r)
 	g->time_left = r->deadline > now ? r->deadline - now : 1;
 	r->deadline = 0;
 	if (r->ended || r->dead) {
-		stands(g); /* nothing moves any more */
+		mark_paused(g); /* nothing moves any more */
 		return;
 	}
 	g->by_group = cgroup_freezes(r->cgroup) && cgroup_freeze(r->cgroup, true) == 0;
@@ -126,7 +126,7 @@ void governed_stands(struct run *r, uint32_t number)
 	struct governed *g = r->govern;
 
 	if (g != NULL && g->motion == STOPS && !g->by_group && number == g->number) {
-		stands(g);
+		mark_paused(g);
 	}
 }
 
@@ -282,7 +282,7 @@ void governed_tick(struct run *r)
 	if (g->look_at != 0 && now >= g->look_at) {
 		g->look_at = now + LOOK_MS;
 		if (r->ended || r->dead || cgroup_is_frozen(r->cgroup)) {
-			stands(g);
+			mark_paused(g);
 		} else {
 			observer_release(r->observer);
 		}

@@ -27,13 +27,13 @@
 
 #define IN_VIEW (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
-static int fail(struct ssb_error *err, const struct grant *g, const char *what)
+static int fail_grant(struct ssb_error *err, const struct grant *g, const char *what)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%.200s' (%.60s)", what, g->path,
 	                g->where);
 }
 
-uint64_t grant_attrs(const struct grant *g)
+uint64_t grants_attrs(const struct grant *g)
 {
 	switch (g->kind) {
 	case GRANT_DEVICES:
@@ -49,7 +49,7 @@ uint64_t grant_attrs(const struct grant *g)
 	       (g->access == ACCESS_READ ? MOUNT_ATTR_RDONLY : 0);
 }
 
-unsigned grant_rights(const struct grant *g)
+unsigned grants_rights(const struct grant *g)
 {
 	unsigned write = g->access == ACCESS_WRITE ? LL_WRITE : 0;
 
@@ -78,29 +78,29 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 			continue;
 		}
 		if (!there) {
-			return fail(err, g, "cannot open");
+			return fail_grant(err, g, "cannot open");
 		}
 		if (st.st_dev != g->dev || st.st_ino != g->ino) {
 			errno = ESTALE;
-			return fail(err, g, "was replaced while the sandbox was built:");
+			return fail_grant(err, g, "was replaced while the sandbox was built:");
 		}
 		s->config->sources[i].tree = mount_clone(fd, "");
 		if (s->config->sources[i].tree < 0 ||
-		    mount_restrict(s->config->sources[i].tree, grant_attrs(g), -1) != 0) {
-			return fail(err, g, "cannot take");
+		    mount_restrict(s->config->sources[i].tree, grants_attrs(g), -1) != 0) {
+			return fail_grant(err, g, "cannot take");
 		}
 	}
 	return 0;
 }
 
 /* An overlay without an upper layer wants two lower ones, and shows what is in both. */
-int view_overlay(int root_fd, int empty, int *tree)
+int root_overlay(int root_fd, int empty, int *tree)
 {
 	char lower[64];
 	const struct mount_option options[] = { { "lowerdir", lower }, { NULL, NULL } };
 
 	snprintf(lower, sizeof(lower), "/.lower:/proc/self/fd/%d", empty);
-	if (view_place(root_fd, ".lower", true) != 0 ||
+	if (root_make_place(root_fd, ".lower", true) != 0 ||
 	    mount_attach(*tree, root_fd, ".lower") != 0) {
 		return -1;
 	}
@@ -137,7 +137,7 @@ static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 			continue;
 		}
 		auto_fd at = file_openat2(root_fd, part + 1, O_PATH | O_NOFOLLOW, IN_VIEW);
-		if (at < 0 || (!view_pinned(at) && view_pin(at, false) != 0)) {
+		if (at < 0 || (!root_is_pinned(at) && root_pin(at, false) != 0)) {
 			return -1;
 		}
 	}
@@ -154,13 +154,14 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	    g->kind == GRANT_KERNEL) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && view_overlay(root_fd, s->empty, &src->tree) == 0) {
+	if (g->kind == GRANT_FILES && root_overlay(root_fd, s->empty, &src->tree) == 0) {
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && view_in_private(s->config->plan, g->target)) {
 		/* There Landlock has to allow writing, and nothing else would
 		 * stop a write to a FIFO of the host. */
-		return fail(err, g, "holds other mounts, or cannot be overlaid; grant its parts:");
+		return fail_grant(err, g,
+		                  "holds other mounts, or cannot be overlaid; grant its parts:");
 	}
 	s->unix_sockets = false;
 	return 0;
@@ -179,7 +180,7 @@ static int empty_tree(const struct stage *s, const struct grant *g)
 	for (size_t i = 0; tree >= 0 && i < s->config->n_sources; i++) {
 		const struct grant *in = &s->config->sources[i].grant;
 		if (strncmp(in->target, g->target, len) == 0 && in->target[len] == '/' &&
-		    view_place(tree, in->target + len + 1, in->is_dir) != 0) {
+		    root_make_place(tree, in->target + len + 1, in->is_dir) != 0) {
 			return -1;
 		}
 	}
@@ -194,12 +195,12 @@ static int mask_attach(const struct stage *s, const struct grant *g, int root_fd
 	auto_fd target = file_openat2(root_fd, g->target + 1, O_PATH, IN_VIEW);
 
 	if (target < 0) {
-		return errno == ENOENT || errno == EACCES ? 0 : fail(err, g, "cannot mask");
+		return errno == ENOENT || errno == EACCES ? 0 : fail_grant(err, g, "cannot mask");
 	}
 	auto_fd tree = g->is_dir ? empty_tree(s, g) : mount_clone(root_fd, "dev/null");
 	if (tree < 0 || (!g->is_dir && mount_restrict(tree, attrs, -1) != 0) ||
 	    mount_attach(tree, target, "") != 0) {
-		return fail(err, g, "cannot mask");
+		return fail_grant(err, g, "cannot mask");
 	}
 	return 0;
 }
@@ -234,34 +235,35 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		return -1;
 	}
 	if (g->scratch && (s->config->sources[i].tree = scratch_tree(s)) < 0) {
-		return fail(err, g, "cannot make a file system for");
+		return fail_grant(err, g, "cannot make a file system for");
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
-	(void)view_place(root_fd, name, g->is_dir);
+	(void)root_make_place(root_fd, name, g->is_dir);
 	if (pin_way(s->config->plan, root_fd, g->target) != 0) {
-		return fail(err, g, "cannot hold the way to");
+		return fail_grant(err, g, "cannot hold the way to");
 	}
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
 	if (target < 0 && errno == EACCES && s->config->sources[i].submount) {
 		return 0; /* in a directory that is closed to the skill */
 	}
 	if (target < 0) {
-		return fail(err, g,
-		            errno == EACCES ? "grant the directory that is closed to others, not "
-		                              "only what is in it:"
-		                            : "has no place in the sandbox:");
+		return fail_grant(err, g,
+		                  errno == EACCES
+		                          ? "grant the directory that is closed to others, not "
+		                            "only what is in it:"
+		                          : "has no place in the sandbox:");
 	}
 	if (mount_attach(s->config->sources[i].tree, target, "") != 0) {
 		if (g->of_whole && errno == ENOENT) {
 			s->left_out++; /* removed since it was taken */
 			return 0;
 		}
-		return fail(err, g, "cannot mount");
+		return fail_grant(err, g, "cannot mount");
 	}
-	if (grant_is_work(g) && grant_protect(s, i, root_fd, err) != 0) {
+	if (grant_is_work(g) && grants_protect(s, i, root_fd, err) != 0) {
 		return -1;
 	}
-	return grant_hold(s, i, err);
+	return grants_hold(s, i, err);
 }
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
@@ -284,7 +286,7 @@ int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 
 /* Step by step: until the old root is gone a symlink on the way could lead to the host, and
  * beneath a writable grant somebody else may put one there. */
-int view_place(int root, const char *path, bool dir)
+int root_make_place(int root, const char *path, bool dir)
 {
 	char part[NAME_MAX + 1];
 	auto_fd held = -1;

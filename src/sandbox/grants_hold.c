@@ -17,14 +17,14 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "os/mount.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/protect.h"
 #include "sandbox/present.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
 #include "sandbox/root.h"
 
-bool view_pinned(int fd)
+bool root_is_pinned(int fd)
 {
 	struct statx st;
 
@@ -33,7 +33,7 @@ bool view_pinned(int fd)
 }
 
 /* Returns what lies on top then. */
-static int pin(int fd, bool read_only)
+static int pin_object(int fd, bool read_only)
 {
 	auto_fd tree = mount_clone(fd, "");
 
@@ -44,9 +44,9 @@ static int pin(int fd, bool read_only)
 	return steal_fd(&tree);
 }
 
-int view_pin(int fd, bool read_only)
+int root_pin(int fd, bool read_only)
 {
-	auto_fd tree = pin(fd, read_only);
+	auto_fd tree = pin_object(fd, read_only);
 
 	return tree < 0 ? -1 : 0;
 }
@@ -58,13 +58,13 @@ static int open_name(int dir, const char *name)
 }
 
 /* The directory in which protected names stand, such as ".git": kept for those beside it. */
-struct way {
+struct protected_way {
 	const char *name; /* one of these; NULL: none yet */
 	size_t len;       /* of the way in it */
 	int dir;          /* -1: there is none, or nothing in it can be changed */
 };
 
-static void way_done(struct way *w)
+static void way_done(struct protected_way *w)
 {
 	own_close(&w->dir);
 }
@@ -79,14 +79,14 @@ static int pin_part(int dir, const char *part, int *ret_dir)
 	if (at < 0 || fstat(at, &st) != 0) {
 		return file_is_missing(errno) ? 0 : -1;
 	}
-	if (!S_ISDIR(st.st_mode) || placeholder_is(&st)) {
-		return view_pin(at, true);
+	if (!S_ISDIR(st.st_mode) || placeholders_is_ours(&st)) {
+		return root_pin(at, true);
 	}
-	*ret_dir = view_pinned(at) ? steal_fd(&at) : pin(at, false);
+	*ret_dir = root_is_pinned(at) ? steal_fd(&at) : pin_object(at, false);
 	return *ret_dir < 0 ? -1 : 0;
 }
 
-static int way_pin(struct way *w, int top, const char *name, size_t len)
+static int way_pin(struct protected_way *w, int top, const char *name, size_t len)
 {
 	char part[NAME_MAX + 1];
 	auto_fd at = -1;
@@ -103,12 +103,12 @@ static int way_pin(struct way *w, int top, const char *name, size_t len)
 		i = next >= 0 ? i + n : len;
 	}
 	own_close(&w->dir);
-	*w = (struct way){ name, len, steal_fd(&at) };
+	*w = (struct protected_way){ name, len, steal_fd(&at) };
 	return 0;
 }
 
 /* Where a protected name stands: *ret_dir is borrowed, and -1 if nothing has to be done there. */
-static int way_to(struct way *w, int top, const char *name, int *ret_dir)
+static int way_to(struct protected_way *w, int top, const char *name, int *ret_dir)
 {
 	size_t len = strlen(name) - strlen(path_base(name));
 	size_t way = len > 0 ? len - 1 : 0;
@@ -144,9 +144,9 @@ static int protect_place(int root_fd, int dir, const struct protected_place *p, 
 	if (at < 0) {
 		return file_is_missing(errno) ? 0 : -1;
 	}
-	return p->hold == HOLD_PRIVATE && fstat(at, &st) == 0 && placeholder_is_open(&st)
+	return p->hold == HOLD_PRIVATE && fstat(at, &st) == 0 && placeholders_is_open(&st)
 	               ? give_private(root_fd, at, nth)
-	               : view_pin(at, true);
+	               : root_pin(at, true);
 }
 
 /* A directory in which names are protected. */
@@ -178,9 +178,9 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, const struc
 	buf_addc(&text, '\n');
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		struct stat st;
-		if (d->present.name[i] && protected_in_gitdir(&PROTECTED[i]) == NULL &&
+		if (d->present.name[i] && protect_in_gitdir(&PROTECTED[i]) == NULL &&
 		    fstatat(d->dir, PROTECTED[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    placeholder_is(&st)) {
+		    placeholders_is_ours(&st)) {
 			buf_addf(&text, "/%s\n", PROTECTED[i].name);
 		}
 	}
@@ -197,7 +197,7 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, const struc
 
 static int protect_names(int root_fd, struct protecting *d, struct ssb_error *err)
 {
-	AUTO(way_done) struct way way = { .dir = -1 };
+	AUTO(way_done) struct protected_way way = { .dir = -1 };
 	const char *name = "";
 	int failed = present_list(d->dir, d->gitdir, &d->present);
 
@@ -207,7 +207,7 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 		if (!d->present.name[i]) {
 			continue;
 		}
-		name = d->gitdir ? protected_in_gitdir(p) : p->name;
+		name = d->gitdir ? protect_in_gitdir(p) : p->name;
 		failed = way_to(&way, d->dir, name, &dir);
 		/* One that is granted by name is a grant of its own, mounted over it. */
 		failed = failed == 0 && dir >= 0 ? protect_place(root_fd, dir, p, d->nth) : failed;
@@ -237,7 +237,7 @@ static int open_pinned(int tree, const char *path)
 		snprintf(part, sizeof(part), "%.*s", (int)i, path);
 		auto_fd at = file_openat2(tree, part, O_PATH | O_DIRECTORY | O_NOFOLLOW,
 		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-		if (at < 0 || (!view_pinned(at) && view_pin(at, false) != 0)) {
+		if (at < 0 || (!root_is_pinned(at) && root_pin(at, false) != 0)) {
 			return -1;
 		}
 		if (path[i] == '\0') {
@@ -248,7 +248,7 @@ static int open_pinned(int tree, const char *path)
 	}
 }
 
-int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	const struct grant *g = &s->config->sources[i].grant;
 	int tree = s->config->sources[i].tree;
@@ -296,10 +296,10 @@ static int hold_one(int tree, const struct held *h)
 	                                      : file_openat2(dir, name, O_PATH | O_NOFOLLOW,
 	                                                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	return at < 0 ? -1 : h->read_only ? view_pin(at, true) : 0;
+	return at < 0 ? -1 : h->read_only ? root_pin(at, true) : 0;
 }
 
-int grant_hold(const struct stage *s, size_t i, struct ssb_error *err)
+int grants_hold(const struct stage *s, size_t i, struct ssb_error *err)
 {
 	const struct mount_source *src = &s->config->sources[i];
 

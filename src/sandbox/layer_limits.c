@@ -12,7 +12,7 @@
 #include "sandbox/share.h"
 #include "sandbox/stage.h"
 
-static int limit(int what, uint64_t value)
+static int set_limit(int what, uint64_t value)
 {
 	struct rlimit old, now = { .rlim_cur = value, .rlim_max = value };
 
@@ -54,14 +54,15 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	 * RLIMIT_AS: runtimes reserve far more address space than they use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
-	if (limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
-	    limit(RLIMIT_NPROC, process_count(s)) != 0 || limit(RLIMIT_MEMLOCK, 8 << 20) != 0 ||
-	    limit(RLIMIT_MSGQUEUE, 819200) != 0 || limit(RLIMIT_SIGPENDING, 1024) != 0 ||
-	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
+	if (set_limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
+	    set_limit(RLIMIT_NPROC, process_count(s)) != 0 ||
+	    set_limit(RLIMIT_MEMLOCK, 8 << 20) != 0 || set_limit(RLIMIT_MSGQUEUE, 819200) != 0 ||
+	    set_limit(RLIMIT_SIGPENDING, 1024) != 0 ||
+	    (s->watchdog && set_limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
 	/* Never quicker than whoever started it, who may have the right to go up. */
-	if (limit(RLIMIT_NICE, 0) != 0 || limit(RLIMIT_RTPRIO, 0) != 0) {
+	if (set_limit(RLIMIT_NICE, 0) != 0 || set_limit(RLIMIT_RTPRIO, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
 	int now = getpriority(PRIO_PROCESS, 0);
@@ -69,8 +70,8 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	if (nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
-	if (!s->config->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
-	                               limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
+	if (!s->config->namespaces && (set_limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
+	                               set_limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
 	if (!s->config->namespaces && s->reports[LAYER_LIMITS].detail[0] == '\0') {

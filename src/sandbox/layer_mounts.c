@@ -29,7 +29,7 @@
 #define DEVICE_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 #define SEAL_TRIES   1000
 
-struct view {
+struct mounted_view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
@@ -39,7 +39,7 @@ struct view {
 	int trees[VIEW_ROWS];    /* detached; unless a link or absent */
 };
 
-static int fail(struct ssb_error *err, const char *what, const char *name)
+static int fail_mounts(struct ssb_error *err, const char *what, const char *name)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%s'", what, name);
 }
@@ -55,7 +55,8 @@ static uint64_t proc_attrs(const struct stage *s)
 }
 
 /* The parts that must be taken while the host's root is still in sight. */
-static int view_collect(struct view *v, int host, const struct stage *s, struct ssb_error *err)
+static int view_collect(struct mounted_view *v, int host, const struct stage *s,
+                        struct ssb_error *err)
 {
 	bool whole = s->config->plan->rootfs.path == NULL;
 
@@ -74,7 +75,7 @@ static int view_collect(struct view *v, int host, const struct stage *s, struct 
 		v->trees[i] = mount_clone(host, name);
 		if (v->trees[i] < 0 ||
 		    mount_restrict(v->trees[i], device ? DEVICE_ATTRS : RO_ATTRS, -1) != 0) {
-			return fail(err, "cannot take", name);
+			return fail_mounts(err, "cannot take", name);
 		}
 	}
 	v->proc = mount_new("proc", NULL, proc_attrs(s));
@@ -90,11 +91,11 @@ static int view_collect(struct view *v, int host, const struct stage *s, struct 
 		                                   { "max", MAX_TERMINALS },
 		                                   { NULL, NULL } };
 	v->pts = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-	return v->pts < 0 ? fail(err, "cannot mount", "/dev/pts") : 0;
+	return v->pts < 0 ? fail_mounts(err, "cannot mount", "/dev/pts") : 0;
 }
 
 /* The empty new root; it covers the host's /tmp until the pivot. */
-static int view_root(struct view *v, const struct ssb_plan *plan, struct ssb_error *err)
+static int view_root(struct mounted_view *v, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	char size[32], inodes[32];
 	snprintf(size, sizeof(size), "%llum", (unsigned long long)plan->res.max_disk_mb);
@@ -106,19 +107,19 @@ static int view_root(struct view *v, const struct ssb_plan *plan, struct ssb_err
 	};
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
-		return fail(err, "cannot detach from the host's mounts", "/");
+		return fail_mounts(err, "cannot detach from the host's mounts", "/");
 	}
 	v->root = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (v->root < 0) {
-		return fail(err, "cannot mount", "tmpfs");
+		return fail_mounts(err, "cannot mount", "tmpfs");
 	}
 	if (mount_attach(v->root, AT_FDCWD, "/tmp") != 0) {
-		return fail(err, "cannot mount over", "/tmp");
+		return fail_mounts(err, "cannot mount over", "/tmp");
 	}
 	return 0;
 }
 
-int view_file(int root, const char *name, const char *text)
+int root_make_file(int root, const char *name, const char *text)
 {
 	auto_fd fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text));
@@ -158,8 +159,8 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		if (view_file(root, files[i].name, files[i].text) != 0) {
-			return fail(err, "cannot write", files[i].name);
+		if (root_make_file(root, files[i].name, files[i].text) != 0) {
+			return fail_mounts(err, "cannot write", files[i].name);
 		}
 	}
 	return 0;
@@ -168,8 +169,8 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 static int view_worker(int root, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	if (worker_named(plan) && (mkdirat(root, "run/skillsandbox", 0755) != 0 ||
-	                           view_file(root, SKILL_WORKER + 1, WORKER_TEXT) != 0)) {
-		return fail(err, "cannot write", SKILL_WORKER);
+	                           root_make_file(root, SKILL_WORKER + 1, WORKER_TEXT) != 0)) {
+		return fail_mounts(err, "cannot write", SKILL_WORKER);
 	}
 	return 0;
 }
@@ -178,10 +179,10 @@ static int view_worker(int root, const struct ssb_plan *plan, struct ssb_error *
 static int make_point(int root, const char *name, bool dir)
 {
 	int failed = dir ? mkdirat(root, name, 0755) : mknodat(root, name, S_IFREG | 0644, 0);
-	return failed != 0 && errno == ENOENT ? view_place(root, name, dir) : failed;
+	return failed != 0 && errno == ENOENT ? root_make_place(root, name, dir) : failed;
 }
 
-static int view_from_host(const struct view *v, int host, size_t row, struct ssb_error *err)
+static int view_from_host(const struct mounted_view *v, int host, size_t row, struct ssb_error *err)
 {
 	const char *name = view_name(&VIEW[row]);
 	mode_t mode = v->modes[row];
@@ -193,14 +194,15 @@ static int view_from_host(const struct view *v, int host, size_t row, struct ssb
 		char to[PATH_MAX];
 		ssize_t n = readlinkat(host, name, to, sizeof(to) - 1);
 		if (n < 0) {
-			return fail(err, "cannot read the link", name);
+			return fail_mounts(err, "cannot read the link", name);
 		}
 		to[n] = '\0';
-		return symlinkat(to, v->root, name) != 0 ? fail(err, "cannot link", name) : 0;
+		return symlinkat(to, v->root, name) != 0 ? fail_mounts(err, "cannot link", name)
+		                                         : 0;
 	}
 	return make_point(v->root, name, S_ISDIR(mode)) != 0 ||
 	                       mount_attach(v->trees[row], v->root, name) != 0
-	               ? fail(err, "cannot mount", name)
+	               ? fail_mounts(err, "cannot mount", name)
 	               : 0;
 }
 
@@ -208,11 +210,11 @@ static int view_from_host(const struct view *v, int host, size_t row, struct ssb
 static int view_private(int root, const char *name, mode_t mode, struct ssb_error *err)
 {
 	if (fchmodat(root, name, mode, 0) != 0) {
-		return fail(err, "cannot change", name);
+		return fail_mounts(err, "cannot change", name);
 	}
 	auto_fd tree = mount_clone(root, name);
 	if (tree < 0 || mount_attach(tree, root, name) != 0) {
-		return fail(err, "cannot mount", name);
+		return fail_mounts(err, "cannot mount", name);
 	}
 	return 0;
 }
@@ -222,18 +224,18 @@ static int view_mask(int root, int host, const char *name, struct ssb_error *err
 	struct stat st;
 
 	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-		return errno == ENOENT ? 0 : fail(err, "cannot mask", name);
+		return errno == ENOENT ? 0 : fail_mounts(err, "cannot mask", name);
 	}
 	auto_fd tree = mount_clone(host, "dev/null");
 	if (tree < 0 || mount_restrict(tree, RO_ATTRS, -1) != 0 ||
 	    mount_attach(tree, root, name) != 0) {
-		return fail(err, "cannot mask", name);
+		return fail_mounts(err, "cannot mask", name);
 	}
 	return 0;
 }
 
 /* What has to be there before anything can be mounted in it, and what is no mount. */
-static int view_make(const struct view *v, int host, const struct view_row *r,
+static int view_make(const struct mounted_view *v, int host, const struct view_row *r,
                      struct ssb_error *err)
 {
 	switch (r->shown) {
@@ -241,11 +243,11 @@ static int view_make(const struct view *v, int host, const struct view_row *r,
 	case VIEW_PRIVATE:
 	case VIEW_KERNEL:
 		return r->path[1] != '\0' && mkdirat(v->root, view_name(r), 0755) != 0
-		               ? fail(err, "cannot make", view_name(r))
+		               ? fail_mounts(err, "cannot make", view_name(r))
 		               : 0;
 	case VIEW_LINK:
 		return symlinkat(r->to, v->root, view_name(r)) != 0
-		               ? fail(err, "cannot link", view_name(r))
+		               ? fail_mounts(err, "cannot link", view_name(r))
 		               : 0;
 	case VIEW_HOST:
 	case VIEW_DEVICE:
@@ -255,12 +257,12 @@ static int view_make(const struct view *v, int host, const struct view_row *r,
 	}
 }
 
-static int view_kernel(struct view *v, int host, struct ssb_error *err)
+static int view_kernel(struct mounted_view *v, int host, struct ssb_error *err)
 {
 	v->empty = openat(v->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (v->empty < 0 || mount_attach(v->proc, v->root, "proc") != 0 ||
 	    mount_attach(v->pts, v->root, "dev/pts") != 0) {
-		return fail(err, "cannot mount", "/proc and /dev/pts");
+		return fail_mounts(err, "cannot mount", "/proc and /dev/pts");
 	}
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		if (VIEW[i].shown == VIEW_MASKED &&
@@ -271,7 +273,7 @@ static int view_kernel(struct view *v, int host, struct ssb_error *err)
 	return 0;
 }
 
-static int view_fill(struct view *v, int host, const struct stage *s, struct ssb_error *err)
+static int view_fill(struct mounted_view *v, int host, const struct stage *s, struct ssb_error *err)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		if (view_make(v, host, &VIEW[i], err) != 0) {
@@ -289,8 +291,8 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 		}
 	}
 	const char *home = s->config->plan->home + 1;
-	return view_place(v->root, home, true) != 0 ? fail(err, "cannot make", home)
-	                                            : view_private(v->root, home, 0700, err);
+	return root_make_place(v->root, home, true) != 0 ? fail_mounts(err, "cannot make", home)
+	                                                 : view_private(v->root, home, 0700, err);
 }
 
 /* Whoever follows a symlink of the root writes down when, and is a writer for that
@@ -310,35 +312,35 @@ static int seal_root(void)
 int layer_seal_mounts(struct ssb_error *err)
 {
 	if (mount_drop_old_root() != 0) {
-		return fail(err, "cannot leave the host's", "/");
+		return fail_mounts(err, "cannot leave the host's", "/");
 	}
 	if (seal_root() != 0) {
-		return fail(err, "cannot make read-only", "/");
+		return fail_mounts(err, "cannot make read-only", "/");
 	}
 	return 0;
 }
 
 int layer_mounts(struct stage *s, struct ssb_error *err)
 {
-	struct view v = { .root = -1, .proc = -1, .pts = -1, .empty = -1 };
+	struct mounted_view v = { .root = -1, .proc = -1, .pts = -1, .empty = -1 };
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	/* The fds of the view are CLOEXEC and closed wholesale by init. */
 	if (host < 0 || view_collect(&v, host, s, err) != 0 || rootfs_collect(s, err) != 0 ||
 	    grants_collect(s, err) != 0 || view_root(&v, s->config->plan, err) != 0 ||
 	    view_fill(&v, host, s, err) != 0) {
-		return host < 0 ? fail(err, "cannot open", "/") : -1;
+		return host < 0 ? fail_mounts(err, "cannot open", "/") : -1;
 	}
 	s->empty = v.empty;
 	if (mount_pivot(v.root) != 0) {
-		return fail(err, "cannot change the root to", "tmpfs");
+		return fail_mounts(err, "cannot change the root to", "tmpfs");
 	}
 	if (rootfs_attach(s, v.root, err) != 0 || grants_attach(s, v.root, err) != 0) {
 		return -1;
 	}
 	s->scratch = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (s->scratch < 0) {
-		return fail(err, "cannot open", "/tmp");
+		return fail_mounts(err, "cannot open", "/tmp");
 	}
 	char left_out[48] = "";
 	if (s->left_out > 0) {

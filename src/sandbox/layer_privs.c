@@ -17,10 +17,10 @@
 #include "sandbox/stage.h"
 #include "sandbox/root.h"
 
-static void report(struct stage *s, enum layer_id id, const char *fmt, ...)
+static void report_detail(struct stage *s, enum layer_id id, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-static void report(struct stage *s, enum layer_id id, const char *fmt, ...)
+static void report_detail(struct stage *s, enum layer_id id, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -32,8 +32,8 @@ int layer_env(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
 	/* execve gets the plan's list and nothing else; see stage_exec. */
-	report(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->config->plan->env.n,
-	       s->config->plan->env_withheld);
+	report_detail(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->config->plan->env.n,
+	              s->config->plan->env_withheld);
 	return 0;
 }
 
@@ -46,7 +46,7 @@ int layer_caps(struct stage *s, struct ssb_error *err)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "no_new_privs");
 	}
-	report(s, LAYER_CAPS, "none in any set, no_new_privs, securebits locked");
+	report_detail(s, LAYER_CAPS, "none in any set, no_new_privs, securebits locked");
 	return 0;
 }
 
@@ -129,7 +129,7 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 	}
 	for (size_t i = 0; i < s->config->plan->n_grants; i++) {
 		const struct grant *g = &s->config->plan->grants[i];
-		if (landlock_path(rules, abi, g->target, grant_rights(g)) != 0) {
+		if (landlock_path(rules, abi, g->target, grants_rights(g)) != 0) {
 			return -1;
 		}
 	}
@@ -155,8 +155,8 @@ int layer_landlock(struct stage *s, struct ssb_error *err)
 	if (rules < 0 || rules_of(s, rules, abi) != 0 || landlock_enforce(rules) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "landlock", "cannot apply the rules");
 	}
-	report(s, LAYER_LANDLOCK, "ABI %d%s", abi,
-	       abi >= 6 ? ", abstract sockets and signals scoped" : "");
+	report_detail(s, LAYER_LANDLOCK, "ABI %d%s", abi,
+	              abi >= 6 ? ", abstract sockets and signals scoped" : "");
 	return 0;
 }
 
@@ -185,8 +185,8 @@ static int load_observed(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "audit", "the supervisor is gone");
 	}
 	s->reports[LAYER_AUDIT].state = LAYER_ON;
-	report(s, LAYER_AUDIT, "%s: files, network, programs, signals, refused calls",
-	       audit_name(s->config->plan->audit));
+	report_detail(s, LAYER_AUDIT, "%s: files, network, programs, signals, refused calls",
+	              audit_level_name(s->config->plan->audit));
 	return 0;
 }
 
@@ -195,10 +195,10 @@ static void report_unobserved(struct stage *s, const struct ssb_error *why)
 	bool lost = why->code != SSB_OK || s->config->plan->audit != AUDIT_OFF;
 
 	s->reports[LAYER_AUDIT].state = lost ? LAYER_OFF_BEST_EFFORT : LAYER_NOT_APPLIED;
-	report(s, LAYER_AUDIT, "%.110s",
-	       why->code != SSB_OK ? why->text
-	       : lost              ? "no namespaces; accepted with --best-effort"
-	                           : "the owner said --audit off");
+	report_detail(s, LAYER_AUDIT, "%.110s",
+	              why->code != SSB_OK ? why->text
+	              : lost              ? "no namespaces; accepted with --best-effort"
+	                                  : "the owner said --audit off");
 }
 
 int layer_seccomp(struct stage *s, struct ssb_error *err)
@@ -218,7 +218,8 @@ int layer_seccomp(struct stage *s, struct ssb_error *err)
 			return -1;
 		}
 	}
-	report(s, LAYER_SECCOMP, "profile %s, unix sockets %s",
-	       profile_name(s->config->plan->profile), s->unix_sockets ? "allowed" : "restricted");
+	report_detail(s, LAYER_SECCOMP, "profile %s, unix sockets %s",
+	              profile_name(s->config->plan->profile),
+	              s->unix_sockets ? "allowed" : "restricted");
 	return 0;
 }

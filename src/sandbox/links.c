@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #define MAX_LINKS_OF_PATH 40 /* links of one path, as the kernel has it */
 

@@ -15,7 +15,7 @@
 #include "base/own.h"
 #include "os/entries.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/protect.h"
 #include "sandbox/links.h"
 #include "sandbox/present.h"
@@ -55,7 +55,7 @@ static int hold_there(const struct link_holder *h, const char *path)
 	if (stat(above, &st) != 0) {
 		return file_is_missing(errno) ? 0 : -1;
 	}
-	return placeholder_is(&st) ? links_add(h->links, h->plan, above, true) : 0;
+	return placeholders_is_ours(&st) ? links_add(h->links, h->plan, above, true) : 0;
 }
 
 /* Made by another user, in a directory of neither the skill nor that user: what the caller's
@@ -298,10 +298,10 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 	}
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const struct protected_place *p = &PROTECTED[i];
-		const char *name = at->gitdir ? protected_in_gitdir(p) : p->name;
+		const char *name = at->gitdir ? protect_in_gitdir(p) : p->name;
 		bool done = false;
 		if (!present.name[i] ||
-		    (p->hold == HOLD_BY_LINK && placeholder_is_link(at->dir, name))) {
+		    (p->hold == HOLD_BY_LINK && placeholders_is_link(at->dir, name))) {
 			continue;
 		}
 		if (p->is_dir && hold_plain(h, at, name, &done) != 0) {

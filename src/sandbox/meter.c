@@ -22,14 +22,14 @@ struct stat_line {
 	uint64_t start;
 };
 
-struct seen {
+struct metered {
 	pid_t pid;
 	uint64_t us;
 };
 
 /* The processes of one walk. */
 struct walk {
-	struct seen *v;
+	struct metered *v;
 	size_t n, room;
 };
 
@@ -81,7 +81,7 @@ static void walk_add(struct walk *w, pid_t pid)
 {
 	if (w->n == w->room) {
 		size_t room = w->room > 0 ? w->room * 2 : 64;
-		struct seen *grown =
+		struct metered *grown =
 		        w->n <= MAX_PROCESSES_CAP ? reallocarray(w->v, room, sizeof(*grown)) : NULL;
 		if (grown == NULL) {
 			return;
@@ -89,7 +89,7 @@ static void walk_add(struct walk *w, pid_t pid)
 		w->v = grown;
 		w->room = room;
 	}
-	w->v[w->n++] = (struct seen){ .pid = pid };
+	w->v[w->n++] = (struct metered){ .pid = pid };
 }
 
 /* A list of any length: numbers, each with a blank behind it. */
@@ -133,7 +133,7 @@ static void add_children_of_all(struct walk *w, pid_t pid)
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct seen *x = a, *y = b;
+	const struct metered *x = a, *y = b;
 
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }

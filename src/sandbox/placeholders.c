@@ -28,7 +28,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/protect.h"
 #include "sandbox/sources.h"
 
@@ -87,14 +87,14 @@ static bool has_mode(const struct stat *st, mode_t mode)
 	return (st->st_mode & ~ANY_MODE) == (mode & ~ANY_MODE);
 }
 
-bool placeholder_is_open(const struct stat *st)
+bool placeholders_is_open(const struct stat *st)
 {
 	return has_mode(st, S_IFDIR | OPEN_MODE);
 }
 
-bool placeholder_is(const struct stat *st)
+bool placeholders_is_ours(const struct stat *st)
 {
-	return has_mode(st, S_IFDIR | DIR_MODE) || placeholder_is_open(st) ||
+	return has_mode(st, S_IFDIR | DIR_MODE) || placeholders_is_open(st) ||
 	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size > 0 && st->st_size <= MAX_TEXT);
 }
 
@@ -148,12 +148,12 @@ static bool is_owners(void)
 	return errno == EACCES || errno == ELOOP || errno == ENOTDIR || errno == ENXIO;
 }
 
-enum found { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
+enum placeholder_state { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
 
 /* What the name means now; *ret_fd is open on it, and *ret says what it is, unless it is gone or
  * closed to us. UNKNOWN with errno. */
-static enum found placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd,
-                                   struct stat *ret)
+static enum placeholder_state placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd,
+                                               struct stat *ret)
 {
 	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
 	auto_fd fd = openat(dir, name, flags);
@@ -162,7 +162,7 @@ static enum found placeholder_find(int dir, const char *name, bool is_dir, int *
 		return errno == ENOENT ? GONE : is_owners() ? OWNERS : UNKNOWN;
 	}
 	*ret_fd = steal_fd(&fd);
-	return placeholder_is(ret) ? OURS : is_unfinished(ret) ? UNFINISHED : OWNERS;
+	return placeholders_is_ours(ret) ? OURS : is_unfinished(ret) ? UNFINISHED : OWNERS;
 }
 
 /* Removes one that was not finished. Whoever is still at it, after all, has not locked it and
@@ -192,7 +192,7 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 		}
 		auto_fd fd = -1;
 		struct stat st;
-		enum found found = placeholder_find(dir, name, is_dir, &fd, &st);
+		enum placeholder_state found = placeholder_find(dir, name, is_dir, &fd, &st);
 		if (found == UNKNOWN || (found == OWNERS && made)) {
 			/* Ours and not told by its mode: a file system without such modes. */
 			int error = found == UNKNOWN ? errno : EOPNOTSUPP;
@@ -226,7 +226,7 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 	return -1;
 }
 
-bool placeholder_is_link(int dir, const char *name)
+bool placeholders_is_link(int dir, const char *name)
 {
 	return file_is_link_to(dir, name, OBSERVER_NOTHING);
 }
@@ -239,13 +239,13 @@ static int placeholder_link(int dir, const char *name, bool *ret_held)
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
 		/* One that ends has the lock when it removes it: look again with our own. */
-		if (flock(dir, LOCK_SH | LOCK_NB) == 0 && placeholder_is_link(dir, name)) {
+		if (flock(dir, LOCK_SH | LOCK_NB) == 0 && placeholders_is_link(dir, name)) {
 			*ret_held = true;
 			return 0;
 		}
 		struct stat st;
 		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    !placeholder_is_link(dir, name)) {
+		    !placeholders_is_link(dir, name)) {
 			return 0;
 		}
 		(void)usleep(LOCK_PAUSE_US);
@@ -339,7 +339,7 @@ static int spot_enter(struct spot *s, const char *name)
 	struct stat st;
 	bool held = false;
 
-	if (next < 0 ? errno == ENOENT : fstat(next, &st) == 0 && placeholder_is(&st)) {
+	if (next < 0 ? errno == ENOENT : fstat(next, &st) == 0 && placeholders_is_ours(&st)) {
 		own_close(&next);
 		if (hold_by_thing(s, name, DIR_MODE, &held) != 0) {
 			return -1;
@@ -446,7 +446,7 @@ static int hold_names(struct placeholders *p, const struct holding *h, bool home
 	}
 	for (size_t k = 0; k < PROTECTED_COUNT; k++) {
 		const struct protected_place *place = &PROTECTED[k];
-		const char *name = h->gitdir ? protected_in_gitdir(place) : place->name;
+		const char *name = h->gitdir ? protect_in_gitdir(place) : place->name;
 		if (name == NULL || place->hold == HOLD_NOT ||
 		    (place->hold == HOLD_IN_HOME && !home)) {
 			continue;
@@ -546,7 +546,7 @@ static void placeholder_unlink(const struct placeholder *h, const struct stat *s
 	int flags = S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0;
 	struct stat dir;
 
-	if (placeholder_is_open(st)) {
+	if (placeholders_is_open(st)) {
 		(void)unlinkat(h->fd, "abort-safety", 0); /* of a commit that the owner picked */
 	}
 	if (unlinkat(h->dir, h->name, flags) == 0 || errno != EACCES || fstat(h->dir, &dir) != 0) {
@@ -567,13 +567,14 @@ void placeholders_remove(struct placeholders *p)
 		/* Only the last run that needs it, and only what is still ours. */
 		if (h->fd < 0) {
 			if (flock(h->dir, LOCK_EX | LOCK_NB) == 0 &&
-			    placeholder_is_link(h->dir, h->name)) {
+			    placeholders_is_link(h->dir, h->name)) {
 				placeholder_unlink(h, &(struct stat){ .st_mode = S_IFLNK });
 			}
 			continue;
 		}
 		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && fstat(h->fd, &st) == 0 &&
-		    placeholder_is(&st) && is_named(h->dir, h->name, &st) && !keeps_git_out(h)) {
+		    placeholders_is_ours(&st) && is_named(h->dir, h->name, &st) &&
+		    !keeps_git_out(h)) {
 			placeholder_unlink(h, &st);
 		}
 		own_close(&h->fd);

@@ -35,7 +35,7 @@ static bool is_ascii(const char *name)
 
 static const char *name_of(size_t i, bool gitdir)
 {
-	return gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
+	return gitdir ? protect_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
 }
 
 static void take_entry(struct present *p, bool gitdir, const char *entry)

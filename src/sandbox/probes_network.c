@@ -51,7 +51,7 @@ static bool family_reaches_kernel(int family)
 	return fd >= 0 || errno == EINVAL;
 }
 
-static enum attack_result family(int number, struct finding *f)
+static enum attack_result try_family(int number, struct finding *f)
 {
 	return family_reaches_kernel(number) ? attack_worked(f, "the kernel takes the call")
 	                                     : attack_errno(f, "socket");
@@ -59,12 +59,12 @@ static enum attack_result family(int number, struct finding *f)
 
 ATTACK(vsock)
 {
-	return family(AF_VSOCK, f);
+	return try_family(AF_VSOCK, f);
 }
 
 ATTACK(alg)
 {
-	return family(AF_ALG, f);
+	return try_family(AF_ALG, f);
 }
 
 ATTACK(other_families)

@@ -25,7 +25,7 @@
 
 #include "base/own.h"
 
-struct call {
+struct probe_call {
 	const char *name; /* of the attack that makes it */
 	long nr;
 	long args[6];
@@ -35,7 +35,7 @@ struct call {
 #define NONE 0L
 #define BAD  (-1L) /* fd, flags or command that does not exist */
 
-static const struct call CALLS[] = {
+static const struct probe_call CALLS[] = {
 	{ "mount", SYS_mount, { NONE }, EFAULT },
 	{ "umount", SYS_umount2, { NONE, BAD }, EINVAL },
 	{ "pivot-root", SYS_pivot_root, { NONE, NONE }, EFAULT },
@@ -73,7 +73,7 @@ static const struct call CALLS[] = {
 	{ "tioclinux", SYS_ioctl, { BAD, TIOCLINUX, NONE }, EBADF },
 };
 
-static const struct call *call_of(const struct attack *a)
+static const struct probe_call *call_of(const struct attack *a)
 {
 	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
 		if (strcmp(CALLS[i].name, a->name) == 0) {
@@ -85,7 +85,7 @@ static const struct call *call_of(const struct attack *a)
 
 ATTACK(reach)
 {
-	const struct call *c = call_of(a);
+	const struct probe_call *c = call_of(a);
 
 	if (c == NULL) {
 		return attack_void(f, "no such call");

@@ -110,15 +110,15 @@ bool prove_reads_secret(const struct prove_world *w, int fd)
 /* Marks in `result` of a record, beside enum attack_result. */
 enum { MARK_FORKED = 100, MARK_IN_PROCESS };
 
-struct record {
+struct prove_record {
 	uint32_t index;
 	int32_t result;
 	struct finding finding;
 };
 
-static void tell(int fd, size_t index, int result, const struct finding *f)
+static void send_record(int fd, size_t index, int result, const struct finding *f)
 {
-	struct record r = { .index = (uint32_t)index, .result = result };
+	struct prove_record r = { .index = (uint32_t)index, .result = result };
 
 	if (f != NULL) {
 		r.finding = *f;
@@ -139,7 +139,7 @@ static void make_attack(size_t index, const struct prove_world *w)
 		r = a->run(a, w, &f);
 	}
 	alarm(0);
-	tell(w->out_fd, index, (int)r, &f);
+	send_record(w->out_fd, index, (int)r, &f);
 }
 
 /* What the end of an attack's own process says. */
@@ -158,14 +158,14 @@ static enum attack_result judge_end(const struct attack *a, int status, struct f
 
 /* ---- inside ---------------------------------------------------------------------------- */
 
-struct job {
+struct prove_job {
 	const struct prove_world *world;
 	size_t first;
 };
 
 /* For attacks that the payload makes itself: what to say if one crashes or
  * hangs. The filter's SIGSYS cannot be caught, so silence means that. */
-static struct record last_words;
+static struct prove_record last_words;
 static int last_fd;
 
 static void on_crash(int sig)
@@ -185,7 +185,7 @@ static void attack_in_process(size_t index, const struct prove_world *w)
 	for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
 		(void)signal(SIGNALS[i], on_crash);
 	}
-	tell(w->out_fd, index, MARK_IN_PROCESS, NULL);
+	send_record(w->out_fd, index, MARK_IN_PROCESS, NULL);
 	make_attack(index, w);
 }
 
@@ -198,13 +198,13 @@ static void attack_in_child(size_t index, pid_t pid, const struct prove_world *w
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		struct finding f = { "" };
 		enum attack_result r = judge_end(attack_at(index), status, &f);
-		tell(w->out_fd, index, (int)r, &f);
+		send_record(w->out_fd, index, (int)r, &f);
 	}
 }
 
 static int prove_payload(int out_fd, void *arg)
 {
-	const struct job *job = arg;
+	const struct prove_job *job = arg;
 	struct prove_world w = *job->world;
 
 	w.outside = false;
@@ -213,7 +213,7 @@ static int prove_payload(int out_fd, void *arg)
 	/* As execve would make it: otherwise its own /proc files are closed to it. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	for (size_t i = job->first; i < attack_count(); i++) {
-		tell(out_fd, i, MARK_FORKED, NULL);
+		send_record(out_fd, i, MARK_FORKED, NULL);
 		pid_t pid = fork();
 		if (pid == 0) {
 			make_attack(i, &w);
@@ -243,7 +243,7 @@ struct results {
 	bool in_process;
 };
 
-static void absorb(struct results *r, const struct record *rec)
+static void take_record(struct results *r, const struct prove_record *rec)
 {
 	if (rec->index >= r->n) {
 		return;
@@ -262,10 +262,11 @@ static void absorb(struct results *r, const struct record *rec)
 
 static void absorb_all(struct results *r, const char *data, size_t len)
 {
-	for (size_t at = 0; at + sizeof(struct record) <= len; at += sizeof(struct record)) {
-		struct record rec;
+	for (size_t at = 0; at + sizeof(struct prove_record) <= len;
+	     at += sizeof(struct prove_record)) {
+		struct prove_record rec;
 		memcpy(&rec, data + at, sizeof(rec));
-		absorb(r, &rec);
+		take_record(r, &rec);
 	}
 }
 
@@ -293,7 +294,7 @@ static int attack_inside(const struct prove_world *w, struct results *r, struct 
 	q.max_seconds = q.max_seconds > MIN_RUN_SECONDS ? q.max_seconds : MIN_RUN_SECONDS;
 	q.tty = TTY_NO;
 	while (r->started < r->n) {
-		struct job job = { .world = w, .first = r->started };
+		struct prove_job job = { .world = w, .first = r->started };
 		auto_buf out;
 		buf_init(&out, MAX_RECORD_BYTES);
 		if (sandbox_run_payload(&q, prove_payload, &job, &out, err) != 0) {
@@ -331,11 +332,11 @@ static _Noreturn void control_child(size_t index, struct prove_world *w, int fd)
 	_exit(0);
 }
 
-static void control(size_t index, struct prove_world *w, struct results *r)
+static void run_control(size_t index, struct prove_world *w, struct results *r)
 {
 	int pipe_fds[2];
 	int status = 0;
-	struct record rec;
+	struct prove_record rec;
 
 	r->v[index].result = attack_void(&r->v[index].finding, "the control could not be run");
 	if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
@@ -349,7 +350,7 @@ static void control(size_t index, struct prove_world *w, struct results *r)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	if (pid > 0 && read(pipe_fds[0], &rec, sizeof(rec)) == (ssize_t)sizeof(rec)) {
-		absorb(r, &rec);
+		take_record(r, &rec);
 	} else if (pid > 0) {
 		r->v[index].result = judge_end(attack_at(index), status, &r->v[index].finding);
 	}
@@ -358,7 +359,7 @@ static void control(size_t index, struct prove_world *w, struct results *r)
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
-static enum ssb_probe_outcome verdict(enum attack_result inside, enum attack_result outside)
+static enum ssb_probe_outcome judge_probe(enum attack_result inside, enum attack_result outside)
 {
 	if (inside == ATTACK_WORKED) {
 		return SSB_PROBE_LEAKED;
@@ -367,11 +368,12 @@ static enum ssb_probe_outcome verdict(enum attack_result inside, enum attack_res
 	                                                           : SSB_PROBE_NO_CONTROL;
 }
 
-static void fill(struct ssb_probe *p, size_t i, const struct results *in, const struct results *out)
+static void fill_probe(struct ssb_probe *p, size_t i, const struct results *in,
+                       const struct results *out)
 {
 	p->name = attack_at(i)->name;
 	p->what = attack_at(i)->what;
-	p->outcome = verdict(in->v[i].result, out->v[i].result);
+	p->outcome = judge_probe(in->v[i].result, out->v[i].result);
 	snprintf(p->inside, sizeof(p->inside), "%s", in->v[i].finding.text);
 	snprintf(p->outside, sizeof(p->outside), "%s", out->v[i].finding.text);
 }
@@ -387,7 +389,7 @@ static int prove_both(const struct ssb_plan *plan, struct results *in, struct re
 	int r = prove_world_init(w, plan, err);
 	if (r == 0) {
 		for (size_t i = 0; i < out->n; i++) {
-			control(i, w, out);
+			run_control(i, w, out);
 		}
 		r = attack_inside(w, in, err);
 		prove_world_done(w);
@@ -428,7 +430,7 @@ static int prove_into(const struct ssb_plan *plan, struct ssb_probe *probes, siz
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		fill(&probes[i], i, &in, &out);
+		fill_probe(&probes[i], i, &in, &out);
 	}
 	return 0;
 }

@@ -33,7 +33,7 @@
 
 /* ---- what the plan shows ---------------------------------------------------------- */
 
-static bool beneath(const char *path, const char *dir)
+static bool is_beneath(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -47,7 +47,7 @@ bool prove_granted(const struct ssb_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const char *target = plan->grants[i].target;
-		if (beneath(path, target) || beneath(target, path)) {
+		if (is_beneath(path, target) || is_beneath(target, path)) {
 			return true;
 		}
 	}
@@ -58,7 +58,7 @@ bool prove_granted_write(const struct ssb_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		if (plan->grants[i].access == ACCESS_WRITE &&
-		    beneath(path, plan->grants[i].target)) {
+		    is_beneath(path, plan->grants[i].target)) {
 			return true;
 		}
 	}

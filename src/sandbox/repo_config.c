@@ -16,7 +16,7 @@
 #include "base/string_list.h"
 #include "os/file.h"
 #include "policy/kernel_fs.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "wire/git_config.h"
 
 struct reading {
@@ -35,7 +35,7 @@ struct reading {
 static const char TOO_LONG[] = "a way that git's settings name is too long";
 
 /* `path` matters, and cannot be read. */
-static void stop(struct reading *r, const char *path)
+static void stop_reading(struct reading *r, const char *path)
 {
 	(void)links_unread(path, r->err);
 	r->failed = true;
@@ -50,7 +50,7 @@ static bool is_far(struct reading *r, const char *path)
 	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
 		r->cut = TOO_LONG;
 	} else if (real == NULL) {
-		stop(r, path);
+		stop_reading(r, path);
 	}
 	return real == NULL || (!there && errno == EXDEV);
 }
@@ -69,7 +69,7 @@ static int open_file(struct reading *r, const char *path)
 	auto_fd at = open(path, O_PATH | O_CLOEXEC);
 	if (at < 0 || fstat(at, &st) != 0) {
 		if (links_is_unread(AT_FDCWD, path)) {
-			stop(r, path);
+			stop_reading(r, path);
 		}
 		return -1;
 	}
@@ -79,7 +79,7 @@ static int open_file(struct reading *r, const char *path)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 	int fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && (errno != EACCES || st.st_uid == geteuid())) {
-		stop(r, path);
+		stop_reading(r, path);
 	}
 	return fd;
 }
@@ -94,7 +94,7 @@ static bool read_text(struct reading *r, const char *path, struct buf *text)
 	}
 	if (file_read_all(fd, text) != 0) {
 		if (errno != EFBIG) {
-			stop(r, path);
+			stop_reading(r, path);
 			return false;
 		}
 		r->cut = "git's settings in it are too long";
@@ -167,7 +167,7 @@ static void add_gitdir(struct reading *r, const char *path)
 	                     : NULL;
 
 	if (path != NULL && real == NULL && errno != ENAMETOOLONG && errno != E2BIG) {
-		stop(r, path);
+		stop_reading(r, path);
 	} else if (path != NULL && real == NULL) {
 		r->cut = TOO_LONG;
 	} else if (there) {
@@ -203,7 +203,7 @@ static void add_own_files(struct reading *r)
 	if (access(gitdir, F_OK) == 0) {
 		r->gitdir = steal_ptr(shared != NULL ? &shared : &gitdir);
 	} else if (errno != ENAMETOOLONG && links_is_unread(AT_FDCWD, gitdir)) {
-		stop(r, gitdir);
+		stop_reading(r, gitdir);
 	}
 }
 
@@ -232,7 +232,7 @@ static void add_named(struct reading *r, const char *path, bool is_dir)
 		return;
 	}
 	if (real == NULL) {
-		stop(r, path);
+		stop_reading(r, path);
 		return;
 	}
 	const struct grant *g = plan_shown_by(r->plan, real);

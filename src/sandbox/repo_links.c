@@ -17,7 +17,7 @@
 #include "base/string_list.h"
 #include "os/entries.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "sandbox/sources.h"
 
 #define QUEUE_BYTES (4UL << 20)
@@ -38,7 +38,7 @@ struct repo_links {
 };
 
 /* One walk through one git directory, breadth first: most of what git writes lies near the top. */
-struct look {
+struct gitdir_walk {
 	struct repo_links *noting;     /* before the run; else NULL */
 	const struct repo_links *then; /* what was noted */
 	size_t gitdir;
@@ -110,7 +110,7 @@ static bool remove_link(int dir, const char *name)
 	return removed;
 }
 
-static void record_link(const struct look *l, const char *path, const char *to, bool removed)
+static void record_link(const struct gitdir_walk *l, const char *path, const char *to, bool removed)
 {
 	auto_free char *whole = path_join(l->then->v[l->gitdir].path, path);
 	auto_free char *text = NULL;
@@ -139,7 +139,7 @@ static void find_left(struct gitdir *g)
 {
 	struct stat st;
 
-	g->left = placeholder_is_link(g->fd, "rebase-merge") &&
+	g->left = placeholders_is_link(g->fd, "rebase-merge") &&
 	          fstatat(g->fd, "rebase-merge", &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (g->left) {
 		g->since = st.st_ctim;
@@ -155,7 +155,8 @@ static bool is_left(const struct gitdir *g, int dir, const char *name)
 	        (st.st_ctim.tv_sec == g->since.tv_sec && st.st_ctim.tv_nsec > g->since.tv_nsec));
 }
 
-static void take_link(struct look *l, int dir, const char *path, const char *name, const char *to)
+static void take_link(struct gitdir_walk *l, int dir, const char *path, const char *name,
+                      const char *to)
 {
 	auto_free char *text = link_text(l->gitdir, path, to);
 
@@ -171,7 +172,7 @@ static void take_link(struct look *l, int dir, const char *path, const char *nam
 	}
 }
 
-static void take_entry(struct look *l, int dir, const char *within, const struct dirent64 *e)
+static void take_entry(struct gitdir_walk *l, int dir, const char *within, const struct dirent64 *e)
 {
 	char to[PATH_MAX];
 
@@ -194,7 +195,7 @@ static void take_entry(struct look *l, int dir, const char *within, const struct
 /* Opens a directory to be read, also one that the skill has closed: git writes to names that it
  * cannot list. By a name in it: to be listed is not enough, its names have to be found as well.
  * -1 with errno. */
-static int open_walked(const struct look *l, const char *path)
+static int open_walked(const struct gitdir_walk *l, const char *path)
 {
 	int top = l->then->v[l->gitdir].fd;
 	char within[PATH_MAX + 2], link[64];
@@ -217,7 +218,7 @@ static int open_walked(const struct look *l, const char *path)
 	               : file_openat2(top, within, O_RDONLY | O_DIRECTORY, IN_GITDIR);
 }
 
-static void visit(struct look *l, const char *path)
+static void visit_directory(struct gitdir_walk *l, const char *path)
 {
 	auto_fd dir = open_walked(l, path);
 	const struct dirent64 *e;
@@ -234,7 +235,7 @@ static void visit(struct look *l, const char *path)
 	l->cut |= l->entries <= MAX_REPO_ENTRIES && errno != 0;
 }
 
-static void walk(struct look *l)
+static void walk_gitdir(struct gitdir_walk *l)
 {
 	/* The queue moves as it grows: a copy is read while it is filled. */
 	char path[PATH_MAX];
@@ -245,7 +246,7 @@ static void walk(struct look *l)
 		size_t len = strlen(l->queue.data + at);
 		if (len < sizeof(path)) {
 			memcpy(path, l->queue.data + at, len + 1);
-			visit(l, path);
+			visit_directory(l, path);
 		}
 		l->cut |= len >= sizeof(path);
 		at += len + 1;
@@ -331,8 +332,8 @@ static int warn_cut(struct prepared *of_run, const struct gitdir *g)
 int repo_links_note(struct repo_links *l, struct prepared *of_run, struct ssb_error *err)
 {
 	for (size_t i = 0; l != NULL && i < l->n; i++) {
-		struct look look = { .noting = l, .then = l, .gitdir = i };
-		walk(&look);
+		struct gitdir_walk look = { .noting = l, .then = l, .gitdir = i };
+		walk_gitdir(&look);
 		l->v[i].cut = look.cut;
 		if (look.cut && warn_cut(of_run, &l->v[i]) != 0) {
 			return fail_memory(err);
@@ -344,8 +345,8 @@ int repo_links_note(struct repo_links *l, struct prepared *of_run, struct ssb_er
 void repo_links_remove(const struct repo_links *l, struct trace *trace)
 {
 	for (size_t i = 0; l != NULL && i < l->n; i++) {
-		struct look look = { .then = l, .gitdir = i, .trace = trace };
-		walk(&look);
+		struct gitdir_walk look = { .then = l, .gitdir = i, .trace = trace };
+		walk_gitdir(&look);
 		if (look.cut && !l->v[i].cut && trace != NULL) {
 			trace_violation(trace, EV_POLICY_VIOLATION,
 			                "the skill left too many names in %.3500s, which were not "

@@ -15,7 +15,7 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "os/budget.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/protect.h"
 #include "sandbox/repos_known.h"
 #include "sandbox/repos_priv.h"
@@ -92,7 +92,8 @@ void repos_hold_whole(struct repos_search *s, const char *path)
 	}
 }
 
-static int warn(struct string_list *to, const struct grant *g, const char *what, const char *cut)
+static int warn_cut(struct string_list *to, const struct grant *g, const char *what,
+                    const char *cut)
 {
 	auto_free char *text = NULL;
 
@@ -115,7 +116,7 @@ static int warn(struct string_list *to, const struct grant *g, const char *what,
 static size_t most_repos(const struct ssb_plan *plan)
 {
 	struct rlimit files = { .rlim_cur = 0 };
-	size_t each = protected_held() + 3;
+	size_t each = protect_count_held() + 3;
 	size_t beside = 2 * MIN_RUN_FILES + plan->n_grants;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -211,9 +212,9 @@ int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char 
 			                g->path, g->where);
 		}
 		failed = all[i].failed ||
-		         warn(&of_run->warnings, &plan->grants[i], "it", all[i].cut) != 0 ||
-		         warn(&of_run->quiet, &plan->grants[i], "the packages in it",
-		              all[i].package_cut) != 0;
+		         warn_cut(&of_run->warnings, &plan->grants[i], "it", all[i].cut) != 0 ||
+		         warn_cut(&of_run->quiet, &plan->grants[i], "the packages in it",
+		                  all[i].package_cut) != 0;
 	}
 	if (failed) {
 		repos_free(found);

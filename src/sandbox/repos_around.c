@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 static int add_above(const struct ssb_plan *plan, const char *path, struct string_list *ret)
 {

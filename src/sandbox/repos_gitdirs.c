@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "sandbox/repo_config.h"
 #include "sandbox/repos_around.h"
 #include "sandbox/repos_priv.h"
@@ -154,7 +154,8 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 
 /* The git directory that a pointer in the directory `from` leads to, and the
  * one that it shares with others. Returns the last of them. */
-static struct git_place follow(struct repos_search *s, const struct git_place *from, const char *to)
+static struct git_place follow_pointer(struct repos_search *s, const struct git_place *from,
+                                       const char *to)
 {
 	char text[POINTER_BYTES];
 	struct git_place gitdir = place_of(s, from, to);
@@ -187,9 +188,9 @@ static void follow_tree(struct repos_search *s, struct repo *tree)
 	AUTO(place_done)
 	struct git_place shared = { s->grant, NULL };
 	if (read_pointer(s, s->grant, file, "gitdir: ", text, sizeof(text))) {
-		shared = follow(s, &from, text);
+		shared = follow_pointer(s, &from, text);
 	} else if (repos_type_of(s, file) == S_IFLNK) {
-		shared = follow(s, &from, ".git");
+		shared = follow_pointer(s, &from, ".git");
 	} else {
 		shared.path = strdup(file);
 	}

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "sandbox/repos_priv.h"
 
 #define QUEUE_BYTES   (4UL << 20)
@@ -87,7 +87,7 @@ static unsigned take_entry(struct repos_search *s, const char *path, const struc
 	return mark;
 }
 
-static bool spent(struct repos_search *s)
+static bool is_spent(struct repos_search *s)
 {
 	if (s->entries > MAX_REPO_ENTRIES || s->queue.failed || s->later.failed) {
 		*repos_cut_of(s) = "it holds too many files";
@@ -134,7 +134,7 @@ static int open_directory(const struct repos_search *s, const char *path)
 	                    REPOS_IN_GRANT | RESOLVE_NO_SYMLINKS);
 }
 
-static void visit(struct repos_search *s, const char *path)
+static void visit_directory(struct repos_search *s, const char *path)
 {
 	/* Aligned as the kernel fills it. */
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
@@ -149,7 +149,7 @@ static void visit(struct repos_search *s, const char *path)
 		repos_note_unread(s, s->grant, path);
 		return;
 	}
-	while (!spent(s)) {
+	while (!is_spent(s)) {
 		ssize_t n = getdents64(dir, raw, sizeof(raw));
 		if (n < 0) {
 			repos_note_unread(s, s->grant, path);
@@ -209,11 +209,11 @@ static void visit_queue(struct repos_search *s)
 	/* The queue moves as it grows: a copy is read while it is filled. */
 	char path[PATH_MAX];
 
-	for (size_t at = 0; at < s->queue.len && !s->failed && !spent(s);) {
+	for (size_t at = 0; at < s->queue.len && !s->failed && !is_spent(s);) {
 		size_t len = strlen(s->queue.data + at);
 		if (len < sizeof(path)) {
 			memcpy(path, s->queue.data + at, len + 1);
-			visit(s, path);
+			visit_directory(s, path);
 		} else {
 			repos_cut(s, REPOS_TOO_DEEP);
 		}

@@ -48,7 +48,7 @@ static int fail_rootfs(const struct ssb_plan *plan, struct ssb_error *err, const
 /* Takes *tree, if it can be restricted. */
 static int take_tree(const struct ssb_plan *plan, int *tree, int *ret_rootfs, struct ssb_error *err)
 {
-	if (*tree < 0 || mount_restrict(*tree, grant_attrs(&plan->rootfs), -1) != 0) {
+	if (*tree < 0 || mount_restrict(*tree, grants_attrs(&plan->rootfs), -1) != 0) {
 		return fail_rootfs(plan, err, "cannot take", "/");
 	}
 	*ret_rootfs = steal_fd(tree);
@@ -136,7 +136,7 @@ static int part_mount(const struct parts *p, const char *from, const char *name,
 {
 	auto_fd tree = mount_clone(p->root, from);
 
-	if (tree < 0 || view_place(p->root, name, dir) != 0 ||
+	if (tree < 0 || root_make_place(p->root, name, dir) != 0 ||
 	    mount_attach(tree, p->root, name) != 0) {
 		return fail_rootfs(p->stage->config->plan, err, "cannot mount", name);
 	}
@@ -145,7 +145,7 @@ static int part_mount(const struct parts *p, const char *from, const char *name,
 
 static int parts_of(struct parts *p, const char *name, struct ssb_error *err);
 
-static int part(struct parts *p, const char *name, struct ssb_error *err)
+static int collect_part(struct parts *p, const char *name, struct ssb_error *err)
 {
 	char from[PATH_MAX];
 	struct stat st, ours;
@@ -164,7 +164,7 @@ static int part(struct parts *p, const char *name, struct ssb_error *err)
 		return both ? parts_of(p, name, err) : 0;
 	}
 	if (S_ISDIR(st.st_mode) && leads_to_grant(p, name)) {
-		return view_place(p->root, name, true) != 0
+		return root_make_place(p->root, name, true) != 0
 		               ? fail_rootfs(p->stage->config->plan, err, "cannot make", name)
 		               : parts_of(p, name, err);
 	}
@@ -199,7 +199,7 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 		}
 		int n = snprintf(below, sizeof(below), "%s%s%s", name, *name != '\0' ? "/" : "",
 		                 e->d_name);
-		if (n >= (int)(sizeof(below) - sizeof(PLACE)) || part(p, below, err) != 0) {
+		if (n >= (int)(sizeof(below) - sizeof(PLACE)) || collect_part(p, below, err) != 0) {
 			errno = ENAMETOOLONG;
 			return err->code != SSB_OK ? -1
 			                           : fail_rootfs(p->stage->config->plan, err,
@@ -216,11 +216,12 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	if (s->config->plan->rootfs.path == NULL) {
 		return 0;
 	}
-	if (view_overlay(root_fd, s->empty, &s->rootfs) != 0) {
+	if (root_overlay(root_fd, s->empty, &s->rootfs) != 0) {
 		return fail_rootfs(s->config->plan, err,
 		                   "no read-only overlay (Linux 5.11) can be had over", "/");
 	}
-	if (view_place(root_fd, PLACE, true) != 0 || mount_attach(s->rootfs, root_fd, PLACE) != 0) {
+	if (root_make_place(root_fd, PLACE, true) != 0 ||
+	    mount_attach(s->rootfs, root_fd, PLACE) != 0) {
 		return fail_rootfs(s->config->plan, err, "cannot mount", "/");
 	}
 	if (parts_of(&parts, "", err) != 0) {

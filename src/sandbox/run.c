@@ -337,7 +337,7 @@ static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *
 	for (size_t i = 0; i < ARRAY_LEN(NEED_NAMESPACES); i++) {
 		if ((plan->best_effort >> NEED_NAMESPACES[i] & 1) != 0 &&
 		    err->code == SSB_E_LAYER &&
-		    strcmp(err->where, layer_name(NEED_NAMESPACES[i])) == 0) {
+		    strcmp(err->where, plan_layer_name(NEED_NAMESPACES[i])) == 0) {
 			return true;
 		}
 	}
@@ -376,7 +376,7 @@ static void fill_lost(const struct run *r, struct ssb_result *res)
 		if (r->reports[i].state == LAYER_OFF_BEST_EFFORT && n < sizeof(res->lost_layers)) {
 			n += (size_t)snprintf(res->lost_layers + n, sizeof(res->lost_layers) - n,
 			                      "%s%s", n > 0 ? ", " : "",
-			                      layer_name((enum layer_id)i));
+			                      plan_layer_name((enum layer_id)i));
 		}
 	}
 }

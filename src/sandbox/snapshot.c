@@ -27,19 +27,20 @@ struct snapshot {
 	const char *name;
 };
 
-static int fail(struct ssb_error *err, const struct snapshot *s, const char *what)
+static int fail_snapshot(struct ssb_error *err, const struct snapshot *s, const char *what)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 	                "'%.160s' cannot be idmapped and its snapshot failed: %s", s->name, what);
 }
 
-static int count(struct snapshot *s, uint64_t bytes, struct ssb_error *err)
+static int count_file(struct snapshot *s, uint64_t bytes, struct ssb_error *err)
 {
 	s->files++;
 	s->bytes += bytes;
 	if (s->files > MAX_SNAPSHOT_FILES || s->bytes > MAX_SNAPSHOT_BYTES) {
 		errno = EFBIG;
-		return fail(err, s, "too large; start skillsandbox as an unprivileged user");
+		return fail_snapshot(err, s,
+		                     "too large; start skillsandbox as an unprivileged user");
 	}
 	return 0;
 }
@@ -51,33 +52,34 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
 	/* A regular file by the caller's look; if it was swapped, no hang. */
 	auto_fd from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0 || fstat(from, &st) != 0) {
-		return fail(err, s, "open");
+		return fail_snapshot(err, s, "open");
 	}
 	if (!S_ISREG(st.st_mode)) {
 		return 0;
 	}
-	if (count(s, (uint64_t)st.st_size, err) != 0) {
+	if (count_file(s, (uint64_t)st.st_size, err) != 0) {
 		return -1;
 	}
 	/* Root writes here: what a name that comes twice was before is not followed. */
 	auto_fd to =
 	        openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0) {
-		return fail(err, s, "create");
+		return fail_snapshot(err, s, "create");
 	}
 	/* No more than was counted, however the file grows meanwhile. */
 	for (off_t left = st.st_size; left > 0;) {
 		ssize_t n = sendfile(to, from, NULL, (size_t)left);
 		if (n < 0) {
-			return fail(err, s, "copy");
+			return fail_snapshot(err, s, "copy");
 		}
 		if (n == 0) {
 			break;
 		}
 		left -= n;
 	}
-	return fchmod(to, 0444 | ((st.st_mode & 0100) != 0 ? 0111 : 0)) != 0 ? fail(err, s, "chmod")
-	                                                                     : 0;
+	return fchmod(to, 0444 | ((st.st_mode & 0100) != 0 ? 0111 : 0)) != 0
+	               ? fail_snapshot(err, s, "chmod")
+	               : 0;
 }
 
 static int copy_link(struct snapshot *s, int from_dir, const char *name, int to_dir,
@@ -87,13 +89,13 @@ static int copy_link(struct snapshot *s, int from_dir, const char *name, int to_
 	ssize_t n = readlinkat(from_dir, name, to, sizeof(to) - 1);
 
 	if (n < 0) {
-		return fail(err, s, "readlink");
+		return fail_snapshot(err, s, "readlink");
 	}
 	to[n] = '\0';
-	if (count(s, (uint64_t)n, err) != 0) {
+	if (count_file(s, (uint64_t)n, err) != 0) {
 		return -1;
 	}
-	return symlinkat(to, to_dir, name) != 0 ? fail(err, s, "symlink") : 0;
+	return symlinkat(to, to_dir, name) != 0 ? fail_snapshot(err, s, "symlink") : 0;
 }
 
 static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct ssb_error *err)
@@ -103,7 +105,7 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 
 	(void)(dir != NULL ? steal_fd(&again) : -1);
 	if (dir == NULL || depth > MAX_SNAPSHOT_DEPTH) {
-		return fail(err, s, "read directory");
+		return fail_snapshot(err, s, "read directory");
 	}
 	for (struct dirent *e; (e = readdir(dir)) != NULL;) {
 		struct stat st;
@@ -123,11 +125,11 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 			auto_fd sub = openat(from, e->d_name,
 			                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			if (sub < 0 || mkdirat(to, e->d_name, 0755) != 0 ||
-			    fchmodat(to, e->d_name, 0755, 0) != 0 || count(s, 0, err) != 0) {
-				return fail(err, s, "copy directory");
+			    fchmodat(to, e->d_name, 0755, 0) != 0 || count_file(s, 0, err) != 0) {
+				return fail_snapshot(err, s, "copy directory");
 			}
 			auto_fd sub_to = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			r = sub_to < 0 ? fail(err, s, "open")
+			r = sub_to < 0 ? fail_snapshot(err, s, "open")
 			               : copy_dir(s, sub, sub_to, depth + 1, err);
 		}
 		if (r != 0) {
@@ -145,17 +147,17 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err)
 	auto_fd tree = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 
 	if (tree < 0 || fstat(fd, &st) != 0) {
-		return fail(err, &s, "tmpfs");
+		return fail_snapshot(err, &s, "tmpfs");
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		errno = EOPNOTSUPP;
-		return fail(err, &s, "only of directories; grant the file's directory");
+		return fail_snapshot(err, &s, "only of directories; grant the file's directory");
 	}
 	if (copy_dir(&s, fd, tree, 0, err) != 0) {
 		return -1;
 	}
 	if (mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0) {
-		return fail(err, &s, "read-only");
+		return fail_snapshot(err, &s, "read-only");
 	}
 	return steal_fd(&tree);
 }

@@ -21,7 +21,7 @@
 #include "os/mount.h"
 #include "policy/kernel_fs.h"
 #include "policy/mounts.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "sandbox/root.h"
 
 #define HOLDER_STACK 4096
@@ -261,7 +261,7 @@ static int source_as_is(struct mount_source *src, struct ssb_error *err)
 	auto_fd tree = src->grant.kind == GRANT_FILES ? mount_clone_one(src->grant.fd)
 	                                              : mount_clone(src->grant.fd, "");
 
-	if (tree < 0 || mount_restrict(tree, grant_attrs(&src->grant), -1) != 0) {
+	if (tree < 0 || mount_restrict(tree, grants_attrs(&src->grant), -1) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
 		                src->grant.path);
 	}
@@ -309,7 +309,7 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
 			                g->path);
 		}
-		if (tree >= 0 && mount_restrict(tree, grant_attrs(g), userns) == 0) {
+		if (tree >= 0 && mount_restrict(tree, grants_attrs(g), userns) == 0) {
 			config->sources[i].tree = steal_fd(&tree);
 		} else if (g->of_whole && (tree < 0 || config->sources[i].submount)) {
 			config->left_out++; /* gone by now, or such that nobody can map it */

@@ -31,9 +31,9 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err);
  * and the repositories in them (`repos` may be NULL; see policy/protect.h): empty placeholders hold
  * their place during the run, so that the skill cannot make them (placeholders.c). */
 struct placeholders;
-bool placeholder_is(const struct stat *st);          /* told by its mode */
-bool placeholder_is_open(const struct stat *st);     /* of HOLD_PRIVATE, by its mode */
-bool placeholder_is_link(int dir, const char *name); /* by where it leads */
+bool placeholders_is_ours(const struct stat *st);     /* told by its mode */
+bool placeholders_is_open(const struct stat *st);     /* of HOLD_PRIVATE, by its mode */
+bool placeholders_is_link(int dir, const char *name); /* by where it leads */
 int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run,
                       const struct repos *repos, struct placeholders **ret, struct ssb_error *err);
 /* One more, for what a symlink leads to beneath the grant and that is not there. -1 with errno. */

@@ -55,7 +55,7 @@ enum step_when { ALWAYS, WITH_NAMESPACES };
 
 #define NO_LAYER LAYER_COUNT /* a step that has no report of its own */
 
-struct step {
+struct stage_step {
 	enum stage_phase phase;
 	enum stage_process process;
 	enum layer_id layer;
@@ -67,7 +67,7 @@ static int init_meet(struct stage *s, struct ssb_error *err);
 static int init_listen(struct stage *s, struct ssb_error *err);
 static int init_start_skill(struct stage *s, struct ssb_error *err);
 
-static const struct step STEPS[] = {
+static const struct stage_step STEPS[] = {
 	{ BUILD, BY_SKILL, LAYER_NET, WITH_NAMESPACES, layer_net }, /* makes the namespaces */
 	{ BUILD, BY_SKILL, LAYER_ENV, ALWAYS, layer_env },
 	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_tell_init },
@@ -129,7 +129,7 @@ static void report_lost(struct stage *s, enum layer_id layer, const char *why)
 	snprintf(s->reports[layer].detail, sizeof(s->reports[layer].detail), "%.119s", why);
 }
 
-static void take_step(struct stage *s, const struct step *step)
+static void take_step(struct stage *s, const struct stage_step *step)
 {
 	bool layer = step->layer != NO_LAYER;
 	struct ssb_error err = { 0 };

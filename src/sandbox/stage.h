@@ -257,7 +257,7 @@ int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
 /* For a source that is mounted by now (grants_hold.c): makes the protected names at the top of the
  * grant, and in each repository in it, read-only; and keeps in place what they lead to. */
-int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
-int grant_hold(const struct stage *s, size_t i, struct ssb_error *err);
+int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
+int grants_hold(const struct stage *s, size_t i, struct ssb_error *err);
 
 #endif

@@ -413,7 +413,7 @@ static void lose_maker(struct run *r)
 	run_kill(r);
 }
 
-static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
+static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
 {
 	struct pollfd p[AT_COUNT] = {
 		[AT_CTL] = { .fd = r->ctl, .events = POLLIN },
@@ -488,7 +488,7 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 	/* An init that has reported is on its way out: run_done waits for it. */
 	while (!r->gave_up && ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) ||
 	                       !pump_finished(&pumps[1]) || !pump_finished(&pumps[2]))) {
-		turn(r, pumps, sig_fd, &kill_at);
+		take_turn(r, pumps, sig_fd, &kill_at);
 		if (r->dead) {
 			/* Nobody reads any more. */
 			pumps[0].from = -1;

@@ -72,14 +72,14 @@ static void file_count(struct watchdog *w, const struct stat *st)
 }
 
 /* One table: that of one thread. */
-struct table {
+struct fd_table {
 	pid_t pid;
 	pid_t tid;
 	int from; /* the first fd that this round has not seen */
 };
 
 /* Stops the round at this fd when the share of this check is used up. */
-static bool round_pause(struct watchdog *w, const struct table *t, int fd)
+static bool round_pause(struct watchdog *w, const struct fd_table *t, int fd)
 {
 	if (w->round_left > 0) {
 		w->round_left--;
@@ -120,7 +120,7 @@ static bool is_memfd(struct watchdog *w, int dir_fd, const char *name)
 
 static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 {
-	const struct table *t = arg;
+	const struct fd_table *t = arg;
 	char name[16];
 	struct stat st;
 
@@ -143,7 +143,7 @@ static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 
 /* A non-dumpable process hides its fd directory, also from a tracer in its
  * own user namespace. The fds themselves can still be taken, one by one. */
-static void visit_hidden(struct watchdog *w, const struct table *t)
+static void visit_hidden(struct watchdog *w, const struct fd_table *t)
 {
 	char text[WATCHDOG_STATUS_BYTES];
 
@@ -186,7 +186,7 @@ static int round_from(const struct watchdog *w, pid_t pid, pid_t tid)
 	return pid == w->round_pid && tid == w->round_tid ? w->round_fd : 0;
 }
 
-static void visit_table(struct watchdog *w, struct table *t)
+static void visit_table(struct watchdog *w, struct fd_table *t)
 {
 	auto_fd dir = watchdog_open(w, t->tid, "fd", O_DIRECTORY);
 
@@ -261,7 +261,7 @@ static void visit_threads(struct watchdog *w, pid_t pid, pid_t from)
 		list_tids(w, pid, from, &list);
 		for (unsigned i = 0; i < list.n; i++) {
 			pid_t tid = list.tid[i];
-			struct table t = { pid, tid, round_from(w, pid, tid) };
+			struct fd_table t = { pid, tid, round_from(w, pid, tid) };
 			if (round_pause(w, &t, t.from)) {
 				return;
 			}
@@ -304,7 +304,7 @@ void watchdog_round_process(struct watchdog *w, pid_t pid, bool threads)
 	if (threads && watchdog_threaded(w, pid)) {
 		visit_threads(w, pid, from);
 	} else if (from <= pid) {
-		struct table t = { pid, pid, round_from(w, pid, pid) };
+		struct fd_table t = { pid, pid, round_from(w, pid, pid) };
 		visit_table(w, &t);
 	}
 }

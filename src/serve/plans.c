@@ -22,7 +22,7 @@
 #include "base/sha256.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/policy_file.h"
 
 #define FRESH_MS 2000

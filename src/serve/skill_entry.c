@@ -13,7 +13,7 @@
 #include "base/own.h"
 #include "base/visible.h"
 #include "os/file.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "serve/uri.h"
 #include "skill/skill.h"
 

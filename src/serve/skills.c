@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "skill/skill.h"
 
 struct skills {

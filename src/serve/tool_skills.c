@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "serve/approve.h"
 #include "serve/plans.h"
 #include "consent/risk.h"

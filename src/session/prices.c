@@ -18,7 +18,7 @@
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "session/prices_yaml.h"
 #include "session/policy_priv.h"
 

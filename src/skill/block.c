@@ -5,7 +5,7 @@
 #include "base/limits.h"
 
 /* A line of three hyphens at `text`, with its end: how long; 0: it is none. */
-static size_t fence(const char *text, size_t len)
+static size_t fence_length(const char *text, size_t len)
 {
 	size_t n = 3;
 
@@ -20,9 +20,9 @@ static size_t fence(const char *text, size_t len)
 
 int block_read(struct buf *out, const char *text, size_t len)
 {
-	size_t at = fence(text, len);
+	size_t at = fence_length(text, len);
 
-	while (at > 0 && at < len && fence(text + at, len - at) == 0) {
+	while (at > 0 && at < len && fence_length(text + at, len - at) == 0) {
 		const char *end = memchr(text + at, '\n', len - at);
 		size_t n = end != NULL ? (size_t)(end - text) - at : len - at;
 		size_t cut = n > 0 && text[at + n - 1] == '\r' ? 1 : 0;

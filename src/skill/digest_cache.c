@@ -123,7 +123,7 @@ bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout
 	return true;
 }
 
-static void append(struct digest_cache *c, const struct digest_record *r)
+static void append_record(struct digest_cache *c, const struct digest_record *r)
 {
 	if (c->n_now == MAX_RECORDED_FILES) {
 		return;
@@ -150,7 +150,7 @@ void digest_cache_add(struct digest_cache *c, const struct digest_record *r, boo
 		}
 		c->changed = true;
 	}
-	append(c, r);
+	append_record(c, r);
 }
 
 static void sort_now(struct digest_cache *c)
@@ -167,7 +167,7 @@ static void keep_known(struct digest_cache *c)
 	for (size_t i = 0; i < c->n_known; i++) {
 		if (seen == 0 ||
 		    bsearch(&c->known[i], c->now, seen, sizeof(*c->now), by_inode) == NULL) {
-			append(c, &c->known[i]);
+			append_record(c, &c->known[i]);
 		}
 	}
 	sort_now(c);

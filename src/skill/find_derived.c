@@ -50,7 +50,7 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 	bool found = any->n == 0;
 
 	for (size_t i = 0; i < all->n; i++) {
-		if (!program_exists(all->v[i].name)) {
+		if (!programs_has(all->v[i].name)) {
 			diag_add(
 			        s->diags, SSB_WARNING, file,
 			        "install it, or give its directory with --read and PATH with --env",
@@ -59,7 +59,7 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 		}
 	}
 	for (size_t i = 0; i < any->n; i++) {
-		found |= program_exists(any->v[i].name);
+		found |= programs_has(any->v[i].name);
 	}
 	if (!found) {
 		diag_add(s->diags, SSB_WARNING, file, "install one",

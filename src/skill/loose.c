@@ -40,7 +40,7 @@ static struct ynode *new_node(enum ynode_kind kind, unsigned line)
 /* ---- the bytes --------------------------------------------------------------- */
 
 /* Without what a YAML file may not hold, and without tabs that indent. True: all of it. */
-static bool clean(struct buf *out, const char *text, size_t len)
+static bool clean_bytes(struct buf *out, const char *text, size_t len)
 {
 	bool whole = true;
 	bool indent = true;
@@ -65,28 +65,28 @@ static bool clean(struct buf *out, const char *text, size_t len)
 	return whole;
 }
 
-static void shift(struct ynode *n, unsigned lines)
+static void shift_lines(struct ynode *n, unsigned lines)
 {
 	for (; n != NULL; n = n->next) {
 		n->line += lines;
 		n->key_line += lines;
-		shift(n->first, lines); /* as deep as MAX_YAML_DEPTH */
+		shift_lines(n->first, lines); /* as deep as MAX_YAML_DEPTH */
 	}
 }
 
-static void warn(const struct loose *l, unsigned line, const char *text)
+static void warn_line(const struct loose *l, unsigned line, const char *text)
 {
 	report_add(&l->rep, SSB_WARNING, line, 1, "", "%s", text);
 }
 
 /* What the strict reader found is a warning here. Returns new, or NULL. */
-static struct ynode *parse(const struct loose *l, const char *text, size_t len, unsigned lines,
-                           bool tell)
+static struct ynode *parse_strict(const struct loose *l, const char *text, size_t len,
+                                  unsigned lines, bool tell)
 {
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct ynode *root = ydoc_parse(l->rep.file, text, len, found);
 
-	shift(root, lines);
+	shift_lines(root, lines);
 	for (size_t i = 0; tell && found != NULL && i < ssb_diags_count(found); i++) {
 		const struct ssb_diag *d = ssb_diags_get(found, i);
 		diag_add(l->rep.diags, SSB_WARNING, d->where, d->remedy, "%s", d->text);
@@ -119,7 +119,7 @@ static size_t line_length(const char *text, size_t len)
 }
 
 /* Takes the entries of `from` that are not there yet. */
-static void adopt(struct loose *l, struct ynode *from)
+static void adopt_entries(struct loose *l, struct ynode *from)
 {
 	struct ynode **tail = &l->root->first;
 
@@ -133,12 +133,12 @@ static void adopt(struct loose *l, struct ynode *from)
 		/* One entry may hold others, by keys that are not seen as such: "a": 1. Each
 		 * is looked for among all. */
 		if (l->kept == MAX_LOOSE_ENTRIES) {
-			warn(l, n->line, "too many entries; the rest is left out");
+			warn_line(l, n->line, "too many entries; the rest is left out");
 			ydoc_free(n);
 			return;
 		}
 		if (ynode_get(l->root, n->key) != NULL) {
-			warn(l, n->line, "the same key a second time: only the first counts");
+			warn_line(l, n->line, "the same key a second time: only the first counts");
 			ydoc_free(n);
 			continue;
 		}
@@ -179,19 +179,19 @@ static struct ynode *as_text(struct loose *l, const char *text, size_t len, size
 static void read_entry(struct loose *l, const char *text, size_t len, unsigned line)
 {
 	static const char *const TEXTS[] = { "name", "description", "version" };
-	AUTO(ydoc_freep) struct ynode *map = parse(l, text, len, line - 1, false);
+	AUTO(ydoc_freep) struct ynode *map = parse_strict(l, text, len, line - 1, false);
 	size_t key = key_length(text, len);
 
 	for (size_t i = 0; map == NULL && i < ARRAY_LEN(TEXTS); i++) {
 		if (strlen(TEXTS[i]) == key && memcmp(TEXTS[i], text, key) == 0) {
 			map = as_text(l, text, len, key);
-			shift(map, line - 1);
+			shift_lines(map, line - 1);
 		}
 	}
 	if (map != NULL && map->kind == YNODE_MAP) {
-		adopt(l, map);
+		adopt_entries(l, map);
 	} else {
-		warn(l, line, "this entry is not valid YAML, and is left out");
+		warn_line(l, line, "this entry is not valid YAML, and is left out");
 	}
 }
 
@@ -210,7 +210,7 @@ static void read_entries(struct loose *l, const char *text, size_t len)
 			line++;
 		}
 		if (keyed && l->entries++ == MAX_LOOSE_ENTRIES) {
-			warn(l, first, "too many entries; the rest is left out");
+			warn_line(l, first, "too many entries; the rest is left out");
 			return;
 		}
 		if (keyed) {
@@ -236,16 +236,16 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 		text += 3;
 		len -= 3;
 	}
-	if (len < MAX_YAML_BYTES && !clean(&plain, text, len)) {
-		warn(&l, line,
-		     "it has tabs that indent, or bytes that are no text; they are "
-		     "read as spaces, or left out");
+	if (len < MAX_YAML_BYTES && !clean_bytes(&plain, text, len)) {
+		warn_line(&l, line,
+		          "it has tabs that indent, or bytes that are no text; they are "
+		          "read as spaces, or left out");
 	}
 	if (plain.failed || len >= MAX_YAML_BYTES) {
-		warn(&l, line, "it is too large, and is left out");
+		warn_line(&l, line, "it is too large, and is left out");
 		buf_reset(&plain);
 	}
-	root = parse(&l, plain.data != NULL ? plain.data : "", plain.len, 0, true);
+	root = parse_strict(&l, plain.data != NULL ? plain.data : "", plain.len, 0, true);
 	if (root != NULL && root->kind == YNODE_MAP) {
 		return steal_ptr(&root);
 	}
@@ -253,7 +253,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	if (l.root != NULL && root == NULL) {
 		read_entries(&l, plain.data != NULL ? plain.data : "", plain.len);
 	} else if (l.root != NULL && !ynode_is_null(root)) {
-		warn(&l, line, "it is no list of names and values, and is left out");
+		warn_line(&l, line, "it is no list of names and values, and is left out");
 	}
 	if (l.nomem) {
 		ydoc_free(l.root);
@@ -265,7 +265,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 /* ---- looking up --------------------------------------------------------------- */
 
 /* JSON is YAML: a text that holds some becomes what it says. */
-static void unfold(struct ynode *n)
+static void unfold_json(struct ynode *n)
 {
 	const char *text = n->text != NULL ? n->text + strspn(n->text, " \t\r\n") : "";
 
@@ -273,7 +273,8 @@ static void unfold(struct ynode *n)
 		return;
 	}
 	const struct loose l = { .rep = { "", NULL } };
-	AUTO(ydoc_freep) struct ynode *root = parse(&l, text, strlen(text), n->line - 1, false);
+	AUTO(ydoc_freep)
+	struct ynode *root = parse_strict(&l, text, strlen(text), n->line - 1, false);
 	if (root != NULL && root->kind != YNODE_SCALAR) {
 		n->kind = root->kind;
 		n->first = steal_ptr(&root->first);
@@ -289,7 +290,7 @@ struct ynode *loose_at(struct ynode *map, const char *path)
 		auto_free char *key = strndup(path, len);
 		n = key != NULL ? ynode_get(n, key) : NULL;
 		if (n != NULL) {
-			unfold(n);
+			unfold_json(n);
 		}
 		if (path[len] == '\0') {
 			break;

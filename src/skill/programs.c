@@ -12,7 +12,7 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-bool program_exists(const char *name)
+bool programs_has(const char *name)
 {
 	char path[4096];
 

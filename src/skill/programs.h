@@ -7,6 +7,6 @@
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* A name, or an absolute path: is there such a program? */
-bool program_exists(const char *name);
+bool programs_has(const char *name);
 
 #endif

@@ -22,7 +22,7 @@ struct reading {
 };
 
 /* Where wishes stand. */
-struct place {
+struct wish_place {
 	const char *path;
 	enum wishes kind;
 };
@@ -37,7 +37,7 @@ struct place {
 	{ at "os", WISH_OS }
 /* clang-format on */
 
-static const struct place MARKDOWN[] = {
+static const struct wish_place MARKDOWN[] = {
 	DIALECT("metadata.openclaw."),
 	DIALECT("metadata.clawdbot."),
 	DIALECT("metadata.clawdis."),
@@ -47,7 +47,7 @@ static const struct place MARKDOWN[] = {
 	DIALECT(""),
 };
 
-static const struct place SKILLWARE[] = {
+static const struct wish_place SKILLWARE[] = {
 	{ "env_vars", WISH_ENV },
 	{ "requirements", WISH_PACKAGES },
 };
@@ -87,7 +87,7 @@ static const char *name_problem(enum wishes kind, const char *name)
 	               : NULL;
 }
 
-static void wish_add(struct reading *r, const struct place *p, const char *text, size_t len,
+static void wish_add(struct reading *r, const struct wish_place *p, const char *text, size_t len,
                      const struct ynode *at)
 {
 	struct wish_list *l = &r->says->wishes[p->kind];
@@ -121,7 +121,7 @@ static void wish_add(struct reading *r, const struct place *p, const char *text,
 }
 
 /* "A, B C": words. */
-static void words_add(struct reading *r, const struct place *p, const struct ynode *n)
+static void words_add(struct reading *r, const struct wish_place *p, const struct ynode *n)
 {
 	static const char BETWEEN[] = ", \t\r\n";
 	const char *s = n->text;
@@ -134,7 +134,7 @@ static void words_add(struct reading *r, const struct place *p, const struct yno
 }
 
 /* A name, a list of names, {name: ..} in a list, or a map by names: all are seen. */
-static void wishes_add(struct reading *r, const struct place *p, struct ynode *n)
+static void wishes_add(struct reading *r, const struct wish_place *p, struct ynode *n)
 {
 	if (n->kind == YNODE_SCALAR) {
 		words_add(r, p, n);
@@ -172,7 +172,7 @@ static char *text_at(struct reading *r, struct ynode *root, const char *path,
 	return text;
 }
 
-static void cut(char *text, size_t most)
+static void cut_text(char *text, size_t most)
 {
 	if (text == NULL || strlen(text) <= most) {
 		return;
@@ -191,12 +191,12 @@ static void texts_read(struct reading *r, struct ynode *root)
 		r->says->version = text_at(r, root, "metadata.version", check_version);
 	}
 	r->says->description = text_at(r, root, "description", check_text);
-	cut(r->says->description, MAX_DESCRIPTION);
+	cut_text(r->says->description, MAX_DESCRIPTION);
 }
 
 /* ---- the two formats --------------------------------------------------------------- */
 
-static void places_read(struct reading *r, struct ynode *root, const struct place *v, size_t n)
+static void places_read(struct reading *r, struct ynode *root, const struct wish_place *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct ynode *at = loose_at(root, v[i].path);

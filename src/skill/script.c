@@ -89,7 +89,7 @@ static void drop_env(struct script *s)
 	}
 }
 
-int shebang_read(const char *text, size_t len, struct script *ret)
+int script_read_shebang(const char *text, size_t len, struct script *ret)
 {
 	struct script s = { 0 };
 	size_t at = 2;
@@ -148,8 +148,8 @@ static int take_program(struct script *s, const char *program, struct ssb_error 
 	return 0;
 }
 
-static int choose(struct script *s, const char *head, size_t len, mode_t mode,
-                  struct ssb_diags *diags, struct ssb_error *err)
+static int choose_program(struct script *s, const char *head, size_t len, mode_t mode,
+                          struct ssb_diags *diags, struct ssb_error *err)
 {
 	const char *program = by_ending(s->path);
 	size_t skip = len >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -165,8 +165,8 @@ static int choose(struct script *s, const char *head, size_t len, mode_t mode,
 	}
 	/* A first line that is cut off is none: half a path is another path. */
 	bool whole = len < MAX_SHEBANG_BYTES || memchr(head, '\n', len) != NULL;
-	bool said = whole && shebang_read(head + skip, len - skip, s) == 0;
-	if (said && (program == NULL || program_exists(s->words[0]))) {
+	bool said = whole && script_read_shebang(head + skip, len - skip, s) == 0;
+	if (said && (program == NULL || programs_has(s->words[0]))) {
 		return 0;
 	}
 	if (program == NULL) {
@@ -257,7 +257,7 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 		return ssb_fail(err, n < 0 ? SSB_E_SYS : SSB_E_NOMEM, n < 0 ? errno : 0, "script",
 		                "read '%.150s'", path);
 	}
-	if (choose(&s, head, (size_t)n, st.st_mode, diags, err) != 0) {
+	if (choose_program(&s, head, (size_t)n, st.st_mode, diags, err) != 0) {
 		return -1;
 	}
 	*ret = s;
@@ -267,14 +267,14 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 
 /* ---- those that there are ------------------------------------------------------------ */
 
-struct names {
+struct script_list {
 	char *v[MAX_SCRIPT_NAMES];
 	size_t n;
 	size_t looked;
 	char path[MAX_PATH_BYTES];
 };
 
-static void look(struct names *l, int dir, size_t depth);
+static void list_directory(struct script_list *l, int dir, size_t depth);
 
 static bool is_left_out(const char *name)
 {
@@ -282,7 +282,7 @@ static bool is_left_out(const char *name)
 	       strcmp(name, "__pycache__") == 0;
 }
 
-static void look_at(struct names *l, int dir, const char *name, size_t depth)
+static void list_entry(struct script_list *l, int dir, const char *name, size_t depth)
 {
 	size_t len = strlen(l->path);
 	struct stat st;
@@ -294,7 +294,7 @@ static void look_at(struct names *l, int dir, const char *name, size_t depth)
 	snprintf(l->path + len, sizeof(l->path) - len, "%s%s", len > 0 ? "/" : "", name);
 	if (S_ISDIR(st.st_mode) && depth < MAX_SCRIPT_DEPTH) {
 		auto_fd sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		look(l, sub, depth + 1);
+		list_directory(l, sub, depth + 1);
 	} else if (S_ISREG(st.st_mode) && l->n < MAX_SCRIPT_NAMES &&
 	           (by_ending(name) != NULL || (st.st_mode & S_IXUSR) != 0)) {
 		l->v[l->n] = strdup(l->path);
@@ -303,7 +303,7 @@ static void look_at(struct names *l, int dir, const char *name, size_t depth)
 	l->path[len] = '\0';
 }
 
-static void look(struct names *l, int dir, size_t depth)
+static void list_directory(struct script_list *l, int dir, size_t depth)
 {
 	int copy = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -316,7 +316,7 @@ static void look(struct names *l, int dir, size_t depth)
 	while (l->looked < MAX_SCRIPT_WALK && (e = readdir(d)) != NULL) {
 		l->looked++;
 		if (!is_left_out(e->d_name)) {
-			look_at(l, dirfd(d), e->d_name, depth);
+			list_entry(l, dirfd(d), e->d_name, depth);
 		}
 	}
 	(void)closedir(d);
@@ -329,10 +329,10 @@ static int by_path(const void *a, const void *b)
 
 void script_names(int dir, struct buf *out)
 {
-	struct names l = { 0 };
+	struct script_list l = { 0 };
 	size_t told = 0;
 
-	look(&l, dir, 0);
+	list_directory(&l, dir, 0);
 	if (l.n > 1) {
 		qsort(l.v, l.n, sizeof(l.v[0]), by_path);
 	}

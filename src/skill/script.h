@@ -19,7 +19,7 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 void script_done(struct script *s);
 
 /* The words of a first line "#!...", without its end: 0, or -1 where it is none. Pure. */
-int shebang_read(const char *text, size_t len, struct script *ret);
+int script_read_shebang(const char *text, size_t len, struct script *ret);
 
 /* "scripts/a.py, scripts/b.sh" of what can be started, as many as fit, made visible; ""
  * where there are none. */

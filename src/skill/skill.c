@@ -236,7 +236,7 @@ static bool counts_no_more(const struct skill_search *s, const char *file, int f
 	       found.manifest != NULL;
 }
 
-static int find(const struct skill_search *s, struct skill_found *ret, struct ssb_error *err)
+static int find_any(const struct skill_search *s, struct skill_found *ret, struct ssb_error *err)
 {
 	auto_free char *file = sidecar_file(s);
 	auto_fd sidecar =
@@ -299,7 +299,7 @@ int skill_find_in(const char *dir, const char *source, const char *config_dir, c
 		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
 		                "'%.200s'", from);
 	}
-	if (find(&s, &found, err) != 0) {
+	if (find_any(&s, &found, err) != 0) {
 		return -1;
 	}
 	*ret = found;

@@ -19,7 +19,7 @@ void layers_write(struct json *j, const struct layer_report layers[LAYER_COUNT])
 {
 	json_open(j, '{');
 	for (int i = 0; layers != NULL && i < LAYER_COUNT; i++) {
-		json_key(j, layer_name((enum layer_id)i));
+		json_key(j, plan_layer_name((enum layer_id)i));
 		json_open(j, '{');
 		json_kstr(j, "state", STATES[layers[i].state]);
 		json_kstr(j, "detail", layers[i].detail);

@@ -46,7 +46,7 @@ static void put_run(struct trace *t, const char *plan, size_t plan_len,
 	json_kstr(j, "kernel", host->release);
 	json_kstr(j, "host", host->machine);
 	json_kuint(j, "user", t->owner.uid);
-	json_kstr(j, "audit", audit_name(t->plan->audit));
+	json_kstr(j, "audit", audit_level_name(t->plan->audit));
 	json_kstr(j, "version", SSB_VERSION);
 	json_key(j, "plan");
 	if (plan == NULL) {

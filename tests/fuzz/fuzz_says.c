@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct script script = { 0 };
 	struct says s;
 
-	int is_script = shebang_read(text, size, &script) == 0;
+	int is_script = script_read_shebang(text, size, &script) == 0;
 	must(is_script == (script.n > 0) && script.n <= MAX_SHEBANG_WORDS);
 	must(says_markdown(&s, "SKILL.md", text, size, diags) == 0);
 	check_says(&s, script.words);

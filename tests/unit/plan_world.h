@@ -21,7 +21,7 @@
 #include "os/tree.h"
 #include "policy/decide.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 
 static char top[64];
 static char home[80];

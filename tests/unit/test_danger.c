@@ -320,12 +320,12 @@ static void test_mountinfo(void **state)
 static void test_protected_names(void **state)
 {
 	(void)state;
-	assert_true(protected_name(".git/hooks"));
-	assert_true(protected_name(".git/hooks/pre-commit"));
-	assert_true(protected_name("CLAUDE.md"));
-	assert_false(protected_name(".git/hooksy"));
-	assert_false(protected_name(".git"));
-	assert_false(protected_name("src/main.c"));
+	assert_true(protect_has_name(".git/hooks"));
+	assert_true(protect_has_name(".git/hooks/pre-commit"));
+	assert_true(protect_has_name("CLAUDE.md"));
+	assert_false(protect_has_name(".git/hooksy"));
+	assert_false(protect_has_name(".git"));
+	assert_false(protect_has_name("src/main.c"));
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const char *name = PROTECTED[i].name;
 		assert_true(name[0] != '/' && name[strlen(name) - 1] != '/');

@@ -61,7 +61,7 @@ static void test_numbers(void **state)
 		assert_int_equal(set(o, GOOD[i].what, GOOD[i].value, &err), 0);
 		uint64_t v = *(uint64_t *)(void *)((char *)&o->res + GOOD[i].at);
 		if (v != GOOD[i].expected) {
-			fail_msg("%s %s gives %llu", option_flag(GOOD[i].what), GOOD[i].value,
+			fail_msg("%s %s gives %llu", options_flag(GOOD[i].what), GOOD[i].value,
 			         (unsigned long long)v);
 		}
 	}
@@ -139,7 +139,7 @@ static void test_bad_values(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		if (set(o, BAD[i].what, BAD[i].value, &err) == 0) {
-			fail_msg("%s '%s' was taken", option_flag(BAD[i].what), BAD[i].value);
+			fail_msg("%s '%s' was taken", options_flag(BAD[i].what), BAD[i].value);
 		}
 		assert_int_equal(err.code, SSB_E_USAGE);
 		assert_true(err.text[0] != '\0' && err.where[0] != '\0');
@@ -204,7 +204,7 @@ static void test_net(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		struct egress_rule r;
-		const char *wrong = option_net(GOOD[i].value, &r);
+		const char *wrong = options_net(GOOD[i].value, &r);
 		if (wrong != NULL) {
 			fail_msg("%s: %s", GOOD[i].value, wrong);
 		}
@@ -229,7 +229,7 @@ static void test_allow_private(void **state)
 	struct ssb_error err;
 	(void)state;
 
-	assert_string_equal(option_flag(SSB_OPT_ALLOW_PRIVATE), "--allow-private");
+	assert_string_equal(options_flag(SSB_OPT_ALLOW_PRIVATE), "--allow-private");
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		assert_int_equal(set(o, SSB_OPT_ALLOW_PRIVATE, GOOD[i][0], &err), 0);
 		assert_int_equal(o->allow_private.n, i + 1);
@@ -273,9 +273,9 @@ static void test_layer_names(void **state)
 {
 	(void)state;
 	for (int i = 0; i < LAYER_COUNT; i++) {
-		assert_int_equal(layer_from_name(layer_name((enum layer_id)i)), i);
+		assert_int_equal(plan_layer_from_name(plan_layer_name((enum layer_id)i)), i);
 	}
-	assert_int_equal(layer_from_name("none"), -1);
+	assert_int_equal(plan_layer_from_name("none"), -1);
 }
 
 int main(void)

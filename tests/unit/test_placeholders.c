@@ -101,7 +101,7 @@ static void assert_held(const char *name)
 	struct stat st;
 
 	assert_true(look(name, &st));
-	assert_true(placeholder_is(&st));
+	assert_true(placeholders_is_ours(&st));
 }
 
 static void assert_empty(void)
@@ -275,12 +275,12 @@ static void held_by_a_link(void **state)
 	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
 	struct placeholders *one = hold();
 	struct placeholders *two = hold();
-	assert_true(placeholder_is_link(grant.fd, ".git/rebase-merge"));
-	assert_true(look(".git/sequencer", &st) && placeholder_is_open(&st));
+	assert_true(placeholders_is_link(grant.fd, ".git/rebase-merge"));
+	assert_true(look(".git/sequencer", &st) && placeholders_is_open(&st));
 	assert_int_equal(fstatat(grant.fd, ".git/rebase-merge", &st, 0), -1);
 	assert_int_equal(errno, ENOENT);
 	placeholders_remove(one);
-	assert_true(placeholder_is_link(grant.fd, ".git/rebase-merge"));
+	assert_true(placeholders_is_link(grant.fd, ".git/rebase-merge"));
 	placeholders_remove(two);
 	assert_false(look(".git/rebase-merge", &st) || look(".git/sequencer", &st));
 	/* One that is left is taken over; the owner's own stay. */

@@ -249,7 +249,7 @@ static void test_policy_errors(void **state)
 			fail_msg("%s: at %s, not %s", BAD[i].text, err.where, BAD[i].where);
 		}
 		for (int k = 0; k < LAYER_COUNT && BAD[i].text[0] == 'b'; k++) {
-			assert_non_null(strstr(err.text, layer_name((enum layer_id)k)));
+			assert_non_null(strstr(err.text, plan_layer_name((enum layer_id)k)));
 		}
 	}
 	policy("");

@@ -10,7 +10,7 @@
 #include "plan_world.h"
 
 #include "base/string_list.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "sandbox/repos.h"
 #include "sandbox/sandbox.h"
 

@@ -377,7 +377,7 @@ static void test_shebang(void **state)
 		AUTO(script_done) struct script s = { 0 };
 		auto_buf words;
 		buf_init(&words, 1024);
-		int rc = shebang_read(rows[i].line, strlen(rows[i].line), &s);
+		int rc = script_read_shebang(rows[i].line, strlen(rows[i].line), &s);
 		for (size_t k = 0; k < s.n; k++) {
 			buf_addf(&words, "%s%s", k > 0 ? " " : "", s.words[k]);
 		}

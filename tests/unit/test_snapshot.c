@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "policy/paths.h"
+#include "policy/path.h"
 
 static void make_copy(struct skill_files *p, bool *ret_kept)
 {

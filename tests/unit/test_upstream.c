@@ -140,7 +140,7 @@ static void test_items(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ITEMS); i++) {
 		auto_free char *form = NULL;
-		const char *wrong = no_proxy_item(ITEMS[i].text, &form);
+		const char *wrong = upstream_no_proxy_item(ITEMS[i].text, &form);
 		if (ITEMS[i].wrong != NULL
 		            ? wrong == NULL || strstr(wrong, ITEMS[i].wrong) == NULL || form != NULL
 		            : wrong != NULL || strcmp(form, ITEMS[i].form) != 0) {

@@ -25,7 +25,7 @@
 #include "base/own.h"
 #include "os/landlock.h"
 #include "os/tree.h"
-#include "policy/paths.h"
+#include "policy/path.h"
 #include "policy/view.h"
 #include "sandbox/sandbox.h"
 #include "skillsandbox.h"

@@ -1,6 +1,6 @@
-/* ranges.h - which addresses and ranges of them a rule may be for. */
-#ifndef POLICY_RANGES_H
-#define POLICY_RANGES_H
+/* range.h - which addresses and ranges of them a rule may be for. */
+#ifndef POLICY_RANGE_H
+#define POLICY_RANGE_H
 
 #include "base/address.h"
 #include "manifest/manifest.h"
@@ -16,6 +16,6 @@ uint64_t range_size(const struct cidr *c);
 const char *range_problem(const struct egress_rule *rule, const char **ret_remedy);
 
 /* The same for a rule of kind HOST_ADDRESS. */
-const char *address_problem(const struct egress_rule *rule, const char **ret_remedy);
+const char *range_address_problem(const struct egress_rule *rule, const char **ret_remedy);
 
 #endif

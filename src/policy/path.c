@@ -1,4 +1,4 @@
-#include "policy/paths.h"
+#include "policy/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

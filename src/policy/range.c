@@ -1,6 +1,6 @@
-/* ranges.c - a range becomes a local route of the sandbox's network: it must
+/* range.c - a range becomes a local route of the sandbox's network: it must
  * not be wide, nor lie where that network has a meaning of its own. */
-#include "policy/ranges.h"
+#include "policy/range.h"
 
 #include <stddef.h>
 
@@ -40,7 +40,7 @@ static bool cidr_overlaps(const struct cidr *a, const struct cidr *b)
 	return cidr_contains(a, &b->base) || cidr_contains(b, &a->base);
 }
 
-static const char *taken(const struct cidr *c, size_t rows, bool as_range)
+static const char *find_taken(const struct cidr *c, size_t rows, bool as_range)
 {
 	struct cidr own;
 
@@ -54,7 +54,7 @@ static const char *taken(const struct cidr *c, size_t rows, bool as_range)
 
 const char *range_of_sandbox(const struct cidr *c)
 {
-	return taken(c, SANDBOX_ROWS, true);
+	return find_taken(c, SANDBOX_ROWS, true);
 }
 
 uint64_t range_size(const struct cidr *c)
@@ -76,7 +76,7 @@ const char *range_problem(const struct egress_rule *rule, const char **ret_remed
 	    (address_is_v4(&c.base) ? ADDRESS_V4_BITS + MIN_RANGE_BITS4 : MIN_RANGE_BITS6)) {
 		return "it is too wide to be carried";
 	}
-	const char *why = taken(&c, ARRAY_LEN(TAKEN), false);
+	const char *why = find_taken(&c, ARRAY_LEN(TAKEN), false);
 	if (why != NULL) {
 		*ret_remedy = "declare another range, or the hosts by name";
 		return why;
@@ -95,7 +95,7 @@ const char *range_problem(const struct egress_rule *rule, const char **ret_remed
 	return NULL;
 }
 
-const char *address_problem(const struct egress_rule *rule, const char **ret_remedy)
+const char *range_address_problem(const struct egress_rule *rule, const char **ret_remedy)
 {
 	struct cidr address;
 	struct cidr nowhere;

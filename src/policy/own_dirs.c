@@ -1,8 +1,8 @@
-/* own.c - covers. A directory has one name in its file system; what else leads to
+/* own_dirs.c - covers. A directory has one name in its file system; what else leads to
  * it are mounts, and all of those stand in one table. So the names of a place
  * are computed from that table, compared by device and inode, and every grant
  * that one of them lies in gets a cover there. */
-#include "policy/own.h"
+#include "policy/own_dirs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool is_secret(const char *name)
 	return false;
 }
 
-static void grant_entries(struct build *b, const struct request *r, const char *dir)
+static void grant_entries(struct build *b, const struct path_request *r, const char *dir)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *e;
@@ -61,13 +61,13 @@ static void grant_entries(struct build *b, const struct request *r, const char *
 		b->failed |= path == NULL;
 		if (fd >= 0 && fstat(fd, &st) == 0 &&
 		    (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
-			grant_existing(b, r, path, &fd, &st, false);
+			resolve_take_object(b, r, path, &fd, &st, false);
 		}
 	}
 	(void)closedir(d);
 }
 
-bool resolve_own(struct build *b, const struct request *r, const char *path,
+bool own_resolve(struct build *b, const struct path_request *r, const char *path,
                  const struct object *id)
 {
 	struct stat st;
@@ -167,14 +167,14 @@ static void cover_name(struct build *b, const char *name, bool is_dir, bool crea
 }
 
 /* What exists of a place, and what would have to be made of it. */
-struct head {
+struct own_place {
 	const char *path; /* real */
 	const char *tail; /* "" where all of it exists */
 	struct object id;
 };
 
 /* By the mount `m`, which shows the place from `rest` on. */
-static void cover_alias(struct build *b, const struct head *h, const struct mount *m,
+static void cover_alias(struct build *b, const struct own_place *h, const struct mount *m,
                         const char *rest)
 {
 	auto_free char *name = path_join(m->point, rest);
@@ -190,7 +190,7 @@ static void cover_alias(struct build *b, const struct head *h, const struct moun
 	}
 }
 
-static void cover_head(struct build *b, const struct head *h)
+static void cover_head(struct build *b, const struct own_place *h)
 {
 	const struct mounts *all = danger_mounts(b->danger);
 	const struct mount *in = all != NULL ? mounts_of(all, h->path) : NULL;
@@ -237,7 +237,7 @@ static void cover_missing(struct build *b, const char *path)
 	}
 	if (head != NULL) {
 		const char *tail = path_beneath(real, head);
-		cover_head(b, &(struct head){ head, tail, { st.st_dev, st.st_ino } });
+		cover_head(b, &(struct own_place){ head, tail, { st.st_dev, st.st_ino } });
 	}
 }
 
@@ -252,7 +252,7 @@ static bool was_covered(const struct danger *d, size_t nth)
 	return false;
 }
 
-void covers_build(struct build *b)
+void own_build_covers(struct build *b)
 {
 	bool dirs = false;
 
@@ -268,7 +268,7 @@ void covers_build(struct build *b)
 			continue;
 		}
 		if (p->exists) {
-			cover_head(b, &(struct head){ p->path, "", p->id });
+			cover_head(b, &(struct own_place){ p->path, "", p->id });
 		} else if (same_text(p->path, b->owner->state_dir) ||
 		           same_text(p->path, b->owner->config_dir)) {
 			cover_missing(b, p->path);

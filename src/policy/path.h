@@ -1,6 +1,6 @@
-/* paths.h - paths as text, and objects as device and inode. */
-#ifndef POLICY_PATHS_H
-#define POLICY_PATHS_H
+/* path.h - paths as text, and objects as device and inode. */
+#ifndef POLICY_PATH_H
+#define POLICY_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
