@@ -240,7 +240,7 @@ void json_kuint(struct json *j, const char *key, uint64_t v)
 }
 
 /* By hand: every line of a ledger has half a dozen of them. */
-const char *millionths_text(int64_t v, char out[MILLIONTHS_TEXT])
+const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT])
 {
 	uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 	char digits[MILLIONTHS_TEXT];
@@ -264,7 +264,7 @@ void json_kmillionths(struct json *j, const char *key, int64_t v)
 {
 	char text[MILLIONTHS_TEXT];
 
-	(void)millionths_text(v, text);
+	(void)json_millionths_text(v, text);
 	json_key(j, key);
 	json_raw(j, text, strlen(text));
 }

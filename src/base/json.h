@@ -43,7 +43,7 @@ void json_kuint(struct json *j, const char *key, uint64_t v);
 /* So many millionths, with six places: 1500000 is 1.500000. */
 void json_kmillionths(struct json *j, const char *key, int64_t v);
 #define MILLIONTHS_TEXT 32
-const char *millionths_text(int64_t v, char out[MILLIONTHS_TEXT]);
+const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT]);
 void json_kbool(struct json *j, const char *key, bool v);
 
 #endif

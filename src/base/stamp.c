@@ -91,7 +91,7 @@ bool stamp_parse(const char *text, int64_t *ret_us)
 	return true;
 }
 
-bool span_seconds(const char *text, int64_t *ret)
+bool stamp_span_seconds(const char *text, int64_t *ret)
 {
 	static const struct {
 		char unit;

@@ -27,6 +27,6 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts);
 bool stamp_parse(const char *text, int64_t *ret_us);
 
 /* "90s", "15m", "2h", "7d", "4w"; false: it is none. */
-bool span_seconds(const char *text, int64_t *ret);
+bool stamp_span_seconds(const char *text, int64_t *ret);
 
 #endif

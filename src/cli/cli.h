@@ -9,7 +9,7 @@
 
 #include "base/diag.h"
 #include "base/limits.h"
-#include "cli/options.h"
+#include "cli/cli_options.h"
 #include "policy/plan.h"
 #include "skillsandbox.h"
 
@@ -29,7 +29,7 @@ enum exit_status {
 
 /* `named_program`: what was not found is the program itself, not a directory
  * or manifest on the way to it. */
-int exit_from_error(const struct ssb_error *err, bool named_program);
+int exit_status_of(const struct ssb_error *err, bool named_program);
 
 /* A flag that concerns the command line only; its bit in request.flags. Ids
  * below FLAG_FIRST in the option table are enum ssb_option. */
@@ -230,7 +230,7 @@ int cmd_approvals(struct request *r);
 int cmd_learn(struct request *r);
 /* Takes an approval back, and says so; the exit status. */
 struct owner;
-int approvals_revoke(const struct owner *o, const char *dir);
+int cmd_approvals_revoke(const struct owner *o, const char *dir);
 int cmd_diff(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
@@ -242,15 +242,15 @@ int cmd_session_check(struct request *r);
 int cmd_session_settle(struct request *r);
 int cmd_session_violation(struct request *r);
 int cmd_session_become(struct request *r); /* pause, resume, kill, complete, expire */
-int help_command(const struct command *c);
-int help_usage(void);
-int help_group(const char *first); /* -1: no command begins with this word */
-int help_version(void);
+int cmd_help_command(const struct command *c);
+int cmd_help_usage(void);
+int cmd_help_group(const char *first); /* -1: no command begins with this word */
+int cmd_help_version(void);
 
 /* The plan on standard output, as text or JSON; returns the exit status. */
-int print_plan(const struct ssb_plan *plan, bool as_json);
+int cmd_inspect_print(const struct ssb_plan *plan, bool as_json);
 /* Attacks the plan's sandbox. With `only_leaks` prints nothing but what got
  * through. Returns the exit status. */
-int prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks);
+int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks);
 
 #endif

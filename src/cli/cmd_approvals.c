@@ -159,7 +159,7 @@ static int list(const struct owner *o, bool as_json)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-int approvals_revoke(const struct owner *o, const char *word)
+int cmd_approvals_revoke(const struct owner *o, const char *word)
 {
 	/* It may be gone; of a damaged one nobody knows whose it was. */
 	auto_free char *dir = lock_is_name(word) ? strdup(word) : path_real(word);
@@ -193,6 +193,6 @@ int cmd_approvals(struct request *r)
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	return revoke ? approvals_revoke(&owner, r->operands.v[0])
+	return revoke ? cmd_approvals_revoke(&owner, r->operands.v[0])
 	              : list(&owner, request_has(r, FLAG_JSON));
 }

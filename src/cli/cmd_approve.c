@@ -10,7 +10,7 @@
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/consent_show.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
 #include "consent/risk.h"
 #include "policy/decide.h"
@@ -90,7 +90,7 @@ static int judge_plan(const struct request *r, const struct owner *owner,
 	if (consent_view_say(v, &word, &err) != 0 ||
 	    plan_with(r, owner, v->dir, &word, &plan, &err) != 0) {
 		say_error(&err);
-		return exit_from_error(&err, false);
+		return exit_status_of(&err, false);
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		say_errorf("this cannot be approved: %.300s: %s", plan->refusals[i].what,
@@ -167,10 +167,10 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	consent_view_read(&v, dir);
 	/* An approval that cannot be read is replaced by this one. */
 	(void)consent_look_known(owner, dir, v.files.tree, &before, &none);
-	if ((until != NULL && when_until(until, &expires, &err) != 0) ||
+	if ((until != NULL && cli_record_until(until, &expires, &err) != 0) ||
 	    plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
 		say_error(&err);
-		return exit_from_error(&err, false);
+		return exit_status_of(&err, false);
 	}
 	int status = check_without(plan, r->options);
 	if (status != EXIT_FINE) {
@@ -201,7 +201,7 @@ int cmd_approve(struct request *r)
 		return EXIT_SANDBOX;
 	}
 	if (request_has(r, FLAG_REVOKE)) {
-		return approvals_revoke(&owner, r->operands.v[0]);
+		return cmd_approvals_revoke(&owner, r->operands.v[0]);
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {

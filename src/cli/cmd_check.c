@@ -42,7 +42,7 @@ static int print(const struct request *r, const struct needs *n, const size_t *d
 		json_key(&j, "denied");
 		json_open(&j, '[');
 		for (size_t i = 0; i < n_denied; i++) {
-			need_json(&j, &n->v[denied[i]]);
+			needs_view_json(&j, &n->v[denied[i]]);
 		}
 		json_close(&j, ']');
 		json_close(&j, '}');
@@ -53,7 +53,7 @@ static int print(const struct request *r, const struct needs *n, const size_t *d
 		                       : "of what %zu run%s did, this would have been denied:\n",
 		         runs, runs == 1 ? "" : "s");
 		for (size_t i = 0; i < n_denied; i++) {
-			need_line(&out, &n->v[denied[i]]);
+			needs_view_line(&out, &n->v[denied[i]]);
 		}
 	}
 	int status = say_out(STDOUT_FILENO, &out);
@@ -69,16 +69,16 @@ static int check(const struct request *r, struct owner *o, struct ssb_error *err
 	size_t runs = 0;
 
 	if (needs_skill(o, r->operands.v[0], &skill, err) != 0) {
-		return request_fail(r, err, exit_from_error(err, false));
+		return request_fail(r, err, exit_status_of(err, false));
 	}
 	for (size_t i = 0; i < r->n_skills; i++, runs++) {
 		if (needs_from_run(o, r->skills[i], &needs, err) != 0) {
-			return request_fail(r, err, exit_from_error(err, false));
+			return request_fail(r, err, exit_status_of(err, false));
 		}
 	}
 	for (int i = 1; i < r->operands.n; i++, runs++) {
 		if (needs_from_run(o, r->operands.v[i], &needs, err) != 0) {
-			return request_fail(r, err, exit_from_error(err, false));
+			return request_fail(r, err, exit_status_of(err, false));
 		}
 	}
 	if (propose_uncovered(skill.manifest, &needs, &denied, &n) != 0) {
@@ -106,7 +106,7 @@ int cmd_check(struct request *r)
 		return EXIT_USAGE;
 	}
 	if (owner_load(&owner, &err) != 0) {
-		return request_fail(r, &err, exit_from_error(&err, false));
+		return request_fail(r, &err, exit_status_of(&err, false));
 	}
 	return check(r, &owner, &err);
 }

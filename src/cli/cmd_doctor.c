@@ -56,7 +56,7 @@ int cmd_doctor(struct request *r)
 	}
 	if (ssb_doctor(&checks, &n, &err) != 0) {
 		say_error(&err);
-		return exit_from_error(&err, false);
+		return exit_status_of(&err, false);
 	}
 	(request_has(r, FLAG_JSON) ? doctor_json : doctor_text)(&out, checks, n);
 	return say_out(STDOUT_FILENO, &out);

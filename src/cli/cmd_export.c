@@ -9,7 +9,7 @@
 #include "trace/reader.h"
 #include "base/error.h"
 #include "base/own.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
 #include "os/file.h"
 
@@ -24,7 +24,7 @@ static int write_bundle(int to, const struct record_request *q, const struct ver
 	uint64_t done = 0;
 
 	buf_init(&header, SAY_MAX);
-	bundle_header(&header, v);
+	verify_bundle_header(&header, v);
 	reader_init(&in, q->file.fd, 0);
 	if (header.failed || file_write_all(to, header.data, header.len) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot write the export");
@@ -78,7 +78,7 @@ int cmd_export(struct request *r)
 	}
 	int status = record_request(r, NULL, &q);
 	if (status == EXIT_FINE) {
-		status = record_verify(r, &q, &v);
+		status = cli_record_verify(r, &q, &v);
 	}
 	if (status != EXIT_FINE) {
 		return status;
@@ -89,7 +89,7 @@ int cmd_export(struct request *r)
 		return EXIT_FINDINGS;
 	}
 	if (export_to(path, &q, &v, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	if (v.state == VERIFY_INCOMPLETE) {
 		say_warningf("the record is incomplete: %s", v.why);

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 
-int help_version(void)
+int cmd_help_version(void)
 {
 	auto_buf out;
 	buf_init(&out, SAY_MAX);
@@ -30,7 +30,7 @@ static size_t list_commands(struct buf *out, const char *first)
 	return n;
 }
 
-int help_group(const char *first)
+int cmd_help_group(const char *first)
 {
 	auto_buf out;
 	buf_init(&out, SAY_MAX);
@@ -39,7 +39,7 @@ int help_group(const char *first)
 	return list_commands(&out, first) > 0 ? say_out(STDOUT_FILENO, &out) : -1;
 }
 
-int help_usage(void)
+int cmd_help_usage(void)
 {
 	auto_buf out;
 	buf_init(&out, SAY_MAX);
@@ -52,7 +52,7 @@ int help_usage(void)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-int help_command(const struct command *c)
+int cmd_help_command(const struct command *c)
 {
 	auto_buf out;
 	buf_init(&out, SAY_MAX);
@@ -76,12 +76,12 @@ int help_command(const struct command *c)
 int cmd_help(struct request *r)
 {
 	if (r->operands.n == 0) {
-		return help_usage();
+		return cmd_help_usage();
 	}
 	int n = 0;
 	const struct command *c = command_find(r->operands.v, &n);
 	if (c == NULL && r->operands.n == 1) {
-		int status = help_group(r->operands.v[0]);
+		int status = cmd_help_group(r->operands.v[0]);
 		if (status >= 0) {
 			return status;
 		}
@@ -90,5 +90,5 @@ int cmd_help(struct request *r)
 		say_errorf("unknown command '%s'; see 'skillsandbox help'", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	return help_command(c);
+	return cmd_help_command(c);
 }

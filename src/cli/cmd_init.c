@@ -124,7 +124,7 @@ int cmd_init(struct request *r)
 	    (target != NULL && access(target, F_OK) == 0 && fail_exists(target, &err) != 0) ||
 	    make_text(r, &owner, dir, &text, &found, &cut, &err) != 0 ||
 	    (target != NULL && write_new(target, request_has(r, FLAG_SIDECAR), &text, &err) != 0)) {
-		return request_fail(r, &err, exit_from_error(&err, false));
+		return request_fail(r, &err, exit_status_of(&err, false));
 	}
 	tell(&found, target, cut);
 	return target != NULL ? EXIT_FINE : say_out(STDOUT_FILENO, &text);

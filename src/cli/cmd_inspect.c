@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 
-int print_plan(const struct ssb_plan *plan, bool as_json)
+int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 {
 	auto_free char *text = as_json ? ssb_plan_json(plan) : ssb_plan_text(plan);
 	auto_buf out;
@@ -37,5 +37,5 @@ int cmd_inspect(struct request *r)
 	if (request_plan(r, NULL, &plan, &status) != 0) {
 		return status;
 	}
-	return print_plan(plan, request_has(r, FLAG_JSON));
+	return cmd_inspect_print(plan, request_has(r, FLAG_JSON));
 }

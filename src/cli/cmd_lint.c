@@ -114,7 +114,7 @@ int cmd_lint(struct request *r)
 			ssb_fail(&err, SSB_E_NOMEM, 0, "lint", "out of memory");
 		}
 		say_error(&err);
-		status = exit_from_error(&err, false);
+		status = exit_status_of(&err, false);
 	}
 	for (size_t i = 0; i < done; i++) {
 		lint_done(&v[i]);

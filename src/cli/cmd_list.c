@@ -7,7 +7,7 @@
 #include "trace/index.h"
 #include "base/error.h"
 #include "base/own.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/run_rows.h"
 #include "cli/say.h"
 
@@ -22,19 +22,19 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 	ask->violations = request_has(r, FLAG_VIOLATIONS);
 	ask->rebuild = request_has(r, FLAG_REBUILD);
 	if ((value = request_value(r, FLAG_SINCE)) != NULL) {
-		if (when_parse(value, since, err) != 0) {
+		if (cli_record_when(value, since, err) != 0) {
 			return ssb_wrap(err, "--since");
 		}
 		ask->since = since;
 	}
 	if ((value = request_value(r, FLAG_UNTIL)) != NULL) {
-		if (when_parse(value, until, err) != 0) {
+		if (cli_record_when(value, until, err) != 0) {
 			return ssb_wrap(err, "--until");
 		}
 		ask->until = until;
 	}
 	if ((value = request_value(r, FLAG_SEVERITY)) != NULL) {
-		ask->severity = severity_from_name(value, &known);
+		ask->severity = run_facts_severity_from(value, &known);
 		if (ask->severity < 0) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "", "--severity: '%s' is none of: %s",
 			                value, known);
@@ -67,7 +67,7 @@ int cmd_list(struct request *r)
 	}
 	if (parse_ask(r, &ask, since, until, &err) != 0 || owner_load(&owner, &err) != 0 ||
 	    index_list(owner.state_dir, &ask, &runs, &n, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	return run_rows_print(runs, n, request_has(r, FLAG_JSON));
 }

@@ -66,7 +66,7 @@ static void prove_summary(struct buf *out, const struct tally *tally)
 	         tally->of[SSB_PROBE_NO_CONTROL]);
 }
 
-int prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
+int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 {
 	struct ssb_error err = { 0 };
 	auto_free struct ssb_probe *probes = NULL;
@@ -77,7 +77,7 @@ int prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 	buf_init(&out, SAY_MAX);
 	if (ssb_prove(plan, &probes, &n, &err) != 0) {
 		say_error(&err);
-		return exit_from_error(&err, true);
+		return exit_status_of(&err, true);
 	}
 	int fd = only_leaks ? STDERR_FILENO : STDOUT_FILENO;
 	for (size_t i = 0; i < n; i++) {
@@ -115,5 +115,5 @@ int cmd_prove(struct request *r)
 		say_errorf("refused: this plan would not run, so there is nothing to prove");
 		return EXIT_SANDBOX;
 	}
-	return prove_plan(plan, request_has(r, FLAG_JSON), false);
+	return cmd_prove_plan(plan, request_has(r, FLAG_JSON), false);
 }

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/own.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
 #include "report/render.h"
 
@@ -53,7 +53,7 @@ static int prune_parse(const struct request *r, struct prune *p, struct ssb_erro
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "audit prune needs --older-than TIME or --keep N");
 	}
-	if ((older != NULL && when_seconds(older, &seconds, err) != 0) ||
+	if ((older != NULL && cli_record_seconds(older, &seconds, err) != 0) ||
 	    (keep != NULL && parse_count(keep, &p->keep, err) != 0)) {
 		return -1;
 	}
@@ -117,7 +117,7 @@ int cmd_prune(struct request *r)
 
 	if (prune_parse(r, &p, &err) != 0 || owner_load(&owner, &err) != 0 ||
 	    runs_open_some(&runs, owner.state_dir, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	if (runs.cut) {
 		say_warningf("there are more runs than are looked at; prune again");

@@ -4,7 +4,7 @@
 #include "trace/runs.h"
 #include "base/error.h"
 #include "base/own.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/run_rows.h"
 #include "cli/say.h"
 #include "session/live.h"
@@ -85,11 +85,11 @@ int cmd_ps(struct request *r)
 		return EXIT_USAGE;
 	}
 	if (owner_load(&owner, &err) != 0 || runs_open(&runs, owner.state_dir, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	if (live_runs(&runs, &live, &n) != 0) {
 		ssb_fail(&err, SSB_E_NOMEM, 0, "", "out of memory");
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	find_sessions(&owner, live, n);
 	return run_rows_print(live, n, request_has(r, FLAG_JSON));

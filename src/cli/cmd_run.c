@@ -3,10 +3,10 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "cli/cli.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/run_otel.h"
 #include "cli/run_watch.h"
 #include "cli/say.h"
@@ -29,7 +29,7 @@ static void result_json(const struct ssb_result *r)
 	json_open(&j, '{');
 	json_kstr(&j, "run_id", r->run_id);
 	json_kint(&j, "exit_status", r->exit_status);
-	json_kstr(&j, "end", end_name(r->end));
+	json_kstr(&j, "end", name_of_end(r->end));
 	json_kint(&j, "signal", r->signal);
 	json_kuint(&j, "duration_ms", r->duration_us / 1000);
 	json_kuint(&j, "stdout_bytes", r->stdout_bytes);
@@ -79,7 +79,7 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 	}
 	/* A skill that failed may have done so for want of what was refused without an alarm. */
 	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
-	            record_summary(r->trace_path, r->run_id);
+	            cli_record_summary(r->trace_path, r->run_id);
 	if (r->violations > 0 && !told) {
 		say_notef("%zu attempt%s outside the plan, denied; see %s", r->violations,
 		          r->violations == 1 ? "" : "s", r->trace_path);
@@ -90,7 +90,7 @@ static void result_summary(const struct ssb_result *r)
 {
 	say_notef("run %s: %s, exit status %d, %.3f s, stdout %ju B, stderr %ju B, "
 	          "violations %zu, trace %s",
-	          r->run_id, end_name(r->end), r->exit_status, (double)r->duration_us / 1e6,
+	          r->run_id, name_of_end(r->end), r->exit_status, (double)r->duration_us / 1e6,
 	          (uintmax_t)r->stdout_bytes, (uintmax_t)r->stderr_bytes, r->violations,
 	          r->trace_path);
 }
@@ -121,7 +121,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);
 	}
 	if (rc != 0) {
-		return request_fail(r, &err, exit_from_error(&err, true));
+		return request_fail(r, &err, exit_status_of(&err, true));
 	}
 	for (size_t i = 0; i < found.warnings.n; i++) {
 		say_warningf("%s", found.warnings.v[i]);
@@ -154,7 +154,7 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	const struct owner *owner = request_owner(r, &err);
 
 	if (owner == NULL) {
-		return request_fail(r, &err, exit_from_error(&err, true));
+		return request_fail(r, &err, exit_status_of(&err, true));
 	}
 	/* An approval may be for so many runs; and its copy stays for as long as this one. */
 	if (plan->approved != NULL && consent_use(owner, plan, &err) != 0) {
@@ -186,7 +186,7 @@ int cmd_run(struct request *r)
 		return status;
 	}
 	if (request_has(r, FLAG_DRY_RUN)) {
-		status = print_plan(plan, request_has(r, FLAG_JSON));
+		status = cmd_inspect_print(plan, request_has(r, FLAG_JSON));
 	}
 	if (status == EXIT_FINE && ssb_plan_refusals(plan) > 0) {
 		return refuse(r, ssb_plan_refusals(plan));
@@ -202,7 +202,7 @@ int cmd_run(struct request *r)
 		             "skill runs without it",
 		             r->best_effort[i]);
 	}
-	if (request_has(r, FLAG_PROVE) && prove_plan(plan, false, true) != EXIT_FINE) {
+	if (request_has(r, FLAG_PROVE) && cmd_prove_plan(plan, false, true) != EXIT_FINE) {
 		struct ssb_error err = { .code = SSB_E_POLICY,
 			                 .where = "refused",
 			                 .text = "the sandbox does not hold; nothing was run" };

@@ -124,7 +124,7 @@ int cmd_serve(struct request *r)
 
 	if (take_skills(r, &err) != 0 || take_max_runs(r, &max_runs, &err) != 0 ||
 	    (request_has(r, FLAG_HTTP) && take_token(&token, &err) != 0)) {
-		return request_fail(r, &err, exit_from_error(&err, false));
+		return request_fail(r, &err, exit_status_of(&err, false));
 	}
 	forget_variable();
 	for (size_t i = 0; i < r->n_best_effort; i++) {
@@ -148,7 +148,7 @@ int cmd_serve(struct request *r)
 		                         .all_runs = request_has(r, FLAG_ALL_RUNS),
 		                         .listening = on_listening };
 	if (serve_main(&o, &err) != 0) {
-		return request_fail(r, &err, exit_from_error(&err, false));
+		return request_fail(r, &err, exit_status_of(&err, false));
 	}
 	return EXIT_FINE;
 }

@@ -49,7 +49,7 @@ static int raw_line(void *arg, const char *line, size_t len)
 {
 	struct show *w = arg;
 
-	render_raw(&w->out, line, len, STDOUT_FILENO);
+	line_render_raw(&w->out, line, len, STDOUT_FILENO);
 	return w->out.len > FLUSH ? flush(w) : 0;
 }
 

@@ -464,7 +464,7 @@ int cmd_setup(struct request *r)
 	}
 	if (run_setup(&s, r, &err) != 0) {
 		say_error(&err);
-		return exit_from_error(&err, false);
+		return exit_status_of(&err, false);
 	}
 	if (s.after.len == s.before.len &&
 	    (s.after.len == 0 || memcmp(s.after.data, s.before.data, s.after.len) == 0)) {
@@ -481,7 +481,7 @@ int cmd_setup(struct request *r)
 	}
 	if (write_config(&s, &err) != 0) {
 		say_error(&err);
-		return exit_from_error(&err, false);
+		return exit_status_of(&err, false);
 	}
 	say_notef("written; start %s anew to use it", s.client->name);
 	return EXIT_FINE;

@@ -8,9 +8,9 @@
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/line.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
-#include "report/view.h"
+#include "report/overview.h"
 
 #define SHOWN_ITEMS 20 /* of a group, without -v */
 
@@ -34,7 +34,7 @@ static void show_title(struct buf *out, const char *title)
 	buf_addc(out, '\n');
 }
 
-static void show_item(struct buf *out, const struct view_item *i)
+static void show_item(struct buf *out, const struct overview_item *i)
 {
 	bool denied = i->group == GROUP_DENIED;
 
@@ -56,9 +56,10 @@ static void show_item(struct buf *out, const struct view_item *i)
 	buf_addc(out, '\n');
 }
 
-static void show_group(struct buf *out, const struct view *v, enum render_group group, size_t most)
+static void show_group(struct buf *out, const struct overview *v, enum render_group group,
+                       size_t most)
 {
-	size_t n = view_count(v, group);
+	size_t n = overview_count(v, group);
 	size_t shown = 0;
 
 	if (n == 0) {
@@ -80,13 +81,13 @@ static void show_group(struct buf *out, const struct view *v, enum render_group 
 	}
 }
 
-static void show_classes(struct buf *out, const struct view *v)
+static void show_classes(struct buf *out, const struct overview *v)
 {
 	if (v->n_classes > 0) {
 		show_title(out, "what it amounts to");
 	}
 	for (size_t i = 0; i < v->n_classes; i++) {
-		const struct view_class *c = &v->classes[i];
+		const struct overview_class *c = &v->classes[i];
 		buf_adds(out, "  ");
 		say_colour(out, STDOUT_FILENO, SAY_RED, c->severity);
 		buf_addf(out, " %s (%s), %" PRId64 " event%s, %s\n", c->name, c->tactic, c->count,
@@ -94,7 +95,7 @@ static void show_classes(struct buf *out, const struct view *v)
 	}
 }
 
-static void show_head(struct buf *out, const struct view *v)
+static void show_head(struct buf *out, const struct overview *v)
 {
 	const struct run_facts *f = &v->facts;
 
@@ -122,7 +123,7 @@ static void show_head(struct buf *out, const struct view *v)
 	buf_addf(out, "\nevents   %" PRId64 ", violations %" PRId64 "\n", f->events, f->violations);
 }
 
-static void show_doubts(struct buf *out, const struct view *v)
+static void show_doubts(struct buf *out, const struct overview *v)
 {
 	if (v->lost_layers != NULL && v->lost_layers[0] != '\0') {
 		buf_adds(out, "layers   ");
@@ -162,7 +163,7 @@ static int show_lines(const struct record_request *q)
 			return EXIT_FINDINGS;
 		}
 		buf_reset(&out);
-		render_raw(&out, line, len, STDOUT_FILENO);
+		line_render_raw(&out, line, len, STDOUT_FILENO);
 		int status = say_out(STDOUT_FILENO, &out);
 		if (status != EXIT_FINE) {
 			return status;
@@ -173,14 +174,14 @@ static int show_lines(const struct record_request *q)
 
 static int show_view(const struct request *r, const struct record_request *q)
 {
-	AUTO(view_done) struct view v = { 0 };
+	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	size_t most = request_has(r, FLAG_VERBOSE) ? SIZE_MAX : SHOWN_ITEMS;
 	auto_buf out;
 
 	buf_init(&out, 8 * SAY_MAX);
-	if (view_read(&v, q->file.fd, q->file.id, &err) != 0) {
-		return record_fail(&err);
+	if (overview_read(&v, q->file.fd, q->file.id, &err) != 0) {
+		return cli_record_fail(&err);
 	}
 	show_head(&out, &v);
 	show_doubts(&out, &v);
@@ -195,7 +196,7 @@ static int show_view(const struct request *r, const struct record_request *q)
 		           v.lines + 1, v.broken);
 		return EXIT_FINDINGS;
 	}
-	return status != EXIT_FINE ? status : record_doubt(r, q);
+	return status != EXIT_FINE ? status : cli_record_doubt(r, q);
 }
 
 int cmd_show(struct request *r)

@@ -174,7 +174,7 @@ int cmd_shrink(struct request *r)
 	}
 	if (owner_load(&owner, &err) != 0 || load(&owner, dir, &file, &err) != 0 ||
 	    read_runs(&owner, dir, &seen, &runs, &err) != 0) {
-		return request_fail(r, &err, exit_from_error(&err, false));
+		return request_fail(r, &err, exit_status_of(&err, false));
 	}
 	if (seen.cut) {
 		say_errorf("not all that the runs did is known: too much for the records, or too "

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/cli.h"
@@ -15,7 +15,7 @@ static void findings_json(struct json *j, const char *file, const struct ssb_dia
 		json_open(j, '{');
 		json_kstr(j, "file", file);
 		json_kstr(j, "where", d->where);
-		json_kstr(j, "severity", finding_name(d->severity));
+		json_kstr(j, "severity", name_of_finding(d->severity));
 		json_kstr(j, "text", d->text);
 		json_kstr(j, "remedy", d->remedy);
 		json_close(j, '}');
@@ -28,7 +28,7 @@ static void failure_json(struct json *j, const char *file, const struct ssb_erro
 	json_open(j, '{');
 	json_kstr(j, "file", file);
 	json_kstr(j, "where", err->where);
-	json_kstr(j, "severity", finding_name(SSB_ERROR));
+	json_kstr(j, "severity", name_of_finding(SSB_ERROR));
 	json_kstr(j, "text", err->text);
 	json_kstr(j, "remedy", "");
 	json_close(j, '}');

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
 #include "session/session.h"
 
@@ -115,7 +115,7 @@ int cmd_verify(struct request *r)
 	buf_init(&out, SAY_MAX);
 	int status = record_request(r, NULL, &q);
 	if (status == EXIT_FINE) {
-		status = record_verify(r, &q, &v);
+		status = cli_record_verify(r, &q, &v);
 	}
 	if (status != EXIT_FINE) {
 		return status;
@@ -126,7 +126,7 @@ int cmd_verify(struct request *r)
 	if (request_has(r, FLAG_JSON)) {
 		verify_json(&out, &v, key, live);
 	} else if (!request_has(r, FLAG_QUIET)) {
-		visible_text(&out, record_name(&q), false);
+		visible_text(&out, cli_record_name(&q), false);
 		buf_adds(&out, ": ");
 		verify_text(&out, &v, key, live);
 	}

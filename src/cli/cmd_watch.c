@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/line.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
 
 #define TICK_MS    100
@@ -99,7 +99,7 @@ static void line_json(struct watch *w, const struct followed *f, const char *tex
 	struct json j;
 
 	if (!w->many) {
-		render_raw(&w->out, text, len, STDOUT_FILENO);
+		line_render_raw(&w->out, text, len, STDOUT_FILENO);
 		return;
 	}
 	json_init(&j, &w->out, false);
@@ -107,7 +107,7 @@ static void line_json(struct watch *w, const struct followed *f, const char *tex
 	json_kstr(&j, "run_id", f->id);
 	json_key(&j, "record");
 	json_raw(&j, "", 0);
-	render_raw(&w->out, text, len - 1, STDOUT_FILENO);
+	line_render_raw(&w->out, text, len - 1, STDOUT_FILENO);
 	json_close(&j, '}');
 	buf_addc(&w->out, '\n');
 }
@@ -134,7 +134,7 @@ static int watch_read(struct watch *w, struct followed *f)
 		if (w->as_json) {
 			line_json(w, f, text, len);
 		} else {
-			render_line(&w->out, &w->line, &style);
+			line_render(&w->out, &w->line, &style);
 		}
 		int status = say_out(STDOUT_FILENO, &w->out);
 		if (status != EXIT_FINE) {
@@ -209,7 +209,7 @@ static int watch_all(struct watch *w, const char *state_dir)
 	/* Listed after that: a run that starts in between is in both, never in neither, and is
 	 * told from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	/* All of them: one that waits must not come after its run was read to its end and left. */
 	runs_news_take(notify, watch_arrival, w);
@@ -300,13 +300,13 @@ int cmd_watch(struct request *r)
 		return watch_named(r, w);
 	}
 	if (owner_load(&owner, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	if (all) {
 		return watch_all(w, owner.state_dir);
 	}
 	if (runs_open(&w->runs, owner.state_dir, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	int fd = only_live(&w->runs, id);
 	if (fd < 0) {

@@ -8,9 +8,9 @@
 #include "trace/trace_file.h"
 #include "base/json.h"
 #include "base/own.h"
-#include "cli/record.h"
+#include "cli/cli_record.h"
 #include "cli/say.h"
-#include "report/view.h"
+#include "report/overview.h"
 #include "report/why.h"
 
 #define SUMMARY_ITEMS 5
@@ -22,7 +22,7 @@ static void why_row(struct buf *out, const char *name, const char *text)
 	}
 }
 
-static void why_item(struct buf *out, size_t number, const struct view_item *i)
+static void why_item(struct buf *out, size_t number, const struct overview_item *i)
 {
 	char times[48];
 
@@ -47,7 +47,7 @@ static void why_item(struct buf *out, size_t number, const struct view_item *i)
 	why_row(out, "to allow", why_remedy(i));
 }
 
-static void why_list(struct buf *out, const struct view *v)
+static void why_list(struct buf *out, const struct overview *v)
 {
 	struct json j;
 
@@ -57,7 +57,7 @@ static void why_list(struct buf *out, const struct view *v)
 }
 
 /* What a record without denials says, and what it cannot. */
-static const char *none_denied(const struct view *v)
+static const char *none_denied(const struct overview *v)
 {
 	if (v->lost_layers != NULL && strstr(v->lost_layers, "audit") != NULL) {
 		return "nothing is known of what was denied: the run was not observed\n";
@@ -70,7 +70,7 @@ static const char *none_denied(const struct view *v)
 	               : "nothing was denied until the record breaks off\n";
 }
 
-static size_t why_group(struct buf *out, const struct view *v, enum render_group group,
+static size_t why_group(struct buf *out, const struct overview *v, enum render_group group,
                         size_t number)
 {
 	for (size_t n = 0; n < v->n_items; n++) {
@@ -84,7 +84,7 @@ static size_t why_group(struct buf *out, const struct view *v, enum render_group
 
 /* Attempts outside the plan first; then what programs ask every day and were
  * refused, which explains a failure as well. */
-static void why_text(struct buf *out, const struct view *v)
+static void why_text(struct buf *out, const struct overview *v)
 {
 	size_t number = why_group(out, v, GROUP_REFUSED, why_group(out, v, GROUP_DENIED, 0));
 
@@ -103,7 +103,7 @@ static void why_text(struct buf *out, const struct view *v)
 int cmd_why(struct request *r)
 {
 	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
-	AUTO(view_done) struct view v = { 0 };
+	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
 
@@ -112,8 +112,8 @@ int cmd_why(struct request *r)
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (view_read(&v, q.file.fd, q.file.id, &err) != 0) {
-		return record_fail(&err);
+	if (overview_read(&v, q.file.fd, q.file.id, &err) != 0) {
+		return cli_record_fail(&err);
 	}
 	(request_has(r, FLAG_JSON) ? why_list : why_text)(&out, &v);
 	status = say_out(STDOUT_FILENO, &out);
@@ -121,18 +121,18 @@ int cmd_why(struct request *r)
 		say_errorf("the record is damaged (%s); see 'audit verify'", v.broken);
 		return EXIT_FINDINGS;
 	}
-	return status != EXIT_FINE ? status : record_doubt(r, &q);
+	return status != EXIT_FINE ? status : cli_record_doubt(r, &q);
 }
 
 /* What programs ask every day is told by 'why' alone, but for what would have stayed on the host:
  * git, say, has failed for want of it. */
-static bool is_in_summary(const struct view_item *i)
+static bool is_in_summary(const struct overview_item *i)
 {
 	return i->group == GROUP_DENIED ||
 	       (i->group == GROUP_REFUSED && strcmp(i->reason, "protected") == 0);
 }
 
-static size_t summary_count(const struct view *v)
+static size_t summary_count(const struct overview *v)
 {
 	size_t count = 0;
 
@@ -142,13 +142,13 @@ static size_t summary_count(const struct view *v)
 	return count;
 }
 
-static void summary_items(struct buf *out, const struct view *v)
+static void summary_items(struct buf *out, const struct overview *v)
 {
 	size_t different = summary_count(v);
 	size_t shown = 0;
 
 	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
-		const struct view_item *i = &v->items[n];
+		const struct overview_item *i = &v->items[n];
 		if (!is_in_summary(i)) {
 			continue;
 		}
@@ -169,10 +169,10 @@ static void summary_items(struct buf *out, const struct view *v)
 	}
 }
 
-bool record_summary(const char *trace_path, const char *run_id)
+bool cli_record_summary(const char *trace_path, const char *run_id)
 {
 	AUTO(run_file_done) struct run_file file = RUN_FILE_NONE;
-	AUTO(view_done) struct view v = { 0 };
+	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	char path[PATH_MAX];
 	auto_buf out;
@@ -184,12 +184,12 @@ bool record_summary(const char *trace_path, const char *run_id)
 		return false;
 	}
 	if (run_file_open_path(&file, path, &err) != 0 ||
-	    view_read(&v, file.fd, run_id, &err) != 0 || summary_count(&v) == 0) {
+	    overview_read(&v, file.fd, run_id, &err) != 0 || summary_count(&v) == 0) {
 		return false;
 	}
 	buf_adds(&out, "skillsandbox: ");
 	say_colour(&out, STDERR_FILENO, SAY_YELLOW,
-	           view_count(&v, GROUP_DENIED) > 0 ? "attempts outside the plan" : "denied");
+	           overview_count(&v, GROUP_DENIED) > 0 ? "attempts outside the plan" : "denied");
 	buf_adds(&out, ":\n");
 	summary_items(&out, &v);
 	buf_addf(&out, "  explained by: skillsandbox why %.8s\n", run_id);

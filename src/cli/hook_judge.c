@@ -28,7 +28,7 @@ struct judging {
 static bool line_looks_only(const struct judging *j)
 {
 	for (size_t i = 0; i < j->line.n_commands; i++) {
-		if (!program_looks(&j->line.commands[i], j->q->self)) {
+		if (!hook_program_looks(&j->line.commands[i], j->q->self)) {
 			return false;
 		}
 	}
@@ -41,7 +41,8 @@ static size_t interpreter_of(const struct shell_command *c)
 {
 	size_t i = 0;
 
-	while (i < c->n_words && (!program_interprets(c->words[i].text) || program_checks(c, i))) {
+	while (i < c->n_words &&
+	       (!hook_program_interprets(c->words[i].text) || hook_program_checks(c, i))) {
 		i++;
 	}
 	return i;
@@ -62,7 +63,7 @@ static bool redirect_names(const struct judging *j, const struct shell_command *
 
 	if (r->body != NULL || strstr(r->op, "<<<") != NULL) {
 		const char *text = r->body != NULL ? r->body : r->target.text;
-		return !program_looks(c, j->q->self) &&
+		return !hook_program_looks(c, j->q->self) &&
 		       (hook_text_names(&j->places, text, strlen(text), ret) ||
 		        (interpreter_of(c) < c->n_words &&
 		         hook_module_names(&j->places, text, ret)));
@@ -75,7 +76,7 @@ static bool redirect_names(const struct judging *j, const struct shell_command *
 static bool starts_named(const struct judging *j, const struct shell_command *c)
 {
 	auto_free char *skill = NULL;
-	size_t interpreter = interpreter_of(c), started = program_word(c, false);
+	size_t interpreter = interpreter_of(c), started = hook_program_word(c, false);
 
 	for (size_t i = 0; i < c->n_words; i++) {
 		const struct shell_word *w = &c->words[i];
@@ -121,8 +122,8 @@ static bool interprets_in_skill(struct judging *j)
 {
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
-		for (size_t k = 0; k < c->n_words && k <= program_word(c, false); k++) {
-			if (!program_interprets(c->words[k].text)) {
+		for (size_t k = 0; k < c->n_words && k <= hook_program_word(c, false); k++) {
+			if (!hook_program_interprets(c->words[k].text)) {
 				continue;
 			}
 			for (size_t n = 0; n < j->places.n; n++) {
@@ -201,7 +202,7 @@ static bool all_plain(const struct shell_command *c)
 	for (size_t i = 0; i < c->n_redirects; i++) {
 		const struct shell_redirect *r = &c->redirects[i];
 		bool copies = strchr(r->op, '&') != NULL;
-		if (!r->target.plain || !program_among(r->op, OPS, ARRAY_LEN(OPS)) ||
+		if (!r->target.plain || !hook_program_among(r->op, OPS, ARRAY_LEN(OPS)) ||
 		    (copies && strcmp(r->target.text, "1") != 0 &&
 		     strcmp(r->target.text, "2") != 0)) {
 			return false;
@@ -264,16 +265,16 @@ static bool find_script(const struct shell_command *c, struct start *s,
 	static const char *const NO_SCRIPT[] = { "source", ".",   "eval",   "exec",
 		                                 "uv",     "npx", "busybox" };
 
-	s->program = program_word(c, true);
+	s->program = hook_program_word(c, true);
 	if (s->program >= c->n_words) {
 		return false;
 	}
 	const char *program = c->words[s->program].text;
 	s->script = s->program;
 	*ret_interpreter = NULL;
-	if (strchr(program, '/') == NULL || program_interprets(program)) {
-		if (!program_interprets(program) ||
-		    program_among(program, NO_SCRIPT, ARRAY_LEN(NO_SCRIPT))) {
+	if (strchr(program, '/') == NULL || hook_program_interprets(program)) {
+		if (!hook_program_interprets(program) ||
+		    hook_program_among(program, NO_SCRIPT, ARRAY_LEN(NO_SCRIPT))) {
 			return false;
 		}
 		*ret_interpreter = program;
@@ -386,7 +387,7 @@ static void reason(const struct judging *j, const char *what)
 static bool is_for_the_owner(const struct judging *j)
 {
 	for (size_t i = 0; i < j->line.n_commands; i++) {
-		if (program_decides(&j->line.commands[i], j->q->self)) {
+		if (hook_program_decides(&j->line.commands[i], j->q->self)) {
 			return true;
 		}
 	}
@@ -419,7 +420,7 @@ static enum hook_answer judge_rest(struct judging *j)
 	buf_reset(j->text);
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
-		if (!program_looks(c, j->q->self) && starts_named(j, c)) {
+		if (!hook_program_looks(c, j->q->self) && starts_named(j, c)) {
 			reason(j, "this would start, outside the sandbox, a file");
 			return HOOK_DENY;
 		}

@@ -46,7 +46,7 @@ static bool prints(const struct shell_command *c)
 	static const char *const PRINTERS[] = { "echo", "printf" };
 
 	return c->n_words > 1 &&
-	       program_among(path_base(c->words[0].text), PRINTERS, ARRAY_LEN(PRINTERS));
+	       hook_program_among(path_base(c->words[0].text), PRINTERS, ARRAY_LEN(PRINTERS));
 }
 
 /* The shell is word `at`: its text is the first word behind -c that is no option. */
@@ -116,9 +116,9 @@ static void put_split(struct nest *n, const struct shell_command *c, size_t at)
 static void gather(struct nest *n, const char *self, const struct shell_command *c,
                    const struct shell_command *before)
 {
-	for (size_t i = 0; i < c->n_words && !program_looks(c, self); i++) {
+	for (size_t i = 0; i < c->n_words && !hook_program_looks(c, self); i++) {
 		const char *name = path_base(c->words[i].text);
-		if (program_among(name, SHELLS, ARRAY_LEN(SHELLS))) {
+		if (hook_program_among(name, SHELLS, ARRAY_LEN(SHELLS))) {
 			put_shell(n, c, i);
 			if (c->join == SHELL_PIPE && before != NULL && prints(before)) {
 				put_printed(n, before);
@@ -128,7 +128,7 @@ static void gather(struct nest *n, const char *self, const struct shell_command 
 		if (strcmp(name, "env") == 0) {
 			put_split(n, c, i);
 		}
-		if (program_among(name, EVALS, ARRAY_LEN(EVALS))) {
+		if (hook_program_among(name, EVALS, ARRAY_LEN(EVALS))) {
 			while (++i < c->n_words) {
 				put_text(n, &c->words[i]);
 				buf_addc(&n->text, ' ');

@@ -177,7 +177,7 @@ static const char *const LONG_VALUES[] = {
 	"--class",  "--classdata",  "--input",      "--output", "--error", "--prompt", "--host",
 };
 
-bool program_among(const char *name, const char *const v[], size_t n)
+bool hook_program_among(const char *name, const char *const v[], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (fnmatch(v[i], name, 0) == 0) {
@@ -187,16 +187,16 @@ bool program_among(const char *name, const char *const v[], size_t n)
 	return false;
 }
 
-bool program_interprets(const char *word)
+bool hook_program_interprets(const char *word)
 {
-	return program_among(path_base(word), INTERPRETERS, ARRAY_LEN(INTERPRETERS));
+	return hook_program_among(path_base(word), INTERPRETERS, ARRAY_LEN(INTERPRETERS));
 }
 
-bool program_checks(const struct shell_command *c, size_t at)
+bool hook_program_checks(const struct shell_command *c, size_t at)
 {
 	return fnmatch("python*", path_base(c->words[at].text), 0) == 0 && at + 2 < c->n_words &&
 	       strcmp(c->words[at + 1].text, "-m") == 0 && c->words[at + 2].plain &&
-	       program_among(c->words[at + 2].text, CHECKERS, ARRAY_LEN(CHECKERS));
+	       hook_program_among(c->words[at + 2].text, CHECKERS, ARRAY_LEN(CHECKERS));
 }
 
 /* An option may stand anywhere among the words. */
@@ -248,7 +248,8 @@ static bool sed_looks(const struct shell_command *c)
 	static const char *const FLAGS_OF[] = { "-i", "-E", "-r", "-n", "-i.bak" };
 	size_t at = 1;
 
-	while (at < c->n_words && program_among(c->words[at].text, FLAGS_OF, ARRAY_LEN(FLAGS_OF))) {
+	while (at < c->n_words &&
+	       hook_program_among(c->words[at].text, FLAGS_OF, ARRAY_LEN(FLAGS_OF))) {
 		at++;
 	}
 	if (at >= c->n_words || !c->words[at].plain || begins_with_dash(c, at)) {
@@ -311,7 +312,7 @@ static bool decides_nothing(const struct shell_command *c, uint64_t command)
 	for (size_t i = 2; i < c->n_words; i++) {
 		argv[i - 2] = c->words[i].text;
 	}
-	if (options_parse(&p, argv, &found, &err) != 0 || (found.dashes && command == ON_RUN)) {
+	if (cli_options_parse(&p, argv, &found, &err) != 0 || (found.dashes && command == ON_RUN)) {
 		return false;
 	}
 	size_t last = command == ON_RUN ? c->n_words - (size_t)found.n : c->n_words - 1;
@@ -370,10 +371,11 @@ static bool hides_command(const struct shell_command *c)
 static bool is_started(const struct shell_command *c, size_t at)
 {
 	static const char *const STARTERS[] = { "xargs", "parallel", "find", "fd", "fdfind" };
-	size_t program = program_word(c, false);
+	size_t program = hook_program_word(c, false);
 
-	return at == program || (program < at && program_among(path_base(c->words[program].text),
-	                                                       STARTERS, ARRAY_LEN(STARTERS)));
+	return at == program ||
+	       (program < at && hook_program_among(path_base(c->words[program].text), STARTERS,
+	                                           ARRAY_LEN(STARTERS)));
 }
 
 /* Behind `word`, where `text` begins with that. NULL: it does not. */
@@ -425,9 +427,9 @@ static bool any_text_decides(const struct shell_command *c)
 
 /* Whatever stands before it: sudo, a keyword, xargs. Only a command that starts nothing may
  * speak of ours. */
-bool program_decides(const struct shell_command *c, const char *self)
+bool hook_program_decides(const struct shell_command *c, const char *self)
 {
-	if (program_looks(c, self)) {
+	if (hook_program_looks(c, self)) {
 		return false;
 	}
 	for (size_t at = 0; at + 1 < c->n_words; at++) {
@@ -447,7 +449,7 @@ bool program_decides(const struct shell_command *c, const char *self)
 	return any_text_decides(c);
 }
 
-bool program_looks(const struct shell_command *c, const char *self)
+bool hook_program_looks(const struct shell_command *c, const char *self)
 {
 	static const char *const USUAL[] = { "/bin/*", "/usr/bin/*" };
 
@@ -464,7 +466,7 @@ bool program_looks(const struct shell_command *c, const char *self)
 		return ours_looks(c);
 	}
 	if (strchr(name, '/') != NULL) {
-		if (!program_among(name, USUAL, ARRAY_LEN(USUAL))) {
+		if (!hook_program_among(name, USUAL, ARRAY_LEN(USUAL))) {
 			return false;
 		}
 		name = path_base(name);
@@ -474,15 +476,15 @@ bool program_looks(const struct shell_command *c, const char *self)
 	}
 	if (strcmp(name, "gh") == 0) {
 		return c->n_words > 2 && c->words[1].plain && c->words[2].plain &&
-		       program_among(c->words[1].text, GH_OF, ARRAY_LEN(GH_OF)) &&
-		       program_among(c->words[2].text, GH_LOOKS, ARRAY_LEN(GH_LOOKS));
+		       hook_program_among(c->words[1].text, GH_OF, ARRAY_LEN(GH_OF)) &&
+		       hook_program_among(c->words[2].text, GH_LOOKS, ARRAY_LEN(GH_LOOKS));
 	}
-	if (program_checks(c, 0)) {
+	if (hook_program_checks(c, 0)) {
 		return true;
 	}
 	if (strcmp(name, "git") == 0) {
 		return c->n_words > 1 && c->words[1].plain &&
-		       program_among(c->words[1].text, GIT_LOOKS, ARRAY_LEN(GIT_LOOKS)) &&
+		       hook_program_among(c->words[1].text, GIT_LOOKS, ARRAY_LEN(GIT_LOOKS)) &&
 		       !begins_with_any(c, (const char *const[]){ "--ext", "--textconv" }, 2);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(LOOKERS); i++) {
@@ -514,7 +516,7 @@ static const struct wrapper *wrapper_at(const struct shell_command *c, size_t at
 static bool takes_next(const struct wrapper *w, const char *option)
 {
 	if (option[1] == '-') {
-		return program_among(option, LONG_VALUES, ARRAY_LEN(LONG_VALUES));
+		return hook_program_among(option, LONG_VALUES, ARRAY_LEN(LONG_VALUES));
 	}
 	const char *first = strpbrk(option + 1, w->values);
 	return w->values[0] != '\0' && first != NULL && first[1] == '\0';
@@ -538,7 +540,7 @@ static bool is_duration(const char *word)
 	return word[0] != '\0' && word[strspn(word, "0123456789.smhd")] == '\0';
 }
 
-size_t program_word(const struct shell_command *c, bool plain)
+size_t hook_program_word(const struct shell_command *c, bool plain)
 {
 	size_t at = 0;
 

@@ -186,7 +186,7 @@ static bool leads_elsewhere(struct hook_reach *r, const struct shell_word *w, ch
 		return false;
 	}
 	memcpy(name, w->text, n);
-	if (!program_among(name, LEADING, ARRAY_LEN(LEADING))) {
+	if (!hook_program_among(name, LEADING, ARRAY_LEN(LEADING))) {
 		return false;
 	}
 	if (w->unknown) {
@@ -215,7 +215,7 @@ static bool starts_other(const struct hook_reach *r, const struct shell_command 
 	while (at + sub.n_words < c->n_words && strcmp(sub.words[sub.n_words].text, ";") != 0) {
 		sub.n_words++;
 	}
-	return sub.n_words > 0 && !program_looks(&sub, r->self);
+	return sub.n_words > 0 && !hook_program_looks(&sub, r->self);
 }
 
 static bool finds(struct hook_reach *r, const struct shell_command *c, size_t at, char **ret)
@@ -224,7 +224,7 @@ static bool finds(struct hook_reach *r, const struct shell_command *c, size_t at
 	bool starts = false, named = false;
 
 	for (size_t i = at + 1; i < c->n_words; i++) {
-		if (program_among(c->words[i].text, EXEC, ARRAY_LEN(EXEC))) {
+		if (hook_program_among(c->words[i].text, EXEC, ARRAY_LEN(EXEC))) {
 			starts = starts || starts_other(r, c, i + 1);
 		}
 	}
@@ -247,7 +247,7 @@ static bool fd_starts(struct hook_reach *r, const struct shell_command *c, size_
 	bool starts = false;
 
 	for (size_t i = at + 1; i < c->n_words; i++) {
-		if (program_among(c->words[i].text, EXEC, ARRAY_LEN(EXEC))) {
+		if (hook_program_among(c->words[i].text, EXEC, ARRAY_LEN(EXEC))) {
 			starts = starts || starts_other(r, c, i + 1);
 		}
 	}
@@ -267,7 +267,7 @@ static bool xargs_starts(struct hook_reach *r, const struct shell_command *c, si
 		                                  "-j", "--max-args", "--max-procs" };
 
 	for (at++; at < c->n_words && c->words[at].text[0] == '-'; at++) {
-		at += program_among(c->words[at].text, WITH_VALUE, ARRAY_LEN(WITH_VALUE));
+		at += hook_program_among(c->words[at].text, WITH_VALUE, ARRAY_LEN(WITH_VALUE));
 	}
 	return at < c->n_words && starts_other(r, c, at) && skills_in_places(r, NULL, ret);
 }
@@ -286,12 +286,12 @@ static const struct shell_word *started(const struct shell_command *c, size_t at
 {
 	static const char *const GIVEN_TEXT[] = { "-c", "-e", "-[!-]*c", "--eval", "-p", "eval" };
 
-	if (at >= c->n_words || !program_interprets(c->words[at].text)) {
+	if (at >= c->n_words || !hook_program_interprets(c->words[at].text)) {
 		return at < c->n_words ? &c->words[at] : NULL;
 	}
 	for (size_t i = at + 1; i < c->n_words; i++) {
 		const struct shell_word *w = &c->words[i];
-		if (program_among(w->text, GIVEN_TEXT, ARRAY_LEN(GIVEN_TEXT)) ||
+		if (hook_program_among(w->text, GIVEN_TEXT, ARRAY_LEN(GIVEN_TEXT)) ||
 		    strcmp(c->words[at].text, "eval") == 0) {
 			return NULL;
 		}
@@ -310,15 +310,15 @@ bool hook_reaches(struct hook_reach *r, const struct shell_command *c, char **re
 		}
 		for (size_t k = 0; k < ARRAY_LEN(WALKERS); k++) {
 			if (strcmp(path_base(c->words[i].text), WALKERS[k].name) == 0 &&
-			    !program_looks(c, r->self) && WALKERS[k].reaches(r, c, i, ret)) {
+			    !hook_program_looks(c, r->self) && WALKERS[k].reaches(r, c, i, ret)) {
 				return true;
 			}
 		}
 	}
-	const size_t at = program_word(c, false);
+	const size_t at = hook_program_word(c, false);
 	const struct shell_command rest = { .words = c->words + at, .n_words = c->n_words - at };
 	const struct shell_word *w = started(&rest, 0);
-	if (w == NULL || program_looks(&rest, r->self)) {
+	if (w == NULL || hook_program_looks(&rest, r->self)) {
 		return false;
 	}
 	if (w->unknown) {

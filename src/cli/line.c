@@ -78,7 +78,7 @@ static void add_tag(struct buf *out, const struct line *l, int fd)
 	say_colour(out, fd, SAY_RED, tag);
 }
 
-void render_line(struct buf *out, const struct line *l, const struct render_style *style)
+void line_render(struct buf *out, const struct line *l, const struct render_style *style)
 {
 	char clock[16];
 	auto_buf message;
@@ -105,7 +105,7 @@ void render_line(struct buf *out, const struct line *l, const struct render_styl
 	buf_addc(out, '\n');
 }
 
-void render_raw(struct buf *out, const char *line, size_t len, int fd)
+void line_render_raw(struct buf *out, const char *line, size_t len, int fd)
 {
 	if (isatty(fd) != 1) {
 		buf_add(out, line, len);

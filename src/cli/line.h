@@ -16,10 +16,10 @@ struct render_style {
 	bool output; /* also the skill's own output */
 	const char *who;
 };
-void render_line(struct buf *out, const struct line *l, const struct render_style *style);
+void line_render(struct buf *out, const struct line *l, const struct render_style *style);
 
 /* A line as it stands, for programs; to a terminal with deceptive characters
  * as escapes, which mean the same. */
-void render_raw(struct buf *out, const char *line, size_t len, int fd);
+void line_render_raw(struct buf *out, const char *line, size_t len, int fd);
 
 #endif

@@ -122,10 +122,10 @@ static int dispatch(const struct command *c, char **argv)
 			snprintf(err.where, sizeof(err.where), "%s", c->name);
 		}
 		say_error(&err);
-		return exit_from_error(&err, false);
+		return exit_status_of(&err, false);
 	}
 	if (request_has(&r, FLAG_HELP)) {
-		return help_command(c);
+		return cmd_help_command(c);
 	}
 	say_quiet(request_has(&r, FLAG_QUIET));
 	return c->run(&r);
@@ -173,7 +173,7 @@ static int unknown_command(char *const words[])
 
 	if (n > 0 && words[1] != NULL &&
 	    (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)) {
-		return help_group(word);
+		return cmd_help_group(word);
 	}
 	if (n > 0) {
 		return unknown_second(word, words[1], second, n);
@@ -204,10 +204,10 @@ int main(int argc, char **argv)
 	}
 	const char *word = argv[1];
 	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-		return help_version();
+		return cmd_help_version();
 	}
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-		return help_usage();
+		return cmd_help_usage();
 	}
 	int n = 0;
 	const struct command *c = command_find(argv + 1, &n);

@@ -11,7 +11,7 @@
 #include "base/visible.h"
 #include "cli/say.h"
 
-void need_line(struct buf *out, const struct need *n)
+void needs_view_line(struct buf *out, const struct need *n)
 {
 	buf_adds(out, "  ");
 	need_text(out, n);
@@ -28,7 +28,7 @@ void need_line(struct buf *out, const struct need *n)
 	}
 }
 
-void need_json(struct json *j, const struct need *n)
+void needs_view_json(struct json *j, const struct need *n)
 {
 	json_open(j, '{');
 	json_kstr(j, "kind", need_kind_name(n->kind));

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "cli/consent_run.h"
 #include "cli/image_option.h"
@@ -14,7 +14,7 @@
 #include "policy/decide.h"
 #include "policy/owner.h"
 
-int exit_from_error(const struct ssb_error *err, bool named_program)
+int exit_status_of(const struct ssb_error *err, bool named_program)
 {
 	switch (err->code) {
 	case SSB_E_USAGE:
@@ -66,7 +66,7 @@ int request_parse(struct request *r, const struct command *c, char **argv, struc
 			return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 		}
 	}
-	if (options_parse(&parse, argv, &r->operands, err) != 0) {
+	if (cli_options_parse(&parse, argv, &r->operands, err) != 0) {
 		return -1;
 	}
 	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0 && isatty(STDOUT_FILENO) == 1) {
@@ -100,7 +100,7 @@ static void failure_json(int status, const struct ssb_error *err)
 	json_kint(&j, "exit_status", status);
 	json_key(&j, "error");
 	json_open(&j, '{');
-	json_kstr(&j, "code", code_name(err->code));
+	json_kstr(&j, "code", name_of_code(err->code));
 	json_kstr(&j, "where", err->where);
 	json_kstr(&j, "text", err->text);
 	json_close(&j, '}');
@@ -189,7 +189,7 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		say_diags(p.diags, SSB_ALARM); /* otherwise they stand in the printed plan */
 	}
 	if (rc != 0) {
-		*ret_status = exit_from_error(&err, program);
+		*ret_status = exit_status_of(&err, program);
 		*ret_status = is_finding(&err, p.diags) ? fail_told(r, &err, *ret_status)
 		                                        : request_fail(r, &err, *ret_status);
 		return -1;

@@ -51,7 +51,7 @@ static bool follow(struct reader *in, struct line *l, struct buf *out)
 		if (line_parse(l, text, len, &why) != 0) {
 			return false;
 		}
-		render_line(out, l, &style);
+		line_render(out, l, &style);
 		put_returns(out);
 		more = strcmp(l->kind, "signature") != 0 && say_out(STDERR_FILENO, out) == 0;
 	}

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "cli/line.h"
 #include "cli/say.h"
@@ -44,7 +44,7 @@ int session_cli_out(const struct buf *json)
 	if (json->failed) {
 		return say_out(STDOUT_FILENO, json);
 	}
-	render_raw(&out, json->data, json->len, STDOUT_FILENO);
+	line_render_raw(&out, json->data, json->len, STDOUT_FILENO);
 	return say_out(STDOUT_FILENO, &out);
 }
 
@@ -59,7 +59,7 @@ static void fail_json(const struct session_cli *c, const struct ssb_error *err, 
 	json_kstr(&j, "session_id", c->r->command->bit == ON_S_SETTLE ? NULL : c->id);
 	json_kbool(&j, "action_allowed", false);
 	json_kstr(&j, "action_taken", "block");
-	json_kstr(&j, "code", status == EXIT_FINDINGS ? "refused" : code_name(err->code));
+	json_kstr(&j, "code", status == EXIT_FINDINGS ? "refused" : name_of_code(err->code));
 	json_kstr(&j, "reason", err->text);
 	json_kint(&j, "exit_status", status);
 	json_close(&j, '}');

@@ -26,7 +26,7 @@ void lint_frontmatter(struct lint *l, const char *file, const char *bytes, size_
 	if (found <= 0) {
 		return;
 	}
-	ydoc_free(
+	yaml_doc_free(
 	        loose_read(file, block.data != NULL ? block.data : "", block.len, line + 1, diags));
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
 		const struct ssb_diag *d = ssb_diags_get(diags, i);

@@ -62,7 +62,7 @@ void broker_want_room(struct broker *b, struct source *s)
 	s->room_wanted = true; /* one that is not watched yet will be with it */
 }
 
-bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
+bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
 {
 	union {
 		struct sockaddr any;
@@ -98,7 +98,7 @@ static void hear_dialler(struct broker *b)
 {
 	struct dial_reply reply = { 0 };
 	struct msg_fds fds = { .n = 0 };
-	ssize_t n = msg_recv(b->c->dial, &reply, sizeof(reply), &fds);
+	ssize_t n = msg_fds_recv(b->c->dial, &reply, sizeof(reply), &fds);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
@@ -114,7 +114,7 @@ static void hear_dialler(struct broker *b)
 		conn_dialled(b, &reply, take_only(&fds));
 		break;
 	case DIAL_UDP:
-		udp_dialled(b, &reply, take_only(&fds));
+		broker_udp_dialled(b, &reply, take_only(&fds));
 		break;
 	case DIAL_SPARES:
 		spare_arrived(b, &reply, &fds);
@@ -139,24 +139,24 @@ static void turn(struct broker *b, struct source *s, uint32_t events)
 	switch (s->kind) {
 	case SOURCE_LISTENER:
 		if (s->listener == LISTEN_DNS_UDP) {
-			dns_datagrams(b, s->fd);
+			broker_dns_datagrams(b, s->fd);
 		} else if (s->listener == LISTEN_DNS_TCP) {
-			dns_accept(b, s);
+			broker_dns_accept(b, s);
 		} else if (s->listener == LISTEN_UDP) {
-			udp_datagrams(b, s->fd);
+			broker_udp_datagrams(b, s->fd);
 		} else {
 			conn_accept(b, s);
 		}
 		break;
 	case SOURCE_DNS_CLIENT:
-		dns_turn(b, s);
+		broker_dns_turn(b, s);
 		break;
 	case SOURCE_CLIENT:
 	case SOURCE_SERVER:
 		conn_event(b, s, events);
 		break;
 	case SOURCE_UDP_SERVER:
-		udp_turn(b, s->owner);
+		broker_udp_turn(b, s->owner);
 		break;
 	case SOURCE_DIAL:
 		hear_dialler(b);
@@ -193,7 +193,7 @@ static int rest_ms(const struct broker *b)
 {
 	bool untold = b->c->metered && carried(b) != b->known;
 
-	return !TAILQ_EMPTY(&b->again) ? 0 : accept_wait_ms(b, untold ? TELL_MS : TICK_MS);
+	return !TAILQ_EMPTY(&b->again) ? 0 : broker_accept_wait_ms(b, untold ? TELL_MS : TICK_MS);
 }
 
 /* What a skill has written before its end is carried, as the kernel would do it. */
@@ -202,7 +202,7 @@ static void finish(struct broker *b)
 	bool quiet = false;
 
 	while (!b->stopping && clock_ms() < b->finish_ms &&
-	       !(conn_finished(b, quiet) && udp_finished(b))) {
+	       !(conn_finished(b, quiet) && broker_udp_finished(b))) {
 		struct epoll_event ready[64];
 		int n = epoll_wait(b->epoll, ready, 64, quiet ? 10 : 0);
 
@@ -211,7 +211,7 @@ static void finish(struct broker *b)
 		}
 		quiet = n == 0 && TAILQ_EMPTY(&b->again);
 		conn_sweep(b);
-		udp_sweep(b);
+		broker_udp_sweep(b);
 	}
 }
 
@@ -265,7 +265,7 @@ _Noreturn void broker_main(struct broker_config *config)
 	}
 	bucket_init(&b.starts, rate, rate, clock_us());
 	bucket_init(&b.questions, DNS_PER_SECOND, 2 * DNS_PER_SECOND, clock_us());
-	udp_init(&b);
+	broker_udp_init(&b);
 	TAILQ_INIT(&b.again);
 	watch_all(&b);
 	fit_files(config);
@@ -278,8 +278,8 @@ _Noreturn void broker_main(struct broker_config *config)
 			turn(&b, ready[i].data.ptr, ready[i].events);
 		}
 		conn_sweep(&b);
-		udp_sweep(&b);
-		accept_resume(&b);
+		broker_udp_sweep(&b);
+		broker_accept_resume(&b);
 		if (config->metered) {
 			tell_bytes(&b);
 		}
@@ -287,14 +287,14 @@ _Noreturn void broker_main(struct broker_config *config)
 		if (now >= tick) {
 			tick = now + TICK_MS;
 			conn_tick(&b, now);
-			udp_tick(&b, now);
+			broker_udp_tick(&b, now);
 			spare_tick(&b);
 			tally_tick(&b);
 		}
 	}
 	finish(&b);
 	conn_close_all(&b);
-	udp_close_all(&b);
+	broker_udp_close_all(&b);
 	tally_tick(&b);
 	_exit(0);
 }

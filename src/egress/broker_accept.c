@@ -40,7 +40,7 @@ static void pause_for_rate(struct broker *b, struct source *s)
 	pause_until(b, s, bucket_due_us(&b->starts, some > 0 ? some : 1));
 }
 
-int accept_next(struct broker *b, struct source *s)
+int broker_accept_next(struct broker *b, struct source *s)
 {
 	bool counted = s->listener == LISTEN_TCP;
 
@@ -64,7 +64,7 @@ int accept_next(struct broker *b, struct source *s)
 	return -1;
 }
 
-void accept_resume(struct broker *b)
+void broker_accept_resume(struct broker *b)
 {
 	bool due = b->resume_us != 0 && (clock_us() >= b->resume_us || (b->starved && b->freed));
 
@@ -80,7 +80,7 @@ void accept_resume(struct broker *b)
 	}
 }
 
-int accept_wait_ms(const struct broker *b, int most)
+int broker_accept_wait_ms(const struct broker *b, int most)
 {
 	uint64_t now = clock_us();
 
@@ -115,11 +115,12 @@ static bool address_meant(struct source *listener, struct conn *c)
 {
 	if (!listener->looked_at) {
 		listener->looked_at = true;
-		listener->fixed = address_dialled(listener->fd, &listener->at, &listener->port) &&
-		                  !is_any(&listener->at);
+		listener->fixed =
+		        conn_address_dialled(listener->fd, &listener->at, &listener->port) &&
+		        !is_any(&listener->at);
 	}
 	if (!listener->fixed) {
-		return address_dialled(c->client.fd, &c->asked, &c->port);
+		return conn_address_dialled(c->client.fd, &c->asked, &c->port);
 	}
 	c->asked = listener->at;
 	c->port = listener->port;
@@ -155,7 +156,7 @@ static void conn_begin(struct broker *b, struct conn *c)
 /* One a turn: an accept() in vain costs half as much as one that is not. */
 void conn_accept(struct broker *b, struct source *listener)
 {
-	auto_fd client = accept_next(b, listener);
+	auto_fd client = broker_accept_next(b, listener);
 	struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
 
 	if (c == NULL) {
@@ -171,7 +172,7 @@ void conn_accept(struct broker *b, struct source *listener)
 	conn_link(b, c);
 	c->slot = address_meant(listener, c) ? egress_by_address(b->c->table, &c->asked) : NULL;
 	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
-	if (c->slot == NULL && address_is_loopback(&c->asked)) {
+	if (c->slot == NULL && guard_is_loopback(&c->asked)) {
 		/* A range's listener: the skill means itself, and nobody is there. */
 		conn_drop(b, c);
 		return;

@@ -237,7 +237,7 @@ void conn_dial(struct broker *b, struct conn *c)
 	auto_fd spare = spare_fire(b, c);
 	if (spare >= 0) {
 		conn_connected(b, c, steal_fd(&spare));
-	} else if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
+	} else if (msg_fds_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
 		conn_deny(b, c, "busy", "");
 	}
 }

@@ -112,7 +112,7 @@ static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp,
 	return dns_answer(msg, &q, 0, NULL, 0, 0, out, room);
 }
 
-void dns_datagrams(struct broker *b, int fd)
+void broker_dns_datagrams(struct broker *b, int fd)
 {
 	for (int i = 0; i < 64; i++) {
 		uint8_t msg[DNS_MAX_MESSAGE], out[1232];
@@ -131,9 +131,9 @@ void dns_datagrams(struct broker *b, int fd)
 	}
 }
 
-void dns_accept(struct broker *b, struct source *listener)
+void broker_dns_accept(struct broker *b, struct source *listener)
 {
-	auto_fd client = accept_next(b, listener);
+	auto_fd client = broker_accept_next(b, listener);
 
 	if (client < 0 || b->n_dns_clients >= MAX_DNS_CLIENTS) {
 		return;
@@ -159,7 +159,7 @@ static void dns_close(struct broker *b, struct dns_client *c)
 	b->n_dns_clients--;
 }
 
-void dns_turn(struct broker *b, struct source *s)
+void broker_dns_turn(struct broker *b, struct source *s)
 {
 	struct dns_client *c = s->owner;
 	ssize_t n = recv(s->fd, c->buf + c->len, sizeof(c->buf) - c->len, MSG_DONTWAIT);

@@ -9,7 +9,7 @@
 #include "egress/broker.h"
 #include "base/bucket.h"
 #include "egress/dial.h"
-#include "egress/event.h"
+#include "egress/egress_event.h"
 #include "egress/splice.h"
 #include "os/clock.h"
 #include "os/clone.h"
@@ -166,22 +166,22 @@ void broker_unwatch(struct broker *b, struct source *s);
 /* An end of a connection takes no more: its next event may be that it does. */
 void broker_want_room(struct broker *b, struct source *s);
 /* Which address and port the skill dialled to reach this socket. */
-bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
+bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
 
 /* broker_accept.c */
 /* The connection that a listener has, CLOEXEC and non-blocking, and counted
  * against the rate; -1: none for now. */
-int accept_next(struct broker *b, struct source *listener);
+int broker_accept_next(struct broker *b, struct source *listener);
 void conn_accept(struct broker *b, struct source *listener);
-void accept_resume(struct broker *b); /* where it is time */
-int accept_wait_ms(const struct broker *b, int most);
+void broker_accept_resume(struct broker *b); /* where it is time */
+int broker_accept_wait_ms(const struct broker *b, int most);
 void tally_add(struct broker *b, enum tally what);
 void tally_tick(struct broker *b);
 
 /* broker_dns.c */
-void dns_datagrams(struct broker *b, int fd);
-void dns_accept(struct broker *b, struct source *listener);
-void dns_turn(struct broker *b, struct source *s);
+void broker_dns_datagrams(struct broker *b, int fd);
+void broker_dns_accept(struct broker *b, struct source *listener);
+void broker_dns_turn(struct broker *b, struct source *s);
 
 /* broker_first.c */
 /* Reads into the head; false when there is nothing new, no room, or the connection is gone. */
@@ -228,14 +228,14 @@ int spare_fire(struct broker *b, struct conn *c);
 void spare_tick(struct broker *b);
 
 /* broker_udp.c */
-void udp_init(struct broker *b);
-void udp_datagrams(struct broker *b, int listener);
-void udp_turn(struct broker *b, struct udp_flow *f);
+void broker_udp_init(struct broker *b);
+void broker_udp_datagrams(struct broker *b, int listener);
+void broker_udp_turn(struct broker *b, struct udp_flow *f);
 /* Takes `fd`. */
-void udp_dialled(struct broker *b, const struct dial_reply *r, int fd);
-void udp_tick(struct broker *b, uint64_t now_ms);
-bool udp_finished(const struct broker *b); /* no datagram waits for the dialler */
-void udp_close_all(struct broker *b);
-void udp_sweep(struct broker *b);
+void broker_udp_dialled(struct broker *b, const struct dial_reply *r, int fd);
+void broker_udp_tick(struct broker *b, uint64_t now_ms);
+bool broker_udp_finished(const struct broker *b); /* no datagram waits for the dialler */
+void broker_udp_close_all(struct broker *b);
+void broker_udp_sweep(struct broker *b);
 
 #endif

@@ -70,7 +70,7 @@ void spare_ask(struct broker *b, struct conn *c)
 		                  .port = c->port,
 		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
-	s->id = msg_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id.serial : 0;
+	s->id = msg_fds_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id.serial : 0;
 	s->rest_ms = now + OFTEN_MS; /* a refusal holds for a while */
 }
 
@@ -94,7 +94,7 @@ void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds 
 		}
 		break;
 	}
-	msg_close(fds); /* what has no room, or was for a server that lost its place */
+	msg_fds_close(fds); /* what has no room, or was for a server that lost its place */
 }
 
 int spare_fire(struct broker *b, struct conn *c)

@@ -68,7 +68,7 @@ struct udp_flow {
 /* One message, on its way from one socket to the other. */
 static char message[GATE_MESSAGE];
 
-void udp_init(struct broker *b)
+void broker_udp_init(struct broker *b)
 {
 	TAILQ_INIT(&b->udp.live);
 	TAILQ_INIT(&b->udp.muted);
@@ -243,7 +243,7 @@ static void flow_dial(struct broker *b, struct udp_flow *f)
 	char text[ADDRESS_TEXT];
 
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(f->slot, &f->asked, text));
-	if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
+	if (msg_fds_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
 		flow_deny(b, f, "busy", "");
 	}
 }
@@ -265,7 +265,7 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	f->id = ++b->next_id;
 	f->since_us = clock_us();
 	f->moved_ms = clock_ms();
-	f->slot = address_dialled(client->listener, &f->asked, &f->port)
+	f->slot = conn_address_dialled(client->listener, &f->asked, &f->port)
 	                  ? egress_by_address(b->c->table, &f->asked)
 	                  : NULL;
 	f->rule = f->slot != NULL ? egress_rule_for(b->c->table, f->slot, f->port, true) : -1;
@@ -323,7 +323,7 @@ static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, si
 	return true;
 }
 
-void udp_datagrams(struct broker *b, int listener)
+void broker_udp_datagrams(struct broker *b, int listener)
 {
 	for (int i = 0; i < TURN_DATAGRAMS; i++) {
 		struct udp_client client = { .listener = listener, .len = sizeof(client.at) };
@@ -363,7 +363,7 @@ static void flow_release(struct broker *b, struct udp_flow *f)
 	}
 }
 
-void udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
+void broker_udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 {
 	auto_fd server = fd;
 	struct udp_flow *f = TAILQ_FIRST(&b->udp.live);
@@ -392,7 +392,7 @@ void udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	flow_release(b, f);
 }
 
-void udp_turn(struct broker *b, struct udp_flow *f)
+void broker_udp_turn(struct broker *b, struct udp_flow *f)
 {
 	for (int i = 0; i < TURN_DATAGRAMS && f->state == UDP_RELAY; i++) {
 		ssize_t n = recv(f->server.fd, message, sizeof(message), MSG_DONTWAIT);
@@ -424,7 +424,7 @@ void udp_turn(struct broker *b, struct udp_flow *f)
 
 /* ---- time ----------------------------------------------------------------- */
 
-void udp_tick(struct broker *b, uint64_t now_ms)
+void broker_udp_tick(struct broker *b, uint64_t now_ms)
 {
 	struct udp_flow *f;
 
@@ -436,7 +436,7 @@ void udp_tick(struct broker *b, uint64_t now_ms)
 	}
 }
 
-bool udp_finished(const struct broker *b)
+bool broker_udp_finished(const struct broker *b)
 {
 	struct udp_flow *f = TAILQ_FIRST(&b->udp.live);
 
@@ -446,14 +446,14 @@ bool udp_finished(const struct broker *b)
 	return f == NULL;
 }
 
-void udp_close_all(struct broker *b)
+void broker_udp_close_all(struct broker *b)
 {
 	while (!TAILQ_EMPTY(&b->udp.live)) {
 		flow_end(b, TAILQ_FIRST(&b->udp.live), "run_ended");
 	}
 }
 
-void udp_sweep(struct broker *b)
+void broker_udp_sweep(struct broker *b)
 {
 	struct udp_flow *f;
 

@@ -181,7 +181,7 @@ static int dial(struct job *job, struct dial_reply *reply)
 
 static int send_patiently(int sock, const struct dial_reply *reply, const struct msg_fds *fds)
 {
-	while (msg_send(sock, reply, sizeof(*reply), fds) < 0) {
+	while (msg_fds_send(sock, reply, sizeof(*reply), fds) < 0) {
 		struct pollfd p = { .fd = sock, .events = POLLOUT };
 		if (errno != EAGAIN) {
 			return -1;
@@ -211,7 +211,7 @@ static void send_with(const struct dialler *d, const struct dial_reply *reply, s
 		busy.result = DIAL_BUSY;
 		(void)send_patiently(d->sock, &busy, NULL);
 	}
-	msg_close(fds);
+	msg_fds_close(fds);
 }
 
 /* Takes `fd` (-1: none). */
@@ -437,7 +437,7 @@ static int hear(struct dialler *d)
 	struct msg_fds fds = { .n = 0 };
 	struct dial_request q;
 	struct dial_id id;
-	ssize_t len = msg_recv(d->sock, raw, sizeof(raw), &fds);
+	ssize_t len = msg_fds_recv(d->sock, raw, sizeof(raw), &fds);
 
 	if (len == 0 || (len < 0 && errno != EMSGSIZE && errno != EAGAIN)) {
 		return -1;
@@ -446,7 +446,7 @@ static int hear(struct dialler *d)
 		return 0;
 	}
 	bool bare = fds.n == 0;
-	msg_close(&fds);
+	msg_fds_close(&fds);
 	memcpy(&id, raw, sizeof(id));
 	if (!bare || !request_read(d, raw, len, &q)) {
 		refuse(d, id, DIAL_REFUSED_RULE);

@@ -17,7 +17,7 @@
 #include "egress/broker.h"
 #include "egress/confine.h"
 #include "egress/dial.h"
-#include "egress/event.h"
+#include "egress/egress_event.h"
 #include "os/clock.h"
 #include "os/clone.h"
 #include "os/file.h"

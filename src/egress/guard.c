@@ -132,7 +132,7 @@ static size_t embedded(const struct address *a, struct address ret[MAX_EMBEDDED]
 	return n;
 }
 
-const char *address_special(const struct address *a)
+const char *guard_address_special(const struct address *a)
 {
 	struct address within[MAX_EMBEDDED];
 	size_t n = embedded(a, within);
@@ -165,9 +165,9 @@ static const char *near_kind(const struct address *a)
 	return kind;
 }
 
-bool address_is_loopback(const struct address *a)
+bool guard_is_loopback(const struct address *a)
 {
-	const char *kind = address_special(a);
+	const char *kind = guard_address_special(a);
 
 	return kind != NULL && strcmp(kind, "loopback") == 0;
 }
@@ -180,7 +180,7 @@ bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_
 			return true;
 		}
 	}
-	const char *kind = address_special(a);
+	const char *kind = guard_address_special(a);
 	if (kind == NULL) {
 		kind = near_kind(a);
 	}

@@ -18,9 +18,9 @@
  * through every embedding of IPv4 in IPv6 (mapped, compatible, 6to4, Teredo,
  * NAT64 64:ff9b::/96 and 64:ff9b:1::/48, ISATAP). What is outside 2000::/3 is
  * never public, but for 64:ff9b::/96. */
-const char *address_special(const struct address *a);
+const char *guard_address_special(const struct address *a);
 
-bool address_is_loopback(const struct address *a); /* of kind "loopback" */
+bool guard_is_loopback(const struct address *a); /* of kind "loopback" */
 
 /* May it be dialled: inside one of the owner's ranges, or public and elsewhere. *ret_kind
  * is the special kind otherwise, "this_machine", "on_link", or "unsure" where the kernel

@@ -187,7 +187,7 @@ static const char *draft_remedy(const char *name, char *out, size_t size)
 	auto_free char *host = NULL;
 	enum host_kind kind;
 
-	if (check_domain(name, &host, &kind) != NULL || kind != HOST_EXACT) {
+	if (domain_check(name, &host, &kind) != NULL || kind != HOST_EXACT) {
 		return NULL;
 	}
 	(void)snprintf(out, size, "--net %s", host);

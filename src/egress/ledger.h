@@ -20,7 +20,7 @@
 #define EGRESS_LEDGER_H
 
 #include "trace/trace.h"
-#include "egress/event.h"
+#include "egress/egress_event.h"
 
 #define LEDGER_FACTS  512
 #define LEDGER_TOTALS 512

@@ -88,7 +88,7 @@ static int make_dns(struct maker *m, struct ssb_error *err)
 			continue;
 		}
 		if (add(m, LISTEN_DNS_UDP, family, bytes, DNS_PORT, err) != 0 ||
-		    (!address_is_loopback(&a) &&
+		    (!guard_is_loopback(&a) &&
 		     add(m, LISTEN_DNS_TCP, family, bytes, DNS_PORT, err) != 0)) {
 			return -1;
 		}

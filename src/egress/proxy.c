@@ -49,7 +49,7 @@ static bool item_has(const char *item, const char *name, const struct address *l
 /* Said to a proxy, "localhost" would be the proxy's. */
 static bool is_this_machine(const char *name, const struct address *literal)
 {
-	return literal != NULL ? address_is_loopback(literal) : is_beneath(name, "localhost");
+	return literal != NULL ? guard_is_loopback(literal) : is_beneath(name, "localhost");
 }
 
 const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_request *q)

@@ -138,7 +138,7 @@ static size_t narrowness(const struct egress_table *t, size_t rule)
 }
 
 /* An unused slot of a pool may get any name beneath its wildcard. */
-static bool rule_covers(const struct egress_table *t, size_t rule, const struct slot *slot)
+static bool cover_rule(const struct egress_table *t, size_t rule, const struct slot *slot)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
 
@@ -160,7 +160,7 @@ static bool rule_serves(const struct egress_table *t, size_t rule, const struct 
 	const struct egress_rule *r = &t->plan->egress[rule];
 
 	return (r->protocol == PROTO_UDP) == udp && port_in(r->ports, r->n_ports, port) &&
-	       rule_covers(t, rule, slot);
+	       cover_rule(t, rule, slot);
 }
 
 /* Does the rule lead further than another for the same slot and port? */

@@ -95,7 +95,7 @@ static size_t plain(struct reader *r, uint8_t *out, size_t len)
 static size_t unpacked(struct reader *r, uint8_t *out, size_t len)
 {
 	size_t in = r->packed_len - r->packed_at;
-	int rc = gunzip_more(r->gunzip, r->packed + r->packed_at, &in, out, &len);
+	int rc = zlib_gunzip_more(r->gunzip, r->packed + r->packed_at, &in, out, &len);
 
 	if (rc < 0) {
 		wrong("it is no gzip, or damaged");
@@ -272,7 +272,7 @@ static void find_packing(struct reader *r)
 {
 	refill(r);
 	if (r->packed_len >= 2 && r->packed[0] == 0x1f && r->packed[1] == 0x8b) {
-		r->gunzip = gunzip_new();
+		r->gunzip = zlib_gunzip_new();
 		if (r->gunzip == NULL) {
 			wrong("out of memory");
 		}
@@ -283,7 +283,7 @@ static void find_packing(struct reader *r)
 	}
 }
 
-/* Reads the layer from fd 0 and says it to fd 1; does not return. gunzip_load() was
+/* Reads the layer from fd 0 and says it to fd 1; does not return. zlib_load() was
  * called. */
 static _Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
 {
@@ -373,7 +373,7 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 	int ends[2];
 	int more = 1;
 
-	if (gunzip_load(err) != 0) {
+	if (zlib_load(err) != 0) {
 		return -1;
 	}
 	if (lseek(blob, 0, SEEK_SET) != 0 || pipe2(ends, O_CLOEXEC) != 0) {

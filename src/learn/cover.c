@@ -24,7 +24,7 @@ static bool carries(enum protocol rule, enum protocol need)
 	return rule == need || (rule == PROTO_TCP && need != PROTO_UDP);
 }
 
-bool rule_covers(const struct egress_rule *r, const struct need *n)
+bool cover_rule(const struct egress_rule *r, const struct need *n)
 {
 	return n->kind == NEED_NETWORK && has_port(r, n->port) &&
 	       (n->port == 0 || carries(r->protocol, n->protocol)) &&
@@ -43,7 +43,7 @@ static const char *in_home(const char *path, const char *home)
 	               : NULL;
 }
 
-bool path_covers(const char *declared, const char *home, const struct need *n)
+bool cover_path(const char *declared, const char *home, const struct need *n)
 {
 	const char *a = in_home(declared, home);
 	const char *b = in_home(n->value, home);
@@ -58,7 +58,7 @@ bool path_covers(const char *declared, const char *home, const struct need *n)
 static bool list_covers(const struct mtext_list *l, const char *home, const struct need *n)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (path_covers(l->v[i].s, home, n)) {
+		if (cover_path(l->v[i].s, home, n)) {
 			return true;
 		}
 	}
@@ -78,14 +78,14 @@ static bool list_has(const struct mtext_list *l, const char *name)
 static bool network_covers(const struct manifest *m, const struct need *n)
 {
 	for (size_t i = 0; i < m->n_egress; i++) {
-		if (rule_covers(&m->egress[i], n)) {
+		if (cover_rule(&m->egress[i], n)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-bool manifest_covers(const struct manifest *m, const char *home, const struct need *n)
+bool cover_manifest(const struct manifest *m, const char *home, const struct need *n)
 {
 	switch (n->kind) {
 	case NEED_NETWORK:
@@ -115,7 +115,7 @@ int propose_uncovered(const struct manifest *m, const struct needs *n, size_t **
 		return -1;
 	}
 	for (size_t i = 0; i < n->n; i++) {
-		if (!manifest_covers(m, n->home, &n->v[i])) {
+		if (!cover_manifest(m, n->home, &n->v[i])) {
 			v[found++] = i;
 		}
 	}

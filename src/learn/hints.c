@@ -181,7 +181,7 @@ static void take_host(struct scan *s, const char *p, const char *end, size_t sch
 	for (size_t n = (size_t)(q - p); n > 0 && text[n - 1] == '.'; n--) {
 		text[n - 1] = '\0';
 	}
-	if (check_domain(text, &host, &kind) == NULL && is_host(host, kind)) {
+	if (domain_check(text, &host, &kind) == NULL && is_host(host, kind)) {
 		struct need n = { .kind = NEED_NETWORK,
 			          .value = host,
 			          .port = port,

@@ -211,7 +211,7 @@ static const char *const LOCAL_NAMES[] = { "localhost", "local",       "internal
 	                                   "arpa",      "localdomain", "onion",    "alt",
 	                                   "invalid" };
 
-/* In the form that check_domain() gives. */
+/* In the form that domain_check() gives. */
 static bool is_local_name(const char *name)
 {
 	size_t len = strlen(name);
@@ -231,7 +231,7 @@ static const char *judge_host(const char *host)
 	enum host_kind kind = HOST_EXACT;
 	auto_free char *domain = NULL;
 
-	if (check_domain(host, &domain, &kind) != NULL) {
+	if (domain_check(host, &domain, &kind) != NULL) {
 		return "it is no name that a manifest can declare";
 	}
 	if (kind == HOST_ADDRESS || kind == HOST_CIDR) {

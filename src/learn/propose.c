@@ -158,9 +158,9 @@ static const char *seen(struct draft *d, const struct mtext *at, const struct eg
 	for (size_t i = 0; i < d->needs->n; i++) {
 		const struct need *n = &d->needs->v[i];
 		bool file = n->kind == kind || (n->kind == NEED_READ && kind == NEED_WRITE);
-		bool used = rule != NULL       ? rule_covers(rule, n)
+		bool used = rule != NULL       ? cover_rule(rule, n)
 		            : kind == NEED_ENV ? n->kind == kind && strcmp(at->s, n->value) == 0
-		                               : file && path_covers(at->s, d->needs->home, n);
+		                               : file && cover_path(at->s, d->needs->home, n);
 		if (used && n->why != NULL) {
 			return n->why;
 		}
@@ -211,7 +211,7 @@ static bool begin(struct draft *d, const struct manifest *base)
 
 static bool is_covered(const struct draft *d, const struct need *n)
 {
-	return manifest_covers(&d->m, d->needs->home, n);
+	return cover_manifest(&d->m, d->needs->home, n);
 }
 
 /* ---- files and variables ------------------------------------------------------------ */
@@ -294,7 +294,7 @@ static void drop_held(struct draft *d, struct mtext_list *l, enum write_list lis
 		bool held = false;
 		for (size_t k = from; k < l->n && !held; k++) {
 			held = k != i && strlen(l->v[k].s) < strlen(l->v[i].s) &&
-			       path_covers(l->v[k].s, d->needs->home, &n);
+			       cover_path(l->v[k].s, d->needs->home, &n);
 		}
 		if (!held) {
 			d->why[list][kept] = d->why[list][i];

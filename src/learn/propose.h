@@ -20,8 +20,8 @@ int propose_uncovered(const struct manifest *m, const struct needs *n, size_t **
 
 /* Is it this line of the manifest that covers the need? The parts of the above. `home`:
  * what "~" is; NULL where it is not known. */
-bool rule_covers(const struct egress_rule *r, const struct need *n);
-bool path_covers(const char *declared, const char *home, const struct need *n);
-bool manifest_covers(const struct manifest *m, const char *home, const struct need *n);
+bool cover_rule(const struct egress_rule *r, const struct need *n);
+bool cover_path(const char *declared, const char *home, const struct need *n);
+bool cover_manifest(const struct manifest *m, const char *home, const struct need *n);
 
 #endif

@@ -226,7 +226,7 @@ static void take_network(struct reading *r, const struct line *l)
 	}
 	enum host_kind kind = HOST_EXACT;
 	auto_free char *domain = NULL;
-	if (check_domain(name, &domain, &kind) == NULL) {
+	if (domain_check(name, &domain, &kind) == NULL) {
 		name = domain; /* in the one form that rules have */
 	}
 	uint16_t at = question ? 0 : (uint16_t)port;

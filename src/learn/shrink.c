@@ -23,7 +23,7 @@ static bool rule_used(const struct egress_rule *r, const struct needs *seen, uin
 {
 	for (size_t i = 0; i < seen->n; i++) {
 		const struct need *n = &seen->v[i];
-		if (!n->hint && rule_covers(r, n) && (port == 0 || n->port == port)) {
+		if (!n->hint && cover_rule(r, n) && (port == 0 || n->port == port)) {
 			return true;
 		}
 	}
@@ -36,7 +36,7 @@ static bool path_used(const struct mtext *at, const struct needs *seen)
 	for (size_t i = 0; i < seen->n; i++) {
 		const struct need *n = &seen->v[i];
 		if (!n->hint && (n->kind == NEED_READ || n->kind == NEED_WRITE) &&
-		    path_covers(at->s, seen->home, n)) {
+		    cover_path(at->s, seen->home, n)) {
 			return true;
 		}
 	}

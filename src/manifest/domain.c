@@ -231,7 +231,7 @@ static const char *convert(char **s)
 	return NULL;
 }
 
-const char *check_domain(const char *s, char **ret, enum host_kind *ret_kind)
+const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind)
 {
 	size_t len = strlen(s);
 	bool ascii = true;
@@ -270,7 +270,7 @@ const char *check_domain(const char *s, char **ret, enum host_kind *ret_kind)
 	return check_ascii(name, ret, ret_kind);
 }
 
-bool host_is_sandbox(const char *name)
+bool host_kind_is_sandbox(const char *name)
 {
 	static const char LOCAL[] = ".localhost";
 	static const char HOSTS[] = SANDBOX_HOSTS;

@@ -10,13 +10,13 @@
 #include "base/own.h"
 #include "manifest/check.h"
 #include "manifest/levels.h"
-#include "manifest/names.h"
+#include "manifest/name_tables.h"
 #include "manifest/resources.h"
 #include "manifest/values.h"
 
 static void read_profile(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	int i = node_choice(c, n, f, PROFILE_NAMES, N_PROFILES);
+	int i = values_node_choice(c, n, f, PROFILE_NAMES, N_PROFILES);
 
 	if (i >= 0) {
 		*(enum profile *)at = (enum profile)i;
@@ -25,7 +25,7 @@ static void read_profile(struct ctx *c, const struct ynode *n, const struct fiel
 
 static void read_protocol(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	int i = node_choice(c, n, f, PROTOCOL_NAMES, N_PROTOCOLS);
+	int i = values_node_choice(c, n, f, PROTOCOL_NAMES, N_PROTOCOLS);
 
 	if (i >= 0) {
 		*(enum protocol *)at = (enum protocol)i;
@@ -37,14 +37,14 @@ static void read_protocol(struct ctx *c, const struct ynode *n, const struct fie
 static void read_domain(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct egress_rule *rule = at;
-	const char *s = node_text(c, n, f);
+	const char *s = values_node_text(c, n, f);
 
 	if (s == NULL) {
 		return;
 	}
-	const char *problem = check_domain(s, &rule->domain.s, &rule->kind);
+	const char *problem = domain_check(s, &rule->domain.s, &rule->kind);
 	if (problem != NULL) {
-		report_problem(c, n, f, problem);
+		values_report_problem(c, n, f, problem);
 		return;
 	}
 	rule->domain.line = n->line;
@@ -72,7 +72,7 @@ static void read_ports(struct ctx *c, const struct ynode *n, const struct field 
 {
 	struct egress_rule *rule = at;
 
-	if (!node_is_list(c, n, f)) {
+	if (!values_node_is_list(c, n, f)) {
 		return;
 	}
 	if (n->first == NULL) {
@@ -80,12 +80,12 @@ static void read_ports(struct ctx *c, const struct ynode *n, const struct field 
 		           "ports is an empty list");
 		return;
 	}
-	if (!list_alloc(c, n, sizeof(rule->ports[0]), &rule->ports)) {
+	if (!values_list_alloc(c, n, sizeof(rule->ports[0]), &rule->ports)) {
 		return;
 	}
 	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
 		uint64_t port = 0;
-		if (node_number(c, item, f, &port) && !port_insert(rule, (uint16_t)port)) {
+		if (values_node_number(c, item, f, &port) && !port_insert(rule, (uint16_t)port)) {
 			report_add(c->rep, SSB_WARNING, item->line, item->col, "remove this one",
 			           "ports has %" PRIu64 " twice", port);
 		}
@@ -101,7 +101,7 @@ static void read_rule(struct ctx *c, const struct ynode *n, const struct field *
 		           "egress rule %s must be a mapping", report_quote(quoted, n->text));
 		return;
 	}
-	read_map(c, n, f, rule);
+	level_read_map(c, n, f, rule);
 	if (ynode_get((struct ynode *)n, "ports") != NULL) {
 		return;
 	}
@@ -118,14 +118,15 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 {
 	struct manifest *m = at;
 
-	if (!node_is_list(c, n, f) || !list_alloc(c, n, sizeof(m->egress[0]), &m->egress)) {
+	if (!values_node_is_list(c, n, f) ||
+	    !values_list_alloc(c, n, sizeof(m->egress[0]), &m->egress)) {
 		return;
 	}
 	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
 		struct egress_rule *rule = &m->egress[m->n_egress++];
 		read_rule(c, item, f, rule);
 		if (rule->domain.s != NULL && rule->n_ports > 0 &&
-		    host_is_sandbox(rule->domain.s)) {
+		    host_kind_is_sandbox(rule->domain.s)) {
 			report_add(c->rep, SSB_ALARM, rule->domain.line, rule->domain.col, "",
 			           RULE_OF_SANDBOX, rule->domain.s, (unsigned)rule->ports[0]);
 		}
@@ -138,9 +139,9 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 #define AT(member)      .offset = offsetof(struct manifest, member)
 #define RULE_AT(member) .offset = offsetof(struct egress_rule, member)
 #define RESOURCE(name, unit, after, least, most, usual) \
-	{ #name, read_number, AT(resources.name), .min = (least), .max = (uint64_t)(most) },
+	{ #name, values_read_number, AT(resources.name), .min = (least), .max = (uint64_t)(most) },
 #define NET_LIMIT(name, unit, after, least, most, usual) \
-	{ #name, read_number, AT(net.name), .min = (least), .max = (uint64_t)(most) },
+	{ #name, values_read_number, AT(net.name), .min = (least), .max = (uint64_t)(most) },
 /* clang-format on */
 
 static const struct field RULE_FIELDS[] = {
@@ -155,13 +156,13 @@ static const struct field NETWORK_FIELDS[] = { { "egress", read_egress, 0, .leve
 static const struct level NETWORK_LEVEL = LEVEL("permissions.network", NETWORK_FIELDS);
 
 static const struct field FILE_FIELDS[] = {
-	{ "read", read_texts, AT(read), .check = check_path, .unique = true },
-	{ "write", read_texts, AT(write), .check = check_path, .unique = true },
+	{ "read", values_read_texts, AT(read), .check = check_path, .unique = true },
+	{ "write", values_read_texts, AT(write), .check = check_path, .unique = true },
 };
 static const struct level FILE_LEVEL = LEVEL("permissions.filesystem", FILE_FIELDS);
 
 static const struct field ENV_FIELDS[] = {
-	{ "allow", read_texts, AT(env), .check = check_env, .unique = true },
+	{ "allow", values_read_texts, AT(env), .check = check_env, .unique = true },
 };
 static const struct level ENV_LEVEL = LEVEL("permissions.env_vars", ENV_FIELDS);
 
@@ -171,19 +172,20 @@ static const struct field SYSCALL_FIELDS[] = {
 static const struct level SYSCALL_LEVEL = LEVEL("permissions.syscalls", SYSCALL_FIELDS);
 
 static const struct field PERMISSION_FIELDS[] = {
-	{ "network", read_map, .level = &NETWORK_LEVEL },
-	{ "filesystem", read_map, .level = &FILE_LEVEL },
-	{ "env_vars", read_map, .level = &ENV_LEVEL },
-	{ "syscalls", read_map, .level = &SYSCALL_LEVEL },
+	{ "network", level_read_map, .level = &NETWORK_LEVEL },
+	{ "filesystem", level_read_map, .level = &FILE_LEVEL },
+	{ "env_vars", level_read_map, .level = &ENV_LEVEL },
+	{ "syscalls", level_read_map, .level = &SYSCALL_LEVEL },
 };
 static const struct level PERMISSION_LEVEL = LEVEL("permissions", PERMISSION_FIELDS);
 
 static const struct field SKILL_FIELDS[] = {
-	{ "name", read_text, AT(name), "write \"name: weather\"", .check = check_name },
-	{ "version", read_text, AT(version), "write \"version: 1.0.0\"", .check = check_version },
-	{ "description", read_text, AT(description), .check = check_text },
-	{ "author", read_text, AT(author), .check = check_line },
-	{ "directory", read_mtext, AT(directory), .check = check_workdir },
+	{ "name", values_read_text, AT(name), "write \"name: weather\"", .check = check_name },
+	{ "version", values_read_text, AT(version), "write \"version: 1.0.0\"",
+	  .check = check_version },
+	{ "description", values_read_text, AT(description), .check = check_text },
+	{ "author", values_read_text, AT(author), .check = check_line },
+	{ "directory", values_read_mtext, AT(directory), .check = check_workdir },
 };
 static const struct level SKILL_LEVEL = LEVEL("skill", SKILL_FIELDS);
 
@@ -191,21 +193,21 @@ static const struct field RESOURCE_FIELDS[] = { RESOURCE_ROWS(RESOURCE) };
 static const struct level RESOURCE_LEVEL = LEVEL("resources", RESOURCE_FIELDS);
 
 static const struct field ENTRY_FIELDS[] = {
-	{ "command", read_mtext, AT(command), "write \"command: python3\"",
+	{ "command", values_read_mtext, AT(command), "write \"command: python3\"",
 	  .check = check_command },
-	{ "args", read_texts, AT(args), .check = check_text },
-	{ "workdir", read_text, AT(workdir), .check = check_workdir },
+	{ "args", values_read_texts, AT(args), .check = check_text },
+	{ "workdir", values_read_text, AT(workdir), .check = check_workdir },
 };
 static const struct level ENTRY_LEVEL = LEVEL("entrypoint", ENTRY_FIELDS);
 
 static const struct field TOP_FIELDS[] = {
-	{ "skill", read_map, .missing = "write \"skill:\" with name and version under it",
+	{ "skill", level_read_map, .missing = "write \"skill:\" with name and version under it",
 	  .level = &SKILL_LEVEL },
-	{ "permissions", read_map,
+	{ "permissions", level_read_map,
 	  .missing = "write \"permissions: {}\" for a skill that needs none",
 	  .level = &PERMISSION_LEVEL },
-	{ "resources", read_map, .level = &RESOURCE_LEVEL },
-	{ "entrypoint", read_map, .missing = "write \"entrypoint:\" with command under it",
+	{ "resources", level_read_map, .level = &RESOURCE_LEVEL },
+	{ "entrypoint", level_read_map, .missing = "write \"entrypoint:\" with command under it",
 	  .level = &ENTRY_LEVEL },
 };
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
@@ -220,7 +222,7 @@ bool fields_read(const struct report *rep, const struct ynode *root, struct mani
 	struct ctx c = { .rep = rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 
 	if (root->kind == YNODE_MAP) {
-		read_level(&c, root, &TOP_LEVEL, m);
+		level_read(&c, root, &TOP_LEVEL, m);
 	} else if (ynode_is_null(root)) {
 		report_add(rep, SSB_ERROR, root->line, root->col,
 		           "write skill, permissions and entrypoint", "the manifest is empty");

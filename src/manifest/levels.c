@@ -49,7 +49,7 @@ static void report_unknown(const struct ctx *c, const struct ynode *n, const str
 	           report_quote(quoted, n->key));
 }
 
-void read_level(struct ctx *c, const struct ynode *map, const struct level *l, void *base)
+void level_read(struct ctx *c, const struct ynode *map, const struct level *l, void *base)
 {
 	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
 		const struct field *f = level_find(l, n->key);
@@ -68,16 +68,16 @@ void read_level(struct ctx *c, const struct ynode *map, const struct level *l, v
 	}
 }
 
-void read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void level_read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	if (n->bad) {
 		return;
 	}
 	if (n->kind != YNODE_MAP) {
-		report_type(c, n, f, "a mapping",
-		            ynode_is_null(n) ? "write {}, or remove the key"
-		                             : "write \"key: value\" lines under it");
+		values_report_type(c, n, f, "a mapping",
+		                   ynode_is_null(n) ? "write {}, or remove the key"
+		                                    : "write \"key: value\" lines under it");
 		return;
 	}
-	read_level(c, n, f->level, at);
+	level_read(c, n, f->level, at);
 }

@@ -19,9 +19,9 @@ struct level {
 
 /* The entries of a mapping into `base`, to which the rows' offsets belong.
  * Unknown and missing keys are reported. */
-void read_level(struct ctx *c, const struct ynode *map, const struct level *l, void *base);
+void level_read(struct ctx *c, const struct ynode *map, const struct level *l, void *base);
 
 /* Reader for rows: a mapping, by the row's level. */
-void read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
+void level_read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 
 #endif

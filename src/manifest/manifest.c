@@ -56,7 +56,7 @@ void manifest_free(struct manifest *m)
 
 static void ynode_freep(struct ynode **n)
 {
-	ydoc_free(*n);
+	yaml_doc_free(*n);
 }
 
 /* ---- parsing ------------------------------------------------------------- */
@@ -85,7 +85,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 	m->resources = RESOURCE_DEFAULTS;
 	m->net = NET_DEFAULTS;
 
-	AUTO(ynode_freep) struct ynode *root = ydoc_parse(file, bytes, len, found);
+	AUTO(ynode_freep) struct ynode *root = yaml_doc_parse(file, bytes, len, found);
 	struct report rep = { file, found };
 	if (root != NULL && !fields_read(&rep, root, m)) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");

@@ -115,9 +115,9 @@ int protocol_from_name(const char *s);
 /* Shared checks, also for the owner's flags and policy file. Each returns
  * NULL, or what is wrong with the value as a static text of the form "what is
  * wrong; what to write instead", with `*ret` new on success. */
-const char *check_domain(const char *s, char **ret, enum host_kind *ret_kind);
+const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind);
 /* Is it a name of the sandbox itself, of SANDBOX_HOSTS or beneath localhost? */
-bool host_is_sandbox(const char *name);
+bool host_kind_is_sandbox(const char *name);
 const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
 const char *check_env_name(const char *s);         /* NULL if fine */
 

@@ -17,16 +17,16 @@ static const char *const KIND_NAMES[] = {
 	[YNODE_SEQ] = "a list",
 };
 
-void report_type(const struct ctx *c, const struct ynode *n, const struct field *f,
-                 const char *wanted, const char *remedy)
+void values_report_type(const struct ctx *c, const struct ynode *n, const struct field *f,
+                        const char *wanted, const char *remedy)
 {
 	report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "%s must be %s, not %s", f->key,
 	           wanted, ynode_is_null(n) ? "empty" : KIND_NAMES[n->kind]);
 }
 
 /* Texts of checks read "what is wrong; remedy". */
-void report_problem(const struct ctx *c, const struct ynode *n, const struct field *f,
-                    const char *problem)
+void values_report_problem(const struct ctx *c, const struct ynode *n, const struct field *f,
+                           const char *problem)
 {
 	char quoted[QUOTE_SIZE];
 	const char *split = strstr(problem, "; ");
@@ -51,7 +51,7 @@ static const char *no_text_remedy(const struct ynode *n, const struct field *f)
 }
 
 /* The text of a node that must be one; NULL if it is not (reported). */
-const char *node_text(const struct ctx *c, const struct ynode *n, const struct field *f)
+const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	char remedy[64];
 
@@ -59,7 +59,7 @@ const char *node_text(const struct ctx *c, const struct ynode *n, const struct f
 		return NULL;
 	}
 	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
-		report_type(c, n, f, "a text", no_text_remedy(n, f));
+		values_report_type(c, n, f, "a text", no_text_remedy(n, f));
 		return NULL;
 	}
 	if (ynode_is_bool(n)) {
@@ -71,7 +71,7 @@ const char *node_text(const struct ctx *c, const struct ynode *n, const struct f
 	return n->text;
 }
 
-bool node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f)
+bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	size_t count = 0;
 
@@ -79,9 +79,9 @@ bool node_is_list(const struct ctx *c, const struct ynode *n, const struct field
 		return false;
 	}
 	if (n->kind != YNODE_SEQ) {
-		report_type(c, n, f, "a list",
-		            ynode_is_null(n) ? "write []"
-		                             : "write [\"...\"], or one \"- ...\" per line");
+		values_report_type(c, n, f, "a list",
+		                   ynode_is_null(n) ? "write []"
+		                                    : "write [\"...\"], or one \"- ...\" per line");
 		return false;
 	}
 	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
@@ -95,7 +95,7 @@ bool node_is_list(const struct ctx *c, const struct ynode *n, const struct field
 }
 
 /* Room for every item of a list; `*ret` is untouched for an empty one. */
-bool list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret)
+bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret)
 {
 	size_t n = 0;
 
@@ -119,7 +119,7 @@ bool list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void 
 /* Runs the row's check; NULL on failure (reported). Returns new. */
 static char *checked_text(struct ctx *c, const struct ynode *n, const struct field *f)
 {
-	const char *s = node_text(c, n, f);
+	const char *s = values_node_text(c, n, f);
 	char *out = NULL;
 
 	if (s == NULL) {
@@ -127,13 +127,13 @@ static char *checked_text(struct ctx *c, const struct ynode *n, const struct fie
 	}
 	const char *problem = f->check(s, &out);
 	if (problem != NULL) {
-		report_problem(c, n, f, problem);
+		values_report_problem(c, n, f, problem);
 		return NULL;
 	}
 	return out;
 }
 
-void read_text(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void values_read_text(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	char *s = checked_text(c, n, f);
 
@@ -142,7 +142,7 @@ void read_text(struct ctx *c, const struct ynode *n, const struct field *f, void
 	}
 }
 
-void read_mtext(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void values_read_mtext(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	char *s = checked_text(c, n, f);
 
@@ -161,11 +161,11 @@ static bool list_has(const struct mtext_list *l, const char *s)
 	return false;
 }
 
-void read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void values_read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct mtext_list *l = at;
 
-	if (!node_is_list(c, n, f) || !list_alloc(c, n, sizeof(l->v[0]), &l->v)) {
+	if (!values_node_is_list(c, n, f) || !values_list_alloc(c, n, sizeof(l->v[0]), &l->v)) {
 		return;
 	}
 	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
@@ -202,7 +202,8 @@ static bool parse_digits(const char *s, uint64_t max, uint64_t *ret)
 	return s[0] != '\0';
 }
 
-bool node_number(const struct ctx *c, const struct ynode *n, const struct field *f, uint64_t *ret)
+bool values_node_number(const struct ctx *c, const struct ynode *n, const struct field *f,
+                        uint64_t *ret)
 {
 	char quoted[QUOTE_SIZE];
 	char remedy[96];
@@ -214,7 +215,7 @@ bool node_number(const struct ctx *c, const struct ynode *n, const struct field 
 	snprintf(remedy, sizeof(remedy), "write a whole number from %" PRIu64 " to %" PRIu64,
 	         f->min, f->max);
 	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
-		report_type(c, n, f, "a number", remedy);
+		values_report_type(c, n, f, "a number", remedy);
 		return false;
 	}
 	if (n->quoted) {
@@ -238,16 +239,16 @@ bool node_number(const struct ctx *c, const struct ynode *n, const struct field 
 	return true;
 }
 
-void read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void values_read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	(void)node_number(c, n, f, at);
+	(void)values_node_number(c, n, f, at);
 }
 
 /* The index of a word in its table, -1 if it is none of them (reported). */
-int node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
-                const char *const *names, size_t n_names)
+int values_node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
+                       const char *const *names, size_t n_names)
 {
-	const char *s = node_text(c, n, f);
+	const char *s = values_node_text(c, n, f);
 	char quoted[QUOTE_SIZE];
 	char remedy[96];
 

@@ -32,27 +32,28 @@ struct field {
 
 /* Readers for rows; each leaves `*at` alone when the value is refused, which
  * it reports: a text, a text with its place, a list of those, a number. */
-void read_text(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
-void read_mtext(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
-void read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
-void read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
+void values_read_text(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
+void values_read_mtext(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
+void values_read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
+void values_read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 
-/* Parts of readers; a refusal is reported. node_text() borrows, or is NULL. */
-const char *node_text(const struct ctx *c, const struct ynode *n, const struct field *f);
-bool node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f);
-bool node_number(const struct ctx *c, const struct ynode *n, const struct field *f, uint64_t *ret);
+/* Parts of readers; a refusal is reported. values_node_text() borrows, or is NULL. */
+const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f);
+bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f);
+bool values_node_number(const struct ctx *c, const struct ynode *n, const struct field *f,
+                        uint64_t *ret);
 /* The index of the word in its table, or -1. */
-int node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
-                const char *const *names, size_t n_names);
+int values_node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
+                       const char *const *names, size_t n_names);
 
 /* Room for every item of a list in `*ret` (a pointer's address); false, and
  * nothing, for an empty list or without memory. */
-bool list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret);
+bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret);
 
-void report_type(const struct ctx *c, const struct ynode *n, const struct field *f,
-                 const char *wanted, const char *remedy);
+void values_report_type(const struct ctx *c, const struct ynode *n, const struct field *f,
+                        const char *wanted, const char *remedy);
 /* `problem` is a check's text: "what is wrong; remedy". */
-void report_problem(const struct ctx *c, const struct ynode *n, const struct field *f,
-                    const char *problem);
+void values_report_problem(const struct ctx *c, const struct ynode *n, const struct field *f,
+                           const char *problem);
 
 #endif

@@ -51,11 +51,11 @@ static void parser_done(yaml_parser_t *p)
 	yaml_parser_delete(p);
 }
 
-void ydoc_free(struct ynode *root)
+void yaml_doc_free(struct ynode *root)
 {
 	while (root != NULL) { /* recursion is bounded by MAX_YAML_DEPTH */
 		struct ynode *next = root->next;
-		ydoc_free(root->first);
+		yaml_doc_free(root->first);
 		wipe(root->text, root->text != NULL ? strlen(root->text) : 0);
 		free(root->text);
 		free(root->key);
@@ -66,7 +66,7 @@ void ydoc_free(struct ynode *root)
 
 static void ydoc_freep(struct ynode **n)
 {
-	ydoc_free(*n);
+	yaml_doc_free(*n);
 }
 
 struct ynode *ynode_get(struct ynode *map, const char *key)
@@ -292,7 +292,8 @@ static bool key_usable(const struct reader *r, const struct ynode *map, const st
 	return true;
 }
 
-static bool read_map(struct reader *r, const yaml_event_t *start, struct ynode *map, unsigned depth)
+static bool level_read_map(struct reader *r, const yaml_event_t *start, struct ynode *map,
+                           unsigned depth)
 {
 	struct ynode **tail = &map->first;
 
@@ -365,7 +366,7 @@ static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigne
 		ok = read_seq(r, ev, n, depth);
 		break;
 	case YAML_MAPPING_START_EVENT:
-		ok = read_map(r, ev, n, depth);
+		ok = level_read_map(r, ev, n, depth);
 		break;
 	default: /* libyaml's grammar has no other event here */
 		report_add(&r->rep, SSB_ERROR, line, col, "", "not valid YAML");
@@ -435,7 +436,8 @@ static struct ynode *read_stream(struct reader *r)
 	}
 }
 
-struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len, struct ssb_diags *diags)
+struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,
+                             struct ssb_diags *diags)
 {
 	struct reader r = { .rep = { file, diags } };
 

@@ -29,12 +29,13 @@ struct ynode {
 };
 
 /* Parses bytes; `file` names them in messages ("file:line:column"). Returns
- * the root (new: ydoc_free) or NULL; NULL and findings of severity error
+ * the root (new: yaml_doc_free) or NULL; NULL and findings of severity error
  * always go together. A tree with findings is still returned where possible,
  * so that later checks can report more. A file without any content is one
  * null scalar: whether that is an error is the caller's business. */
-struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len, struct ssb_diags *diags);
-void ydoc_free(struct ynode *root); /* accepts NULL */
+struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,
+                             struct ssb_diags *diags);
+void yaml_doc_free(struct ynode *root); /* accepts NULL */
 
 struct ynode *ynode_get(struct ynode *map, const char *key); /* NULL if absent */
 bool ynode_is_null(const struct ynode *n);                   /* ~, null, or empty plain */

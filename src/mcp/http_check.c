@@ -157,8 +157,8 @@ static bool says_modern(const struct http_request *r)
 
 static int check_method(struct http_check *k)
 {
-	bool post = span_is(k->r->method, "POST");
-	bool legacy = span_is(k->r->method, "GET") || span_is(k->r->method, "DELETE");
+	bool post = http_span_is(k->r->method, "POST");
+	bool legacy = http_span_is(k->r->method, "GET") || http_span_is(k->r->method, "DELETE");
 
 	if (post || (legacy && !says_modern(k->r))) {
 		return 0;
@@ -174,7 +174,7 @@ static int check_content(struct http_check *k)
 	const char json[] = "application/json";
 	size_t len = sizeof json - 1;
 
-	if (!span_is(k->r->method, "POST")) {
+	if (!http_span_is(k->r->method, "POST")) {
 		if (!k->r->lines.chunked && k->r->lines.length == 0) {
 			return 0;
 		}
@@ -193,12 +193,12 @@ static int check_accept(struct http_check *k)
 {
 	bool stream = http_request_accepts(k->r, "text/event-stream");
 
-	if (span_is(k->r->method, "DELETE") ||
-	    (stream &&
-	     (span_is(k->r->method, "GET") || http_request_accepts(k->r, "application/json")))) {
+	if (http_span_is(k->r->method, "DELETE") ||
+	    (stream && (http_span_is(k->r->method, "GET") ||
+	                http_request_accepts(k->r, "application/json")))) {
 		return 0;
 	}
-	k->why = span_is(k->r->method, "GET")
+	k->why = http_span_is(k->r->method, "GET")
 	                 ? "Accept must allow text/event-stream"
 	                 : "Accept must allow application/json and text/event-stream";
 	return 406;
@@ -255,7 +255,7 @@ const char *http_check_mirror(const struct http_request *r, const struct mcp_mes
 	if (version == NULL) {
 		return "Header mismatch: MCP-Protocol-Version is missing";
 	}
-	if (!span_is(*version, m->version)) {
+	if (!http_span_is(*version, m->version)) {
 		return "Header mismatch: MCP-Protocol-Version differs from _meta";
 	}
 	if (m->kind != MCP_REQUEST) {
@@ -264,7 +264,7 @@ const char *http_check_mirror(const struct http_request *r, const struct mcp_mes
 	if (called == NULL) {
 		return "Header mismatch: Mcp-Method is missing";
 	}
-	if (!span_is(*called, m->method)) {
+	if (!http_span_is(*called, m->method)) {
 		return "Header mismatch: Mcp-Method differs from the method in the body";
 	}
 	if (m->name != NULL && name == NULL) {

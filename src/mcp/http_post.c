@@ -205,9 +205,9 @@ static void take_delete(struct http_conn *c)
 
 void http_dispatch(struct http_conn *c)
 {
-	if (span_is(c->request.method, "POST")) {
+	if (http_span_is(c->request.method, "POST")) {
 		take_post(c);
-	} else if (span_is(c->request.method, "GET")) {
+	} else if (http_span_is(c->request.method, "GET")) {
 		take_get(c);
 	} else {
 		take_delete(c);

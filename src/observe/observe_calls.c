@@ -107,7 +107,7 @@ void observe_tell(struct observer *o, const struct seccomp_notif *n, struct even
 	e->program = text(p->program);
 	if (o->threaded) {
 		e->at_us = clock_us();
-		queue_put(&o->queue, e);
+		observe_queue_put(&o->queue, e);
 	} else {
 		trace_add(o->setup.trace, e);
 	}

@@ -424,7 +424,7 @@ static bool is_own_store(struct observer *o, const struct seccomp_notif *n, cons
 	}
 	auto_fd made = file_openat2(o->root, place, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
 	return made >= 0 ||
-	       class_own_store(o->setup.plan->home, observe_process(o, n)->program, path);
+	       classes_own_store(o->setup.plan->home, observe_process(o, n)->program, path);
 }
 
 /* Shells read their start files, ssh what everybody may read beside the machine's keys: no secret
@@ -434,7 +434,7 @@ static bool is_no_secret(const char *home, const char *path)
 	static const char *const SETTINGS[] = { "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d",
 		                                "/etc/ssh/ssh_known_hosts",
 		                                "/etc/ssh/ssh_known_hosts2" };
-	bool found = class_startup_file(home, path);
+	bool found = classes_startup_file(home, path);
 
 	for (size_t i = 0; i < ARRAY_LEN(SETTINGS); i++) {
 		found = found || covers(SETTINGS[i], path) > 0;

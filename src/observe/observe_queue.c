@@ -31,7 +31,7 @@ static struct bytes *field(struct event *e, size_t at)
 	return (struct bytes *)(void *)((char *)e + at);
 }
 
-int queue_init(struct observe_queue *q)
+int observe_queue_init(struct observe_queue *q)
 {
 	*q = (struct observe_queue){ .fill = malloc(QUEUE_BYTES),
 		                     .spare = malloc(QUEUE_BYTES),
@@ -42,7 +42,7 @@ int queue_init(struct observe_queue *q)
 	               : 0;
 }
 
-void queue_done(struct observe_queue *q)
+void observe_queue_done(struct observe_queue *q)
 {
 	free(q->fill);
 	free(q->spare);
@@ -128,7 +128,7 @@ static bool put(struct observe_queue *q, const struct packed *p, const struct ev
 	return fits;
 }
 
-void queue_put(struct observe_queue *q, const struct event *e)
+void observe_queue_put(struct observe_queue *q, const struct event *e)
 {
 	static const struct timespec pause = { .tv_nsec = 1000000 };
 	enum room room = e->violation ? ROOM_VIOLATION : room_of(e, NULL);
@@ -190,7 +190,7 @@ static void write_down(char *at, struct trace *t)
 	trace_add(t, e);
 }
 
-void queue_empty(struct observe_queue *q, struct trace *t)
+void observe_queue_empty(struct observe_queue *q, struct trace *t)
 {
 	uint64_t crowded[EV_COUNT];
 	uint64_t dropped[ROOM_COUNT];

@@ -29,14 +29,14 @@ struct observe_queue {
 };
 
 /* -1: out of memory. */
-int queue_init(struct observe_queue *q);
-void queue_done(struct observe_queue *q);
+int observe_queue_init(struct observe_queue *q);
+void observe_queue_done(struct observe_queue *q);
 
 /* Copies the event and everything that it points to, but for what lives as long
  * as the plan or the program: op, mode, name, protocol, rule, reason. */
-void queue_put(struct observe_queue *q, const struct event *e);
+void observe_queue_put(struct observe_queue *q, const struct event *e);
 
 /* Writes down what is there. */
-void queue_empty(struct observe_queue *q, struct trace *t);
+void observe_queue_empty(struct observe_queue *q, struct trace *t);
 
 #endif

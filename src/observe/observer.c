@@ -46,7 +46,7 @@ void observer_free(struct observer *o)
 {
 	if (o != NULL) {
 		observer_stop(o);
-		queue_done(&o->queue);
+		observe_queue_done(&o->queue);
 		own_close(&o->stop);
 		own_close(&o->root);
 		observe_processes_done(o);
@@ -145,7 +145,7 @@ static void start_thread(struct observer *o)
 	}
 	(void)pthread_attr_setstacksize(&attr, THREAD_STACK);
 	/* True before it runs: it puts what it sees into the queue. */
-	o->threaded = queue_init(&o->queue) == 0;
+	o->threaded = observe_queue_init(&o->queue) == 0;
 	/* No handler of our caller's runs on its stack. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -182,7 +182,7 @@ static void write_down(struct observer *o)
 {
 	o->write_at = 0;
 	if (o->threaded && o->setup.trace != NULL) {
-		queue_empty(&o->queue, o->setup.trace);
+		observe_queue_empty(&o->queue, o->setup.trace);
 	}
 }
 

@@ -68,7 +68,7 @@ union msg_control {
 	char room[CMSG_SPACE(MSG_MAX_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
-int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds)
+int msg_fds_send(int sock, const void *data, size_t len, const struct msg_fds *fds)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
 	union msg_control control = { 0 };
@@ -105,7 +105,7 @@ static bool take_fds(const struct cmsghdr *c, struct msg_fds *fds)
 	return n <= MSG_MAX_FDS;
 }
 
-ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
+ssize_t msg_fds_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
 	union msg_control control = { 0 };
@@ -133,7 +133,7 @@ ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 		}
 	}
 	if (!fit || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-		msg_close(&fds);
+		msg_fds_close(&fds);
 		errno = EMSGSIZE;
 		return -1;
 	}
@@ -141,7 +141,7 @@ ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 	return n;
 }
 
-void msg_close(struct msg_fds *fds)
+void msg_fds_close(struct msg_fds *fds)
 {
 	for (size_t i = 0; i < fds->n; i++) {
 		own_close(&fds->v[i]);
@@ -149,7 +149,7 @@ void msg_close(struct msg_fds *fds)
 	fds->n = 0;
 }
 
-int proc_write(int dir_fd, const char *path, const char *text)
+int clone_proc_write(int dir_fd, const char *path, const char *text)
 {
 	auto_fd fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {

@@ -27,13 +27,13 @@ struct msg_fds {
 };
 
 /* `fds` (may be NULL) are borrowed. */
-int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds);
+int msg_fds_send(int sock, const void *data, size_t len, const struct msg_fds *fds);
 /* Returns the length, 0 at the peer's end, -1 with errno. The fds are owned by
- * the caller: msg_close. A message longer than `len`, or with more fds, is EMSGSIZE. */
-ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds);
-void msg_close(struct msg_fds *fds);
+ * the caller: msg_fds_close. A message longer than `len`, or with more fds, is EMSGSIZE. */
+ssize_t msg_fds_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds);
+void msg_fds_close(struct msg_fds *fds);
 
 /* Writes `text` into the file in one write; -1 with errno. */
-int proc_write(int dir_fd, const char *path, const char *text);
+int clone_proc_write(int dir_fd, const char *path, const char *text);
 
 #endif

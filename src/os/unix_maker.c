@@ -279,7 +279,8 @@ static void take_request(int listener, int requests)
 	struct unix_request r = { 0 };
 	struct msg_fds fds;
 
-	if (msg_recv(requests, &r, sizeof(r), &fds) < (ssize_t)offsetof(struct unix_request, cwd) ||
+	if (msg_fds_recv(requests, &r, sizeof(r), &fds) <
+	            (ssize_t)offsetof(struct unix_request, cwd) ||
 	    fds.n > 1) {
 		_exit(0);
 	}
@@ -374,5 +375,5 @@ int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, in
 	/* Its last member is sent as long as it is: then there is room for more calls. */
 	size_t size = offsetof(struct unix_request, cwd) + strnlen(r->cwd, sizeof(r->cwd) - 1) + 1;
 
-	return msg_send(m->requests, r, size, &fds);
+	return msg_fds_send(m->requests, r, size, &fds);
 }

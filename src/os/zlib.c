@@ -38,7 +38,7 @@ static bool loaded;
 		name, offsetof(__typeof__(zlib), member)                                           \
 	}
 
-int gunzip_load(struct ssb_error *err)
+int zlib_load(struct ssb_error *err)
 {
 	static const struct library_call calls[] = {
 		CALL("inflateInit2_", init),
@@ -56,7 +56,7 @@ struct gunzip {
 	bool ended; /* a member has; another may follow */
 };
 
-struct gunzip *gunzip_new(void)
+struct gunzip *zlib_gunzip_new(void)
 {
 	struct gunzip *z = calloc(1, sizeof(*z));
 
@@ -68,7 +68,8 @@ struct gunzip *gunzip_new(void)
 	return z;
 }
 
-int gunzip_more(struct gunzip *z, const uint8_t *in, size_t *in_len, uint8_t *out, size_t *out_len)
+int zlib_gunzip_more(struct gunzip *z, const uint8_t *in, size_t *in_len, uint8_t *out,
+                     size_t *out_len)
 {
 	struct stream *s = &z->stream;
 

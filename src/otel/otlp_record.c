@@ -83,7 +83,7 @@ static void take_first(struct record_facts *f, const struct line *l)
 	const char *id = line_text(l, "run_id");
 
 	f->begun = l->seq == 0 && has_kind(l, "run") && id != NULL &&
-	           run_id_valid(id, strlen(id)) && stamp_parse(l->time, &f->run.begin_us);
+	           runs_id_valid(id, strlen(id)) && stamp_parse(l->time, &f->run.begin_us);
 	if (f->begun) {
 		snprintf(f->run.id, sizeof(f->run.id), "%s", id);
 		const char *skill = line_text(l, "skill_name");

@@ -209,7 +209,7 @@ static void add_owner_egress(struct build *b, const char *value)
 	if (what != NULL && judge_range(b, options_flag(SSB_OPT_NET), what, &rule)) {
 		add_egress(b, &rule);
 	}
-	if (host_is_sandbox(rule.domain.s)) {
+	if (host_kind_is_sandbox(rule.domain.s)) {
 		auto_free char *text =
 		        build_printf(b, RULE_OF_SANDBOX, rule.domain.s, (unsigned)rule.ports[0]);
 		if (text != NULL) {

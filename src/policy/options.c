@@ -178,7 +178,7 @@ const char *options_net(const char *value, struct egress_rule *ret)
 		}
 	}
 	struct egress_rule rule = { .protocol = PROTO_TCP, .n_ports = 1 };
-	const char *wrong = check_domain(host, &rule.domain.s, &rule.kind);
+	const char *wrong = domain_check(host, &rule.domain.s, &rule.kind);
 	if (wrong != NULL) {
 		return wrong;
 	}

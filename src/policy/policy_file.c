@@ -144,7 +144,7 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 	                    : l->n >= MAX_LIST_ITEMS     ? "is one item too many"
 	                    : k->value == VALUE_PATHS    ? check_path(n->text, &copy)
 	                    : k->value == VALUE_CIDRS    ? options_cidr(n->text, &copy)
-	                    : k->value == VALUE_DOMAINS  ? check_domain(n->text, &copy, &kind)
+	                    : k->value == VALUE_DOMAINS  ? domain_check(n->text, &copy, &kind)
 	                    : k->value == VALUE_NO_PROXY ? upstream_no_proxy_item(n->text, &copy)
 	                                                 : check_env_name(n->text);
 
@@ -295,7 +295,7 @@ static void read_span(const struct reader *r, const struct key *k, const struct 
 {
 	int64_t v = 0;
 
-	if (n->kind != YNODE_SCALAR || !span_seconds(n->text, &v) || (uint64_t)v < k->min ||
+	if (n->kind != YNODE_SCALAR || !stamp_span_seconds(n->text, &v) || (uint64_t)v < k->min ||
 	    (uint64_t)v > k->max) {
 		wrong_value(r, n, "write a time span such as 12h, 30d or 4w; a year at most");
 		return;
@@ -361,7 +361,7 @@ static void unknown_key(const struct reader *r, const char *in, const struct yno
 	add_complaint(r, n->key_line, n->key_col, remedy, "unknown key '%s'", n->key);
 }
 
-static void read_map(const struct reader *r, const char *in, const struct ynode *map);
+static void level_read_map(const struct reader *r, const char *in, const struct ynode *map);
 
 static void read_value(const struct reader *r, const struct key *k, const struct ynode *n)
 {
@@ -373,7 +373,7 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 		if (n->kind != YNODE_MAP) {
 			wrong_value(r, n, "write a map: keys and values");
 		} else {
-			read_map(r, k->name, n);
+			level_read_map(r, k->name, n);
 		}
 		break;
 	case VALUE_PATHS:
@@ -411,7 +411,7 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 }
 
 /* One level of maps below the top: the recursion ends there by the table. */
-static void read_map(const struct reader *r, const char *in, const struct ynode *map)
+static void level_read_map(const struct reader *r, const char *in, const struct ynode *map)
 {
 	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
 		const struct key *k = find_key(in, n->key);
@@ -439,7 +439,7 @@ static int fail_with_first(const struct ssb_diags *diags, size_t from, const cha
 
 static void free_root(struct ynode **root)
 {
-	ydoc_free(*root);
+	yaml_doc_free(*root);
 }
 
 int policy_parse(const char *file, const char *bytes, size_t len, struct policy *ret,
@@ -451,9 +451,9 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
 		return 0; /* nothing written: nothing said */
 	}
-	AUTO(free_root) struct ynode *root = ydoc_parse(file, bytes, len, diags);
+	AUTO(free_root) struct ynode *root = yaml_doc_parse(file, bytes, len, diags);
 	if (root != NULL && root->kind == YNODE_MAP) {
-		read_map(&r, "", root);
+		level_read_map(&r, "", root);
 	} else if (root != NULL && !ynode_is_null(root)) {
 		add_complaint(&r, root->line, root->col,
 		              "write keys such as grants:, deny: or limits:",

@@ -132,7 +132,7 @@ static const char *parse_host(char *text, struct upstream *u)
 		return "has no port";
 	}
 	*colon = '\0';
-	const char *wrong = check_domain(text, &u->host, &kind);
+	const char *wrong = domain_check(text, &u->host, &kind);
 	if (wrong == NULL && kind != HOST_EXACT && kind != HOST_ADDRESS) {
 		wrong = "is for more than one host";
 	}
@@ -211,7 +211,7 @@ const char *upstream_no_proxy_item(const char *text, char **ret)
 		*ret = strdup("*");
 		return *ret != NULL ? NULL : NO_MEMORY;
 	}
-	const char *wrong = check_domain(text + skip, &copy, &kind);
+	const char *wrong = domain_check(text + skip, &copy, &kind);
 	if (wrong == NULL && kind != HOST_EXACT && skip > 0) {
 		wrong = "has a dot before an address; write the address alone";
 	} else if (wrong == NULL && kind == HOST_WILDCARD) {

@@ -2,19 +2,19 @@
 
 #include "report/remedy.h"
 
-const char *why_reason(const struct view_item *i)
+const char *why_reason(const struct overview_item *i)
 {
 	const char *words = remedy_reason(i->reason);
 
 	return words != NULL ? words : "outside of the plan";
 }
 
-const char *why_remedy(const struct view_item *i)
+const char *why_remedy(const struct overview_item *i)
 {
 	return i->remedy[0] != '\0' ? i->remedy : "nothing that the owner could say";
 }
 
-void why_json_item(struct json *j, const struct view_item *i)
+void why_json_item(struct json *j, const struct overview_item *i)
 {
 	json_open(j, '{');
 	json_kstr(j, "what", i->text);
@@ -29,7 +29,7 @@ void why_json_item(struct json *j, const struct view_item *i)
 	json_close(j, '}');
 }
 
-void why_json(struct json *j, const struct view *v)
+void why_json(struct json *j, const struct overview *v)
 {
 	json_open(j, '[');
 	for (size_t n = 0; n < v->n_items; n++) {

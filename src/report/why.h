@@ -3,15 +3,15 @@
 #define REPORT_WHY_H
 
 #include "base/json.h"
-#include "report/view.h"
+#include "report/overview.h"
 
 /* An array, an object for each different thing: "reason" is the stable code of
  * the records, "remedy" the smallest change that allows it ("": there is none). */
-void why_json(struct json *j, const struct view *v);
-void why_json_item(struct json *j, const struct view_item *i); /* one of them */
+void why_json(struct json *j, const struct overview *v);
+void why_json_item(struct json *j, const struct overview_item *i); /* one of them */
 
 /* Words for one of them; never NULL, never empty. */
-const char *why_reason(const struct view_item *i);
-const char *why_remedy(const struct view_item *i);
+const char *why_reason(const struct overview_item *i);
+const char *why_remedy(const struct overview_item *i);
 
 #endif

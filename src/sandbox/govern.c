@@ -86,7 +86,7 @@ static void pause_run(struct run *r)
 	g->look_at = g->by_group ? now + LOOK_MS : 0;
 	m.pause.number = ++g->number;
 	m.pause.by_signals = !g->by_group;
-	(void)msg_send(r->ctl, &m, sizeof(m), NULL);
+	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
 }
 
 /* Time goes on, and then so do the processes. */
@@ -103,7 +103,7 @@ static void set_going(struct run *r)
 	g->look_at = 0;
 	r->deadline = clock_ms() + g->time_left;
 	if (!r->ended && !r->dead) {
-		(void)msg_send(r->ctl, &m, sizeof(m), NULL);
+		(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
 	}
 	if (g->by_group) {
 		(void)cgroup_freeze(r->cgroup, false);
@@ -168,7 +168,7 @@ static void ask_to_end(struct run *r)
 	struct msg m = { .kind = MSG_TERM };
 
 	egress_stop(&r->egress, r->trace);
-	(void)msg_send(r->ctl, &m, sizeof(m), NULL);
+	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
 	set_going(r);
 }
 

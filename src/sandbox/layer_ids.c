@@ -24,9 +24,9 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 
 	snprintf(uid, sizeof(uid), "%u %u 1\n", s->config->uid, s->config->outer_uid);
 	snprintf(gid, sizeof(gid), "%u %u 1\n", s->config->gid, s->config->outer_gid);
-	if (proc_write(-1, "/proc/self/setgroups", "deny") != 0 ||
-	    proc_write(-1, "/proc/self/uid_map", uid) != 0 ||
-	    proc_write(-1, "/proc/self/gid_map", gid) != 0) {
+	if (clone_proc_write(-1, "/proc/self/setgroups", "deny") != 0 ||
+	    clone_proc_write(-1, "/proc/self/uid_map", uid) != 0 ||
+	    clone_proc_write(-1, "/proc/self/gid_map", gid) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns",
 		                "cannot write the id maps; a security module may forbid it "
 		                "(Ubuntu: see 'skillsandbox doctor')");
@@ -49,7 +49,7 @@ static int userns_limit(struct stage *s, struct ssb_error *err)
 	for (size_t i = 0; i < ARRAY_LEN(COUNTS); i++) {
 		char text[16];
 		snprintf(text, sizeof(text), "%u", COUNTS[i].most);
-		if (proc_write(AT_FDCWD, COUNTS[i].path, text) == 0 || errno == ENOENT) {
+		if (clone_proc_write(AT_FDCWD, COUNTS[i].path, text) == 0 || errno == ENOENT) {
 			continue; /* or a kernel that has none */
 		}
 		if (errno != EROFS && errno != EACCES && errno != EPERM) {

@@ -98,7 +98,7 @@ int share_shed_oom(pid_t init)
 		failed = first_child(init, &skill);
 	}
 	snprintf(path, sizeof(path), "/proc/%ld/oom_score_adj", skill);
-	return failed != 0 ? -1 : proc_write(AT_FDCWD, path, "0");
+	return failed != 0 ? -1 : clone_proc_write(AT_FDCWD, path, "0");
 }
 
 int share_set_session(pid_t init, uint64_t shares)
@@ -112,5 +112,5 @@ int share_set_session(pid_t init, uint64_t shares)
 	snprintf(path, sizeof(path), "/proc/%ld/autogroup", skill);
 	snprintf(text, sizeof(text), "%d", share_to_nice(shares));
 	/* EACCES: it has not reached execve yet. */
-	return proc_write(AT_FDCWD, path, text) != 0 && (errno == EAGAIN || errno == EACCES);
+	return clone_proc_write(AT_FDCWD, path, text) != 0 && (errno == EAGAIN || errno == EACCES);
 }

@@ -193,8 +193,8 @@ int skill_open_pty(struct stage *s, struct ssb_error *err)
 		return fail_pty(err);
 	}
 	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0 ||
-	    msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ .v = { master }, .n = 1 }) != 0) {
+	if (slave < 0 || msg_fds_send(s->ctl, &m, sizeof(m),
+	                              &(struct msg_fds){ .v = { master }, .n = 1 }) != 0) {
 		return fail_pty(err);
 	}
 	for (int i = 0; i < 3; i++) {
@@ -274,7 +274,7 @@ int skill_wait_start(struct stage *s, struct ssb_error *err)
 	struct start_order start;
 	struct msg_fds cgroup;
 
-	if (msg_recv(s->meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
+	if (msg_fds_recv(s->meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
 		_exit(125); /* init has reported why */
 	}
 	s->watchdog = start.watchdog;
@@ -288,7 +288,7 @@ int skill_wait_start(struct stage *s, struct ssb_error *err)
 	if (cgroup.n > 0 && cgroup_join(cgroup.v, cgroup.n) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
 	}
-	msg_close(&cgroup);
+	msg_fds_close(&cgroup);
 	return 0;
 }
 

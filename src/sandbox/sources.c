@@ -56,9 +56,9 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(map, sizeof(map), "%u %u 1\n", uid, host_uid);
-	if (proc >= 0 && proc_write(proc, "uid_map", map) == 0) {
+	if (proc >= 0 && clone_proc_write(proc, "uid_map", map) == 0) {
 		snprintf(map, sizeof(map), "%u %u 1\n", gid, host_gid);
-		if (proc_write(proc, "gid_map", map) == 0) {
+		if (clone_proc_write(proc, "gid_map", map) == 0) {
 			fd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
 		}
 	}

@@ -113,13 +113,13 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
 	struct msg m;
 
 	for (;;) {
-		if (msg_recv(s->ctl, &m, sizeof(m), ret_fds) != (ssize_t)sizeof(m)) {
+		if (msg_fds_recv(s->ctl, &m, sizeof(m), ret_fds) != (ssize_t)sizeof(m)) {
 			_exit(125);
 		}
 		if (m.kind == kind) {
 			return m;
 		}
-		msg_close(ret_fds);
+		msg_fds_close(ret_fds);
 	}
 }
 
@@ -261,7 +261,7 @@ static int init_listen(struct stage *s, struct ssb_error *err)
 			fds.v[fds.n++] = l.fd[at++];
 		}
 		m.listeners.last = at == l.n;
-		if (msg_send(s->ctl, &m, sizeof(m), &fds) != 0) {
+		if (msg_fds_send(s->ctl, &m, sizeof(m), &fds) != 0) {
 			failed = ssb_fail(err, SSB_E_SYS, errno, "net",
 			                  "cannot hand over the network");
 		}
@@ -287,8 +287,8 @@ static int init_start_skill(struct stage *s, struct ssb_error *err)
 	if (!s->watchdog && init_end_watch(s) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
 	}
-	int failed = msg_send(s->meet, &start, sizeof(start), &cgroup);
-	msg_close(&cgroup);
+	int failed = msg_fds_send(s->meet, &start, sizeof(start), &cgroup);
+	msg_fds_close(&cgroup);
 	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
 	                   : 0;
 }

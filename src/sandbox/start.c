@@ -202,13 +202,13 @@ static int map_child(const struct run *r, struct ssb_error *err)
 	snprintf(path, sizeof(path), "/proc/%d", r->pid);
 	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(map, sizeof(map), "%u %u 1\n", INNER_ID, host_id);
-	if (proc < 0 || proc_write(proc, "uid_map", map) != 0 ||
-	    proc_write(proc, "gid_map", map) != 0) {
+	if (proc < 0 || clone_proc_write(proc, "uid_map", map) != 0 ||
+	    clone_proc_write(proc, "gid_map", map) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns",
 		                "root cannot map the skill's own uid; in a container this needs "
 		                "CAP_SETUID and CAP_SETGID, or start as an unprivileged user");
 	}
-	return msg_send(r->ctl, &m, sizeof(m), NULL) != 0
+	return msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0
 	               ? ssb_fail(err, SSB_E_LAYER, errno, "userns", "the sandbox ended early")
 	               : 0;
 }

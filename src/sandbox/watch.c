@@ -99,7 +99,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
 		                "the skill would keep the caller's oom_score_adj");
 	}
-	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
+	if (msg_fds_send(r->ctl, &m, sizeof(m), &fds) != 0) {
 		/* It is gone, and has said why; or it would wait for ever. */
 		run_kill(r);
 	}
@@ -161,7 +161,7 @@ static bool is_guarded(void *arg, const struct address *to)
 			return false;
 		}
 	}
-	return address_special(to) != NULL;
+	return guard_address_special(to) != NULL;
 }
 
 /* From now on the skill's calls wait for us. */
@@ -197,14 +197,14 @@ static void hear_child(struct run *r, struct pump pumps[3])
 {
 	struct msg m;
 	struct msg_fds fds;
-	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fds);
+	ssize_t n = msg_fds_recv(r->ctl, &m, sizeof(m), &fds);
 
 	if (n < 0 && errno == ECONNRESET) {
 		return; /* it left words of ours unread; its own come next */
 	}
 	if (n != (ssize_t)sizeof(m)) {
 		if (n > 0) {
-			msg_close(&fds);
+			msg_fds_close(&fds);
 		}
 		own_close(&r->ctl);
 		return;
@@ -260,7 +260,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	default:
 		break;
 	}
-	msg_close(&fds);
+	msg_fds_close(&fds);
 }
 
 static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uint64_t *kill_at)
@@ -287,7 +287,7 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	r->canceled = sig;
 	*kill_at = clock_ms() + GRACE_MS;
 	/* What is paused cannot hear it, and is not to go on. */
-	if (!r->started || governed_stopped(r) || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
+	if (!r->started || governed_stopped(r) || msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
 	}
 }

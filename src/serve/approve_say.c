@@ -211,7 +211,7 @@ enum approval approve_put(const struct serve *s, const struct approve_case *k,
 
 /* ---- the refusal --------------------------------------------------------- */
 
-static void need_json(struct json *j, const struct refusal *r)
+static void needs_view_json(struct json *j, const struct refusal *r)
 {
 	auto_buf grant;
 
@@ -294,7 +294,7 @@ enum approval approve_refuse(const struct serve *s, const struct approve_case *k
 	json_key(&j, "needs");
 	json_open(&j, '[');
 	for (size_t i = 0; i < plan->n_refusals; i++) {
-		need_json(&j, &plan->refusals[i]);
+		needs_view_json(&j, &plan->refusals[i]);
 	}
 	json_close(&j, ']');
 	json_close(&j, '}');

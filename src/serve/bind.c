@@ -99,7 +99,7 @@ static int load_policy(const char *file, struct session_policy *ret, struct ssb_
 	return -1;
 }
 
-int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
+int bind_new(struct serve *s, struct binding **ret, struct ssb_error *err)
 {
 	struct binding *b = calloc(1, sizeof(*b));
 	const char *id = s->opt->session;
@@ -118,14 +118,14 @@ int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
 	if ((id != NULL && check_named(&s->owner, id, err) != 0) ||
 	    (file != NULL && load_policy(file, &b->policy, err) != 0) ||
 	    name_anybody(b, err) != 0) {
-		binding_free(b);
+		bind_free(b);
 		return -1;
 	}
 	*ret = b;
 	return 0;
 }
 
-void binding_free(struct binding *b)
+void bind_free(struct binding *b)
 {
 	if (b != NULL) {
 		session_policy_done(&b->policy);
@@ -211,7 +211,7 @@ static int ensure_in(struct session_store *store, const struct bound *x, struct 
 	               : -1;
 }
 
-int binding_ensure(const void *arg, struct ssb_error *err)
+int bind_ensure(const void *arg, struct ssb_error *err)
 {
 	const struct bound *x = arg;
 	struct session_store *store = NULL;
@@ -232,7 +232,7 @@ int binding_ensure(const void *arg, struct ssb_error *err)
 	return rc;
 }
 
-void binding_of(const struct binding *b, const struct mcp_call *c, struct bound *ret)
+void bind_of(const struct binding *b, const struct mcp_call *c, struct bound *ret)
 {
 	const struct serve_options *o = b->serve->opt;
 	AUTO(json_doc_done) struct json_doc doc = { 0 };

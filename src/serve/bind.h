@@ -6,8 +6,8 @@
 #include "serve/serve.h"
 #include "session/types.h"
 
-int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err);
-void binding_free(struct binding *b); /* accepts NULL */
+int bind_new(struct serve *s, struct binding **ret, struct ssb_error *err);
+void bind_free(struct binding *b); /* accepts NULL */
 
 struct bound {
 	const struct binding *binding;
@@ -19,9 +19,9 @@ struct bound {
 /* The session that this call's runs belong to. The client's own id comes from
  * CLAUDE_CODE_SESSION_ID, or from _meta of the call where the client started us; all
  * others share one, that of the token, or else of this server. */
-void binding_of(const struct binding *b, const struct mcp_call *c, struct bound *ret);
+void bind_of(const struct binding *b, const struct mcp_call *c, struct bound *ret);
 /* It is there after it, started where it is new. Opens the store and waits for its lock:
  * for a process of its own, never for the loop. `arg` is a struct bound. */
-int binding_ensure(const void *arg, struct ssb_error *err);
+int bind_ensure(const void *arg, struct ssb_error *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "serve/records.h"
-#include "serve/resources.h"
+#include "serve/served_resources.h"
 #include "serve/show.h"
 #include "serve/skills.h"
 

@@ -19,7 +19,7 @@
 
 static void ydoc_freep(struct ynode **n)
 {
-	ydoc_free(*n);
+	yaml_doc_free(*n);
 }
 
 /* ---- scalars: the core schema of YAML 1.2, as JSON ------------------------------ */
@@ -172,7 +172,7 @@ static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret
 	f->name = text_member(root, "name");
 	f->description = text_member(root, "description");
 	f->json = buf_steal(&out);
-	*ret_why = f->name == NULL || !skill_name_valid(f->name)
+	*ret_why = f->name == NULL || !frontmatter_name_valid(f->name)
 	                   ? "its frontmatter has no name of a skill (a-z, 0-9, hyphens)"
 	           : f->description == NULL ? "its frontmatter has no description"
 	           : f->json == NULL        ? "out of memory"
@@ -196,7 +196,7 @@ int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, cons
 		*ret_why = "its frontmatter has characters that are not seen";
 		return -1;
 	}
-	root = ydoc_parse("SKILL.md", block.data, block.len, diags);
+	root = yaml_doc_parse("SKILL.md", block.data, block.len, diags);
 	if (root == NULL || diags == NULL || diag_has_errors(diags)) {
 		*ret_why = "its frontmatter is not plain YAML";
 		return -1;
@@ -214,7 +214,7 @@ void frontmatter_done(struct frontmatter *f)
 
 /* ---- names ------------------------------------------------------------------------ */
 
-bool skill_name_valid(const char *name)
+bool frontmatter_name_valid(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -223,7 +223,7 @@ bool skill_name_valid(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
-void skill_name_from(char ret[SKILL_NAME_BYTES + 1], const char *word)
+void frontmatter_name_from(char ret[SKILL_NAME_BYTES + 1], const char *word)
 {
 	size_t n = 0;
 

@@ -23,8 +23,8 @@ struct frontmatter {
 int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, const char **ret_why);
 void frontmatter_done(struct frontmatter *f);
 
-bool skill_name_valid(const char *name);
+bool frontmatter_name_valid(const char *name);
 /* The nearest valid one, "" where there is none. */
-void skill_name_from(char ret[SKILL_NAME_BYTES + 1], const char *word);
+void frontmatter_name_from(char ret[SKILL_NAME_BYTES + 1], const char *word);
 
 #endif

@@ -230,11 +230,11 @@ static bool hear(struct job *j)
 	struct msg_fds fds = { .n = 0 };
 
 	errno = 0;
-	ssize_t n = msg_recv(j->sock, &m, sizeof(m), &fds);
+	ssize_t n = msg_fds_recv(j->sock, &m, sizeof(m), &fds);
 
 	if (n != (ssize_t)sizeof(m)) {
 		if (n > 0) {
-			msg_close(&fds);
+			msg_fds_close(&fds);
 		}
 		return false;
 	}
@@ -251,7 +251,7 @@ static bool hear(struct job *j)
 		j->told = true;
 		break;
 	}
-	msg_close(&fds);
+	msg_fds_close(&fds);
 	return true;
 }
 

@@ -85,7 +85,7 @@ static void on_record(void *arg, int record)
 		fds.v[fds.n++] = fd;
 	}
 	name_record(&m, record);
-	(void)msg_send(t->sock, &m, sizeof(m), &fds);
+	(void)msg_fds_send(t->sock, &m, sizeof(m), &fds);
 	if (t->otel && t->record < 0) {
 		t->record = fd;
 	} else if (fd >= 0) {
@@ -132,7 +132,7 @@ static _Noreturn void supervise(const struct job_child *c)
 	} else {
 		end.result = result;
 	}
-	(void)msg_send(c->sock, &end, sizeof(end), NULL);
+	(void)msg_fds_send(c->sock, &end, sizeof(end), NULL);
 	export_record(&told, &owner);
 	_exit(0);
 }

@@ -317,7 +317,7 @@ int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan 
 	return 0;
 }
 
-bool plan_harmless(const struct ssb_plan *p)
+bool plans_harmless(const struct ssb_plan *p)
 {
 	bool writes = false;
 

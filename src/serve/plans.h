@@ -33,6 +33,6 @@ void plans_free(struct plans *p); /* accepts NULL */
 int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err);
 /* Nothing of what it does outlives it, and nothing leaves: for the annotations. */
-bool plan_harmless(const struct ssb_plan *p);
+bool plans_harmless(const struct ssb_plan *p);
 
 #endif

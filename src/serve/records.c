@@ -27,7 +27,7 @@ int records_new(struct serve *s, struct records **ret, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_NOMEM, 0, "records", "out of memory");
 	}
 	r->serve = s;
-	if (live_new(s, &r->live, err) != 0) {
+	if (records_live_new(s, &r->live, err) != 0) {
 		return -1;
 	}
 	*ret = steal_ptr(&r);
@@ -37,14 +37,14 @@ int records_new(struct serve *s, struct records **ret, struct ssb_error *err)
 void records_free(struct records *r)
 {
 	if (r != NULL) {
-		live_free(r->live);
+		records_live_free(r->live);
 	}
 	free(r);
 }
 
 int records_fd(const struct records *r)
 {
-	return r != NULL ? live_fd(r->live) : -1;
+	return r != NULL ? records_live_fd(r->live) : -1;
 }
 
 void records_note(const struct records *r, struct buf *out)
@@ -59,7 +59,7 @@ size_t records_take_note(struct records *r, const char *data, size_t len)
 	}
 	memcpy(&r->memo, data + len - sizeof(r->memo), sizeof(r->memo));
 	if (r->memo.live_id[0] != '\0') {
-		live_follow(r->live, r->memo.live_id);
+		records_live_follow(r->live, r->memo.live_id);
 		r->memo.live_id[0] = '\0';
 	}
 	return len - sizeof(r->memo);
@@ -87,12 +87,12 @@ static int open_word(const struct serve *s, const char *word, struct run_file *r
 {
 	char id[RUN_ID_SIZE];
 
-	if (run_id_valid(word, strlen(word))) {
+	if (runs_id_valid(word, strlen(word))) {
 		memcpy(id, word, sizeof(id));
 	} else if (record_find(s, word, id, err) != 0) {
 		return -1;
 	}
-	ret->fd = live_open(s->records->live, id);
+	ret->fd = records_live_open(s->records->live, id);
 	if (ret->fd < 0 && errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, 0, "run_id",
 		                "the record of the run '%s' cannot be opened", word);
@@ -123,7 +123,7 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 	r.size = (uint64_t)st.st_size;
 	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	if (run_file_live(r.file.fd)) {
-		live_follow(s->records->live, r.file.id);
+		records_live_follow(s->records->live, r.file.id);
 		memcpy(s->records->memo.live_id, r.file.id, sizeof(r.file.id));
 	}
 	*ret = r;
@@ -133,7 +133,7 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 
 int record_open_id(const struct serve *s, const char *id, struct record *ret, struct ssb_error *err)
 {
-	if (!run_id_valid(id, strlen(id))) {
+	if (!runs_id_valid(id, strlen(id))) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run", "that is no id of a run");
 	}
 	return record_open(s, id, ret, err);

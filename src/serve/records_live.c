@@ -121,7 +121,7 @@ static void on_look(void *arg)
 	look_again(l, any);
 }
 
-void live_follow(struct live *l, const char *id)
+void records_live_follow(struct live *l, const char *id)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		if (strcmp(l->v[i].id, id) == 0) {
@@ -168,7 +168,7 @@ static void take_event(void *arg, const struct inotify_event *e)
 		return;
 	}
 	if ((e->mask & IN_CREATE) != 0) {
-		live_follow(l, entry.id);
+		records_live_follow(l, entry.id);
 	}
 	if (l->changed == NULL) {
 		(void)loop_after(l->serve->loop, CHANGED_MS, on_changed, l, &l->changed);
@@ -193,7 +193,7 @@ static void watch_directory(struct live *l)
 	}
 }
 
-int live_new(struct serve *s, struct live **ret, struct ssb_error *err)
+int records_live_new(struct serve *s, struct live **ret, struct ssb_error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
 
@@ -208,7 +208,7 @@ int live_new(struct serve *s, struct live **ret, struct ssb_error *err)
 	return 0;
 }
 
-void live_free(struct live *l)
+void records_live_free(struct live *l)
 {
 	if (l == NULL) {
 		return;
@@ -221,12 +221,12 @@ void live_free(struct live *l)
 	free(l);
 }
 
-int live_fd(const struct live *l)
+int records_live_fd(const struct live *l)
 {
 	return l->dir.fd;
 }
 
-int live_open(const struct live *l, const char *id)
+int records_live_open(const struct live *l, const char *id)
 {
 	struct run_entry e = { .has_dir = true, .has_flat = true };
 

@@ -39,12 +39,12 @@ int record_find(const struct serve *s, const char *word, char ret_id[RUN_ID_SIZE
                 struct ssb_error *err);
 
 /* records_live.c */
-int live_new(struct serve *s, struct live **ret, struct ssb_error *err);
-void live_free(struct live *l); /* accepts NULL */
+int records_live_new(struct serve *s, struct live **ret, struct ssb_error *err);
+void records_live_free(struct live *l); /* accepts NULL */
 /* It lives, and may be subscribed to. */
-void live_follow(struct live *l, const char *id);
+void records_live_follow(struct live *l, const char *id);
 /* O_RDONLY fd of the record of a run, by its whole id; -1 with errno. */
-int live_open(const struct live *l, const char *id);
-int live_fd(const struct live *l); /* of the directory of the runs; -1: none */
+int records_live_open(const struct live *l, const char *id);
+int records_live_fd(const struct live *l); /* of the directory of the runs; -1: none */
 
 #endif

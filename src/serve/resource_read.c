@@ -11,7 +11,7 @@
 #include "base/own.h"
 #include "base/visible.h"
 #include "serve/records.h"
-#include "serve/resources.h"
+#include "serve/served_resources.h"
 #include "serve/show.h"
 #include "serve/skill_entry.h"
 #include "serve/uri.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "report/view.h"
+#include "report/overview.h"
 #include "report/why.h"
 #include "serve/records.h"
 #include "serve/show.h"
@@ -109,13 +109,13 @@ static const char *fix_of(const struct narrow *n, const char *remedy, struct buf
 
 /* ---- what it tried -------------------------------------------------------------- */
 
-static void open_view(const struct serve *s, const struct job_end *end, struct view *v)
+static void open_view(const struct serve *s, const struct job_end *end, struct overview *v)
 {
 	AUTO(record_close) struct record r = RECORD_NONE;
 	struct ssb_error err = { 0 };
 
 	if (record_open_id(s, end->result.run_id, &r, &err) == 0) {
-		(void)view_read(v, r.file.fd, r.file.id, &err);
+		(void)overview_read(v, r.file.fd, r.file.id, &err);
 	}
 }
 
@@ -124,7 +124,7 @@ static const char *or_empty(const char *s)
 	return s != NULL ? s : "";
 }
 
-static void json_violations(struct json *j, const struct narrow *narrow, const struct view *v)
+static void json_violations(struct json *j, const struct narrow *narrow, const struct overview *v)
 {
 	size_t n = 0;
 	auto_buf fix;
@@ -133,7 +133,7 @@ static void json_violations(struct json *j, const struct narrow *narrow, const s
 	json_key(j, "violations");
 	json_open(j, '[');
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
-		const struct view_item *item = &v->items[i];
+		const struct overview_item *item = &v->items[i];
 		if (item->group != GROUP_DENIED) {
 			continue;
 		}
@@ -149,8 +149,8 @@ static void json_violations(struct json *j, const struct narrow *narrow, const s
 	json_close(j, ']');
 }
 
-static void say_violation(struct buf *out, const struct narrow *narrow, const struct view_item *i,
-                          size_t number)
+static void say_violation(struct buf *out, const struct narrow *narrow,
+                          const struct overview_item *i, size_t number)
 {
 	auto_buf fix;
 
@@ -170,9 +170,9 @@ static void say_violation(struct buf *out, const struct narrow *narrow, const st
 }
 
 static void say_violations(struct buf *out, const struct ssb_result *r, const struct narrow *narrow,
-                           const struct view *v, const char *unseen)
+                           const struct overview *v, const char *unseen)
 {
-	size_t all = view_count(v, GROUP_DENIED);
+	size_t all = overview_count(v, GROUP_DENIED);
 	size_t n = 0;
 
 	if (r->violations == 0) {
@@ -259,7 +259,7 @@ static void json_resource(struct json *j, const char *key, const char *id)
 }
 
 static void result_json(struct buf *out, const struct job_end *end, const struct shown shown[2],
-                        const struct narrow *narrow, const struct view *v,
+                        const struct narrow *narrow, const struct overview *v,
                         const struct string_list *withheld, const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
@@ -269,7 +269,7 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 	json_open(&j, '{');
 	json_kstr(&j, "run_id", r->run_id);
 	json_kint(&j, "exit_code", r->exit_status);
-	json_kstr(&j, "end", end_name(r->end));
+	json_kstr(&j, "end", name_of_end(r->end));
 	json_kstr(&j, "stdout", or_empty(shown[0].text.data));
 	json_kstr(&j, "stderr", or_empty(shown[1].text.data));
 	json_kbool(&j, "stdout_truncated", shown[0].cut);
@@ -354,7 +354,7 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	const struct ssb_result *r = &end->result;
 	AUTO(shown_done) struct shown out = { 0 };
 	AUTO(shown_done) struct shown error = { 0 };
-	AUTO(view_done) struct view v = { 0 };
+	AUTO(overview_done) struct overview v = { 0 };
 	const struct narrow narrow = run_narrow(c);
 	auto_buf text;
 	auto_buf json;
@@ -417,7 +417,7 @@ void run_say_error(struct mcp_call *c, const struct ssb_error *err)
 		buf_adds(&text, ": ");
 	}
 	visible_text(&text, err->text, false);
-	mcp_tool_fail(c, code_name(err->code), text.failed ? "" : text.data, fix_for(err));
+	mcp_tool_fail(c, name_of_code(err->code), text.failed ? "" : text.data, fix_for(err));
 }
 
 /* ---- dry run ---------------------------------------------------------------------------- */

@@ -134,7 +134,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 	    skills_new(o->skills, o->n_skills, &s->skills, err) != 0 ||
 	    plans_new(s, &s->plans, err) != 0 || jobs_new(s, &s->jobs, err) != 0 ||
 	    errands_new(s, &s->errands, err) != 0 || approvals_new(s, &s->approvals, err) != 0 ||
-	    binding_new(s, &s->binding, err) != 0) {
+	    bind_new(s, &s->binding, err) != 0) {
 		return -1;
 	}
 	return mcp_server_new(s->loop, app, &s->mcp, err) != 0 ? -1
@@ -147,7 +147,7 @@ static void close_parts(struct serve *s)
 	errands_free(s->errands); /* runs that ended may have left some */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
-	binding_free(s->binding);
+	bind_free(s->binding);
 	approvals_free(s->approvals);
 	plans_free(s->plans);
 	skills_free(s->skills);

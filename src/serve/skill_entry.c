@@ -92,7 +92,7 @@ static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 	auto_buf text;
 	struct json j;
 
-	skill_name_from(name, path_base(skill->dir));
+	frontmatter_name_from(name, path_base(skill->dir));
 	buf_init(&text, MAX_YAML_BYTES);
 	buf_addf(&text, "---\nname: \"%s\"\ndescription: ", name);
 	json_init(&j, &text, false);

@@ -17,7 +17,7 @@ static int read_cursor(struct mcp_call *c, char **ret_after)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
 	char *after = cursor == NULL                 ? strdup("")
-	              : json_is(cursor, JSON_STRING) ? cursor_read(cursor->str)
+	              : json_is(cursor, JSON_STRING) ? uri_cursor_read(cursor->str)
 	                                             : NULL;
 
 	if (after == NULL) {
@@ -33,7 +33,7 @@ static void put_cursor(struct json *j, const char *after)
 	auto_buf cursor;
 
 	buf_init(&cursor, 2 * MAX_CURSOR + 1);
-	cursor_write(&cursor, after);
+	uri_cursor_write(&cursor, after);
 	if (!cursor.failed) {
 		json_kstr(j, "nextCursor", cursor.data);
 	}

@@ -251,7 +251,7 @@ static bool all_harmless(struct serve *s)
 		const struct plan_wish w = { .skill = &v[i] };
 		const struct ssb_plan *plan = NULL;
 		if (plans_get(s->plans, &w, &plan, NULL, &err) != 0 || plan->n_refusals > 0 ||
-		    !plan_harmless(plan)) {
+		    !plans_harmless(plan)) {
 			return false;
 		}
 	}

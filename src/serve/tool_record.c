@@ -10,7 +10,7 @@
 #include "base/own.h"
 #include "base/visible.h"
 #include "mcp/tools_check.h"
-#include "report/view.h"
+#include "report/overview.h"
 #include "report/why.h"
 #include "serve/records.h"
 #include "serve/show.h"
@@ -114,7 +114,7 @@ static void answer(struct mcp_call *c, const struct buf *text, const struct buf 
 
 /* ---- why_denied ---------------------------------------------------------------- */
 
-static void say_item(struct buf *text, const struct view_item *i)
+static void say_item(struct buf *text, const struct overview_item *i)
 {
 	buf_addf(text, "\n- %s: %s", i->let_through ? "NOT PREVENTED" : "denied", i->text);
 	if (i->count > 1) {
@@ -127,10 +127,10 @@ static void say_item(struct buf *text, const struct view_item *i)
 	buf_addf(text, "\n  to allow it: %s", why_remedy(i));
 }
 
-static void say_denials(struct buf *text, const struct view *v, const struct record *r,
+static void say_denials(struct buf *text, const struct overview *v, const struct record *r,
                         size_t limit)
 {
-	size_t total = view_count(v, GROUP_DENIED);
+	size_t total = overview_count(v, GROUP_DENIED);
 	size_t told = 0;
 
 	buf_addf(text, "Run %s: %zu different thing%s denied.", r->file.id, total,
@@ -151,10 +151,10 @@ static void say_denials(struct buf *text, const struct view *v, const struct rec
 	}
 }
 
-static void denials_json(struct json *j, const struct view *v, size_t limit)
+static void denials_json(struct json *j, const struct overview *v, size_t limit)
 {
 	size_t told = 0;
-	size_t total = view_count(v, GROUP_DENIED);
+	size_t total = overview_count(v, GROUP_DENIED);
 
 	json_key(j, "denials");
 	json_open(j, '[');
@@ -174,7 +174,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	const struct serve *s = app;
 	size_t limit = (size_t)mcp_arg_integer(c, "limit", DENIALS);
 	AUTO(record_close) struct record r = RECORD_NONE;
-	AUTO(view_done) struct view v = { 0 };
+	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
 	auto_buf text;
@@ -192,7 +192,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 		              "'skillsandbox why'");
 		return;
 	}
-	if (view_read(&v, r.file.fd, r.file.id, &err) != 0) {
+	if (overview_read(&v, r.file.fd, r.file.id, &err) != 0) {
 		fail_open(c, &err);
 		return;
 	}

@@ -178,14 +178,14 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, const st
 	    run_withheld(plan, &r->withheld) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	binding_of(s->binding, c, &bound);
+	bind_of(s->binding, c, &bound);
 	r->serve = s;
 	r->call = c;
 	r->news = run_news_new(s->loop, c);
 	const struct job_wish wish = { .plan = plan,
 		                       .who = mcp_principal(c),
 		                       .session = bound.id[0] != '\0' ? bound.id : NULL,
-		                       .prepare = bound.own ? binding_ensure : NULL,
+		                       .prepare = bound.own ? bind_ensure : NULL,
 		                       .prepare_arg = &bound,
 		                       .traceparent = traceparent_of(c),
 		                       .keep = MAX_RESULT_OUTPUT };

@@ -35,13 +35,13 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 {
 	struct ssb_error err = { 0 };
 
-	binding_of(s->binding, c, ret);
+	bind_of(s->binding, c, ret);
 	if (ret->id[0] == '\0') {
 		mcp_tool_fail(c, "no_session", "runs of this server are part of no session",
 		              "the owner starts it with --session ID or --session-policy FILE");
 		return -1;
 	}
-	if (binding_ensure(ret, &err) != 0 || session_store_open(&s->owner, ret_store, &err) != 0) {
+	if (bind_ensure(ret, &err) != 0 || session_store_open(&s->owner, ret_store, &err) != 0) {
 		fail(c, &err);
 		return -1;
 	}

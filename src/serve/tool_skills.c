@@ -4,7 +4,7 @@
 
 #include "base/diag.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "policy/path.h"
@@ -137,12 +137,12 @@ void tool_list_skills(void *app, struct mcp_call *c)
 static void say_finding(struct reply *a, const struct ssb_diag *d)
 {
 	json_open(&a->j, '{');
-	json_kstr(&a->j, "severity", finding_name(d->severity));
+	json_kstr(&a->j, "severity", name_of_finding(d->severity));
 	show_kstr(&a->j, "where", d->where);
 	show_kstr(&a->j, "text", d->text);
 	show_kstr(&a->j, "fix", d->remedy);
 	json_close(&a->j, '}');
-	buf_addf(&a->text, "%s: ", finding_name(d->severity));
+	buf_addf(&a->text, "%s: ", name_of_finding(d->severity));
 	visible_text(&a->text, d->where, false);
 	buf_adds(&a->text, ": ");
 	visible_text(&a->text, d->text, false);

@@ -98,7 +98,7 @@ static void read_path(struct uri *ret, const char *text)
 			ret->name = uri_decode(part, false);
 			break;
 		default:
-			ret->name = run_id_valid(part, strlen(part)) ? steal_ptr(&part) : NULL;
+			ret->name = runs_id_valid(part, strlen(part)) ? steal_ptr(&part) : NULL;
 		}
 		ret->kind = ret->name != NULL ? FORMS[i].kind : URI_NONE;
 		return;
@@ -132,7 +132,7 @@ void uri_done(struct uri *u)
 	*u = (struct uri){ .kind = URI_NONE };
 }
 
-void cursor_write(struct buf *out, const char *place)
+void uri_cursor_write(struct buf *out, const char *place)
 {
 	size_t len = strlen(place);
 	auto_free char *hex = malloc(2 * len + 1);
@@ -145,7 +145,7 @@ void cursor_write(struct buf *out, const char *place)
 	buf_adds(out, hex);
 }
 
-char *cursor_read(const char *cursor)
+char *uri_cursor_read(const char *cursor)
 {
 	size_t len = strlen(cursor);
 	auto_free char *place = len <= 2 * MAX_CURSOR ? calloc(1, len / 2 + 1) : NULL;

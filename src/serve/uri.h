@@ -48,7 +48,7 @@ char *uri_decode(const char *text, bool path);
 
 /* A place in a list, for whoever asks for the next page: opaque, and checked when it
  * comes back. */
-void cursor_write(struct buf *out, const char *place);
-char *cursor_read(const char *cursor); /* new; NULL: none of ours */
+void uri_cursor_write(struct buf *out, const char *place);
+char *uri_cursor_read(const char *cursor); /* new; NULL: none of ours */
 
 #endif

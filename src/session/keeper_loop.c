@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "session/keeper_priv.h"
@@ -124,7 +124,7 @@ static void hear(struct keeper *k, const struct govern_msg *m)
 		break;
 	case GOVERN_ENDED:
 		note_over(k, m->ended.exit_status,
-		          m->ended.end < 0 ? "failed" : end_name((enum ssb_end)m->ended.end));
+		          m->ended.end < 0 ? "failed" : name_of_end((enum ssb_end)m->ended.end));
 		note_dead(k);
 		break;
 	case KEEPER_FAILED:

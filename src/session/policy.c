@@ -97,7 +97,7 @@ void session_policy_done(struct session_policy *p)
 
 static void free_root(struct ynode **root)
 {
-	ydoc_free(*root);
+	yaml_doc_free(*root);
 }
 
 int session_policy_parse(const char *file, const char *bytes, size_t len,
@@ -110,7 +110,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 	size_t kept = len <= (size_t)MAX_YAML_BYTES ? len : 0; /* more is refused below */
 	bool whole = take_source(&d.p, bytes, kept) && found != NULL;
 
-	AUTO(free_root) struct ynode *root = whole ? ydoc_parse(file, bytes, len, found) : NULL;
+	AUTO(free_root) struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
 	if (root != NULL) {
 		whole = policy_fields_read(&rep, root, &d);
 	}

@@ -21,7 +21,7 @@ static void read_limit(struct ctx *c, const struct ynode *n, const struct field 
 	struct field max = f->level->fields[0];
 
 	if (n->kind == YNODE_MAP) {
-		read_map(c, n, f, l);
+		level_read_map(c, n, f, l);
 		return;
 	}
 	max.key = f->key;
@@ -32,7 +32,7 @@ static void read_limit(struct ctx *c, const struct ynode *n, const struct field 
 #define MAX_MISSING      .missing = "write \"max: 10\""
 
 static const struct field COUNT_FIELDS[] = {
-	{ "max", read_number, LIMIT_AT(max), MAX_MISSING, .max = MAX_SESSION_COUNT },
+	{ "max", values_read_number, LIMIT_AT(max), MAX_MISSING, .max = MAX_SESSION_COUNT },
 	{ "on_exceed", read_act, LIMIT_AT(act) },
 };
 static const struct level COUNT_LEVEL = LEVEL("a limit", COUNT_FIELDS);
@@ -90,7 +90,7 @@ static void add_threshold(struct ctx *c, const struct ynode *n, struct session_p
 }
 
 static const struct field THRESHOLD_FIELDS[] = {
-	{ "count", read_number, offsetof(struct session_threshold, count),
+	{ "count", values_read_number, offsetof(struct session_threshold, count),
 	  .missing = "write \"count: 3\"", .min = 1, .max = MAX_SESSION_COUNT },
 	{ "on_threshold", read_act, .offset = offsetof(struct session_threshold, act) },
 };
@@ -102,17 +102,17 @@ static void read_thresholds(struct ctx *c, const struct ynode *n, const struct f
 	struct draft *d = at;
 
 	if (n->kind != YNODE_MAP) {
-		read_map(c, n, f, d); /* says so */
+		level_read_map(c, n, f, d); /* says so */
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
 		struct session_threshold t = { .act = SESSION_ACTS };
 		struct field row = THRESHOLD_FIELDS[0];
 		if (i->kind == YNODE_MAP) {
-			read_level(c, i, &THRESHOLD_LEVEL, &t);
+			level_read(c, i, &THRESHOLD_LEVEL, &t);
 		} else {
 			row.key = i->key;
-			read_number(c, i, &row, &t.count);
+			values_read_number(c, i, &row, &t.count);
 		}
 		add_threshold(c, i, &d->p, t.count, t.act);
 	}
@@ -151,7 +151,7 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 	struct draft *d = at;
 
 	if (n->kind != YNODE_MAP) {
-		read_map(c, n, f, d); /* says so */
+		level_read_map(c, n, f, d); /* says so */
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
@@ -176,7 +176,7 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 static void read_timeout(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	static const char *const WORDS[] = { "release", "charge" };
-	int i = node_choice(c, n, f, WORDS, ARRAY_LEN(WORDS));
+	int i = values_node_choice(c, n, f, WORDS, ARRAY_LEN(WORDS));
 
 	if (i >= 0) {
 		*(bool *)at = i == 1;
@@ -188,7 +188,7 @@ static void read_loss(struct ctx *c, const struct ynode *n, const struct field *
 {
 	static const char *const WORDS[] = { "kill", "pause", "continue" };
 	static const enum session_act ACTS[] = { ACT_KILL, ACT_PAUSE, ACT_LOG };
-	int i = node_choice(c, n, f, WORDS, ARRAY_LEN(WORDS));
+	int i = values_node_choice(c, n, f, WORDS, ARRAY_LEN(WORDS));
 
 	if (i >= 0) {
 		*(enum session_act *)at = ACTS[i];
@@ -199,9 +199,9 @@ static void read_loss(struct ctx *c, const struct ynode *n, const struct field *
 static void read_include(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	(void)at;
-	if (node_is_list(c, n, f)) {
+	if (values_node_is_list(c, n, f)) {
 		for (const struct ynode *i = n->first; i != NULL; i = i->next) {
-			(void)node_text(c, i, f);
+			(void)values_node_text(c, i, f);
 		}
 	}
 }
@@ -223,7 +223,7 @@ static const struct level BUDGET_LEVEL = LEVEL("budget", BUDGET_FIELDS);
 
 static const struct field SESSION_FIELDS[] = {
 	{ "max_duration", read_duration, AT(p.max_duration_ms), .max = MAX_SESSION_SECONDS * 1000 },
-	{ "max_actions", read_number, AT(p.max_actions), .max = MAX_SESSION_COUNT },
+	{ "max_actions", values_read_number, AT(p.max_actions), .max = MAX_SESSION_COUNT },
 };
 static const struct level SESSION_LEVEL = LEVEL("session", SESSION_FIELDS);
 
@@ -272,12 +272,12 @@ static const struct field TOP_FIELDS[] = {
 	{ "version", read_short, AT(p.version),
 	  .max = sizeof(((struct session_policy *)0)->version) },
 	{ "agent_id", read_short, AT(p.agent_id), .max = SESSION_ID },
-	{ "budget", read_map, 0, .level = &BUDGET_LEVEL },
-	{ "session", read_map, 0, .level = &SESSION_LEVEL },
-	{ "violations", read_map, 0, .level = &VIOLATION_LEVEL },
-	{ "limits", read_map, 0, .level = &LIMIT_LEVEL },
-	{ "kill_switch", read_map, 0, .level = &KILL_LEVEL },
-	{ "audit", read_map, 0, .level = &AUDIT_LEVEL },
+	{ "budget", level_read_map, 0, .level = &BUDGET_LEVEL },
+	{ "session", level_read_map, 0, .level = &SESSION_LEVEL },
+	{ "violations", level_read_map, 0, .level = &VIOLATION_LEVEL },
+	{ "limits", level_read_map, 0, .level = &LIMIT_LEVEL },
+	{ "kill_switch", level_read_map, 0, .level = &KILL_LEVEL },
+	{ "audit", level_read_map, 0, .level = &AUDIT_LEVEL },
 };
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 
@@ -292,7 +292,7 @@ bool policy_fields_read(const struct report *rep, const struct ynode *root, stru
 	struct ctx c = { .rep = rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 
 	if (root->kind == YNODE_MAP) {
-		read_level(&c, root, &TOP_LEVEL, d);
+		level_read(&c, root, &TOP_LEVEL, d);
 	} else if (!root->bad && !ynode_is_null(root)) {
 		report_add(rep, SSB_ERROR, root->line, root->col,
 		           "write keys such as budget: or limits:",

@@ -74,7 +74,7 @@ static void read_key(struct ctx *c, const struct ynode *n, const struct field *f
 
 static void read_format(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	int i = node_choice(c, n, f, FORMATS, ARRAY_LEN(FORMATS));
+	int i = values_node_choice(c, n, f, FORMATS, ARRAY_LEN(FORMATS));
 
 	if (i >= 0) {
 		*(int *)at = i;
@@ -119,14 +119,14 @@ static const struct field NOTIFY_FIELDS[] = {
 	{ "webhook", read_url, AT(webhook), .max = MAX_NOTIFY_URL },
 	{ "pagerduty", read_key, AT(pagerduty), .max = MAX_ROUTING_KEY },
 	{ "format", read_format, AT(format) },
-	{ "secret_file", read_text, AT(secret_file), .check = check_absolute },
+	{ "secret_file", values_read_text, AT(secret_file), .check = check_absolute },
 	{ "url", read_url, AT(url), .max = MAX_NOTIFY_URL },
 	{ "allow_http", read_flag, AT(allow_http) },
 };
 const struct level NOTIFY_LEVEL = LEVEL("an item of kill_switch.notify", NOTIFY_FIELDS);
 
 static const struct field EXPORT_FIELDS[] = {
-	{ "file", read_text, AT(file), .check = check_export },
+	{ "file", values_read_text, AT(file), .check = check_export },
 	{ "otel", read_url, AT(otel), .max = MAX_OTEL_URL },
 	{ "allow_http", read_flag, AT(allow_http) },
 };
@@ -202,7 +202,7 @@ static bool notify_is_whole(struct ctx *c, const struct ynode *n, const struct i
 static bool is_item(struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	if (n->kind != YNODE_MAP && !n->bad) {
-		report_type(c, n, f, "a list of mappings", "write \"- key: value\"");
+		values_report_type(c, n, f, "a list of mappings", "write \"- key: value\"");
 	}
 	return n->kind == YNODE_MAP && !n->bad;
 }
@@ -211,7 +211,7 @@ static void add_notify(struct ctx *c, const struct ynode *n, struct session_poli
 {
 	AUTO(item_done) struct item i = { .format = -1 };
 
-	read_level(c, n, &NOTIFY_LEVEL, &i);
+	level_read(c, n, &NOTIFY_LEVEL, &i);
 	if (!notify_is_whole(c, n, &i) || (i.webhook == NULL && i.pagerduty == NULL)) {
 		return; /* reported */
 	}
@@ -232,7 +232,7 @@ static void add_export(struct ctx *c, const struct ynode *n, struct session_poli
 {
 	AUTO(item_done) struct item i = { .format = -1 };
 
-	read_level(c, n, &EXPORT_LEVEL, &i);
+	level_read(c, n, &EXPORT_LEVEL, &i);
 	if (has(n, "file") == has(n, "otel")) {
 		(void)refuse(c, n, "write \"- file: PATH\" or \"- otel: https://...\"",
 		             "an item of export is one file or one otel");
@@ -260,7 +260,7 @@ static bool list_of(struct ctx *c, const struct ynode *n, const struct field *f,
 {
 	size_t count = 0;
 
-	if (!node_is_list(c, n, f)) {
+	if (!values_node_is_list(c, n, f)) {
 		return false;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
@@ -270,7 +270,7 @@ static bool list_of(struct ctx *c, const struct ynode *n, const struct field *f,
 			return false;
 		}
 	}
-	return list_alloc(c, n, item_size, ret);
+	return values_list_alloc(c, n, item_size, ret);
 }
 
 void policy_read_notify(struct ctx *c, const struct ynode *n, const struct field *f, void *at)

@@ -17,7 +17,7 @@ static bool is_plain(const struct ctx *c, const struct ynode *n, const struct fi
 		return false;
 	}
 	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
-		report_type(c, n, f, wanted, remedy);
+		values_report_type(c, n, f, wanted, remedy);
 		return false;
 	}
 	if (n->quoted) {
@@ -69,7 +69,7 @@ void read_ppm(struct ctx *c, const struct ynode *n, const struct field *f, void 
 void read_duration(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	static const char REMEDY[] = "write a time such as 90s, 30m or 1.5h";
-	const char *s = node_text(c, n, f);
+	const char *s = values_node_text(c, n, f);
 	char quoted[QUOTE_SIZE];
 	uint64_t ms = 0;
 
@@ -92,7 +92,7 @@ void read_seconds(struct ctx *c, const struct ynode *n, const struct field *f, v
 {
 	uint64_t v = 0;
 
-	if (node_number(c, n, f, &v)) {
+	if (values_node_number(c, n, f, &v)) {
 		*(uint64_t *)at = v * 1000;
 	}
 }
@@ -112,7 +112,7 @@ void read_size(struct ctx *c, const struct ynode *n, const struct field *f, void
 	uint64_t v = 0;
 
 	if (!has_unit(n)) {
-		read_number(c, n, f, at);
+		values_read_number(c, n, f, at);
 	} else if (!resource_number(n->text, UNIT_BYTES, &v) || v > f->max) {
 		report_add(c->rep, SSB_ERROR, n->line, n->col,
 		           "write bytes, or a size such as 10MB, up to 1024TB",
@@ -132,7 +132,7 @@ void read_flag(struct ctx *c, const struct ynode *n, const struct field *f, void
 		return;
 	}
 	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
-		report_type(c, n, f, "true or false", "write true or false");
+		values_report_type(c, n, f, "true or false", "write true or false");
 	} else if (plain && strcmp(n->text, "true") == 0) {
 		*(bool *)at = true;
 	} else if (plain && strcmp(n->text, "false") == 0) {
@@ -151,7 +151,7 @@ void read_act(struct ctx *c, const struct ynode *n, const struct field *f, void 
 	for (size_t i = 0; i < SESSION_ACTS; i++) {
 		names[i] = session_act_name((enum session_act)i);
 	}
-	int i = node_choice(c, n, f, names, ARRAY_LEN(names));
+	int i = values_node_choice(c, n, f, names, ARRAY_LEN(names));
 	if (i >= 0) {
 		*(enum session_act *)at = (enum session_act)i;
 	}
@@ -170,11 +170,11 @@ static const char *line_problem(const char *s, size_t room)
 
 void read_short(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	const char *s = node_text(c, n, f);
+	const char *s = values_node_text(c, n, f);
 	const char *problem = s != NULL ? line_problem(s, f->max) : NULL;
 
 	if (problem != NULL) {
-		report_problem(c, n, f, problem);
+		values_report_problem(c, n, f, problem);
 	} else if (s != NULL) {
 		snprintf(at, f->max, "%s", s);
 	}
@@ -194,7 +194,7 @@ char *policy_read_secret(struct ctx *c, const struct ynode *n, const struct fiel
 		return NULL;
 	}
 	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
-		report_type(c, n, f, "a text", "write one text");
+		values_report_type(c, n, f, "a text", "write one text");
 		return NULL;
 	}
 	const char *problem = line_problem(n->text, f->max);

@@ -45,7 +45,7 @@ static const struct level PRICE_LEVEL = LEVEL("a price", PRICE_FIELDS);
 static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 {
 	struct price price = { 0 };
-	struct field row = { n->key, read_map, 0, .level = &PRICE_LEVEL };
+	struct field row = { n->key, level_read_map, 0, .level = &PRICE_LEVEL };
 	char quoted[QUOTE_SIZE];
 
 	if (n->key[0] == '\0' || strlen(n->key) >= sizeof(price.model) || p->n >= MAX_PRICES) {
@@ -56,7 +56,7 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 		return;
 	}
 	snprintf(price.model, sizeof(price.model), "%s", n->key);
-	read_map(c, n, &row, &price);
+	level_read_map(c, n, &row, &price);
 	struct price *known = (struct price *)find(p, price.model);
 	if (known != NULL) {
 		*known = price;
@@ -74,7 +74,7 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 static void read_models(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	if (n->kind != YNODE_MAP) {
-		read_map(c, n, f, at); /* says so */
+		level_read_map(c, n, f, at); /* says so */
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
@@ -86,7 +86,7 @@ static void read_default(struct ctx *c, const struct ynode *n, const struct fiel
 {
 	struct prices *p = at;
 
-	read_map(c, n, f, &p->fallback);
+	level_read_map(c, n, f, &p->fallback);
 	p->has_default = true;
 }
 
@@ -99,7 +99,7 @@ static const struct level *const ALL_LEVELS[] = { &TOP_LEVEL, &PRICE_LEVEL };
 
 static void free_root(struct ynode **root)
 {
-	ydoc_free(*root);
+	yaml_doc_free(*root);
 }
 
 static int parse(const char *file, const char *text, size_t len, struct prices *p,
@@ -113,9 +113,9 @@ static int parse(const char *file, const char *text, size_t len, struct prices *
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
 	}
 	AUTO(free_root)
-	struct ynode *root = ydoc_parse(file, text, len, found);
+	struct ynode *root = yaml_doc_parse(file, text, len, found);
 	if (root != NULL && root->kind == YNODE_MAP) {
-		read_level(&c, root, &TOP_LEVEL, p);
+		level_read(&c, root, &TOP_LEVEL, p);
 	} else if (root != NULL && !root->bad && !ynode_is_null(root)) {
 		report_add(&rep, SSB_ERROR, root->line, root->col,
 		           "write models: or default:", "the prices must be a mapping");

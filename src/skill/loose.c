@@ -22,7 +22,7 @@ struct loose {
 
 static void ydoc_freep(struct ynode **n)
 {
-	ydoc_free(*n);
+	yaml_doc_free(*n);
 }
 
 static struct ynode *new_node(enum ynode_kind kind, unsigned line)
@@ -84,7 +84,7 @@ static struct ynode *parse_strict(const struct loose *l, const char *text, size_
                                   unsigned lines, bool tell)
 {
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
-	struct ynode *root = ydoc_parse(l->rep.file, text, len, found);
+	struct ynode *root = yaml_doc_parse(l->rep.file, text, len, found);
 
 	shift_lines(root, lines);
 	for (size_t i = 0; tell && found != NULL && i < ssb_diags_count(found); i++) {
@@ -134,12 +134,12 @@ static void adopt_entries(struct loose *l, struct ynode *from)
 		 * is looked for among all. */
 		if (l->kept == MAX_LOOSE_ENTRIES) {
 			warn_line(l, n->line, "too many entries; the rest is left out");
-			ydoc_free(n);
+			yaml_doc_free(n);
 			return;
 		}
 		if (ynode_get(l->root, n->key) != NULL) {
 			warn_line(l, n->line, "the same key a second time: only the first counts");
-			ydoc_free(n);
+			yaml_doc_free(n);
 			continue;
 		}
 		l->kept++;
@@ -256,7 +256,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 		warn_line(&l, line, "it is no list of names and values, and is left out");
 	}
 	if (l.nomem) {
-		ydoc_free(l.root);
+		yaml_doc_free(l.root);
 		return NULL;
 	}
 	return l.root;

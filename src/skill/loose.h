@@ -8,7 +8,7 @@
 
 #include "manifest/yaml_doc.h"
 
-/* The mapping that the text holds, new (ydoc_free); an empty one where there is none.
+/* The mapping that the text holds, new (yaml_doc_free); an empty one where there is none.
  * NULL: without memory. `line` is the text's first in `file`. Where the whole is not
  * valid, each entry of the top level is read by itself. */
 struct ynode *loose_read(const char *file, const char *text, size_t len, unsigned line,

@@ -54,7 +54,7 @@ static const struct wish_place SKILLWARE[] = {
 
 static void ydoc_freep(struct ynode **n)
 {
-	ydoc_free(*n);
+	yaml_doc_free(*n);
 }
 
 void says_done(struct says *s)

@@ -54,7 +54,7 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;
 	c->not_prevented += e->violation && !prevented ? times : 0;
 	c->unwritten += e->violation && seq == CLASS_NO_LINE;
-	struct class_verdict v = class_of(e, c->home);
+	struct class_verdict v = classes_of(e, c->home);
 	if (v.id == CLASS_NONE) {
 		return;
 	}

@@ -73,13 +73,13 @@ struct class_verdict {
 };
 
 /* By the first rule that matches (classes_table.c). */
-struct class_verdict class_of(const struct event *e, const char *home);
+struct class_verdict classes_of(const struct event *e, const char *home);
 /* Whether some rule says what a reason amounts to: the tests ask for each. */
-bool class_names_reason(const char *reason);
+bool classes_names_reason(const char *reason);
 /* One that the owner's shell runs when it starts. */
-bool class_startup_file(const char *home, const char *path);
+bool classes_startup_file(const char *home, const char *path);
 /* One of the store that the program, one of the host's, keeps for itself (gpg: ~/.gnupg). */
-bool class_own_store(const char *home, const char *program, const char *path);
+bool classes_own_store(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
 /* One event that is line `seq` of the record, or repeats it. */
@@ -88,7 +88,7 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq);
  * left out, so that counts are the least that it was. */
 void classes_add_line(struct classes *c, const struct line *l);
 
-enum class_id class_of_line(const struct line *l, const char *home);
+enum class_id classes_of_line(const struct line *l, const char *home);
 
 /* Nothing to tell: violation_summary is left out. */
 bool classes_empty(const struct classes *c);

@@ -51,11 +51,11 @@ static struct event event_of(const struct line *l)
 	};
 }
 
-enum class_id class_of_line(const struct line *l, const char *home)
+enum class_id classes_of_line(const struct line *l, const char *home)
 {
 	struct event e = event_of(l);
 
-	return e.kind < EV_COUNT ? class_of(&e, home).id : CLASS_NONE;
+	return e.kind < EV_COUNT ? classes_of(&e, home).id : CLASS_NONE;
 }
 
 void classes_add_line(struct classes *c, const struct line *l)

@@ -275,7 +275,7 @@ static bool in_places(struct bytes path, const char *list, const char *home)
 	return false;
 }
 
-bool class_startup_file(const char *home, const char *path)
+bool classes_startup_file(const char *home, const char *path)
 {
 	return in_places((struct bytes){ path, strlen(path) }, STARTUP_FILES, home);
 }
@@ -305,7 +305,7 @@ static bool is_program(struct bytes program, const char *names)
 	return in_list(names, name);
 }
 
-bool class_own_store(const char *home, const char *program, const char *path)
+bool classes_own_store(const char *home, const char *program, const char *path)
 {
 	const struct bytes who = { program, strlen(program) };
 	const struct bytes what = { path, strlen(path) };
@@ -401,7 +401,7 @@ static bool matches(const struct rule *r, const struct event *e, const char *hom
 	       (r->paths == NULL || paths_match(r, e, home));
 }
 
-bool class_names_reason(const char *reason)
+bool classes_names_reason(const char *reason)
 {
 	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
 		if (RULES[i].reasons != NULL && in_list(RULES[i].reasons, reason)) {
@@ -411,7 +411,7 @@ bool class_names_reason(const char *reason)
 	return false;
 }
 
-struct class_verdict class_of(const struct event *e, const char *home)
+struct class_verdict classes_of(const struct event *e, const char *home)
 {
 	for (size_t i = 0; is_concern(e) && i < ARRAY_LEN(RULES); i++) {
 		if (matches(&RULES[i], e, home)) {

@@ -6,7 +6,7 @@
 #include "trace/trace_limits.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "os/file.h"
 
 static const char *const STATES[] = {
@@ -169,7 +169,7 @@ static void put_result(struct json *j, const struct ssb_result *r)
 		return;
 	}
 	json_open(j, '{');
-	json_kstr(j, "end", end_name(r->end));
+	json_kstr(j, "end", name_of_end(r->end));
 	json_kint(j, "exit_status", r->exit_status);
 	json_kint(j, "signal", r->signal);
 	json_kuint(j, "duration_us", r->duration_us);

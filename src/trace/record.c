@@ -131,7 +131,7 @@ const char *record_time(const struct record *r)
 }
 
 /* A line of which only a part was taken is cut off again. */
-static void record_fail(struct record *r, size_t done, int error)
+static void cli_record_fail(struct record *r, size_t done, int error)
 {
 	while (done > 0 && r->out.data[done - 1] != '\n') {
 		done--;
@@ -151,7 +151,7 @@ int record_flush(struct record *r)
 		if (n >= 0) {
 			done += (size_t)n;
 		} else if (errno != EINTR) {
-			record_fail(r, done, errno);
+			cli_record_fail(r, done, errno);
 		}
 	}
 	if (r->failure.code == SSB_OK) {

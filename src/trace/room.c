@@ -71,7 +71,7 @@ static enum room room_of_file(const struct event *e)
 
 static enum room room_of_violation(const struct event *e, const char *home)
 {
-	enum class_id id = class_of(e, home).id;
+	enum class_id id = classes_of(e, home).id;
 
 	return id == CLASS_NONE ? ROOM_VIOLATION : (enum room)(ROOM_CLASS + (int)id);
 }

@@ -17,12 +17,12 @@
 
 static const char *const SEVERITIES[] = { "", "unclassified", "low", "medium", "high", "critical" };
 
-const char *severity_name(int severity)
+const char *run_facts_severity(int severity)
 {
 	return severity >= 0 && severity < (int)ARRAY_LEN(SEVERITIES) ? SEVERITIES[severity] : "";
 }
 
-int severity_from_name(const char *name, const char **ret_known)
+int run_facts_severity_from(const char *name, const char **ret_known)
 {
 	*ret_known = "low, medium, high, critical";
 	for (int i = 1; i < (int)ARRAY_LEN(SEVERITIES); i++) {
@@ -87,7 +87,7 @@ static void take_end(struct run_facts *f, const struct line *l)
 	f->events = json_integer(json_member(&l->doc, counters, "events"), 0);
 	f->violations = json_integer(json_member(&l->doc, counters, "violations"), 0);
 	const char *worst = json_string(json_member(&l->doc, summary, "max_severity"), NULL);
-	int severity = worst != NULL ? severity_from_name(worst, &known) : -1;
+	int severity = worst != NULL ? run_facts_severity_from(worst, &known) : -1;
 	f->severity = severity > 0 ? severity : f->violations > 0 ? 1 : 0;
 }
 
@@ -159,7 +159,7 @@ static void count_lines(struct run_facts *f, struct line *l, int fd, const char 
 		}
 	}
 	classes_names(&classes, names, sizeof(names), &worst);
-	int severity = severity_from_name(worst, &why);
+	int severity = run_facts_severity_from(worst, &why);
 	f->severity = severity > 0 ? severity : f->violations > 0 || !classes_empty(&classes);
 }
 

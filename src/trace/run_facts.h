@@ -33,7 +33,7 @@ struct run_facts {
 int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
 const char *run_state_name(enum run_state s);
-const char *severity_name(int severity);                          /* "" for none */
-int severity_from_name(const char *name, const char **ret_known); /* -1: unknown */
+const char *run_facts_severity(int severity);                          /* "" for none */
+int run_facts_severity_from(const char *name, const char **ret_known); /* -1: unknown */
 
 #endif

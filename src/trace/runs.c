@@ -22,7 +22,7 @@
 /* O_NONBLOCK: a FIFO put there must not hold us. */
 #define RECORD_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
-bool run_id_valid(const char *id, size_t len)
+bool runs_id_valid(const char *id, size_t len)
 {
 	if (len != RUN_ID_SIZE - 1) {
 		return false;
@@ -40,7 +40,7 @@ bool run_entry_from_name(struct run_entry *ret, const char *name)
 {
 	size_t len = strlen(name);
 
-	if (len < RUN_ID_SIZE - 1 || !run_id_valid(name, RUN_ID_SIZE - 1)) {
+	if (len < RUN_ID_SIZE - 1 || !runs_id_valid(name, RUN_ID_SIZE - 1)) {
 		return false;
 	}
 	struct run_entry e = { .has_dir = name[RUN_ID_SIZE - 1] == '\0',

@@ -84,6 +84,6 @@ void run_file_done(struct run_file *r);
 /* Its supervisor is alive: it holds a lock on the record. */
 bool run_file_live(int fd);
 
-bool run_id_valid(const char *id, size_t len);
+bool runs_id_valid(const char *id, size_t len);
 
 #endif

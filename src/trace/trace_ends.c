@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/hex.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 
 int trace_check_key(const struct owner *owner, struct ssb_error *err)
@@ -142,7 +142,7 @@ static void put_end(struct trace *t, const struct ssb_result *r)
 	} else {
 		json_null(j);
 	}
-	json_kstr(j, "end", t->failed || r == NULL ? "failed" : end_name(r->end));
+	json_kstr(j, "end", t->failed || r == NULL ? "failed" : name_of_end(r->end));
 	json_kint(j, "signal", r != NULL ? r->signal : 0);
 	json_kuint(j, "duration_us", r != NULL && !t->failed ? r->duration_us : t->record.mono_us);
 	put_counters(j, t, r);

@@ -38,7 +38,7 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	snprintf(f->path, sizeof(f->path), "%s/%s/trace.json", dir, id);
 	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD_NAME, dir, id);
 	snprintf(f->name, sizeof(f->name), "trace.json");
-	snprintf(f->record_name, sizeof(f->record_name), RECORD_NAME);
+	snprintf(f->cli_record_name, sizeof(f->cli_record_name), RECORD_NAME);
 	snprintf(f->record, sizeof(f->record), "%s." RECORD_NAME, id);
 	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
@@ -51,7 +51,7 @@ static int trace_file_own_dir(struct trace_file *f)
 		return -1;
 	}
 	auto_fd dir = openat(f->dir_fd, f->run, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || renameat(f->dir_fd, f->record, dir, f->record_name) != 0) {
+	if (dir < 0 || renameat(f->dir_fd, f->record, dir, f->cli_record_name) != 0) {
 		return -1;
 	}
 	own_close(&f->dir_fd);
@@ -66,8 +66,9 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	}
 	f->settled = true;
 	(void)file_lock(f->record_fd, 0); /* where it could not be had at the beginning */
-	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
-	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
+	if (f->run[0] != '\0'
+	            ? trace_file_own_dir(f) != 0
+	            : renameat(f->dir_fd, f->record, f->dir_fd, f->cli_record_name) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",
 		                f->record_path);
 	}
@@ -115,7 +116,7 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	const char *more = trace_file_more(path);
 	snprintf(f->record_path, sizeof(f->record_path), "%s%s", path, more);
-	snprintf(f->record_name, sizeof(f->record_name), "%s%s", name, more);
+	snprintf(f->cli_record_name, sizeof(f->cli_record_name), "%s%s", name, more);
 	return 0;
 }
 
@@ -203,7 +204,7 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
 	} else {
 		if (trace_file_parent(f, plan->trace_output, err) != 0 ||
 		    trace_file_vacant(f, f->name, f->path, err) != 0 ||
-		    trace_file_vacant(f, f->record_name, f->record_path, err) != 0) {
+		    trace_file_vacant(f, f->cli_record_name, f->record_path, err) != 0) {
 			return -1;
 		}
 		if (trace_file_exposed(f, plan, of_run)) {

@@ -27,7 +27,7 @@ struct trace_file {
 	char run[37];              /* the run's directory, made by settling; "": none to make */
 	char record[NAME_MAX + 1]; /* until then */
 	char part[NAME_MAX + 1];
-	char record_name[NAME_MAX + 1];
+	char cli_record_name[NAME_MAX + 1];
 	char name[NAME_MAX + 1];
 	char record_path[PATH_MAX]; /* final, as people see it */
 	char path[PATH_MAX];

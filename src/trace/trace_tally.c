@@ -25,7 +25,7 @@ void trace_again(struct trace *t, const struct event *e)
 		n->total += times;
 		n->kinds[e->kind] += times;
 	}
-	enum class_id id = class_of(e, t->classes.home).id;
+	enum class_id id = classes_of(e, t->classes.home).id;
 	if (id != CLASS_NONE) {
 		n->classes[id] += times;
 	}

@@ -438,7 +438,7 @@ const char *verify_state_name(enum verify_state s)
 	return names[s];
 }
 
-void bundle_header(struct buf *out, const struct verify_result *of)
+void verify_bundle_header(struct buf *out, const struct verify_result *of)
 {
 	char hex[2 * VERIFY_KEY_BYTES + 1];
 	struct json j;

@@ -55,6 +55,6 @@ int verify_record(int fd, const struct verify_ask *ask, struct verify_result *re
 /* The line before the record in an export. `key` may be NULL. Ends with a
  * newline. */
 struct buf;
-void bundle_header(struct buf *out, const struct verify_result *of);
+void verify_bundle_header(struct buf *out, const struct verify_result *of);
 
 #endif

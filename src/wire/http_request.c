@@ -18,7 +18,7 @@ static const char *const IGNORED[] = { "upgrade", "http2-settings" };
 
 /* ---- spans ------------------------------------------------------------------- */
 
-bool span_is(struct span s, const char *text)
+bool http_span_is(struct span s, const char *text)
 {
 	return s.len == strlen(text) && memcmp(s.s, text, s.len) == 0;
 }
@@ -215,7 +215,7 @@ static bool allows(struct span element, const char *type)
 			}
 		}
 	}
-	return span_is_nocase(media, type) || span_is(media, "*/*") ||
+	return span_is_nocase(media, type) || http_span_is(media, "*/*") ||
 	       (media.len == group + 1 && media.s[group] == '*' &&
 	        strncasecmp(media.s, type, group) == 0);
 }

@@ -44,7 +44,7 @@ const struct span *http_request_field(const struct http_request *r, const char *
 /* Whether Accept allows this type ("text/event-stream"); no Accept allows all. */
 bool http_request_accepts(const struct http_request *r, const char *type);
 
-bool span_is(struct span s, const char *text);
+bool http_span_is(struct span s, const char *text);
 
 /* ---- the body ---------------------------------------------------------------- */
 

@@ -34,7 +34,7 @@ static void check_promises(const struct manifest *m)
 		const struct egress_rule *rule = &m->egress[i];
 		must(rule->n_ports > 0 && rule->ports[0] > 0);
 		/* normalising twice changes nothing */
-		must(check_domain(rule->domain.s, &again, &kind) == NULL);
+		must(domain_check(rule->domain.s, &again, &kind) == NULL);
 		must(strcmp(again, rule->domain.s) == 0 && kind == rule->kind);
 		free(again);
 	}

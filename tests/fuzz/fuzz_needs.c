@@ -47,8 +47,8 @@ static void check_proposal(const struct manifest *base, const struct needs *s)
 	for (size_t i = 0; i < s->n; i++) {
 		/* What is dangerous is covered by the base, or not at all. */
 		must(s->v[i].danger == NULL || s->v[i].kind == NEED_PROGRAM ||
-		     manifest_covers(base, s->home, &s->v[i]) || s->v[i].kind != NEED_ENV ||
-		     !manifest_covers(m, s->home, &s->v[i]));
+		     cover_manifest(base, s->home, &s->v[i]) || s->v[i].kind != NEED_ENV ||
+		     !cover_manifest(m, s->home, &s->v[i]));
 	}
 }
 

@@ -17,7 +17,7 @@
 #include "cli/say.c"
 #include "os/file.h"
 #include "report/remedy.h"
-#include "report/view.h"
+#include "report/overview.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -103,7 +103,7 @@ static void check_lines(int fd)
 		check_json(text, len, 2);
 		if (line_parse(&l, text, len, &why) == 0) {
 			buf_reset(&out);
-			render_line(&out, &l, &style);
+			line_render(&out, &l, &style);
 			must(!out.failed &&
 			     (out.len == 0 || strchr(out.data, '\n') == out.data + out.len - 1));
 			remedy_text(&out, &l);
@@ -114,13 +114,13 @@ static void check_lines(int fd)
 
 static void check_view(int fd)
 {
-	AUTO(view_done) struct view v = { 0 };
+	AUTO(overview_done) struct overview v = { 0 };
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	must(view_read(&v, fd, "", NULL) == 0);
+	must(overview_read(&v, fd, "", NULL) == 0);
 	for (size_t i = 0; i < v.n_items; i++) {
-		const struct view_item *x = &v.items[i];
+		const struct overview_item *x = &v.items[i];
 		const char *const texts[] = { x->text,  x->program, x->reason, x->rule,
 			                      x->error, x->remedy,  x->first };
 		buf_reset(&out);

@@ -17,7 +17,7 @@
 #include "cli/hook_skill.c"
 
 #include "cli/flags.c"
-#include "cli/options.c"
+#include "cli/cli_options.c"
 
 #include "cli/hook_programs.c"
 

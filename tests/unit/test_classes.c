@@ -56,7 +56,7 @@ static struct event call(const char *name, const char *reason)
 
 static void expect(const struct event *e, const char *class, const char *technique)
 {
-	struct class_verdict v = class_of(e, HOME);
+	struct class_verdict v = classes_of(e, HOME);
 
 	assert_string_equal(v.id == CLASS_NONE ? "none" : CLASSES[v.id].name, class);
 	if (v.id == CLASS_NONE || technique == NULL) {
@@ -213,7 +213,7 @@ static void test_every_code_has_a_rule(void **state)
 	}
 	assert_string_equal(dial_result_name(DIAL_PROXY_NO_UDP + 1), "unknown");
 	for (size_t i = 0; i < n; i++) {
-		bool known = class_names_reason(codes[i]);
+		bool known = classes_names_reason(codes[i]);
 		for (size_t k = 0; k < ARRAY_LEN(FINE); k++) {
 			known = known || strcmp(codes[i], FINE[k]) == 0;
 		}
@@ -295,15 +295,15 @@ static void test_harmless(void **state)
 static void test_own_stores(void **state)
 {
 	(void)state;
-	assert_true(class_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg/gpg.conf"));
-	assert_true(class_own_store(HOME, "/usr/lib/gnupg/scdaemon", HOME "/.gnupg"));
-	assert_false(class_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg2"));
-	assert_false(class_own_store(HOME, "/usr/bin/gpg", "/home/b/.gnupg"));
-	assert_false(class_own_store(HOME, "/usr/bin/ssh", HOME "/.gnupg"));
-	assert_false(class_own_store(HOME, "/usr/bin/gp", HOME "/.gnupg"));
-	assert_false(class_own_store(HOME, "/tmp/gpg", HOME "/.gnupg"));
-	assert_false(class_own_store(HOME, "gpg", HOME "/.gnupg"));
-	assert_false(class_own_store(HOME, "", HOME "/.gnupg"));
+	assert_true(classes_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg/gpg.conf"));
+	assert_true(classes_own_store(HOME, "/usr/lib/gnupg/scdaemon", HOME "/.gnupg"));
+	assert_false(classes_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg2"));
+	assert_false(classes_own_store(HOME, "/usr/bin/gpg", "/home/b/.gnupg"));
+	assert_false(classes_own_store(HOME, "/usr/bin/ssh", HOME "/.gnupg"));
+	assert_false(classes_own_store(HOME, "/usr/bin/gp", HOME "/.gnupg"));
+	assert_false(classes_own_store(HOME, "/tmp/gpg", HOME "/.gnupg"));
+	assert_false(classes_own_store(HOME, "gpg", HOME "/.gnupg"));
+	assert_false(classes_own_store(HOME, "", HOME "/.gnupg"));
 }
 
 /* The other end of a rename or link counts as much. */
@@ -336,12 +336,12 @@ static void test_second_path(void **state)
 static void test_startup_files(void **state)
 {
 	(void)state;
-	assert_true(class_startup_file(HOME, HOME "/.zlogin"));
-	assert_true(class_startup_file(HOME, HOME "/.config/fish/config.fish"));
-	assert_false(class_startup_file(HOME, HOME "/.bashrc2"));
-	assert_false(class_startup_file(HOME, "/root/.bashrc"));
-	assert_false(class_startup_file(HOME, HOME));
-	assert_false(class_startup_file(NULL, "/.bashrc"));
+	assert_true(classes_startup_file(HOME, HOME "/.zlogin"));
+	assert_true(classes_startup_file(HOME, HOME "/.config/fish/config.fish"));
+	assert_false(classes_startup_file(HOME, HOME "/.bashrc2"));
+	assert_false(classes_startup_file(HOME, "/root/.bashrc"));
+	assert_false(classes_startup_file(HOME, HOME));
+	assert_false(classes_startup_file(NULL, "/.bashrc"));
 }
 
 static void test_times(void **state)

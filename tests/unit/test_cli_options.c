@@ -12,7 +12,7 @@
 
 /* The command line is a program, not part of the library. */
 #include "cli/flags.c"
-#include "cli/options.c"
+#include "cli/cli_options.c"
 #include "cli/say.c"
 
 #include "base/suggest.h"
@@ -47,7 +47,7 @@ static int parse(const char *line, unsigned command, bool mixed, struct operands
 	argv[n] = NULL;
 	seen[0] = '\0';
 	*err = (struct ssb_error){ 0 };
-	return options_parse(&p, argv, ret, err);
+	return cli_options_parse(&p, argv, ret, err);
 }
 
 static void test_forms(void **state)

@@ -510,9 +510,9 @@ static void map_ids(unsigned uid, unsigned gid)
 
 	snprintf(uids, sizeof(uids), "0 %u 1", uid);
 	snprintf(gids, sizeof(gids), "0 %u 1", gid);
-	need(proc_write(AT_FDCWD, "/proc/self/setgroups", "deny") == 0 &&
-	             proc_write(AT_FDCWD, "/proc/self/uid_map", uids) == 0 &&
-	             proc_write(AT_FDCWD, "/proc/self/gid_map", gids) == 0,
+	need(clone_proc_write(AT_FDCWD, "/proc/self/setgroups", "deny") == 0 &&
+	             clone_proc_write(AT_FDCWD, "/proc/self/uid_map", uids) == 0 &&
+	             clone_proc_write(AT_FDCWD, "/proc/self/gid_map", gids) == 0,
 	     "id maps");
 }
 

@@ -122,7 +122,7 @@ static struct dial_reply hear(const struct dialler *d, int *ret_fd)
 	struct pollfd p = { .fd = d->sock, .events = POLLIN };
 
 	assert_int_equal(poll(&p, 1, 20000), 1);
-	assert_int_equal(msg_recv(d->sock, &reply, sizeof(reply), &fds), sizeof(reply));
+	assert_int_equal(msg_fds_recv(d->sock, &reply, sizeof(reply), &fds), sizeof(reply));
 	assert_int_equal(fds.n, reply.result == DIAL_OK ? 1 : 0);
 	*ret_fd = fds.n == 1 ? fds.v[0] : -1;
 	return reply;
@@ -134,7 +134,7 @@ static struct dial_reply ask(const struct dialler *d, uint32_t rule, const char 
 	static uint64_t id = 1000;
 	struct dial_request q = request(++id, rule, name, port);
 
-	assert_int_equal(msg_send(d->sock, &q, sizeof(q), NULL), 0);
+	assert_int_equal(msg_fds_send(d->sock, &q, sizeof(q), NULL), 0);
 	struct dial_reply reply = hear(d, ret_fd);
 	assert_int_equal(reply.id.serial, q.id.serial);
 	assert_int_equal(reply.id.kind, q.id.kind);
@@ -370,7 +370,7 @@ static void rules_are_kept(void **state)
 	struct dial_request q = request(1, ONE, "one.test", OPEN);
 	auto_fd fd = -1;
 	q.id.kind = DIAL_UDP; /* of a TCP rule */
-	assert_int_equal(msg_send(d.sock, &q, sizeof(q), NULL), 0);
+	assert_int_equal(msg_fds_send(d.sock, &q, sizeof(q), NULL), 0);
 	assert_int_equal(hear(&d, &fd).result, DIAL_REFUSED_RULE);
 	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
 	stop(&d);
@@ -381,13 +381,13 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	struct msg_fds fds = { .v = { d->sock }, .n = with_fd ? 1 : 0 };
 	auto_fd fd = -1;
 
-	assert_int_equal(msg_send(d->sock, data, len, &fds), 0);
+	assert_int_equal(msg_fds_send(d->sock, data, len, &fds), 0);
 	struct dial_reply reply = hear(d, &fd);
 	assert_int_equal(reply.result, DIAL_REFUSED_RULE);
 	assert_int_equal(reply.id.serial, len >= sizeof(reply.id.serial) ? 77 : 0);
 }
 
-/* More fds than anybody sends here: what msg_recv() has room for, and credentials. */
+/* More fds than anybody sends here: what msg_fds_recv() has room for, and credentials. */
 static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
@@ -458,7 +458,7 @@ static void hundred_at_once(void **state)
 	drain(world.open4);
 	for (uint64_t i = 0; i < N; i++) {
 		struct dial_request q = request(i, ONE, "one.test", OPEN);
-		assert_int_equal(msg_send(d.sock, &q, sizeof(q), NULL), 0);
+		assert_int_equal(msg_fds_send(d.sock, &q, sizeof(q), NULL), 0);
 	}
 	while (left > 0) {
 		auto_fd fd = -1;
@@ -466,7 +466,7 @@ static void hundred_at_once(void **state)
 		struct dial_request again = request(reply.id.serial, ONE, "one.test", OPEN);
 		if (reply.result == DIAL_BUSY) {
 			(void)usleep(1000);
-			assert_int_equal(msg_send(d.sock, &again, sizeof(again), NULL), 0);
+			assert_int_equal(msg_fds_send(d.sock, &again, sizeof(again), NULL), 0);
 			continue;
 		}
 		assert_int_equal(reply.result, DIAL_OK);
@@ -515,7 +515,7 @@ static void busy(void **state)
 
 	for (uint64_t i = 0; i < MAX_DIALS; i++) {
 		struct dial_request q = request(i, ONE, "one.test", FULL);
-		assert_int_equal(msg_send(d.sock, &q, sizeof(q), NULL), 0);
+		assert_int_equal(msg_fds_send(d.sock, &q, sizeof(q), NULL), 0);
 	}
 	expect(&d, ONE, "one.test", OPEN, DIAL_BUSY, NULL);
 	for (size_t i = 0; i < MAX_DIALS; i++) {
@@ -550,7 +550,7 @@ static struct dial_reply ask_spare(const struct dialler *d, uint32_t rule, const
 
 	q.id.kind = DIAL_SPARES;
 	q.spares = 1;
-	assert_int_equal(msg_send(d->sock, &q, sizeof(q), NULL), 0);
+	assert_int_equal(msg_fds_send(d->sock, &q, sizeof(q), NULL), 0);
 	return hear(d, ret_fd);
 }
 
@@ -595,8 +595,8 @@ static void many_spares(void **state)
 	drain(world.open4);
 	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
 	(void)close(accept_soon(world.open4));
-	assert_int_equal(msg_send(d.sock, &q, sizeof(q), NULL), 0);
-	assert_int_equal(msg_recv(d.sock, &reply, sizeof(reply), &fds), sizeof(reply));
+	assert_int_equal(msg_fds_send(d.sock, &q, sizeof(q), NULL), 0);
+	assert_int_equal(msg_fds_recv(d.sock, &reply, sizeof(reply), &fds), sizeof(reply));
 	assert_int_equal(reply.result, DIAL_OK);
 	assert_int_equal(fds.n, MAX_SPARES);
 	for (size_t i = 0; i < fds.n; i++) {
@@ -604,7 +604,7 @@ static void many_spares(void **state)
 		(void)send(fds.v[i], "", 0, MSG_NOSIGNAL);
 		(void)close(accept_soon(world.open4));
 	}
-	msg_close(&fds);
+	msg_fds_close(&fds);
 	stop(&d);
 }
 

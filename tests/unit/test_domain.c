@@ -151,7 +151,7 @@ static void good_hosts_are_normalised(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		auto_free char *out = NULL;
 		enum host_kind kind = HOST_EXACT;
-		const char *problem = check_domain(GOOD[i].in, &out, &kind);
+		const char *problem = domain_check(GOOD[i].in, &out, &kind);
 		if (problem != NULL) {
 			fail_msg("%s: refused: %s", GOOD[i].in, problem);
 		}
@@ -166,7 +166,7 @@ static void bad_hosts_are_refused_with_the_reason(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		char *out = NULL;
 		enum host_kind kind = HOST_CIDR;
-		const char *problem = check_domain(BAD[i].in, &out, &kind);
+		const char *problem = domain_check(BAD[i].in, &out, &kind);
 		if (problem == NULL) {
 			fail_msg("%s: accepted as %s", BAD[i].in, out);
 		}
@@ -188,7 +188,7 @@ static void long_input_is_refused(void **state)
 	(void)state;
 	memset(s, 'a', sizeof(s) - 1);
 	s[sizeof(s) - 1] = '\0';
-	assert_non_null(strstr(check_domain(s, &out, &kind), "longer"));
+	assert_non_null(strstr(domain_check(s, &out, &kind), "longer"));
 }
 
 static const struct {
@@ -219,7 +219,7 @@ static void international_names_become_a_labels(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(IDNA); i++) {
 		auto_free char *out = NULL;
 		enum host_kind kind = HOST_EXACT;
-		const char *problem = check_domain(IDNA[i].in, &out, &kind);
+		const char *problem = domain_check(IDNA[i].in, &out, &kind);
 		if (IDNA[i].out == NULL) {
 			if (problem == NULL) {
 				fail_msg("%s: accepted as %s", IDNA[i].in, out);
@@ -252,8 +252,8 @@ static void without_libidn2_the_remedy_is_the_ascii_form(void **state)
 
 	(void)state;
 	no_libraries = true;
-	const char *problem = check_domain("bücher.example", &out, &kind);
-	const char *ascii_problem = check_domain("xn--bcher-kva.example", &out, &kind);
+	const char *problem = domain_check("bücher.example", &out, &kind);
+	const char *ascii_problem = domain_check("xn--bcher-kva.example", &out, &kind);
 	no_libraries = false;
 	assert_non_null(problem);
 	assert_non_null(strstr(problem, "write the xn-- form"));

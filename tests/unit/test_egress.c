@@ -17,7 +17,7 @@
 
 #include "base/own.h"
 #include "egress/egress.h"
-#include "egress/event.h"
+#include "egress/egress_event.h"
 #include "os/clock.h"
 #include "os/clone.h"
 #include "fds_world.h"

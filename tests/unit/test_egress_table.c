@@ -157,7 +157,7 @@ static void numbering(void **state)
 		assert_ptr_equal(egress_by_address(t, &a), &t->slots[i]);
 		memcpy(a.b, t->slots[i].v6, 16);
 		assert_ptr_equal(egress_by_address(t, &a), &t->slots[i]);
-		assert_string_equal(address_special(&a), "unique_local");
+		assert_string_equal(guard_address_special(&a), "unique_local");
 	}
 }
 

@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/own.h"
 
 static void test_first_failure_wins(void **state)
@@ -108,10 +108,10 @@ static void test_every_enum_has_a_name(void **state)
 {
 	(void)state;
 	for (int i = SSB_OK; i <= SSB_E_NOMEM; i++) {
-		assert_non_null(code_name((enum ssb_code)i));
+		assert_non_null(name_of_code((enum ssb_code)i));
 	}
 	for (int i = SSB_END_EXITED; i <= SSB_END_SESSION; i++) {
-		assert_non_null(end_name((enum ssb_end)i));
+		assert_non_null(name_of_end((enum ssb_end)i));
 	}
 }
 

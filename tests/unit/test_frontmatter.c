@@ -164,17 +164,17 @@ static void test_names(void **state)
 	char text[SKILL_NAME_BYTES + 2];
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		skill_name_from(name, cases[i].word);
+		frontmatter_name_from(name, cases[i].word);
 		assert_string_equal(name, cases[i].name);
-		assert_int_equal(skill_name_valid(name), name[0] != '\0');
+		assert_int_equal(frontmatter_name_valid(name), name[0] != '\0');
 	}
 	memset(text, 'a', sizeof(text) - 1);
 	text[SKILL_NAME_BYTES + 1] = '\0';
-	assert_false(skill_name_valid(text));
-	skill_name_from(name, text);
+	assert_false(frontmatter_name_valid(text));
+	frontmatter_name_from(name, text);
 	assert_int_equal(strlen(name), SKILL_NAME_BYTES);
 	text[SKILL_NAME_BYTES] = '\0';
-	assert_true(skill_name_valid(text));
+	assert_true(frontmatter_name_valid(text));
 }
 
 int main(void)

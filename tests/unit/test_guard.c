@@ -23,7 +23,7 @@ static struct address addr(const char *text)
 static const char *special(const char *text)
 {
 	struct address a = addr(text);
-	const char *kind = address_special(&a);
+	const char *kind = guard_address_special(&a);
 
 	return kind != NULL ? kind : "public";
 }
@@ -111,7 +111,7 @@ static const struct {
 static void check_kind(const struct address *a, const char *want)
 {
 	char text[48];
-	const char *kind = address_special(a);
+	const char *kind = guard_address_special(a);
 
 	address_format(a, text);
 	if ((kind == NULL) != (want == NULL) || (kind != NULL && strcmp(kind, want) != 0)) {

@@ -58,12 +58,12 @@ static void reads_a_head(void **state)
 	(void)state;
 	assert_int_equal(judge(&r, text, sizeof text - 1, &len), HTTP_DONE);
 	assert_int_equal(len, sizeof text - 1 - 4);
-	assert_true(span_is(r.method, "POST"));
-	assert_true(span_is(r.target, "/mcp?x"));
+	assert_true(http_span_is(r.method, "POST"));
+	assert_true(http_span_is(r.target, "/mcp?x"));
 	assert_string_equal(r.lines.host, "::1");
 	assert_int_equal(r.lines.port, 8080);
 	assert_int_equal(r.lines.length, 12);
-	assert_true(span_is(*http_request_field(&r, "mcp-method"), "tools/call"));
+	assert_true(http_span_is(*http_request_field(&r, "mcp-method"), "tools/call"));
 	assert_int_equal(http_request_field(&r, "EMPTY")->len, 0);
 	assert_null(http_request_field(&r, "mcp-name"));
 	assert_false(r.close);

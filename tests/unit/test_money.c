@@ -133,7 +133,7 @@ static void money_is_shown(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		char out[MONEY_TEXT];
-		assert_string_equal(millionths_text(ROWS[i].m, out), ROWS[i].text);
+		assert_string_equal(json_millionths_text(ROWS[i].m, out), ROWS[i].text);
 		assert_string_equal(money_show(ROWS[i].m, out), ROWS[i].show);
 	}
 }
@@ -150,7 +150,7 @@ static void money_round_trip(void **state)
 		x ^= x >> 7;
 		x ^= x << 17;
 		micros m = (micros)(x % (uint64_t)MAX_MICROS) >> (x % 50);
-		assert_true(money_parse(millionths_text(m, out), &back, NULL));
+		assert_true(money_parse(json_millionths_text(m, out), &back, NULL));
 		assert_int_equal(back, m);
 		assert_true(money_parse(money_show(m, out) + 1, &back, NULL));
 		assert_int_equal(back, m);

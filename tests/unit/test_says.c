@@ -342,7 +342,7 @@ static void test_hidden_entries(void **state)
 	for (const struct ynode *e = root->first; e != NULL; e = e->next) {
 		n++;
 	}
-	ydoc_free(root);
+	yaml_doc_free(root);
 	assert_int_equal(n, MAX_LOOSE_ENTRIES);
 }
 

@@ -535,7 +535,7 @@ static void writes_and_goes(const struct job_child *c)
 		(void)alarm(20);
 		idle(c);
 	}
-	(void)msg_send(c->sock, &m, sizeof(m), NULL);
+	(void)msg_fds_send(c->sock, &m, sizeof(m), NULL);
 }
 
 /* All that was written before the end, and nothing is waited for after it. */

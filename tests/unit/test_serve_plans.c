@@ -431,13 +431,13 @@ static void narrows(void **state)
 	assert_int_equal(writes_of(p), 2);
 	assert_int_equal(made_by(p), 1);
 	assert_int_equal(p->res.max_runtime_seconds, 60);
-	assert_false(plan_harmless(p));
+	assert_false(plans_harmless(p));
 	p = get(w, &less);
 	assert_int_equal(p->n_egress, 0);
 	assert_int_equal(writes_of(p), 0);
 	assert_int_equal(made_by(p), 0);
 	assert_int_equal(p->res.max_runtime_seconds, 7);
-	assert_true(plan_harmless(p));
+	assert_true(plans_harmless(p));
 	/* And the first is as it was. */
 	assert_int_equal(writes_of(get(w, &all)), 2);
 }
@@ -452,18 +452,18 @@ static void is_harmless(void **state)
 
 	world_mkdir(w, "home/out");
 	world_skill(w, "s", "{filesystem: {read: [~/out]}}", "true");
-	assert_true(plan_harmless(get(w, &wish)));
+	assert_true(plans_harmless(get(w, &wish)));
 	world_skill(w, "s", "{network: {egress: [{domain: example.com}]}}", "true");
-	assert_false(plan_harmless(get(w, &wish)));
+	assert_false(plans_harmless(get(w, &wish)));
 	world_skill(w, "s", "{filesystem: {write: [~/out]}}", "true");
-	assert_false(plan_harmless(get(w, &wish)));
+	assert_false(plans_harmless(get(w, &wish)));
 	world_skill(w, "s", "{}", "true");
-	assert_true(plan_harmless(get(w, &wish)));
+	assert_true(plans_harmless(get(w, &wish)));
 	assert_int_equal(ssb_options_set((struct ssb_options *)w->opt.owner, SSB_OPT_BEST_EFFORT,
 	                                 "landlock", &err),
 	                 0);
 	moved_s += 2;
-	assert_false(plan_harmless(get(w, &wish)));
+	assert_false(plans_harmless(get(w, &wish)));
 }
 
 static void cannot_widen(void **state)

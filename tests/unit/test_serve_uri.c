@@ -141,26 +141,26 @@ static void test_cursors(void **state)
 	auto_buf out;
 
 	buf_init(&out, 4 * MAX_CURSOR);
-	cursor_write(&out, "sweather");
-	auto_free char *back = cursor_read(out.data);
+	uri_cursor_write(&out, "sweather");
+	auto_free char *back = uri_cursor_read(out.data);
 	assert_string_equal(back, "sweather");
-	assert_null(cursor_read(""));
-	assert_null(cursor_read("7"));
-	assert_null(cursor_read("zz"));
-	assert_null(cursor_read("6100"));
-	assert_null(cursor_read("AB"));
+	assert_null(uri_cursor_read(""));
+	assert_null(uri_cursor_read("7"));
+	assert_null(uri_cursor_read("zz"));
+	assert_null(uri_cursor_read("6100"));
+	assert_null(uri_cursor_read("AB"));
 
 	memset(long_one, 'x', MAX_CURSOR + 1);
 	buf_reset(&out);
-	cursor_write(&out, long_one);
+	uri_cursor_write(&out, long_one);
 	assert_true(out.failed);
 	buf_reset(&out);
-	cursor_write(&out, long_one + 1);
+	uri_cursor_write(&out, long_one + 1);
 	assert_false(out.failed);
-	auto_free char *whole = cursor_read(out.data);
+	auto_free char *whole = uri_cursor_read(out.data);
 	assert_string_equal(whole, long_one + 1);
 	buf_adds(&out, "78");
-	assert_null(cursor_read(out.data));
+	assert_null(uri_cursor_read(out.data));
 }
 
 static void shown(const char *json, const char *want)

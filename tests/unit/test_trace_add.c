@@ -893,7 +893,7 @@ static void test_by_the_queue(void **state)
 	struct trace *t = begin();
 	uint32_t numbers[12];
 
-	assert_int_equal(queue_init(&q), 0);
+	assert_int_equal(observe_queue_init(&q), 0);
 	for (size_t n = 1; n <= ARRAY_LEN(numbers); n++) {
 		for (size_t len = 10; len < sizeof(name); len++) {
 			numbers[0] = (uint32_t)len;
@@ -905,11 +905,11 @@ static void test_by_the_queue(void **state)
 				           .more_arg = numbers,
 				           .more_size = n * sizeof(numbers[0]),
 				           .apart = n };
-			queue_put(&q, &e);
+			observe_queue_put(&q, &e);
 		}
 	}
-	queue_empty(&q, t);
-	queue_done(&q);
+	observe_queue_empty(&q, t);
+	observe_queue_done(&q);
 	finish(t);
 	check("len([e for e in r if e['kind'] == 'syscall_filtered']) == 12 * 36");
 	check("all(e['data']['program'] == "
@@ -930,12 +930,12 @@ static void test_a_queue_that_nobody_empties(void **state)
 	uint64_t told = 0;
 
 	trace_count(t, &tally);
-	assert_int_equal(queue_init(&q), 0);
+	assert_int_equal(observe_queue_init(&q), 0);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "/harmless/%d", i);
 		struct event e = attempt(name);
 		e.violation = false;
-		queue_put(&q, &e);
+		observe_queue_put(&q, &e);
 	}
 	assert_true(q.dropped[ROOM_OTHER] > 0);
 	assert_true(QUEUE_BYTES - q.used >= 2 * QUEUE_RESERVE);
@@ -946,20 +946,20 @@ static void test_a_queue_that_nobody_empties(void **state)
 			           .op = "open",
 			           .path = { name, strlen(name) },
 			           .rule = "f:1:2" };
-		queue_put(&q, &e);
+		observe_queue_put(&q, &e);
 	}
 	assert_int_equal(q.dropped[ROOM_CHANGE], 0);
 	uint64_t dropped = q.dropped[ROOM_OTHER];
 	while (q.crowded[EV_FILE_BLOCKED] < CROWDED) {
 		snprintf(name, sizeof(name), "/grave/%d", (int)told);
 		struct event e = attempt(name);
-		queue_put(&q, &e);
+		observe_queue_put(&q, &e);
 		told++;
 	}
 	assert_int_equal(q.dropped[ROOM_OTHER], dropped);
-	queue_empty(&q, t);
+	observe_queue_empty(&q, t);
 	assert_int_equal(q.crowded[EV_FILE_BLOCKED], 0);
-	queue_done(&q);
+	observe_queue_done(&q);
 	assert_int_equal(trace_violations(t), told);
 	assert_int_equal(tally.total, told);
 	finish(t);

@@ -207,9 +207,9 @@ static void test_ids(void **state)
 	(void)state;
 	struct run_entry e;
 
-	assert_true(run_id_valid(ID, 36));
-	assert_false(run_id_valid("0000000g-0000-4000-8000-000000000001", 36));
-	assert_false(run_id_valid("00000000-0000-4000-8000-00000000000", 35));
+	assert_true(runs_id_valid(ID, 36));
+	assert_false(runs_id_valid("0000000g-0000-4000-8000-000000000001", 36));
+	assert_false(runs_id_valid("00000000-0000-4000-8000-00000000000", 35));
 	assert_true(run_entry_from_name(&e, ID) && e.has_dir && !e.has_flat);
 	assert_true(run_entry_from_name(&e, ID ".trace.jsonl") && e.has_flat && !e.has_dir);
 	assert_false(run_entry_from_name(&e, ID ".trace.json"));

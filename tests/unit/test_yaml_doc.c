@@ -17,7 +17,7 @@
 
 static void ynode_freep(struct ynode **n)
 {
-	ydoc_free(*n);
+	yaml_doc_free(*n);
 }
 
 #define auto_ynode AUTO(ynode_freep) struct ynode *
@@ -43,7 +43,7 @@ static void a_tree_with_positions(void **state)
 	                           "  - 'null'\n"
 	                           "  - {c: ~}\n";
 	auto_diags d = ssb_diags_new();
-	auto_ynode root = ydoc_parse("f", text, strlen(text), d);
+	auto_ynode root = yaml_doc_parse("f", text, strlen(text), d);
 
 	(void)state;
 	assert_non_null(root);
@@ -77,7 +77,7 @@ static void null_and_truth_values(void **state)
 {
 	static const char fine[] = "[~, null, Null, NULL, yes, 'yes', False, x, 'off', On]";
 	static const char kinds[] = "nnnnb.b..b";
-	auto_ynode root = ydoc_parse("f", fine, strlen(fine), NULL);
+	auto_ynode root = yaml_doc_parse("f", fine, strlen(fine), NULL);
 
 	(void)state;
 	assert_non_null(root);
@@ -116,7 +116,7 @@ static void good_documents(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		auto_diags d = ssb_diags_new();
-		auto_ynode root = ydoc_parse("f", GOOD[i].bytes, GOOD[i].len, d);
+		auto_ynode root = yaml_doc_parse("f", GOOD[i].bytes, GOOD[i].len, d);
 		if (root == NULL || ssb_diags_count(d) != 0) {
 			fail_msg("%s: refused: %s", GOOD[i].what, diags_dump(d));
 		}
@@ -193,7 +193,7 @@ static void bad_documents(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
-		auto_ynode root = ydoc_parse("f", BAD[i].bytes, BAD[i].len, d);
+		auto_ynode root = yaml_doc_parse("f", BAD[i].bytes, BAD[i].len, d);
 		if (!has_error(d, BAD[i].where, BAD[i].word)) {
 			fail_msg("%s: no \"%s\" at %s in: %s", BAD[i].what, BAD[i].word,
 			         BAD[i].where, diags_dump(d));
@@ -210,7 +210,7 @@ static void an_unquoted_wildcard_gets_its_remedy(void **state)
 	static const char text[] = "domain: *.example.com\n";
 
 	(void)state;
-	assert_null(ydoc_parse("f", text, strlen(text), d));
+	assert_null(yaml_doc_parse("f", text, strlen(text), d));
 	assert_non_null(strstr(ssb_diags_get(d, 0)->remedy, "\"*.example.com\""));
 }
 
@@ -218,7 +218,7 @@ static void all_violations_are_reported(void **state)
 {
 	static const char text[] = "a: &x 1\nb: !!str 2\na: 3\n<<: 4\nc: *x\n";
 	auto_diags d = ssb_diags_new();
-	auto_ynode root = ydoc_parse("f", text, strlen(text), d);
+	auto_ynode root = yaml_doc_parse("f", text, strlen(text), d);
 
 	(void)state;
 	assert_non_null(root);
@@ -249,7 +249,7 @@ static void check_cap(char *text, bool fits, const char *word)
 {
 	auto_free char *owned = text;
 	auto_diags d = ssb_diags_new();
-	auto_ynode root = ydoc_parse("f", owned, strlen(owned), d);
+	auto_ynode root = yaml_doc_parse("f", owned, strlen(owned), d);
 
 	if (fits && (root == NULL || ssb_diags_count(d) != 0)) {
 		fail_msg("%s: refused at the cap: %s", word, diags_dump(d));
@@ -279,7 +279,7 @@ static void caps_hold_exactly(void **state)
 static void nothing_is_a_null(void **state)
 {
 	auto_diags d = ssb_diags_new();
-	auto_ynode root = ydoc_parse("f", "", 0, d);
+	auto_ynode root = yaml_doc_parse("f", "", 0, d);
 
 	(void)state;
 	assert_non_null(root);

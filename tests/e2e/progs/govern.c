@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/names.h"
+#include "base/name.h"
 #include "policy/plan.h"
 #include "sandbox/govern.h"
 #include "sandbox/sandbox.h"
@@ -86,7 +86,7 @@ static void tell(const struct govern_msg *m)
 		break;
 	case GOVERN_ENDED:
 		printf(", \"exit_status\": %d, \"end\": \"%s\"", m->ended.exit_status,
-		       m->ended.end < 0 ? "failed" : end_name((enum ssb_end)m->ended.end));
+		       m->ended.end < 0 ? "failed" : name_of_end((enum ssb_end)m->ended.end));
 		put_list("derived", m->ended.derived, CLASS_COUNT, class_name);
 		break;
 	default:
@@ -230,8 +230,8 @@ int main(int argc, char **argv)
 	printf("{\"at\": %ld, \"word\": \"result\", \"end\": \"%s\", \"exit_status\": %d, "
 	       "\"signal\": %d, \"reason\": \"%s\", \"trace\": \"%s\", \"violations\": %zu, "
 	       "\"lost\": \"%s\"}\n",
-	       now_ms(), end_name(r.end), r.exit_status, r.signal, r.session_reason, r.trace_path,
-	       r.violations, r.lost_layers);
+	       now_ms(), name_of_end(r.end), r.exit_status, r.signal, r.session_reason,
+	       r.trace_path, r.violations, r.lost_layers);
 	ssb_plan_free(plan);
 	return 0;
 }

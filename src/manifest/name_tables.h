@@ -1,6 +1,6 @@
-/* names.h - the tables behind profile_name() and its like. */
-#ifndef MANIFEST_NAMES_H
-#define MANIFEST_NAMES_H
+/* name_tables.h - the tables behind profile_name() and its like. */
+#ifndef MANIFEST_NAME_TABLES_H
+#define MANIFEST_NAME_TABLES_H
 
 #define N_PROFILES  3
 #define N_PROTOCOLS 4

@@ -1,11 +1,11 @@
-/* event.h - what the broker tells the supervisor: one message per fact.
+/* egress_event.h - what the broker tells the supervisor: one message per fact.
  *
  * None is lost on the way: the broker waits where the supervisor does not
  * read. How many there can be is bounded where they arise (DNS and new
  * connections have a rate each); what a flood makes of the trace is the
  * supervisor's matter (ledger.h). */
-#ifndef EGRESS_EVENT_H
-#define EGRESS_EVENT_H
+#ifndef EGRESS_EGRESS_EVENT_H
+#define EGRESS_EGRESS_EVENT_H
 
 #include <stdint.h>
 

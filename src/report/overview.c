@@ -1,4 +1,4 @@
-#include "report/view.h"
+#include "report/overview.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -83,12 +83,13 @@ static void key_text(struct buf *out, const struct line *l, enum render_group gr
 	}
 }
 
-static struct view_item *find_slot(struct view *v, uint64_t hash, const char *text, size_t *ret_at)
+static struct overview_item *find_slot(struct overview *v, uint64_t hash, const char *text,
+                                       size_t *ret_at)
 {
 	size_t at = (size_t)hash & (TABLE_SIZE - 1);
 
 	for (; v->table[at] != 0; at = (at + 1) & (TABLE_SIZE - 1)) {
-		struct view_item *i = &v->items[v->table[at] - 1];
+		struct overview_item *i = &v->items[v->table[at] - 1];
 		if (i->hash == hash && strcmp(i->text, text) == 0) {
 			return i;
 		}
@@ -97,7 +98,7 @@ static struct view_item *find_slot(struct view *v, uint64_t hash, const char *te
 	return NULL;
 }
 
-static void item_done(struct view_item *i)
+static void item_done(struct overview_item *i)
 {
 	free(i->text);
 	free(i->program);
@@ -108,7 +109,7 @@ static void item_done(struct view_item *i)
 	free(i->first);
 }
 
-static bool fill_denied(struct view_item *i, const struct line *l)
+static bool fill_denied(struct overview_item *i, const struct line *l)
 {
 	const char *status = line_text(l, "status");
 
@@ -140,19 +141,20 @@ static void cut_text(struct buf *text)
 	buf_adds(text, "...");
 }
 
-static enum view_bin bin_of(const struct view *v, const struct line *l, enum render_group group)
+static enum overview_bin bin_of(const struct overview *v, const struct line *l,
+                                enum render_group group)
 {
 	const char *protocol = line_text(l, "protocol");
 
 	if (group == GROUP_DENIED) {
-		return (enum view_bin)(BIN_CLASS + (int)class_of_line(l, v->home));
+		return (enum overview_bin)(BIN_CLASS + (int)classes_of_line(l, v->home));
 	}
 	bool lookup = group == GROUP_NETWORK && protocol != NULL && strcmp(protocol, "dns") == 0;
-	return lookup ? BIN_LOOKUPS : (enum view_bin)(BIN_GROUP + (int)group);
+	return lookup ? BIN_LOOKUPS : (enum overview_bin)(BIN_GROUP + (int)group);
 }
 
 /* Takes the place of one item; a mass of one kind leaves every other its own. */
-static bool take_place(struct view *v, enum view_bin bin)
+static bool take_place(struct overview *v, enum overview_bin bin)
 {
 	bool denied = bin < BIN_GROUP;
 
@@ -168,7 +170,8 @@ static bool take_place(struct view *v, enum view_bin bin)
 }
 
 /* NULL where there is no place for one more. */
-static struct view_item *item_for(struct view *v, const struct line *l, enum render_group group)
+static struct overview_item *item_for(struct overview *v, const struct line *l,
+                                      enum render_group group)
 {
 	auto_buf text;
 	size_t at = 0;
@@ -184,17 +187,17 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 	/* Of all of it: what differs only at its end is not the same. */
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
-	struct view_item *i = find_slot(v, hash, text.data, &at);
-	enum view_bin bin = bin_of(v, l, group);
+	struct overview_item *i = find_slot(v, hash, text.data, &at);
+	enum overview_bin bin = bin_of(v, l, group);
 	if (i != NULL || !take_place(v, bin)) {
 		return i;
 	}
 	i = &v->items[v->n_items];
-	*i = (struct view_item){ .group = group,
-		                 .bin = bin,
-		                 .at = v->n_items,
-		                 .hash = hash,
-		                 .text = strdup(text.data) };
+	*i = (struct overview_item){ .group = group,
+		                     .bin = bin,
+		                     .at = v->n_items,
+		                     .hash = hash,
+		                     .text = strdup(text.data) };
 	bool denied = group == GROUP_DENIED || group == GROUP_REFUSED;
 	if (i->text == NULL || (denied && !fill_denied(i, l))) {
 		item_done(i);
@@ -205,7 +208,7 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 }
 
 /* Later repeats name the line by its number; numbers only grow. */
-static void remember_first(struct view *v, int64_t seq, const struct view_item *i)
+static void remember_first(struct overview *v, int64_t seq, const struct overview_item *i)
 {
 	if (v->n_firsts == v->room_firsts) {
 		size_t room = v->room_firsts == 0 ? 256 : v->room_firsts * 2;
@@ -222,7 +225,7 @@ static void remember_first(struct view *v, int64_t seq, const struct view_item *
 	v->firsts[v->n_firsts++].item = (uint32_t)(i - v->items);
 }
 
-static struct view_item *first_of(struct view *v, int64_t seq)
+static struct overview_item *first_of(struct overview *v, int64_t seq)
 {
 	size_t low = 0;
 	size_t high = v->n_firsts;
@@ -261,9 +264,9 @@ static uint64_t amount_of(const struct line *l, const char *name)
 }
 
 /* What the lines of a destination have not told is told here: they may be missing. */
-static void take_total(struct view *v, const struct line *l)
+static void take_total(struct overview *v, const struct line *l)
 {
-	struct view_item *i = item_for(v, l, GROUP_NETWORK);
+	struct overview_item *i = item_for(v, l, GROUP_NETWORK);
 
 	if (i == NULL) {
 		v->uncounted++;
@@ -275,10 +278,10 @@ static void take_total(struct view *v, const struct line *l)
 	i->total.bytes_in += amount_of(l, "bytes_in");
 }
 
-static void apply_totals(struct view *v)
+static void apply_totals(struct overview *v)
 {
 	for (size_t n = 0; n < v->n_items; n++) {
-		struct view_item *i = &v->items[n];
+		struct overview_item *i = &v->items[n];
 		if (i->total.count > 0) {
 			i->count = i->total.count;
 			i->bytes_out = i->total.bytes_out;
@@ -290,19 +293,19 @@ static void apply_totals(struct view *v)
 /* The worst first, connections before lookups, else as they came. */
 static int by_importance(const void *a, const void *b)
 {
-	const struct view_item *x = a;
-	const struct view_item *y = b;
+	const struct overview_item *x = a;
+	const struct overview_item *y = b;
 
 	return x->bin != y->bin ? (x->bin > y->bin) - (x->bin < y->bin)
 	                        : (x->at > y->at) - (x->at < y->at);
 }
 
-static void take_event(struct view *v, const struct line *l)
+static void take_event(struct overview *v, const struct line *l)
 {
 	int64_t repeat_of = json_integer(line_get(l, "repeat_of"), -1);
 	int64_t count = count_of(l, repeat_of >= 0);
 	enum render_group group = render_group(l);
-	struct view_item *i = NULL;
+	struct overview_item *i = NULL;
 
 	if (repeat_of >= 0) {
 		i = first_of(v, repeat_of);
@@ -336,7 +339,7 @@ static char *member_text(const struct line *l, const struct json_node *of, const
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-static void take_classes(struct view *v, const struct line *l)
+static void take_classes(struct overview *v, const struct line *l)
 {
 	const struct json_node *list =
 	        json_member(&l->doc, line_get(l, "summary"), "classifications");
@@ -348,7 +351,7 @@ static void take_classes(struct view *v, const struct line *l)
 	for (const struct json_node *c = json_first(&l->doc, list);
 	     c != NULL && v->classes != NULL && v->n_classes < MAX_CLASSES;
 	     c = json_next(&l->doc, c)) {
-		v->classes[v->n_classes++] = (struct view_class){
+		v->classes[v->n_classes++] = (struct overview_class){
 			.name = member_text(l, c, "class"),
 			.severity = member_text(l, c, "severity"),
 			.tactic = member_text(l, c, "mitre_tactic"),
@@ -359,7 +362,7 @@ static void take_classes(struct view *v, const struct line *l)
 }
 
 /* There is no signed end that tells them. */
-static void derive_classes(struct view *v, const struct classes *found)
+static void derive_classes(struct overview *v, const struct classes *found)
 {
 	struct classes all;
 
@@ -367,7 +370,7 @@ static void derive_classes(struct view *v, const struct classes *found)
 	v->classes = calloc(CLASS_COUNT, sizeof(v->classes[0]));
 	for (size_t i = 0; i < CLASS_COUNT && v->classes != NULL; i++) {
 		if (all.hits[i].count > 0) {
-			v->classes[v->n_classes++] = (struct view_class){
+			v->classes[v->n_classes++] = (struct overview_class){
 				.name = strdup(CLASSES[i].name),
 				.severity = strdup(CLASSES[i].severity),
 				.tactic = strdup(CLASSES[i].tactic),
@@ -378,7 +381,7 @@ static void derive_classes(struct view *v, const struct classes *found)
 	}
 }
 
-static void take_layers(struct view *v, const struct line *l)
+static void take_layers(struct overview *v, const struct line *l)
 {
 	auto_buf out;
 
@@ -395,7 +398,7 @@ static void take_layers(struct view *v, const struct line *l)
 	v->lost_layers = buf_steal(&out);
 }
 
-static void take_dropped(struct view *v, const struct line *l)
+static void take_dropped(struct overview *v, const struct line *l)
 {
 	const struct json_node *counters = line_get(l, "counters");
 	auto_buf out;
@@ -412,7 +415,7 @@ static void take_dropped(struct view *v, const struct line *l)
 	v->dropped_by = out.len > 0 ? buf_steal(&out) : NULL;
 }
 
-static void take_line(struct view *v, const struct line *l)
+static void take_line(struct overview *v, const struct line *l)
 {
 	if (strcmp(l->kind, "layers") == 0) {
 		take_layers(v, l);
@@ -429,7 +432,7 @@ static void take_line(struct view *v, const struct line *l)
 	v->lines++;
 }
 
-static int read_lines(struct view *v, int fd, struct ssb_error *err)
+static int read_lines(struct overview *v, int fd, struct ssb_error *err)
 {
 	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
@@ -470,10 +473,10 @@ static int read_lines(struct view *v, int fd, struct ssb_error *err)
 	return 0;
 }
 
-int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
+int overview_read(struct overview *v, int fd, const char *id, struct ssb_error *err)
 {
-	*v = (struct view){ .items = calloc(MAX_ITEMS, sizeof(v->items[0])),
-		            .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
+	*v = (struct overview){ .items = calloc(MAX_ITEMS, sizeof(v->items[0])),
+		                .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
 	if (v->items == NULL || v->table == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 	}
@@ -481,7 +484,7 @@ int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
 	return read_lines(v, fd, err);
 }
 
-void view_done(struct view *v)
+void overview_done(struct overview *v)
 {
 	for (size_t i = 0; i < v->n_items; i++) {
 		item_done(&v->items[i]);
@@ -497,10 +500,10 @@ void view_done(struct view *v)
 	free(v->classes);
 	free(v->lost_layers);
 	free(v->dropped_by);
-	*v = (struct view){ 0 };
+	*v = (struct overview){ 0 };
 }
 
-size_t view_count(const struct view *v, enum render_group group)
+size_t overview_count(const struct overview *v, enum render_group group)
 {
 	size_t n = 0;
 

@@ -1,5 +1,5 @@
 /* The words of the file format for the enums of manifest.h. */
-#include "manifest/names.h"
+#include "manifest/name_tables.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "base/names.h"
+#include "base/name.h"
 
 static const char *const ENDS[] = {
 	[SSB_END_EXITED] = "exited",     /* by itself */
@@ -29,17 +29,17 @@ static const char *const SEVERITIES[] = {
 	[SSB_ERROR] = "error",
 };
 
-const char *end_name(enum ssb_end end)
+const char *name_of_end(enum ssb_end end)
 {
 	return ENDS[end];
 }
 
-const char *code_name(enum ssb_code code)
+const char *name_of_code(enum ssb_code code)
 {
 	return CODES[code];
 }
 
-const char *finding_name(enum ssb_severity severity)
+const char *name_of_finding(enum ssb_severity severity)
 {
 	return SEVERITIES[severity];
 }

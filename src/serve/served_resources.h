@@ -1,6 +1,6 @@
-/* resources.h - what the files about resources share. */
-#ifndef SERVE_RESOURCES_H
-#define SERVE_RESOURCES_H
+/* served_resources.h - what the files about resources share. */
+#ifndef SERVE_SERVED_RESOURCES_H
+#define SERVE_SERVED_RESOURCES_H
 
 #include "serve/serve.h"
 

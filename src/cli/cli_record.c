@@ -1,4 +1,4 @@
-#include "cli/record.h"
+#include "cli/cli_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "cli/say.h"
 #include "os/file.h"
 
-int record_fail(const struct ssb_error *err)
+int cli_record_fail(const struct ssb_error *err)
 {
 	say_error(err);
 	return err->code == SSB_E_USAGE ? EXIT_USAGE : EXIT_SANDBOX;
@@ -35,7 +35,7 @@ int record_request(const struct request *r, const char *fallback, struct record_
 	if (owner_load(&q.owner, &err) != 0 ||
 	    run_file_open(&q.file, q.owner.state_dir, word, &err) != 0) {
 		record_request_done(&q);
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	*ret = q;
 	return EXIT_FINE;
@@ -47,7 +47,7 @@ void record_request_done(struct record_request *q)
 	run_file_done(&q->file);
 }
 
-const char *record_name(const struct record_request *q)
+const char *cli_record_name(const struct record_request *q)
 {
 	return q->file.id[0] != '\0' ? q->file.id : q->file.path;
 }
@@ -97,21 +97,21 @@ static int record_key(const struct request *r, const struct owner *owner,
 	return 0;
 }
 
-int record_verify(const struct request *r, const struct record_request *q,
-                  struct verify_result *ret)
+int cli_record_verify(const struct request *r, const struct record_request *q,
+                      struct verify_result *ret)
 {
 	struct ssb_error err = { 0 };
 	uint8_t key[VERIFY_KEY_BYTES];
 	bool known = false;
 
 	if (record_key(r, &q->owner, key, &known, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	struct verify_ask ask = { .key = known ? key : NULL, .run_id = q->file.id };
-	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : record_fail(&err);
+	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : cli_record_fail(&err);
 }
 
-int record_doubt(const struct request *r, const struct record_request *q)
+int cli_record_doubt(const struct request *r, const struct record_request *q)
 {
 	struct verify_result v = { 0 };
 	struct ssb_error err = { 0 };
@@ -119,9 +119,9 @@ int record_doubt(const struct request *r, const struct record_request *q)
 	int status = EXIT_FINE;
 
 	if (!elsewhere) {
-		status = record_verify(r, q, &v);
+		status = cli_record_verify(r, q, &v);
 	} else if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, &v, &err) != 0) {
-		return record_fail(&err);
+		return cli_record_fail(&err);
 	}
 	/* Of a file from elsewhere, whose key it has is for `verify` to ask. */
 	bool damaged = v.state == VERIFY_BAD && !(elsewhere && v.signed_end);
@@ -138,9 +138,9 @@ int record_doubt(const struct request *r, const struct record_request *q)
 	return status;
 }
 
-int when_seconds(const char *text, int64_t *ret, struct ssb_error *err)
+int cli_record_seconds(const char *text, int64_t *ret, struct ssb_error *err)
 {
-	if (span_seconds(text, ret)) {
+	if (stamp_span_seconds(text, ret)) {
 		return 0;
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "",
@@ -233,12 +233,12 @@ static bool parse_time(const char *text, int64_t *ret_micros)
 	return *ret_micros >= 0;
 }
 
-int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err)
+int cli_record_when(const char *text, char ret[WHEN_SIZE], struct ssb_error *err)
 {
 	struct ssb_error none = { 0 };
 	int64_t v = 0;
 
-	if (when_seconds(text, &v, &none) == 0) {
+	if (cli_record_seconds(text, &v, &none) == 0) {
 		int64_t now = (int64_t)time(NULL);
 		when_format((now > v ? now - v : 0) * 1000000, ret);
 		return 0;
@@ -253,12 +253,12 @@ int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err)
 	return 0;
 }
 
-int when_until(const char *text, int64_t *ret, struct ssb_error *err)
+int cli_record_until(const char *text, int64_t *ret, struct ssb_error *err)
 {
 	int64_t now = (int64_t)time(NULL);
 	int64_t v = 0;
 
-	if (span_seconds(text, &v)) {
+	if (stamp_span_seconds(text, &v)) {
 		v += now;
 	} else if (parse_time(text, &v)) {
 		v /= 1000000;

@@ -1,9 +1,9 @@
-/* options.h - one option parser for every command, driven by a table.
+/* cli_options.h - one option parser for every command, driven by a table.
  *
  * Takes --name, --name=value, --name value, -x, -xvalue, -x value and -xyz.
  * Names are never abbreviated: what works today must not become ambiguous. */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#ifndef CLI_CLI_OPTIONS_H
+#define CLI_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ struct operands {
 
 /* Parses argv (NULL-terminated; the operands are moved to its front). Without
  * `mixed` everything from the first operand on belongs to the skill. */
-int options_parse(const struct option_parse *p, char **argv, struct operands *ret,
-                  struct ssb_error *err);
+int cli_options_parse(const struct option_parse *p, char **argv, struct operands *ret,
+                      struct ssb_error *err);
 
 #endif

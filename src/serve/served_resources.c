@@ -1,9 +1,9 @@
-/* resources.c - resources/list, resources/templates/list and resources/read.
+/* served_resources.c - resources/list, resources/templates/list and resources/read.
  *
  * The list has the skills in order of their names and then the newest runs, a page at a
  * time; older runs are reached by their ids. A cursor names the last one that was told:
  * runs that appear meanwhile are not told twice. */
-#include "serve/resources.h"
+#include "serve/served_resources.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -130,7 +130,7 @@ static bool read_place(const char *place, int64_t *ret_mtime, const char **ret_i
 	errno = 0;
 	int64_t mtime = strtoll(place + 1, &end, 10);
 	if (errno != 0 || end == place + 1 || *end != ':' ||
-	    !run_id_valid(end + 1, strlen(end + 1))) {
+	    !runs_id_valid(end + 1, strlen(end + 1))) {
 		return false;
 	}
 	*ret_mtime = mtime;
@@ -182,7 +182,7 @@ void serve_resources_list(void *app, struct mcp_call *c)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
 	auto_free char *after = cursor == NULL                 ? strdup("")
-	                        : json_is(cursor, JSON_STRING) ? cursor_read(cursor->str)
+	                        : json_is(cursor, JSON_STRING) ? uri_cursor_read(cursor->str)
 	                                                       : NULL;
 	auto_free struct list *l = calloc(1, sizeof(*l));
 	int more = 0;
@@ -205,7 +205,7 @@ void serve_resources_list(void *app, struct mcp_call *c)
 	if (more == 1) {
 		auto_buf next;
 		buf_init(&next, 2 * MAX_CURSOR + 1);
-		cursor_write(&next, l->last);
+		uri_cursor_write(&next, l->last);
 		json_kstr(l->j, "nextCursor", next.data);
 	}
 	mcp_done(c);

@@ -1,7 +1,7 @@
-/* view.h - a whole record, gathered for people: the same things counted
+/* overview.h - a whole record, gathered for people: the same things counted
  * together, what was denied first. Bounded whatever the record holds. */
-#ifndef REPORT_VIEW_H
-#define REPORT_VIEW_H
+#ifndef REPORT_OVERVIEW_H
+#define REPORT_OVERVIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 /* Each bin has its own share of a view: the classes of what was denied, then the groups;
  * lookups of names are apart from connections. */
-enum view_bin {
+enum overview_bin {
 	BIN_CLASS,
 	BIN_GROUP = BIN_CLASS + CLASS_COUNT + 1,
 	BIN_LOOKUPS = BIN_GROUP + GROUP_COUNT,
@@ -20,9 +20,9 @@ enum view_bin {
 };
 
 /* Texts are escaped already; "" where nothing is known. */
-struct view_item {
+struct overview_item {
 	enum render_group group;
-	enum view_bin bin;
+	enum overview_bin bin;
 	size_t at; /* in the order of the record */
 	uint64_t hash;
 	char *text;
@@ -44,7 +44,7 @@ struct view_item {
 	bool let_through;
 };
 
-struct view_class {
+struct overview_class {
 	char *name;
 	char *severity;
 	char *tactic;
@@ -52,10 +52,10 @@ struct view_class {
 	bool prevented;
 };
 
-struct view {
+struct overview {
 	struct run_facts facts;
 	bool has_facts;
-	struct view_item *items;
+	struct overview_item *items;
 	size_t n_items; /* in the order of their bins, then of the record */
 	size_t n_in[BIN_COUNT];
 	size_t n_denied;
@@ -67,7 +67,7 @@ struct view {
 	} * firsts;
 	size_t n_firsts;
 	size_t room_firsts;
-	struct view_class *classes;
+	struct overview_class *classes;
 	size_t n_classes;
 	uint64_t lines;
 	uint64_t uncounted;             /* past the bounds */
@@ -80,8 +80,8 @@ struct view {
 };
 
 /* Reads the record to its end, or to the first line that is none. */
-int view_read(struct view *v, int fd, const char *id, struct ssb_error *err);
-void view_done(struct view *v);
-size_t view_count(const struct view *v, enum render_group group); /* different things */
+int overview_read(struct overview *v, int fd, const char *id, struct ssb_error *err);
+void overview_done(struct overview *v);
+size_t overview_count(const struct overview *v, enum render_group group); /* different things */
 
 #endif

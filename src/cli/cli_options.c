@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/cli_options.h"
 
 #include <string.h>
 
@@ -110,8 +110,8 @@ static int parse_letters(const struct option_parse *p, char ***at, struct ssb_er
 	return 0;
 }
 
-int options_parse(const struct option_parse *p, char **argv, struct operands *ret,
-                  struct ssb_error *err)
+int cli_options_parse(const struct option_parse *p, char **argv, struct operands *ret,
+                      struct ssb_error *err)
 {
 	struct operands found = { .v = argv };
 	char **at = argv;

@@ -1,0 +1,11 @@
+/* name.h - the words that stand for the public enums in JSON. */
+#ifndef BASE_NAME_H
+#define BASE_NAME_H
+
+#include "skillsandbox.h"
+
+const char *name_of_end(enum ssb_end end);               /* "exited", "timeout", ... */
+const char *name_of_code(enum ssb_code code);            /* "usage", "policy", ... */
+const char *name_of_finding(enum ssb_severity severity); /* "note", "warning", ... */
+
+#endif
