@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -91,6 +92,7 @@ static int make_plan(void *arg, struct ssb_error *err)
 		return -1;
 	}
 	const struct ssb_plan *plan = a->p->plan;
+	assert(plan != NULL);
 	/* The operand may be a symlink that leads elsewhere by now. */
 	if (strcmp(plan->skill_dir, a->dir) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "skill",
@@ -167,6 +169,7 @@ static void say_withheld(const struct ssb_plan *plan)
 static void say_left_out(const struct asking *a)
 {
 	const struct ssb_plan *plan = a->p->plan;
+	assert(plan != NULL);
 
 	for (size_t i = 0; i < plan->n_withheld; i++) {
 		const struct refusal *w = &plan->withheld[i];

@@ -192,11 +192,11 @@ def test_sarif(ssb):
 def test_too_much(ssb):
     """What was not looked at is said not to have been: at each bound, and past it."""
     whole = (b"x" * 127 + b"\n") * 8192
-    fits = ssb.skill("", files={"big.sh": whole, "d" + "/d" * 30 + "/x": b""})
+    fits = ssb.skill("", files={"big.sh": whole, "d" + "/d" * 62 + "/x": b""})
     assert rules(ssb.ssb("lint", "--json", fits).ok()) == {"SSB002"}
     r = ssb.ssb("lint", "--json", ssb.skill("", files={"big.sh": whole + b"x"}))
     assert r.code == 1 and rules(r) == {"SSB002", "SSB308"}
-    deep = ssb.skill("", files={"d" + "/d" * 31 + "/x": b""})
+    deep = ssb.skill("", files={"d" + "/d" * 63 + "/x": b""})
     assert "SSB308" in rules(ssb.ssb("lint", "--json", deep))
     # All files together: one byte is left for the last.
     used = sum(p.stat().st_size for p in (ssb.skill("")).iterdir())

@@ -173,7 +173,7 @@ def test_consent_counts_in_every_tier(world, python_root, pyodide):
         assert found["result"]["words"] == "found" and found["result"]["key"] is None, found
     world.ssb.write(config, "consent: {unapproved: refuse}\n", 0o600)
     for found in every().values():
-        assert found["raised"] == "SkillNotStarted" and "nobody approved" in found["text"], found
+        assert found["raised"] == "SkillNotStarted" and "not approved" in found["text"], found
     world.ssb.ssb("approve", "--yes", skill, env=env).ok()
     for found in every().values():
         assert found["result"]["key"] == "from the owner", found
@@ -295,10 +295,10 @@ def consent(state, refuse=False, counted=False, snapshot=True):
 
 @pytest.mark.parametrize("plan, text", [
     (consent("none"), ""), (consent("holds"), ""), (consent("holds", refuse=True), ""),
-    (consent("none", refuse=True), "nobody approved"), (consent("changed"), "changed"),
+    (consent("none", refuse=True), "not approved"), (consent("changed"), "changed"),
     (consent("over"), "is over"), (consent("holds", counted=True), "so many runs"),
     (consent("holds", snapshot=False), "too large"), (consent("holds?"), "does not tell"),
-    (consent("none", refuse=None), "nobody approved"), ({}, "does not tell"),
+    (consent("none", refuse=None), "not approved"), ({}, "does not tell"),
     (consent("holds", counted=None), "so many runs"),
     (consent("holds", snapshot=None), "too large"),
 ])

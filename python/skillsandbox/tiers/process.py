@@ -229,7 +229,7 @@ def not_consented(plan: Mapping[str, Any]) -> str:
     state = consent.get("state")
     if state == "none":
         return "" if consent["refuse_unapproved"] is False else \
-            "nobody approved the skill, and by the policy file no such skill runs"
+            "the skill is not approved, and the policy file refuses skills without an approval"
     if state in ("changed", "over"):
         return {"changed": "the skill changed since it was approved",
                 "over": "the approval of the skill is over"}[state] + \
