@@ -57,6 +57,12 @@ class Board:
             return self.ret()
         raise Stopped(f"answer {self.seen} never came")
 
+    def check(self):
+        """An answer too many belongs to no order: from then on, each one would be read as the
+        answer to the order after its own."""
+        if self.answered() != self.seen:
+            raise Stopped(f"{self.answered()} answers to orders that have {self.seen}")
+
     def answered(self):
         return struct.unpack_from("=I", self.map, 4)[0]
 
@@ -78,6 +84,7 @@ class Board:
         for i, text in enumerate(texts):
             at = BOARD.size + i * TEXT_BYTES
             self.map[at:at + len(text) + 1] = text + b"\0"
+        self.check()
         self.turn += 1
         struct.pack_into("=IIq6q", self.map, 8, order, mask, number, *values)
         struct.pack_into("=I", self.map, 0, self.turn << 8 | actor)
