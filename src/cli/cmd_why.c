@@ -129,7 +129,7 @@ int cmd_why(struct request *r)
 static bool is_in_summary(const struct overview_item *i)
 {
 	return i->group == GROUP_DENIED ||
-	       (i->group == GROUP_REFUSED && strcmp(i->reason, "protected") == 0);
+	       (i->group == GROUP_REFUSED && i->why == REASON_PROTECTED);
 }
 
 static size_t summary_count(const struct overview *v)

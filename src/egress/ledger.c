@@ -146,26 +146,9 @@ static void put_data(struct json *j, void *arg)
 	}
 }
 
-/* The way was declared; nobody answered, or nothing was said. */
-static bool is_misfortune(const char *reason)
-{
-	static const char *const REASONS[] = {
-		"no_name",  "unreachable",    "timeout",     "busy",
-		"idle",     "no_first_bytes", "run_ended",   "no_memory",
-		"learning", "no_continue",    "late_expect",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-		if (strcmp(REASONS[i], reason) == 0) {
-			return true;
-		}
-	}
-	return strncmp(reason, "proxy_", 6) == 0; /* the owner's own */
-}
-
 static bool is_violation(const struct egress_event *e)
 {
-	return AS[e->kind].violation && !is_misfortune(e->reason);
+	return AS[e->kind].violation && !reason_is_misfortune(reason_from(e->reason));
 }
 
 static bool is_question(const struct egress_event *e)
@@ -198,10 +181,12 @@ static void draft_event(const struct event_data *d, struct draft *to)
 {
 	static const char *const STATES[] = { "", " open", " closed" };
 	const struct egress_event *e = d->e;
+	enum reason reason = reason_from(e->reason);
+	const char *code = reason != REASON_NONE ? reason_code(reason) : "";
 	int n = e->kind == EGRESS_LIMITED
-	                ? snprintf(to->text, sizeof(to->text), "%s %s", e->protocol, e->reason)
+	                ? snprintf(to->text, sizeof(to->text), "%s %s", e->protocol, code)
 	                : snprintf(to->text, sizeof(to->text), "%s %s:%u%s %s", e->protocol,
-	                           e->name, e->port, STATES[d->state], e->reason);
+	                           e->name, e->port, STATES[d->state], code);
 
 	if (d->entry != NULL && n > 0 && (size_t)n < sizeof(to->text)) {
 		snprintf(to->text + n, sizeof(to->text) - (size_t)n, ", %llu times",
@@ -213,9 +198,9 @@ static void draft_event(const struct event_data *d, struct draft *to)
 		.times = d->entry != NULL ? d->entry->count - 1 : 1,
 		.tallied = d->entry != NULL,
 		.message = { to->text, strlen(to->text) },
-		.op = is_question(e) ? "resolve" : "connect",
+		.op = is_question(e) ? OP_RESOLVE : OP_CONNECT,
 		.protocol = e->protocol,
-		.reason = e->reason,
+		.reason = reason,
 		.more = put_data,
 		.more_arg = (void *)(uintptr_t)d,
 	};
@@ -342,7 +327,7 @@ static void write_total(const struct ledger *l, const struct total *t, struct tr
 	                                  .name = listed ? t->where.name : NULL,
 	                                  .port = t->where.port,
 	                                  .protocol = listed ? t->where.protocol : NULL,
-	                                  .reason = listed ? NULL : "not_listed",
+	                                  .reason = listed ? REASON_NONE : REASON_NOT_LISTED,
 	                                  .more = put_total,
 	                                  .more_arg = &d });
 }
@@ -428,7 +413,8 @@ static void close_lost(struct ledger *l, struct trace *trace)
 			};
 			o->event.kind = EGRESS_CARRIED;
 			o->event.micros += clock_us() - o->since_us;
-			snprintf(o->event.reason, sizeof(o->event.reason), "broker_lost");
+			snprintf(o->event.reason, sizeof(o->event.reason), "%s",
+			         reason_code(REASON_BROKER_LOST));
 			write_event(&d, trace);
 			total_of(l, &o->event)->lost++;
 			forget_open(l, o);

@@ -7,7 +7,6 @@
 #include "base/own.h"
 #include "learn/record_priv.h"
 #include "policy/path.h"
-#include "report/remedy.h"
 
 static bool is_one_of(const char *s, const char *const *words, size_t n)
 {
@@ -29,20 +28,9 @@ static void add(struct reading *r, const struct line *l, struct need *n)
 }
 
 /* Of things that nobody should get, what they are. */
-static const char *danger_of(const char *reason)
+static const char *danger_of(enum reason reason)
 {
-	static const char *const GRANTABLE[] = { "",
-		                                 "outside_plan",
-		                                 "read_only",
-		                                 "not_declared",
-		                                 "undeclared_address",
-		                                 "undeclared_port",
-		                                 "profile",
-		                                 "no_network",
-		                                 "not_tls",
-		                                 "not_http" };
-
-	return is_one_of(reason, GRANTABLE, ARRAY_LEN(GRANTABLE)) ? NULL : remedy_reason(reason);
+	return reason_is_grantable(reason) ? NULL : reason_text(reason);
 }
 
 /* Where the remedy of a path is no flag none would do: a socket, say. */
@@ -104,7 +92,7 @@ static void add_path(struct reading *r, const struct line *l, const char *path, 
 	struct need n = { .kind = write ? NEED_WRITE : NEED_READ,
 		          .value = value,
 		          .denied = denied,
-		          .danger = denied ? danger_of(reading_text(l, "reason")) : NULL };
+		          .danger = denied ? danger_of(line_get_reason(l)) : NULL };
 	if (denied && n.danger == NULL && is_vain(l)) {
 		n.vain = true;
 		n.danger = "no grant of the place allows it";
@@ -120,24 +108,18 @@ static void add_path(struct reading *r, const struct line *l, const char *path, 
  * is still to be made, for a grant of what is not there makes a directory. */
 static bool needs_dir(const struct reading *r, const struct line *l, const char *path)
 {
-	static const char *const NAMES[] = { "unlink",  "rmdir", "rename", "link",
-		                             "symlink", "mkdir", "mknod",  "bind" };
-
-	if (is_one_of(reading_text(l, "op"), NAMES, ARRAY_LEN(NAMES))) {
+	if (op_names(line_get_op(l))) {
 		return true;
 	}
 	auto_free char *value = as_value(r, path);
-	return strcmp(reading_text(l, "mode"), "create") == 0 && value != NULL &&
-	       on_host(r, value) != S_IFREG;
+	return line_get_mode(l) == MODE_CREATE && value != NULL && on_host(r, value) != S_IFREG;
 }
 
 static bool is_read(const struct line *l)
 {
-	static const char *const READS[] = { "open", "exec", "connect", "send" };
-	const char *mode = reading_text(l, "mode");
+	enum mode mode = line_get_mode(l);
 
-	return mode[0] != '\0' ? strcmp(mode, "read") == 0
-	                       : is_one_of(reading_text(l, "op"), READS, ARRAY_LEN(READS));
+	return mode != MODE_NONE ? mode == MODE_READ : op_reads(line_get_op(l));
 }
 
 /* What it looked for in its home, and would have found in the owner's. Tools look for
@@ -157,7 +139,7 @@ static void take_one_path(struct reading *r, const struct line *l, const char *p
 {
 	static const char *const FIXED[] = { "system", "private", "kernel", "skill", "view" };
 	bool denied = line_true(l, "violation");
-	const char *status = reading_text(l, "status");
+	enum event_status status = line_get_status(l);
 	bool fixed = is_one_of(reading_text(l, "rule"), FIXED, ARRAY_LEN(FIXED));
 	const struct shown_place *place = place_of(r, path);
 	bool write = !is_read(l);
@@ -169,9 +151,9 @@ static void take_one_path(struct reading *r, const struct line *l, const char *p
 		/* Whole directories are not asked for by what was refused in them alone,
 		 * but to write a file that is not there nothing less will do. */
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
-	} else if (strcmp(status, "absent") == 0 && !write && is_missed(r, path) && place == NULL) {
+	} else if (status == STATUS_ABSENT && !write && is_missed(r, path) && place == NULL) {
 		add_path(r, l, path, false, false, true);
-	} else if (strcmp(status, "denied") != 0 && !fixed && place != NULL && !place->own) {
+	} else if (status != STATUS_DENIED && !fixed && place != NULL && !place->own) {
 		add_path(r, l, path, write, write && needs_dir(r, l, path), false);
 	}
 }
@@ -187,18 +169,18 @@ static void take_file(struct reading *r, const struct line *l)
 	}
 }
 
-static enum protocol protocol_of(const char *name, const char *reason, uint16_t port)
+static enum protocol protocol_of(const char *name, enum reason reason, uint16_t port)
 {
 	int known = protocol_from_name(name);
 
-	if (strcmp(reason, "not_tls") == 0 || strcmp(reason, "not_http") == 0) {
+	if (reason == REASON_NOT_TLS || reason == REASON_NOT_HTTP) {
 		return PROTO_TCP;
 	}
 	if (known >= 0 && known != PROTO_TCP) {
 		return (enum protocol)known;
 	}
 	/* Who was refused before a word was said has said nothing. */
-	bool said = known == PROTO_TCP && reason[0] != '\0' && strcmp(reason, "ok") == 0;
+	bool said = known == PROTO_TCP && reason == REASON_OK;
 	return said                       ? PROTO_TCP
 	       : port == 443 || port == 0 ? PROTO_TLS
 	       : port == 80               ? PROTO_HTTP
@@ -209,11 +191,11 @@ static void take_network(struct reading *r, const struct line *l)
 {
 	const char *name = reading_text(l, "name");
 	const char *address = reading_text(l, "address");
-	const char *reason = reading_text(l, "reason");
+	enum reason reason = line_get_reason(l);
 	int64_t port = json_integer(line_get(l, "port"), 0);
 	bool question = strcmp(reading_text(l, "protocol"), "dns") == 0;
 	/* Refused, and no violation: the connect of a datagram socket. */
-	bool aimed = strcmp(reason, "undeclared_port") == 0 && !line_true(l, "violation");
+	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
 
 	if (name[0] == '\0' && address[0] != '\0') {
@@ -234,10 +216,10 @@ static void take_network(struct reading *r, const struct line *l)
 		          .value = (char *)(uintptr_t)name,
 		          .port = at,
 		          .protocol = protocol_of(reading_text(l, "protocol"),
-		                                  denied ? reason : "ok", at),
+		                                  denied ? reason : REASON_OK, at),
 		          .denied = denied,
 		          .aimed = aimed,
-		          .thief = denied && strcmp(reason, "canary") == 0,
+		          .thief = denied && reason == REASON_CANARY,
 		          .danger = denied ? danger_of(reason) : NULL };
 	add(r, l, &n);
 }
@@ -296,7 +278,7 @@ static void take_program(struct reading *r, const struct line *l)
 static void take_call(struct reading *r, const struct line *l)
 {
 	const char *op = reading_text(l, "op");
-	const char *reason = reading_text(l, "reason");
+	enum reason reason = line_get_reason(l);
 	const char *remedy = reading_text(l, "remedy");
 
 	if (op[0] != '\0' && line_true(l, "violation")) {

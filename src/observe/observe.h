@@ -55,7 +55,7 @@ struct judgement {
 	bool allowed;
 	bool violation; /* allowed: never */
 	const char *rule;
-	const char *reason;
+	enum reason reason;
 	const char *remedy; /* may point to `text` */
 	int error;          /* to answer with, where it is not allowed */
 	char text[PATH_MAX + 64];

@@ -18,67 +18,69 @@
 #include "policy/path.h"
 
 static const struct call CALLS[] = {
-	{ SYS_openat, CALL_OPEN, "open", 0, 1, 2, false, NO_ARG, NO_ARG, O_NOFOLLOW },
+	{ SYS_openat, CALL_OPEN, OP_OPEN, 0, 1, 2, false, NO_ARG, NO_ARG, O_NOFOLLOW },
 #ifdef SYS_open
-	{ SYS_open, CALL_OPEN, "open", NO_ARG, 0, 1, false, NO_ARG, NO_ARG, O_NOFOLLOW },
-	{ SYS_creat, CALL_OPEN, "open", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_unlink, CALL_CHANGE, "unlink", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
+	{ SYS_open, CALL_OPEN, OP_OPEN, NO_ARG, 0, 1, false, NO_ARG, NO_ARG, O_NOFOLLOW },
+	{ SYS_creat, CALL_OPEN, OP_OPEN, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_unlink, CALL_CHANGE, OP_UNLINK, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
 	  NEVER_FOLLOWED },
-	{ SYS_rmdir, CALL_CHANGE, "rmdir", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
+	{ SYS_rmdir, CALL_CHANGE, OP_RMDIR, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
 	  NEVER_FOLLOWED },
-	{ SYS_mkdir, CALL_CHANGE, "mkdir", NO_ARG, 0, NO_ARG, true, NO_ARG, NO_ARG,
+	{ SYS_mkdir, CALL_CHANGE, OP_MKDIR, NO_ARG, 0, NO_ARG, true, NO_ARG, NO_ARG,
 	  NEVER_FOLLOWED },
-	{ SYS_mknod, CALL_CHANGE, "mknod", NO_ARG, 0, NO_ARG, true, NO_ARG, NO_ARG,
+	{ SYS_mknod, CALL_CHANGE, OP_MKNOD, NO_ARG, 0, NO_ARG, true, NO_ARG, NO_ARG,
 	  NEVER_FOLLOWED },
-	{ SYS_symlink, CALL_CHANGE, "symlink", NO_ARG, 1, NO_ARG, true, NO_ARG, 0, NEVER_FOLLOWED },
-	{ SYS_chmod, CALL_CHANGE, "chmod", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_chown, CALL_CHANGE, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_lchown, CALL_CHANGE, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
+	{ SYS_symlink, CALL_CHANGE, OP_SYMLINK, NO_ARG, 1, NO_ARG, true, NO_ARG, 0,
+	  NEVER_FOLLOWED },
+	{ SYS_chmod, CALL_CHANGE, OP_CHMOD, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_chown, CALL_CHANGE, OP_CHOWN, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_lchown, CALL_CHANGE, OP_CHOWN, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
 	  ONLY_ENTERED },
-	{ SYS_rename, CALL_TWO, "rename", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, NEVER_FOLLOWED },
-	{ SYS_link, CALL_TWO, "link", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, NEVER_FOLLOWED },
+	{ SYS_rename, CALL_TWO, OP_RENAME, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, NEVER_FOLLOWED },
+	{ SYS_link, CALL_TWO, OP_LINK, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, NEVER_FOLLOWED },
 #endif
-	{ SYS_unlinkat, CALL_CHANGE, "unlink", 0, 1, NO_ARG, false, NO_ARG, NO_ARG,
+	{ SYS_unlinkat, CALL_CHANGE, OP_UNLINK, 0, 1, NO_ARG, false, NO_ARG, NO_ARG,
 	  NEVER_FOLLOWED },
-	{ SYS_mkdirat, CALL_CHANGE, "mkdir", 0, 1, NO_ARG, true, NO_ARG, NO_ARG, NEVER_FOLLOWED },
-	{ SYS_mknodat, CALL_CHANGE, "mknod", 0, 1, NO_ARG, true, NO_ARG, NO_ARG, NEVER_FOLLOWED },
-	{ SYS_symlinkat, CALL_CHANGE, "symlink", 1, 2, NO_ARG, true, NO_ARG, 0, NEVER_FOLLOWED },
-	{ SYS_fchmodat, CALL_CHANGE, "chmod", 0, 1, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ 452 /* fchmodat2 */, CALL_CHANGE, "chmod", 0, 1, 3, false, NO_ARG, NO_ARG,
+	{ SYS_mkdirat, CALL_CHANGE, OP_MKDIR, 0, 1, NO_ARG, true, NO_ARG, NO_ARG, NEVER_FOLLOWED },
+	{ SYS_mknodat, CALL_CHANGE, OP_MKNOD, 0, 1, NO_ARG, true, NO_ARG, NO_ARG, NEVER_FOLLOWED },
+	{ SYS_symlinkat, CALL_CHANGE, OP_SYMLINK, 1, 2, NO_ARG, true, NO_ARG, 0, NEVER_FOLLOWED },
+	{ SYS_fchmodat, CALL_CHANGE, OP_CHMOD, 0, 1, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ 452 /* fchmodat2 */, CALL_CHANGE, OP_CHMOD, 0, 1, 3, false, NO_ARG, NO_ARG,
 	  AT_SYMLINK_NOFOLLOW },
-	{ SYS_fchownat, CALL_CHANGE, "chown", 0, 1, 4, false, NO_ARG, NO_ARG, AT_SYMLINK_NOFOLLOW },
-	{ SYS_truncate, CALL_CHANGE, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_setxattr, CALL_CHANGE, "setxattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
-	{ SYS_lsetxattr, CALL_CHANGE, "setxattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1,
+	{ SYS_fchownat, CALL_CHANGE, OP_CHOWN, 0, 1, 4, false, NO_ARG, NO_ARG,
+	  AT_SYMLINK_NOFOLLOW },
+	{ SYS_truncate, CALL_CHANGE, OP_TRUNCATE, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_setxattr, CALL_CHANGE, OP_SETXATTR, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_lsetxattr, CALL_CHANGE, OP_SETXATTR, NO_ARG, 0, NO_ARG, false, NO_ARG, 1,
 	  ONLY_ENTERED },
-	{ 463 /* setxattrat */, CALL_CHANGE, "setxattr", 0, 1, 2, false, NO_ARG, 3,
+	{ 463 /* setxattrat */, CALL_CHANGE, OP_SETXATTR, 0, 1, 2, false, NO_ARG, 3,
 	  AT_SYMLINK_NOFOLLOW },
-	{ SYS_removexattr, CALL_CHANGE, "removexattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
-	{ SYS_lremovexattr, CALL_CHANGE, "removexattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1,
+	{ SYS_removexattr, CALL_CHANGE, OP_REMOVEXATTR, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_lremovexattr, CALL_CHANGE, OP_REMOVEXATTR, NO_ARG, 0, NO_ARG, false, NO_ARG, 1,
 	  ONLY_ENTERED },
-	{ 466 /* removexattrat */, CALL_CHANGE, "removexattr", 0, 1, 2, false, NO_ARG, 3,
+	{ 466 /* removexattrat */, CALL_CHANGE, OP_REMOVEXATTR, 0, 1, 2, false, NO_ARG, 3,
 	  AT_SYMLINK_NOFOLLOW },
-	{ SYS_renameat, CALL_TWO, "rename", 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
-	{ SYS_renameat2, CALL_TWO, "rename", 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
-	{ SYS_linkat, CALL_TWO, "link", 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
-	{ SYS_fchmod, CALL_FD, "chmod", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_fchown, CALL_FD, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_ftruncate, CALL_FD, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
-	{ SYS_fsetxattr, CALL_FD, "setxattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
-	{ SYS_fremovexattr, CALL_FD, "removexattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
-	{ SYS_connect, CALL_NETWORK, "connect", 0, 0, 0, false, 0, 0, 0 },
-	{ SYS_bind, CALL_NETWORK, "bind", 0, 0, 0, false, 0, 0, 0 },
-	{ SYS_sendto, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
-	{ SYS_sendmsg, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
-	{ SYS_sendmmsg, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
-	{ SYS_execve, CALL_EXEC, "exec", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
-	{ SYS_execveat, CALL_EXEC, "exec", 0, 1, 4, false, NO_ARG, 2, AT_SYMLINK_NOFOLLOW },
-	{ SYS_kill, CALL_SIGNAL, "signal", 0, 1, 0, false, 0, 0, 0 },
-	{ SYS_tkill, CALL_SIGNAL, "signal", 0, 1, 0, false, 0, 0, 0 },
-	{ SYS_tgkill, CALL_SIGNAL, "signal", 0, 2, 0, false, 0, 0, 0 },
-	{ SYS_rt_sigqueueinfo, CALL_SIGNAL, "signal", 0, 1, 0, false, 0, 0, 0 },
-	{ SYS_rt_tgsigqueueinfo, CALL_SIGNAL, "signal", 0, 2, 0, false, 0, 0, 0 },
-	{ SYS_pidfd_send_signal, CALL_SIGNAL, "signal", NO_ARG, 1, 0, false, 0, 0, 0 },
+	{ SYS_renameat, CALL_TWO, OP_RENAME, 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
+	{ SYS_renameat2, CALL_TWO, OP_RENAME, 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
+	{ SYS_linkat, CALL_TWO, OP_LINK, 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
+	{ SYS_fchmod, CALL_FD, OP_CHMOD, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_fchown, CALL_FD, OP_CHOWN, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_ftruncate, CALL_FD, OP_TRUNCATE, NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_fsetxattr, CALL_FD, OP_SETXATTR, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_fremovexattr, CALL_FD, OP_REMOVEXATTR, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_connect, CALL_NETWORK, OP_CONNECT, 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_bind, CALL_NETWORK, OP_BIND, 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_sendto, CALL_NETWORK, OP_SEND, 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_sendmsg, CALL_NETWORK, OP_SEND, 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_sendmmsg, CALL_NETWORK, OP_SEND, 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_execve, CALL_EXEC, OP_EXEC, NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_execveat, CALL_EXEC, OP_EXEC, 0, 1, 4, false, NO_ARG, 2, AT_SYMLINK_NOFOLLOW },
+	{ SYS_kill, CALL_SIGNAL, OP_SIGNAL, 0, 1, 0, false, 0, 0, 0 },
+	{ SYS_tkill, CALL_SIGNAL, OP_SIGNAL, 0, 1, 0, false, 0, 0, 0 },
+	{ SYS_tgkill, CALL_SIGNAL, OP_SIGNAL, 0, 2, 0, false, 0, 0, 0 },
+	{ SYS_rt_sigqueueinfo, CALL_SIGNAL, OP_SIGNAL, 0, 1, 0, false, 0, 0, 0 },
+	{ SYS_rt_tgsigqueueinfo, CALL_SIGNAL, OP_SIGNAL, 0, 2, 0, false, 0, 0, 0 },
+	{ SYS_pidfd_send_signal, CALL_SIGNAL, OP_SIGNAL, NO_ARG, 1, 0, false, 0, 0, 0 },
 };
 
 static const struct call *call_of(int nr)
@@ -196,7 +198,7 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const
 		                                            : EV_FILE_WRITE,
 		           .status = STATUS_DENIED,
 		           .op = c->op,
-		           .reason = "unreadable",
+		           .reason = REASON_UNREADABLE,
 		           .error = errno == ENAMETOOLONG ? ENAMETOOLONG
 		                    : errno == EMFILE     ? ENOMEM
 		                                          : EFAULT };
@@ -238,7 +240,7 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 	return true;
 }
 
-static const char *open_mode(int flags, bool exists, bool *ret_write)
+static enum mode open_mode(int flags, bool exists, bool *ret_write)
 {
 	bool make = (flags & O_CREAT) != 0 && !exists;
 	bool temporary = (flags & O_TMPFILE) == O_TMPFILE;
@@ -246,14 +248,14 @@ static const char *open_mode(int flags, bool exists, bool *ret_write)
 
 	*ret_write = (flags & O_PATH) == 0 && (make || change || temporary);
 	if (!*ret_write) {
-		return "read";
+		return MODE_READ;
 	}
 	if (make || temporary) {
-		return "create";
+		return MODE_CREATE;
 	}
-	return (flags & O_APPEND) != 0         ? "append"
-	       : (flags & O_ACCMODE) == O_RDWR ? "read+write"
-	                                       : "write";
+	return (flags & O_APPEND) != 0         ? MODE_APPEND
+	       : (flags & O_ACCMODE) == O_RDWR ? MODE_READ_WRITE
+	                                       : MODE_WRITE;
 }
 
 /* ps reads the environment of every process, to show it with `ps e`, also where it may not.
@@ -315,8 +317,7 @@ bool observe_is_git(const char *program)
 static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
                      const char *to, struct judgement *j)
 {
-	if (!j->violation || strcmp(j->reason, "protected") != 0 || !is_upkeep(from) ||
-	    !is_upkeep(to)) {
+	if (!j->violation || j->reason != REASON_PROTECTED || !is_upkeep(from) || !is_upkeep(to)) {
 		return;
 	}
 	j->violation = !observe_is_git(observe_process(o, n)->program);
@@ -380,9 +381,9 @@ static bool makes_special(const struct seccomp_notif *n, const struct call *c)
 }
 
 /* unlinkat() takes directories away as well. */
-static const char *changes_by(const struct seccomp_notif *n, const struct call *c)
+static enum op changes_by(const struct seccomp_notif *n, const struct call *c)
 {
-	return c->nr == SYS_unlinkat && ((int)n->data.args[2] & AT_REMOVEDIR) != 0 ? "rmdir"
+	return c->nr == SYS_unlinkat && ((int)n->data.args[2] & AT_REMOVEDIR) != 0 ? OP_RMDIR
 	                                                                           : c->op;
 }
 
@@ -403,11 +404,11 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || is_nowhere(&l) || (!c->makes && !l.at.exists);
 	observe_judge(o, n, &l.at, !idle, &l.says);
-	if (!idle && strcmp(c->op, "mknod") == 0 && makes_special(n, c)) {
+	if (!idle && c->op == OP_MKNOD && makes_special(n, c)) {
 		observe_judge_special(o, &l.at, false, &l.says);
 	}
 	/* A directory that is granted is made, as the skill would have it. */
-	if (c->nofollow == NEVER_FOLLOWED && strcmp(c->op, "mkdir") != 0) {
+	if (c->nofollow == NEVER_FOLLOWED && c->op != OP_MKDIR) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
@@ -416,7 +417,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	}
 	if (l.says.allowed && idle) {
 		e.status = STATUS_ABSENT;
-		e.reason = made ? "exists" : NULL;
+		e.reason = made ? REASON_EXISTS : REASON_NONE;
 	}
 	observe_tell(o, n, &e);
 }
@@ -428,7 +429,7 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	struct looked from, to;
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
-	bool renames = strcmp(c->op, "rename") == 0;
+	bool renames = c->op == OP_RENAME;
 	unsigned flags = c->flags != NO_ARG ? (unsigned)n->data.args[c->flags] : 0;
 	bool follow = (flags & AT_SYMLINK_FOLLOW) != 0;
 	bool exchange = renames && (flags & RENAME_EXCHANGE) != 0;
@@ -436,7 +437,7 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	const struct path_argument b = { observe_dir(n, c->dir2), c->path2, LAST_ITSELF, false };
 	a.last = renames ? LAST_ITSELF : follow ? LAST_FOLLOWED : LAST_ENTERED;
 	a.empty = a.empty && !renames;
-	e.mode = exchange ? "exchange" : NULL;
+	e.mode = exchange ? MODE_EXCHANGE : MODE_NONE;
 	if (!observe_look(o, n, &a, &from) || !observe_look(o, n, &b, &to)) {
 		observe_unreadable(o, n, c);
 		return;
@@ -448,9 +449,8 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	/* The end that is outside of the plan is the one that decides. A line without a
 	 * remedy is taken to be about its first. */
 	if (from.says.allowed && !to.says.allowed) {
-		bool own_text =
-		        to.says.remedy == to.says.text ||
-		        (to.says.remedy == NULL && strcmp(to.says.reason, "outside_plan") == 0);
+		bool own_text = to.says.remedy == to.says.text ||
+		                (to.says.remedy == NULL && to.says.reason == REASON_OUTSIDE_PLAN);
 		from.says = to.says;
 		from.says.remedy = own_text ? from.says.text : to.says.remedy;
 		observe_judge_entry(o, to.at.path, &from.says);
@@ -636,12 +636,13 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,
 		           .violation = kill_it || !is_everyday(&n->data, error),
-		           .op = name[0] != '\0' ? name : "foreign_abi",
+		           .op = name[0] != '\0' ? op_from(name) : OP_FOREIGN_ABI,
+		           .call = name[0] != '\0' ? name : NULL,
 		           .rule = profile_name(o->setup.plan->profile),
-		           .reason = kill_it ? "attack"
+		           .reason = kill_it ? REASON_ATTACK
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
-		                             ? "no_network"
-		                             : "profile",
+		                             ? REASON_NO_NETWORK
+		                             : REASON_PROFILE,
 		           .remedy = kill_it ? NULL : refusal_remedy(o, &n->data),
 		           .error = error,
 		           .more = call_members,

@@ -12,7 +12,7 @@ enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC
 struct call {
 	int nr;
 	enum family family;
-	const char *op;
+	enum op op;
 	int dir; /* NO_ARG: the working directory */
 	int path;
 	int flags;  /* open flags, or AT_* */

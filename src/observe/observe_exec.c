@@ -72,7 +72,7 @@ static void judge_am(struct observer *o, const struct seccomp_notif *n, struct e
 	observe_resolve(o, n, AT_FDCWD, ".", true, &here);
 	const char *remedy = here.known ? observe_held_state(o, here.path, "rebase-apply") : NULL;
 	if (remedy != NULL) {
-		x->l.says.reason = "protected";
+		x->l.says.reason = REASON_PROTECTED;
 		x->l.says.remedy = remedy;
 	}
 }

@@ -339,7 +339,7 @@ static bool is_host_service(const char *path)
 	return false;
 }
 
-static void refuse(struct judgement *j, const char *reason, int error, const char *flag,
+static void refuse(struct judgement *j, enum reason reason, int error, const char *flag,
                    const char *path)
 {
 	j->allowed = false;
@@ -380,7 +380,7 @@ static void refuse_protected(struct judgement *j, const struct grant *g, const c
 {
 	const char *in_grant = path + (g != NULL ? strlen(g->target) : 0) + 1;
 
-	refuse(j, "protected", EROFS, "--write", path);
+	refuse(j, REASON_PROTECTED, EROFS, "--write", path);
 	if (is_state_name(path)) {
 		j->remedy = IN_A_CLONE;
 	} else if (is_in_git(in_grant) && !has_protected_name(in_grant)) {
@@ -396,8 +396,8 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone,
 	/* A device is on no file system that could be read-only. */
 	int error = covers("/dev", path) > 0 ? EACCES : EROFS;
 
-	refuse(j, granted || zone == ZONE_SYSTEM ? "read_only" : "outside_plan", error, "--write",
-	       path);
+	refuse(j, granted || zone == ZONE_SYSTEM ? REASON_READ_ONLY : REASON_OUTSIDE_PLAN, error,
+	       "--write", path);
 	j->violation = !is_cache(path);
 	bool own = grant != NULL && grant->origin == ORIGIN_SKILL;
 	if (own || (!granted && zone != ZONE_OUTSIDE)) {
@@ -459,12 +459,13 @@ static void judge_missing(struct observer *o, const struct seccomp_notif *n, con
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
 	if (!own && is_secret(o, n, path, zone)) {
-		refuse(j, "credential_store", ENOENT, "--read", path);
+		refuse(j, REASON_CREDENTIAL_STORE, ENOENT, "--read", path);
 	} else if (!own && is_host_service(path)) {
-		refuse(j, "host_service", ENOENT, "--read", path);
+		refuse(j, REASON_HOST_SERVICE, ENOENT, "--read", path);
 		j->remedy = NULL;
 	} else if (zone == ZONE_OUTSIDE && !is_project_mark(plan, path)) {
-		refuse(j, other_home(path) ? "other_home" : "outside_plan", ENOENT, "--read", path);
+		refuse(j, other_home(path) ? REASON_OTHER_HOME : REASON_OUTSIDE_PLAN, ENOENT,
+		       "--read", path);
 	}
 }
 
@@ -477,7 +478,8 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	/* But for the text, which is long and mostly stays unused. */
 	ret->allowed = true;
 	ret->violation = false;
-	ret->rule = ret->reason = ret->remedy = NULL;
+	ret->rule = ret->remedy = NULL;
+	ret->reason = REASON_NONE;
 	ret->error = 0;
 	if (!at->known) {
 		return;
@@ -487,14 +489,14 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
 	ret->rule = rule != NULL ? rule : "view";
 	if (observe_is_closed(at->path)) {
-		refuse(ret, "other_process", EACCES, "", at->path);
+		refuse(ret, REASON_OTHER_PROCESS, EACCES, "", at->path);
 		ret->remedy = NULL; /* nobody should */
 	} else if (grant == NULL && is_machine(at->path, write)) {
-		refuse(ret, "machine", at->exists ? EACCES : ENOENT, "", at->path);
+		refuse(ret, REASON_MACHINE, at->exists ? EACCES : ENOENT, "", at->path);
 		ret->remedy = NULL;
 	} else if ((write || !at->exists) && is_covered(plan, grant, at->path)) {
 		/* To look into the empty directory itself is what every search does. */
-		refuse(ret, "runtime_files", write ? EROFS : ENOENT, "", at->path);
+		refuse(ret, REASON_RUNTIME_FILES, write ? EROFS : ENOENT, "", at->path);
 		ret->remedy = NULL; /* nobody should */
 	} else if (write && (is_held(grant, at->path) || is_protected(o, grant, at->path) ||
 	                     (at->exists && is_state_name(at->path) &&
@@ -522,7 +524,7 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
 	/* The directory around a protected name is granted already. */
 	const char *around = strchr(j->text, '/');
-	if (strcmp(j->reason, "protected") == 0 && !has_protected_name(around + 1) &&
+	if (j->reason == REASON_PROTECTED && !has_protected_name(around + 1) &&
 	    !is_led_to(o, around)) {
 		snprintf(j->text, sizeof(j->text), "--write %s", path);
 	}
@@ -558,7 +560,7 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 	}
 	enum zone zone = zone_of(o->setup.plan, at->path, &rule, &grant);
 	if (zone != ZONE_PRIVATE) {
-		refuse(j, "host_service", EACCES, "", at->path);
+		refuse(j, REASON_HOST_SERVICE, EACCES, "", at->path);
 		j->violation = zone == ZONE_WRITE;
 		j->remedy = zone == ZONE_WRITE ? "--unix-sockets" : NULL;
 	}
@@ -582,7 +584,7 @@ void observe_judge_special(const struct observer *o, const struct resolved *at, 
 		return;
 	}
 	bool stays = zone == ZONE_WRITE;
-	refuse(j, "special_file", EACCES, "", at->path);
+	refuse(j, REASON_SPECIAL_FILE, EACCES, "", at->path);
 	j->violation = stays;
 	j->remedy = NULL;
 }

@@ -84,13 +84,13 @@ static void tell(struct observer *o, const struct seccomp_notif *n, struct event
 }
 
 /* What cannot be told is not done. */
-static bool unreadable(struct observer *o, const struct seccomp_notif *n, const char *op,
+static bool unreadable(struct observer *o, const struct seccomp_notif *n, enum op op,
                        int *ret_error)
 {
 	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
 		           .status = STATUS_DENIED,
 		           .op = op,
-		           .reason = "unreadable",
+		           .reason = REASON_UNREADABLE,
 		           .error = EFAULT };
 
 	*ret_error = EFAULT;
@@ -123,7 +123,7 @@ static bool is_inside(const struct address *a)
 
 /* Why an address is refused, and what the program is told. */
 struct denial {
-	const char *reason;
+	enum reason reason;
 	char name[HOST_NAME_SIZE]; /* of the host that the address stands for; "": none */
 	int error;
 	bool harmless; /* refused and told, but no violation */
@@ -138,9 +138,9 @@ static bool judge_ip(const struct observer *o, const struct endpoint *to, bool u
 	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
 		return true;
 	}
-	*ret = (struct denial){ .reason = "undeclared_address", .error = ENETUNREACH };
+	*ret = (struct denial){ .reason = REASON_UNDECLARED_ADDRESS, .error = ENETUNREACH };
 	if (net->known != NULL && net->known(net->arg, &to->ip, ret->name)) {
-		ret->reason = "undeclared_port";
+		ret->reason = REASON_UNDECLARED_PORT;
 		ret->error = ECONNREFUSED;
 	}
 	return false;
@@ -258,7 +258,7 @@ static bool can_be_declared(const struct address *a)
 	return !is_synthetic(a) && range_address_problem(&rule, &instead) == NULL;
 }
 
-static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
+static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op op,
                     const struct endpoint *to, bool udp, const struct denial *why)
 {
 	char address[ADDRESS_TEXT], remedy[512];
@@ -292,10 +292,10 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 		           .status = STATUS_DENIED,
 		           .violation = true,
 		           .message = { words, sizeof(words) - 1 },
-		           .op = "resolve",
+		           .op = OP_RESOLVE,
 		           .port = 53,
 		           .protocol = "dns",
-		           .reason = "not_declared",
+		           .reason = REASON_NOT_DECLARED,
 		           .remedy = "--net HOST",
 		           .error = ECONNREFUSED };
 
@@ -317,10 +317,10 @@ static bool hand_over(struct observer *o, const struct seccomp_notif *n, const s
 }
 
 /* A unix socket is a file, which bind() makes, or a name in the sandbox's own network. */
-static bool see_unix(struct observer *o, const struct seccomp_notif *n, const char *op,
+static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op op,
                      const struct endpoint *to, int *ret_error)
 {
-	bool makes = strcmp(op, "bind") == 0;
+	bool makes = op == OP_BIND;
 	char raw[sizeof(to->any.un.sun_path) + 1] = "";
 	struct resolved at;
 	struct judgement j = { .allowed = true };
@@ -330,7 +330,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 		           .protocol = "unix" };
 
 	/* No socket that it has can be aimed by send(). */
-	bool handed = o->setup.own_sockets && strcmp(op, "send") != 0;
+	bool handed = o->setup.own_sockets && op != OP_SEND;
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
 		/* abstract: nobody but the sandbox is in it */
 		return handed ? hand_over(o, n, to, ret_error) : true;
@@ -362,7 +362,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 		e.error = *ret_error = j.error;
 	} else if (idle) {
 		e.status = STATUS_ABSENT;
-		e.reason = makes ? "exists" : e.reason;
+		e.reason = makes ? REASON_EXISTS : e.reason;
 	}
 	tell(o, n, &e);
 	return j.allowed && handed ? hand_over(o, n, to, ret_error) : j.allowed;
@@ -370,7 +370,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 
 /* One address; true: let it go on. Otherwise *ret_error is the answer; 0: somebody else gives it.
  */
-static bool see(struct observer *o, const struct seccomp_notif *n, const char *op, uint64_t address,
+static bool see(struct observer *o, const struct seccomp_notif *n, enum op op, uint64_t address,
                 uint64_t len, int *ret_error)
 {
 	struct endpoint to;
@@ -379,8 +379,8 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 	if (address == 0 || len == 0) {
 		return true;
 	}
-	bool connects = strcmp(op, "connect") == 0;
-	bool binds = strcmp(op, "bind") == 0;
+	bool connects = op == OP_CONNECT;
+	bool binds = op == OP_BIND;
 	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects && !binds, &to);
 	if (got != READ_DONE) {
 		return got == READ_NONSENSE || unreadable(o, n, op, ret_error);
@@ -420,9 +420,9 @@ static bool see_message(struct observer *o, const struct seccomp_notif *n, uint6
 	struct msghdr msg;
 
 	if (notify_read((pid_t)n->pid, at, &msg, sizeof(msg)) != (ssize_t)sizeof(msg)) {
-		return unreadable(o, n, "send", ret_error);
+		return unreadable(o, n, OP_SEND, ret_error);
 	}
-	return see(o, n, "send", (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
+	return see(o, n, OP_SEND, (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
 }
 
 static bool see_messages(struct observer *o, const struct seccomp_notif *n, int *ret_error)
@@ -445,13 +445,13 @@ void observe_network(struct observer *o, const struct seccomp_notif *n)
 
 	switch (n->data.nr) {
 	case SYS_connect:
-		go_on = see(o, n, "connect", a[1], a[2] & 0xffffffffU, &error);
+		go_on = see(o, n, OP_CONNECT, a[1], a[2] & 0xffffffffU, &error);
 		break;
 	case SYS_bind:
-		go_on = see(o, n, "bind", a[1], a[2] & 0xffffffffU, &error);
+		go_on = see(o, n, OP_BIND, a[1], a[2] & 0xffffffffU, &error);
 		break;
 	case SYS_sendto:
-		go_on = see(o, n, "send", a[4], a[5] & 0xffffffffU, &error);
+		go_on = see(o, n, OP_SEND, a[4], a[5] & 0xffffffffU, &error);
 		break;
 	case SYS_sendmsg:
 		go_on = see_message(o, n, a[1], &error);

@@ -86,7 +86,7 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 /* What is executed is the process; who asked for it is the caller. */
 static bool is_exec(const struct line *l)
 {
-	return text_is(l, "op", "exec");
+	return line_get_op(l) == OP_EXEC;
 }
 
 static bool no_exec(const struct line *l)

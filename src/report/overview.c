@@ -111,16 +111,17 @@ static void item_done(struct overview_item *i)
 
 static bool fill_denied(struct overview_item *i, const struct line *l)
 {
-	const char *status = line_text(l, "status");
+	enum event_status status = line_get_status(l);
 
 	i->program = text_of(l, "program");
 	i->reason = text_of(l, "reason");
+	i->why = line_get_reason(l);
 	i->rule = rule_of(l);
 	i->error = text_of(l, "error");
 	i->remedy = remedy_of(l);
 	i->first = text_of(l, "time");
 	i->let_through =
-	        i->group == GROUP_DENIED && status != NULL && strcmp(status, "denied") != 0;
+	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;
 	return i->program != NULL && i->reason != NULL && i->rule != NULL && i->error != NULL &&
 	       i->remedy != NULL && i->first != NULL;
 }

@@ -36,7 +36,8 @@ struct overview_item {
 	} total; /* of a destination, where the record has one */
 	/* of what was denied; none of them is NULL there: */
 	char *program;
-	char *reason;
+	char *reason;    /* its code, as the record has it */
+	enum reason why; /* the same */
 	char *rule;
 	char *error;
 	char *remedy;

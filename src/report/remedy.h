@@ -1,12 +1,9 @@
-/* remedy.h - why something was denied, and the exact change that allows it. */
+/* remedy.h - the exact change that would allow what was denied. */
 #ifndef REPORT_REMEDY_H
 #define REPORT_REMEDY_H
 
 #include "trace/reader.h"
 #include "base/buf.h"
-
-/* A stable code of the records, for people; NULL: not known here. */
-const char *remedy_reason(const char *code);
 
 /* The remedy that the record names, or else one made from what was tried;
  * nothing where there is none. Escaped, and quoted for a shell: a skill chooses

@@ -75,11 +75,11 @@ enum render_group render_group(const struct line *l)
 		return GROUP_DENIED;
 	}
 	/* A program that was let start, and gives up because of what is protected. */
-	if (text_is(l, "status", "denied") || text_is(l, "reason", "protected") ||
+	if (line_get_status(l) == STATUS_DENIED || line_get_reason(l) == REASON_PROTECTED ||
 	    group == GROUP_DENIED) {
 		return GROUP_REFUSED;
 	}
-	if (text_is(l, "status", "absent") && group != GROUP_NONE) {
+	if (line_get_status(l) == STATUS_ABSENT && group != GROUP_NONE) {
 		return GROUP_ABSENT;
 	}
 	return group;
@@ -94,27 +94,8 @@ void render_text(struct buf *out, const struct json_node *node, const char *othe
 	}
 }
 
-static void what_file(struct buf *out, const struct line *l, const char *op)
+static void what_file(struct buf *out, const struct line *l, const char *op_text)
 {
-	static const struct {
-		const char *op;
-		const char *verb;
-	} verbs[] = {
-		{ "unlink", "delete" },
-		{ "rmdir", "delete the directory" },
-		{ "link", "hard link" },
-		{ "symlink", "make the symlink" },
-		{ "mkdir", "make the directory" },
-		{ "mknod", "make the device or FIFO" },
-		{ "bind", "make the socket" },
-		{ "chmod", "change the mode of" },
-		{ "chown", "change the owner of" },
-		{ "setxattr", "set an attribute of" },
-		{ "removexattr", "remove an attribute of" },
-		{ "exec", "execute" },
-		{ "connect", "connect to the socket" },
-		{ "send", "send to the socket" },
-	};
 	static const struct {
 		const char *member;
 		const char *before;
@@ -124,19 +105,20 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		{ "leads_to", " -> ", "" },
 		{ "attribute", " (", ")" },
 	};
-	const struct json_node *mode = line_get(l, "mode");
-	bool exchange = text_is(l, "mode", "exchange");
+	enum op op = line_get_op(l);
+	enum mode mode = line_get_mode(l);
+	bool exchange = mode == MODE_EXCHANGE;
 
-	if (strcmp(op, "open") == 0 && json_is(mode, JSON_STRING)) {
-		bool only_read = strcmp(mode->str, "read") == 0;
-		buf_adds(out, only_read                     ? "read"
-		              : strstr(mode->str, "create") ? "create"
-		                                            : "write");
+	if (op == OP_OPEN && mode != MODE_NONE) {
+		buf_adds(out, mode == MODE_READ     ? "read"
+		              : mode == MODE_CREATE ? "create"
+		                                    : "write");
 	} else {
-		for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-			op = strcmp(op, verbs[i].op) == 0 ? verbs[i].verb : op;
-		}
-		visible_text(out, exchange ? "exchange" : op, false);
+		visible_text(out,
+		             exchange         ? mode_name(mode)
+		             : op == OP_OTHER ? op_text
+		                              : op_words(op),
+		             false);
 	}
 	buf_addc(out, ' ');
 	render_text(out, line_get(l, "path"), "?");
@@ -149,15 +131,15 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 	}
 }
 
-static void what_network(struct buf *out, const struct line *l, const char *op)
+static void what_network(struct buf *out, const struct line *l)
 {
 	const struct json_node *to = line_get(l, "name");
 	bool question = text_is(l, "protocol", "dns");
 
 	to = to != NULL && to->len > 0 ? to : line_get(l, "address");
-	buf_adds(out, question                     ? "look up "
-	              : op != NULL && op[0] == 's' ? "send to "
-	                                           : "connect to ");
+	buf_adds(out, question                    ? "look up "
+	              : line_get_op(l) == OP_SEND ? "send to "
+	                                          : "connect to ");
 	render_text(out, to, "?");
 	if (!question && json_integer(line_get(l, "port"), 0) > 0) {
 		buf_addf(out, " port %" PRId64, json_integer(line_get(l, "port"), 0));
@@ -225,7 +207,7 @@ void render_what(struct buf *out, const struct line *l)
 	} else if (op != NULL && line_get(l, "path") != NULL) {
 		what_file(out, l, op);
 	} else if (line_get(l, "address") != NULL || line_get(l, "name") != NULL) {
-		what_network(out, l, op);
+		what_network(out, l);
 	} else {
 		render_text(out, line_get(l, "message"), l->kind);
 	}

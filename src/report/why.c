@@ -1,10 +1,8 @@
 #include "report/why.h"
 
-#include "report/remedy.h"
-
 const char *why_reason(const struct overview_item *i)
 {
-	const char *words = remedy_reason(i->reason);
+	const char *words = reason_text(i->why);
 
 	return words != NULL ? words : "outside of the plan";
 }

@@ -127,11 +127,11 @@ static void record_link(const struct gitdir_walk *l, const char *path, const cha
 	                                     .status = STATUS_DENIED,
 	                                     .violation = true,
 	                                     .message = { text, strlen(text) },
-	                                     .op = "symlink",
-	                                     .mode = "write",
+	                                     .op = OP_SYMLINK,
+	                                     .mode = MODE_WRITE,
 	                                     .path = { whole, strlen(whole) },
 	                                     .raw = { to, strlen(to) },
-	                                     .reason = "protected" });
+	                                     .reason = REASON_PROTECTED });
 }
 
 /* Of a run whose supervisor was killed, or that goes on: the skill made what is newer. */

@@ -75,7 +75,7 @@ struct class_verdict {
 /* By the first rule that matches (classes_table.c). */
 struct class_verdict classes_of(const struct event *e, const char *home);
 /* Whether some rule says what a reason amounts to: the tests ask for each. */
-bool classes_names_reason(const char *reason);
+bool classes_names_reason(enum reason reason);
 /* One that the owner's shell runs when it starts. */
 bool classes_startup_file(const char *home, const char *path);
 /* One of the store that the program, one of the host's, keeps for itself (gpg: ~/.gnupg). */

@@ -15,16 +15,6 @@ static enum event_kind kind_of(const char *name)
 	return (enum event_kind)kind;
 }
 
-static enum event_status status_of(const char *name)
-{
-	for (int s = STATUS_ASKED; name != NULL && s <= STATUS_FACT; s++) {
-		if (strcmp(event_status_name((enum event_status)s), name) == 0) {
-			return (enum event_status)s;
-		}
-	}
-	return STATUS_NONE;
-}
-
 static struct bytes bytes_of(const struct line *l, const char *name)
 {
 	const struct json_node *n = line_get(l, name);
@@ -36,18 +26,18 @@ static struct event event_of(const struct line *l)
 {
 	return (struct event){
 		.kind = kind_of(l->kind),
-		.status = status_of(line_text(l, "status")),
+		.status = line_get_status(l),
 		.violation = line_true(l, "violation"),
-		.op = line_text(l, "op"),
+		.op = line_get_op(l),
 		.program = bytes_of(l, "program"),
 		.path = bytes_of(l, "path"),
 		.path2 = bytes_of(l, "path2"),
-		.mode = line_text(l, "mode"),
+		.mode = line_get_mode(l),
 		.name = line_text(l, "name"),
 		.address = line_text(l, "address"),
 		.protocol = line_text(l, "protocol"),
 		.rule = line_text(l, "rule"),
-		.reason = line_text(l, "reason"),
+		.reason = line_get_reason(l),
 	};
 }
 

@@ -81,13 +81,16 @@ struct rule {
 	unsigned kinds;
 	enum access_asked access;
 	enum place_asked place;
-	bool long_label; /* a name with a label that looks like data */
-	const char *reasons;
-	const char *ops;
+	bool long_label;            /* a name with a label that looks like data */
+	const enum reason *reasons; /* up to REASON_NONE */
+	const enum op *ops;         /* up to OP_NONE */
 	const char *protocol;
 	const char *programs; /* last part of its path, beneath /usr */
 	const char *paths;
 };
+
+#define ANY_REASON(...) ((const enum reason[]){ __VA_ARGS__, REASON_NONE })
+#define ANY_OP(...)     ((const enum op[]){ __VA_ARGS__, OP_NONE })
 
 #define LONG_LABEL 40
 
@@ -136,40 +139,50 @@ static const struct rule RULES[] = {
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
 	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
 	/* One in a git directory: git writes and deletes through it. */
-	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING, .reasons = "protected",
-	  .ops = "symlink" },
+	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
+	  .reasons = ANY_REASON(REASON_PROTECTED), .ops = ANY_OP(OP_SYMLINK) },
 
 	/* Not worth a class: its own directory, where it may only read; the store that a
 	 * package manager or GnuPG itself opens at every start, and the settings of ssh. */
-	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = "read_only", .paths = "/skill" },
+	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = ANY_REASON(REASON_READ_ONLY),
+	  .paths = "/skill" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = "node", .paths = "=~/.npmrc" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = GPG, .paths = "~/.gnupg" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = SSH,
 	  .paths = "=~/.ssh/config =~/.ssh/known_hosts =~/.ssh/known_hosts2" },
 
-	{ CLASS_CREDENTIAL_HARVESTING, "T1003.007", FILES, .reasons = "other_process" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1003.008", FILES, .reasons = "credential_store",
+	{ CLASS_CREDENTIAL_HARVESTING, "T1003.007", FILES,
+	  .reasons = ANY_REASON(REASON_OTHER_PROCESS) },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1003.008", FILES,
+	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE),
 	  .paths = "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow-" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1555.003", FILES, .reasons = "credential_store",
+	{ CLASS_CREDENTIAL_HARVESTING, "T1555.003", FILES,
+	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE),
 	  .paths = "~/.mozilla ~/.config/google-chrome ~/.config/chromium ~/.config/BraveSoftware "
 	           "~/.config/microsoft-edge ~/.config/vivaldi ~/.config/opera" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES, .reasons = "credential_store",
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES,
+	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE),
 	  .paths = "~/.ssh ~/.gnupg ~/.pki /etc/ssh /etc/ssl/private /etc/wireguard" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1552.003", FILES, .reasons = "credential_store",
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.003", FILES,
+	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE),
 	  .paths = "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history "
 	           "~/.psql_history ~/.mysql_history ~/.rediscli_history ~/.local/share/fish" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "credential_store" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES, .reasons = "other_home outside_plan",
-	  .access = READING, .paths = "//.ssh //.gnupg" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "other_home outside_plan",
-	  .access = READING,
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES,
+	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE) },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES,
+	  .reasons = ANY_REASON(REASON_OTHER_HOME, REASON_OUTSIDE_PLAN), .access = READING,
+	  .paths = "//.ssh //.gnupg" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES,
+	  .reasons = ANY_REASON(REASON_OTHER_HOME, REASON_OUTSIDE_PLAN), .access = READING,
 	  .paths = "//.aws //.azure //.kube //.docker //.netrc //.git-credentials //.env //.npmrc "
 	           "//.config/gcloud //.config/gh" },
 
-	{ CLASS_SANDBOX_EVASION, "T1611", FILES, .reasons = "host_service" },
+	{ CLASS_SANDBOX_EVASION, "T1611", FILES, .reasons = ANY_REASON(REASON_HOST_SERVICE) },
 	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .paths = "/proc /sys" },
-	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .reasons = "runtime_files" },
-	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "runtime_files" },
+	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING,
+	  .reasons = ANY_REASON(REASON_RUNTIME_FILES) },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES,
+	  .reasons = ANY_REASON(REASON_RUNTIME_FILES) },
 
 	{ CLASS_DISCOVERY, "T1083", FILES, .access = READING, .paths = "=/home =/root =/boot" },
 	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1565.001", FILES, .access = WRITING },
@@ -178,39 +191,49 @@ static const struct rule RULES[] = {
 	/* Ways out. */
 	{ CLASS_CREDENTIAL_HARVESTING, "T1552.005", EGRESS, .place = ADDRESS_METADATA },
 	{ CLASS_DISCOVERY, "T1046", EGRESS, .place = ADDRESS_PRIVATE },
-	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS, .reasons = "undeclared_port other_port" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS,
+	  .reasons = ANY_REASON(REASON_UNDECLARED_PORT, REASON_OTHER_PORT) },
 	{ CLASS_COMMAND_AND_CONTROL, "T1090.004", EGRESS,
-	  .reasons = "other_sni other_host ech no_sni bad_sni no_host bad_host two_hosts "
-	             "connect smuggling bad_header folded bad_chunk expect" },
+	  .reasons = ANY_REASON(REASON_OTHER_SNI, REASON_OTHER_HOST, REASON_ECH, REASON_NO_SNI,
+	                        REASON_BAD_SNI, REASON_NO_HOST, REASON_BAD_HOST, REASON_TWO_HOSTS,
+	                        REASON_CONNECT, REASON_SMUGGLING, REASON_BAD_HEADER, REASON_FOLDED,
+	                        REASON_BAD_CHUNK, REASON_EXPECT) },
 	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .place = ADDRESS_GIVEN, .protocol = "udp" },
 	{ CLASS_COMMAND_AND_CONTROL, "T1071", EGRESS, .place = ADDRESS_GIVEN },
-	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .reasons = "not_tls not_http bad_hello" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS,
+	  .reasons = ANY_REASON(REASON_NOT_TLS, REASON_NOT_HTTP, REASON_BAD_HELLO) },
 	{ CLASS_RESOURCE_ABUSE, "T1499", EGRESS,
-	  .reasons = "too_many_connections too_many_names byte_limit" },
-	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = "canary" },
+	  .reasons = ANY_REASON(REASON_TOO_MANY_CONNECTIONS, REASON_TOO_MANY_NAMES,
+	                        REASON_BYTE_LIMIT) },
+	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = ANY_REASON(REASON_CANARY) },
 	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
-	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = "not_declared" },
+	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = ANY_REASON(REASON_NOT_DECLARED) },
 	/* A client of a form that is not carried, and what was counted without its details. */
 	{ CLASS_NONE, NULL, EGRESS,
-	  .reasons = "too_long h2 version late_upgrade malformed not_supported refused_rule "
-	             "not_listed unreadable" },
+	  .reasons = ANY_REASON(REASON_TOO_LONG, REASON_H2, REASON_VERSION, REASON_LATE_UPGRADE,
+	                        REASON_MALFORMED, REASON_NOT_SUPPORTED, REASON_REFUSED_RULE,
+	                        REASON_NOT_LISTED, REASON_UNREADABLE) },
 	{ CLASS_COMMAND_AND_CONTROL, "T1071", .kinds = EGRESS }, /* a code that no rule names */
-	{ CLASS_DATA_EXFILTRATION, "T1048", SYSCALL, .reasons = "no_network" },
+	{ CLASS_DATA_EXFILTRATION, "T1048", SYSCALL, .reasons = ANY_REASON(REASON_NO_NETWORK) },
 
 	/* System calls. */
-	{ CLASS_NONE, NULL, SYSCALL, .ops = "socket socketpair adjtimex clock_adjtime" },
-	{ CLASS_DISCOVERY, "T1082", SYSCALL, .ops = "syslog statmount listmount kcmp" },
+	{ CLASS_NONE, NULL, SYSCALL,
+	  .ops = ANY_OP(OP_SOCKET, OP_SOCKETPAIR, OP_ADJTIMEX, OP_CLOCK_ADJTIME) },
+	{ CLASS_DISCOVERY, "T1082", SYSCALL,
+	  .ops = ANY_OP(OP_SYSLOG, OP_STATMOUNT, OP_LISTMOUNT, OP_KCMP) },
 	{ CLASS_SANDBOX_EVASION, "T1611", SYSCALL,
-	  .ops = "unshare setns mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick "
-	         "move_mount open_tree open_tree_attr mount_setattr clone open_by_handle_at "
-	         "ioctl" },
+	  .ops = ANY_OP(OP_UNSHARE, OP_SETNS, OP_MOUNT, OP_UMOUNT2, OP_PIVOT_ROOT, OP_CHROOT,
+	                OP_FSOPEN, OP_FSCONFIG, OP_FSMOUNT, OP_FSPICK, OP_MOVE_MOUNT, OP_OPEN_TREE,
+	                OP_OPEN_TREE_ATTR, OP_MOUNT_SETATTR, OP_CLONE, OP_OPEN_BY_HANDLE_AT,
+	                OP_IOCTL) },
 	{ CLASS_PRIVILEGE_ESCALATION, "T1055.008", SYSCALL,
-	  .ops = "ptrace process_vm_readv process_vm_writev pidfd_getfd" },
+	  .ops = ANY_OP(OP_PTRACE, OP_PROCESS_VM_READV, OP_PROCESS_VM_WRITEV, OP_PIDFD_GETFD) },
 	{ CLASS_PRIVILEGE_ESCALATION, "T1547.006", SYSCALL,
-	  .ops = "kexec_load kexec_file_load init_module finit_module delete_module "
-	         "create_module" },
+	  .ops = ANY_OP(OP_KEXEC_LOAD, OP_KEXEC_FILE_LOAD, OP_INIT_MODULE, OP_FINIT_MODULE,
+	                OP_DELETE_MODULE, OP_CREATE_MODULE) },
 	{ CLASS_PRIVILEGE_ESCALATION, "T1548.001", SYSCALL,
-	  .ops = "chmod fchmod fchmodat fchmodat2 creat open openat mkdir mkdirat mknod mknodat" },
+	  .ops = ANY_OP(OP_CHMOD, OP_FCHMOD, OP_FCHMODAT, OP_FCHMODAT2, OP_CREAT, OP_OPEN,
+	                OP_OPENAT, OP_MKDIR, OP_MKDIRAT, OP_MKNOD, OP_MKNODAT) },
 	{ CLASS_PRIVILEGE_ESCALATION, "T1068", .kinds = SYSCALL },
 };
 
@@ -228,6 +251,22 @@ static bool in_list(const char *list, const char *word)
 		list += len + strspn(list + len, " ");
 	}
 	return false;
+}
+
+static bool is_reason(const enum reason *any, enum reason r)
+{
+	while (*any != REASON_NONE && *any != r) {
+		any++;
+	}
+	return *any != REASON_NONE;
+}
+
+static bool is_op(const enum op *any, enum op op)
+{
+	while (*any != OP_NONE && *any != op) {
+		any++;
+	}
+	return *any != OP_NONE;
 }
 
 static bool begins(struct bytes path, const char *with, size_t n, bool exact)
@@ -282,10 +321,10 @@ bool classes_startup_file(const char *home, const char *path)
 
 static bool writes(const struct event *e)
 {
-	if (e->mode != NULL) {
-		return strcmp(e->mode, "read") != 0;
+	if (e->mode != MODE_NONE) {
+		return e->mode != MODE_READ;
 	}
-	return e->op != NULL && !in_list("open exec connect send", e->op);
+	return e->op != OP_NONE && !op_reads(e->op);
 }
 
 /* One of the host's: whatever the skill can put somewhere, it can also name. */
@@ -325,7 +364,7 @@ static bool paths_match(const struct rule *r, const struct event *e, const char 
 {
 	bool one = in_places(e->path, r->paths, home);
 
-	if (e->path2.p == NULL || !in_list("rename link", e->op)) {
+	if (e->path2.p == NULL || !op_has_two(e->op)) {
 		return one;
 	}
 	bool other = in_places(e->path2, r->paths, home);
@@ -392,8 +431,8 @@ static bool matches(const struct rule *r, const struct event *e, const char *hom
 {
 	return (r->kinds & ON(e->kind)) != 0 &&
 	       (r->access == ACCESS_ANY || (r->access == WRITING) == writes(e)) &&
-	       (r->reasons == NULL || in_list(r->reasons, e->reason)) &&
-	       (r->ops == NULL || in_list(r->ops, e->op)) &&
+	       (r->reasons == NULL || is_reason(r->reasons, e->reason)) &&
+	       (r->ops == NULL || is_op(r->ops, e->op)) &&
 	       (r->protocol == NULL || in_list(r->protocol, e->protocol)) &&
 	       (r->programs == NULL || is_program(e->program, r->programs)) &&
 	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
@@ -401,10 +440,10 @@ static bool matches(const struct rule *r, const struct event *e, const char *hom
 	       (r->paths == NULL || paths_match(r, e, home));
 }
 
-bool classes_names_reason(const char *reason)
+bool classes_names_reason(enum reason reason)
 {
 	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
-		if (RULES[i].reasons != NULL && in_list(RULES[i].reasons, reason)) {
+		if (RULES[i].reasons != NULL && is_reason(RULES[i].reasons, reason)) {
 			return true;
 		}
 	}

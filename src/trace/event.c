@@ -47,21 +47,9 @@ const struct event_width EVENT_WIDTHS[EVENT_WIDTHS_COUNT] = {
 	{ 64, 128, 64, 64, 64 },
 };
 
-static const char *const STATUSES[] = {
-	[STATUS_ASKED] = "asked",
-	[STATUS_ABSENT] = "absent",
-	[STATUS_DENIED] = "denied",
-	[STATUS_FACT] = "fact",
-};
-
 const char *event_kind_name(enum event_kind kind)
 {
 	return (unsigned)kind < EV_COUNT ? RECORD_KINDS[kind] : NULL;
-}
-
-const char *event_status_name(enum event_status status)
-{
-	return (unsigned)status <= STATUS_FACT ? STATUSES[status] : NULL;
 }
 
 /* How much of a too long text is kept before the ellipsis: whole characters. */
@@ -167,18 +155,23 @@ static void put_error(struct json *j, int error)
 	}
 }
 
+const char *event_op(const struct event *e)
+{
+	return e->call != NULL ? e->call : op_name(e->op);
+}
+
 bool event_has_data(const struct event *e)
 {
-	return e->status != STATUS_NONE || e->more != NULL || e->op != NULL || e->pid != 0 ||
-	       e->path.p != NULL || e->address != NULL || e->reason != NULL || e->rule != NULL ||
-	       e->n_args > 0;
+	return e->status != STATUS_NONE || e->more != NULL || e->op != OP_NONE || e->pid != 0 ||
+	       e->path.p != NULL || e->address != NULL || e->reason != REASON_NONE ||
+	       e->rule != NULL || e->n_args > 0;
 }
 
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w)
 {
 	const bool cut = w != &EVENT_WIDTHS[0];
 
-	put_text(j, "op", e->op);
+	put_text(j, "op", event_op(e));
 	put_text(j, "status", event_status_name(e->status));
 	if (e->pid != 0) {
 		json_kint(j, "pid", e->pid);
@@ -194,7 +187,7 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	}
 	put_path(j, "leads_to", &e->leads_to, w->path);
 	put_bytes(j, "attribute", &e->attribute, w->text);
-	put_text(j, "mode", e->mode);
+	put_text(j, "mode", mode_name(e->mode));
 	put_text(j, "name", e->name);
 	put_text(j, "address", e->address);
 	if (e->port != 0) {
@@ -202,7 +195,7 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	}
 	put_text(j, "protocol", e->protocol);
 	put_text(j, "rule", e->rule);
-	put_text(j, "reason", e->reason);
+	put_text(j, "reason", reason_code(e->reason));
 	if (e->error != 0) {
 		put_error(j, e->error);
 	}
@@ -229,7 +222,10 @@ static void say(struct buf *out, const char *before, const char *s, size_t n)
 
 void event_message(const struct event *e, struct buf *out)
 {
-	buf_adds(out, e->op != NULL ? e->op : event_kind_name(e->kind));
+	const char *op = event_op(e);
+	const char *reason = reason_code(e->reason);
+
+	buf_adds(out, op != NULL ? op : event_kind_name(e->kind));
 	if (e->path.p != NULL) {
 		say(out, " ", e->path.p, e->path.n);
 	}
@@ -250,15 +246,14 @@ void event_message(const struct event *e, struct buf *out)
 			         (unsigned)e->port);
 		}
 	}
-	if (e->mode != NULL) {
-		buf_addf(out, " (%s)", e->mode);
+	if (e->mode != MODE_NONE) {
+		buf_addf(out, " (%s)", mode_name(e->mode));
 	}
 	if (e->status == STATUS_DENIED) {
-		buf_addf(out, ": denied%s%s", e->reason != NULL ? ", " : "",
-		         e->reason != NULL ? e->reason : "");
+		buf_addf(out, ": denied%s%s", reason != NULL ? ", " : "",
+		         reason != NULL ? reason : "");
 	} else if (e->status == STATUS_ABSENT) {
-		bool made = e->reason != NULL && strcmp(e->reason, "exists") == 0;
-		buf_adds(out, made ? ": already there" : ": nothing there");
+		buf_adds(out, e->reason == REASON_EXISTS ? ": already there" : ": nothing there");
 	}
 }
 

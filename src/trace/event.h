@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/codes.h"
 #include "base/json.h"
 
 enum event_kind {
@@ -37,15 +38,6 @@ enum event_kind {
 	EV_COUNT,
 };
 
-/* How sure the line is (see skillsandbox-trace(5)). */
-enum event_status {
-	STATUS_NONE,   /* not an attempt */
-	STATUS_ASKED,  /* the plan allows it, the kernel was left to answer */
-	STATUS_ABSENT, /* nothing there, and nothing outside of the plan */
-	STATUS_DENIED, /* refused: by us with `error`, or by the kernel */
-	STATUS_FACT,
-};
-
 /* Bytes of the skill: any, also NUL and what is not UTF-8. */
 struct bytes {
 	const char *p; /* NULL: none */
@@ -57,8 +49,9 @@ struct event {
 	enum event_status status;
 	bool violation;
 	struct bytes message; /* for people; made from the rest where it is none */
-	const char *op;       /* "open", "unlink", "connect", "exec", or a syscall's name */
-	pid_t pid;            /* inside of the sandbox */
+	enum op op;
+	const char *call; /* the name of a system call that was refused; NULL: that of `op` */
+	pid_t pid;        /* inside of the sandbox */
 	pid_t ppid;
 	struct bytes program;
 	struct bytes path;
@@ -66,13 +59,13 @@ struct event {
 	struct bytes raw;       /* what the program wrote, where it differs from `path` */
 	struct bytes leads_to;  /* what a symlink is to say */
 	struct bytes attribute; /* the name of one that is set or removed */
-	const char *mode;       /* "read", "write", "read+write", "append", "create"; "exchange" */
-	const char *name;       /* of the host that was meant, where one was named */
+	enum mode mode;
+	const char *name; /* of the host that was meant, where one was named */
 	const char *address;
 	uint16_t port;
 	const char *protocol;
 	const char *rule;
-	const char *reason; /* stable code */
+	enum reason reason;
 	const char *remedy;
 	int error;                /* errno that the program got; 0: none of ours */
 	const struct bytes *args; /* of exec */
@@ -92,6 +85,5 @@ struct event {
  * those of its frame. */
 extern const char *const RECORD_KINDS[];
 const char *event_kind_name(enum event_kind kind);
-const char *event_status_name(enum event_status status);
 
 #endif

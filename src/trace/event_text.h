@@ -18,6 +18,9 @@ extern const struct event_width {
 /* For people, made from what the event says; appended to `out`. */
 void event_message(const struct event *e, struct buf *out);
 
+/* What was tried, as the record says it; NULL: nothing. */
+const char *event_op(const struct event *e);
+
 bool event_has_data(const struct event *e);
 /* The members of `data`. Where the width may have cut them, it says so. */
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w);

@@ -131,6 +131,26 @@ const char *line_text(const struct line *r, const char *name)
 	return json_string(line_get(r, name), NULL);
 }
 
+enum reason line_get_reason(const struct line *r)
+{
+	return reason_from(line_text(r, "reason"));
+}
+
+enum op line_get_op(const struct line *r)
+{
+	return op_from(line_text(r, "op"));
+}
+
+enum mode line_get_mode(const struct line *r)
+{
+	return mode_from(line_text(r, "mode"));
+}
+
+enum event_status line_get_status(const struct line *r)
+{
+	return event_status_from(line_text(r, "status"));
+}
+
 const char *line_home(const struct line *r)
 {
 	return json_string(json_member(&r->doc, line_get(r, "plan"), "home"), NULL);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/codes.h"
 #include "base/json_read.h"
 
 struct reader {
@@ -54,6 +55,11 @@ void line_done(struct line *r);
 const struct json_node *line_get(const struct line *r, const char *name);
 /* The same as text; NULL where it is none. */
 const char *line_text(const struct line *r, const char *name);
+/* The codes of an event (codes.h), from their texts. */
+enum reason line_get_reason(const struct line *r);
+enum op line_get_op(const struct line *r);
+enum mode line_get_mode(const struct line *r);
+enum event_status line_get_status(const struct line *r);
 /* Of the line `run`: the skill's home inside of the sandbox; NULL: it does not say. */
 const char *line_home(const struct line *r);
 bool line_true(const struct line *r, const char *name); /* it is there, and true */

@@ -91,7 +91,7 @@ enum room room_of(const struct event *e, const char *home)
 	case EV_EXIT_CODE:
 		return ROOM_FRAME;
 	case EV_RESOURCE_LIMIT_HIT: /* of the run, or one of the broker's */
-		return e->op == NULL ? ROOM_FRAME : ROOM_CONNECTION;
+		return e->op == OP_NONE ? ROOM_FRAME : ROOM_CONNECTION;
 	case EV_NETWORK_EGRESS_TOTAL:
 		return ROOM_TOTAL;
 	case EV_DNS_RESOLUTION:

@@ -177,8 +177,7 @@ void trace_add(struct trace *t, const struct event *e)
 		trace_again(t, e);
 	}
 	t->violations += e->violation ? times_of(e) : 0;
-	t->unreadable +=
-	        e->reason != NULL && strcmp(e->reason, "unreadable") == 0 ? times_of(e) : 0;
+	t->unreadable += e->reason == REASON_UNREADABLE ? times_of(e) : 0;
 	if (e->status != STATUS_NONE) {
 		key = fold_key(e);
 		if (fold_repeat(t, e, &key)) {
@@ -215,7 +214,7 @@ uint64_t trace_all_dropped(const struct trace *t)
 
 static void put_not_listed(struct json *j, void *arg)
 {
-	json_kstr(j, "reason", "not_listed");
+	json_kstr(j, "reason", reason_code(REASON_NOT_LISTED));
 	json_kuint(j, "count", *(const uint64_t *)arg);
 }
 

@@ -24,12 +24,12 @@ static void distinct(struct trace *t, int i)
 
 	trace_add(t, &(struct event){ .kind = EV_FILE_READ,
 	                              .status = STATUS_ASKED,
-	                              .op = "open",
+	                              .op = OP_OPEN,
 	                              .pid = 7,
 	                              .ppid = 1,
 	                              .program = { "/usr/bin/python3.11", 19 },
 	                              .path = { path, (size_t)n },
-	                              .mode = "read",
+	                              .mode = MODE_READ,
 	                              .rule = "system" });
 }
 
@@ -41,13 +41,13 @@ static void denied(struct trace *t, int i)
 	trace_add(t, &(struct event){ .kind = EV_FILE_BLOCKED,
 	                              .status = STATUS_DENIED,
 	                              .violation = true,
-	                              .op = "open",
+	                              .op = OP_OPEN,
 	                              .pid = 7,
 	                              .ppid = 1,
 	                              .program = { "/usr/bin/python3.11", 19 },
 	                              .path = { path, (size_t)n },
-	                              .mode = "read",
-	                              .reason = "credential_store",
+	                              .mode = MODE_READ,
+	                              .reason = REASON_CREDENTIAL_STORE,
 	                              .error = 13 });
 }
 

@@ -27,10 +27,10 @@ static struct event denied(const char *op, const char *path, const char *mode, c
 	return (struct event){ .kind = EV_FILE_BLOCKED,
 		               .status = STATUS_DENIED,
 		               .violation = true,
-		               .op = op,
+		               .op = op_from(op),
 		               .path = text(path),
-		               .mode = mode,
-		               .reason = reason };
+		               .mode = mode_from(mode),
+		               .reason = reason_from(reason) };
 }
 
 static struct event blocked(const char *name, const char *address, const char *protocol,
@@ -38,11 +38,11 @@ static struct event blocked(const char *name, const char *address, const char *p
 {
 	return (struct event){ .kind = EV_NETWORK_EGRESS_BLOCKED,
 		               .violation = true,
-		               .op = "connect",
+		               .op = OP_CONNECT,
 		               .name = name,
 		               .address = address,
 		               .protocol = protocol,
-		               .reason = reason };
+		               .reason = reason_from(reason) };
 }
 
 static struct event call(const char *name, const char *reason)
@@ -50,8 +50,9 @@ static struct event call(const char *name, const char *reason)
 	return (struct event){ .kind = EV_SYSCALL_BLOCKED,
 		               .status = STATUS_DENIED,
 		               .violation = true,
-		               .op = name,
-		               .reason = reason };
+		               .op = op_from(name),
+		               .call = name,
+		               .reason = reason_from(reason) };
 }
 
 static void expect(const struct event *e, const char *class, const char *technique)
@@ -213,7 +214,7 @@ static void test_every_code_has_a_rule(void **state)
 	}
 	assert_string_equal(dial_result_name(DIAL_PROXY_NO_UDP + 1), "unknown");
 	for (size_t i = 0; i < n; i++) {
-		bool known = classes_names_reason(codes[i]);
+		bool known = classes_names_reason(reason_from(codes[i]));
 		for (size_t k = 0; k < ARRAY_LEN(FINE); k++) {
 			known = known || strcmp(codes[i], FINE[k]) == 0;
 		}
@@ -235,37 +236,39 @@ static void test_harmless(void **state)
 		{ .kind = EV_STDOUT, .message = text("/home/a/.ssh/id_rsa credentials") },
 		{ .kind = EV_FILE_READ,
 		  .status = STATUS_ASKED,
-		  .op = "open",
+		  .op = OP_OPEN,
 		  .path = text("/etc/passwd"),
-		  .mode = "read" },
+		  .mode = MODE_READ },
 		{ .kind = EV_FILE_READ,
 		  .status = STATUS_ABSENT,
-		  .op = "open",
+		  .op = OP_OPEN,
 		  .path = text("/usr/lib/x.pyc"),
-		  .mode = "read" },
+		  .mode = MODE_READ },
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
-		  .op = "open",
+		  .op = OP_OPEN,
 		  .path = text("/tmp/x"),
-		  .mode = "create",
+		  .mode = MODE_CREATE,
 		  .rule = "private" },
 		/* Keys of its own, in a home of its own. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
-		  .op = "open",
+		  .op = OP_OPEN,
 		  .path = text(HOME "/.ssh/id_ed25519"),
-		  .mode = "create",
+		  .mode = MODE_CREATE,
 		  .rule = "private" },
 		/* Granted by the owner: no threat. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
-		  .op = "open",
+		  .op = OP_OPEN,
 		  .path = text(HOME "/.bashrc"),
-		  .mode = "append",
+		  .mode = MODE_APPEND,
 		  .rule = "--write" },
 		{ .kind = EV_NETWORK_EGRESS_ALLOWED, .status = STATUS_FACT, .name = "a.test" },
-		{ .kind = EV_NETWORK_EGRESS_BLOCKED, .name = "a.test", .reason = "unreachable" },
-		{ .kind = EV_PROCESS_SPAWNED, .status = STATUS_ASKED, .op = "exec" },
+		{ .kind = EV_NETWORK_EGRESS_BLOCKED,
+		  .name = "a.test",
+		  .reason = REASON_UNREACHABLE },
+		{ .kind = EV_PROCESS_SPAWNED, .status = STATUS_ASKED, .op = OP_EXEC },
 	};
 	struct classes c;
 
@@ -312,17 +315,17 @@ static void test_second_path(void **state)
 	(void)state;
 	struct event e = { .kind = EV_FILE_WRITE,
 		           .status = STATUS_ASKED,
-		           .op = "rename",
+		           .op = OP_RENAME,
 		           .path = text(HOME "/x"),
 		           .path2 = text(HOME "/.bashrc"),
 		           .rule = "private" };
 
 	expect(&e, "persistence", "T1546.004");
-	e.op = "link";
+	e.op = OP_LINK;
 	expect(&e, "persistence", "T1546.004");
-	e.op = "symlink"; /* its text: nothing is written there */
+	e.op = OP_SYMLINK; /* its text: nothing is written there */
 	expect(&e, "none", NULL);
-	e.op = "rename";
+	e.op = OP_RENAME;
 	e.path2 = text(HOME "/y");
 	expect(&e, "none", NULL);
 	/* An exception is one only if both ends are. */
@@ -369,9 +372,9 @@ static void test_prevented_only_if_denied(void **state)
 	(void)state;
 	struct event own = { .kind = EV_FILE_WRITE,
 		             .status = STATUS_ASKED,
-		             .op = "open",
+		             .op = OP_OPEN,
 		             .path = text(HOME "/.bashrc"),
-		             .mode = "append",
+		             .mode = MODE_APPEND,
 		             .rule = "private" };
 	struct event out = denied("open", "/etc/cron.d/x", "create", "outside_plan");
 	struct classes c;

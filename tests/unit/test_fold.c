@@ -17,16 +17,16 @@ static const struct bytes OTHER_ARGS[] = { { "gits", 4 }, { "tatus", 5 } };
 static const struct event BASE = {
 	.kind = EV_FILE_BLOCKED,
 	.status = STATUS_DENIED,
-	.op = "open",
+	.op = OP_OPEN,
 	.pid = 7,
 	.ppid = 1,
 	.program = { "/usr/bin/cat", 12 },
 	.path = { "/a", 2 },
 	.path2 = { "b", 1 },
-	.mode = "read",
+	.mode = MODE_READ,
 	.address = "10.0.0.1",
 	.port = 80,
-	.reason = "outside_plan",
+	.reason = REASON_OUTSIDE_PLAN,
 	.error = 2,
 	.args = ARGS,
 	.n_args = 2,
@@ -49,14 +49,14 @@ static void test_what_is_the_same(void **state)
 	}
 	differ[0].kind = EV_FILE_READ;
 	differ[1].status = STATUS_ABSENT;
-	differ[2].op = "unlink";
+	differ[2].op = OP_UNLINK;
 	differ[3].program = (struct bytes){ "/usr/bin/ca", 11 };
 	differ[4].path = (struct bytes){ "/a\0", 3 };
 	differ[5].path2 = (struct bytes){ NULL, 0 };
-	differ[6].mode = "write";
+	differ[6].mode = MODE_WRITE;
 	differ[7].address = NULL;
 	differ[8].port = 81;
-	differ[9].reason = "other_home";
+	differ[9].reason = REASON_OTHER_HOME;
 	differ[10].error = 13;
 	differ[11].args = OTHER_ARGS;
 	/* The same bytes, split elsewhere. */

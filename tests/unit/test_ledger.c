@@ -413,10 +413,10 @@ static void attempts_are_tallied(void **state)
 	struct event e = { .kind = EV_FILE_BLOCKED,
 		           .status = STATUS_DENIED,
 		           .violation = true,
-		           .op = "open",
-		           .mode = "read",
+		           .op = OP_OPEN,
+		           .mode = MODE_READ,
 		           .path = { key, sizeof(key) - 1 },
-		           .reason = "credential_store" };
+		           .reason = REASON_CREDENTIAL_STORE };
 
 	(void)state;
 	trace_add(w.trace, &e); /* before anybody counts */

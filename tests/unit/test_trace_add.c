@@ -122,13 +122,13 @@ static struct event attempt(const char *name)
 	return (struct event){ .kind = EV_FILE_BLOCKED,
 		               .status = STATUS_DENIED,
 		               .violation = true,
-		               .op = "open",
+		               .op = OP_OPEN,
 		               .pid = 7,
 		               .ppid = 2,
 		               .program = { "/usr/bin/cat", 12 },
 		               .path = { name, strlen(name) },
-		               .mode = "read",
-		               .reason = "credential_store",
+		               .mode = MODE_READ,
+		               .reason = REASON_CREDENTIAL_STORE,
 		               .error = EACCES };
 }
 
@@ -150,7 +150,7 @@ static void test_members(void **state)
 	trace_add(t, &e);
 	trace_add(t, &(struct event){ .kind = EV_NETWORK_EGRESS_BLOCKED,
 	                              .status = STATUS_DENIED,
-	                              .op = "connect",
+	                              .op = OP_CONNECT,
 	                              .address = "10.0.0.1",
 	                              .port = 443,
 	                              .protocol = "tcp",
@@ -159,20 +159,20 @@ static void test_members(void **state)
 	                              .more_arg = "x" });
 	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
 	                              .status = STATUS_FACT,
-	                              .op = "exec",
+	                              .op = OP_EXEC,
 	                              .path = { "/usr/bin/git", 12 },
 	                              .args = args,
 	                              .n_args = 2 });
 	trace_add(t, &(struct event){ .kind = EV_FILE_WRITE,
-	                              .op = "symlink",
+	                              .op = OP_SYMLINK,
 	                              .path = { "/l", 2 },
 	                              .leads_to = { "\xff", 1 } });
 	trace_add(t, &(struct event){ .kind = EV_FILE_WRITE,
-	                              .op = "symlink",
+	                              .op = OP_SYMLINK,
 	                              .path = { "/l", 2 },
 	                              .leads_to = { "", 0 } });
 	trace_add(t, &(struct event){ .kind = EV_FILE_WRITE,
-	                              .op = "setxattr",
+	                              .op = OP_SETXATTR,
 	                              .path = { "/f", 2 },
 	                              .attribute = { "user.a\n", 7 } });
 	finish(t);
@@ -267,12 +267,12 @@ static void test_long_events_are_cut(void **state)
 	}
 	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
 	                              .status = STATUS_FACT,
-	                              .op = "exec",
+	                              .op = OP_EXEC,
 	                              .args = args,
 	                              .n_args = TRACE_MAX_ARGS });
 	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
 	                              .status = STATUS_FACT,
-	                              .op = "exec",
+	                              .op = OP_EXEC,
 	                              .args = args,
 	                              .n_args = TRACE_MAX_ARGS + 1 });
 	args[0] = all;
@@ -280,7 +280,7 @@ static void test_long_events_are_cut(void **state)
 	args[2] = all;
 	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
 	                              .status = STATUS_FACT,
-	                              .op = "exec",
+	                              .op = OP_EXEC,
 	                              .args = args,
 	                              .n_args = 3 });
 	finish(t);
@@ -310,12 +310,12 @@ static void test_absent_names_are_short_lines(void **state)
 		snprintf(whole, sizeof(whole), "/tmp/%.*s", 2500, raw);
 		trace_add(t, &(struct event){ .kind = EV_FILE_READ,
 		                              .status = STATUS_ABSENT,
-		                              .op = "open",
+		                              .op = OP_OPEN,
 		                              .pid = 7,
 		                              .program = { raw, 255 },
 		                              .path = { whole, strlen(whole) },
 		                              .raw = { raw, 2500 },
-		                              .mode = "read",
+		                              .mode = MODE_READ,
 		                              .rule = "private" });
 	}
 	memset(raw, 1, sizeof(raw));
@@ -328,7 +328,7 @@ static void test_absent_names_are_short_lines(void **state)
 			           .path = longest,
 			           .raw = longest,
 			           .rule = "private" };
-		e.op = i == 0 ? "symlink" : "removexattr";
+		e.op = i == 0 ? OP_SYMLINK : OP_REMOVEXATTR;
 		*(i == 0 ? &e.leads_to : &e.attribute) = longest;
 		trace_add(t, &e);
 	}
@@ -458,10 +458,10 @@ static struct event violation_of(enum room room, const char *name)
 	return (struct event){ .kind = ROWS[i].kind,
 		               .status = STATUS_DENIED,
 		               .violation = true,
-		               .op = ROWS[i].op,
+		               .op = op_from(ROWS[i].op),
 		               .path = { whole, strlen(whole) },
-		               .mode = ROWS[i].mode,
-		               .reason = ROWS[i].reason };
+		               .mode = mode_from(ROWS[i].mode),
+		               .reason = reason_from(ROWS[i].reason) };
 }
 
 /* At the cap of a class and past it: whatever class the flood is of, each other has its line. */
@@ -504,12 +504,12 @@ static void test_no_violation_hides_a_worse_one(void **state)
 static void add_to(struct trace *t, enum room room, const char *name)
 {
 	struct bytes text = { name, strlen(name) };
-	struct event e = { .op = "open", .status = STATUS_ASKED, .path = text, .rule = "f:1:2" };
+	struct event e = { .op = OP_OPEN, .status = STATUS_ASKED, .path = text, .rule = "f:1:2" };
 
 	if (room == ROOM_FRAME || room == ROOM_OUTPUT) {
 		e = (struct event){ .message = text };
 	} else if (room == ROOM_TOTAL || room == ROOM_CONNECTION) {
-		e = (struct event){ .name = name, .port = 443, .reason = "ok" };
+		e = (struct event){ .name = name, .port = 443, .reason = REASON_OK };
 	}
 	switch (room) {
 	case ROOM_FRAME:
@@ -593,7 +593,7 @@ static void test_no_flood_of_bytes_or_repeats(void **state)
 		long_name[strlen(long_name)] = 'x';
 		trace_add(t, &(struct event){ .kind = EV_FILE_READ,
 		                              .status = STATUS_ABSENT,
-		                              .op = "open",
+		                              .op = OP_OPEN,
 		                              .path = { long_name, sizeof(long_name) } });
 	}
 	for (int i = 0; i < 2 * TRACE_MAX_LINES / 10; i++) { /* each twice: all have repeats */
@@ -899,7 +899,7 @@ static void test_by_the_queue(void **state)
 			numbers[0] = (uint32_t)len;
 			struct event e = { .kind = EV_SYSCALL_FILTERED,
 				           .status = STATUS_ASKED,
-				           .op = "signal",
+				           .op = OP_SIGNAL,
 				           .program = { name, len },
 				           .more = number_member,
 				           .more_arg = numbers,
@@ -943,7 +943,7 @@ static void test_a_queue_that_nobody_empties(void **state)
 		snprintf(name, sizeof(name), "/grant/%d", i);
 		struct event e = { .kind = EV_FILE_WRITE,
 			           .status = STATUS_ASKED,
-			           .op = "open",
+			           .op = OP_OPEN,
 			           .path = { name, strlen(name) },
 			           .rule = "f:1:2" };
 		observe_queue_put(&q, &e);
@@ -985,7 +985,7 @@ static void test_events_that_stand_for_several(void **state)
 	for (int again = 0; again < 2; again++) {
 		struct event e = attempt("/several");
 		e.times = 5;
-		e.reason = "unreadable";
+		e.reason = REASON_UNREADABLE;
 		trace_add(t, &e);
 	}
 	for (int i = 0; i < TRACE_MAX_LINES; i++) {

@@ -1,0 +1,181 @@
+#include "trace/codes.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Remedies that more than one reason has. */
+#define REQUEST   "the skill must send another request"
+#define NO_EXPECT "the skill must send without Expect (curl -H 'Expect:')"
+
+enum weight { WEIGHT_VIOLATION, WEIGHT_MISFORTUNE, WEIGHT_OUTCOME };
+enum grant_kind { GRANT_ORDINARY, GRANT_DANGEROUS };
+
+static const struct {
+	const char *code;
+	const char *text;
+	const char *remedy;
+	enum weight weight;
+	enum grant_kind grant;
+	enum reason_remedy kind;
+} REASONS[REASON_COUNT] = {
+#define REASON(id, code, weight, grant, kind, text, remedy)                                        \
+	[REASON_##id] = { code, text, remedy, WEIGHT_##weight, GRANT_##grant, REMEDY_##kind },
+#include "trace/codes.def"
+	[REASON_UNKNOWN] = { "unknown", NULL, NULL, WEIGHT_VIOLATION, GRANT_DANGEROUS,
+	                     REMEDY_NONE },
+};
+
+enum { READS = 1, NAMES = 2, TWO = 4 };
+
+static const struct {
+	const char *name;
+	const char *words;
+	unsigned flags;
+} OPS[OP_COUNT] = {
+#define OP(id, name, flags, words) [OP_##id] = { name, words, flags },
+#include "trace/codes.def"
+};
+
+static const char *const MODES[MODE_COUNT] = {
+#define MODE(id, name) [MODE_##id] = (name),
+#include "trace/codes.def"
+};
+
+static const char *const STATUSES[STATUS_COUNT] = {
+#define STATUS(id, name) [STATUS_##id] = (name),
+#include "trace/codes.def"
+};
+
+const char *reason_code(enum reason r)
+{
+	assert((unsigned)r < REASON_COUNT);
+	return REASONS[r].code;
+}
+
+enum reason reason_from(const char *code)
+{
+	int r = REASON_NONE;
+
+	if (code != NULL && code[0] != '\0') {
+		for (r = REASON_NONE + 1; r < REASON_UNKNOWN; r++) {
+			if (strcmp(REASONS[r].code, code) == 0) {
+				break;
+			}
+		}
+	}
+	return (enum reason)r;
+}
+
+const char *reason_text(enum reason r)
+{
+	assert((unsigned)r < REASON_COUNT);
+	return REASONS[r].text;
+}
+
+enum reason_remedy reason_remedy(enum reason r)
+{
+	assert((unsigned)r < REASON_COUNT);
+	return REASONS[r].kind;
+}
+
+const char *reason_fixed_remedy(enum reason r)
+{
+	assert(reason_remedy(r) == REMEDY_FIXED);
+	return REASONS[r].remedy;
+}
+
+bool reason_is_misfortune(enum reason r)
+{
+	assert((unsigned)r < REASON_COUNT);
+	return REASONS[r].weight == WEIGHT_MISFORTUNE;
+}
+
+bool reason_is_grantable(enum reason r)
+{
+	assert((unsigned)r < REASON_COUNT);
+	return REASONS[r].grant == GRANT_ORDINARY;
+}
+
+const char *op_name(enum op op)
+{
+	assert((unsigned)op < OP_COUNT);
+	return OPS[op].name;
+}
+
+enum op op_from(const char *name)
+{
+	int op = OP_NONE;
+
+	if (name != NULL && name[0] != '\0') {
+		for (op = OP_NONE + 1; op < OP_OTHER; op++) {
+			if (strcmp(OPS[op].name, name) == 0) {
+				break;
+			}
+		}
+	}
+	return (enum op)op;
+}
+
+const char *op_words(enum op op)
+{
+	assert((unsigned)op < OP_COUNT);
+	return OPS[op].words != NULL ? OPS[op].words : OPS[op].name;
+}
+
+static bool has_flag(enum op op, unsigned flag)
+{
+	assert((unsigned)op < OP_COUNT);
+	return (OPS[op].flags & flag) != 0;
+}
+
+bool op_reads(enum op op)
+{
+	return has_flag(op, READS);
+}
+
+bool op_names(enum op op)
+{
+	return has_flag(op, NAMES);
+}
+
+bool op_has_two(enum op op)
+{
+	return has_flag(op, TWO);
+}
+
+const char *mode_name(enum mode mode)
+{
+	assert((unsigned)mode < MODE_COUNT);
+	return MODES[mode];
+}
+
+enum mode mode_from(const char *name)
+{
+	int mode = MODE_NONE;
+
+	if (name != NULL && name[0] != '\0') {
+		for (mode = MODE_NONE + 1; mode < MODE_OTHER; mode++) {
+			if (strcmp(MODES[mode], name) == 0) {
+				break;
+			}
+		}
+	}
+	return (enum mode)mode;
+}
+
+const char *event_status_name(enum event_status status)
+{
+	assert((unsigned)status < STATUS_COUNT);
+	return STATUSES[status];
+}
+
+enum event_status event_status_from(const char *name)
+{
+	for (int s = STATUS_NONE + 1; name != NULL && s < STATUS_COUNT; s++) {
+		if (strcmp(STATUSES[s], name) == 0) {
+			return (enum event_status)s;
+		}
+	}
+	return STATUS_NONE;
+}
