@@ -16,7 +16,7 @@
 #define OBSERVE_PROCESSES 64 /* remembered at a time; each holds two fds */
 #define OBSERVE_SPARE_FDS 24 /* that these leave to everything else */
 #define OBSERVE_PROGRAM   256
-#define OBSERVE_ARGS      QUEUE_ARGS
+#define OBSERVE_ARGS      64   /* of one exec */
 #define OBSERVE_ARG_BYTES 4096 /* of all arguments together */
 
 /* A thread that has asked, as the sandbox knows it. Its number may be another's by the

@@ -16,7 +16,6 @@
 #define QUEUE_BYTES   ((size_t)1 << 20)
 #define QUEUE_RESERVE ((size_t)128 << 10) /* of them for violations; as much for what matters */
 #define QUEUE_WAIT_MS 200                 /* that one of them waits for room */
-#define QUEUE_ARGS    64
 
 struct observe_queue {
 	pthread_mutex_t lock;
@@ -32,8 +31,7 @@ struct observe_queue {
 int observe_queue_init(struct observe_queue *q);
 void observe_queue_done(struct observe_queue *q);
 
-/* Copies the event and everything that it points to, but for what lives as long
- * as the plan or the program: op, mode, name, protocol, rule, reason. */
+/* Copies the event and everything that it points to. */
 void observe_queue_put(struct observe_queue *q, const struct event *e);
 
 /* Writes down what is there. */

@@ -1,7 +1,7 @@
 /* event.h - something that happened in a run, before it is written down.
  *
- * What is not known is left zero, and left out of the record. Nothing is
- * owned: every pointer is the caller's and is read before trace_add returns. */
+ * A member that is not known stays zero, and is left out of the record. An event borrows its texts;
+ * trace_add() reads them before it returns. A copy (event_copy) owns all of them. */
 #ifndef TRACE_EVENT_H
 #define TRACE_EVENT_H
 
@@ -44,42 +44,64 @@ struct bytes {
 	size_t n;
 };
 
+/* Texts of an event: event_copy() copies what is in these two groups. */
+#define EVENT_BYTES   7
+#define EVENT_STRINGS 6
+
 struct event {
 	enum event_kind kind;
 	enum event_status status;
 	bool violation;
-	struct bytes message; /* for people; made from the rest where it is none */
+	bool args_cut;
+	bool tallied; /* trace_again() was told of them as they happened */
 	enum op op;
-	const char *call; /* the name of a system call that was refused; NULL: that of `op` */
-	pid_t pid;        /* inside of the sandbox */
-	pid_t ppid;
-	struct bytes program;
-	struct bytes path;
-	struct bytes path2;
-	struct bytes raw;       /* what the program wrote, where it differs from `path` */
-	struct bytes leads_to;  /* what a symlink is to say */
-	struct bytes attribute; /* the name of one that is set or removed */
 	enum mode mode;
-	const char *name; /* of the host that was meant, where one was named */
-	const char *address;
-	uint16_t port;
-	const char *protocol;
-	const char *rule;
 	enum reason reason;
-	const char *remedy;
-	int error;                /* errno that the program got; 0: none of ours */
+	pid_t pid; /* inside of the sandbox */
+	pid_t ppid;
+	int error; /* errno that the program got; 0: none of ours */
+	uint16_t port;
+	union {
+		struct {
+			struct bytes message; /* for people; NULL: made from the rest */
+			struct bytes program;
+			struct bytes path;
+			struct bytes path2;
+			struct bytes raw;       /* what the program wrote, if not `path` */
+			struct bytes leads_to;  /* the target that a new symlink gets */
+			struct bytes attribute; /* its name, if one is set or removed */
+		};
+		struct bytes bytes[EVENT_BYTES];
+	};
+	union {
+		struct {
+			const char *call; /* a system call that was refused; NULL: see `op` */
+			const char *name; /* the host that was meant, if one was named */
+			const char *address;
+			const char *protocol;
+			const char *rule;
+			const char *remedy;
+		};
+		const char *strings[EVENT_STRINGS];
+	};
 	const struct bytes *args; /* of exec */
 	size_t n_args;
-	bool args_cut;
-	/* Further members of `data`, by their writer; NULL: none. */
+	/* Writes further members of `data`; NULL: there are none. */
 	void (*more)(struct json *j, void *arg);
 	void *more_arg;
-	size_t more_size; /* bytes behind more_arg, where the event may have to be kept */
-	uint64_t apart;   /* tells attempts apart that are alike in all else */
-	uint64_t times;   /* how many of them this stands for; 0: one */
-	bool tallied;     /* trace_again() was told of them as they happened */
+	size_t more_size; /* bytes at more_arg; only what has a size can be copied */
+	uint64_t apart;   /* differs between attempts that are alike in all else */
+	uint64_t times;   /* how many attempts this event is; 0: one */
 	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
+
+/* How many bytes a copy takes: a multiple of EVENT_ALIGN. */
+#define EVENT_ALIGN 16
+size_t event_size(const struct event *e);
+/* Copies the event and everything that it points to into `to`, which has `size` bytes, those of
+ * event_size(), is aligned to EVENT_ALIGN and must not move. The function `more` is not copied.
+ * Returns the copy. */
+struct event *event_copy(void *to, size_t size, const struct event *e);
 
 /* Every kind of line in a record, NULL at the end: those of events by their number, then
  * those of its frame. */

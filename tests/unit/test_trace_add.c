@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <stdalign.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -917,6 +918,58 @@ static void test_by_the_queue(void **state)
 	      " for e in r if e['kind'] == 'syscall_filtered')");
 }
 
+/* A copy has every text and argument, and none of the original's memory. */
+static void test_a_copy_owns_its_texts(void **state)
+{
+	(void)state;
+	alignas(EVENT_ALIGN) char place[2048];
+	char texts[EVENT_BYTES + EVENT_STRINGS + 2][8];
+	uint32_t number = 7;
+	const struct bytes args[] = { { texts[EVENT_BYTES + EVENT_STRINGS], 5 },
+		                      { texts[EVENT_BYTES + EVENT_STRINGS + 1], 0 } };
+	struct event e = { .kind = EV_PROCESS_SPAWNED,
+		           .op = OP_EXEC,
+		           .args = args,
+		           .n_args = ARRAY_LEN(args),
+		           .more = number_member,
+		           .more_arg = &number,
+		           .more_size = sizeof(number) };
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		snprintf(texts[i], sizeof(texts[i]), "text%c", (char)('a' + i));
+	}
+	for (size_t i = 0; i < EVENT_BYTES; i++) {
+		e.bytes[i] = (struct bytes){ texts[i], 5 };
+	}
+	for (size_t i = 0; i < EVENT_STRINGS; i++) {
+		e.strings[i] = texts[EVENT_BYTES + i];
+	}
+	assert_true(event_size(&e) <= sizeof(place));
+	struct event *copy = event_copy(place, event_size(&e), &e);
+	memset(texts, 'x', sizeof(texts));
+	number = 0;
+	for (size_t i = 0; i < EVENT_BYTES; i++) {
+		assert_int_equal(copy->bytes[i].n, 5);
+		assert_int_equal(copy->bytes[i].p[4], 'a' + i);
+	}
+	for (size_t i = 0; i < EVENT_STRINGS; i++) {
+		assert_int_equal(strlen(copy->strings[i]), 5);
+		assert_int_equal(copy->strings[i][4], 'a' + EVENT_BYTES + i);
+	}
+	assert_memory_equal(copy->args[0].p, "textn", 5);
+	assert_int_equal(copy->args[1].n, 0);
+	assert_int_equal(*(const uint32_t *)copy->more_arg, 7);
+	assert_int_equal(copy->op, OP_EXEC);
+
+	/* What is missing stays missing, and an empty text stays one. */
+	const struct event less = { .program = { NULL, 0 }, .path = { "", 0 } };
+	copy = event_copy(place, event_size(&less), &less);
+	assert_null(copy->program.p);
+	assert_non_null(copy->path.p);
+	assert_null(copy->name);
+	assert_null(copy->args);
+}
+
 /* Nobody empties it: harmless events leave violations their room, and violations that
  * find none either are counted, as what they are. */
 static void test_a_queue_that_nobody_empties(void **state)
@@ -1032,6 +1085,7 @@ int main(void)
 		TEST(test_key),
 		TEST(test_large_plan),
 		TEST(test_by_the_queue),
+		TEST(test_a_copy_owns_its_texts),
 		TEST(test_a_queue_that_nobody_empties),
 		TEST(test_events_that_stand_for_several),
 	};
