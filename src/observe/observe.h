@@ -62,7 +62,7 @@ struct judgement {
 };
 
 /* A path argument: as it was written, followed, judged. */
-struct looked {
+struct path_looked {
 	char raw[PATH_MAX];
 	struct resolved at;
 	struct judgement says;
@@ -71,7 +71,7 @@ struct looked {
 /* The last execve that was asked for (observe_exec.c). */
 struct exec_asked {
 	struct seccomp_notif call;
-	struct looked l;
+	struct path_looked l;
 	struct event e;
 	struct bytes args[OBSERVE_ARGS];
 	char bytes[OBSERVE_ARG_BYTES];

@@ -15,9 +15,9 @@
 #endif
 
 /* Only asks whether the program could be executed, as access() does, which leaves no line. */
-static bool is_check(const struct seccomp_notif *n, const struct call *c)
+static bool is_check(const struct seccomp_notif *n, const struct observed_call *c)
 {
-	return c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_EXECVE_CHECK) != 0;
+	return c->flags != NO_ARG && ((int)observe_arg(n, c->flags) & AT_EXECVE_CHECK) != 0;
 }
 
 static void read_arguments(pid_t tid, uint64_t argv, struct exec_asked *x)
@@ -96,7 +96,7 @@ void observe_arm(struct observer *o)
 	}
 }
 
-void observe_exec(struct observer *o, const struct seccomp_notif *n, const struct call *c)
+void observe_exec(struct observer *o, const struct seccomp_notif *n, const struct observed_call *c)
 {
 	const struct path_argument a = observe_argument(n, c);
 	struct exec_asked *x = &o->exec;
@@ -113,7 +113,7 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 		return;
 	}
 	observe_judge(o, n, &x->l.at, false, &x->l.says);
-	read_arguments((pid_t)n->pid, n->data.args[c->path2], x);
+	read_arguments((pid_t)n->pid, observe_arg(n, c->argv), x);
 	judge_am(o, n, x);
 	if (!observe_answer(o, n, &x->l, &x->e)) {
 		return;

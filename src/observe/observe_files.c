@@ -1,0 +1,277 @@
+/* observe_files.c - calls that open, make, change, move or remove a file. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "observe/observe_calls.h"
+#include "base/own.h"
+#include "os/notify.h"
+#include "policy/path.h"
+
+static enum mode open_mode(int flags, bool exists, bool *ret_write)
+{
+	bool make = (flags & O_CREAT) != 0 && !exists;
+	bool temporary = (flags & O_TMPFILE) == O_TMPFILE;
+	bool change = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
+
+	*ret_write = (flags & O_PATH) == 0 && (make || change || temporary);
+	if (!*ret_write) {
+		return MODE_READ;
+	}
+	if (make || temporary) {
+		return MODE_CREATE;
+	}
+	return (flags & O_APPEND) != 0         ? MODE_APPEND
+	       : (flags & O_ACCMODE) == O_RDWR ? MODE_READ_WRITE
+	                                       : MODE_WRITE;
+}
+
+/* `ps e` shows the environment of every process, and ps tries to read each even without "e". The
+ * first process has an empty one. */
+static bool is_ps(const struct process *p, const char *path)
+{
+	return strcmp(p->program, "/usr/bin/ps") == 0 &&
+	       (strcmp(path, "/proc/1/environ") == 0 ||
+	        strcmp(path, "/proc/1/task/1/environ") == 0);
+}
+
+/* Whether git itself writes this name in a git directory: when it removes a branch (settings),
+ * cleans up (lists for servers), rebases (a state), or begins a repository where none can be made.
+ * A hook is never upkeep, in no repository. */
+static bool is_upkeep(const char *path)
+{
+	static const char *const NAMES[] = {
+		"config",       "config.lock",  "info",      "packed-refs",
+		"rebase-merge", "rebase-apply", "sequencer", "description",
+		"branches",     "HEAD",         "HEAD.lock", "refs",
+	};
+	static const char git[] = ".git/", worktrees[] = "worktrees/";
+	const char *first = strstr(path, git);
+	const char *in = first;
+
+	if (first == NULL || strstr(first, "/hooks/") != NULL ||
+	    strcmp(path_base(path), "hooks") == 0) {
+		return false;
+	}
+	for (const char *at = first; at != NULL; at = strstr(in, git)) {
+		in = at + sizeof(git) - 1;
+	}
+	if (strncmp(in, worktrees, sizeof(worktrees) - 1) == 0) {
+		in += sizeof(worktrees) - 1;
+		in += strcspn(in, "/");
+		in += *in == '/';
+	}
+	size_t i = 0;
+	while (i < ARRAY_LEN(NAMES) && path_beneath(in, NAMES[i]) == NULL) {
+		i++;
+	}
+	return i < ARRAY_LEN(NAMES);
+}
+
+bool observe_is_git(const char *program)
+{
+	static const char *const PROGRAMS[] = { "/usr/bin/git", "/usr/lib/git-core/",
+		                                "/usr/libexec/git-core/" };
+	bool git = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
+		git |= strncmp(program, PROGRAMS[i], strlen(PROGRAMS[i])) == 0;
+	}
+	return git;
+}
+
+/* Upkeep by git, at both ends of a rename, is refused and recorded, but is no violation. The
+ * program's name proves nothing about what it does: it takes away the alarm, and nothing else. */
+static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
+                     const char *to, struct judgement *j)
+{
+	if (!j->violation || j->reason != REASON_PROTECTED || !is_upkeep(from) || !is_upkeep(to)) {
+		return;
+	}
+	j->violation = !observe_is_git(observe_process(o, n)->program);
+}
+
+static void see_open(struct observer *o, const struct seccomp_notif *n,
+                     const struct observed_call *c)
+{
+	struct path_looked l;
+	struct event e = { .op = c->op };
+	int flags =
+	        c->flags == NO_ARG ? O_CREAT | O_WRONLY | O_TRUNC : (int)observe_arg(n, c->flags);
+	/* O_EXCL makes no file through a symlink. */
+	bool exclusive = (flags & (O_CREAT | O_EXCL | O_PATH)) == (O_CREAT | O_EXCL);
+	bool write;
+
+	struct path_argument a = observe_argument(n, c);
+	a.last = exclusive ? LAST_ITSELF : a.last;
+	if (!observe_look(o, n, &a, &l)) {
+		observe_unreadable(o, n, c);
+		return;
+	}
+	e.mode = open_mode(flags, l.at.exists, &write);
+	e.kind = write ? EV_FILE_WRITE : EV_FILE_READ;
+	observe_judge(o, n, &l.at, write, &l.says);
+	if (write && !l.at.exists) {
+		observe_judge_entry(o, l.at.path, &l.says);
+	}
+	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
+		l.says.violation = false; /* refused all the same */
+	}
+	calm_git(o, n, l.at.path, l.at.path, &l.says);
+	if (!observe_answer(o, n, &l, &e)) {
+		return;
+	}
+	if (l.says.allowed && (!write || observe_is_nowhere(&l)) && !l.at.exists) {
+		e.status = STATUS_ABSENT;
+	}
+	observe_tell(o, n, &e);
+}
+
+/* Reads the target of a new symlink or the name of an attribute, if the call has one. False: it
+ * cannot be read. */
+static bool read_text(const struct seccomp_notif *n, const struct observed_call *c,
+                      char out[PATH_MAX], struct event *e)
+{
+	ssize_t len = c->text == NO_ARG ? 0
+	                                : notify_read_string((pid_t)n->pid, observe_arg(n, c->text),
+	                                                     out, PATH_MAX);
+
+	if (c->text != NO_ARG && len >= 0) {
+		*(c->makes ? &e->leads_to : &e->attribute) = (struct bytes){ out, (size_t)len };
+	}
+	return len >= 0;
+}
+
+/* Whether a mode is that of a FIFO or a socket. It is the argument behind the path. */
+static bool makes_special(const struct seccomp_notif *n, const struct observed_call *c)
+{
+	mode_t type = (mode_t)observe_arg(n, c->path + 1) & S_IFMT;
+
+	return type == S_IFIFO || type == S_IFSOCK;
+}
+
+/* unlinkat() removes directories as well. */
+static enum op change_op(const struct seccomp_notif *n, const struct observed_call *c)
+{
+	return c->nr == SYS_unlinkat && ((int)observe_arg(n, ARG2) & AT_REMOVEDIR) != 0 ? OP_RMDIR
+	                                                                                : c->op;
+}
+
+static void see_change(struct observer *o, const struct seccomp_notif *n,
+                       const struct observed_call *c)
+{
+	struct path_looked l;
+	char said[PATH_MAX];
+	struct event e = { .kind = EV_FILE_WRITE, .op = change_op(n, c) };
+	const struct path_argument a = observe_argument(n, c);
+
+	if (!read_text(n, c, said, &e) || !observe_look(o, n, &a, &l)) {
+		observe_unreadable(o, n, c);
+		return;
+	}
+	/* A path that exists cannot be made, and one that does not cannot be changed. That is the
+	 * kernel's answer, and no attempt outside of the plan if the path may be seen. */
+	bool made = c->makes && l.at.exists && !l.at.unseen &&
+	            !(l.at.known && observe_is_placeholder(o, l.at.path));
+	bool idle = made || observe_is_nowhere(&l) || (!c->makes && !l.at.exists);
+	observe_judge(o, n, &l.at, !idle, &l.says);
+	if (!idle && c->special && makes_special(n, c)) {
+		observe_judge_special(o, &l.at, false, &l.says);
+	}
+	if (c->entry) {
+		observe_judge_entry(o, l.at.path, &l.says);
+	}
+	calm_git(o, n, l.at.path, l.at.path, &l.says);
+	if (!observe_answer(o, n, &l, &e)) {
+		return;
+	}
+	if (l.says.allowed && idle) {
+		e.status = STATUS_ABSENT;
+		e.reason = made ? REASON_EXISTS : REASON_NONE;
+	}
+	observe_tell(o, n, &e);
+}
+
+/* rename changes both paths, link only the second. An exchange needs both to exist. */
+static void see_two(struct observer *o, const struct seccomp_notif *n,
+                    const struct observed_call *c)
+{
+	struct path_looked from, to;
+	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
+	unsigned flags = c->flags != NO_ARG ? (unsigned)observe_arg(n, c->flags) : 0;
+	bool follow = (flags & AT_SYMLINK_FOLLOW) != 0;
+	bool exchange = c->takes && (flags & RENAME_EXCHANGE) != 0;
+	struct path_argument a = observe_argument(n, c);
+	const struct path_argument b = { observe_dir(n, c->dir2), c->path2, LAST_ITSELF, false };
+	a.last = c->takes ? LAST_ITSELF : follow ? LAST_FOLLOWED : LAST_ENTERED;
+	a.empty = a.empty && !c->takes;
+	e.mode = exchange ? MODE_EXCHANGE : MODE_NONE;
+	if (!observe_look(o, n, &a, &from) || !observe_look(o, n, &b, &to)) {
+		observe_unreadable(o, n, c);
+		return;
+	}
+	bool changes = from.at.exists && (!exchange || to.at.exists);
+	bool takes = c->takes && changes;
+	observe_judge(o, n, &from.at, takes, &from.says);
+	observe_judge(o, n, &to.at, changes, &to.says);
+	/* The path outside of the plan decides. Readers take a line without a remedy to be about
+	 * its first path. */
+	if (from.says.allowed && !to.says.allowed) {
+		bool own_text = to.says.remedy == to.says.text ||
+		                (to.says.remedy == NULL && to.says.reason == REASON_OUTSIDE_PLAN);
+		from.says = to.says;
+		from.says.remedy = own_text ? from.says.text : to.says.remedy;
+		observe_judge_entry(o, to.at.path, &from.says);
+	} else if (takes) {
+		observe_judge_entry(o, from.at.path, &from.says);
+	}
+	calm_git(o, n, from.at.path, to.at.path, &from.says);
+	if (!observe_answer(o, n, &from, &e)) {
+		return;
+	}
+	e.path2 = (struct bytes){ to.at.path, strlen(to.at.path) };
+	if (from.says.allowed && (!changes || observe_is_nowhere(&to))) {
+		e.status = STATUS_ABSENT;
+	}
+	observe_tell(o, n, &e);
+}
+
+static void see_fd(struct observer *o, const struct seccomp_notif *n, const struct observed_call *c)
+{
+	struct path_looked l = { .raw = "" };
+	char said[PATH_MAX];
+	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
+
+	/* Look the caller up now: it may go away while its fd is resolved. */
+	(void)observe_process(o, n);
+	observe_resolve_fd(o, n, (int)observe_arg(n, c->path), &l.at);
+	errno = EMFILE; /* the supervisor has no more fds */
+	if (o->starved || !read_text(n, c, said, &e)) {
+		observe_unreadable(o, n, c);
+		return;
+	}
+	observe_judge(o, n, &l.at, true, &l.says);
+	bool there = observe_answer(o, n, &l, &e);
+	e.raw = (struct bytes){ NULL, 0 };
+	if (there && l.at.known) {
+		observe_tell(o, n, &e); /* a pipe or memfd has no path, and is not recorded */
+	}
+}
+
+void observe_file(struct observer *o, const struct seccomp_notif *n, const struct observed_call *c)
+{
+	assert(c->path != NO_ARG);
+	if (c->family == CALL_OPEN) {
+		see_open(o, n, c);
+	} else if (c->family == CALL_CHANGE) {
+		see_change(o, n, c);
+	} else if (c->family == CALL_TWO) {
+		see_two(o, n, c);
+	} else {
+		see_fd(o, n, c);
+	}
+}
