@@ -352,8 +352,8 @@ def test_the_page_shows_the_table():
 
 
 def test_every_reason_has_a_class_and_words():
-    """Each code that the broker denies with is in a rule of the classes, unless nobody is to
-    blame for it (ledger.c), and `why` has words for it."""
+    """Each code that the broker denies with is in the table, in a rule of the classes unless it is a
+    misfortune, and `why` has words for it."""
     def source(name):
         return (harness.REPO / "src" / name).read_text()
 
@@ -364,11 +364,12 @@ def test_every_reason_has_a_class_and_words():
     codes |= {"too_many_names", "other_host", "other_port", "too_many_connections"}
     codes |= set(re.findall(r'\[HTTP1_\w+\] = "(\w+)"', source("wire/http1.c"))) - {"ok"}
     assert len(codes) > 30, codes
-    misfortunes = set(re.findall(r'"(\w+)"', re.search(
-        r"is_misfortune.*?REASONS\[\] = \{(.*?)\};", source("egress/ledger.c"), re.S)[1]))
-    rules = source("trace/classes_table.c")
-    named = set(" ".join("".join(re.findall(r'"([^"]*)"', m)) for m in
-                         re.findall(r'\.reasons = ((?:"[^"]*"\s*)+)', rules)).split())
-    told = set(re.findall(r'^\t\{ "(\w+)",', source("report/remedy.c"), re.M))
+    rows = {code: (ident, weight, text) for ident, code, weight, text in re.findall(
+        r'^REASON\((\w+), "(\w+)", (\w+), \w+, \w+,\s*(NULL|")', source("trace/codes.def"), re.M)}
+    assert codes - set(rows) == set()
+    misfortunes = {code for code, (_, weight, _) in rows.items() if weight == "MISFORTUNE"}
+    used = set(re.findall(r"\bREASON_(\w+)", source("trace/classes_table.c")))
+    named = {code for code, (ident, _, _) in rows.items() if ident in used}
+    told = {code for code, (_, _, text) in rows.items() if text != "NULL"}
     assert codes - misfortunes - named == set()
     assert codes - misfortunes - told == set()
