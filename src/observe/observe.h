@@ -147,7 +147,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
  * `found`; what is left of the path is returned. NULL: not even the root can be seen. */
 const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX]);
 /* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
-size_t observe_before_deleted(const char *to);
+size_t observe_path_before_deleted(const char *to);
 /* What was found where the names of a path ended (observe_deep.c). */
 struct found {
 	bool there;

@@ -25,7 +25,7 @@ static bool fits(int dir, const char *rest, bool named, char out[PATH_MAX])
 	ssize_t n = file_path(dir, path, sizeof(path));
 	size_t len = strlen(rest);
 
-	if (path[0] != '/' || (!named && observe_before_deleted(path) > 0) ||
+	if (path[0] != '/' || (!named && observe_path_before_deleted(path) > 0) ||
 	    (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
