@@ -12,7 +12,7 @@
 
 #define BUCKETS 256
 
-enum state { STATE_NONE, STATE_OPEN, STATE_CLOSED };
+enum ledger_state { STATE_NONE, STATE_OPEN, STATE_CLOSED };
 
 /* An open connection, or a fact and how often it was. */
 struct entry {
@@ -73,7 +73,7 @@ struct event_data {
 	const struct egress_event *e;
 	const struct ssb_plan *plan;
 	const struct entry *entry; /* of a fact, at the end of the run */
-	enum state state;
+	enum ledger_state state;
 	bool lost; /* nobody knows what it carried */
 };
 
@@ -158,7 +158,7 @@ static bool is_question(const struct egress_event *e)
 }
 
 /* An event and what it points to. */
-struct draft {
+struct event_draft {
 	struct event out;
 	char text[640], remedy[300], address[ADDRESS_TEXT];
 };
@@ -177,7 +177,7 @@ static const char *draft_remedy(const char *name, char *out, size_t size)
 	return out;
 }
 
-static void draft_event(const struct event_data *d, struct draft *to)
+static void draft_event(const struct event_data *d, struct event_draft *to)
 {
 	static const char *const STATES[] = { "", " open", " closed" };
 	const struct egress_event *e = d->e;
@@ -219,7 +219,7 @@ static void draft_event(const struct event_data *d, struct draft *to)
 
 static void write_event(const struct event_data *d, struct trace *trace)
 {
-	struct draft draft;
+	struct event_draft draft;
 
 	draft_event(d, &draft);
 	trace_add(trace, &draft.out);
@@ -230,7 +230,7 @@ static void tell_again(const struct ledger *l, const struct egress_event *e, uin
                        struct trace *trace)
 {
 	struct event_data d = { .e = e, .plan = l->plan };
-	struct draft draft;
+	struct event_draft draft;
 
 	if (times > 0 && trace_counts(trace)) {
 		draft_event(&d, &draft);
@@ -529,15 +529,15 @@ struct ledger *ledger_new(const struct ssb_plan *plan)
 	return l;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t larger_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
 void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in)
 {
-	*ret_out = larger(l->bytes_out, l->moved_out);
-	*ret_in = larger(l->bytes_in, l->moved_in);
+	*ret_out = larger_of(l->bytes_out, l->moved_out);
+	*ret_in = larger_of(l->bytes_in, l->moved_in);
 }
 
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace)
@@ -546,8 +546,8 @@ void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *t
 		return; /* a broker that has lost its mind */
 	}
 	if (e->kind == EGRESS_MOVED) {
-		l->moved_out = larger(l->moved_out, e->bytes_out);
-		l->moved_in = larger(l->moved_in, e->bytes_in);
+		l->moved_out = larger_of(l->moved_out, e->bytes_out);
+		l->moved_in = larger_of(l->moved_in, e->bytes_in);
 		return;
 	}
 	if (AS[e->kind].kind == EV_NETWORK_EGRESS_BLOCKED || e->kind == EGRESS_MALFORMED) {

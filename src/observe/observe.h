@@ -149,7 +149,7 @@ const char *observe_above(const struct observer *o, const char *path, char found
 /* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
 size_t observe_path_before_deleted(const char *to);
 /* What was found where the names of a path ended (observe_deep.c). */
-struct found {
+struct path_found {
 	bool there;
 	bool unseen; /* it cannot be looked at: `there` is a guess */
 	bool link;   /* nothing was looked at yet: a symlink leads to another path */
@@ -159,9 +159,10 @@ struct found {
  * cannot be reached by its path: an absolute path that leads to what `raw` means. False: there is
  * none that is short enough, and `out` is as it was; ret->there: but something is there. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                       struct found *ret);
+                       struct path_found *ret);
 /* The same from an fd of it, which is taken; -1: there is none. */
-bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], struct found *ret);
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
+                      struct path_found *ret);
 /* What an fd of the thread is; AT_FDCWD: its working directory. What has no name of its own is
  * named by its link in /proc. */
 void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int fd,

@@ -19,7 +19,7 @@
 
 /* The path of the directory with `rest` behind it; false: too long, or it has none. `named`: it
  * was just found by its name, which may end as the path of something does that was removed. */
-static bool fits(int dir, const char *rest, bool named, char out[PATH_MAX])
+static bool put_path(int dir, const char *rest, bool named, char out[PATH_MAX])
 {
 	char path[PATH_MAX];
 	ssize_t n = file_path(dir, path, sizeof(path));
@@ -36,7 +36,7 @@ static bool fits(int dir, const char *rest, bool named, char out[PATH_MAX])
 }
 
 /* What we cannot see need not be missing. */
-static void note_found(struct found *f, int fd)
+static void note_found(struct path_found *f, int fd)
 {
 	f->there = fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
 	f->unseen = fd < 0 && f->there;
@@ -52,7 +52,7 @@ struct deep_way {
 };
 
 /* How much of it leads nowhere else: slashes, and "." between them. */
-static size_t idle(const char *s)
+static size_t count_idle(const char *s)
 {
 	size_t n = 0;
 
@@ -65,7 +65,7 @@ static size_t idle(const char *s)
 /* Takes it away at the beginning, where a slash leads to the root. */
 static void skip_idle(struct deep_way *w)
 {
-	size_t n = w->rest[0] == '/' ? 0 : idle(w->rest);
+	size_t n = w->rest[0] == '/' ? 0 : count_idle(w->rest);
 
 	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
 }
@@ -97,11 +97,11 @@ static bool is_procfs(int dir)
 
 /* Goes on by the first name of what is left, which is taken away; false: it leads
  * nowhere, or is a symlink that is not followed. */
-static bool go_on(struct deep_way *w, bool follow, struct found *ret)
+static bool go_on(struct deep_way *w, bool follow, struct path_found *ret)
 {
 	char name[NAME_MAX + 1];
 	size_t n = strcspn(w->rest, "/");
-	size_t behind = n + idle(w->rest + n);
+	size_t behind = n + count_idle(w->rest + n);
 	struct stat st;
 
 	if (n == 0 || n >= sizeof(name)) {
@@ -130,7 +130,8 @@ static void way_done(struct deep_way *w)
 	own_close(&w->dir);
 }
 
-bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], struct found *ret)
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
+                      struct path_found *ret)
 {
 	AUTO(way_done) struct deep_way w = { .dir = dir };
 	size_t len = strlen(raw);
@@ -151,11 +152,11 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 		memcpy(out, w.rest, strlen(w.rest) + 1);
 		return true;
 	}
-	return fits(w.dir, w.rest, w.named, out);
+	return put_path(w.dir, w.rest, w.named, out);
 }
 
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                       struct found *ret)
+                       struct path_found *ret)
 {
 	char link[48];
 

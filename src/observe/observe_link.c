@@ -165,7 +165,7 @@ bool observe_link_is_behind(const struct observer *o, const struct path_way *w, 
 {
 	char link[64], out[PATH_MAX];
 	size_t n = observe_link_size(path);
-	struct found found = { 0 };
+	struct path_found found = { 0 };
 
 	if (n == 0 || n >= sizeof(link) || path[n] != '/' || observe_path_in_first(path)) {
 		return false;

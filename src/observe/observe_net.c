@@ -21,7 +21,7 @@
 #define SERVICE_US   1000000 /* a service that was found is not looked for again */
 
 /* An address as the skill gave it. */
-struct endpoint {
+struct skill_address {
 	sa_family_t family;
 	struct address ip;
 	uint16_t port;
@@ -34,10 +34,10 @@ struct endpoint {
 	} any;
 };
 
-enum reading { READ_DONE, READ_NONSENSE, READ_FAILED };
+enum address_read { READ_DONE, READ_NONSENSE, READ_FAILED };
 
-static enum reading read_endpoint(pid_t tid, uint64_t address, uint64_t len, bool send,
-                                  struct endpoint *ret)
+static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len, bool send,
+                                       struct skill_address *ret)
 {
 	size_t n = len < sizeof(ret->any) ? (size_t)len : sizeof(ret->any);
 
@@ -76,7 +76,7 @@ static enum reading read_endpoint(pid_t tid, uint64_t address, uint64_t len, boo
 }
 
 /* Only what the caller itself has said: if it is gone, what was read may be another's. */
-static void tell(struct observer *o, const struct seccomp_notif *n, struct event *e)
+static void tell_event(struct observer *o, const struct seccomp_notif *n, struct event *e)
 {
 	if (notify_valid(o->listener, n)) {
 		observe_tell(o, n, e);
@@ -84,8 +84,8 @@ static void tell(struct observer *o, const struct seccomp_notif *n, struct event
 }
 
 /* What cannot be told is not done. */
-static bool unreadable(struct observer *o, const struct seccomp_notif *n, enum op op,
-                       int *ret_error)
+static bool refuse_unreadable(struct observer *o, const struct seccomp_notif *n, enum op op,
+                              int *ret_error)
 {
 	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
 		           .status = STATUS_DENIED,
@@ -94,7 +94,7 @@ static bool unreadable(struct observer *o, const struct seccomp_notif *n, enum o
 		           .error = EFAULT };
 
 	*ret_error = EFAULT;
-	tell(o, n, &e);
+	tell_event(o, n, &e);
 	return false;
 }
 
@@ -130,7 +130,7 @@ struct denial {
 };
 
 /* True: let it go on. Otherwise *ret says why not. */
-static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp,
+static bool judge_ip(const struct observer *o, const struct skill_address *to, bool udp,
                      struct denial *ret)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -149,7 +149,7 @@ static bool judge_ip(const struct observer *o, const struct endpoint *to, bool u
 /* A TCP listener of ours is there. What connects need not be TCP: getaddrinfo()
  * connects a datagram socket to each address that it found, to learn which one
  * to prefer, and sends nothing. */
-static bool is_served(const struct observer *o, const struct endpoint *to)
+static bool is_served(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
 
@@ -158,7 +158,7 @@ static bool is_served(const struct observer *o, const struct endpoint *to)
 
 /* A resolver on loopback, hard-wired into a program or for want of another, where none
  * answers. Nobody in the sandbox can have this port: what goes there asks for a name. */
-static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
+static bool is_no_resolver(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
 
@@ -176,7 +176,7 @@ static bool is_synthetic(const struct address *a)
 
 /* The kernel walks through all connections of the machine to tell who listens in one
  * network: that takes as long as a hundred refusals, and others pay for it. */
-static bool is_found(struct observer *o, pid_t tid, const struct endpoint *to, bool udp)
+static bool is_found(struct observer *o, pid_t tid, const struct skill_address *to, bool udp)
 {
 	struct service *last = &o->service;
 	uint64_t now = clock_us();
@@ -194,7 +194,7 @@ static bool is_found(struct observer *o, pid_t tid, const struct endpoint *to, b
 
 /* Chromium asks the routing table so whether there is IPv6, by a datagram socket that is closed
  * again; this address is written into it. */
-static bool is_ipv6_probe(const struct endpoint *to)
+static bool is_ipv6_probe(const struct skill_address *to)
 {
 	static const uint8_t asked[16] = { 0x20, 0x01, 0x48, 0x60, 0x48, 0x60, [14] = 0x88, 0x88 };
 
@@ -203,7 +203,7 @@ static bool is_ipv6_probe(const struct endpoint *to)
 
 /* All addresses of a name are the sandbox's own as well: a service of the skill's that
  * listens on one of them, or on all, is reached there, and that is no egress. */
-static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint *to, bool udp,
+static bool is_own_service(struct observer *o, pid_t tid, const struct skill_address *to, bool udp,
                            const struct denial *why)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -215,7 +215,7 @@ static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint 
 
 /* What would allow it: --net is TCP, an address needs the owner's word beside a rule, and
  * one that is not public another one. */
-static void put_remedy(const struct observer *o, const char *name, const struct endpoint *to,
+static void put_remedy(const struct observer *o, const char *name, const struct skill_address *to,
                        bool udp, char *out, size_t size)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -259,7 +259,7 @@ static bool can_be_declared(const struct address *a)
 }
 
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op op,
-                    const struct endpoint *to, bool udp, const struct denial *why)
+                    const struct skill_address *to, bool udp, const struct denial *why)
 {
 	char address[ADDRESS_TEXT], remedy[512];
 	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
@@ -279,7 +279,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}
-	tell(o, n, &e);
+	tell_event(o, n, &e);
 }
 
 /* Which name it is only a resolver would hear. Who sends without connecting would wait for
@@ -301,14 +301,14 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 
 	*ret_error = e.error;
 	if (o->setup.plan->n_egress == 0) {
-		tell(o, n, &e);
+		tell_event(o, n, &e);
 	}
 	return false;
 }
 
 /* False, with *ret_error 0 if the maker answers. */
-static bool hand_over(struct observer *o, const struct seccomp_notif *n, const struct endpoint *to,
-                      int *ret_error)
+static bool hand_over(struct observer *o, const struct seccomp_notif *n,
+                      const struct skill_address *to, int *ret_error)
 {
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + to->unix_path.n);
 
@@ -318,7 +318,7 @@ static bool hand_over(struct observer *o, const struct seccomp_notif *n, const s
 
 /* A unix socket is a file, which bind() makes, or a name in the sandbox's own network. */
 static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op op,
-                     const struct endpoint *to, int *ret_error)
+                     const struct skill_address *to, int *ret_error)
 {
 	bool makes = op == OP_BIND;
 	char raw[sizeof(to->any.un.sun_path) + 1] = "";
@@ -338,7 +338,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
 	observe_resolve(o, n, AT_FDCWD, raw, !makes, &at);
 	if (o->starved) {
-		return unreadable(o, n, op, ret_error);
+		return refuse_unreadable(o, n, op, ret_error);
 	}
 	/* Nobody listens there, or somebody has that name. */
 	bool idle = makes ? at.exists && !at.unseen : !at.exists;
@@ -364,16 +364,16 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 		e.status = STATUS_ABSENT;
 		e.reason = makes ? REASON_EXISTS : e.reason;
 	}
-	tell(o, n, &e);
+	tell_event(o, n, &e);
 	return j.allowed && handed ? hand_over(o, n, to, ret_error) : j.allowed;
 }
 
 /* One address; true: let it go on. Otherwise *ret_error is the answer; 0: somebody else gives it.
  */
-static bool see(struct observer *o, const struct seccomp_notif *n, enum op op, uint64_t address,
-                uint64_t len, int *ret_error)
+static bool see_address(struct observer *o, const struct seccomp_notif *n, enum op op,
+                        uint64_t address, uint64_t len, int *ret_error)
 {
-	struct endpoint to;
+	struct skill_address to;
 	struct denial why;
 
 	if (address == 0 || len == 0) {
@@ -381,9 +381,10 @@ static bool see(struct observer *o, const struct seccomp_notif *n, enum op op, u
 	}
 	bool connects = op == OP_CONNECT;
 	bool binds = op == OP_BIND;
-	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects && !binds, &to);
+	enum address_read got =
+	        read_endpoint((pid_t)n->pid, address, len, !connects && !binds, &to);
 	if (got != READ_DONE) {
-		return got == READ_NONSENSE || unreadable(o, n, op, ret_error);
+		return got == READ_NONSENSE || refuse_unreadable(o, n, op, ret_error);
 	}
 	if (to.family == AF_UNIX) {
 		return see_unix(o, n, op, &to, ret_error);
@@ -420,9 +421,10 @@ static bool see_message(struct observer *o, const struct seccomp_notif *n, uint6
 	struct msghdr msg;
 
 	if (notify_read((pid_t)n->pid, at, &msg, sizeof(msg)) != (ssize_t)sizeof(msg)) {
-		return unreadable(o, n, OP_SEND, ret_error);
+		return refuse_unreadable(o, n, OP_SEND, ret_error);
 	}
-	return see(o, n, OP_SEND, (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
+	return see_address(o, n, OP_SEND, (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen,
+	                   ret_error);
 }
 
 static bool see_messages(struct observer *o, const struct seccomp_notif *n, int *ret_error)
@@ -445,13 +447,13 @@ void observe_network(struct observer *o, const struct seccomp_notif *n)
 
 	switch (n->data.nr) {
 	case SYS_connect:
-		go_on = see(o, n, OP_CONNECT, a[1], a[2] & 0xffffffffU, &error);
+		go_on = see_address(o, n, OP_CONNECT, a[1], a[2] & 0xffffffffU, &error);
 		break;
 	case SYS_bind:
-		go_on = see(o, n, OP_BIND, a[1], a[2] & 0xffffffffU, &error);
+		go_on = see_address(o, n, OP_BIND, a[1], a[2] & 0xffffffffU, &error);
 		break;
 	case SYS_sendto:
-		go_on = see(o, n, OP_SEND, a[4], a[5] & 0xffffffffU, &error);
+		go_on = see_address(o, n, OP_SEND, a[4], a[5] & 0xffffffffU, &error);
 		break;
 	case SYS_sendmsg:
 		go_on = see_message(o, n, a[1], &error);

@@ -72,7 +72,7 @@ const char *observe_above(const struct observer *o, const char *path, char found
 static bool step_from(const struct observer *o, const char *link, const char *tail, bool last,
                       char path[PATH_MAX])
 {
-	struct found found;
+	struct path_found found;
 
 	if (tail[0] == '\0' ||
 	    !observe_from_dir(openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC), tail,
@@ -222,7 +222,7 @@ enum where {
 };
 
 static enum where from_where(struct observer *o, const struct seccomp_notif *n, int dirfd,
-                             const char *raw, struct path_way *w, struct found *ret)
+                             const char *raw, struct path_way *w, struct path_found *ret)
 {
 	char dir[PATH_MAX];
 
@@ -255,7 +255,7 @@ static bool walk_names(const struct observer *o, struct path_way *w)
 {
 	int root = openat(o->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char out[PATH_MAX];
-	struct found found;
+	struct path_found found;
 
 	if (!observe_from_dir(root, w->path + 1, w->follow, out, &found)) {
 		return false;
@@ -270,7 +270,7 @@ static bool walk_names(const struct observer *o, struct path_way *w)
 /* Continues from where the path began (path_way.from), which the skill can reach although its path
  * does not lead there. False: there is no such place, or the result has no path; then nothing has
  * changed. */
-static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, struct found *ret)
+static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, struct path_found *ret)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 	char out[PATH_MAX];
@@ -279,7 +279,7 @@ static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, str
 		return false;
 	}
 	if (w->rest[0] == '\0') { /* the link itself leads to something that exists */
-		*ret = (struct found){ .there = true };
+		*ret = (struct path_found){ .there = true };
 		return true;
 	}
 	if (w->from == FROM_THREAD ? !observe_from_deep(tid, w->dirfd, w->rest, w->follow, out, ret)
@@ -328,7 +328,7 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	if ((seen || errno == EAGAIN) && walk_names(o, w)) {
 		return true;
 	}
-	struct found found;
+	struct path_found found;
 	if (closed && !proc && go_from(o, (pid_t)n->pid, w, &found)) {
 		observe_path_copy(ret->path, w->path);
 		observe_path_fold_dots(ret->path);
@@ -372,7 +372,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 	w.follow = follow;
 	w.bare = false;
 	w.from = FROM_ROOT;
-	struct found found = { 0 };
+	struct path_found found = { 0 };
 	enum where where = from_where(o, n, dirfd, raw, &w, &found);
 	ret->exists = found.there;
 	ret->unseen = false;

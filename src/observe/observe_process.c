@@ -48,7 +48,7 @@ static struct process *slot_of(struct observer *o, pid_t tid)
 	return &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
 }
 
-static void drop(struct process *p)
+static void drop_process(struct process *p)
 {
 	if (p->tid != 0) {
 		own_close(&p->alive);
@@ -87,9 +87,9 @@ static void release_all(struct observer *o)
 
 /* A skill of many threads must not use up the supervisor's fds: without them the observer
  * sees nothing. */
-static void hold(struct observer *o, struct process *p, pid_t tid)
+static void hold_process(struct observer *o, struct process *p, pid_t tid)
 {
-	drop(p);
+	drop_process(p);
 	p->tid = tid;
 	open_both(p);
 	if (p->alive >= o->last_fd || (p->alive < 0 && observe_is_shortage(errno))) {
@@ -135,7 +135,7 @@ static void look_up(struct observer *o, struct process *p, const struct seccomp_
 {
 	char status[4096];
 
-	hold(o, p, (pid_t)n->pid);
+	hold_process(o, p, (pid_t)n->pid);
 	if (p->dir >= 0 && read_text(p->dir, "status", status, sizeof(status))) {
 		p->leader = last_number(status, "\nTgid:");
 		p->pid = last_number(status, "\nNStgid:");
@@ -144,7 +144,7 @@ static void look_up(struct observer *o, struct process *p, const struct seccomp_
 		read_program(p);
 	}
 	if (!notify_valid(o->listener, n)) {
-		drop(p); /* this may be another's */
+		drop_process(p); /* this may be another's */
 	}
 }
 
@@ -173,7 +173,7 @@ void observe_first(struct observer *o)
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	o->last_fd = files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - OBSERVE_SPARE_FDS;
-	hold(o, p, o->first);
+	hold_process(o, p, o->first);
 	p->leader = o->first;
 	p->pid = p->thread = 2;
 	p->ppid = 1;
@@ -217,7 +217,7 @@ void observe_processes_done(struct observer *o)
 {
 	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
 		if (o->processes[i].tid != 0) {
-			drop(&o->processes[i]);
+			drop_process(&o->processes[i]);
 		}
 	}
 }

@@ -75,7 +75,7 @@ static int refused_again(pid_t tid, const struct unix_request *r)
 }
 
 /* The maker answers it from now on. False: too many calls are under way. */
-static bool hand(struct observer *o, const struct unix_request *r, int status)
+static bool hand_over(struct observer *o, const struct unix_request *r, int status)
 {
 	size_t at = 0;
 
@@ -158,7 +158,7 @@ bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 	if (o->maker.requests < 0 && !start_maker(o, n)) {
 		return false;
 	}
-	bool handed = hand(o, &r, -1);
+	bool handed = hand_over(o, &r, -1);
 	if (!handed && errno == EAGAIN) { /* the profile has it: there is no room now */
 		notify_refuse(o->listener, n, ENOBUFS);
 		return true;
@@ -189,7 +189,7 @@ int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
 		return again;
 	}
 	bool waits = r.call == UNIX_CONNECT && !r.nonblock;
-	if (hand(o, &r, waits ? status : -1)) {
+	if (hand_over(o, &r, waits ? status : -1)) {
 		return 0;
 	}
 	return errno != EAGAIN ? EACCES : r.call == UNIX_BIND ? ENOBUFS : EAGAIN;

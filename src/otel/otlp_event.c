@@ -9,7 +9,7 @@
 #include "otel/otlp_record.h"
 #include "otel/otlp_request.h"
 
-static const struct event_kind {
+static const struct otlp_kind {
 	const char *kind;
 	const char *name;
 	const char *category;
@@ -35,9 +35,9 @@ static const struct event_kind {
 	{ "resource_limit_hit", "sandbox.resource.limit_hit", "resource" },
 };
 
-static const struct event_kind *kind_of(const struct line *l)
+static const struct otlp_kind *kind_of(const struct line *l)
 {
-	static const struct event_kind other = { "", "sandbox.event", "policy" };
+	static const struct otlp_kind other = { "", "sandbox.event", "policy" };
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (strcmp(KINDS[i].kind, l->kind) == 0) {
@@ -183,7 +183,7 @@ static bool is_there(const struct json_node *n)
 
 void otlp_event_attrs(struct otlp *w, const struct line *l)
 {
-	const struct event_kind *kind = kind_of(l);
+	const struct otlp_kind *kind = kind_of(l);
 
 	otlp_attr_int(w, "sandbox.record.seq", l->seq);
 	otlp_attr_str(w, "sandbox.event.kind", l->kind);

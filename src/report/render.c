@@ -10,7 +10,7 @@
 #define MESSAGE_CHARS 117
 
 /* What each kind of line is for people. */
-static const struct kind {
+static const struct render_kind {
 	const char *kind;
 	const char *category;
 	enum render_group group;
@@ -43,9 +43,9 @@ static const struct kind {
 	{ "resource_limit_hit", "LIMIT", GROUP_LIMITS, MARK_WARN },
 };
 
-static const struct kind *kind_of(const struct line *l)
+static const struct render_kind *kind_of(const struct line *l)
 {
-	static const struct kind unknown = { "", "EVENT", GROUP_NONE, MARK_NONE };
+	static const struct render_kind unknown = { "", "EVENT", GROUP_NONE, MARK_NONE };
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (strcmp(KINDS[i].kind, l->kind) == 0) {

@@ -66,7 +66,7 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 }
 
 /* `max`: so many lines of evidence, so that both sides of a pair are seen. */
-static void join(struct class_hits *to, const struct class_hits *from, size_t max)
+static void join_hits(struct class_hits *to, const struct class_hits *from, size_t max)
 {
 	to->count += from->count;
 	to->not_prevented += from->not_prevented;
@@ -87,7 +87,7 @@ void classes_derive(const struct classes *c, struct classes *ret)
 	*ret = *c;
 	for (size_t w = 0; stolen->count > 0 && w < 2; w++) {
 		const struct class_hits *way = &c->hits[WAYS_OUT[w]];
-		join(sent, way, CLASS_EVIDENCE);
+		join_hits(sent, way, CLASS_EVIDENCE);
 		for (size_t i = 0; i < way->n_techniques; i++) {
 			add_technique(sent, way->techniques[i]);
 		}
@@ -96,8 +96,8 @@ void classes_derive(const struct classes *c, struct classes *ret)
 		return;
 	}
 	hits[CLASS_DATA_EXFILTRATION] = (struct class_hits){ 0 }; /* now told as the worse */
-	join(whole, stolen, CLASS_EVIDENCE / 2);
-	join(whole, sent, CLASS_EVIDENCE / 2);
+	join_hits(whole, stolen, CLASS_EVIDENCE / 2);
+	join_hits(whole, sent, CLASS_EVIDENCE / 2);
 	whole->count = 1;
 	add_technique(whole, CLASSES[CLASS_SUPPLY_CHAIN_ATTACK].techniques);
 }

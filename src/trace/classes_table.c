@@ -269,16 +269,16 @@ static bool is_op(const enum op *any, enum op op)
 	return *any != OP_NONE;
 }
 
-static bool begins(struct bytes path, const char *with, size_t n, bool exact)
+static bool begins_with(struct bytes path, const char *with, size_t n, bool exact)
 {
 	return path.n >= n && memcmp(path.p, with, n) == 0 &&
 	       (path.n == n || (!exact && path.p[n] == '/'));
 }
 
-static bool anywhere(struct bytes path, const char *part, size_t n)
+static bool is_anywhere(struct bytes path, const char *part, size_t n)
 {
 	for (size_t i = 0; i + n <= path.n; i++) {
-		if (begins((struct bytes){ path.p + i, path.n - i }, part, n, false)) {
+		if (begins_with((struct bytes){ path.p + i, path.n - i }, part, n, false)) {
 			return true;
 		}
 	}
@@ -292,14 +292,14 @@ static bool path_matches(struct bytes path, const char *pattern, size_t n, const
 	pattern += exact;
 	n -= exact;
 	if (n > 2 && pattern[0] == '/' && pattern[1] == '/') {
-		return anywhere(path, pattern + 1, n - 1);
+		return is_anywhere(path, pattern + 1, n - 1);
 	}
 	if (pattern[0] != '~') {
-		return begins(path, pattern, n, exact);
+		return begins_with(path, pattern, n, exact);
 	}
 	size_t len = home != NULL ? strlen(home) : 0;
 	return len > 0 && path.n > len && memcmp(path.p, home, len) == 0 &&
-	       begins((struct bytes){ path.p + len, path.n - len }, pattern + 1, n - 1, exact);
+	       begins_with((struct bytes){ path.p + len, path.n - len }, pattern + 1, n - 1, exact);
 }
 
 static bool in_places(struct bytes path, const char *list, const char *home)
@@ -319,7 +319,7 @@ bool classes_startup_file(const char *home, const char *path)
 	return in_places((struct bytes){ path, strlen(path) }, STARTUP_FILES, home);
 }
 
-static bool writes(const struct event *e)
+static bool is_writing(const struct event *e)
 {
 	if (e->mode != MODE_NONE) {
 		return e->mode != MODE_READ;
@@ -427,10 +427,10 @@ static bool is_concern(const struct event *e)
 	return e->violation || own || e->kind == EV_RESOURCE_LIMIT_HIT;
 }
 
-static bool matches(const struct rule *r, const struct event *e, const char *home)
+static bool rule_matches(const struct rule *r, const struct event *e, const char *home)
 {
 	return (r->kinds & ON(e->kind)) != 0 &&
-	       (r->access == ACCESS_ANY || (r->access == WRITING) == writes(e)) &&
+	       (r->access == ACCESS_ANY || (r->access == WRITING) == is_writing(e)) &&
 	       (r->reasons == NULL || is_reason(r->reasons, e->reason)) &&
 	       (r->ops == NULL || is_op(r->ops, e->op)) &&
 	       (r->protocol == NULL || in_list(r->protocol, e->protocol)) &&
@@ -453,7 +453,7 @@ bool classes_names_reason(enum reason reason)
 struct class_verdict classes_of(const struct event *e, const char *home)
 {
 	for (size_t i = 0; is_concern(e) && i < ARRAY_LEN(RULES); i++) {
-		if (matches(&RULES[i], e, home)) {
+		if (rule_matches(&RULES[i], e, home)) {
 			return (struct class_verdict){ RULES[i].id, RULES[i].technique };
 		}
 	}

@@ -8,15 +8,15 @@
 #define REQUEST   "the skill must send another request"
 #define NO_EXPECT "the skill must send without Expect (curl -H 'Expect:')"
 
-enum weight { WEIGHT_VIOLATION, WEIGHT_MISFORTUNE, WEIGHT_OUTCOME };
-enum grant_kind { GRANT_ORDINARY, GRANT_DANGEROUS };
+enum reason_weight { WEIGHT_VIOLATION, WEIGHT_MISFORTUNE, WEIGHT_OUTCOME };
+enum grantable { GRANT_ORDINARY, GRANT_DANGEROUS };
 
 static const struct {
 	const char *code;
 	const char *text;
 	const char *remedy;
-	enum weight weight;
-	enum grant_kind grant;
+	enum reason_weight weight;
+	enum grantable grant;
 	enum reason_remedy kind;
 } REASONS[REASON_COUNT] = {
 #define REASON(id, code, weight, grant, kind, text, remedy)                                        \

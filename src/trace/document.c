@@ -43,7 +43,7 @@ void document_done(struct document *d)
 }
 
 /* Out of memory into the file, which settles it. */
-static int flush(struct document *d)
+static int flush_document(struct document *d)
 {
 	if (d->out.failed) {
 		ssb_fail(&d->failure, SSB_E_NOMEM, 0, "trace", "out of memory");
@@ -61,7 +61,7 @@ static int flush(struct document *d)
 static void room_for(struct document *d, size_t len)
 {
 	if (d->out.len + len > DOCUMENT_BUFFER) {
-		(void)flush(d);
+		(void)flush_document(d);
 	}
 }
 
@@ -209,7 +209,7 @@ int document_end(struct document *d, const struct document_end *end)
 	json_close(j, '}');
 	json_close(j, '}');
 	buf_addc(&d->out, '\n');
-	if (flush(d) != 0 || trace_file_publish(d->file, &d->failure) != 0) {
+	if (flush_document(d) != 0 || trace_file_publish(d->file, &d->failure) != 0) {
 		trace_file_discard(d->file);
 		return -1;
 	}

@@ -214,7 +214,7 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	}
 }
 
-static void say(struct buf *out, const char *before, const char *s, size_t n)
+static void put_words(struct buf *out, const char *before, const char *s, size_t n)
 {
 	buf_adds(out, before);
 	buf_add(out, s, n);
@@ -227,20 +227,20 @@ void event_message(const struct event *e, struct buf *out)
 
 	buf_adds(out, op != NULL ? op : event_kind_name(e->kind));
 	if (e->path.p != NULL) {
-		say(out, " ", e->path.p, e->path.n);
+		put_words(out, " ", e->path.p, e->path.n);
 	}
 	if (e->path2.p != NULL) {
-		say(out, " to ", e->path2.p, e->path2.n);
+		put_words(out, " to ", e->path2.p, e->path2.n);
 	}
 	if (e->leads_to.p != NULL) {
-		say(out, " -> ", e->leads_to.p, e->leads_to.n);
+		put_words(out, " -> ", e->leads_to.p, e->leads_to.n);
 	}
 	if (e->attribute.p != NULL) {
-		say(out, " (", e->attribute.p, e->attribute.n);
+		put_words(out, " (", e->attribute.p, e->attribute.n);
 		buf_addc(out, ')');
 	}
 	if (e->address != NULL) {
-		say(out, " ", e->address, strlen(e->address));
+		put_words(out, " ", e->address, strlen(e->address));
 		if (e->port != 0) {
 			buf_addf(out, strchr(e->address, ':') != NULL ? " port %u" : ":%u",
 			         (unsigned)e->port);

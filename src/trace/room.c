@@ -123,7 +123,7 @@ bool room_matters(enum room r)
 	return r != ROOM_OTHER && r != ROOM_READ && r != ROOM_OUTPUT;
 }
 
-static bool fits(const struct rooms *r, enum room room, size_t bytes, enum room_place place)
+static bool has_place(const struct rooms *r, enum room room, size_t bytes, enum room_place place)
 {
 	const struct room_part *most = &ROOMS[room].parts[place];
 
@@ -132,14 +132,14 @@ static bool fits(const struct rooms *r, enum room room, size_t bytes, enum room_
 
 bool rooms_left(const struct rooms *r, enum room room, enum room_place place)
 {
-	return fits(r, ROOM_COMMON, 0, place) || fits(r, room, 0, place);
+	return has_place(r, ROOM_COMMON, 0, place) || has_place(r, room, 0, place);
 }
 
 bool rooms_take(struct rooms *r, enum room room, size_t bytes, enum room_place place)
 {
-	enum room from = fits(r, ROOM_COMMON, bytes, place) ? ROOM_COMMON : room;
+	enum room from = has_place(r, ROOM_COMMON, bytes, place) ? ROOM_COMMON : room;
 
-	if (!fits(r, from, bytes, place)) {
+	if (!has_place(r, from, bytes, place)) {
 		return false;
 	}
 	r->used[from].lines++;

@@ -47,7 +47,7 @@ static void trace_freep(struct trace **t)
 	trace_free(*t);
 }
 
-static int begin(struct trace *t, const struct prepared *of_run, struct ssb_error *err)
+static int begin_record(struct trace *t, const struct prepared *of_run, struct ssb_error *err)
 {
 	auto_free char *plan = plan_json(t->plan, of_run, false);
 
@@ -83,7 +83,7 @@ int trace_open(const struct ssb_plan *plan, const struct prepared *of_run,
 	}
 	t->record.fd = t->file.record_fd;
 	t->record.path = t->file.record_path;
-	if (begin(t, of_run, err) != 0) {
+	if (begin_record(t, of_run, err) != 0) {
 		return -1;
 	}
 	*ret = steal_ptr(&t);

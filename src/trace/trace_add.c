@@ -44,7 +44,8 @@ static bool render_as(struct trace *t, const struct event *e, const struct event
 }
 
 /* As wide as the lines of its room may be. */
-static bool render(struct trace *t, const struct event *e, enum room room, size_t *ret_message)
+static bool render_event(struct trace *t, const struct event *e, enum room room,
+                         size_t *ret_message)
 {
 	/* A class that follows from others has no lines, and no event is of it. */
 	assert(ROOMS[room].line > TRACE_LINE_FRAME);
@@ -63,7 +64,7 @@ static bool write_event(struct trace *t, const struct event *e, enum room room)
 {
 	size_t message;
 
-	if (!rooms_left(&t->rooms, room, IN_RECORD) || !render(t, e, room, &message) ||
+	if (!rooms_left(&t->rooms, room, IN_RECORD) || !render_event(t, e, room, &message) ||
 	    !rooms_take(&t->rooms, room, t->text.len + TRACE_LINE_FRAME, IN_RECORD)) {
 		return false;
 	}

@@ -150,14 +150,14 @@ static bool check_chain(struct verify *v, const char *line, size_t len)
 	return true;
 }
 
-static bool parse(struct verify *v, const char *line, size_t len)
+static bool parse_line(struct verify *v, const char *line, size_t len)
 {
 	const char *why = NULL;
 
 	return json_read(&v->doc, line, len, &why) == 0 || bad(v, "not JSON: %s", why);
 }
 
-static const char *member(const struct verify *v, const char *name)
+static const char *line_member(const struct verify *v, const char *name)
 {
 	return json_string(json_member(&v->doc, json_top(&v->doc), name), "");
 }
@@ -166,17 +166,17 @@ static bool check_run(struct verify *v, const char *line, size_t len)
 {
 	struct verify_result *r = v->r;
 
-	if (!parse(v, line, len)) {
+	if (!parse_line(v, line, len)) {
 		return false;
 	}
-	const char *id = member(v, r->ledger ? "session_id" : "run_id");
+	const char *id = line_member(v, r->ledger ? "session_id" : "run_id");
 	snprintf(r->run_id, sizeof(r->run_id), "%s", id);
-	snprintf(r->version, sizeof(r->version), "%s", member(v, "version"));
+	snprintf(r->version, sizeof(r->version), "%s", line_member(v, "version"));
 	if (v->ask->run_id[0] != '\0' && strcmp(v->ask->run_id, id) != 0) {
 		return bad(v, "this is the record of another run");
 	}
 	if (r->bundle && (strcmp(v->claimed_id, id) != 0 ||
-	                  strcmp(v->claimed_version, member(v, "version")) != 0)) {
+	                  strcmp(v->claimed_version, line_member(v, "version")) != 0)) {
 		return bad(v, "the header of the export is of another record");
 	}
 	v->phase = AT_EVENTS;
@@ -191,8 +191,8 @@ static bool is_only_spelling(const struct verify *v, const char *line, size_t le
 	int n = snprintf(want, sizeof(want),
 	                 "{\"seq\":%" PRIu64 ",\"time\":\"%s\",\"mono\":%" PRIu64
 	                 ",\"kind\":\"signature\",\"key\":\"%.64s\",\"signature\":\"%.128s\"",
-	                 v->r->records, v->end_time, v->end_mono, member(v, "key"),
-	                 member(v, "signature"));
+	                 v->r->records, v->end_time, v->end_mono, line_member(v, "key"),
+	                 line_member(v, "signature"));
 
 	return n > 0 && (size_t)n < sizeof(want) && len == (size_t)n + RECORD_HASH_TAIL &&
 	       memcmp(line, want, (size_t)n) == 0;
@@ -206,11 +206,11 @@ static bool check_signature(struct verify *v, const char *line, size_t len)
 	const char *key = NULL;
 	const char *hex = NULL;
 
-	if (!parse(v, line, len)) {
+	if (!parse_line(v, line, len)) {
 		return false;
 	}
-	key = member(v, "key");
-	hex = member(v, "signature");
+	key = line_member(v, "key");
+	hex = line_member(v, "signature");
 	if (!is_only_spelling(v, line, len) ||
 	    hex_decode(key, strlen(key), r->key, sizeof(r->key)) != 0 ||
 	    hex_decode(hex, strlen(hex), signature, sizeof(signature)) != 0) {
@@ -333,7 +333,7 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 /* The header is not part of the chain: all that it says is compared. */
 static bool check_header(struct verify *v, const char *line, size_t len)
 {
-	if (!parse(v, line, len)) {
+	if (!parse_line(v, line, len)) {
 		return false;
 	}
 	const struct json_node *top = json_top(&v->doc);
@@ -348,8 +348,8 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 		return bad(v, "the header of the export names a key that is none");
 	}
 	v->claimed_records = json_integer(json_member(&v->doc, top, "records"), -1);
-	snprintf(v->claimed_id, sizeof(v->claimed_id), "%s", member(v, "run_id"));
-	snprintf(v->claimed_version, sizeof(v->claimed_version), "%s", member(v, "version"));
+	snprintf(v->claimed_id, sizeof(v->claimed_id), "%s", line_member(v, "run_id"));
+	snprintf(v->claimed_version, sizeof(v->claimed_version), "%s", line_member(v, "version"));
 	v->r->bundle = true;
 	return true;
 }
