@@ -1,11 +1,11 @@
 #include "base/json_read.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 struct parse {
@@ -508,12 +508,7 @@ const char *json_string(const struct json_node *node, const char *otherwise)
 
 int64_t json_integer(const struct json_node *node, int64_t otherwise)
 {
-	char *end = NULL;
+	int64_t v = 0;
 
-	if (!json_is(node, JSON_NUMBER)) {
-		return otherwise;
-	}
-	errno = 0;
-	long long v = strtoll(node->str, &end, 10);
-	return errno == 0 && *end == '\0' ? (int64_t)v : otherwise;
+	return json_is(node, JSON_NUMBER) && number_parse_signed(node->str, &v) ? v : otherwise;
 }

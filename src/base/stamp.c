@@ -1,8 +1,6 @@
 #include "base/stamp.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/number.h"
 #include "base/own.h"
 
 #define LAST_SECOND 253402300799LL /* of the year 9999 */
@@ -97,11 +95,12 @@ bool stamp_span_seconds(const char *text, int64_t *ret)
 		char unit;
 		int64_t seconds;
 	} UNITS[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
-	size_t digits = strspn(text, "0123456789");
+	uint64_t n = 0;
+	const char *unit = number_read(text, 9999999, &n);
 
-	for (size_t i = 0; digits > 0 && digits < 8 && i < ARRAY_LEN(UNITS); i++) {
-		if (text[digits] == UNITS[i].unit && text[digits + 1] == '\0') {
-			*ret = strtoll(text, NULL, 10) * UNITS[i].seconds;
+	for (size_t i = 0; unit != NULL && i < ARRAY_LEN(UNITS); i++) {
+		if (unit[0] == UNITS[i].unit && unit[1] == '\0') {
+			*ret = (int64_t)n * UNITS[i].seconds;
 			return true;
 		}
 	}

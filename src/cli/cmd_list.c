@@ -1,11 +1,11 @@
 /* cmd_list.c - recorded runs, newest first; cmd_ps.c lists the living ones. */
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "trace/index.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "cli/cli_record.h"
 #include "cli/run_rows.h"
@@ -16,7 +16,7 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 {
 	const char *value = NULL;
 	const char *known = NULL;
-	char *end = NULL;
+	uint64_t limit = 0;
 
 	ask->skill = request_value(r, FLAG_SKILL);
 	ask->violations = request_has(r, FLAG_VIOLATIONS);
@@ -41,12 +41,11 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 		}
 	}
 	if ((value = request_value(r, FLAG_LIMIT)) != NULL) {
-		errno = 0;
-		ask->limit = strtol(value, &end, 10);
-		if (errno != 0 || *end != '\0' || value[0] == '\0' || ask->limit < 1) {
+		if (!number_parse(value, 1, LONG_MAX, &limit)) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "",
 			                "--limit: '%s' is no number from 1 on", value);
 		}
+		ask->limit = (long)limit;
 	}
 	return 0;
 }

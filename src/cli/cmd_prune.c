@@ -1,7 +1,6 @@
 /* cmd_prune.c - remove the records of old runs; never of one that lives. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include "trace/runs.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "cli/cli_record.h"
 #include "cli/say.h"
@@ -33,13 +33,13 @@ struct prune {
 
 static int parse_count(const char *text, size_t *ret, struct ssb_error *err)
 {
-	size_t digits = strspn(text, "0123456789");
+	uint64_t n = 0;
 
-	if (digits == 0 || digits > 9 || text[digits] != '\0') {
+	if (!number_parse(text, 0, 999999999, &n)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--keep: '%s' is no number from 0 to 999999999", text);
 	}
-	*ret = strtoul(text, NULL, 10);
+	*ret = n;
 	return 0;
 }
 

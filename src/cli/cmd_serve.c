@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "cli/cli.h"
 #include "cli/say.h"
@@ -101,13 +102,12 @@ static int take_token(char **ret, struct ssb_error *err)
 static int take_max_runs(const struct request *r, size_t *ret, struct ssb_error *err)
 {
 	const char *value = request_value(r, FLAG_MAX_RUNS);
-	char *end = NULL;
+	uint64_t n = 0;
 
 	if (value == NULL) {
 		return 0;
 	}
-	unsigned long n = strtoul(value, &end, 10);
-	if (strspn(value, "0123456789") != strlen(value) || *end != '\0' || n < 1 || n > MAX_JOBS) {
+	if (!number_parse(value, 1, MAX_JOBS, &n)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "serve",
 		                "--max-runs: '%.100s' is not a number from 1 to %d", value,
 		                MAX_JOBS);

@@ -1,9 +1,9 @@
 /* cmd_session_spend.c - what an agent says: it wants to spend, it has spent, a
  * scanner has found something. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
@@ -80,15 +80,15 @@ int cmd_session_check(struct request *r)
 
 static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *err)
 {
-	size_t digits = strspn(text, "0123456789");
+	uint64_t n = 0;
 
-	if (digits == 0 || digits > 18 || text[digits] != '\0') {
+	if (!number_parse(text, 0, INT64_MAX, &n)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "'%.40s' is no reservation; write the number that 'session check' "
 		                "has printed",
 		                text);
 	}
-	*ret = strtoll(text, NULL, 10);
+	*ret = (int64_t)n;
 	return 0;
 }
 

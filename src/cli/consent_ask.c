@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "cli/ask.h"
 #include "cli/say.h"
@@ -132,17 +133,16 @@ bool consent_needed(const struct request *r, const struct ssb_plan *plan)
 static bool read_numbers(const char *text, size_t n, bool *ret)
 {
 	while (*text != '\0') {
-		char *end = NULL;
+		uint64_t v = 0;
 		text += strspn(text, " ,");
 		if (*text == '\0') {
 			break;
 		}
-		unsigned long v = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
-		if (v < 1 || v > n) {
+		text = number_read(text, n, &v);
+		if (text == NULL || v == 0) {
 			return false;
 		}
 		ret[v - 1] = true;
-		text = end;
 	}
 	return true;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/name.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "cli/line.h"
 #include "cli/say.h"
@@ -13,7 +14,7 @@
 #include "session/herald.h"
 #include "session/prices.h"
 
-#define MAX_TOKEN_DIGITS 15
+#define MAX_TOKENS 999999999999999
 
 /* ---- the store ----------------------------------------------------------- */
 
@@ -138,17 +139,15 @@ static int parse_tokens(const struct request *r, enum cli_flag flag, const char 
                         uint64_t *ret, struct ssb_error *err)
 {
 	const char *text = request_value(r, flag);
-	size_t digits = text == NULL ? 0 : strspn(text, "0123456789");
 
 	if (text == NULL) {
 		return 0;
 	}
-	if (digits == 0 || digits > MAX_TOKEN_DIGITS || text[digits] != '\0') {
+	if (!number_parse(text, 0, MAX_TOKENS, ret)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "%s: '%.40s' is no number of tokens; write one such as 1500", name,
 		                text);
 	}
-	*ret = strtoull(text, NULL, 10);
 	return 0;
 }
 

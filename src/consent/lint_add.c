@@ -1,10 +1,12 @@
 /* lint_add.c - the list of findings. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "consent/lint_priv.h"
@@ -76,7 +78,12 @@ unsigned lint_line_of(const char *where)
 	while (s != NULL && s > where && s[-1] != ':') {
 		s--;
 	}
-	return s != NULL && s > where ? (unsigned)strtoul(s, NULL, 10) : 0;
+	uint64_t line = 0;
+
+	if (s != NULL && s > where) {
+		(void)number_read(s, UINT_MAX, &line);
+	}
+	return (unsigned)line;
 }
 
 void lint_add_cut(struct lint *l)

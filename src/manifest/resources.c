@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
 
@@ -31,25 +32,6 @@ _Static_assert(sizeof(RESOURCES) / sizeof(RESOURCES[0]) ==
 _Static_assert(sizeof(NET_LIMITS) / sizeof(NET_LIMITS[0]) ==
                        sizeof(struct net_limits) / sizeof(uint64_t),
                "every limit of the network has its row");
-
-/* Digits only: no sign, no space, no "0x". Returns what follows them, NULL
- * if there are none or they overflow. */
-static const char *digits(const char *s, uint64_t *ret)
-{
-	uint64_t v = 0;
-
-	if (!isdigit((unsigned char)*s)) {
-		return NULL;
-	}
-	for (; isdigit((unsigned char)*s); s++) {
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v)) {
-			return NULL;
-		}
-	}
-	*ret = v;
-	return s;
-}
 
 /* "", K, Ki, KB, KiB and so on; all are powers of 1024. */
 static bool size_factor(const char *s, uint64_t bare, uint64_t *ret)
@@ -91,7 +73,7 @@ bool resource_number(const char *s, enum unit unit, uint64_t *ret)
 {
 	uint64_t v;
 	uint64_t factor = 1;
-	const char *rest = digits(s, &v);
+	const char *rest = number_read(s, UINT64_MAX, &v);
 
 	if (rest == NULL) {
 		return false;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 
 /* ---- types --------------------------------------------------------------- */
@@ -185,21 +186,13 @@ void values_read_texts(struct ctx *c, const struct ynode *n, const struct field 
 
 static bool parse_digits(const char *s, uint64_t max, uint64_t *ret)
 {
-	uint64_t v = 0;
-
-	if (s[0] == '0' && s[1] != '\0') {
-		return false; /* octal to some readers */
+	if (s[0] == '\0' || s[strspn(s, "0123456789")] != '\0' || (s[0] == '0' && s[1] != '\0')) {
+		return false; /* some readers take a leading zero for octal */
 	}
-	for (const char *p = s; *p != '\0'; p++) {
-		unsigned digit = (unsigned)(*p - '0');
-		if (digit > 9) {
-			return false;
-		}
-		/* past max it only has to stay past it */
-		v = v > max ? v : v * 10 + digit;
+	if (!number_parse(s, 0, max, ret)) {
+		*ret = UINT64_MAX; /* the caller reports that it is out of range */
 	}
-	*ret = v;
-	return s[0] != '\0';
+	return true;
 }
 
 bool values_node_number(const struct ctx *c, const struct ynode *n, const struct field *f,

@@ -2,10 +2,10 @@
  *
  * The body of a modern message says that it is modern, and the headers must agree. Every
  * other message is legacy: `initialize` creates a session, and all later messages name it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "mcp/http_priv.h"
 
@@ -136,17 +136,9 @@ static void take_post(struct http_conn *c)
 /* "STREAM-EVENT", as sent by http_stream.c. */
 static bool parse_event(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
 {
-	char *end;
+	const char *rest = text != NULL ? number_read(text, UINT64_MAX, ret_stream) : NULL;
 
-	if (text == NULL || text[0] < '0' || text[0] > '9') {
-		return false;
-	}
-	*ret_stream = strtoull(text, &end, 10);
-	if (end[0] != '-' || end[1] < '0' || end[1] > '9') {
-		return false;
-	}
-	*ret_event = strtoull(end + 1, &end, 10);
-	return *end == '\0';
+	return rest != NULL && *rest == '-' && number_parse(rest + 1, 0, UINT64_MAX, ret_event);
 }
 
 static void resume_stream(struct http_conn *c, struct http_session *s)

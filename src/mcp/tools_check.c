@@ -1,11 +1,11 @@
 #include "mcp/tools_check.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
@@ -143,17 +143,13 @@ static bool is_type(const struct mcp_field *f, const struct json_node *node)
 
 int tools_integer(const struct json_node *node, int64_t *ret)
 {
-	char *end = NULL;
+	int64_t v = 0;
+	const char *rest = json_is(node, JSON_NUMBER) ? number_read_signed(node->str, &v) : NULL;
 
-	if (!json_is(node, JSON_NUMBER)) {
-		return -1;
+	if (rest != NULL && *rest == '.') {
+		rest += 1 + strspn(rest + 1, "0");
 	}
-	errno = 0;
-	long long v = strtoll(node->str, &end, 10);
-	if (*end == '.') {
-		end += 1 + strspn(end + 1, "0");
-	}
-	if (errno != 0 || *end != '\0' || v > TOOLS_MAX_INTEGER || v < -TOOLS_MAX_INTEGER) {
+	if (rest == NULL || *rest != '\0' || v > TOOLS_MAX_INTEGER || v < -TOOLS_MAX_INTEGER) {
 		return -1;
 	}
 	*ret = v;

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/own.h"
 #include "os/cgroup_priv.h"
 
@@ -20,14 +20,13 @@
 static pid_t name_pid(const char *name)
 {
 	size_t prefix = sizeof(CGROUP_PREFIX) - 1;
-	char *end;
+	uint64_t pid = 0;
 
-	if (strncmp(name, CGROUP_PREFIX, prefix) != 0 || name[prefix] < '1' || name[prefix] > '9') {
+	if (strncmp(name, CGROUP_PREFIX, prefix) != 0 || name[prefix] == '0') {
 		return 0;
 	}
-	errno = 0;
-	long pid = strtol(name + prefix, &end, 10);
-	return errno == 0 && *end == '-' && pid <= INT32_MAX ? (pid_t)pid : 0;
+	const char *rest = number_read(name + prefix, INT32_MAX, &pid);
+	return rest != NULL && *rest == '-' ? (pid_t)pid : 0;
 }
 
 static bool is_governed(const char *name)

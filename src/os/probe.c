@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -22,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/own.h"
 
 #define PROBE_SECONDS 5
@@ -300,15 +300,10 @@ int probe_feature(enum probe_id id)
 
 int probe_parse_release(const char *release, unsigned *ret_major, unsigned *ret_minor)
 {
-	char *dot = NULL;
-	char *end = NULL;
+	uint64_t major = 0, minor = 0;
+	const char *dot = number_read(release, 999, &major);
 
-	unsigned long major = strtoul(release, &dot, 10);
-	if (dot == release || *dot != '.' || major > 999) {
-		return -1;
-	}
-	unsigned long minor = strtoul(dot + 1, &end, 10);
-	if (end == dot + 1 || minor > 999) {
+	if (dot == NULL || *dot != '.' || number_read(dot + 1, 999, &minor) == NULL) {
 		return -1;
 	}
 	*ret_major = (unsigned)major;

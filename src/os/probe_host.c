@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/own.h"
 
 #define MAX_GROUPS 256
@@ -34,18 +34,16 @@ int probe_line(const char *path, char *ret_line, size_t size)
 int probe_sysctl(const char *path, long *ret_value)
 {
 	char line[64];
-	char *end = NULL;
+	int64_t v = 0;
 
 	if (probe_line(path, line, sizeof(line)) != 0) {
 		return -1;
 	}
-	errno = 0;
-	long v = strtol(line, &end, 10);
-	if (errno != 0 || end == line || *end != '\0') {
+	if (!number_parse_signed(line, &v)) {
 		errno = EINVAL;
 		return -1;
 	}
-	*ret_value = v;
+	*ret_value = (long)v;
 	return 0;
 }
 
@@ -71,13 +69,10 @@ static const char *group_of_line(char *line, gid_t *ret_gid)
 {
 	char *colon = strchr(line, ':');
 	char *second = colon != NULL ? strchr(colon + 1, ':') : NULL;
-	char *end = NULL;
+	uint64_t gid = 0;
+	const char *end = second != NULL ? number_read(second + 1, (gid_t)-1, &gid) : NULL;
 
-	if (second == NULL) {
-		return NULL;
-	}
-	unsigned long gid = strtoul(second + 1, &end, 10);
-	if (end == second + 1 || *end != ':') {
+	if (end == NULL || *end != ':') {
 		return NULL;
 	}
 	*colon = '\0';

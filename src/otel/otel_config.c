@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "policy/owner.h"
 #include "wire/http1_head.h"
@@ -40,13 +41,13 @@ static const char *parse_port(struct otlp_target *t, const char *p)
 	if (*p != ':') {
 		return p;
 	}
-	size_t n = strspn(p + 1, "0123456789");
-	long v = strtol(p + 1, NULL, 10);
-	if (n == 0 || n > 5 || v < 1 || v > 65535) {
+	uint64_t port = 0;
+	const char *rest = number_read(p + 1, UINT16_MAX, &port);
+	if (rest == NULL || port == 0) {
 		return NULL;
 	}
-	snprintf(t->port, sizeof(t->port), "%ld", v);
-	return p + 1 + n;
+	snprintf(t->port, sizeof(t->port), "%u", (unsigned)port);
+	return rest;
 }
 
 static bool is_printable(const char *s)
@@ -293,17 +294,15 @@ static void load_timeout(struct otlp_target *t, struct otel_config *c, const str
                          const char *signal)
 {
 	struct signal_variable a = get_signal_variable(o, signal, "TIMEOUT");
-	size_t digits = a.value != NULL ? strspn(a.value, "0123456789") : 0;
 
 	t->timeout_ms = OTLP_TIMEOUT_MS;
 	if (a.value == NULL) {
 		return;
 	}
-	if (digits == 0 || digits > 9 || a.value[digits] != '\0') {
+	if (!number_parse(a.value, 0, 999999999, &t->timeout_ms)) {
 		note_ignored(c, a.var, "is not a number of milliseconds; 10000 is used");
 		return;
 	}
-	t->timeout_ms = strtoull(a.value, NULL, 10);
 	if (t->timeout_ms == 0 || t->timeout_ms > OTLP_MAX_TIMEOUT_MS) {
 		t->timeout_ms = OTLP_MAX_TIMEOUT_MS;
 	}

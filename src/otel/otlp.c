@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "otel/otlp_limits.h"
 #include "base/hex.h"
 #include "base/json_read.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "base/utf8.h"
 
@@ -250,13 +250,13 @@ static void json_form_real(struct otlp *w, struct otlp_field f, double v)
 static int64_t read_number(const struct json_node *n)
 {
 	const char *s = json_string(n, NULL);
-	char *end = NULL;
+	int64_t v = 0;
 
 	if (s == NULL) {
 		return json_integer(n, 0);
 	}
-	long long v = strtoll(s, &end, 10);
-	return *s != '\0' && *end == '\0' ? (int64_t)v : 0;
+	(void)number_parse_signed(s, &v);
+	return v;
 }
 
 static bool json_form_partial(const char *body, size_t len, struct otlp_partial *ret)

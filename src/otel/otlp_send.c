@@ -2,11 +2,11 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
+#include "base/number.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/curl.h"
@@ -45,9 +45,9 @@ static bool find_header(const char *head, size_t len, const char *name, char ret
 
 static int64_t parse_seconds(const char *s)
 {
-	size_t n = strspn(s, "0123456789");
+	uint64_t v = 0;
 
-	return n > 0 && n < 10 && s[n] == '\0' ? strtoll(s, NULL, 10) : -1;
+	return number_parse(s, 0, 999999999, &v) ? (int64_t)v : -1;
 }
 
 int64_t otlp_retry_after(const char *head, size_t len)

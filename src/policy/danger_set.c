@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/own.h"
 #include "policy/danger_set.h"
 #include "policy/view.h"
@@ -232,7 +233,8 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 		if (n < 6 || save[0] != '/' || save[1] == '\0') {
 			continue;
 		}
-		unsigned long uid = strtoul(field[2], NULL, 10);
+		uint64_t uid = 0;
+		(void)number_parse(field[2], 0, (uid_t)-1, &uid);
 		bool own = uid == o->uid;
 		if ((!own && (uid < 1000 || uid >= 65534)) || strcmp(save, o->home) == 0 ||
 		    view_is_system(save) || path_beneath(save, "/home") != NULL) {

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "base/stamp.h"
 #include "manifest/resources.h"
@@ -206,16 +207,11 @@ static void read_proxy(const struct reader *r, const struct ynode *n)
 static void read_limit(const struct reader *r, const struct key *k, const struct ynode *n)
 {
 	char remedy[96];
-	unsigned long long v = 0;
+	uint64_t v = 0;
 
 	snprintf(remedy, sizeof(remedy), "write a number from %llu to %llu",
 	         (unsigned long long)k->min, (unsigned long long)k->max);
-	bool number = n->kind == YNODE_SCALAR && !n->quoted && n->text[0] != '\0' &&
-	              strlen(n->text) < 19 && n->text[strspn(n->text, "0123456789")] == '\0';
-	if (number) {
-		v = strtoull(n->text, NULL, 10);
-	}
-	if (!number || v < k->min || v > k->max) {
+	if (n->kind != YNODE_SCALAR || n->quoted || !number_parse(n->text, k->min, k->max, &v)) {
 		wrong_value(r, n, remedy);
 		return;
 	}

@@ -14,6 +14,7 @@
 #include "base/base64.h"
 #include "base/hex.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "policy/build.h"
 #include "policy/owner.h"
@@ -108,10 +109,9 @@ static const char *parse_user(const char *text, size_t len, struct upstream *u)
 
 static const char *parse_port(const char *text, uint16_t *ret)
 {
-	size_t len = strspn(text, "0123456789");
-	unsigned long v = len > 0 && len <= 5 ? strtoul(text, NULL, 10) : 0;
+	uint64_t v = 0;
 
-	if (text[len] != '\0' || v < 1 || v > 65535) {
+	if (strlen(text) > 5 || !number_parse(text, 1, UINT16_MAX, &v)) {
 		return "has no port from 1 to 65535";
 	}
 	*ret = (uint16_t)v;

@@ -10,19 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/own.h"
 
 static int number_of(const char *name)
 {
-	int n = 0;
+	uint64_t n = 0;
 
-	for (const char *p = name; *p != '\0'; p++) {
-		if (*p < '0' || *p > '9' || p - name >= 9) {
-			return -1;
-		}
-		n = n * 10 + (*p - '0');
-	}
-	return *name != '\0' ? n : -1;
+	return number_parse(name, 0, 999999999, &n) ? (int)n : -1;
 }
 
 int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg)

@@ -5,12 +5,12 @@
  * runs that appear meanwhile are not told twice. */
 #include "serve/served_resources.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/percent.h"
 #include "trace/run_facts.h"
 #include "base/limits.h"
@@ -122,15 +122,10 @@ static void list_run(struct list *l, const struct run_entry *e, int fd)
 /* rMTIME:ID; false: it is no place of a run. */
 static bool read_place(const char *place, int64_t *ret_mtime, const char **ret_id)
 {
-	char *end = NULL;
+	int64_t mtime = 0;
+	const char *end = place[0] == 'r' ? number_read_signed(place + 1, &mtime) : NULL;
 
-	if (place[0] != 'r') {
-		return false;
-	}
-	errno = 0;
-	int64_t mtime = strtoll(place + 1, &end, 10);
-	if (errno != 0 || end == place + 1 || *end != ':' ||
-	    !runs_id_valid(end + 1, strlen(end + 1))) {
+	if (end == NULL || *end != ':' || !runs_id_valid(end + 1, strlen(end + 1))) {
 		return false;
 	}
 	*ret_mtime = mtime;

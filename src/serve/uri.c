@@ -6,6 +6,7 @@
 #include "trace/runs.h"
 #include "base/hex.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "base/percent.h"
 
@@ -68,18 +69,10 @@ static bool read_query(const char *query, uint64_t *ret)
 {
 	static const char before[] = "?from=";
 	const char *digits = query + strlen(before);
-	size_t len = strlen(query);
 
-	if (strncmp(query, before, strlen(before)) != 0) {
-		return false;
-	}
-	len -= strlen(before);
-	if (len == 0 || len > 18 || strspn(digits, "0123456789") != len ||
-	    (digits[0] == '0' && len > 1)) {
-		return false;
-	}
-	*ret = strtoull(digits, NULL, 10);
-	return true;
+	return strncmp(query, before, strlen(before)) == 0 &&
+	       (digits[0] != '0' || digits[1] == '\0') &&
+	       number_parse(digits, 0, 999999999999999999, ret);
 }
 
 static void read_path(struct uri *ret, const char *text)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "os/clock.h"
 
@@ -321,19 +322,11 @@ void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n)
 /* Sums are `numeric` here, and truths are t and f: SQLite has numbers for both. */
 static int read_number(const char *text, unsigned type, int64_t *ret)
 {
-	char *end = NULL;
-
 	if (type == PG_BOOL) {
 		*ret = text[0] == 't' ? 1 : 0;
 		return 0;
 	}
-	errno = 0;
-	long long v = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0') {
-		return -1;
-	}
-	*ret = v;
-	return 0;
+	return number_parse_signed(text, ret) ? 0 : -1;
 }
 
 static int read_value(const struct pq *pq, const struct pg_result *r, int row, int column,
