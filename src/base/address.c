@@ -1,5 +1,6 @@
 /* One form for both families, so that there is one comparison. */
 #include "base/address.h"
+#include "base/number.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -7,27 +8,18 @@
 
 static const struct cidr MAPPED = { { { [10] = 0xff, 0xff } }, ADDRESS_V4_BITS };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* A decimal up to `max` without leading zeros; returns its length, 0 if there
  * is none. */
-static size_t number(const char *s, unsigned max, unsigned *ret)
+static size_t read_part(const char *s, unsigned max, unsigned *ret)
 {
-	unsigned v = 0;
-	size_t n = 0;
+	uint64_t v = 0;
+	const char *rest = number_read(s, max, &v);
 
-	while (n < 3 && is_digit(s[n])) {
-		v = v * 10 + (unsigned)(s[n] - '0');
-		n++;
-	}
-	if (n == 0 || is_digit(s[n]) || (n > 1 && s[0] == '0') || v > max) {
+	if (rest == NULL || (s[0] == '0' && rest > s + 1)) {
 		return 0;
 	}
-	*ret = v;
-	return n;
+	*ret = (unsigned)v;
+	return (size_t)(rest - s);
 }
 
 static bool parse_v4(const char *s, struct address *ret)
@@ -36,7 +28,7 @@ static bool parse_v4(const char *s, struct address *ret)
 
 	for (size_t i = 0; i < 4; i++) {
 		unsigned v = 0;
-		size_t n = number(s, 255, &v);
+		size_t n = read_part(s, 255, &v);
 		if (n == 0 || s[n] != (i < 3 ? '.' : '\0')) {
 			return false;
 		}
@@ -61,7 +53,7 @@ bool address_parse(const char *text, struct address *ret)
 	return true;
 }
 
-static bool within(const struct cidr *c, const struct address *a)
+static bool is_within(const struct cidr *c, const struct address *a)
 {
 	size_t whole = c->bits / 8;
 	unsigned rest = c->bits % 8;
@@ -74,7 +66,7 @@ static bool within(const struct cidr *c, const struct address *a)
 
 bool address_is_v4(const struct address *a)
 {
-	return within(&MAPPED, a);
+	return is_within(&MAPPED, a);
 }
 
 void address_format(const struct address *a, char out[ADDRESS_TEXT])
@@ -82,6 +74,45 @@ void address_format(const struct address *a, char out[ADDRESS_TEXT])
 	bool v4 = address_is_v4(a);
 
 	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->b + 12 : a->b, out, ADDRESS_TEXT);
+}
+
+struct address address_of_v4(const uint8_t bytes[4])
+{
+	struct address a = MAPPED.base;
+
+	memcpy(a.b + 12, bytes, 4);
+	return a;
+}
+
+socklen_t address_to_socket(const struct address *a, uint16_t port, union address_socket *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (address_is_v4(a)) {
+		ret->in.sin_family = AF_INET;
+		ret->in.sin_port = htons(port);
+		memcpy(&ret->in.sin_addr, a->b + 12, 4);
+		return sizeof(ret->in);
+	}
+	ret->in6.sin6_family = AF_INET6;
+	ret->in6.sin6_port = htons(port);
+	memcpy(&ret->in6.sin6_addr, a->b, sizeof(a->b));
+	return sizeof(ret->in6);
+}
+
+bool address_from_socket(const union address_socket *at, struct address *ret, uint16_t *ret_port)
+{
+	switch (at->any.sa_family) {
+	case AF_INET:
+		*ret = address_of_v4((const uint8_t *)&at->in.sin_addr);
+		*ret_port = ntohs(at->in.sin_port);
+		return true;
+	case AF_INET6:
+		memcpy(ret->b, &at->in6.sin6_addr, sizeof(ret->b));
+		*ret_port = ntohs(at->in6.sin6_port);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool tail_is_clear(const struct cidr *c)
@@ -111,7 +142,7 @@ bool cidr_parse(const char *text, struct cidr *ret)
 	}
 	if (text[len] == '/') {
 		unsigned before = strchr(head, ':') == NULL ? ADDRESS_V4_BITS : 0;
-		size_t n = number(text + len + 1, 128 - before, &prefix);
+		size_t n = read_part(text + len + 1, 128 - before, &prefix);
 		if (n == 0 || text[len + 1 + n] != '\0') {
 			return false;
 		}
@@ -140,5 +171,5 @@ bool cidr_contains(const struct cidr *c, const struct address *a)
 	if (c->bits > 128 || (c->bits < ADDRESS_V4_BITS && address_is_v4(a))) {
 		return false;
 	}
-	return within(c, a);
+	return is_within(c, a);
 }

@@ -2,12 +2,21 @@
 #ifndef BASE_ADDRESS_H
 #define BASE_ADDRESS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* 16 bytes in network order; IPv4 as ::ffff:a.b.c.d. */
 struct address {
 	uint8_t b[16];
+};
+
+/* An address and a port as the socket calls take them. */
+union address_socket {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
 };
 
 struct cidr {
@@ -24,6 +33,13 @@ struct cidr {
 bool address_parse(const char *text, struct address *ret); /* strict: no 127.1, no 0x7f.1 */
 void address_format(const struct address *a, char out[ADDRESS_TEXT]);
 bool address_is_v4(const struct address *a);
+
+struct address address_of_v4(const uint8_t bytes[4]);
+
+/* Fills *ret, of family AF_INET for an IPv4 address, and returns its length. The scope is 0. */
+socklen_t address_to_socket(const struct address *a, uint16_t port, union address_socket *ret);
+/* Returns false, with the outputs untouched, unless the family is AF_INET or AF_INET6. */
+bool address_from_socket(const union address_socket *at, struct address *ret, uint16_t *ret_port);
 
 bool cidr_parse(const char *text, struct cidr *ret); /* "10.0.0.0/8", "fd00::/8", "1.2.3.4" */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT]); /* always with its prefix */

@@ -64,27 +64,11 @@ void broker_want_room(struct broker *b, struct source *s)
 
 bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} at = { 0 };
+	union address_socket at = { 0 };
 	socklen_t len = sizeof(at);
-	struct address a = { { 0 } };
 
-	if (getsockname(fd, &at.any, &len) != 0) {
-		return false;
-	}
-	if (at.any.sa_family == AF_INET) {
-		a.b[10] = a.b[11] = 0xff;
-		memcpy(a.b + 12, &at.in.sin_addr, 4);
-		*ret_port = ntohs(at.in.sin_port);
-	} else {
-		memcpy(a.b, &at.in6.sin6_addr, 16);
-		*ret_port = ntohs(at.in6.sin6_port);
-	}
-	*ret_address = a;
-	return true;
+	return getsockname(fd, &at.any, &len) == 0 &&
+	       address_from_socket(&at, ret_address, ret_port);
 }
 
 /* The one socket of a reply; -1 if there is none. */

@@ -31,8 +31,7 @@ static struct address address_given(const struct dns_question *q, const struct s
 	if (q->type == DNS_AAAA) {
 		memcpy(a.b, slot->v6, sizeof(slot->v6));
 	} else {
-		a.b[10] = a.b[11] = 0xff;
-		memcpy(a.b + 12, slot->v4, sizeof(slot->v4));
+		a = address_of_v4(slot->v4);
 	}
 	return a;
 }

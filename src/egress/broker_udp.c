@@ -35,11 +35,7 @@ enum udp_state { UDP_DIAL, UDP_RELAY, UDP_MUTED, UDP_OVER };
 struct udp_client {
 	int listener; /* borrowed */
 	socklen_t len;
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} at;
+	union address_socket at;
 };
 
 struct udp_flow {

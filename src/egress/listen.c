@@ -1,6 +1,7 @@
 #include "egress/listen.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
@@ -29,8 +30,8 @@ struct maker {
 	uint8_t taken[2][(UINT16_MAX + 1) / 8]; /* IPv4, IPv6 */
 };
 
-static int add(struct maker *m, enum listener_kind kind, int family, const uint8_t *address,
-               uint16_t port, struct ssb_error *err)
+static int add_listener(struct maker *m, enum listener_kind kind, const struct address *a,
+                        uint16_t port, struct ssb_error *err)
 {
 	struct listeners *l = m->l;
 
@@ -42,7 +43,7 @@ static int add(struct maker *m, enum listener_kind kind, int family, const uint8
 	bool datagrams = kind == LISTEN_DNS_UDP || kind == LISTEN_UDP;
 	/* A learning run hears a port on all addresses, and the resolver has its own. */
 	bool shared = !datagrams && port == DNS_PORT && m->t->plan->learning != LEARNING_NOT;
-	int fd = net_listen(family, datagrams ? SOCK_DGRAM : SOCK_STREAM, address, port, shared);
+	int fd = net_listen(a, datagrams ? SOCK_DGRAM : SOCK_STREAM, port, shared);
 	if (fd < 0) {
 		return fail(err, "listen");
 	}
@@ -81,15 +82,12 @@ static int make_dns(struct maker *m, struct ssb_error *err)
 	for (size_t i = 0; i < N_RESOLVERS; i++) {
 		struct address a = { { 0 } };
 		(void)address_parse(EGRESS_RESOLVERS[i], &a);
-		bool v4 = address_is_v4(&a);
-		int family = v4 ? AF_INET : AF_INET6;
-		const uint8_t *bytes = v4 ? a.b + 12 : a.b;
 		if (!egress_resolves_at(m->t, &a)) {
 			continue;
 		}
-		if (add(m, LISTEN_DNS_UDP, family, bytes, DNS_PORT, err) != 0 ||
+		if (add_listener(m, LISTEN_DNS_UDP, &a, DNS_PORT, err) != 0 ||
 		    (!guard_is_loopback(&a) &&
-		     add(m, LISTEN_DNS_TCP, family, bytes, DNS_PORT, err) != 0)) {
+		     add_listener(m, LISTEN_DNS_TCP, &a, DNS_PORT, err) != 0)) {
 			return -1;
 		}
 	}
@@ -105,13 +103,13 @@ static bool is_taken(const struct maker *m, bool v6, uint16_t port)
  * told by each connection. */
 static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *err)
 {
-	static const uint8_t ANY[16];
+	static const struct address ANY4 = { { [10] = 0xff, 0xff } }, ANY6;
 
 	if (is_taken(m, v6, port)) {
 		return 0;
 	}
 	m->taken[v6][port / 8] |= (uint8_t)(1U << port % 8);
-	return add(m, LISTEN_TCP, v6 ? AF_INET6 : AF_INET, ANY, port, err);
+	return add_listener(m, LISTEN_TCP, v6 ? &ANY6 : &ANY4, port, err);
 }
 
 /* A socket for each address of a range, but for those that a narrower rule has. */
@@ -121,9 +119,7 @@ static int make_each(struct maker *m, const struct slot *s, enum listener_kind k
 	for (uint64_t i = 0; i < range_size(&s->range); i++) {
 		struct address a = s->range.base;
 		a.b[15] = (uint8_t)(a.b[15] + i);
-		if (egress_is_at(m->t, s, &a) &&
-		    add(m, kind, s->literal4 ? AF_INET : AF_INET6, s->literal4 ? a.b + 12 : a.b,
-		        port, err) != 0) {
+		if (egress_is_at(m->t, s, &a) && add_listener(m, kind, &a, port, err) != 0) {
 			return -1;
 		}
 	}
@@ -144,10 +140,12 @@ static int make_port(struct maker *m, const struct slot *s, enum listener_kind k
 	if (s->literal4 || s->literal6) {
 		return v4 || v6 ? make_each(m, s, kind, port, err) : 0;
 	}
-	if (v4 && add(m, kind, AF_INET, s->v4, port, err) != 0) {
+	struct address a4 = address_of_v4(s->v4), a6;
+	memcpy(a6.b, s->v6, sizeof(a6.b));
+	if (v4 && add_listener(m, kind, &a4, port, err) != 0) {
 		return -1;
 	}
-	return v6 ? add(m, kind, AF_INET6, s->v6, port, err) : 0;
+	return v6 ? add_listener(m, kind, &a6, port, err) : 0;
 }
 
 /* The ports of all rules that a slot falls under, each once for TCP and once for

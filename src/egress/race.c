@@ -44,30 +44,23 @@ void race_interleave(struct race_target *targets, size_t n)
 }
 
 /* The address that was judged is the one in the sockaddr: nothing resolves here. */
-static socklen_t sockaddr_of(const struct race_target *t, uint16_t port,
-                             struct sockaddr_storage *out)
+static socklen_t fill_sockaddr(const struct race_target *t, uint16_t port,
+                               union address_socket *ret)
 {
-	memset(out, 0, sizeof(*out));
-	if (address_is_v4(&t->address)) {
-		struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-		memcpy(&in.sin_addr, t->address.b + 12, sizeof(in.sin_addr));
-		memcpy(out, &in, sizeof(in));
-		return sizeof(in);
+	socklen_t len = address_to_socket(&t->address, port, ret);
+
+	if (ret->any.sa_family == AF_INET6) {
+		ret->in6.sin6_scope_id = t->scope;
 	}
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-		                    .sin6_port = htons(port),
-		                    .sin6_scope_id = t->scope };
-	memcpy(&in6.sin6_addr, t->address.b, sizeof(in6.sin6_addr));
-	memcpy(out, &in6, sizeof(in6));
-	return sizeof(in6);
+	return len;
 }
 
 /* Returns the socket of a connect that is under way or done, -1 with errno. */
 static int start(const struct race *r, const struct race_target *t)
 {
-	struct sockaddr_storage to;
-	socklen_t len = sockaddr_of(t, r->port, &to);
-	auto_fd fd = socket(to.ss_family, r->type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	union address_socket to;
+	socklen_t len = fill_sockaddr(t, r->port, &to);
+	auto_fd fd = socket(to.any.sa_family, r->type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
 		return -1;
@@ -75,7 +68,7 @@ static int start(const struct race *r, const struct race_target *t)
 	if (r->type == SOCK_STREAM) {
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	}
-	if (connect(fd, (const struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS) {
+	if (connect(fd, &to.any, len) < 0 && errno != EINPROGRESS) {
 		return -1;
 	}
 	return steal_fd(&fd);
@@ -109,10 +102,10 @@ static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
  * the socket that it is connected, so that nothing can connect it anew. */
 static int outcome(const struct race *r, size_t i)
 {
-	struct sockaddr_storage to;
-	socklen_t len = sockaddr_of(&r->targets[i], r->port, &to);
+	union address_socket to;
+	socklen_t len = fill_sockaddr(&r->targets[i], r->port, &to);
 
-	if (connect(r->fds[i].fd, (const struct sockaddr *)&to, len) == 0 || errno == EISCONN) {
+	if (connect(r->fds[i].fd, &to.any, len) == 0 || errno == EISCONN) {
 		return 0;
 	}
 	return -1;
@@ -184,9 +177,9 @@ int race_at_once(struct race *r)
 
 int race_aim(const struct race *r, bool speaks)
 {
-	struct sockaddr_storage to;
-	socklen_t len = sockaddr_of(&r->targets[0], r->port, &to);
-	auto_fd fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	union address_socket to;
+	socklen_t len = fill_sockaddr(&r->targets[0], r->port, &to);
+	auto_fd fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	const int on = 1, off = 0;
 
 	/* Fast open without a cookie: the kernel leaves the SYN to the first send(),
@@ -194,7 +187,7 @@ int race_aim(const struct race *r, bool speaks)
 	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) != 0 ||
-	    connect(fd, (const struct sockaddr *)&to, len) != 0) {
+	    connect(fd, &to.any, len) != 0) {
 		return -1;
 	}
 	if (speaks) {

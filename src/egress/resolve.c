@@ -14,20 +14,18 @@
 
 static bool add_target(struct race_target *targets, size_t n, const struct addrinfo *ai)
 {
-	struct race_target t = { .address.b = { [10] = 0xff, 0xff } };
+	struct race_target t = { 0 };
+	union address_socket at = { 0 };
+	uint16_t port = 0;
 
-	if (ai->ai_family == AF_INET) {
-		struct sockaddr_in in;
-		memcpy(&in, ai->ai_addr, sizeof(in));
-		memcpy(t.address.b + 12, &in.sin_addr, sizeof(in.sin_addr));
-	} else if (ai->ai_family == AF_INET6) {
-		struct sockaddr_in6 in6;
-		memcpy(&in6, ai->ai_addr, sizeof(in6));
-		memcpy(t.address.b, &in6.sin6_addr, sizeof(in6.sin6_addr));
-		t.scope = in6.sin6_scope_id;
-	} else {
+	if (ai->ai_addrlen > sizeof(at)) {
 		return false;
 	}
+	memcpy(&at, ai->ai_addr, ai->ai_addrlen);
+	if (!address_from_socket(&at, &t.address, &port)) {
+		return false;
+	}
+	t.scope = at.any.sa_family == AF_INET6 ? at.in6.sin6_scope_id : 0;
 	for (size_t i = 0; i < n; i++) {
 		if (memcmp(&targets[i], &t, sizeof(t)) == 0) {
 			return false;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/own.h"
 #include "mcp/http_priv.h"
 #include "os/clock.h"
@@ -86,13 +87,11 @@ static int parse_place(const char *text, struct http_place *ret, struct ssb_erro
 	const char *colon = strrchr(text, ':');
 	struct http_place p = { 0 };
 	char host[64];
-	char *end = NULL;
 	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
-	unsigned long port = colon != NULL ? strtoul(colon + 1, &end, 10) : 0;
+	uint64_t port = 0;
 	struct cidr v4 = { 0 }, v6 = { 0 };
 
-	if (len == 0 || len >= sizeof host || colon[1] < '0' || colon[1] > '9' || *end != '\0' ||
-	    port > UINT16_MAX) {
+	if (len == 0 || len >= sizeof host || !number_parse(colon + 1, 0, UINT16_MAX, &port)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
 		                "'%s' is not an address: write 127.0.0.1:PORT or [::1]:PORT", text);
 	}
@@ -122,30 +121,16 @@ static int parse_place(const char *text, struct http_place *ret, struct ssb_erro
 
 static int listen_there(const struct http_place *p, int *ret_fd, uint16_t *ret_port)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} at = { 0 };
-	bool v4 = address_is_v4(&p->address);
-	socklen_t len = v4 ? sizeof at.in : sizeof at.in6;
-
-	if (v4) {
-		at.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(p->port) };
-		memcpy(&at.in.sin_addr, p->address.b + 12, 4);
-	} else {
-		at.in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
-			                        .sin6_port = htons(p->port) };
-		memcpy(&at.in6.sin6_addr, p->address.b, 16);
-	}
+	union address_socket at;
+	struct address bound;
+	socklen_t len = address_to_socket(&p->address, p->port, &at);
 	auto_fd fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
 	    bind(fd, &at.any, len) < 0 || listen(fd, MAX_HTTP_CONNS) < 0 ||
-	    getsockname(fd, &at.any, &len) < 0) {
+	    getsockname(fd, &at.any, &len) < 0 || !address_from_socket(&at, &bound, ret_port)) {
 		return -1;
 	}
-	*ret_port = ntohs(v4 ? at.in.sin_port : at.in6.sin6_port);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }

@@ -27,9 +27,7 @@ struct skill_address {
 	uint16_t port;
 	struct bytes unix_path; /* into `any`; abstract: begins with NUL */
 	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
+		union address_socket ip;
 		struct sockaddr_un un;
 	} any;
 };
@@ -48,20 +46,15 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 	if (notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
 		return READ_FAILED;
 	}
-	ret->family = ret->any.sa.sa_family;
-	if (ret->family == AF_UNSPEC && send) {
-		ret->family = AF_INET; /* as the kernel takes it; to connect it means to part */
+	if (ret->any.ip.any.sa_family == AF_UNSPEC && send) {
+		ret->any.ip.any.sa_family =
+		        AF_INET; /* as the kernel takes it; to connect it means to part */
 	}
-	if (ret->family == AF_INET && n >= sizeof(ret->any.in)) {
-		ret->ip.b[10] = ret->ip.b[11] = 0xff;
-		memcpy(ret->ip.b + 12, &ret->any.in.sin_addr, 4);
-		ret->port = ntohs(ret->any.in.sin_port);
-		return READ_DONE;
-	}
-	if (ret->family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
-		memcpy(ret->ip.b, &ret->any.in6.sin6_addr, 16);
-		ret->port = ntohs(ret->any.in6.sin6_port);
-		return READ_DONE;
+	ret->family = ret->any.ip.any.sa_family;
+	if ((ret->family == AF_INET && n >= sizeof(ret->any.ip.in)) ||
+	    (ret->family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id))) {
+		return address_from_socket(&ret->any.ip, &ret->ip, &ret->port) ? READ_DONE
+		                                                               : READ_NONSENSE;
 	}
 	/* The kernel takes no longer one; and the union is larger than it, by its padding. */
 	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&

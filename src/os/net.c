@@ -269,25 +269,14 @@ enum net_place net_place_of(const struct address *a)
 
 /* ---- sockets ------------------------------------------------------------- */
 
-int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool shared)
+int net_listen(const struct address *a, int type, uint16_t port, bool shared)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} at = { 0 };
-	socklen_t len = family == AF_INET ? sizeof(at.in) : sizeof(at.in6);
+	union address_socket at;
+	socklen_t len = address_to_socket(a, port, &at);
+	int family = at.any.sa_family;
 	int on = 1;
 	auto_fd fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	at.any.sa_family = (sa_family_t)family;
-	if (family == AF_INET) {
-		at.in.sin_port = htons(port);
-		memcpy(&at.in.sin_addr, address, 4);
-	} else {
-		at.in6.sin6_port = htons(port);
-		memcpy(&at.in6.sin6_addr, address, 16);
-	}
 	/* A local route is enough for IPv4; IPv6 wants the address on a device,
 	 * unless told otherwise. */
 	if (fd < 0 || (family == AF_INET6 &&

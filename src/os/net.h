@@ -18,7 +18,7 @@ int net_local_range(int family, const uint8_t *address, unsigned bits);
 
 /* A bound socket (listening, for SOCK_STREAM), CLOEXEC and non-blocking. Two that are
  * `shared` can have the same port, one on an address of its own and one on all others. */
-int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool shared);
+int net_listen(const struct address *a, int type, uint16_t port, bool shared);
 
 /* Where a packet to an address would go, as the kernel's routes say; none is sent. */
 enum net_place {

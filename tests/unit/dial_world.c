@@ -107,8 +107,8 @@ bool world_was_asked(const char *name)
 
 int world_listen(uint8_t last, int type, uint16_t port)
 {
-	const uint8_t address[4] = { 127, 0, 0, last };
-	int fd = net_listen(AF_INET, type, address, port, false);
+	const struct address a = { { [10] = 0xff, 0xff, 127, 0, 0, last } };
+	int fd = net_listen(&a, type, port, false);
 
 	need(fd >= 0, "listen");
 	return fd;
@@ -146,12 +146,12 @@ static void start_dns(struct world *w)
 
 void world_start(struct world *w)
 {
-	static const uint8_t loopback6[16] = { [15] = 1 };
+	static const struct address loopback6 = { { [15] = 1 } };
 
 	make_world();
 	start_dns(w);
 	w->open4 = world_listen(1, SOCK_STREAM, OPEN);
-	w->open6 = net_listen(AF_INET6, SOCK_STREAM, loopback6, OPEN, false);
+	w->open6 = net_listen(&loopback6, SOCK_STREAM, OPEN, false);
 	need(w->open6 >= 0, "listen on ::1");
 	w->datagram4 = world_listen(1, SOCK_DGRAM, DATAGRAM);
 	fill_queue(world_listen(1, SOCK_STREAM, FULL), FULL);

@@ -60,11 +60,48 @@ static void test_families(void **state)
 	}
 }
 
+static void test_sockets(void **state)
+{
+	static const struct {
+		const char *text;
+		sa_family_t family;
+		socklen_t len;
+	} ROWS[] = {
+		{ "1.2.3.4", AF_INET, sizeof(struct sockaddr_in) },
+		{ "::ffff:1.2.3.4", AF_INET, sizeof(struct sockaddr_in) },
+		{ "fd00::1", AF_INET6, sizeof(struct sockaddr_in6) },
+	};
+	const uint8_t bytes[4] = { 1, 2, 3, 4 };
+	struct address a, back = address_of_v4(bytes);
+	union address_socket at;
+	uint16_t port = 0;
+	(void)state;
+
+	assert_true(address_parse("1.2.3.4", &a));
+	assert_memory_equal(&a, &back, sizeof(a));
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		assert_true(address_parse(ROWS[i].text, &a));
+		assert_int_equal(address_to_socket(&a, 65280, &at), ROWS[i].len);
+		assert_int_equal(at.any.sa_family, ROWS[i].family);
+		assert_int_equal(ROWS[i].family == AF_INET ? at.in.sin_port : at.in6.sin6_port,
+		                 htons(65280));
+		assert_true(address_from_socket(&at, &back, &port));
+		assert_memory_equal(&a, &back, sizeof(a));
+		assert_int_equal(port, 65280);
+	}
+	at.any.sa_family = AF_UNIX;
+	port = 7;
+	assert_false(address_from_socket(&at, &back, &port));
+	assert_memory_equal(&a, &back, sizeof(a)); /* untouched */
+	assert_int_equal(port, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_range_texts),
 		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

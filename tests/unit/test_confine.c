@@ -37,7 +37,7 @@
 #include "os/clone.h"
 #include "os/net.h"
 
-static const uint8_t LOOPBACK[4] = { 127, 0, 0, 1 };
+static const struct address LOOPBACK = { { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
 
 /* A child's exit status, or minus its signal. */
 static int life(int (*live)(void))
@@ -68,14 +68,14 @@ static bool confined(int (*confine)(struct ssb_error *))
 /* A socket of a dialler's that its server has reset, and another listener. */
 static int reset_socket(int *ret_other)
 {
-	int first = net_listen(AF_INET, SOCK_STREAM, LOOPBACK, 4100, false);
+	int first = net_listen(&LOOPBACK, SOCK_STREAM, 4100, false);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct sockaddr_in to = { .sin_family = AF_INET,
 		                  .sin_port = htons(4100),
 		                  .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	struct linger now = { .l_onoff = 1 };
 
-	*ret_other = net_listen(AF_INET, SOCK_STREAM, LOOPBACK, 4101, false);
+	*ret_other = net_listen(&LOOPBACK, SOCK_STREAM, 4101, false);
 	(void)connect(fd, (struct sockaddr *)&to, sizeof(to));
 	(void)poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 1000);
 	int peer = accept4(first, NULL, NULL, SOCK_CLOEXEC);
@@ -487,7 +487,7 @@ static _Noreturn void serve(int sock)
 		char name[256];
 		auto_fd client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 		if (client >= 0 && read(client, name, sizeof(name)) > 0) {
-			(void)!write(client, LOOPBACK, 4);
+			(void)!write(client, LOOPBACK.b + 12, 4);
 		}
 	}
 }
