@@ -1,7 +1,7 @@
-/* cgroup.h - one control group around one run: memory, processes, CPU share.
+/* cgroup.h - a control group for one run: memory, processes, share of the CPU.
  *
- * cgroup v2 where a directory is delegated to the caller, else cgroup v1 as
- * root. No policy: whether a run may go without is the caller's decision. */
+ * cgroup v2 is used if a directory is delegated to the caller, otherwise cgroup v1 if the caller
+ * is root. The caller decides whether a run may start without a control group. */
 #ifndef OS_CGROUP_H
 #define OS_CGROUP_H
 
@@ -12,74 +12,71 @@
 
 #include "skillsandbox.h"
 
-/* 0 leaves that resource alone. */
+/* 0: no limit. */
 struct cgroup_limits {
-	uint64_t memory_bytes;  /* swap included: none is granted beyond it */
+	uint64_t memory_bytes;  /* with swap */
 	uint64_t cpu_shares;    /* 2..262144; 1024 is the share of a neighbour */
 	uint64_t max_processes; /* threads count */
-	bool governed;          /* it is to be frozen and metered, where that can be had */
+	bool governed;          /* to be frozen and metered, if possible */
 };
 
 struct cgroup;
 
 #define CGROUP_MAX_JOIN 5
 
-/* Makes "skillsandbox-<pid>-<id>" with the limits in place; `id` is of
- * [A-Za-z0-9_-]. `*ret` is new, ended by cgroup_free(). SSB_E_LAYER with the
- * reason where this machine has none for the caller; what was half made is
- * gone again. Also removes what dead supervisors left behind. */
+/* Makes the group "skillsandbox-<pid>-<id>" with its limits; `id` consists of [A-Za-z0-9_-].
+ * *ret is new and must be freed with cgroup_free(). Fails with SSB_E_LAYER and the reason if
+ * the caller cannot have a group on this machine; nothing is left of it then. Also removes
+ * groups that dead supervisors left. */
 int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
                   struct ssb_error *err);
 
-/* To be inside, a process of one thread joins by itself, after clone: these fds
- * (borrowed; returns how many) are passed to it. A move by another process
- * takes a global lock in the kernel and costs an RCU grace period (up to 15 ms
- * measured). cgroup_join is async-signal-safe, and allowed in any user
- * namespace, because the fds are those that the creator opened. 0, or -1 with
- * errno. */
+/* A single-threaded process joins the group itself, after clone, with these fds (borrowed;
+ * their number is returned). If another process moved it, the kernel would take a global lock
+ * and wait for an RCU grace period (up to 15 ms measured). cgroup_join() is async-signal-safe.
+ * It is allowed in any user namespace, because the creator of the group opened the fds.
+ * 0, or -1 with errno. */
 size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN]);
 int cgroup_join(const int *fds, size_t n);
 
-/* Does it weigh CPU time? Where systemd has not enabled that controller beside
- * the caller (services, most user sessions), another mechanism has to. */
+/* Does the group limit the share of CPU time? systemd does not enable that controller for
+ * services and most user sessions; another mechanism must be used there. */
 bool cgroup_weighs(const struct cgroup *cg);
 
 const char *cgroup_describe(const struct cgroup *cg); /* "cgroup v1: memory, pids, cpu" */
 
-/* How often a process was killed for memory; how often a fork was refused. */
+/* How often a process was killed for memory, and how often a fork was refused. */
 uint64_t cgroup_oom_kills(const struct cgroup *cg);
 uint64_t cgroup_pids_hits(const struct cgroup *cg);
 
-/* A new eventfd that becomes readable when the memory limit is hit on v1,
- * where the kernel kills one process and leaves the others. -1 on v2, which
- * ends the whole group by itself, and where it cannot be had. */
+/* A new eventfd that becomes readable when the memory limit is reached on v1, where the
+ * kernel kills only one process. -1 on v2, where the kernel kills the whole group, and if
+ * the kernel does not offer it. */
 int cgroup_oom_eventfd(const struct cgroup *cg);
 
-/* CPU time of all that was ever in it, in microseconds; false: not known. */
+/* The CPU time of all processes that were ever in the group, in microseconds. False if it is
+ * not known. */
 bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret_us);
 
-/* Stops every process in it where it stands, and lets them go on. It takes a
- * moment: cgroup_is_frozen() says when all of them stand. Only with
- * limits.governed; -1 with errno. */
+/* Stops and resumes all processes in the group. Stopping takes a moment: cgroup_is_frozen()
+ * says when all of them have stopped. Needs limits.governed. -1 with errno. */
 bool cgroup_freezes(const struct cgroup *cg);
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
 bool cgroup_is_frozen(const struct cgroup *cg);
 
-/* In v1 a frozen process does not die before it is thawed. A new fd for
- * cgroup_thaw(), which whoever ends the processes then needs; -1: none does. */
+/* In v1 a frozen process does not die before it is thawed. Returns a new fd for
+ * cgroup_thaw(), which a process needs to kill them; -1 if thawing is not needed. */
 int cgroup_thaw_fd(const struct cgroup *cg);
 void cgroup_thaw(int fd);
-/* Ends all that is in a frozen group of v1 before it thaws it; of v2 nothing
- * is left to do. */
+/* Kills all processes in a frozen group of v1, then thaws it. Does nothing on v2. */
 void cgroup_end_frozen(const struct cgroup *cg);
 
-/* Removes what has no process in it any more, without waiting; the rest is for
- * cgroup_free(). Nothing can be counted afterwards. Accepts NULL. */
+/* Removes the directories that have no process any more, without waiting. cgroup_free()
+ * removes the others. Nothing can be counted afterwards. Accepts NULL. */
 void cgroup_shed(struct cgroup *cg);
 
-/* Removes the directories and frees. Waits a moment (at most 0.1 s) for the
- * last process to be reaped. Accepts NULL. To be called by the creator only:
- * a forked child just closes its fds. */
+/* Removes the directories and frees the group. Waits up to 0.1 s for the last process to be
+ * reaped. Accepts NULL. Only the creator may call it: a forked child just closes its fds. */
 void cgroup_free(struct cgroup *cg);
 
 #endif

@@ -1,17 +1,27 @@
 #include "os/cgroup_layout.h"
 
+#include <assert.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/own.h"
+#include "os/file.h"
+
+#define MAX_MOUNTINFO (4U << 20)
+#define USUAL_ROOT    "/sys/fs/cgroup" /* where distributions mount the hierarchies */
 
 const char *const CGROUP_NAMES[CGROUP_PLACES] = {
 	[CGROUP_PIDS] = "pids",       [CGROUP_MEMORY] = "memory",   [CGROUP_CPU] = "cpu",
 	[CGROUP_FREEZER] = "freezer", [CGROUP_CPUACCT] = "cpuacct",
 };
 
-/* A piece of the text; never NUL-terminated. */
+/* Part of a text, not NUL-terminated. */
 struct piece {
 	const char *p;
 	size_t n;
@@ -22,8 +32,8 @@ static bool piece_is(struct piece s, const char *word)
 	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
-/* Cuts the text up to `sep` off the front of *rest. At the end of the text
- * the result has p == NULL. */
+/* Removes the text up to `sep` from the front of *rest and returns it. At the end of the
+ * text the result has p == NULL. */
 static struct piece piece_cut(struct piece *rest, char sep)
 {
 	struct piece out = { NULL, 0 };
@@ -60,7 +70,7 @@ bool cgroup_list_has(const char *list, const char *name)
 }
 
 /* mountinfo writes blanks, tabs, newlines and backslashes as \ooo. */
-static bool unescape(struct piece in, char *out, size_t size)
+static bool unescape_path(struct piece in, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -86,7 +96,7 @@ static bool unescape(struct piece in, char *out, size_t size)
 struct mount_line {
 	struct piece root; /* still escaped */
 	struct piece point;
-	struct piece options; /* of the super block: v1 names its controllers there */
+	struct piece options; /* of the super block, where v1 names its controllers */
 	bool v2;
 };
 
@@ -114,8 +124,8 @@ static bool mount_line_parse(struct piece line, struct mount_line *ret)
 	return m.options.p != NULL;
 }
 
-/* The line "ID:controllers:path" of the hierarchy that has `name`, or with
- * NULL that of v2, whose list is empty. */
+/* The path in the line "ID:controllers:path" of the hierarchy that has the controller `name`,
+ * or of v2, whose list is empty, if `name` is NULL. */
 static struct piece self_path(const char *self, const char *name)
 {
 	struct piece text = { self, strlen(self) };
@@ -140,8 +150,8 @@ static void place_set(struct cgroup_place *place, const struct mount_line *m, st
 	char root[MAX_PATH_BYTES];
 	char point[MAX_PATH_BYTES];
 
-	if (place->found || path.p == NULL || !unescape(m->root, root, sizeof(root)) ||
-	    !unescape(m->point, point, sizeof(point))) {
+	if (place->found || path.p == NULL || !unescape_path(m->root, root, sizeof(root)) ||
+	    !unescape_path(m->point, point, sizeof(point))) {
 		return;
 	}
 	size_t cut = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -151,7 +161,7 @@ static void place_set(struct cgroup_place *place, const struct mount_line *m, st
 	}
 	path.p += cut;
 	path.n -= cut;
-	/* "/.." is how a cgroup namespace shows what lies above its root. */
+	/* A cgroup namespace shows what lies above its root as "/..". */
 	if (path.n >= 3 && memcmp(path.p, "/..", 3) == 0 && (path.n == 3 || path.p[3] == '/')) {
 		return;
 	}
@@ -188,4 +198,99 @@ void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_
 			}
 		}
 	}
+}
+
+/* ---- the files of this machine --------------------------------------------- */
+
+static bool is_cgroup(const char *dir, long magic)
+{
+	struct statfs fs;
+
+	return statfs(dir, &fs) == 0 && (long)fs.f_type == magic;
+}
+
+/* Writes the mount table that distributions usually have, for the hierarchies of `self`.
+ * Returns false if at least one of them is mounted elsewhere. */
+static bool guess_mounts(const char *self, struct buf *out)
+{
+	const char *v2 =
+	        is_cgroup(USUAL_ROOT, CGROUP2_SUPER_MAGIC) ? USUAL_ROOT : USUAL_ROOT "/unified";
+
+	for (const char *line = self; *line != '\0';) {
+		const char *list = line + strcspn(line, ":\n");
+		list += *list == ':';
+		int n = (int)strcspn(list, ":\n");
+		char dir[128];
+		bool named = strncmp(list, "name=", 5) == 0;
+		int len = n == 0 ? snprintf(dir, sizeof(dir), "%s", v2)
+		                 : snprintf(dir, sizeof(dir), USUAL_ROOT "/%.*s", n, list);
+
+		if (!named &&
+		    (len < 0 || (size_t)len >= sizeof(dir) ||
+		     !is_cgroup(dir, n == 0 ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))) {
+			return false;
+		}
+		if (!named) {
+			buf_addf(out, "0 0 0:0 / %s rw - %s none rw,%.*s\n", dir,
+			         n == 0 ? "cgroup2" : "cgroup", n, list);
+		}
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return !out->failed;
+}
+
+static bool place_exists(const struct cgroup_place *place)
+{
+	return !place->found || access(place->dir, F_OK) == 0;
+}
+
+/* Reading the mount table costs as much as everything else here and blocks the child, which
+ * is mounting at that time. So it is read only if the usual places are wrong. */
+static bool locate_usual(const char *self, struct cgroup_layout *ret)
+{
+	auto_buf mounts;
+
+	buf_init(&mounts, MAX_MOUNTINFO);
+	if (!guess_mounts(self, &mounts)) {
+		return false;
+	}
+	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", self, ret);
+	bool exists = ret->v2.found || ret->v1[CGROUP_PIDS].found;
+	for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+		exists = exists && place_exists(&ret->v1[i]);
+	}
+	return exists && place_exists(&ret->v2);
+}
+
+static int read_whole(const char *path, struct buf *out, const char **ret_unread)
+{
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || file_read_all(fd, out) < 0) {
+		*ret_unread = path;
+		return -1;
+	}
+	return 0;
+}
+
+int cgroup_locate(struct cgroup_layout *ret, const char **ret_unread)
+{
+	auto_buf mounts;
+	auto_buf self;
+
+	buf_init(&mounts, MAX_MOUNTINFO);
+	buf_init(&self, MAX_MOUNTINFO);
+	if (read_whole("/proc/self/cgroup", &self, ret_unread) < 0) {
+		return -1;
+	}
+	const char *text = self.data != NULL ? self.data : "";
+	if (locate_usual(text, ret)) {
+		return 0;
+	}
+	if (read_whole("/proc/self/mountinfo", &mounts, ret_unread) < 0) {
+		return -1;
+	}
+	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", text, ret);
+	return 0;
 }

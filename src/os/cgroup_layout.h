@@ -1,5 +1,7 @@
-/* cgroup_layout.h - where this process sits in the control group hierarchies.
- * Text in, paths out: no I/O, so that every kind of system can be tested. */
+/* cgroup_layout.h - where this process is in the control group hierarchies.
+ *
+ * The parser takes texts and returns paths, without I/O, so that every kind of system can be
+ * tested. */
 #ifndef OS_CGROUP_LAYOUT_H
 #define OS_CGROUP_LAYOUT_H
 
@@ -7,8 +9,8 @@
 
 #include "base/limits.h"
 
-/* In the order in which directories are made; see cgroup.c. Those behind the
- * controllers limit nothing: v1 has the freezer and the clock apart. */
+/* In the order in which directories are made; see cgroup_make.c. The places after the
+ * controllers limit nothing: v1 freezes and meters in hierarchies of their own. */
 enum cgroup_controller {
 	CGROUP_PIDS,
 	CGROUP_MEMORY,
@@ -24,7 +26,7 @@ extern const char *const CGROUP_NAMES[CGROUP_PLACES];
 /* The caller's own directory in one hierarchy. */
 struct cgroup_place {
 	bool found;
-	bool top; /* the root of what is mounted: the parent is out of reach */
+	bool top; /* it is the root of what is mounted, so that its parent cannot be reached */
 	char dir[MAX_PATH_BYTES];
 };
 
@@ -33,10 +35,14 @@ struct cgroup_layout {
 	struct cgroup_place v1[CGROUP_PLACES];
 };
 
-/* `mountinfo` is the text of /proc/self/mountinfo, `self` that of
- * /proc/self/cgroup. What is not mounted, or lies outside of what is mounted
- * (a bind of a subtree, a cgroup namespace), stays not found. */
+/* `mountinfo` is the text of /proc/self/mountinfo, `self` that of /proc/self/cgroup. A place
+ * that is not mounted, or lies outside of what is mounted (because of a bind of a subtree or
+ * a cgroup namespace), is not found. */
 void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_layout *ret);
+
+/* Reads both files of this machine. Returns -1 with errno and the path of the file that
+ * cannot be read. */
+int cgroup_locate(struct cgroup_layout *ret, const char **ret_unread);
 
 /* Is `name` a word of the space-separated list (cgroup.controllers)? */
 bool cgroup_list_has(const char *list, const char *name);

@@ -1,38 +1,40 @@
-/* cgroup_make.c - the way to a control group: find, make, limit, sweep.
+/* cgroup_make.c - makes a control group with its limits, and removes what dead supervisors left.
  *
- * It is on the start path of every run: the mount table is read once, all
- * files are reached from held directory fds, and every knob is one write.
+ * Every run starts here, so it must be fast: the mount table is read at most once, all files
+ * are opened from held directory fds, and each setting is one write.
  *
- * v2: a sibling of the caller's own group is preferred, since the kernel
- * forbids controllers in children of a group that holds processes itself.
- * What a child would get is read from its parent first, so that nothing is
- * made in vain. v1: a directory beneath the caller's own in each hierarchy.
+ * v2: the group is made beside the caller's own group, if possible, because the kernel forbids
+ * controllers in children of a group that has processes itself. The parent says which
+ * controllers a child would get; it is read first, so that no useless group is made.
+ * v1: the group is a directory beneath the caller's own in each hierarchy.
  *
- * In v1 the pids directory is made first and removed last: whatever a killed
- * supervisor leaves behind is therefore listed there, and the sweep looks at
- * that hierarchy only. */
+ * In v1 the pids directory is made first and removed last. Everything that a killed supervisor
+ * leaves is therefore listed there, and only that hierarchy is searched for remains. */
 #include "os/cgroup_priv.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/own.h"
-#include "os/file.h"
 
-#define MAX_MOUNTINFO (4u << 20)
-#define NAME_TRIES    8 /* where a dead supervisor of our number has left its group */
-#define REQUIRED      ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
+#define NAME_TRIES         8 /* other names, if a dead supervisor with our pid left its group */
+#define REQUIRED           ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
+#define MAX_SWEEP_SEEN     512 /* directory entries looked at per start */
+#define MAX_SWEEP_REMOVALS 16
+#define MIN_SWEEP_AGE      30 /* seconds */
 
 enum knob_value { VAL_MEMORY, VAL_PROCESSES, VAL_SHARES, VAL_WEIGHT, VAL_ZERO, VAL_ONE };
-enum knob_need { MUST, MAY, ELSE /* only where the one before is missing */ };
+enum knob_need { MUST, MAY, ELSE /* only if the file before it is missing */ };
 
 struct knob {
 	enum cgroup_controller controller;
@@ -46,7 +48,7 @@ static const struct knob V1_KNOBS[] = {
 	{ CGROUP_MEMORY, VAL_MEMORY, MUST, "memory.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.memsw.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_ZERO, ELSE, "memory.swappiness" },
-	/* Buffers of sockets count apart from all other memory here, and as much again. */
+	/* v1 counts socket buffers separately: they may take as much again. */
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.kmem.tcp.limit_in_bytes" },
 	{ CGROUP_CPU, VAL_SHARES, MUST, "cpu.shares" },
 };
@@ -59,10 +61,10 @@ static const struct knob V2_KNOBS[] = {
 	{ CGROUP_CPU, VAL_WEIGHT, MUST, "cpu.weight" },
 };
 
-/* Why a hierarchy cannot be used; becomes part of one sentence. */
+/* Why a hierarchy cannot be used, as part of a sentence. */
 struct reason {
 	char text[170];
-	bool taken; /* there is a group of that name */
+	bool taken; /* another group has that name */
 };
 
 static int reason_set(struct reason *why, const char *what, const char *where, int error)
@@ -74,19 +76,9 @@ static int reason_set(struct reason *why, const char *what, const char *where, i
 	return -1;
 }
 
-static int read_whole(const char *path, struct buf *out, struct reason *why)
-{
-	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || file_read_all(fd, out) < 0) {
-		return reason_set(why, "cannot read", path, errno);
-	}
-	return 0;
-}
-
 /* ---- knobs ------------------------------------------------------------- */
 
-/* Weight 100 and 1024 shares are the same number inside of the scheduler. */
+/* To the scheduler, weight 100 and 1024 shares are the same. */
 static uint64_t weight_of_shares(uint64_t shares)
 {
 	uint64_t weight = (shares * 100 + 512) / 1024;
@@ -94,7 +86,7 @@ static uint64_t weight_of_shares(uint64_t shares)
 	return weight < 1 ? 1 : weight > 10000 ? 10000 : weight;
 }
 
-/* false: this resource has no limit, leave the knob alone. */
+/* Returns false if this resource has no limit, so that the file is not written. */
 static bool knob_number(enum knob_value value, const struct cgroup_limits *l, uint64_t *ret)
 {
 	switch (value) {
@@ -147,7 +139,7 @@ static int node_limit(const struct node *node, bool v2, const struct cgroup_limi
 
 /* ---- directories ------------------------------------------------------- */
 
-/* Makes the group beneath base_fd (taken in any case) with its limits. */
+/* Makes the group beneath `base` with its limits. Takes `base`, even on failure. */
 static int node_make(struct cgroup *cg, int base, unsigned controllers,
                      const struct cgroup_limits *limits, struct reason *why)
 {
@@ -203,7 +195,7 @@ static int create_v2_in(struct cgroup *cg, const char *dir, const struct cgroup_
 	if ((controllers & REQUIRED) != REQUIRED) {
 		return reason_set(why, "memory and pids are not enabled in", dir, 0);
 	}
-	/* Moving a process asks for this right on the common ancestor. */
+	/* The kernel requires this right on the common ancestor to move a process. */
 	if (faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0) {
 		return reason_set(why, "not delegated to this user:", dir, 0);
 	}
@@ -236,7 +228,7 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
-	if (at->v2.top) { /* else the parent's reason is the one that can be helped */
+	if (at->v2.top) { /* otherwise the user can do something about the parent's reason */
 		*why = own;
 	}
 	return -1;
@@ -274,7 +266,7 @@ static int create_v1(struct cgroup *cg, const struct cgroup_layout *at,
 	return 0;
 }
 
-/* v1: the hierarchies that limit nothing. What cannot be had is done without. */
+/* Adds the v1 hierarchies that freeze and meter. A run works without them. */
 static void add_governed(struct cgroup *cg, const struct cgroup_layout *at)
 {
 	static const struct cgroup_limits none;
@@ -301,9 +293,73 @@ static void add_governed(struct cgroup *cg, const struct cgroup_layout *at)
 	}
 }
 
+/* ---- what others left ---------------------------------------------------- */
+
+/* The pid in "skillsandbox-<pid>-<id>"; 0 for any other name. */
+static pid_t parse_pid(const char *name)
+{
+	size_t prefix = sizeof(CGROUP_PREFIX) - 1;
+	uint64_t pid = 0;
+
+	if (strncmp(name, CGROUP_PREFIX, prefix) != 0 || name[prefix] == '0') {
+		return 0;
+	}
+	const char *rest = number_read(name + prefix, INT32_MAX, &pid);
+	return rest != NULL && *rest == '-' ? (pid_t)pid : 0;
+}
+
+static bool is_governed(const char *name)
+{
+	size_t n = strlen(name);
+	size_t tail = sizeof(CGROUP_GOVERNED) - 1;
+
+	return n > tail && strcmp(name + n - tail, CGROUP_GOVERNED) == 0;
+}
+
+/* Removes some of the groups that dead supervisors left. The kernel removes only groups
+ * without a process, so that a wrong guess does no harm. */
+static void sweep_dead(const struct cgroup *cg)
+{
+	struct stat st;
+	unsigned seen = 0;
+	unsigned removed = 0;
+
+	/* The links are its own name, ".", and one for each child; ours is the third. */
+	if (fstat(cg->nodes[0].base_fd, &st) < 0 || st.st_nlink <= 3) {
+		return;
+	}
+	int fd = openat(cg->nodes[0].base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (dir == NULL) {
+		own_close(&fd);
+		return;
+	}
+	const struct dirent *e;
+	while (seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
+	       (e = readdir(dir)) != NULL) {
+		pid_t pid = parse_pid(e->d_name);
+		/* A governed group has more directories than this run knows of. A governed run
+		 * removes it. */
+		if (!cg->governed && is_governed(e->d_name)) {
+			continue;
+		}
+		/* A new group may belong to a supervisor in another pid namespace. */
+		if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
+		    fstatat(cg->nodes[0].base_fd, e->d_name, &st, 0) != 0 ||
+		    time(NULL) - st.st_mtime < MIN_SWEEP_AGE) {
+			continue;
+		}
+		for (size_t i = cg->n; i > 0; i--) {
+			(void)unlinkat(cg->nodes[i - 1].base_fd, e->d_name, AT_REMOVEDIR);
+		}
+		removed++;
+	}
+	(void)closedir(dir);
+}
+
 /* ---- the object -------------------------------------------------------- */
 
-static void describe(struct cgroup *cg)
+static void write_about(struct cgroup *cg)
 {
 	static const enum cgroup_controller ORDER[] = { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU };
 	unsigned set = 0;
@@ -322,92 +378,6 @@ static void describe(struct cgroup *cg)
 	}
 }
 
-/* Where distributions mount the hierarchies. */
-#define USUAL_ROOT "/sys/fs/cgroup"
-
-static bool is_cgroup(const char *dir, long magic)
-{
-	struct statfs fs;
-
-	return statfs(dir, &fs) == 0 && (long)fs.f_type == magic;
-}
-
-/* Writes the mount table as it usually is, for the hierarchies of `self`.
- * False: at least one of them is not where it usually is. */
-static bool usual_mounts(const char *self, struct buf *out)
-{
-	const char *v2 =
-	        is_cgroup(USUAL_ROOT, CGROUP2_SUPER_MAGIC) ? USUAL_ROOT : USUAL_ROOT "/unified";
-
-	for (const char *line = self; *line != '\0';) {
-		const char *list = line + strcspn(line, ":\n");
-		list += *list == ':';
-		int n = (int)strcspn(list, ":\n");
-		char dir[128];
-		bool named = strncmp(list, "name=", 5) == 0;
-		int len = n == 0 ? snprintf(dir, sizeof(dir), "%s", v2)
-		                 : snprintf(dir, sizeof(dir), USUAL_ROOT "/%.*s", n, list);
-
-		if (!named &&
-		    (len < 0 || (size_t)len >= sizeof(dir) ||
-		     !is_cgroup(dir, n == 0 ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))) {
-			return false;
-		}
-		if (!named) {
-			buf_addf(out, "0 0 0:0 / %s rw - %s none rw,%.*s\n", dir,
-			         n == 0 ? "cgroup2" : "cgroup", n, list);
-		}
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	return !out->failed;
-}
-
-static bool place_exists(const struct cgroup_place *place)
-{
-	return !place->found || access(place->dir, F_OK) == 0;
-}
-
-/* To read the mount table costs as much as all the rest, and holds up the
- * child that mounts meanwhile: it is read only where the usual places are not
- * the right ones. */
-static bool locate_usual(const char *self, struct cgroup_layout *ret)
-{
-	auto_buf mounts;
-
-	buf_init(&mounts, MAX_MOUNTINFO);
-	if (!usual_mounts(self, &mounts)) {
-		return false;
-	}
-	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", self, ret);
-	bool good = ret->v2.found || ret->v1[CGROUP_PIDS].found;
-	for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
-		good = good && place_exists(&ret->v1[i]);
-	}
-	return good && place_exists(&ret->v2);
-}
-
-static int locate(struct cgroup_layout *ret, struct reason *why)
-{
-	auto_buf mounts;
-	auto_buf self;
-
-	buf_init(&mounts, MAX_MOUNTINFO);
-	buf_init(&self, MAX_MOUNTINFO);
-	if (read_whole("/proc/self/cgroup", &self, why) < 0) {
-		return -1;
-	}
-	const char *text = self.data != NULL ? self.data : "";
-	if (locate_usual(text, ret)) {
-		return 0;
-	}
-	if (read_whole("/proc/self/mountinfo", &mounts, why) < 0) {
-		return -1;
-	}
-	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", text, ret);
-	return 0;
-}
-
 static bool id_valid(const char *id)
 {
 	size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
@@ -415,8 +385,8 @@ static bool id_valid(const char *id)
 	return n > 0 && n <= CGROUP_MAX_ID_BYTES && id[n] == '\0';
 }
 
-/* Another group may have the name: of a killed supervisor whose number we have now, or of one
- * in another pid namespace. It is left alone, since nobody can tell which. */
+/* The name may be taken by the group of a killed supervisor whose pid we have now, or by that
+ * of a supervisor in another pid namespace. We cannot tell which, so we take another name. */
 static int create_named(struct cgroup *cg, const char *id, const struct cgroup_layout *at,
                         const struct cgroup_limits *limits, struct ssb_error *err)
 {
@@ -447,11 +417,14 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
 {
 	struct cgroup_layout at;
 	struct reason why = { "", false };
+	const char *unread = NULL;
 
+	assert(id != NULL && limits != NULL && ret != NULL);
 	if (!id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "cgroup", "not a name for a group");
 	}
-	if (locate(&at, &why) < 0) {
+	if (cgroup_locate(&at, &unread) < 0) {
+		(void)reason_set(&why, "cannot read", unread, errno);
 		return ssb_fail(err, SSB_E_LAYER, 0, "cgroup", "no cgroup: %s", why.text);
 	}
 	struct cgroup *cg = calloc(1, sizeof(*cg));
@@ -466,8 +439,8 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
 	if (cg->governed && !cg->v2) {
 		add_governed(cg, &at);
 	}
-	cgroup_sweep(cg);
-	describe(cg);
+	sweep_dead(cg);
+	write_about(cg);
 	*ret = cg;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* cgroup_priv.h - what cgroup.c and cgroup_make.c share. */
+/* cgroup_priv.h - shared by cgroup.c and cgroup_make.c. */
 #ifndef OS_CGROUP_PRIV_H
 #define OS_CGROUP_PRIV_H
 
@@ -9,10 +9,10 @@
 #include "os/cgroup_layout.h"
 
 #define CGROUP_PREFIX       "skillsandbox-"
-#define CGROUP_GOVERNED     "-governed" /* how the name of such a group ends */
+#define CGROUP_GOVERNED     "-governed" /* at the end of the name of such a group */
 #define CGROUP_MAX_ID_BYTES 64
 
-/* One directory; v1 hierarchies that are mounted together share one. */
+/* One directory. v1 hierarchies that are mounted together share one. */
 struct node {
 	int base_fd;
 	int dir_fd;
@@ -32,22 +32,19 @@ struct cgroup {
 /* The directory with that controller, or NULL. */
 const struct node *cgroup_node(const struct cgroup *cg, enum cgroup_controller c);
 
-/* The number after `key` in a file of "key number" lines; 0 if absent. */
+/* The number after `key` in a file with lines of the form "key number"; 0 if there is none. */
 uint64_t cgroup_counter(const struct node *node, const char *file, const char *key);
 
-/* Removes what was made, last made first, and closes everything; `cg` is
- * empty afterwards. */
+/* Removes all directories, the last made first, and closes everything. `cg` is empty
+ * afterwards. */
 void cgroup_undo(struct cgroup *cg);
-/* The same for the last one alone. */
+/* Removes and closes the last directory only. */
 void cgroup_drop_last(struct cgroup *cg);
-
-/* Removes some of what dead supervisors left beside it. */
-void cgroup_sweep(const struct cgroup *cg);
 
 /* 0, or -1 with errno. */
 int cgroup_write_at(int dir_fd, const char *file, const char *data, size_t len);
 
-/* The first bytes of a file as a string; "" where it cannot be read. */
+/* The first bytes of a file as a string; "" if it cannot be read. */
 void cgroup_read_at(int dir_fd, const char *file, char *out, size_t size);
 
 #endif
