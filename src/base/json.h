@@ -46,4 +46,9 @@ void json_kmillionths(struct json *j, const char *key, int64_t v);
 const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT]);
 void json_kbool(struct json *j, const char *key, bool v);
 
+/* Writes a value that was read (json_read.h): numbers keep their spelling, members their order. */
+struct json_doc;
+struct json_node;
+void json_copy(struct json *j, const struct json_doc *doc, const struct json_node *node);
+
 #endif

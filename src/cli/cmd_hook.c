@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/json_copy.h"
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -34,4 +34,11 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *path, enum a
  * and libraries are steered by it. */
 bool decoy_variable(const struct decoys *d, const char *name, struct buf *out);
 
+/* What a file of this name holds; every one has the canary in it. */
+void decoy_text(struct buf *out, const char *path, const char *canary);
+
+/* The names that one looks for in a directory of this name, ended by NULL; NULL: it is
+ * no directory that is known. */
+const char *const *decoy_names(const char *path);
+
 #endif

@@ -1,7 +1,7 @@
 /* notify.c - notifications: progress, log messages, and others. */
 #include <string.h>
 
-#include "base/json_copy.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"

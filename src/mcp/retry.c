@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_copy.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"

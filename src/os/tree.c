@@ -1,9 +1,13 @@
 #include "os/tree.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/own.h"
@@ -121,4 +125,188 @@ bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
 	*w = (struct walk){ .caps = caps, .fn = fn, .arg = arg, .whole = true };
 	walk_directory(w, dir_fd, ".", 0, 0);
 	return w->whole;
+}
+
+/* ---- removing --------------------------------------------------------------
+ *
+ * The program that filled a directory may have nested it deeper than a path or the table of
+ * file descriptors can reach, and may have taken its permissions away. So nothing descends:
+ * subdirectories are moved up to the top, where they are emptied in a later round, and a
+ * directory without subdirectories is removed. */
+
+/* Whoever still fills it does not keep us for ever: names in a row that are taken, and
+ * rounds, of which each takes one level at least. */
+#define NAME_TRIES 4096
+#define ROUNDS     65536
+
+struct remover {
+	int top;
+	unsigned named;
+	bool moved; /* this round changed something */
+	int error;  /* the first */
+};
+
+static void close_dir(DIR **d)
+{
+	if (*d != NULL) {
+		(void)closedir(*d);
+	}
+}
+
+/* Whoever filled it may have taken its rights away. Where they cannot be had, what needs
+ * them says so. */
+static void open_up(int dir, const char *name)
+{
+	if (fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) != 0) {
+		errno = 0;
+	}
+}
+
+static void failed(struct remover *r)
+{
+	r->error = r->error != 0 ? r->error : errno;
+}
+
+/* What is mounted there does, also where it is of the same file system. */
+static bool stays(struct remover *r, int dir, const char *name)
+{
+	struct statx st;
+
+	if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) != 0 ||
+	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) {
+		return false;
+	}
+	errno = EXDEV;
+	failed(r);
+	return true;
+}
+
+static DIR *list(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (d == NULL) {
+		own_close(&fd);
+	}
+	return d;
+}
+
+/* The next name of a listing that is not itself or its parent. */
+static const char *next_name(DIR *d)
+{
+	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+			return e->d_name;
+		}
+	}
+	return NULL;
+}
+
+/* True: it is gone. False: a directory, or an error that is noted. */
+static bool remove_file(struct remover *r, int dir, const char *name, bool *ret_is_dir)
+{
+	struct stat st;
+
+	*ret_is_dir = false;
+	if (unlinkat(dir, name, 0) == 0) {
+		r->moved = true;
+		return true;
+	}
+	if (errno == ENOENT) {
+		return true;
+	}
+	int why = errno;
+	*ret_is_dir = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+	if (!*ret_is_dir) {
+		errno = why;
+		failed(r);
+	}
+	return false;
+}
+
+static void move_up(struct remover *r, int dir, const char *name)
+{
+	char to[32];
+
+	if (stays(r, dir, name)) {
+		return;
+	}
+	/* What is in a directory that cannot be written is not moved, nor is that itself. */
+	open_up(dir, name);
+	for (int i = 0; i < NAME_TRIES; i++) {
+		snprintf(to, sizeof(to), ".removed-%u", r->named++);
+		if (renameat(dir, name, r->top, to) == 0) {
+			r->moved = true;
+			return;
+		}
+		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) {
+			break;
+		}
+	}
+	failed(r);
+}
+
+static void remove_directory(struct remover *r, const char *name)
+{
+	if (stays(r, r->top, name)) {
+		return;
+	}
+	open_up(r->top, name);
+	AUTO(close_dir) DIR *d = list(r->top, name);
+	bool is_dir = false;
+
+	if (d == NULL) {
+		failed(r);
+		return;
+	}
+	for (const char *in; (in = next_name(d)) != NULL;) {
+		if (!remove_file(r, dirfd(d), in, &is_dir) && is_dir) {
+			move_up(r, dirfd(d), in);
+		}
+	}
+	if (unlinkat(r->top, name, AT_REMOVEDIR) == 0) {
+		r->moved = true;
+	} else {
+		failed(r);
+	}
+}
+
+int tree_empty(int dir_fd)
+{
+	AUTO(close_dir) DIR *d = list(dir_fd, ".");
+	struct remover r = { .top = dir_fd, .moved = true };
+	bool is_dir = false;
+
+	if (d == NULL) {
+		return -1;
+	}
+	for (int i = 0; i < ROUNDS && r.moved; i++) {
+		r.moved = false;
+		r.error = 0;
+		rewinddir(d);
+		for (const char *name; (name = next_name(d)) != NULL;) {
+			if (!remove_file(&r, dir_fd, name, &is_dir) && is_dir) {
+				remove_directory(&r, name);
+			}
+		}
+	}
+	errno = r.error;
+	return r.error == 0 ? 0 : -1;
+}
+
+int tree_remove(int parent_fd, const char *name)
+{
+	if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT) {
+		return 0;
+	}
+	if (errno != EISDIR && errno != EPERM) {
+		return -1;
+	}
+	open_up(parent_fd, name);
+	auto_fd dir = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0 || tree_empty(dir) != 0) {
+		return -1;
+	}
+	return unlinkat(parent_fd, name, AT_REMOVEDIR);
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/json_copy.h"
+#include "base/json.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "base/utf8.h"

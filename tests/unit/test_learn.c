@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "egress/table.h"
 #include "learn/decoy.h"
-#include "learn/decoy_text.h"
 #include "os/file.h"
 
 static struct decoys decoys;
