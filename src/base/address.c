@@ -1,4 +1,4 @@
-/* One form for both families, so that there is one comparison. */
+/* Both families have one form, so that one comparison serves both. */
 #include "base/address.h"
 #include "base/number.h"
 
@@ -8,8 +8,8 @@
 
 static const struct cidr MAPPED = { { { [10] = 0xff, 0xff } }, ADDRESS_V4_BITS };
 
-/* A decimal up to `max` without leading zeros; returns its length, 0 if there
- * is none. */
+/* Reads a decimal number up to `max` without leading zeros. Returns its length, 0 if there is
+ * none. */
 static size_t read_part(const char *s, unsigned max, unsigned *ret)
 {
 	uint64_t v = 0;

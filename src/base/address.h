@@ -1,4 +1,4 @@
-/* address.h - IP addresses and ranges of them, read in one form only. */
+/* address.h - IP addresses and ranges of them, and their conversion to text and for sockets. */
 #ifndef BASE_ADDRESS_H
 #define BASE_ADDRESS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* 16 bytes in network order; IPv4 as ::ffff:a.b.c.d. */
+/* 16 bytes in network order. IPv4 addresses have the form ::ffff:a.b.c.d. */
 struct address {
 	uint8_t b[16];
 };
@@ -21,16 +21,16 @@ union address_socket {
 
 struct cidr {
 	struct address base;
-	unsigned bits; /* 0..128, of the 16-byte form */
+	unsigned bits; /* 0..128, counted in the 16-byte form */
 };
 
-#define ADDRESS_V4_BITS 96 /* before the IPv4 address in the 16-byte form */
+#define ADDRESS_V4_BITS 96 /* bits before the IPv4 address in the 16-byte form */
 #define ADDRESS_TEXT    48
 #define CIDR_TEXT       (ADDRESS_TEXT + 4)
 
-/* Text is read in one form only; *ret is untouched where they return false. A
- * range with bits set after its prefix is refused. IPv4 prints as a.b.c.d. */
-bool address_parse(const char *text, struct address *ret); /* strict: no 127.1, no 0x7f.1 */
+/* Exactly one spelling is accepted. The parsers return false, with *ret untouched, for anything
+ * else; a range with bits set after its prefix is refused. IPv4 is printed as a.b.c.d. */
+bool address_parse(const char *text, struct address *ret); /* refuses 127.1 and 0x7f.1 */
 void address_format(const struct address *a, char out[ADDRESS_TEXT]);
 bool address_is_v4(const struct address *a);
 
@@ -43,7 +43,7 @@ bool address_from_socket(const union address_socket *at, struct address *ret, ui
 
 bool cidr_parse(const char *text, struct cidr *ret); /* "10.0.0.0/8", "fd00::/8", "1.2.3.4" */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT]); /* always with its prefix */
-/* An IPv4 address is only in ranges of IPv4: "::/0" does not hold 127.0.0.1. */
+/* Only ranges of IPv4 contain IPv4 addresses: "::/0" does not contain 127.0.0.1. */
 bool cidr_contains(const struct cidr *c, const struct address *a);
 
 #endif

@@ -1,15 +1,15 @@
-/* banned.h - functions that have no safe use here. Included by every .c
- * through the compiler's command line. */
+/* banned.h - functions that must not be used. The compiler's command line includes it in every .c
+ * file. */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
-/* The declarations first: a poisoned word may not appear again. */
+/* These headers come first, because a poisoned word may not appear again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
-/* Some are macros of a fortified libc, which may not be poisoned. */
+/* In a fortified libc some of them are macros, which cannot be poisoned. */
 #undef strcpy
 #undef strcat
 #undef sprintf

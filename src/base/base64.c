@@ -32,7 +32,7 @@ static int digit_value(char c)
 	return at == NULL ? -1 : (int)(at - DIGITS);
 }
 
-/* Four digits, the last `pad` of them padding. */
+/* Decodes four characters; the last `pad` of them are padding. */
 static int decode_group(const char *text, size_t pad, struct buf *out)
 {
 	unsigned bits = 0;

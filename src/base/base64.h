@@ -1,4 +1,4 @@
-/* base64.h - bytes as base64 (RFC 4648, with padding), and back. */
+/* base64.h - base64 with padding (RFC 4648), in both directions. */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
 
@@ -6,11 +6,11 @@
 
 struct buf;
 
-char *base64_encode(const void *data, size_t len); /* new; NULL: no memory */
+char *base64_encode(const void *data, size_t len); /* returns new; NULL without memory */
 
-/* Added to `out`. Strict, so that every value has one spelling: whole groups of four,
- * padded, no bits left over. -1: it is none, or there is no room; some of it may have
- * been added. */
+/* Appends the bytes to `out`. Strict, so that every value has one spelling: whole groups of four,
+ * padded, without leftover bits. -1 if the text is not base64 or `out` is full; part of it may have
+ * been appended. */
 int base64_decode(const char *text, size_t len, struct buf *out);
 
 #endif

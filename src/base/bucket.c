@@ -14,10 +14,11 @@ bool bucket_take(struct bucket *k, uint64_t now_us)
 	uint64_t past = now_us > k->at_us ? now_us - k->at_us : 0;
 
 	if (past >= SECOND * (k->depth / k->per_second + 1)) {
-		k->left = k->depth; /* full long since; no product to overflow */
+		k->left = k->depth; /* full for a long time; the product below could overflow */
 		k->at_us = now_us;
 	} else {
-		/* The part of one that is under way stays: a slow drip is a drip too. */
+		/* Keep the part of the next token that has accumulated, so that frequent calls do
+		 * not lose it. */
 		uint64_t more = past * k->per_second / SECOND;
 		k->left = k->left + more < k->depth ? k->left + more : k->depth;
 		k->at_us += more * SECOND / k->per_second;

@@ -1,4 +1,4 @@
-/* bucket.h - so many a second, and at once what was not used of the last one. */
+/* bucket.h - a token bucket: a rate per second, and bursts up to a depth. */
 #ifndef BASE_BUCKET_H
 #define BASE_BUCKET_H
 
@@ -7,15 +7,16 @@
 
 struct bucket {
 	uint64_t per_second; /* at least 1 */
-	uint64_t depth;      /* the most at once */
+	uint64_t depth;      /* the largest burst */
 	uint64_t left;
-	uint64_t at_us; /* when `left` was true */
+	uint64_t at_us; /* the time at which `left` was computed */
 };
 
-void bucket_init(struct bucket *k, uint64_t per_second, uint64_t depth, uint64_t now_us); /* full */
-bool bucket_take(struct bucket *k, uint64_t now_us); /* false: none left now */
+void bucket_init(struct bucket *k, uint64_t per_second, uint64_t depth,
+                 uint64_t now_us);                   /* starts full */
+bool bucket_take(struct bucket *k, uint64_t now_us); /* false: none is left now */
 
-/* When `n` (at most `depth`) will be there. */
+/* The time at which `n` tokens (at most `depth`) will be there. */
 uint64_t bucket_due_us(const struct bucket *k, uint64_t n);
 
 #endif

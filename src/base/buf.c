@@ -24,7 +24,8 @@ void buf_reset(struct buf *b)
 	}
 }
 
-/* Makes room for `more` bytes and a NUL; false marks the buffer failed. */
+/* Makes room for `more` bytes and a NUL. If it cannot, it marks the buffer as failed and returns
+ * false. */
 static bool buf_reserve(struct buf *b, size_t more)
 {
 	if (b->failed || more > b->cap || b->len > b->cap - more) {

@@ -1,7 +1,7 @@
 /* buf.h - a growing byte buffer with a hard cap.
  *
- * Once an append fails (cap or memory) the buffer is `failed` and stays so:
- * callers append freely and check once at the end. */
+ * After a failed append (cap or memory) the buffer stays `failed`. So callers append freely and
+ * check once at the end. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct buf {
-	char *data; /* NUL-terminated whenever not NULL */
+	char *data; /* NUL-terminated unless NULL */
 	size_t len;
 	size_t size;
 	size_t cap;
@@ -18,14 +18,14 @@ struct buf {
 };
 
 void buf_init(struct buf *b, size_t cap);
-void buf_done(struct buf *b); /* frees; accepts a zeroed or done buffer */
+void buf_done(struct buf *b); /* accepts a zeroed or freed buffer */
 void buf_add(struct buf *b, const void *data, size_t len);
 void buf_addc(struct buf *b, char c);
 void buf_adds(struct buf *b, const char *s);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_reset(struct buf *b); /* empty again, memory kept, failure forgotten */
+void buf_reset(struct buf *b); /* makes it empty, keeps the memory, clears the failure */
 
-/* Hands the string to the caller (free()); NULL if anything failed. */
+/* Hands the string to the caller, who must free() it. NULL if anything failed. */
 char *buf_steal(struct buf *b);
 
 #define auto_buf __attribute__((cleanup(buf_done))) struct buf

@@ -1,4 +1,4 @@
-/* ct.h - comparing secrets in constant time. */
+/* ct.h - compares secrets in constant time. */
 #ifndef BASE_CT_H
 #define BASE_CT_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The time does not depend on where the bytes differ. The empty assembly keeps the
- * compiler from leaving the loop early; tests/lint/constant-time checks the built code. */
+/* The time does not depend on where the bytes differ. The empty assembly keeps the compiler from
+ * leaving the loop early; tests/lint/constant-time checks the compiled code. */
 static inline bool ct_equal(const void *a, const void *b, size_t len)
 {
 	const uint8_t *x = a;

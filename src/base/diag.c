@@ -18,7 +18,7 @@ struct ssb_diags {
 	struct diag_entry *entries[MAX_DIAGS];
 	size_t count;
 	size_t errors;
-	bool more; /* than there is room for: the last entry says so */
+	bool more; /* more findings than fit; the last entry says so */
 };
 
 struct ssb_diags *ssb_diags_new(void)
@@ -52,7 +52,8 @@ bool diag_has_errors(const struct ssb_diags *d)
 	return d->errors > 0;
 }
 
-/* Of the first n, the last that is no alarm, or else the last; its place is the n-th now. */
+/* Moves the last of the first n entries that is not an alarm (or simply the last of them) to
+ * position n. */
 static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 {
 	size_t i = n - 1;
@@ -68,7 +69,7 @@ static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 	return d->entries[n - 1] = e;
 }
 
-/* Where the list is full: a skill's file can be full of small faults. NULL: no room. */
+/* Finds room in a full list, since a hostile file can have many small faults. NULL: no room. */
 static struct diag_entry *room_for(struct ssb_diags *d, enum ssb_severity severity)
 {
 	struct diag_entry *last = d->entries[MAX_DIAGS - 1];

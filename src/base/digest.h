@@ -1,4 +1,4 @@
-/* digest.h - a SHA-256 digest as text: "sha256:HEX". Pure. */
+/* digest.h - a SHA-256 digest as text: "sha256:HEX". No I/O. */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 
@@ -12,9 +12,9 @@
 
 /* Returns `out`. */
 const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT]);
-/* False, and `ret` is untouched, unless `text` is exactly a digest. */
+/* Returns false, with `ret` untouched, unless `text` is exactly a digest. */
 bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
-/* A member of an open object. */
+/* Writes a member of an open JSON object. */
 void digest_put(struct json *j, const char *key, const uint8_t hash[SHA256_BYTES]);
 
 #endif

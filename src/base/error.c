@@ -16,7 +16,7 @@ int ssb_fail(struct ssb_error *err, enum ssb_code code, int sys_errno, const cha
 		int n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
 		va_end(ap);
 		if (sys_errno != 0 && n >= 0 && (size_t)n < sizeof(err->text)) {
-			/* strerrordesc_np: no locale, no lock, safe after fork. */
+			/* strerrordesc_np() uses no locale and no lock, and is safe after fork. */
 			const char *desc = strerrordesc_np(sys_errno);
 			snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s",
 			         desc != NULL ? desc : "unknown error");

@@ -4,7 +4,7 @@
 
 static char digit_of(unsigned v)
 {
-	/* 'a' - '0' - 10 is added where v > 9. */
+	/* Adds 'a' - '0' - 10 if v > 9. */
 	return (char)('0' + v + (((9U - v) >> 8) & ('a' - '0' - 10U)));
 }
 
@@ -19,12 +19,12 @@ void hex_encode(const void *data, size_t len, char *ret)
 	ret[2 * len] = '\0';
 }
 
-/* The value of a digit; with bit 8 set for what is none. */
+/* The value of a digit; bit 8 is set if `c` is not a digit. */
 static unsigned hex_value(char c)
 {
 	unsigned u = (unsigned char)c;
 	unsigned number = u - '0', letter = u - 'a';
-	/* All ones where the subtraction stayed in range, else zero. */
+	/* All ones if the subtraction stayed in range, otherwise zero. */
 	unsigned is_number = ((number | (9U - number)) >> 31) - 1U;
 	unsigned is_letter = ((letter | (5U - letter)) >> 31) - 1U;
 

@@ -21,7 +21,7 @@ static void json_newline(struct json *j)
 	}
 }
 
-/* What comes before any value or key: a comma where one is due. */
+/* Writes what separates a value or key from the one before it. */
 static void json_before(struct json *j)
 {
 	if (j->keyed) {
@@ -57,7 +57,7 @@ void json_close(struct json *j, char bracket)
 	buf_addc(j->out, bracket);
 }
 
-/* How many of the next bytes stand for themselves: most text is one such run. */
+/* How many of the next bytes are written unchanged. Most text is one such run. */
 static size_t json_plain(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -69,9 +69,9 @@ static size_t json_plain(const char *s, size_t len)
 	return n;
 }
 
-#define SPECIAL_MAX 6 /* bytes of a character that may not stand for itself */
+#define SPECIAL_MAX 6 /* bytes of an escaped character */
 
-/* Not printf: a skill may have names of thousands of such characters. */
+/* Does not use printf: a skill can use names with thousands of such characters. */
 static size_t json_hex(char out[SPECIAL_MAX], uint32_t cp)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -84,8 +84,7 @@ static size_t json_hex(char out[SPECIAL_MAX], uint32_t cp)
 	return 6;
 }
 
-/* One character that may not stand for itself: how many bytes of `s` it has, and in *ret_n how
- * many `out` has. */
+/* Escapes one character. Returns how many bytes of `s` it has; *ret_n is how many `out` has. */
 static size_t json_special(char out[SPECIAL_MAX], const char *s, size_t len, size_t *ret_n)
 {
 	uint32_t cp = 0;
@@ -167,7 +166,7 @@ void json_str(struct json *j, const char *s)
 	json_strn(j, s, strlen(s));
 }
 
-/* Not printf: a record is full of numbers. */
+/* Does not use printf: a record has many numbers. */
 static void json_digits(struct json *j, uint64_t v, bool negative)
 {
 	char digits[21];
@@ -240,7 +239,7 @@ void json_kuint(struct json *j, const char *key, uint64_t v)
 	json_uint(j, v);
 }
 
-/* By hand: every line of a ledger has half a dozen of them. */
+/* Does not use printf: every line of a ledger has half a dozen of these numbers. */
 const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT])
 {
 	uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;

@@ -1,9 +1,8 @@
 /* json.h - a small streaming JSON writer into a capped buffer.
  *
- * The writer places commas and escapes; the caller opens and closes. Text may
- * be hostile: control characters and invalid UTF-8 are written as escapes
- * (a bad byte 0xNN as \udcNN, a lone surrogate, so that it survives and can
- * never forge a record). */
+ * The writer places commas and escapes; the caller opens and closes objects and arrays. Text may be
+ * hostile: control characters and invalid UTF-8 are escaped. A bad byte 0xNN is written as the lone
+ * surrogate \udcNN, so that it is preserved and cannot forge a record. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -17,30 +16,30 @@ struct json {
 	struct buf *out; /* borrowed */
 	bool pretty;     /* two-space indent and newlines */
 	unsigned depth;
-	uint64_t filled; /* bit per depth: something was written there */
-	bool keyed;      /* a key was just written */
+	uint64_t filled; /* one bit per depth: it is not empty */
+	bool keyed;      /* a key was just written, so that a value must follow */
 };
 
 void json_init(struct json *j, struct buf *out, bool pretty);
 void json_open(struct json *j, char bracket);  /* '{' or '[' */
 void json_close(struct json *j, char bracket); /* '}' or ']' */
 void json_key(struct json *j, const char *key);
-void json_str(struct json *j, const char *s); /* NULL writes null */
+void json_str(struct json *j, const char *s); /* NULL is written as null */
 void json_strn(struct json *j, const char *s, size_t len);
-/* How many bytes a string takes between its quotes. */
+/* The number of bytes that a string takes between its quotes. */
 size_t json_text_size(const char *s, size_t len);
 void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
-void json_raw(struct json *j, const char *text, size_t len); /* one finished JSON value */
+void json_raw(struct json *j, const char *text, size_t len); /* `text` is one complete JSON value */
 
-/* key and value at once */
+/* These write a key and its value. */
 void json_kstr(struct json *j, const char *key, const char *s);
 void json_kstrs(struct json *j, const char *key, char *const *v, size_t n); /* an array */
 void json_kint(struct json *j, const char *key, int64_t v);
 void json_kuint(struct json *j, const char *key, uint64_t v);
-/* So many millionths, with six places: 1500000 is 1.500000. */
+/* Writes a number of millionths with six decimal places: 1500000 is 1.500000. */
 void json_kmillionths(struct json *j, const char *key, int64_t v);
 #define MILLIONTHS_TEXT 32
 const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT]);

@@ -15,12 +15,12 @@ struct parse {
 	char *out;       /* next free byte of doc->text */
 	const char *why; /* the first failure */
 	unsigned depth;
-	bool raw_del; /* accepted in a string */
+	bool raw_del; /* a raw DEL is accepted in a string */
 };
 
 static bool parse_value(struct parse *s, uint32_t *ret);
 
-static bool fail(struct parse *s, const char *why)
+static bool fail_parse(struct parse *s, const char *why)
 {
 	s->why = why;
 	return false;
@@ -33,7 +33,7 @@ static void skip_space(struct parse *s)
 	}
 }
 
-static bool take(struct parse *s, char c)
+static bool take_char(struct parse *s, char c)
 {
 	skip_space(s);
 	if (s->p < s->end && *s->p == c) {
@@ -48,13 +48,13 @@ static bool new_node(struct parse *s, enum json_type type, uint32_t *ret)
 	struct json_doc *d = s->doc;
 
 	if (d->n_nodes >= MAX_JSON_NODES) {
-		return fail(s, "too many values");
+		return fail_parse(s, "too many values");
 	}
 	if (d->n_nodes == d->room_nodes) {
 		size_t room = d->room_nodes == 0 ? 64 : d->room_nodes * 2;
 		struct json_node *nodes = realloc(d->nodes, room * sizeof(*nodes));
 		if (nodes == NULL) {
-			return fail(s, "out of memory");
+			return fail_parse(s, "out of memory");
 		}
 		d->nodes = nodes;
 		d->room_nodes = room;
@@ -64,18 +64,18 @@ static bool new_node(struct parse *s, enum json_type type, uint32_t *ret)
 	return true;
 }
 
-/* Four hexadecimal digits at s->p. */
+/* Reads four hexadecimal digits at s->p. */
 static bool parse_hex4(struct parse *s, uint32_t *ret)
 {
 	uint32_t v = 0;
 
 	if (s->end - s->p < 4) {
-		return fail(s, "a \\u escape is cut short");
+		return fail_parse(s, "a \\u escape is cut short");
 	}
 	for (int i = 0; i < 4; i++) {
 		int digit = hex_digit(s->p[i]);
 		if (digit < 0) {
-			return fail(s, "a \\u escape is not hexadecimal");
+			return fail_parse(s, "a \\u escape is not hexadecimal");
 		}
 		v = v << 4 | (uint32_t)digit;
 	}
@@ -127,7 +127,7 @@ static bool parse_unicode(struct parse *s)
 		}
 	}
 	if (cp >= 0xd800 && cp < 0xe000) {
-		return fail(s, "half of a surrogate pair");
+		return fail_parse(s, "half of a surrogate pair");
 	}
 	put_utf8(s, cp);
 	return true;
@@ -139,7 +139,7 @@ static bool parse_escape(struct parse *s)
 	static const char to[] = "\"\\/\b\f\n\r\t";
 
 	if (s->p == s->end) {
-		return fail(s, "a string has no end");
+		return fail_parse(s, "a string has no end");
 	}
 	char c = *s->p++;
 	if (c == 'u') {
@@ -147,14 +147,14 @@ static bool parse_escape(struct parse *s)
 	}
 	const char *at = c != '\0' ? strchr(from, c) : NULL;
 	if (at == NULL) {
-		return fail(s, "an unknown escape");
+		return fail_parse(s, "an unknown escape");
 	}
 	*s->out++ = to[at - from];
 	return true;
 }
 
-/* After the opening quote. What is decoded is never longer than the escapes,
- * and its NUL stands where a quote stood: the text always has room. */
+/* Reads a string after its opening quote. The decoded text is never longer than the escaped one,
+ * and its NUL takes the place of a quote, so that doc->text always has room. */
 static bool parse_string(struct parse *s, const char **ret_str, size_t *ret_len)
 {
 	char *begin = s->out;
@@ -168,13 +168,13 @@ static bool parse_string(struct parse *s, const char **ret_str, size_t *ret_len)
 				return false;
 			}
 		} else if (c < 0x20 || (c == 0x7f && !s->raw_del)) {
-			return fail(s, "a control character in a string");
+			return fail_parse(s, "a control character in a string");
 		} else if (c < 0x80) {
 			*s->out++ = *s->p++;
 		} else {
 			size_t n = utf8_decode(s->p, (size_t)(s->end - s->p), &cp);
 			if (n == 0) {
-				return fail(s, "not UTF-8");
+				return fail_parse(s, "not UTF-8");
 			}
 			memcpy(s->out, s->p, n);
 			s->out += n;
@@ -182,7 +182,7 @@ static bool parse_string(struct parse *s, const char **ret_str, size_t *ret_len)
 		}
 	}
 	if (s->p == s->end) {
-		return fail(s, "a string has no end");
+		return fail_parse(s, "a string has no end");
 	}
 	s->p++;
 	*ret_str = begin;
@@ -191,7 +191,7 @@ static bool parse_string(struct parse *s, const char **ret_str, size_t *ret_len)
 	return true;
 }
 
-static size_t digits(const char *p, const char *end)
+static size_t count_digits(const char *p, const char *end)
 {
 	const char *at = p;
 
@@ -201,18 +201,18 @@ static size_t digits(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* Length of the number at p by the grammar of JSON; 0: there is none. */
+/* The length of the number at p by the grammar of JSON; 0 if there is none. */
 static size_t number_length(const char *p, const char *end)
 {
 	const char *at = p + (p < end && *p == '-');
-	size_t n = digits(at, end);
+	size_t n = count_digits(at, end);
 
 	if (n == 0 || (n > 1 && *at == '0')) {
 		return 0;
 	}
 	at += n;
 	if (at < end && *at == '.') {
-		n = digits(at + 1, end);
+		n = count_digits(at + 1, end);
 		if (n == 0) {
 			return 0;
 		}
@@ -221,7 +221,7 @@ static size_t number_length(const char *p, const char *end)
 	if (at < end && (*at == 'e' || *at == 'E')) {
 		const char *exp = at + 1;
 		exp += exp < end && (*exp == '+' || *exp == '-');
-		n = digits(exp, end);
+		n = count_digits(exp, end);
 		if (n == 0) {
 			return 0;
 		}
@@ -230,14 +230,14 @@ static size_t number_length(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* A number has no quotes to make room for its NUL: doc->text has one spare
- * byte for a lone one, and in a list the comma or bracket is its room. */
+/* A number has no quote to make room for its NUL. In a list the comma or bracket makes room; for a
+ * number alone, doc->text has one spare byte. */
 static bool parse_number(struct parse *s, uint32_t *ret)
 {
 	size_t n = number_length(s->p, s->end);
 
 	if (n == 0) {
-		return fail(s, "a value is expected");
+		return fail_parse(s, "a value is expected");
 	}
 	if (!new_node(s, JSON_NUMBER, ret)) {
 		return false;
@@ -268,15 +268,15 @@ static bool parse_word(struct parse *s, uint32_t *ret)
 	return parse_number(s, ret);
 }
 
-/* Keys of one object: a bit that is not set says that the key is new, and most are. To
- * look through all others for each would take a second for a hostile text of a few MB. */
+/* A Bloom filter of the keys of one object. A clear bit proves that a key is new, and most keys
+ * are. Comparing each key with all others would take a second for a hostile text of a few MB. */
 #define SEEN_BITS 8192
 struct seen {
 	uint64_t bits[SEEN_BITS / 64];
 };
 
-/* Whether it may have been there; it has now. The address is there so that nobody
- * knows beforehand which keys share a bit. */
+/* Returns whether the key may have been seen, and marks it as seen. The hash includes an address,
+ * so that an attacker cannot choose keys that share a bit. */
 static bool was_seen(struct seen *seen, const struct parse *s, const char *key, size_t len)
 {
 	uint64_t h = 14695981039346656037ULL ^ (uintptr_t)s->doc->text; /* FNV-1a */
@@ -302,29 +302,29 @@ static bool has_key(const struct json_doc *d, uint32_t object, const char *key)
 	return false;
 }
 
-/* "key": of a member of `object`. */
+/* Reads "key": of a member of `object`. */
 static bool parse_key(struct parse *s, uint32_t object, struct seen *seen, const char **ret)
 {
 	const char *key = NULL;
 	size_t len = 0;
 
-	if (!take(s, '"')) {
-		return fail(s, "a key is expected");
+	if (!take_char(s, '"')) {
+		return fail_parse(s, "a key is expected");
 	}
 	if (!parse_string(s, &key, &len)) {
 		return false;
 	}
 	if (strlen(key) != len) {
-		return fail(s, "a NUL in a key");
+		return fail_parse(s, "a NUL in a key");
 	}
 	if (s->doc->nodes[object].n >= MAX_JSON_MEMBERS) {
-		return fail(s, "too many members");
+		return fail_parse(s, "too many members");
 	}
 	if (was_seen(seen, s, key, len) && has_key(s->doc, object, key)) {
-		return fail(s, "a key twice");
+		return fail_parse(s, "a key twice");
 	}
-	if (!take(s, ':')) {
-		return fail(s, "a colon is expected");
+	if (!take_char(s, ':')) {
+		return fail_parse(s, "a colon is expected");
 	}
 	*ret = key;
 	return true;
@@ -342,7 +342,7 @@ static bool parse_item(struct parse *s, uint32_t list, struct seen *seen, uint32
 	return true;
 }
 
-/* After the opening bracket; `seen` is NULL for an array. */
+/* Reads the items after the opening bracket. `seen` is NULL for an array. */
 static bool parse_items(struct parse *s, uint32_t list, struct seen *seen)
 {
 	uint32_t last = 0;
@@ -360,7 +360,7 @@ static bool parse_items(struct parse *s, uint32_t list, struct seen *seen)
 			nodes[last].next = at;
 		}
 		last = at;
-	} while (take(s, ','));
+	} while (take_char(s, ','));
 	s->depth--;
 	return true;
 }
@@ -372,24 +372,24 @@ static bool parse_members(struct parse *s, uint32_t object)
 	return parse_items(s, object, &seen);
 }
 
-/* After the opening bracket. */
+/* Reads a list after the opening bracket. */
 static bool parse_list(struct parse *s, enum json_type type, uint32_t *ret)
 {
 	char close = type == JSON_OBJECT ? '}' : ']';
 
 	if (s->depth >= MAX_JSON_DEPTH) {
-		return fail(s, "nested too deeply");
+		return fail_parse(s, "nested too deeply");
 	}
 	if (!new_node(s, type, ret)) {
 		return false;
 	}
-	if (take(s, close)) {
+	if (take_char(s, close)) {
 		return true;
 	}
 	if (!(type == JSON_OBJECT ? parse_members(s, *ret) : parse_items(s, *ret, NULL))) {
 		return false;
 	}
-	return take(s, close) || fail(s, "a comma or a closing bracket is expected");
+	return take_char(s, close) || fail_parse(s, "a comma or a closing bracket is expected");
 }
 
 static bool parse_value(struct parse *s, uint32_t *ret)
@@ -397,13 +397,13 @@ static bool parse_value(struct parse *s, uint32_t *ret)
 	const char *str = NULL;
 	size_t len = 0;
 
-	if (take(s, '{')) {
+	if (take_char(s, '{')) {
 		return parse_list(s, JSON_OBJECT, ret);
 	}
-	if (take(s, '[')) {
+	if (take_char(s, '[')) {
 		return parse_list(s, JSON_ARRAY, ret);
 	}
-	if (!take(s, '"')) {
+	if (!take_char(s, '"')) {
 		return parse_word(s, ret);
 	}
 	if (!parse_string(s, &str, &len) || !new_node(s, JSON_STRING, ret)) {

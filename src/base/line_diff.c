@@ -23,7 +23,7 @@ static void lines_done(struct lines *l)
 	free(l->v);
 }
 
-static int split(const char *s, size_t len, struct lines *ret)
+static int split_lines(const char *s, size_t len, struct lines *ret)
 {
 	struct text_line *v = calloc(MAX_DIFF_LINES, sizeof(*v));
 	size_t n = 0;
@@ -45,19 +45,19 @@ static int split(const char *s, size_t len, struct lines *ret)
 	return v != NULL ? 0 : -1;
 }
 
-static bool same(const struct text_line *a, const struct text_line *b)
+static bool is_same_line(const struct text_line *a, const struct text_line *b)
 {
 	return a->len == b->len && (a->len == 0 || memcmp(a->s, b->s, a->len) == 0);
 }
 
 /* ---- what is the same at both ends --------------------------------------- */
 
-/* The part of the texts that is searched: without lines that are the same at both ends, but
- * for `context` of them. So a long text can be compared if few of its lines differ. */
+/* The part of the texts that is compared: equal lines at both ends are left out, except `context`
+ * of them. So a long text with few differences can be compared. */
 struct middle {
-	size_t from;  /* bytes that are left out at the beginning of each */
-	size_t after; /* and at the end */
-	size_t lines; /* that are left out at the beginning */
+	size_t from;  /* bytes left out at the beginning of each text */
+	size_t after; /* bytes left out at the end */
+	size_t lines; /* lines left out at the beginning */
 };
 
 static struct middle find_middle(const char *a, size_t n, const char *b, size_t m, size_t context)
@@ -73,11 +73,11 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 	while (r.after < most && a[n - r.after - 1] == b[m - r.after - 1]) {
 		r.after++;
 	}
-	/* Back to the beginning of a line, and of those of the context before it. */
+	/* Go back to the beginning of a line, and of the context lines before it. */
 	while (r.from > 0 && (a[r.from - 1] != '\n' || --left > 0)) {
 		r.from--;
 	}
-	/* What is left out behind begins with a line of its own. */
+	/* The part that is left out at the end must begin with a line of its own. */
 	for (left = context + 1; r.after > 0 && left > 0; r.after--) {
 		left -= a[n - r.after] == '\n' ? 1 : 0;
 	}
@@ -89,30 +89,30 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 
 /* ---- the way ------------------------------------------------------------- */
 
-/* After d differences, on diagonal k (x - y) of -d, -d + 2 .. d: the furthest x. Each
- * step's row is kept, for the way back. */
+/* The furthest x after d differences, on each diagonal k (x - y) of -d, -d + 2 .. d. The row of
+ * each step is kept for the way back. */
 struct search {
 	const struct lines *a;
 	const struct lines *b;
-	size_t lines; /* before them, in both texts */
+	size_t lines; /* lines left out before them in both texts */
 	int rows[MAX_DIFF_EDITS + 1][2 * MAX_DIFF_EDITS + 3];
 };
 
 #define AT(s, d, k) ((s)->rows[d][(k) + MAX_DIFF_EDITS + 1])
 
-/* Did the step to diagonal k come from k + 1 (a line put in), or from k - 1? */
+/* Did the step to diagonal k come from k + 1 (an added line), or from k - 1 (a removed one)? */
 static bool from_above(const struct search *s, int d, int k)
 {
 	return k == -d || (k != d && AT(s, d - 1, k - 1) < AT(s, d - 1, k + 1));
 }
 
-static int furthest(struct search *s, int d, int k)
+static int find_furthest(struct search *s, int d, int k)
 {
 	int x = d == 0 ? 0 : from_above(s, d, k) ? AT(s, d - 1, k + 1) : AT(s, d - 1, k - 1) + 1;
 	int y = x - k;
 
 	while (x >= 0 && y >= 0 && (size_t)x < s->a->n && (size_t)y < s->b->n &&
-	       same(&s->a->v[x], &s->b->v[y])) {
+	       is_same_line(&s->a->v[x], &s->b->v[y])) {
 		x++;
 		y++;
 	}
@@ -120,12 +120,12 @@ static int furthest(struct search *s, int d, int k)
 	return x;
 }
 
-/* How many differences there are; -1: more than the most. */
-static int walk(struct search *s)
+/* Returns the number of differences; -1 if there are too many. */
+static int find_shortest(struct search *s)
 {
 	for (int d = 0; d <= MAX_DIFF_EDITS; d++) {
 		for (int k = -d; k <= d; k += 2) {
-			int x = furthest(s, d, k);
+			int x = find_furthest(s, d, k);
 			if ((size_t)x >= s->a->n && x - k >= (int)s->b->n) {
 				return d;
 			}
@@ -135,7 +135,7 @@ static int walk(struct search *s)
 	return -1;
 }
 
-/* Back from the end, so that the last line comes first. */
+/* Walks back from the end, so that the last line comes first. */
 static void trace_back(const struct search *s, int d, struct line_edits *all)
 {
 	int x = (int)s->a->n, y = (int)s->b->n;
@@ -179,8 +179,8 @@ static bool near_change(const struct line_edits *all, size_t i, size_t context)
 	return false;
 }
 
-/* `all` is from the last line to the first. */
-static int choose(const struct line_edits *all, size_t context, struct line_edits *ret)
+/* `all` is ordered from the last line to the first. */
+static int choose_edits(const struct line_edits *all, size_t context, struct line_edits *ret)
 {
 	struct line_edit *v = calloc(2 * all->n + 1, sizeof(*v));
 	bool gap = false;
@@ -211,20 +211,21 @@ int line_diff(const char *before, size_t before_len, const char *now, size_t now
 	auto_free struct search *s = calloc(1, sizeof(*s));
 
 	struct middle mid = find_middle(before, before_len, now, now_len, context);
-	if (s == NULL || split(before + mid.from, before_len - mid.from - mid.after, &a) != 0 ||
-	    split(now + mid.from, now_len - mid.from - mid.after, &b) != 0) {
+	if (s == NULL ||
+	    split_lines(before + mid.from, before_len - mid.from - mid.after, &a) != 0 ||
+	    split_lines(now + mid.from, now_len - mid.from - mid.after, &b) != 0) {
 		return -1;
 	}
 	s->a = &a;
 	s->b = &b;
 	s->lines = mid.lines;
 	all.v = calloc(a.n + b.n + 1, sizeof(*all.v));
-	int d = all.v != NULL ? walk(s) : -1;
+	int d = all.v != NULL ? find_shortest(s) : -1;
 	if (d < 0) {
 		return -1;
 	}
 	trace_back(s, d, &all);
-	return choose(&all, context, ret);
+	return choose_edits(&all, context, ret);
 }
 
 void line_edits_done(struct line_edits *e)

@@ -1,18 +1,18 @@
-/* line_diff.h - the lines in which two texts differ. Pure.
+/* line_diff.h - the lines in which two texts differ. No I/O.
  *
- * Myers' greedy way: the shortest list of lines to take out and to put in, found in steps of
- * one more difference each. Both texts may be hostile: their differences, and the lines
- * between the first of them and the last, are capped (limits.h). */
+ * Myers' greedy algorithm: it finds the shortest list of removed and added lines in steps of one
+ * more difference each. Both texts may be hostile, so that the number of differences, and of lines
+ * from the first to the last of them, is capped (limits.h). */
 #ifndef BASE_LINE_DIFF_H
 #define BASE_LINE_DIFF_H
 
 #include <stddef.h>
 
-/* A line of the result. '@': lines that are the same are left out here; `before` and `now`
- * are the numbers, from 1 on, of the next lines. */
+/* A line of the result. '@' stands for equal lines that are left out; `before` and `now` are the
+ * numbers of the next lines, counted from 1. */
 struct line_edit {
-	char op;          /* ' ' the same, '-' taken out, '+' put in, '@' */
-	const char *text; /* borrowed from the texts; without its newline */
+	char op;          /* ' ' equal, '-' removed, '+' added, '@' */
+	const char *text; /* borrowed from the texts, without the newline */
 	size_t len;
 	size_t before;
 	size_t now;
@@ -23,8 +23,8 @@ struct line_edits {
 	size_t n;
 };
 
-/* With `context` lines that are the same around each difference. -1 with errno: ENOMEM, or
- * E2BIG where there are too many lines or differences. */
+/* Returns the differences with `context` equal lines around each. -1 with errno: ENOMEM, or E2BIG
+ * if there are too many lines or differences. */
 int line_diff(const char *before, size_t before_len, const char *now, size_t now_len,
               size_t context, struct line_edits *ret);
 void line_edits_done(struct line_edits *e);

@@ -1,12 +1,12 @@
 #include "base/name.h"
 
 static const char *const ENDS[] = {
-	[SSB_END_EXITED] = "exited",     /* by itself */
-	[SSB_END_SIGNALED] = "signaled", /* by a signal */
-	[SSB_END_TIMEOUT] = "timeout",   /* the time limit */
-	[SSB_END_MEMORY] = "memory",     /* the memory limit */
-	[SSB_END_CANCELED] = "canceled", /* the caller */
-	[SSB_END_SESSION] = "session",   /* the session */
+	[SSB_END_EXITED] = "exited",     /* it exited */
+	[SSB_END_SIGNALED] = "signaled", /* a signal ended it */
+	[SSB_END_TIMEOUT] = "timeout",   /* the time limit ended it */
+	[SSB_END_MEMORY] = "memory",     /* the memory limit ended it */
+	[SSB_END_CANCELED] = "canceled", /* the caller ended it */
+	[SSB_END_SESSION] = "session",   /* its session ended it */
 };
 
 static const char *const CODES[] = {

@@ -15,7 +15,7 @@
 static inline void own_close(int *fd)
 {
 	if (*fd >= 0) {
-		(void)close(*fd); /* never retried: the fd is gone either way */
+		(void)close(*fd); /* never retried: the fd is closed even on failure */
 		*fd = -1;
 	}
 }

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 
-bool percent_literal(unsigned char c, bool path); /* stands for itself */
-/* As a URI template does it; slashes stay if `path`. */
+bool percent_literal(unsigned char c, bool path); /* true: `c` is written unchanged */
+/* Encodes like a URI template; slashes are kept if `path`. */
 void percent_encode(struct buf *out, const char *text, bool path);
 
 #endif

@@ -9,7 +9,7 @@
 #if defined(__x86_64__)
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
-#define PROCESSOR_IS_KNOWN 1 /* to the C library, since its start */
+#define PROCESSOR_IS_KNOWN 1 /* the C library asked for its features at start */
 #else
 #include <cpuid.h>
 #define PROCESSOR_IS_KNOWN 0
@@ -18,12 +18,12 @@
 #define PROCESSOR_IS_KNOWN 1
 #endif
 
-/* Hashed before the processor is asked, where that is slow. */
+/* Number of blocks to hash before asking for the features of the processor, which can be slow. */
 #define ASK_AFTER_BLOCKS (PROCESSOR_IS_KNOWN ? 0 : (64 * 1024) / SHA256_BLOCK)
 
 typedef void sha256_blocks(uint32_t state[8], const uint8_t *p, size_t n);
 
-/* NULL until chosen. Relaxed is enough: every value that may be read is right. */
+/* NULL until chosen. Relaxed ordering is enough: every value that can be read is correct. */
 static _Atomic(sha256_blocks *) chosen;
 
 /* FIPS 180-4, 5.3.3 and 4.2.2 */
@@ -45,43 +45,43 @@ const uint32_t sha256_k[64] = {
 };
 
 /* The functions of FIPS 180-4, 4.1.2 */
-static inline uint32_t rotr(uint32_t x, int n)
+static inline uint32_t rotate_right(uint32_t x, int n)
 {
 	return x >> n | x << (32 - n);
 }
 
-static inline uint32_t choose(uint32_t e, uint32_t f, uint32_t g)
+static inline uint32_t choose_bits(uint32_t e, uint32_t f, uint32_t g)
 {
 	return g ^ (e & (f ^ g));
 }
 
-static inline uint32_t majority(uint32_t a, uint32_t b, uint32_t c)
+static inline uint32_t majority_bits(uint32_t a, uint32_t b, uint32_t c)
 {
 	return (a & b) | (c & (a | b));
 }
 
 static inline uint32_t big_sigma0(uint32_t a)
 {
-	return rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22);
+	return rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22);
 }
 
 static inline uint32_t big_sigma1(uint32_t e)
 {
-	return rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
+	return rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25);
 }
 
 static inline uint32_t small_sigma0(uint32_t w)
 {
-	return rotr(w, 7) ^ rotr(w, 18) ^ w >> 3;
+	return rotate_right(w, 7) ^ rotate_right(w, 18) ^ w >> 3;
 }
 
 static inline uint32_t small_sigma1(uint32_t w)
 {
-	return rotr(w, 17) ^ rotr(w, 19) ^ w >> 10;
+	return rotate_right(w, 17) ^ rotate_right(w, 19) ^ w >> 10;
 }
 
 /* w[] is a ring of the last sixteen words of the schedule. */
-static inline uint32_t word(uint32_t w[16], size_t t)
+static inline uint32_t schedule_word(uint32_t w[16], size_t t)
 {
 	if (t >= 16) {
 		w[t % 16] += small_sigma1(w[(t + 14) % 16]) + w[(t + 9) % 16] +
@@ -90,13 +90,13 @@ static inline uint32_t word(uint32_t w[16], size_t t)
 	return w[t % 16];
 }
 
-/* One round; instead of moving the eight variables on, the caller names them
- * anew. */
+/* One round. The caller rotates the names of the eight variables instead of moving their values. */
 #define ROUND(a, b, c, d, e, f, g, h, t)                                                           \
 	do {                                                                                       \
-		uint32_t t1 = (h) + big_sigma1(e) + choose(e, f, g) + sha256_k[t] + word(w, t);    \
+		uint32_t t1 = (h) + big_sigma1(e) + choose_bits(e, f, g) + sha256_k[t] +           \
+		              schedule_word(w, t);                                                 \
 		(d) += t1;                                                                         \
-		(h) = t1 + big_sigma0(a) + majority(a, b, c);                                      \
+		(h) = t1 + big_sigma0(a) + majority_bits(a, b, c);                                 \
 	} while (0)
 
 static void one_block(uint32_t state[8], const uint8_t *p)
@@ -138,7 +138,7 @@ void sha256_blocks_portable(uint32_t state[8], const uint8_t *p, size_t n)
 	}
 }
 
-static sha256_blocks *fastest(void)
+static sha256_blocks *pick_fastest(void)
 {
 #if defined(__x86_64__)
 #if PROCESSOR_IS_KNOWN
@@ -159,7 +159,7 @@ static sha256_blocks *fastest(void)
 
 bool sha256_accelerate(void)
 {
-	sha256_blocks *f = fastest();
+	sha256_blocks *f = pick_fastest();
 
 	atomic_store_explicit(&chosen, f, memory_order_relaxed);
 	return f != sha256_blocks_portable;
@@ -170,7 +170,7 @@ void sha256_portable(void)
 	atomic_store_explicit(&chosen, sha256_blocks_portable, memory_order_relaxed);
 }
 
-/* Not yet chosen: is it time to? */
+/* Hashes blocks before an implementation is chosen, and chooses one when it is time. */
 static void hash_undecided(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static atomic_size_t hashed;

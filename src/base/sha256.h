@@ -1,10 +1,9 @@
 /* sha256.h - SHA-256 (FIPS 180-4), in pieces or at once.
  *
- * The processor's own instructions are used where it has them. What it has is
- * read from what the C library found out at its start; where the library does
- * not tell, asking means a CPUID, which traps in a virtual machine and costs
- * more than hashing the few KB of a plain run: then only after the first
- * 64 KiB, or when sha256_accelerate() is called. */
+ * The SHA instructions of the processor are used if it has them. The C library usually knows this
+ * since its start. If it does not, we need CPUID, which traps in a virtual machine and costs more
+ * than hashing the few KB of a plain run. So CPUID is used only after the first 64 KiB, or in
+ * sha256_accelerate(). */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 
@@ -17,20 +16,20 @@
 
 struct sha256 {
 	uint32_t state[8];
-	uint64_t bytes; /* so far; modulo SHA256_BLOCK of them are in block */
+	uint64_t bytes; /* so far; the last (bytes % SHA256_BLOCK) of them are in block */
 	uint8_t block[SHA256_BLOCK];
 };
 
 void sha256_init(struct sha256 *s);
 void sha256_update(struct sha256 *s, const void *data, size_t len);
-/* `s` is to be initialised again before further use. */
+/* `s` must be initialised again before further use. */
 void sha256_final(struct sha256 *s, uint8_t ret[SHA256_BYTES]);
 void sha256(const void *data, size_t len, uint8_t ret[SHA256_BYTES]);
 
-/* Worth it before much data: finds the fastest way now. True if it is one of
- * the processor's own. */
+/* Chooses the fastest implementation now, which pays off before much data. Returns true if it uses
+ * SHA instructions. */
 bool sha256_accelerate(void);
-/* Back to plain C: for tests, and to measure. */
+/* Chooses plain C, for tests and measurements. */
 void sha256_portable(void);
 
 #endif

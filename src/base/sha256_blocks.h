@@ -1,4 +1,4 @@
-/* sha256_blocks.h - the ways to hash whole blocks; used by sha256.c only. */
+/* sha256_blocks.h - the implementations of hashing whole blocks; only for sha256.c. */
 #ifndef BASE_SHA256_BLOCKS_H
 #define BASE_SHA256_BLOCKS_H
 

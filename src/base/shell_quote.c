@@ -4,7 +4,7 @@
 
 void shell_quote(struct buf *out, const char *text)
 {
-	/* No "=": NAME=value before a command is none of its words. */
+	/* "=" is not safe: before a command, NAME=value is an assignment. */
 	static const char SAFE[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	                           "0123456789_-./:,@%+";
 

@@ -3,9 +3,9 @@
 #include "base/number.h"
 #include "base/own.h"
 
-#define LAST_SECOND 253402300799LL /* of the year 9999 */
+#define LAST_SECOND 253402300799LL /* the last second of the year 9999 */
 
-/* `n` digits of v, right to left. */
+/* Writes the last `n` digits of v. */
 static void put_digits(char *out, int n, int64_t v)
 {
 	while (n-- > 0) {
@@ -14,8 +14,8 @@ static void put_digits(char *out, int n, int64_t v)
 	}
 }
 
-/* Not gmtime: that reads the time zone's file first. Days to a date by the
- * 400-year cycle, years beginning in March. */
+/* Does not use gmtime(), which first reads the file of the time zone. Converts days to a date by
+ * the 400-year cycle, with years that begin in March. */
 static void put_second(char out[STAMP_SIZE], int64_t at)
 {
 	int64_t second = at % 86400;
@@ -53,7 +53,7 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts)
 	return s->text;
 }
 
-/* The days since 1970 of a date, by the same cycle. */
+/* The number of days from 1970 to a date, by the same cycle. */
 static int64_t day_of(int64_t year, int64_t month, int64_t day)
 {
 	int64_t y = year - (month <= 2);

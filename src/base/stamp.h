@@ -1,4 +1,4 @@
-/* stamp.h - the time of a line, as text. */
+/* stamp.h - a time as text. */
 #ifndef BASE_STAMP_H
 #define BASE_STAMP_H
 
@@ -8,9 +8,9 @@
 
 #define STAMP_SIZE 28 /* "2026-11-15T13:20:00.123456Z" and a NUL */
 
-/* The text of the last second: most lines share it. */
+/* Keeps the text of the last second, because most lines share it. */
 struct stamp {
-	int64_t second; /* -1: none yet */
+	int64_t second; /* -1: no text yet */
 	char text[STAMP_SIZE];
 };
 
@@ -19,14 +19,14 @@ struct stamp {
 		.second = -1                                                                       \
 	}
 
-/* RFC 3339 in UTC with microseconds; good until the next call. What is before
- * 1970 or past the year 9999 is told as the nearest time that can be written. */
+/* Returns RFC 3339 in UTC with microseconds, valid until the next call. A time before 1970 or after
+ * the year 9999 gives the nearest one that can be written. */
 const char *stamp_text(struct stamp *s, const struct timespec *ts);
 
-/* Back, from exactly that form; in microseconds since 1970. */
+/* Parses exactly that form, into microseconds since 1970. */
 bool stamp_parse(const char *text, int64_t *ret_us);
 
-/* "90s", "15m", "2h", "7d", "4w"; false: it is none. */
+/* Parses "90s", "15m", "2h", "7d" or "4w"; false for anything else. */
 bool stamp_span_seconds(const char *text, int64_t *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* string_list.h - strings that a list owns. */
+/* string_list.h - a list that owns its strings. */
 #ifndef BASE_STRING_LIST_H
 #define BASE_STRING_LIST_H
 
@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 struct string_list {
-	char **v; /* NULL-terminated once non-empty */
+	char **v; /* NULL-terminated if not empty */
 	size_t n;
 };
 
-/* Appends a copy; -1 without memory or, with E2BIG, past `max` items. */
+/* Appends a copy. Returns -1 without memory, or with E2BIG if the list has `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);
 bool string_list_has(const struct string_list *l, const char *s);
-/* The same as string_list_add(), unless it is in the list. */
+/* Like string_list_add(), but does nothing if the list has the string. */
 int string_list_add_once(struct string_list *l, const char *s, size_t max);
 void string_list_done(struct string_list *l);
 

@@ -5,13 +5,13 @@
 
 #define SUGGEST_MAX 40 /* longer words are not compared */
 
-static size_t least(size_t a, size_t b)
+static size_t smaller_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) from a to b; both are
- * at most SUGGEST_MAX long. */
+/* The number of edits (insert, delete, replace, swap of neighbours) from a to b. Both have at most
+ * SUGGEST_MAX bytes. */
 static size_t suggest_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	size_t rows[3][SUGGEST_MAX + 1];
@@ -26,9 +26,9 @@ static size_t suggest_distance(const char *a, size_t na, const char *b, size_t n
 		row[0] = i;
 		for (size_t j = 1; j <= nb; j++) {
 			size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
-			d = least(d, least(up[j], row[j - 1]) + 1);
+			d = smaller_size(d, smaller_size(up[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-				d = least(d, up2[j - 2] + 1);
+				d = smaller_size(d, up2[j - 2] + 1);
 			}
 			row[j] = d;
 		}
@@ -39,7 +39,8 @@ static size_t suggest_distance(const char *a, size_t na, const char *b, size_t n
 const char *suggest(const char *word, size_t len, const char *const *words, size_t n, size_t stride)
 {
 	const char *best = NULL;
-	size_t best_distance = least(len / 3, 3) + 1; /* one past what is near enough */
+	size_t best_distance =
+	        smaller_size(len / 3, 3) + 1; /* one more than a suggestion may have */
 
 	if (len < 2 || len > SUGGEST_MAX) {
 		return NULL;

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* The nearest of `n` words, or NULL where none is near enough to be meant.
- * `stride` is the distance between the words' pointers in bytes, so that a
- * column of any table can be searched; a NULL word is skipped. */
+/* Returns the nearest of `n` words, or NULL if none is near enough. `stride` is the distance
+ * between the pointers to the words in bytes, so that a column of any table can be searched. NULL
+ * words are skipped. */
 const char *suggest(const char *word, size_t len, const char *const *words, size_t n,
                     size_t stride);
 

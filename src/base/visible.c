@@ -6,12 +6,12 @@
 #include "base/own.h"
 #include "base/utf8.h"
 
-/* Code points that are not shown, or change how their neighbours are. In order. */
+/* Code points that are invisible, or change how their neighbours look. Sorted. */
 static const struct {
 	uint32_t from, to;
 } RANGES[] = {
 	{ 0x00, 0x1f },       /* controls */
-	{ 0x7f, 0x9f },       /* more of them */
+	{ 0x7f, 0x9f },       /* further controls */
 	{ 0xad, 0xad },       /* soft hyphen */
 	{ 0x34f, 0x34f },     /* grapheme joiner */
 	{ 0x61c, 0x61c },     /* Arabic letter mark */
@@ -46,8 +46,8 @@ void visible_text(struct buf *out, const char *text, bool keep_lines)
 	visible_bytes(out, text, strlen(text), keep_lines);
 }
 
-/* One selector behind a symbol only chooses between its two pictures, as in most
- * emoji; behind letters, or many of them, they can spell out a hidden text. */
+/* One selector after a symbol only chooses between its two pictures, as in most emoji. After
+ * letters, or in large numbers, selectors can encode a hidden text. */
 static bool picture_selector(uint32_t cp, uint32_t before)
 {
 	return (cp == 0xfe0e || cp == 0xfe0f) &&

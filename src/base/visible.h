@@ -1,7 +1,7 @@
-/* visible.h - text from others, so that people see what is there.
+/* visible.h - shows text from others so that people see everything in it.
  *
- * Whatever could steer a terminal, turn text around, or stand in it unseen (and
- * be read by a model all the same) is written as an escape. */
+ * Characters that can control a terminal, reverse the text, or be invisible (but be read by a
+ * model) are written as escapes. */
 #ifndef BASE_VISIBLE_H
 #define BASE_VISIBLE_H
 
@@ -11,11 +11,10 @@
 
 #include "base/buf.h"
 
-/* Appends text with control characters, invalid UTF-8 and invisible or
- * direction-changing characters made visible; newlines and tabs stay if
- * `keep_lines`. */
+/* Appends the text with control characters, invalid UTF-8 and invisible or direction-changing
+ * characters as escapes. Newlines and tabs are kept if `keep_lines`. */
 void visible_text(struct buf *out, const char *text, bool keep_lines);
 void visible_bytes(struct buf *out, const char *text, size_t len, bool keep_lines);
-bool visible_deceptive(uint32_t cp); /* one of those */
+bool visible_deceptive(uint32_t cp); /* true: visible_text() escapes it */
 
 #endif

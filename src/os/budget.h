@@ -1,5 +1,6 @@
-/* budget.h - for work that has to end: in the processor's time, which others on a busy machine
- * do not shorten, and in all, where it waits for disks or locks. */
+/* budget.h - a time limit for work that must end. CPU time is limited, because other processes on a
+ * busy machine do not shorten it; and wall-clock time, because the work may wait for disks or
+ * locks. */
 #ifndef OS_BUDGET_H
 #define OS_BUDGET_H
 
@@ -9,9 +10,9 @@
 #include "os/clock.h"
 
 struct budget {
-	uint64_t cpu_us; /* until then, by either clock */
+	uint64_t cpu_us; /* the end, on either clock */
 	uint64_t wall_us;
-	uint64_t sure_us; /* until then nobody can have had so much of the processor */
+	uint64_t sure_us; /* before this the thread cannot have used that much CPU time */
 };
 
 static inline struct budget budget_new(unsigned cpu_ms, unsigned wall_ms)
@@ -22,7 +23,8 @@ static inline struct budget budget_new(unsigned cpu_ms, unsigned wall_ms)
 		                now + wall_ms * UINT64_C(1000), now + cpu_ms * UINT64_C(1000) };
 }
 
-/* The processor's time is asked of the kernel, which costs as much as a step of the work. */
+/* Asking the kernel for the CPU time costs as much as a step of the work, so it is asked only when
+ * necessary. */
 static inline bool budget_left(const struct budget *b)
 {
 	uint64_t now = clock_us();

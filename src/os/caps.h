@@ -1,29 +1,29 @@
-/* caps.h - giving up privilege for good. */
+/* caps.h - gives up privileges, irreversibly. */
 #ifndef OS_CAPS_H
 #define OS_CAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Clears the bounding and ambient sets, sets and locks the securebits, and
- * keeps in permitted and effective only the bits of `keep`. -1 with errno. */
+/* Clears the bounding and ambient sets, sets and locks the securebits, and keeps only the bits of
+ * `keep` in the permitted and effective sets. -1 with errno. */
 int caps_drop(uint64_t keep);
 
-/* The first of it alone: bounding and ambient. -1 with errno. */
+/* Only the first step: clears the bounding and ambient sets. -1 with errno. */
 int caps_unbound(void);
 
-/* What comes after it. -1 with errno. */
+/* Only the steps after caps_unbound(). -1 with errno. */
 int caps_lock(uint64_t keep);
 
-/* The last of it alone: permitted and effective. -1 with errno. */
+/* Only the last step: the permitted and effective sets. -1 with errno. */
 int caps_set(uint64_t keep);
 
-/* The same, of those that there are: never asks for more. -1 with errno. */
+/* Like caps_set(), limited to the currently permitted set. -1 with errno. */
 int caps_keep(uint64_t keep);
 
-/* No set of the calling process has any; the bounding set, which nobody
- * without privilege can empty and which no_new_privs makes harmless, is asked
- * with `bounding`. */
+/* True if all capability sets of the calling process are empty. The bounding set is checked only
+ * with `bounding`: a process without privileges cannot empty it, and no_new_privs makes it
+ * harmless. */
 bool caps_none(bool bounding);
 
 #endif

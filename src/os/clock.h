@@ -1,4 +1,4 @@
-/* clock.h - time that only goes forward, and the time of day. */
+/* clock.h - monotonic time, CPU time, and the time of day. */
 #ifndef OS_CLOCK_H
 #define OS_CLOCK_H
 
@@ -22,7 +22,7 @@ static inline int64_t clock_ns(const struct timespec *t)
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-/* Of the processor, that this thread had. */
+/* The CPU time of this thread. */
 static inline uint64_t clock_cpu_us(void)
 {
 	struct timespec t;
@@ -30,7 +30,7 @@ static inline uint64_t clock_cpu_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* What people call the time: it may step. */
+/* The time of day, which can jump. */
 static inline int64_t clock_wall_us(void)
 {
 	struct timespec t;

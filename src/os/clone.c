@@ -40,7 +40,8 @@ pid_t clone_fork(int *ret_pidfd)
 	int pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0) {
 		int saved = errno;
-		if (saved != ESRCH) { /* else somebody has waited for it, and the number is free */
+		if (saved != ESRCH) { /* ESRCH: another process has reaped the child, and its pid is
+			                 free for reuse */
 			(void)kill(pid, SIGKILL);
 			(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 		}
@@ -62,7 +63,7 @@ void clone_end(int *pidfd)
 	}
 }
 
-/* Room for the fds of one message, aligned as the kernel wants it. */
+/* Room for the fds of one message, aligned as the kernel requires. */
 union msg_control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(MSG_MAX_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
@@ -90,7 +91,8 @@ int msg_fds_send(int sock, const void *data, size_t len, const struct msg_fds *f
 	return n < 0 ? -1 : 0;
 }
 
-/* What came along. Where no credentials do, their room holds fds: more than there may be. */
+/* Takes the fds of one message. If it has no credentials, their room may hold fds, so that there
+ * can be more than MSG_MAX_FDS. */
 static bool take_fds(const struct cmsghdr *c, struct msg_fds *fds)
 {
 	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

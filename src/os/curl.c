@@ -7,7 +7,7 @@
 #include "os/clock.h"
 #include "os/library.h"
 
-#define MAX_LINE ((size_t)32 * 1024) /* of one header that we send */
+#define MAX_LINE ((size_t)32 * 1024) /* of one header that is sent */
 
 /* These constants are part of the stable ABI of libcurl. */
 enum curl_option {
@@ -59,7 +59,7 @@ static struct {
 } curl;
 
 static bool loaded;
-static void *handle; /* kept, and its connection with it */
+static void *handle; /* kept, together with its connection */
 
 #define CALL(name, member)                                                                         \
 	{                                                                                          \
@@ -106,7 +106,7 @@ static size_t take_body(const char *data, size_t size, size_t n, void *arg)
 	return to->failed ? 0 : size * n;
 }
 
-/* The head of the last answer: a 100 before it does not count. */
+/* Keeps the head of the last answer, so that the head of a 100 is dropped. */
 struct answer_head {
 	struct buf *to;
 	bool over;
@@ -180,7 +180,7 @@ static void set_options(const struct curl_request *q)
 	}
 }
 
-/* Whether a failure is one of the network. */
+/* Is this a failure of the network, which may be temporary? */
 static bool may_pass(int code)
 {
 	return code == CODE_RESOLVE || code == CODE_CONNECT || code == CODE_TIMEOUT ||

@@ -36,7 +36,7 @@ struct curl_request {
 
 struct curl_reply {
 	unsigned status; /* 0: no answer with a complete head arrived */
-	bool retry;      /* no answer because of the network: may pass */
+	bool retry;      /* no answer because of the network; a later request may succeed */
 	bool whole;      /* the body is complete */
 	char why[200];   /* why no answer arrived */
 };

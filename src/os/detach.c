@@ -12,7 +12,7 @@
 
 #define PRIORITY 10
 
-/* Beyond what is mapped now, which a sanitizer makes large. */
+/* Counts from what is mapped now, because a sanitizer maps much. */
 static void limit_memory(size_t more)
 {
 	char text[64] = { 0 };

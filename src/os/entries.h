@@ -1,5 +1,5 @@
-/* entries.h - the names in a directory, one after the other. Beside a DIR it needs no memory of the
- * heap, no second fd and no calls but those that read. */
+/* entries.h - reads the names in a directory one by one. Unlike a DIR, it needs no heap memory, no
+ * second fd, and no system calls except for reading. */
 #ifndef OS_ENTRIES_H
 #define OS_ENTRIES_H
 
@@ -11,15 +11,15 @@
 struct entries {
 	int dir; /* borrowed */
 	size_t at, len;
-	/* Aligned as the kernel fills it. */
+	/* aligned as the kernel requires */
 	_Alignas(struct dirent64) char raw[ENTRIES_BYTES];
 };
 
-/* `dir` is borrowed, and open to be read. */
+/* `dir` is borrowed and must be open for reading. */
 void entries_init(struct entries *e, int dir);
 
-/* The next name, which is neither "." nor ".."; valid until the next call. NULL at the end with
- * errno 0, and with another errno if the rest cannot be read. */
+/* Returns the next name that is neither "." nor "..", valid until the next call. NULL at the end
+ * with errno 0, or with another errno if the rest cannot be read. */
 const struct dirent64 *entries_next(struct entries *e);
 
 #endif

@@ -18,9 +18,9 @@
 #include "os/clock.h"
 
 #define LOCK_PAUSE_US 250L
-#define MAX_LINKS     40 /* of one path, as the kernel has it */
-/* A ".." beneath a directory is EAGAIN where something was renamed or mounted meanwhile,
- * anywhere on the machine. So is a file with a lease, for up to 45 s. */
+#define MAX_LINKS     40 /* symlinks in one path; the kernel has the same limit */
+/* The kernel fails with EAGAIN for a ".." beneath a directory if anything was renamed or mounted at
+ * that time, anywhere on the machine. It also does for a file with a lease, for up to 45 s. */
 #define OPEN_TRIES 100
 
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
@@ -142,7 +142,7 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Mostly all but the last part exists: make that, or else go step by step. */
+/* Usually everything except the last part exists. Makes only that. */
 static int file_mkdir_last(const char *path)
 {
 	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
@@ -181,12 +181,12 @@ int file_mkdirs(const char *path)
 		           refused != EPERM) {
 			return -1;
 		}
-		/* An existing place may be reached through the owner's symlinks;
-		 * what was made just now may not have been swapped. */
+		/* An existing directory may be reached through the owner's symlinks. A new one must
+		 * not have been replaced by a symlink. */
 		int next = openat(dir, part,
 		                  O_PATH | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 		if (next < 0) {
-			/* It is not there because we could not make it. */
+			/* It is missing because it could not be made: report that error. */
 			errno = errno == ENOENT && refused != 0 ? refused : errno;
 			return -1;
 		}
@@ -247,7 +247,8 @@ size_t file_first_symlink(int dir_fd, const char *path)
 	return 0;
 }
 
-/* No skill can have made the symlink `link` in the directory `dir`; their paths have no other. */
+/* True if no skill can have made the symlink `link` in the directory `dir`. Neither path contains a
+ * symlink before its last part. */
 static bool is_no_skills(const char *dir, const char *link)
 {
 	struct stat st, of_dir;
@@ -258,7 +259,7 @@ static bool is_no_skills(const char *dir, const char *link)
 	        (of_dir.st_mode & (S_IWGRP | S_IWOTH)) == 0);
 }
 
-/* Adds the first name of `left`, of `len` bytes, to `at`. False: it does not fit. */
+/* Appends the first name of `left`, which has `len` bytes, to `at`. False if it does not fit. */
 static bool add_name(char at[PATH_MAX], const char *left, size_t len)
 {
 	size_t n = strcmp(at, "/") == 0 ? 0 : strlen(at);
@@ -277,7 +278,7 @@ static bool add_name(char at[PATH_MAX], const char *left, size_t len)
 
 char *file_follow_fixed(const char *path)
 {
-	char at[PATH_MAX] = "/"; /* without symlinks */
+	char at[PATH_MAX] = "/"; /* the resolved part, without symlinks */
 	char dir[PATH_MAX], to[PATH_MAX];
 	auto_free char *whole = strdup(path);
 	const char *left = whole;
@@ -336,7 +337,7 @@ uid_t file_closed_by(int dir_fd, const char *path)
 int file_close_others(unsigned from, const int *keep, size_t n)
 {
 	for (;;) {
-		unsigned next = ~0U; /* that stays */
+		unsigned next = ~0U; /* the first part that is kept unresolved */
 		for (size_t i = 0; i < n; i++) {
 			if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next) {
 				next = (unsigned)keep[i];

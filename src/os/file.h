@@ -1,4 +1,4 @@
-/* file.h - files and fds: opened once, without following what is not ours. */
+/* file.h - files and fds: opened once, without following symlinks that others can change. */
 #ifndef OS_FILE_H
 #define OS_FILE_H
 
@@ -11,69 +11,70 @@
 #include "base/buf.h"
 #include "skillsandbox.h"
 
-/* All return 0 (or an fd) on success and -1 with errno; no policy here. */
+/* All functions return 0 (or an fd), or -1 with errno. No policy here. */
 
-/* openat2 with O_CLOEXEC; `resolve` as in openat2(2). EAGAIN with O_NONBLOCK: another process
- * has a lease on the file. */
+/* openat2() with O_CLOEXEC; `resolve` as in openat2(2). EAGAIN with O_NONBLOCK means that another
+ * process has a lease on the file. */
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve);
 
-/* By the errno of a failed call: nothing has that name. Any other error tells nothing of what
- * is there. */
+/* True if the errno of a failed call says that nothing has that name. Other errors do not tell
+ * whether something exists. */
 static inline bool file_is_missing(int error)
 {
 	return error == ENOENT || error == ENOTDIR;
 }
 
-/* Opens an absolute path with no symlink anywhere in it. */
+/* Opens an absolute path that contains no symlink. */
 int file_open_nosymlink(const char *path, int flags);
 
-/* Appends everything readable from fd, until EOF. EFBIG past the cap of the
- * buffer. */
+/* Appends everything from fd until EOF. EFBIG if it exceeds the cap of the buffer. */
 int file_read_all(int fd, struct buf *out);
 
-/* An open file (borrowed) by which its owner decides: regular, of `uid` or root, and
- * nobody else may write it. `what` is "policy file", `file` its name. Fills `err`. */
+/* Checks an open file (borrowed) that holds decisions of its owner: it must be a regular file of
+ * `uid` or root, and no other user may be able to write it. `what` is for example "policy file",
+ * `file` its name. Fills `err`. */
 int file_check_owned(int fd, uid_t uid, const char *what, const char *file, struct ssb_error *err);
 
-/* The path by which the kernel knows what is open, and its length; "" and -1 where it has none
- * or that is too long. */
+/* The path by which the kernel knows the open file, and its length. "" and -1 if it has none or it
+ * is too long. */
 ssize_t file_path(int fd, char *out, size_t size);
 
-/* Takes the exclusive flock(2) of fd, until it is closed. Whoever has it may stand still:
- * after `wait_ms` it is EWOULDBLOCK. */
+/* Takes the exclusive flock(2) of fd, which is held until fd is closed. Its holder may be stopped,
+ * so this fails with EWOULDBLOCK after `wait_ms`. */
 int file_lock(int fd, unsigned wait_ms);
 
-/* Lets this process have `most` files open, as far as its hard limit goes. */
+/* Lets this process have `most` open files, as far as its hard limit allows. */
 void file_limit_raise(uint64_t most);
 
 int file_write_all(int fd, const void *data, size_t len);
 
-/* Puts a file with this content and mode in the place of `path`, in one step; a symlink
- * there is replaced, not followed. */
+/* Replaces `path` with a file of this content and mode, atomically. A symlink there is replaced,
+ * not followed. */
 int file_replace(const char *path, const void *data, size_t len, mode_t mode);
 
-/* Creates `path` (absolute) and its missing parents, mode 0700, following no
- * symlink below the first existing directory; returns an O_PATH|O_DIRECTORY
- * fd. */
+/* Creates `path` (absolute) and its missing parents with mode 0700. Follows no symlink below the
+ * first existing directory. Returns an O_PATH|O_DIRECTORY fd. */
 int file_mkdirs(const char *path);
 
-/* Is it a symlink to exactly that? An empty name: the fd itself. */
+/* Is `name` a symlink to exactly `to`? If `name` is empty, dir_fd itself is checked. */
 bool file_is_link_to(int dir_fd, const char *name, const char *to);
 
-/* The length of the first part of `path`, which begins at dir_fd, that is a symlink; 0: none. */
+/* The length of the shortest prefix of `path` (relative to dir_fd) that is a symlink; 0 if there is
+ * none. */
 size_t file_first_symlink(int dir_fd, const char *path);
 
-/* An absolute path with those symlinks followed that no skill can have made ("/home" is one on some
- * systems): one directly in "/", where no skill is ever granted to write; and, unless root started
- * us, one of root's in a directory of root's that nobody else may write. From the first other one
- * on the path stays as it is. Returns new; NULL without memory. The same rule: _files.py. */
+/* Follows those symlinks in an absolute path that no skill can have made ("/home" is one on some
+ * systems): a symlink directly in "/", where no skill can get write access; and, unless root
+ * started us, a symlink of root in a directory of root that no other user may write. Stops at the
+ * first other symlink. Returns new; NULL without memory. _files.py has the same rule. */
 char *file_follow_fixed(const char *path);
 
-/* After EACCES: who owns what is closed to the caller, `path` itself or a directory on the way;
- * the caller, where that cannot be told. Keeps errno. */
+/* After EACCES: the owner of what the caller may not enter or open, `path` itself or a directory
+ * above it. Returns the caller if that cannot be determined. Keeps errno. */
 uid_t file_closed_by(int dir_fd, const char *path);
 
-/* Closes every fd from `from` on but these, in any order; -1 is none of them. */
+/* Closes every fd from `from` on, except those in `keep`, which may be in any order and contain
+ * -1. */
 int file_close_others(unsigned from, const int *keep, size_t n);
 
 #endif

@@ -1,5 +1,4 @@
-/* jitter.h - a while that is not the same for all: what failed together must
- * not come back together. */
+/* jitter.h - a random delay, so that clients that failed together do not retry together. */
 #ifndef OS_JITTER_H
 #define OS_JITTER_H
 
@@ -7,7 +6,7 @@
 
 #include "os/clock.h"
 
-/* Between half of it and one and a half. */
+/* Returns 50 % to 150 % of `ms`. */
 static inline uint64_t jitter_ms(uint64_t ms)
 {
 	uint32_t r = 0;

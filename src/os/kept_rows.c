@@ -1,5 +1,5 @@
-/* kept_rows.c - the end of a row that was cut off, by a crash, has no NUL and joins the next: both
- * are lost. */
+/* kept_rows.c - a crash can cut off the end of the last row. Without its NUL it joins the next row,
+ * and both are lost. */
 #include "os/kept_rows.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define LOCK_WAIT_MS 200
 
-/* -1 with errno; ENOENT before the first run has made the state directory. */
+/* -1 with errno: ENOENT until the first run makes the state directory. */
 static int open_file(const struct kept_rows *k, const char *state_dir, int flags)
 {
 	auto_fd dir = (flags & O_CREAT) != 0 ? file_mkdirs(state_dir)
@@ -71,7 +71,7 @@ static void put_row(struct buf *out, const char *row)
 	buf_add(out, row, strlen(row) + 1);
 }
 
-/* Writes the file anew without the rows that are not current. */
+/* Rewrites the file without rows that are no longer current. */
 static bool make_room(const struct kept_rows *k, int fd, const struct string_list *known)
 {
 	auto_buf kept;

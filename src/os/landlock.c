@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Newer than the headers that we build with. */
+/* These are newer than the kernel headers of our build. */
 #define ACCESS_FS_REFER     (1ULL << 13) /* ABI 2 */
 #define ACCESS_FS_TRUNCATE  (1ULL << 14) /* ABI 3 */
 #define ACCESS_FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
@@ -37,7 +37,7 @@ static const struct {
 	{ LL_SPECIAL, LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO },
 };
 
-/* Every file right that an ABI knows. */
+/* Every file right of an ABI. */
 static uint64_t landlock_known(int abi)
 {
 	uint64_t all = (1ULL << 13) - 1;
@@ -61,7 +61,7 @@ int landlock_new(int abi)
 	if (abi >= 6) {
 		attr.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
 	}
-	/* landlock fds are CLOEXEC by themselves */
+	/* Landlock fds are always CLOEXEC. */
 	return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 }
 

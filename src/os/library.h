@@ -1,5 +1,5 @@
-/* library.h - a shared library that is loaded when it is first needed: its
- * start-up cost is paid by those commands alone that use it. */
+/* library.h - loads a shared library on first use, so that only commands that use it pay for
+ * loading it. */
 #ifndef OS_LIBRARY_H
 #define OS_LIBRARY_H
 
@@ -21,8 +21,8 @@ struct library {
 	size_t n_calls;
 };
 
-/* Fills `table`, once: *loaded says that it is filled. Never unloaded.
- * SSB_E_NOT_FOUND where the library or a call is missing. */
+/* Fills `table` once; *loaded then says that it is filled. The library is never unloaded. Fails
+ * with SSB_E_NOT_FOUND if the library or a call is missing. */
 int library_load(const struct library *l, void *table, bool *loaded, const char *where,
                  struct ssb_error *err);
 

@@ -1,10 +1,11 @@
 /* loop.c - one thread, many fds.
  *
- * One turn: wait for fds until the next timer is due, call what is ready, then call
- * the timers that were due when the turn began. What is let go meanwhile is kept as
- * a shell until the turn is over, for the kernel's list of events may still name it;
- * and a timer that is set in a turn waits for the next one, so that one that sets
- * itself again cannot keep the fds from their turn. */
+ * One turn waits for fds until the next timer is due, calls the callbacks of ready fds, then those
+ * of the timers that were due when the turn began.
+ *
+ * A watch that is removed during a turn is kept as a shell until the turn is over, because the
+ * kernel's list of events may still refer to it. A timer that is set during a turn waits for the
+ * next one, so that a timer that sets itself again cannot starve the fds. */
 #include "os/loop.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ struct loop_watch {
 	struct loop_watch *prev, *next;
 	int fd;
 	uint32_t events;
-	bool file; /* of a kind that is always ready, and that epoll does not take */
+	bool file; /* of a type that epoll refuses; it is always ready */
 	bool gone;
 	loop_fd_fn *fn;
 	void *arg;
@@ -32,10 +33,10 @@ struct loop_watch {
 
 struct loop_timer {
 	struct loop *loop;
-	struct loop_timer **home; /* the owner's pointer; NULL: nobody has one */
+	struct loop_timer **home; /* the owner's pointer to it; NULL: none */
 	uint64_t due;             /* ms */
-	uint64_t number;          /* of equals, the one that was set first is first */
-	size_t place;             /* in the heap */
+	uint64_t number;          /* among timers with equal times the lowest number is first */
+	size_t place;             /* its index in the heap */
 	loop_fn *fn;
 	void *arg;
 };
@@ -45,8 +46,8 @@ struct loop {
 	bool stop;
 	size_t n_files; /* watches that are always ready */
 	struct loop_watch *watches;
-	struct loop_watch *shells; /* let go in this turn */
-	struct loop_timer **heap;  /* the earliest first */
+	struct loop_watch *shells; /* removed during this turn */
+	struct loop_timer **heap;  /* the earliest timer first */
 	size_t n_timers;
 	size_t room;
 	uint64_t number;
@@ -130,7 +131,7 @@ void loop_rewatch(struct loop_watch *w, uint32_t events)
 	}
 	w->events = events;
 	if (!w->file) {
-		/* Needs no memory, and the fd is there: it is watched. */
+		/* Cannot fail: it needs no memory, and the fd is being watched. */
 		(void)epoll_ctl(w->loop->epoll, EPOLL_CTL_MOD, w->fd,
 		                &(struct epoll_event){ .events = events, .data.ptr = w });
 	}
@@ -165,12 +166,12 @@ void loop_unwatch(struct loop_watch **wp)
 
 /* ---- timers: a heap ---------------------------------------------------------- */
 
-static bool earlier(const struct loop_timer *a, const struct loop_timer *b)
+static bool is_earlier(const struct loop_timer *a, const struct loop_timer *b)
 {
 	return a->due != b->due ? a->due < b->due : a->number < b->number;
 }
 
-static void put(struct loop *l, size_t place, struct loop_timer *t)
+static void put_timer(struct loop *l, size_t place, struct loop_timer *t)
 {
 	l->heap[place] = t;
 	t->place = place;
@@ -180,10 +181,10 @@ static void sift_up(struct loop *l, struct loop_timer *t)
 {
 	size_t at = t->place;
 
-	for (; at > 0 && earlier(t, l->heap[(at - 1) / 2]); at = (at - 1) / 2) {
-		put(l, at, l->heap[(at - 1) / 2]);
+	for (; at > 0 && is_earlier(t, l->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+		put_timer(l, at, l->heap[(at - 1) / 2]);
 	}
-	put(l, at, t);
+	put_timer(l, at, t);
 }
 
 static void sift_down(struct loop *l, struct loop_timer *t)
@@ -193,16 +194,16 @@ static void sift_down(struct loop *l, struct loop_timer *t)
 	for (;;) {
 		size_t child = 2 * at + 1;
 
-		if (child + 1 < l->n_timers && earlier(l->heap[child + 1], l->heap[child])) {
+		if (child + 1 < l->n_timers && is_earlier(l->heap[child + 1], l->heap[child])) {
 			child++;
 		}
-		if (child >= l->n_timers || !earlier(l->heap[child], t)) {
+		if (child >= l->n_timers || !is_earlier(l->heap[child], t)) {
 			break;
 		}
-		put(l, at, l->heap[child]);
+		put_timer(l, at, l->heap[child]);
 		at = child;
 	}
-	put(l, at, t);
+	put_timer(l, at, t);
 }
 
 static void heap_take(struct loop *l, struct loop_timer *t)
@@ -210,7 +211,7 @@ static void heap_take(struct loop *l, struct loop_timer *t)
 	struct loop_timer *last = l->heap[--l->n_timers];
 
 	if (last != t) {
-		put(l, t->place, last);
+		put_timer(l, t->place, last);
 		sift_up(l, last);
 		sift_down(l, last);
 	}
@@ -293,8 +294,8 @@ static void call_fds(struct loop *l, const struct epoll_event *events, int n)
 	}
 }
 
-/* Any call may let go of any watch: so those that are ready are noted first, and what
- * was let go of is a shell until the turn is over. */
+/* A callback may remove any watch. So the ready ones are noted first, and a removed one is kept as
+ * a shell until the turn is over. */
 static void call_files(struct loop *l)
 {
 	struct loop_watch *ready[TURN_EVENTS];
@@ -352,7 +353,7 @@ int loop_run(struct loop *l)
 		call_timers(l, before);
 		free_watches(&l->shells);
 	}
-	l->stop = false; /* it may be run again */
+	l->stop = false; /* so that the loop can be run again */
 	return 0;
 }
 

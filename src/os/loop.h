@@ -1,8 +1,8 @@
-/* loop.h - one thread, many fds: epoll, timers, and what is put off until the
- * present event is dealt with. No policy.
+/* loop.h - an event loop for one thread: epoll, timers, and work that is deferred until the current
+ * event is handled. No policy.
  *
- * Everything may be called from inside of a callback, on every watch and timer,
- * the one that is being called included: what was let go is never called again. */
+ * A callback may call every function, for every watch and timer, even its own. A removed watch or
+ * timer is never called again. */
 #ifndef OS_LOOP_H
 #define OS_LOOP_H
 
@@ -18,23 +18,22 @@ typedef void loop_fd_fn(void *arg, uint32_t events); /* EPOLLIN, ... */
 typedef void loop_fn(void *arg);
 
 int loop_new(struct loop **ret, struct ssb_error *err);
-void loop_free(struct loop *l); /* accepts NULL; watches and timers that are left with it */
+void loop_free(struct loop *l); /* accepts NULL; also frees the remaining watches and timers */
 
-/* `fd` is borrowed, and must be let go before it is closed. A regular file is always
- * ready. -1 with errno. */
+/* `fd` is borrowed. Remove the watch before closing it. A regular file is always ready. -1 with
+ * errno. */
 int loop_watch(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg,
                struct loop_watch **ret);
-void loop_rewatch(struct loop_watch *w, uint32_t events); /* 0: hangs up and errors only */
-void loop_unwatch(struct loop_watch **w);                 /* accepts NULL in it; NULL after it */
+void loop_rewatch(struct loop_watch *w, uint32_t events); /* 0: only hangups and errors */
+void loop_unwatch(struct loop_watch **w); /* *w may be NULL, and is NULL afterwards */
 
-/* Once, after so many milliseconds; 0: when what is happening now is dealt with. Just
- * before `fn` is called *ret becomes NULL: so it must be the place where the timer is
- * kept (it does not move), not a variable on the stack. `ret` NULL: it is never taken
- * back. -1 with errno. */
+/* Calls `fn` once, after `ms` milliseconds, or with 0 after the current event is handled. *ret
+ * becomes NULL just before that call, so `ret` must be the place where the timer is kept, not a
+ * variable on the stack. `ret` may be NULL if the timer is never cancelled. -1 with errno. */
 int loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_timer **ret);
-void loop_untimer(struct loop_timer **t); /* accepts NULL in it; NULL after it */
+void loop_untimer(struct loop_timer **t); /* *t may be NULL, and is NULL afterwards */
 
-/* 0 when loop_stop() was called; -1 with errno. */
+/* Returns 0 after loop_stop(), or -1 with errno. */
 int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 

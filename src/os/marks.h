@@ -1,9 +1,9 @@
-/* marks.h - what the kernel knows of files and directories that nobody should change: who
- * changes one and puts it back as it was cannot put back when that was.
+/* marks.h - detects whether files and directories have changed, even if a process changes one and
+ * restores it.
  *
- * The time of the change (ctime) is the kernel's own: it moves with every write, rename,
- * link, and with every attempt to set the others. It has a tick: what was changed within
- * the tick in which it is marked could change once more unseen (mark_young()). */
+ * The kernel alone sets the time of change (ctime): every write, rename, link and change of the
+ * other times moves it. It has a tick. A file that was changed in the tick in which it is marked
+ * could change once more without a new time; mark_young() tells how long to wait. */
 #ifndef OS_MARKS_H
 #define OS_MARKS_H
 
@@ -29,19 +29,18 @@ struct marks {
 
 /* -1 without memory. */
 int marks_add(struct marks *m, const char *path, const struct stat *st);
-void marks_sort(struct marks *m); /* by their paths */
-/* A path that is not the same in both, which are sorted; borrowed. A file rather than the
- * directory that it is in. NULL: all are the same. */
+void marks_sort(struct marks *m); /* by path */
+/* Returns a path (borrowed) that differs between two sorted lists, preferring a file to its
+ * directory. NULL if they are equal. */
 const char *marks_differ(const struct marks *a, const struct marks *b);
 void marks_done(struct marks *m);
 
-/* How long to wait, in nanoseconds, until a later change must have a later time; 0: it
- * would have now. */
+/* The nanoseconds to wait until any later change gets a later time; 0: no need to wait. */
 int64_t mark_young(const struct stat *st);
 
-/* Through memory that was mapped before, a file is written without any time: nobody may
- * have it open for writing when it is marked. False also where the kernel does not say: the
- * file is another user's, or its file system has no leases. */
+/* Writing through an existing memory mapping does not change a file's times, so no process may have
+ * the file open for writing when it is marked. Returns false also if the kernel does not tell: the
+ * file belongs to another user, or its file system has no leases. */
 bool mark_has_writer(int fd);
 
 #endif

@@ -24,8 +24,8 @@ int mount_clone_one(int fd)
 
 int mount_restrict(int tree_fd, uint64_t attrs, int userns_fd)
 {
-	/* Neither what we mount in it reaches the host, nor what the host mounts
-	 * later reaches it. */
+	/* Mounts made in the tree do not reach the host, and later mounts of the host do not reach
+	 * the tree. */
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	if (userns_fd >= 0) {
 		attr.attr_set |= MOUNT_ATTR_IDMAP;
@@ -73,12 +73,12 @@ int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs
 
 int mount_pivot(int dir_fd)
 {
-	/* No directory for the old root is needed: it lands on top. */
+	/* The old root needs no directory of its own: it is mounted on top of the new one. */
 	return fchdir(dir_fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ? -1 : 0;
 }
 
 int mount_drop_old_root(void)
 {
-	/* The directory of the new root, on which the old one lies. */
+	/* This is the directory of the new root, which the old root covers. */
 	return chdir("/") != 0 || umount2(".", MNT_DETACH) != 0 ? -1 : chdir("/");
 }

@@ -9,8 +9,8 @@
 
 #include "base/own.h"
 
-#define LOOPBACK_INDEX 1    /* of every network namespace */
-#define BACKLOG        4096 /* a burst must not wait for a second SYN */
+#define LOOPBACK_INDEX 1    /* in every network namespace */
+#define BACKLOG        4096 /* so large that a burst of connections needs no second SYN */
 
 struct answer {
 	struct nlmsghdr head;
@@ -18,8 +18,8 @@ struct answer {
 	char rest[256];
 };
 
-/* The kernel's word on the first request that wanted one. */
-static int hear(int sock)
+/* Reads the kernel's answer to the first request that asks for one. */
+static int hear_kernel(int sock)
 {
 	struct answer a;
 	ssize_t n = recv(sock, &a, sizeof(a), 0);
@@ -56,14 +56,14 @@ struct address_request {
 
 int net_loopback_up(void)
 {
-	/* Of the two addresses that are not the loopback's a resolver learns that the machine
-	 * is not offline (AI_ADDRCONFIG). A kernel without IPv6 does without the second. */
+	/* Two addresses outside of the loopback range tell a resolver that the machine is online
+	 * (AI_ADDRCONFIG). The second is not required, because a kernel may lack IPv6. */
 	struct {
 		struct {
 			struct nlmsghdr head;
 			struct ifinfomsg link;
 		} up;
-		struct address_request v6; /* as long as its struct */
+		struct address_request v6; /* as large as its struct */
 		struct address_request v4;
 	} r = {
 		.up = { { .nlmsg_len = sizeof(r.up),
@@ -77,7 +77,7 @@ int net_loopback_up(void)
 	};
 	auto_fd sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
-	return sock < 0 || send(sock, &r, sizeof(r) - 12, 0) < 0 ? -1 : hear(sock);
+	return sock < 0 || send(sock, &r, sizeof(r) - 12, 0) < 0 ? -1 : hear_kernel(sock);
 }
 
 struct route_request {
@@ -112,8 +112,8 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		           .rtm_type = RTN_LOCAL },
 	};
 	int lo = LOOPBACK_INDEX;
-	/* Of the machine's own memory nothing is to be learnt about congestion; what
-	 * the host has set for real networks may pace what goes over it. */
+	/* On loopback there is no congestion to measure. The host's congestion control is chosen
+	 * for real networks and may pace the traffic. */
 	struct {
 		struct rtattr head;
 		char name[8];
@@ -125,13 +125,13 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 	add_attribute(&r, RTA_DST, address, family == AF_INET ? 4 : 16);
 	add_attribute(&r, RTA_OIF, &lo, sizeof(lo));
 	add_attribute(&r, RTA_METRICS, &control, sizeof(control));
-	return send(sock, &r, r.head.nlmsg_len, 0) < 0 ? -1 : hear(sock);
+	return send(sock, &r, r.head.nlmsg_len, 0) < 0 ? -1 : hear_kernel(sock);
 }
 
 /* ---- where an address is ------------------------------------------------- */
 
-/* What the kernel says of the route that it would take: of the one that stands in its
- * table, with the length of its prefix. */
+/* The kernel's answer about the route it would take. It shows the entry of the routing table, with
+ * the length of its prefix. */
 struct route_answer {
 	struct nlmsghdr head;
 	union {
@@ -161,7 +161,7 @@ static ssize_t ask_route(const struct address *a, struct route_answer *ret)
 	return recv(sock, ret, sizeof(*ret), 0);
 }
 
-/* On such a device there is one other end, whatever the address. */
+/* Such a device has exactly one other end, for every address. */
 static bool is_point_to_point(int index)
 {
 	auto_fd sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -172,7 +172,7 @@ static bool is_point_to_point(int index)
 	       ((unsigned)req.ifr_flags & (IFF_POINTOPOINT | IFF_NOARP)) != 0;
 }
 
-/* One way of a route: has it a router, and by which device does it go? */
+/* Reads one hop of a route: does it have a router, and which device does it use? */
 static void read_hop(const struct rtattr *a, size_t left, bool *ret_router, int *ret_device)
 {
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
@@ -190,7 +190,7 @@ static bool leads_to_neighbours(bool router, int device)
 	return !router && !is_point_to_point(device);
 }
 
-/* Of several ways the kernel may take any. */
+/* If a route has several hops, the kernel may use any of them. */
 static bool any_hop_to_neighbours(const struct rtattr *several)
 {
 	const struct rtnexthop *hop = RTA_DATA(several);
@@ -220,8 +220,8 @@ static const struct rtattr *find_attribute(const struct rtattr *a, size_t left, 
 	return NULL;
 }
 
-/* A route to neighbours names no router, and is not for half of the world: some machines
- * have a default route without a router. */
+/* A route to neighbours has no router and does not cover half of the address space or more: some
+ * machines have a default route without a router. */
 static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
 {
 	const struct rtmsg *route = &got->says.route;
@@ -235,7 +235,7 @@ static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
 		return NET_HERE;
 	}
 	if (route->rtm_type != RTN_UNICAST) {
-		return NET_LINK; /* to all of them, or to the nearest */
+		return NET_LINK; /* multicast or anycast */
 	}
 	if (route->rtm_dst_len < shortest) {
 		return NET_BEYOND;
@@ -253,7 +253,7 @@ enum net_place net_place_of(const struct address *a)
 
 	if (n >= (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) &&
 	    got.head.nlmsg_type == NLMSG_ERROR) {
-		/* There is no way there, and connect() will say so. */
+		/* There is no route. connect() will report it. */
 		int error = -got.says.error.error;
 		return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES ||
 		                       error == EINVAL
@@ -277,8 +277,8 @@ int net_listen(const struct address *a, int type, uint16_t port, bool shared)
 	int on = 1;
 	auto_fd fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	/* A local route is enough for IPv4; IPv6 wants the address on a device,
-	 * unless told otherwise. */
+	/* Binding to an IPv4 address needs only a local route. An IPv6 address must be on a device,
+	 * unless IPV6_FREEBIND is set. */
 	if (fd < 0 || (family == AF_INET6 &&
 	               (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0 ||
 	                setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on)) != 0))) {
@@ -293,7 +293,7 @@ int net_listen(const struct address *a, int type, uint16_t port, bool shared)
 	return steal_fd(&fd);
 }
 
-/* An address and port as /proc/net writes them: 32 bits at a time, in the machine's order. */
+/* Writes an address and port as in /proc/net: 32 bits at a time, in host byte order. */
 static void proc_form(const uint8_t *bytes, size_t n, uint16_t port, char out[48])
 {
 	size_t len = 0;
@@ -306,7 +306,7 @@ static void proc_form(const uint8_t *bytes, size_t n, uint16_t port, char out[48
 	(void)snprintf(out + len, 48 - len, ":%04X", port);
 }
 
-/* Lines are "  0: LOCAL REMOTE STATE ...", with both addresses of one width. */
+/* The lines have the form "  0: LOCAL REMOTE STATE ..."; both addresses have the same width. */
 static bool table_has(pid_t pid, const char *table, const uint8_t *bytes, size_t n, uint16_t port)
 {
 	static const uint8_t ANY[16];

@@ -1,4 +1,4 @@
-/* net.h - the sandbox's own network namespace. All: -1 with errno. */
+/* net.h - the sandbox's own network namespace. All functions fail with -1 and errno. */
 #ifndef OS_NET_H
 #define OS_NET_H
 
@@ -9,28 +9,28 @@
 
 #include "base/address.h"
 
-/* 127.0.0.1 and ::1, and an address of either family that is not the loopback's. */
+/* Sets up 127.0.0.1 and ::1, and one address of each family outside of the loopback range. */
 int net_loopback_up(void);
 
-/* Makes every address of a range local to the namespace, so that it can be
- * listened on and connected to. `address` has 4 or 16 bytes. */
+/* Makes every address of a range local to the namespace, so that sockets can be bound and connected
+ * to it. `address` has 4 or 16 bytes. */
 int net_local_range(int family, const uint8_t *address, unsigned bits);
 
-/* A bound socket (listening, for SOCK_STREAM), CLOEXEC and non-blocking. Two that are
- * `shared` can have the same port, one on an address of its own and one on all others. */
+/* Returns a bound socket (listening, for SOCK_STREAM) that is CLOEXEC and non-blocking. Two
+ * `shared` sockets can have the same port, one on a single address and one on all addresses. */
 int net_listen(const struct address *a, int type, uint16_t port, bool shared);
 
-/* Where a packet to an address would go, as the kernel's routes say; none is sent. */
+/* Where the kernel's routes would send a packet. No packet is sent. */
 enum net_place {
-	NET_BEYOND, /* to a router, or nowhere */
+	NET_BEYOND, /* to a router, or no route */
 	NET_HERE,   /* to this machine itself */
-	NET_LINK,   /* to a neighbour: without a router, on a network that it shares */
-	NET_UNSURE, /* the kernel did not say */
+	NET_LINK,   /* to a neighbour in a directly connected network */
+	NET_UNSURE, /* the kernel did not tell */
 };
 enum net_place net_place_of(const struct address *a);
 
-/* Does a socket in the network namespace of `pid` listen (or, of datagrams, is it bound) on
- * this port of the address, or of all addresses? */
+/* Does a socket in the network namespace of `pid` listen on this port of the address, or of all
+ * addresses? For UDP: is one bound? */
 bool net_is_served(pid_t pid, const struct address *a, uint16_t port, bool udp);
 
 #endif

@@ -12,8 +12,8 @@
 #include "base/own.h"
 #include "os/probe.h"
 
-#define RESTARTSYS 512   /* within the kernel alone */
-#define PAGE       4096U /* the smallest; larger ones only mean one more read */
+#define RESTARTSYS 512   /* ERESTARTSYS, which only the kernel defines */
+#define PAGE       4096U /* the smallest page size; with larger pages this only means one more read */
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      _IOW('!', 4, uint64_t)
@@ -41,25 +41,26 @@ bool notify_ends(void)
 
 int notify_receive(int listener, struct seccomp_notif *ret)
 {
-	memset(ret, 0, sizeof(*ret)); /* the kernel insists */
+	memset(ret, 0, sizeof(*ret)); /* the kernel requires zeros */
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, ret);
 }
 
-static bool answer(int listener, struct seccomp_notif_resp *r)
+static bool send_answer(int listener, struct seccomp_notif_resp *r)
 {
-	/* ENOENT: the caller died meanwhile; there is nobody to answer. */
+	/* ENOENT: the caller has died, so that no answer is needed. */
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r) == 0;
 }
 
 bool notify_continue(int listener, const struct seccomp_notif *n)
 {
-	return answer(listener, &(struct seccomp_notif_resp){
-	                                .id = n->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
+	return send_answer(listener,
+	                   &(struct seccomp_notif_resp){
+	                           .id = n->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
 }
 
 void notify_refuse_id(int listener, uint64_t id, int error)
 {
-	(void)answer(listener, &(struct seccomp_notif_resp){ .id = id, .error = -error });
+	(void)send_answer(listener, &(struct seccomp_notif_resp){ .id = id, .error = -error });
 }
 
 void notify_interrupt_id(int listener, uint64_t id)
@@ -86,7 +87,7 @@ bool notify_give(int listener, uint64_t id, int fd, int as, bool cloexec)
 		return false;
 	}
 	if (as >= 0) {
-		(void)answer(listener, &(struct seccomp_notif_resp){ .id = id });
+		(void)send_answer(listener, &(struct seccomp_notif_resp){ .id = id });
 	}
 	return true;
 }
@@ -114,8 +115,8 @@ ssize_t notify_read_string(pid_t pid, uint64_t address, char *out, size_t size)
 	size_t n = 0;
 
 	while (n < size) {
-		/* Not past the end of a page: the next one may not be there. Most
-		 * strings are short: the first piece is, too. */
+		/* Do not read across the end of a page, since the next page may not be mapped. Most
+		 * strings are short, so the first piece is short, too. */
 		size_t piece = PAGE - (size_t)((address + n) % PAGE);
 		size_t most = n == 0 && size > 256 ? 256 : size - n;
 		piece = piece < most ? piece : most;

@@ -1,5 +1,5 @@
-/* pq.h - PostgreSQL's client library, loaded on use. Its header is not needed to
- * build: what we use of it has been the same since libpq.so.5 exists. */
+/* pq.h - PostgreSQL's client library, loaded on use. The build does not need its header: the calls
+ * that we use have not changed since libpq.so.5 exists. */
 #ifndef OS_PQ_H
 #define OS_PQ_H
 
@@ -8,12 +8,12 @@
 struct pg_conn;
 struct pg_result;
 
-/* PGnotify: one message of LISTEN. */
+/* PGnotify: one message for LISTEN. */
 struct pg_notify {
 	char *channel;
-	int backend; /* process of the server that sent it */
+	int backend; /* the server process that sent it */
 	char *payload;
-	struct pg_notify *next; /* the library's own */
+	struct pg_notify *next; /* private to the library */
 };
 
 /* PQconninfoOption: one setting of a connection. */
@@ -84,15 +84,15 @@ typedef void pg_notice_fn(void *arg, const char *message);
 	X(void, clear, (struct pg_result * r))                                                     \
 	X(void, freemem, (void *p))
 
-/* Under their own names without the PQ. */
+/* The calls under their own names, without the PQ. */
 struct pq {
-/* A list of parameters is in parentheses already. NOLINTNEXTLINE(bugprone-macro-parentheses) */
+/* A list of parameters has parentheses already. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define PQ_CALL(result, name, parameters) result(*name) parameters;
 	PQ_CALLS(PQ_CALL)
 #undef PQ_CALL
 };
 
-/* As sqlite_load(). */
+/* Like sqlite_load(). */
 int pq_load(const char *where, const struct pq **ret, struct ssb_error *err);
 
 #endif

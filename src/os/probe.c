@@ -1,5 +1,5 @@
-/* probe.c - see probe.h. The features that need a namespace are in the table
- * as a step to run inside one; the others are a bare call. */
+/* probe.c - see probe.h. The table has the features that need a namespace as a step to run inside
+ * one, and the others as a plain call. */
 #include "os/probe.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static int map_self_to_root(uid_t uid, gid_t gid)
 {
 	char line[64];
 
-	/* Old kernels have no setgroups file; then the gid map needs none. */
+	/* Old kernels have no setgroups file, and then the gid map does not need it. */
 	if (write_file("/proc/self/setgroups", "deny") != 0 && errno != ENOENT) {
 		return -1;
 	}
@@ -62,8 +62,8 @@ int probe_enter_userns(int flags)
 	if (unshare(CLONE_NEWUSER | flags) != 0 || map_self_to_root(uid, gid) != 0) {
 		return -1;
 	}
-	/* Where an LSM strips the capabilities, the namespace exists but is good
-	 * for nothing: find out here. */
+	/* An LSM can strip the capabilities, so that the namespace exists but is useless. Find that
+	 * out here. */
 	if ((flags & CLONE_NEWNS) != 0) {
 		return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	}
@@ -85,7 +85,7 @@ static int child_status(pid_t pid)
 	return WTERMSIG(status) == SIGALRM ? ETIMEDOUT : ECHILD;
 }
 
-/* Runs fn in a forked child; 0 or the errno that it failed with. */
+/* Runs fn in a forked child. Returns 0, or the errno of the failure. */
 static int in_child(int (*fn)(void *arg), void *arg)
 {
 	pid_t pid = fork();
@@ -107,7 +107,7 @@ struct userns_job {
 	void *arg;
 };
 
-/* A pid namespace begins with the next child. */
+/* The next child is the first process of the new pid namespace. */
 static int run_in_pidns(const struct userns_job *job)
 {
 	errno = in_child(job->fn, job->arg);
@@ -259,7 +259,7 @@ static int step_pidfd(void *arg)
 
 struct feature {
 	bool userns; /* try it as root of a user namespace */
-	int flags;   /* with these namespaces beside it */
+	int flags;   /* and in these new namespaces */
 	int (*step)(void *arg);
 };
 
@@ -325,7 +325,7 @@ bool probe_version_ok(unsigned major, unsigned minor)
 
 /* ---- idmapped mounts ------------------------------------------------------------ */
 
-/* A process that only holds a user namespace open, until its pipe closes. */
+/* A process that holds a user namespace open until its pipe is closed. */
 static pid_t hold_userns(int ret_pipe[2])
 {
 	int ready[2];
@@ -344,7 +344,7 @@ static pid_t hold_userns(int ret_pipe[2])
 		_exit(0);
 	}
 	(void)close(ready[1]);
-	/* On failure the child ends with its pipe like on success. */
+	/* The child closes its pipe on failure as well as on success. */
 	ssize_t n = pid > 0 ? read(ready[0], &c, 1) : -1;
 	(void)close(ready[0]);
 	if (pid > 0 && (n != 1 || c != 'y')) {

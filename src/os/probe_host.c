@@ -1,5 +1,5 @@
-/* probe_host.c - the part of probe.h that reads how the machine is set up:
- * sysctls and groups of the caller. */
+/* probe_host.c - the part of probe.h that reads the configuration of the machine: sysctls and
+ * groups of the caller. */
 #include "os/probe.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ int probe_sysctl(const char *path, long *ret_value)
 
 /* ---- groups --------------------------------------------------------------------- */
 
-/* Members can become root, or read what root reads, without a password. */
+/* Their members can become root without a password, or read what root can read. */
 static const char *const RISKY_GROUPS[] = { "docker", "lxd",     "incus-admin", "disk",
 	                                    "kvm",    "libvirt", "sudo",        "wheel",
 	                                    "shadow", "adm",     "kmem" };
@@ -64,7 +64,7 @@ static bool is_member(gid_t gid, const gid_t *groups, int n)
 	return gid == getegid();
 }
 
-/* Splits "name:password:gid:members"; NULL if it is no such line. */
+/* Splits "name:password:gid:members". NULL if the line has another form. */
 static const char *group_of_line(char *line, gid_t *ret_gid)
 {
 	char *colon = strchr(line, ':');
@@ -90,8 +90,8 @@ static bool is_risky(const char *name)
 	return false;
 }
 
-/* Reads /etc/group itself: getgrnam() would load the name service modules,
- * which a static or sanitized program need not have. */
+/* Reads /etc/group itself: getgrnam() would load name service modules, which a static or sanitized
+ * program may not have. */
 size_t probe_risky_groups(char *out, size_t size)
 {
 	gid_t groups[MAX_GROUPS];

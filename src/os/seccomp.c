@@ -40,18 +40,19 @@ static const char *load_remedy(int e)
 	}
 }
 
-/* 0 or, with a flag that asks for one, the listener; -1 with errno. */
+/* Returns 0, or the listener if a flag asks for one; -1 with errno. */
 static int set_filter(const struct seccomp_blob *blob, unsigned flags)
 {
 	struct sock_fprog prog = {
 		.len = blob->len,
-		.filter = (struct sock_filter *)(uintptr_t)blob->insns, /* only read */
+		.filter =
+		        (struct sock_filter *)(uintptr_t)blob->insns, /* only read by the kernel */
 	};
 
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
 }
 
-static int load(const struct seccomp_blob *blob, struct ssb_error *err)
+static int load_blob(const struct seccomp_blob *blob, struct ssb_error *err)
 {
 	if (set_filter(blob, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "seccomp", "%s", load_remedy(errno));
@@ -62,7 +63,7 @@ static int load(const struct seccomp_blob *blob, struct ssb_error *err)
 int seccomp_load(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
                  struct ssb_error *err)
 {
-	return load(seccomp_blob(profile, unix_sockets, inet_sockets), err);
+	return load_blob(seccomp_blob(profile, unix_sockets, inet_sockets), err);
 }
 
 int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
@@ -70,8 +71,8 @@ int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool 
 {
 	const struct seccomp_blob *blob =
 	        &seccomp_observed_blobs[profile][reach_of(unix_sockets, inet_sockets)];
-	/* Linux 5.19: a signal does not make the call start anew while it is looked
-	 * at. Without it the same attempt may be seen twice. */
+	/* Since Linux 5.19 a signal does not restart the call while it is examined. On older
+	 * kernels the same attempt may be seen twice. */
 	int fd = set_filter(blob, SECCOMP_FILTER_FLAG_NEW_LISTENER |
 	                                  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
@@ -93,28 +94,28 @@ int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool 
 
 int seccomp_load_init(struct ssb_error *err)
 {
-	return load(&seccomp_init_blob, err);
+	return load_blob(&seccomp_init_blob, err);
 }
 
 int seccomp_load_broker(struct ssb_error *err)
 {
-	return load(&seccomp_broker_blob, err);
+	return load_blob(&seccomp_broker_blob, err);
 }
 
 int seccomp_load_dialler(struct ssb_error *err)
 {
-	return load(&seccomp_dialler_blob, err);
+	return load_blob(&seccomp_dialler_blob, err);
 }
 
 int seccomp_load_maker(struct ssb_error *err)
 {
-	return load(&seccomp_maker_blob, err);
+	return load_blob(&seccomp_maker_blob, err);
 }
 
 /* ---- what a filter would answer, without the kernel ------------------------- */
 
-/* The few instructions that our compiler emits; anything else is a filter that
- * cannot be trusted, and answers as the strictest one would. */
+/* Evaluates the few instructions that our compiler emits. Any other instruction means that the
+ * filter cannot be trusted, and gives the strictest answer. */
 uint32_t seccomp_eval(const struct seccomp_blob *blob, const struct seccomp_data *call)
 {
 	uint32_t a = 0;

@@ -1,9 +1,9 @@
 /* seccomp.h - the system call filters, compiled at build time.
  *
- * The tables are in tools/seccomp_rules.c, with the reason of each group;
- * tools/seccomp-gen.c turns them into the bytes that are loaded here. What is
- * not in the tables is ENOSYS, so that programs fall back. A foreign entry
- * (i386, x32) and calls that only attacks use end the process with SIGSYS. */
+ * The tables, with a reason for each group, are in tools/seccomp_rules.c; tools/seccomp-gen.c turns
+ * them into the programs that are loaded here. Calls that are not in the tables fail with ENOSYS,
+ * so that programs fall back to others. Calls of another ABI (i386, x32), and calls that only
+ * attacks use, end the process with SIGSYS. */
 #ifndef OS_SECCOMP_H
 #define OS_SECCOMP_H
 
@@ -12,22 +12,24 @@
 
 #include "skillsandbox.h"
 
-/* The order is the one of the manifest's `enum profile`. */
+/* In the order of `enum profile` of the manifest. */
 enum seccomp_profile {
 	SECCOMP_PROFILE_DEFAULT,
-	SECCOMP_PROFILE_STRICT,     /* no sockets, no child processes; threads and execve stay */
-	SECCOMP_PROFILE_PERMISSIVE, /* development: debuggers, but nothing that helps to escape */
+	SECCOMP_PROFILE_STRICT, /* no sockets, no child processes; threads and execve are allowed */
+	SECCOMP_PROFILE_PERMISSIVE, /* for development: allows debuggers, but nothing that helps to
+	                               escape */
 	SECCOMP_N_PROFILES,
 };
 
-/* How far what the skill makes can reach. */
+/* How far the skill's sockets can reach. */
 enum seccomp_reach {
-	SECCOMP_REACH_UNIX, /* own namespaces; inet and unix sockets */
-	SECCOMP_REACH_INET, /* own namespaces; a writable grant may hold a socket of the host's:
-	                     * no unix socket but connected pairs, which reach nobody else */
-	SECCOMP_REACH_NONE, /* the host's namespaces: no sockets but pairs, no SysV or POSIX
-	                     * message IPC, no debugging, nothing done to foreign processes.
-	                     * Signals are not covered: Landlock's scope has to hold them. */
+	SECCOMP_REACH_UNIX, /* own namespaces: internet and unix sockets */
+	SECCOMP_REACH_INET, /* own namespaces, but a writable grant may contain a unix socket of the
+	                       host: no unix sockets except connected pairs, which reach no other
+	                       process */
+	SECCOMP_REACH_NONE, /* the namespaces of the host: no sockets except pairs, no SysV or POSIX
+	                       message queues, no debugging, nothing that acts on other processes.
+	                       Signals are not filtered here; Landlock's scope must block them. */
 	SECCOMP_N_REACHES,
 };
 
@@ -35,53 +37,54 @@ struct sock_filter;
 struct seccomp_data;
 
 struct seccomp_blob {
-	const struct sock_filter *insns; /* `len` instructions of 8 bytes; static */
+	const struct sock_filter *insns; /* static; `len` instructions of 8 bytes */
 	uint16_t len;
 };
 
-/* What seccomp_load() would load; for tests and for a digest in the trace.
- * Without inet sockets the reach is SECCOMP_REACH_NONE, whatever `unix_sockets`
- * says: without a network namespace an abstract address is the host's. */
+/* The filter that seccomp_load() would load, for tests and for a digest in the trace. Without
+ * internet sockets the reach is SECCOMP_REACH_NONE, whatever `unix_sockets` says: without a network
+ * namespace, an abstract address belongs to the host. */
 const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_sockets,
                                         bool inet_sockets);
 
-/* What a filter answers to a call: SECCOMP_RET_*. The program is trusted (it is
- * one of ours), the call is not. */
+/* The answer of a filter to a call: SECCOMP_RET_*. The filter is trusted (it is ours), the call is
+ * not. */
 uint32_t seccomp_eval(const struct seccomp_blob *blob, const struct seccomp_data *call);
 
-/* "openat"; "" for a number that has no name, and for one of another ABI. */
+/* The name of the call, such as "openat"; "" if the number has no name or belongs to another
+ * ABI. */
 const char *seccomp_call_name(const struct seccomp_data *call);
 
-/* Confines the calling thread, and all that it starts, for good. Needs
- * no_new_privs. Async-signal-safe. */
+/* Irreversibly confines the calling thread and everything it starts. Needs no_new_privs.
+ * Async-signal-safe. */
 int seccomp_load(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
                  struct ssb_error *err);
 
-/* The same decisions, told: each observed call waits for an answer of whoever
- * holds the listener, whose number here is *ret_listener (close-on-exec). EBUSY:
- * somebody observes already. */
+/* Like seccomp_load(), but each observed call waits for an answer from the holder of the listener,
+ * which is *ret_listener in this process (close-on-exec). EBUSY: another process observes
+ * already. */
 int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
                           int *ret_listener, struct ssb_error *err);
 
-/* The same for our own PID 1: reap, poll, read /proc, report, exit. Any other
- * call ends it, and with it the sandbox. */
+/* For our own PID 1: reap, poll, read /proc, report, exit. Any other call ends it and the
+ * sandbox. */
 int seccomp_load_init(struct ssb_error *err);
 
-/* The same for the egress broker: accept, read, write, splice, poll. */
+/* For the egress broker: accept, read, write, splice, poll. */
 int seccomp_load_broker(struct ssb_error *err);
 
-/* The same for the dialler: what the host's resolver needs, whichever modules
- * it loads, and connecting. Other calls fail as on an older kernel. */
+/* For the dialler: connect, and what the host's resolver needs with any of its modules. Other calls
+ * fail as on an older kernel. */
 int seccomp_load_dialler(struct ssb_error *err);
 
-/* The same for the maker of unix sockets (os/unix_maker.h). */
+/* For the maker of unix sockets (os/unix_maker.h). */
 int seccomp_load_maker(struct ssb_error *err);
 
 /* Written by tools/seccomp-gen.c. */
 extern const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
 extern const struct seccomp_blob seccomp_observed_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
 #define SECCOMP_N_NAMES 512
-extern const char seccomp_call_names[]; /* one after the other, each with its NUL */
+extern const char seccomp_call_names[]; /* one after another, each with its NUL */
 extern const struct seccomp_blob seccomp_init_blob;
 extern const struct seccomp_blob seccomp_broker_blob;
 extern const struct seccomp_blob seccomp_dialler_blob;

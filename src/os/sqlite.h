@@ -1,12 +1,12 @@
-/* sqlite.h - SQLite, loaded on use: most commands never need it. */
+/* sqlite.h - SQLite, loaded on use, because most commands never need it. */
 #ifndef OS_SQLITE_H
 #define OS_SQLITE_H
 
-#include <sqlite3.h> /* types and numbers only: nothing is linked */
+#include <sqlite3.h> /* for types and constants only; nothing is linked */
 
 #include "skillsandbox.h"
 
-/* The calls that we use, under their own names without the sqlite3_. */
+/* The calls that we use, without their prefix sqlite3_. */
 #define SQLITE_CALLS(X)                                                                            \
 	X(open_v2)                                                                                 \
 	X(close_v2)                                                                                \
@@ -43,8 +43,8 @@ struct sqlite {
 #undef SQLITE_CALL
 };
 
-/* Borrowed, for as long as the program lives. SSB_E_NOT_FOUND, with the package to
- * install, where there is none; `where` is the error's. */
+/* *ret is borrowed and stays valid. Fails with SSB_E_NOT_FOUND, naming the package to install, if
+ * there is no SQLite; `where` is for the error. */
 int sqlite_load(const char *where, const struct sqlite **ret, struct ssb_error *err);
 
 #endif

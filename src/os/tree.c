@@ -53,7 +53,7 @@ static bool names_add(struct names *s, const char *name)
 	return true;
 }
 
-/* All of them first: what is read in pieces comes in no order. */
+/* Reads all names first, to sort them: getdents returns them in no order. */
 static void read_names(struct walk *w, DIR *dir, struct names *ret)
 {
 	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
@@ -73,7 +73,7 @@ static void read_names(struct walk *w, DIR *dir, struct names *ret)
 
 static void walk_directory(struct walk *w, int parent, const char *name, size_t len, size_t depth);
 
-static void visit(struct walk *w, int dir, const char *name, size_t len, size_t depth)
+static void visit_entry(struct walk *w, int dir, const char *name, size_t len, size_t depth)
 {
 	struct tree_entry e = { .path = w->path, .dir = dir, .name = name };
 	size_t n = strlen(name);
@@ -83,7 +83,7 @@ static void visit(struct walk *w, int dir, const char *name, size_t len, size_t 
 		return;
 	}
 	if (fstatat(dir, name, &e.st, AT_SYMLINK_NOFOLLOW) != 0) {
-		w->whole = false; /* gone meanwhile, or not ours to see */
+		w->whole = false; /* removed meanwhile, or not accessible */
 		return;
 	}
 	if (len > 0) {
@@ -110,7 +110,7 @@ static void walk_directory(struct walk *w, int parent, const char *name, size_t 
 	}
 	read_names(w, dir, &names);
 	for (size_t i = 0; i < names.n; i++) {
-		visit(w, dirfd(dir), names.v[i], len, depth);
+		visit_entry(w, dirfd(dir), names.v[i], len, depth);
 	}
 	(void)closedir(dir);
 }
@@ -134,16 +134,16 @@ bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
  * subdirectories are moved up to the top, where they are emptied in a later round, and a
  * directory without subdirectories is removed. */
 
-/* Whoever still fills it does not keep us for ever: names in a row that are taken, and
- * rounds, of which each takes one level at least. */
+/* Limits for the case that another process keeps filling the directory: names in a row that are
+ * taken, and rounds, each of which removes at least one level. */
 #define NAME_TRIES 4096
 #define ROUNDS     65536
 
 struct remover {
 	int top;
 	unsigned named;
-	bool moved; /* this round changed something */
-	int error;  /* the first */
+	bool moved; /* something changed in this round */
+	int error;  /* the first error */
 };
 
 static void close_dir(DIR **d)
@@ -153,8 +153,8 @@ static void close_dir(DIR **d)
 	}
 }
 
-/* Whoever filled it may have taken its rights away. Where they cannot be had, what needs
- * them says so. */
+/* Restores the permissions, which the skill may have removed. If that fails, the next operation
+ * reports it. */
 static void open_up(int dir, const char *name)
 {
 	if (fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -162,13 +162,13 @@ static void open_up(int dir, const char *name)
 	}
 }
 
-static void failed(struct remover *r)
+static void note_error(struct remover *r)
 {
 	r->error = r->error != 0 ? r->error : errno;
 }
 
-/* What is mounted there does, also where it is of the same file system. */
-static bool stays(struct remover *r, int dir, const char *name)
+/* A mount point is not removed, even if it belongs to the same file system. */
+static bool is_mount(struct remover *r, int dir, const char *name)
 {
 	struct statx st;
 
@@ -177,11 +177,11 @@ static bool stays(struct remover *r, int dir, const char *name)
 		return false;
 	}
 	errno = EXDEV;
-	failed(r);
+	note_error(r);
 	return true;
 }
 
-static DIR *list(int dir, const char *name)
+static DIR *list_directory(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -192,7 +192,7 @@ static DIR *list(int dir, const char *name)
 	return d;
 }
 
-/* The next name of a listing that is not itself or its parent. */
+/* The next name other than "." and "..". */
 static const char *next_name(DIR *d)
 {
 	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
@@ -203,7 +203,8 @@ static const char *next_name(DIR *d)
 	return NULL;
 }
 
-/* True: it is gone. False: a directory, or an error that is noted. */
+/* Returns true if the file is gone. False if it is a directory, or after an error, which is
+ * noted. */
 static bool remove_file(struct remover *r, int dir, const char *name, bool *ret_is_dir)
 {
 	struct stat st;
@@ -220,7 +221,7 @@ static bool remove_file(struct remover *r, int dir, const char *name, bool *ret_
 	*ret_is_dir = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 	if (!*ret_is_dir) {
 		errno = why;
-		failed(r);
+		note_error(r);
 	}
 	return false;
 }
@@ -229,10 +230,10 @@ static void move_up(struct remover *r, int dir, const char *name)
 {
 	char to[32];
 
-	if (stays(r, dir, name)) {
+	if (is_mount(r, dir, name)) {
 		return;
 	}
-	/* What is in a directory that cannot be written is not moved, nor is that itself. */
+	/* A directory that is not writable can neither be moved nor have its entries moved. */
 	open_up(dir, name);
 	for (int i = 0; i < NAME_TRIES; i++) {
 		snprintf(to, sizeof(to), ".removed-%u", r->named++);
@@ -244,20 +245,20 @@ static void move_up(struct remover *r, int dir, const char *name)
 			break;
 		}
 	}
-	failed(r);
+	note_error(r);
 }
 
 static void remove_directory(struct remover *r, const char *name)
 {
-	if (stays(r, r->top, name)) {
+	if (is_mount(r, r->top, name)) {
 		return;
 	}
 	open_up(r->top, name);
-	AUTO(close_dir) DIR *d = list(r->top, name);
+	AUTO(close_dir) DIR *d = list_directory(r->top, name);
 	bool is_dir = false;
 
 	if (d == NULL) {
-		failed(r);
+		note_error(r);
 		return;
 	}
 	for (const char *in; (in = next_name(d)) != NULL;) {
@@ -268,13 +269,13 @@ static void remove_directory(struct remover *r, const char *name)
 	if (unlinkat(r->top, name, AT_REMOVEDIR) == 0) {
 		r->moved = true;
 	} else {
-		failed(r);
+		note_error(r);
 	}
 }
 
 int tree_empty(int dir_fd)
 {
-	AUTO(close_dir) DIR *d = list(dir_fd, ".");
+	AUTO(close_dir) DIR *d = list_directory(dir_fd, ".");
 	struct remover r = { .top = dir_fd, .moved = true };
 	bool is_dir = false;
 

@@ -27,14 +27,14 @@
 #include "os/seccomp.h"
 
 #define READY_MS     5000
-#define MIN_PAUSE_MS 1 /* between two looks at a listener whose queue is full */
+#define MIN_PAUSE_MS 1 /* between two attempts to connect to a listener whose queue is full */
 #define MAX_PAUSE_MS 64
-#define NEW_ROOT     "run" /* any directory of the view, to build the maker's own on */
+#define NEW_ROOT     "run" /* any directory of the view, to build the maker's own root on */
 
 /* ---- the maker: where it lives ------------------------------------------- */
 
-/* A root of the maker's own: the sandbox's without anything that is mounted in it, and on it
- * the private places. What a grant covers is on another file system. */
+/* Builds the maker's own root: the root of the sandbox without anything mounted in it, and the
+ * private places on it. Grants are on other file systems, so that they are not in it. */
 static int make_root(const struct unix_maker_setup *s)
 {
 	struct stat root_st, st;
@@ -65,7 +65,7 @@ static int make_root(const struct unix_maker_setup *s)
 	return fchdir(root) != 0 || chroot(".") != 0 ? -1 : 0;
 }
 
-static int enter(const struct unix_maker_setup *s, pid_t parent)
+static int enter_namespaces(const struct unix_maker_setup *s, pid_t parent)
 {
 	struct ssb_error err = { 0 };
 
@@ -75,7 +75,7 @@ static int enter(const struct unix_maker_setup *s, pid_t parent)
 	    make_root(s) != 0) {
 		return -1;
 	}
-	/* A user's own groups stay, as they do in the skill: its map has none to set. */
+	/* For a user, the groups stay as they do in the skill: the gid map has no groups to set. */
 	(void)setgroups(0, NULL);
 	if (setresgid(s->gid, s->gid, s->gid) != 0 || setresuid(s->uid, s->uid, s->uid) != 0 ||
 	    caps_drop(0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
@@ -108,12 +108,13 @@ static int bind_here(int fd, const struct unix_request *r)
 	if (bind(fd, (const struct sockaddr *)&r->to, r->len) != 0) {
 		return -1;
 	}
-	/* Nobody can connect it any more. How long its queue is the skill's listen() says. */
+	/* No process can connect it any more. The skill's own listen() sets the length of its
+	 * queue. */
 	return listen(fd, 0) != 0 ? -1 : fchmod(fd, UNIX_MODE_BOUND);
 }
 
-/* Nobody has the socket: a caller that makes its call again must find the name free. */
-static void unbind(const struct unix_request *r)
+/* The caller did not get the socket. Remove its name, so that the caller can repeat the call. */
+static void unbind_socket(const struct unix_request *r)
 {
 	char name[sizeof(r->to.sun_path) + 1] = "";
 
@@ -137,10 +138,10 @@ static bool is_relative(const struct unix_request *r)
 	return r->call != UNIX_SOCKET && r->to.sun_path[0] != '\0' && r->to.sun_path[0] != '/';
 }
 
-/* False: the caller has to wait. */
-static bool serve(int listener, const struct unix_request *r)
+/* Returns false if the caller must wait. */
+static bool serve_request(int listener, const struct unix_request *r)
 {
-	/* Connecting never holds the maker up. */
+	/* A non-blocking socket, so that connect() never blocks the maker. */
 	auto_fd fd = new_socket(r, r->nonblock || r->call == UNIX_CONNECT);
 	int failed = fd < 0 || (is_relative(r) && chdir(r->cwd) != 0) ? -1 : 0;
 
@@ -157,14 +158,14 @@ static bool serve(int listener, const struct unix_request *r)
 	} else if (!notify_give(listener, r->id, fd, r->call == UNIX_SOCKET ? -1 : r->fd,
 	                        r->cloexec) &&
 	           r->call == UNIX_BIND) {
-		unbind(r);
+		unbind_socket(r);
 	}
 	return true;
 }
 
 /* ---- the maker: who waits ------------------------------------------------ */
 
-/* The longest first. */
+/* The waiting calls, the oldest first. */
 static struct {
 	struct {
 		struct unix_request r;
@@ -181,7 +182,7 @@ static bool same_listener(const struct unix_request *a, const struct unix_reques
 	       (!is_relative(a) || strcmp(a->cwd, b->cwd) == 0);
 }
 
-/* How many of the first `n` wait for the same listener. */
+/* How many of the first `n` waiting calls are for the same listener? */
 static size_t waits_for(const struct unix_request *r, size_t n)
 {
 	size_t found = 0;
@@ -219,7 +220,7 @@ static void drop_wait(size_t at)
 	memmove(&waits.v[at], &waits.v[at + 1], (waits.n - at) * sizeof(waits.v[0]));
 }
 
-/* A number of base 16 behind `key`; 0: there is none. */
+/* The hexadecimal number after `key`; 0 if there is none. */
 static unsigned long long mask_of(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -227,9 +228,9 @@ static unsigned long long mask_of(const char *text, const char *key)
 	return at != NULL ? strtoull(at + strlen(key), NULL, 16) : 0;
 }
 
-/* Has a signal come that the caller takes? One for the whole process is the first thread's, which
- * the kernel has woken for it. Where a signal ends the wait by itself (before Linux 5.19) none is
- * seen here. */
+/* Does the caller have a pending signal that it does not block? The kernel wakes the first thread
+ * for a signal to the whole process. Before Linux 5.19 a signal ends the wait by itself, and this
+ * sees none. */
 static bool has_signal(int status)
 {
 	char text[4096];
@@ -242,7 +243,7 @@ static bool has_signal(int status)
 	return (come & ~mask_of(text, "\nSigBlk:") & ~mask_of(text, "\nSigIgn:")) != 0;
 }
 
-/* True: it is not waited for any more. */
+/* Returns true if the call no longer waits. */
 static bool try_wait(int listener, size_t at)
 {
 	const struct unix_request *r = &waits.v[at].r;
@@ -254,7 +255,7 @@ static bool try_wait(int listener, size_t at)
 		notify_interrupt_id(listener, r->id);
 		return true;
 	}
-	return waits_for(r, at) == 0 && serve(listener, r);
+	return waits_for(r, at) == 0 && serve_request(listener, r);
 }
 
 static void try_all(int listener)
@@ -286,11 +287,11 @@ static void take_request(int listener, int requests)
 	}
 	auto_fd status = fds.n == 1 ? fds.v[0] : -1;
 	if (!notify_valid_id(listener, r.id)) {
-		return; /* it was given up meanwhile, and may be made again */
+		return; /* the caller gave it up and may repeat it */
 	}
-	/* Who comes later does not pass those who wait. */
+	/* A later call must not overtake waiting ones. */
 	bool behind = r.call == UNIX_CONNECT && !r.nonblock && waits_for(&r, waits.n) > 0;
-	if (behind || !serve(listener, &r)) {
+	if (behind || !serve_request(listener, &r)) {
 		add_wait(listener, &r, steal_fd(&status));
 	}
 }
@@ -316,7 +317,7 @@ static _Noreturn void maker_main(const struct unix_maker_setup *s, int requests,
 	int keep[3 + CGROUP_MAX_JOIN] = { s->listener, s->process, requests };
 
 	memcpy(keep + 3, s->join, s->n_join * sizeof(s->join[0]));
-	if (file_close_others(0, keep, 3 + s->n_join) != 0 || enter(s, parent) != 0) {
+	if (file_close_others(0, keep, 3 + s->n_join) != 0 || enter_namespaces(s, parent) != 0) {
 		_exit(1);
 	}
 	for (size_t i = 0; i < s->n_join; i++) {
@@ -354,7 +355,7 @@ int unix_maker_start(struct unix_maker *m, const struct unix_maker_setup *setup)
 		errno = EACCES;
 		return -1;
 	}
-	/* A maker that is behind never holds the supervisor up. The kernel's own bound counts. */
+	/* A slow maker must not block the supervisor. The kernel's own limit applies. */
 	(void)setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &(int){ INT_MAX / 2 }, sizeof(int));
 	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
 	made.requests = steal_fd(&ours);
@@ -372,7 +373,7 @@ int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, in
 {
 	const struct msg_fds fds = { .v = { status }, .n = status >= 0 ? 1 : 0 };
 
-	/* Its last member is sent as long as it is: then there is room for more calls. */
+	/* Only the used part of its last member is sent, which makes room for more calls. */
 	size_t size = offsetof(struct unix_request, cwd) + strnlen(r->cwd, sizeof(r->cwd) - 1) + 1;
 
 	return msg_fds_send(m->requests, r, size, &fds);

@@ -1,22 +1,22 @@
-/* unix_maker.h - unix sockets for a skill that may write a directory of the host.
+/* unix_maker.h - makes unix sockets for a skill that may write a directory of the host.
  *
- * A unix socket that can still be aimed reaches every socket file that can be named, also one
- * of the host's in a writable grant: no mount keeps it from that. Such a skill therefore never
- * has one. Its socket() gives it one end of a pair whose other end is closed, which can neither
- * be connected nor listen. Its bind() and connect() are done by a process of ours, the maker,
- * with a socket of its own. That takes the place of the skill's fd when it listens or is
- * connected, and can be aimed at nothing any more.
+ * A process with an unconnected unix socket can connect it to every socket file that it can name,
+ * even one of the host in a writable grant; no mount prevents that. So such a skill never gets one.
+ * Its socket() returns one end of a pair whose other end is closed, which can neither connect nor
+ * listen. A process of ours, the maker, does bind() and connect() with a socket of its own. The
+ * maker's socket replaces the skill's fd when it is listening or connected, and cannot be connected
+ * elsewhere any more.
  *
- * The maker has the skill's ids, its user and its network namespace, and a root that holds the
- * private places of the sandbox alone: no grant and no file of the host. Whatever name it is
- * given, and whatever the skill does meanwhile to the name, to its fds or to its directories:
- * no socket of the host is there to be reached, and none can be left behind on the host. The
- * skill cannot see the maker, which stays in the supervisor's pid namespace. The maker is in the
- * skill's cgroup and has a filter of its own. If it ends before the skill, the run ends.
+ * The maker has the skill's ids, its user and network namespace, and a root that contains only the
+ * private places of the sandbox: no grant and no file of the host. Whatever name it is given, and
+ * however the skill changes the name, its fds or its directories meanwhile, the maker cannot reach
+ * a socket of the host or leave one there. The skill cannot see the maker, which is in the
+ * supervisor's pid namespace. The maker is in the skill's cgroup and has a filter of its own. If it
+ * ends before the skill, the run ends.
  *
- * A connect() to a listener whose queue is full waits in the maker, in order, which tries again
- * after a pause that grows. A signal ends the wait as it ends the kernel's own; SO_SNDTIMEO, an
- * option of a socket that the maker never sees, does not. */
+ * A connect() to a listener whose queue is full waits in the maker, in order; the maker tries again
+ * after increasing pauses. A signal ends the wait like that of a real connect(). SO_SNDTIMEO does
+ * not, because it is an option of a socket that the maker never sees. */
 #ifndef OS_UNIX_MAKER_H
 #define OS_UNIX_MAKER_H
 
@@ -29,53 +29,55 @@
 
 #include "base/limits.h"
 
-/* The mode of a socket that the maker has bound or connected: so a second call on it is told from
- * the first, without touching the socket. It means nothing else for a socket, and a program that
- * sets another one gets a new socket by such a call, where the kernel would refuse it. */
+/* The modes of sockets that the maker has bound or connected. They tell a second call from the
+ * first without touching the socket. The mode of a socket has no other meaning. If a program sets
+ * another mode, such a call gives it a new socket, where the kernel would refuse the call. */
 #define UNIX_MODE_BOUND     0751
 #define UNIX_MODE_CONNECTED 0752
 
 struct unix_maker_setup {
-	int listener; /* borrowed; the maker answers the calls by a copy */
-	int process;  /* borrowed pidfd of a process of the skill's */
-	uid_t uid;    /* of the skill, inside */
+	int listener; /* borrowed; the maker answers the calls through a copy */
+	int process;  /* borrowed pidfd of a process of the skill */
+	uid_t uid;    /* of the skill, inside the sandbox */
 	gid_t gid;
-	const int *join; /* borrowed fds of the skill's cgroup: what the maker makes counts there */
+	const int *
+	        join; /* borrowed fds to join the skill's cgroup, where the maker's memory counts */
 	size_t n_join;
-	const char *const *places; /* absolute, private; those that a grant covers are left out */
+	const char *const *places; /* absolute paths of private places; those covered by a grant are
+	                              left out */
 	size_t n_places;
 };
 
 struct unix_maker {
-	int requests; /* to send to; -1: none */
-	int process;  /* its pidfd */
+	int requests; /* the socket for requests; -1: none */
+	int process;  /* the pidfd of the maker */
 };
 
 #define UNIX_MAKER_NONE ((struct unix_maker){ -1, -1 })
 
 enum unix_call { UNIX_SOCKET, UNIX_BIND, UNIX_CONNECT };
 
-/* A call that waits. */
+/* A waiting call. */
 struct unix_request {
 	uint64_t id; /* of its notification */
 	enum unix_call call;
 	int type;     /* SOCK_STREAM, SOCK_SEQPACKET */
-	int fd;       /* the caller's number; not of UNIX_SOCKET */
-	bool cloexec; /* as that fd is */
+	int fd;       /* the caller's fd; unused for UNIX_SOCKET */
+	bool cloexec; /* whether that fd is close-on-exec */
 	bool nonblock;
 	mode_t umask;
 	socklen_t len;
 	struct sockaddr_un to;
-	char cwd[MAX_UNIX_CWD]; /* where a relative name begins; "": nobody knows */
+	char cwd[MAX_UNIX_CWD]; /* the directory for relative names; "": unknown */
 };
 
-/* -1 with errno: there is none, and *m is as it was. */
+/* -1 with errno: no maker was started, and *m is unchanged. */
 int unix_maker_start(struct unix_maker *m, const struct unix_maker_setup *setup);
 void unix_maker_stop(struct unix_maker *m);
 
-/* Hands the call over, to be answered by the maker. `status` (borrowed; -1: none) is the caller's
- * file of that name in /proc, by which the maker sees signals that come while it waits. -1 with
- * errno: the call is still the caller's. */
+/* Hands the call to the maker, which answers it. `status` (borrowed; -1: none) is the caller's
+ * /proc/PID/status, in which the maker sees pending signals while the call waits. -1 with errno:
+ * the supervisor must still answer the call. */
 int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, int status);
 
 #endif

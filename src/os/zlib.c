@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "os/library.h"
 
-/* As zlib.h has it since 1995: part of the library's ABI. */
+/* As in zlib.h since 1995; it is part of the library's ABI. */
 struct stream {
 	const uint8_t *next_in;
 	unsigned avail_in;
@@ -53,7 +53,7 @@ int zlib_load(struct ssb_error *err)
 
 struct gunzip {
 	struct stream stream;
-	bool ended; /* a member has; another may follow */
+	bool ended; /* a member has ended; another may follow */
 };
 
 struct gunzip *zlib_gunzip_new(void)

@@ -1,8 +1,8 @@
-/* Byte by byte: a head can be cut anywhere, and not one byte behind it may be
- * taken. A line ends with LF or CRLF; a CR elsewhere is no answer of HTTP. */
+/* The parser works byte by byte, because the head can be cut anywhere and no byte after it may be
+ * consumed. A line ends with LF or CRLF; a CR elsewhere is invalid. */
 #include "wire/connect_reply.h"
 
-/* 'x' is a digit: of the version 0 or 1, then of the status. */
+/* Each 'x' is a digit: first of the version, 0 or 1, then of the status. */
 static const char STATUS_LINE[] = "HTTP/1.x xxx";
 #define STATUS_AT  9
 #define STATUS_LEN (sizeof(STATUS_LINE) - 1)
@@ -22,11 +22,11 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* One byte of a status line that does not end it. */
+/* Checks one byte of a status line. */
 static bool status_byte(struct connect_reply *r, char c)
 {
 	if (r->at >= STATUS_LEN) {
-		return r->at > STATUS_LEN || c == ' '; /* the reason may be anything */
+		return r->at > STATUS_LEN || c == ' '; /* the reason phrase may be anything */
 	}
 	if (STATUS_LINE[r->at] != 'x') {
 		return c == STATUS_LINE[r->at];
@@ -41,7 +41,7 @@ static bool status_byte(struct connect_reply *r, char c)
 	return true;
 }
 
-/* Control bytes have no place in a head, but for tabs. */
+/* A head may not contain control bytes other than tabs. */
 static bool is_text(char c)
 {
 	return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);
@@ -60,14 +60,14 @@ static enum connect_verdict line_end(struct connect_reply *r)
 		return CONNECT_MORE;
 	}
 	if (r->status < 200 && r->status != 101) {
-		r->status = 0; /* an interim answer; the real one follows */
+		r->status = 0; /* an interim answer; the final one follows */
 		r->first = true;
 		return CONNECT_MORE;
 	}
 	return CONNECT_DONE;
 }
 
-static enum connect_verdict take(struct connect_reply *r, char c)
+static enum connect_verdict take_byte(struct connect_reply *r, char c)
 {
 	if (++r->len > CONNECT_REPLY_MAX || (r->cr && c != '\n')) {
 		return CONNECT_BROKEN;
@@ -93,7 +93,7 @@ enum connect_verdict connect_reply_feed(struct connect_reply *r, const char *dat
 	size_t used = 0;
 
 	while (v == CONNECT_MORE && used < len) {
-		v = take(r, data[used++]);
+		v = take_byte(r, data[used++]);
 	}
 	r->over = v != CONNECT_MORE;
 	*ret_used = used;

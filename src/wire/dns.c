@@ -1,12 +1,12 @@
-/* DNS messages: RFC 1035 as far as a stub resolver goes, with EDNS(0).
+/* dns.c - DNS messages: the part of RFC 1035 that a stub resolver needs, with EDNS(0).
  *
  * A message is a header of 12 bytes, then questions, then records:
- *   id, flags, number of questions, answers, authorities, additionals
+ *   header:   id, flags, number of questions, answers, authorities, additionals
  *   question: name, type, class
  *   record:   name, type, class, ttl, length, data
- * A question message has one question, no answers and no authorities; of the
- * additionals only OPT means something here. What does not end exactly where
- * the message ends is malformed. */
+ * A question message has one question, no answers and no authorities. Among its additional
+ * records only OPT has a meaning here. A message is malformed unless its last record ends exactly
+ * where the message ends. */
 #include <string.h>
 
 #include "base/utf8.h"
@@ -39,7 +39,7 @@ struct cursor {
 	size_t left;
 };
 
-static bool skip(struct cursor *c, size_t n)
+static bool skip_bytes(struct cursor *c, size_t n)
 {
 	if (c->left < n) {
 		return false;
@@ -49,21 +49,21 @@ static bool skip(struct cursor *c, size_t n)
 	return true;
 }
 
-static uint16_t get16(const uint8_t *p)
+static uint16_t read_u16(const uint8_t *p)
 {
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-static uint8_t *put16(uint8_t *p, size_t v)
+static uint8_t *write_u16(uint8_t *p, size_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
 	p[1] = (uint8_t)v;
 	return p + 2;
 }
 
-/* A label as text. A dot inside it would read as two labels, and what is no
- * character is no part of a host name: both become '?'. A character outside
- * ASCII has no place in one either, but stays, to be told of. */
+/* Copies a label as text. A dot inside it would look like two labels, and bytes that are not a
+ * character cannot be in a host name: both become '?'. A character outside ASCII cannot be in one
+ * either, but is kept for the trace. */
 static void put_label(const char *label, size_t len, char *out, bool *odd)
 {
 	for (size_t i = 0, n; i < len; i += n) {
@@ -73,22 +73,22 @@ static void put_label(const char *label, size_t len, char *out, bool *odd)
 
 		n = known > 1 ? known : 1;
 		*odd |= !text || n > 1;
-		memcpy(out + i, text ? label + i : "?", n); /* what is no text has one byte */
+		memcpy(out + i, text ? label + i : "?", n); /* an invalid byte counts as one */
 		if (c >= 'A' && c <= 'Z') {
 			out[i] = (char)(c - 'A' + 'a');
 		}
 	}
 }
 
-/* Reads the name of the question. Only plain labels: a pointer has nothing
- * before it to point to. False if the name is malformed. */
+/* Reads the name of the question. Compression pointers are refused, because nothing comes before
+ * the name. False if the name is malformed. */
 static bool read_name(struct cursor *c, char name[DNS_MAX_NAME], bool *odd)
 {
 	size_t wire = 0, n = 0;
 
 	for (;;) {
 		size_t label = c->left > 0 ? c->p[0] : MAX_LABEL + 1;
-		if (label > MAX_LABEL || !skip(c, 1 + label)) {
+		if (label > MAX_LABEL || !skip_bytes(c, 1 + label)) {
 			return false;
 		}
 		const uint8_t *text = c->p - label;
@@ -109,7 +109,7 @@ static bool read_name(struct cursor *c, char name[DNS_MAX_NAME], bool *odd)
 	return true;
 }
 
-/* The owner of a record that is not looked at; a pointer ends it, unfollowed. */
+/* Skips the owner of a record; a pointer ends it and is not followed. */
 static bool skip_name(struct cursor *c)
 {
 	size_t wire = 0;
@@ -117,9 +117,9 @@ static bool skip_name(struct cursor *c)
 	while (wire < MAX_WIRE && c->left > 0) {
 		uint8_t label = c->p[0];
 		if (label >= 0xc0) {
-			return skip(c, 2);
+			return skip_bytes(c, 2);
 		}
-		if (label > MAX_LABEL || !skip(c, 1U + label)) {
+		if (label > MAX_LABEL || !skip_bytes(c, 1U + label)) {
 			return false;
 		}
 		if (label == 0) {
@@ -130,7 +130,7 @@ static bool skip_name(struct cursor *c)
 	return false;
 }
 
-/* Takes one additional record. *ret_version is the version of an OPT. */
+/* Reads one additional record. *ret_version is the version of an OPT record. */
 static bool read_additional(struct cursor *c, struct dns_question *q, uint8_t *ret_version)
 {
 	bool root = c->left > 0 && c->p[0] == 0;
@@ -139,17 +139,17 @@ static bool read_additional(struct cursor *c, struct dns_question *q, uint8_t *r
 		return false;
 	}
 	const uint8_t *fixed = c->p;
-	(void)skip(c, RECORD_FIXED);
-	if (!skip(c, get16(fixed + 8))) {
+	(void)skip_bytes(c, RECORD_FIXED);
+	if (!skip_bytes(c, read_u16(fixed + 8))) {
 		return false;
 	}
-	if (get16(fixed) != TYPE_OPT) {
+	if (read_u16(fixed) != TYPE_OPT) {
 		return true;
 	}
-	if (q->edns || !root) { /* one OPT, and it belongs to no name */
+	if (q->edns || !root) { /* only one OPT is allowed, and its name must be the root */
 		return false;
 	}
-	uint16_t size = get16(fixed + 2);
+	uint16_t size = read_u16(fixed + 2);
 	q->edns = true;
 	q->udp_size = size < MIN_UDP ? MIN_UDP : size > MAX_UDP ? MAX_UDP : size;
 	*ret_version = fixed[5];
@@ -169,30 +169,30 @@ static enum dns_type known_type(uint16_t qtype)
 	}
 }
 
-/* Fills q from a message that has a header and asks something; returns the
- * rcode of a refusal, 0 if it is a question to answer. */
-static uint8_t parse(const uint8_t *msg, size_t len, struct dns_question *q)
+/* Fills q from a message that has a header. Returns 0 for a question to answer, otherwise the rcode
+ * of the refusal. */
+static uint8_t parse_question(const uint8_t *msg, size_t len, struct dns_question *q)
 {
 	struct cursor c = { msg + HEADER_LEN, len - HEADER_LEN };
-	uint16_t additional = get16(msg + 10);
+	uint16_t additional = read_u16(msg + 10);
 	uint8_t version = 0;
 	bool odd = false;
 
 	if ((msg[2] & FLAG_OPCODE) != 0) {
 		return NOTIMP;
 	}
-	if (len > DNS_MAX_MESSAGE || get16(msg + 4) != 1 || get16(msg + 6) != 0 ||
-	    get16(msg + 8) != 0) {
+	if (len > DNS_MAX_MESSAGE || read_u16(msg + 4) != 1 || read_u16(msg + 6) != 0 ||
+	    read_u16(msg + 8) != 0) {
 		return FORMERR;
 	}
 	if (!read_name(&c, q->name, &odd) || c.left < QUESTION_END) {
 		q->name[0] = '\0';
 		return FORMERR;
 	}
-	q->qtype = get16(c.p);
+	q->qtype = read_u16(c.p);
 	q->type = known_type(q->qtype);
-	uint16_t class = get16(c.p + 2);
-	(void)skip(&c, QUESTION_END);
+	uint16_t class = read_u16(c.p + 2);
+	(void)skip_bytes(&c, QUESTION_END);
 	q->question_len = len - HEADER_LEN - c.left;
 	for (unsigned i = 0; i < additional; i++) {
 		if (!read_additional(&c, q, &version)) {
@@ -213,13 +213,13 @@ enum dns_verdict dns_parse(const uint8_t *msg, size_t len, struct dns_question *
 	if (len < HEADER_LEN || (msg[2] & FLAG_QR) != 0) {
 		return DNS_DROP;
 	}
-	struct dns_question q = { .id = get16(msg), .udp_size = MIN_UDP };
-	q.rcode = parse(msg, len, &q);
+	struct dns_question q = { .id = read_u16(msg), .udp_size = MIN_UDP };
+	q.rcode = parse_question(msg, len, &q);
 	*ret = q;
 	return q.rcode == 0 ? DNS_QUESTION : DNS_REFUSE;
 }
 
-/* Writes address records while they fit; returns how many did. */
+/* Writes as many address records as fit and returns their number. */
 static size_t put_addresses(const struct dns_question *q, const uint8_t *addr, size_t n_addr,
                             uint32_t ttl, uint8_t *out, size_t room)
 {
@@ -228,12 +228,13 @@ static size_t put_addresses(const struct dns_question *q, const uint8_t *addr, s
 	size_t n = 0;
 
 	for (; n < n_addr && room - n * record >= record; n++) {
-		out = put16(out, 0xc000 | HEADER_LEN); /* the name of the question */
-		out = put16(out, q->qtype);
-		out = put16(out, CLASS_IN);
-		out = put16(out, ttl >> 16);
-		out = put16(out, ttl & 0xffff);
-		out = put16(out, size);
+		out = write_u16(out,
+		                0xc000 | HEADER_LEN); /* a pointer to the name of the question */
+		out = write_u16(out, q->qtype);
+		out = write_u16(out, CLASS_IN);
+		out = write_u16(out, ttl >> 16);
+		out = write_u16(out, ttl & 0xffff);
+		out = write_u16(out, size);
 		memcpy(out, addr + n * size, size);
 		out += size;
 	}
@@ -243,8 +244,8 @@ static size_t put_addresses(const struct dns_question *q, const uint8_t *addr, s
 static void put_opt(uint8_t rcode, uint8_t out[OPT_LEN])
 {
 	memset(out, 0, OPT_LEN);
-	(void)put16(out + 1, TYPE_OPT);
-	(void)put16(out + 3, MAX_UDP);
+	(void)write_u16(out + 1, TYPE_OPT);
+	(void)write_u16(out + 3, MAX_UDP);
 	out[5] = (uint8_t)(rcode >> 4);
 }
 
@@ -265,14 +266,14 @@ size_t dns_answer(const uint8_t *msg, const struct dns_question *q, uint8_t rcod
 	                       : put_addresses(q, addr, wanted, ttl, out + len,
 	                                       room - len - (opt ? OPT_LEN : 0));
 
-	(void)put16(out, q->id);
+	(void)write_u16(out, q->id);
 	out[2] = (uint8_t)(FLAG_QR | (msg[2] & (FLAG_OPCODE | FLAG_RD)) |
 	                   (n < wanted ? FLAG_TC : 0));
 	out[3] = (uint8_t)(FLAG_RA | (rcode & 0x0f));
-	(void)put16(out + 4, q->question_len > 0);
-	(void)put16(out + 6, n);
-	(void)put16(out + 8, 0);
-	(void)put16(out + 10, opt);
+	(void)write_u16(out + 4, q->question_len > 0);
+	(void)write_u16(out + 6, n);
+	(void)write_u16(out + 8, 0);
+	(void)write_u16(out + 10, opt);
 	memcpy(out + HEADER_LEN, msg + HEADER_LEN, q->question_len);
 	len += n * record;
 	if (opt) {

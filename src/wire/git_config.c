@@ -7,12 +7,12 @@
 
 #include "base/own.h"
 
-#define NAME_BYTES 64 /* of a section or key; those that matter are shorter */
+#define NAME_BYTES 64 /* of a section or key; the relevant ones are shorter */
 
 static const struct {
 	const char *section;
 	const char *key;
-	bool parted; /* has a subsection */
+	bool parted; /* it has a subsection */
 	enum git_config_name name;
 } NAMES[] = {
 	{ "core", "hookspath", false, GIT_CONFIG_HOOKS },
@@ -29,8 +29,8 @@ struct reader {
 	void *arg;
 };
 
-/* The next byte; the end is the end of a line, as is CR LF. */
-static int peek(const struct reader *r)
+/* The next byte. The end of the text and CR LF count as the end of a line. */
+static int peek_byte(const struct reader *r)
 {
 	if (r->at == r->end) {
 		return '\n';
@@ -39,9 +39,9 @@ static int peek(const struct reader *r)
 	                                                                : (unsigned char)*r->at;
 }
 
-static int next(struct reader *r)
+static int next_byte(struct reader *r)
 {
-	int c = peek(r);
+	int c = peek_byte(r);
 
 	if (r->at < r->end) {
 		r->at += 1 + (c == '\n' && *r->at == '\r');
@@ -49,7 +49,7 @@ static int next(struct reader *r)
 	return c;
 }
 
-/* By git's own tables, whatever the locale is. */
+/* Like git, independent of the locale. */
 static bool is_space(int c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -63,17 +63,17 @@ static bool is_key(int c)
 
 static void skip_line(struct reader *r)
 {
-	while (next(r) != '\n') {
+	while (next_byte(r) != '\n') {
 	}
 }
 
-/* A section's or key's name. One that is too long is none of ours. */
+/* Reads the name of a section or key. One that is too long cannot be relevant. */
 static void read_name(struct reader *r, char name[static NAME_BYTES])
 {
 	size_t n = 0;
 
-	while (is_key(peek(r))) {
-		char c = (char)next(r);
+	while (is_key(peek_byte(r))) {
+		char c = (char)next_byte(r);
 		if (n < NAME_BYTES) {
 			name[n++] = c;
 		}
@@ -81,31 +81,31 @@ static void read_name(struct reader *r, char name[static NAME_BYTES])
 	name[n < NAME_BYTES ? n : 0] = '\0';
 }
 
-/* Behind the '['. The subsection says nothing here, but it may hold a ']'. */
+/* Reads the header after '['. The subsection is ignored, but it may contain a ']'. */
 static void read_section(struct reader *r)
 {
 	bool quoted = false;
 
 	read_name(r, r->section);
-	r->parted = peek(r) != ']';
-	while (peek(r) != '\n') {
-		int c = next(r);
+	r->parted = peek_byte(r) != ']';
+	while (peek_byte(r) != '\n') {
+		int c = next_byte(r);
 		if (c == ']' && !quoted) {
 			return;
 		}
 		if (c == '"') {
 			quoted = !quoted;
-		} else if (c == '\\' && quoted && peek(r) != '\n') {
-			(void)next(r);
+		} else if (c == '\\' && quoted && peek_byte(r) != '\n') {
+			(void)next_byte(r);
 		}
 	}
-	r->section[0] = '\0'; /* it has no end */
+	r->section[0] = '\0'; /* the header has no end */
 }
 
 struct value {
 	char text[PATH_MAX];
-	size_t n;      /* counts on past the end */
-	size_t spaces; /* behind it, which count where more follows */
+	size_t n;      /* counts on past the end of the buffer */
+	size_t spaces; /* trailing blanks, which count only if more follows */
 };
 
 static void value_add(struct value *v, int c)
@@ -116,11 +116,11 @@ static void value_add(struct value *v, int c)
 	v->n++;
 }
 
-/* Behind a backslash; false: git knows no such escape. */
+/* Reads the escape after a backslash. False if git does not know it. */
 static bool read_escape(struct reader *r, struct value *v)
 {
 	static const char FROM[] = "\\\"tbn", TO[] = "\\\"\t\b\n";
-	int c = next(r);
+	int c = next_byte(r);
 	const char *known = c != '\0' ? strchr(FROM, c) : NULL;
 
 	if (known != NULL) {
@@ -129,13 +129,13 @@ static bool read_escape(struct reader *r, struct value *v)
 	return known != NULL;
 }
 
-/* Behind the '=', to the end of the line. False: git does not take it. */
+/* Reads the value after '=', to the end of the line. False if git would refuse it. */
 static bool read_value(struct reader *r, struct value *v)
 {
 	bool quoted = false;
 
-	while (peek(r) != '\n') {
-		int c = next(r);
+	while (peek_byte(r) != '\n') {
+		int c = next_byte(r);
 		if (is_space(c) && !quoted) {
 			if (v->n > 0) {
 				value_add(v, c);
@@ -151,8 +151,8 @@ static bool read_value(struct reader *r, struct value *v)
 			quoted = !quoted;
 		} else if (c != '\\') {
 			value_add(v, c);
-		} else if (peek(r) == '\n') {
-			(void)next(r); /* it goes on in the next line */
+		} else if (peek_byte(r) == '\n') {
+			(void)next_byte(r); /* the value continues in the next line */
 		} else if (!read_escape(r, v)) {
 			return false;
 		}
@@ -161,17 +161,18 @@ static bool read_value(struct reader *r, struct value *v)
 	return !quoted;
 }
 
-/* A key, and what it is set to; then the line is over. */
+/* Reads a key and its value, to the end of the line. */
 static void read_setting(struct reader *r)
 {
 	char key[NAME_BYTES];
 	struct value v = { .n = 0 };
 
 	read_name(r, key);
-	while (peek(r) == ' ' || peek(r) == '\t') {
-		(void)next(r);
+	while (peek_byte(r) == ' ' || peek_byte(r) == '\t') {
+		(void)next_byte(r);
 	}
-	bool good = peek(r) == '=' && next(r) == '=' && read_value(r, &v) && v.n < sizeof(v.text);
+	bool good = peek_byte(r) == '=' && next_byte(r) == '=' && read_value(r, &v) &&
+	            v.n < sizeof(v.text);
 	skip_line(r);
 	if (!good) {
 		return;
@@ -194,11 +195,11 @@ void git_config_read(const char *text, size_t len, git_config_fn *fn, void *arg)
 		r.at += sizeof(BOM) - 1;
 	}
 	while (r.at < r.end) {
-		int c = peek(&r);
+		int c = peek_byte(&r);
 		if (is_space(c)) {
-			(void)next(&r);
+			(void)next_byte(&r);
 		} else if (c == '[') {
-			(void)next(&r);
+			(void)next_byte(&r);
 			read_section(&r);
 		} else if (is_key(c)) {
 			read_setting(&r);

@@ -1,17 +1,16 @@
-/* http1.c - the stream of requests: heads held back and judged, bodies passed.
+/* http1.c - the stream of requests: holds heads back until they are judged, and passes bodies.
  *
- * One state at a time, each with a step that looks at the bytes not yet passed
- * on and says how many of them may go:
+ * The machine has one state at a time. The step of each state looks at the bytes that have not been
+ * passed yet and says how many of them may pass:
  *
- *   HEAD -> JUDGE (the caller's) -> BODY -> HEAD
- *                                   BODY -> CHUNK_LINE -> CHUNK -> CHUNK_END -> CHUNK_LINE
- *                                           CHUNK_LINE (size 0) -> TRAILER -> HEAD
- *                 JUDGE -> ANNOUNCE (the head alone) -> HELD -> BODY, CHUNK_LINE or REFUSED
+ * HEAD -> JUDGE (by the caller) -> BODY -> HEAD
+ * BODY -> CHUNK_LINE -> CHUNK -> CHUNK_END -> CHUNK_LINE
+ * CHUNK_LINE (size 0) -> TRAILER -> HEAD
+ * JUDGE -> ANNOUNCE (only the head) -> HELD -> BODY, CHUNK_LINE or REFUSED
  *
- * Every verdict depends on the bytes alone, never on how they were cut: a
- * section that is held back is read line by line, each line once, and the first
- * thing wrong decides. So garbage is denied as soon as it shows, and no head
- * has to be read twice. */
+ * Every verdict depends on the bytes alone, never on how they were cut: a section that is held back
+ * is read line by line, each line once, and the first error decides. So garbage is denied as soon
+ * as it arrives, and no head is read twice. */
 #include "wire/http1.h"
 
 #include <string.h>
@@ -21,9 +20,9 @@
 #include "wire/http1_head.h"
 
 #define MAX_CHUNK_DIGITS 8
-#define MAX_CHUNK        INT32_MAX /* more is an overflow in somebody's parser */
+#define MAX_CHUNK        INT32_MAX /* larger sizes overflow in some parsers */
 
-enum state {
+enum http1_state {
 	HEAD,
 	JUDGE,
 	BODY,
@@ -37,7 +36,7 @@ enum state {
 	DENIED
 };
 
-/* Returned by a step instead of a number of bytes: none may pass. */
+/* A step returns it instead of a number of bytes: none may pass. */
 #define STUCK ((size_t)0)
 
 void http1_init(struct http1 *h)
@@ -45,15 +44,15 @@ void http1_init(struct http1 *h)
 	*h = (struct http1){ .state = HEAD };
 }
 
-static size_t deny(struct http1 *h, enum http1_deny why)
+static size_t deny_request(struct http1 *h, enum http1_deny why)
 {
 	h->why = why;
 	h->state = DENIED;
 	return STUCK;
 }
 
-/* The section held back ends here; returns its length. */
-static size_t leave(struct http1 *h, enum state next)
+/* Ends the section that was held back, and returns its length. */
+static size_t leave_state(struct http1 *h, enum http1_state next)
 {
 	size_t len = h->scan;
 
@@ -65,7 +64,7 @@ static size_t leave(struct http1 *h, enum state next)
 
 /* ---- lines ---------------------------------------------------------------- */
 
-/* What a section that is held back may be. */
+/* The rules for a section that is held back. */
 struct section {
 	size_t max;
 	enum http1_deny too_long;
@@ -78,8 +77,8 @@ static const struct section TRAILER_SECTION = { HTTP1_MAX_TRAILER, HTTP1_TOO_LON
 static const struct section CHUNK_SECTION = { HTTP1_MAX_CHUNK_LINE, HTTP1_BAD_CHUNK,
 	                                      HTTP1_BAD_CHUNK };
 
-/* Goes on to the end of the current line. True: *ret_line is the line without
- * its CRLF. False: more is needed, or it was denied. */
+/* Reads to the end of the current line. True: *ret_line is the line without CRLF. False: more bytes
+ * are needed, or it was denied. */
 static bool next_line(struct http1 *h, const struct section *section, struct span data,
                       struct span *ret_line)
 {
@@ -88,7 +87,7 @@ static bool next_line(struct http1 *h, const struct section *section, struct spa
 		bool after_cr = h->scan > h->line && data.s[h->scan - 1] == '\r';
 
 		if (after_cr != (c == '\n') || (c != '\r' && c != '\n' && !http1_is_text(c))) {
-			(void)deny(h, section->bad_byte);
+			(void)deny_request(h, section->bad_byte);
 			return false;
 		}
 		h->scan++;
@@ -99,7 +98,7 @@ static bool next_line(struct http1 *h, const struct section *section, struct spa
 		}
 	}
 	if (h->scan >= section->max) {
-		(void)deny(h, section->too_long);
+		(void)deny_request(h, section->too_long);
 	}
 	return false;
 }
@@ -116,8 +115,8 @@ static void forget_request(struct http1 *h)
 	h->target_len = 0;
 }
 
-/* Reads the method, of which h->target is the place behind it. True: known,
- * and good. Read byte by byte: what is no HTTP at all may never end a line. */
+/* Reads the method; h->target becomes the position after it. True if it is complete and allowed.
+ * Reads byte by byte, because data that is not HTTP may never end a line. */
 static bool read_method(struct http1 *h, struct span data)
 {
 	while (h->target == 0 && h->scan < data.len) {
@@ -125,12 +124,12 @@ static bool read_method(struct http1 *h, struct span data)
 		if (c == ' ') {
 			enum http1_deny why = http1_method((struct span){ data.s, h->scan });
 			if (why != HTTP1_OK) {
-				(void)deny(h, why);
+				(void)deny_request(h, why);
 				return false;
 			}
 			h->target = h->scan + 1;
 		} else if (!http1_is_token(c) || h->scan >= HTTP1_MAX_METHOD) {
-			(void)deny(h, HTTP1_NOT_HTTP);
+			(void)deny_request(h, HTTP1_NOT_HTTP);
 			return false;
 		}
 		h->scan++;
@@ -163,10 +162,10 @@ static size_t step_head(struct http1 *h, struct span data)
 			          : http1_header_line(h, line);
 		}
 		if (why != HTTP1_OK) {
-			return deny(h, why);
+			return deny_request(h, why);
 		}
 		if (end) {
-			h->left = leave(h, JUDGE);
+			h->left = leave_state(h, JUDGE);
 			return STUCK;
 		}
 	}
@@ -193,7 +192,7 @@ static size_t step_stuck(struct http1 *h, struct span data)
 	return STUCK;
 }
 
-static size_t pass_left(struct http1 *h, struct span data, enum state next)
+static size_t pass_left(struct http1 *h, struct span data, enum http1_state next)
 {
 	size_t n = h->left < data.len ? (size_t)h->left : data.len;
 
@@ -219,8 +218,8 @@ static size_t step_chunk(struct http1 *h, struct span data)
 	return pass_left(h, data, CHUNK_END);
 }
 
-/* Digits, then nothing or ';' and printable ASCII. Nothing else has one
- * meaning: not "0x5", not "+5", not "5 ". */
+/* Accepts digits, then nothing or ';' and printable ASCII. All other forms are ambiguous: "0x5",
+ * "+5", "5 ". */
 static bool parse_chunk_line(struct span line, uint64_t *ret_size)
 {
 	uint64_t size = 0;
@@ -252,18 +251,18 @@ static size_t step_chunk_line(struct http1 *h, struct span data)
 		return STUCK;
 	}
 	if (!parse_chunk_line(line, &h->left)) {
-		return deny(h, HTTP1_BAD_CHUNK);
+		return deny_request(h, HTTP1_BAD_CHUNK);
 	}
-	return leave(h, h->left > 0 ? CHUNK : TRAILER);
+	return leave_state(h, h->left > 0 ? CHUNK : TRAILER);
 }
 
 static size_t step_chunk_end(struct http1 *h, struct span data)
 {
 	if (data.len > 0 && data.s[0] != '\r') {
-		return deny(h, HTTP1_BAD_CHUNK);
+		return deny_request(h, HTTP1_BAD_CHUNK);
 	}
 	if (data.len > 1 && data.s[1] != '\n') {
-		return deny(h, HTTP1_BAD_CHUNK);
+		return deny_request(h, HTTP1_BAD_CHUNK);
 	}
 	if (data.len < 2) {
 		return STUCK;
@@ -278,11 +277,11 @@ static size_t step_trailer(struct http1 *h, struct span data)
 
 	while (next_line(h, &TRAILER_SECTION, data, &line)) {
 		if (line.len == 0) {
-			return leave(h, HEAD);
+			return leave_state(h, HEAD);
 		}
 		enum http1_deny why = http1_trailer_line(line);
 		if (why != HTTP1_OK) {
-			return deny(h, why);
+			return deny_request(h, why);
 		}
 	}
 	return STUCK;
@@ -310,7 +309,7 @@ enum http1_verdict http1_feed(struct http1 *h, const char *data, size_t len, siz
 	while (pass < len) {
 		size_t n = STEPS[h->state](h, (struct span){ data + pass, len - pass });
 		pass += n;
-		/* The next head waits, so that the caller still sees the last one. */
+		/* Stop before the next head, so that the caller still sees the last one. */
 		if (n == STUCK || h->state == HEAD) {
 			break;
 		}
@@ -359,7 +358,7 @@ bool http1_refused(const struct http1 *h)
 
 /* ---- the server's answer -------------------------------------------------- */
 
-#define STATUS_LEN 13 /* "HTTP/1.1 101 ": the byte behind the code too */
+#define STATUS_LEN 13 /* "HTTP/1.1 101 ", with the byte after the status */
 
 static bool status_byte_fits(size_t at, char c)
 {
@@ -371,17 +370,17 @@ static bool status_byte_fits(size_t at, char c)
 	return c == FORM[at] || (at == STATUS_LEN - 1 && c == '\r');
 }
 
-static void decide(struct http1_status *s, bool is_switch)
+static void decide_status(struct http1_status *s, bool is_switch)
 {
 	s->decided = true;
 	s->is_switch = is_switch;
 }
 
-/* One byte of the start of an answer. */
+/* Reads one byte of the status line. */
 static void status_byte(struct http1_status *s, char c)
 {
 	if (!status_byte_fits(s->n, c)) {
-		decide(s, false);
+		decide_status(s, false);
 		return;
 	}
 	s->line[s->n++] = c;
@@ -390,14 +389,14 @@ static void status_byte(struct http1_status *s, char c)
 	}
 	s->go_on = s->expects && memcmp(s->line + 9, "100", 3) == 0;
 	if (s->go_on || memcmp(s->line + 9, "101", 3) == 0 || s->line[9] != '1') {
-		decide(s, !s->go_on && s->line[9] == '1');
+		decide_status(s, !s->go_on && s->line[9] == '1');
 		return;
 	}
 	s->skipping = true;
 	s->ending = c == '\r' ? 1 : 0;
 }
 
-/* One byte of the rest of an interim answer's head. */
+/* Reads one byte of the rest of an interim answer's head. */
 static void interim_byte(struct http1_status *s, char c)
 {
 	static const char END[] = "\r\n\r\n";
@@ -413,7 +412,7 @@ bool http1_is_switch(struct http1_status *s, const char *data, size_t len)
 {
 	for (size_t i = 0; i < len && !s->decided; i++) {
 		if (++s->total > HTTP1_MAX_HEAD) {
-			decide(s, false); /* interim answers without end */
+			decide_status(s, false); /* too many interim answers */
 		} else if (s->skipping) {
 			interim_byte(s, data[i]);
 		} else {

@@ -1,9 +1,8 @@
-/* http1_head.c - what the lines of a head must look like.
+/* http1_head.c - the rules for each line of a head.
  *
- * This is narrower than the standard wherever two servers are known to read
- * the same bytes differently: lengths and codings have one spelling, hosts are
- * plain text, and bytes that some parser takes for a line end or a space are
- * not there at all. */
+ * They are stricter than the standard wherever servers are known to read the same bytes
+ * differently: lengths and codings have one spelling, hosts are plain text, and bytes that some
+ * parsers take for a line end or a blank are refused. */
 #include "wire/http1_head.h"
 
 #include <string.h>
@@ -16,7 +15,7 @@
 #define MAX_LABEL      63
 #define MAX_V6         45
 #define MAX_PORT_CHARS 5
-#define LATIN1_NEL     '\x85' /* a line end to parsers that split text, not bytes */
+#define LATIN1_NEL     '\x85' /* a line end for parsers of text instead of bytes */
 
 /* ---- bytes and spans ------------------------------------------------------ */
 
@@ -25,14 +24,14 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static char lower(char c)
+static char lower_char(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static bool is_alnum(char c)
 {
-	return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
+	return is_digit(c) || (lower_char(c) >= 'a' && lower_char(c) <= 'z');
 }
 
 bool http1_is_token(char c)
@@ -52,25 +51,25 @@ static bool is_visible(char c)
 	return c > 0x20 && c < 0x7f;
 }
 
-static struct span from(struct span s, size_t at)
+static struct span span_from(struct span s, size_t at)
 {
 	return (struct span){ s.s + at, s.len - at };
 }
 
-static struct span upto(struct span s, size_t len)
+static struct span span_upto(struct span s, size_t len)
 {
 	return (struct span){ s.s, len };
 }
 
-/* Where c is first, or the length. */
-static size_t find(struct span s, char c)
+/* The position of the first c, or the length. */
+static size_t span_find(struct span s, char c)
 {
 	const char *at = s.len > 0 ? memchr(s.s, c, s.len) : NULL;
 
 	return at != NULL ? (size_t)(at - s.s) : s.len;
 }
 
-static bool is(struct span s, const char *text)
+static bool span_is(struct span s, const char *text)
 {
 	return s.len == strlen(text) && memcmp(s.s, text, s.len) == 0;
 }
@@ -85,7 +84,7 @@ static bool begins_nocase(struct span s, const char *text)
 	return s.len >= strlen(text) && strncasecmp(s.s, text, strlen(text)) == 0;
 }
 
-static bool all(struct span s, bool (*good)(char))
+static bool span_all(struct span s, bool (*good)(char))
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if (!good(s.s[i])) {
@@ -100,10 +99,10 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static struct span trim(struct span s)
+static struct span span_trim(struct span s)
 {
 	while (s.len > 0 && is_blank(s.s[0])) {
-		s = from(s, 1);
+		s = span_from(s, 1);
 	}
 	while (s.len > 0 && is_blank(s.s[s.len - 1])) {
 		s.len--;
@@ -111,22 +110,22 @@ static struct span trim(struct span s)
 	return s;
 }
 
-/* Takes the next element off a comma list; false at its end. */
+/* Takes the next element of a comma-separated list. False at its end. */
 static bool next_element(struct span *list, struct span *ret)
 {
 	if (list->s == NULL) {
 		return false;
 	}
-	size_t comma = find(*list, ',');
-	*ret = trim(upto(*list, comma));
-	*list = comma < list->len ? from(*list, comma + 1) : (struct span){ NULL, 0 };
+	size_t comma = span_find(*list, ',');
+	*ret = span_trim(span_upto(*list, comma));
+	*list = comma < list->len ? span_from(*list, comma + 1) : (struct span){ NULL, 0 };
 	return true;
 }
 
 /* ---- host[:port] ---------------------------------------------------------- */
 
 struct authority {
-	struct span host; /* as written, without brackets and final dot */
+	struct span host; /* as sent, without brackets and final dot */
 	uint16_t port;    /* 0: none */
 };
 
@@ -137,10 +136,11 @@ static bool is_host_char(char c)
 
 static bool is_v6_char(char c)
 {
-	return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f') || c == ':' || c == '.';
+	return is_digit(c) || (lower_char(c) >= 'a' && lower_char(c) <= 'f') || c == ':' ||
+	       c == '.';
 }
 
-/* Labels of letters, digits, '-' and '_', one final dot at most. */
+/* Accepts labels of letters, digits, '-' and '_', and at most one final dot. */
 static bool parse_name(struct span name, struct span *ret)
 {
 	if (name.len > 0 && name.s[name.len - 1] == '.') {
@@ -150,8 +150,9 @@ static bool parse_name(struct span name, struct span *ret)
 		return false;
 	}
 	for (size_t at = 0; at <= name.len;) {
-		struct span label = upto(from(name, at), find(from(name, at), '.'));
-		if (label.len == 0 || label.len > MAX_LABEL || !all(label, is_host_char)) {
+		struct span label =
+		        span_upto(span_from(name, at), span_find(span_from(name, at), '.'));
+		if (label.len == 0 || label.len > MAX_LABEL || !span_all(label, is_host_char)) {
 			return false;
 		}
 		at += label.len + 1;
@@ -160,13 +161,13 @@ static bool parse_name(struct span name, struct span *ret)
 	return true;
 }
 
-/* One spelling per number: "080" and the empty port are read differently. */
+/* Each number has one spelling: parsers disagree about "080" and the empty port. */
 static bool parse_port(struct span text, uint16_t *ret)
 {
 	unsigned port = 0;
 
 	if (text.len == 0 || text.len > MAX_PORT_CHARS || text.s[0] == '0' ||
-	    !all(text, is_digit)) {
+	    !span_all(text, is_digit)) {
 		return false;
 	}
 	for (size_t i = 0; i < text.len; i++) {
@@ -181,10 +182,11 @@ static bool parse_port(struct span text, uint16_t *ret)
 
 static bool parse_v6(struct span text, struct span *ret)
 {
-	struct span v6 = from(text, 1);
+	struct span v6 = span_from(text, 1);
 
-	v6.len = find(v6, ']');
-	if (v6.len < 2 || v6.len > MAX_V6 || !all(v6, is_v6_char) || find(v6, ':') == v6.len) {
+	v6.len = span_find(v6, ']');
+	if (v6.len < 2 || v6.len > MAX_V6 || !span_all(v6, is_v6_char) ||
+	    span_find(v6, ':') == v6.len) {
 		return false;
 	}
 	*ret = v6;
@@ -195,15 +197,16 @@ static bool parse_authority(struct span text, struct authority *ret)
 {
 	struct authority a = { 0 };
 	bool v6 = text.len > 0 && text.s[0] == '[';
-	size_t end = v6 ? find(text, ']') + 1 : find(text, ':');
+	size_t end = v6 ? span_find(text, ']') + 1 : span_find(text, ':');
 
 	if (end > text.len) {
 		return false; /* no ']' */
 	}
-	if (v6 ? !parse_v6(text, &a.host) : !parse_name(upto(text, end), &a.host)) {
+	if (v6 ? !parse_v6(text, &a.host) : !parse_name(span_upto(text, end), &a.host)) {
 		return false;
 	}
-	if (end < text.len && (text.s[end] != ':' || !parse_port(from(text, end + 1), &a.port))) {
+	if (end < text.len &&
+	    (text.s[end] != ':' || !parse_port(span_from(text, end + 1), &a.port))) {
 		return false;
 	}
 	*ret = a;
@@ -219,7 +222,7 @@ static enum http1_deny on_host(struct http1 *h, struct span value)
 	if (h->has_host) {
 		return HTTP1_TWO_HOSTS;
 	}
-	value = trim(value);
+	value = span_trim(value);
 	if (value.len == 0) {
 		return HTTP1_NO_HOST;
 	}
@@ -227,7 +230,7 @@ static enum http1_deny on_host(struct http1 *h, struct span value)
 		return HTTP1_BAD_HOST;
 	}
 	for (size_t i = 0; i < a.host.len; i++) {
-		h->host[i] = lower(a.host.s[i]);
+		h->host[i] = lower_char(a.host.s[i]);
 	}
 	h->host[a.host.len] = '\0';
 	h->port = a.port;
@@ -235,11 +238,11 @@ static enum http1_deny on_host(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* Of the two framing fields not even the space around the value may vary: one
- * space or none before it, nothing behind. */
+/* For the two framing fields even blanks around the value are restricted: at most one before it,
+ * none after it. */
 static struct span framing_value(struct span value)
 {
-	return value.len > 0 && value.s[0] == ' ' ? from(value, 1) : value;
+	return value.len > 0 && value.s[0] == ' ' ? span_from(value, 1) : value;
 }
 
 static enum http1_deny on_content_length(struct http1 *h, struct span value)
@@ -247,7 +250,7 @@ static enum http1_deny on_content_length(struct http1 *h, struct span value)
 	uint64_t length = 0;
 
 	value = framing_value(value);
-	if (h->has_length || h->chunked || value.len == 0 || !all(value, is_digit) ||
+	if (h->has_length || h->chunked || value.len == 0 || !span_all(value, is_digit) ||
 	    (value.s[0] == '0' && value.len > 1)) {
 		return HTTP1_SMUGGLING;
 	}
@@ -265,7 +268,7 @@ static enum http1_deny on_content_length(struct http1 *h, struct span value)
 
 static enum http1_deny on_transfer_encoding(struct http1 *h, struct span value)
 {
-	if (h->has_length || h->chunked || h->old || !is(framing_value(value), "chunked")) {
+	if (h->has_length || h->chunked || h->old || !span_is(framing_value(value), "chunked")) {
 		return HTTP1_SMUGGLING;
 	}
 	h->chunked = true;
@@ -282,10 +285,10 @@ static enum http1_deny on_upgrade(struct http1 *h, struct span value)
 	struct span protocol;
 
 	while (next_element(&value, &protocol)) {
-		if (protocol.len == 0 || !all(protocol, is_protocol_char)) {
+		if (protocol.len == 0 || !span_all(protocol, is_protocol_char)) {
 			return HTTP1_BAD_HEADER;
 		}
-		/* h2, h2c, h2c-14; HTTP/2.0 as the drafts had it */
+		/* h2, h2c, h2c-14, and HTTP/2.0 of the drafts */
 		if (begins_nocase(protocol, "h2") || begins_nocase(protocol, "http")) {
 			return HTTP1_H2;
 		}
@@ -301,17 +304,17 @@ static enum http1_deny on_http2_settings(struct http1 *h, struct span value)
 	return HTTP1_H2;
 }
 
-/* A server may answer what it does not know with a final status, and read on. */
+/* A server may answer an unknown expectation with a final status, and go on reading. */
 static enum http1_deny on_expect(struct http1 *h, struct span value)
 {
-	if (h->expect || h->old || !is_nocase(trim(value), "100-continue")) {
+	if (h->expect || h->old || !is_nocase(span_trim(value), "100-continue")) {
 		return HTTP1_EXPECT;
 	}
 	h->expect = true;
 	return HTTP1_OK;
 }
 
-/* A proxy drops the fields that are named here before it reads the rest. */
+/* A proxy removes the fields that are named here before it reads the others. */
 static enum http1_deny on_connection(struct http1 *h, struct span value)
 {
 	struct span option;
@@ -326,8 +329,8 @@ static enum http1_deny on_connection(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* The fields that say where a message ends, whom it is for or what follows it. */
-static const struct field {
+/* The fields that decide where a message ends, who receives it, or what follows it. */
+static const struct head_field {
 	const char *name;
 	enum http1_deny (*read)(struct http1 *h, struct span value);
 } FIELDS[] = {
@@ -341,14 +344,14 @@ static const struct field {
 	{ "expect", on_expect },
 };
 
-/* '_' stands for '-': gateways that make variables of names confuse the two. */
+/* '_' equals '-', because gateways that turn names into variables confuse them. */
 static bool is_field(struct span name, const char *field)
 {
 	if (name.len != strlen(field)) {
 		return false;
 	}
 	for (size_t i = 0; i < name.len; i++) {
-		char c = name.s[i] == '_' ? '-' : lower(name.s[i]);
+		char c = name.s[i] == '_' ? '-' : lower_char(name.s[i]);
 		if (c != field[i]) {
 			return false;
 		}
@@ -356,24 +359,24 @@ static bool is_field(struct span name, const char *field)
 	return true;
 }
 
-/* *ret_field is NULL for a field that has no meaning here. */
-static enum http1_deny split_line(struct span line, const struct field **ret_field,
+/* *ret_field is NULL if the field is not in the table. */
+static enum http1_deny split_line(struct span line, const struct head_field **ret_field,
                                   struct span *ret_value)
 {
-	struct span name = upto(line, find(line, ':'));
+	struct span name = span_upto(line, span_find(line, ':'));
 
 	*ret_field = NULL;
 	if (is_blank(line.s[0])) {
 		return HTTP1_FOLDED;
 	}
-	if (name.len == 0 || name.len == line.len || !all(name, http1_is_token)) {
+	if (name.len == 0 || name.len == line.len || !span_all(name, http1_is_token)) {
 		return HTTP1_BAD_HEADER;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
 		if (is_field(name, FIELDS[i].name)) {
 			*ret_field = &FIELDS[i];
-			*ret_value = from(line, name.len + 1);
-			return find(name, '_') < name.len ? HTTP1_SMUGGLING : HTTP1_OK;
+			*ret_value = span_from(line, name.len + 1);
+			return span_find(name, '_') < name.len ? HTTP1_SMUGGLING : HTTP1_OK;
 		}
 	}
 	return HTTP1_OK;
@@ -381,7 +384,7 @@ static enum http1_deny split_line(struct span line, const struct field **ret_fie
 
 enum http1_deny http1_header_line(struct http1 *h, struct span line)
 {
-	const struct field *field = NULL;
+	const struct head_field *field = NULL;
 	struct span value = { NULL, 0 };
 	enum http1_deny why = split_line(line, &field, &value);
 
@@ -390,7 +393,7 @@ enum http1_deny http1_header_line(struct http1 *h, struct span line)
 
 enum http1_deny http1_trailer_line(struct span line)
 {
-	const struct field *field = NULL;
+	const struct head_field *field = NULL;
 	struct span value = { NULL, 0 };
 	enum http1_deny why = split_line(line, &field, &value);
 
@@ -412,42 +415,42 @@ enum http1_deny http1_method(struct span method)
 
 static enum http1_deny judge_version(struct http1 *h, struct span version)
 {
-	if (is(version, "HTTP/1.1") || is(version, "HTTP/1.0")) {
+	if (span_is(version, "HTTP/1.1") || span_is(version, "HTTP/1.0")) {
 		h->old = version.s[version.len - 1] == '0';
 		return HTTP1_OK;
 	}
 	if (version.len == 0) {
-		return HTTP1_VERSION; /* "GET /": HTTP/0.9 */
+		return HTTP1_VERSION; /* "GET /" alone is HTTP/0.9 */
 	}
-	return begins_nocase(version, "HTTP/") && all(version, is_visible) ? HTTP1_VERSION
-	                                                                   : HTTP1_NOT_HTTP;
+	return begins_nocase(version, "HTTP/") && span_all(version, is_visible) ? HTTP1_VERSION
+	                                                                        : HTTP1_NOT_HTTP;
 }
 
 enum http1_deny http1_request_line(struct http1 *h, struct span line, size_t method_len)
 {
-	struct span method = upto(line, method_len);
-	struct span rest = from(line, method_len + 1);
-	struct span target = upto(rest, find(rest, ' '));
+	struct span method = span_upto(line, method_len);
+	struct span rest = span_from(line, method_len + 1);
+	struct span target = span_upto(rest, span_find(rest, ' '));
 	bool known = target.len > 0 && (target.s[0] == '/' || begins_nocase(target, "http://") ||
-	                                (is(target, "*") && is(method, "OPTIONS")));
+	                                (span_is(target, "*") && span_is(method, "OPTIONS")));
 
-	if (!known || !all(target, is_visible)) {
+	if (!known || !span_all(target, is_visible)) {
 		return HTTP1_NOT_HTTP;
 	}
 	h->target = method_len + 1;
 	h->target_len = target.len;
-	return judge_version(h, from(rest, target.len < rest.len ? target.len + 1 : rest.len));
+	return judge_version(h, span_from(rest, target.len < rest.len ? target.len + 1 : rest.len));
 }
 
-/* An absolute URI must name the very host of the Host line. Its authority ends
- * at '/' or with the URI: where '?', '#', '\' or '@' follow, readers differ. */
+/* An absolute URI must have exactly the host of the Host line. Its authority must end with '/' or
+ * with the URI: parsers disagree about '?', '#', '\' and '@' after it. */
 static enum http1_deny judge_absolute(const struct http1 *h, struct span target)
 {
-	struct span text = from(target, strlen("http://"));
+	struct span text = span_from(target, strlen("http://"));
 	struct authority a = { 0 };
 	unsigned port = h->port != 0 ? h->port : DEFAULT_PORT;
 
-	if (!parse_authority(upto(text, find(text, '/')), &a)) {
+	if (!parse_authority(span_upto(text, span_find(text, '/')), &a)) {
 		return HTTP1_BAD_HOST;
 	}
 	return is_nocase(a.host, h->host) && (a.port != 0 ? a.port : DEFAULT_PORT) == port
@@ -457,7 +460,7 @@ static enum http1_deny judge_absolute(const struct http1 *h, struct span target)
 
 enum http1_deny http1_head_end(struct http1 *h, struct span head)
 {
-	struct span target = upto(from(head, h->target), h->target_len);
+	struct span target = span_upto(span_from(head, h->target), h->target_len);
 
 	if (!h->has_host) {
 		return HTTP1_NO_HOST;
@@ -466,9 +469,11 @@ enum http1_deny http1_head_end(struct http1 *h, struct span head)
 		return HTTP1_LATE_UPGRADE;
 	}
 	if (h->upgrade && (h->chunked || h->length > 0)) {
-		return HTTP1_SMUGGLING; /* does the other protocol begin before or behind it? */
+		return HTTP1_SMUGGLING; /* it is ambiguous whether the other protocol begins before
+		                           or after the body */
 	}
-	h->expect = h->expect && (h->chunked || h->length > 0); /* else nothing is announced */
+	h->expect = h->expect && (h->chunked ||
+	                          h->length > 0); /* without a body the expectation has no effect */
 	if (h->expect && h->later) {
 		return HTTP1_LATE_EXPECT;
 	}

@@ -1,7 +1,7 @@
-/* http1_head.h - the lines of a request's head, one at a time and complete.
+/* http1_head.h - judges the complete lines of a request's head, one at a time.
  *
- * Each function returns HTTP1_OK or why the line is denied, and notes in
- * struct http1 what the stream checker needs. */
+ * Each function returns HTTP1_OK or why the line is denied, and notes in struct http1 what the
+ * stream checker needs. */
 #ifndef WIRE_HTTP1_HEAD_H
 #define WIRE_HTTP1_HEAD_H
 
@@ -10,30 +10,28 @@
 
 #include "wire/http1.h"
 
-/* A piece of the caller's bytes; borrows. */
+/* A piece of the caller's bytes (borrowed). */
 struct span {
 	const char *s;
 	size_t len;
 };
 
-bool http1_is_token(char c); /* may stand in a method or a header name */
-bool http1_is_text(char c);  /* may stand in a line at all */
+bool http1_is_token(char c); /* allowed in a method or header name */
+bool http1_is_text(char c);  /* allowed anywhere in a line */
 
-/* The method alone, as soon as its space has come. */
+/* Judges the method alone, as soon as the blank after it has arrived. */
 enum http1_deny http1_method(struct span method);
 
-/* The whole first line; method_len bytes of it are the method. */
+/* Judges the first line; the method has method_len bytes. */
 enum http1_deny http1_request_line(struct http1 *h, struct span line, size_t method_len);
 
-/* A line that is not the first and not empty. */
+/* Judges a header line, which is not empty. */
 enum http1_deny http1_header_line(struct http1 *h, struct span line);
 
-/* The same behind a chunked body: nothing there may say where a message ends
- * or whom it is for. */
+/* Judges a line after a chunked body. It must not say where a message ends or who receives it. */
 enum http1_deny http1_trailer_line(struct span line);
 
-/* The blank line has come: what can only be said of the head as a whole. head
- * is all of it. */
+/* Judges what only the whole head can show, when the blank line has arrived. */
 enum http1_deny http1_head_end(struct http1 *h, struct span head);
 
 #endif

@@ -8,12 +8,12 @@
 
 #define MAX_CHUNK_DIGITS 8
 
-/* Of these a second one would be somebody's other reading. */
+/* A second field of these names could be read in two ways. */
 static const char *const ONCE[] = {
 	"authorization", "content-type",   "expect", "last-event-id",        "mcp-method",
 	"mcp-name",      "mcp-session-id", "origin", "mcp-protocol-version",
 };
-/* A server may leave an upgrade alone: it is as if these were not there. */
+/* A server may ignore an upgrade. These fields are treated as missing. */
 static const char *const IGNORED[] = { "upgrade", "http2-settings" };
 
 /* ---- spans ------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static bool is_one_of(struct span s, const char *const *list, size_t n)
 	return false;
 }
 
-static struct span trim(struct span s)
+static struct span span_trim(struct span s)
 {
 	while (s.len > 0 && (s.s[0] == ' ' || s.s[0] == '\t')) {
 		s.s++;
@@ -50,15 +50,15 @@ static struct span trim(struct span s)
 	return s;
 }
 
-/* Cuts off what stands before `c`, or all; false: nothing is left. */
-static bool cut(struct span *rest, char c, struct span *ret)
+/* Cuts off the part before `c`, or all of it. False if nothing is left. */
+static bool span_cut(struct span *rest, char c, struct span *ret)
 {
 	if (rest->s == NULL) {
 		return false;
 	}
 	const char *at = memchr(rest->s, c, rest->len);
 
-	*ret = trim((struct span){ rest->s, at == NULL ? rest->len : (size_t)(at - rest->s) });
+	*ret = span_trim((struct span){ rest->s, at == NULL ? rest->len : (size_t)(at - rest->s) });
 	*rest = at == NULL ? (struct span){ NULL, 0 }
 	                   : (struct span){ at + 1, rest->len - (size_t)(at + 1 - rest->s) };
 	return true;
@@ -111,8 +111,9 @@ static int note_field(struct http_request *r, struct http_field f)
 			}
 		}
 	}
-	r->expects |= span_is_nocase(f.name, "expect"); /* http1_header_line() judged its value */
-	while (span_is_nocase(f.name, "connection") && cut(&list, ',', &option)) {
+	r->expects |=
+	        span_is_nocase(f.name, "expect"); /* http1_header_line() has judged its value */
+	while (span_is_nocase(f.name, "connection") && span_cut(&list, ',', &option)) {
 		r->close |= span_is_nocase(option, "close");
 	}
 	if (r->n_fields == HTTP_MAX_FIELDS) {
@@ -136,11 +137,11 @@ static int header_line(struct http_request *r, struct span line)
 	if (colon == NULL) {
 		return 400;
 	}
-	f.value = trim((struct span){ colon + 1, line.len - f.name.len - 1 });
+	f.value = span_trim((struct span){ colon + 1, line.len - f.name.len - 1 });
 	return note_field(r, f);
 }
 
-/* All of it is there: lines that end in CRLF, the last one empty. */
+/* Reads the complete head: lines that end with CRLF, the last one empty. */
 static int read_lines(struct http_request *r, struct span head)
 {
 	size_t at = 0;
@@ -195,16 +196,16 @@ const struct span *http_request_field(const struct http_request *r, const char *
 	return NULL;
 }
 
-/* "text/event-stream; q=0.5", "text/ *", "* / *" (without the blanks). */
-static bool allows(struct span element, const char *type)
+/* Reads "text/event-stream; q=0.5", "text/ *" or "* / *" (without the blanks). */
+static bool allows_type(struct span element, const char *type)
 {
 	struct span media, option;
 	size_t group = (size_t)(strchr(type, '/') - type) + 1;
 
-	if (!cut(&element, ';', &media)) {
+	if (!span_cut(&element, ';', &media)) {
 		return false;
 	}
-	while (cut(&element, ';', &option)) {
+	while (span_cut(&element, ';', &option)) {
 		if (option.len >= 3 && strncasecmp(option.s, "q=0", 3) == 0) {
 			size_t zeros = 3;
 			while (zeros < option.len && strchr(".0", option.s[zeros]) != NULL) {
@@ -230,8 +231,8 @@ bool http_request_accepts(const struct http_request *r, const char *type)
 			continue;
 		}
 		said = true;
-		while (cut(&list, ',', &element)) {
-			if (allows(element, type)) {
+		while (span_cut(&list, ',', &element)) {
+			if (allows_type(element, type)) {
 				return true;
 			}
 		}
@@ -242,13 +243,13 @@ bool http_request_accepts(const struct http_request *r, const char *type)
 /* ---- the body ---------------------------------------------------------------- */
 
 enum body_state {
-	BODY_LENGTH,   /* `left` bytes */
+	BODY_LENGTH,   /* `left` bytes follow */
 	BODY_SIZE,     /* digits of a chunk's size */
-	BODY_SIZE_LF,  /* the CR behind them is there */
-	BODY_CHUNK,    /* `left` bytes of it */
-	BODY_CHUNK_CR, /* behind a chunk */
+	BODY_SIZE_LF,  /* the CR after them has arrived */
+	BODY_CHUNK,    /* `left` bytes of it follow */
+	BODY_CHUNK_CR, /* after a chunk */
 	BODY_CHUNK_LF,
-	BODY_LAST_CR, /* behind the last one, which is empty */
+	BODY_LAST_CR, /* after the last chunk, which is empty */
 	BODY_LAST_LF,
 	BODY_OVER,
 };
@@ -268,8 +269,8 @@ int http_body_init(struct http_body *b, const struct http_request *r, uint64_t m
 	return b->left > 0 ? HTTP_MORE : HTTP_DONE;
 }
 
-static int take(struct http_body *b, const char *data, size_t len, size_t *ret_used,
-                struct span *ret)
+static int take_data(struct http_body *b, const char *data, size_t len, size_t *ret_used,
+                     struct span *ret)
 {
 	size_t n = b->left < len ? (size_t)b->left : len;
 
@@ -297,13 +298,13 @@ static int size_byte(struct http_body *b, char c)
 	return HTTP_MORE;
 }
 
-static int wants(struct http_body *b, char c, char wanted, enum body_state next)
+static int wants_char(struct http_body *b, char c, char wanted, enum body_state next)
 {
 	b->state = (int)next;
 	return c == wanted ? HTTP_MORE : 400;
 }
 
-/* A byte that is not of the body itself. */
+/* Reads a byte that is not part of the body itself. */
 static int frame_byte(struct http_body *b, char c)
 {
 	switch ((enum body_state)b->state) {
@@ -311,15 +312,15 @@ static int frame_byte(struct http_body *b, char c)
 		return size_byte(b, c);
 	case BODY_SIZE_LF:
 		b->digits = 0;
-		return wants(b, c, '\n', b->left > 0 ? BODY_CHUNK : BODY_LAST_CR);
+		return wants_char(b, c, '\n', b->left > 0 ? BODY_CHUNK : BODY_LAST_CR);
 	case BODY_CHUNK_CR:
-		return wants(b, c, '\r', BODY_CHUNK_LF);
+		return wants_char(b, c, '\r', BODY_CHUNK_LF);
 	case BODY_CHUNK_LF:
-		return wants(b, c, '\n', BODY_SIZE);
+		return wants_char(b, c, '\n', BODY_SIZE);
 	case BODY_LAST_CR:
-		return wants(b, c, '\r', BODY_LAST_LF);
+		return wants_char(b, c, '\r', BODY_LAST_LF);
 	case BODY_LAST_LF:
-		return wants(b, c, '\n', BODY_OVER);
+		return wants_char(b, c, '\n', BODY_OVER);
 	case BODY_LENGTH:
 	case BODY_CHUNK:
 	case BODY_OVER:
@@ -334,7 +335,7 @@ int http_body_feed(struct http_body *b, const char *data, size_t len, size_t *re
 	*ret_used = 0;
 	for (size_t i = 0; i < len && b->state != BODY_OVER; i++) {
 		if (b->state == BODY_LENGTH || b->state == BODY_CHUNK) {
-			int verdict = take(b, data + i, len - i, ret_used, ret);
+			int verdict = take_data(b, data + i, len - i, ret_used, ret);
 			*ret_used += i;
 			return verdict;
 		}

@@ -4,7 +4,7 @@
 
 #define MAX_SIZE (UINT64_C(1) << 48)
 
-/* Where the fields of a header are. */
+/* The offsets of the fields in a header. */
 enum {
 	NAME = 0,
 	NAME_LEN = 100,
@@ -18,8 +18,8 @@ enum {
 	PREFIX_LEN = 155,
 };
 
-/* Octal up to a space or NUL; or, with the first bit set, a big-endian number. */
-static bool number(const uint8_t *at, size_t len, uint64_t *ret)
+/* Octal digits up to a blank or NUL; or a big-endian number if the first bit is set. */
+static bool read_octal(const uint8_t *at, size_t len, uint64_t *ret)
 {
 	uint64_t v = 0;
 	size_t i = 0;
@@ -64,10 +64,10 @@ static bool sum_matches(const uint8_t block[TAR_BLOCK])
 	for (size_t i = 0; i < TAR_BLOCK; i++) {
 		sum += i >= SUM && i < SUM + 8 ? ' ' : block[i];
 	}
-	return number(block + SUM, 8, &said) && said == sum;
+	return read_octal(block + SUM, 8, &said) && said == sum;
 }
 
-static size_t field(char *out, const uint8_t *at, size_t len)
+static size_t copy_field(char *out, const uint8_t *at, size_t len)
 {
 	size_t n = 0;
 
@@ -79,18 +79,18 @@ static size_t field(char *out, const uint8_t *at, size_t len)
 	return n;
 }
 
-/* The prefix is POSIX's: GNU has other things there. */
-static void names(const uint8_t block[TAR_BLOCK], struct tar_member *m)
+/* The prefix exists in POSIX archives only: GNU stores other data there. */
+static void read_names(const uint8_t block[TAR_BLOCK], struct tar_member *m)
 {
 	size_t n = 0;
 
 	if (memcmp(block + MAGIC, "ustar\0", 6) == 0 && block[PREFIX] != '\0') {
-		n = field(m->name, block + PREFIX, PREFIX_LEN);
+		n = copy_field(m->name, block + PREFIX, PREFIX_LEN);
 		m->name[n++] = '/';
 	}
-	n += field(m->name + n, block + NAME, NAME_LEN);
-	(void)field(m->link, block + LINK, NAME_LEN);
-	/* Before there was a type for directories. */
+	n += copy_field(m->name + n, block + NAME, NAME_LEN);
+	(void)copy_field(m->link, block + LINK, NAME_LEN);
+	/* Old archives have no type for directories. */
 	if (m->type == TAR_FILE && n > 0 && m->name[n - 1] == '/') {
 		m->type = TAR_DIR;
 	}
@@ -138,12 +138,12 @@ int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const cha
 		*ret_why = "a member is of a kind that is not known (sparse files are none)";
 		return -1;
 	}
-	if (!number(block + SIZE, 12, &ret->size) || !number(block + MODE, 8, &mode)) {
+	if (!read_octal(block + SIZE, 12, &ret->size) || !read_octal(block + MODE, 8, &mode)) {
 		*ret_why = "a header has a number that is none";
 		return -1;
 	}
 	ret->mode = (unsigned)(mode & 07777);
-	names(block, ret);
+	read_names(block, ret);
 	if (!has_data(ret->type) && ret->size != 0) {
 		*ret_why = "a member that can have no data has some";
 		return -1;
@@ -151,7 +151,7 @@ int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const cha
 	return 1;
 }
 
-/* A name that holds a NUL is two names to two readers. */
+/* Two readers could read a name with a NUL as two different names. */
 static int take_path(char out[TAR_PATH], const char *s, size_t len, const char **ret_why)
 {
 	if (len == 0 || len >= TAR_PATH || memchr(s, '\0', len) != NULL) {
@@ -204,11 +204,11 @@ static int pax_record(const char *key, size_t key_len, const char *v, size_t len
 		*ret_why = "it holds a sparse file, which is not unpacked";
 		return -1;
 	}
-	return 0; /* times, owners, attributes: not kept */
+	return 0; /* times, owners and attributes are ignored */
 }
 
-/* "LENGTH KEY=VALUE\n", the length of all of it. */
-static int pax(const char *data, size_t len, struct tar_over *over, const char **ret_why)
+/* Reads records of the form "LENGTH KEY=VALUE\n"; LENGTH is that of the whole record. */
+static int read_pax(const char *data, size_t len, struct tar_over *over, const char **ret_why)
 {
 	while (len > 0) {
 		size_t n = 0, i = 0;
@@ -221,7 +221,7 @@ static int pax(const char *data, size_t len, struct tar_over *over, const char *
 			*ret_why = "an extended header is not as it should be";
 			return -1;
 		}
-		size_t rest = n - i - 2; /* of the key, "=" and the value */
+		size_t rest = n - i - 2; /* the length of the key, "=" and the value */
 		const char *eq = memchr(key, '=', rest);
 		if (eq == NULL) {
 			*ret_why = "an extended header has a line without '='";
@@ -241,7 +241,7 @@ int tar_extra(enum tar_type type, const char *data, size_t len, struct tar_over 
               const char **ret_why)
 {
 	if (type == TAR_PAX) {
-		return pax(data, len, over, ret_why);
+		return read_pax(data, len, over, ret_why);
 	}
 	if (len > 0 && data[len - 1] == '\0') {
 		len--;

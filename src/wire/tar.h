@@ -1,7 +1,7 @@
 /* tar.h - headers of tar archives: ustar, with the long names of POSIX (pax) and GNU.
  *
- * The bytes are hostile. Nothing here says whether a name may be used: that is for who
- * writes files. Sparse files are refused, and data behind what has none. */
+ * The bytes are hostile. The code that writes files must judge the names; nothing is checked here.
+ * Sparse files are refused, and so is data after a member that cannot have any. */
 #ifndef WIRE_TAR_H
 #define WIRE_TAR_H
 
@@ -18,7 +18,7 @@ enum tar_type {
 	TAR_SYMLINK,
 	TAR_DIR,
 	TAR_SPECIAL, /* a device or FIFO */
-	/* about the member that follows, or (global) about nothing that we use: */
+	/* describe the next member, or (global) nothing that we use: */
 	TAR_PAX,
 	TAR_PAX_GLOBAL,
 	TAR_LONG_NAME,
@@ -29,29 +29,29 @@ struct tar_member {
 	enum tar_type type;
 	char name[TAR_PATH];
 	char link[TAR_PATH];
-	uint64_t size; /* of its data, which follows in whole blocks */
-	unsigned mode; /* permission bits, setuid and the like included */
+	uint64_t size; /* of the data, which follows in whole blocks */
+	unsigned mode; /* permission bits, with setuid, setgid and sticky */
 };
 
-/* What stands before a member and says it better. Zero is empty. */
+/* What an extra header says about the next member. A zeroed one is empty. */
 struct tar_over {
-	char name[TAR_PATH]; /* "": not said */
+	char name[TAR_PATH]; /* "": not given */
 	char link[TAR_PATH];
 	bool sized;
 	uint64_t size;
 };
 
-/* 1: a member; 0: a block of zeroes, the end; -1 with a reason (static text). */
+/* Returns 1 for a member, 0 for a block of zeros (the end), or -1 with a static reason. */
 int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const char **ret_why);
 
-/* The data of a TAR_PAX, TAR_LONG_NAME or TAR_LONG_LINK. 0, or -1 with a reason. */
+/* Reads the data of a TAR_PAX, TAR_LONG_NAME or TAR_LONG_LINK. 0, or -1 with a reason. */
 int tar_extra(enum tar_type type, const char *data, size_t len, struct tar_over *over,
               const char **ret_why);
 
-/* Puts it into the member that follows, and forgets it. */
+/* Applies it to the next member, and clears it. */
 int tar_apply(struct tar_over *over, struct tar_member *m, const char **ret_why);
 
-/* Bytes from one header to the next, beside it. */
+/* The bytes of data with its padding, up to the next header. */
 static inline uint64_t tar_padded(uint64_t size)
 {
 	return (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;

@@ -1,12 +1,12 @@
 /* The ClientHello (RFC 8446 4.1.2, RFC 6066 3), read in two passes.
  *
- * First the record headers alone: is it one handshake message of the right
- * type, and is all of it there? That pass is cheap, for it is repeated with
- * every byte that arrives. Then the message itself, through a reader that
- * steps over the headers between its fragments: nothing is copied but a name.
+ * The first pass reads only the record headers: is this one handshake message of the right type,
+ * and is it complete? That pass is cheap, because it is repeated whenever bytes arrive. The second
+ * pass reads the message itself, with a reader that steps over the headers between its fragments,
+ * so that only the name is copied.
  *
- * The verdict of a prefix is TLS_MORE or the verdict of the whole, so that it
- * makes no difference how the bytes were cut on their way. */
+ * The verdict for a prefix is TLS_MORE or the verdict for the whole, so that it does not matter how
+ * the bytes were cut. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@
 #define EXT_SERVER_NAME  0
 #define HOST_NAME        0
 
-/* encrypted_client_hello, the numbers of its drafts, and ESNI before it. */
+/* encrypted_client_hello, the numbers of its drafts, and its predecessor ESNI. */
 static const struct {
 	uint16_t first, last;
 } ENCRYPTED[] = {
@@ -34,11 +34,11 @@ static const struct {
 	{ 0xffce, 0xffce },
 };
 
-/* The bytes of a message in well-formed records that are all there. */
+/* The bytes of a message in complete, well-formed records. */
 struct reader {
 	const uint8_t *p;
-	size_t fragment; /* bytes at p before the next record's header */
-	size_t left;     /* bytes of the message not yet read */
+	size_t fragment; /* bytes at p before the next record header */
+	size_t left;     /* bytes of the message that were not read yet */
 };
 
 enum name_state { NAME_NONE, NAME_GOOD, NAME_BAD };
@@ -49,18 +49,18 @@ struct hello {
 	bool encrypted;
 };
 
-static size_t get16(const uint8_t *p)
+static size_t read_u16(const uint8_t *p)
 {
 	return (size_t)p[0] << 8 | p[1];
 }
 
-static size_t least(size_t a, size_t b)
+static size_t smaller_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Takes n bytes; out may be NULL. False if the message is shorter. */
-static bool take(struct reader *r, uint8_t *out, size_t n)
+/* Reads n bytes; out may be NULL. False if the message is shorter. */
+static bool take_bytes(struct reader *r, uint8_t *out, size_t n)
 {
 	if (n > r->left) {
 		return false;
@@ -68,10 +68,10 @@ static bool take(struct reader *r, uint8_t *out, size_t n)
 	r->left -= n;
 	while (n > 0) {
 		if (r->fragment == 0) {
-			r->fragment = get16(r->p + 3);
+			r->fragment = read_u16(r->p + 3);
 			r->p += RECORD_HEAD;
 		}
-		size_t part = least(n, r->fragment);
+		size_t part = smaller_size(n, r->fragment);
 		if (out != NULL) {
 			memcpy(out, r->p, part);
 			out += part;
@@ -83,29 +83,29 @@ static bool take(struct reader *r, uint8_t *out, size_t n)
 	return true;
 }
 
-/* A number of `bytes` bytes, one or two. */
+/* Reads a number of one or two bytes. */
 static bool take_number(struct reader *r, size_t bytes, size_t *ret)
 {
 	uint8_t raw[2] = { 0 };
 
-	if (!take(r, raw + 2 - bytes, bytes)) {
+	if (!take_bytes(r, raw + 2 - bytes, bytes)) {
 		return false;
 	}
-	*ret = get16(raw);
+	*ret = read_u16(raw);
 	return true;
 }
 
-/* Steps over a vector with a length of `bytes` bytes. */
+/* Skips a vector whose length field has `bytes` bytes. */
 static bool skip_vector(struct reader *r, size_t bytes, size_t min, size_t max, size_t unit)
 {
 	size_t n = 0;
 
 	return take_number(r, bytes, &n) && n >= min && n <= max && n % unit == 0 &&
-	       take(r, NULL, n);
+	       take_bytes(r, NULL, n);
 }
 
-/* A last label of digits, or of 0x and hex digits, is how libraries know an
- * IPv4 address in any of its forms. */
+/* Libraries take a name for an IPv4 address if its last label is digits, or 0x and hexadecimal
+ * digits. */
 static bool looks_numeric(const char *last)
 {
 	if (last[0] == '0' && last[1] == 'x') {
@@ -114,9 +114,9 @@ static bool looks_numeric(const char *last)
 	return last[strspn(last, "0123456789")] == '\0';
 }
 
-/* Brings a name of n bytes into the one form; false if no host is called so.
- * The byte after it is free for the NUL. */
-static bool normalise(char *name, size_t n)
+/* Normalises a name of n bytes; the byte after it is free for the NUL. False if no host can have
+ * that name. */
+static bool normalise_name(char *name, size_t n)
 {
 	const char *label = name;
 
@@ -135,18 +135,18 @@ static bool normalise(char *name, size_t n)
 			return false;
 		}
 		if (label[len] != '.') {
-			/* not at the end: a byte that no name has, NUL among them */
+			/* false if a label was followed by a byte that no name has, such as NUL */
 			return label + len == name + n && n < TLS_MAX_NAME && !looks_numeric(label);
 		}
 		label += len + 1;
 	}
 }
 
-/* The data of a server_name extension: a list of (type, name) that must hold
- * one. False if its lengths do not fit each other. */
+/* Reads a server_name extension: a list of (type, name) that must have one entry. False if its
+ * lengths contradict each other. */
 static bool take_server_name(struct reader *r, size_t len, struct hello *h)
 {
-	char name[TLS_MAX_NAME + 1]; /* a final dot, or NUL */
+	char name[TLS_MAX_NAME + 1]; /* room for a final dot, or the NUL */
 	size_t list = 0, type = 0, n = 0;
 	bool again = h->state != NAME_NONE;
 
@@ -161,12 +161,12 @@ static bool take_server_name(struct reader *r, size_t len, struct hello *h)
 		return false;
 	}
 	if (again || type != HOST_NAME || n != list - 3 || n >= sizeof(name)) {
-		return take(r, NULL, list - 3);
+		return take_bytes(r, NULL, list - 3);
 	}
-	if (!take(r, (uint8_t *)name, n)) {
+	if (!take_bytes(r, (uint8_t *)name, n)) {
 		return false;
 	}
-	if (normalise(name, n)) {
+	if (normalise_name(name, n)) {
 		h->state = NAME_GOOD;
 		memcpy(h->name, name, strlen(name) + 1);
 	}
@@ -187,7 +187,7 @@ static bool take_extensions(struct reader *r, struct hello *h)
 {
 	size_t all = 0;
 
-	if (r->left == 0) { /* older than extensions */
+	if (r->left == 0) { /* a ClientHello without extensions */
 		return true;
 	}
 	if (!take_number(r, 2, &all) || all != r->left) {
@@ -199,7 +199,8 @@ static bool take_extensions(struct reader *r, struct hello *h)
 			return false;
 		}
 		h->encrypted = h->encrypted || is_encrypted(type);
-		bool ok = type == EXT_SERVER_NAME ? take_server_name(r, n, h) : take(r, NULL, n);
+		bool ok = type == EXT_SERVER_NAME ? take_server_name(r, n, h)
+		                                  : take_bytes(r, NULL, n);
 		if (!ok) {
 			return false;
 		}
@@ -211,14 +212,14 @@ static bool take_hello(struct reader *r, struct hello *h)
 {
 	uint8_t version[2] = { 0 };
 
-	return take(r, version, sizeof(version)) && version[0] == MAJOR &&
-	       take(r, NULL, RANDOM_LEN) && skip_vector(r, 1, 0, MAX_SESSION_ID, 1) &&
+	return take_bytes(r, version, sizeof(version)) && version[0] == MAJOR &&
+	       take_bytes(r, NULL, RANDOM_LEN) && skip_vector(r, 1, 0, MAX_SESSION_ID, 1) &&
 	       skip_vector(r, 2, 2, 0xfffe, 2) && /* cipher suites */
 	       skip_vector(r, 1, 1, 255, 1) &&    /* compression methods */
 	       take_extensions(r, h);
 }
 
-/* The head of a record, as far as it is there. TLS_NAME: it is in order. */
+/* Checks as much of a record header as there is. TLS_NAME: it is valid so far. */
 static enum tls_verdict check_record(const uint8_t *p, size_t len, bool first)
 {
 	enum tls_verdict bad = first ? TLS_NOT_TLS : TLS_BROKEN;
@@ -232,7 +233,7 @@ static enum tls_verdict check_record(const uint8_t *p, size_t len, bool first)
 	if (len < RECORD_HEAD) {
 		return TLS_MORE;
 	}
-	size_t fragment = get16(p + 3);
+	size_t fragment = read_u16(p + 3);
 	if (fragment == 0 || fragment > RECORD_MAX) {
 		return TLS_BROKEN;
 	}
@@ -240,8 +241,8 @@ static enum tls_verdict check_record(const uint8_t *p, size_t len, bool first)
 	                                                                    : TLS_NAME;
 }
 
-/* Walks the records up to the end of the first message. TLS_NAME: it is
- * complete, *ret_body is the length of its body. */
+/* Walks the records up to the end of the first message. TLS_NAME: it is complete, and *ret_body is
+ * the length of its body. */
 static enum tls_verdict find_message(const uint8_t *data, size_t len, size_t *ret_body)
 {
 	uint8_t head[MESSAGE_HEAD];
@@ -249,25 +250,27 @@ static enum tls_verdict find_message(const uint8_t *data, size_t len, size_t *re
 	size_t body = 0;
 
 	for (size_t pos = 0;;) {
-		if (TLS_HELLO_MAX - pos <= RECORD_HEAD) { /* no room for another fragment */
+		if (TLS_HELLO_MAX - pos <=
+		    RECORD_HEAD) { /* there is no room for another fragment */
 			return TLS_BROKEN;
 		}
 		enum tls_verdict v = check_record(data + pos, len - pos, pos == 0);
 		if (v != TLS_NAME) {
 			return v;
 		}
-		size_t fragment = get16(data + pos + 3);
+		size_t fragment = read_u16(data + pos + 3);
 		pos += RECORD_HEAD;
 		if (fragment > TLS_HELLO_MAX - pos) {
 			return TLS_BROKEN;
 		}
-		size_t here = least(fragment, len - pos);
+		size_t here = smaller_size(fragment, len - pos);
 		for (size_t i = 0; i < here && seen + i < MESSAGE_HEAD; i++) {
 			head[seen + i] = data[pos + i];
 		}
 		if (seen + here >= MESSAGE_HEAD) {
-			body = (size_t)head[1] << 16 | get16(head + 2);
-			/* Nothing may follow it in its record: the server has yet to speak. */
+			body = (size_t)head[1] << 16 | read_u16(head + 2);
+			/* Nothing may follow the message in its record: the server must answer
+			 * first. */
 			if (body > TLS_HELLO_MAX || seen + fragment > MESSAGE_HEAD + body) {
 				return TLS_BROKEN;
 			}
@@ -294,7 +297,7 @@ enum tls_verdict tls_hello_parse(const uint8_t *data, size_t len, char ret_name[
 		return v;
 	}
 	struct reader r = { .p = data, .left = MESSAGE_HEAD + body };
-	if (!take(&r, NULL, MESSAGE_HEAD) || !take_hello(&r, &h)) {
+	if (!take_bytes(&r, NULL, MESSAGE_HEAD) || !take_hello(&r, &h)) {
 		return TLS_BROKEN;
 	}
 	if (h.state == NAME_BAD) {
