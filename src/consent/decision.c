@@ -81,10 +81,10 @@ void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bo
 		d->found.state = CONSENT_CHANGED;
 		return; /* plan again */
 	}
-	if (!wanted && (d->as_it_is || !consent_is_required(d))) {
-		d->next = CONSENT_RUN;
-	} else if (d->kept && d->found.state != CONSENT_HOLDS) {
+	if (d->kept && d->found.state != CONSENT_HOLDS) {
 		d->next = CONSENT_STOP; /* it changed again while it was approved */
+	} else if (!wanted && (d->as_it_is || !consent_is_required(d))) {
+		d->next = CONSENT_RUN;
 	} else {
 		d->all = true;
 		d->next = d->read ? CONSENT_ASK : CONSENT_LOOK;
@@ -95,9 +95,9 @@ void consent_answered(struct consent_decision *d, enum consent_answer answer)
 {
 	assert(d->next == CONSENT_ASK && d->plan != NULL && answer != CONSENT_UNASKED);
 	d->answer = answer;
+	memcpy(d->manifest, d->plan->manifest_digest, sizeof(d->manifest));
 	switch (answer) {
 	case CONSENT_ONCE:
-		memcpy(d->manifest, d->plan->manifest_digest, sizeof(d->manifest));
 		d->next = CONSENT_PLAN;
 		break;
 	case CONSENT_ALWAYS:
@@ -136,6 +136,12 @@ static int fail_stopped(const struct consent_decision *d, struct ssb_error *err)
 		                "skillsandbox approve DIR",
 		                d->found.lock.uses == 0 ? "has no runs left" : "has expired");
 	default:
+		if (d->kept) {
+			return ssb_fail(
+			        err, SSB_E_POLICY, 0, WHERE,
+			        "the skill is not approved: its approval was removed again; "
+			        "nothing was run");
+		}
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the skill is not approved, and the policy file refuses skills "
 		                "without an approval; approve it: skillsandbox approve DIR");

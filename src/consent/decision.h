@@ -55,7 +55,7 @@ struct consent_decision {
 	struct skill_files shown; /* ONCE: the files that were shown, or their digest alone */
 	bool pinned;              /* `shown` is filled; if not, only the manifest can be compared */
 	char by[128];             /* ONCE: whose word it is, for the record */
-	uint8_t manifest[SHA256_BYTES]; /* ONCE: of the plan that was shown */
+	uint8_t manifest[SHA256_BYTES]; /* of the plan that was shown */
 };
 void consent_decision_done(struct consent_decision *d);
 

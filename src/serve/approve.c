@@ -1,5 +1,11 @@
+/* approve.c - what the owner answers through a client, and what is remembered of it.
+ *
+ * An answer comes with the state of its question (approve_state()), which the protocol library
+ * authenticates. It counts only if the skill still has the manifest and the files that the
+ * question was about. */
 #include "serve/approve.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,36 +15,37 @@
 #include "base/own.h"
 #include "serve/approve_priv.h"
 
-/* What was approved for one principal, for as long as that and the server live: to a
- * skill, with this manifest and these files. */
+/* Whose word it is, in the record. */
+#define BY "MCP client, for a run or a session"
+
+/* Approved for one client as long as the client and the server exist: for one skill with this
+ * manifest and these files. */
 struct session_grant {
 	char *principal;
 	char *skill;
 	uint8_t manifest[SHA256_BYTES];
-	uint8_t tree[SHA256_BYTES]; /* of its files */
+	uint8_t tree[SHA256_BYTES];
 	enum ssb_option option;
-	char *value;
+	char *value; /* NULL: to run with these files */
 };
 
 struct approvals {
-	const struct serve *serve;
 	struct session_grant *v;
 	size_t n;
 };
 
-int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err)
+int approvals_new(struct approvals **ret, struct ssb_error *err)
 {
 	struct approvals *a = calloc(1, sizeof(*a));
 
 	if (a == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}
-	a->serve = s;
 	*ret = a;
 	return 0;
 }
 
-static void session_grant_done(struct session_grant *g)
+static void free_grant(struct session_grant *g)
 {
 	free(g->principal);
 	free(g->skill);
@@ -48,7 +55,7 @@ static void session_grant_done(struct session_grant *g)
 void approvals_free(struct approvals *a)
 {
 	for (size_t i = 0; a != NULL && i < a->n; i++) {
-		session_grant_done(&a->v[i]);
+		free_grant(&a->v[i]);
 	}
 	if (a != NULL) {
 		free(a->v);
@@ -62,7 +69,7 @@ void approvals_forget(struct approvals *a, const char *principal)
 
 	for (size_t i = 0; i < a->n; i++) {
 		if (strcmp(a->v[i].principal, principal) == 0) {
-			session_grant_done(&a->v[i]);
+			free_grant(&a->v[i]);
 		} else {
 			a->v[n++] = a->v[i];
 		}
@@ -70,111 +77,237 @@ void approvals_forget(struct approvals *a, const char *principal)
 	a->n = n;
 }
 
-void approved_for_done(struct approved_for *f)
+void approve_items_done(struct approve_items *items)
 {
-	given_free(f->v, f->n);
-	given_free(f->keep, f->n_keep);
-	*f = (struct approved_for){ 0 };
+	given_free(items->v, items->n);
+	*items = (struct approve_items){ 0 };
 }
 
-/* ---- what is granted, what is missing ------------------------------------ */
-
-bool approved_for_has(const struct approved_for *f, enum ssb_option option, const char *value)
+bool approve_items_has(const struct approve_items *items, enum ssb_option option, const char *value)
 {
-	return given_has(f->v, f->n, option, value);
+	return given_has(items->v, items->n, option, value);
 }
 
 /* False without memory. */
-static bool add(struct approved_for *f, enum ssb_option option, const char *value)
+static bool add_item(struct approve_items *items, enum ssb_option option, const char *value)
 {
-	return given_add(&f->v, &f->n, option, value) == 0;
+	return given_add(&items->v, &items->n, option, value) == 0;
 }
 
-bool approve_askable(const struct refusal *r)
+bool approve_can_lift(const struct refusal *r)
 {
 	return r->value != NULL && lock_option_name(r->option) != NULL;
 }
 
-static bool remembered(const struct approvals *a, const struct approve_case *k,
-                       enum ssb_option option, const char *value)
+/* ---- grants of a session ------------------------------------------------- */
+
+static bool is_remembered(const struct approvals *a, const struct approve_case *k,
+                          enum ssb_option option, const char *value)
 {
+	const struct consent_decision *d = &k->decision;
+
 	for (size_t i = 0; i < a->n; i++) {
 		const struct session_grant *g = &a->v[i];
-		if (strcmp(g->principal, mcp_principal(k->call)) == 0 && g->option == option &&
-		    strcmp(g->value, value) == 0 && strcmp(g->skill, k->skill->dir) == 0 &&
-		    memcmp(g->tree, k->looked->found.now.tree, sizeof(g->tree)) == 0 &&
-		    memcmp(g->manifest, k->plan->manifest_digest, sizeof(g->manifest)) == 0) {
+		bool same = value == NULL ? g->value == NULL
+		                          : g->value != NULL && g->option == option &&
+		                                    strcmp(g->value, value) == 0;
+		if (same && strcmp(g->principal, mcp_principal(k->call)) == 0 &&
+		    strcmp(g->skill, k->skill.dir) == 0 &&
+		    memcmp(g->tree, d->found.now.tree, sizeof(g->tree)) == 0 &&
+		    memcmp(g->manifest, d->plan->manifest_digest, sizeof(g->manifest)) == 0) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Adds what was granted for the session and lifts a refusal. True: something was. */
-static bool recall(const struct approvals *a, const struct approve_case *k,
-                   struct approved_for *given)
+/* If there are too many, the oldest is forgotten, and asked for again; without memory, this one
+ * is. `value` NULL: to run with these files. */
+static void remember_grant(struct approvals *a, const struct approve_case *k,
+                           enum ssb_option option, const char *value)
 {
-	size_t before = given->n;
+	const struct consent_decision *d = &k->decision;
 
-	for (size_t i = 0; i < k->plan->n_refusals; i++) {
-		const struct refusal *r = &k->plan->refusals[i];
-		if (r->value != NULL && remembered(a, k, r->option, r->value)) {
-			(void)add(given, r->option, r->value);
+	if (a->n == MAX_APPROVED) {
+		free_grant(&a->v[0]);
+		memmove(a->v, a->v + 1, --a->n * sizeof(*a->v));
+	}
+	struct session_grant *v = realloc(a->v, (a->n + 1) * sizeof(*v));
+	if (v == NULL) {
+		return;
+	}
+	a->v = v;
+	struct session_grant *last = &v[a->n];
+	*last = (struct session_grant){ .principal = strdup(mcp_principal(k->call)),
+		                        .skill = strdup(k->skill.dir),
+		                        .option = option,
+		                        .value = value != NULL ? strdup(value) : NULL };
+	memcpy(last->manifest, d->plan->manifest_digest, sizeof(last->manifest));
+	memcpy(last->tree, d->found.now.tree, sizeof(last->tree));
+	if (last->principal != NULL && last->skill != NULL &&
+	    (value == NULL || last->value != NULL)) {
+		a->n++;
+	} else {
+		free_grant(last);
+	}
+}
+
+static void remember_items(struct approvals *a, const struct approve_case *k,
+                           const struct approve_items *items)
+{
+	if (items->as_it_is) {
+		remember_grant(a, k, 0, NULL);
+	}
+	for (size_t i = 0; i < items->n; i++) {
+		remember_grant(a, k, items->v[i].option, items->v[i].value);
+	}
+}
+
+/* ---- what the decision is told -------------------------------------------- */
+
+/* The answer counts for the files that the owner was shown, and no others. */
+static void pin_files(struct approve_case *k)
+{
+	struct consent_decision *d = &k->decision;
+
+	memcpy(d->shown.tree, d->found.now.tree, sizeof(d->shown.tree));
+	d->pinned = true;
+	snprintf(d->by, sizeof(d->by), "%s", BY);
+}
+
+/* Without memory something stays missing, and is asked for again. */
+static void give_items(struct approve_case *k, const struct approve_items *items)
+{
+	pin_files(k);
+	k->decision.as_it_is |= items->as_it_is;
+	for (size_t i = 0; i < items->n; i++) {
+		(void)consent_word_give(&k->decision.word, items->v[i].option, items->v[i].value);
+	}
+}
+
+static bool is_given(const struct approve_case *k, enum ssb_option option, const char *value)
+{
+	const struct consent_word *w = &k->decision.word;
+
+	return given_has(w->given, w->n_given, option, value);
+}
+
+static bool lacks_word(const struct approve_case *k)
+{
+	return consent_is_required(&k->decision) && !k->decision.as_it_is;
+}
+
+bool approve_recall(const struct approvals *a, struct approve_case *k)
+{
+	AUTO(approve_items_done) struct approve_items found = { 0 };
+	const struct ssb_plan *plan = k->decision.plan;
+
+	assert(plan != NULL);
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		const struct refusal *r = &plan->refusals[i];
+		if (r->value != NULL && !is_given(k, r->option, r->value) &&
+		    is_remembered(a, k, r->option, r->value)) {
+			(void)add_item(&found, r->option, r->value);
 		}
 	}
-	if (k->word && remembered(a, k, AS_IT_IS, k->looked->tree)) {
-		(void)add(given, AS_IT_IS, k->looked->tree);
+	found.as_it_is = lacks_word(k) && is_remembered(a, k, 0, NULL);
+	if (found.n == 0 && !found.as_it_is) {
+		return false;
 	}
-	return given->n > before;
+	give_items(k, &found);
+	return true;
 }
 
-void approval_wish(const struct looked *looked, const struct approved_for *given,
-                   struct plan_wish *w)
+/* ---- the state of a question ----------------------------------------------- */
+
+static void put_items(struct json *j, bool as_it_is, const struct given *v, size_t n)
 {
-	const struct consent_found *f = &looked->found;
-
-	w->extra = given->v;
-	w->n_extra = given->n;
-	w->consent = f->state == CONSENT_HOLDS ? f : NULL;
-	w->copied = looked->copied;
-	w->shown = given->n > 0 ? looked->tree : NULL;
-	w->without =
-	        f->state == CONSENT_CHANGED || f->state == CONSENT_OVER ? &f->lock.declined : NULL;
-}
-
-/* Nothing but the owner's word lets it run as it is. */
-static bool needs_word(const struct looked *l, const struct ssb_plan *plan)
-{
-	return l->found.state == CONSENT_CHANGED || l->found.state == CONSENT_OVER ||
-	       (l->found.state == CONSENT_NONE && plan->consent.refuse);
-}
-
-int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
-                    struct approved_for *given, const struct ssb_plan **ret, struct ssb_error *err)
-{
-	AUTO(looked_done) struct looked looked = { 0 };
-	struct approve_case k = { .call = c, .skill = w->skill, .looked = &looked };
-	struct plan_wish wish = *w;
-	const struct ssb_plan *plan = NULL;
-
-	if (look_here(a->serve, w->skill, &looked, err) != 0) {
-		return -1;
+	json_open(j, '[');
+	json_uint(j, as_it_is);
+	for (size_t i = 0; i < n; i++) {
+		json_int(j, v[i].option);
+		json_str(j, v[i].value);
 	}
-	do {
-		approval_wish(&looked, given, &wish);
-		if (plans_get(a->serve->plans, &wish, &plan, NULL, err) != 0) {
-			return -1;
-		}
-		k.plan = plan;
-		k.word = needs_word(&looked, plan);
-	} while (looked.known && recall(a, &k, given));
-	*ret = plan;
-	return 0;
+	json_close(j, ']');
+}
+
+void approve_state(struct buf *out, const struct approve_case *k, const struct approve_items *asked)
+{
+	const struct consent_decision *d = &k->decision;
+	char manifest[2 * SHA256_BYTES + 1];
+	char tree[DIGEST_TEXT];
+	struct json j;
+
+	hex_encode(d->plan->manifest_digest, sizeof(d->plan->manifest_digest), manifest);
+	json_init(&j, out, false);
+	json_open(&j, '[');
+	json_str(&j, manifest);
+	json_str(&j, digest_text(d->found.now.tree, tree));
+	json_uint(&j, k->rounds);
+	put_items(&j, d->as_it_is, d->word.given, d->word.n_given);
+	put_items(&j, asked->as_it_is, asked->v, asked->n);
+	json_close(&j, ']');
+}
+
+struct approve_answer {
+	struct approve_items given; /* before the question */
+	struct approve_items asked;
+	unsigned rounds;
+};
+
+static void answer_done(struct approve_answer *x)
+{
+	approve_items_done(&x->given);
+	approve_items_done(&x->asked);
+}
+
+static void read_items(const struct json_doc *doc, const struct json_node *list,
+                       struct approve_items *ret)
+{
+	const struct json_node *n = json_first(doc, list);
+
+	ret->as_it_is = json_integer(n, 0) != 0;
+	n = n != NULL ? json_next(doc, n) : NULL;
+	while (n != NULL) {
+		const struct json_node *value = json_next(doc, n);
+		(void)add_item(ret, (enum ssb_option)json_integer(n, -1), json_string(value, ""));
+		n = json_next(doc, value);
+	}
+}
+
+/* False: the skill has another manifest or other files by now. The text is authenticated: it is
+ * what approve_state() wrote. */
+static bool read_state(const char *text, const struct approve_case *k, struct approve_answer *ret)
+{
+	const struct consent_decision *d = &k->decision;
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	char manifest[2 * SHA256_BYTES + 1];
+	char tree[DIGEST_TEXT];
+	const char *why = NULL;
+
+	hex_encode(d->plan->manifest_digest, sizeof(d->plan->manifest_digest), manifest);
+	if (json_read(&doc, text, strlen(text), &why) != 0) {
+		return false;
+	}
+	const struct json_node *n = json_first(&doc, json_top(&doc));
+	if (strcmp(json_string(n, ""), manifest) != 0) {
+		return false;
+	}
+	n = json_next(&doc, n);
+	if (strcmp(json_string(n, ""), digest_text(d->found.now.tree, tree)) != 0) {
+		return false;
+	}
+	n = json_next(&doc, n);
+	ret->rounds = (unsigned)json_integer(n, MAX_APPROVE_ROUNDS);
+	n = json_next(&doc, n);
+	read_items(&doc, n, &ret->given);
+	read_items(&doc, json_next(&doc, n), &ret->asked);
+	return true;
 }
 
 /* ---- the answer ---------------------------------------------------------- */
 
-static enum choice read_choice(const struct mcp_call *c, unsigned round)
+static enum approve_choice read_choice(const struct mcp_call *c, unsigned round)
 {
 	const struct json_node *answer = NULL;
 	char key[APPROVE_KEY];
@@ -188,220 +321,126 @@ static enum choice read_choice(const struct mcp_call *c, unsigned round)
 	const struct json_node *content = json_member(doc, answer, "content");
 	const char *word = json_string(json_member(doc, content, "decision"), "");
 	for (int i = 0; i < CHOICE_COUNT; i++) {
-		if (strcmp(action, "accept") == 0 && strcmp(word, CHOICES[i].name) == 0) {
-			return (enum choice)i;
+		if (strcmp(action, "accept") == 0 && strcmp(word, APPROVE_CHOICES[i].name) == 0) {
+			return (enum approve_choice)i;
 		}
 	}
 	return CHOICE_DENY;
 }
 
-/* Where there are too many, the oldest is asked for again. */
-static void remember(struct approvals *a, const struct approve_case *k, const struct given *g)
+static enum consent_answer refuse_call(struct approve_case *k, bool hopeless, const char *why)
 {
-	if (a->n == MAX_APPROVED) {
-		session_grant_done(&a->v[0]);
-		memmove(a->v, a->v + 1, --a->n * sizeof(*a->v));
-	}
-	struct session_grant *v = realloc(a->v, (a->n + 1) * sizeof(*v));
-	if (v == NULL) {
-		return; /* so is this one */
-	}
-	a->v = v;
-	struct session_grant *last = &v[a->n];
-	*last = (struct session_grant){ .principal = strdup(mcp_principal(k->call)),
-		                        .skill = strdup(k->skill->dir),
-		                        .option = g->option,
-		                        .value = strdup(g->value) };
-	memcpy(last->manifest, k->plan->manifest_digest, sizeof(last->manifest));
-	memcpy(last->tree, k->looked->found.now.tree, sizeof(last->tree));
-	if (last->principal != NULL && last->skill != NULL && last->value != NULL) {
-		a->n++;
-	} else {
-		session_grant_done(last);
-	}
+	k->hopeless = hopeless;
+	snprintf(k->why, sizeof(k->why), "%s", why);
+	return CONSENT_NO;
 }
 
-void approve_state(struct buf *out, const struct approve_case *k, const struct approved_for *given,
-                   const struct approved_for *asked)
+/* CONSENT_UNASKED: there is no answer, or it is about something else. */
+static enum consent_answer take_answer(struct approvals *a, struct approve_case *k)
 {
-	const struct ssb_plan *plan = k->plan;
-	const struct approved_for *lists[2] = { given, asked };
-	char digest[65];
-	struct json j;
-
-	hex_encode(plan->manifest_digest, sizeof(plan->manifest_digest), digest);
-	json_init(&j, out, false);
-	json_open(&j, '[');
-	json_str(&j, digest);
-	json_str(&j, k->looked->tree);
-	json_uint(&j, given->rounds);
-	for (int l = 0; l < 2; l++) {
-		json_open(&j, '[');
-		for (size_t i = 0; i < lists[l]->n; i++) {
-			json_int(&j, lists[l]->v[i].option);
-			json_str(&j, lists[l]->v[i].value);
-		}
-		json_close(&j, ']');
-	}
-	json_close(&j, ']');
-}
-
-static void read_grants(const struct json_doc *doc, const struct json_node *list,
-                        struct approved_for *ret)
-{
-	for (const struct json_node *n = json_first(doc, list); n != NULL;) {
-		const struct json_node *value = json_next(doc, n);
-		(void)add(ret, (enum ssb_option)json_integer(n, -1), json_string(value, ""));
-		n = json_next(doc, value);
-	}
-}
-
-/* Ours, authenticated: what is not there was never asked. False where the manifest is
- * another one now, or the files are others. */
-static bool state_read(const char *text, const struct approve_case *k, struct approved_for *given,
-                       struct approved_for *asked)
-{
-	const struct ssb_plan *plan = k->plan;
-	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	const char *why = NULL;
-	char digest[65];
-
-	hex_encode(plan->manifest_digest, sizeof(plan->manifest_digest), digest);
-	if (json_read(&doc, text, strlen(text), &why) != 0) {
-		return false;
-	}
-	const struct json_node *n = json_first(&doc, json_top(&doc));
-	if (strcmp(json_string(n, ""), digest) != 0) {
-		return false;
-	}
-	n = json_next(&doc, n);
-	if (strcmp(json_string(n, ""), k->looked->tree) != 0) {
-		return false;
-	}
-	n = json_next(&doc, n);
-	given->rounds = (unsigned)json_integer(n, MAX_APPROVE_ROUNDS);
-	n = json_next(&doc, n);
-	read_grants(&doc, n, given);
-	read_grants(&doc, json_next(&doc, n), asked);
-	return true;
-}
-
-/* Takes the client's answer. -1: the owner said no, or it could not be kept; 1: it is to
- * be kept first. */
-static int hear(struct approvals *a, const struct approve_case *k, struct approved_for *given,
-                struct ssb_error *err)
-{
-	AUTO(approved_for_done) struct approved_for asked = { 0 };
+	AUTO(answer_done) struct approve_answer x = { 0 };
 	const char *state = mcp_state(k->call);
 
-	given->heard = true;
-	if (state == NULL || !state_read(state, k, given, &asked)) {
-		return 0; /* nothing was asked, or of what is not there any more */
+	k->heard = true;
+	if (state == NULL || !read_state(state, k, &x)) {
+		return CONSENT_UNASKED;
 	}
-	if (k->word && !approved_for_has(&asked, AS_IT_IS, k->looked->tree) &&
-	    !approved_for_has(given, AS_IT_IS, k->looked->tree)) {
-		return 0; /* its approval held when it was asked */
+	k->rounds = x.rounds;
+	if (lacks_word(k) && !x.asked.as_it_is && !x.given.as_it_is) {
+		return CONSENT_UNASKED; /* the approval still held when the question was asked */
 	}
-	enum choice choice = read_choice(k->call, given->rounds);
-	if (choice == CHOICE_DENY) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "approval", "the owner did not approve it");
+	switch (read_choice(k->call, x.rounds)) {
+	case CHOICE_SESSION:
+		remember_items(a, k, &x.asked);
+		give_items(k, &x.given);
+		give_items(k, &x.asked);
+		return CONSENT_ONCE;
+	case CHOICE_ONCE:
+		give_items(k, &x.given);
+		give_items(k, &x.asked);
+		return CONSENT_ONCE;
+	case CHOICE_ALWAYS:
+		x.given.as_it_is = false; /* the files must hold by their approval now */
+		give_items(k, &x.given);
+		k->keep = x.asked;
+		x.asked = (struct approve_items){ 0 };
+		return CONSENT_ALWAYS;
+	default:
+		return refuse_call(k, false, "the owner did not approve it");
 	}
-	if (choice == CHOICE_ALWAYS && !given->kept) {
-		given->keep = steal_ptr(&asked.v);
-		given->n_keep = asked.n;
-		asked.n = 0;
-		return 1;
-	}
-	if (choice == CHOICE_ALWAYS && given->kept_why != NULL) {
-		return ssb_fail(err, SSB_E_SYS, 0, "approval", "%s", given->kept_why);
-	}
-	for (size_t i = 0; i < asked.n; i++) {
-		if (choice == CHOICE_SESSION) {
-			remember(a, k, &asked.v[i]);
-		}
-		(void)add(given, asked.v[i].option, asked.v[i].value);
-	}
-	return 0;
 }
 
-/* What could be asked for and is not given, as much as fits into one question. False:
- * something else is refused as well, and no answer would make the plan run. */
-static bool missing(const struct approve_case *k, const struct approved_for *given,
-                    struct approved_for *ret)
-{
-	const struct ssb_plan *plan = k->plan;
-	size_t most = MAX_APPROVE_ITEMS + (k->word ? 1 : 0);
+/* ---- the question -------------------------------------------------------- */
 
-	if (k->word && !approved_for_has(given, AS_IT_IS, k->looked->tree) &&
-	    !add(ret, AS_IT_IS, k->looked->tree)) {
-		return false;
-	}
+/* What could be given and is not, as much as fits into one question. False: something else is
+ * refused, too, and no answer would let the skill run. */
+static bool find_missing(const struct approve_case *k, struct approve_items *ret)
+{
+	const struct ssb_plan *plan = k->decision.plan;
+
+	ret->as_it_is = lacks_word(k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
-		if (!approve_askable(r) || approved_for_has(given, r->option, r->value) ||
-		    (ret->n < most && !add(ret, r->option, r->value))) {
+		if (!approve_can_lift(r) || is_given(k, r->option, r->value) ||
+		    (ret->n < MAX_APPROVE_ITEMS && !add_item(ret, r->option, r->value))) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static const char *why_asked(const struct approve_case *k)
+static const char *reason_to_ask(const struct approve_case *k)
 {
-	const enum consent state = k->looked->found.state;
-
-	return !k->word                   ? "the skill asks for what its owner has not granted"
-	       : state == CONSENT_CHANGED ? "the skill changed since it was approved"
-	       : state == CONSENT_OVER    ? "the approval of the skill is over"
-	                                  : "nobody approved the skill";
+	if (!lacks_word(k)) {
+		return "the skill asks for something that its owner has not granted";
+	}
+	switch (k->decision.found.state) {
+	case CONSENT_CHANGED:
+		return "the skill changed since it was approved";
+	case CONSENT_OVER:
+		return "the approval of the skill is over";
+	default:
+		return "the skill is not approved";
+	}
 }
 
-static enum approval put(struct approvals *a, const struct approve_case *k,
-                         struct approved_for *given)
+static enum consent_answer put_question(struct approve_case *k)
 {
-	AUTO(approved_for_done) struct approved_for asked = { 0 };
-	char why[128];
+	AUTO(approve_items_done) struct approve_items asked = { 0 };
+	char why[sizeof(k->why)];
 
-	if (!missing(k, given, &asked)) {
-		return approve_refuse(a->serve, k, false,
-		                      "the skill asks for what no approval can give");
+	if (!find_missing(k, &asked)) {
+		return refuse_call(k, true,
+		                   "the skill asks for something that no approval can give");
 	}
 	if (!mcp_can(k->call, MCP_CAN_ELICIT)) {
 		snprintf(why, sizeof(why), "%s, and this client cannot ask the owner",
-		         why_asked(k));
-		return approve_refuse(a->serve, k, true, why);
+		         reason_to_ask(k));
+		return refuse_call(k, false, why);
 	}
-	if (given->rounds >= MAX_APPROVE_ROUNDS) {
-		return approve_refuse(a->serve, k, true, "the skill asks for more and more");
+	if (k->rounds >= MAX_APPROVE_ROUNDS) {
+		snprintf(why, sizeof(why), "the skill asks for more after each of %d answers",
+		         MAX_APPROVE_ROUNDS);
+		return refuse_call(k, false, why);
 	}
-	return approve_put(a->serve, k, given, &asked);
+	if (approve_put(k, &asked) != 0) {
+		return refuse_call(k, false, "the skill asks for more than fits into a question");
+	}
+	k->asked = true;
+	return CONSENT_UNASKED;
 }
 
-enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
-                           const struct ssb_plan *plan, const struct looked *looked,
-                           struct approved_for *given)
+enum consent_answer approve_ask(struct approvals *a, struct approve_case *k)
 {
-	const struct approve_case k = { .call = c,
-		                        .skill = skill,
-		                        .plan = plan,
-		                        .looked = looked,
-		                        .word = needs_word(looked, plan) };
-	struct ssb_error err = { 0 };
-	size_t before = given->n;
-
-	if (plan->n_refusals == 0 && (!k.word || approved_for_has(given, AS_IT_IS, looked->tree))) {
-		return APPROVAL_NONE;
+	assert(k->decision.plan != NULL && k->decision.read && !k->asked);
+	if (!k->files.known) { /* the owner could not know what the answer is about */
+		return refuse_call(k, false, k->files.why != NULL ? k->files.why : "out of memory");
 	}
-	if (!looked->known) { /* nobody could say what it is that is agreed to */
-		return approve_refuse(a->serve, &k, true,
-		                      looked->why != NULL ? looked->why : "out of memory");
+	if (!k->heard) {
+		enum consent_answer answer = take_answer(a, k);
+		if (answer != CONSENT_UNASKED) {
+			return answer;
+		}
 	}
-	int heard = given->heard ? 0 : hear(a, &k, given, &err);
-	if (heard != 0) {
-		return heard > 0 ? APPROVAL_KEEP : approve_refuse(a->serve, &k, true, err.text);
-	}
-	if (recall(a, &k, given) || given->n > before) {
-		return APPROVAL_GIVEN;
-	}
-	return put(a, &k, given);
+	return approve_recall(a, k) ? CONSENT_ONCE : put_question(k);
 }

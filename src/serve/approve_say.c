@@ -11,12 +11,12 @@
 #include "serve/approve_priv.h"
 
 #define MAX_TEXT    (64UL * 1024)
-#define MAX_QUOTED  200 /* bytes of a manifest's word in a question */
-#define MAX_CHANGES 24  /* lines of what it asks for more, in the same */
-#define MAX_CHANGED 12  /* files that changed, in the same */
+#define MAX_QUOTED  200 /* bytes of one text of a manifest in a question */
+#define MAX_CHANGES 24  /* lines of what the skill asks for in addition */
+#define MAX_CHANGED 12  /* changed files */
 #define MAX_DIFF    (16UL << 20)
 
-const struct choice_row CHOICES[CHOICE_COUNT] = {
+const struct approve_choice_row APPROVE_CHOICES[CHOICE_COUNT] = {
 	[CHOICE_DENY] = { "deny", "Deny" },
 	[CHOICE_ONCE] = { "once", "Allow for this run" },
 	[CHOICE_SESSION] = { "session",
@@ -31,7 +31,7 @@ void approve_key(unsigned round, char ret[APPROVE_KEY])
 
 /* ---- the question -------------------------------------------------------- */
 
-static void quote(struct buf *out, const char *text)
+static void quote_text(struct buf *out, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -39,7 +39,8 @@ static void quote(struct buf *out, const char *text)
 	buf_adds(out, len > MAX_QUOTED ? "..." : "");
 }
 
-/* Line by line behind a bar: there are names of its files in them. False: not all of it. */
+/* Puts each line behind a bar, because lines can hold names of the skill's files. False: there
+ * were more than `most` lines. */
 static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 {
 	const char *line = text->data != NULL ? text->data : "";
@@ -54,7 +55,7 @@ static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 	return *line == '\0';
 }
 
-/* What it asks for stands in the question again; however much that is, it hides no file. */
+/* The files have lines of their own: however much the skill asks for, it hides no changed file. */
 void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };
@@ -69,26 +70,27 @@ void approve_changes(struct buf *out, const struct consent_found *f, const struc
 	diff_files(&files, &d, false, MAX_CHANGED);
 	bool all = put_barred(out, &asks, MAX_CHANGES) && !asks.failed;
 	all = put_barred(out, &files, SIZE_MAX) && !files.failed && all && d.n_files <= MAX_CHANGED;
-	buf_adds(out, all ? "" : "There is more: skillsandbox diff --all DIR.\n");
+	buf_adds(out, all ? "" : "There is more; to see it: skillsandbox diff --all DIR\n");
 }
 
 static void put_changes(struct buf *out, const struct approve_case *k)
 {
-	if (k->looked->found.state == CONSENT_CHANGED && k->looked->changes != NULL) {
-		buf_adds(out, k->looked->changes);
+	if (k->decision.found.state == CONSENT_CHANGED && k->files.changes != NULL) {
+		buf_adds(out, k->files.changes);
 	}
 }
 
-/* All that it could do, in words, as at a terminal: what is dangerous is never left out. */
+/* Everything that the skill could do, in the words of the command line. Dangerous abilities are
+ * never left out. */
 static void put_abilities(struct buf *out, const struct approve_case *k)
 {
-	const struct string_list *without = &k->looked->found.lock.declined;
+	const struct string_list *without = &k->decision.found.lock.declined;
 	AUTO(abilities_done) struct abilities a = { 0 };
 
-	if (k->looked->found.state == CONSENT_HOLDS) {
-		return; /* that was agreed to */
+	if (k->decision.found.state == CONSENT_HOLDS) {
+		return; /* the owner agreed to that already */
 	}
-	if (abilities_of(k->plan, &a) != 0) {
+	if (abilities_of(k->decision.plan, &a) != 0) {
 		out->failed = true;
 		return;
 	}
@@ -104,50 +106,55 @@ static void put_abilities(struct buf *out, const struct approve_case *k)
 		words_fold(out, "  ", a.worst, WORDS_COLUMNS);
 	}
 	if (abilities_dangerous(&a) > 0) {
-		buf_adds(out, "What is marked with ! it gets by your word alone.\n");
+		buf_adds(out, "Items marked ! are given only if you approve them.\n");
 	}
 }
 
-static const char *title(const struct approve_case *k)
+static const char *title_of(const struct approve_case *k)
 {
-	const enum consent state = k->looked->found.state;
-
-	return !k->word                   ? "A skill asks for what you have not granted."
-	       : state == CONSENT_CHANGED ? "A skill is not any more what you approved."
-	       : state == CONSENT_OVER    ? "Your approval of a skill is over."
-	                                  : "You have not approved this skill.";
+	if (!consent_is_required(&k->decision)) {
+		return "A skill asks for something that you have not granted.";
+	}
+	switch (k->decision.found.state) {
+	case CONSENT_CHANGED:
+		return "A skill changed since you approved it.";
+	case CONSENT_OVER:
+		return "Your approval of a skill is over.";
+	default:
+		return "You have not approved this skill.";
+	}
 }
 
-static void question_text(struct buf *out, const struct approve_case *k,
-                          const struct approved_for *asked)
+static void put_text(struct buf *out, const struct approve_case *k,
+                     const struct approve_items *asked)
 {
-	const struct ssb_plan *plan = k->plan;
+	const struct ssb_plan *plan = k->decision.plan;
 	size_t number = 0;
 
-	buf_addf(out, "%s Its directory and its words stand behind a bar:\n| ", title(k));
-	quote(out, k->skill->dir);
+	buf_addf(out, "%s Lines with a bar hold its directory and its own words:\n| ", title_of(k));
+	quote_text(out, k->skill.dir);
 	buf_addc(out, '\n');
 	put_changes(out, k);
-	buf_adds(out, k->looked->large ? SNAPSHOT_TOO_LARGE "\n" : "");
+	buf_adds(out, k->files.large ? SNAPSHOT_TOO_LARGE "\n" : "");
 	put_abilities(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
-		if (approve_askable(r) && approved_for_has(asked, r->option, r->value)) {
+		if (approve_can_lift(r) && approve_items_has(asked, r->option, r->value)) {
 			buf_addf(out, "%zu. ", ++number);
-			quote(out, r->why);
+			quote_text(out, r->why);
 			buf_adds(out, "\n| ");
-			quote(out, r->what);
+			quote_text(out, r->what);
 			buf_addc(out, '\n');
 		}
 	}
 	if (number < plan->n_refusals) {
-		buf_addf(out, "It asks for %zu more, about which you are asked next.\n",
+		buf_addf(out, "It asks for %zu more; you are asked about them next.\n",
 		         plan->n_refusals - number);
 	}
-	buf_adds(out, "Nothing of it is allowed unless you say so.");
+	buf_adds(out, "Nothing of this is allowed unless you allow it.");
 }
 
-static void question_schema(struct json *j)
+static void put_schema(struct json *j)
 {
 	json_open(j, '{');
 	json_kstr(j, "type", "object");
@@ -160,16 +167,16 @@ static void question_schema(struct json *j)
 	json_key(j, "enum");
 	json_open(j, '[');
 	for (int i = 0; i < CHOICE_COUNT; i++) {
-		json_str(j, CHOICES[i].name);
+		json_str(j, APPROVE_CHOICES[i].name);
 	}
 	json_close(j, ']');
 	json_key(j, "enumNames");
 	json_open(j, '[');
 	for (int i = 0; i < CHOICE_COUNT; i++) {
-		json_str(j, CHOICES[i].title);
+		json_str(j, APPROVE_CHOICES[i].title);
 	}
 	json_close(j, ']');
-	json_kstr(j, "default", CHOICES[CHOICE_DENY].name);
+	json_kstr(j, "default", APPROVE_CHOICES[CHOICE_DENY].name);
 	json_close(j, '}');
 	json_close(j, '}');
 	json_key(j, "required");
@@ -179,10 +186,8 @@ static void question_schema(struct json *j)
 	json_close(j, '}');
 }
 
-enum approval approve_put(const struct serve *s, const struct approve_case *k,
-                          struct approved_for *given, const struct approved_for *asked)
+int approve_put(struct approve_case *k, const struct approve_items *asked)
 {
-	struct mcp_call *c = k->call;
 	auto_buf text, params, state;
 	char key[APPROVE_KEY];
 	struct json j;
@@ -190,28 +195,27 @@ enum approval approve_put(const struct serve *s, const struct approve_case *k,
 	buf_init(&text, MAX_TEXT);
 	buf_init(&params, 8 * MAX_TEXT);
 	buf_init(&state, MAX_TEXT);
-	question_text(&text, k, asked);
+	put_text(&text, k, asked);
 	json_init(&j, &params, false);
 	json_open(&j, '{');
 	json_kstr(&j, "message", text.failed ? "" : text.data);
 	json_key(&j, "requestedSchema");
-	question_schema(&j);
+	put_schema(&j);
 	json_close(&j, '}');
-	given->rounds++;
-	approve_state(&state, k, given, asked);
+	k->rounds++;
+	approve_state(&state, k, asked);
 	if (text.failed || params.failed || state.failed) {
-		/* Half a question would be agreed to unseen. */
-		return approve_refuse(s, k, true, "the skill asks for more than a question holds");
+		return -1; /* the owner would agree to a half that is not shown */
 	}
-	approve_key(given->rounds, key);
-	mcp_ask(c, key, "elicitation/create", params.data);
-	mcp_wait(c, state.data);
-	return APPROVAL_WAIT;
+	approve_key(k->rounds, key);
+	mcp_ask(k->call, key, "elicitation/create", params.data);
+	mcp_wait(k->call, state.data);
+	return 0;
 }
 
 /* ---- the refusal --------------------------------------------------------- */
 
-static void needs_view_json(struct json *j, const struct refusal *r)
+static void put_need(struct json *j, const struct refusal *r)
 {
 	auto_buf grant;
 
@@ -221,25 +225,23 @@ static void needs_view_json(struct json *j, const struct refusal *r)
 	json_kstr(j, "why", r->why);
 	json_kstr(j, "where", r->where);
 	json_kstr(j, "fix", r->remedy);
-	if (approve_askable(r)) {
+	if (approve_can_lift(r)) {
 		buf_addf(&grant, "--%s %s", lock_option_name(r->option), r->value);
 	}
 	json_kstr(j, "grant", grant.len > 0 ? grant.data : NULL);
 	json_close(j, '}');
 }
 
-static void refuse_text(struct buf *out, const struct approve_case *k, const char *why,
-                        const char *command)
+static void put_refusal(struct buf *out, const struct approve_case *k, const struct ssb_plan *plan,
+                        const char *why, const char *command)
 {
-	const struct ssb_plan *plan = k->plan;
-
 	buf_addf(out, "approval_required: %s. Nothing was run.\n", why);
 	put_changes(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		buf_adds(out, "- ");
-		quote(out, plan->refusals[i].what);
+		quote_text(out, plan->refusals[i].what);
 		buf_adds(out, ": ");
-		quote(out, plan->refusals[i].why);
+		quote_text(out, plan->refusals[i].why);
 		buf_adds(out, "; ");
 		visible_text(out, plan->refusals[i].remedy, false);
 		buf_addc(out, '\n');
@@ -251,10 +253,11 @@ static void refuse_text(struct buf *out, const struct approve_case *k, const cha
 	}
 }
 
-/* By the policy file that refused: another one may ask for something else. */
-static void approve_command(struct buf *out, const struct serve *s, const struct skill *skill)
+/* Names the policy file that refused: with another one the skill may lack something else. */
+static void put_command(struct buf *out, const struct approve_case *k)
 {
-	const char *named = s->opt->owner != NULL ? s->opt->owner->policy_file : NULL;
+	const struct ssb_options *o = k->serve->opt->owner;
+	const char *named = o != NULL ? o->policy_file : NULL;
 	auto_free char *real = named != NULL && named[0] != '\0' ? realpath(named, NULL) : NULL;
 
 	buf_adds(out, "skillsandbox approve ");
@@ -263,24 +266,21 @@ static void approve_command(struct buf *out, const struct serve *s, const struct
 		shell_quote(out, real != NULL ? real : named);
 		buf_addc(out, ' ');
 	}
-	shell_quote(out, skill->dir);
+	shell_quote(out, k->skill.dir);
 }
 
-enum approval approve_refuse(const struct serve *s, const struct approve_case *k, bool can_approve,
-                             const char *why)
+void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, const char *why)
 {
-	const struct ssb_plan *plan = k->plan;
-	struct mcp_call *c = k->call;
 	auto_buf text, data, command;
 	struct json j;
 
 	buf_init(&text, 4 * MAX_TEXT);
 	buf_init(&data, 16 * MAX_TEXT);
 	buf_init(&command, MAX_TEXT);
-	if (can_approve) {
-		approve_command(&command, s, k->skill);
+	if (!k->hopeless) {
+		put_command(&command, k);
 	}
-	refuse_text(&text, k, why, can_approve ? command.data : NULL);
+	put_refusal(&text, k, plan, why, k->hopeless ? NULL : command.data);
 	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_key(&j, "error");
@@ -288,21 +288,20 @@ enum approval approve_refuse(const struct serve *s, const struct approve_case *k
 	json_kstr(&j, "code", "approval_required");
 	json_kstr(&j, "message", why);
 	json_kstr(&j, "fix",
-	          can_approve ? "the owner approves it with the command"
-	                      : "the owner changes what it needs, or grants it");
-	json_kstr(&j, "command", can_approve ? command.data : NULL);
+	          k->hopeless ? "the owner changes what the skill needs, or grants it"
+	                      : "the owner approves it with the command");
+	json_kstr(&j, "command", k->hopeless ? NULL : command.data);
 	json_key(&j, "needs");
 	json_open(&j, '[');
 	for (size_t i = 0; i < plan->n_refusals; i++) {
-		needs_view_json(&j, &plan->refusals[i]);
+		put_need(&j, &plan->refusals[i]);
 	}
 	json_close(&j, ']');
 	json_close(&j, '}');
 	json_close(&j, '}');
 	if (data.failed || text.failed || command.failed) {
-		mcp_fail(c, MCP_E_INTERNAL, "the refusal is too long to be told");
-		return APPROVAL_DENIED;
+		mcp_fail(k->call, MCP_E_INTERNAL, "the refusal is too long for an answer");
+	} else {
+		mcp_tool_done(k->call, text.data, data.data, true);
 	}
-	mcp_tool_done(c, text.data, data.data, true);
-	return APPROVAL_DENIED;
 }

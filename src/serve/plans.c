@@ -1,13 +1,13 @@
-/* plans.c - a plan costs about as much as the start of a sandbox, and clients call the
- * same skill again and again.
+/* plans.c - a plan costs about as much as the start of a sandbox, and clients call the same skill
+ * again and again.
  *
- * A kept plan is used as long as the bytes of the manifest and of the policy file are
- * the same, each granted path still names the object that was judged, and it is young:
- * what cannot be looked at cheaply (a symlink on the way to a grant, a new mount) is
- * judged anew after FRESH_MS. Whatever the answer, the sandbox mounts the object that
- * was judged and no other. */
+ * A kept plan is used as long as the bytes of the manifest and of the policy file are the same,
+ * each granted path still names the object that was judged, and the plan is younger than FRESH_MS:
+ * some changes cannot be noticed cheaply (a symlink on the way to a grant, a new mount). In any
+ * case the sandbox mounts the object that was judged and no other. */
 #include "serve/plans.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,23 +26,22 @@
 #include "policy/policy_file.h"
 
 #define FRESH_MS 2000
-#define BY       "MCP client, for a run or a session"
 
-struct kept {
-	uint8_t key[SHA256_BYTES];    /* of what was wished */
+struct kept_plan {
+	uint8_t key[SHA256_BYTES];    /* of the wish */
 	uint8_t policy[SHA256_BYTES]; /* of the policy file */
-	struct ssb_plan *plan;        /* NULL: free */
+	struct ssb_plan *plan;        /* NULL: this place is free */
 	uint64_t made_ms;
-	uint64_t used; /* p->clock */
+	uint64_t used; /* p->clock at its last use */
 };
 
 struct plans {
 	struct serve *serve;
-	struct kept v[MAX_PLANS];
+	struct kept_plan v[MAX_PLANS];
 	uint64_t clock;
 };
 
-/* Broken from the start, it would refuse every plan; one that breaks later does that. */
+/* A broken policy file would refuse every plan: the server does not even start. */
 static int check_policy(const struct serve *s, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -68,23 +67,23 @@ int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err)
 	return 0;
 }
 
-static void forget(struct kept *k)
+static void forget_plan(struct kept_plan *k)
 {
 	ssb_plan_free(k->plan);
-	*k = (struct kept){ 0 };
+	*k = (struct kept_plan){ 0 };
 }
 
 void plans_free(struct plans *p)
 {
 	for (size_t i = 0; p != NULL && i < ARRAY_LEN(p->v); i++) {
-		forget(&p->v[i]);
+		forget_plan(&p->v[i]);
 	}
 	free(p);
 }
 
 /* ---- what it was made from --------------------------------------------------- */
 
-static void mix(struct sha256 *h, const char *s)
+static void mix_text(struct sha256 *h, const char *s)
 {
 	sha256_update(h, s, strlen(s) + 1);
 }
@@ -99,44 +98,82 @@ static size_t count_args(const struct plan_wish *w)
 	return n;
 }
 
-/* How many there are of each goes first: an argument, which the client chooses, cannot stand
- * for what the owner was shown or took out. */
-static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
+static void mix_given(struct sha256 *h, const struct given *v, size_t n)
 {
+	for (size_t i = 0; i < n; i++) {
+		sha256_update(h, &v[i].option, sizeof(v[i].option));
+		mix_text(h, v[i].value);
+	}
+}
+
+static void mix_list(struct sha256 *h, const struct string_list *list)
+{
+	for (size_t i = 0; list != NULL && i < list->n; i++) {
+		mix_text(h, list->v[i]);
+	}
+}
+
+static size_t length_of(const struct string_list *list)
+{
+	return list != NULL ? list->n : 0;
+}
+
+static const char *or_empty(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
+static struct plan_consent consent_of(const struct plan_wish *w)
+{
+	return w->word != NULL ? consent_word_plan(w->word) : (struct plan_consent){ 0 };
+}
+
+/* The time of an approval tells it from an earlier one of the same files. An answer for a run or a
+ * session has the time at which it is used, which tells nothing. */
+static void mix_consent(struct sha256 *h, const struct plan_wish *w)
+{
+	const struct plan_consent c = consent_of(w);
+	const bool holds = w->word != NULL && w->word->holds;
+
+	for (size_t i = 0; i < ARRAY_LEN(c.given); i++) {
+		mix_given(h, c.given[i], c.n_given[i]);
+		mix_list(h, c.declined[i]);
+	}
+	mix_text(h, or_empty(c.source));
+	mix_text(h, or_empty(c.approval.by));
+	mix_text(h, or_empty(c.approval.tree));
+	mix_text(h, holds ? or_empty(c.approval.at) : "");
+}
+
+/* The lengths of all lists go first: an argument, which the client chooses, cannot pass for
+ * something that the owner was shown or declined. */
+static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
+{
+	const struct plan_consent c = consent_of(w);
 	const size_t n_args = count_args(w);
-	const size_t n_without = w->without != NULL ? w->without->n : 0;
 	const uint64_t numbers[] = { w->narrow.offline,
 		                     w->narrow.read_only,
 		                     w->narrow.max_seconds,
-		                     w->n_extra,
 		                     n_args,
-		                     w->consent != NULL,
-		                     w->shown != NULL,
-		                     n_without };
+		                     c.n_given[0],
+		                     c.n_given[1],
+		                     length_of(c.declined[0]),
+		                     length_of(c.declined[1]),
+		                     c.approval.by != NULL,
+		                     c.approval.counted };
 	struct sha256 h;
 
 	sha256_init(&h);
-	mix(&h, w->skill->dir);
+	mix_text(&h, w->skill->dir);
 	sha256_update(&h, numbers, sizeof(numbers));
-	for (size_t i = 0; i < w->n_extra; i++) {
-		sha256_update(&h, &w->extra[i].option, sizeof(w->extra[i].option));
-		mix(&h, w->extra[i].value);
-	}
 	for (size_t i = 0; i < n_args; i++) {
-		mix(&h, w->args[i]);
+		mix_text(&h, w->args[i]);
 	}
-	if (w->consent != NULL) {
-		sha256_update(&h, w->consent->lock.files.tree, SHA256_BYTES);
-		mix(&h, w->consent->lock.at);
-	}
-	mix(&h, w->shown != NULL ? w->shown : "");
-	for (size_t i = 0; i < n_without; i++) {
-		mix(&h, w->without->v[i]);
-	}
+	mix_consent(&h, w);
 	sha256_final(&h, ret);
 }
 
-/* Of the file's bytes; of none where it cannot be read, which is no plan's. */
+/* SHA-256 of the file; all zero if it cannot be read, which matches no kept plan. */
 static void file_key(int fd, uint8_t ret[SHA256_BYTES])
 {
 	auto_buf bytes;
@@ -162,9 +199,9 @@ static void policy_key(const struct serve *s, uint8_t ret[SHA256_BYTES])
 	file_key(fd, ret);
 }
 
-/* A skill of another format has none, and so is looked at anew each time: it is read from
- * several files. */
-static bool same_manifest(const struct skill *skill, const struct ssb_plan *plan)
+/* False for a skill of another format, which has no such file: it is derived from several files,
+ * and planned again each time. */
+static bool has_same_manifest(const struct skill *skill, const struct ssb_plan *plan)
 {
 	uint8_t now[SHA256_BYTES];
 	auto_fd dir = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
@@ -176,7 +213,7 @@ static bool same_manifest(const struct skill *skill, const struct ssb_plan *plan
 	return memcmp(now, plan->manifest_digest, sizeof(now)) == 0;
 }
 
-static bool same_grants(const struct ssb_plan *plan)
+static bool has_same_grants(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const struct grant *g = &plan->grants[i];
@@ -191,42 +228,16 @@ static bool same_grants(const struct ssb_plan *plan)
 	return true;
 }
 
-static bool is_fresh(const struct kept *k, const struct skill *skill,
+static bool is_fresh(const struct kept_plan *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
 	return clock_ms() - k->made_ms < FRESH_MS && memcmp(k->policy, policy, SHA256_BYTES) == 0 &&
-	       same_manifest(skill, k->plan) && same_grants(k->plan);
+	       has_same_manifest(skill, k->plan) && has_same_grants(k->plan);
 }
 
 /* ---- making one --------------------------------------------------------------- */
 
-/* What the owner said of this skill: an approval that holds, or an answer about these files; and
- * what was given beside it. Where there is a copy an errand found it whole, or made it: to look at
- * each of its files again is not for the loop. */
-static int listen_to(const struct serve *s, const struct plan_wish *w, struct consent_word *ret,
-                     struct ssb_error *err)
-{
-	struct skill_files shown = { 0 };
-	int failed = 0;
-
-	if (w->consent != NULL) {
-		failed = consent_by_approval(&s->owner, w->consent, w->copied, ret, err);
-	} else if (w->shown != NULL) {
-		failed = !digest_parse(w->shown, shown.tree)
-		                 ? ssb_fail(err, SSB_E_POLICY, 0, "approval", "no files were shown")
-		                 : consent_once(&s->owner, w->skill->dir, &shown, w->copied, BY,
-		                                ret, err);
-	}
-	for (size_t i = 0; i < w->n_extra && failed == 0; i++) {
-		if (w->extra[i].option != AS_IT_IS &&
-		    consent_word_give(ret, w->extra[i].option, w->extra[i].value) != 0) {
-			failed = ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
-		}
-	}
-	return failed;
-}
-
-/* The directory was found to be served; it may have become a link to another since. */
+/* Since the directory was found among those that are served, it may have become a symlink. */
 static int check_place(const struct ssb_plan *p, const struct skill *skill, struct ssb_error *err)
 {
 	return strcmp(p->skill_dir, skill->dir) == 0
@@ -240,34 +251,21 @@ static void freep_plan(struct ssb_plan **p)
 	ssb_plan_free(*p);
 }
 
-static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
-                struct ssb_diags *diags, struct ssb_error *err)
+static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
+                     struct ssb_diags *diags, struct ssb_error *err)
 {
-	AUTO(consent_word_done) struct consent_word word = { 0 };
 	AUTO(freep_plan) struct ssb_plan *plan = NULL;
 	const struct serve *s = p->serve;
-
-	if (listen_to(s, w, &word, err) != 0) {
-		return -1;
-	}
-	struct plan_consent consent = consent_word_plan(&word);
-	if (w->consent == NULL) {
-		consent.declined[0] = w->without;
-	}
 	const struct plan_request q = { .owner = &s->owner,
 		                        .options = s->opt->owner,
 		                        .skill = w->skill->dir,
 		                        .args = w->args,
-		                        .consent = consent,
+		                        .consent = consent_of(w),
 		                        .narrow = w->narrow,
 		                        .served = true };
+
 	if (plan_decide(&q, &plan, diags, err) != 0 || check_place(plan, w->skill, err) != 0) {
 		return -1;
-	}
-	if (w->consent != NULL && !consent_fits(&w->consent->lock, plan)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
-		                "the owner's manifest of the skill is not the one that was "
-		                "approved; approve it again: skillsandbox approve DIR");
 	}
 	*ret = steal_ptr(&plan);
 	return 0;
@@ -275,13 +273,13 @@ static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **re
 
 /* ---- keeping it ---------------------------------------------------------------- */
 
-/* The one that was made for this wish, or else the one that was not used longest. */
-static struct kept *place_for(struct plans *p, const uint8_t key[SHA256_BYTES])
+/* The place of this wish's plan, or else the place that was not used for the longest time. */
+static struct kept_plan *find_place(struct plans *p, const uint8_t key[SHA256_BYTES])
 {
-	struct kept *oldest = &p->v[0];
+	struct kept_plan *oldest = &p->v[0];
 
 	for (size_t i = 0; i < ARRAY_LEN(p->v); i++) {
-		struct kept *k = &p->v[i];
+		struct kept_plan *k = &p->v[i];
 		if (k->plan != NULL && memcmp(k->key, key, SHA256_BYTES) == 0) {
 			return k;
 		}
@@ -297,16 +295,17 @@ int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan 
 	uint8_t policy[SHA256_BYTES];
 	struct ssb_plan *plan = NULL;
 
-	wish_key(w, key);
-	policy_key(p->serve, policy); /* before the plan: a change in between is seen next time */
-	struct kept *k = place_for(p, key);
+	assert(w->skill != NULL);
+	make_key(w, key);
+	policy_key(p->serve, policy); /* before planning: a later change is noticed next time */
+	struct kept_plan *k = find_place(p, key);
 	bool same = k->plan != NULL && memcmp(k->key, key, sizeof(key)) == 0;
 	if (!same || diags != NULL || !is_fresh(k, w->skill, policy)) {
 		uint64_t now = clock_ms();
-		if (make(p, w, &plan, diags, err) != 0) {
+		if (make_plan(p, w, &plan, diags, err) != 0) {
 			return -1;
 		}
-		forget(k);
+		forget_plan(k);
 		k->plan = plan;
 		k->made_ms = now;
 		memcpy(k->key, key, sizeof(key));

@@ -1,6 +1,5 @@
-/* plans.h - plans of skills, kept while nothing that they were made from changed: the
- * manifest's bytes, the owner's policy file, the arguments, what was narrowed and what
- * was approved. */
+/* plans.h - plans of skills, kept while nothing that they were made from changed: the manifest, the
+ * owner's policy file, the arguments, what the caller does without and what was approved. */
 #ifndef SERVE_PLANS_H
 #define SERVE_PLANS_H
 
@@ -8,31 +7,24 @@
 #include "serve/serve.h"
 #include "serve/skills.h"
 
-/* The option of a struct given that is none: the skill may run although its approval does not
- * hold for it; the value is the digest of its files. */
-#define AS_IT_IS ((enum ssb_option)1000)
+struct plans;
 
+/* All of it is borrowed. */
 struct plan_wish {
 	const struct skill *skill;
 	char *const *args; /* NULL-terminated; NULL: none */
 	struct narrow narrow;
-	const struct given *extra; /* what the owner gave beyond policy, flags and approval */
-	size_t n_extra;
-	const struct consent_found *consent; /* of an approval that holds; NULL: none */
-	bool copied;                         /* its copy is there (look.h), or that of `shown` */
-	/* Where none holds: the files that the owner was shown when something was granted for
-	 * a run or a session, as "sha256:HEX"; it runs of them alone. */
-	const char *shown;
-	const struct string_list *without; /* taken out when it was approved once; NULL: nothing */
+	const struct consent_word *word; /* what the owner said about the skill; NULL: nothing */
 };
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);
 void plans_free(struct plans *p); /* accepts NULL */
-/* The plan, borrowed until the next call; with its refusals, which the caller looks
- * at. `diags` may be NULL. */
+/* *ret is borrowed until the next call. It can have refusals, which the caller must look at.
+ * `diags` may be NULL; with it the plan is always made again. */
 int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err);
-/* Nothing of what it does outlives it, and nothing leaves: for the annotations. */
+/* Changes nothing that outlives the run, and reaches nothing outside: for the tool's annotations.
+ */
 bool plans_harmless(const struct ssb_plan *p);
 
 #endif

@@ -133,7 +133,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 	if (owner_load(&s->owner, err) != 0 || loop_new(&s->loop, err) != 0 ||
 	    skills_new(o->skills, o->n_skills, &s->skills, err) != 0 ||
 	    plans_new(s, &s->plans, err) != 0 || jobs_new(s, &s->jobs, err) != 0 ||
-	    errands_new(s, &s->errands, err) != 0 || approvals_new(s, &s->approvals, err) != 0 ||
+	    errands_new(s, &s->errands, err) != 0 || approvals_new(&s->approvals, err) != 0 ||
 	    bind_new(s, &s->binding, err) != 0) {
 		return -1;
 	}

@@ -1,11 +1,16 @@
 /* tool_run.c - run_skill: from a call to a run, and from its end to an answer.
  *
- *   skill   by skills.h: what is served, and nothing else
- *   plan    by plans.h: what the owner gives, less what the caller does without
- *   look    by look.h: at all its files, where something was approved or has to be
- *   asked   by approve.h: what is missing, of the owner. The handler may be called anew
- *           from the start; nothing has happened until the run begins.
- *   run     by job.h; its news as progress, its end as the result */
+ *   find          the skill, by skills.h                        begin_call()
+ *     │
+ *   look, plan,   the consent decision, by approve.h: it can    decide_call()
+ *   ask, keep     wait for errands, and for the client
+ *     │
+ *   start         the run, by job.h                             start_run()
+ *     │
+ *   answer        its output as progress, its end as a result   on_ended()
+ *
+ * If the client is asked, the call is given up; the client's answer calls the handler again from
+ * the start. Nothing has been run by then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,23 +21,23 @@
 #include "serve/bind.h"
 #include "serve/errand.h"
 #include "serve/job.h"
-#include "serve/keep.h"
 #include "serve/records.h"
 #include "serve/run_news.h"
 #include "serve/run_say.h"
 
-/* How long a client waits before a call becomes a task, where it knows of them. */
+/* How long a client waits before a call becomes a task, if it supports tasks. */
 #define TASK_MS 5000
 
 struct run_call {
 	struct serve *serve;
 	struct mcp_call *call;
-	char *name; /* of the skill */
+	char **args; /* the strings belong to the call */
+	struct approve_case consent;
 	struct string_list withheld;
 	struct job *job;
 	struct run_news *news;
 	struct loop_timer *task;
-	struct job_end end; /* of one whose record has to be looked at; it owns what it kept */
+	struct job_end end; /* kept while the record is read; owns the output */
 };
 
 static void run_call_free(struct run_call *r)
@@ -42,7 +47,8 @@ static void run_call_free(struct run_call *r)
 		run_news_free(r->news);
 		free((char *)(uintptr_t)r->end.out[0]);
 		free((char *)(uintptr_t)r->end.out[1]);
-		free(r->name);
+		free(r->args);
+		approve_done(&r->consent);
 		string_list_done(&r->withheld);
 		free(r);
 	}
@@ -92,19 +98,19 @@ static void on_task(void *arg)
 
 /* ---- its end -------------------------------------------------------------------------- */
 
-/* In an errand: what it tried is in its record, which is as large as the skill likes. */
-static void say_tried(void *arg, struct mcp_call *c)
+/* In an errand: denials are read from the record, which is as large as the skill makes it. */
+static void say_denied(void *arg, struct mcp_call *c)
 {
 	const struct run_call *r = arg;
 
-	run_say_result(r->serve, c, r->name, &r->withheld, &r->end, NULL);
+	run_say_result(r->serve, c, r->consent.skill.name, &r->withheld, &r->end, NULL);
 }
 
 static void say_without(void *arg, struct mcp_call *c, const struct errand_end *end)
 {
 	const struct run_call *r = arg;
 
-	run_say_result(r->serve, c, r->name, &r->withheld, &r->end, end->why);
+	run_say_result(r->serve, c, r->consent.skill.name, &r->withheld, &r->end, end->why);
 }
 
 static void free_call(void *arg)
@@ -112,11 +118,11 @@ static void free_call(void *arg)
 	run_call_free(arg);
 }
 
-/* Takes `r`. What is borrowed of the end is gone when the record has been looked at. */
-static void look_at_record(struct run_call *r, const struct job_end *end)
+/* Takes `r`, and copies the output: it is gone when the record has been read. */
+static void answer_by_record(struct run_call *r, const struct job_end *end)
 {
 	const struct errand_answer w = {
-		.answer = say_tried, .failed = say_without, .free = free_call, .arg = r
+		.answer = say_denied, .failed = say_without, .free = free_call, .arg = r
 	};
 
 	r->end = *end;
@@ -137,13 +143,13 @@ static void on_ended(void *arg, const struct job_end *end)
 	struct mcp_call *c = r->call;
 
 	mcp_on_cancel(c, NULL, NULL);
-	run_news_free(r->news); /* before the call that it tells of is gone */
+	run_news_free(r->news); /* before the call, which it borrows */
 	r->news = NULL;
 	loop_untimer(&r->task);
 	if (end->ran && end->result.violations > 0) {
-		look_at_record(steal_ptr(&r), end);
+		answer_by_record(steal_ptr(&r), end);
 	} else if (end->ran) {
-		run_say_result(r->serve, c, r->name, &r->withheld, end, NULL);
+		run_say_result(r->serve, c, r->consent.skill.name, &r->withheld, end, NULL);
 	} else {
 		run_say_error(c, &end->err);
 	}
@@ -151,7 +157,7 @@ static void on_ended(void *arg, const struct job_end *end)
 
 /* ---- its start --------------------------------------------------------------------- */
 
-/* W3C trace context: "00-32 hex-16 hex-2 hex"; anything else is as if it were not there. */
+/* W3C trace context: "00-32 hex-16 hex-2 hex"; NULL for anything else. */
 static const char *traceparent_of(const struct mcp_call *c)
 {
 	const char *s = json_string(mcp_meta(c, "traceparent"), NULL);
@@ -168,19 +174,17 @@ static const char *traceparent_of(const struct mcp_call *c)
 	return s;
 }
 
-static int start(struct serve *s, struct mcp_call *c, const char *name, const struct ssb_plan *plan,
-                 struct ssb_error *err)
+/* 0: the job has `r`, and on_ended() takes it. */
+static int start_job(struct run_call *r, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
+	struct serve *s = r->serve;
+	struct mcp_call *c = r->call;
 	struct bound bound;
 
-	if (r == NULL || (r->name = strdup(name)) == NULL ||
-	    run_withheld(plan, &r->withheld) != 0) {
+	if (run_withheld(plan, &r->withheld) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
 	bind_of(s->binding, c, &bound);
-	r->serve = s;
-	r->call = c;
 	r->news = run_news_new(s->loop, c);
 	const struct job_wish wish = { .plan = plan,
 		                       .who = mcp_principal(c),
@@ -199,14 +203,28 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, const st
 	}
 	(void)loop_after(s->loop, TASK_MS, on_task, r, &r->task);
 	mcp_on_cancel(c, on_cancel, r);
-	(void)steal_ptr(&r);
 	return 0;
 }
 
-/* ---- what was asked ------------------------------------------------------------------ */
+static int start_run(struct run_call *r, struct ssb_error *err)
+{
+	const struct ssb_plan *plan = r->consent.decision.plan;
+	struct ssb_error lost = { 0 };
 
-/* The strings stay the call's; *ret is new. */
-static int take_args(const struct mcp_call *c, char ***ret, struct ssb_error *err)
+	if (consent_use(&r->serve->owner, plan, err) != 0) {
+		return -1;
+	}
+	if (start_job(r, plan, err) != 0) {
+		(void)consent_unuse(&r->serve->owner, plan, &lost); /* nothing was run */
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- its arguments ------------------------------------------------------------------ */
+
+/* *ret is new, its strings are borrowed from the call. */
+static int read_args(const struct mcp_call *c, char ***ret, struct ssb_error *err)
 {
 	const struct json_node *list = mcp_arg(c, "args");
 	auto_free char **v = calloc((list != NULL ? list->n : 0) + 1, sizeof(*v));
@@ -219,8 +237,8 @@ static int take_args(const struct mcp_call *c, char ***ret, struct ssb_error *er
 	     i = json_next(mcp_doc(c), i)) {
 		if (strlen(i->str) != i->len) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "args",
-			                "argument %zu has a NUL in it; a program cannot be given "
-			                "one",
+			                "argument %zu contains a NUL byte, which no program can "
+			                "receive in an argument",
 			                n + 1);
 		}
 		v[n++] = (char *)i->str;
@@ -229,137 +247,101 @@ static int take_args(const struct mcp_call *c, char ***ret, struct ssb_error *er
 	return 0;
 }
 
-/* How far the call has come: the handler begins anew after each errand. */
-struct been {
-	struct look_call before; /* "always" was tried */
-	struct looked *looked;   /* NULL: not yet */
-};
-static keep_then go_on_kept;
-static look_then go_on_looked;
-
-/* The plan, with all that it needs. 1: the call is answered, or waits for its client. */
-static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w, const struct been *been,
-                 const struct ssb_plan **ret, struct ssb_error *err)
+static int begin_call(struct run_call *r, struct ssb_error *err)
 {
-	AUTO(approved_for_done)
-	struct approved_for given = { .kept = been->before.kept,
-		                      .kept_why = been->before.kept_why };
-	enum approval a = APPROVAL_GIVEN;
+	struct approve_case *k = &r->consent;
 
-	while (a == APPROVAL_GIVEN) {
-		approval_wish(been->looked, &given, w);
-		if (plans_get(s->plans, w, ret, NULL, err) != 0) {
-			return -1;
-		}
-		a = approval_ask(s->approvals, c, w->skill, *ret, been->looked, &given);
-	}
-	if (a == APPROVAL_KEEP) {
-		return keep_start(s, c, w->skill, *ret, &given, been->looked, go_on_kept, err) == 0
-		               ? 1
-		               : -1;
-	}
-	return a == APPROVAL_NONE ? consent_use(&s->owner, *ret, err) : 1;
-}
-
-/* Most skills were never approved, and lack nothing: nobody has to read all their files.
- * Else 1. */
-static int plan_plain(struct serve *s, const struct plan_wish *w, const struct ssb_plan **ret,
-                      struct ssb_error *err)
-{
-	const struct ssb_plan *plan = NULL;
-
-	if (lock_there(&s->owner, w->skill->dir)) {
-		return 1;
-	}
-	if (plans_get(s->plans, w, &plan, NULL, err) != 0) {
+	if (approve_begin(k, r->serve, r->call, mcp_arg_string(r->call, "skill_dir"), err) != 0 ||
+	    read_args(r->call, &r->args, err) != 0) {
 		return -1;
 	}
-	if (plan->n_refusals > 0 || plan->consent.refuse) {
-		return 1;
-	}
-	*ret = plan;
+	k->args = r->args;
+	k->narrow = run_narrow(r->call);
 	return 0;
 }
 
-static int run(struct serve *s, struct mcp_call *c, const struct been *been, struct ssb_error *err)
-{
-	auto_free char **args = NULL;
-	const struct ssb_plan *plan = NULL;
-	struct plan_wish w = { .narrow = run_narrow(c) };
+/* ---- the call ------------------------------------------------------------------------ */
 
-	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
-	    take_args(c, &args, err) != 0) {
-		return -1;
+static void answer_failure(struct run_call *r, const struct ssb_error *err)
+{
+	if (!approve_refuse(&r->consent, err)) {
+		run_say_error(r->call, err);
 	}
-	w.args = args;
-	int open = been->looked != NULL ? agree(s, c, &w, been, &plan, err)
-	                                : plan_plain(s, &w, &plan, err);
-	if (open == 0) {
-		struct ssb_error lost = { 0 };
-		int failed = start(s, c, w.skill->name, plan, err);
-		if (failed != 0) {
-			(void)consent_unuse(&s->owner, plan, &lost); /* nothing was run */
-		}
-		return failed;
-	}
-	if (open > 0 && been->looked == NULL) {
-		return look_start(s, c, w.skill, &been->before, go_on_looked, err);
-	}
-	return open < 0 ? -1 : 0;
 }
 
-static void go_on(struct serve *s, struct mcp_call *c, const struct been *been)
+/* Takes `r`, and passes it on to whatever it has to wait for. */
+static void decide_call(struct run_call *r)
 {
+	AUTO(run_call_freep) struct run_call *mine = r;
 	struct ssb_error err = { 0 };
+	int rc = approve_decide(&r->consent, &err);
 
-	if (run(s, c, been, &err) != 0) {
-		run_say_error(c, &err);
-	}
-}
-
-static void go_on_kept(struct serve *s, struct mcp_call *c, const char *why)
-{
-	go_on(s, c, &(struct been){ .before = { .kept = true, .kept_why = why } });
-}
-
-static void go_on_looked(struct serve *s, struct mcp_call *c, const struct look_call *before,
-                         struct looked *looked, const struct ssb_error *err)
-{
-	if (looked == NULL) {
-		run_say_error(c, err);
+	if (rc == CONSENT_WAITS) {
+		if (!r->consent.asked) {
+			(void)steal_ptr(&mine); /* until on_step() */
+		}
 		return;
 	}
-	go_on(s, c, &(struct been){ .before = *before, .looked = looked });
+	if (rc != 0) {
+		answer_failure(r, &err);
+	} else if (start_run(r, &err) != 0) {
+		run_say_error(r->call, &err);
+	} else {
+		(void)steal_ptr(&mine); /* until on_ended() */
+	}
+}
+
+static void on_step(void *arg, const struct ssb_error *err)
+{
+	AUTO(run_call_freep) struct run_call *r = arg;
+
+	if (err != NULL) {
+		answer_failure(r, err);
+	} else {
+		decide_call(steal_ptr(&r));
+	}
 }
 
 /* In an errand. */
 static void dry_run(void *app, struct mcp_call *c)
 {
-	AUTO(approved_for_done) struct approved_for given = { 0 };
-	struct serve *s = app;
-	auto_free char **args = NULL;
+	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
 	const struct ssb_plan *plan = NULL;
-	struct plan_wish w = { .narrow = run_narrow(c) };
 	struct ssb_error err = { 0 };
 
-	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, &err) != 0 ||
-	    take_args(c, &args, &err) != 0) {
+	if (r == NULL) {
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	r->serve = app;
+	r->call = c;
+	if (begin_call(r, &err) != 0 || approve_preview(&r->consent, &plan, &err) != 0) {
 		run_say_error(c, &err);
 		return;
 	}
-	w.args = args;
-	if (approval_recall(s->approvals, c, &w, &given, &plan, &err) != 0) {
-		run_say_error(c, &err);
-		return;
-	}
-	run_say_plan(c, w.skill->name, plan);
+	run_say_plan(c, r->consent.skill.name, plan);
 }
 
 void tool_run_skill(void *app, struct mcp_call *c)
 {
+	struct ssb_error err = { 0 };
+
 	if (mcp_arg_boolean(c, "dry_run", false)) {
 		errand_tool(app, c, dry_run);
 		return;
 	}
-	go_on(app, c, &(struct been){ 0 });
+	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	r->serve = app;
+	r->call = c;
+	if (begin_call(r, &err) != 0) {
+		run_say_error(c, &err);
+		return;
+	}
+	r->consent.resume = on_step;
+	r->consent.arg = r;
+	decide_call(steal_ptr(&r));
 }

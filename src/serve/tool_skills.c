@@ -182,14 +182,11 @@ void tool_validate_skill(void *app, struct mcp_call *c)
 
 /* ---- inspect_skill ---------------------------------------------------------------------- */
 
-static int inspect(struct serve *s, struct mcp_call *c, struct reply *a, struct ssb_error *err)
+static int inspect_skill(struct approve_case *k, struct reply *a, struct ssb_error *err)
 {
-	AUTO(approved_for_done) struct approved_for given = { 0 };
-	struct plan_wish w = { 0 };
 	const struct ssb_plan *plan = NULL;
 
-	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
-	    approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
+	if (approve_preview(k, &plan, err) != 0) {
 		return -1;
 	}
 	auto_free char *words = ssb_plan_text(plan);
@@ -198,7 +195,7 @@ static int inspect(struct serve *s, struct mcp_call *c, struct reply *a, struct 
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	reply_begin(a);
-	show_kstr(&a->j, "name", w.skill->name);
+	show_kstr(&a->j, "name", k->skill.name);
 	json_kbool(&a->j, "runs", plan->n_refusals == 0);
 	risk_json(&a->j, plan);
 	run_json_refusals(&a->j, plan);
@@ -212,10 +209,12 @@ static int inspect(struct serve *s, struct mcp_call *c, struct reply *a, struct 
 
 void tool_inspect_skill(void *app, struct mcp_call *c)
 {
+	AUTO(approve_done) struct approve_case k = { 0 };
 	AUTO(reply_done) struct reply a = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (inspect(app, c, &a, &err) != 0) {
+	if (approve_begin(&k, app, c, mcp_arg_string(c, "skill_dir"), &err) != 0 ||
+	    inspect_skill(&k, &a, &err) != 0) {
 		run_say_error(c, &err);
 	} else {
 		reply_send(&a, c);

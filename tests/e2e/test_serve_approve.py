@@ -8,7 +8,7 @@ import socket
 import pytest
 
 import mcp_client
-from harness import SECRET
+from harness import SECRET, manifest
 from mcp_client import ERAS, LEGACY, MODERN, Refused, failure, structured
 from mcp_world import META, Lines
 from serve_world import served, skill
@@ -230,7 +230,7 @@ def test_what_changed_needs_the_owners_word(ssb):
         assert "main.py" in refused["content"][0]["text"]
         result, asked = answered(client, "deny", skill_dir="plain")
         assert failure(result)["code"] == "approval_required"
-        assert "not any more what you approved" in asked[0] and "main.py" in asked[0]
+        assert "changed since you approved it" in asked[0] and "main.py" in asked[0]
         result, asked = answered(client, "once", skill_dir="plain")
         assert structured(result)["stdout"] == "two\n" and len(asked) == 1
         assert failure(mute.tool("run_skill", skill_dir="plain"))["code"] == "approval_required"
@@ -262,7 +262,7 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
         ssb.ssb("approve", "--yes", d).ok()
         assert structured(client.tool("run_skill", skill_dir="keys"))["stdout"]  # the control
         ssb.write(d / "main.py", "print('two')")
-        assert "not any more what you approved" in asked(client) and is_whole(asked(client))
+        assert "changed since you approved it" in asked(client) and is_whole(asked(client))
         ssb.ssb("approve", "--yes", "--once", d).ok()
         structured(client.tool("run_skill", skill_dir="keys"))
         assert "is over" in asked(client) and is_whole(asked(client))
@@ -334,3 +334,24 @@ def test_what_was_taken_out_stays_out(ssb, keys, decision):
     with served(ssb, era=MODERN, capabilities=ASKS) as client:
         result, _ = answered(client, decision, skill_dir="keys")
         assert SECRET in structured(result)["stdout"]
+
+
+def test_the_owners_manifest_is_part_of_what_was_approved(ssb):
+    """It lies beside the skill, not in it; after a change the owner is asked again."""
+    d = ssb.mkdir("skills") / "plain"
+    ssb.write(d / "SKILL.md", "---\nname: plain\ndescription: d\n---\n")
+    ssb.write(d / "main.py", "print('one')")
+    sidecar = ssb.home / ".config/skillsandbox/skills/plain.yaml"
+    ssb.write(sidecar, manifest(name="plain"), 0o600)
+    ssb.ssb("approve", "--yes", d).ok()
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        ran = structured(client.tool("run_skill", skill_dir="plain"))
+        assert ran["stdout"] == "one\n"  # the control
+        ssb.write(sidecar, manifest(name="plain") + "# changed\n", 0o600)
+        result, asked = answered(client, "deny", skill_dir="plain")
+        assert failure(result)["code"] == "approval_required"
+        assert len(asked) == 1 and "changed since you approved it" in asked[0]
+        result, asked = answered(client, "always", skill_dir="plain")
+        assert structured(result)["stdout"] == "one\n" and len(asked) == 1
+        result, asked = answered(client, "deny", skill_dir="plain")
+        assert structured(result)["stdout"] == "one\n" and asked == []

@@ -23,8 +23,6 @@ enum mcp_answer __wrap_mcp_answer(const struct mcp_call *c, const char *key,
 bool __wrap_mcp_can(const struct mcp_call *c, enum mcp_ability what);
 void __wrap_mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void __wrap_mcp_wait(struct mcp_call *c, const char *state);
-void __wrap_mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
-                          bool is_error);
 
 static char *the_question;      /* the last that was put */
 static const char *the_refusal; /* a word of the one that is awaited */
@@ -67,15 +65,6 @@ void __wrap_mcp_ask(struct mcp_call *c, const char *key, const char *method, con
 	the_question = strdup(params);
 }
 
-void __wrap_mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
-                          bool is_error)
-{
-	(void)c;
-	(void)text;
-	assert_true(is_error);
-	assert_non_null(strstr(structured, the_refusal));
-}
-
 void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 {
 	(void)c;
@@ -90,30 +79,54 @@ static uint8_t the_tree;     /* each byte of the digest of its files */
 static uint8_t the_manifest; /* and of that of its manifest */
 static enum ssb_option the_option = SSB_OPT_READ;
 static enum consent the_state; /* of its approval */
-static bool is_unknown;        /* nobody could look at its files */
+static bool is_unknown;        /* its files could not be read */
+static struct ssb_plan the_plan;
 
-static struct ssb_plan plan_of(struct refusal *r, size_t n)
+static struct ssb_plan *plan_of(struct refusal *r, size_t n)
 {
-	struct ssb_plan plan = { .refusals = r, .n_refusals = n };
-
-	memset(plan.manifest_digest, the_manifest, sizeof(plan.manifest_digest));
-	return plan;
+	the_plan = (struct ssb_plan){ .refusals = r, .n_refusals = n };
+	memset(the_plan.manifest_digest, the_manifest, sizeof(the_plan.manifest_digest));
+	return &the_plan;
 }
 
-static struct looked seen(void)
+static struct approve_case case_of(const struct world *w, struct mcp_call *c,
+                                   const struct ssb_plan *plan)
 {
-	struct looked l = { .known = !is_unknown, .found.state = the_state };
+	struct approve_case k = { .serve = (struct serve *)(uintptr_t)&w->serve,
+		                  .call = c,
+		                  .skill = the_skill,
+		                  .files = { .known = !is_unknown },
+		                  .decision = { .plan = plan,
+		                                .read = true,
+		                                .next = CONSENT_ASK,
+		                                .found.state = the_state } };
 
-	memset(l.found.now.tree, the_tree, sizeof(l.found.now.tree));
-	(void)digest_text(l.found.now.tree, l.tree);
-	return l;
+	memset(k.decision.found.now.tree, the_tree, sizeof(k.decision.found.now.tree));
+	return k;
+}
+
+static void case_done(struct approve_case *k)
+{
+	k->skill = (struct skill){ 0 }; /* not its own */
+	approve_done(k);
+}
+
+static enum consent_answer ask_case(const struct world *w, struct approve_case *k)
+{
+	enum consent_answer a = approve_ask(w->serve.approvals, k);
+
+	assert_int_equal(k->why[0] != '\0', a == CONSENT_NO);
+	assert_int_equal(k->asked, a == CONSENT_UNASKED);
+	if (a == CONSENT_NO) {
+		assert_non_null(strstr(k->why, the_refusal));
+	}
+	return a;
 }
 
 /* A plan that lacks the right to read `path`. */
-static enum approval ask_after(const struct world *w, struct mcp_call *c, char *path,
-                               struct approved_for *given)
+static enum consent_answer ask_after(const struct world *w, struct mcp_call *c, char *path,
+                                     unsigned rounds)
 {
-	const struct looked looked = seen();
 	struct refusal r = { .kind = REFUSAL_READ,
 		             .what = (char[]){ "read" },
 		             .where = (char[]){ "x" },
@@ -121,40 +134,46 @@ static enum approval ask_after(const struct world *w, struct mcp_call *c, char *
 		             .remedy = (char[]){ "remedy" },
 		             .option = the_option,
 		             .value = path };
-	const struct ssb_plan plan = plan_of(&r, 1);
+	AUTO(case_done) struct approve_case k = case_of(w, c, plan_of(&r, 1));
 
-	return approval_ask(w->serve.approvals, c, &the_skill, &plan, &looked, given);
+	k.rounds = rounds;
+	enum consent_answer a = ask_case(w, &k);
+	if (a == CONSENT_ONCE) {
+		assert_true(given_has(k.decision.word.given, k.decision.word.n_given, the_option,
+		                      path));
+		assert_true(k.decision.pinned);
+		assert_memory_equal(k.decision.shown.tree, k.decision.found.now.tree,
+		                    sizeof(k.decision.shown.tree));
+	}
+	assert_int_equal(k.keep.n, a == CONSENT_ALWAYS);
+	return a;
 }
 
-static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
+static enum consent_answer ask(const struct world *w, struct mcp_call *c, char *path)
 {
-	AUTO(approved_for_done) struct approved_for given = { 0 };
-
-	return ask_after(w, c, path, &given);
+	return ask_after(w, c, path, 0);
 }
 
 /* What a question about it was sealed with. */
-static void seal(struct buf *state, char *path)
+static void seal(const struct world *w, struct buf *state, char *path)
 {
 	struct given one = { the_option, path };
-	const struct approved_for asked = { .v = &one, .n = 1 };
-	const struct approved_for none = { .rounds = 1 };
-	const struct ssb_plan plan = plan_of(NULL, 0);
-	const struct looked looked = seen();
-	const struct approve_case k = { .plan = &plan, .looked = &looked };
+	const struct approve_items asked = { .v = &one, .n = 1 };
+	AUTO(case_done) struct approve_case k = case_of(w, NULL, plan_of(NULL, 0));
 
+	k.rounds = 1;
 	buf_init(state, 4096);
-	approve_state(state, &k, &none, &asked);
+	approve_state(state, &k, &asked);
 }
 
-static enum approval answer(const struct world *w, const char *principal, const char *state,
-                            char *path, const char *text)
+static enum consent_answer answer(const struct world *w, const char *principal, const char *state,
+                                  char *path, const char *text)
 {
 	struct mcp_call c = { .principal = principal, .state = state };
 	const char *why = NULL;
 
 	assert_int_equal(json_read(&c.answer, text, strlen(text), &why), 0);
-	enum approval a = ask(w, &c, path);
+	enum consent_answer a = ask(w, &c, path);
 	json_doc_done(&c.answer);
 	return a;
 }
@@ -167,12 +186,12 @@ static void approve(const struct world *w, const char *principal, char *path)
 {
 	auto_buf state;
 
-	seal(&state, path);
+	seal(w, &state, path);
 	assert_int_equal(answer(w, principal, state.data, path, SAYS("accept", "session")),
-	                 APPROVAL_GIVEN);
+	                 CONSENT_ONCE);
 }
 
-static enum approval ask_plain(const struct world *w, const char *principal, char *path)
+static enum consent_answer ask_plain(const struct world *w, const char *principal, char *path)
 {
 	struct mcp_call c = { .principal = principal };
 
@@ -189,10 +208,10 @@ static int setup(void **state)
 	the_tree = the_manifest = 0;
 	the_state = CONSENT_NONE;
 	is_unknown = false;
-	the_refusal = "more than a question holds";
+	the_refusal = "more than fits into a question";
 	world_setup(state);
 	struct world *w = *state;
-	return approvals_new(&w->serve, &w->serve.approvals, &err);
+	return approvals_new(&w->serve.approvals, &err);
 }
 
 static int teardown(void **state)
@@ -230,12 +249,12 @@ static void only_a_yes_is_one(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(NO); i++) {
 		auto_buf asked;
-		seal(&asked, path);
+		seal(w, &asked, path);
 		the_refusal = "the owner did not approve it";
-		if (answer(w, "one", asked.data, path, NO[i]) != APPROVAL_DENIED) {
+		if (answer(w, "one", asked.data, path, NO[i]) != CONSENT_NO) {
 			fail_msg("a yes: %s", NO[i]);
 		}
-		assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+		assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	}
 	approve(w, "one", path); /* the control */
 }
@@ -247,70 +266,48 @@ static void once_is_not_remembered(void **state)
 	char path[] = "~/a";
 	auto_buf asked;
 
-	seal(&asked, path);
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "once")),
-	                 APPROVAL_GIVEN);
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	seal(w, &asked, path);
+	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "once")), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "always")),
-	                 APPROVAL_KEEP);
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	                 CONSENT_ALWAYS);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 }
 
-/* What could not be kept was not approved: it does not even run this once. */
-static void runs_by_nothing_unkept(void **state)
+/* That the skill runs with its files although they are not approved any more is a question of its
+ * own: without it an answer does not count. */
+static void asks_for_the_word(void **state)
 {
 	const struct world *w = *state;
-	char path[] = "~/a";
-	static const char always[] = SAYS("accept", "always");
+	static const char *const CHOICES[] = { SAYS("accept", "once"), SAYS("accept", "session") };
 
-	for (int failed = 0; failed < 2; failed++) {
-		AUTO(approved_for_done)
-		struct approved_for given = { .kept = true,
-			                      .kept_why = failed ? "the disk is full" : NULL };
+	the_state = CONSENT_CHANGED;
+	for (size_t i = 0; i < ARRAY_LEN(CHOICES); i++) {
+		const struct approve_items asked = { .as_it_is = true };
+		struct mcp_call c = { .principal = "one" };
+		AUTO(case_done) struct approve_case k = case_of(w, &c, plan_of(NULL, 0));
 		const char *why = NULL;
-		auto_buf asked;
-		seal(&asked, path);
-		struct mcp_call c = { .principal = "one", .state = asked.data };
-		assert_int_equal(json_read(&c.answer, always, strlen(always), &why), 0);
-		the_refusal = "the disk is full";
-		assert_int_equal(ask_after(w, &c, path, &given),
-		                 failed ? APPROVAL_DENIED : APPROVAL_GIVEN);
-		assert_int_equal(given.rounds, 1);
+		auto_buf sealed;
+
+		assert_int_equal(ask_case(w, &k), CONSENT_UNASKED);
+		assert_non_null(strstr(the_question, "changed since you approved it"));
+		buf_init(&sealed, 4096);
+		approve_state(&sealed, &k, &asked);
+		c.state = sealed.data;
+		assert_int_equal(json_read(&c.answer, CHOICES[i], strlen(CHOICES[i]), &why), 0);
+		AUTO(case_done) struct approve_case again = case_of(w, &c, plan_of(NULL, 0));
+		assert_int_equal(ask_case(w, &again), CONSENT_ONCE);
+		assert_true(again.decision.as_it_is && again.decision.pinned);
 		json_doc_done(&c.answer);
 	}
-}
-
-/* What a plan is made of, by what is known of the approval: one that holds counts as a whole;
- * of one that does not, what was taken out stays out. */
-static void wishes_by_the_approval(void **state)
-{
-	static const struct {
-		enum consent state;
-		bool by_it;
-		bool without;
-	} EACH[] = {
-		{ CONSENT_NONE, false, false },
-		{ CONSENT_HOLDS, true, false },
-		{ CONSENT_CHANGED, false, true },
-		{ CONSENT_OVER, false, true },
-	};
-	struct given one = { SSB_OPT_READ, (char[]){ "~/a" } };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
-		for (size_t n = 0; n < 2; n++) {
-			const struct approved_for given = { .v = &one, .n = n };
-			struct plan_wish w = { 0 };
-			the_state = EACH[i].state;
-			struct looked looked = seen();
-			approval_wish(&looked, &given, &w);
-			assert_ptr_equal(w.consent, EACH[i].by_it ? &looked.found : NULL);
-			assert_ptr_equal(w.without,
-			                 EACH[i].without ? &looked.found.lock.declined : NULL);
-			assert_ptr_equal(w.shown, n > 0 ? looked.tree : NULL);
-			assert_true(w.extra == &one && w.n_extra == n);
-		}
-	}
+	/* It is remembered for the session, for these files. */
+	struct mcp_call c = { .principal = "one" };
+	AUTO(case_done) struct approve_case later = case_of(w, &c, plan_of(NULL, 0));
+	assert_int_equal(ask_case(w, &later), CONSENT_ONCE);
+	assert_true(later.decision.as_it_is);
+	the_tree = 1;
+	AUTO(case_done) struct approve_case other = case_of(w, &c, plan_of(NULL, 0));
+	assert_int_equal(ask_case(w, &other), CONSENT_UNASKED);
 }
 
 /* An answer to what was asked of another manifest, of other files, or while an approval
@@ -321,21 +318,21 @@ static void answers_what_was_asked(void **state)
 	char path[] = "~/a";
 	auto_buf asked;
 
-	seal(&asked, path);
+	seal(w, &asked, path);
 	the_manifest = 1;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 APPROVAL_WAIT);
+	                 CONSENT_UNASKED);
 	the_manifest = 0;
 	the_tree = 1;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 APPROVAL_WAIT);
+	                 CONSENT_UNASKED);
 	the_tree = 0;
 	the_state = CONSENT_OVER;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 APPROVAL_WAIT);
+	                 CONSENT_UNASKED);
 	the_state = CONSENT_NONE;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 APPROVAL_GIVEN);
+	                 CONSENT_ONCE);
 }
 
 static void goes_with_its_client(void **state)
@@ -344,16 +341,16 @@ static void goes_with_its_client(void **state)
 	char path[] = "~/a";
 	char other[] = "~/b";
 
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	approve(w, "one", path);
 	approve(w, "two", path);
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
-	assert_int_equal(ask_plain(w, "one", other), APPROVAL_WAIT);
-	assert_int_equal(ask_plain(w, "three", path), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", other), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "three", path), CONSENT_UNASKED);
 	approvals_forget(w->serve.approvals, "three");
 	approvals_forget(w->serve.approvals, "one");
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
-	assert_int_equal(ask_plain(w, "two", path), APPROVAL_GIVEN);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "two", path), CONSENT_ONCE);
 }
 
 /* What was agreed to is what was shown: other files are asked about anew. */
@@ -364,11 +361,11 @@ static void holds_for_the_files(void **state)
 
 	the_tree = 1;
 	approve(w, "one", path);
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
 	the_tree = 2;
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	the_tree = 1;
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
 	the_tree = 0;
 }
 
@@ -381,15 +378,15 @@ static void holds_for_nothing_else(void **state)
 
 	approve(w, "one", path);
 	the_manifest = 1;
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	the_manifest = 0;
 	the_skill.dir = (char[]){ "/skills/t" };
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	the_skill.dir = dir;
 	the_option = SSB_OPT_WRITE;
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
 	the_option = SSB_OPT_READ;
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
 }
 
 /* Past the cap it is the oldest that is asked for again, not each new one. */
@@ -404,20 +401,18 @@ static void has_a_cap(void **state)
 		snprintf(path, sizeof(path), "~/%d", i);
 		approve(w, "one", path);
 	}
-	assert_int_equal(ask_plain(w, "one", first), APPROVAL_GIVEN);
+	assert_int_equal(ask_plain(w, "one", first), CONSENT_ONCE);
 	snprintf(path, sizeof(path), "~/%d", MAX_APPROVED);
 	approve(w, "one", path);
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
-	assert_int_equal(ask_plain(w, "one", second), APPROVAL_GIVEN);
-	assert_int_equal(ask_plain(w, "one", first), APPROVAL_WAIT);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", second), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", first), CONSENT_UNASKED);
 }
 
 /* A plan that lacks `n` files with names of `len` bytes, and asks for as many others. */
-static enum approval ask_many(const struct world *w, size_t n, size_t len)
+static enum consent_answer ask_many(const struct world *w, size_t n, size_t len)
 {
-	AUTO(approved_for_done) struct approved_for given = { 0 };
 	AUTO(string_list_done) struct string_list asked = { 0 };
-	const struct looked looked = seen();
 	struct mcp_call c = { .principal = "one" };
 	auto_free struct refusal *v = calloc(n, sizeof(*v));
 	auto_free char *item = calloc(1, len + 64);
@@ -445,10 +440,11 @@ static enum approval ask_many(const struct world *w, size_t n, size_t len)
 		snprintf(item, 64, "read /opt/h%zu", i);
 		assert_int_equal(string_list_add(&asked, item, SIZE_MAX), 0);
 	}
-	const struct ssb_plan plan = {
+	the_plan = (struct ssb_plan){
 		.refusals = v, .n_refusals = n, .requested = asked, .consent = { .refuse = true }
 	};
-	return approval_ask(w->serve.approvals, &c, &the_skill, &plan, &looked, &given);
+	AUTO(case_done) struct approve_case k = case_of(w, &c, &the_plan);
+	return ask_case(w, &k);
 }
 
 /* Of what is dangerous nothing is cut; of the rest, what goes past a screen is counted. */
@@ -457,7 +453,7 @@ static void says_what_is_dangerous(void **state)
 	const struct world *w = *state;
 	char text[64];
 
-	assert_int_equal(ask_many(w, 40, 0), APPROVAL_WAIT);
+	assert_int_equal(ask_many(w, 40, 0), CONSENT_UNASKED);
 	for (int i = 0; i < 40; i++) {
 		snprintf(text, sizeof(text), "  ! read what is in /etc/%d ", i);
 		assert_non_null(strstr(the_question, text));
@@ -473,12 +469,12 @@ static void asks_for_some_at_a_time(void **state)
 	char text[32];
 
 	snprintf(text, sizeof(text), "\\n%d. why", MAX_APPROVE_ITEMS);
-	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS, 0), APPROVAL_WAIT);
+	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS, 0), CONSENT_UNASKED);
 	assert_non_null(strstr(the_question, text));
 	assert_null(strstr(the_question, "It asks for "));
-	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS + 1, 0), APPROVAL_WAIT);
+	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS + 1, 0), CONSENT_UNASKED);
 	assert_non_null(strstr(the_question, text));
-	assert_non_null(strstr(the_question, "It asks for 1 more, about which"));
+	assert_non_null(strstr(the_question, "It asks for 1 more; you are asked"));
 }
 
 /* A skill that asks for other things after each answer is not asked for again and again. */
@@ -489,11 +485,9 @@ static void asks_so_often(void **state)
 	char path[] = "~/a";
 
 	for (unsigned past = 0; past < 2; past++) {
-		struct approved_for given = { .rounds = MAX_APPROVE_ROUNDS - 1 + past,
-			                      .heard = true };
-		the_refusal = "asks for more and more";
-		assert_int_equal(ask_after(w, &c, path, &given),
-		                 past ? APPROVAL_DENIED : APPROVAL_WAIT);
+		the_refusal = "asks for more after each of";
+		assert_int_equal(ask_after(w, &c, path, MAX_APPROVE_ROUNDS - 1 + past),
+		                 past ? CONSENT_NO : CONSENT_UNASKED);
 	}
 }
 
@@ -503,14 +497,14 @@ static void asks_for_what_can_be_given(void **state)
 	const struct world *w = *state;
 	char path[] = "~/a";
 
-	the_refusal = "what no approval can give";
-	assert_int_equal(ask_plain(w, "one", NULL), APPROVAL_DENIED);
+	the_refusal = "something that no approval can give";
+	assert_int_equal(ask_plain(w, "one", NULL), CONSENT_NO);
 	the_option = SSB_OPT_MEMORY;
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_DENIED);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_NO);
 	the_option = SSB_OPT_READ;
 	is_unknown = true;
 	the_refusal = "out of memory"; /* where nothing else is said */
-	assert_int_equal(ask_plain(w, "one", path), APPROVAL_DENIED);
+	assert_int_equal(ask_plain(w, "one", path), CONSENT_NO);
 	assert_null(the_question);
 }
 
@@ -519,7 +513,7 @@ static void does_not_ask_by_halves(void **state)
 {
 	const struct world *w = *state;
 
-	assert_int_equal(ask_many(w, 400, 150), APPROVAL_DENIED);
+	assert_int_equal(ask_many(w, 400, 150), CONSENT_NO);
 	assert_null(the_question);
 }
 
@@ -528,13 +522,13 @@ static void does_not_ask_by_halves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(goes_with_its_client),   T(has_a_cap),
-		T(holds_for_the_files),    T(says_what_is_dangerous),
-		T(does_not_ask_by_halves), T(holds_for_nothing_else),
-		T(only_a_yes_is_one),      T(once_is_not_remembered),
-		T(answers_what_was_asked), T(runs_by_nothing_unkept),
-		T(wishes_by_the_approval), T(asks_for_some_at_a_time),
-		T(asks_so_often),          T(asks_for_what_can_be_given),
+		T(goes_with_its_client),       T(has_a_cap),
+		T(holds_for_the_files),        T(says_what_is_dangerous),
+		T(does_not_ask_by_halves),     T(holds_for_nothing_else),
+		T(only_a_yes_is_one),          T(once_is_not_remembered),
+		T(answers_what_was_asked),     T(asks_for_the_word),
+		T(asks_for_some_at_a_time),    T(asks_so_often),
+		T(asks_for_what_can_be_given),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,27 +98,37 @@ static void is_kept_so_long(void **state)
 	assert_ptr_not_equal(get(w, &wish), first);
 }
 
+#define ONE "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+#define TWO "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+
 /* No two of these are one: each has a plan of its own while the others are kept. */
 static void each_wish_has_its_own(void **state)
 {
-	static const char one[] =
-	        "sha256:1111111111111111111111111111111111111111111111111111111111111111";
-	static const char two[] =
-	        "sha256:2222222222222222222222222222222222222222222222222222222222222222";
 	struct world *w = *state;
 	AUTO(skill_done) struct skill s = skill_at(w, "s");
 	AUTO(skill_done) struct skill other = skill_at(w, "other");
 	char *arg[] = { (char[]){ "a" }, NULL };
 	char *arg_b[] = { (char[]){ "b" }, NULL };
 	char *args[] = { (char[]){ "a" }, (char[]){ "b" }, NULL };
-	char *digest[] = { strdup(one), NULL };
-	char *digest_two[] = { strdup(two), NULL };
-	const struct string_list a = { arg, 1 };
-	const struct string_list b = { arg_b, 1 };
-	const struct string_list after = { digest_two, 1 };
-	const struct given read = { SSB_OPT_READ, (char[]){ "/usr/a" } };
-	const struct given write = { SSB_OPT_WRITE, (char[]){ "/usr/a" } };
-	const struct given elsewhere = { SSB_OPT_READ, (char[]){ "/usr/b" } };
+	char *digest[] = { (char[]){ ONE }, NULL };
+	char *digest_two[] = { (char[]){ TWO }, NULL };
+	struct given read = { SSB_OPT_READ, (char[]){ "/usr/a" } };
+	struct given write = { SSB_OPT_WRITE, (char[]){ "/usr/a" } };
+	struct given elsewhere = { SSB_OPT_READ, (char[]){ "/usr/b" } };
+	const struct lock declines = { .declined = { arg, 1 } };
+	const struct consent_word words[] = {
+		{ .given = &read, .n_given = 1 },
+		{ .given = &write, .n_given = 1 },
+		{ .given = &elsewhere, .n_given = 1 },
+		{ .by = "client", .tree = ONE },
+		{ .by = "client", .tree = TWO },
+		{ .by = "other", .tree = TWO },
+		{ .declined = { arg, 1 } },
+		{ .declined = { arg_b, 1 } },
+		{ .lock = &declines },
+		/* The same words in other places. */
+		{ .by = "client", .tree = ONE, .declined = { digest_two, 1 } },
+	};
 	const struct plan_wish all[] = {
 		{ .skill = &s },
 		{ .skill = &other },
@@ -128,16 +138,17 @@ static void each_wish_has_its_own(void **state)
 		{ .skill = &s, .narrow.offline = true },
 		{ .skill = &s, .narrow.read_only = true },
 		{ .skill = &s, .narrow.max_seconds = 1 },
-		{ .skill = &s, .extra = &read, .n_extra = 1 },
-		{ .skill = &s, .extra = &write, .n_extra = 1 },
-		{ .skill = &s, .extra = &elsewhere, .n_extra = 1 },
-		{ .skill = &s, .shown = one },
-		{ .skill = &s, .shown = two },
-		{ .skill = &s, .without = &a },
-		{ .skill = &s, .without = &b },
-		/* The same words in other places. */
-		{ .skill = &s, .shown = one, .without = &after },
-		{ .skill = &s, .shown = two, .args = digest },
+		{ .skill = &s, .word = &words[0] },
+		{ .skill = &s, .word = &words[1] },
+		{ .skill = &s, .word = &words[2] },
+		{ .skill = &s, .word = &words[3] },
+		{ .skill = &s, .word = &words[4] },
+		{ .skill = &s, .word = &words[5] },
+		{ .skill = &s, .word = &words[6] },
+		{ .skill = &s, .word = &words[7] },
+		{ .skill = &s, .word = &words[8] },
+		{ .skill = &s, .word = &words[9] },
+		{ .skill = &s, .word = &words[4], .args = digest },
 	};
 	const struct ssb_plan *plans[ARRAY_LEN(all)];
 
@@ -154,8 +165,21 @@ static void each_wish_has_its_own(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		assert_ptr_equal(get(w, &all[i]), plans[i]);
 	}
-	free(digest[0]);
-	free(digest_two[0]);
+}
+
+/* The time of an answer for one run or a session does not count: each use has another. */
+static void is_kept_for_a_session(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill s = skill_at(w, "s");
+	const struct consent_word now = { .by = "client", .tree = ONE, .at = "now" };
+	const struct consent_word then = { .by = "client", .tree = ONE, .at = "then" };
+	const struct plan_wish first = { .skill = &s, .word = &now };
+	const struct plan_wish second = { .skill = &s, .word = &then };
+
+	world_skill(w, "s", "{}", "true");
+	const struct ssb_plan *p = get(w, &first);
+	assert_ptr_equal(get(w, &second), p);
 }
 
 static void approve_by(const struct world *w, const struct skill *s, const char *by,
@@ -172,6 +196,14 @@ static void approve_by(const struct world *w, const struct skill *s, const char 
 	}
 }
 
+static void word_by(const struct world *w, const struct consent_found *f, bool copied,
+                    struct consent_word *ret)
+{
+	struct ssb_error err = { 0 };
+
+	assert_int_equal(consent_by_approval(&w->serve.owner, f, copied, ret, &err), 0);
+}
+
 /* A plan by an approval is of that one, not of the one before, whose files are the same. */
 static void is_by_this_approval(void **state)
 {
@@ -185,17 +217,18 @@ static void is_by_this_approval(void **state)
 	world_mkdir(w, "home/notes");
 	world_skill(w, "s", "{filesystem: {read: [~/notes]}}", "true");
 	for (int copied = 0; copied < 2; copied++) {
+		AUTO(consent_word_done) struct consent_word one = { 0 };
+		AUTO(consent_word_done) struct consent_word two = { 0 };
+		const struct plan_wish before = { .skill = &skill, .word = &one };
+		const struct plan_wish after = { .skill = &skill, .word = &two };
+
 		approve_by(w, &skill, "one", NULL, &whole);
-		const struct plan_wish before = { .skill = &skill,
-			                          .consent = &whole,
-			                          .copied = copied != 0 };
+		word_by(w, &whole, copied != 0, &one);
 		const struct ssb_plan *p = get(w, &before);
 		size_t grants = p->n_grants;
 		assert_string_equal(p->approved->by, "one");
 		approve_by(w, &skill, "two", &declined, &less);
-		const struct plan_wish after = { .skill = &skill,
-			                         .consent = &less,
-			                         .copied = copied != 0 };
+		word_by(w, &less, copied != 0, &two);
 		p = get(w, &after);
 		assert_string_equal(p->approved->by, "two");
 		assert_int_equal(p->n_grants, grants - 1);
@@ -220,36 +253,15 @@ static void is_quiet_of_what_nobody_asks(void **state)
 	world_skill(w, "s", "{}", "true");
 	approve_by(w, &skill, "one", &declined, &f);
 	for (int copied = 0; copied < 2; copied++) {
-		const struct plan_wish wish = { .skill = &skill,
-			                        .consent = &f,
-			                        .copied = copied != 0 };
+		AUTO(consent_word_done) struct consent_word word = { 0 };
+		const struct plan_wish wish = { .skill = &skill, .word = &word };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 		struct ssb_error err = { 0 };
 		const struct ssb_plan *p = NULL;
+		word_by(w, &f, copied != 0, &word);
 		assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
 		assert_int_equal(ssb_diags_count(diags), 0);
 	}
-}
-
-/* The approval is of another manifest, of the owner's own say: there is no plan by it. */
-static void of_the_manifest_that_was_approved(void **state)
-{
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
-	AUTO(consent_found_done) struct consent_found f = { 0 };
-	const struct plan_wish wish = { .skill = &skill, .consent = &f };
-	const struct ssb_plan *p = NULL;
-	struct ssb_error err = { 0 };
-
-	world_skill(w, "s", "{}", "true");
-	approve_by(w, &skill, "one", NULL, &f);
-	f.lock.manifest[0] ^= 1;
-	assert_int_equal(plans_get(w->serve.plans, &wish, &p, NULL, &err), -1);
-	assert_int_equal(err.code, SSB_E_POLICY);
-	assert_null(p);
-	f.lock.manifest[0] ^= 1;
-	f.state = CONSENT_HOLDS;
-	assert_string_equal(get(w, &wish)->approved->by, "one");
 }
 
 /* Who asks what there is to say of a manifest is told, also of a plan that is kept. */
@@ -374,13 +386,18 @@ static void runs_what_was_shown(void **state)
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
 	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error err = { 0 };
-	char tree[DIGEST_TEXT];
+	AUTO(consent_word_done) struct consent_word word = { 0 };
+	const struct plan_wish plain = { .skill = &skill };
+	const struct plan_wish wish = { .skill = &skill, .word = &word };
 
 	world_skill(w, "s", "{}", "true");
 	world_file(w, "s/code", "good");
 	assert_int_equal(lock_files_read(skill.dir, &files, &err), 0);
-	const struct plan_wish plain = { .skill = &skill };
-	const struct plan_wish wish = { .skill = &skill, .shown = digest_text(files.tree, tree) };
+	skill_files_done(&(struct skill_files){ .v = files.v, .n = files.n });
+	files.v = NULL; /* the server knows the digest alone */
+	files.n = 0;
+	assert_int_equal(
+	        consent_once(&w->serve.owner, skill.dir, &files, false, "a test", &word, &err), 0);
 	assert_null(get(w, &plain)->approved);
 	const struct ssb_plan *p = get(w, &wish);
 	assert_false(p->approved->snapshot);
@@ -506,9 +523,10 @@ static void has_what_the_owner_gave(void **state)
 {
 	struct world *w = *state;
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
-	const struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
+	struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
+	const struct consent_word word = { .given = &extra, .n_given = 1 };
 	const struct plan_wish plain = { .skill = &skill };
-	const struct plan_wish given = { .skill = &skill, .extra = &extra, .n_extra = 1 };
+	const struct plan_wish given = { .skill = &skill, .word = &word };
 	struct ssb_error err = { 0 };
 
 	world_mkdir(w, "home/.ssh");
@@ -568,7 +586,7 @@ int main(void)
 		T(each_wish_has_its_own),
 		T(is_by_this_approval),
 		T(is_quiet_of_what_nobody_asks),
-		T(of_the_manifest_that_was_approved),
+		T(is_kept_for_a_session),
 		T(says_it_again),
 		T(sees_a_change),
 		T(derives_anew),
