@@ -1,24 +1,73 @@
-/* child.h - a process that is forked from the server, and must not have what is the
- * server's: its clients, its signals, its fds. */
+/* child.h - a process that is forked from the server: runs (job.h) and errands (errand.h).
+ *
+ *   server ── fork ──► child: work()
+ *     ▲ pipes            │  what it writes
+ *     ▲ pidfd            │  its end; what is in the pipes by then is all there is
+ *
+ * A child must not have what belongs to the server: its clients, its signals, its other fds. */
 #ifndef SERVE_CHILD_H
 #define SERVE_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "os/loop.h"
+
+#define CHILD_PIPES 2
+
+struct child_wish {
+	struct loop *loop;
+	size_t n_pipes;
+	/* In the child, which ends if it returns. `pipes` are its ends. It calls child_settle()
+	 * first; until then every signal is blocked. */
+	void (*work)(void *arg, const int pipes[CHILD_PIPES]);
+	/* In the server, from the loop: bytes from one pipe, as they come. */
+	void (*data)(void *arg, size_t pipe, const char *data, size_t len);
+	/* Last of all: the child is dead, and every byte was passed to data(). child_done() may be
+	 * called from inside. */
+	void (*ended)(void *arg, int status);
+	void *arg;
+};
+
+struct child_pipe {
+	struct child *child;
+	int fd; /* -1: it has ended */
+	struct loop_watch *watch;
+};
+
+/* Its address must not change until child_done(). */
 struct child {
-	pid_t server;
-	int goes_with_it; /* the signal that it gets when the server is gone; 0: none */
-	const int *held;  /* signals that stay blocked: they wait for whoever reads them */
+	struct child_wish wish;
+	pid_t pid; /* 0: not started */
+	int pidfd;
+	struct loop_watch *watch;
+	struct child_pipe pipes[CHILD_PIPES];
+};
+
+/* On failure no process is left, and child_done() is not needed. */
+int child_start(struct child *c, const struct child_wish *w, struct ssb_error *err);
+void child_signal(const struct child *c, int sig);
+/* Is there nothing more to come from this pipe? */
+bool child_pipe_ended(const struct child *c, size_t pipe);
+/* Waits until the child ends, at most `ms` milliseconds, and then kills it; -1: any time. Calls
+ * ended(). */
+void child_finish(struct child *c, int ms);
+/* Lets the child go, which may still be running, and closes everything. */
+void child_done(struct child *c);
+
+/* ---- in the child ---- */
+
+struct child_needs {
+	int goes_with_server; /* the signal that it gets when the server is gone; 0: none */
+	const int *held;      /* signals that stay blocked until something reads them */
 	size_t n_held;
-	const int *keep; /* fds that stay, in any order; -1 is none */
+	const int *keep; /* fds that stay open, in any order; -1 is none */
 	size_t n_keep;
 };
 
-/* As clone_fork(); in the child every signal is blocked until child_settle(). */
-pid_t child_fork(int *ret_pidfd);
-/* Standard error stays: it is where a process says what nobody expected. Standard input
- * and output are /dev/null. -1: it must not go on. */
-int child_settle(const struct child *c);
+/* Standard input and output become /dev/null. Standard error stays, for what must not happen. -1:
+ * the child must end. */
+int child_settle(const struct child_needs *needs);
 
 #endif

@@ -1,18 +1,13 @@
-/* errand.c - errands: from the queue to their end.
+/* errand.c - errands, from the queue to their end, and calls that are answered by one.
  *
- *   server ── fork ──► errand: run() into a buffer, the buffer into the pipe, after()
- *     ▲ pipe                      │
- *     ▲ pidfd: the end; what is in the pipe by then is all there is */
+ * The child (child.h) runs into a buffer, writes the buffer into its pipe, and then does what is
+ * left to do after that. */
 #include "serve/errand.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,12 +15,10 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "os/clone.h"
 #include "os/file.h"
 #include "serve/child.h"
 #include "serve/records.h"
 
-#define READ_BYTES   65536
 #define NICE         5 /* the loop goes first */
 #define STATUS_LARGE 2
 #define STATUS_AFTER 3
@@ -36,22 +29,18 @@ static const char *const WHY[ERRAND_FATES] = {
 	[ERRAND_LATE] = "it took too long",
 	[ERRAND_LARGE] = "the answer is too large",
 	[ERRAND_CRASHED] = "the process that did it ended without an answer",
-	[ERRAND_UNDONE] = "it was begun, and could not be brought to its end",
+	[ERRAND_UNDONE] = "it was started, and could not be finished",
 };
 
 struct errand {
 	struct errands *all;
-	struct errand *next; /* of the queue, or of those that run */
+	struct errand *next; /* in the queue, or among those that are running */
 	struct errand_wish wish;
 	char *who;
 	enum errand_fate fate; /* ERRAND_DONE until something else is known */
-	bool told;
-	pid_t pid;
-	int pidfd;
-	int pipe;
-	bool whole; /* nothing more comes from the pipe */
-	struct loop_watch *pid_watch;
-	struct loop_watch *pipe_watch;
+	bool told;             /* `ended` was called */
+	bool started;
+	struct child child;
 	struct loop_timer *limit;
 	struct buf data;
 };
@@ -60,7 +49,7 @@ struct errands {
 	struct serve *serve;
 	struct errand *queue; /* the oldest first */
 	struct errand *running;
-	size_t n_running; /* that are waited for */
+	size_t n_running; /* those that are waited for */
 	struct loop_timer *pump;
 };
 
@@ -88,11 +77,10 @@ static void unlink_from(struct errand **list, const struct errand *e)
 
 static void errand_free(struct errand *e)
 {
-	loop_unwatch(&e->pid_watch);
-	loop_unwatch(&e->pipe_watch);
+	if (e->started) {
+		child_done(&e->child);
+	}
 	loop_untimer(&e->limit);
-	own_close(&e->pidfd);
-	own_close(&e->pipe);
 	buf_done(&e->data);
 	free(e->who);
 	free(e);
@@ -100,7 +88,7 @@ static void errand_free(struct errand *e)
 
 /* ---- its end ---------------------------------------------------------------------- */
 
-static void tell(struct errand *e)
+static void tell_end(struct errand *e)
 {
 	const struct errand_end end = {
 		.fate = e->fate, .why = WHY[e->fate], .data = e->data.data, .len = e->data.len
@@ -113,37 +101,21 @@ static void tell(struct errand *e)
 	}
 }
 
-static void send_kill(struct errand *e)
+static void kill_errand(struct errand *e, enum errand_fate fate)
 {
-	(void)pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
+	e->fate = fate;
+	child_signal(&e->child, SIGKILL);
 }
 
-/* False: nothing more, now or for ever. */
-static bool pipe_read(struct errand *e)
+static void on_data(void *arg, size_t pipe, const char *data, size_t len)
 {
-	char data[READ_BYTES];
-	ssize_t n = e->pipe < 0 ? 0 : read(e->pipe, data, sizeof(data));
+	struct errand *e = arg;
 
-	if (n > 0) {
-		buf_add(&e->data, data, (size_t)n);
-		if (e->data.failed) {
-			e->fate = ERRAND_LARGE;
-			send_kill(e);
-		}
-		return !e->data.failed;
+	(void)pipe;
+	buf_add(&e->data, data, len);
+	if (e->data.failed && e->fate == ERRAND_DONE) {
+		kill_errand(e, ERRAND_LARGE);
 	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		e->whole = true;
-		loop_unwatch(&e->pipe_watch);
-		own_close(&e->pipe);
-	}
-	return false;
-}
-
-static void on_pipe(void *arg, uint32_t events)
-{
-	(void)events;
-	(void)pipe_read(arg); /* once: others wait too */
 }
 
 static enum errand_fate fate_of(int status)
@@ -163,63 +135,51 @@ static enum errand_fate fate_of(int status)
 	}
 }
 
-/* Takes it. Its process is dead. */
-static void finish(struct errand *e)
+/* Takes the errand. */
+static void on_child_ended(void *arg, int status)
 {
+	struct errand *e = arg;
 	struct errands *a = e->all;
-	int status = 0;
 
-	while (waitpid(e->pid, &status, 0) < 0 && errno == EINTR) {
-	}
-	while (pipe_read(e)) {
-	}
 	if (e->fate == ERRAND_DONE) {
 		e->fate = fate_of(status);
 	}
 	unlink_from(&a->running, e);
 	a->n_running -= !e->told;
 	pump_soon(a);
-	tell(e);
+	tell_end(e);
 	errand_free(e);
 }
 
-static void on_pid(void *arg, uint32_t events)
-{
-	(void)events;
-	finish(arg);
-}
-
-/* One that must come to its end is not waited for any longer. */
+/* An errand that must be finished goes on; it is only not waited for any longer. */
 static void on_limit(void *arg)
 {
 	struct errand *e = arg;
 
 	if (e->wish.after == NULL) {
-		e->fate = ERRAND_LATE;
-		send_kill(e);
+		kill_errand(e, ERRAND_LATE);
 		return;
 	}
-	e->fate = e->whole ? ERRAND_DONE : ERRAND_LATE;
+	e->fate = child_pipe_ended(&e->child, 0) ? ERRAND_DONE : ERRAND_LATE;
 	e->all->n_running--;
 	pump_soon(e->all);
-	tell(e);
+	tell_end(e);
 }
 
 void errand_cancel(struct errand *e)
 {
-	if (e->pid == 0) {
+	if (!e->started) {
 		e->fate = ERRAND_CANCELED;
 		pump_soon(e->all);
 	} else if (e->wish.after == NULL) {
-		e->fate = ERRAND_CANCELED;
-		send_kill(e);
+		kill_errand(e, ERRAND_CANCELED);
 	}
 }
 
 /* ---- its process ------------------------------------------------------------------- */
 
-/* Whatever a record holds; what must come to its end has no limits of this kind, and
- * hands none on to what it starts. */
+/* Whatever a record contains. An errand that must be finished has no such limits, and passes none
+ * on to the processes that it starts. */
 static void set_limits(void)
 {
 	const struct rlimit cpu = { MAX_ERRAND_TIME, MAX_ERRAND_TIME + 1 };
@@ -230,17 +190,17 @@ static void set_limits(void)
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 }
 
-static _Noreturn void work(const struct errand *e, int fd, pid_t server)
+static void do_errand(void *arg, const int pipes[CHILD_PIPES])
 {
-	bool lasts = e->wish.after != NULL;
-	int keep[] = { fd, records_fd(e->all->serve->records) };
-	const struct child child = { .server = server,
-		                     .goes_with_it = lasts ? 0 : SIGKILL,
-		                     .keep = keep,
-		                     .n_keep = ARRAY_LEN(keep) };
+	const struct errand *e = arg;
+	const bool lasts = e->wish.after != NULL;
+	const int keep[] = { pipes[0], records_fd(e->all->serve->records) };
+	const struct child_needs needs = { .goes_with_server = lasts ? 0 : SIGKILL,
+		                           .keep = keep,
+		                           .n_keep = ARRAY_LEN(keep) };
 	struct buf out;
 
-	if (child_settle(&child) != 0) {
+	if (child_settle(&needs) != 0) {
 		_exit(1);
 	}
 	if (!lasts) {
@@ -251,48 +211,38 @@ static _Noreturn void work(const struct errand *e, int fd, pid_t server)
 	if (out.failed) {
 		_exit(STATUS_LARGE);
 	}
-	bool sent = file_write_all(fd, out.data, out.len) == 0;
-	(void)close(fd);
+	bool sent = file_write_all(pipes[0], out.data, out.len) == 0;
+	(void)close(pipes[0]);
 	if (lasts && e->wish.after(e->wish.arg) != 0) {
 		_exit(STATUS_AFTER);
 	}
 	_exit(sent ? 0 : 1);
 }
 
-/* -1: nothing of it is there. */
-static int launch(struct errand *e)
+static unsigned long limit_of(const struct errand_wish *w)
+{
+	return w->limit_ms != 0   ? w->limit_ms
+	       : w->after != NULL ? MAX_ERRAND_TIME * 500UL
+	                          : MAX_ERRAND_TIME * 1000UL;
+}
+
+/* -1: nothing of it is left. */
+static int launch_errand(struct errand *e)
 {
 	struct loop *l = e->all->serve->loop;
-	uint64_t ms = e->wish.limit_ms != 0   ? e->wish.limit_ms
-	              : e->wish.after != NULL ? MAX_ERRAND_TIME * 500UL
-	                                      : MAX_ERRAND_TIME * 1000UL;
-	pid_t server = getpid();
-	auto_fd theirs = -1;
-	int p[2];
+	const struct child_wish wish = { .loop = l,
+		                         .n_pipes = 1,
+		                         .work = do_errand,
+		                         .data = on_data,
+		                         .ended = on_child_ended,
+		                         .arg = e };
+	struct ssb_error none = { 0 };
 
-	if (pipe2(p, O_CLOEXEC) != 0) {
+	if (loop_after(l, limit_of(&e->wish), on_limit, e, &e->limit) != 0) {
 		return -1;
 	}
-	e->pipe = p[0];
-	theirs = p[1];
-	if (fcntl(e->pipe, F_SETFL, O_NONBLOCK) != 0) {
-		return -1;
-	}
-	e->pid = child_fork(&e->pidfd);
-	if (e->pid == 0) {
-		work(e, theirs, server);
-	}
-	if (e->pid < 0) {
-		return -1;
-	}
-	if (loop_watch(l, e->pidfd, EPOLLIN, on_pid, e, &e->pid_watch) != 0 ||
-	    loop_watch(l, e->pipe, EPOLLIN, on_pipe, e, &e->pipe_watch) != 0 ||
-	    loop_after(l, ms, on_limit, e, &e->limit) != 0) {
-		loop_unwatch(&e->pid_watch);
-		clone_end(&e->pidfd); /* what cannot be watched over is not let go on */
-		return -1;
-	}
-	return 0;
+	e->started = child_start(&e->child, &wish, &none) == 0;
+	return e->started ? 0 : -1;
 }
 
 /* ---- its start ----------------------------------------------------------------------- */
@@ -307,9 +257,9 @@ static size_t running_of(const struct errands *a, const char *who)
 	return n;
 }
 
-/* The one that is to leave the queue now: the oldest of whoever has the fewest under
- * way. NULL: all have to wait. */
-static struct errand *next_due(const struct errands *a)
+/* The errand that leaves the queue now: the oldest one of the client that has the fewest running.
+ * NULL: all have to wait. */
+static struct errand *find_next(const struct errands *a)
 {
 	size_t least = MAX_ERRANDS_EACH;
 	struct errand *found = NULL;
@@ -332,16 +282,16 @@ static void on_pump(void *arg)
 	struct errands *a = arg;
 	struct errand *e;
 
-	while ((e = next_due(a)) != NULL) {
+	while ((e = find_next(a)) != NULL) {
 		unlink_from(&a->queue, e);
-		if (e->fate != ERRAND_CANCELED && launch(e) == 0) {
+		if (e->fate != ERRAND_CANCELED && launch_errand(e) == 0) {
 			e->next = a->running;
 			a->running = e;
 			a->n_running++;
 			continue;
 		}
 		e->fate = e->fate == ERRAND_CANCELED ? ERRAND_CANCELED : ERRAND_UNSTARTED;
-		tell(e);
+		tell_end(e);
 		errand_free(e);
 	}
 }
@@ -357,16 +307,17 @@ int errand_start(struct serve *s, const struct errand_wish *w, struct errand **r
                  struct ssb_error *err)
 {
 	struct errand *e = calloc(1, sizeof(*e));
-	/* Whoever asked may go before it ends, and his task be another's. */
+	/* The client can go before the errand ends, and a task of it pass to another one. */
 	char *who = strdup(w->who);
 	struct errand **last = &s->errands->queue;
 
+	assert(w->run != NULL && w->ended != NULL);
 	if (e == NULL || who == NULL) {
 		free(e);
 		free(who);
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}
-	*e = (struct errand){ .all = s->errands, .wish = *w, .who = who, .pidfd = -1, .pipe = -1 };
+	*e = (struct errand){ .all = s->errands, .wish = *w, .who = who };
 	buf_init(&e->data, MAX_ERRAND_BYTES);
 	while (*last != NULL) {
 		last = &(*last)->next;
@@ -386,24 +337,143 @@ void errands_free(struct errands *a)
 	for (struct errand *e = a->queue; e != NULL; e = a->queue) {
 		a->queue = e->next;
 		e->fate = ERRAND_CANCELED;
-		tell(e);
+		tell_end(e);
 		errand_free(e);
 	}
 	for (struct errand *e = a->running; e != NULL; e = a->running) {
 		if (e->wish.after == NULL) {
-			e->fate = ERRAND_CANCELED;
-			send_kill(e);
-			struct pollfd p = { .fd = e->pidfd, .events = POLLIN };
-			while (poll(&p, 1, -1) < 0 && errno == EINTR) {
-			}
-			finish(e);
+			kill_errand(e, ERRAND_CANCELED);
+			child_finish(&e->child, -1);
 			continue;
 		}
 		a->running = e->next;
 		e->fate = ERRAND_CANCELED;
-		tell(e);
+		tell_end(e);
 		errand_free(e);
 	}
 	loop_untimer(&a->pump);
 	free(a);
+}
+
+/* ---- a call that is answered by an errand --------------------------------------------
+ *
+ * The errand brings back the messages of the call (mcp_call_back()), followed by what is remembered
+ * between two questions about records (records_note()). */
+
+struct errand_call {
+	struct serve *serve;
+	struct mcp_call *call;
+	struct errand_answer how;
+};
+
+static void call_freep(struct errand_call **x)
+{
+	if (*x != NULL && (*x)->how.free != NULL) {
+		(*x)->how.free((*x)->how.arg);
+	}
+	free(*x);
+}
+
+/* In the errand. */
+static void run_answer(void *arg, struct buf *out)
+{
+	struct errand_call *x = arg;
+
+	mcp_call_away(x->call, out);
+	x->how.answer(x->how.arg, x->call);
+	records_note(x->serve->records, out);
+}
+
+static int run_after(void *arg)
+{
+	struct errand_call *x = arg;
+
+	return x->how.after(x->how.arg);
+}
+
+static void fail_call(const struct errand_call *x, const struct errand_end *end)
+{
+	if (x->how.failed != NULL) {
+		x->how.failed(x->how.arg, x->call, end);
+	} else if (x->how.tool) {
+		mcp_tool_fail(x->call, end->fate == ERRAND_LATE ? "timeout" : "unavailable",
+		              end->why, "ask for less, or try again later");
+	} else {
+		mcp_fail(x->call, MCP_E_INTERNAL, "%s", end->why);
+	}
+}
+
+static void on_answered(void *arg, const struct errand_end *end)
+{
+	AUTO(call_freep) struct errand_call *x = arg;
+	struct errand_end e = *end;
+
+	mcp_on_cancel(x->call, NULL, NULL);
+	if (e.fate == ERRAND_DONE) {
+		size_t len = records_take_note(x->serve->records, end->data, end->len);
+		if (mcp_call_back(x->call, end->data, len) == 0) {
+			return;
+		}
+		e.fate = ERRAND_CRASHED;
+		e.why = WHY[ERRAND_CRASHED];
+	}
+	fail_call(x, &e);
+}
+
+static void on_cancel(void *arg)
+{
+	errand_cancel(arg);
+}
+
+int errand_of_call(struct serve *s, struct mcp_call *c, const struct errand_wish *w,
+                   struct ssb_error *err)
+{
+	struct errand_wish wish = *w;
+	struct errand *e = NULL;
+
+	wish.who = mcp_principal(c);
+	if (errand_start(s, &wish, &e, err) != 0) {
+		return -1;
+	}
+	mcp_on_cancel(c, on_cancel, e);
+	return 0;
+}
+
+void errand_answer(struct serve *s, struct mcp_call *c, const struct errand_answer *w)
+{
+	AUTO(call_freep) struct errand_call *x = calloc(1, sizeof(*x));
+	struct ssb_error err = { 0 };
+
+	if (x == NULL) {
+		if (w->free != NULL) {
+			w->free(w->arg);
+		}
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	*x = (struct errand_call){ .serve = s, .call = c, .how = *w };
+	const struct errand_wish wish = { .run = run_answer,
+		                          .after = w->after != NULL ? run_after : NULL,
+		                          .ended = on_answered,
+		                          .arg = x,
+		                          .limit_ms = w->limit_ms };
+	if (errand_of_call(s, c, &wish, &err) != 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	(void)steal_ptr(&x);
+}
+
+void errand_method(struct serve *s, struct mcp_call *c, mcp_handler *handle)
+{
+	const struct errand_answer w = { .answer = handle, .arg = s };
+
+	errand_answer(s, c, &w);
+}
+
+void errand_tool(struct serve *s, struct mcp_call *c, mcp_handler *handle)
+{
+	const struct errand_answer w = { .answer = handle, .tool = true, .arg = s };
+
+	errand_answer(s, c, &w);
 }

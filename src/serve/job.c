@@ -1,22 +1,20 @@
-/* job.c - one run: this process's side. The other side is job_child.c.
+/* job.c - one run: the server's side. The other side is job_child.c.
  *
- *   server ── fork ──► supervisor (ssb_run) ──► sandbox
- *     ▲ out, err: pipes         │
- *     ▲ sock: record (id, fd), then result or error
- *     ▲ pidfd: the end; what has been said by then is all there is
+ *   server ── fork ──► supervisor (keeper_run) ──► sandbox
+ *     ▲ child: stdout and stderr as pipes, the end (child.h)
+ *     ▲ sock: the record (id, fd), then the result or an error
  *
- * The supervisor delivers every byte before it ends, so that nothing has to be waited
- * for once its pidfd is readable. */
+ * The supervisor delivers every byte before it ends, so that nothing has to be waited for after
+ * its end. */
 #include "serve/job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,47 +23,41 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clone.h"
+#include "serve/child.h"
 #include "serve/job_priv.h"
 
 #define FOLLOW_MS    50
 #define JOBS_PER_CPU 8
 #define LEAST_JOBS   64
-/* A canceled supervisor still has to finish its record, and its session's. */
-#define FINISH_MS  20000
-#define READ_BYTES 65536
-/* Of a record at one time: others wait too. What a run tells faster than that is told
- * later, or not at all once it has ended. */
+#define FINISH_MS    20000 /* for a canceled supervisor to finish its record and its session's */
+/* Read from a record at one time, because other runs wait, too. Events that come faster are told
+ * later, or not at all if the run has ended by then. */
 #define FOLLOW_BYTES ((size_t)1 << 20)
 
-struct stream {
-	struct job *job;
-	int number; /* 1, 2 */
-	int fd;
-	struct loop_watch *watch;
-	char *data; /* the first of it */
+struct job_stream {
+	char *data; /* the head of it */
 	size_t len;
-	uint64_t all;
+	uint64_t all; /* bytes there were */
 };
 
 struct job {
 	struct jobs *jobs;
-	char *who; /* its client */
+	char *who; /* the client */
 	struct job *next;
 	struct job **prev;
 	struct job_watch watch;
 	size_t keep;
-	pid_t pid;
-	int pidfd;
+	struct child child;
+	struct job_child theirs; /* what the supervisor gets */
 	int sock;
-	struct loop_watch *pid_watch;
 	struct loop_watch *sock_watch;
 	struct loop_timer *follow;
 	struct loop_timer *kill;
-	struct stream streams[2];
-	int record; /* -1: none yet, or not wanted */
+	struct job_stream streams[2];
+	int record; /* -1: there is none yet, or it is not wanted */
 	struct reader reader;
 	struct line line;
-	bool told; /* how it ended */
+	bool told; /* the supervisor said how it ended */
 	bool canceled;
 	struct job_end end;
 };
@@ -115,16 +107,15 @@ static void job_free(struct job *j)
 		}
 		j->jobs->n--;
 	}
-	loop_unwatch(&j->pid_watch);
+	if (j->child.pid > 0) {
+		child_done(&j->child);
+	}
 	loop_unwatch(&j->sock_watch);
 	loop_untimer(&j->follow);
 	loop_untimer(&j->kill);
 	for (size_t i = 0; i < ARRAY_LEN(j->streams); i++) {
-		loop_unwatch(&j->streams[i].watch);
-		own_close(&j->streams[i].fd);
 		free(j->streams[i].data);
 	}
-	own_close(&j->pidfd);
 	own_close(&j->sock);
 	if (j->record >= 0) {
 		reader_done(&j->reader);
@@ -142,51 +133,30 @@ static void job_freep(struct job **j)
 
 /* ---- what it writes ----------------------------------------------------------- */
 
-static void stream_take(struct stream *s, const char *data, size_t len)
+static void on_data(void *arg, size_t pipe, const char *data, size_t len)
 {
-	size_t room = s->job->keep - s->len;
+	struct job *j = arg;
+	struct job_stream *s = &j->streams[pipe];
+	size_t room = j->keep - s->len;
 	size_t n = len < room ? len : room;
 
 	s->all += len;
 	if (n > 0) {
 		char *bigger = realloc(s->data, s->len + n);
-		if (bigger != NULL) { /* else it is cut, and `all` says so */
+		if (bigger != NULL) { /* without memory it is cut, which `all` shows */
 			s->data = bigger;
 			memcpy(s->data + s->len, data, n);
 			s->len += n;
 		}
 	}
-	if (s->job->watch.output != NULL) {
-		s->job->watch.output(s->job->watch.arg, s->number, data, len);
+	if (j->watch.output != NULL) {
+		j->watch.output(j->watch.arg, (int)pipe + 1, data, len);
 	}
-}
-
-/* False: nothing more, now or for ever. */
-static bool stream_read(struct stream *s)
-{
-	char data[READ_BYTES];
-	ssize_t n = s->fd < 0 ? 0 : read(s->fd, data, sizeof(data));
-
-	if (n > 0) {
-		stream_take(s, data, (size_t)n);
-		return true;
-	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		loop_unwatch(&s->watch);
-		own_close(&s->fd);
-	}
-	return false;
-}
-
-static void on_stream(void *arg, uint32_t events)
-{
-	(void)events;
-	(void)stream_read(arg); /* once: others wait too */
 }
 
 /* ---- what it says --------------------------------------------------------------- */
 
-static void follow(struct job *j)
+static void follow_record(struct job *j)
 {
 	const char *text = NULL;
 	const char *why = NULL;
@@ -205,7 +175,7 @@ static void on_follow(void *arg)
 {
 	struct job *j = arg;
 
-	follow(j);
+	follow_record(j);
 	(void)loop_after(j->jobs->serve->loop, FOLLOW_MS, on_follow, j, &j->follow);
 }
 
@@ -223,8 +193,8 @@ static void take_record(struct job *j, const struct job_msg *m, struct msg_fds *
 	}
 }
 
-/* False: nothing more. */
-static bool hear(struct job *j)
+/* False: there is no message. */
+static bool read_message(struct job *j)
 {
 	struct job_msg m;
 	struct msg_fds fds = { .n = 0 };
@@ -260,79 +230,64 @@ static void on_sock(void *arg, uint32_t events)
 	struct job *j = arg;
 
 	(void)events;
-	if (!hear(j) && errno != EAGAIN) {
+	if (!read_message(j) && errno != EAGAIN) {
 		loop_unwatch(&j->sock_watch);
 	}
 }
 
 /* ---- its end --------------------------------------------------------------------- */
 
-/* Its sandbox went with it; what is in the record is as far as it came. */
-static void tell_crash(struct job *j, int status)
+/* The sandbox died with its supervisor; the record ends where it had come to. */
+static void note_crash(struct job *j, int status)
 {
 	const char *how = WIFSIGNALED(status) ? "was killed by signal" : "ended with status";
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 
 	(void)ssb_fail(&j->end.err, SSB_E_SYS, 0, "run",
-	               "the supervisor %s %d before it could report; the run is gone with it", how,
+	               "the supervisor %s %d before it could report; the run ended with it", how,
 	               number);
 }
 
-/* Takes it. The supervisor is dead. */
-static void finish(struct job *j)
+/* Takes the job. */
+static void on_child_ended(void *arg, int status)
 {
-	AUTO(job_freep) struct job *gone = j;
-	struct job_watch watch = j->watch;
-	int status = 0;
+	AUTO(job_freep) struct job *j = arg;
+	const struct job_watch watch = j->watch;
 
-	loop_unwatch(&j->pid_watch);
-	while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
-	}
-	while (hear(j)) {
+	while (read_message(j)) {
 	}
 	for (size_t i = 0; i < ARRAY_LEN(j->streams); i++) {
-		struct stream *s = &j->streams[i];
-		while (stream_read(s)) {
-		}
+		const struct job_stream *s = &j->streams[i];
 		j->end.out[i] = s->data;
 		j->end.out_len[i] = s->len;
 		j->end.out_all[i] = s->all;
 	}
 	loop_untimer(&j->follow);
-	follow(j);
+	follow_record(j);
 	if (!j->told) {
-		tell_crash(j, status);
+		note_crash(j, status);
 	}
-	watch.ended(watch.arg, &gone->end);
-}
-
-static void on_pid(void *arg, uint32_t events)
-{
-	(void)events;
-	finish(arg);
-}
-
-static void send_signal(const struct job *j, int sig)
-{
-	(void)pidfd_send_signal(j->pidfd, sig, NULL, 0);
+	watch.ended(watch.arg, &j->end);
 }
 
 static void on_kill(void *arg)
 {
-	send_signal(arg, SIGKILL);
+	const struct job *j = arg;
+
+	child_signal(&j->child, SIGKILL);
 }
 
-/* The first signal is for the skill to end itself, and the second for us to end it: two
- * different ones, because a signal that is pending already is not sent twice. The record
- * is finished all the same. */
+/* The first signal lets the skill end by itself, the second one ends it. They are two different
+ * signals, because one that is pending already is not sent twice. The record is finished in both
+ * cases. */
 void job_cancel(struct job *j)
 {
 	if (j->canceled) {
 		return;
 	}
 	j->canceled = true;
-	send_signal(j, SIGINT);
-	send_signal(j, SIGTERM);
+	child_signal(&j->child, SIGINT);
+	child_signal(&j->child, SIGTERM);
 	(void)loop_after(j->jobs->serve->loop, FINISH_MS, on_kill, j, &j->kill);
 }
 
@@ -345,89 +300,47 @@ void jobs_free(struct jobs *jobs)
 		job_cancel(j);
 	}
 	while (jobs->first != NULL) {
-		struct pollfd p = { .fd = jobs->first->pidfd, .events = POLLIN };
-		if (poll(&p, 1, FINISH_MS) == 0) {
-			send_signal(jobs->first, SIGKILL);
-		}
-		finish(jobs->first);
+		child_finish(&jobs->first->child, FINISH_MS);
 	}
 	free(jobs);
 }
 
 /* ---- its start -------------------------------------------------------------------- */
 
-static int open_streams(struct job *j, int ret_theirs[2], struct ssb_error *err)
+/* In the supervisor. */
+static void run_supervisor(void *arg, const int pipes[CHILD_PIPES])
 {
-	for (size_t i = 0; i < ARRAY_LEN(j->streams); i++) {
-		int p[2];
-		if (pipe2(p, O_CLOEXEC) != 0) {
-			return ssb_fail(err, SSB_E_SYS, errno, "run", "pipe");
-		}
-		j->streams[i].fd = p[0];
-		ret_theirs[i] = p[1];
-		if (fcntl(p[0], F_SETFL, O_NONBLOCK) != 0) {
-			return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");
-		}
-	}
-	return 0;
+	struct job *j = arg;
+
+	j->theirs.out = pipes[0];
+	j->theirs.err = pipes[1];
+	job_supervise(&j->theirs);
 }
 
-static int watch_all(struct job *j, struct ssb_error *err)
+static int start_child(struct job *j, struct ssb_error *err)
 {
-	struct loop *l = j->jobs->serve->loop;
-
-	if (loop_watch(l, j->pidfd, EPOLLIN, on_pid, j, &j->pid_watch) != 0 ||
-	    loop_watch(l, j->sock, EPOLLIN, on_sock, j, &j->sock_watch) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "run", "epoll");
-	}
-	for (size_t i = 0; i < ARRAY_LEN(j->streams); i++) {
-		struct stream *s = &j->streams[i];
-		if (loop_watch(l, s->fd, EPOLLIN, on_stream, s, &s->watch) != 0) {
-			return ssb_fail(err, SSB_E_SYS, errno, "run", "epoll");
-		}
-	}
-	return 0;
-}
-
-static int start(struct job *j, const struct job_wish *w, struct ssb_error *err)
-{
-	auto_fd out = -1, error = -1, theirs = -1;
-	int ends[2] = { -1, -1 };
+	struct loop *loop = j->jobs->serve->loop;
+	const struct child_wish wish = { .loop = loop,
+		                         .n_pipes = ARRAY_LEN(j->streams),
+		                         .work = run_supervisor,
+		                         .data = on_data,
+		                         .ended = on_child_ended,
+		                         .arg = j };
+	auto_fd theirs = -1;
 	int pair[2];
 
-	int failed = open_streams(j, ends, err);
-	out = ends[0];
-	error = ends[1];
-	if (failed != 0) {
-		return -1;
-	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "socketpair");
 	}
 	j->sock = pair[0];
-	theirs = pair[1];
+	theirs = j->theirs.sock = pair[1];
 	if (fcntl(j->sock, F_SETFL, O_NONBLOCK) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");
 	}
-	const struct job_child child = { .plan = w->plan,
-		                         .prepare = w->prepare,
-		                         .prepare_arg = w->prepare_arg,
-		                         .session = w->session,
-		                         .traceparent = w->traceparent,
-		                         .otel = j->jobs->serve->opt->otel,
-		                         .out = out,
-		                         .err = error,
-		                         .sock = theirs };
-	j->pid = job_fork(&child, &j->pidfd);
-	if (j->pid < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "run", "fork");
+	if (loop_watch(loop, j->sock, EPOLLIN, on_sock, j, &j->sock_watch) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "run", "epoll");
 	}
-	if (watch_all(j, err) != 0) {
-		loop_unwatch(&j->pid_watch);
-		clone_end(&j->pidfd); /* what cannot be watched over is not let go on */
-		return -1;
-	}
-	return 0;
+	return child_start(&j->child, &wish, err);
 }
 
 static size_t runs_of(const struct jobs *all, const char *who)
@@ -440,9 +353,9 @@ static size_t runs_of(const struct jobs *all, const char *who)
 	return n;
 }
 
-/* Where several clients may come, each can begin another run only while it has fewer under
- * way than are still free. So one alone gets half of them, the next half of the rest, and
- * one that has none finds room. */
+/* If there can be several clients, each can start another run only while it has fewer running than
+ * are still free. So a single client gets half of all places, the next one half of the rest, and a
+ * client without a run finds room. */
 static int check_room(const struct serve *s, const char *who, struct ssb_error *err)
 {
 	const struct jobs *all = s->jobs;
@@ -450,14 +363,14 @@ static int check_room(const struct serve *s, const char *who, struct ssb_error *
 
 	if (all->n >= all->max) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "run",
-		                "%zu runs are under way, which is the most (--max-runs); wait for "
+		                "%zu runs are running, which is the limit (--max-runs); wait for "
 		                "one of them to end",
 		                all->n);
 	}
 	size_t own = shared ? runs_of(all, who) : 0;
 	if (own >= all->max - all->n) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "run",
-		                "%zu runs of yours are under way, and the other %zu of %zu "
+		                "%zu runs of yours are running, and the other %zu of %zu "
 		                "(--max-runs) are kept for other clients; wait for one of yours to "
 		                "end",
 		                own, all->max - own, all->max);
@@ -470,6 +383,7 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
 {
 	AUTO(job_freep) struct job *j = NULL;
 
+	assert(w->plan != NULL && w->who != NULL && watch->ended != NULL);
 	if (check_room(s, w->who, err) != 0) {
 		return -1;
 	}
@@ -484,14 +398,18 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
 		           .who = steal_ptr(&who),
 		           .watch = *watch,
 		           .keep = w->keep,
-		           .pidfd = -1,
+		           .theirs = { .plan = w->plan,
+		                       .prepare = w->prepare,
+		                       .prepare_arg = w->prepare_arg,
+		                       .session = w->session,
+		                       .traceparent = w->traceparent,
+		                       .otel = s->opt->otel },
 		           .sock = -1,
-		           .record = -1,
-		           .streams = { { .job = j, .number = 1, .fd = -1 },
-		                        { .job = j, .number = 2, .fd = -1 } } };
-	if (start(j, w, err) != 0) {
+		           .record = -1 };
+	if (start_child(j, err) != 0) {
 		return -1;
 	}
+	j->theirs = (struct job_child){ 0 }; /* borrowed for the start alone */
 	j->next = s->jobs->first;
 	j->prev = &s->jobs->first;
 	if (j->next != NULL) {

@@ -1,9 +1,10 @@
 /* job_child.c - the supervisor's side of a run.
  *
- * It must not: read or write the protocol's streams; hold a connection, a pipe or a
- * pidfd of another run; outlive the server by more than it takes to end the skill and
- * its record. So it keeps the fds of its plan, two pipes and one socket, and nothing
- * else; and the kernel tells it when the server is gone. */
+ * It must not: read or write the streams of the protocol; hold a connection, a pipe or a pidfd of
+ * another run; outlive the server by more than it takes to end the skill and the record. So it
+ * keeps the fds of its plan, two pipes and one socket and nothing else, and the kernel tells it
+ * when the server is gone. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,10 +24,10 @@
 #include "serve/job_priv.h"
 #include "session/keeper.h"
 
-/* Those that sandbox_run() reads: what comes before it does waits for it. */
+/* sandbox_run() reads these signals; one that comes earlier stays pending until then. */
 static const int HELD[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-static int settle(const struct job_child *c, pid_t server)
+static int settle_process(const struct job_child *c)
 {
 	int keep[2 * MAX_GRANTS + 4];
 	size_t n = 0;
@@ -42,24 +43,23 @@ static int settle(const struct job_child *c, pid_t server)
 		keep[n++] = g->fd;
 		keep[n++] = g->parent_fd;
 	}
-	const struct child child = { .server = server,
-		                     .goes_with_it = SIGTERM,
-		                     .held = HELD,
-		                     .n_held = ARRAY_LEN(HELD),
-		                     .keep = keep,
-		                     .n_keep = n };
-	return child_settle(&child);
+	const struct child_needs needs = { .goes_with_server = SIGTERM,
+		                           .held = HELD,
+		                           .n_held = ARRAY_LEN(HELD),
+		                           .keep = keep,
+		                           .n_keep = n };
+	return child_settle(&needs);
 }
 
 /* ---- the record ------------------------------------------------------------------ */
 
-struct told {
+struct job_record {
 	int sock;
-	int record; /* kept for the export; -1: none */
+	int fd; /* kept for the export; -1: none */
 	bool otel;
 };
 
-/* "…/runs/ID.trace.jsonl", as it is called until it has its directory. */
+/* The record is called ".../runs/ID.trace.jsonl" until it has its directory. */
 static void name_record(struct job_msg *m, int record)
 {
 	struct run_entry e;
@@ -71,10 +71,11 @@ static void name_record(struct job_msg *m, int record)
 	}
 }
 
-/* A description of its own goes out: ours holds the lock that says that the run lives. */
+/* Sends an open file description of its own: ours holds the lock that says that the run is
+ * running. */
 static void on_record(void *arg, int record)
 {
-	struct told *t = arg;
+	struct job_record *t = arg;
 	struct job_msg m = { .kind = JOB_RECORD };
 	struct msg_fds fds = { .n = 0 };
 	char path[64];
@@ -86,43 +87,47 @@ static void on_record(void *arg, int record)
 	}
 	name_record(&m, record);
 	(void)msg_fds_send(t->sock, &m, sizeof(m), &fds);
-	if (t->otel && t->record < 0) {
-		t->record = fd;
+	if (t->otel && t->fd < 0) {
+		t->fd = fd;
 	} else if (fd >= 0) {
 		(void)close(fd);
 	}
 }
 
-static void export_record(const struct told *t, const struct owner *owner)
+static void export_record(const struct job_record *t, const struct owner *owner)
 {
 	struct otel_config config;
 	struct ssb_error err = { 0 };
 
-	if (t->record >= 0 && otel_config_load(&config, owner, &err) == 0) {
-		otel_start(t->record, &config, owner);
+	if (t->fd >= 0 && otel_config_load(&config, owner, &err) == 0) {
+		otel_start(t->fd, &config, owner);
 		otel_config_done(&config);
 	}
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
 
-static _Noreturn void supervise(const struct job_child *c)
+void job_supervise(const struct job_child *c)
 {
 	static struct job_msg end; /* not on the stack: it is large */
 	const int stdio[3] = { -1, c->out, c->err };
-	struct told told = { .sock = c->sock, .record = -1, .otel = c->otel };
+	struct job_record record = { .sock = c->sock, .fd = -1, .otel = c->otel };
 	struct run_request q = run_request_of(c->plan, stdio);
 	struct owner owner = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
 
+	assert(c->plan != NULL);
+	if (settle_process(c) != 0) {
+		_exit(1);
+	}
 	if (c->traceparent != NULL) {
 		(void)setenv("TRACEPARENT", c->traceparent, 1);
 		(void)unsetenv("TRACESTATE");
 	}
 	q.owner = &owner;
 	q.still = consent_still;
-	run_request_watch(&q, (struct ssb_watch){ on_record, &told });
+	run_request_watch(&q, (struct ssb_watch){ on_record, &record });
 	int failed = (c->prepare != NULL && c->prepare(c->prepare_arg, &err) != 0) ||
 	             owner_load(&owner, &err) != 0 ||
 	             keeper_run(&q, c->session, &result, NULL, &err) != 0;
@@ -133,20 +138,6 @@ static _Noreturn void supervise(const struct job_child *c)
 		end.result = result;
 	}
 	(void)msg_fds_send(c->sock, &end, sizeof(end), NULL);
-	export_record(&told, &owner);
+	export_record(&record, &owner);
 	_exit(0);
-}
-
-pid_t job_fork(const struct job_child *c, int *ret_pidfd)
-{
-	pid_t server = getpid();
-	pid_t pid = child_fork(ret_pidfd);
-
-	if (pid != 0) {
-		return pid;
-	}
-	if (settle(c, server) != 0) {
-		_exit(1);
-	}
-	supervise(c);
 }

@@ -1,16 +1,14 @@
-/* job_priv.h - between the two sides of a run: the server and the supervisor that was
- * forked from it. */
+/* job_priv.h - what the server (job.c) and the supervisor of a run (job_child.c), which is forked
+ * from it, have in common. */
 #ifndef SERVE_JOB_PRIV_H
 #define SERVE_JOB_PRIV_H
 
-#include <sys/types.h>
-
-#include "trace/runs.h"
 #include "skillsandbox.h"
+#include "trace/runs.h"
 
 enum job_kind { JOB_RECORD, JOB_RESULT, JOB_FAILED };
 
-/* The record is there (with an fd of it, to read), then how it ended. */
+/* The supervisor sends JOB_RECORD with an fd of the record, to read, and then one of the others. */
 struct job_msg {
 	enum job_kind kind;
 	union {
@@ -23,7 +21,7 @@ struct job_msg {
 	};
 };
 
-/* What the supervisor has of its server; all borrowed. */
+/* What the supervisor gets from the server. All of it is borrowed. */
 struct job_child {
 	const struct ssb_plan *plan;
 	int (*prepare)(const void *arg, struct ssb_error *err);
@@ -36,7 +34,6 @@ struct job_child {
 	int sock;
 };
 
-/* As clone_fork(); the child does not return. */
-pid_t job_fork(const struct job_child *c, int *ret_pidfd);
+_Noreturn void job_supervise(const struct job_child *c);
 
 #endif

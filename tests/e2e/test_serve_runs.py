@@ -398,7 +398,7 @@ def test_one_client_does_not_take_all_runs(ssb):
     with served(ssb, "--max-runs", "4") as client:
         numbers = [client.send_tool("run_skill", skill_dir="waits") for _ in range(4)]
         full = failure(client.tool("run_skill", skill_dir="hello"))
-        assert "4 runs are under way" in full["message"], full
+        assert "4 runs are running" in full["message"], full
         ssb.write(gate / "end", "")
         assert {structured(client.answer(n))["stdout"] for n in numbers} == {"done\n"}
     for bad in ("0", "257", "-1", "x", "", "1x", "9" * 30):

@@ -268,18 +268,20 @@ static void many_at_once(void **state)
 /* Other supervisors than the real one; NULL: that. */
 static void (*supervisor)(const struct job_child *c);
 
-pid_t __real_job_fork(const struct job_child *c, int *ret_pidfd);
-pid_t __wrap_job_fork(const struct job_child *c, int *ret_pidfd);
-pid_t __wrap_job_fork(const struct job_child *c, int *ret_pidfd)
+_Noreturn void __real_job_supervise(const struct job_child *c);
+_Noreturn void __wrap_job_supervise(const struct job_child *c);
+_Noreturn void __wrap_job_supervise(const struct job_child *c)
 {
-	pid_t pid = supervisor != NULL ? clone_fork(ret_pidfd) : __real_job_fork(c, ret_pidfd);
+	sigset_t none;
 
-	if (supervisor != NULL && pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		supervisor(c);
-		_exit(0);
+	if (supervisor == NULL) {
+		__real_job_supervise(c);
 	}
-	return pid;
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	supervisor(c);
+	_exit(0);
 }
 
 /* The time that a canceled supervisor has to finish is over when the test says so. */
@@ -363,13 +365,13 @@ static void each_client_has_a_share(void **state)
 	assert_int_equal(begun_by(w, "a", &s, "other clients"), 0);
 	assert_int_equal(begun_by(w, "b", &s, "2 runs of yours"), 2);
 	assert_int_equal(begun_by(w, "c", &s, "1 runs of yours"), 1);
-	assert_int_equal(begun_by(w, "d", &s, "8 runs are under way"), 1);
+	assert_int_equal(begun_by(w, "d", &s, "8 runs are running"), 1);
 	assert_int_equal(begun_by(w, "e", &s, "--max-runs"), 0);
 	w->opt.socket = NULL;
 	allow_runs(w, 8);
-	assert_int_equal(begun_by(w, "a", &s, "8 runs are under way"), 8);
+	assert_int_equal(begun_by(w, "a", &s, "8 runs are running"), 8);
 	allow_runs(w, 0);
-	assert_true(begun_by(w, "a", &s, "runs are under way") >= 32);
+	assert_true(begun_by(w, "a", &s, "runs are running") >= 32);
 	supervisor = NULL;
 	allow_runs(w, 0);
 	assert_int_equal(world_children(), 0);
