@@ -1,5 +1,13 @@
+/* records.c - which records a client may see, and what is known about one of them.
+ *
+ * The owner's records are of all runs: also of other servers, of skills that are not served here
+ * and of bare commands, each with its output. A client of this server sees the skills that are
+ * served, and so it sees their runs: the first line of a record names the manifest. It also sees
+ * the runs that this server started, even if the skill is gone by now; --all-runs shows all runs.
+ * For a client, every other run does not exist. */
 #include "serve/records.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +19,10 @@
 #include "report/run_json.h"
 #include "serve/records_priv.h"
 #include "serve/show.h"
+#include "serve/skills.h"
+#include "skill/skill.h"
 
-#define MIN_WORD 4
+#define MIN_WORD 4 /* characters of an id */
 
 static void records_freep(struct records **r)
 {
@@ -23,6 +33,7 @@ int records_new(struct serve *s, struct records **ret, struct ssb_error *err)
 {
 	AUTO(records_freep) struct records *r = calloc(1, sizeof(*r));
 
+	assert(s->loop != NULL && s->mcp != NULL);
 	if (r == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "records", "out of memory");
 	}
@@ -65,9 +76,160 @@ size_t records_take_note(struct records *r, const char *data, size_t len)
 	return len - sizeof(r->memo);
 }
 
-/* ---- one of them ------------------------------------------------------------ */
+/* ---- which runs a client may see --------------------------------------------- */
 
-static bool word_valid(const char *word)
+void records_started(struct records *k, const char *id)
+{
+	snprintf(k->started[k->n_started++ % MAX_STARTED], RUN_ID_SIZE, "%s", id);
+}
+
+static bool was_started(const struct records *k, const char *id)
+{
+	for (size_t i = 0; i < MAX_STARTED && i < k->n_started; i++) {
+		if (strcmp(k->started[i], id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Returns new: the skill's directory; NULL if there was none, or the record does not say. */
+static char *read_skill_dir(int fd)
+{
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+
+	reader_init(&in, fd, 0);
+	if (reader_next(&in, &text, &len) != READER_LINE || line_parse(&l, text, len, &why) != 0 ||
+	    strcmp(l.kind, "run") != 0) {
+		return NULL;
+	}
+	/* A plan that is too long for its line is left out; then the manifest mostly tells. */
+	const struct json_node *plan = line_get(&l, "plan");
+	const char *dir = json_string(json_member(&l.doc, plan, "skill_dir"), NULL);
+	if (dir != NULL) {
+		return strdup(dir);
+	}
+	const char *manifest = line_text(&l, "manifest");
+	const char *slash = manifest != NULL ? strrchr(manifest, '/') : NULL;
+	return slash != NULL && skill_file_names_one(slash + 1)
+	               ? strndup(manifest, (size_t)(slash - manifest))
+	               : NULL;
+}
+
+/* The skills that are served, for the time of one call. */
+struct served_skills {
+	const struct skill *v;
+	size_t n;
+};
+
+static struct served_skills served_now(const struct serve *s)
+{
+	struct served_skills now = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (!s->opt->all_runs && skills_list(s->skills, &now.v, &now.n, &err) != 0) {
+		now.n = 0;
+	}
+	return now;
+}
+
+static bool is_visible(const struct serve *s, const struct served_skills *now, int fd,
+                       const char *id)
+{
+	if (s->opt->all_runs || was_started(s->records, id)) {
+		return true;
+	}
+	auto_free char *dir = read_skill_dir(fd);
+	for (size_t i = 0; dir != NULL && i < now->n; i++) {
+		if (strcmp(now->v[i].dir, dir) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool records_visible(const struct serve *s, int fd, const char *id)
+{
+	const struct served_skills now = served_now(s);
+
+	return is_visible(s, &now, fd, id);
+}
+
+int records_each(const struct serve *s, const char *begin, records_each_fn *fn, void *arg,
+                 struct ssb_error *err)
+{
+	AUTO(runs_done) struct runs runs = RUNS_NONE;
+	const struct served_skills now = served_now(s);
+	size_t looked = 0;
+
+	if (runs_open_some(&runs, s->owner.state_dir, err) != 0) {
+		return -1;
+	}
+	runs_stat(&runs);
+	for (size_t i = 0; i < runs.n && looked < MAX_LISTED_RUNS; i++) {
+		if (strncmp(runs.v[i].id, begin, strlen(begin)) != 0) {
+			continue;
+		}
+		looked++;
+		auto_fd fd = runs_record(&runs, &runs.v[i]);
+		if (fd >= 0 && is_visible(s, &now, fd, runs.v[i].id) && !fn(arg, &runs.v[i], fd)) {
+			break;
+		}
+	}
+	return 0;
+}
+
+static int fail_unknown(const char *word, struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id",
+	                "no run '%s' of a skill that is served here", word);
+}
+
+struct run_search {
+	char id[RUN_ID_SIZE]; /* the first one found */
+	size_t n;
+	size_t most; /* the search ends after so many */
+};
+
+static bool take_run(void *arg, const struct run_entry *e, int fd)
+{
+	struct run_search *f = arg;
+
+	(void)fd;
+	if (f->n++ == 0) {
+		memcpy(f->id, e->id, sizeof(f->id));
+	}
+	return f->n < f->most;
+}
+
+/* By "last" or the first characters of an id. */
+static int find_record(const struct serve *s, const char *word, char ret_id[RUN_ID_SIZE],
+                       struct ssb_error *err)
+{
+	bool last = strcmp(word, "last") == 0;
+	struct run_search f = { .most = last ? 1 : 2 };
+
+	if (records_each(s, last ? "" : word, take_run, &f, err) != 0) {
+		return -1;
+	}
+	if (f.n == 0) {
+		return fail_unknown(word, err);
+	}
+	if (f.n > 1) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "run_id",
+		                "several run ids begin with '%s'; write more characters", word);
+	}
+	memcpy(ret_id, f.id, sizeof(f.id));
+	return 0;
+}
+
+/* ---- one record --------------------------------------------------------------- */
+
+static bool is_word_valid(const char *word)
 {
 	size_t len = strlen(word);
 
@@ -75,13 +237,7 @@ static bool word_valid(const char *word)
 	       (len >= MIN_WORD && len < RUN_ID_SIZE && strspn(word, "0123456789abcdef-") == len);
 }
 
-static int no_run(const char *word, struct ssb_error *err)
-{
-	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id",
-	                "there is no run '%s' of a skill that is served here", word);
-}
-
-/* A whole id is the name of its record: no other run has to be looked at. */
+/* A whole id is the name of its record, so that no other run has to be read. */
 static int open_word(const struct serve *s, const char *word, struct run_file *ret,
                      struct ssb_error *err)
 {
@@ -89,36 +245,37 @@ static int open_word(const struct serve *s, const char *word, struct run_file *r
 
 	if (runs_id_valid(word, strlen(word))) {
 		memcpy(id, word, sizeof(id));
-	} else if (record_find(s, word, id, err) != 0) {
+	} else if (find_record(s, word, id, err) != 0) {
 		return -1;
 	}
 	ret->fd = records_live_open(s->records->live, id);
 	if (ret->fd < 0 && errno != ENOENT) {
-		return ssb_fail(err, SSB_E_SYS, 0, "run_id",
-		                "the record of the run '%s' cannot be opened", word);
+		return ssb_fail(err, SSB_E_SYS, 0, "run_id", "cannot open the record of run '%s'",
+		                word);
 	}
 	memcpy(ret->id, id, sizeof(ret->id));
-	return ret->fd < 0 ? no_run(word, err) : 0;
+	return ret->fd < 0 ? fail_unknown(word, err) : 0;
 }
 
-int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err)
+int records_open(const struct serve *s, const char *word, struct served_record *ret,
+                 struct ssb_error *err)
 {
-	AUTO(record_close) struct record r = RECORD_NONE;
+	AUTO(records_close) struct served_record r = SERVED_RECORD_NONE;
 	struct stat st;
 
-	/* What it would take for the path of a file must not get there. */
-	if (!word_valid(word)) {
+	/* A word that could be the path of a file must not get any further. */
+	if (!is_word_valid(word)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "run_id",
-		                "that is no id of a run; write one that run_skill returned, its "
-		                "first %d characters or more, or \"last\"",
+		                "not a run id; write an id that run_skill returned, its first %d "
+		                "characters or more, or \"last\"",
 		                MIN_WORD);
 	}
 	if (open_word(s, word, &r.file, err) != 0) {
 		return -1;
 	}
 	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid ||
-	    !record_told(s, r.file.fd, r.file.id)) {
-		return no_run(word, err);
+	    !records_visible(s, r.file.fd, r.file.id)) {
+		return fail_unknown(word, err);
 	}
 	r.size = (uint64_t)st.st_size;
 	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
@@ -131,22 +288,23 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 	return 0;
 }
 
-int record_open_id(const struct serve *s, const char *id, struct record *ret, struct ssb_error *err)
+int records_open_id(const struct serve *s, const char *id, struct served_record *ret,
+                    struct ssb_error *err)
 {
 	if (!runs_id_valid(id, strlen(id))) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run", "that is no id of a run");
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run", "not a run id");
 	}
-	return record_open(s, id, ret, err);
+	return records_open(s, id, ret, err);
 }
 
-void record_close(struct record *r)
+void records_close(struct served_record *r)
 {
 	run_file_done(&r->file);
 }
 
-/* ---- what is known of it ------------------------------------------------------ */
+/* ---- what is known about it ---------------------------------------------------- */
 
-void record_json_run(const struct record *r, struct json *j)
+void records_put_run(const struct served_record *r, struct json *j)
 {
 	struct run_facts facts = { 0 };
 	auto_buf text = { 0 };
@@ -166,8 +324,8 @@ void record_json_run(const struct record *r, struct json *j)
 	show_json(j, text.data, text.len);
 }
 
-/* The answer for the record as it is; from before, where nothing has changed. */
-static int check(struct records *k, const struct record *r, struct verify_result *ret)
+/* Uses the last result again if the record has not changed. */
+static int verify_again(struct records *k, const struct served_record *r, struct verify_result *ret)
 {
 	uint8_t key[VERIFY_KEY_BYTES];
 	struct ssb_error err = { 0 };
@@ -191,7 +349,7 @@ static int check(struct records *k, const struct record *r, struct verify_result
 	return 0;
 }
 
-void record_json_verified(const struct serve *s, const struct record *r, struct json *j)
+void records_put_verified(const struct serve *s, const struct served_record *r, struct json *j)
 {
 	struct verify_result v = { 0 };
 
@@ -200,9 +358,9 @@ void record_json_verified(const struct serve *s, const struct record *r, struct 
 	if (r->size > MAX_SERVED_RECORD) {
 		json_kstr(j, "state", "unchecked");
 		json_kstr(j, "why",
-		          "it is too large to be checked here; 'skillsandbox audit "
-		          "verify' does");
-	} else if (check(s->records, r, &v) != 0) {
+		          "it is too large to be checked here; check it with "
+		          "'skillsandbox audit verify'");
+	} else if (verify_again(s->records, r, &v) != 0) {
 		json_kstr(j, "state", "unchecked");
 		json_kstr(j, "why", "it could not be read");
 	} else {

@@ -1,97 +1,97 @@
-/* records.h - the records of the owner's runs, for whoever speaks to the server; and
- * word of those that grow (records_live.c).
+/* records.h - the records of runs, for the clients of the server, and news about records that grow
+ * (records_live.c).
  *
- * A run is known by its id, by the first characters of it, or as "last", and is looked
- * for in the owner's state directory: no other word opens anything. Only runs of skills
- * that are served, and those that this server started, are there for its clients, unless
- * the owner opens all (record_owner.c). */
+ * A run is named by its id, by the first characters of its id, or by "last". It is searched in the
+ * owner's state directory; no other word opens anything. Clients see only the runs of skills that
+ * are served and the runs that this server started, unless the owner shows all (--all-runs). */
 #ifndef SERVE_RECORDS_H
 #define SERVE_RECORDS_H
 
+#include "base/json.h"
+#include "serve/serve.h"
 #include "trace/reader.h"
 #include "trace/run_facts.h"
 #include "trace/runs.h"
 #include "trace/verify.h"
-#include "base/json.h"
-#include "serve/serve.h"
 
 struct records;
 
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err);
 void records_free(struct records *r); /* accepts NULL */
 
-/* One of this server's own: it may be told of, whatever becomes of its skill. */
+/* This server started the run: clients may see it, whatever becomes of its skill. */
 void records_started(struct records *r, const char *id);
 
-/* Calls `fn` for each run that may be told of and whose id begins so, the newest first,
- * with its record open, until it returns false. Runs are looked for among the newest
- * MAX_LISTED_RUNS whose id begins so. */
-typedef bool record_each_fn(void *arg, const struct run_entry *e, int fd);
-int records_each(const struct serve *s, const char *begin, record_each_fn *fn, void *arg,
+/* Calls `fn` with an open record for each run that clients may see and whose id begins with
+ * `begin`, the newest first, until it returns false. Only the newest MAX_LISTED_RUNS of them are
+ * looked at. */
+typedef bool records_each_fn(void *arg, const struct run_entry *e, int fd);
+int records_each(const struct serve *s, const char *begin, records_each_fn *fn, void *arg,
                  struct ssb_error *err);
 
-/* What a process that was forked to look at records needs of the server (an fd; -1: none),
- * and what it found out on the way: put behind `out` there, taken from the end of it
- * here. Returns what is left of `len`. */
+/* What an errand about records needs from the server (an fd; -1: nothing), and what it found out on
+ * the way: the errand appends that to `out`, the server takes it from the end of the data and gets
+ * the length of the rest. */
 int records_fd(const struct records *r); /* accepts NULL */
 void records_note(const struct records *r, struct buf *out);
 size_t records_take_note(struct records *r, const char *data, size_t len);
 
-struct record {
+struct served_record {
 	struct run_file file;
 	uint64_t size; /* when it was opened */
 	int64_t mtime;
 };
 
-#define RECORD_NONE                                                                                \
+#define SERVED_RECORD_NONE                                                                         \
 	{                                                                                          \
 		.file = RUN_FILE_NONE                                                              \
 	}
 
-/* SSB_E_NOT_FOUND or SSB_E_USAGE with what to write; the text is visible. */
-int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err);
-/* The same for a whole id alone. */
-int record_open_id(const struct serve *s, const char *id, struct record *ret,
-                   struct ssb_error *err);
-void record_close(struct record *r);
+/* SSB_E_NOT_FOUND, or SSB_E_USAGE that says what to write; in a text with visible characters
+ * only. */
+int records_open(const struct serve *s, const char *word, struct served_record *ret,
+                 struct ssb_error *err);
+/* The same, but only by a whole id. */
+int records_open_id(const struct serve *s, const char *id, struct served_record *ret,
+                    struct ssb_error *err);
+void records_close(struct served_record *r);
 
-/* "run":{...}, "verified":{"state":...}: whose run it is, and whether the record can be
- * believed. What is too large to be checked on the way says so. */
-void record_json_run(const struct record *r, struct json *j);
-void record_json_verified(const struct serve *s, const struct record *r, struct json *j);
+/* "run":{...}: the facts about the run */
+void records_put_run(const struct served_record *r, struct json *j);
+/* "verified":{"state":...}: can the record be believed? */
+void records_put_verified(const struct serve *s, const struct served_record *r, struct json *j);
 
-/* Lines from the `from`th on. */
-struct record_ask {
-	uint64_t from;
-	size_t limit;
+struct records_ask {
+	uint64_t from; /* number of the first line */
+	size_t limit;  /* lines */
 	const struct json_doc *kinds_doc;
 	const struct json_node *kinds; /* an array of words; NULL: all */
-	bool violations;               /* those only */
+	bool violations;               /* only violations */
 	size_t room;                   /* bytes of JSON */
 };
 
-struct record_page {
-	size_t n;           /* lines that were told */
-	uint64_t next;      /* line to go on with */
-	bool more;          /* there may be some, now */
+struct records_page {
+	size_t n;           /* lines */
+	uint64_t next;      /* number of the line after the page */
+	bool more;          /* there may be more lines already */
 	const char *broken; /* why reading stopped there; NULL: it did not */
 };
 
-/* Calls `line` for each that fits, as one JSON object, visible. */
-typedef void record_line_fn(void *arg, const char *json, size_t len);
-int record_lines(const struct serve *s, const struct record *r, const struct record_ask *ask,
-                 record_line_fn *line, void *arg, struct record_page *ret, struct ssb_error *err);
+/* Calls `line` with each line that fits, as one JSON object with visible characters. */
+typedef void records_line_fn(void *arg, const char *json, size_t len);
+int records_lines(const struct serve *s, const struct served_record *r,
+                  const struct records_ask *ask, records_line_fn *line, void *arg,
+                  struct records_page *ret, struct ssb_error *err);
 
-/* A page of what the run wrote, as the record has it: both streams from one place in the
- * record to another. */
+/* A page of what the run wrote: both streams, between two positions in the record. */
 struct output_page {
-	struct buf out[2];  /* of stdout and stderr; caps are the caller's */
-	bool more[2];       /* there is more of it, or may be */
-	uint64_t next;      /* from where; 0: there is no more of either */
+	struct buf out[2];  /* stdout and stderr; the caller sets their limits */
+	bool more[2];       /* there is more of it, or there may be */
+	uint64_t next;      /* position of the next page; 0: there is none */
 	const char *broken; /* why reading stopped there; NULL: it did not */
 };
 extern const char *const OUTPUT_KINDS[2];
 /* -1: no page begins at `from`. */
-int record_output(const struct record *r, uint64_t from, struct output_page *page);
+int records_output(const struct served_record *r, uint64_t from, struct output_page *page);
 
 #endif

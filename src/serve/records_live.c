@@ -1,11 +1,9 @@
-/* records_live.c - word of runs that begin, and of records that grow while somebody
- * wants to hear of them.
+/* records_live.c - news of runs: a run began, or a record grew that a client has subscribed to.
  *
- * The kernel tells of new names in the directory of the runs (inotify). A run that is
- * known to live is looked after by a timer, and only as long as one does: where nobody
- * has subscribed to it that is one question a second whether it still lives, and where
- * no run lives it is nothing at all. Runs from before the server's start become known
- * when somebody reads of them. */
+ * The kernel reports new names in the directory of the runs (inotify). A timer checks the runs
+ * that are known to be running: five times a second if a client has subscribed to one of them,
+ * else once a second whether they are still running, and not at all while nothing is running. Runs
+ * that are older than the server become known when a client reads their records. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,34 +18,34 @@
 #include "serve/records_priv.h"
 #include "serve/uri.h"
 
-#define LOOK_MS    200  /* at what somebody has subscribed to */
-#define IDLE_MS    1000 /* whether a run still lives */
-#define CHANGED_MS 500  /* several runs that begin are one change of the list */
+#define LOOK_MS    200  /* between looks at records that a client has subscribed to */
+#define IDLE_MS    1000 /* between looks whether runs are still running */
+#define CHANGED_MS 500  /* several new runs are reported as one change of the list */
 
-struct followed {
+struct followed_run {
 	char id[RUN_ID_SIZE];
-	uint64_t size; /* that was told of */
+	uint64_t size; /* the last one that was reported */
 };
 
-struct live {
+struct records_live {
 	struct serve *serve;
-	struct runs dir; /* its fd alone */
+	struct runs dir; /* only its fd */
 	int fd;          /* inotify */
 	struct loop_watch *watch;
 	struct loop_timer *look;
 	struct loop_timer *changed;
-	struct followed v[MAX_FOLLOWED];
+	struct followed_run v[MAX_FOLLOWED];
 	size_t n;
 };
 
 static void on_look(void *arg);
 
-/* ---- runs that live -------------------------------------------------------------------- */
+/* ---- runs that are running --------------------------------------------------------------- */
 
 static const char *const FORMS[] = { URI_RUNS "%s", URI_RUNS "%s/trace", URI_RUNS "%s/output" };
 #define URI_SIZE (sizeof(URI_RUNS) + RUN_ID_SIZE + sizeof("/output"))
 
-static bool is_wanted(const struct live *l, const char *id)
+static bool is_wanted(const struct records_live *l, const char *id)
 {
 	char uri[URI_SIZE];
 
@@ -60,7 +58,7 @@ static bool is_wanted(const struct live *l, const char *id)
 	return false;
 }
 
-static void tell(const struct live *l, const char *id)
+static void report_change(const struct records_live *l, const char *id)
 {
 	char uri[URI_SIZE];
 
@@ -72,8 +70,8 @@ static void tell(const struct live *l, const char *id)
 	}
 }
 
-/* False: it is over, and that was told. */
-static bool look_at(struct live *l, struct followed *f, bool wanted)
+/* False: the run has ended, which was reported. */
+static bool check_run(struct records_live *l, struct followed_run *f, bool wanted)
 {
 	struct run_entry e = { .has_dir = true, .has_flat = true };
 	struct stat st;
@@ -85,19 +83,19 @@ static bool look_at(struct live *l, struct followed *f, bool wanted)
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return false;
 	}
-	/* Asked before the size is used: what comes between is seen the next time. */
-	bool lives = run_file_live(fd);
-	wanted = wanted && record_told(l->serve, fd, id);
+	/* Before the size is used: a later change is noticed next time. */
+	bool running = run_file_live(fd);
+	wanted = wanted && records_visible(l->serve, fd, id);
 	if (wanted && (uint64_t)st.st_size != f->size) {
 		f->size = (uint64_t)st.st_size;
-		tell(l, id);
-	} else if (wanted && !lives) {
-		tell(l, id);
+		report_change(l, id);
+	} else if (wanted && !running) {
+		report_change(l, id);
 	}
-	return lives;
+	return running;
 }
 
-static void look_again(struct live *l, bool wanted)
+static void look_again(struct records_live *l, bool wanted)
 {
 	if (l->look == NULL && l->n > 0) {
 		(void)loop_after(l->serve->loop, wanted ? LOOK_MS : IDLE_MS, on_look, l, &l->look);
@@ -106,46 +104,22 @@ static void look_again(struct live *l, bool wanted)
 
 static void on_look(void *arg)
 {
-	struct live *l = arg;
+	struct records_live *l = arg;
 	bool any = false;
 
 	l->look = NULL;
 	for (size_t i = l->n; i > 0; i--) {
-		struct followed *f = &l->v[i - 1];
+		struct followed_run *f = &l->v[i - 1];
 		bool wanted = is_wanted(l, f->id);
 		any = any || wanted;
-		if (!look_at(l, f, wanted)) {
+		if (!check_run(l, f, wanted)) {
 			*f = l->v[--l->n];
 		}
 	}
 	look_again(l, any);
 }
 
-void records_live_follow(struct live *l, const char *id)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i].id, id) == 0) {
-			return;
-		}
-	}
-	if (l->n < ARRAY_LEN(l->v)) {
-		l->v[l->n] = (struct followed){ 0 };
-		snprintf(l->v[l->n++].id, RUN_ID_SIZE, "%s", id);
-		look_again(l, false);
-	}
-}
-
-/* ---- runs that begin -------------------------------------------------------------------- */
-
-static void on_changed(void *arg)
-{
-	struct live *l = arg;
-
-	l->changed = NULL;
-	mcp_list_changed(l->serve->mcp, MCP_RESOURCES);
-}
-
-static bool is_known(const struct live *l, const char *id)
+static bool is_known(const struct records_live *l, const char *id)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		if (strcmp(l->v[i].id, id) == 0) {
@@ -155,15 +129,34 @@ static bool is_known(const struct live *l, const char *id)
 	return false;
 }
 
+void records_live_follow(struct records_live *l, const char *id)
+{
+	if (!is_known(l, id) && l->n < ARRAY_LEN(l->v)) {
+		l->v[l->n] = (struct followed_run){ 0 };
+		snprintf(l->v[l->n++].id, RUN_ID_SIZE, "%s", id);
+		look_again(l, false);
+	}
+}
+
+/* ---- new runs ---------------------------------------------------------------------------- */
+
+static void on_changed(void *arg)
+{
+	struct records_live *l = arg;
+
+	l->changed = NULL;
+	mcp_list_changed(l->serve->mcp, MCP_RESOURCES);
+}
+
 static void take_event(void *arg, const struct inotify_event *e)
 {
-	struct live *l = arg;
+	struct records_live *l = arg;
 	struct run_entry entry;
 
 	if (e->len == 0 || !run_entry_from_name(&entry, e->name)) {
 		return;
 	}
-	/* Its record gets a directory later: that is no other run. */
+	/* The record gets a directory later, which is not another run. */
 	if ((e->mask & IN_CREATE) != 0 && is_known(l, entry.id)) {
 		return;
 	}
@@ -177,14 +170,14 @@ static void take_event(void *arg, const struct inotify_event *e)
 
 static void on_event(void *arg, uint32_t events)
 {
-	struct live *l = arg;
+	struct records_live *l = arg;
 
 	(void)events;
 	runs_news_take(l->fd, take_event, l);
 }
 
-/* Without it nobody is told of new runs; everything else is as it was. */
-static void watch_directory(struct live *l)
+/* Without it clients are not told about new runs; everything else works. */
+static void watch_directory(struct records_live *l)
 {
 	l->dir.fd = runs_directory(l->serve->owner.state_dir);
 	l->fd = l->dir.fd < 0 ? -1 : runs_news(l->dir.fd, IN_CREATE | IN_DELETE);
@@ -193,9 +186,9 @@ static void watch_directory(struct live *l)
 	}
 }
 
-int records_live_new(struct serve *s, struct live **ret, struct ssb_error *err)
+int records_live_new(struct serve *s, struct records_live **ret, struct ssb_error *err)
 {
-	struct live *l = calloc(1, sizeof(*l));
+	struct records_live *l = calloc(1, sizeof(*l));
 
 	if (l == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "records", "out of memory");
@@ -208,7 +201,7 @@ int records_live_new(struct serve *s, struct live **ret, struct ssb_error *err)
 	return 0;
 }
 
-void records_live_free(struct live *l)
+void records_live_free(struct records_live *l)
 {
 	if (l == NULL) {
 		return;
@@ -221,12 +214,12 @@ void records_live_free(struct live *l)
 	free(l);
 }
 
-int records_live_fd(const struct live *l)
+int records_live_fd(const struct records_live *l)
 {
 	return l->dir.fd;
 }
 
-int records_live_open(const struct live *l, const char *id)
+int records_live_open(const struct records_live *l, const char *id)
 {
 	struct run_entry e = { .has_dir = true, .has_flat = true };
 

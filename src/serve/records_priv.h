@@ -1,16 +1,16 @@
-/* records_priv.h - what is remembered between two questions about records. */
+/* records_priv.h - what records.c, record_pages.c and records_live.c have in common. */
 #ifndef SERVE_RECORDS_PRIV_H
 #define SERVE_RECORDS_PRIV_H
 
 #include "base/limits.h"
 #include "serve/records.h"
 
-struct live;
+struct records_live;
 
-/* It outlives the process that looked: see records_note(). */
-struct memo {
-	/* The last one that was checked, as it was then: pages of one record come one
-	 * after the other, and each says whether it can be believed. */
+/* What one errand found out for the next one: records_note(). */
+struct records_memo {
+	/* The last record that was verified, and its state then: the pages of one record are read
+	 * one after the other, and each says whether the record can be believed. */
 	char checked_id[RUN_ID_SIZE];
 	uint64_t checked_size;
 	int64_t checked_mtime;
@@ -19,32 +19,28 @@ struct memo {
 	char page_id[RUN_ID_SIZE];
 	uint64_t page_line;
 	uint64_t page_offset;
-	char live_id[RUN_ID_SIZE]; /* of the last that was opened, if it lives */
+	char live_id[RUN_ID_SIZE]; /* the last record that was opened, if its run is running */
 };
 
 struct records {
 	struct serve *serve;
-	struct memo memo;
-	struct live *live;
-	/* Those that this server started, the oldest overwritten. */
+	struct records_memo memo;
+	struct records_live *live;
+	/* Started by this server; the oldest one is overwritten. */
 	char started[MAX_STARTED][RUN_ID_SIZE];
 	size_t n_started;
 };
 
-/* record_owner.c */
-/* The run may be told of. The record is open. */
-bool record_told(const struct serve *s, int fd, const char *id);
-/* "last", or the first characters of an id, among those that may. */
-int record_find(const struct serve *s, const char *word, char ret_id[RUN_ID_SIZE],
-                struct ssb_error *err);
+/* May clients see the run whose record is open? */
+bool records_visible(const struct serve *s, int fd, const char *id);
 
 /* records_live.c */
-int records_live_new(struct serve *s, struct live **ret, struct ssb_error *err);
-void records_live_free(struct live *l); /* accepts NULL */
-/* It lives, and may be subscribed to. */
-void records_live_follow(struct live *l, const char *id);
+int records_live_new(struct serve *s, struct records_live **ret, struct ssb_error *err);
+void records_live_free(struct records_live *l); /* accepts NULL */
+/* The run is running, and clients may subscribe to it. */
+void records_live_follow(struct records_live *l, const char *id);
 /* O_RDONLY fd of the record of a run, by its whole id; -1 with errno. */
-int records_live_open(const struct live *l, const char *id);
-int records_live_fd(const struct live *l); /* of the directory of the runs; -1: none */
+int records_live_open(const struct records_live *l, const char *id);
+int records_live_fd(const struct records_live *l); /* of the directory of the runs; -1: none */
 
 #endif

@@ -1,6 +1,6 @@
-/* resource_read.c - resources/read. All of it is data from skills and records: text is
- * visible, and what is not text as it stands (files of skills, whose bytes must fit their
- * digests) goes as base64. */
+/* resource_read.c - resources/read. All of it is data from skills and records: characters of text
+ * are made visible. A skill's file that is not plain text as it is goes as base64, because its
+ * bytes must fit its digest. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "base/own.h"
 #include "base/visible.h"
 #include "serve/records.h"
-#include "serve/served_resources.h"
 #include "serve/show.h"
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
@@ -19,16 +18,16 @@
 #define NEXT_KEY "skillsandbox/next" /* of _meta */
 #define PAGE_URI (sizeof(URI_RUNS) + RUN_ID_SIZE + sizeof("/output?from=") + 20)
 
-struct reading {
+struct resource_reading {
 	struct serve *s;
 	struct mcp_call *c;
-	const char *uri; /* as it was asked for */
+	const char *uri; /* as the client wrote it */
 	const char *name;
-	uint64_t from; /* of a page */
+	uint64_t from; /* where the page begins */
 };
 
-/* Whatever the reason: there is nothing at this address. */
-static void not_found(const struct reading *r)
+/* The same answer for every reason. */
+static void fail_unknown(const struct resource_reading *r)
 {
 	auto_buf data;
 	struct json j;
@@ -41,7 +40,7 @@ static void not_found(const struct reading *r)
 	mcp_fail_data(r->c, MCP_E_RESOURCE, data.data, "there is no such resource");
 }
 
-static struct json *begin(const struct reading *r)
+static struct json *begin_contents(const struct resource_reading *r)
 {
 	struct json *j = mcp_result(r->c);
 
@@ -50,14 +49,14 @@ static struct json *begin(const struct reading *r)
 	return j;
 }
 
-static void end(const struct reading *r, struct json *j)
+static void end_contents(const struct resource_reading *r, struct json *j)
 {
 	json_close(j, ']');
 	mcp_done(r->c);
 }
 
-/* `next` is the address of the page that goes on with it; NULL: it is all. */
-static void put_page(const struct reading *r, struct json *j, const char *fragment,
+/* `next` is the address of the next page; NULL: there is none. */
+static void put_page(const struct resource_reading *r, struct json *j, const char *fragment,
                      const char *type, const struct buf *text, const char *next)
 {
 	auto_buf uri;
@@ -77,20 +76,21 @@ static void put_page(const struct reading *r, struct json *j, const char *fragme
 	json_close(j, '}');
 }
 
-static void put_text(const struct reading *r, struct json *j, const char *fragment,
+static void put_text(const struct resource_reading *r, struct json *j, const char *fragment,
                      const char *type, const struct buf *text)
 {
 	put_page(r, j, fragment, type, text, NULL);
 }
 
-static void page_uri(const struct reading *r, const char *what, uint64_t from, char ret[PAGE_URI])
+static void page_uri(const struct resource_reading *r, const char *what, uint64_t from,
+                     char ret[PAGE_URI])
 {
 	snprintf(ret, PAGE_URI, URI_RUNS "%s/%s?from=%" PRIu64, r->name, what, from);
 }
 
 /* ---- runs ----------------------------------------------------------------------------- */
 
-static void read_run(const struct reading *r, const struct record *rec)
+static void read_run(const struct resource_reading *r, const struct served_record *rec)
 {
 	auto_buf out;
 	struct json j;
@@ -98,13 +98,13 @@ static void read_run(const struct reading *r, const struct record *rec)
 	buf_init(&out, MAX_RESOURCE_TEXT);
 	json_init(&j, &out, false);
 	json_open(&j, '{');
-	record_json_run(rec, &j);
-	record_json_verified(r->s, rec, &j);
+	records_put_run(rec, &j);
+	records_put_verified(r->s, rec, &j);
 	json_kuint(&j, "bytes", rec->size);
 	json_close(&j, '}');
-	struct json *result = begin(r);
+	struct json *result = begin_contents(r);
 	put_text(r, result, "", "application/json", &out);
-	end(r, result);
+	end_contents(r, result);
 }
 
 static void add_line(void *arg, const char *json, size_t len)
@@ -113,18 +113,18 @@ static void add_line(void *arg, const char *json, size_t len)
 	buf_addc(arg, '\n');
 }
 
-static void read_trace(const struct reading *r, const struct record *rec)
+static void read_trace(const struct resource_reading *r, const struct served_record *rec)
 {
-	const struct record_ask ask = { .from = r->from,
-		                        .limit = SIZE_MAX,
-		                        .room = MAX_RESOURCE_TEXT };
-	struct record_page page = { 0 };
+	const struct records_ask ask = { .from = r->from,
+		                         .limit = SIZE_MAX,
+		                         .room = MAX_RESOURCE_TEXT };
+	struct records_page page = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
 
 	buf_init(&out, 4UL * MAX_RESOURCE_TEXT);
-	if (record_lines(r->s, rec, &ask, add_line, &out, &page, &err) != 0) {
-		not_found(r);
+	if (records_lines(r->s, rec, &ask, add_line, &out, &page, &err) != 0) {
+		fail_unknown(r);
 		return;
 	}
 	char next[PAGE_URI] = "";
@@ -141,12 +141,12 @@ static void read_trace(const struct reading *r, const struct record *rec)
 		json_close(&j, '}');
 		buf_addc(&out, '\n');
 	}
-	struct json *result = begin(r);
+	struct json *result = begin_contents(r);
 	put_page(r, result, "", "application/jsonl", &out, next[0] != '\0' ? next : NULL);
-	end(r, result);
+	end_contents(r, result);
 }
 
-/* Apart from what the skill wrote: a text of ours. */
+/* A text of ours, separate from what the skill wrote. */
 static void put_note(struct json *j, const char *uri, const struct buf *text)
 {
 	json_open(j, '{');
@@ -156,7 +156,7 @@ static void put_note(struct json *j, const char *uri, const struct buf *text)
 	json_close(j, '}');
 }
 
-/* At the address of the next page: what goes on there. */
+/* At the address of the next page: which streams continue there. */
 static void put_more(struct json *j, const struct output_page *page, const char *next)
 {
 	bool both = page->more[0] && page->more[1];
@@ -164,21 +164,21 @@ static void put_more(struct json *j, const struct output_page *page, const char 
 
 	buf_init(&text, 2 * MAX_URI);
 	buf_addf(&text, "%s: read %s\n",
-	         both            ? "stdout and stderr go on"
-	         : page->more[0] ? "stdout goes on"
-	                         : "stderr goes on",
+	         both            ? "stdout and stderr continue"
+	         : page->more[0] ? "stdout continues"
+	                         : "stderr continues",
 	         next);
 	put_note(j, next, &text);
 }
 
-static void put_broken(const struct reading *r, struct json *j, const char *why)
+static void put_broken(const struct resource_reading *r, struct json *j, const char *why)
 {
 	auto_buf text;
 	auto_buf uri;
 
 	buf_init(&text, 2 * MAX_URI);
 	buf_init(&uri, 2 * MAX_URI);
-	buf_addf(&text, "the record is damaged, and is not read further: %s\n", why);
+	buf_addf(&text, "the record is damaged and was read up to here: %s\n", why);
 	buf_addf(&uri, "%s#damaged", r->uri);
 	put_note(j, uri.data, &text);
 }
@@ -189,19 +189,19 @@ static void output_page_done(struct output_page *p)
 	buf_done(&p->out[1]);
 }
 
-static void read_output(const struct reading *r, const struct record *rec)
+static void read_output(const struct resource_reading *r, const struct served_record *rec)
 {
 	AUTO(output_page_done) struct output_page page = { 0 };
 	char next[PAGE_URI];
 
 	buf_init(&page.out[0], MAX_RESOURCE_TEXT);
 	buf_init(&page.out[1], MAX_RESOURCE_TEXT);
-	if (record_output(rec, r->from, &page) != 0) {
-		not_found(r);
+	if (records_output(rec, r->from, &page) != 0) {
+		fail_unknown(r);
 		return;
 	}
 	page_uri(r, "output", page.next, next);
-	struct json *result = begin(r);
+	struct json *result = begin_contents(r);
 	for (size_t i = 0; i < ARRAY_LEN(OUTPUT_KINDS); i++) {
 		auto_buf fragment;
 		buf_init(&fragment, 64);
@@ -215,16 +215,16 @@ static void read_output(const struct reading *r, const struct record *rec)
 	if (page.broken != NULL) {
 		put_broken(r, result, page.broken);
 	}
-	end(r, result);
+	end_contents(r, result);
 }
 
-static void read_record(const struct reading *r, enum uri_kind kind)
+static void read_record(const struct resource_reading *r, enum uri_kind kind)
 {
-	AUTO(record_close) struct record rec = RECORD_NONE;
+	AUTO(records_close) struct served_record rec = SERVED_RECORD_NONE;
 	struct ssb_error err = { 0 };
 
-	if (record_open_id(r->s, r->name, &rec, &err) != 0) {
-		not_found(r);
+	if (records_open_id(r->s, r->name, &rec, &err) != 0) {
+		fail_unknown(r);
 	} else if (kind == URI_RUN) {
 		read_run(r, &rec);
 	} else if (kind == URI_TRACE) {
@@ -236,9 +236,9 @@ static void read_record(const struct reading *r, enum uri_kind kind)
 
 /* ---- skills ---------------------------------------------------------------------------- */
 
-/* By the name that we gave it, and by nothing else. */
-static const struct skill *skill_named(const struct reading *r, const struct skill **ret_all,
-                                       size_t *ret_n)
+/* Only by the name that skills.h gives it. */
+static const struct skill *find_skill(const struct resource_reading *r,
+                                      const struct skill **ret_all, size_t *ret_n)
 {
 	struct ssb_error err = { 0 };
 
@@ -253,24 +253,24 @@ static const struct skill *skill_named(const struct reading *r, const struct ski
 	return NULL;
 }
 
-static void read_manifest(const struct reading *r)
+static void read_manifest(const struct resource_reading *r)
 {
 	const struct skill *all;
 	size_t n;
-	const struct skill *skill = skill_named(r, &all, &n);
+	const struct skill *skill = find_skill(r, &all, &n);
 	auto_buf text;
 
 	buf_init(&text, MAX_YAML_BYTES);
 	if (skill == NULL || skill_manifest_text(skill, &text) != 0) {
-		not_found(r);
+		fail_unknown(r);
 		return;
 	}
-	struct json *j = begin(r);
+	struct json *j = begin_contents(r);
 	put_text(r, j, "", "application/yaml", &text);
-	end(r, j);
+	end_contents(r, j);
 }
 
-static void files_json(struct json *j, const struct skill_files *f)
+static void put_files(struct json *j, const struct skill_files *f)
 {
 	json_key(j, "files");
 	json_open(j, '[');
@@ -298,7 +298,7 @@ static void files_json(struct json *j, const struct skill_files *f)
 	json_kuint(j, "left_out_count", f->n_left_out);
 }
 
-static void read_files(const struct reading *r)
+static void read_files(const struct resource_reading *r)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
 	AUTO(skill_files_done) struct skill_files f = { 0 };
@@ -306,14 +306,14 @@ static void read_files(const struct reading *r)
 	const struct skill *all;
 	const char *why = NULL;
 	size_t n;
-	const struct skill *skill = skill_named(r, &all, &n);
+	const struct skill *skill = find_skill(r, &all, &n);
 	auto_buf out;
 	struct json j;
 
 	buf_init(&out, MAX_MCP_RESULT / 4);
 	json_init(&j, &out, false);
 	if (skill == NULL) {
-		not_found(r);
+		fail_unknown(r);
 		return;
 	}
 	bool served = served_files_read(&f, skill, r->s->owner.state_dir, &err) == 0;
@@ -324,14 +324,14 @@ static void read_files(const struct reading *r)
 	if (!served) {
 		json_kstr(&j, "why", why != NULL ? why : err.text);
 	}
-	files_json(&j, &f);
+	put_files(&j, &f);
 	json_close(&j, '}');
-	struct json *result = begin(r);
+	struct json *result = begin_contents(r);
 	put_text(r, result, "", "application/json", &out);
-	end(r, result);
+	end_contents(r, result);
 }
 
-static void read_skill_file(const struct reading *r)
+static void read_skill_file(const struct resource_reading *r)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
 	auto_free char *path = NULL;
@@ -342,7 +342,7 @@ static void read_skill_file(const struct reading *r)
 	buf_init(&content, MAX_SKILL_FILE);
 	if (skill_entry_find(r->s, r->name, &e, &path, &why) != 0 ||
 	    skill_entry_content(&e, path, &content) != 0) {
-		not_found(r);
+		fail_unknown(r);
 		return;
 	}
 	bool text = show_plain(content.data, content.len, true);
@@ -351,7 +351,7 @@ static void read_skill_file(const struct reading *r)
 		mcp_fail(r->c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
-	struct json *j = begin(r);
+	struct json *j = begin_contents(r);
 	json_open(j, '{');
 	json_kstr(j, "uri", r->uri);
 	json_kstr(j, "mimeType",
@@ -365,13 +365,15 @@ static void read_skill_file(const struct reading *r)
 		json_kstr(j, "blob", blob);
 	}
 	json_close(j, '}');
-	end(r, j);
+	end_contents(r, j);
 }
 
 void serve_resources_read(void *app, struct mcp_call *c)
 {
 	AUTO(uri_done) struct uri u = { 0 };
-	struct reading r = { .s = app, .c = c, .uri = json_string(mcp_param(c, "uri"), NULL) };
+	struct resource_reading r = { .s = app,
+		                      .c = c,
+		                      .uri = json_string(mcp_param(c, "uri"), NULL) };
 
 	if (r.uri == NULL) {
 		mcp_fail(c, MCP_E_PARAMS, "uri is missing");
@@ -396,6 +398,6 @@ void serve_resources_read(void *app, struct mcp_call *c)
 		read_skill_file(&r);
 		break;
 	default:
-		not_found(&r);
+		fail_unknown(&r);
 	}
 }

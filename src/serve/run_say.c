@@ -111,10 +111,10 @@ static const char *fix_of(const struct narrow *n, const char *remedy, struct buf
 
 static void open_view(const struct serve *s, const struct job_end *end, struct overview *v)
 {
-	AUTO(record_close) struct record r = RECORD_NONE;
+	AUTO(records_close) struct served_record r = SERVED_RECORD_NONE;
 	struct ssb_error err = { 0 };
 
-	if (record_open_id(s, end->result.run_id, &r, &err) == 0) {
+	if (records_open_id(s, end->result.run_id, &r, &err) == 0) {
 		(void)overview_read(v, r.file.fd, r.file.id, &err);
 	}
 }

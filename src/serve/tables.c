@@ -5,7 +5,6 @@
 #include "serve/plans.h"
 #include "serve/run_say.h"
 #include "serve/serve.h"
-#include "serve/tool_record.h"
 #include "session/policy.h"
 
 #define LIST_MS 5000 /* for a look at all skills: clients wait for their list of tools */

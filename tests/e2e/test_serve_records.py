@@ -356,7 +356,7 @@ def whole_output(client, uri):
         assert len(notes) == (1 if more else 0)
         for following, text in notes:
             assert following == streams[more[0]][1] and following in text
-            assert text.startswith(" and ".join(more) + " go")
+            assert text.startswith(" and ".join(more) + " continue")
     return out, n
 
 
