@@ -55,20 +55,18 @@ static int parse_words(const struct session_cli *c, uint64_t *ret, struct ssb_er
 	return 0;
 }
 
-static int tell(const struct session_cli *c, const struct decision *d, const char *action,
-                const struct act_report *runs)
+static int print_state(const struct session_cli *c, const struct decision *d, const char *action)
 {
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
 	if (request_has(c->r, FLAG_JSON)) {
-		return session_cli_json(d,
-		                        &(struct session_told){ .action = action, .runs = runs });
+		return session_cli_json(d, &(struct session_told){ .action = action });
 	}
 	buf_adds(&out, "session '");
 	visible_text(&out, d->session, false);
 	buf_addf(&out, "' is %s", session_state_name(d->after.state));
-	session_cli_runs(&out, d, runs);
+	session_cli_runs(&out, d);
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out);
 }
@@ -85,21 +83,15 @@ struct kill {
 	const char *reason;
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
-	bool answer; /* the store's, whichever */
-	bool alone;  /* keepers were asked without it */
-	int failed;
-	struct act_report runs;
-	struct ssb_error err;
+	bool answer; /* the store has answered, yes or no */
+	bool alone;  /* keepers were asked without the store, with this result: */
+	struct decision unstored;
 };
 
 static void kill_alone(struct kill *k)
 {
-	struct decision d = { .changed = true, .state = SESSION_KILLED, .grace_ms = k->grace };
-
-	snprintf(d.decided, sizeof(d.decided), "%s", k->c->id);
-	snprintf(d.verdict.reason, sizeof(d.verdict.reason), "%s", k->reason);
 	k->alone = true;
-	k->failed = session_act(NULL, &k->c->owner, &d, NULL, &k->runs, &k->err);
+	session_kill_unstored(&k->c->owner, k->c->id, k->grace, k->reason, &k->unstored);
 }
 
 static void *kill_main(void *arg)
@@ -121,13 +113,15 @@ static void *kill_main(void *arg)
 	return NULL;
 }
 
-/* The store, then what the session was killed by; -1: it was not written down. */
+/* Writes the kill down. Runs are ended afterwards: their grace is no delay of the store. */
 static int kill_stored(struct session_cli *c, const struct kill *k, struct decision *d,
                        struct ssb_error *err)
 {
-	return session_cli_open(c, err) != 0
-	               ? -1
-	               : session_kill(c->store, c->id, k->grace, k->reason, d, err);
+	if (session_cli_open(c, err) != 0) {
+		return -1;
+	}
+	session_defer(c->store);
+	return session_kill(c->store, c->id, k->grace, k->reason, d, err);
 }
 
 static int kill_both(struct session_cli *c, struct kill *k, struct decision *d,
@@ -144,6 +138,9 @@ static int kill_both(struct session_cli *c, struct kill *k, struct decision *d,
 	if (none == 0) {
 		(void)pthread_join(thread, NULL);
 	}
+	if (rc == 0 && session_deferred(c->store, d)) {
+		session_act(c->store, &c->owner, d, NULL);
+	}
 	return rc;
 }
 
@@ -157,15 +154,15 @@ static bool is_answer(const struct ssb_error *err)
 
 static void say_unwritten(const struct kill *k)
 {
-	const struct act_report *r = &k->runs;
+	const struct act_report *r = &k->unstored.runs;
 	size_t ended = r->runs - r->left;
 
 	say_warningf("THE KILL OF '%s' IS NOT WRITTEN DOWN: the store did not take it. %zu run%s "
 	             "on this machine %s ended; runs on other machines are not, and new ones may "
 	             "begin as soon as the store answers.",
 	             k->c->id, ended, ended == 1 ? "" : "s", ended == 1 ? "is" : "are");
-	if (k->failed != 0) {
-		say_error(&k->err);
+	if (k->unstored.undone.code != SSB_OK && r->left == 0) {
+		say_error(&k->unstored.undone);
 	}
 	if (r->left > 0 || r->silent > 0) {
 		say_warningf("%zu could not be ended, and %zu keeper%s did not say whose run it "
@@ -177,29 +174,22 @@ static void say_unwritten(const struct kill *k)
 	          k->c->id);
 }
 
-/* A kill that was cut short is in the store, but not everywhere else: whoever
- * kills once more means it. */
+/* A kill that was cut short is in the store, but did not reach every run: a second kill
+ * ends those. */
 static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct ssb_error *err)
 {
-	struct decision d = { .changed = true, .verdict.act = ACT_KILL, .grace_ms = grace };
-	struct act_report runs = { 0 };
-	struct session s;
+	struct decision d;
 
-	if (session_get(c->store, c->id, &s, err) != 0) {
+	if (session_kill_left(c->store, c->id, grace, &d, err) != 0) {
 		return -1;
 	}
-	if (!session_is_over(s.state)) {
-		return 0;
-	}
-	snprintf(d.decided, sizeof(d.decided), "%s", c->id);
-	snprintf(d.verdict.reason, sizeof(d.verdict.reason), "%s", s.reason);
-	d.state = s.state;
-	if (session_cli_act(c, &d, &runs, err) != 0) {
+	if (d.undone.code != SSB_OK) {
+		*err = d.undone;
 		return -1;
 	}
-	if (runs.runs > 0) {
-		say_notef("%zu run%s that had been left %s ended", runs.runs,
-		          runs.runs == 1 ? "" : "s", runs.runs == 1 ? "is" : "are");
+	if (d.runs.runs > 0) {
+		say_notef("%zu run%s that had been left %s ended", d.runs.runs,
+		          d.runs.runs == 1 ? "" : "s", d.runs.runs == 1 ? "is" : "are");
 	}
 	return 0;
 }
@@ -212,7 +202,7 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
 		kill_alone(k);
 	}
-	if (is_answer(err) && (err->code != SSB_E_NOT_FOUND || k->runs.runs == 0)) {
+	if (is_answer(err) && (err->code != SSB_E_NOT_FOUND || k->unstored.runs.runs == 0)) {
 		if (err->code == SSB_E_POLICY && end_what_is_left(c, k->grace, &why) != 0) {
 			return session_cli_fail(c, &why);
 		}
@@ -226,22 +216,21 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 	return EXIT_SANDBOX;
 }
 
-static int act_and_tell(const struct session_cli *c, const struct decision *d, const char *action,
-                        const struct act_report *before)
+static int print_done(const struct session_cli *c, const struct decision *d, const char *action)
 {
-	struct act_report runs = { 0 };
-	struct ssb_error err = { 0 };
-	int acted = session_cli_act(c, d, &runs, &err);
+	int done = session_cli_done_status(d);
+	int status = print_state(c, d, action);
 
-	if (acted != 0) {
-		say_error(&err);
-	}
-	runs.runs += before->runs - before->left; /* what was left is found again */
-	runs.reached += before->reached;
-	runs.forced += before->forced;
-	runs.took_us += before->took_us;
-	int status = tell(c, d, action, &runs);
-	return acted != 0 ? EXIT_SANDBOX : status;
+	return done != EXIT_FINE ? done : status;
+}
+
+/* Adds the runs that were ended without the store; those that it left were found again. */
+static void add_report(struct act_report *runs, const struct act_report *before)
+{
+	runs->runs += before->runs - before->left;
+	runs->reached += before->reached;
+	runs->forced += before->forced;
+	runs->took_us += before->took_us;
 }
 
 static int kill_session(struct session_cli *c, uint64_t grace, const char *reason)
@@ -258,13 +247,16 @@ static int kill_session(struct session_cli *c, uint64_t grace, const char *reaso
 	}
 	(void)pthread_mutex_init(&k.lock, NULL);
 	(void)pthread_cond_init(&k.answered, NULL);
-	return kill_both(c, &k, &d, &err) != 0 ? kill_failed(c, &k, &err)
-	                                       : act_and_tell(c, &d, "kill", &k.runs);
+	if (kill_both(c, &k, &d, &err) != 0) {
+		return kill_failed(c, &k, &err);
+	}
+	add_report(&d.runs, &k.unstored.runs);
+	return print_done(c, &d, "kill");
 }
 
 /* ---- the other words ----------------------------------------------------- */
 
-static int become(struct session_cli *c, const char *reason)
+static int change_state(struct session_cli *c, const char *reason)
 {
 	size_t word = word_of(c->r);
 	struct decision d = { 0 };
@@ -274,62 +266,24 @@ static int become(struct session_cli *c, const char *reason)
 	    session_become(c->store, c->id, WORDS[word].to, reason, &d, &err) != 0) {
 		return session_cli_fail(c, &err);
 	}
-	return act_and_tell(c, &d, WORDS[word].action, &(struct act_report){ 0 });
+	return print_done(c, &d, WORDS[word].action);
 }
 
 /* ---- all whose time is over ---------------------------------------------- */
 
-struct sweep {
-	const struct session_cli *c;
-	int64_t since_us;
-	size_t expired;
-	size_t runs;
-	int failed;
-};
-
-static int sweep_one(void *arg, const struct session *s)
+static int expire_all(struct session_cli *c)
 {
-	struct sweep *w = arg;
-	struct decision d = { .changed = true, .state = SESSION_EXPIRED };
-	struct act_report runs = { 0 };
-	struct ssb_error err = { 0 };
-
-	if (s->state != SESSION_EXPIRED || s->ended_us < w->since_us) {
-		return 0;
-	}
-	snprintf(d.decided, sizeof(d.decided), "%s", s->id);
-	snprintf(d.verdict.reason, sizeof(d.verdict.reason), "%s", s->reason);
-	d.verdict.act = ACT_KILL;
-	d.grace_ms = s->policy->grace_ms;
-	w->expired++;
-	if (session_cli_act(w->c, &d, &runs, &err) != 0) {
-		say_error(&err);
-		w->failed = EXIT_SANDBOX;
-	}
-	w->runs += runs.runs;
-	return 0;
-}
-
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static int sweep(struct session_cli *c)
-{
-	struct sweep w = { .c = c, .since_us = now_us() };
+	struct session_swept w;
 	struct ssb_error err = { 0 };
 	struct json j;
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	/* Listing is what makes them expire; then they are told from the others. */
-	if (session_cli_open(c, &err) != 0 ||
-	    session_each(c->store, true, sweep_one, &w, &err) != 0) {
+	if (session_cli_open(c, &err) != 0 || session_sweep(c->store, &w, &err) != 0) {
 		return session_cli_fail(c, &err);
+	}
+	if (w.undone.code != SSB_OK) {
+		say_error(&w.undone);
 	}
 	session_cli_mail(c);
 	if (request_has(c->r, FLAG_JSON)) {
@@ -344,7 +298,7 @@ static int sweep(struct session_cli *c)
 		         w.expired == 1 ? "" : "s", w.runs, w.runs == 1 ? "" : "s");
 	}
 	int status = say_out(STDOUT_FILENO, &out);
-	return w.failed != 0 ? w.failed : status;
+	return w.undone.code != SSB_OK ? EXIT_SANDBOX : status;
 }
 
 /* What was said, as it can be kept: no words of it may stop a kill. What does not
@@ -386,9 +340,10 @@ int cmd_session_become(struct request *r)
 		return session_cli_fail(&c, &err);
 	}
 	if (c.id == NULL) {
-		return sweep(&c);
+		return expire_all(&c);
 	}
 	char reason[SESSION_REASON];
 	take_reason(r, reason);
-	return r->command->bit == ON_S_KILL ? kill_session(&c, grace, reason) : become(&c, reason);
+	return r->command->bit == ON_S_KILL ? kill_session(&c, grace, reason)
+	                                    : change_state(&c, reason);
 }

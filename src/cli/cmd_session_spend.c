@@ -9,7 +9,7 @@
 #include "cli/session_cli.h"
 
 /* On standard error: why it was refused, or that it was a close thing. */
-static void say_verdict(const struct decision *d, const struct act_report *runs)
+static void say_verdict(const struct decision *d)
 {
 	const struct verdict *v = &d->verdict;
 	auto_buf out;
@@ -22,7 +22,7 @@ static void say_verdict(const struct decision *d, const struct act_report *runs)
 	if (d->changed && d->state != SESSION_ALERT) {
 		buf_addf(&out, "; session '%s' is %s", d->decided, session_state_name(d->state));
 	}
-	session_cli_runs(&out, d, runs);
+	session_cli_runs(&out, d);
 	const char *text = out.failed ? v->reason : out.data;
 	if (v->allowed) {
 		say_notef("%s: %s", session_act_name(v->act), text);
@@ -31,27 +31,20 @@ static void say_verdict(const struct decision *d, const struct act_report *runs)
 	}
 }
 
-/* Acts, and tells; `line` is what a person, or a script, reads. */
-static int finish(const struct session_cli *c, const struct decision *d,
-                  const struct session_told *words, const struct buf *line)
+/* Prints the decision; `line` is for a person or a script. The exit status. */
+static int print_decision(const struct session_cli *c, const struct decision *d,
+                          const struct session_told *told, const struct buf *line)
 {
-	struct session_told told = *words;
-	struct act_report runs = { 0 };
-	struct ssb_error err = { 0 };
-	int acted = session_cli_act(c, d, &runs, &err);
+	int done = session_cli_done_status(d);
 	int status = EXIT_FINE;
 
-	told.runs = &runs;
-	if (acted != 0) {
-		say_error(&err);
-	}
 	if (request_has(c->r, FLAG_JSON)) {
-		status = session_cli_json(d, &told);
+		status = session_cli_json(d, told);
 	} else {
-		say_verdict(d, &runs);
+		say_verdict(d);
 		status = d->verdict.allowed ? say_out(STDOUT_FILENO, line) : EXIT_FINE;
 	}
-	return !d->verdict.allowed ? EXIT_FINDINGS : acted != 0 ? EXIT_SANDBOX : status;
+	return !d->verdict.allowed ? EXIT_FINDINGS : done != EXIT_FINE ? done : status;
 }
 
 int cmd_session_check(struct request *r)
@@ -75,7 +68,7 @@ int cmd_session_check(struct request *r)
 		return session_cli_fail(&c, &err);
 	}
 	buf_addf(&line, "%" PRId64 "\n", d.reservation);
-	return finish(&c, &d, &told, &line);
+	return print_decision(&c, &d, &told, &line);
 }
 
 static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *err)
@@ -138,7 +131,7 @@ int cmd_session_settle(struct request *r)
 	         actual < 0 ? "released" : money_show(d.amount, cost), d.session,
 	         money_show(d.after.spent, spent),
 	         money_show(d.after.policy->max_cost_per_session, budget));
-	return finish(&c, &d, &told, &line);
+	return print_decision(&c, &d, &told, &line);
 }
 
 int cmd_session_violation(struct request *r)
@@ -166,5 +159,5 @@ int cmd_session_violation(struct request *r)
 	}
 	buf_addf(&line, "counted; session '%s' has %" PRIu64 " violation%s\n", d.session,
 	         d.after.violations, d.after.violations == 1 ? "" : "s");
-	return finish(&c, &d, &told, &line);
+	return print_decision(&c, &d, &told, &line);
 }

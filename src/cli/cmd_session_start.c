@@ -33,7 +33,7 @@ static int load_policy(struct session_cli *c, struct session_policy *ret, struct
 	return 0;
 }
 
-static int tell(const struct session_cli *c, const struct decision *d)
+static int print_session(const struct session_cli *c, const struct decision *d)
 {
 	auto_buf out;
 
@@ -69,6 +69,6 @@ int cmd_session_start(struct request *r)
 		return session_cli_fail(&c, &err);
 	}
 	session_cli_mail(&c);
-	session_cli_warn(&d);
-	return tell(&c, &d);
+	(void)session_cli_done_status(&d);
+	return print_session(&c, &d);
 }

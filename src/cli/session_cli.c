@@ -204,15 +204,11 @@ int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct
 	return 0;
 }
 
-/* ---- what follows -------------------------------------------------------- */
+/* ---- what was done ------------------------------------------------------- */
 
-static void start_herald(const struct session_cli *c)
+static void warn_unsent(const char *why)
 {
-	struct ssb_error err = { 0 };
-
-	if (herald_start(&c->owner, &err) != 0) {
-		say_warningf("messages wait, and nobody sends them: %s", err.text);
-	}
+	say_warningf("messages to you wait in the outbox and no process sends them: %s", why);
 }
 
 void session_cli_mail(const struct session_cli *c)
@@ -220,15 +216,8 @@ void session_cli_mail(const struct session_cli *c)
 	struct ssb_error err = { 0 };
 	bool due = false;
 
-	if (herald_due(c->store, &due, &err) == 0 && due) {
-		start_herald(c);
-	}
-}
-
-void session_cli_warn(const struct decision *d)
-{
-	if (d->warning[0] != '\0') {
-		say_warningf("%s", d->warning);
+	if (herald_due(c->store, &due, &err) == 0 && due && herald_start(&c->owner, &err) != 0) {
+		warn_unsent(err.text);
 	}
 }
 
@@ -240,29 +229,24 @@ static bool reaches_runs(const struct decision *d)
 	                      (d->verdict.code != NULL && strcmp(d->verdict.code, "owner") == 0));
 }
 
-int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
-                    struct ssb_error *err)
+int session_cli_done_status(const struct decision *d)
 {
-	struct decision runs = *d;
-
-	runs.changed = reaches_runs(d);
-	/* A message that cannot be sent must not look like a run that lives on. */
-	runs.notify = false;
-	int rc = session_act(c->store, &c->owner, &runs, NULL, ret, err);
-	if (d->notify) {
-		start_herald(c);
+	if (d->unsent[0] != '\0') {
+		warn_unsent(d->unsent);
 	}
-	session_cli_warn(d);
-	if (rc == 0 && ret->left > 0) {
-		return ssb_fail(err, SSB_E_SYS, 0, "session",
-		                "%zu of %zu runs could not be %s: see 'skillsandbox ps'", ret->left,
-		                ret->runs, session_is_over(d->state) ? "ended" : "reached");
+	if (d->warning[0] != '\0') {
+		say_warningf("%s", d->warning);
 	}
-	return rc;
+	if (d->undone.code != SSB_OK) {
+		say_error(&d->undone);
+		return EXIT_SANDBOX;
+	}
+	return EXIT_FINE;
 }
 
-void session_cli_runs(struct buf *out, const struct decision *d, const struct act_report *runs)
+void session_cli_runs(struct buf *out, const struct decision *d)
 {
+	const struct act_report *runs = &d->runs;
 	const char *done = session_is_over(d->state)    ? "ended"
 	                   : d->state == SESSION_PAUSED ? "stopped"
 	                                                : "let go on";
@@ -341,8 +325,8 @@ int session_cli_json(const struct decision *d, const struct session_told *told)
 		json_null(&j);
 	}
 	json_snapshot(&j, d, told->action);
-	if (told->runs != NULL && reaches_runs(d)) {
-		json_report(&j, told->runs);
+	if (reaches_runs(d)) {
+		json_report(&j, &d->runs);
 	}
 	json_close(&j, '}');
 	buf_addc(&out, '\n');

@@ -33,27 +33,24 @@ void session_cli_findings(struct session_cli *c, const struct ssb_diags *found);
  * and *ret_given false. */
 int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct ssb_error *err);
 
-/* What a decision does to the runs that live, and to the owner's mailbox. A
- * message that cannot be sent is a warning; -1 where a run may live on. */
-int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
-                    struct ssb_error *err);
-/* What went wrong beside the decision, which holds. */
-void session_cli_warn(const struct decision *d);
-/* Messages that wait because of what time alone did. */
+/* Reports what went wrong when the decision was enforced: EXIT_SANDBOX if a run may still be
+ * running. A message that cannot be sent, and a ledger that cannot be copied or signed, are
+ * warnings. */
+int session_cli_done_status(const struct decision *d);
+/* Starts a herald if messages wait that an earlier one did not send. */
 void session_cli_mail(const struct session_cli *c);
 
 /* The decision as JSON on standard output. `action` and `type` (NULL: none) are
- * the words that were asked with; `runs` (NULL: not acted) what became of them. */
+ * the words of the command line. */
 struct session_told {
 	const char *action;
 	const char *type;
-	const struct act_report *runs;
 };
 int session_cli_json(const struct decision *d, const struct session_told *told);
 /* JSON on standard output; to a terminal with deceptive characters as escapes. */
 int session_cli_out(const struct buf *json);
 /* "2 runs ended in 12.3 ms": on standard error, after everything but the owner's
  * own commands. */
-void session_cli_runs(struct buf *out, const struct decision *d, const struct act_report *runs);
+void session_cli_runs(struct buf *out, const struct decision *d);
 
 #endif

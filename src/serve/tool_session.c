@@ -136,23 +136,22 @@ struct report {
 	struct serve *serve;
 	/* of the errand alone: */
 	struct session_store *store;
-	struct decision d;
-	bool counted;
 };
 
 static void count(void *arg, struct mcp_call *c)
 {
 	struct report *r = arg;
 	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
 	struct bound bound;
 
 	if (open_session(r->serve, c, &bound, &r->store) != 0) {
 		return;
 	}
-	r->counted = session_violation(r->store, bound.id, mcp_arg_string(c, "type"),
-	                               mcp_arg_string(c, "details"), &r->d, &err) == 0;
-	if (r->counted) {
-		answer(c, r->store, &r->d.after, &r->d);
+	session_defer(r->store);
+	if (session_violation(r->store, bound.id, mcp_arg_string(c, "type"),
+	                      mcp_arg_string(c, "details"), &d, &err) == 0) {
+		answer(c, r->store, &d.after, &d);
 	} else {
 		fail(c, &err);
 	}
@@ -162,13 +161,13 @@ static void count(void *arg, struct mcp_call *c)
 static int reach(void *arg)
 {
 	struct report *r = arg;
-	struct act_report acted = { 0 };
-	struct ssb_error err = { 0 };
-	int rc =
-	        r->counted ? session_act(r->store, &r->serve->owner, &r->d, NULL, &acted, &err) : 0;
+	struct decision d = { 0 };
 
+	if (r->store != NULL && session_deferred(r->store, &d)) {
+		session_act(r->store, &r->serve->owner, &d, NULL);
+	}
 	session_store_close(r->store);
-	return rc;
+	return d.undone.code == SSB_OK ? 0 : -1;
 }
 
 static void not_reached(void *arg, struct mcp_call *c, const struct errand_end *end)

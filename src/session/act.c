@@ -17,6 +17,7 @@
 #include "session/act.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -26,6 +27,7 @@
 #include "session/fanout.h"
 #include "session/herald.h"
 #include "session/place.h"
+#include "session/store.h"
 
 struct search {
 	struct targets t;
@@ -189,19 +191,112 @@ static int act_on_sessions(struct session_store *ss, const struct owner *o,
 	return rc;
 }
 
-int session_act(struct session_store *ss, const struct owner *o, const struct decision *d,
-                const struct session_run *except, struct act_report *ret, struct ssb_error *err)
+void session_act(struct session_store *ss, const struct owner *o, struct decision *d,
+                 const struct session_run *except)
 {
 	uint64_t begun = clock_us();
+	struct ssb_error why = { 0 };
 	int rc = 0;
 
-	*ret = (struct act_report){ 0 };
+	d->runs = (struct act_report){ 0 };
+	d->undone = (struct ssb_error){ 0 };
+	d->unsent[0] = '\0';
 	if (d->changed || d->n_acted > 0) {
-		rc = act_on_sessions(ss, o, d, except, ret, err);
-		ret->took_us = clock_us() - begun;
+		rc = act_on_sessions(ss, o, d, except, &d->runs, &d->undone);
+		d->runs.took_us = clock_us() - begun;
 	}
-	return d->notify && herald_start(o, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0 ? -1
-	                                                                                   : rc;
+	if (rc == 0 && d->runs.left > 0) {
+		ssb_fail(&d->undone, SSB_E_SYS, 0, "session",
+		         "%zu of %zu runs could not be %s: see 'skillsandbox ps'", d->runs.left,
+		         d->runs.runs, session_is_over(d->state) ? "ended" : "reached");
+	}
+	if (d->notify && herald_start(o, &why) != 0) {
+		snprintf(d->unsent, sizeof(d->unsent), "%.*s", SESSION_REASON - 1, why.text);
+	}
+}
+
+/* ---- when ------------------------------------------------------------------ */
+
+void session_defer(struct session_store *ss)
+{
+	ss->defers = true;
+}
+
+bool session_deferred(struct session_store *ss, struct decision *ret)
+{
+	bool waits = ss->deferred != NULL;
+
+	if (waits) {
+		*ret = *ss->deferred;
+		free(ss->deferred);
+		ss->deferred = NULL;
+	}
+	return waits;
+}
+
+void act_enforce(struct session_store *ss, struct decision *d, const struct session_run *except)
+{
+	struct decision before;
+
+	if (session_deferred(ss, &before)) {
+		session_act(ss, ss->owner, &before, NULL);
+	}
+	if (!d->changed && d->n_acted == 0 && !d->notify) {
+		return;
+	}
+	ss->deferred = ss->defers ? malloc(sizeof(*d)) : NULL;
+	if (ss->deferred != NULL) {
+		*ss->deferred = *d;
+	} else {
+		session_act(ss, ss->owner, d, except);
+	}
+}
+
+void act_finish(struct session_store *ss)
+{
+	struct decision d;
+
+	if (session_deferred(ss, &d)) {
+		session_act(ss, ss->owner, &d, NULL);
+	}
+}
+
+/* ---- kills beside the store ------------------------------------------------ */
+
+static struct decision kill_of(const char *id, enum session_state state, uint64_t grace_ms,
+                               const char *reason)
+{
+	struct decision d = {
+		.changed = true, .state = state, .grace_ms = grace_ms, .verdict.act = ACT_KILL
+	};
+
+	snprintf(d.decided, sizeof(d.decided), "%s", id);
+	snprintf(d.verdict.reason, sizeof(d.verdict.reason), "%s", reason);
+	return d;
+}
+
+void session_kill_unstored(const struct owner *o, const char *id, uint64_t grace_ms,
+                           const char *reason, struct decision *ret)
+{
+	*ret = kill_of(id, SESSION_KILLED, grace_ms, reason);
+	session_act(NULL, o, ret, NULL);
+}
+
+int session_kill_left(struct session_store *ss, const char *id, uint64_t grace_ms,
+                      struct decision *ret, struct ssb_error *err)
+{
+	struct decision d = { 0 };
+	struct session s;
+
+	if (session_get(ss, id, &s, err) != 0) {
+		return -1;
+	}
+	if (session_is_over(s.state)) {
+		d = kill_of(id, s.state, grace_ms, s.reason);
+		session_act(ss, ss->owner, &d, NULL);
+	}
+	*ret = d;
+	return 0;
 }
 
 /* ---- those that have nobody ---------------------------------------------- */

@@ -1,5 +1,5 @@
-/* act.h - what follows from a decision, for those that live: runs are ended,
- * stopped or let go on, the owner is told.
+/* act.h - decisions are enforced: runs are ended, paused or resumed, the owner is told.
+ * The calls of session.h do this themselves.
  *
  * Every run of a session has a keeper (keeper.c), which listens on a socket in
  * <state_dir>/live. All are asked at once. One that does not answer in time is
@@ -10,32 +10,36 @@
 
 #include "session/session.h"
 
-struct act_report {
-	size_t runs;      /* that lived on this machine */
-	size_t reached;   /* by their keeper */
-	size_t forced;    /* ended by pidfd */
-	size_t elsewhere; /* on other machines: those hear of it from the store */
-	size_t left;      /* neither: still alive when we gave up */
-	size_t silent;    /* keepers that did not say whose run is theirs; only where the store
-	                   * could not say it either */
-	uint64_t took_us; /* until the last process was dead, or stood still */
-};
+/* From now on decisions of this store wait, for a caller that must answer somebody else
+ * before it may wait for runs to end. At most one waits: the next decision and
+ * session_store_close() enforce it. */
+void session_defer(struct session_store *ss);
+/* Takes the decision that waits, if there is one; the caller must pass it to session_act(). */
+bool session_deferred(struct session_store *ss, struct decision *ret);
 
-/* Kills, pauses or resumes the runs of d->acted (d->decided where that has none) and
- * their descendants, as the decision says (nothing where it changed nothing; an
- * alert is nothing to a run), and starts the herald (notify.h). `except` is the run
- * of the caller, which looks after itself; NULL: none. Returns when all are dead, or
- * stopped; waits for no webhook.
+/* Enforces a deferred decision, and fills d->runs, ->undone and ->unsent. Kills, pauses or
+ * resumes the runs of d->acted (d->decided if that is empty) and their descendants. Does
+ * nothing to runs if no state changed, or only to alert. Starts the herald (herald.h) if a
+ * message waits. `except` is the caller's own run, which the caller ends or pauses itself;
+ * NULL: none. Returns when all runs are dead or stopped; does not wait for webhooks.
  *
- * `ss` NULL: the store is lost. Then, and where the store cannot name all runs,
- * every keeper of this machine is asked whether its run is one of them. Where it
- * fails, all that could be reached was: `*ret` says how many in that case, too. */
-int session_act(struct session_store *ss, const struct owner *o, const struct decision *d,
-                const struct session_run *except, struct act_report *ret, struct ssb_error *err);
+ * `ss` NULL: the store is lost. Then, and if the store cannot name all runs, every keeper
+ * of this machine is asked whether its run is one of them. */
+void session_act(struct session_store *ss, const struct owner *o, struct decision *d,
+                 const struct session_run *except);
 
-/* Runs of this machine whose keeper is gone (it was killed, or the machine went
- * down): what still lives of one is ended, for nobody meters it, and its end is
- * written down. Those that have a keeper are left alone. */
+/* Kills the session `id` on this machine alone, without the store: only its keepers are
+ * asked, and nothing is written down. */
+void session_kill_unstored(const struct owner *o, const char *id, uint64_t grace_ms,
+                           const char *reason, struct decision *ret);
+/* Ends runs of a session that is over already: an earlier kill may have been cut short.
+ * Does nothing to a session that is not over. */
+int session_kill_left(struct session_store *ss, const char *id, uint64_t grace_ms,
+                      struct decision *ret, struct ssb_error *err);
+
+/* Ends what still runs of runs whose keeper is gone (it was killed, or the machine went
+ * down), because no process meters it, and writes down the end. Runs of this machine
+ * only; those that have a keeper are left alone. */
 int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err);
 

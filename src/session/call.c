@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "session/herald.h"
 #include "session/schema.h"
 #include "session/store.h"
 
@@ -319,8 +320,11 @@ static int save(struct call *c, struct ssb_error *err)
 	return 0;
 }
 
-static uint64_t grace_of(const struct row *row)
+static uint64_t grace_of(const struct call *c, const struct row *row)
 {
+	if (c->by_owner) {
+		return c->owner_grace_ms;
+	}
 	bool killed = row->s.state == SESSION_KILLED || row->s.state == SESSION_EXPIRED;
 
 	return killed && row->s.policy != NULL ? row->s.policy->grace_ms : 0;
@@ -340,7 +344,7 @@ static void tell_acted(const struct call *c, struct decision *ret)
 		if (row->acts && k == ret->n_acted) {
 			memcpy(ret->acted[k].id, row->s.id, sizeof(ret->acted[k].id));
 			ret->acted[k].state = row->s.state;
-			ret->acted[k].grace_ms = grace_of(row);
+			ret->acted[k].grace_ms = grace_of(c, row);
 			ret->n_acted++;
 		}
 	}
@@ -357,13 +361,15 @@ static void tell(struct call *c, struct decision *ret)
 	ret->after = own->s;
 	ret->changed = by->changed;
 	ret->state = by->s.state;
-	ret->grace_ms = by->changed ? grace_of(by) : 0;
+	ret->grace_ms = by->changed ? grace_of(c, by) : 0;
 	tell_acted(c, ret);
 	ret->notify = c->notify;
 	memcpy(ret->warning, c->warning, sizeof(ret->warning));
 }
 
-int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
+/* Commits; a message that was written is sent by a herald, which call_finish() starts
+ * together with everything else. */
+static int commit(struct call *c, struct ssb_error *err)
 {
 	bool keeps = may_keep(c);
 
@@ -381,10 +387,29 @@ int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
 		keep(c);
 	}
 	export_write(c, e);
-	if (ret != NULL) {
-		*ret = (struct decision){ 0 };
-		tell(c, ret);
+	return 0;
+}
+
+int call_commit(struct call *c, struct ssb_error *err)
+{
+	if (commit(c, err) != 0) {
+		return -1;
 	}
+	if (c->notify) {
+		(void)herald_start(c->ss->owner, &(struct ssb_error){ 0 });
+	}
+	return 0;
+}
+
+int call_finish(struct call *c, const struct session_run *except, struct decision *ret,
+                struct ssb_error *err)
+{
+	if (commit(c, err) != 0) {
+		return -1;
+	}
+	*ret = (struct decision){ 0 };
+	tell(c, ret);
+	act_enforce(c->ss, ret, except);
 	return 0;
 }
 

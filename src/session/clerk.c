@@ -153,15 +153,13 @@ static void decided(const struct decision *d, struct clerk_word *w)
 /* ---- the actor ----------------------------------------------------------- */
 
 /* Others look after themselves where the store tells them; these need not. */
-static void act(struct clerk *c, const struct decision *d)
+static void enforce(struct clerk *c, struct decision *d)
 {
 	struct session_store *ss = NULL;
-	struct act_report report;
-	struct ssb_error err = { 0 };
 
 	/* Without it those are reached that know whose they are. */
-	(void)session_store_open(c->owner, &ss, &err);
-	(void)session_act(ss, c->owner, d, &c->run, &report, &err);
+	(void)session_store_open(c->owner, &ss, &(struct ssb_error){ 0 });
+	session_act(ss, c->owner, d, &c->run);
 	session_store_close(ss);
 }
 
@@ -176,7 +174,7 @@ static void *actor_main(void *arg)
 		}
 		struct decision d = c->todo[0];
 		pthread_mutex_unlock(&c->lock);
-		act(c, &d);
+		enforce(c, &d);
 		pthread_mutex_lock(&c->lock);
 		c->n_todo--;
 		memmove(c->todo, c->todo + 1, c->n_todo * sizeof(c->todo[0]));
@@ -187,16 +185,19 @@ static void *actor_main(void *arg)
 	return NULL;
 }
 
-static void add_todo(struct clerk *c, const struct decision *d)
+/* Hands the decision that waits, if there is one, to the actor. */
+static void add_todo(struct clerk *c)
 {
-	if (!d->changed && d->n_acted == 0 && !d->notify) {
+	struct decision d;
+
+	if (!session_deferred(c->ss, &d)) {
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
 	while (c->n_todo == TODO) {
 		pthread_cond_wait(&c->todo_changed, &c->lock);
 	}
-	c->todo[c->n_todo++] = *d;
+	c->todo[c->n_todo++] = d;
 	pthread_cond_broadcast(&c->todo_changed);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -225,7 +226,7 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 	}
 	if (used) {
 		decided(&d, w);
-		add_todo(c, &d);
+		add_todo(c);
 	}
 	if (w->looked) {
 		memcpy(c->chain, w->chain, sizeof(c->chain));
@@ -340,7 +341,7 @@ static int start_threads(struct clerk *c)
 }
 
 int clerk_new(struct session_store *ss, const struct owner *o, const struct session_run *run,
-              const struct decision *first, struct clerk **ret, struct ssb_error *err)
+              struct clerk **ret, struct ssb_error *err)
 {
 	struct clerk *c = calloc(1, sizeof(*c));
 
@@ -355,7 +356,7 @@ int clerk_new(struct session_store *ss, const struct owner *o, const struct sess
 		/* Its keeper ends with it, and one thread may have it already. */
 		return ssb_fail(err, SSB_E_SYS, failed, "session", "threads for the store");
 	}
-	add_todo(c, first);
+	add_todo(c);
 	*ret = c;
 	return 0;
 }

@@ -44,10 +44,11 @@ struct clerk_word {
 
 struct clerk;
 
-/* `ss` and `o` are borrowed for ever, and the thread's alone from now on. `first`
- * is what came of the beginning: it is acted on (act.h) before any task. */
+/* Borrows `ss` and `o` for ever; only the clerk's thread may use them from now on. `ss`
+ * defers its decisions (act.h); the one that the run's beginning left is enforced before
+ * any task. */
 int clerk_new(struct session_store *ss, const struct owner *o, const struct session_run *run,
-              const struct decision *first, struct clerk **ret, struct ssb_error *err);
+              struct clerk **ret, struct ssb_error *err);
 
 /* Readable when a word or news is there, or the actor has finished. */
 int clerk_fd(const struct clerk *c);

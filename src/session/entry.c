@@ -207,12 +207,11 @@ bool entry_only_counts(struct row *row)
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err)
 {
 	AUTO(trace_key_done) struct trace_key key = { 0 };
-	struct owner owner = { .uid = c->ss->uid, .state_dir = c->ss->state_dir };
 	uint8_t signature[ED25519_SIGNATURE];
 	char hex[2 * sizeof(signature) + 1];
 	struct ssb_error why = { 0 };
 
-	if (trace_key_load(&owner, &key, &why) != 0) {
+	if (trace_key_load(c->ss->owner, &key, &why) != 0) {
 		snprintf(c->warning, sizeof(c->warning), "the ledger is not signed: %.200s",
 		         why.text);
 		return 0;

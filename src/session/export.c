@@ -55,7 +55,7 @@ static bool expand(const struct session_store *ss, const char *to, const char *i
 	const char *at = strstr(to, WORD);
 	int head = at != NULL ? (int)(at - to) : (int)strlen(to);
 	bool absolute = to[0] == '/';
-	int n = snprintf(out, PATH_MAX, "%s%s%.*s%s%s", absolute ? "" : ss->state_dir,
+	int n = snprintf(out, PATH_MAX, "%s%s%.*s%s%s", absolute ? "" : ss->owner->state_dir,
 	                 absolute ? "" : "/exports/", head, to, at != NULL ? id : "",
 	                 at != NULL ? at + sizeof(WORD) - 1 : "");
 

@@ -103,6 +103,7 @@ static int begin(struct keeper *k, const char *id, struct decision *ret, struct 
 		return -1;
 	}
 	snprintf(k->run.socket, sizeof(k->run.socket), "%s", name);
+	session_defer(k->ss);
 	return session_run_begin(k->ss, id, &k->run, ret, err);
 }
 
@@ -127,15 +128,13 @@ static _Noreturn void leave(struct keeper *k, int status)
 static _Noreturn void refuse(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };
-	struct act_report report;
 
 	ssb_fail(&err, SSB_E_POLICY, 0, "session", "%s allows no run: %s", d->session,
 	         d->verdict.reason);
 	answer(k, &err);
 	own_close(&k->sup);
 	own_close(&k->listen);
-	(void)session_act(k->ss, k->owner, d, NULL, &report, &err);
-	session_store_close(k->ss);
+	session_store_close(k->ss); /* enforces it */
 	leave(k, 1);
 }
 
@@ -155,7 +154,7 @@ void keeper_process(const struct owner *o, const char *id, int sock, int caller)
 		refuse(&k, &first);
 	}
 	if (clerk_look(k.ss, id, &first.after, &k.word, &err) != 0 ||
-	    clerk_new(k.ss, o, &k.run, &first, &k.clerk, &err) != 0) {
+	    clerk_new(k.ss, o, &k.run, &k.clerk, &err) != 0) {
 		(void)session_run_end(k.ss, &k.run, 125, "failed", &(struct ssb_error){ 0 });
 		answer(&k, &err);
 		leave(&k, 1);

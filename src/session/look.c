@@ -17,7 +17,7 @@ int session_get(struct session_store *ss, const char *id, struct session *ret,
 {
 	AUTO(call_done) struct call c = { 0 };
 
-	if (call_enter(&c, ss, id, err) != 0 || call_commit(&c, NULL, err) != 0) {
+	if (call_enter(&c, ss, id, err) != 0 || call_commit(&c, err) != 0) {
 		return -1;
 	}
 	*ret = call_own(&c)->s;
@@ -90,9 +90,9 @@ int session_each(struct session_store *ss, bool all, session_fn *fn, void *arg,
                  struct ssb_error *err)
 {
 	AUTO(list_done) struct list l = { 0 };
-	size_t expired = 0;
+	struct session_swept swept;
 
-	if (session_sweep(ss, &expired, err) != 0 || list_load(ss, all, &l, err) != 0) {
+	if (session_expire_due(ss, false, &swept, err) != 0 || list_load(ss, all, &l, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < l.n; i++) {
@@ -186,7 +186,7 @@ int session_runs(struct session_store *ss, const char *id, session_run_fn *fn, v
 	if (l.failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
 	}
-	if (call_commit(&c, NULL, err) != 0) {
+	if (call_commit(&c, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < l.n; i++) {
@@ -232,7 +232,7 @@ int session_counts(struct session_store *ss, const char *id, session_count_fn *f
 	if (call_enter(&c, ss, id, err) != 0 ||
 	    db_run(ss->db, "SELECT name, n FROM counts WHERE session = $1 ORDER BY name",
 	           DB_ARGS(DB_I(call_own(&c)->n)), count_add, l, err) != 0 ||
-	    call_commit(&c, NULL, err) != 0) {
+	    call_commit(&c, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < l->n; i++) {
@@ -294,7 +294,7 @@ int session_ledger(struct session_store *ss, const char *id, session_line_fn *fn
 	buf_init(&p.text, LEDGER_BYTES);
 	{
 		AUTO(call_done) struct call c = { 0 };
-		if (call_enter(&c, ss, id, err) != 0 || call_commit(&c, NULL, err) != 0) {
+		if (call_enter(&c, ss, id, err) != 0 || call_commit(&c, err) != 0) {
 			return -1;
 		}
 		session = call_own(&c)->n;

@@ -291,7 +291,6 @@ int outbox_done(struct session_store *ss, const struct outbox_item *item, unsign
 	if (db_changes(ss->db) != 1) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "outbox", "this message is done already");
 	}
-	return outbox_entry(&c, item, status, error, WORDS[state], err) == 0
-	               ? call_commit(&c, NULL, err)
-	               : -1;
+	return outbox_entry(&c, item, status, error, WORDS[state], err) == 0 ? call_commit(&c, err)
+	                                                                     : -1;
 }

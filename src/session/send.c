@@ -346,5 +346,5 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 	                                                         err) != 0) {
 		return -1;
 	}
-	return call_commit(&c, NULL, err);
+	return call_commit(&c, err);
 }

@@ -77,11 +77,10 @@ int session_store_open(const struct owner *o, struct session_store **ret, struct
 		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
 	}
 	record_init(&ss->record);
-	ss->uid = o->uid;
-	ss->state_dir = strdup(o->state_dir);
-	if (ss->state_dir == NULL || open_db(o, &ss->db, err) != 0) {
+	ss->owner = o;
+	if (open_db(o, &ss->db, err) != 0) {
 		session_store_close(ss);
-		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+		return -1;
 	}
 	*ret = ss;
 	return 0;
@@ -92,10 +91,10 @@ void session_store_close(struct session_store *ss)
 	if (ss == NULL) {
 		return;
 	}
+	act_finish(ss);
 	db_close(ss->db);
 	store_drop_policies(ss);
 	record_done(&ss->record);
-	free(ss->state_dir);
 	free(ss);
 }
 
@@ -209,7 +208,7 @@ static int put_created(struct call *c, struct row *row, struct ssb_error *err)
 	json_kstr(j, "policy_version", p->version);
 	json_kstr(j, "policy_digest", row->policy);
 	json_kmillionths(j, "budget_limit", p->max_cost_per_session);
-	json_kuint(j, "user", c->ss->uid);
+	json_kuint(j, "user", c->ss->owner->uid);
 	json_kstr(j, "version", SSB_VERSION);
 	return entry_end(c, row, err);
 }
@@ -230,7 +229,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 		struct ssb_error ignored = { 0 };
 		/* That the parent has just expired holds. */
 		if (c.expired != NULL) {
-			(void)call_commit(&c, NULL, &ignored);
+			(void)call_commit(&c, &ignored);
 		}
 		return -1;
 	}
@@ -241,7 +240,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 		return -1;
 	}
 	c.verdict = (struct verdict){ .allowed = true, .act = ACT_LOG, .code = "ok" };
-	return call_commit(&c, ret, err);
+	return call_finish(&c, NULL, ret, err);
 }
 
 /* ---- the owner's word ---------------------------------------------------- */
@@ -299,7 +298,7 @@ static int become(struct session_store *ss, const char *id, enum session_state t
 	to = asked_state(own, to);
 	if (may_become(&c, to, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		(void)call_commit(&c, NULL, &ignored); /* what time has done holds */
+		(void)call_commit(&c, &ignored); /* what time has done holds */
 		return -1;
 	}
 	c.by_owner = true;
@@ -310,14 +309,7 @@ static int become(struct session_store *ss, const char *id, enum session_state t
 	c.decided = own;
 	c.verdict = (struct verdict){ .allowed = true, .act = ACTS[to], .code = "owner" };
 	snprintf(c.verdict.reason, sizeof(c.verdict.reason), "%s", own->s.reason);
-	if (call_commit(&c, ret, err) != 0) {
-		return -1;
-	}
-	ret->grace_ms = grace_ms;
-	for (size_t i = 0; i < ret->n_acted; i++) {
-		ret->acted[i].grace_ms = grace_ms;
-	}
-	return 0;
+	return call_finish(&c, NULL, ret, err);
 }
 
 int session_become(struct session_store *ss, const char *id, enum session_state to,
@@ -364,10 +356,38 @@ static int find_due(struct session_store *ss, struct ids *ret, struct ssb_error 
 	return 0;
 }
 
-int session_sweep(struct session_store *ss, size_t *ret_expired, struct ssb_error *err)
+/* One that is damaged does not keep the others alive: false. */
+static bool expire_one(struct session_store *ss, const char *id, bool enforce,
+                       struct session_swept *swept)
 {
+	AUTO(call_done) struct call c = { 0 };
+	struct ssb_error ignored = { 0 };
+	struct decision d = { 0 };
+
+	if (call_enter(&c, ss, id, &ignored) != 0) {
+		return false;
+	}
+	if (c.expired == NULL || !enforce) {
+		swept->expired += c.expired != NULL;
+		return call_commit(&c, &ignored) == 0;
+	}
+	call_decide(&c);
+	if (call_finish(&c, NULL, &d, &ignored) != 0) {
+		return false;
+	}
+	swept->expired++;
+	swept->runs += d.runs.runs;
+	if (swept->undone.code == SSB_OK) {
+		swept->undone = d.undone;
+	}
+	return true;
+}
+
+int session_expire_due(struct session_store *ss, bool enforce, struct session_swept *ret,
+                       struct ssb_error *err)
+{
+	struct session_swept swept = { 0 };
 	struct ids ids;
-	size_t expired = 0;
 	size_t done = 1;
 
 	for (ids.n = SWEEP_BATCH; ids.n >= SWEEP_BATCH / 2 && done > 0;) {
@@ -376,16 +396,14 @@ int session_sweep(struct session_store *ss, size_t *ret_expired, struct ssb_erro
 			return -1;
 		}
 		for (size_t i = 0; i < ids.n; i++) {
-			AUTO(call_done) struct call c = { 0 };
-			struct ssb_error ignored = { 0 };
-			/* One that is damaged does not keep the others alive. */
-			if (call_enter(&c, ss, ids.v[i], &ignored) == 0 &&
-			    call_commit(&c, NULL, &ignored) == 0) {
-				done++;
-				expired += c.expired != NULL ? 1 : 0;
-			}
+			done += expire_one(ss, ids.v[i], enforce, &swept);
 		}
 	}
-	*ret_expired = expired;
+	*ret = swept;
 	return 0;
+}
+
+int session_sweep(struct session_store *ss, struct session_swept *ret, struct ssb_error *err)
+{
+	return session_expire_due(ss, true, ret, err);
 }

@@ -6,10 +6,14 @@
  * session that changed, and is on the disk when it returns. The store is SQLite
  * in the state directory, or PostgreSQL where the owner's policy.yaml says
  * `store: postgresql://...`. No transaction: the call fails, and nothing was
- * allowed. What follows for runs that live is not done here, but told in the
- * decision: see act.h.
+ * allowed.
  *
- * A store is for one process: it is not to be carried across fork. */
+ * A call that fills a decision also enforces it before it returns: runs are ended,
+ * paused or resumed, and the owner's messages are sent (act.h). The caller may ignore
+ * the decision; session_defer() is for a caller that has to answer first. Sessions that
+ * expire on the way to something else are left to their keepers, which know the time.
+ *
+ * A store is for one process: it must not be used after a fork. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
@@ -21,14 +25,27 @@
 
 struct session_store;
 
-/* `*ret` is new. SSB_E_NOT_FOUND where the library of the store is missing, with
- * the package to install. */
+/* `*ret` is new and borrows `o`. SSB_E_NOT_FOUND if the library of the store is missing,
+ * with the package to install. */
 int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err);
 /* Where there is none yet, session_store_open() would make one. */
 bool session_store_exists(const struct owner *o);
-void session_store_close(struct session_store *ss); /* accepts NULL */
+/* Enforces the decision that is still deferred, if any. Accepts NULL. */
+void session_store_close(struct session_store *ss);
 
-/* What came of a call. */
+/* What became of the runs that a decision concerns; all 0 if it concerns none. */
+struct act_report {
+	size_t runs;      /* that were running on this machine */
+	size_t reached;   /* by their keeper */
+	size_t forced;    /* ended by pidfd */
+	size_t elsewhere; /* on other machines: their keepers hear of it from the store */
+	size_t left;      /* still running when we gave up */
+	size_t silent;    /* keepers that did not say which session their run is in; only if the
+	                   * store could not say it either */
+	uint64_t took_us; /* until the last process was dead, or stopped */
+};
+
+/* The result of a call: what was decided, and what was done about it. */
 struct decision {
 	struct verdict verdict;
 	char session[SESSION_ID]; /* asked about */
@@ -49,6 +66,9 @@ struct decision {
 	micros amount;                /* estimate or actual */
 	bool notify;                  /* something waits in the outbox */
 	char warning[SESSION_REASON]; /* the copy in a file, or the signature, failed; or "" */
+	struct act_report runs;
+	struct ssb_error undone;     /* SSB_OK, or why a run may still be running */
+	char unsent[SESSION_REASON]; /* why no process sends the message; or "" */
 };
 
 /* ---- lifecycle ---------------------------------------------------------- */
@@ -71,9 +91,14 @@ int session_become(struct session_store *ss, const char *id, enum session_state 
  * that hear of it from the store. */
 int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err);
-/* Sessions whose time is over expire, reservations time out. Every other call
- * does so for the session that it is about. */
-int session_sweep(struct session_store *ss, size_t *ret_expired, struct ssb_error *err);
+struct session_swept {
+	size_t expired;
+	size_t runs;             /* that were running in them */
+	struct ssb_error undone; /* the first of those of the decisions */
+};
+/* Sessions whose time is over expire and their runs are ended; reservations time out.
+ * Every other call does so in the store for the session that it is about. */
+int session_sweep(struct session_store *ss, struct session_swept *ret, struct ssb_error *err);
 
 /* Reservations have random numbers, so that nobody settles what is another's; exact in
  * every program that reads JSON. */

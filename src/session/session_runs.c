@@ -99,7 +99,7 @@ int session_run_begin(struct session_store *ss, const char *id, struct session_r
 		c.verdicts[i].tells = false; /* none has begun */
 	}
 	if ((c.verdict.allowed && insert_run(&c, &r, err) != 0) || put_begin(&c, &r, err) != 0 ||
-	    call_apply(&c, err) != 0 || call_commit(&c, ret, err) != 0) {
+	    call_apply(&c, err) != 0 || call_finish(&c, &r, ret, err) != 0) {
 		return -1;
 	}
 	*run = r;
@@ -269,7 +269,7 @@ int session_run_used(struct session_store *ss, const struct session_run *run,
 	if ((any && put_usage(&c, run, used, err) != 0) || call_apply(&c, err) != 0) {
 		return -1;
 	}
-	return call_commit(&c, ret, err);
+	return call_finish(&c, run, ret, err);
 }
 
 /* ---- end ----------------------------------------------------------------- */
@@ -303,5 +303,5 @@ int session_run_end(struct session_store *ss, const struct session_run *run, int
 			return -1;
 		}
 	}
-	return call_commit(&c, NULL, err);
+	return call_commit(&c, err);
 }

@@ -290,7 +290,7 @@ int session_check(struct session_store *ss, const char *id, const char *action, 
 	call_decide(&c);
 	if ((c.verdict.allowed && reserve(&c, action, estimate, &reservation, err) != 0) ||
 	    put_check(&c, action, estimate, reservation, err) != 0 || call_apply(&c, err) != 0 ||
-	    call_commit(&c, ret, err) != 0) {
+	    call_finish(&c, NULL, ret, err) != 0) {
 		return -1;
 	}
 	ret->reservation = reservation;
@@ -395,7 +395,7 @@ int session_settle(struct session_store *ss, int64_t reservation, micros actual,
 	}
 	call_decide(&c);
 	if (put_settle(&c, &r, actual, err) != 0 || call_apply(&c, err) != 0 ||
-	    call_commit(&c, ret, err) != 0) {
+	    call_finish(&c, NULL, ret, err) != 0) {
 		return -1;
 	}
 	ret->amount = cost;

@@ -72,14 +72,15 @@ struct row {
 
 struct session_store {
 	struct db *db;
-	char *state_dir; /* where the key is */
-	uid_t uid;
+	const struct owner *owner;
 	struct record record;          /* the line under way, of any ledger */
 	struct store_policy *policies; /* each is parsed once */
 	struct store_place places[64]; /* by the hash of the id */
 	struct row kept;               /* the session of the last call, where it has no parent */
 	uint64_t kept_version;         /* of the store; once that is another one, it is stale */
 	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
+	bool defers;                   /* session_defer() */
+	struct decision *deferred;     /* NULL: no decision waits */
 };
 
 struct call {
@@ -171,9 +172,24 @@ int call_become(struct call *c, struct row *row, enum session_state to, const ch
 /* reach.c: the session with this number, of the same tree, in memory from now on.
  * NULL: it is gone or damaged. */
 struct row *call_find(struct call *c, int64_t n);
-/* `ret` (may be NULL) is filled from the decision. */
-int call_commit(struct call *c, struct decision *ret, struct ssb_error *err);
+int call_commit(struct call *c, struct ssb_error *err);
+/* Commits, fills `*ret` and enforces it. `except` is the caller's own run; NULL: none. */
+int call_finish(struct call *c, const struct session_run *except, struct decision *ret,
+                struct ssb_error *err);
 void call_done(struct call *c); /* undoes what was not committed */
+
+/* ---- act.c --------------------------------------------------------------- */
+
+/* Enforces `*d`, or defers it; `except` as for session_act(). */
+void act_enforce(struct session_store *ss, struct decision *d, const struct session_run *except);
+/* Enforces the deferred decision, if any. */
+void act_finish(struct session_store *ss);
+
+/* ---- session.c ----------------------------------------------------------- */
+
+/* session_sweep(); runs are ended only if `enforce`, else by their keepers. */
+int session_expire_due(struct session_store *ss, bool enforce, struct session_swept *ret,
+                       struct ssb_error *err);
 
 /* ---- entry.c: the ledger ------------------------------------------------- */
 

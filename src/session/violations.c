@@ -122,5 +122,5 @@ int session_violation(struct session_store *ss, const char *id, const char *type
 	if (put_violation(&c, type, kept, count, err) != 0 || call_apply(&c, err) != 0) {
 		return -1;
 	}
-	return call_commit(&c, ret, err);
+	return call_finish(&c, NULL, ret, err);
 }

@@ -32,15 +32,14 @@ static int fail(void)
 
 static int show_decision(const struct decision *d)
 {
-	struct act_report r = { 0 };
-
-	int rc = session_act(ss, &owner, d, NULL, &r, &err) != 0 ? fail() : 0;
+	const struct act_report *r = &d->runs;
 	printf("{\"allowed\": %s, \"state\": \"%s\", \"runs\": %zu, \"reached\": %zu, "
 	       "\"forced\": %zu, \"elsewhere\": %zu, \"left\": %zu, \"took_us\": %" PRIu64
 	       ", \"reservation\": %" PRId64 "}\n",
-	       d->verdict.allowed ? "true" : "false", session_state_name(d->state), r.runs,
-	       r.reached, r.forced, r.elsewhere, r.left, r.took_us, d->reservation);
-	return rc;
+	       d->verdict.allowed ? "true" : "false", session_state_name(d->state), r->runs,
+	       r->reached, r->forced, r->elsewhere, r->left, r->took_us, d->reservation);
+	err = d->undone;
+	return d->undone.code != SSB_OK ? fail() : 0;
 }
 
 static void diags_freep(struct ssb_diags **d)

@@ -402,7 +402,7 @@ static void test_idle_expires(void **state)
 {
 	(void)state;
 	struct ssb_error err = { 0 };
-	size_t expired = 0;
+	struct session_swept swept;
 	struct {
 		const char *id;
 		size_t n;
@@ -412,7 +412,7 @@ static void test_idle_expires(void **state)
 	world_start(&w, "idle", NULL, SMALL);
 	world_start(&w, "idle2", NULL, SMALL);
 	world_now += 60 * SECOND;
-	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
 	assert_int_equal(world_get(&w, "idle").state, SESSION_ACTIVE);
 	world_now++;
 	/* By looking at it, ... */
@@ -420,15 +420,15 @@ static void test_idle_expires(void **state)
 	assert_int_equal(s.state, SESSION_EXPIRED);
 	assert_int_equal(s.ended_us, world_now);
 	/* ... or by the sweep. */
-	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
-	assert_int_not_equal(expired, 0);
+	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
+	assert_int_not_equal(swept.expired, 0);
 	q.id = world_id(&w, "idle2");
 	assert_int_equal(session_each(w.ss, false, count_session, &q, &err), 0);
 	assert_int_equal(q.n, 0);
 	assert_int_equal(session_each(w.ss, true, count_session, &q, &err), 0);
 	assert_int_equal(q.n, 1);
-	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
-	assert_int_equal(expired, 0);
+	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
+	assert_int_equal(swept.expired, 0);
 	world_now = 0;
 }
 

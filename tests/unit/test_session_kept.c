@@ -1,9 +1,16 @@
 /* What is kept of a session beside its sums and its ledger: runs and what they use,
  * messages to the owner; and what a damaged store does. On SQLite always, on PostgreSQL
  * where SSB_TEST_POSTGRES names a server. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "sandbox/meter.h"
+#include "session/act.h"
+#include "session/place.h"
 #include "session_tests.h"
 
 /* ---- runs ---------------------------------------------------------------- */
@@ -36,6 +43,78 @@ static struct session_run begin(const char *name, bool allowed)
 	assert_int_equal(d.verdict.allowed, allowed);
 	assert_int_equal(run.n != 0, allowed);
 	return run;
+}
+
+/* A run of the session whose init is a process of ours, and whose keeper is gone. */
+static pid_t begin_real(const char *name)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	struct session_run run = { .keeper = 7, .socket = "gone" };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	run.init = pid;
+	run.init_start = meter_started(pid);
+	assert_int_equal(place_here(&run, &err), 0);
+	assert_int_equal(session_run_begin(w.ss, world_id(&w, name), &run, &d, &err), 0);
+	assert_true(d.verdict.allowed);
+	return pid;
+}
+
+static bool is_killed(pid_t pid)
+{
+	int status = 0;
+
+	return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == SIGKILL;
+}
+
+/* The caller of session_check() looks at nothing: the kill has happened when it returns. */
+static void test_enforced(void **state)
+{
+	(void)state;
+	static const char BUDGET[] = "budget:\n  max_cost_per_session: 1.00\n"
+	                             "  max_cost_per_action: 2.00\n  on_exceed: kill\n";
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "enforced", NULL, BUDGET);
+	pid_t run = begin_real("enforced");
+	assert_int_equal(session_check(w.ss, world_id(&w, "enforced"), "x", USD(0.5), &d, &err), 0);
+	assert_false(is_killed(run)); /* within the budget */
+	(void)session_check(w.ss, world_id(&w, "enforced"), "x", USD(0.9), &d, &err);
+	assert_true(is_killed(run));
+	assert_int_equal(d.runs.runs, 1);
+	assert_int_equal(d.runs.forced, 1);
+	assert_int_equal(d.undone.code, SSB_OK);
+	assert_int_equal(world_lines(&w, "enforced", "run_ended"), 1);
+
+	/* Deferred, and then forgotten: it is made up for when the store is closed. */
+	world_start(&w, "deferred", NULL, BUDGET);
+	run = begin_real("deferred");
+	session_defer(w.ss);
+	(void)session_check(w.ss, world_id(&w, "deferred"), "x", USD(1.1), &d, &err);
+	assert_int_equal(d.state, SESSION_KILLED);
+	assert_false(is_killed(run));
+	world_reopen(&w);
+	assert_true(is_killed(run));
+
+	/* Deferred, and passed on. */
+	world_start(&w, "taken", NULL, BUDGET);
+	run = begin_real("taken");
+	session_defer(w.ss);
+	(void)session_check(w.ss, world_id(&w, "taken"), "x", USD(1.1), &d, &err);
+	assert_true(session_deferred(w.ss, &d));
+	assert_false(session_deferred(w.ss, &d));
+	assert_false(is_killed(run));
+	session_act(w.ss, &w.owner, &d, NULL);
+	assert_true(is_killed(run));
+	world_reopen(&w);
 }
 
 static void test_runs(void **state)
@@ -372,6 +451,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_enforced),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_usage_violations),
 		cmocka_unit_test(test_counts_are_capped),

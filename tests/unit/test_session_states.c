@@ -67,7 +67,7 @@ static void test_many_time_out(void **state)
 {
 	(void)state;
 	struct ssb_error err = { 0 };
-	size_t expired = 0;
+	struct session_swept swept;
 
 	world_now = 8500 * SECOND;
 	world_start(&w, "many", NULL,
@@ -76,7 +76,7 @@ static void test_many_time_out(void **state)
 		assert_true(world_check(&w, "many", 1000).verdict.allowed);
 	}
 	world_now += 2 * SECOND;
-	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
 	assert_int_equal(world_get(&w, "many").spent, 130 * 1000);
 	assert_int_equal(world_get(&w, "many").reserved, 0);
 	world_now = 0;

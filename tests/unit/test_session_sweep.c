@@ -35,12 +35,12 @@ static int64_t ask(const char *sql, const char *name)
 static size_t sweep(void)
 {
 	struct ssb_error err = { 0 };
-	size_t expired = 0;
+	struct session_swept swept;
 
-	if (session_sweep(w.ss, &expired, &err) != 0) {
+	if (session_sweep(w.ss, &swept, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
-	return expired;
+	return swept.expired;
 }
 
 /* Nobody asks for the session any more: its reservation is given back all the same. */
