@@ -225,8 +225,7 @@ void session_cli_mail(const struct session_cli *c)
  * in alert again. */
 static bool reaches_runs(const struct decision *d)
 {
-	return d->changed && (d->state != SESSION_ALERT ||
-	                      (d->verdict.code != NULL && strcmp(d->verdict.code, "owner") == 0));
+	return d->changed && (d->state != SESSION_ALERT || d->verdict.code == VERDICT_OWNER);
 }
 
 int session_cli_done_status(const struct decision *d)
@@ -311,10 +310,11 @@ int session_cli_json(const struct decision *d, const struct session_told *told)
 	json_kstr(&j, "state", session_state_name(d->after.state));
 	json_kbool(&j, "action_allowed", v->allowed);
 	json_kstr(&j, "action_taken", session_act_name(v->act));
-	json_kstr(&j, "code", v->code);
+	json_kstr(&j, "code", session_code_name(v->code));
 	json_kstr(&j, "reason", v->reason);
 	if (told->type != NULL || !v->allowed) {
-		json_kstr(&j, "violation_type", told->type != NULL ? told->type : v->code);
+		json_kstr(&j, "violation_type",
+		          told->type != NULL ? told->type : session_code_name(v->code));
 	}
 	json_kstr(&j, "decided_by", d->decided);
 	json_kbool(&j, "changed", d->changed);

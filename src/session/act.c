@@ -131,8 +131,7 @@ static enum live_op op_of(enum session_state state)
 /* An alert leaves the runs alone; only the owner lets them go on. */
 static bool concerns_runs(const struct decision *d, enum session_state state)
 {
-	return op_of(state) != LIVE_RESUME ||
-	       (d->verdict.code != NULL && strcmp(d->verdict.code, "owner") == 0);
+	return op_of(state) != LIVE_RESUME || d->verdict.code == VERDICT_OWNER;
 }
 
 static int act_on_runs(struct session_store *ss, const struct owner *o, const char *id,

@@ -7,7 +7,7 @@
 #include "session/schema.h"
 #include "session/store.h"
 
-static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = "ok" };
+static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = VERDICT_OK };
 
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err)
 {
@@ -237,7 +237,7 @@ void call_decide(struct call *c)
 	 * too. */
 	if (c->expired != NULL && (c->expired <= c->decided || c->verdict.act < ACT_KILL)) {
 		c->decided = c->expired;
-		c->verdict.code = "max_duration";
+		c->verdict.code = VERDICT_MAX_DURATION;
 		c->verdict.act = ACT_KILL;
 		snprintf(c->verdict.reason, sizeof(c->verdict.reason), "%s", c->expired->s.reason);
 	}
@@ -256,7 +256,7 @@ static int alert(struct call *c, struct row *row, const struct verdict *v, bool 
 	row->s.alerted = true;
 	row->dirty = row->restated = true;
 	struct json *j = entry_begin(c, row, "budget_alert");
-	json_kstr(j, "code", v->code);
+	json_kstr(j, "code", session_code_name(v->code));
 	json_kstr(j, "reason", v->reason);
 	return entry_end(c, row, err) == 0 ? outbox_put(c, row, "budget_alert", v->reason, err)
 	                                   : -1;
@@ -286,7 +286,7 @@ int call_apply(struct call *c, struct ssb_error *err)
 			memcpy(row->s.blocked, v->reason, sizeof(row->s.blocked));
 			row->dirty = row->restated = true;
 		}
-		if (v->act == ACT_KILL && strcmp(v->code, "max_duration") == 0) {
+		if (v->act == ACT_KILL && v->code == VERDICT_MAX_DURATION) {
 			to = SESSION_EXPIRED;
 		}
 		if (v->act >= ACT_PAUSE && to != row->s.state &&

@@ -20,10 +20,10 @@ static enum session_act lowered(const struct session *s, enum session_act act)
 	return act == ACT_KILL && !s->policy->kill_enabled ? ACT_BLOCK : act;
 }
 
-static struct verdict say(enum session_act act, const char *code, const char *fmt, ...)
+static struct verdict say(enum session_act act, enum verdict_code code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-static struct verdict say(enum session_act act, const char *code, const char *fmt, ...)
+static struct verdict say(enum session_act act, enum verdict_code code, const char *fmt, ...)
 {
 	struct verdict v = { .allowed = act < ACT_BLOCK, .act = act, .code = code };
 	va_list ap;
@@ -37,13 +37,13 @@ static struct verdict say(enum session_act act, const char *code, const char *fm
 static struct verdict all_good(void)
 {
 	return (struct verdict){
-		.allowed = true, .act = ACT_LOG, .code = "ok", .reason = "within the policy"
+		.allowed = true, .act = ACT_LOG, .code = VERDICT_OK, .reason = "within the policy"
 	};
 }
 
 static bool is_ok(const struct verdict *v)
 {
-	return strcmp(v->code, "ok") == 0;
+	return v->code == VERDICT_OK;
 }
 
 /* The harder of the two; what else there is to tell is told behind it. */
@@ -97,14 +97,15 @@ int64_t engine_deadline(const struct session *s)
 
 static struct verdict is_over(const struct session *s)
 {
-	return say(ACT_BLOCK, "session_over", "the session is %s%s%s", session_state_name(s->state),
+	return say(ACT_BLOCK, VERDICT_OVER, "the session is %s%s%s", session_state_name(s->state),
 	           s->reason[0] != '\0' ? ": " : "", s->reason);
 }
 
 /* To expire is no kill of the switch: nothing goes on in a session that is over. */
 static struct verdict time_is_over(const struct session *s)
 {
-	return say(ACT_KILL, "max_duration", "the session is older than %" PRIu64 ".%03u seconds",
+	return say(ACT_KILL, VERDICT_MAX_DURATION,
+	           "the session is older than %" PRIu64 ".%03u seconds",
 	           s->policy->max_duration_ms / 1000,
 	           (unsigned)(s->policy->max_duration_ms % 1000));
 }
@@ -116,17 +117,17 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 		return is_over(s);
 	}
 	if (s->state == SESSION_PAUSED) {
-		return say(ACT_BLOCK, "session_paused", "the session is paused%s%s",
+		return say(ACT_BLOCK, VERDICT_PAUSED, "the session is paused%s%s",
 		           s->reason[0] != '\0' ? ": " : "", s->reason);
 	}
 	if (now_us > engine_deadline(s)) {
 		return time_is_over(s);
 	}
 	if (s->blocked[0] != '\0') {
-		return say(ACT_BLOCK, "threshold", "%s", s->blocked);
+		return say(ACT_BLOCK, VERDICT_THRESHOLD, "%s", s->blocked);
 	}
 	if (s->actions >= s->policy->max_actions) {
-		return say(lowered(s, ACT_KILL), "max_actions",
+		return say(lowered(s, ACT_KILL), VERDICT_MAX_ACTIONS,
 		           "the session has made its %" PRIu64 " actions", s->policy->max_actions);
 	}
 	return all_good();
@@ -159,11 +160,11 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 		if (act == ACT_LOG && alert && s->state == SESSION_ACTIVE) {
 			act = ACT_ALERT; /* past it all at once: alert_at is told all the same */
 		}
-		return say(act, "max_cost_per_session", "%s is more than the session's %s",
+		return say(act, VERDICT_MAX_COST_PER_SESSION, "%s is more than the session's %s",
 		           money_show(shown(sure), a), money_show(p->max_cost_per_session, b));
 	}
 	if (alert) {
-		return say(ACT_ALERT, "alert_at", "%s of %s is spent or reserved",
+		return say(ACT_ALERT, VERDICT_ALERT_AT, "%s of %s is spent or reserved",
 		           money_show(shown(total), a), money_show(p->max_cost_per_session, b));
 	}
 	return all_good();
@@ -179,11 +180,11 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
 		return v;
 	}
 	if (estimate < 0 || estimate > MAX_MICROS) {
-		return say(ACT_BLOCK, "amount", "%s is no amount to be spent",
+		return say(ACT_BLOCK, VERDICT_AMOUNT, "%s is no amount to be spent",
 		           money_show(estimate, a));
 	}
 	if (estimate > s->policy->max_cost_per_action) {
-		return say(ACT_BLOCK, "max_cost_per_action",
+		return say(ACT_BLOCK, VERDICT_MAX_COST_PER_ACTION,
 		           "an action of %s is more than the %s that one may cost",
 		           money_show(estimate, a), money_show(s->policy->max_cost_per_action, b));
 	}
@@ -198,12 +199,12 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 	char b[MONEY_TEXT];
 
 	if (session_is_over(s->state)) {
-		return say(ACT_LOG, "session_over", "the session is %s; the cost is written down",
+		return say(ACT_LOG, VERDICT_OVER, "the session is %s; the cost is written down",
 		           session_state_name(s->state));
 	}
 	struct verdict v = of_budget(s, s->spent, (wide)s->spent + s->reserved);
 	if (actual > p->max_cost_per_action) {
-		struct verdict dear = say(ACT_ALERT, "max_cost_per_action",
+		struct verdict dear = say(ACT_ALERT, VERDICT_MAX_COST_PER_ACTION,
 		                          "an action that was estimated at %s has cost %s",
 		                          money_show(estimate, a), money_show(actual, b));
 		add_verdict(&v, &dear);
@@ -230,8 +231,8 @@ static struct verdict of_total(const struct session *s)
 	if (l->max == SESSION_NO_LIMIT || !acts(s, act, s->violations, l->max + 1)) {
 		return all_good();
 	}
-	return say(act, "violations", "%" PRIu64 " violations, more than %" PRIu64, s->violations,
-	           l->max);
+	return say(act, VERDICT_VIOLATIONS, "%" PRIu64 " violations, more than %" PRIu64,
+	           s->violations, l->max);
 }
 
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count)
@@ -243,7 +244,7 @@ struct verdict engine_violation(const struct session *s, const char *name, uint6
 		return is_over(s);
 	}
 	if (t != NULL && acts(s, lowered(s, t->act), count, t->count)) {
-		v = say(lowered(s, t->act), "threshold",
+		v = say(lowered(s, t->act), VERDICT_THRESHOLD,
 		        "%s: %" PRIu64 " times, the threshold is %" PRIu64, name, count, t->count);
 	}
 	struct verdict total = of_total(s);
@@ -282,10 +283,10 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 	              (before == 0 || !reaches(before, l->max, ppm));
 	struct verdict v = all_good();
 	if (now > l->max && (before <= l->max || act == ACT_BLOCK || act == ACT_KILL)) {
-		v = say(act, session_meter_name(m), "%s: %s, more than %s", session_meter_name(m),
+		v = say(act, VERDICT_METER + m, "%s: %s, more than %s", session_meter_name(m),
 		        meter_text(m, now, a), meter_text(m, l->max, b));
 	} else if (now <= l->max && nearly) {
-		v = say(ACT_ALERT, session_meter_name(m), "%s: %s of %s", session_meter_name(m),
+		v = say(ACT_ALERT, VERDICT_METER + m, "%s: %s of %s", session_meter_name(m),
 		        meter_text(m, now, a), meter_text(m, l->max, b));
 	}
 	v.tells = nearly; /* also where it went past alert_at and the limit at once */
@@ -295,7 +296,7 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 bool engine_blocks(const struct verdict *v)
 {
 	return v->act == ACT_BLOCK &&
-	       (strcmp(v->code, "threshold") == 0 || strcmp(v->code, "violations") == 0);
+	       (v->code == VERDICT_THRESHOLD || v->code == VERDICT_VIOLATIONS);
 }
 
 struct verdict engine_run(const struct session *s, int64_t now_us)

@@ -29,11 +29,9 @@ struct session {
 struct verdict {
 	bool allowed;
 	enum session_act act;
-	/* Stable, static: "ok", "session_over", "session_paused", "max_duration", "max_actions",
-	 * "amount", "max_cost_per_action", "max_cost_per_session", "alert_at", "threshold",
-	 * "violations" (their total), or the name of a meter. "max_duration" is the one whose
-	 * state is not engine_next(): the session expires. */
-	const char *code;
+	/* After VERDICT_MAX_DURATION the session expires; engine_next() is the state that follows
+	 * any other code. */
+	enum verdict_code code;
 	/* The owner is told of what has happened, whatever else `act` does, unless the
 	 * state that it leads to is a message already. */
 	bool tells;

@@ -72,9 +72,9 @@ struct json *entry_begin(struct call *c, struct row *row, const char *kind)
 
 void entry_verdict(const struct call *c, struct json *j)
 {
-	json_kstr(j, "code", c->verdict.code);
+	json_kstr(j, "code", session_code_name(c->verdict.code));
 	json_kstr(j, "act", session_act_name(c->verdict.act));
-	if (strcmp(c->verdict.code, "ok") != 0) {
+	if (c->verdict.code != VERDICT_OK) {
 		json_kstr(j, "reason", c->verdict.reason);
 	}
 }

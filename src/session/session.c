@@ -239,7 +239,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 	    send_begin(&c, row, err) != 0 || put_created(&c, row, err) != 0) {
 		return -1;
 	}
-	c.verdict = (struct verdict){ .allowed = true, .act = ACT_LOG, .code = "ok" };
+	c.verdict = (struct verdict){ .allowed = true, .act = ACT_LOG, .code = VERDICT_OK };
 	return call_finish(&c, NULL, ret, err);
 }
 
@@ -307,7 +307,7 @@ static int become(struct session_store *ss, const char *id, enum session_state t
 		return -1;
 	}
 	c.decided = own;
-	c.verdict = (struct verdict){ .allowed = true, .act = ACTS[to], .code = "owner" };
+	c.verdict = (struct verdict){ .allowed = true, .act = ACTS[to], .code = VERDICT_OWNER };
 	snprintf(c.verdict.reason, sizeof(c.verdict.reason), "%s", own->s.reason);
 	return call_finish(&c, NULL, ret, err);
 }

@@ -283,8 +283,7 @@ int session_check(struct session_store *ss, const char *id, const char *action, 
 		/* An alert is told when it is reached, not with each action after. */
 		if (c.verdicts[i].act == ACT_ALERT) {
 			struct verdict without = engine_check(s, 0, c.now);
-			c.news[i] = without.act != ACT_ALERT ||
-			            strcmp(without.code, c.verdicts[i].code) != 0;
+			c.news[i] = without.act != ACT_ALERT || without.code != c.verdicts[i].code;
 		}
 	}
 	call_decide(&c);
@@ -389,7 +388,7 @@ int session_settle(struct session_store *ss, int64_t reservation, micros actual,
 	settle_sums(&c, &r, cost);
 	for (size_t i = 0; i < c.n; i++) {
 		struct verdict v = engine_settle(&c.chain[i].s, cost, r.amount);
-		c.news[i] = c.verdicts[i].act != v.act || strcmp(c.verdicts[i].code, v.code) != 0 ||
+		c.news[i] = c.verdicts[i].act != v.act || c.verdicts[i].code != v.code ||
 		            cost > c.chain[i].s.policy->max_cost_per_action;
 		c.verdicts[i] = v;
 	}

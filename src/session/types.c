@@ -1,5 +1,6 @@
 #include "session/types.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -27,6 +28,21 @@ static const char *const METERS[SESSION_METERS] = {
 	[METER_DOMAINS] = "domains",
 };
 
+static const char *const CODES[VERDICT_METER] = {
+	[VERDICT_OK] = "ok",
+	[VERDICT_OWNER] = "owner",
+	[VERDICT_OVER] = "session_over",
+	[VERDICT_PAUSED] = "session_paused",
+	[VERDICT_MAX_DURATION] = "max_duration",
+	[VERDICT_MAX_ACTIONS] = "max_actions",
+	[VERDICT_AMOUNT] = "amount",
+	[VERDICT_MAX_COST_PER_ACTION] = "max_cost_per_action",
+	[VERDICT_MAX_COST_PER_SESSION] = "max_cost_per_session",
+	[VERDICT_ALERT_AT] = "alert_at",
+	[VERDICT_THRESHOLD] = "threshold",
+	[VERDICT_VIOLATIONS] = "violations",
+};
+
 #define TO(s) (1U << SESSION_##s)
 
 /* What a state may become. The end is the end: no row leads out of it. */
@@ -38,17 +54,26 @@ static const unsigned NEXT[SESSION_STATES] = {
 
 const char *session_state_name(enum session_state s)
 {
+	assert((unsigned)s < SESSION_STATES);
 	return STATES[s];
 }
 
 const char *session_act_name(enum session_act a)
 {
+	assert((unsigned)a < SESSION_ACTS);
 	return ACTS[a];
 }
 
 const char *session_meter_name(enum session_meter m)
 {
+	assert((unsigned)m < SESSION_METERS);
 	return METERS[m];
+}
+
+const char *session_code_name(enum verdict_code c)
+{
+	assert((unsigned)c < VERDICT_CODES);
+	return c < VERDICT_METER ? CODES[c] : METERS[c - VERDICT_METER];
 }
 
 bool session_id_valid(const char *s)
@@ -63,5 +88,6 @@ bool session_id_valid(const char *s)
 
 bool session_may_become(enum session_state from, enum session_state to)
 {
+	assert((unsigned)from < SESSION_STATES && (unsigned)to < SESSION_STATES);
 	return (NEXT[from] & 1U << to) != 0;
 }

@@ -41,9 +41,29 @@ enum session_meter {
 	SESSION_METERS,
 };
 
+/* Which rule a verdict comes from. Its name is in JSON, in ledgers and in messages. */
+enum verdict_code {
+	VERDICT_NONE, /* no verdict */
+	VERDICT_OK,
+	VERDICT_OWNER, /* the owner decided, not a rule */
+	VERDICT_OVER,
+	VERDICT_PAUSED,
+	VERDICT_MAX_DURATION,
+	VERDICT_MAX_ACTIONS,
+	VERDICT_AMOUNT,
+	VERDICT_MAX_COST_PER_ACTION,
+	VERDICT_MAX_COST_PER_SESSION,
+	VERDICT_ALERT_AT,
+	VERDICT_THRESHOLD,
+	VERDICT_VIOLATIONS, /* their total */
+	VERDICT_METER,      /* VERDICT_METER + m: the limit of the meter m */
+	VERDICT_CODES = VERDICT_METER + SESSION_METERS,
+};
+
 const char *session_state_name(enum session_state s);
 const char *session_act_name(enum session_act a);
 const char *session_meter_name(enum session_meter m); /* "runs", "cpu_seconds", "bytes_out" */
+const char *session_code_name(enum verdict_code c);   /* VERDICT_NONE: NULL */
 /* Counted in milliseconds, told in seconds. */
 static inline bool session_meter_is_time(enum session_meter m)
 {

@@ -57,7 +57,7 @@ int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret
 			count = t->count;
 		}
 		struct verdict v = engine_violation(&row->s, name, count);
-		bool first = strcmp(c->verdicts[i].code, "ok") == 0;
+		bool first = c->verdicts[i].code == VERDICT_OK;
 		if (v.act > c->verdicts[i].act || (!v.allowed && c->verdicts[i].allowed) || first) {
 			v.tells = c->verdicts[i].tells;
 			c->verdicts[i] = v;

@@ -50,9 +50,9 @@ static inline struct verdict check(const struct world *w, double usd)
 
 static inline void expect(struct verdict v, bool allowed, enum session_act act, const char *code)
 {
-	if (v.allowed != allowed || v.act != act || strcmp(v.code, code) != 0) {
+	if (v.allowed != allowed || v.act != act || strcmp(session_code_name(v.code), code) != 0) {
 		fail_msg("%s %s %s: %s", v.allowed ? "allowed" : "refused", session_act_name(v.act),
-		         v.code, v.reason);
+		         session_code_name(v.code), v.reason);
 	}
 	assert_true(v.reason[0] != '\0' && strlen(v.reason) < SESSION_REASON);
 }

@@ -368,7 +368,7 @@ static void test_damage(void **state)
 		assert_int_equal(session_check(w.ss, world_id(&w, name), "x", 1, &d, &err), -1);
 		assert_int_equal(err.code, SSB_E_SYS);
 		assert_non_null(strstr(err.text, "damaged"));
-		assert_null(d.verdict.code);
+		assert_int_equal(d.verdict.code, VERDICT_NONE);
 	}
 }
 

@@ -44,12 +44,12 @@ static void what_stays_refused(void **state)
 		struct verdict v;
 		bool stays;
 	} EACH[] = {
-		{ { .act = ACT_BLOCK, .code = "threshold" }, true },
-		{ { .act = ACT_BLOCK, .code = "violations" }, true },
-		{ { .act = ACT_BLOCK, .code = "max_cost_per_action" }, false },
-		{ { .act = ACT_BLOCK, .code = "bytes_out" }, false },
-		{ { .act = ACT_PAUSE, .code = "threshold" }, false },
-		{ { .act = ACT_ALERT, .code = "violations" }, false },
+		{ { .act = ACT_BLOCK, .code = VERDICT_THRESHOLD }, true },
+		{ { .act = ACT_BLOCK, .code = VERDICT_VIOLATIONS }, true },
+		{ { .act = ACT_BLOCK, .code = VERDICT_MAX_COST_PER_ACTION }, false },
+		{ { .act = ACT_BLOCK, .code = VERDICT_METER + METER_BYTES_OUT }, false },
+		{ { .act = ACT_PAUSE, .code = VERDICT_THRESHOLD }, false },
+		{ { .act = ACT_ALERT, .code = VERDICT_VIOLATIONS }, false },
 	};
 
 	(void)state;

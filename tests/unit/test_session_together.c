@@ -186,7 +186,7 @@ static void test_acts_on_the_parent(void **state)
 	world_now += 11 * SECOND;
 	struct decision d = world_settle(&w, r, USD(5));
 	assert_string_equal(d.decided, world_id(&w, "ap"));
-	assert_string_equal(d.verdict.code, "max_cost_per_session");
+	assert_string_equal(session_code_name(d.verdict.code), "max_cost_per_session");
 	assert_int_equal(d.state, SESSION_KILLED);
 	assert_int_equal(d.n_acted, 1);
 	assert_string_equal(d.acted[0].id, world_id(&w, "ap"));
@@ -233,7 +233,7 @@ static void test_the_outer_decides(void **state)
 	world_start(&w, "o2", "o1", ONE);
 	world_start(&w, "o3", "o1", TWO);
 	struct decision d = world_check(&w, "o2", USD(1.5));
-	assert_string_equal(d.verdict.code, "max_cost_per_session");
+	assert_string_equal(session_code_name(d.verdict.code), "max_cost_per_session");
 	assert_string_equal(d.decided, world_id(&w, "o1"));
 	d = world_check(&w, "o3", USD(1.5));
 	assert_false(d.verdict.allowed); /* there it would be an alert */
@@ -458,7 +458,7 @@ static void test_block_holds_for_all_runs(void **state)
 	struct decision d = used(&c, &u);
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.verdict.act, ACT_BLOCK);
-	assert_string_equal(d.verdict.code, "wall_seconds");
+	assert_string_equal(session_code_name(d.verdict.code), "wall_seconds");
 	assert_int_equal(d.after.state, SESSION_ALERT); /* past alert_at and the limit at once */
 	assert_false(used(&a, &none).verdict.allowed);
 }
