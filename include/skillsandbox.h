@@ -186,6 +186,38 @@ SSB_API int ssb_run_watched(const struct ssb_plan *p, const char *id, const int 
                             const struct ssb_watch *watch, struct ssb_result *ret_result,
                             struct ssb_error *err);
 
+/* ---- what a run was denied ---------------------------------------------- */
+
+/* One thing that was denied, however often it was tried. The texts never are NULL. What the skill
+ * chose in them (paths, names of hosts) is escaped: it cannot steer a terminal. */
+struct ssb_denial {
+	const char *kind;    /* event of the record: "file_blocked", "network_egress_blocked" */
+	const char *what;    /* "read ~/.ssh/id_rsa", "connect to api.example:443 (tls)" */
+	const char *reason;  /* stable code: "credential_store"; skillsandbox-trace(5); may be "" */
+	const char *why;     /* the reason in words */
+	const char *remedy;  /* the smallest change that allows it; "" if nothing can */
+	const char *program; /* path in the sandbox; "" if not known */
+	uint64_t count;      /* attempts */
+	int violation;       /* 0: an ordinary refusal, which no threat class counts */
+	int prevented;       /* 0: it was recorded, but not prevented */
+};
+
+struct ssb_denials;
+
+/* Reads what a run was denied from its record. `of` (borrowed) is what ssb_run() filled when it
+ * returned 0. Violations come first. `*ret_denials` is new: free it with ssb_denials_free().
+ * The record lies beside of->trace_path and must not have been removed (SSB_E_NOT_FOUND). It is
+ * not verified here: use `skillsandbox audit verify`. */
+SSB_API int ssb_denials_read(const struct ssb_result *of, struct ssb_denials **ret_denials,
+                             struct ssb_error *err);
+SSB_API void ssb_denials_free(struct ssb_denials *d);          /* accepts NULL */
+SSB_API size_t ssb_denials_count(const struct ssb_denials *d); /* accepts NULL */
+/* Borrows from `d`; NULL if `i` is not below the count. */
+SSB_API const struct ssb_denial *ssb_denials_get(const struct ssb_denials *d, size_t i);
+/* 1: the list has everything that was denied. 0: the run was not observed (SSB_OPT_AUDIT "off"),
+ * the record is damaged, or there was more than the record or this list holds. */
+SSB_API int ssb_denials_complete(const struct ssb_denials *d);
+
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
 
 struct ssb_check {

@@ -1,10 +1,29 @@
-/* run_skill.c - runs a skill through libskillsandbox.
+/* run_skill.c - runs a skill through libskillsandbox, and says what it was denied.
  *
  *   cc run_skill.c $(pkg-config --cflags --libs skillsandbox) -o run_skill
  *   ./run_skill DIR [ARG...]
  */
 #include <skillsandbox.h>
 #include <stdio.h>
+
+static void print_denials(const struct ssb_result *result)
+{
+	struct ssb_denials *denials = NULL;
+	struct ssb_error err = { 0 };
+
+	if (ssb_denials_read(result, &denials, &err) != 0) {
+		fprintf(stderr, "run_skill: %s\n", err.text);
+		return;
+	}
+	for (size_t i = 0; i < ssb_denials_count(denials); i++) {
+		const struct ssb_denial *d = ssb_denials_get(denials, i);
+		fprintf(stderr, "denied: %s: %s [%s]\n", d->what, d->why, d->reason);
+		if (d->remedy[0] != '\0') {
+			fprintf(stderr, "  to allow it: %s\n", d->remedy);
+		}
+	}
+	ssb_denials_free(denials);
+}
 
 int main(int argc, char **argv)
 {
@@ -24,7 +43,7 @@ int main(int argc, char **argv)
 	    ssb_plan_skill(owner, argv[1], argv + 2, &plan, findings, &err) == 0 &&
 	    ssb_run(plan, streams, &result, &err) == 0) {
 		status = result.exit_status;
-		fprintf(stderr, "run %s: %zu violations\n", result.run_id, result.violations);
+		print_denials(&result);
 	} else {
 		for (size_t i = 0; i < ssb_diags_count(findings); i++) {
 			const struct ssb_diag *d = ssb_diags_get(findings, i);

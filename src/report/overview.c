@@ -44,6 +44,15 @@ static char *text_of(const struct line *l, const char *name)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
+static char *kind_of(const struct line *l)
+{
+	auto_buf out;
+
+	buf_init(&out, TEXT_BYTES);
+	visible_text(&out, l->kind, false);
+	return out.failed ? strdup("...") : buf_steal(&out);
+}
+
 static char *remedy_of(const struct line *l)
 {
 	auto_buf out;
@@ -101,6 +110,7 @@ static struct overview_item *find_slot(struct overview *v, uint64_t hash, const 
 static void item_done(struct overview_item *i)
 {
 	free(i->text);
+	free(i->kind);
 	free(i->program);
 	free(i->reason);
 	free(i->rule);
@@ -113,6 +123,7 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 {
 	enum event_status status = line_get_status(l);
 
+	i->kind = kind_of(l);
 	i->program = text_of(l, "program");
 	i->reason = text_of(l, "reason");
 	i->why = line_get_reason(l);
@@ -122,8 +133,8 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 	i->first = text_of(l, "time");
 	i->let_through =
 	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;
-	return i->program != NULL && i->reason != NULL && i->rule != NULL && i->error != NULL &&
-	       i->remedy != NULL && i->first != NULL;
+	return i->kind != NULL && i->program != NULL && i->reason != NULL && i->rule != NULL &&
+	       i->error != NULL && i->remedy != NULL && i->first != NULL;
 }
 
 /* To what is kept of it, at a whole character. */

@@ -35,6 +35,7 @@ struct overview_item {
 		uint64_t bytes_in;
 	} total; /* of a destination, where the record has one */
 	/* of what was denied; none of them is NULL there: */
+	char *kind; /* of its first line: "file_blocked" */
 	char *program;
 	char *reason;    /* its code, as the record has it */
 	enum reason why; /* the same */

@@ -84,6 +84,111 @@ def test_c_example_builds_and_runs(ssb):
         assert "through the library" in r.text
 
 
+def build_example(ssb):
+    out = ssb.mkdir("example")
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I",
+                    harness.REPO / "include", example_source(), SRC / "libskillsandbox.a", "-lyaml",
+                    "-lsodium", "-o", out / "run_skill"], check=True, timeout=60)
+    return out / "run_skill"
+
+
+TRIES = """
+import os, socket
+for attempt in (lambda: open(os.path.expanduser("~/.ssh/id_rsa")),
+                lambda: socket.getaddrinfo("api.example", 443)):
+    try:
+        attempt()
+    except OSError:
+        pass
+print("done")
+"""
+
+
+def test_c_example_says_what_was_denied(ssb):
+    """What, why and the remedy; the control is a skill that tries nothing."""
+    program = build_example(ssb)
+    r = ssb.as_caller([program, ssb.skill(TRIES)])
+    assert r.ok().text == "done\n"
+    denied = [line for line in r.errors.splitlines() if line.startswith("denied: ")]
+    assert any("/.ssh" in line and line.endswith("[credential_store]") for line in denied), repr(r)
+    assert any(line.endswith("[not_declared]") for line in denied), repr(r)
+    assert "  to allow it: --net " in r.errors, repr(r)
+    r = ssb.as_caller([program, ssb.skill("print('done')")])
+    assert r.ok().text == "done\n" and "denied: " not in r.errors, repr(r)
+
+
+DENIALS = r"""
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_state(const char *of, const struct ssb_result *result)
+{
+	struct ssb_denials *d = NULL;
+	struct ssb_error err = { 0 };
+	if (ssb_denials_read(result, &d, &err) != 0) {
+		printf("%s: code %d, list %s\n", of, err.code, d == NULL ? "untouched" : "set");
+		return;
+	}
+	const struct ssb_denial *first = ssb_denials_get(d, 0);
+	printf("%s: %zu, complete %d, past the end %s, %s\n", of, ssb_denials_count(d),
+	       ssb_denials_complete(d), ssb_denials_get(d, ssb_denials_count(d)) ? "?" : "none",
+	       first != NULL ? first->kind : "-");
+	for (size_t i = 0; i < ssb_denials_count(d); i++) {
+		const struct ssb_denial *x = ssb_denials_get(d, i);
+		printf("  %s|%s|%s|%s|%llu|%d|%d\n", x->what, x->reason, x->remedy, x->why,
+		       (unsigned long long)x->count, x->violation, x->prevented);
+	}
+	ssb_denials_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, -1, -1 };
+	const char *audit[] = { "full", "off" };
+	struct ssb_result result[2] = { 0 };
+	(void)argc;
+	for (int i = 0; i < 2; i++) {
+		struct ssb_error err = { 0 };
+		struct ssb_plan *plan = NULL;
+		struct ssb_options *o = ssb_options_new();
+		if (ssb_options_set(o, SSB_OPT_AUDIT, audit[i], &err) != 0 ||
+		    ssb_plan_command(o, argv + 1, &plan, NULL, &err) != 0 ||
+		    ssb_run(plan, streams, &result[i], &err) != 0) {
+			printf("%s: %s\n", err.where, err.text);
+			return 1;
+		}
+		print_state(audit[i], &result[i]);
+		ssb_plan_free(plan);
+		ssb_options_free(o);
+	}
+	memcpy(result[0].run_id, result[1].run_id, sizeof(result[0].run_id));
+	print_state("another run", &result[0]);
+	snprintf(result[0].trace_path, sizeof(result[0].trace_path), "/nowhere/trace.json");
+	print_state("removed", &result[0]);
+	print_state("no run", &(struct ssb_result){ 0 });
+	ssb_denials_free(NULL);
+	return ssb_denials_count(NULL) == 0 ? 0 : 1;
+}
+"""
+
+
+def test_denials_of_a_run(ssb):
+    """All of them, or the list says that it is not whole; of this run, or an error."""
+    tries = "cat ~/.ssh/id_rsa ~/.ssh/id_rsa; exit 0"
+    out = ssb.as_caller([host(ssb, DENIALS), "sh", "-c", tries], timeout=60).ok().text
+    lines = out.splitlines()
+    assert lines[0] == "full: 1, complete 1, past the end none, file_blocked", out
+    what, reason, remedy, why, count, violation, prevented = lines[1].split("|")
+    assert what.startswith("  read ") and ".ssh" in what and reason == "credential_store", out
+    assert "--read" in remedy and "credentials" in why, out
+    assert (int(count), violation, prevented) == (2, "1", "1"), out
+    assert lines[2:] == ["off: 0, complete 0, past the end none, -",
+                         "another run: code 6, list untouched",
+                         "removed: code 6, list untouched",
+                         "no run: code 1, list untouched"], out
+
+
 # A host with a life of its own: its timer interrupts every call that waits.
 ALARMED = r"""
 #include <dirent.h>
@@ -403,7 +508,8 @@ def test_install(tmp_path):
                    check=True, timeout=120)
     files = {p.name for p in tmp_path.rglob("*") if p.is_file() or p.is_symlink()}
     for name in ("skillsandbox", "skillsandbox.h", "libskillsandbox.so", "libskillsandbox.a",
-                 "skillsandbox.1", "skillsandbox-manifest.5", "skillsandbox-policy.5"):
+                 "skillsandbox.1", "skillsandbox.3", "skillsandbox-manifest.5",
+                 "skillsandbox-policy.5"):
         assert name in files or f"{name}.gz" in files, name
     installed = next(p for p in tmp_path.rglob("bin/skillsandbox"))
     assert "0." in tool(installed, "--version")

@@ -1,4 +1,5 @@
 """The manual: well-formed, complete, and its examples run."""
+import os
 import re
 import subprocess
 
@@ -7,8 +8,8 @@ import pytest
 import harness
 
 MAN = harness.REPO / "man"
-PAGES = ["skillsandbox.1", "skillsandbox-serve.1", "skillsandbox-manifest.5", "skillsandbox-policy.5",
-         "skillsandbox-session.5", "skillsandbox-trace.5"]
+PAGES = ["skillsandbox.1", "skillsandbox-serve.1", "skillsandbox.3", "skillsandbox-manifest.5",
+         "skillsandbox-policy.5", "skillsandbox-session.5", "skillsandbox-trace.5"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -66,6 +67,49 @@ def test_examples_run_as_shown(ssb):
     for command, output in shown:
         r = ssb.as_caller(["sh", "-c", command], env=path, timeout=90)
         assert r.text.splitlines() == output, f"{command}\n{r!r}"
+
+
+def test_the_whole_interface_is_in_the_manual():
+    """Each call, option, error code, way to end and member of the public header."""
+    header = (harness.REPO / "include/skillsandbox.h").read_text()
+    page = (MAN / "skillsandbox.3").read_text()
+    code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    names = re.findall(r"\b(ssb_[a-z_]+)\(", code)
+    names += re.findall(r"\b(SSB_(?:OPT|END|E)_[A-Z_]+)\b", code)
+    denial = re.search(r"struct ssb_denial \{(.*?)\};", code, re.S).group(1)
+    names += re.findall(r"(\w+);", denial)
+    assert len(names) >= 70
+    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
+
+
+PROGRAM = """
+#include <skillsandbox.h>
+#include <stdio.h>
+int main(void)
+{
+%s
+	return err.code;
+}
+"""
+
+
+def test_library_example_runs(ssb):
+    """The example of section 3, as it is shown, on a skill that is denied something."""
+    block = re.search(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (MAN / "skillsandbox.3").read_text(),
+                      re.M | re.S).group(1).replace("\\e", "\\")
+    src = harness.BUILD / "src"
+    out = ssb.mkdir("example")
+    ssb.write(out / "x.c", PROGRAM % block)
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I",
+                    harness.REPO / "include", out / "x.c", src / "libskillsandbox.a", "-lyaml",
+                    "-lsodium", "-o", out / "x"], check=True, timeout=60)
+    skill = ssb.skill("import os\ntry: open(os.path.expanduser('~/.ssh/id_rsa'))\n"
+                      "except OSError: print('hello')")
+    os.rename(skill, out / "hello")
+    r = ssb.as_caller([out / "x"], cwd=out)
+    lines = r.ok().text.splitlines()
+    assert lines[0] == "hello" and len(lines) == 2, repr(r)
+    assert lines[1].startswith("read ") and "; to allow it: --read " in lines[1], repr(r)
 
 
 def test_manifest_examples_are_valid(ssb):
