@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,11 +14,12 @@
 #include "cli/say.h"
 #include "policy/decide.h"
 #include "policy/owner.h"
+#include "skill/skill.h"
 
 struct asking {
 	struct request *r;
 	const struct owner *owner;
-	char *dir; /* real */
+	struct skill_dir dir;
 	struct planned *p;
 	struct consent_decision decision;
 	struct consent_view view; /* what the owner was shown; NULL `dir`: nothing */
@@ -29,7 +29,7 @@ static void asking_done(struct asking *a)
 {
 	consent_decision_done(&a->decision);
 	consent_view_done(&a->view);
-	free(a->dir);
+	skill_dir_close(&a->dir);
 }
 
 /* ---- steps ----------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static int look_at_files(void *arg, struct ssb_error *err)
 	struct asking *a = arg;
 	struct consent_found found = { 0 };
 
-	if (consent_look(a->owner, a->dir, &found, err) != 0) {
+	if (consent_look(a->owner, a->dir.path, &found, err) != 0) {
 		return -1;
 	}
 	consent_looked(&a->decision, &found, true, false);
@@ -61,15 +61,14 @@ static int forget_diags(const struct asking *a)
 static int decide_plan(const struct asking *a, const struct plan_consent *consent,
                        struct ssb_error *err)
 {
-	char **v = a->r->operands.v;
-	char **args = v + 1;
+	char **args = a->r->operands.v + 1;
 
 	if (args[0] != NULL && strcmp(args[0], "--") == 0) {
 		args++;
 	}
 	const struct plan_request q = { .owner = a->owner,
 		                        .options = a->r->options,
-		                        .skill = v[0],
+		                        .dir = &a->dir,
 		                        .args = args,
 		                        .consent = *consent };
 	ssb_plan_free(steal_ptr(&a->p->plan));
@@ -93,11 +92,6 @@ static int make_plan(void *arg, struct ssb_error *err)
 	}
 	const struct ssb_plan *plan = a->p->plan;
 	assert(plan != NULL);
-	/* The operand may be a symlink that leads elsewhere by now. */
-	if (strcmp(plan->skill_dir, a->dir) != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "skill",
-		                "its directory was moved while it was looked at");
-	}
 	/* The caller reports a missing script, and runs nothing; no question before that. */
 	d->dry |= plan->no_entry != NULL;
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE &&
@@ -127,7 +121,7 @@ static int keep_approval(void *arg, struct ssb_error *err)
 		                             .uses = -1 };
 
 	assert(v->plan == a->p->plan); /* the one that was shown */
-	if (consent_give(a->owner, a->dir, v->plan, &v->files, &terms, err) != 0) {
+	if (consent_give(a->owner, a->dir.path, v->plan, &v->files, &terms, err) != 0) {
 		return -1;
 	}
 	say_notef("approved as it is now; to take it back: skillsandbox approve --revoke DIR");
@@ -148,9 +142,9 @@ static void say_changes(const struct asking *a)
 	consent_show_changes(&a->decision.found.lock, &a->decision.found.now, a->p->plan);
 	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "  to see more:    skillsandbox diff ");
-	say_word(&out, a->dir);
+	say_word(&out, a->dir.path);
 	buf_adds(&out, "\n  to approve it:  skillsandbox approve ");
-	say_word(&out, a->dir);
+	say_word(&out, a->dir.path);
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);
 }
@@ -210,20 +204,18 @@ static void say_stopped(const struct asking *a)
 
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err)
 {
-	AUTO(asking_done) struct asking a = { .r = r, .p = inout };
-	static const struct plan_consent NOTHING = { 0 };
+	AUTO(asking_done) struct asking a = { .r = r, .p = inout, .dir = SKILL_DIR_NONE };
 
 	assert(r->operands.n > 0 && inout->plan == NULL);
 	a.owner = request_owner(r, err);
 	if (a.owner == NULL) {
 		return -1;
 	}
-	a.dir = realpath(r->operands.v[0], NULL);
-	if (a.dir == NULL) {
-		return decide_plan(&a, &NOTHING, err); /* its error says what is wrong */
+	if (skill_dir_open(r->operands.v[0], &a.dir, err) != 0) {
+		return -1;
 	}
 	const bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN);
-	a.decision = (struct consent_decision){ .owner = a.owner, .dir = a.dir, .dry = !runs };
+	a.decision = (struct consent_decision){ .owner = a.owner, .dir = a.dir.path, .dry = !runs };
 	if (consent_decide(&a.decision, &WAYS, &a, err) != 0) {
 		say_stopped(&a);
 		return -1;

@@ -231,15 +231,42 @@ static int refuse_directory(const struct manifest *m, const char *file, struct s
 	return ssb_fail(err, SSB_E_MANIFEST, 0, where, "%s; remove the key", what);
 }
 
+/* `file` is what messages call it. */
+static int load_beneath(int dir_fd, const char *name, const char *file, struct manifest **ret,
+                        struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(manifest_freep) struct manifest *m = NULL;
+	auto_buf bytes;
+
+	buf_init(&bytes, (size_t)MAX_YAML_BYTES);
+	if (read_beneath(dir_fd, name, file, &bytes, diags, err) < 0 ||
+	    manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, diags, err) !=
+	            0) {
+		return -1;
+	}
+	if (m != NULL && m->directory.s != NULL && strcmp(name, MANIFEST_FILE) == 0) {
+		return refuse_directory(m, file, diags, err);
+	}
+	*ret = steal_ptr(&m);
+	return 0;
+}
+
+int manifest_load_in(int dir_fd, const char *dir, struct manifest **ret, struct ssb_diags *diags,
+                     struct ssb_error *err)
+{
+	auto_free char *file = file_in(dir);
+
+	return file == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "manifest", "out of memory")
+	                    : load_beneath(dir_fd, MANIFEST_FILE, file, ret, diags, err);
+}
+
 int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
                   struct ssb_error *err)
 {
 	const char *name = MANIFEST_FILE;
 	auto_free char *file = NULL;
 	auto_free char *parent = NULL;
-	auto_buf bytes;
 
-	buf_init(&bytes, (size_t)MAX_YAML_BYTES);
 	if (path[0] == '\0' || strlen(path) >= MAX_PATH_BYTES) {
 		return fail_open(SSB_E_NOT_FOUND, 0, path, "not a path",
 		                 "name a skill's directory or a manifest", diags, err);
@@ -266,17 +293,5 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 	if (file == NULL || dir < 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "manifest", "out of memory");
 	}
-	if (read_beneath(dir, name, file, &bytes, diags, err) < 0) {
-		return -1;
-	}
-	AUTO(manifest_freep) struct manifest *m = NULL;
-	if (manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, diags, err) !=
-	    0) {
-		return -1;
-	}
-	if (m != NULL && m->directory.s != NULL && strcmp(name, MANIFEST_FILE) == 0) {
-		return refuse_directory(m, file, diags, err);
-	}
-	*ret = steal_ptr(&m);
-	return 0;
+	return load_beneath(dir, name, file, ret, diags, err);
 }

@@ -91,6 +91,10 @@ struct manifest {
 int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
                   struct ssb_error *err);
 
+/* The same of the open directory of a skill, which messages call `dir`. */
+int manifest_load_in(int dir_fd, const char *dir, struct manifest **ret, struct ssb_diags *diags,
+                     struct ssb_error *err);
+
 /* The same for bytes in memory; `file` names them in messages. They may name a directory,
  * which a skill's own file may not. */
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,

@@ -16,8 +16,9 @@ struct build {
 	const struct ssb_options *opt;   /* the request's, or defaults */
 	const struct manifest *manifest; /* NULL: a bare command */
 	const char *skill_dir;           /* real path; NULL: a bare command */
+	int skill_fd;                    /* of that directory, borrowed */
 	bool unbound;                    /* it is a sidecar that names no directory */
-	const char *skill_source;        /* where its files are: the same, or a copy of it */
+	const struct skill_dir *source;  /* where its files are: the same, or a copy of it */
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;

@@ -38,11 +38,14 @@ struct narrow {
 	uint64_t max_seconds; /* at most; 0: as planned */
 };
 
+struct skill_dir;
+
 /* All of it is borrowed; the plan keeps none of it. */
 struct plan_request {
 	const struct owner *owner;
 	const struct ssb_options *options; /* NULL: none were given */
-	const char *skill;                 /* its directory; NULL: a bare command */
+	const char *skill;                 /* its directory; NULL: `dir`, or a bare command */
+	const struct skill_dir *dir;       /* the same, open already; NULL: `skill` is opened */
 	char *const *args; /* of the skill, NULL: none; or the command and its arguments */
 	struct plan_consent consent;
 	struct narrow narrow;

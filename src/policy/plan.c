@@ -16,10 +16,12 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/file.h"
 #include "policy/build.h"
 #include "policy/own_dirs.h"
 #include "policy/owner.h"
 #include "policy/view.h"
+#include "skill/skill.h"
 
 #define NO_ENTRY_NAMES 160 /* bytes: the rest is counted, so that a message holds it */
 
@@ -331,25 +333,6 @@ static int decide_command(const struct plan_request *q, struct ssb_plan **ret_pl
 	return build_plan(&b, ret_plan, err);
 }
 
-static int skill_directory(const char *dir, char **ret, struct ssb_error *err)
-{
-	auto_free char *real = realpath(dir, NULL);
-	struct stat st;
-
-	if (real == NULL || stat(real, &st) < 0) {
-		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
-		                "'%.200s'", dir);
-	}
-	if (!S_ISDIR(st.st_mode)) {
-		return ssb_fail(
-		        err, SSB_E_USAGE, 0, "skill",
-		        "'%.200s' is not a directory; name the skill's, which holds its manifest",
-		        dir);
-	}
-	*ret = steal_ptr(&real);
-	return 0;
-}
-
 /* What was odd in a file that is read leniently stands in the plan as well, and what is
  * to be seen at every run. */
 static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
@@ -363,15 +346,16 @@ static void tell_findings(struct build *b, const struct ssb_diags *found, bool i
 	}
 }
 
-static int find_skill(struct build *b, struct skill_found *ret, struct ssb_error *err)
+static int find_skill(struct build *b, const struct skill_dir *dir, const struct skill_dir *source,
+                      struct skill_found *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 
 	if (found == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	int failed = skill_find_in(b->request->skill, b->request->consent.source,
-	                           b->owner->config_dir, b->request->args, ret, found, err);
+	int failed =
+	        skill_find_in(dir, source, b->owner->config_dir, b->request->args, ret, found, err);
 	tell_findings(b, found, failed == 0 && skill_format_derived(ret->format));
 	return failed;
 }
@@ -382,7 +366,7 @@ static void set_no_entry(struct build *b)
 	auto_buf names;
 
 	buf_init(&names, NO_ENTRY_NAMES);
-	skill_scripts(b->skill_source, &names);
+	skill_scripts(b->source, &names);
 	b->plan->no_entry =
 	        build_printf(b, "name the script to run: skillsandbox run DIR SCRIPT; %s%s",
 	                     names.len > 0 ? "there is: " : "the skill has none",
@@ -403,28 +387,48 @@ static void set_entry(struct build *b, const struct skill_found *found)
 	}
 }
 
+/* The copy that the owner approved is read and shown in place of the directory. No symlink may
+ * lead to it. */
+static int open_copy(const char *path, struct skill_dir *ret, struct ssb_error *err)
+{
+	auto_fd fd = file_open_nosymlink(path, O_PATH | O_DIRECTORY);
+	char *copy = fd >= 0 ? strdup(path) : NULL;
+
+	if (copy == NULL) {
+		return ssb_fail(err, SSB_E_SYS, errno, "skill", "'%.200s'", path);
+	}
+	*ret = (struct skill_dir){ path, copy, steal_fd(&fd) };
+	return 0;
+}
+
 static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan,
                         struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *own_o = NULL;
 	AUTO(diags_freep) struct ssb_diags *own_d = NULL;
 	AUTO(skill_found_done) struct skill_found found = { 0 };
-	auto_free char *real = NULL;
+	AUTO(skill_dir_close) struct skill_dir opened = SKILL_DIR_NONE;
+	AUTO(skill_dir_close) struct skill_dir copy = SKILL_DIR_NONE;
 	AUTO(build_done) struct build b = BUILD_OF(q, diags);
+	const struct skill_dir *dir = q->dir != NULL ? q->dir : &opened;
+	const struct skill_dir *source = q->consent.source != NULL ? &copy : dir;
 	char *const *args = q->args;
 
-	if (skill_directory(q->skill, &real, err) < 0 ||
-	    with_defaults(&b, &own_o, &own_d, err) < 0 || find_skill(&b, &found, err) < 0) {
+	if ((q->dir == NULL && skill_dir_open(q->skill, &opened, err) < 0) ||
+	    (q->consent.source != NULL && open_copy(q->consent.source, &copy, err) < 0) ||
+	    with_defaults(&b, &own_o, &own_d, err) < 0 ||
+	    find_skill(&b, dir, source, &found, err) < 0) {
 		return -1;
 	}
 	b.manifest = found.manifest;
 	b.unbound = found.unbound;
-	b.skill_dir = real;
-	b.skill_source = q->consent.source != NULL ? q->consent.source : real;
+	b.skill_dir = dir->path;
+	b.skill_fd = dir->fd;
+	b.source = source;
 	b.plan->name = build_printf(&b, "%s", found.manifest->name);
 	b.plan->version = build_printf(&b, "%s", found.manifest->version);
 	b.plan->manifest = build_printf(&b, "%s", found.file);
-	b.plan->skill_dir = build_printf(&b, "%s", real);
+	b.plan->skill_dir = build_printf(&b, "%s", dir->path);
 	b.plan->format = found.format;
 	memcpy(b.plan->manifest_digest, found.manifest->digest, sizeof(found.manifest->digest));
 	set_entry(&b, &found);
@@ -437,8 +441,8 @@ static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan
 int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct ssb_diags *diags,
                 struct ssb_error *err)
 {
-	return q->skill != NULL ? decide_skill(q, ret_plan, diags, err)
-	                        : decide_command(q, ret_plan, diags, err);
+	return q->skill != NULL || q->dir != NULL ? decide_skill(q, ret_plan, diags, err)
+	                                          : decide_command(q, ret_plan, diags, err);
 }
 
 /* With the caller as owner. */

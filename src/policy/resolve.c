@@ -21,6 +21,7 @@
 #include "policy/protect.h"
 #include "policy/unlisted.h"
 #include "policy/view.h"
+#include "skill/skill.h"
 
 static void refuse_errno(struct build *b, const struct path_request *r, int e)
 {
@@ -371,13 +372,11 @@ static void no_directory(struct build *b)
 /* A copy of it is the owner's own (the state directory): what is judged is the skill. */
 void resolve_skill(struct build *b)
 {
-	auto_fd own = file_open_nosymlink(b->skill_dir, O_PATH | O_DIRECTORY);
-	auto_fd fd = file_open_nosymlink(b->skill_source, O_PATH | O_DIRECTORY);
+	auto_fd fd = fcntl(b->source->fd, F_DUPFD_CLOEXEC, 0);
 	struct subject s;
 	struct stat st;
 
-	if (own < 0 || fd < 0 || fstat(fd, &st) < 0 ||
-	    subject_init(&s, own, b->skill_dir, NULL) < 0) {
+	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, b->skill_fd, b->skill_dir, NULL) < 0) {
 		no_directory(b);
 		return;
 	}
@@ -385,7 +384,7 @@ void resolve_skill(struct build *b)
 		return;
 	}
 	struct grant g = {
-		.path = strdup(b->skill_source),
+		.path = strdup(b->source->path),
 		.target = strdup("/skill"),
 		.access = ACCESS_READ,
 		.origin = ORIGIN_SKILL,

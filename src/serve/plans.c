@@ -24,6 +24,7 @@
 #include "os/file.h"
 #include "policy/path.h"
 #include "policy/policy_file.h"
+#include "skill/skill.h"
 
 #define FRESH_MS 2000
 
@@ -238,12 +239,20 @@ static bool is_fresh(const struct kept_plan *k, const struct skill *skill,
 /* ---- making one --------------------------------------------------------------- */
 
 /* Since the directory was found among those that are served, it may have become a symlink. */
-static int check_place(const struct ssb_plan *p, const struct skill *skill, struct ssb_error *err)
+static int open_place(const struct skill *skill, struct skill_dir *ret, struct ssb_error *err)
 {
-	return strcmp(p->skill_dir, skill->dir) == 0
-	               ? 0
-	               : ssb_fail(err, SSB_E_POLICY, 0, "skill",
-	                          "'%.200s' was moved while it was looked at", skill->name);
+	auto_fd fd = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
+	auto_free char *path = strdup(skill->dir);
+
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, "skill",
+		                "'%.200s' was moved while it was looked at", skill->name);
+	}
+	if (path == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
+	}
+	*ret = (struct skill_dir){ skill->dir, steal_ptr(&path), steal_fd(&fd) };
+	return 0;
 }
 
 static void freep_plan(struct ssb_plan **p)
@@ -255,16 +264,21 @@ static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan
                      struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_plan) struct ssb_plan *plan = NULL;
+	AUTO(skill_dir_close) struct skill_dir dir = SKILL_DIR_NONE;
 	const struct serve *s = p->serve;
+
+	if (open_place(w->skill, &dir, err) != 0) {
+		return -1;
+	}
 	const struct plan_request q = { .owner = &s->owner,
 		                        .options = s->opt->owner,
-		                        .skill = w->skill->dir,
+		                        .dir = &dir,
 		                        .args = w->args,
 		                        .consent = consent_of(w),
 		                        .narrow = w->narrow,
 		                        .served = true };
 
-	if (plan_decide(&q, &plan, diags, err) != 0 || check_place(plan, w->skill, err) != 0) {
+	if (plan_decide(&q, &plan, diags, err) != 0) {
 		return -1;
 	}
 	*ret = steal_ptr(&plan);

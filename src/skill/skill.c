@@ -1,5 +1,6 @@
 #include "skill/skill.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,6 +59,35 @@ const char *skill_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* ---- its directory ----------------------------------------------------------------- */
+
+int skill_dir_open(const char *named, struct skill_dir *ret, struct ssb_error *err)
+{
+	auto_free char *real = realpath(named, NULL);
+	/* No symlink is followed any more: what is opened is what `real` names. */
+	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
+
+	if (fd < 0 && errno == ENOTDIR && real != NULL) {
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "skill",
+		        "'%.200s' is not a directory; name the skill's, which holds its manifest",
+		        named);
+	}
+	if (fd < 0) {
+		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
+		                "'%.200s'", named);
+	}
+	*ret = (struct skill_dir){ named, steal_ptr(&real), steal_fd(&fd) };
+	return 0;
+}
+
+void skill_dir_close(struct skill_dir *d)
+{
+	free(d->path);
+	own_close(&d->fd);
+	*d = (struct skill_dir)SKILL_DIR_NONE;
 }
 
 /* ---- is there one? ---------------------------------------------------------------- */
@@ -122,7 +152,7 @@ static int find_declared(const struct skill_search *s, struct skill_found *ret,
 	if (file == NULL) {
 		return skill_no_memory(err);
 	}
-	if (manifest_load(s->source, &ret->manifest, s->diags, err) != 0) {
+	if (manifest_load_in(s->fd, s->source, &ret->manifest, s->diags, err) != 0) {
 		return -1;
 	}
 	/* What is said of its lines is for who writes it, wherever the copy lies. */
@@ -281,24 +311,19 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	                           : find_declared(s, ret, err);
 }
 
-int skill_find_in(const char *dir, const char *source, const char *config_dir, char *const args[],
-                  struct skill_found *ret, struct ssb_diags *diags, struct ssb_error *err)
+int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,
+                  const char *config_dir, char *const args[], struct skill_found *ret,
+                  struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(skill_found_done) struct skill_found found = { 0 };
-	auto_free char *real = realpath(dir, NULL);
-	const char *from = source != NULL ? source : dir;
-	auto_fd fd = open(from, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const struct skill_search s = { .dir = real,
-		                        .source = from,
-		                        .fd = fd,
+	const struct skill_search s = { .dir = dir->path,
+		                        .source = source->named,
+		                        .fd = source->fd,
 		                        .config_dir = config_dir,
 		                        .args = args,
 		                        .diags = diags };
 
-	if (real == NULL || fd < 0) {
-		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
-		                "'%.200s'", from);
-	}
+	assert(dir->path != NULL && source->fd >= 0);
 	if (find_any(&s, &found, err) != 0) {
 		return -1;
 	}
@@ -310,7 +335,11 @@ int skill_find_in(const char *dir, const char *source, const char *config_dir, c
 int skill_find(const char *dir, const char *config_dir, char *const args[], struct skill_found *ret,
                struct ssb_diags *diags, struct ssb_error *err)
 {
-	return skill_find_in(dir, NULL, config_dir, args, ret, diags, err);
+	AUTO(skill_dir_close) struct skill_dir d = SKILL_DIR_NONE;
+
+	return skill_dir_open(dir, &d, err) != 0
+	               ? -1
+	               : skill_find_in(&d, &d, config_dir, args, ret, diags, err);
 }
 
 int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags *diags,
@@ -335,11 +364,9 @@ int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags 
 	return 1;
 }
 
-void skill_scripts(const char *dir, struct buf *out)
+void skill_scripts(const struct skill_dir *dir, struct buf *out)
 {
-	auto_fd fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	script_names(fd, out);
+	script_names(dir->fd, out);
 }
 
 const char *const SKILL_FOREIGN[N_SKILL_FOREIGN] = { ".git", ".hg", ".svn" };

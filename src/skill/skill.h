@@ -33,6 +33,20 @@ static inline bool skill_format_derived(enum skill_format f)
 	return f == SKILL_MARKDOWN || f == SKILL_SKILLWARE || f == SKILL_SCRIPT;
 }
 
+/* The directory of a skill, opened once. Its files are reached from `fd` alone: whatever has its
+ * name later is not looked at. */
+struct skill_dir {
+	const char *named; /* as the caller named it, borrowed: for messages */
+	char *path;        /* real, absolute */
+	int fd;            /* O_PATH */
+};
+#define SKILL_DIR_NONE                                                                             \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+int skill_dir_open(const char *named, struct skill_dir *ret, struct ssb_error *err);
+void skill_dir_close(struct skill_dir *d); /* accepts SKILL_DIR_NONE */
+
 struct skill_found {
 	enum skill_format format;
 	struct manifest *manifest; /* as strictly checked as any */
@@ -48,16 +62,18 @@ struct skill_found {
  * What is odd in a file that is read leniently is a warning in `diags`. */
 int skill_find(const char *dir, const char *config_dir, char *const args[], struct skill_found *ret,
                struct ssb_diags *diags, struct ssb_error *err);
-/* The same, with all of the skill's files read from `source` (NULL: from `dir`). */
-int skill_find_in(const char *dir, const char *source, const char *config_dir, char *const args[],
-                  struct skill_found *ret, struct ssb_diags *diags, struct ssb_error *err);
+/* The same of an open directory, with all of the skill's files read from `source`: the directory
+ * itself, or a copy of it. */
+int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,
+                  const char *config_dir, char *const args[], struct skill_found *ret,
+                  struct ssb_diags *diags, struct ssb_error *err);
 /* By one file, whatever else its directory holds: 1 where a manifest is derived from it
  * (a SKILL.md; a manifest.yaml beside its skill.py), 0 where it is no such file. */
 int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags *diags,
                     struct ssb_error *err);
 void skill_found_done(struct skill_found *f);
 /* The scripts in it, for people: "scripts/a.py, scripts/b.sh", as many as fit. */
-void skill_scripts(const char *dir, struct buf *out);
+void skill_scripts(const struct skill_dir *dir, struct buf *out);
 
 /* Is it the directory of a skill, of any format? Opens nothing. */
 bool skill_is_one(const char *dir);

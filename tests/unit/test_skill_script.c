@@ -177,7 +177,11 @@ static size_t names_of(const char *dir)
 	auto_buf out;
 
 	buf_init(&out, 1 << 20);
-	skill_scripts(at(dir), &out);
+	struct skill_dir d = SKILL_DIR_NONE;
+	struct ssb_error err = { 0 };
+	assert_int_equal(skill_dir_open(at(dir), &d, &err), 0);
+	skill_scripts(&d, &out);
+	skill_dir_close(&d);
 	for (const char *p = out.data; p != NULL && (p = strstr(p, ", ")) != NULL; p++) {
 		n++;
 	}
