@@ -176,8 +176,18 @@ const char *build_where(const struct build *b, const struct mtext *t, char *out,
 	return out;
 }
 
+/* A read need not look up what is dangerous only to write; but where a write may still be asked
+ * for, everything is looked up at once. */
+static enum access widest_access(const struct build *b)
+{
+	bool writes = b->manifest == NULL || b->manifest->write.n > 0 || b->opt->write.n > 0 ||
+	              b->policy.lists[POLICY_ALWAYS_WRITE].n > 0;
+
+	return writes ? ACCESS_WRITE : ACCESS_READ;
+}
+
 /* The table, what the policy file denies, and the skill's own code. */
-struct danger *build_danger(struct build *b)
+struct danger *build_danger(struct build *b, enum access access)
 {
 	static const struct {
 		enum policy_list list;
@@ -187,10 +197,11 @@ struct danger *build_danger(struct build *b)
 		{ POLICY_DENY_WRITE, DANGER_WRITE },
 	};
 
-	if (b->danger != NULL || b->failed) {
+	if (b->failed || (b->danger != NULL && danger_judges(b->danger, access))) {
 		return b->danger;
 	}
-	struct danger *d = danger_new(b->owner);
+	danger_free(steal_ptr(&b->danger));
+	struct danger *d = danger_new(b->owner, access == ACCESS_WRITE ? access : widest_access(b));
 	int bad = d == NULL;
 	for (size_t i = 0; !bad && i < ARRAY_LEN(DENIED); i++) {
 		const struct mtext_list *l = &b->policy.lists[DENIED[i].list];

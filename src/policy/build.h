@@ -68,7 +68,8 @@ void build_add(struct build *b, struct string_list *l, const char *s, size_t max
 char *build_printf(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "skillsandbox.yaml:12:7" into `out`, which is returned. */
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size);
-struct danger *build_danger(struct build *b); /* NULL: failed */
+/* The dangerous places, looked up for at least this access. NULL: failed. */
+struct danger *build_danger(struct build *b, enum access access);
 
 /* resolve.c: paths become grants or refusals. */
 struct path_request {

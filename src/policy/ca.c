@@ -36,7 +36,7 @@ static const char *judge_file(struct build *b, int fd, const char *real)
 	if (b->manifest != NULL && path_beneath(real, "/skill") != NULL) {
 		return "it would lie in the skill's own directory";
 	}
-	if (build_danger(b) == NULL || subject_init(&s, fd, real, NULL) < 0 ||
+	if (build_danger(b, ACCESS_READ) == NULL || subject_init(&s, fd, real, NULL) < 0 ||
 	    danger_judge(b->danger, &s, ACCESS_READ, &hits) < 0 ||
 	    danger_judge_mounts(b->danger, danger_mounts(b->danger), &s, ACCESS_READ, &hits) < 0) {
 		return "it cannot be examined";

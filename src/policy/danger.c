@@ -4,6 +4,7 @@
  * in a writable folder. */
 #include "policy/danger.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -216,6 +217,7 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
 {
 	struct danger_hits hits = { .n = 0 };
 
+	assert(danger_judges(d, access));
 	judge_chain(d, s, access, &hits);
 	if (judge_kernel_fs(s->fd, access, true, &hits) < 0) {
 		return -1;

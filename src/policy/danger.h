@@ -73,15 +73,20 @@ int subject_init(struct subject *ret, int fd, const char *path, const char *miss
 
 struct danger;
 
-/* Looks the table up for this owner; returns new, NULL without memory. */
-struct danger *danger_new(const struct owner *o);
+/* Looks the table up for this owner: the places that it is dangerous to read, and with
+ * ACCESS_WRITE those that it is dangerous only to write as well. Returns new, NULL without memory.
+ */
+struct danger *danger_new(const struct owner *o, enum access access);
+/* The set can judge this access. */
+bool danger_judges(const struct danger *d, enum access access);
 /* What the owner's own names lead to (danger_led.c): looked up once, borrowed. NULL with errno. */
 const struct danger *danger_led(struct danger *d, const struct owner *o);
 void danger_free(struct danger *d); /* accepts NULL */
-/* One more place (`path` is copied, `why` borrowed). */
+/* One more place (`path` is copied, `why` borrowed), unless the set does not judge writes and the
+ * place is dangerous only to write. */
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags);
 
-/* Every place that `s` is, holds or lies in. -1 with errno. */
+/* Every place that `s` is, holds or lies in; the set must judge `access`. -1 with errno. */
 int danger_judge(const struct danger *d, const struct subject *s, enum access access,
                  struct danger_hits *ret);
 /* The same for what is mounted inside it, and for the other names by which

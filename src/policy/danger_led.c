@@ -257,6 +257,7 @@ const struct danger *danger_led(struct danger *d, const struct owner *o)
 		return NULL;
 	}
 	led->home = d->home;
+	led->access = ACCESS_WRITE; /* few places, for every access */
 	if (look_up(led, o, danger_mounts(d)) < 0) {
 		danger_free(led);
 		return NULL;

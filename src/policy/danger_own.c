@@ -127,14 +127,14 @@ int danger_add_own(struct danger *d, const struct owner *o)
 		  DANGER_WRITE | DANGER_NEVER | DANGER_BENEATH },
 	};
 
-	if (add_program(d) < 0) {
+	if (d->access == ACCESS_WRITE && add_program(d) < 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		if (dirs[i].path != NULL &&
 		    (danger_add(d, dirs[i].path, dirs[i].why, dirs[i].flags) < 0 ||
 		     danger_add(d, dirs[i].path, dirs[i].why, own) < 0 ||
-		     add_links(d, dirs[i].path) < 0)) {
+		     (d->access == ACCESS_WRITE && add_links(d, dirs[i].path) < 0))) {
 			return -1;
 		}
 	}

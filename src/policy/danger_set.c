@@ -1,6 +1,5 @@
-/* danger_set.c - looks the dangerous places up: each once, with its ancestors
- * kept as `folders`, in few system calls, since every run with a path waits
- * for it. */
+/* danger_set.c - looks up the dangerous places. Every path is looked up once and kept in
+ * `folders`, as is every directory above it: each run with a path waits for these system calls. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -90,14 +89,24 @@ static bool may_exist(const struct danger *d, const char *path)
 	return true;
 }
 
-/* Index of the folder path[0..len), with those above it; -1 without memory.
- * Parents come first, so that a symlink on the way is known. */
-static ssize_t folder_index(struct danger *d, const char *path, size_t len)
+static ssize_t known_folder(const struct danger *d, const char *path, size_t len)
 {
 	for (size_t i = 0; i < d->n_folders; i++) {
 		if (d->folders[i].len == len && memcmp(d->folders[i].path, path, len) == 0) {
 			return (ssize_t)i;
 		}
+	}
+	return -1;
+}
+
+/* Index of the folder path[0..len), with those above it; -1 without memory.
+ * Parents come first, so that a symlink on the way is known. */
+static ssize_t folder_index(struct danger *d, const char *path, size_t len)
+{
+	ssize_t known = known_folder(d, path, len);
+
+	if (known >= 0) {
+		return known;
 	}
 	bool above_real = true;
 	bool above_exists = true;
@@ -121,11 +130,9 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		return -1;
 	}
 	st = (struct stat){ 0 };
-	f->exists = above_exists && may_exist(d, f->path) && lstat(f->path, &st) == 0;
-	f->real = above_real && !(f->exists && S_ISLNK(st.st_mode));
-	if (!f->real) {
-		f->exists = stat(f->path, &st) == 0;
-	}
+	f->named = above_exists && may_exist(d, f->path) && lstat(f->path, &st) == 0;
+	f->real = above_real && !(f->named && S_ISLNK(st.st_mode));
+	f->exists = f->real ? f->named : stat(f->path, &st) == 0;
 	f->id = (struct object){ st.st_dev, st.st_ino };
 	return (ssize_t)d->n_folders++;
 }
@@ -177,13 +184,20 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 	if (up < 0) {
 		return -1;
 	}
-	struct stat st;
-	if (!d->folders[up].exists || !may_exist(d, path) || lstat(path, &st) < 0) {
+	if (!d->folders[up].exists || !may_exist(d, path)) {
 		return 0;
 	}
-	if (d->folders[up].real && !S_ISLNK(st.st_mode)) {
+	ssize_t at = folder_index(d, path, len);
+	if (at < 0) {
+		return -1;
+	}
+	const struct folder *f = &d->folders[at];
+	if (!f->named) {
+		return 0;
+	}
+	if (f->real) {
 		p->exists = true;
-		p->id = (struct object){ st.st_dev, st.st_ino };
+		p->id = f->id;
 		return 0;
 	}
 	/* Reached through a symlink: the real place is what is dangerous. */
@@ -196,7 +210,36 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags)
 {
-	return add_place(d, path, NULL, why, flags);
+	bool counts = d->access == ACCESS_WRITE || (flags & DANGER_READ) != 0;
+
+	return counts ? add_place(d, path, NULL, why, flags) : 0;
+}
+
+bool danger_judges(const struct danger *d, enum access access)
+{
+	return access == ACCESS_READ || d->access == ACCESS_WRITE;
+}
+
+const struct folder *danger_above(const struct danger *d, const char *path)
+{
+	const struct folder *above = NULL;
+
+	for (size_t len = 1; path[len] != '\0'; len++) {
+		if (path[len] != '/' && len != 1) {
+			continue;
+		}
+		ssize_t at = known_folder(d, path, len);
+		const struct folder *f = at >= 0 ? &d->folders[at] : NULL;
+		if (f == NULL || !f->exists) {
+			return f == NULL || f->named ? NULL : above;
+		}
+		if (!f->real) {
+			return NULL;
+		}
+		above = f;
+	}
+	ssize_t last = known_folder(d, path, strlen(path));
+	return last >= 0 && d->folders[last].named ? NULL : above;
 }
 
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
@@ -279,20 +322,28 @@ static int add_rows(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-struct danger *danger_new(const struct owner *o)
+static int look_up_home(struct danger *d, const struct owner *o)
+{
+	listing_load(&d->listings[0], o->home, "");
+	listing_load(&d->listings[1], o->home, ".config");
+	ssize_t home = folder_index(d, o->home, strlen(o->home));
+	if (home < 0) {
+		return -1;
+	}
+	d->home = d->folders[home].id;
+	return 0;
+}
+
+struct danger *danger_new(const struct owner *o, enum access access)
 {
 	struct danger *d = calloc(1, sizeof(*d));
-	struct stat st;
 
 	if (d == NULL) {
 		return NULL;
 	}
-	if (stat(o->home, &st) == 0) {
-		d->home = (struct object){ st.st_dev, st.st_ino };
-	}
-	listing_load(&d->listings[0], o->home, "");
-	listing_load(&d->listings[1], o->home, ".config");
-	if (add_rows(d, o) < 0 || danger_add_own(d, o) < 0 || add_other_homes(d, o) < 0) {
+	d->access = access;
+	if (look_up_home(d, o) < 0 || add_rows(d, o) < 0 || danger_add_own(d, o) < 0 ||
+	    add_other_homes(d, o) < 0) {
 		danger_free(d);
 		return NULL;
 	}

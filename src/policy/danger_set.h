@@ -26,12 +26,14 @@ struct never_row {
 extern const struct never_row NEVER_ROWS[];
 extern const size_t NEVER_ROWS_COUNT;
 
+/* A path that was looked up: one that a place has, or a directory above one. */
 struct folder {
 	char *path;
 	size_t len;
 	struct object id;
-	bool exists;
-	bool real; /* no symlink in its path */
+	bool named;  /* something has the name, if only a symlink that leads nowhere */
+	bool exists; /* `id` is known */
+	bool real;   /* no symlink in its path */
 };
 
 /* The names in one directory, so that its many absent places need no look. */
@@ -42,6 +44,7 @@ struct dir_names {
 };
 
 struct danger {
+	enum access access; /* ACCESS_READ: without the places that are dangerous only to write */
 	struct place *places;
 	size_t n_places;
 	struct folder *folders;
@@ -57,6 +60,9 @@ char *danger_led_to(const char *path);
 /* The place that a symlink leads to, known by that name; both paths are copied. */
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
                     unsigned flags);
+/* The deepest directory above `path` that exists, and below which nothing has the next name; NULL
+ * where a symlink is on the way, or `path` was not looked up. */
+const struct folder *danger_above(const struct danger *d, const char *path);
 /* Forgets the places from this one on. */
 void danger_drop(struct danger *d, size_t from);
 

@@ -386,7 +386,7 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	struct danger_hits hits;
 	struct danger_room room;
 
-	if (build_danger(b) == NULL) {
+	if (build_danger(b, r->access) == NULL) {
 		return false;
 	}
 	if (danger_judge(b->danger, s, r->access, &hits) < 0 ||

@@ -83,7 +83,7 @@ bool own_resolve(struct build *b, const struct path_request *r, const char *path
 
 bool own_named(struct build *b, const struct grant *g)
 {
-	const struct danger *d = build_danger(b);
+	const struct danger *d = build_danger(b, ACCESS_READ);
 	struct chain c;
 
 	if (d == NULL || g->fd < 0 || chain_from(g->fd, g->path, &c) < 0) {
@@ -183,9 +183,10 @@ static void cover_alias(struct build *b, const struct own_place *h, const struct
 
 	if (whole == NULL) {
 		b->failed = true;
-	} else if (stat(name, &st) < 0
-	                   ? errno == EACCES
-	                   : object_same(h->id, (struct object){ st.st_dev, st.st_ino })) {
+	} else if (strcmp(name, h->path) == 0 ||
+	           (stat(name, &st) < 0
+	                    ? errno == EACCES
+	                    : object_same(h->id, (struct object){ st.st_dev, st.st_ino }))) {
 		cover_name(b, whole, true, *h->tail != '\0');
 	}
 }
@@ -226,6 +227,14 @@ static void cover_head(struct build *b, const struct own_place *h)
 /* One that the next command will make has to be covered as well. */
 static void cover_missing(struct build *b, const char *path)
 {
+	auto_free char *words = path_words(path);
+	const struct folder *above = same_text(words, path) ? danger_above(b->danger, path) : NULL;
+
+	if (above != NULL) {
+		cover_head(b, &(struct own_place){ above->path, path_beneath(path, above->path),
+		                                   above->id });
+		return;
+	}
 	auto_free char *real = path_real(path);
 	auto_free char *head = real != NULL ? strdup(real) : NULL;
 	struct stat st;
@@ -259,7 +268,7 @@ void own_build_covers(struct build *b)
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
 		dirs |= b->plan->grants[i].is_dir;
 	}
-	if (!dirs || build_danger(b) == NULL) {
+	if (!dirs || build_danger(b, ACCESS_READ) == NULL) {
 		return;
 	}
 	for (size_t i = 0; i < b->danger->n_places && !b->failed; i++) {

@@ -334,7 +334,8 @@ bool resolve_shown(struct build *b, const struct subject *s, const char *where, 
 {
 	struct danger_hits hits;
 
-	if (build_danger(b) == NULL || danger_judge(b->danger, s, ACCESS_READ, &hits) < 0) {
+	if (build_danger(b, ACCESS_READ) == NULL ||
+	    danger_judge(b->danger, s, ACCESS_READ, &hits) < 0) {
 		b->failed |= b->danger == NULL;
 		auto_free char *why = build_printf(b, "%s cannot be examined", what);
 		if (why != NULL) {

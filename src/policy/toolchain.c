@@ -167,7 +167,8 @@ static int open_harmless(struct build *b, const char *dir, char **ret_real)
 	struct danger_hits hits;
 	struct subject s;
 
-	if (fd < 0 || build_danger(b) == NULL || subject_init(&s, fd, real, NULL) < 0 ||
+	if (fd < 0 || build_danger(b, ACCESS_READ) == NULL ||
+	    subject_init(&s, fd, real, NULL) < 0 ||
 	    danger_judge(b->danger, &s, ACCESS_READ, &hits) < 0 || hits.n > 0) {
 		return -1;
 	}

@@ -110,7 +110,7 @@ static bool never(const struct danger_hits *h)
 
 static void test_relations(void **state)
 {
-	struct danger *d = danger_new(&owner);
+	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h;
 	(void)state;
 
@@ -143,9 +143,40 @@ static void test_relations(void **state)
 	danger_free(d);
 }
 
+/* The smaller set says of a read what the whole one says. */
+static void test_set_for_reads(void **state)
+{
+	struct danger *reads = danger_new(&owner, ACCESS_READ);
+	struct danger *all = danger_new(&owner, ACCESS_WRITE);
+	const char *paths[] = { "/",    "/etc", "/etc/ssh", "/run",         "/var/lib",
+		                "/usr", home,   at(".ssh"), at("dotfiles"), top };
+	(void)state;
+
+	assert_true(danger_judges(reads, ACCESS_READ) && !danger_judges(reads, ACCESS_WRITE));
+	assert_true(danger_judges(all, ACCESS_READ) && danger_judges(all, ACCESS_WRITE));
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		if (access(paths[i], F_OK) != 0) {
+			continue; /* /etc/ssh is not on every machine */
+		}
+		struct danger_hits a = judge(reads, paths[i], ACCESS_READ, false);
+		struct danger_hits b = judge(all, paths[i], ACCESS_READ, false);
+		assert_int_equal(a.n, b.n);
+		for (size_t k = 0; k < a.n; k++) {
+			assert_string_equal(a.v[k].place->path, b.v[k].place->path);
+			assert_string_equal(a.v[k].place->why, b.v[k].place->why);
+			assert_int_equal(a.v[k].how, b.v[k].how);
+		}
+	}
+	/* The control: a place that is dangerous only to write is in one of them. */
+	struct danger_hits usr = judge(all, "/usr", ACCESS_WRITE, false);
+	assert_true(has(&usr, DANGER_IS, "/usr"));
+	danger_free(reads);
+	danger_free(all);
+}
+
 static void test_symlinked_store(void **state)
 {
-	struct danger *d = danger_new(&owner);
+	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h;
 	(void)state;
 
@@ -189,7 +220,7 @@ static void test_system(void **state)
 		{ "/var", ACCESS_READ, true, false },
 		{ "/var/tmp", ACCESS_WRITE, true, false },
 	};
-	struct danger *d = danger_new(&owner);
+	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -204,7 +235,7 @@ static void test_system(void **state)
 
 static void test_missing(void **state)
 {
-	struct danger *d = danger_new(&owner);
+	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h;
 	(void)state;
 
@@ -230,7 +261,7 @@ static void test_missing(void **state)
 
 static void test_other_users(void **state)
 {
-	struct danger *d = danger_new(&owner);
+	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h = judge_missing(d, "/home", "somebody/notes", ACCESS_READ);
 	(void)state;
 
@@ -243,7 +274,7 @@ static void test_other_users(void **state)
 	assert_int_equal(mkdir(at("homes/me/x"), 0755), 0);
 	char *me = strdup(at("homes/me"));
 	struct owner o = { .uid = getuid(), .home = me };
-	d = danger_new(&o);
+	d = danger_new(&o, ACCESS_WRITE);
 	assert_int_equal(danger_add(d, at("homes"), "holds homes",
 	                            DANGER_READ | DANGER_BENEATH | DANGER_HOMES),
 	                 0);
@@ -264,7 +295,7 @@ static int bind_child(void)
 	    mount(at(".ssh"), at("notes/a"), NULL, MS_BIND, NULL) < 0) {
 		return 77;
 	}
-	struct danger *d = danger_new(&owner);
+	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits alias = judge(d, at("notes/a"), ACCESS_READ, false);
 	struct danger_hits above = judge(d, at("notes"), ACCESS_READ, true);
 	struct danger_hits unseen = judge(d, at("notes"), ACCESS_READ, false);
@@ -277,7 +308,7 @@ static int bind_child(void)
 	    mount(at(".ssh/keys"), at("notes/a"), NULL, MS_BIND, NULL) < 0) {
 		return 77;
 	}
-	d = danger_new(&owner);
+	d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits part = judge(d, at("notes/a"), ACCESS_READ, true);
 	ok = ok && has(&part, DANGER_LIES_IN, "/.ssh");
 	danger_free(d);
@@ -336,10 +367,11 @@ static void test_protected_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_relations),   cmocka_unit_test(test_symlinked_store),
-		cmocka_unit_test(test_system),      cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_other_users), cmocka_unit_test(test_bind_mounts),
-		cmocka_unit_test(test_mountinfo),   cmocka_unit_test(test_protected_names),
+		cmocka_unit_test(test_relations),       cmocka_unit_test(test_set_for_reads),
+		cmocka_unit_test(test_symlinked_store), cmocka_unit_test(test_system),
+		cmocka_unit_test(test_missing),         cmocka_unit_test(test_other_users),
+		cmocka_unit_test(test_bind_mounts),     cmocka_unit_test(test_mountinfo),
+		cmocka_unit_test(test_protected_names),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
