@@ -92,6 +92,8 @@
 /* The files of a skill, in the record of a run */
 #define MAX_SKILL_DEPTH    64 /* nested directories, for every reader */
 #define MAX_RECORDED_FILES 100000
+#define SMALL_SKILL_FILES  32 /* a skill with more is read by a process of its own */
+#define SMALL_SKILL_BYTES  (256UL << 10)
 #define MAX_RECORDED_READ  (4UL << 30)  /* bytes read from all files together */
 #define MAX_RECORDED_PATHS (32UL << 20) /* bytes of all names together */
 #define MAX_SMALL_NAMES    4096         /* a directory with more names is read last */

@@ -407,7 +407,7 @@ static int run_traced(const struct run_request *q, const struct owner *owner,
 		                                                 : 125;
 	}
 	if (r.digest_at != 0) {
-		trace_digest(r.trace);
+		trace_digest(r.trace, true);
 	}
 	if (r.trace != NULL && trace_close(r.trace, r.reports, res, &late) != 0 && failed == 0) {
 		*err = late;

@@ -315,7 +315,7 @@ static void keep_record(struct run *r)
 	trace_tick(r->trace);
 	if (r->digest_at != 0 && clock_ms() >= r->digest_at) {
 		r->digest_at = 0;
-		trace_digest(r->trace);
+		trace_digest(r->trace, false);
 	}
 	if (trace_broken(r->trace) && r->failure.code == SSB_OK) {
 		r->failure = *trace_failure(r->trace);

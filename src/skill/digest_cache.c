@@ -82,6 +82,9 @@ void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *
 	*c = (struct digest_cache){ 0 };
 	snprintf(c->name, sizeof(c->name), "digests/%llx-%llx", (unsigned long long)dir->st_dev,
 	         (unsigned long long)dir->st_ino);
+	if (state_fd < 0) {
+		return;
+	}
 	auto_fd fd = openat(state_fd, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    !read_exactly(fd, &h, sizeof(h)) || memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 ||

@@ -68,6 +68,9 @@ enum files_use {
 	/* For the record of a run: as much as there is, small directories and files first. A file
 	 * that cannot be read is kept without a digest. */
 	FILES_RECORD,
+	/* The same for a small skill on a local file system, which the supervisor reads itself: all
+	 * of it within small limits, without another mount, or an error. */
+	FILES_RECORD_SMALL,
 	/* For the server: regular files and every directory. Entries that cannot be served, the
 	 * first MAX_SKILL_LEFT of them, are kept without a digest. */
 	FILES_SERVE,

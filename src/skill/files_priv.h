@@ -27,6 +27,7 @@ struct files_rules {
 	bool pinned;         /* content that cannot be pinned is a failure */
 	bool served;      /* every directory is an entry, and what cannot be served has a reason */
 	bool small_first; /* large directories and files come last */
+	bool local;       /* a file system that may not answer, or a second one, is a failure */
 };
 
 enum files_pass { PASS_SMALL, PASS_LARGE, PASSES };
@@ -41,6 +42,7 @@ struct files_walk {
 	size_t path_bytes; /* of entries and queues */
 	uint64_t read;
 	int root;
+	dev_t dev; /* of the root */
 	enum files_pass pass;
 	bool with_foreign;                /* what version control keeps at the top counts, too */
 	struct string_list queue[PASSES]; /* paths of directories, and of large files */

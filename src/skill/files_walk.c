@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -31,6 +33,14 @@ static const struct files_rules RULES[] = {
 	                   .file_bytes = UINT64_MAX,
 	                   .read = MAX_RECORDED_READ,
 	                   .small_first = true },
+	[FILES_RECORD_SMALL] = { .files = SMALL_SKILL_FILES,
+	                         .dirs = SMALL_SKILL_FILES,
+	                         .path_bytes = MAX_RECORDED_PATHS,
+	                         .bytes = SMALL_SKILL_BYTES,
+	                         .file_bytes = SMALL_SKILL_BYTES,
+	                         .read = SMALL_SKILL_BYTES,
+	                         .whole = true,
+	                         .local = true },
 	[FILES_SERVE] = { .files = MAX_SKILL_FILES,
 	                  .dirs = MAX_SKILL_FILES + 1, /* with the skill's own */
 	                  .path_bytes = MAX_RECORDED_PATHS,
@@ -111,7 +121,9 @@ static void take_name(struct files_walk *w, int dir, const char *name, size_t le
 		}
 		return; /* removed meanwhile */
 	}
-	if (S_ISREG(st.st_mode)) {
+	if (w->rules->local && st.st_dev != w->dev) {
+		files_fail_limit(w, "file systems", 1, "");
+	} else if (S_ISREG(st.st_mode)) {
 		files_take(w, dir, name, &st);
 	} else if (S_ISLNK(st.st_mode)) {
 		files_take_symlink(w, dir, name, &st);
@@ -261,6 +273,22 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct skill_file *)a)->path, ((const struct skill_file *)b)->path);
 }
 
+/* A file system of this machine's disks or memory: it does not wait for another program. */
+static bool is_local(int fd)
+{
+	static const long TYPES[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+		                      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC };
+	struct statfs fs;
+	bool local = false;
+
+	if (fstatfs(fd, &fs) == 0) {
+		for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
+			local |= fs.f_type == TYPES[i];
+		}
+	}
+	return local;
+}
+
 static void walk_all(struct files_walk *w)
 {
 	const struct files_wish *wish = w->wish;
@@ -270,6 +298,11 @@ static void walk_all(struct files_walk *w)
 		files_fail_sys(w, errno);
 		return;
 	}
+	if (w->rules->local && !is_local(w->root)) {
+		files_fail(w, SSB_E_LIMIT, 0, "its file system may not answer");
+		return;
+	}
+	w->dev = st.st_dev;
 	digest_cache_load(&w->cache, wish->state_fd, &st);
 	take_directory(w);
 	walk_queues(w);

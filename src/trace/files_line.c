@@ -96,6 +96,27 @@ static size_t count_files(const struct skill_files *files)
 	return n;
 }
 
+static void put_members(struct buf *out, struct skill_files *files, bool whole)
+{
+	struct json j;
+
+	/* Members without the braces around them. */
+	json_init(&j, out, false);
+	j.depth = 1;
+	if (whole) {
+		digest_put(&j, "files_digest", files->tree);
+	} else {
+		json_kstr(&j, "files_digest", NULL);
+	}
+	json_kuint(&j, "count", count_files(files));
+	json_kuint(&j, "bytes", files->bytes);
+	json_kuint(&j, "cached", files->n_cached);
+	if (!whole) {
+		json_kbool(&j, "incomplete", true);
+	}
+	put_list(&j, files);
+}
+
 void files_line_members(int dir_fd, int state_fd, const volatile sig_atomic_t *stop_now,
                         struct buf *out)
 {
@@ -105,23 +126,25 @@ void files_line_members(int dir_fd, int state_fd, const volatile sig_atomic_t *s
 	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error why = { 0 };
 	bool whole = skill_files_read(dir_fd, &wish, &files, &why) == 0;
-	struct json j;
 
-	/* Members without the braces around them. */
-	json_init(&j, out, false);
-	j.depth = 1;
-	if (whole) {
-		digest_put(&j, "files_digest", files.tree);
-	} else {
-		json_kstr(&j, "files_digest", NULL);
+	put_members(out, &files, whole);
+}
+
+void files_line_read(struct files_line *d, int dir_fd)
+{
+	const struct files_wish wish = { .use = FILES_RECORD_SMALL, .state_fd = -1 };
+	AUTO(skill_files_done) struct skill_files files = { 0 };
+	struct ssb_error why = { 0 };
+
+	if (d->started || skill_files_read(dir_fd, &wish, &files, &why) != 0) {
+		return;
 	}
-	json_kuint(&j, "count", count_files(&files));
-	json_kuint(&j, "bytes", files.bytes);
-	json_kuint(&j, "cached", files.n_cached);
-	if (!whole) {
-		json_kbool(&j, "incomplete", true);
+	buf_init(&d->members, FILES_LIST_BYTES + 1024);
+	put_members(&d->members, &files, true);
+	d->started = !d->members.failed;
+	if (!d->started) {
+		buf_done(&d->members);
 	}
-	put_list(&j, &files);
 }
 
 /* ---- the process ------------------------------------------------------------------ */
@@ -226,6 +249,7 @@ bool files_line_finish(struct files_line *d, int wait_ms, struct buf *out)
 	if (!d->started) {
 		return false;
 	}
+	buf_add(out, d->members.data, d->members.len);
 	if (d->process >= 0 && !wait_for(d, POLLIN, now + (uint64_t)rest)) {
 		(void)pidfd_send_signal(d->process, SIGTERM, NULL, 0);
 	}
@@ -248,5 +272,6 @@ void files_line_stop(struct files_line *d)
 	}
 	own_close(&d->process);
 	own_close(&d->fd);
+	buf_done(&d->members);
 	d->started = false;
 }

@@ -146,10 +146,13 @@ void trace_place(struct trace *t)
 	(void)trace_file_settle(&t->file, &t->failure);
 }
 
-void trace_digest(struct trace *t)
+void trace_digest(struct trace *t, bool at_end)
 {
 	int skill = skill_fd(t->plan);
 
+	if (skill >= 0 && at_end) {
+		files_line_read(&t->files, skill);
+	}
 	if (skill >= 0) {
 		files_line_start(&t->files, skill, t->owner.state_dir);
 	}

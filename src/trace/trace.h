@@ -33,8 +33,8 @@ int trace_sync(struct trace *t, struct ssb_error *err);
 /* Gives the trace its own directory and its document: what need not be there
  * before the skill. A failure shows in trace_broken(). */
 void trace_place(struct trace *t);
-/* Begins to digest the skill's files, beside it. */
-void trace_digest(struct trace *t);
+/* Begins to digest the skill's files, beside it; `at_end`: nothing runs any more. */
+void trace_digest(struct trace *t, bool at_end);
 
 /* Violations as they come in, for somebody who acts on them: every one, also
  * those that are folded or find no room. A class has more than the violations

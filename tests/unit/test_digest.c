@@ -328,6 +328,61 @@ static void test_process(void **state)
 	assert_int_equal(out.len, 0);
 }
 
+static bool read_here(const char *name, struct buf *out)
+{
+	struct files_line d = FILES_LINE_NONE;
+	auto_fd dir = open_in(name);
+
+	assert_true(dir >= 0);
+	buf_reset(out);
+	files_line_read(&d, dir);
+	assert_true(d.process < 0 && d.fd < 0);
+	bool did = files_line_finish(&d, 0, out);
+	assert_false(files_line_finish(&d, 0, out)); /* once */
+	return did;
+}
+
+/* A small skill is read without the process, which says the same of it. */
+static void test_small_skill(void **state)
+{
+	(void)state;
+	auto_buf out;
+
+	buf_init(&out, sizeof(members));
+	assert_true(read_here("skill", &out));
+	walk();
+	assert_int_equal(out.len, strlen(members) - 2);
+	assert_memory_equal(out.data, members + 1, out.len);
+	check("d['count'] == 4 and d['cached'] == 0");
+	/* At each limit, and past it. */
+	assert_int_equal(sh("mkdir n && cd n && seq 32 | xargs touch"), 0);
+	assert_true(read_here("n", &out));
+	assert_int_equal(sh("touch n/33"), 0);
+	assert_false(read_here("n", &out));
+	assert_int_equal(sh("mkdir s && head -c 262144 /dev/zero >s/a"), 0);
+	assert_true(read_here("s", &out));
+	assert_int_equal(sh("echo >s/b"), 0);
+	assert_false(read_here("s", &out));
+	assert_int_equal(sh("mkdir d && cd d && seq 31 | xargs mkdir"), 0);
+	assert_true(read_here("d", &out));
+	assert_int_equal(sh("mkdir d/32"), 0);
+	assert_false(read_here("d", &out));
+	assert_int_equal(out.len, 0);
+}
+
+/* Nor is one on a file system that may not answer. */
+static void test_small_skill_elsewhere(void **state)
+{
+	(void)state;
+	auto_buf out;
+	auto_fd dir = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct files_line d = FILES_LINE_NONE;
+
+	buf_init(&out, sizeof(members));
+	files_line_read(&d, dir);
+	assert_false(files_line_finish(&d, 0, &out));
+}
+
 /* What no run has used for long goes; to be used is to be kept. */
 static void test_prune(void **state)
 {
@@ -388,6 +443,9 @@ int main(void)
 		TEST(test_wrong_caches),
 		TEST(test_stopped),
 		TEST(test_process),
+		TEST(test_small_skill),
+		TEST(test_small_skill_elsewhere),
+		ON_TMPFS(test_small_skill),
 		TEST(test_hostile_directories),
 		TEST(test_end_is_in_time),
 		TEST(test_prune),
