@@ -1,10 +1,9 @@
-/* doctor.c - ssb_doctor(): what this machine offers, layer by layer, and what
- * to do where something is missing.
+/* doctor.c - ssb_doctor(): what this machine offers, layer by layer, and what to do if
+ * something is missing.
  *
- * One row per check. A feature that the kernel has or has not is a row with
- * the probe's id; what needs a look at several things is a row with a
- * function. Tries things out and leaves nothing
- * behind. */
+ * One row per check. A feature that the kernel either has or lacks is a row with the
+ * probe's id; a check that must examine several things is a row with a function. The checks
+ * try things out and leave nothing behind. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,8 +24,8 @@ struct check_row {
 	/* fills ok, detail and, if not ok, remedy; NULL: the feature `id` */
 	void (*look)(struct ssb_check *c);
 	enum probe_id id;
-	const char *good;   /* detail when it is there */
-	const char *remedy; /* when it is not */
+	const char *good;   /* detail if it is present */
+	const char *remedy; /* if it is missing */
 };
 
 static void set_check(struct ssb_check *c, int ok, const char *detail, const char *remedy)
@@ -43,7 +42,7 @@ static const char *errno_text(int e)
 	return s != NULL ? s : "unknown error";
 }
 
-/* ---- checks that need a look ---------------------------------------------- */
+/* ---- checks with a function ----------------------------------------------- */
 
 static void look_kernel(struct ssb_check *c)
 {
@@ -59,7 +58,7 @@ static void look_kernel(struct ssb_check *c)
 	set_check(c, ok, text, "install a newer kernel; on Debian 12 the stock one is new enough");
 }
 
-/* Switches that forbid user namespaces: the value that does, and the way out. */
+/* Settings that forbid user namespaces: the value that does so, and the remedy. */
 static const struct {
 	const char *path;
 	long bad;
@@ -95,9 +94,9 @@ static void look_userns(struct ssb_check *c)
 	}
 	snprintf(text, sizeof(text), "cannot be made: %s", errno_text(e));
 	set_check(c, 0, text,
-	          "inside a container, start it so that it may make user namespaces; or accept the "
-	          "loss "
-	          "with --best-effort userns (no egress, no sockets, no private file view)");
+	          "inside a container, start the container with user namespaces allowed; or "
+	          "accept the loss with --best-effort userns (no egress, no sockets, no private "
+	          "file view)");
 }
 
 static void look_landlock(struct ssb_check *c)
@@ -127,8 +126,7 @@ static void look_cgroup(struct ssb_check *c)
 	}
 	set_check(c, 0, why.text,
 	          "limits fall back to rlimits and a memory watchdog; for cgroups start under a "
-	          "systemd "
-	          "user session, e.g. systemd-run --user --scope -p Delegate=yes");
+	          "systemd user session, e.g. systemd-run --user --scope -p Delegate=yes");
 }
 
 static void look_idmap(struct ssb_check *c)
@@ -145,8 +143,7 @@ static void look_idmap(struct ssb_check *c)
 	         home != NULL && home[0] == '/' ? home : "/", e == 0 ? "yes" : errno_text(e));
 	set_check(c, e == 0, text,
 	          "declared reads and the skill are shown as a read-only copy and declared writes "
-	          "fail; "
-	          "keep them on ext4, xfs, btrfs or tmpfs, or run as an ordinary user");
+	          "fail; keep them on ext4, xfs, btrfs or tmpfs, or run as an ordinary user");
 }
 
 static void look_groups(struct ssb_check *c)
@@ -163,9 +160,8 @@ static void look_groups(struct ssb_check *c)
 	snprintf(text, sizeof(text), none ? "none that is as good as root" : "you are in: %s",
 	         groups);
 	set_check(c, none, text,
-	          "the skill keeps these groups on the host; only the file view keeps it from what "
-	          "they "
-	          "open. Run as a user without them, or grant no path that they own");
+	          "the skill keeps these groups on the host, and only the file view keeps it from "
+	          "what they can open; run as a user without them, or grant no path that they own");
 }
 
 static void look_core_pattern(struct ssb_check *c)
@@ -175,24 +171,22 @@ static void look_core_pattern(struct ssb_check *c)
 
 	(void)getrlimit(RLIMIT_CORE, &own);
 	if (taker == '@') {
-		/* coredump_socket() of Linux 6.16 sends no byte beyond the limit, but connects. */
+		/* coredump_socket() of Linux 6.16 sends no byte beyond the limit, but it
+		 * connects. */
 		set_check(c, 0,
-		          "a service of the host takes core dumps by a socket: it is told of the "
-		          "crash "
-		          "of a skill, without its memory",
+		          "a service of the host receives core dumps by a socket: it learns of a "
+		          "skill's crash, but does not get its memory",
 		          "set kernel.core_pattern to a file or, with '|', to a program");
 	} else if (taker == '|') {
 		set_check(c, own.rlim_max != 0,
 		          own.rlim_max != 0
-		                  ? "a program of the host takes core dumps; none of a skill's"
-		                  : "a program of the host takes core dumps, also of skills: your "
-		                    "hard "
-		                    "limit is 0, at which the kernel starts it",
+		                  ? "a program of the host receives core dumps, but none of a skill"
+		                  : "a program of the host receives core dumps, also of skills: "
+		                    "the kernel starts it because your hard limit is 0",
 		          "raise the hard limit of core files to 1 or more (LimitCORE=, "
-		          "limits.conf): "
-		          "skills get 1, at which the kernel does not start it");
+		          "limits.conf): skills get 1, and the kernel does not start it then");
 	} else {
-		set_check(c, 1, "core dumps are files; skills leave none", "");
+		set_check(c, 1, "core dumps are files; skills write none", "");
 	}
 }
 
@@ -200,7 +194,7 @@ static void look_core_pattern(struct ssb_check *c)
 
 #define OLD_KERNEL "needs a newer kernel, or a container that does not filter the call"
 #define IN_A_USERNS                                                                                \
-	"look at the seccomp profile of the container around, and at "                             \
+	"check the seccomp profile of the container around, and "                                  \
 	"/proc/sys/user/max_*_namespaces"
 
 static const struct check_row ROWS[] = {
@@ -217,7 +211,8 @@ static const struct check_row ROWS[] = {
 	  "(docker: --security-opt systempaths=unconfined)" },
 	{ "tmpfs", NULL, PROBE_TMPFS, "private tmpfs mounts", IN_A_USERNS },
 	{ "overlay", NULL, PROBE_OVERLAY, "read-only overlays in a user namespace",
-	  "load the module as root: modprobe overlay; without it declared reads are shown another "
+	  "load the module as root: modprobe overlay; without it declared reads are shown in "
+	  "another "
 	  "way or refused" },
 	{ "mount-api", NULL, PROBE_MOUNT_API, "fsopen, open_tree, move_mount", OLD_KERNEL },
 	{ "mount-setattr", NULL, PROBE_MOUNT_SETATTR, "recursive read-only mounts", OLD_KERNEL },
@@ -226,8 +221,8 @@ static const struct check_row ROWS[] = {
 	{ "seccomp", NULL, PROBE_SECCOMP, "system call filters",
 	  "the kernel needs CONFIG_SECCOMP_FILTER" },
 	{ "seccomp-notify", NULL, PROBE_SECCOMP_NOTIFY, "user notification",
-	  "already taken by a supervisor around, or the kernel is too old: attempts are blocked "
-	  "all the same, but not observed" },
+	  "already used by an outer supervisor, or the kernel is too old: attempts are still "
+	  "blocked, but not observed" },
 	{ "openat2", NULL, PROBE_OPENAT2, "paths without symlinks", OLD_KERNEL },
 	{ "close_range", NULL, PROBE_CLOSE_RANGE, "closes every inherited fd", OLD_KERNEL },
 	{ "clone3", NULL, PROBE_CLONE3, "available", OLD_KERNEL },
@@ -240,7 +235,7 @@ static const struct check_row ROWS[] = {
 static void look_feature(const struct check_row *row, bool userns, struct ssb_check *c)
 {
 	if (!userns && probe_needs_userns(row->id)) {
-		set_check(c, 0, "not without a user namespace", "see userns");
+		set_check(c, 0, "needs a user namespace", "see userns");
 		return;
 	}
 	int e = probe_feature(row->id);

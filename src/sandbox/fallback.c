@@ -1,3 +1,4 @@
+/* fallback.c - the run without namespaces: private directory, host paths, Landlock rules. */
 #include "sandbox/fallback.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@
 #include "sandbox/root.h"
 
 #define WORKER_NAME "worker.py"
-#define END_MS      10000 /* for who was killed to be gone */
-#define PAUSE_AFTER 100   /* times that nobody was */
+#define END_MS      10000 /* time for killed processes to be gone */
+#define PAUSE_AFTER 100   /* pause after so many rounds that reaped none */
 
 static int private_dir(struct stage_config *config, struct ssb_error *err)
 {
@@ -43,7 +44,7 @@ static int private_dir(struct stage_config *config, struct ssb_error *err)
 	return 0;
 }
 
-/* The plan's variables with HOME and TMPDIR in the private directory. */
+/* The plan's variables, with HOME and TMPDIR in the private directory. */
 static int private_env(struct stage_config *config, struct ssb_error *err)
 {
 	const struct string_list *env = &config->plan->env;
@@ -70,8 +71,9 @@ static int no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory");
 }
 
-/* Where a path of the view really lies, by the grant that shows it: "/skill" is none of
- * the host's. New; a copy of `otherwise` where no grant shows it. NULL: without memory. */
+/* Where a path of the view lies on the host, by the grant that shows it: "/skill" does not
+ * exist on the host. Returns new; a copy of `otherwise` if no grant shows the path; NULL
+ * without memory. */
 static char *host_path(const struct stage_config *config, const char *path, const char *otherwise)
 {
 	char *real = NULL;
@@ -93,7 +95,7 @@ static int host_workdir(struct stage_config *config, struct ssb_error *err)
 	return config->workdir == NULL ? no_memory(err) : 0;
 }
 
-/* The worker is a file of the view as well. */
+/* The worker is a file of the view, too. */
 static int host_worker(struct stage_config *config, struct ssb_error *err)
 {
 	auto_fd dir = open(config->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -125,32 +127,31 @@ static int host_argv(struct stage_config *config, struct ssb_error *err)
 int fallback_enter(struct stage_config *config, struct ssb_error *err)
 {
 	if (config->plan->n_egress > 0) {
-		return ssb_fail(
-		        err, SSB_E_POLICY, 0, "userns",
-		        "network egress is declared, and without user namespaces it cannot be "
-		        "held to it; remove the egress, or make user namespaces available "
-		        "(see 'skillsandbox doctor')");
+		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
+		                "network egress is declared, and cannot be limited to the declared "
+		                "hosts without user namespaces; remove the egress, or make user "
+		                "namespaces available "
+		                "(see 'skillsandbox doctor')");
 	}
 	if (config->plan->rootfs.path != NULL) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
-		                "--rootfs shows other files than the host's, and without user "
-		                "namespaces the host's are all there are; make user namespaces "
-		                "available (see 'skillsandbox doctor')");
+		                "--rootfs replaces the host's files, which needs user namespaces; "
+		                "make them available (see 'skillsandbox doctor')");
 	}
 	if (config->plan->n_covers > 0) {
 		const struct cover *c = &config->plan->covers[0];
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, "userns",
-		        "'%.60s' grants a directory that holds '%.100s', the runtime's own, and "
-		        "without user namespaces it cannot be covered there; name the directories "
+		        "'%.60s' grants a directory that contains '%.100s', which is the runtime's "
+		        "own and cannot be covered without user namespaces; name the directories "
 		        "that are needed",
 		        c->where, c->path);
 	}
 	if (landlock_abi() == 0) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, 0, "landlock",
-		        "without user namespaces Landlock is the only wall, and this kernel has "
-		        "none: there would be no sandbox");
+		        "without user namespaces Landlock is the only wall, and this kernel does "
+		        "not have it: there would be no sandbox");
 	}
 	config->namespaces = false;
 	config->unix_sockets = false;
@@ -193,19 +194,19 @@ int fallback_rules(const struct stage_config *config, int rules, int abi)
 	}
 	for (size_t i = 0; i < config->plan->n_grants; i++) {
 		const struct grant *g = &prepared_grants(config->of_run, config->plan)[i];
-		/* By the fd that was judged: the name may mean something else by now. */
+		/* The fd of the judged object: the name may refer to another one by now. */
 		if (landlock_allow(rules, abi, g->fd, grants_rights(g)) != 0) {
 			return -1;
 		}
 	}
-	/* Landlock keeps it from the secrets of processes outside its domain. */
+	/* Landlock keeps the skill from the secrets of processes outside its domain. */
 	return allow_path(rules, abi, "/proc", LL_READ) != 0 ||
 	                       allow_path(rules, abi, config->private_dir, LL_ALL) != 0
 	               ? -1
 	               : 0;
 }
 
-/* Each of our children, as far as the list can be had. */
+/* Kills our children, as far as they can be listed. */
 static void kill_children(void)
 {
 	char path[64], list[4096];
@@ -217,7 +218,7 @@ static void kill_children(void)
 	for (char *p = list, *end; *p != '\0'; p = end) {
 		long pid = strtol(p, &end, 10);
 		if (end == p || *end == '\0') {
-			break; /* the last one may be cut off */
+			break; /* the last number may be cut off */
 		}
 		(void)kill((pid_t)pid, SIGKILL);
 	}
@@ -229,8 +230,8 @@ bool fallback_end_all(void)
 	int in_vain = 0;
 	pid_t pid;
 
-	/* What a killed process leaves becomes our child: again until there is none. Without a
-	 * pause at first: who forks for ever must not have the time for it. */
+	/* The children of a killed process become ours, so repeat until there are none. No
+	 * pause at first: a process that forks without end must not get the time for it. */
 	for (uint64_t deadline = clock_ms() + END_MS; clock_ms() <= deadline; in_vain++) {
 		kill_children();
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {

@@ -1,12 +1,11 @@
-/* fallback.h - the sandbox of a machine without user namespaces, which the
- * owner accepted with --best-effort userns.
+/* fallback.h - the sandbox of a machine without user namespaces, which the owner accepted
+ * with --best-effort userns.
  *
- * What holds: Landlock on the host's own paths, the filter without any
- * socket, the environment, rlimits, the cgroup where root has one, the clock.
- * What is lost, and said in the trace: the private view of files (names of
- * other files can be seen with stat), /proc and processes of the host are
- * visible, IPC and host name are shared, the memory and process limits count
- * per process and per user. */
+ * Still enforced: Landlock on the host's own paths, the filter without any socket, the
+ * environment, rlimits, the cgroup if root has one, the time limit. Lost, and recorded in
+ * the trace: the private view of files (stat shows names of other files), /proc and the
+ * processes of the host are visible, IPC and host name are shared, and the memory and
+ * process limits count per process and per user. */
 #ifndef SANDBOX_FALLBACK_H
 #define SANDBOX_FALLBACK_H
 
@@ -17,11 +16,11 @@
 int fallback_enter(struct stage_config *config, struct ssb_error *err);
 void fallback_leave(struct stage_config *config); /* removes the directory, if there is one */
 
-/* Landlock's rules for the host's paths; -1 with errno. */
+/* Adds Landlock's rules for the host's paths. Returns -1 with errno. */
 int fallback_rules(const struct stage_config *config, int rules, int abi);
 
-/* Ends every descendant of the calling process and reaps it. False: some are left after ten
- * seconds, since they cannot be listed or do not die. */
+/* Ends every descendant of the calling process and reaps it. Returns false if some are left
+ * after ten seconds because they cannot be listed or do not die. */
 bool fallback_end_all(void);
 
 #endif

@@ -1,8 +1,8 @@
-/* govern.c - what becomes of a run by the word of its governor.
+/* govern.c - how a governor pauses, resumes and ends a run.
  *
- * Nothing here waits for the governor while the run goes on. Pause and kill are
- * done by whoever can: the control group's freezer, else init (still.h); SIGTERM
- * by init; SIGKILL by us. */
+ * Nothing here waits for the governor while the run is active. The freezer of the control
+ * group stops the processes, or init does (still.h); init sends SIGTERM, and the supervisor
+ * SIGKILL. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 #include "os/clone.h"
 #include "sandbox/govern_priv.h"
 
-#define LOOK_MS    2        /* between looks at a group that freezes */
-#define DELIVER_MS 2000     /* for the output of a run that was ended */
-#define LAST_MS    2000     /* for all last words together */
-#define MAX_GRACE  86400000 /* a day */
+#define LOOK_MS    2        /* between looks at a group that is freezing */
+#define DELIVER_MS 2000     /* for the output of an ended run */
+#define LAST_MS    2000     /* for all last messages together */
+#define MAX_GRACE  86400000 /* one day */
 
 int governed_new(const struct run_request *q, struct governed **ret, struct ssb_error *err)
 {
@@ -79,7 +79,7 @@ static void pause_run(struct run *r)
 	g->time_left = r->deadline > now ? r->deadline - now : 1;
 	r->deadline = 0;
 	if (r->ended || r->dead) {
-		mark_paused(g); /* nothing moves any more */
+		mark_paused(g); /* every process has ended already */
 		return;
 	}
 	g->by_group = cgroup_freezes(r->cgroup) && cgroup_freeze(r->cgroup, true) == 0;
@@ -89,7 +89,7 @@ static void pause_run(struct run *r)
 	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
 }
 
-/* Time goes on, and then so do the processes. */
+/* The clock runs again first, then the processes. */
 static void set_going(struct run *r)
 {
 	struct governed *g = r->govern;
@@ -146,7 +146,7 @@ void governed_let_die(struct run *r)
 	}
 }
 
-/* Now. What is left is its output, and not much time for it. */
+/* Ends the run at once. Only its output is left, with little time for it. */
 static void kill_now(struct run *r)
 {
 	struct governed *g = r->govern;
@@ -162,7 +162,7 @@ static void kill_now(struct run *r)
 	g->kill_at = clock_ms() + DELIVER_MS;
 }
 
-/* A last chance for the processes, and none for their connections. */
+/* Gives the processes a last chance, but ends their connections. */
 static void ask_to_end(struct run *r)
 {
 	struct msg m = { .kind = MSG_TERM };
@@ -180,7 +180,7 @@ static void kill_run(struct run *r, uint64_t grace_ms, const char *reason)
 
 	if (g->reason[0] == '\0') {
 		snprintf(g->reason, sizeof(g->reason), "%s",
-		         reason[0] != '\0' ? reason : "no reason was given");
+		         reason[0] != '\0' ? reason : "no reason given");
 	}
 	if (grace_ms == 0 || (!r->started && !over)) {
 		kill_now(r);
@@ -198,7 +198,7 @@ static void kill_run(struct run *r, uint64_t grace_ms, const char *reason)
 void governed_restless(struct run *r)
 {
 	if (r->govern != NULL) {
-		kill_run(r, 0, "a process would not stand still while the run was paused");
+		kill_run(r, 0, "a process kept running while the run was paused");
 	}
 }
 
@@ -236,7 +236,7 @@ void governed_hear(struct run *r)
 			resume_run(r);
 			break;
 		default:
-			governor_gone(r); /* what it says means nothing */
+			governor_gone(r); /* the message means nothing */
 		}
 	}
 }
@@ -338,7 +338,7 @@ void governed_last_look(struct run *r)
 	}
 }
 
-/* Here it may take a moment: the run is over. */
+/* May wait: the run is over. */
 static void wait_for_room(const struct governed *g, uint64_t until)
 {
 	struct pollfd p = { .fd = g->fd, .events = POLLOUT };

@@ -1,10 +1,9 @@
-/* govern.h - who may end, stop and meter a run from outside: the words between
- * the supervisor and a governor, over a SOCK_SEQPACKET pair whose end is
- * run_request.govern_fd (-1: nobody governs). The sandbox knows nothing of sessions.
+/* govern.h - the messages between the supervisor and a governor, which may end, stop and
+ * meter a run from outside, over a SOCK_SEQPACKET pair whose end is run_request.govern_fd
+ * (-1: there is no governor). The sandbox knows nothing of sessions.
  *
- * Supervisor to governor: what the run does. Governor to supervisor: what is to
- * become of it. If the governor's end closes, the run is killed: nothing goes on
- * ungoverned. */
+ * Supervisor to governor: what the run does. Governor to supervisor: what to do with it. If
+ * the governor's end closes, the run is killed: no run continues ungoverned. */
 #ifndef SANDBOX_GOVERN_H
 #define SANDBOX_GOVERN_H
 
@@ -15,14 +14,14 @@
 
 enum govern_kind {
 	/* to the governor */
-	GOVERN_PLACED,     /* the sandbox is there; the skill starts next. A second time where
-	                    * it has to be built again without namespaces */
-	GOVERN_USED,       /* every GOVERN_TICK_MS, if anything has changed */
-	GOVERN_CONNECTION, /* one was opened */
-	GOVERN_VIOLATIONS, /* at the end of the turn in which they were seen */
-	GOVERN_STANDS,     /* paused: every process stands still */
+	GOVERN_PLACED, /* The sandbox exists and the skill starts next. Sent a second time if it has
+	                  to be built again without namespaces. */
+	GOVERN_USED,   /* every GOVERN_TICK_MS if anything has changed */
+	GOVERN_CONNECTION, /* a connection was opened */
+	GOVERN_VIOLATIONS, /* at the end of the loop's turn that saw them */
+	GOVERN_STANDS,     /* paused: every process has stopped */
 	GOVERN_GOES,       /* resumed */
-	GOVERN_ENDED,      /* the last word; everything is dead, the trace is closed */
+	GOVERN_ENDED,      /* the last message: every process has ended and the trace is closed */
 	/* to the supervisor */
 	GOVERN_KILL,
 	GOVERN_PAUSE,
@@ -36,7 +35,7 @@ struct govern_msg {
 	union {
 		struct {
 			char run_id[40];
-			int32_t init; /* as the host sees it */
+			int32_t init; /* pid as the host sees it */
 			uint64_t init_start;
 		} placed;
 		struct { /* since the start */
@@ -46,8 +45,8 @@ struct govern_msg {
 			uint64_t bytes_in;
 		} used;
 		struct {
-			char name[256]; /* the rule's name as it was asked for; an address where
-			                 * there is none */
+			char name[256]; /* the rule's name as it was requested; without a name an
+			                   address */
 		} connection;
 		struct { /* since the last message */
 			uint64_t total;
@@ -60,7 +59,7 @@ struct govern_msg {
 			uint64_t derived[CLASS_COUNT]; /* classes that follow from others: 1 or 0 */
 		} ended;
 		struct {
-			uint64_t grace_ms; /* SIGTERM first, the network closed; 0: at once */
+			uint64_t grace_ms; /* SIGTERM first, with the network closed; 0: at once */
 			char reason[256];
 		} kill;
 	};

@@ -1,4 +1,4 @@
-/* govern_priv.h - what the parts of the supervisor's end of govern.h share. */
+/* govern_priv.h - what govern.c and govern_tell.c share. */
 #ifndef SANDBOX_GOVERN_PRIV_H
 #define SANDBOX_GOVERN_PRIV_H
 
@@ -23,37 +23,40 @@ struct governed {
 	struct trace_tally tally; /* since the last message */
 	struct meter meter;
 	struct used told;
-	uint64_t used_at;  /* when the next look is due; 0: nothing runs yet */
+	uint64_t used_at;  /* when to look again; 0: nothing runs yet */
 	uint64_t start_us; /* of the skill */
 	uint64_t paused_us;
 	bool owes_stands, owes_goes;
 
 	enum motion motion;
-	bool wanted; /* a pause, before there is anything to pause */
+	bool wanted; /* a pause was requested before there was anything to pause */
 	bool by_group;
 	uint32_t number; /* of the pause */
 	uint64_t since_us;
 	uint64_t look_at;
-	uint64_t time_left; /* of the run's own limit */
+	uint64_t time_left; /* rest of the run's own time limit */
 
 	bool killed;
 	uint64_t kill_at;
 	char reason[sizeof(((struct govern_msg *)0)->kill.reason)];
 
-	char (*names)[sizeof(((struct govern_msg *)0)->connection.name)]; /* not told yet */
+	char (*names)[sizeof(((struct govern_msg *)0)->connection.name)]; /* connections that the
+	                                                                     governor was not told
+	                                                                     of yet */
 	size_t n_names, room;
 };
 
-/* All that the governor has not heard of, what was used apart. False: some of it
- * has to wait. */
+/* Sends all that the governor was not told of, except what was used. Returns false if some
+ * of it has to wait. */
 bool govern_tell(struct governed *g);
 bool govern_owes(const struct governed *g);
 bool govern_tell_used(struct run *r);
-/* Looks at what was used, tells it, and sets when to do so again. */
+/* Looks at what was used, sends it, and sets when to look again. */
 void govern_look_and_tell(struct run *r);
-/* egress.opened: one more connection to be told of. */
+/* The handler of egress.opened: stores the name of a new connection. */
 void govern_keep_name(void *arg, const char *name);
-/* False: not now. One that is gone is told everything. */
+/* Returns false if the message cannot be sent now. For a governor that is gone, every
+ * message counts as sent. */
 bool govern_say(const struct governed *g, const struct govern_msg *m);
 
 #endif

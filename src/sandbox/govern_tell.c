@@ -1,7 +1,7 @@
-/* govern_tell.c - what a governor is told of a run.
+/* govern_tell.c - what a governor learns of a run.
  *
- * Nothing here waits: what cannot be sent now is added up (violations, what was
- * used) or kept (the names of connections, of which no more are heard then). */
+ * Nothing here waits: what cannot be sent now is added up (violations, use) or stored (the
+ * names of connections; while they wait, no more are read). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ bool govern_tell_used(struct run *r)
 	return true;
 }
 
-/* The look has its price where there are thousands of processes. */
+/* With thousands of processes a look takes its time, so the next one comes later. */
 void govern_look_and_tell(struct run *r)
 {
 	struct governed *g = r->govern;

@@ -1,11 +1,11 @@
-/* grants.c - the owner's files in the skill's view.
+/* grants.c - mounts the granted files into the skill's view.
  *
- * Writes are the host's own mounts. Reads of a directory are a read-only
- * overlay over it: other inodes, so that a unix socket or FIFO in it, also
- * one that is made later, is a dead name there and not a way out (a read-only
- * bind stops neither connect() nor a write to a FIFO). Where no overlay can
- * be had the plain read-only mount is used and unix sockets are restricted
- * instead. What is mounted is what was judged: the same device and inode. */
+ * A write grant is the host's own mount. A read grant of a directory is a read-only overlay
+ * over it, which has inodes of its own: a unix socket or FIFO in it, even one that is made
+ * later, is a name without function there and not a way out (a read-only bind mount stops
+ * neither connect() nor a write to a FIFO). If the kernel cannot make the overlay, the
+ * plain read-only mount is used and unix sockets are restricted instead. Only the object
+ * that planning judged is mounted: the same device and inode. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,8 +37,9 @@ uint64_t grants_attrs(const struct grant *g)
 {
 	switch (g->kind) {
 	case GRANT_DEVICES:
-		/* A device is written on a read-only mount as well: Landlock knows
-		 * the difference. Nothing is added to its directory. */
+		/* A device can be written on a read-only mount, too; Landlock decides about
+		 * that. The read-only mount keeps the skill from adding names to its
+		 * directory. */
 		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
 	case GRANT_KERNEL:
 		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
@@ -56,7 +57,7 @@ unsigned grants_rights(const struct grant *g)
 	if (g->kind != GRANT_FILES) {
 		return LL_READ | write;
 	}
-	/* No sockets, FIFOs or devices are left behind on the host. */
+	/* The skill must not leave sockets, FIFOs or devices behind on the host. */
 	return LL_READ | LL_EXEC | (write != 0 ? LL_WRITE | LL_CHANGE : 0);
 }
 
@@ -69,12 +70,12 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		if (s->config->sources[i].tree >= 0 || s->config->sources[i].mask || g->scratch) {
 			continue;
 		}
-		/* The plan's fd belongs to the host's mount namespace and cannot be
-		 * cloned here: open again, and insist on the same object. */
+		/* The plan's fd belongs to the host's mount namespace and cannot be cloned
+		 * here: open the path again, and insist on the same object. */
 		auto_fd fd = file_open_nosymlink(g->path, O_PATH);
 		bool there = fd >= 0 && fstat(fd, &st) == 0;
 		if (g->of_whole && (!there || st.st_dev != g->dev || st.st_ino != g->ino)) {
-			s->left_out++; /* gone by now */
+			s->left_out++; /* removed meanwhile */
 			continue;
 		}
 		if (!there) {
@@ -87,13 +88,14 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		s->config->sources[i].tree = mount_clone(fd, "");
 		if (s->config->sources[i].tree < 0 ||
 		    mount_restrict(s->config->sources[i].tree, grants_attrs(g), -1) != 0) {
-			return fail_grant(err, g, "cannot take");
+			return fail_grant(err, g, "cannot mount");
 		}
 	}
 	return 0;
 }
 
-/* An overlay without an upper layer wants two lower ones, and shows what is in both. */
+/* An overlay without an upper layer needs two lower directories and shows the content of
+ * both. */
 int root_overlay(int root_fd, int empty, int *tree)
 {
 	char lower[64];
@@ -116,7 +118,7 @@ int root_overlay(int root_fd, int empty, int *tree)
 	return overlay >= 0 ? 0 : -1;
 }
 
-/* In a writable grant? Of those that it lies in the innermost counts. */
+/* True if the path lies in a writable grant. The innermost grant counts. */
 static bool in_work(const struct ssb_plan *plan, const char *path)
 {
 	const struct grant *in = plan_shown_by(plan, path);
@@ -124,9 +126,9 @@ static bool in_work(const struct ssb_plan *plan, const char *path)
 	return in != NULL && grant_is_work(in);
 }
 
-/* The directories that lead to a grant stay where they are: renamed, the grant
- * would go by a name of the skill's choice, and its own, on the host as well, would
- * mean what the skill makes there. */
+/* Pins the directories that lead to a grant. If one could be renamed, the grant would be
+ * reachable by a name of the skill's choice, and the grant's own path (on the host, too)
+ * would mean what the skill makes there. */
 static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 {
 	char part[PATH_MAX];
@@ -144,7 +146,7 @@ static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 	return 0;
 }
 
-/* Before anything is attached: the second lower directory must be empty. */
+/* Must run before anything is attached: the second lower directory has to be empty. */
 static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	struct mount_source *src = &s->config->sources[i];
@@ -158,17 +160,17 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && view_in_private(s->config->plan, g->target)) {
-		/* There Landlock has to allow writing, and nothing else would
+		/* In a private place Landlock has to allow writing, and nothing else would
 		 * stop a write to a FIFO of the host. */
 		return fail_grant(err, g,
-		                  "holds other mounts, or cannot be overlaid; grant its parts:");
+		                  "contains other mounts, or cannot be overlaid; grant its parts:");
 	}
 	s->unix_sockets = false;
 	return 0;
 }
 
-/* An empty directory that cannot be changed, but for places to mount what was
- * granted beneath it. */
+/* An empty directory that cannot be changed. It has mount points for what was granted
+ * beneath it. */
 static int empty_tree(const struct stage *s, const struct grant *g)
 {
 	static const struct mount_option nothing[] = { { "size", "4k" },
@@ -205,7 +207,7 @@ static int mask_attach(const struct stage *s, const struct grant *g, int root_fd
 	return 0;
 }
 
-/* All of them together hold no more than the private places do. */
+/* A scratch file system. All of them together have the size of the private places. */
 static int scratch_tree(const struct stage *s)
 {
 	unsigned long long share = s->config->plan->res.max_disk_mb * 1024;
@@ -255,7 +257,7 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	}
 	if (mount_attach(s->config->sources[i].tree, target, "") != 0) {
 		if (g->of_whole && errno == ENOENT) {
-			s->left_out++; /* removed since it was taken */
+			s->left_out++; /* removed meanwhile */
 			return 0;
 		}
 		return fail_grant(err, g, "cannot mount");
@@ -284,8 +286,8 @@ int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	return 0;
 }
 
-/* Step by step: until the old root is gone a symlink on the way could lead to the host, and
- * beneath a writable grant somebody else may put one there. */
+/* Makes the place step by step: until the old root is gone a symlink on the way could lead
+ * to the host, and beneath a writable grant another process may put one there. */
 int root_make_place(int root, const char *path, bool dir)
 {
 	char part[NAME_MAX + 1];

@@ -1,6 +1,6 @@
-/* grants_hold.c - what stays as it is in a grant that the skill may write: the names that the
- * host obeys (policy/protect.h), and what they lead to (links.h). Mounted over itself, a
- * thing can neither be moved nor replaced. */
+/* grants_hold.c - protects names inside a writable grant: those that the host obeys
+ * (policy/protect.h), and what they lead to (links.h). A thing that is mounted over itself
+ * can be neither moved nor replaced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ bool root_is_pinned(int fd)
 	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* Returns what lies on top then. */
+/* Pins the object and returns an fd of the mount on top of it. */
 static int pin_object(int fd, bool read_only)
 {
 	auto_fd tree = mount_clone(fd, "");
@@ -51,17 +51,18 @@ int root_pin(int fd, bool read_only)
 	return tree < 0 ? -1 : 0;
 }
 
-/* One name of a directory. */
+/* Opens one name of a directory. Follows no symlink. */
 static int open_name(int dir, const char *name)
 {
 	return file_openat2(dir, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
-/* The directory in which protected names stand, such as ".git": kept for those beside it. */
+/* The directory that contains protected names, such as ".git". It is kept open for the next
+ * names in it. */
 struct protected_way {
-	const char *name; /* one of these; NULL: none yet */
-	size_t len;       /* of the way in it */
-	int dir;          /* -1: there is none, or nothing in it can be changed */
+	const char *name; /* a protected name in it; NULL: none yet */
+	size_t len;       /* of the part of the name that leads to it */
+	int dir;          /* -1: it does not exist, or nothing in it can be changed */
 };
 
 static void way_done(struct protected_way *w)
@@ -69,8 +70,8 @@ static void way_done(struct protected_way *w)
 	own_close(&w->dir);
 }
 
-/* One part of a way: pinned, so that it cannot be renamed away, or read-only where the way ends: at
- * a placeholder, or a symlink, of which what it leads to is held where it lies (links.h). */
+/* Pins one part of a way so that it cannot be renamed. A placeholder or a symlink ends the
+ * way and becomes read-only; what a symlink leads to is held at its own place (links.h). */
 static int pin_part(int dir, const char *part, int *ret_dir)
 {
 	auto_fd at = open_name(dir, part);
@@ -107,7 +108,8 @@ static int way_pin(struct protected_way *w, int top, const char *name, size_t le
 	return 0;
 }
 
-/* Where a protected name stands: *ret_dir is borrowed, and -1 if nothing has to be done there. */
+/* Finds the directory of a protected name. *ret_dir is borrowed; -1: there is nothing to
+ * protect. */
 static int way_to(struct protected_way *w, int top, const char *name, int *ret_dir)
 {
 	size_t len = strlen(name) - strlen(path_base(name));
@@ -121,8 +123,8 @@ static int way_to(struct protected_way *w, int top, const char *name, int *ret_d
 	return 0;
 }
 
-/* In place of the directory `name`, which is a placeholder, a private one that nobody else sees.
- * Its parents are pinned: another protected name stands beside it. */
+/* Mounts a private directory over the placeholder directory `name`. Its parents are pinned
+ * already, because another protected name lies beside it. */
 static int give_private(int root_fd, int at, size_t nth)
 {
 	char place[32];
@@ -135,7 +137,7 @@ static int give_private(int root_fd, int at, size_t nth)
 	return made < 0 ? -1 : mount_attach(made, at, "");
 }
 
-/* Makes it read-only. What is not there is not held, or has a placeholder. */
+/* Makes the name read-only. A name that does not exist is skipped, or has a placeholder. */
 static int protect_place(int root_fd, int dir, const struct protected_place *p, size_t nth)
 {
 	auto_fd at = open_name(dir, path_base(p->name));
@@ -153,15 +155,15 @@ static int protect_place(int root_fd, int dir, const struct protected_place *p, 
 struct protecting {
 	const struct grant *grant;
 	int dir;
-	const char *within; /* where in the grant it lies, "" at its top */
+	const char *within; /* its path in the grant, "" at the top */
 	bool gitdir;        /* see repos.h */
-	size_t nth;         /* of all such directories */
+	size_t nth;         /* number among all such directories */
 	struct present present;
 };
 
-/* The placeholders in a directory would be news to git inside: its list of what to
- * overlook, in `gitdir` beneath the grant's tree, gets their names, in the view
- * only. Best effort: it is for comfort. */
+/* Adds the names of the placeholders to git's list of ignored names, beneath `gitdir` of
+ * the grant's tree and in the view only: git inside would otherwise report them as new
+ * files. Errors are ignored; this is only for comfort. */
 static void hide_from_git(int root_fd, int tree, const char *gitdir, const struct protecting *d)
 {
 	char place[32], path[PATH_MAX];
@@ -209,7 +211,7 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 		}
 		name = d->gitdir ? protect_in_gitdir(p) : p->name;
 		failed = way_to(&way, d->dir, name, &dir);
-		/* One that is granted by name is a grant of its own, mounted over it. */
+		/* A name with a grant of its own is mounted over this one. */
 		failed = failed == 0 && dir >= 0 ? protect_place(root_fd, dir, p, d->nth) : failed;
 	}
 	return failed == 0 ? 0
@@ -220,9 +222,8 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 	                              d->within, d->grant->where);
 }
 
-/* Opens the directory `path` beneath the grant, with every directory on the
- * way pinned: otherwise one of them is renamed, and another repository takes
- * its place. */
+/* Opens the directory `path` beneath the grant and pins every directory on the way.
+ * Otherwise one of them could be renamed, and another repository could take its place. */
 static int open_pinned(int tree, const char *path)
 {
 	char part[PATH_MAX];
@@ -241,7 +242,7 @@ static int open_pinned(int tree, const char *path)
 			return -1;
 		}
 		if (path[i] == '\0') {
-			/* Again: what lies on top now is the mount. */
+			/* Open it again: the mount is on top now. */
 			return file_openat2(tree, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
 			                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 		}
@@ -285,7 +286,8 @@ int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_erro
 	return 0;
 }
 
-/* One thing in the grant that a protected name goes by or leads to, the way there included. */
+/* Pins one thing in the grant that a protected name passes or leads to, including the way
+ * to it. */
 static int hold_one(int tree, const struct held *h)
 {
 	const char *name = h->read_only ? path_base(h->path) : "";
@@ -308,7 +310,7 @@ int grants_hold(const struct stage *s, size_t i, struct ssb_error *err)
 		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%.90s/%.90s' (%.40s), to which a name leads "
+			        "cannot protect '%.90s/%.90s' (%.40s), which a name leads to "
 			        "that the host obeys",
 			        src->grant.path, h->path, src->grant.where);
 		}

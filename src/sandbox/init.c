@@ -1,10 +1,10 @@
-/* init.c - PID 1 of the sandbox once the skill runs.
+/* init.c - PID 1 of the sandbox while the skill runs.
  *
- * It holds the control socket, /proc, the private tmpfs, of a governed run the
- * freezer's file, and nothing else: no environment, no capability but (without
- * cgroups) the one that lets it read how much memory the sandbox uses, a filter
- * of its own, and it is not dumpable, so that the skill sees nothing through /proc/1. When it
- * exits, for any reason, the kernel ends every process of the sandbox. */
+ * It holds the control socket, /proc, the private tmpfs and, in a governed run, the
+ * freezer's file; nothing else. It has no environment, a filter of its own, and no
+ * capability except (without cgroups) the one to read how much memory the sandbox uses. It
+ * is not dumpable, so that /proc/1 shows the skill nothing. When it exits, for any reason,
+ * the kernel ends every process of the sandbox. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +30,11 @@
 #include "sandbox/still.h"
 #include "sandbox/watchdog.h"
 
-/* Most runs are over before there is anything to look at. */
+/* Most runs are over before the memory is worth a look. */
 #define FIRST_LOOK_MS 20
 
-/* While all are to stand still: the next look, how many of them may find that
- * somebody does not, and how long it may take until all do. */
+/* While all processes must stay stopped: the interval between two looks, how many looks may
+ * find a running process, and how long it may take until all have stopped. */
 #define STILL_LOOK_MS 20
 #define STILL_STRIKES 10
 #define STILL_MS      10000
@@ -42,18 +42,18 @@
 /* What init holds besides the stage. */
 static struct {
 	int sig_fd;
-	int thaw_fd; /* -1: nothing can be frozen by others */
+	int thaw_fd; /* -1: only signals can stop processes */
 	struct watchdog dog;
 	uint64_t deadline;
-	uint64_t look_at; /* the watchdog's; 0: none */
+	uint64_t look_at; /* when the watchdog looks next; 0: never */
 
-	bool paused; /* the deadline does not come nearer */
+	bool paused; /* the deadline does not move closer */
 	uint64_t paused_ms;
-	uint64_t still_at; /* the next look at who moves; 0: others keep them still */
+	uint64_t still_at; /* when to look for running processes; 0: the freezer holds them */
 	uint32_t number;   /* of the pause */
-	unsigned quiet;    /* looks in a row that found nobody moving */
-	unsigned strikes;  /* looks that found somebody, after all stood still */
-	bool told;         /* that all stand still */
+	unsigned quiet;    /* looks in a row that found every process stopped */
+	unsigned strikes;  /* looks that found a running process after all had stopped */
+	bool told;         /* MSG_STANDS was sent */
 } init = { .thaw_fd = -1 };
 
 /* Moves the fds that stay to 0, 1, 2, ... and closes all others. */
@@ -77,7 +77,7 @@ static int init_keep_fds(int *fds[], int n)
 int init_confine(struct stage *s, struct ssb_error *err)
 {
 	sigset_t chld;
-	/* Without a pid namespace it would count the whole host. */
+	/* Without a pid namespace the watchdog would count the whole host. */
 	bool look = s->config->namespaces || s->config->governed;
 	int proc_fd = look ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
@@ -91,10 +91,10 @@ int init_confine(struct stage *s, struct ssb_error *err)
 	if (init.sig_fd < 0 ||
 	    init_keep_fds((int *[]){ &s->ctl, &init.sig_fd, &s->meet, &proc_fd, &s->scratch }, 5) !=
 	            0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot arrange the fds");
+		return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot reorder the open files");
 	}
 	watchdog_init(&init.dog, s->config->plan->res.memory_mb << 20, proc_fd, s->scratch);
-	/* Only with the right to look may the watchdog see every process. */
+	/* Without this capability the watchdog cannot read every process. */
 	if ((s->config->namespaces && caps_drop(1ULL << CAP_SYS_PTRACE) != 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
@@ -116,9 +116,10 @@ void init_keep_thaw(int fd)
 	init.thaw_fd = fd;
 }
 
-/* As PID 1 our own end is the end of all; otherwise it takes work. Who is
- * metered is waited for: what he used counts as ours then. Who is frozen cannot
- * die; who was told to die does nothing more when he thaws. False: some go on. */
+/* Ends all other processes. The exit of PID 1 ends them anyway; without a pid namespace it
+ * takes work. A metered run waits for each process, so that its CPU time is counted. A
+ * frozen process cannot die, so they are thawed after SIGKILL, which leaves them no time to
+ * act. Returns false if some survive. */
 static bool init_end_others(const struct stage *s)
 {
 	bool ended = true;
@@ -150,7 +151,7 @@ static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_caus
 	_exit(0);
 }
 
-/* Reaps what has ended; returns when the skill's first process has not. */
+/* Reaps what has ended. Returns unless the skill's first process was among it. */
 static void init_reap(const struct stage *s, pid_t skill)
 {
 	int wstatus;
@@ -189,8 +190,8 @@ static void init_resume(const struct stage *s)
 	}
 }
 
-/* One look at who moves. Who goes on moving has made himself a timer that wakes
- * him, and means it. */
+/* One look for running processes. A process that keeps running has armed a SIGCONT timer on
+ * purpose; after STILL_STRIKES the run is ended. */
 static void init_keep_still(const struct stage *s)
 {
 	struct msg m = { .kind = MSG_STANDS, .pause.number = init.number };
@@ -213,7 +214,7 @@ static void init_keep_still(const struct stage *s)
 	init.still_at = now + (init.told ? STILL_LOOK_MS : 1) + 3 * (now - start);
 }
 
-/* The supervisor spoke, or is gone. */
+/* Reads one message of the supervisor, or ends with it. */
 static void init_hear(const struct stage *s, pid_t skill)
 {
 	struct msg m;
@@ -244,7 +245,7 @@ static void init_hear(const struct stage *s, pid_t skill)
 	}
 }
 
-/* One look at the memory; returns when the next one is due, in ms. */
+/* Measures the memory once. Returns after how many ms to look again. */
 static unsigned init_look(const struct stage *s)
 {
 	uint64_t used = 0;
@@ -257,17 +258,17 @@ static unsigned init_look(const struct stage *s)
 	case 1:
 		init_end(s, 0, CAUSE_MEMORY, used);
 	default:
-		/* Blind: no limit would hold. */
+		/* Without a measurement no limit would hold. */
 		ssb_fail(&err, SSB_E_LAYER, errno, "limits",
-		         "the memory of the skill can no longer be measured, so that the run was "
-		         "ended; a control group measures it in any case (see 'skillsandbox "
+		         "the skill's memory can no longer be measured, so the run was "
+		         "ended; a control group would always measure it (see 'skillsandbox "
 		         "doctor')");
 		(void)init_end_others(s);
 		stage_die(s, &err);
 	}
 }
 
-/* What is due by now. */
+/* Does what is due by now. */
 static void init_keep_time(const struct stage *s)
 {
 	uint64_t now = clock_ms();
@@ -298,7 +299,7 @@ static int init_rest_ms(void)
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
 	assert(skill > 0 && s->meet >= 0);
-	init_reap(s, skill); /* it may have ended before we listened */
+	init_reap(s, skill); /* it may have ended before init listened */
 	init.deadline = clock_ms() + s->config->max_seconds * 1000;
 	init.look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : 0;
 

@@ -1,5 +1,5 @@
-/* layer_ids.c - who the skill is and what it is near: user and network
- * namespace. The namespaces exist since clone; here they get their content. */
+/* layer_ids.c - the user and network namespaces. They exist since clone; here they get
+ * their content. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -34,8 +34,9 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* What counts for the caller's uid on the whole machine, and its editors need as well: no more
- * than this for a run. Once the capabilities are gone nobody in here can raise it. */
+/* Limits the inotify instances and watches of one run. They count for the caller's uid on
+ * the whole machine, where its editors need them, too. Once the capabilities are gone no
+ * process of the sandbox can raise the limit. */
 static int userns_limit(struct stage *s, struct ssb_error *err)
 {
 	static const struct {
@@ -50,13 +51,13 @@ static int userns_limit(struct stage *s, struct ssb_error *err)
 		char text[16];
 		snprintf(text, sizeof(text), "%u", COUNTS[i].most);
 		if (clone_proc_write(AT_FDCWD, COUNTS[i].path, text) == 0 || errno == ENOENT) {
-			continue; /* or a kernel that has none */
+			continue; /* ENOENT: this kernel has no such limit */
 		}
 		if (errno != EROFS && errno != EACCES && errno != EPERM) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot limit inotify");
 		}
-		/* A container around us may have its /proc/sys read-only, or closed by a
-		 * security module. */
+		/* In a container /proc/sys may be read-only, or closed by a security
+		 * module. */
 		snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
 		         "user, mount and pid namespaces; uid %u inside; inotify is not limited",
 		         s->config->uid);
@@ -66,7 +67,8 @@ static int userns_limit(struct stage *s, struct ssb_error *err)
 
 int layer_take_ids(const struct stage *s, struct ssb_error *err)
 {
-	/* Not the keys of the caller's login. Without keyrings there are none. */
+	/* The skill must not have the keys of the caller's login. A kernel without keyrings
+	 * has none. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if (s->config->mapped_by_parent &&
 	    (setgroups(0, NULL) != 0 ||
@@ -97,11 +99,11 @@ int layer_net(struct stage *s, struct ssb_error *err)
 {
 	if (unshare(SKILL_NAMESPACES) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net",
-		                "this machine does not let us make network, ipc, uts and cgroup "
+		                "this machine does not allow network, ipc, uts and cgroup "
 		                "namespaces");
 	}
 	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "net", "sethostname");
+		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot set the host name");
 	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
 	         "network (%s), ipc, uts and cgroup namespaces",

@@ -1,6 +1,5 @@
-/* layer_limits.c - what one process may take. The whole tree is held by the
- * cgroup or, where there is none, by the count of the user namespace and
- * init's watchdog. */
+/* layer_limits.c - the resource limits of each process. The whole tree is limited by the
+ * cgroup or, without one, by the process count of the user namespace and init's watchdog. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,7 @@ static int set_limit(int what, uint64_t value)
 {
 	struct rlimit old, now = { .rlim_cur = value, .rlim_max = value };
 
-	/* Only down: the caller's own hard limit may be lower. */
+	/* The value only goes down: the caller's own hard limit may be lower. */
 	if (getrlimit((__rlimit_resource_t)what, &old) == 0 && old.rlim_max < now.rlim_max) {
 		now.rlim_cur = now.rlim_max = old.rlim_max;
 	}
@@ -34,12 +33,13 @@ int layer_limit_core(struct stage *s, struct ssb_error *err)
 	} else if (failed == 0) {
 		failed = setrlimit(RLIMIT_CORE, &off);
 	}
-	return failed != 0 ? ssb_fail(err, SSB_E_LAYER, errno, "limits", "RLIMIT_CORE") : 0;
+	return failed != 0 ? ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot limit core dumps")
+	                   : 0;
 }
 
-/* The count of the user namespace has init in it. A cgroup is to refuse first,
- * because it tells how often it did. Without namespaces all processes of the
- * user count, wherever they are. */
+/* The count of the user namespace includes init. With a cgroup, the limit is one higher, so
+ * that the cgroup refuses first: it counts its refusals. Without namespaces every process
+ * of the user counts. */
 static uint64_t process_count(const struct stage *s)
 {
 	uint64_t beside = !s->config->namespaces ? 0 : s->watchdog ? 1 : 2;
@@ -50,7 +50,7 @@ static uint64_t process_count(const struct stage *s)
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->config->plan->res;
-	/* Beside the watchdog: bounds what can be taken between two looks. Not
+	/* Helps the watchdog: bounds what can be allocated between two looks. Not
 	 * RLIMIT_AS: runtimes reserve far more address space than they use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
@@ -59,20 +59,24 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	    set_limit(RLIMIT_MEMLOCK, 8 << 20) != 0 || set_limit(RLIMIT_MSGQUEUE, 819200) != 0 ||
 	    set_limit(RLIMIT_SIGPENDING, 1024) != 0 ||
 	    (s->watchdog && set_limit(RLIMIT_DATA, data) != 0)) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
+		                "cannot set the resource limits");
 	}
-	/* Never quicker than whoever started it, who may have the right to go up. */
+	/* The skill must not raise its priority, even if the caller may. */
 	if (set_limit(RLIMIT_NICE, 0) != 0 || set_limit(RLIMIT_RTPRIO, 0) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
+		                "cannot set the resource limits");
 	}
 	int now = getpriority(PRIO_PROCESS, 0);
-	int nice = s->nice ? share_to_nice(res->cpu_shares) : 0; /* never below: it may be root's */
+	int nice = s->nice ? share_to_nice(res->cpu_shares)
+	                   : 0; /* never below the current value, which may be root's */
 	if (nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot lower the priority");
 	}
 	if (!s->config->namespaces && (set_limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
 	                               set_limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
+		                "cannot set the resource limits");
 	}
 	if (!s->config->namespaces && s->reports[LAYER_LIMITS].detail[0] == '\0') {
 		snprintf(s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),

@@ -1,12 +1,11 @@
-/* layer_mounts.c - a new root.
+/* layer_mounts.c - builds the new root from the view table.
  *
- * One tmpfs is everything that does not come from the host: the skeleton, and
- * the four private places /tmp, /var/tmp, /dev/shm and $HOME, which are
- * mounts of their own on the same tmpfs so that the rest of it can be made
- * read-only and their common size is max_disk_mb. System directories are
- * read-only copies of the host's mounts, or come from the owner's root file
- * system (rootfs.c). Host objects are taken as detached
- * trees before the new root covers anything, and attached when it stands. */
+ * One tmpfs holds everything that does not come from the host: the skeleton and the four
+ * private places /tmp, /var/tmp, /dev/shm and $HOME. These are mounts of their own on the
+ * same tmpfs, so that the rest of it can be made read-only and max_disk_mb bounds their
+ * common size. System directories are read-only copies of the host's mounts, or come from
+ * the owner's root file system (rootfs.c). Host objects are taken as detached trees before
+ * the new root covers anything, and attached when it is in place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,7 +32,7 @@ struct mounted_view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
-	int empty; /* beneath /proc: nobody can put anything there */
+	int empty; /* beneath /proc: no process can put anything there */
 	/* Of the rows that come from the host: */
 	mode_t modes[VIEW_ROWS]; /* 0: absent */
 	int trees[VIEW_ROWS];    /* detached; unless a link or absent */
@@ -44,8 +43,8 @@ static int fail_mounts(struct ssb_error *err, const char *what, const char *name
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%s'", what, name);
 }
 
-/* Root that has no other id to give is root for the kernel still, to whom its settings belong:
- * no capability is asked of him who writes them. */
+/* Root that cannot map another uid is still root to the kernel. It owns the settings in
+ * /proc/sys and needs no capability to write them, so /proc is read-only for it. */
 static uint64_t proc_attrs(const struct stage *s)
 {
 	bool root = s->config->outer_uid == 0 && !s->config->mapped_by_parent;
@@ -54,7 +53,7 @@ static uint64_t proc_attrs(const struct stage *s)
 	       (root ? MOUNT_ATTR_RDONLY : 0);
 }
 
-/* The parts that must be taken while the host's root is still in sight. */
+/* Takes the parts that need the host's root, while it is still visible. */
 static int view_collect(struct mounted_view *v, int host, const struct stage *s,
                         struct ssb_error *err)
 {
@@ -75,7 +74,7 @@ static int view_collect(struct mounted_view *v, int host, const struct stage *s,
 		v->trees[i] = mount_clone(host, name);
 		if (v->trees[i] < 0 ||
 		    mount_restrict(v->trees[i], device ? DEVICE_ATTRS : RO_ATTRS, -1) != 0) {
-			return fail_mounts(err, "cannot take", name);
+			return fail_mounts(err, "cannot take the mount", name);
 		}
 	}
 	v->proc = mount_new("proc", NULL, proc_attrs(s));
@@ -94,7 +93,7 @@ static int view_collect(struct mounted_view *v, int host, const struct stage *s,
 	return v->pts < 0 ? fail_mounts(err, "cannot mount", "/dev/pts") : 0;
 }
 
-/* The empty new root; it covers the host's /tmp until the pivot. */
+/* Makes the empty new root, which covers the host's /tmp until the pivot. */
 static int view_root(struct mounted_view *v, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	char size[32], inodes[32];
@@ -125,7 +124,7 @@ int root_make_file(int root, const char *name, const char *text)
 	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text));
 }
 
-/* /etc as far as it is ours: who exists, where names come from. */
+/* Writes our files of /etc: accounts and name resolution. */
 static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 {
 	char passwd[PATH_MAX + 256], group[128];
@@ -143,8 +142,8 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/group", group },
 		{ "etc/hostname", "sandbox\n" },
 		{ "etc/hosts", SANDBOX_HOSTS },
-		/* A name of both families has both; who takes the first one gets IPv4, on
-		 * which most services of a program's own are. */
+		/* A name can have addresses of both families. A program that takes the
+		 * first one gets IPv4, where most local services listen. */
 		{ "etc/host.conf", "multi on\n" },
 		{ "etc/gai.conf",
 		  "precedence ::/0 40\nprecedence 2002::/16 30\nprecedence ::/96 20\n"
@@ -175,7 +174,7 @@ static int view_worker(int root, const struct ssb_plan *plan, struct ssb_error *
 	return 0;
 }
 
-/* Something to mount on; mostly its parent is there. */
+/* Makes a mount point. Its parent mostly exists already. */
 static int make_point(int root, const char *name, bool dir)
 {
 	int failed = dir ? mkdirat(root, name, 0755) : mknodat(root, name, S_IFREG | 0644, 0);
@@ -206,7 +205,7 @@ static int view_from_host(const struct mounted_view *v, int host, size_t row, st
 	               : 0;
 }
 
-/* A directory of the tmpfs that stays writable: a mount of its own on itself. */
+/* Makes a directory of the tmpfs stay writable: a mount of its own over itself. */
 static int view_private(int root, const char *name, mode_t mode, struct ssb_error *err)
 {
 	if (fchmodat(root, name, mode, 0) != 0) {
@@ -234,7 +233,7 @@ static int view_mask(int root, int host, const char *name, struct ssb_error *err
 	return 0;
 }
 
-/* What has to be there before anything can be mounted in it, and what is no mount. */
+/* Makes what must exist before anything is mounted in it, and what is not a mount. */
 static int view_make(const struct mounted_view *v, int host, const struct view_row *r,
                      struct ssb_error *err)
 {
@@ -253,7 +252,7 @@ static int view_make(const struct mounted_view *v, int host, const struct view_r
 	case VIEW_DEVICE:
 		return view_from_host(v, host, (size_t)(r - VIEW), err);
 	default:
-		return 0; /* files are written together, the rest is of the kernel's */
+		return 0; /* files are written together; the kernel provides the rest */
 	}
 }
 
@@ -295,8 +294,8 @@ static int view_fill(struct mounted_view *v, int host, const struct stage *s, st
 	                                                 : view_private(v->root, home, 0700, err);
 }
 
-/* Whoever follows a symlink of the root writes down when, and is a writer for that
- * instant: the skill's process may be about to. */
+/* The kernel notes the access time when any process follows a symlink of the root, and is a
+ * writer for that instant. The skill's process may do so right now, so try again. */
 static int seal_root(void)
 {
 	static const struct timespec instant = { .tv_nsec = 100000 };
@@ -325,7 +324,7 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	struct mounted_view v = { .root = -1, .proc = -1, .pts = -1, .empty = -1 };
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	/* The fds of the view are CLOEXEC and closed wholesale by init. */
+	/* The fds of the view are CLOEXEC; init closes them all at once. */
 	if (host < 0 || view_collect(&v, host, s, err) != 0 || rootfs_collect(s, err) != 0 ||
 	    grants_collect(s, err) != 0 || view_root(&v, s->config->plan, err) != 0 ||
 	    view_fill(&v, host, s, err) != 0) {

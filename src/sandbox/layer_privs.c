@@ -1,5 +1,5 @@
-/* layer_privs.c - the walls that go with the process: environment,
- * capabilities, Landlock, seccomp. */
+/* layer_privs.c - the layers that belong to the process: environment, capabilities,
+ * Landlock, seccomp. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -31,7 +31,6 @@ static void report_detail(struct stage *s, enum layer_id id, const char *fmt, ..
 int layer_env(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
-	/* execve gets the plan's list and nothing else; see stage_exec. */
 	report_detail(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->config->plan->env.n,
 	              s->config->plan->env_withheld);
 	return 0;
@@ -39,12 +38,13 @@ int layer_env(struct stage *s, struct ssb_error *err)
 
 int layer_caps(struct stage *s, struct ssb_error *err)
 {
-	/* Without a user namespace only root has any to drop, and is not root any more. */
+	/* Without a user namespace only root has capabilities, and this process is no
+	 * longer root. */
 	if (s->config->namespaces && (s->unbound ? caps_lock(0) : caps_drop(0)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "no_new_privs");
+		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot set no_new_privs");
 	}
 	report_detail(s, LAYER_CAPS, "none in any set, no_new_privs, securebits locked");
 	return 0;
@@ -54,13 +54,12 @@ static int landlock_path(int rules, int abi, const char *path, unsigned may)
 {
 	auto_fd fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 
-	/* What the view does not have needs no rule. */
+	/* A path that the view does not have needs no rule. */
 	return fd < 0 ? 0 : landlock_allow(rules, abi, fd, may);
 }
 
-/* Rights reach down through mounts: where a writable grant lies beneath a
- * private place, no socket or FIFO can be made in either, or it could be left
- * behind on the host. */
+/* Rights reach down through mounts. If a writable grant lies beneath a private place, no
+ * socket or FIFO can be made in either, because it could be left behind on the host. */
 static unsigned private_rights(const struct ssb_plan *plan, const char *path, unsigned may)
 {
 	size_t len = strlen(path);
@@ -75,8 +74,8 @@ static unsigned private_rights(const struct ssb_plan *plan, const char *path, un
 	return may;
 }
 
-/* A device that is granted stands in /dev beside ours: what may be written
- * there is then said one by one. */
+/* A granted device appears in /dev beside ours. Landlock then names each device that may be
+ * written. */
 static int landlock_devices(int rules, int abi)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
@@ -100,7 +99,7 @@ static bool grants_devices(const struct ssb_plan *plan)
 	return false;
 }
 
-/* A root file system has directories of its own choice. */
+/* A root file system has top directories of its own. */
 static unsigned view_rights(const struct ssb_plan *plan, const struct view_row *v)
 {
 	bool top = plan->rootfs.path != NULL && v->path[1] == '\0';
@@ -171,8 +170,8 @@ const struct seccomp_blob *stage_filter(const struct stage_config *config, bool 
 	return seccomp_blob(PROFILES[config->plan->profile], unix_sockets, config->namespaces);
 }
 
-/* The filter that asks the supervisor, which comes to fetch the listener: to
- * send it would be a call that waits for it. */
+/* Loads the filter that asks the supervisor. The supervisor fetches the listener itself: a
+ * sendmsg() under the filter would already wait for the answer. */
 static int load_observed(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_LISTENER, .listener.unix_sockets = s->unix_sockets };
@@ -182,7 +181,7 @@ static int load_observed(struct stage *s, struct ssb_error *err)
 		return -1;
 	}
 	if (write(s->ctl, &m, sizeof(m)) != (ssize_t)sizeof(m)) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "audit", "the supervisor is gone");
+		return ssb_fail(err, SSB_E_LAYER, errno, "audit", "the supervisor ended early");
 	}
 	s->reports[LAYER_AUDIT].state = LAYER_ON;
 	report_detail(s, LAYER_AUDIT, "%s: files, network, programs, signals, refused calls",
@@ -198,7 +197,7 @@ static void report_unobserved(struct stage *s, const struct ssb_error *why)
 	report_detail(s, LAYER_AUDIT, "%.110s",
 	              why->code != SSB_OK ? why->text
 	              : lost              ? "no namespaces; accepted with --best-effort"
-	                                  : "the owner said --audit off");
+	                                  : "turned off with --audit off");
 }
 
 int layer_seccomp(struct stage *s, struct ssb_error *err)

@@ -1,3 +1,4 @@
+/* links.c - follows paths of the host link by link, and lists what must be held on the way. */
 #include "sandbox/links.h"
 
 #include <errno.h>
@@ -12,9 +13,9 @@
 #include "os/file.h"
 #include "policy/path.h"
 
-#define MAX_LINKS_OF_PATH 40 /* links of one path, as the kernel has it */
+#define MAX_LINKS_OF_PATH 40 /* as the kernel limits it */
 
-/* A path that is being followed. */
+/* The state of following one path. */
 struct walk {
 	char done[PATH_MAX]; /* no symlink in it; "" is "/" */
 	char rest[PATH_MAX];
@@ -29,9 +30,10 @@ int links_unread(const char *path, struct ssb_error *err)
 {
 	return ssb_fail(
 	        err, SSB_E_LAYER, errno, "mounts",
-	        "cannot read '%.140s', by which the host may obey what the skill writes; %s", path,
+	        "cannot read '%.140s', which may make the host obey what the skill writes; %s",
+	        path,
 	        errno == EAGAIN   ? "end the program that has a lease on it, or wait"
-	        : errno == EACCES ? "make it readable to you, or grant another directory"
+	        : errno == EACCES ? "make it readable for you, or grant another directory"
 	        : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
 	                          : "grant another directory");
 }
@@ -56,7 +58,7 @@ static bool is_up(const char *rest)
 	return strcspn(rest, "/") == 2 && memcmp(rest, "..", 2) == 0;
 }
 
-/* The next name of what is left. */
+/* Moves the next name from `rest` to `done`. */
 static int go_on(struct walk *w)
 {
 	const char *name = w->rest + strspn(w->rest, "/");
@@ -75,7 +77,7 @@ static int go_on(struct walk *w)
 	return 0;
 }
 
-/* In place of the link at the end of what is done: what it says. */
+/* Replaces the link at the end of `done` by its target. */
 static int go_by(struct walk *w, const char *to)
 {
 	char rest[PATH_MAX];
@@ -103,7 +105,7 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 	size_t grant = (size_t)(g - plan->grants);
 	const char *rest = path_beneath(path, g->target);
 	if (*rest == '\0' && !read_only) {
-		return 0; /* a mount, which stays */
+		return 0; /* a mount point, which cannot be moved */
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->v[i].grant == grant && strcmp(l->v[i].path, rest) == 0) {
@@ -123,7 +125,8 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 	return 0;
 }
 
-/* Another machine or program answers there, or a look alone mounts something. */
+/* True for a file system that another machine or program serves, or where a mere lookup
+ * mounts something. */
 static bool is_remote(const char *type)
 {
 	static const char *const FIRST[] = { "9p",   "afs",  "autofs",   "ceph",    "cifs",
@@ -137,8 +140,8 @@ static bool is_remote(const char *type)
 	return found;
 }
 
-/* Does the path lie in a file system that may never answer, and in which the owner has granted
- * nothing? -1 with errno. */
+/* True if the path lies in a file system that may never answer, and in which the owner has
+ * granted nothing. Returns -1 with errno. */
 static int is_far(struct links *l, const struct ssb_plan *plan, const char *path)
 {
 	if (l->mounts.n == 0 && mounts_load(&l->mounts) != 0) {
@@ -194,7 +197,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 			return NULL;
 		}
 		if (n < 0) {
-			there = errno == EINVAL; /* no link */
+			there = errno == EINVAL; /* not a symlink */
 			why = errno;
 			continue;
 		}

@@ -1,5 +1,5 @@
-/* links_hold.c - the names that the host obeys, directory by directory, and what those of them that
- * are symlinks mean. */
+/* links_hold.c - finds the names that the host obeys, directory by directory, and holds
+ * what those that are symlinks lead to. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +22,15 @@
 #include "sandbox/repos.h"
 #include "sandbox/sources.h"
 
-/* Named by the owner, to be written: whoever leads there leads to what is meant to be. */
+/* True if the owner named exactly this path as writable: a link that leads there leads to
+ * what the owner allowed. */
 static bool is_owners(const struct grant *g, const char *path)
 {
 	return (g->origin == ORIGIN_FLAG || g->origin == ORIGIN_POLICY) &&
 	       strcmp(g->target, path) == 0;
 }
 
-/* Where names are held. */
+/* What the functions that hold names share. */
 struct link_holder {
 	struct links *links;
 	const struct ssb_plan *plan;
@@ -38,7 +39,8 @@ struct link_holder {
 	struct ssb_error *err;
 };
 
-/* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
+/* Holds what exists at `path`. A missing path cannot be made any more, except beneath a
+ * placeholder, which is held then. */
 static int hold_there(const struct link_holder *h, const char *path)
 {
 	struct stat st;
@@ -58,8 +60,8 @@ static int hold_there(const struct link_holder *h, const char *path)
 	return placeholders_is_ours(&st) ? links_add(h->links, h->plan, above, true) : 0;
 }
 
-/* Made by another user, in a directory of neither the skill nor that user: what the caller's
- * programs obey there is not the caller's own. */
+/* True if another user made the link, in a directory that belongs to neither the skill nor
+ * that user. What the caller's programs obey there is not under the caller's control. */
 static bool is_of_others(const struct ssb_plan *plan, const char *link)
 {
 	const struct grant *g = plan_shown_by(plan, link);
@@ -71,8 +73,8 @@ static bool is_of_others(const struct ssb_plan *plan, const char *link)
 	       st.st_uid != dir.st_uid;
 }
 
-/* What a link means, which is a directory as a rule or not; `in`: unless that lies in this
- * directory, which is held itself. */
+/* Holds the target of a link, of which `is_dir` says what it should be. With `in`: not if
+ * the target lies in this directory, which is held itself. */
 static int hold_meant(const struct link_holder *h, const char *link, bool is_dir, const char *in)
 {
 	bool there;
@@ -89,7 +91,7 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	if (in != NULL && path_beneath(real, in) != NULL) {
 		return 0;
 	}
-	if (!there) { /* a name that the skill could fill? */
+	if (!there) { /* the skill could create it */
 		if (g == NULL || !grant_is_work(g)) {
 			return 0;
 		}
@@ -104,7 +106,7 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	return g == NULL || is_owners(g, real) ? 0 : links_add(h->links, h->plan, real, true);
 }
 
-/* A directory that the host obeys, and what in it leads elsewhere. */
+/* A directory that the host obeys, and the links in it. */
 struct obeyed {
 	const struct link_holder *holder;
 	char path[PATH_MAX];
@@ -113,8 +115,8 @@ struct obeyed {
 	size_t entries;
 };
 
-/* `rest` is the link's path in what is obeyed. Nothing outside of that is looked at: an earlier run
- * may have chosen where it leads. */
+/* `rest` is the link's path in the obeyed directory. Nothing outside of that directory is
+ * looked at: an earlier run may have chosen where the link leads. */
 static bool leads_out(const struct obeyed *o, const char *rest)
 {
 	auto_fd at = file_openat2(o->dir, rest, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
@@ -152,7 +154,8 @@ static int fail_obeyed(const struct obeyed *o, const char *within)
 
 static int take_links(struct obeyed *o, int dir, const char *within, unsigned level);
 
-/* The same of the directory `name` in `at`. Other programs may change it meanwhile. */
+/* Like take_links(), for the directory `name` in `at`. Other programs may change it
+ * meanwhile. */
 static int take_links_in(struct obeyed *o, int at, const char *name, const char *within,
                          unsigned level)
 {
@@ -164,8 +167,8 @@ static int take_links_in(struct obeyed *o, int at, const char *name, const char 
 	return take_links(o, dir, within, level);
 }
 
-/* The symlinks of a directory, and in its directories, as many levels as that. `within` is its path
- * in what is obeyed. */
+/* Handles the symlinks of a directory and of its subdirectories down to o->levels. `within`
+ * is the directory's path in the obeyed one. */
 static int take_links(struct obeyed *o, int dir, const char *within, unsigned level)
 {
 	const struct dirent64 *e;
@@ -192,15 +195,15 @@ static int take_links(struct obeyed *o, int dir, const char *within, unsigned le
 	return errno != 0 ? fail_obeyed(o, within) : 0;
 }
 
-/* A directory with names that the host obeys. */
+/* A directory that contains names that the host obeys. */
 struct names_at {
 	int dir;
-	const char *path; /* of it, absolute */
+	const char *path; /* absolute path of it */
 	bool gitdir;      /* see repos.h */
 	unsigned levels;  /* see hold_obeyed() */
 };
 
-/* The owner has granted the directory by its name. */
+/* True if the owner has granted the directory by name. */
 static bool is_obeyed_owners(const struct obeyed *o)
 {
 	const struct grant *g = plan_shown_by(o->holder->plan, o->path);
@@ -208,7 +211,7 @@ static bool is_obeyed_owners(const struct obeyed *o)
 	return g != NULL && g->access == ACCESS_WRITE && is_owners(g, o->path);
 }
 
-/* Follows links only as far as links_follow() does. */
+/* Opens the directory; follows links only as far as links_follow() does. */
 static int open_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	bool there;
@@ -223,8 +226,9 @@ static int open_obeyed(const struct link_holder *h, const struct names_at *in, c
 	return real != NULL && there ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
 }
 
-/* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
- * is what it leads to. With two levels .claude/skills/x is looked at, and nothing deeper. */
+/* Holds what the links in a directory lead to that is to be read-only: a hook that is a
+ * symlink to a script of the tree, say. With two levels .claude/skills/x is examined, and
+ * nothing deeper. */
 static int hold_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	auto_fd at = open_obeyed(h, in, name);
@@ -233,7 +237,7 @@ static int hold_obeyed(const struct link_holder *h, const struct names_at *in, c
 	assert(o.levels <= 2); /* take_links() knows the name of one directory on its way */
 	if (at < 0 &&
 	    (file_is_missing(errno) || errno == ELOOP || errno == EACCES || errno == EXDEV)) {
-		return 0; /* the way there was judged before */
+		return 0; /* the way to it was judged before */
 	}
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
 		return links_unread(name, h->err);
@@ -241,7 +245,8 @@ static int hold_obeyed(const struct link_holder *h, const struct names_at *in, c
 	return is_obeyed_owners(&o) ? 0 : take_links_in(&o, at, ".", "", 1);
 }
 
-/* The length of the first part of `name` that is a symlink; 0: none is. -1 with errno. */
+/* The length of the first part of `name` that is a symlink; 0: there is none. Returns -1
+ * with errno. */
 static ssize_t linked_part(int dir, const char *name)
 {
 	auto_fd at = file_openat2(dir, name, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
@@ -252,7 +257,7 @@ static ssize_t linked_part(int dir, const char *name)
 	return at >= 0 ? 0 : (ssize_t)file_first_symlink(dir, name);
 }
 
-/* One protected name in a directory, whose path is `where`, if it is a symlink. */
+/* Holds one protected name in a directory, whose path is `where`, if it is a symlink. */
 static int hold_name(const struct link_holder *h, int dir, const char *where, const char *name,
                      bool is_dir)
 {
@@ -270,8 +275,8 @@ static int hold_name(const struct link_holder *h, int dir, const char *where, co
 	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
 }
 
-/* One that is to be a directory, if it is neither missing nor closed and no symlink leads there:
- * *ret_done. */
+/* Handles a name that should be a directory, if it exists, is readable and no symlink leads
+ * there; *ret_done says whether it was. */
 static int hold_plain(const struct link_holder *h, const struct names_at *in, const char *name,
                       bool *ret_done)
 {
@@ -323,7 +328,7 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 	return 0;
 }
 
-/* The names in one directory, `within` a grant. */
+/* Holds the names in one directory, `within` a grant. */
 static int hold_within(const struct link_holder *h, const struct grant *g, const char *within,
                        bool gitdir)
 {
@@ -337,8 +342,8 @@ static int hold_within(const struct link_holder *h, const struct grant *g, const
 	                                           "cannot open '%.100s/%.100s'", g->path, within);
 }
 
-/* The names in a directory above a grant. In a home there are many that matter, with much in
- * them: what these hold themselves is looked at, and nothing deeper. */
+/* Holds the names in a directory above a grant. A home has many such names with much in
+ * them: only their direct content is examined there. */
 static int hold_around(const struct link_holder *h, const char *path)
 {
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -347,7 +352,7 @@ static int hold_around(const struct link_holder *h, const char *path)
 	return dir < 0 ? links_unread(path, h->err) : hold_names(h, &at);
 }
 
-/* The names in a git directory that is not granted. */
+/* Holds the names in a git directory that is not granted. */
 static int hold_gitdir(const struct link_holder *h, const char *path)
 {
 	const struct grant *g = plan_shown_by(h->plan, path);
@@ -363,7 +368,7 @@ static int hold_gitdir(const struct link_holder *h, const char *path)
 	return hold_names(h, &at);
 }
 
-/* What the settings of repositories name. */
+/* Holds what the settings of repositories name. */
 static int hold_named(const struct link_holder *h, const struct repos *repos)
 {
 	static const struct names_at ANYWHERE = { .dir = AT_FDCWD, .path = "/", .levels = 2 };
@@ -376,7 +381,8 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 		if (owners && n->whole) {
 			return ssb_fail(h->err, SSB_E_LAYER, 0, "mounts",
 			                "git runs '%.150s' (%.40s) itself as a directory of hooks, "
-			                "which the skill must not write; set core.hooksPath of the "
+			                "which the skill must not be able to write; set "
+			                "core.hooksPath of the "
 			                "repository there to a directory of its own",
 			                g->path, g->where);
 		}
@@ -399,6 +405,7 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 }
 
 /* For who tells of attempts to write there. */
+/* Lists the read-only paths for the observer, which reports attempts to write there. */
 static int list_read_only(const struct ssb_plan *plan, struct links *l, struct ssb_error *err)
 {
 	for (size_t i = 0; i < l->n; i++) {

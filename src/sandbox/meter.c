@@ -1,3 +1,4 @@
+/* meter.c - the CPU time of a sandbox, from its control group or from /proc. */
 #include "sandbox/meter.h"
 
 #include <dirent.h>
@@ -10,9 +11,9 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define WALKS 3 /* before a sum that went down is believed */
+#define WALKS 3 /* walks before a sum that went down is believed */
 
-/* Fields of /proc/PID/stat, counted from the state, which is the third. */
+/* Fields of /proc/PID/stat, counted from the state, which is the third field. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME, STAT_THREADS = 17, STAT_START = 19 };
 
 struct stat_line {
@@ -53,11 +54,11 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 		return false;
 	}
 	text[n] = '\0';
-	char *p = strrchr(text, ')'); /* the name may hold anything */
+	char *p = strrchr(text, ')'); /* the name may contain anything */
 	if (p == NULL || strlen(p) < 4) {
 		return false;
 	}
-	p += 3; /* past the state */
+	p += 3; /* after the state */
 	for (size_t i = 1; i <= STAT_START; i++) {
 		field[i] = strtoull(p, &p, 10);
 	}
@@ -92,7 +93,7 @@ static void walk_add(struct walk *w, pid_t pid)
 	w->v[w->n++] = (struct metered){ .pid = pid };
 }
 
-/* A list of any length: numbers, each with a blank behind it. */
+/* Reads a list of any length: numbers, each followed by a blank. */
 static void add_children(struct walk *w, pid_t pid, const char *tid)
 {
 	char path[64], text[4096];
@@ -138,7 +139,7 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* One that moved under our eyes, to another parent, counts once. */
+/* A process that moved to another parent during the walk counts once. */
 static uint64_t walk_sum(struct walk *w)
 {
 	uint64_t us = 0;
@@ -152,8 +153,8 @@ static uint64_t walk_sum(struct walk *w)
 	return us;
 }
 
-/* A parent is read before its children: one that ends in between is missed for
- * once, and never counted twice. */
+/* A parent is read before its children: a child that ends in between is missed once, but
+ * never counted twice. */
 uint64_t meter_tree(pid_t init)
 {
 	struct walk w = { 0 };
@@ -184,7 +185,7 @@ static void meter_set(struct meter *m, uint64_t us)
 	m->us = us > m->us ? us : m->us;
 }
 
-/* What the group does not know: init stays outside of it. */
+/* What the group does not count: init is not in it. */
 static bool by_group(struct meter *m, pid_t init, const struct cgroup *cg)
 {
 	struct stat_line line = { 0 };

@@ -1,18 +1,18 @@
 /* placeholders.c - empty files and directories that hold a protected name.
  *
- * A mount can only stand on something that exists, so a name that the skill
- * must not create is created by us first, empty, for the length of the run.
- * Ours are told by their mode (sticky and read-only, which nobody gives such
- * a file) and size: what a killed supervisor left behind is taken over by the next
- * run and removed with it. A shared lock keeps a placeholder as long as any
- * run needs it: removing it would lift the protection in the others. A name that must not seem
- * to be there is held by a symlink to nothing; the lock is that of its directory then.
+ * A mount needs something that exists, so a name that the skill must not create is created
+ * by us first, empty, for the length of the run. A placeholder is recognized by its mode
+ * (sticky and read-only, which no other program gives such a file) and its size: what a
+ * killed supervisor left behind is taken over by the next run and removed with it. A shared
+ * lock keeps a placeholder as long as any run needs it, because removing it would end the
+ * protection in the other runs. A name that must not seem to exist is held by a symlink to
+ * nothing; the lock is then on its directory.
  *
- * git takes a directory with the names HEAD, objects and refs for a bare repository, and obeys the
- * settings in it. Files of these names must be free to a skill. So the placeholder "commondir" at
- * the top of a tree says that the rest of such a repository lies in /dev/null, where nothing can
- * be: git does not believe in it then. If the skill has made the three names, the placeholder
- * stays. */
+ * git takes a directory with the names HEAD, objects and refs for a bare repository, and
+ * obeys the settings in it. A skill must be free to make files of these names. So the
+ * placeholder "commondir" at the top of a tree says that the rest of such a repository lies
+ * in /dev/null, where nothing can be, and git then rejects it. If the skill has made the
+ * three names, the placeholder stays. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,21 +34,21 @@
 
 #define FILE_MODE 01444
 #define DIR_MODE  01555
-#define OPEN_MODE 01755 /* of a directory that programs of the owner's write to if it is there */
-/* A umask takes it away and a directory gives it: it says nothing of whose they are. */
+#define OPEN_MODE 01755 /* a directory that the owner's programs write to if it exists */
+/* A umask removes these bits and a directory adds them, so they do not identify the owner. */
 #define ANY_MODE  ((mode_t)(S_ISGID | 0055))
-#define ELSEWHERE "/dev/null" /* of commondir, see above */
+#define ELSEWHERE "/dev/null" /* the text of commondir, see above */
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
 
-/* How long another run may take to remove one; no other program locks them, but a skill that
- * may write there can. */
+/* How long another run may take to remove a placeholder. No other program locks them, but a
+ * skill that may write there can. */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_US 5000
 
 struct placeholder {
-	int dir;       /* O_PATH: where it is; of a symlink open to be read, and locked */
-	int fd;        /* the thing itself, locked; -1: a symlink */
-	bool owns_dir; /* else it is that of one before, or the grant's */
+	int dir;       /* O_PATH: its directory; of a symlink: open for reading, and locked */
+	int fd;        /* the placeholder itself, locked; -1: a symlink */
+	bool owns_dir; /* false: fd of an earlier placeholder, or of the grant */
 	char name[NAME_MAX + 1];
 };
 
@@ -58,8 +58,8 @@ struct placeholders {
 	struct placeholder v[];
 };
 
-/* git would take the directory for a git directory, if HEAD says what it should. A name that is
- * not there by now counts if it is a symlink: what it leads to can be made later. */
+/* True if git would take the directory for a git directory, provided HEAD has the right
+ * content. A dangling symlink counts: its target can be made later. */
 static bool is_git_layout(int dir)
 {
 	static const char *const NAMES[] = { "HEAD", "objects", "refs" };
@@ -72,8 +72,9 @@ static bool is_git_layout(int dir)
 	return i == ARRAY_LEN(NAMES);
 }
 
-/* What a file holds meanwhile: git wants a commondir that says something and settings that it
- * can read, and an agent that is started then does not come up with settings that are no JSON. */
+/* The content of a placeholder file. git needs a commondir that names something and
+ * settings that it can parse, and an agent that starts meanwhile must not fail over
+ * settings that are not JSON. */
 static const char *placeholder_text(int dir, const char *name)
 {
 	if (strcmp(name, "commondir") == 0) {
@@ -98,13 +99,13 @@ bool placeholders_is_ours(const struct stat *st)
 	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size > 0 && st->st_size <= MAX_TEXT);
 }
 
-/* Another run makes it this moment, or died when it did. */
+/* Another run is making it right now, or was killed while it did. */
 static bool is_unfinished(const struct stat *st)
 {
 	return has_mode(st, S_IFREG | FILE_MODE) && st->st_size == 0;
 }
 
-/* Makes it unless something is there. 0, or -1 with errno. */
+/* Makes it unless something exists there. Returns 0, or -1 with errno. */
 static int placeholder_create(int dir, const char *name, mode_t mode)
 {
 	if (mode != FILE_MODE) {
@@ -124,7 +125,7 @@ static int placeholder_create(int dir, const char *name, mode_t mode)
 	return 0;
 }
 
-/* The name still means what is held. */
+/* True if the name still refers to the object that is held. */
 static bool is_named(int dir, const char *name, const struct stat *held)
 {
 	struct stat named;
@@ -133,16 +134,16 @@ static bool is_named(int dir, const char *name, const struct stat *held)
 	       held->st_dev == named.st_dev && held->st_ino == named.st_ino;
 }
 
-/* May the skill, who is the caller, make what the caller cannot make now? As
- * the directory's owner it may give itself the right. */
+/* True if the skill, which runs as the caller, could make later what the caller cannot make
+ * now: the owner of a directory may give itself the right. */
 static bool may_later(int dir)
 {
 	struct stat st;
 	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
 }
 
-/* By errno, after a failed open: something of the owner's is there that we may not read, or that
- * is of another kind. All other errors but ENOENT say nothing of what is there. */
+/* By errno, after a failed open: something of the owner's exists that we may not read or
+ * that is of another kind. All other errors except ENOENT say nothing about what is there. */
 static bool is_owners(void)
 {
 	return errno == EACCES || errno == ELOOP || errno == ENOTDIR || errno == ENXIO;
@@ -150,8 +151,8 @@ static bool is_owners(void)
 
 enum placeholder_state { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
 
-/* What the name means now; *ret_fd is open on it, and *ret says what it is, unless it is gone or
- * closed to us. UNKNOWN with errno. */
+/* Finds out what the name refers to. *ret_fd is open on it and *ret describes it, unless it
+ * is gone or closed to us. UNKNOWN with errno. */
 static enum placeholder_state placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd,
                                                struct stat *ret)
 {
@@ -165,8 +166,8 @@ static enum placeholder_state placeholder_find(int dir, const char *name, bool i
 	return placeholders_is_ours(ret) ? OURS : is_unfinished(ret) ? UNFINISHED : OWNERS;
 }
 
-/* Removes one that was not finished. Whoever is still at it, after all, has not locked it and
- * cannot now: he takes over what we make. */
+/* Removes an unfinished placeholder. If its maker is still running, it has not locked it
+ * and can no longer do so: it will take over the one that we make. */
 static void placeholder_clear(int dir, const char *name, int fd)
 {
 	struct stat st;
@@ -177,9 +178,9 @@ static void placeholder_clear(int dir, const char *name, int fd)
 	}
 }
 
-/* Makes or takes over one and locks it: *ret_fd. -1 there if the name is the
- * owner's own, or nobody can make it. -1 with errno: it has to be held and
- * cannot be. */
+/* Makes or takes over a placeholder and locks it: *ret_fd. *ret_fd is -1 if the name
+ * belongs to the owner, or cannot be made by any process of ours. Returns -1 with errno if
+ * the name must be held and cannot be. */
 static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 {
 	bool is_dir = mode != FILE_MODE;
@@ -194,7 +195,8 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 		struct stat st;
 		enum placeholder_state found = placeholder_find(dir, name, is_dir, &fd, &st);
 		if (found == UNKNOWN || (found == OWNERS && made)) {
-			/* Ours and not told by its mode: a file system without such modes. */
+			/* We made it and do not recognize it: this file system has no such
+			 * modes. */
 			int error = found == UNKNOWN ? errno : EOPNOTSUPP;
 			if (made) {
 				(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
@@ -206,10 +208,11 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 			return 0;
 		}
 		if (made && found != GONE && (st.st_mode & 07777) != mode) {
-			/* Runs of other users share the lock: whatever our umask is. */
+			/* The lock is shared with runs of other users, so the mode must not
+			 * depend on our umask. */
 			(void)fchmod(fd, mode);
 		}
-		/* The run that ends now may be about to remove it: try again. */
+		/* A run that ends now may be about to remove it: try again. */
 		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
 		    is_named(dir, name, &st)) {
 			*ret_fd = steal_fd(&fd);
@@ -231,14 +234,16 @@ bool placeholders_is_link(int dir, const char *name)
 	return file_is_link_to(dir, name, OBSERVER_NOTHING);
 }
 
-/* The same by a symlink; `dir` is open to be read. *ret_held: there is one, and `dir` is locked. */
+/* Holds the name by a symlink instead; `dir` is open for reading. *ret_held: the symlink
+ * exists and `dir` is locked. */
 static int placeholder_link(int dir, const char *name, bool *ret_held)
 {
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (symlinkat(OBSERVER_NOTHING, dir, name) != 0 && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
-		/* One that ends has the lock when it removes it: look again with our own. */
+		/* A run that ends removes it while it has the lock: look again with our own
+		 * lock. */
 		if (flock(dir, LOCK_SH | LOCK_NB) == 0 && placeholders_is_link(dir, name)) {
 			*ret_held = true;
 			return 0;
@@ -254,19 +259,19 @@ static int placeholder_link(int dir, const char *name, bool *ret_held)
 	return -1;
 }
 
-/* The directory of the names that are held now: most stand side by side. */
+/* The directory of the names that are held next: most of them lie side by side. */
 struct spot {
 	struct placeholders *placeholders;
 	int top;         /* O_PATH */
-	const char *way; /* a name that begins with the way from there */
-	size_t len;      /* of the way */
+	const char *way; /* a name that begins with the path from there */
+	size_t len;      /* of that path */
 	int dir;         /* O_PATH; -1: nothing can be made here */
-	int lock;        /* open to be read; -1: not yet */
-	/* The three, or -1: borrowed, or owned by a placeholder that needs it. */
+	int lock;        /* open for reading; -1: not opened yet */
+	/* The same three fds, or -1: borrowed, or owned by a placeholder that needs it. */
 	int own_top, own_dir, own_lock;
 };
 
-/* `own_top` is `top`, or -1: it is borrowed, as long as the placeholders stand. */
+/* `own_top` is `top` or -1: borrowed for as long as the placeholders exist. */
 static struct spot spot_at(struct placeholders *p, int top, int own_top)
 {
 	return (struct spot){ p, top, "", 0, top, -1, own_top, -1, -1 };
@@ -285,7 +290,8 @@ static void spot_done(struct spot *s)
 	own_close(&s->own_top);
 }
 
-/* `h` holds `name`; it takes over its directory from the spot, unless that is another's. */
+/* Adds `h` as the placeholder of `name`. It takes over its directory from the spot, unless
+ * another placeholder owns it. */
 static void spot_keep(struct spot *s, struct placeholder h, const char *name, int *own)
 {
 	assert(s->placeholders->n < s->placeholders->most);
@@ -315,7 +321,7 @@ static int hold_by_link(struct spot *s, const char *name)
 	return 0;
 }
 
-/* *ret_held: a placeholder stands there. */
+/* Holds a name by a file or directory. *ret_held: a placeholder exists there. */
 static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *ret_held)
 {
 	struct placeholder h = { .dir = s->dir, .fd = -1 };
@@ -330,8 +336,8 @@ static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *re
 	return 0;
 }
 
-/* Goes on to a directory in it. One that is missing is held itself: without it the rest cannot be
- * made. */
+/* Continues in a directory of the spot. If it is missing, it is held itself: without it the
+ * rest cannot be made. */
 static int spot_enter(struct spot *s, const char *name)
 {
 	int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -346,7 +352,7 @@ static int spot_enter(struct spot *s, const char *name)
 		}
 		next = held ? -1 : openat(s->dir, name, flags);
 	}
-	/* A part is no directory, or a symlink, which is judged when it is mounted. */
+	/* A part that is not a directory, or a symlink; the mounts decide about that. */
 	if (next < 0 && !held && errno != ENOTDIR && errno != ELOOP) {
 		return -1;
 	}
@@ -383,8 +389,8 @@ static int spot_go(struct spot *s, const char *name)
 	return 0;
 }
 
-/* Holds the first missing part of `name` beneath the top of the spot. Nothing is held where all of
- * it exists. */
+/* Holds the first missing part of `name` beneath the top of the spot. Does nothing if all
+ * of it exists. */
 static int placeholder_hold(struct spot *s, const char *name, bool is_dir, enum protect_hold hold)
 {
 	mode_t mode = hold == HOLD_PRIVATE ? OPEN_MODE : is_dir ? DIR_MODE : FILE_MODE;
@@ -403,7 +409,7 @@ static int placeholder_hold(struct spot *s, const char *name, bool is_dir, enum 
 	                              : hold_by_thing(s, base, mode, &held);
 }
 
-/* Beneath a grant. */
+/* Holds a path beneath a grant. */
 static int hold_path(struct placeholders *p, int grant_fd, const char *path, bool is_dir)
 {
 	AUTO(spot_done) struct spot s = spot_at(p, grant_fd, -1);
@@ -414,7 +420,7 @@ static int hold_path(struct placeholders *p, int grant_fd, const char *path, boo
 /* One directory in which names are held. */
 struct holding {
 	const struct grant *grant;
-	const char *path; /* from the grant's top; "" is that */
+	const char *path; /* from the grant's top; "" is the top */
 	bool gitdir;      /* see repos.h */
 };
 
@@ -423,13 +429,14 @@ static int cannot_hold(const struct grant *g, const char *within, const char *na
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 	                "cannot hold the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
-	                "must not make; %s",
+	                "must not create; %s",
 	                name, g->path, *within != '\0' ? "/" : "", within, g->where,
 	                errno == EBUSY    ? "another skill that may write there has locked it: end "
 	                                    "that run ('skillsandbox ps'), or wait for it"
 	                : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
-	                : errno == EAGAIN ? "end the program that has a lease on it, or wait"
-	                                  : "make the directory writable to you, or grant another");
+	                : errno == EAGAIN
+	                        ? "end the program that has a lease on it, or wait"
+	                        : "make the directory writable for you, or grant another");
 }
 
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,
@@ -520,7 +527,8 @@ int placeholders_add(struct placeholders *p, int grant_fd, const char *path, boo
 	return hold_path(p, grant_fd, path, is_dir);
 }
 
-/* Without it the directory would be a bare repository, which the skill has made. */
+/* True if the directory would be a bare repository made by the skill, if this placeholder
+ * were removed. */
 static bool keeps_git_out(const struct placeholder *h)
 {
 	char text[sizeof(ELSEWHERE)];
@@ -540,14 +548,15 @@ bool placeholders_keep_git_out(const struct placeholders *p, char *ret_dir, size
 	return p != NULL && i < p->n && file_path(p->v[i].dir, ret_dir, size) >= 0;
 }
 
-/* The skill may have taken the right to write from the directory. */
+/* Removes it, even if the skill has removed the write permission of the directory. */
 static void placeholder_unlink(const struct placeholder *h, const struct stat *st)
 {
 	int flags = S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0;
 	struct stat dir;
 
 	if (placeholders_is_open(st)) {
-		(void)unlinkat(h->fd, "abort-safety", 0); /* of a commit that the owner picked */
+		(void)unlinkat(h->fd, "abort-safety",
+		               0); /* git writes it when the owner commits during the run */
 	}
 	if (unlinkat(h->dir, h->name, flags) == 0 || errno != EACCES || fstat(h->dir, &dir) != 0) {
 		return;
@@ -564,7 +573,8 @@ void placeholders_remove(struct placeholders *p)
 		struct placeholder *h = &p->v[i];
 		struct stat st;
 
-		/* Only the last run that needs it, and only what is still ours. */
+		/* Only the last run that needs it may remove it, and only if it is still
+		 * ours. */
 		if (h->fd < 0) {
 			if (flock(h->dir, LOCK_EX | LOCK_NB) == 0 &&
 			    placeholders_is_link(h->dir, h->name)) {

@@ -13,8 +13,8 @@
 #include "os/file.h"
 #include "policy/unlisted.h"
 
-/* Makes `name` in `dir` unless it is there, and opens it: a directory or empty file of the
- * caller's own, not a symlink that somebody put there meanwhile. */
+/* Makes `name` in `dir` unless it exists, and opens it. It must be a directory or an empty
+ * file of the caller's own, not a symlink that another process put there meanwhile. */
 static int make_one(int dir, const char *name, bool is_dir, const struct grant *g,
                     struct ssb_error *err)
 {
@@ -22,22 +22,22 @@ static int make_one(int dir, const char *name, bool is_dir, const struct grant *
 	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
 
 	if (made < 0 && errno != EEXIST) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", g->path);
+		return ssb_fail(err, SSB_E_SYS, errno, "write", "cannot create '%.200s'", g->path);
 	}
 	auto_fd fd =
 	        openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
 	if (fd >= 0 && fstat(fd, &st) == 0 && !is_dir && !S_ISREG(st.st_mode)) {
-		errno = EEXIST; /* something else, meanwhile */
+		errno = EEXIST; /* another kind of file appeared meanwhile */
 		own_close(&fd);
 	}
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "open '%.200s', which is new",
-		                g->path);
+		return ssb_fail(err, SSB_E_SYS, errno, "write",
+		                "cannot open '%.200s', which was just created", g->path);
 	}
 	if (st.st_uid != geteuid()) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "write",
-		                "'%.200s' was created by uid %u meanwhile; it is not used", g->path,
-		                (unsigned)st.st_uid);
+		                "'%.200s' was created by uid %u meanwhile, so it is not used",
+		                g->path, (unsigned)st.st_uid);
 	}
 	if (made == 0 && is_dir && g->made_for != NULL) {
 		unlisted_mark(fd, g->made_for, g->kept_in);
@@ -72,7 +72,7 @@ static int create_grant(struct grant *g, struct ssb_error *err)
 		dir = next;
 	}
 	if (fstat(dir, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "examine '%.200s'", g->path);
+		return ssb_fail(err, SSB_E_SYS, errno, "write", "cannot examine '%.200s'", g->path);
 	}
 	g->dev = st.st_dev;
 	g->ino = st.st_ino;
@@ -82,23 +82,23 @@ static int create_grant(struct grant *g, struct ssb_error *err)
 	return 0;
 }
 
-/* So that there is something to cover. */
+/* Makes the places that must be covered, so that there is something to mount over. */
 static int create_covers(const struct ssb_plan *p, struct ssb_error *err)
 {
 	for (size_t i = 0; i < p->n_covers; i++) {
 		const struct cover *c = &p->covers[i];
 		auto_fd fd = c->create ? file_mkdirs(c->path) : -1;
-		/* What we may not make, nobody makes with our rights. */
+		/* What we may not make, the skill cannot make with our rights either. */
 		if (c->create && fd < 0 && errno != EROFS && errno != EACCES && errno != EPERM) {
 			return ssb_fail(err, SSB_E_SYS, errno, "covers",
-			                "cannot make '%.200s', which has to be covered in '%.60s'",
+			                "cannot create '%.200s', which must be covered in '%.60s'",
 			                c->path, c->where);
 		}
 	}
 	return 0;
 }
 
-/* The plan's grants as they are, and those that have to be made with no object yet. */
+/* Copies the plan's grants. Those that are still to be made have no fd yet. */
 static int copy_grants(const struct ssb_plan *plan, struct prepared *p, struct ssb_error *err)
 {
 	p->grants = calloc(plan->n_grants, sizeof(*p->grants));

@@ -1,3 +1,4 @@
+/* present.c - lists a directory once and compares its entries with the protected names. */
 #include "sandbox/present.h"
 
 #include <errno.h>
@@ -7,13 +8,13 @@
 #include "base/own.h"
 #include "os/entries.h"
 
-/* On some file systems case does not count. */
+/* Some file systems ignore case. */
 static bool may_be_same(char a, char b)
 {
 	return ((a ^ b) & ~0x20) == 0;
 }
 
-/* `entry` may be the first part of `name`. */
+/* True if `entry` may be the first part of `name`. */
 static bool may_begin(const char *name, const char *entry)
 {
 	size_t len = 0;
@@ -24,7 +25,7 @@ static bool may_begin(const char *name, const char *entry)
 	return entry[len] == '\0' && (name[len] == '\0' || name[len] == '/');
 }
 
-/* There a letter beyond ASCII can be the same as one of ASCII. */
+/* On a file system that ignores case, a letter beyond ASCII can equal an ASCII letter. */
 static bool is_ascii(const char *name)
 {
 	while (*name != '\0' && (*name & 0x80) == 0) {
@@ -52,7 +53,7 @@ int present_list(int dir, bool gitdir, struct present *ret)
 	const struct dirent64 *e;
 	struct entries names;
 	struct present p = { 0 };
-	bool all = fd < 0; /* its names can be known, not listed */
+	bool all = fd < 0; /* its names can be opened, but not listed */
 	size_t n = 0;
 
 	if (fd < 0 && errno != EACCES) {

@@ -1,7 +1,6 @@
-/* probes_files.c - attacks on what is kept in files, in the environment and
- * in inherited file descriptors. Control and attack are the same code; where
- * a control would touch the real system it opens without a name (O_TMPFILE)
- * or opens and never writes. */
+/* probes_files.c - attacks on files, the environment and inherited file descriptors.
+ * Control and attack are the same code; where a control would touch the real system it
+ * opens without a name (O_TMPFILE), or opens and never writes. */
 #include "sandbox/prove.h"
 
 #include <dirent.h>
@@ -30,7 +29,7 @@ ATTACK(env_own)
 	return attack_failed(f, "no such variable");
 }
 
-/* Whether one /proc/PID/environ holds the token as a whole entry. */
+/* True if one /proc/PID/environ contains the token as a whole entry. */
 static bool environ_has(const char *path, const char *token)
 {
 	static char text[128 * 1024];
@@ -103,7 +102,7 @@ ATTACK(open_path)
 	return fd >= 0 ? attack_worked(f, "opened") : attack_errno(f, "open");
 }
 
-/* Opened for writing, and never written to. */
+/* Opens it for writing, and never writes. */
 ATTACK(open_write)
 {
 	if (prove_granted(w->plan, a->arg)) {
@@ -115,7 +114,7 @@ ATTACK(open_write)
 
 ATTACK(host_devices)
 {
-	/* Opening these does nothing by itself. */
+	/* Opening these has no effect of its own. */
 	static const char *const NODES[] = { "/dev/mem",    "/dev/kmsg",         "/dev/net/tun",
 		                             "/dev/fuse",   "/dev/loop-control", "/dev/kvm",
 		                             "/dev/uinput", "/dev/vhost-net" };
@@ -142,7 +141,7 @@ ATTACK(open_handle)
 			return attack_worked(f, "read the secret");
 		}
 	}
-	/* Without the capability: does the call reach the kernel at all? */
+	/* Without the capability, find out whether the call reaches the kernel at all. */
 	if (syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, O_RDONLY) < 0 && errno == EFAULT) {
 		return attack_worked(f, "the kernel takes the call");
 	}
@@ -151,7 +150,7 @@ ATTACK(open_handle)
 
 /* ---- writing ------------------------------------------------------------------- */
 
-/* A file without a name leaves nothing; inside also one with a name. */
+/* A file without a name leaves nothing behind; inside, a file with a name is tried, too. */
 static enum attack_result write_into(const struct prove_world *w, const char *dir,
                                      struct finding *f)
 {
@@ -271,7 +270,7 @@ ATTACK(suid_mknod)
 	                                            : judge_mode(path, S_ISUID, f);
 }
 
-/* Device 0:0 is the one that the kernel lets everybody make. */
+/* Device 0:0 is the one that any process may make. */
 ATTACK(device_node)
 {
 	char path[PATH_MAX];
@@ -311,7 +310,7 @@ ATTACK(grant_fifo)
 	return attack_worked(f, "made");
 }
 
-/* Opened and never written to; removed if it was not there before. */
+/* Opens it and never writes; removes it if it did not exist before. */
 ATTACK(grant_obeyed)
 {
 	const char *dir = writable_dir(w);
@@ -353,7 +352,7 @@ ATTACK(fd_low)
 ATTACK(fd_high)
 {
 	if (w->high_fd < 0) {
-		return attack_void(f, "the caller may not have that many files");
+		return attack_void(f, "the caller's limit of open files is too low");
 	}
 	return is_decoy(w, w->high_fd) ? attack_worked(f, "fd %d is open on the decoy", w->high_fd)
 	                               : attack_failed(f, "fd %d is not the decoy", w->high_fd);
@@ -375,11 +374,11 @@ static const struct attack FILES[] = {
 	ROW("env", "read a variable of the caller that was not granted", env_own),
 	ROW("env-proc", "find a withheld variable in /proc/*/environ", env_proc),
 	ROW("file", "read a private file of the owner by its path", read_decoy),
-	ROW("file-write", "make a file beside it", write_decoy_dir),
+	ROW("file-write", "make a file in the same directory", write_decoy_dir),
 	ROW("file-handle", "open a host file by its handle, past all mounts", open_handle),
 	ROW("shm-file", "read a shared memory file of the owner", read_shm_file),
 	ROW_ARG("shadow", "open /etc/shadow", open_path, "/etc/shadow"),
-	ROW_ARG("sysfs", "look into /sys", open_path, "/sys/kernel"),
+	ROW_ARG("sysfs", "open a directory of /sys", open_path, "/sys/kernel"),
 	ROW("devices", "open a device that talks to the kernel", host_devices),
 	ROW_ARG("write-usr", "make a file in /usr", write_dir, "/usr"),
 	ROW_ARG("write-etc", "make a file in /etc", write_dir, "/etc"),
@@ -390,17 +389,17 @@ static const struct attack FILES[] = {
 	        "/proc/sys/kernel/core_pattern"),
 	ROW_ARG("sysrq", "open the host's sysrq trigger for writing", open_write,
 	        "/proc/sysrq-trigger"),
-	ROW("suid-chmod", "make an own file setuid", suid_chmod),
+	ROW("suid-chmod", "make a file of its own setuid", suid_chmod),
 	ROW("suid-create", "create a file that is setuid", suid_create),
 	ROW("suid-mknod", "make a setuid file with mknod", suid_mknod),
 	ROW("device-node", "make a device node", device_node),
 	ROW("grant-fifo", "leave a FIFO in a writable directory", grant_fifo),
-	ROW_ARG("grant-envrc", "plant a file there that the owner's shell obeys", grant_obeyed,
+	ROW_ARG("grant-envrc", "create a file there that the owner's shell obeys", grant_obeyed,
 	        ".envrc"),
-	ROW_ARG("grant-claude", "plant a file there that the owner's agent obeys", grant_obeyed,
+	ROW_ARG("grant-claude", "create a file there that the owner's agent obeys", grant_obeyed,
 	        "CLAUDE.md"),
 	ROW("fd-low", "use an fd that the caller left open", fd_low),
-	ROW("fd-high", "use one with a number of 1024 or more", fd_high),
+	ROW("fd-high", "use an open fd with a number of 1024 or more", fd_high),
 	ROW("fd-any", "find any other open fd", fd_any),
 };
 

@@ -1,6 +1,6 @@
-/* probes_limits.c - attacks on the limits of the plan: take more than it
- * says. The control takes the same amount outside, for a moment; where that
- * would burden the machine the probe is void. */
+/* probes_limits.c - attacks on the limits of the plan: they take more than a limit allows.
+ * The control takes the same amount outside, for a moment; if that would burden the
+ * machine, the probe is void. */
 #include "sandbox/prove.h"
 
 #include <errno.h>
@@ -18,14 +18,14 @@
 #include "base/own.h"
 #include "os/probe.h"
 
-/* Past these the attempt itself would be a nuisance. */
+/* Beyond these the attempt itself would be a nuisance. */
 #define TRY_PROCESSES 512
 #define TRY_FILES     16384
 #define TRY_DISK_MB   256
 #define TRY_MEMORY_MB 1024
-#define BEYOND        8 /* that much more than the limit */
+#define BEYOND        8 /* how much more than the limit */
 
-/* At any limit but 1 the kernel starts the program that core_pattern may name. */
+/* At any limit except 1 the kernel starts the program that core_pattern may name. */
 static bool core_stays_off(void)
 {
 	static const rlim_t TRIED[] = { 0, 4096, RLIM_INFINITY };
@@ -41,7 +41,7 @@ static bool core_stays_off(void)
 	return true;
 }
 
-/* Outside nothing crashes: a program of the host would be told of it. */
+/* Outside nothing crashes, because a program of the host would receive the dump. */
 ATTACK(core)
 {
 	struct rlimit r;
@@ -58,7 +58,7 @@ ATTACK(core)
 	if (r.rlim_max == 0) {
 		return probe_core_taker() != ' '
 		               ? attack_worked(f, "your hard limit is 0: a program of the host can "
-		                                  "get them")
+		                                  "receive them")
 		               : attack_failed(f, "your own hard limit is 0");
 	}
 	pid_t pid = fork();
@@ -72,9 +72,11 @@ ATTACK(core)
 		return attack_errno(f, "fork");
 	}
 	if (!WIFSIGNALED(status)) {
-		return attack_worked(f, "the limit is not 1: a program of the host can get them");
+		return attack_worked(f,
+		                     "the limit is not 1: a program of the host can receive them");
 	}
-	return WCOREDUMP(status) ? attack_worked(f, "left one") : attack_failed(f, "off for good");
+	return WCOREDUMP(status) ? attack_worked(f, "left one")
+	                         : attack_failed(f, "cannot be switched on");
 }
 
 static void raise_soft(__rlimit_resource_t what)
@@ -167,8 +169,7 @@ static bool machine_can_spare(uint64_t bytes)
 	return sysinfo(&si) == 0 && (uint64_t)si.freeram * si.mem_unit > bytes * 2;
 }
 
-/* Inside, the cgroup, the watchdog or RLIMIT_DATA ends it; the watchdog gets
- * time to look. */
+/* Inside, the cgroup, the watchdog or RLIMIT_DATA ends it. The watchdog gets time to look. */
 ATTACK(memory)
 {
 	size_t bytes = (size_t)(w->plan->res.memory_mb + BEYOND) << 20;

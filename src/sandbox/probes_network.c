@@ -1,6 +1,6 @@
-/* probes_network.c - attacks through sockets. The listeners are decoys of the
- * supervisor on the host; nothing is sent to any other machine: connect() on
- * a UDP socket only asks for a route. */
+/* probes_network.c - attacks through sockets. The listeners are decoys of the supervisor on
+ * the host. Nothing is sent to any other machine: connect() on a UDP socket only looks up a
+ * route. */
 #include "sandbox/prove.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 
 #include "base/own.h"
 
-#define BAD_TYPE 15 /* refused by the kernel before it looks for the family's module */
+#define BAD_TYPE 15 /* the kernel refuses it before it looks for the family's module */
 
 static enum attack_result try_socket(int family, int type, int protocol, struct finding *f)
 {
@@ -43,8 +43,8 @@ ATTACK(ping)
 	return try_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP, f);
 }
 
-/* Does the kernel get to judge a socket of that family? Asked with a type
- * that does not exist, so that no protocol module is loaded. */
+/* True if a socket of that family would reach the kernel. Asked with a type that does not
+ * exist, so that no protocol module is loaded. */
 static bool family_reaches_kernel(int family)
 {
 	auto_fd fd = socket(family, BAD_TYPE, 0);
@@ -81,7 +81,7 @@ ATTACK(other_families)
 	return attack_failed(f, "none of %d", tried);
 }
 
-/* ---- going somewhere ---------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------ */
 
 static enum attack_result try_connect(int type, const struct sockaddr *to, socklen_t len,
                                       struct finding *f)
@@ -101,14 +101,14 @@ ATTACK(loopback)
 		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	if (w->tcp_fd < 0) {
-		return attack_void(f, "no listener could be planted");
+		return attack_void(f, "cannot make a listener for it");
 	}
 	return try_connect(SOCK_STREAM, (struct sockaddr *)&to, sizeof(to), f);
 }
 
 ATTACK(route_out)
 {
-	/* An address that is reserved for documentation: it exists nowhere. */
+	/* An address that is reserved for documentation and exists nowhere. */
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(53) };
 
 	(void)inet_pton(AF_INET, "192.0.2.1", &to.sin_addr);
@@ -121,7 +121,7 @@ ATTACK(abstract_unix)
 	size_t len = strlen(w->abstract);
 
 	if (w->abstract_fd < 0) {
-		return attack_void(f, "no listener could be planted");
+		return attack_void(f, "cannot make a listener for it");
 	}
 	memcpy(to.sun_path + 1, w->abstract, len);
 	return try_connect(SOCK_STREAM, (struct sockaddr *)&to,
@@ -133,7 +133,7 @@ ATTACK(path_unix)
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
 	if (w->unix_fd < 0) {
-		return attack_void(f, "no listener could be planted");
+		return attack_void(f, "cannot make a listener for it");
 	}
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", w->unix_path);
 	return try_connect(SOCK_STREAM, (struct sockaddr *)&to, sizeof(to), f);

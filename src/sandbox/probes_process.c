@@ -1,7 +1,6 @@
-/* probes_process.c - attacks on other processes and on the skill's own
- * identity. The target outside is the helper, an ordinary process of the
- * owner's that the supervisor started for this; inside it is the helper by
- * its host pid, or the sandbox's own PID 1. */
+/* probes_process.c - attacks on other processes and on the skill's own identity. The target
+ * outside is the helper, an ordinary process of the owner's that the supervisor started for
+ * this; inside it is the helper by its host pid, or the sandbox's own PID 1. */
 #include "sandbox/prove.h"
 
 #include <dirent.h>
@@ -40,7 +39,7 @@ ATTACK(proc_read)
 	if (fd < 0) {
 		return attack_errno(f, "open");
 	}
-	/* What the helper's memory holds at the secret is known to be there. */
+	/* The helper's memory is known to contain the secret at this address. */
 	ssize_t n = strcmp(a->arg, "mem") == 0 ? pread(fd, &c, 1, (off_t)(uintptr_t)w->secret_at)
 	                                       : read(fd, &c, 1);
 	if (n < 0) {
@@ -98,12 +97,12 @@ ATTACK(see_helper)
 	return found ? attack_worked(f, "it is listed in /proc") : attack_failed(f, "not listed");
 }
 
-/* A pid may mean another process inside, so the helper itself says whether a
- * signal came. */
+/* A pid may name another process inside, so the helper itself counts the signals that
+ * arrive. */
 ATTACK(signal_helper)
 {
 	unsigned before = *w->helper_hits;
-	int r = kill(w->helper, SIGURG); /* ignored by whoever else gets it */
+	int r = kill(w->helper, SIGURG); /* any other process that gets it ignores it */
 	int e = errno;
 
 	for (int i = 0; i < 50 && r == 0 && *w->helper_hits == before; i++) {
@@ -154,7 +153,7 @@ ATTACK(vm_read)
 	                                                : attack_failed(f, "another process");
 }
 
-/* Nothing is written: both lengths are 0. */
+/* Writes nothing: both lengths are 0. */
 ATTACK(vm_write)
 {
 	struct iovec none = { NULL, 0 };
@@ -174,8 +173,8 @@ ATTACK(take_fd)
 	return fd >= 0 ? attack_worked(f, "took its fd 0") : attack_errno(f, "pidfd_getfd");
 }
 
-/* In another process namespace the caller's session has no number: 0. In the
- * same one the numbers can be compared. */
+/* In another pid namespace the caller's session has no number: 0. In the same one the
+ * numbers can be compared. */
 ATTACK(session)
 {
 	pid_t sid = getsid(0);
@@ -189,7 +188,7 @@ ATTACK(session)
 ATTACK(sysv_shm)
 {
 	if (w->shm_id < 0) {
-		return attack_void(f, "no shared memory could be planted");
+		return attack_void(f, "cannot make shared memory for it");
 	}
 	void *p = shmat(w->shm_id, NULL, SHM_RDONLY);
 	if (p == (void *)-1) {
@@ -200,9 +199,9 @@ ATTACK(sysv_shm)
 	return same ? attack_worked(f, "read the secret") : attack_failed(f, "another segment");
 }
 
-/* ---- who the skill is --------------------------------------------------------------- */
+/* ---- the skill's identity ------------------------------------------------------------- */
 
-/* Value of a line of /proc/self/status; -1 if it is missing. */
+/* The value of a line of /proc/self/status; -1 if it is missing. */
 static long long status_value(const char *key, int base)
 {
 	char text[4096];
@@ -234,8 +233,8 @@ ATTACK(cap_set)
 	                 : attack_failed(f, "%s 0", a->arg);
 }
 
-/* Nobody can empty it without a capability, so where there was no user
- * namespace to do that in, no_new_privs has to stand for it. */
+/* Emptying the set needs a capability. So without a user namespace to do it in,
+ * no_new_privs takes its place. */
 ATTACK(cap_bounding)
 {
 	enum attack_result r = cap_set(a, w, f);
@@ -290,7 +289,7 @@ ATTACK(is_root)
 	return attack_failed(f, "uid %u, %lu outside", (unsigned)geteuid(), host);
 }
 
-/* What it has already, so that outside nothing changes. */
+/* Sets the limits that it has already, so that nothing changes outside. */
 ATTACK(set_limit)
 {
 	pid_t target = w->outside ? w->helper : 1;

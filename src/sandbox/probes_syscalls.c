@@ -1,11 +1,10 @@
 /* probes_syscalls.c - system calls that the filter must stop.
  *
- * Most rows are a call with arguments that the kernel refuses before it does
- * anything (a NULL pointer, a bad flag, a bad fd). The kernel's own errno for
- * them is the sign that the call got through: outside it always does, inside
- * the filter answers first, with another errno or with SIGSYS. So the control
- * needs no privilege, and no row can do harm: not even reboot, whose magic
- * numbers are wrong. */
+ * Most rows are a call with arguments that the kernel refuses before it does anything (a
+ * NULL pointer, a bad flag, a bad fd). The kernel's own errno for them shows that the call
+ * got through: outside it always does; inside, the filter answers first, with another errno
+ * or with SIGSYS. So the control needs no privilege, and no row can do harm: not even
+ * reboot, whose magic numbers are wrong. */
 #include "sandbox/prove.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@ struct probe_call {
 };
 
 #define NONE 0L
-#define BAD  (-1L) /* fd, flags or command that does not exist */
+#define BAD  (-1L) /* an fd, flags or command that does not exist */
 
 static const struct probe_call CALLS[] = {
 	{ "mount", SYS_mount, { NONE }, EFAULT },
@@ -68,7 +67,7 @@ static const struct probe_call CALLS[] = {
 	{ "reboot", SYS_reboot, { NONE, NONE, NONE, NONE }, EINVAL },
 	{ "quotactl", SYS_quotactl, { BAD, NONE, NONE, NONE }, EINVAL },
 	{ "tiocsti", SYS_ioctl, { BAD, TIOCSTI, NONE }, EBADF },
-	/* The kernel looks at 32 bits of the request; a filter must do the same. */
+	/* The kernel uses 32 bits of the request; a filter must do the same. */
 	{ "tiocsti-64", SYS_ioctl, { BAD, (long)(0x100000000UL | TIOCSTI), NONE }, EBADF },
 	{ "tioclinux", SYS_ioctl, { BAD, TIOCLINUX, NONE }, EBADF },
 };
@@ -129,7 +128,7 @@ ATTACK(clone3_user)
 	return judge_child(syscall(SYS_clone3, &args, sizeof(args)), f);
 }
 
-/* The namespaces of PID 1: the host's, seen from a sandbox without walls. */
+/* The namespaces of PID 1: the host's, as a sandbox without walls would see them. */
 ATTACK(setns_init)
 {
 	static const char *const NAMES[] = { "mnt", "net", "pid", "user", "ipc", "uts", "cgroup" };
@@ -163,8 +162,8 @@ ATTACK(no_aslr)
 }
 
 #if defined(__x86_64__)
-/* The other doors into the kernel of this processor: their call numbers mean
- * other calls. Coming back alive is the leak. */
+/* The other entries into the kernel of this processor: their call numbers mean other calls.
+ * Returning alive is the leak. */
 ATTACK(x32_entry)
 {
 	long r = syscall(0x40000000L | SYS_getpid);
@@ -196,18 +195,18 @@ static const struct attack SYSCALLS[] = {
 	CALL("unshare-user", "make a user namespace"),
 	CALL("unshare-all", "make every namespace at once"),
 	ROW("clone-user", "clone into a user namespace", clone_user),
-	ROW("clone3-user", "the same with clone3, whose flags no filter sees", clone3_user),
+	ROW("clone3-user", "the same with clone3, whose flags a filter cannot see", clone3_user),
 	CALL("setns", "join a namespace"),
 	ROW("ns-of-init", "get hold of the namespaces of init", setns_init),
 	CALL("mount", "mount a file system"),
-	CALL("umount", "unmount what hides a file"),
+	CALL("umount", "unmount a mount that hides a file"),
 	CALL_NS("pivot-root", "change the root"),
 	CALL_NS("chroot", "change the root with chroot"),
 	CALL_NS("fsopen", "new mount API: open a file system"),
 	CALL("fsconfig", "new mount API: configure it"),
 	CALL_NS("fsmount", "new mount API: mount it"),
 	CALL_NS("fspick", "new mount API: change a mounted one"),
-	CALL("open-tree", "new mount API: take a mount"),
+	CALL("open-tree", "new mount API: copy a mount"),
 	CALL_NS("move-mount", "new mount API: attach a mount"),
 	CALL("mount-setattr", "new mount API: make it writable again"),
 	CALL("keyctl", "use the kernel's keyrings"),
@@ -216,8 +215,8 @@ static const struct attack SYSCALLS[] = {
 	CALL("bpf", "load a BPF program"),
 	CALL("perf", "use performance counters"),
 	CALL("userfaultfd", "hold up the kernel at a page fault"),
-	CALL("io-uring", "make system calls that no filter sees"),
-	CALL("io-uring-enter", "the same through a ring made by another"),
+	CALL("io-uring", "make system calls that a filter cannot see"),
+	CALL("io-uring-enter", "the same through a ring that another process made"),
 	CALL("fanotify", "watch or veto the file access of others"),
 	{ "no-aslr", "switch off address randomisation", no_aslr, NULL, 0, 0, 1 },
 	CALL("quotactl", "change disk quotas"),
@@ -229,8 +228,8 @@ static const struct attack SYSCALLS[] = {
 	CALL("module-remove", "remove a kernel module"),
 	CALL("reboot", "reboot the machine"),
 #if defined(__x86_64__)
-	ROW("x32", "enter the kernel through the x32 door", x32_entry),
-	ROW("i386", "enter the kernel through the i386 door", i386_entry),
+	ROW("x32", "make a system call of the x32 ABI", x32_entry),
+	ROW("i386", "make a system call of the i386 ABI", i386_entry),
 #endif
 };
 

@@ -1,17 +1,15 @@
-/* prove.c - ssb_prove(): attack the sandbox that a run would get.
+/* prove.c - ssb_prove(): attacks the sandbox that a run would get.
  *
- * Theory of operation. Decoys are planted outside (prove_world.c). Each
- * attack is made twice: as a control in a forked child outside, and inside, by
- * a payload that the finished sandbox runs in place of the skill. Inside, too,
- * each attack has a process of its own, since the filter may end it. Where
- * the profile forbids fork, the payload makes the attacks itself; if one of
- * them ends it, the next sandbox goes on after it.
+ * Theory of operation. Decoys are planted outside (prove_world.c). Each attack is made
+ * twice: as a control in a forked child outside, and inside, by a payload that the finished
+ * sandbox runs in place of the skill. Inside, too, each attack has a process of its own,
+ * because the filter may end it. If the profile forbids fork, the payload makes the attacks
+ * itself; if one of them ends it, the next sandbox continues after it.
  *
- * The payload reports over a pipe in records of fixed size: one before an
- * attack, one after it. A record before without one after is an attack that
- * did not come back.
+ * The payload reports over a pipe in records of fixed size: one before an attack, one after
+ * it. A record before without one after is an attack that did not return.
  *
- * "Held" needs both: it worked outside and it did not work inside. */
+ * "Held" needs both: the attack worked outside and did not work inside. */
 #include "sandbox/prove.h"
 
 #include <errno.h>
@@ -33,7 +31,7 @@
 #include "sandbox/sandbox.h"
 
 #define ATTACK_SECONDS   10
-#define MIN_RUN_SECONDS  60 /* the plan's time limit is not what is attacked */
+#define MIN_RUN_SECONDS  60 /* the plan's time limit is not under attack */
 #define MAX_RECORD_BYTES (256UL * 1024)
 #define CONTROL_NS       (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
@@ -107,7 +105,7 @@ bool prove_reads_secret(const struct prove_world *w, int fd)
 
 /* ---- one attack --------------------------------------------------------------------- */
 
-/* Marks in `result` of a record, beside enum attack_result. */
+/* Marks in `result` of a record, in addition to enum attack_result. */
 enum { MARK_FORKED = 100, MARK_IN_PROCESS };
 
 struct prove_record {
@@ -123,7 +121,7 @@ static void send_record(int fd, size_t index, int result, const struct finding *
 	if (f != NULL) {
 		r.finding = *f;
 	}
-	(void)!write(fd, &r, sizeof(r)); /* less than PIPE_BUF: whole or not at all */
+	(void)!write(fd, &r, sizeof(r)); /* less than PIPE_BUF: written completely or not at all */
 }
 
 static void make_attack(size_t index, const struct prove_world *w)
@@ -142,11 +140,11 @@ static void make_attack(size_t index, const struct prove_world *w)
 	send_record(w->out_fd, index, (int)r, &f);
 }
 
-/* What the end of an attack's own process says. */
+/* Judges an attack by how its own process ended. */
 static enum attack_result judge_end(const struct attack *a, int status, struct finding *f)
 {
 	if (!WIFSIGNALED(status)) {
-		return attack_void(f, "ended without a word");
+		return attack_void(f, "ended without a result");
 	}
 	int sig = WTERMSIG(status);
 	if (sig == SIGSYS || (a->may_end && sig == SIGKILL)) {
@@ -163,8 +161,8 @@ struct prove_job {
 	size_t first;
 };
 
-/* For attacks that the payload makes itself: what to say if one crashes or
- * hangs. The filter's SIGSYS cannot be caught, so silence means that. */
+/* For attacks that the payload makes itself: the result in case of a crash or a hang. The
+ * filter's SIGSYS cannot be caught, so no record at all means SIGSYS. */
 static struct prove_record last_words;
 static int last_fd;
 
@@ -210,7 +208,7 @@ static int prove_payload(int out_fd, void *arg)
 	w.outside = false;
 	w.out_fd = out_fd;
 	w.scratch = "/tmp";
-	/* As execve would make it: otherwise its own /proc files are closed to it. */
+	/* execve would set it: otherwise its own /proc files are closed to it. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	for (size_t i = job->first; i < attack_count(); i++) {
 		send_record(out_fd, i, MARK_FORKED, NULL);
@@ -238,8 +236,8 @@ struct result {
 struct results {
 	struct result *v;
 	size_t n;
-	size_t started; /* how many were begun: one more than the last index */
-	bool open;      /* the last one begun has no result */
+	size_t started; /* how many were started: one more than the last index */
+	bool open;      /* the last one that was started has no result */
 	bool in_process;
 };
 
@@ -270,9 +268,9 @@ static void absorb_all(struct results *r, const char *data, size_t len)
 	}
 }
 
-/* The sandbox ended with an attack under way. An attack made by the payload
- * itself that gives no sign has met the filter; with a process of its own it
- * should not have taken the sandbox along, unless that is the defence. */
+/* The sandbox ended during an attack. If the payload made the attack itself, the filter
+ * ended it. An attack with a process of its own should not have ended the sandbox, unless
+ * that is the defence. */
 static void close_open(struct results *r)
 {
 	size_t i = r->started - 1;
@@ -286,7 +284,7 @@ static void close_open(struct results *r)
 	r->open = false;
 }
 
-/* Neither the plan's time limit nor its terminal is what is attacked here. */
+/* Neither the plan's time limit nor its terminal is under attack here. */
 static int attack_inside(const struct prove_world *w, struct results *r, struct ssb_error *err)
 {
 	struct run_request q = run_request_of(w->plan, (const int[3]){ -1, -1, -1 });
@@ -325,7 +323,7 @@ static _Noreturn void control_child(size_t index, struct prove_world *w, int fd)
 	w->out_fd = fd;
 	w->scratch = w->dir;
 	if (attack_at(index)->as_ns_root) {
-		/* Where that fails the attack shows it, as a missing control. */
+		/* If that fails, the attack shows it as a missing control. */
 		(void)probe_enter_userns(CONTROL_NS);
 	}
 	make_attack(index, w);
@@ -398,7 +396,7 @@ static int prove_both(const struct ssb_plan *plan, struct results *in, struct re
 	return r;
 }
 
-/* An interrupt waits until the decoys are gone. */
+/* An interrupt waits until the decoys are removed. */
 static int prove_uninterrupted(const struct ssb_plan *plan, struct results *in, struct results *out,
                                struct ssb_error *err)
 {
@@ -416,7 +414,7 @@ static int prove_uninterrupted(const struct ssb_plan *plan, struct results *in, 
 	return r;
 }
 
-/* Fills n probes; `work` is room for 2 n results. */
+/* Fills n probes; `work` has room for 2 n results. */
 static int prove_into(const struct ssb_plan *plan, struct ssb_probe *probes, size_t n,
                       struct result *work, struct ssb_error *err)
 {

@@ -1,9 +1,9 @@
-/* prove.h - the attacks that `prove` makes, and the decoys they go for.
+/* prove.h - the attacks that `prove` makes, and their decoys.
  *
- * Each attack is one function that is run twice: inside the finished sandbox,
- * and outside as its control. Both see the same `struct prove_world`: decoys
- * that the supervisor planted and owns. An attack returns what came of it and
- * a few words; it must have no lasting effect, wherever it runs. */
+ * Each attack is one function that runs twice: inside the finished sandbox, and outside as
+ * its control. Both see the same `struct prove_world`: decoys that the supervisor planted
+ * and owns. An attack returns its result and a few words; it must have no lasting effect,
+ * wherever it runs. */
 #ifndef SANDBOX_PROVE_H
 #define SANDBOX_PROVE_H
 
@@ -21,31 +21,31 @@
 enum attack_result {
 	ATTACK_FAILED = 0,
 	ATTACK_WORKED = 1,
-	ATTACK_VOID = 2, /* could not be made at all: says nothing */
+	ATTACK_VOID = 2, /* could not be made: says nothing */
 };
 
 struct finding {
 	char text[112];
 };
 
-/* Decoys and what is known of them. Lives in the supervisor; each attack has
- * its own copy by fork. */
+/* The decoys and what is known about them. Lives in the supervisor; each attack has its own
+ * copy by fork. */
 struct prove_world {
 	const struct ssb_plan *plan;
 	bool outside; /* this is the control */
-	int out_fd;   /* the pipe for findings: the one fd that may be open */
+	int out_fd;   /* the pipe for findings: the only fd that may be open */
 
-	char secret[33];           /* stands in every decoy */
+	char secret[33];           /* contained in every decoy */
 	const char *secret_at;     /* its address in the supervisor and in the helper */
-	char env_token[256];       /* NAME=VALUE of the caller's that is withheld; or "" */
-	char dir[PATH_MAX];        /* a fresh directory of the owner's */
+	char env_token[256];       /* NAME=VALUE of a withheld variable of the caller; or "" */
+	char dir[PATH_MAX];        /* a new directory of the owner's */
 	char decoy[PATH_MAX + 16]; /* a 0600 file in it */
 	dev_t decoy_dev;
 	ino_t decoy_ino;
 	_Alignas(8) unsigned char handle[256]; /* struct file_handle of the decoy */
 	bool have_handle;
-	const char *scratch;           /* where own files can be made */
-	int low_fd;                    /* open on the decoy, to be inherited */
+	const char *scratch;           /* where the skill can make files */
+	int low_fd;                    /* open on the decoy, inherited */
 	int high_fd;                   /* the same, 1024 or more */
 	char unix_path[PATH_MAX + 16]; /* listening socket in dir */
 	int unix_fd;
@@ -55,9 +55,9 @@ struct prove_world {
 	uint16_t tcp_port;
 	int shm_id;        /* SysV */
 	char shm_path[64]; /* in /dev/shm */
-	pid_t helper;      /* a process of the owner's, asleep */
+	pid_t helper;      /* a sleeping process of the owner's */
 	char helper_comm[16];
-	volatile unsigned *helper_hits; /* shared: signals that reached it */
+	volatile unsigned *helper_hits; /* shared memory: how many signals reached it */
 	pid_t session;                  /* of the supervisor */
 	ino_t user_ns;                  /* its namespaces */
 	ino_t pid_ns;
@@ -70,12 +70,13 @@ struct attack {
 	                          struct finding *f);
 	const char *arg;
 	/* Bits: */
-	unsigned as_ns_root : 1;     /* control as root of a user namespace of its own */
-	unsigned may_end : 1;        /* being ended with SIGKILL is the defence at work */
-	unsigned not_permissive : 1; /* that profile allows it among its own processes */
+	unsigned as_ns_root : 1;     /* the control runs as root of a user namespace of its own */
+	unsigned may_end : 1;        /* being ended with SIGKILL is the defence */
+	unsigned not_permissive : 1; /* the permissive profile allows it among the skill's own
+	                                processes */
 };
 
-/* Head of an attack; a row of a table. */
+/* The head of an attack function; a row of a table. */
 #define ATTACK(fn)                                                                                 \
 	static enum attack_result fn(const struct attack *a __attribute__((unused)),               \
 	                             const struct prove_world *w __attribute__((unused)),          \
@@ -107,21 +108,21 @@ enum attack_result attack_failed(struct finding *f, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 enum attack_result attack_void(struct finding *f, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
-/* With the name of errno. */
+/* Reports the name of errno. */
 enum attack_result attack_errno(struct finding *f, const char *what);
 
-/* Whether the plan shows `path`, or something beneath it, to the skill. */
+/* True if the plan shows `path`, or something beneath it, to the skill. */
 bool prove_granted(const struct ssb_plan *plan, const char *path);
-/* The same for writing to it. */
+/* The same for write access. */
 bool prove_granted_write(const struct ssb_plan *plan, const char *path);
 
 /* Reads from fd and compares with the secret. */
 bool prove_reads_secret(const struct prove_world *w, int fd);
 
-/* Inode of the caller's own namespace of that kind; 0 if it cannot be told. */
+/* Inode of the caller's own namespace of that kind; 0 if it is unknown. */
 ino_t prove_own_ns(const char *name);
 
-/* Plants the decoys. On failure what was planted is gone again. */
+/* Plants the decoys. On failure all of them are removed. */
 int prove_world_init(struct prove_world *w, const struct ssb_plan *plan, struct ssb_error *err);
 void prove_world_done(struct prove_world *w);
 

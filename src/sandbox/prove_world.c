@@ -1,9 +1,9 @@
-/* prove_world.c - the decoys that the attacks of `prove` go for.
+/* prove_world.c - the decoys for the attacks of `prove`.
  *
- * Everything is fresh and the owner's own: a directory with a secret in it,
- * sockets, shared memory, a sleeping process. prove_world_done() takes all of
- * it away again, also a half-planted world. A decoy that this machine does
- * not allow (no /dev/shm, no loopback) is left out; its attack is then void. */
+ * Everything is new and belongs to the owner: a directory with a secret in it, sockets,
+ * shared memory, a sleeping process. prove_world_done() removes all of it, even if only a
+ * part was planted. A decoy that this machine does not allow (no /dev/shm, no loopback) is
+ * left out; its attack is then void. */
 #include "sandbox/prove.h"
 
 #include <arpa/inet.h>
@@ -89,8 +89,7 @@ static int draw_secret(struct prove_world *w)
 	return 0;
 }
 
-/* In the owner's home, where the real secrets are; elsewhere if the plan
- * grants that. */
+/* In the owner's home, where the real secrets are; elsewhere if the plan grants the home. */
 static int plant_dir(struct prove_world *w)
 {
 	for (size_t i = VIEW_ROWS + 1; i > 0; i--) {
@@ -131,7 +130,7 @@ static void plant_handle(struct prove_world *w)
 	w->have_handle = name_to_handle_at(AT_FDCWD, w->decoy, h, &mount_id, 0) == 0;
 }
 
-/* The two are to be inherited: no CLOEXEC, of all the fds in this program. */
+/* These two are inherited: the only fds of this program without CLOEXEC. */
 static void plant_fds(struct prove_world *w, int decoy)
 {
 	struct rlimit old;
@@ -224,7 +223,7 @@ static void plant_shm(struct prove_world *w)
 
 /* ---- the sleeping process --------------------------------------------------------------- */
 
-static volatile unsigned *hits; /* of the helper: what its handler counts in */
+static volatile unsigned *hits; /* the helper's; its handler counts in it */
 
 static void count_hit(int sig)
 {
@@ -232,14 +231,14 @@ static void count_hit(int sig)
 	(*hits)++;
 }
 
-/* Ends by itself with its parent, whatever happens to that. */
+/* Ends with its parent, however that ends. */
 static _Noreturn void helper_main(const struct prove_world *w, int ready)
 {
 	hits = w->helper_hits;
 	(void)signal(SIGURG, count_hit);
 	(void)prctl(PR_SET_NAME, w->helper_comm);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Yama may let nobody but an ancestor attach; this decoy is for all. */
+	/* Yama may allow only an ancestor to attach; this decoy allows every process. */
 	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	(void)!write(ready, "", 1);
 	alarm(300);
@@ -283,12 +282,12 @@ static bool env_granted(const struct ssb_plan *plan, const char *entry)
 	return false;
 }
 
-/* setenv() does not reach /proc/PID/environ, so a variable that the caller
- * was really started with is looked for there: the longest one withheld. */
+/* setenv() does not reach /proc/PID/environ, so the token is a variable that the caller was
+ * started with: the longest withheld one. */
 static void choose_env_token(struct prove_world *w)
 {
 	static char text[64 * 1024];
-	size_t best = 8; /* shorter ones may turn up by chance */
+	size_t best = 8; /* a shorter one may occur by chance */
 
 	auto_fd fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);

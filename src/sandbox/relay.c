@@ -1,3 +1,4 @@
+/* relay.c - pumps, which carry the standard streams between the caller and the skill. */
 #include "sandbox/relay.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 
 #include "base/own.h"
 
-/* A pipe that poll calls writable takes this much without blocking. */
+/* A pipe that poll() reports as writable takes this much without blocking. */
 #define SAFE_WRITE 4096
 
 void pump_init(struct pump *p, int from, int to, uint64_t limit)
@@ -53,7 +54,7 @@ void pump_flush_line(struct pump *p)
 	p->line_len = 0;
 }
 
-/* Lines of what was delivered become events; long ones are split. */
+/* Makes an event of each delivered line; long lines are split. */
 static void pump_record(struct pump *p, const char *data, size_t len)
 {
 	if (p->trace == NULL) {
@@ -101,7 +102,7 @@ static void pump_read(struct pump *p)
 		return;
 	}
 	if (n <= 0) {
-		/* EIO is how a terminal's last writer goes */
+		/* EIO: the terminal's last writer is gone */
 		pump_end(p);
 		return;
 	}
@@ -126,7 +127,7 @@ static void pump_write(struct pump *p)
 		return;
 	}
 	if (w < 0) {
-		/* A reader that has gone is no fault; a full disk is. */
+		/* A reader that is gone is not an error; a full disk is. */
 		p->error = errno == EPIPE || errno == EIO ? 0 : errno;
 		p->len = 0;
 		pump_end(p);

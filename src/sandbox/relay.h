@@ -1,9 +1,8 @@
-/* relay.h - the standard streams, carried byte for byte.
+/* relay.h - carries the standard streams byte for byte.
  *
- * A pump moves bytes from one fd to another through a small buffer. It never
- * waits: the supervisor polls and lets it do what can be done. A stream that
- * has a limit is cut exactly there; what comes later is read and dropped, so
- * that the skill is never blocked by it. */
+ * A pump moves bytes from one fd to another through a small buffer. It never waits: the
+ * supervisor polls and lets it do what is possible. A stream with a limit is cut exactly
+ * there; later bytes are read and dropped, so that they never block the skill. */
 #ifndef SANDBOX_RELAY_H
 #define SANDBOX_RELAY_H
 
@@ -18,15 +17,15 @@
 #define LINE_BYTES 1024
 
 struct pump {
-	int from;       /* -1: at its end */
-	int to;         /* -1: drop what comes */
-	bool owns_from; /* closed at the end: the skill learns that nobody reads */
-	bool owns_to;   /* closed at the end: the skill learns that no more comes */
-	uint64_t limit; /* UINT64_MAX: none */
+	int from;       /* -1: it has ended */
+	int to;         /* -1: drop the bytes */
+	bool owns_from; /* closed at the end, so that the skill's writes fail */
+	bool owns_to;   /* closed at the end, so that the skill reads the end of file */
+	uint64_t limit; /* UINT64_MAX: no limit */
 	uint64_t done;  /* bytes delivered */
 	bool cut;
-	bool open;           /* they do not end with a newline */
-	int error;           /* of the first write that failed, though somebody reads; 0: none */
+	bool open;           /* the bytes do not end with a newline */
+	int error;           /* errno of the first failed write while a reader exists; 0: none */
 	struct trace *trace; /* NULL: not recorded */
 	enum event_kind kind;
 	size_t head;
@@ -40,16 +39,16 @@ void pump_init(struct pump *p, int from, int to, uint64_t limit);
 
 void pump_done(struct pump *p); /* closes what it owns */
 
-/* What to wait for; events 0 and fd -1 when there is nothing to do. */
+/* What to wait for; events 0 and fd -1 if there is nothing to do. */
 struct pollfd pump_wants(const struct pump *p);
 
-/* Does what poll said is possible. */
+/* Does what poll() reported as possible. */
 void pump_turn(struct pump *p, short revents);
 
-/* Everything was delivered, or can no longer be. */
+/* True if everything was delivered, or can no longer be. */
 bool pump_finished(const struct pump *p);
 
-/* The rest of a last line without newline, into the trace. */
+/* Writes the rest of a last line without newline into the trace. */
 void pump_flush_line(struct pump *p);
 
 #endif

@@ -1,6 +1,7 @@
-/* repo_config.c - read on the host, as git would: the git directory may lie outside of every
- * grant, and its settings count all the same. All of it may be a skill's work of an earlier
- * run: whatever the files say, nothing comes of it but names that are held. */
+/* repo_config.c - reads git's settings on the host, as git would: the git directory may lie
+ * outside of every grant, and its settings count nevertheless. All of it may be the work of
+ * a skill in an earlier run: whatever the files say, the only result is names that are
+ * held. */
 #include "sandbox/repo_config.h"
 
 #include <errno.h>
@@ -23,25 +24,26 @@ struct reading {
 	const struct ssb_plan *plan;
 	struct repos *found;
 	const char *tree;
-	char *gitdir;    /* that it shares with other trees; owned, NULL: there is no repository */
-	const char *dir; /* of the file that is read */
-	bool by_skill;   /* what is read may be a skill's word */
-	struct string_list files[2]; /* by that */
+	char *gitdir;    /* the one that it shares with other trees; owned; NULL: there is no
+	                    repository */
+	const char *dir; /* the directory of the file that is read */
+	bool by_skill;   /* the text may come from a skill */
+	struct string_list files[2]; /* indexed by `by_skill` */
 	const char *cut;
 	struct ssb_error *err;
-	bool failed; /* by what err says, or without memory */
+	bool failed; /* `err` says why, or out of memory */
 };
 
-static const char TOO_LONG[] = "a way that git's settings name is too long";
+static const char TOO_LONG[] = "a path in git's settings is too long";
 
-/* `path` matters, and cannot be read. */
+/* `path` matters and cannot be read. */
 static void stop_reading(struct reading *r, const char *path)
 {
 	(void)links_unread(path, r->err);
 	r->failed = true;
 }
 
-/* See links_follow(). Such a place is not looked at. */
+/* True if links_follow() refuses to look there. */
 static bool is_far(struct reading *r, const char *path)
 {
 	bool there = false;
@@ -55,9 +57,10 @@ static bool is_far(struct reading *r, const char *path)
 	return real == NULL || (!there && errno == EXDEV);
 }
 
-/* Opens a file of a disk to be read; -1: there is none. Anything else is not even opened: that
- * alone starts a watchdog, or lets the writer of a FIFO go on, and what the kernel tells may be
- * told once. What is there and cannot be read ends the run: nobody knows what it names. */
+/* Opens a regular file for reading; -1: there is none. Any other kind of file must not even
+ * be opened: that alone could start a watchdog device or unblock the writer of a FIFO, and
+ * some kernel files can be read only once. A file that exists and cannot be read ends the
+ * run, because what it names is unknown. */
 static int open_file(struct reading *r, const char *path)
 {
 	struct stat st;
@@ -84,7 +87,7 @@ static int open_file(struct reading *r, const char *path)
 	return fd;
 }
 
-/* Its text; false: there is none. One that is too long is cut. */
+/* Reads a file's text; false: there is none. A text that is too long is cut. */
 static bool read_text(struct reading *r, const char *path, struct buf *text)
 {
 	auto_fd fd = open_file(r, path);
@@ -102,7 +105,8 @@ static bool read_text(struct reading *r, const char *path, struct buf *text)
 	return text->data != NULL;
 }
 
-/* Where a first line, behind `lead`, leads from `dir`. Returns new; NULL: nowhere. */
+/* Where the first line of a file, after `lead`, leads from `dir`. Returns new; NULL:
+ * nowhere. */
 static char *read_pointer(struct reading *r, const char *dir, const char *name, const char *lead)
 {
 	auto_buf text;
@@ -135,7 +139,7 @@ static void add_file(struct reading *r, const char *path)
 	       "git's settings in it include too many files");
 }
 
-/* The machine's and the owner's, which hold for every tree. */
+/* Adds the settings of the machine and of the owner, which apply to every tree. */
 static void add_common_files(struct reading *r)
 {
 	static const char *const OWNERS[] = { ".gitconfig", ".config/git/config" };
@@ -158,7 +162,7 @@ static bool is_written(const struct ssb_plan *plan, const char *path)
 	return g != NULL && grant_is_work(g);
 }
 
-/* `path` may be NULL. */
+/* Adds a git directory that lies apart from its tree. `path` may be NULL. */
 static void add_gitdir(struct reading *r, const char *path)
 {
 	bool there = false;
@@ -172,11 +176,11 @@ static void add_gitdir(struct reading *r, const char *path)
 		r->cut = TOO_LONG;
 	} else if (there) {
 		add_to(r, &r->found->gitdirs, MAX_GITDIRS, real,
-		       "too many git directories lie apart from their trees");
+		       "too many git directories lie outside of their trees");
 	}
 }
 
-/* The settings of the tree, and of its repository where that has other trees. */
+/* Adds the settings of the tree and, if its repository has other trees, the shared ones. */
 static void add_own_files(struct reading *r)
 {
 	auto_free char *pointed = read_pointer(r, r->tree, ".git", "gitdir: ");
@@ -218,8 +222,8 @@ static bool is_named(const struct repos *f, size_t grant, const char *path, bool
 	return false;
 }
 
-/* An absolute path; only what the skill could write matters, or what the links lead to in a
- * directory of hooks. */
+/* Adds an absolute path if the skill could write it. A directory of hooks that it cannot
+ * write is noted for its links. */
 static void add_named(struct reading *r, const char *path, bool is_dir)
 {
 	static const char TOO_MANY[] = "git's settings in it name too many places";
@@ -276,8 +280,9 @@ static void add_from(struct reading *r, const char *dir, const char *path, bool 
 	}
 }
 
-/* Files are named from the one that includes them; hooks from where git runs them: at the top
- * of the tree, and those of a push in the git directory, in which no other one is made. */
+/* A file is named relative to the one that includes it. A directory of hooks is relative to
+ * where git runs them: the top of the tree or, for a push, the git directory, in which no
+ * other hook directory can be made. */
 static void take_name(void *arg, enum git_config_name name, const char *value)
 {
 	struct reading *r = arg;
@@ -296,8 +301,8 @@ static void take_name(void *arg, enum git_config_name name, const char *value)
 	}
 }
 
-/* The lists grow as they are read: what a file says that the skill may have written is a skill's
- * word. */
+/* The lists grow as they are read: what a file includes that a skill may have written comes
+ * from that skill. */
 static void read_files(struct reading *r, bool by_skill)
 {
 	const struct string_list *l = &r->files[by_skill];

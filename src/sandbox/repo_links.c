@@ -1,3 +1,5 @@
+/* repo_links.c - notes the symlinks in git directories before a run, and removes new ones
+ * after it. */
 #include "sandbox/repo_links.h"
 
 #include <errno.h>
@@ -24,22 +26,23 @@
 #define IN_GITDIR   (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 
 struct gitdir {
-	int fd; /* O_PATH: also where the skill has moved it */
+	int fd; /* O_PATH: valid even if the skill moves the directory */
 	char *path;
 	bool cut;  /* not all of its names were read before the run */
-	bool left; /* before the run: there were placeholders of another, made at `since` */
+	bool left; /* placeholders of another run existed before ours, made at `since` */
 	struct timespec since;
 };
 
 struct repo_links {
-	struct string_list noted; /* as link_text() writes them */
+	struct string_list noted; /* in the form of link_text() */
 	size_t n;
 	struct gitdir v[];
 };
 
-/* One walk through one git directory, breadth first: most of what git writes lies near the top. */
+/* A walk through one git directory, breadth first: most of what git writes lies near the
+ * top. */
 struct gitdir_walk {
-	struct repo_links *noting;     /* before the run; else NULL */
+	struct repo_links *noting;     /* before the run; afterwards NULL */
 	const struct repo_links *then; /* what was noted */
 	size_t gitdir;
 	struct trace *trace;
@@ -60,9 +63,9 @@ void repo_links_free(struct repo_links *l)
 	free(l);
 }
 
-/* git's own directories in which it writes by name. The worktree of a bare repository may lie in
- * it. Of its objects only what leads to them: they are put in place by rename. What the skill
- * cannot write (modules, hooks, info) has nothing new. */
+/* True for git's own directories in which it writes by name. Other directories may be the
+ * worktree of a bare repository. Of the objects only the ways to them matter, because
+ * objects are put in place by rename. The skill cannot write to modules, hooks and info. */
 static bool is_walked(const char *dir, const char *name)
 {
 	static const char *const TOP[] = { "objects",  "refs", "logs",    "worktrees",
@@ -78,8 +81,8 @@ static bool is_walked(const char *dir, const char *name)
 	return *dir != '\0' || i < ARRAY_LEN(TOP);
 }
 
-/* git makes HEAD one itself if it is told to (core.preferSymlinkRefs), and does not write
- * through it. */
+/* git itself makes HEAD a symlink if it is told to (core.preferSymlinkRefs), and does not
+ * write through it. */
 static bool is_symbolic_ref(const char *name, const char *to)
 {
 	return strcmp(name, "HEAD") == 0 && strncmp(to, "refs/", 5) == 0 &&
@@ -93,7 +96,7 @@ static char *link_text(size_t gitdir, const char *path, const char *to)
 	return asprintf(&text, "%zu/%s\n%s", gitdir, path, to) < 0 ? NULL : text;
 }
 
-/* The skill may have taken the right to write from the directory. */
+/* Removes the link, even if the skill has removed the write permission of the directory. */
 static bool remove_link(int dir, const char *name)
 {
 	struct stat st;
@@ -134,7 +137,8 @@ static void record_link(const struct gitdir_walk *l, const char *path, const cha
 	                                     .reason = REASON_PROTECTED });
 }
 
-/* Of a run whose supervisor was killed, or that goes on: the skill made what is newer. */
+/* Detects a run that is still active or whose supervisor was killed: that skill made what
+ * is newer than its placeholders. */
 static void find_left(struct gitdir *g)
 {
 	struct stat st;
@@ -192,9 +196,9 @@ static void take_entry(struct gitdir_walk *l, int dir, const char *within, const
 	}
 }
 
-/* Opens a directory to be read, also one that the skill has closed: git writes to names that it
- * cannot list. By a name in it: to be listed is not enough, its names have to be found as well.
- * -1 with errno. */
+/* Opens a directory for reading, even one that the skill has closed: git writes to names
+ * that it cannot list. It is opened by the name "." in it, because its entries must be
+ * accessible, too. Returns -1 with errno. */
 static int open_walked(const struct gitdir_walk *l, const char *path)
 {
 	int top = l->then->v[l->gitdir].fd;
@@ -206,7 +210,7 @@ static int open_walked(const struct gitdir_walk *l, const char *path)
 	if (fd >= 0 || l->noting != NULL || errno != EACCES) {
 		return fd;
 	}
-	/* The top itself has no name in it if it is closed. */
+	/* The top itself has no name in it while it is closed. */
 	auto_fd at = *path != '\0' ? file_openat2(top, path, O_PATH | O_DIRECTORY, IN_GITDIR)
 	                           : fcntl(top, F_DUPFD_CLOEXEC, 3);
 	if (at < 0 || fstat(at, &st) != 0) {
@@ -237,7 +241,7 @@ static void visit_directory(struct gitdir_walk *l, const char *path)
 
 static void walk_gitdir(struct gitdir_walk *l)
 {
-	/* The queue moves as it grows: a copy is read while it is filled. */
+	/* The queue moves as it grows, so read from a copy. */
 	char path[PATH_MAX];
 
 	buf_init(&l->queue, QUEUE_BYTES);
@@ -255,8 +259,8 @@ static void walk_gitdir(struct gitdir_walk *l)
 	buf_done(&l->queue);
 }
 
-/* Takes one where it is a directory: a .git that is a file or symlink leads to another one, which
- * was found by itself. */
+/* Adds the git directory of a tree if it is a directory. A .git that is a file or symlink
+ * names another one, which was found separately. */
 static int add_gitdir(struct repo_links *l, const struct grant *g, const char *tree, bool is_gitdir)
 {
 	auto_free char *git = is_gitdir       ? strdup(*tree != '\0' ? tree : ".")
@@ -291,7 +295,7 @@ static int add_gitdirs(struct repo_links *l, const struct ssb_plan *plan,
 static int fail_memory(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_NOMEM, 0, "mounts",
-	                "out of memory, or of descriptors, for the git directories");
+	                "not enough memory or file descriptors for the git directories");
 }
 
 int repo_links_new(const struct ssb_plan *plan, const struct prepared *of_run,
@@ -320,8 +324,8 @@ static int warn_cut(struct prepared *of_run, const struct gitdir *g)
 	auto_free char *text = NULL;
 
 	if (asprintf(&text,
-	             "write %s: it has too many names, or a part of it is closed; a symlink that "
-	             "the skill leaves there may stay, and git writes through it",
+	             "write %s: it has too many names, or a part of it cannot be read; a symlink "
+	             "that the skill leaves there may stay, and git would write through it",
 	             g->path) < 0) {
 		text = NULL;
 		return -1;
@@ -349,9 +353,9 @@ void repo_links_remove(const struct repo_links *l, struct trace *trace)
 		walk_gitdir(&look);
 		if (look.cut && !l->v[i].cut && trace != NULL) {
 			trace_violation(trace, EV_POLICY_VIOLATION,
-			                "the skill left too many names in %.3500s, which were not "
-			                "all searched for symlinks that git would write through: "
-			                "look at them (find DIRECTORY -type l) before you use git",
+			                "the skill left too many names in %.3500s to search all of "
+			                "them for symlinks that git would write through: list "
+			                "them (find DIRECTORY -type l) before you use git there",
 			                l->v[i].path);
 		}
 	}

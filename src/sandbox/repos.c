@@ -1,5 +1,5 @@
-/* repos.c - all grants, one after the other: the trees in them (repos_search.c), then where these
- * lead (repos_gitdirs.c). */
+/* repos.c - searches all grants: first for the trees in them (repos_search.c), then for
+ * where these lead (repos_gitdirs.c). */
 #include "sandbox/repos.h"
 
 #include <errno.h>
@@ -101,18 +101,18 @@ static int warn_cut(struct string_list *to, const struct grant *g, const char *w
 		return 0;
 	}
 	if (asprintf(&text,
-	             "write %s: not all of %s was searched for repositories, because %s; in those "
-	             "that were not found the skill can write hooks and settings",
+	             "write %s: not all of %s was searched for repositories, because %s; the skill "
+	             "can write hooks and settings of those that were not found",
 	             g->path, what, cut) < 0) {
 		text = NULL;
 		return -1;
 	}
-	/* A second attempt says nothing new. */
+	/* The second attempt finds the same. */
 	return string_list_add_once(to, text, 8UL * MAX_GRANTS);
 }
 
-/* As many as the limit of open files leaves room for: each has an fd for each name, and for
- * its three directories, and so has each grant. */
+/* As many repositories as the limit of open files allows: each needs an fd for each name
+ * and three for its directories, and so does each grant. */
 static size_t most_repos(const struct ssb_plan *plan)
 {
 	struct rlimit files = { .rlim_cur = 0 };
@@ -165,7 +165,7 @@ static bool any_written(const struct ssb_plan *plan)
 	return i < plan->n_grants;
 }
 
-/* For the next run. */
+/* Stores what was found for the next run. */
 static void keep_found(const struct ssb_plan *plan, const struct repos *found,
                        const char *state_dir)
 {
@@ -207,8 +207,8 @@ int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char 
 			repos_free(found);
 			return ssb_fail(err, SSB_E_LAYER, 0, "mounts",
 			                "too many directories in '%.150s' (%.40s) are closed to "
-			                "you, and may hold what the skill must not write; open "
-			                "them (chmod u+rx), or grant another",
+			                "you, and may contain what the skill must not write; open "
+			                "them (chmod u+rx), or grant another directory",
 			                g->path, g->where);
 		}
 		failed = all[i].failed ||

@@ -1,3 +1,4 @@
+/* repos_around.c - lists the directories above writable grants. */
 #include "sandbox/repos_around.h"
 
 #include <errno.h>

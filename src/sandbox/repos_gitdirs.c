@@ -1,7 +1,7 @@
-/* repos_gitdirs.c - where the git directories of trees lie. A .git file ("gitdir: PATH", of a
- * submodule or worktree) leads to a git directory, and that by its commondir to another: both
- * count where they lie in a writable grant, this one or another. All of it may be a skill's work
- * of an earlier run. */
+/* repos_gitdirs.c - where the git directories of trees lie. The .git file of a submodule or
+ * worktree ("gitdir: PATH") names a git directory, and that directory's commondir names
+ * another: both count if they lie in a writable grant, this one or another. All of it may
+ * be the work of a skill in an earlier run. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 #include "sandbox/repos_around.h"
 #include "sandbox/repos_priv.h"
 
-#define POINTER_BYTES 4096U /* of a .git file, a commondir */
+#define POINTER_BYTES 4096U /* of a .git file or a commondir */
 
-/* In a grant, which may be another than the one that is searched. */
+/* A path in a grant, which may be another than the one that is searched. */
 struct git_place {
 	size_t grant;
-	char *path; /* from its top; owned, NULL: nowhere */
+	char *path; /* from its top; owned; NULL: nowhere */
 };
 
 static void place_done(struct git_place *p)
@@ -31,8 +31,8 @@ static void place_done(struct git_place *p)
 	free(p->path);
 }
 
-/* Held already, as the .git of a tree that was found (or of the top), or in
- * the parts of one that are read-only as a whole. */
+/* True if the path is held already, as the .git of a tree that was found (or of the top),
+ * or in a part that is read-only as a whole. */
 static bool in_known_git(const struct repos_search *s, size_t grant, const char *path)
 {
 	static const char *const WHOLE[] = { ".git", ".git/modules" };
@@ -65,8 +65,8 @@ static void add_gitdir(struct repos_search *s, size_t grant, const char *path)
 	}
 }
 
-/* The first line of a small regular file, without `lead`; false if it is none
- * such. */
+/* Reads the first line of a small regular file, without `lead`. Returns false if there is
+ * no such line. */
 static bool read_pointer(struct repos_search *s, size_t grant, const char *path, const char *lead,
                          char *out, size_t size)
 {
@@ -102,14 +102,14 @@ static bool is_directory(struct repos_search *s, size_t grant, const char *path)
 	auto_fd fd = file_openat2(repos_grant_fd(s, grant), *path != '\0' ? path : ".",
 	                          O_PATH | O_DIRECTORY, REPOS_IN_GRANT | RESOLVE_NO_SYMLINKS);
 
-	if (fd < 0 && errno != EXDEV) { /* a mount in it, which was noted */
+	if (fd < 0 && errno != EXDEV) { /* EXDEV: a mount in it, which was noted */
 		repos_note_unread(s, grant, path);
 	}
 	return fd >= 0;
 }
 
-/* What `to`, as it stands in the directory `from`, leads to, where it lies in a
- * writable grant. The links on the way are held. */
+/* Where `to`, as read in the directory `from`, leads to, if that lies in a writable grant.
+ * The links on the way are held. */
 static struct git_place place_of(struct repos_search *s, const struct git_place *from,
                                  const char *to)
 {
@@ -121,7 +121,7 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	        path != NULL ? links_follow(&s->found->links, s->plan, path, true, &there) : NULL;
 
 	if (real == NULL && path != NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
-		repos_cut(s, "the way to a git directory is too long");
+		repos_cut(s, "the path to a git directory is too long");
 		return nowhere;
 	}
 	if (real == NULL) {
@@ -152,8 +152,8 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	return found;
 }
 
-/* The git directory that a pointer in the directory `from` leads to, and the
- * one that it shares with others. Returns the last of them. */
+/* Follows a pointer from the directory `from` to a git directory, and from there to the one
+ * that it shares with others. Returns the last of them. */
 static struct git_place follow_pointer(struct repos_search *s, const struct git_place *from,
                                        const char *to)
 {
@@ -174,7 +174,7 @@ static struct git_place follow_pointer(struct repos_search *s, const struct git_
 	return gitdir;
 }
 
-/* Where the .git of one tree leads; of the top as well, whose `tree` is NULL. */
+/* Finds where the .git of one tree leads. For the top of the grant `tree` is NULL. */
 static void follow_tree(struct repos_search *s, struct repo *tree)
 {
 	char text[POINTER_BYTES];
@@ -199,7 +199,7 @@ static void follow_tree(struct repos_search *s, struct repo *tree)
 	}
 }
 
-/* When the trees of all grants are known: most git directories lie in one of theirs. */
+/* Call it when the trees of all grants are known: most git directories lie in one of them. */
 static void follow_grant(struct repos_search *s, size_t n_trees)
 {
 	follow_tree(s, NULL);
@@ -210,7 +210,7 @@ static void follow_grant(struct repos_search *s, size_t n_trees)
 	}
 }
 
-/* What git is told where this tree is. */
+/* Reads git's settings for this tree. */
 static void read_config(struct repos_search *s, const char *tree)
 {
 	const char *why = NULL;
@@ -236,9 +236,9 @@ static void read_configs(struct repos_search *s, size_t n_trees)
 	}
 }
 
-/* The directories of a repository's worktrees, which git keeps beneath its own: each is a git
- * directory, also where its tree is not granted. Further ones can be made. Where there are too
- * many, or they cannot be listed, none can be written at all. */
+/* Holds the directories of a repository's worktrees, which git keeps beneath its own. Each
+ * is a git directory, even if its tree is not granted, and git can make further ones. If
+ * there are too many, or they cannot be listed, all of them become read-only. */
 static void hold_worktrees(struct repos_search *s, size_t grant, const char *gitdir)
 {
 	AUTO(string_list_done) struct string_list names = { 0 };
@@ -275,7 +275,7 @@ static void hold_worktrees(struct repos_search *s, size_t grant, const char *git
 	}
 }
 
-/* Of all that were found, and of the grants' tops. */
+/* Does it for every repository that was found, and for the tops of the grants. */
 static void hold_all_worktrees(struct repos_search *s)
 {
 	for (size_t i = 0; i < s->plan->n_grants && !s->failed; i++) {
@@ -294,8 +294,8 @@ static void hold_all_worktrees(struct repos_search *s)
 	}
 }
 
-/* The repositories around the grants: what their settings name, and the git directories of all
- * that lie in a grant. */
+/* For the repositories around the grants: what their settings name, and all their git
+ * directories that lie in a grant. */
 static void look_around(struct repos_search *s)
 {
 	struct repos *f = s->found;

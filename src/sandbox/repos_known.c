@@ -1,3 +1,4 @@
+/* repos_known.c - the list of repositories that earlier runs found. */
 #include "sandbox/repos_known.h"
 
 #include <errno.h>

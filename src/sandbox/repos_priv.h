@@ -1,5 +1,6 @@
-/* repos_priv.h - one search for repositories, shared by the files that do its parts: repos.c,
- * repos_search.c (the trees in a grant), repos_gitdirs.c (where their git directories lie). */
+/* repos_priv.h - one search for repositories, shared by its parts: repos.c (all grants),
+ * repos_search.c (the trees in a grant) and repos_gitdirs.c (where their git directories
+ * lie). */
 #ifndef SANDBOX_REPOS_PRIV_H
 #define SANDBOX_REPOS_PRIV_H
 
@@ -22,18 +23,18 @@ struct repos_search {
 	const struct ssb_plan *plan;
 	const struct prepared *of_run;
 	struct repos *found;
-	size_t most;      /* that can be held */
-	size_t grant;     /* of the plan: where it looks */
-	struct buf queue; /* directories to be read: paths from the top, each with its NUL */
-	struct buf later; /* those of packages, which are read when all others are */
+	size_t most;      /* how many can be held */
+	size_t grant;     /* index of the plan's grant that is searched */
+	struct buf queue; /* directories to read: paths from the top, each with its NUL */
+	struct buf later; /* directories of packages, read after all others */
 	bool in_packages;
 	size_t entries;
 	const struct budget *budget;
 	const char *cut;         /* why something was left out; NULL: nothing was */
-	const char *package_cut; /* the same, of packages alone */
+	const char *package_cut; /* the same, for packages alone */
 	struct ssb_error *err;
-	bool failed; /* by what err says, or without memory */
-	bool full;   /* more is closed to the caller than can be held */
+	bool failed; /* `err` says why, or out of memory */
+	bool full;   /* more directories are closed to the caller than can be held */
 };
 
 static inline int repos_grant_fd(const struct repos_search *s, size_t grant)
@@ -44,31 +45,32 @@ static inline int repos_grant_fd(const struct repos_search *s, size_t grant)
 bool repos_is_known(const struct repos_search *s, size_t grant, const char *path, bool gitdir);
 void repos_add(struct repos_search *s, size_t grant, const char *path, bool gitdir);
 
-/* Something was left out of what is searched now; the first reason is told. */
+/* Notes that something in the searched grant was left out. The first reason is reported. */
 const char **repos_cut_of(struct repos_search *s);
 void repos_cut(struct repos_search *s, const char *why);
 
-/* After a failed call for what lies in a grant. What is not there, is a symlink or a socket, or
- * is closed by another user is no repository of the caller's. A mount in the grant may hold one,
- * and so may all that cannot be read for another reason: then the run must not start. */
+/* Call it after a failed call for a path in a grant. A path that is missing, a symlink, a
+ * socket or closed by another user is not a repository of the caller's. A mount in the
+ * grant may contain one, and so may anything that cannot be read for another reason: then
+ * the run must not start. */
 void repos_note_unread(struct repos_search *s, size_t grant, const char *path);
 
-/* What a name in the searched grant is, S_IFMT; 0: nothing. */
+/* The type (S_IFMT) of a name in the searched grant; 0: it does not exist. */
 mode_t repos_type_of(struct repos_search *s, const char *path);
 
-/* Read-only, with all that is in it. */
+/* Holds the path read-only, with all that is in it. */
 void repos_hold_whole(struct repos_search *s, const char *path);
 
-/* Adds the trees and bare repositories in the grant; those at the paths `known` first. */
+/* Adds the trees and bare repositories in the grant, and first those at the paths `known`. */
 void repos_search_grant(struct repos_search *s, const struct string_list *known);
 
-/* When the trees of all grants are known, which are the first `n_trees` that were found: adds the
- * git directories that the trees of this grant lead to, and what their settings name. Most lie in
- * one of the trees. */
+/* Call it when the trees of all grants are known; they are the first `n_trees` entries.
+ * Adds the git directories that the trees of this grant lead to, and what their settings
+ * name. Most of them lie in one of the trees. */
 void repos_gitdirs_follow(struct repos_search *s, size_t n_trees);
 
-/* After that, once: adds what the repositories around all grants lead to, and the git directories
- * of worktrees. */
+/* Call it once, after that. Adds what the repositories around all grants lead to, and the
+ * git directories of worktrees. */
 void repos_gitdirs_around(struct repos_search *s);
 
 #endif

@@ -1,4 +1,5 @@
-/* repos_search.c - breadth first, so that what a bound leaves out is what lies deepest. */
+/* repos_search.c - searches one grant breadth first, so that a bound leaves out what lies
+ * deepest. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ static bool names_directory(struct repos_search *s, const char *path, const stru
 	return whole != NULL && repos_type_of(s, whole) == S_IFDIR;
 }
 
-/* What package managers fill: many files, as a rule none of them a repository's. */
+/* Directories that package managers fill: they have many files and hardly ever a
+ * repository. */
 static bool is_packages(const char *name)
 {
 	static const char *const NAMES[] = { "node_modules", "site-packages", "dist-packages",
@@ -51,7 +53,7 @@ static bool is_packages(const char *name)
 	return i < ARRAY_LEN(NAMES);
 }
 
-/* Which of the names that make a repository this is: a bit for each. */
+/* A bit for each of the names that make a repository. */
 enum { MARK_TREE = 1, MARKS_BARE = 2 | 4 | 8 };
 
 static unsigned mark_of(const char *name)
@@ -65,7 +67,7 @@ static unsigned mark_of(const char *name)
 	return i < ARRAY_LEN(NAMES) ? 1U << i : 0;
 }
 
-/* One name of the directory `path`; returns what it says of that. */
+/* Takes one entry of the directory `path` and returns its mark. */
 static unsigned take_entry(struct repos_search *s, const char *path, const struct dirent64 *e)
 {
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
@@ -99,9 +101,9 @@ static bool is_spent(struct repos_search *s)
 	return true;
 }
 
-/* A directory that is closed to the caller. If it is the caller's own the skill can open it,
- * and an earlier one may have closed it: nobody knows what is in it, so all of it stays as
- * it is. */
+/* Handles a directory that is closed to the caller. If the caller owns it, the skill can
+ * open it, and an earlier skill may have closed it: its content is unknown, so all of it
+ * becomes read-only. */
 static void keep_closed(struct repos_search *s, const char *path)
 {
 	auto_fd dir = file_openat2(repos_grant_fd(s, s->grant), *path != '\0' ? path : ".",
@@ -123,8 +125,8 @@ static void keep_closed(struct repos_search *s, const char *path)
 	repos_hold_whole(s, whole);
 }
 
-/* Opens a directory to be read; -1 with errno. By a name in it: to be listed is not enough,
- * these have to be found as well. */
+/* Opens a directory for reading, by the name "." in it: listing is not enough, its entries
+ * must be accessible, too. Returns -1 with errno. */
 static int open_directory(const struct repos_search *s, const char *path)
 {
 	char within[PATH_MAX + 2];
@@ -136,7 +138,7 @@ static int open_directory(const struct repos_search *s, const char *path)
 
 static void visit_directory(struct repos_search *s, const char *path)
 {
-	/* Aligned as the kernel fills it. */
+	/* aligned as the kernel fills it */
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
 	unsigned marks = 0;
 	auto_fd dir = open_directory(s, path);
@@ -171,8 +173,8 @@ static void visit_directory(struct repos_search *s, const char *path)
 	}
 }
 
-/* A path where a repository was, if it is in the grant. One of the directories that lead there
- * may have been closed since. */
+/* Takes the path of a known repository, if it is in the grant. A directory on the way may
+ * have been closed since. */
 static void take_known(struct repos_search *s, const char *known)
 {
 	const char *path = path_beneath(known, s->plan->grants[s->grant].path);
@@ -206,7 +208,7 @@ static void take_known(struct repos_search *s, const char *known)
 
 static void visit_queue(struct repos_search *s)
 {
-	/* The queue moves as it grows: a copy is read while it is filled. */
+	/* The queue moves as it grows, so read from a copy. */
 	char path[PATH_MAX];
 
 	for (size_t at = 0; at < s->queue.len && !s->failed && !is_spent(s);) {

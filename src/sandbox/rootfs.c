@@ -1,14 +1,13 @@
-/* rootfs.c - an unpacked root file system in the place of the host's.
+/* rootfs.c - shows an unpacked root file system in place of the host's.
  *
- * The root of the sandbox stays its own tmpfs, with its own /proc, /dev, /tmp, home and
- * files of /etc. What the root file system has at its top is mounted into it, one by one
- * and read-only: a directory in which something of the sandbox's own lies, or in which a
- * grant has no place yet, is gone through in the same way, and the sandbox's own wins
- * everywhere. So nothing that the files say
- * (a symlink in the place of /etc, say) changes what is ours.
+ * The root of the sandbox remains its own tmpfs, with its own /proc, /dev, /tmp, home and
+ * files of /etc. Each top entry of the root file system is mounted into it read-only. A
+ * directory that contains something of the sandbox's own, or in which a grant still needs a
+ * place, is entered and treated in the same way. The sandbox's own entry always wins, so
+ * nothing that the files contain (a symlink in place of /etc, say) changes it.
  *
- * It is taken through an overlay, as grants to read are: a socket or FIFO in it is a
- * dead name, and what is mounted in it is not shown. */
+ * It is taken through an overlay, like read grants: a socket or FIFO in it is a name
+ * without function, and host mounts in it are not shown. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,7 @@
 #include "sandbox/root.h"
 
 #define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
-#define PLACE ".rootfs" /* while its parts are taken */
+#define PLACE ".rootfs" /* where it is mounted while its parts are taken */
 
 struct parts {
 	const struct stage *stage;
@@ -45,11 +44,11 @@ static int fail_rootfs(const struct ssb_plan *plan, struct ssb_error *err, const
 	                plan->rootfs.path);
 }
 
-/* Takes *tree, if it can be restricted. */
+/* Takes ownership of *tree, if it can be restricted. */
 static int take_tree(const struct ssb_plan *plan, int *tree, int *ret_rootfs, struct ssb_error *err)
 {
 	if (*tree < 0 || mount_restrict(*tree, grants_attrs(&plan->rootfs), -1) != 0) {
-		return fail_rootfs(plan, err, "cannot take", "/");
+		return fail_rootfs(plan, err, "cannot take the mount", "/");
 	}
 	*ret_rootfs = steal_fd(tree);
 	return 0;
@@ -72,7 +71,7 @@ int rootfs_collect(struct stage *s, struct ssb_error *err)
 	if (g->path == NULL || s->rootfs >= 0) {
 		return 0;
 	}
-	/* As with grants: opened again, and the same object. */
+	/* As for grants: opened again, and checked to be the same object. */
 	auto_fd fd = file_open_nosymlink(g->path, O_PATH | O_DIRECTORY);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return fail_rootfs(s->config->plan, err, "cannot open", "/");
@@ -96,7 +95,7 @@ static bool is_own(const struct stage *s, const char *name)
 	return own;
 }
 
-/* A grant is to be mounted in it, where it has nothing yet to be mounted on. */
+/* True if a grant is to be mounted in this directory, which lacks a mount point for it. */
 static bool leads_to_grant(const struct parts *p, const char *name)
 {
 	char at[PATH_MAX];
@@ -179,7 +178,7 @@ static int collect_part(struct parts *p, const char *name, struct ssb_error *err
 	               : 0;
 }
 
-/* As deep as the sandbox's own places lie; `name` is "" at the top. */
+/* Descends as deep as the sandbox's own places lie. `name` is "" at the top. */
 static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 {
 	char from[PATH_MAX], below[PATH_MAX];
@@ -218,7 +217,8 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	}
 	if (root_overlay(root_fd, s->empty, &s->rootfs) != 0) {
 		return fail_rootfs(s->config->plan, err,
-		                   "no read-only overlay (Linux 5.11) can be had over", "/");
+		                   "the kernel cannot make a read-only overlay (Linux 5.11) of",
+		                   "/");
 	}
 	if (root_make_place(root_fd, PLACE, true) != 0 ||
 	    mount_attach(s->rootfs, root_fd, PLACE) != 0) {
@@ -228,7 +228,7 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 		return -1;
 	}
 	if (umount2("/" PLACE, MNT_DETACH) != 0 || unlinkat(root_fd, PLACE, AT_REMOVEDIR) != 0) {
-		return fail_rootfs(s->config->plan, err, "cannot put away", "/");
+		return fail_rootfs(s->config->plan, err, "cannot unmount", "/");
 	}
 	return 0;
 }
@@ -244,7 +244,7 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
 		snprintf(part, sizeof(part), "%.*s", (int)i, g->target);
 		auto_fd at = file_openat2(root_fd, part + 1, O_PATH, PLAIN);
 		if (at < 0 && errno == ENOENT) {
-			return 0; /* the rest of it will be ours */
+			return 0; /* the rest of the path is made by us */
 		}
 		if (at < 0) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",

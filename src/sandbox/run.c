@@ -1,4 +1,4 @@
-/* run.c - ssb_run: one plan from start to trace. */
+/* run.c - ssb_run(): one plan from its start to the last line of its trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,10 +23,10 @@
 #include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
-/* How long an init that has reported may take to be gone. */
+/* how long init may take to exit after it has reported the end */
 #define LAST_BREATH_MS 2000
 
-/* A terminal that is handed through byte by byte; put back at the end. */
+/* A terminal in raw mode, whose bytes pass through unchanged. It is restored at the end. */
 struct raw_terminal {
 	int fd; /* -1: not touched */
 	struct termios before;
@@ -74,13 +74,14 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 		res->signal = r->ended ? WTERMSIG(r->wstatus) : r->canceled;
 		res->exit_status = 128 + res->signal;
 	}
-	/* We ended it in the kernel's stead, to be able to say why. */
+	/* The observer sent this SIGKILL in place of the kernel's SIGSYS, to be able to say
+	 * why. */
 	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL &&
 	    observer_killed_first(r->observer)) {
 		res->signal = SIGSYS;
 		res->exit_status = 128 + SIGSYS;
 	}
-	/* One process was killed for memory and the skill gave up by itself. */
+	/* The OOM killer chose one process, and the skill then ended by itself. */
 	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL && r->cgroup != NULL &&
 	    cgroup_oom_kills(r->cgroup) > 0) {
 		res->end = SSB_END_MEMORY;
@@ -110,10 +111,10 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)r->request->max_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
-		/* Where a cgroup held it nobody has measured. */
+		/* With a cgroup the kernel keeps the limit, and no figure was measured. */
 		char seen[48] = "";
 		if (r->memory > 0) {
-			snprintf(seen, sizeof(seen), " (%llu seen)",
+			snprintf(seen, sizeof(seen), " (%llu MB measured)",
 			         (unsigned long long)(r->memory >> 20));
 		}
 		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "memory_mb: ended past %llu MB%s",
@@ -121,7 +122,7 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 	}
 	if (r->cgroup != NULL && cgroup_pids_hits(r->cgroup) > 0) {
 		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
-		             "max_processes: %llu starts refused past %llu",
+		             "max_processes: %llu starts refused, the limit is %llu",
 		             (unsigned long long)cgroup_pids_hits(r->cgroup),
 		             (unsigned long long)lim->max_processes);
 	}
@@ -133,7 +134,8 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 	}
 }
 
-/* It ran from its own directory, since it is too large to be copied. */
+/* Checks the files again at the end: a skill that is too large to copy runs from its own
+ * directory. */
 static void record_still(struct run *r)
 {
 	struct ssb_error err = { 0 };
@@ -144,7 +146,8 @@ static void record_still(struct run *r)
 	}
 }
 
-/* git would obey its settings at the owner's next command there. */
+/* A bare repository that the skill made: git would obey its settings at the owner's next
+ * command there. */
 static void record_bare(const struct run *r)
 {
 	char dir[PATH_MAX];
@@ -152,8 +155,8 @@ static void record_bare(const struct run *r)
 	if (placeholders_keep_git_out(r->placeholders, dir, sizeof(dir))) {
 		trace_violation(r->trace, EV_POLICY_VIOLATION,
 		                "the skill made a bare git repository of %.3500s (HEAD, objects, "
-		                "refs); the file commondir stays there to keep git from its "
-		                "settings: look at them, then remove HEAD and commondir",
+		                "refs); the file commondir stays there, so that git ignores its "
+		                "settings: check them, then remove HEAD and commondir",
 		                dir);
 	}
 }
@@ -174,8 +177,8 @@ static void record_end(struct run *r, const struct pump pumps[3], struct ssb_res
 	snprintf(res->severity, sizeof(res->severity), "%s", severity);
 }
 
-/* Signals to us are read, not suffered, from the first thing that we make to
- * the last that we remove: placeholders, a raw terminal, a cgroup. */
+/* Signals to us are read from a signalfd from the first thing that we make to the last that
+ * we remove (placeholders, a raw terminal, a cgroup), so that none ends us in between. */
 struct held_signals {
 	sigset_t before;
 	int fd;
@@ -192,9 +195,10 @@ static int hold_signals(struct held_signals *h, struct ssb_error *err)
 	}
 	h->fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (h->fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "run", "signalfd");
+		return ssb_fail(err, SSB_E_SYS, errno, "run", "cannot make a signalfd");
 	}
-	/* A closed stdout and a file that may not grow are an errno here. */
+	/* A write to a closed stdout, or past the file size limit, must fail with an errno
+	 * instead. */
 	sigaddset(&ours, SIGPIPE);
 	sigaddset(&ours, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &ours, &h->before);
@@ -207,7 +211,8 @@ static void release_signals(struct held_signals *h)
 	struct timespec none = { 0 };
 	sigset_t errors;
 
-	/* What was held back has been acted on; it must not hit the caller now. */
+	/* The signals that were held have been acted on. They must not reach the caller
+	 * now. */
 	while (read(h->fd, &drop, sizeof(drop)) > 0) {
 	}
 	sigemptyset(&errors);
@@ -237,7 +242,7 @@ static void set_pumps(struct run *r, struct pump *pumps)
 	pumps[1].trace = pumps[2].trace = r->trace;
 }
 
-/* The run's record, begun while the child builds the sandbox. */
+/* Opens the run's record while the child builds the sandbox. */
 static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *err)
 {
 	if (trace_open(r->plan, r->prepared, r->owner, &r->trace, err) != 0) {
@@ -255,7 +260,8 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	return 0;
 }
 
-/* All who write into the trace have said what they know: it can be ended. */
+/* Ends everything that writes into the trace, so that the trace can end. With `kill`, the
+ * sandbox is killed first. */
 static void end_watchers(struct run *r, bool kill)
 {
 	if (kill) {
@@ -267,7 +273,8 @@ static void end_watchers(struct run *r, bool kill)
 	egress_stop(&r->egress, r->trace);
 	observer_stop(r->observer);
 	if ((r->govern != NULL || r->repo_links != NULL) && r->pid > 0 && !r->dead) {
-		/* What is metered is counted to its end, and nobody is left to make symlinks. */
+		/* The meter must count to the end, and no process may be left that could
+		 * make symlinks. */
 		struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
 		if (TEMP_FAILURE_RETRY(poll(&p, 1, LAST_BREATH_MS)) <= 0) {
 			run_kill(r);
@@ -312,7 +319,7 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 		if (pumps[i].error != 0) {
 			return ssb_fail(err, SSB_E_SYS, pumps[i].error,
 			                i == 1 ? "stdout" : "stderr",
-			                "the skill's output could not be delivered whole");
+			                "the skill's output could not be delivered completely");
 		}
 	}
 	fill_end(r, res);
@@ -329,7 +336,7 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 	return 0;
 }
 
-/* The layer that failed is one that the owner would do without. */
+/* True if the layer that failed needs namespaces and the owner accepted to run without it. */
 static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *err)
 {
 	static const enum layer_id NEED_NAMESPACES[] = { LAYER_USERNS, LAYER_NET, LAYER_MOUNTS };
@@ -344,8 +351,8 @@ static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *
 	return false;
 }
 
-/* One sandbox; a second without namespaces where the first cannot be built
- * and the owner accepts it. r is done by the caller. */
+/* Builds a sandbox; if that fails and the owner accepts it, builds a second one without
+ * namespaces. The caller calls run_done(). */
 static int run_attempts(struct run *r, int sig_fd, struct ssb_result *res, struct ssb_error *err)
 {
 	int failed = run_supervised(r, sig_fd, res, err);
@@ -367,7 +374,7 @@ static int run_attempts(struct run *r, int sig_fd, struct ssb_result *res, struc
 	return failed;
 }
 
-/* Layers that were lost, for people. */
+/* Lists the lost layers for people. */
 static void fill_lost(const struct run *r, struct ssb_result *res)
 {
 	size_t n = 0;
@@ -431,7 +438,7 @@ static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 	return 0;
 }
 
-/* A payload of ours needs no entry. */
+/* The plan must name a program, unless a payload of ours runs in its place. */
 static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
 {
 	return plan->argv.n > 0
@@ -440,7 +447,7 @@ static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
 	                          plan->no_entry != NULL ? plan->no_entry : "nothing to run");
 }
 
-/* Below it something fails somewhere, also where nobody can tell for what. */
+/* Below MIN_RUN_FILES some step fails with an error that does not name the cause. */
 static int run_enough_files(struct ssb_error *err)
 {
 	struct rlimit files;
@@ -448,9 +455,10 @@ static int run_enough_files(struct ssb_error *err)
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= MIN_RUN_FILES) {
 		return 0;
 	}
-	return ssb_fail(err, SSB_E_LIMIT, 0, "run",
-	                "the limit of open files is %llu, and a run needs %d; run: ulimit -n %d",
-	                (unsigned long long)files.rlim_cur, MIN_RUN_FILES, MIN_RUN_FILES);
+	return ssb_fail(
+	        err, SSB_E_LIMIT, 0, "run",
+	        "the limit of open files is %llu and a run needs %d; raise it: ulimit -n %d",
+	        (unsigned long long)files.rlim_cur, MIN_RUN_FILES, MIN_RUN_FILES);
 }
 
 int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
@@ -499,13 +507,13 @@ int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, vo
 		return -1;
 	}
 	if (pipe2(p, O_CLOEXEC) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "prove", "pipe");
+		return ssb_fail(err, SSB_E_SYS, errno, "prove", "cannot make a pipe");
 	}
 	auto_fd from = p[0], to = p[1];
 	if (hold_signals(&held, err) != 0) {
 		return -1;
 	}
-	/* What a payload says fits into the pipe: it is read when all is over. */
+	/* The output of a payload fits into the pipe: it is read after the end. */
 	(void)fcntl(from, F_SETPIPE_SZ, 1 << 20);
 	run_init(&r, q, NULL, &prepared);
 	r.config.payload = payload;
@@ -516,7 +524,7 @@ int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, vo
 	run_done(&r);
 	release_signals(&held);
 	if (failed == 0 && file_read_all(from, out) != 0) {
-		failed = ssb_fail(err, SSB_E_SYS, errno, "prove", "read");
+		failed = ssb_fail(err, SSB_E_SYS, errno, "prove", "cannot read the result");
 	}
 	return failed;
 }

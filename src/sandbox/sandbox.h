@@ -1,9 +1,10 @@
-/* sandbox.h - one run, seen from outside (the supervisor's side).
+/* sandbox.h - one run, seen from the supervisor.
+ *
  *
  * supervisor ──clone3(all namespaces)──► init (PID 1) ──fork──► skill
  *      ▲              ctl: SOCK_SEQPACKET      │  │
  *      └──────────────────────────────────────┘  └ dies with ctl's other end
- */
+ * */
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
 
@@ -20,19 +21,20 @@
 #include "sandbox/prepared.h"
 #include "skillsandbox.h"
 
-#define RUN_WATCHES 2 /* those of `run --watch --otel` */
+#define RUN_WATCHES 2 /* `run --watch --otel` has two */
 
-/* One run as its caller wants it: a plan, which nobody changes any more, and what belongs to
- * this run alone. All of it is borrowed. */
+/* One run as its caller wants it: a plan, which is final, and what belongs to this run
+ * alone. Everything is borrowed. */
 struct run_request {
 	const struct ssb_plan *plan;
-	const struct owner *owner; /* NULL: loaded for the run */
-	int stdio[3];              /* -1: empty, or discarded */
-	uint64_t max_seconds;      /* the plan's, unless it is set to another */
-	enum tty_mode tty;         /* the same */
-	int govern_fd;             /* sandbox/govern.h; -1: nobody governs the run */
-	/* Asked right before the skill starts and at its end: are its files those that may
-	 * run? See consent_still(). NULL: nobody asks. */
+	const struct owner *owner; /* NULL: the run loads it */
+	int stdio[3];              /* -1: empty input, or discarded output */
+	uint64_t
+	        max_seconds; /* run_request_of() takes it from the plan; the caller may change it */
+	enum tty_mode tty;   /* the same */
+	int govern_fd;       /* see sandbox/govern.h; -1: no session governs the run */
+	/* Called right before the skill starts and again at its end: fails if the skill's
+	 * files are no longer the approved ones, see consent_still(). NULL: not checked. */
 	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct ssb_watch watches[RUN_WATCHES];
 	size_t n_watches;
@@ -55,17 +57,18 @@ static inline void run_request_watch(struct run_request *q, struct ssb_watch wat
 	q->watches[q->n_watches++] = watch;
 }
 
-/* ssb_run() as the request says. `*ret_prepared` is new (prepared_done()); it may be NULL. */
+/* Runs as the request says, like ssb_run(). `*ret_prepared` is new (prepared_done()); the
+ * pointer may be NULL. */
 int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
                 struct prepared *ret_prepared, struct ssb_error *err);
 
-/* Code that runs inside the finished sandbox in place of execve, as the
- * skill's process, with its own copy of our memory. Its result is the exit
- * status. out_fd is a pipe to the supervisor. */
+/* Code that runs inside the finished sandbox in place of execve, as the skill's process,
+ * with its own copy of our memory. Its result is the exit status. out_fd is a pipe to the
+ * supervisor. */
 typedef int (*sandbox_payload)(int out_fd, void *arg);
 
-/* Runs `payload` inside the finished sandbox of the plan; what it writes to
- * out_fd (bounded) is appended to `out`. No trace is written. */
+/* Runs `payload` inside the finished sandbox of the plan and appends what it writes to
+ * out_fd (bounded) to `out`. No trace is written. */
 int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, void *arg,
                         struct buf *out, struct ssb_error *err);
 

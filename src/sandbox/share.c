@@ -1,3 +1,5 @@
+/* share.c - the skill's CPU share by nice values, and the caller's privileges that it gives
+ * up. */
 #include "sandbox/share.h"
 
 #include <errno.h>
@@ -14,10 +16,10 @@
 #include "base/own.h"
 #include "os/clone.h"
 
-#define TIMER_SLACK_NS 50000UL /* of a process that nobody told otherwise */
-#define CHILD_TRIES    5000    /* a millisecond each, until init has a child */
+#define TIMER_SLACK_NS 50000UL /* the kernel's default */
+#define CHILD_TRIES    5000    /* one millisecond each, until init has a child */
 
-/* ioprio_get(2), for which there is no header */
+/* ioprio_get(2) has no header. */
 #define IO_OF_PROCESS  1
 #define IO_CLASS_SHIFT 13
 #define IO_REALTIME    1
@@ -57,7 +59,7 @@ int share_shed_caller(void)
 	return prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
 }
 
-/* The first number in a file of /proc. */
+/* Reads the first number of a file in /proc. */
 static int read_number(const char *path, long *ret)
 {
 	char text[32];
@@ -91,7 +93,7 @@ int share_shed_oom(pid_t init)
 	if (failed != 0 || adjusted >= 0) {
 		return failed;
 	}
-	/* It is the first that init does, which may not have come to it yet. */
+	/* Init forks the skill's process first of all, but may not have got there yet. */
 	failed = first_child(init, &skill);
 	for (int i = 0; i < CHILD_TRIES && failed != 0 && errno == EAGAIN; i++) {
 		(void)nanosleep(&instant, NULL);
@@ -111,6 +113,6 @@ int share_set_session(pid_t init, uint64_t shares)
 	}
 	snprintf(path, sizeof(path), "/proc/%ld/autogroup", skill);
 	snprintf(text, sizeof(text), "%d", share_to_nice(shares));
-	/* EACCES: it has not reached execve yet. */
+	/* EACCES: the process has not reached execve yet */
 	return clone_proc_write(AT_FDCWD, path, text) != 0 && (errno == EAGAIN || errno == EACCES);
 }

@@ -32,8 +32,8 @@ static int fail_self_test(const char *leak, struct ssb_error *err)
 	                               "%s; the skill was not started", leak);
 }
 
-/* Tries what the layers forbid, except those that the owner gave up. It comes before the filter,
- * which would answer in place of the other walls. */
+/* Tries what the layers forbid, except the layers that the owner gave up. It must come
+ * before the filter, which would refuse the calls before the other walls could. */
 int skill_try_walls(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
@@ -51,8 +51,8 @@ int skill_try_walls(struct stage *s, struct ssb_error *err)
 	return fail_self_test(leak, err);
 }
 
-/* The last test. Its call is one that the kernel always has, that the filter never allows and
- * that the observer is not asked about: the kernel itself answers. */
+/* The last test. Its call is one that every kernel has, that the filter never allows and
+ * that the observer never sees: the kernel itself must refuse it. */
 int skill_try_filter(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
@@ -76,7 +76,7 @@ static int place_streams(const struct stage *s, struct ssb_error *err)
 	int up[3];
 	int failed = s->config->pty ? ioctl(s->stdio[0], TIOCSCTTY, 0) : 0;
 
-	/* The three may be in each other's places: move them up first. */
+	/* Each fd may have the number of another stream: move all three up first. */
 	for (int i = 0; i < 3 && failed == 0; i++) {
 		up[i] = fcntl(s->stdio[i], F_DUPFD_CLOEXEC, 10);
 		failed = up[i] < 0 ? -1 : 0;
@@ -99,8 +99,8 @@ static char **skill_env(const struct stage *s)
 	return s->config->namespaces ? s->config->plan->env.v : s->config->env;
 }
 
-/* Puts the file `name` in the first directory of *path into `ret`, and moves *path on to the next
- * directory. False: the file's path is too long. */
+/* Writes the path of `name` in the first directory of *path to `ret`, and advances *path to
+ * the next directory. Returns false if the path is too long. */
 static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 {
 	size_t n = strcspn(*path, ":");
@@ -111,8 +111,9 @@ static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 	return len >= 0 && len < PATH_MAX;
 }
 
-/* Sets s->path: PATH from the first directory on that has the program, or all of PATH if none has.
- * It comes before the filter: with it, each execve that fails is a question to the supervisor. */
+/* Sets s->path: the rest of PATH from the first directory that has the program, or all of
+ * PATH if none has it. It must come before the filter: with it, each execve that fails is a
+ * question to the supervisor. */
 int skill_find_program(struct stage *s, struct ssb_error *err)
 {
 	char **env = skill_env(s);
@@ -138,7 +139,7 @@ int skill_find_program(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* execvp() with s->path, inside the sandbox's view. Returns only on failure. */
+/* Like execvp() with s->path, inside the sandbox's view. Returns only on failure. */
 static void exec_program(const struct stage *s, struct ssb_error *err)
 {
 	const char *path = s->path;
@@ -178,8 +179,8 @@ static int fail_pty(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
 }
 
-/* Opens a pty of the sandbox's own devpts, once the view is ready: the slave becomes the streams,
- * the supervisor gets the master. */
+/* Opens a pty of the sandbox's own devpts once the view is ready. The slave becomes the
+ * streams; the supervisor gets the master. */
 int skill_open_pty(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_PTY };
@@ -203,7 +204,8 @@ int skill_open_pty(struct stage *s, struct ssb_error *err)
 	return place_streams(s, err);
 }
 
-/* Only the kernel knows for sure where the arguments are: fields 48 and 49 of stat. */
+/* Finds the arguments in fields 48 and 49 of /proc/self/stat: only the kernel's answer is
+ * reliable. */
 static struct arguments find_arguments(void)
 {
 	static const struct arguments none = { 0, 0 };
@@ -227,7 +229,7 @@ static struct arguments find_arguments(void)
 	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
 }
 
-/* Init may enter our namespaces from now on. */
+/* Tells init that it may enter our namespaces. */
 int skill_tell_init(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
@@ -246,7 +248,7 @@ int skill_unbind_caps(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Waits for the view, and gives up the host's root if init has not done it. */
+/* Waits for the view. Detaches the host's root if init has not. */
 int skill_take_view(struct stage *s, struct ssb_error *err)
 {
 	struct view_ready ready;
@@ -257,7 +259,7 @@ int skill_take_view(struct stage *s, struct ssb_error *err)
 	s->unix_sockets = ready.unix_sockets;
 	s->reports[LAYER_USERNS] = ready.userns;
 	s->reports[LAYER_MOUNTS] = ready.mounts;
-	/* The id maps are written since init finished its first layer. */
+	/* Init finished its first layer, so the id maps are written. */
 	if (s->config->namespaces && layer_take_ids(s, err) != 0) {
 		return -1;
 	}
@@ -284,7 +286,7 @@ int skill_wait_start(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
 		                "cannot give up the caller's priority or personality");
 	}
-	/* Each process joins the cgroup by itself: to move another process is far slower. */
+	/* Each process joins the cgroup by itself: moving another process is far slower. */
 	if (cgroup.n > 0 && cgroup_join(cgroup.v, cgroup.n) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
 	}
@@ -297,9 +299,10 @@ static const char *workdir_of(const struct stage *s)
 	return s->config->namespaces ? s->config->plan->workdir : s->config->workdir;
 }
 
-/* It must come after the host's root is gone: that root is one ".." away, and the path to the
- * directory may contain a symlink of the skill or of an image. The path must not go through
- * /proc/self/fd or cwd either: the fds that are still open are directories of the host. */
+/* It must come after the host's root is gone: that root is one ".." away, and the path to
+ * the directory may contain a symlink of the skill or of an image. The path must not lead
+ * through /proc/self/fd or cwd either: the fds that are still open are directories of the
+ * host. */
 int skill_enter_workdir(struct stage *s, struct ssb_error *err)
 {
 	const char *workdir = workdir_of(s);
@@ -323,26 +326,29 @@ static void unblock_signals(void)
 int skill_leave_caller(struct stage *s, struct ssb_error *err)
 {
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
+		return ssb_fail(err, SSB_E_LAYER, errno, "fds",
+		                "cannot close the caller's files: close_range needs Linux 5.11");
 	}
 	unblock_signals();
-	/* A session of its own: otherwise kill(0) would reach the caller. */
+	/* Without a session of its own, kill(0) would reach the caller. */
 	if (setsid() < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "skill", "setsid");
+		return ssb_fail(err, SSB_E_SYS, errno, "skill",
+		                "cannot start a session of its own");
 	}
 	umask(022);
 	return s->config->pty ? 0 : place_streams(s, err);
 }
 
-/* Directories of the host stay open until the last wall that is built from them is up. execve
- * would close them too late: before that it follows the path of the program and of its
- * interpreter, and through /proc/self/fd either could lead into them. */
+/* Closes the directories of the host, which stay open until the last wall that is built
+ * from them is up. execve would close them too late: it first follows the paths of the
+ * program and of its interpreter, and through /proc/self/fd either could lead into them. */
 int skill_close_others(struct stage *s, struct ssb_error *err)
 {
 	const int kept[] = { s->ctl, s->meet, s->config->exec_fd, s->config->payload_fd };
 
 	return file_close_others(STDERR_FILENO + 1, kept, ARRAY_LEN(kept)) != 0
-	               ? ssb_fail(err, SSB_E_LAYER, errno, "fds", "close_range")
+	               ? ssb_fail(err, SSB_E_LAYER, errno, "fds",
+	                          "cannot close the remaining files")
 	               : 0;
 }
 
@@ -359,10 +365,10 @@ int skill_report(struct stage *s, struct ssb_error *err)
 
 static _Noreturn void run_payload(const struct stage_config *config)
 {
-	/* The kernel holds an observed call until the supervisor has fetched the listener. There is
-	 * no execve here that would wait for it, so this call does. */
+	/* The kernel blocks an observed call until the supervisor has fetched the listener.
+	 * No execve will wait for that here, so this call does. */
 	(void)close(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-	/* No execve will close the fds that this process still has. */
+	/* No execve will close the remaining fds. */
 	if (dup2(config->payload_fd, 3) < 0 || close_range(4, ~0U, 0) != 0) {
 		_exit(125);
 	}

@@ -1,7 +1,7 @@
-/* snapshot.c - a bounded copy of a directory on a private tmpfs, for file
- * systems that cannot be idmapped. Files, directories and symlinks; sockets,
- * FIFOs and devices are left out. Readable by everyone in it, which is only
- * ever the one sandbox that it is mounted into, read-only. */
+/* snapshot.c - a bounded copy of a directory on a private tmpfs, for file systems that
+ * cannot be idmapped. It contains files, directories and symlinks; sockets, FIFOs and
+ * devices are left out. Everything in it is readable by all, and it is mounted read-only
+ * into one sandbox alone. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static int count_file(struct snapshot *s, uint64_t bytes, struct ssb_error *err)
 	if (s->files > MAX_SNAPSHOT_FILES || s->bytes > MAX_SNAPSHOT_BYTES) {
 		errno = EFBIG;
 		return fail_snapshot(err, s,
-		                     "too large; start skillsandbox as an unprivileged user");
+		                     "it is too large; start skillsandbox as an unprivileged user");
 	}
 	return 0;
 }
@@ -49,10 +49,11 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
                      struct ssb_error *err)
 {
 	struct stat st;
-	/* A regular file by the caller's look; if it was swapped, no hang. */
+	/* The caller saw a regular file. If it was replaced by a FIFO, the open must not
+	 * block. */
 	auto_fd from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0 || fstat(from, &st) != 0) {
-		return fail_snapshot(err, s, "open");
+		return fail_snapshot(err, s, "cannot open a file");
 	}
 	if (!S_ISREG(st.st_mode)) {
 		return 0;
@@ -60,17 +61,17 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
 	if (count_file(s, (uint64_t)st.st_size, err) != 0) {
 		return -1;
 	}
-	/* Root writes here: what a name that comes twice was before is not followed. */
+	/* Root writes here: if a name comes twice, what it was before must not be followed. */
 	auto_fd to =
 	        openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0) {
-		return fail_snapshot(err, s, "create");
+		return fail_snapshot(err, s, "cannot create a file");
 	}
-	/* No more than was counted, however the file grows meanwhile. */
+	/* Copies no more than was counted, even if the file grows meanwhile. */
 	for (off_t left = st.st_size; left > 0;) {
 		ssize_t n = sendfile(to, from, NULL, (size_t)left);
 		if (n < 0) {
-			return fail_snapshot(err, s, "copy");
+			return fail_snapshot(err, s, "cannot copy a file");
 		}
 		if (n == 0) {
 			break;
@@ -105,7 +106,7 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 
 	(void)(dir != NULL ? steal_fd(&again) : -1);
 	if (dir == NULL || depth > MAX_SNAPSHOT_DEPTH) {
-		return fail_snapshot(err, s, "read directory");
+		return fail_snapshot(err, s, "cannot read a directory");
 	}
 	for (struct dirent *e; (e = readdir(dir)) != NULL;) {
 		struct stat st;
@@ -115,7 +116,7 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 			continue;
 		}
 		if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-			continue; /* gone meanwhile */
+			continue; /* removed meanwhile */
 		}
 		if (S_ISREG(st.st_mode)) {
 			r = copy_file(s, from, e->d_name, to, err);
@@ -126,10 +127,10 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 			                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			if (sub < 0 || mkdirat(to, e->d_name, 0755) != 0 ||
 			    fchmodat(to, e->d_name, 0755, 0) != 0 || count_file(s, 0, err) != 0) {
-				return fail_snapshot(err, s, "copy directory");
+				return fail_snapshot(err, s, "cannot copy a directory");
 			}
 			auto_fd sub_to = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			r = sub_to < 0 ? fail_snapshot(err, s, "open")
+			r = sub_to < 0 ? fail_snapshot(err, s, "cannot open a directory")
 			               : copy_dir(s, sub, sub_to, depth + 1, err);
 		}
 		if (r != 0) {
@@ -151,7 +152,8 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err)
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		errno = EOPNOTSUPP;
-		return fail_snapshot(err, &s, "only of directories; grant the file's directory");
+		return fail_snapshot(err, &s,
+		                     "only a directory can be copied; grant the file's directory");
 	}
 	if (copy_dir(&s, fd, tree, 0, err) != 0) {
 		return -1;

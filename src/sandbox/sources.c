@@ -1,3 +1,5 @@
+/* sources.c - the host files that become mounts: grants, host mounts beneath them, covers,
+ * and their idmapped trees. */
 #include "sandbox/sources.h"
 
 #include <errno.h>
@@ -26,8 +28,8 @@
 
 #define HOLDER_STACK 4096
 
-/* Only keeps its user namespace alive. It shares our memory, so it must not return from a system
- * call, which could set our errno: it is killed. */
+/* The only task of this process is to keep its user namespace alive until it is killed. It
+ * shares our memory, so it must not return from a system call, which could set our errno. */
 static int hold_namespace(void *unused)
 {
 	(void)unused;
@@ -38,9 +40,9 @@ static int hold_namespace(void *unused)
 	return 0;
 }
 
-/* A user namespace in which uid:gid of a file system is host_uid:host_gid. It lives as long as
- * its fd. The process that makes it shares our memory: to copy that, and to free the copy, would
- * take longer than all the rest. */
+/* Makes a user namespace that maps uid:gid of a file system to host_uid:host_gid. It exists
+ * as long as the returned fd. The process that makes it shares our memory, because copying
+ * and freeing a copy would take longer than everything else here. */
 static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 {
 	alignas(16) char stack[HOLDER_STACK];
@@ -71,12 +73,13 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 static int source_fallback(const struct grant *g, struct mount_source *src, struct ssb_error *err)
 {
 	if (g->of_whole) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-		                "'%.160s' (%.60s) cannot be shown to the skill's own uid: its file "
-		                "system has no idmapped mounts (overlayfs in a container has "
-		                "none); start skillsandbox as an unprivileged user, or name the "
-		                "directories that are needed",
-		                g->path, g->where);
+		return ssb_fail(
+		        err, SSB_E_LAYER, errno, "mounts",
+		        "'%.160s' (%.60s) cannot be shown to the skill's own uid: its file "
+		        "system does not support idmapped mounts (overlayfs in a container "
+		        "does not); start skillsandbox as an unprivileged user, or name the "
+		        "directories that are needed",
+		        g->path, g->where);
 	}
 	if (g->access == ACCESS_WRITE) {
 		return ssb_fail(
@@ -92,9 +95,9 @@ static int source_fallback(const struct grant *g, struct mount_source *src, stru
 	return src->tree < 0 ? -1 : 0;
 }
 
-/* The host's mount at `point`, beneath the read grant `g`, as a source. One
- * that cannot be opened is not shown; it was not readable anyway. One of the
- * kernel's is granted by name or not at all, but "/" may hold some. */
+/* Adds the host's mount at `point`, beneath the read grant `g`, as a source. A mount that
+ * cannot be opened is not shown; it could not be read anyway. A kernel file system must be
+ * granted by name, but "/" may contain some. */
 static int submount_add(struct stage_config *config, const struct grant *g, const char *point,
                         struct ssb_error *err)
 {
@@ -127,8 +130,8 @@ static int submount_add(struct stage_config *config, const struct grant *g, cons
 	return 0;
 }
 
-/* The innermost grant that `path` lies beneath on the host, the plan's grants
- * being sorted parents first; NULL: none. */
+/* The innermost grant whose host path contains `path`; NULL: none. The plan's grants are
+ * sorted with parents first. */
 static const struct grant *grant_above(const struct ssb_plan *plan, const char *path)
 {
 	const struct grant *found = NULL;
@@ -140,7 +143,7 @@ static const struct grant *grant_above(const struct ssb_plan *plan, const char *
 	return found;
 }
 
-/* What is mounted in a covered place is covered with it, unless it was named. */
+/* A mount in a covered place is covered with it, unless a grant names it. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *point)
 {
 	for (size_t i = 0; i < plan->n_covers; i++) {
@@ -164,8 +167,8 @@ static int submounts_add(struct stage_config *config, struct ssb_error *err)
 	for (size_t i = 0; i < mounts.n && failed == 0; i++) {
 		const char *point = mounts.v[i].point;
 		const struct grant *g = grant_above(config->plan, point);
-		/* A writable grant, or one of the kernel's own, is the host's
-		 * mounts, submounts included. */
+		/* A writable grant, or a kernel file system, is mounted with the host's
+		 * submounts. */
 		if (g != NULL && g->access == ACCESS_READ && g->is_dir && g->kind == GRANT_FILES &&
 		    strcmp(g->path, point) != 0 && !is_covered(config->plan, g, point)) {
 			failed = submount_add(config, g, point, err);
@@ -192,7 +195,7 @@ static void covers_add(struct stage_config *config)
 	}
 }
 
-/* What is mounted in another source comes after it. */
+/* Sorts a source after the one that contains its target. */
 static int compare_sources(const void *x, const void *y)
 {
 	const struct mount_source *a = x;
@@ -215,7 +218,7 @@ int sources_init(struct stage_config *config, struct ssb_error *err)
 	if (room == 0) {
 		return 0;
 	}
-	/* Not zeroed: the pages of what is not used are never touched. */
+	/* malloc, not calloc: pages that are not used are never touched. */
 	config->sources = malloc(room * sizeof(*config->sources));
 	if (config->sources == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
@@ -254,15 +257,15 @@ void sources_done(struct stage_config *config)
 	config->n_sources = 0;
 }
 
-/* Not mapped, the skill is one of the others there. Devices and kernel file systems have no owners
- * to map. */
+/* Takes a tree without id mapping, for which the skill is one of the "others". Devices and
+ * kernel file systems have no owners to map. */
 static int source_as_is(struct mount_source *src, struct ssb_error *err)
 {
 	auto_fd tree = src->grant.kind == GRANT_FILES ? mount_clone_one(src->grant.fd)
 	                                              : mount_clone(src->grant.fd, "");
 
 	if (tree < 0 || mount_restrict(tree, grants_attrs(&src->grant), -1) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot mount '%.200s'",
 		                src->grant.path);
 	}
 	src->tree = steal_fd(&tree);
@@ -282,8 +285,9 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 		if (config->sources[i].mask || g->scratch) {
 			continue;
 		}
-		/* What a manifest reads and the owner did not name: the kernel's own permission
-		 * bits decide, as for others, so that a mode of 0600 keeps the skill out. */
+		/* For a path that a manifest reads and the owner did not name, the kernel's
+		 * own permission bits decide as for others, so that a mode of 0600 keeps
+		 * the skill out. */
 		bool unasked = g->unasked && config->plan->approved == NULL;
 		if (g->kind != GRANT_FILES || unasked) {
 			if (source_as_is(&config->sources[i], err) != 0) {
@@ -301,18 +305,19 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 				                "cannot make a user namespace for idmapped mounts");
 			}
 		}
-		/* What is mounted beneath a read grant is a source of its own, and
-		 * may be such that it cannot be mapped. */
+		/* A mount beneath a read grant is a source of its own, and its file system
+		 * may not support id mapping. */
 		auto_fd tree =
 		        g->access == ACCESS_READ ? mount_clone_one(g->fd) : mount_clone(g->fd, "");
 		if (tree < 0 && !g->of_whole) {
-			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot mount '%.200s'",
 			                g->path);
 		}
 		if (tree >= 0 && mount_restrict(tree, grants_attrs(g), userns) == 0) {
 			config->sources[i].tree = steal_fd(&tree);
 		} else if (g->of_whole && (tree < 0 || config->sources[i].submount)) {
-			config->left_out++; /* gone by now, or such that nobody can map it */
+			config->left_out++; /* removed meanwhile, or its file system cannot be
+			                       mapped */
 		} else if (source_fallback(g, &config->sources[i], err) != 0) {
 			return -1;
 		}

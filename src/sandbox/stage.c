@@ -147,7 +147,7 @@ static void take_step(struct stage *s, const struct stage_step *step)
 		return;
 	}
 	/* A view without one of the layers that need namespaces would be half a view: the
-	 * supervisor starts again without any of them. */
+	 * supervisor then starts again without any of them. */
 	if (!layer || step->when == WITH_NAMESPACES ||
 	    (s->config->plan->best_effort >> step->layer & 1) == 0) {
 		stage_die(s, &err);
@@ -178,19 +178,19 @@ void stage_wipe_memory(const struct arguments *args)
 	}
 }
 
-/* Without namespaces this process is not PID 1: it becomes the reaper of orphans another way, and
- * root takes a uid that no account has. */
+/* Without namespaces this process is not PID 1: it becomes a subreaper of orphans, and root
+ * takes a uid that no account has. */
 static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 {
 	sigset_t all;
 
-	/* The end of ctl ends this process, after it has ended its descendants. A signal to the
-	 * caller's group, to which it still belongs, must not. */
+	/* When ctl ends, this process first ends its descendants and then itself. It still
+	 * belongs to the caller's process group; a signal to that group must not end it. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "subreaper");
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become a subreaper");
 	}
 	if (!s->config->mapped_by_parent) {
 		/* A user has no capabilities; root of a container drops its own. */
@@ -216,7 +216,8 @@ static bool is_there(int meet)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Meets the skill's process. */
+/* Waits until the skill's process has its namespaces, enters them and says that the view is
+ * ready. */
 static int init_meet(struct stage *s, struct ssb_error *err)
 {
 	struct view_ready ready = { .unix_sockets = s->unix_sockets,
@@ -228,7 +229,7 @@ static int init_meet(struct stage *s, struct ssb_error *err)
 		return -1;
 	}
 	if (read(s->meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
-		_exit(125); /* the skill's process has said why */
+		_exit(125); /* the skill's process has reported why */
 	}
 	/* Otherwise /proc/1/net would be the host's. */
 	if (s->config->namespaces && setns(s->skill_pidfd, SKILL_NAMESPACES) != 0) {
@@ -238,11 +239,12 @@ static int init_meet(struct stage *s, struct ssb_error *err)
 	stage_wipe_memory(&s->arguments);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* /proc/1 is closed from here on */
 	return write(s->meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
-	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
+	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process ended early")
 	               : 0;
 }
 
-/* Makes the broker's ends of the network, and hands them to the supervisor. */
+/* Makes the sandbox's ends of the network, which the broker serves, and sends them to the
+ * supervisor. */
 static int init_listen(struct stage *s, struct ssb_error *err)
 {
 	static struct listeners l;
@@ -250,7 +252,7 @@ static int init_listen(struct stage *s, struct ssb_error *err)
 	if (s->config->egress == NULL) {
 		return 0;
 	}
-	/* Init may be here before the skill's process has brought up the loopback. */
+	/* Init can get here before the skill's process has brought up the loopback. */
 	int failed = layer_loopback(s, err) != 0 ? -1 : listeners_make(s->config->egress, &l, err);
 
 	for (size_t at = 0; failed == 0 && at < l.n;) {
@@ -263,21 +265,22 @@ static int init_listen(struct stage *s, struct ssb_error *err)
 		m.listeners.last = at == l.n;
 		if (msg_fds_send(s->ctl, &m, sizeof(m), &fds) != 0) {
 			failed = ssb_fail(err, SSB_E_SYS, errno, "net",
-			                  "cannot hand over the network");
+			                  "cannot send the network's sockets to the supervisor");
 		}
 	}
 	listeners_close(&l);
 	return failed;
 }
 
-/* Waits for the record, and passes the supervisor's word on. Init is confined by now. */
+/* Waits until the record is on disk, then tells the skill's process to start. Init is
+ * confined by now. */
 static int init_start_skill(struct stage *s, struct ssb_error *err)
 {
 	struct start_order start = { 0 };
 	struct msg_fds cgroup;
 
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
-	/* Without a pid namespace the watchdog would count the whole host. */
+	/* Without a pid namespace the watchdog would count every process of the host. */
 	s->watchdog = start.watchdog = go.go.watchdog && s->config->namespaces;
 	start.nice = go.go.nice;
 	if (go.go.thaw && cgroup.n > 0) {
@@ -289,8 +292,9 @@ static int init_start_skill(struct stage *s, struct ssb_error *err)
 	}
 	int failed = msg_fds_send(s->meet, &start, sizeof(start), &cgroup);
 	msg_fds_close(&cgroup);
-	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
-	                   : 0;
+	return failed != 0
+	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process ended early")
+	               : 0;
 }
 
 static struct stage stage_of(const struct stage_config *config)
@@ -317,11 +321,11 @@ _Noreturn void stage_main(const struct stage_config *config)
 	assert(config->ctl >= 0 && config->plan != NULL);
 	*s = stage_of(config);
 
-	/* Later init sees the end of ctl when the supervisor ends; until it listens, this signal
-	 * ends it. */
+	/* Until init listens on ctl, this signal ends it when the supervisor ends. Later
+	 * the end of ctl does. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	/* The caller's handlers must not run here; and if the caller ignores SIGCHLD, the kernel
-	 * would reap our children before we see them. */
+	/* The caller's handlers must not run here. If the caller ignores SIGCHLD, the
+	 * kernel would reap our children before we see them. */
 	for (int sig = 1; sig < NSIG; sig++) {
 		(void)signal(sig, SIG_DFL);
 	}
@@ -330,7 +334,7 @@ _Noreturn void stage_main(const struct stage_config *config)
 		stage_die(s, &err);
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, meet) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "init", "socketpair");
+		ssb_fail(&err, SSB_E_SYS, errno, "init", "cannot make a socket pair");
 		stage_die(s, &err);
 	}
 	pid_t skill = clone_process(0, &s->skill_pidfd);

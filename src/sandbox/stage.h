@@ -28,27 +28,28 @@
 #define INIT_NAMESPACES  (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID)
 #define SKILL_NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-/* Something that is mounted into the view: a grant, a mount of the host beneath one, a cover. */
+/* One thing to mount into the view: a grant, a host mount beneath a grant, or a cover. */
 struct mount_source {
 	struct grant grant; /* borrows the run's strings and fd, unless `submount` */
-	bool submount;      /* a mount of the host beneath a read grant: owns path, target, fd */
+	bool submount;      /* index of the plan's grant, unless `submount` or `mask` */
 	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: the child clones it */
-	bool ready;         /* the tree is a private copy already: it needs no overlay */
-	bool mask;          /* shows nothing: a cover, or a kernel file system in a part of "/" */
-	size_t nth;         /* index of the plan's grant, unless `submount` or `mask` */
+	bool ready;         /* the tree is already a private copy and needs no overlay */
+	bool mask;  /* shows nothing: a cover, or a kernel file system within a part of "/" */
+	size_t nth; /* index of the plan's grant, unless `submount` or `mask` */
 };
 
 /* Filled by the supervisor, constant after the clone. */
+/* Filled by the supervisor; constant after the clone. */
 struct stage_config {
 	const struct ssb_plan *plan;
 	const struct prepared *of_run;
 	uint64_t max_seconds;
-	const struct egress_table *egress; /* NULL: none is declared */
+	const struct egress_table *egress; /* NULL: the plan declares no network */
 	struct mount_source *sources;      /* parents before what is mounted in them */
 	size_t n_sources;
-	size_t left_out;           /* of them: parts of "/" that cannot be shown */
-	const struct repos *repos; /* in writable grants; NULL: none is writable */
-	int rootfs;                /* a tree of plan->rootfs that root has taken, or -1 */
+	size_t left_out;           /* how many parts of "/" cannot be shown */
+	const struct repos *repos; /* found in writable grants; NULL: no grant is writable */
+	int rootfs;                /* a tree of plan->rootfs that root has opened, or -1 */
 	int ctl;                   /* the child's end of the socket to the supervisor */
 	int stdio[3];              /* the skill's ends; unused with a pty */
 	bool pty;
@@ -56,26 +57,26 @@ struct stage_config {
 	bool mapped_by_parent; /* started by root: the child waits for its id maps */
 	uid_t uid;             /* inside */
 	gid_t gid;
-	uid_t outer_uid; /* the caller's, as the parent namespace knows it */
+	uid_t outer_uid; /* the caller's, as the parent namespace numbers it */
 	gid_t outer_gid;
-	bool observe;      /* the supervisor wants to see what the skill tries */
+	bool observe;      /* the supervisor wants to see the skill's calls */
 	bool governed;     /* init may be told to stop every process */
-	bool unix_sockets; /* granted; the layers may still take them away */
-	/* Without namespaces (fallback.h), instead of the plan's own: */
+	bool unix_sockets; /* granted; a layer may still withdraw them */
+	/* Without namespaces (fallback.h), these replace the plan's own values: */
 	char private_dir[32];
 	char env_home[48];
 	char env_tmp[48];
 	char **env;
-	char **argv; /* and each word of it */
+	char **argv; /* owns the array and each word */
 	char *workdir;
 	sandbox_payload payload; /* NULL: execve the plan's argv */
 	void *payload_arg;
 	int payload_fd;
-	int exec_fd; /* closed by execve: so the supervisor learns of it */
+	int exec_fd; /* execve closes it, and so tells the supervisor */
 };
 
-/* Where our command line lies in memory. Each process of the sandbox has a copy of it, and
- * /proc/1/cmdline would show it to the skill. */
+/* Where our command line lies in memory. Each process of the sandbox has a copy of it,
+ * which the skill could read in /proc/1/cmdline. */
 struct arguments {
 	uintptr_t start;
 	size_t len;
@@ -86,11 +87,11 @@ struct stage {
 	const struct stage_config *config;
 	int ctl;      /* our end of the socket to the supervisor */
 	int meet;     /* our end of the socket between init and the skill's process */
-	int stdio[3]; /* of the skill's process: its streams */
+	int stdio[3]; /* the streams of the skill's process */
 	int skill_pidfd;
 	int rootfs;      /* config->rootfs, or the tree that init has taken */
 	int empty;       /* a directory of the view that is always empty, or -1 */
-	int scratch;     /* the private tmpfs, for the watchdog */
+	int scratch;     /* the private tmpfs; the watchdog measures it */
 	size_t left_out; /* parts of "/" that cannot be shown */
 	bool unix_sockets;
 	bool watchdog;              /* there is no cgroup: init sums the memory */
@@ -98,7 +99,7 @@ struct stage {
 	bool unbound;               /* caps_unbound() is done */
 	bool core_piped;            /* a program of the host may get core dumps */
 	struct arguments arguments; /* found by the skill's process */
-	const char *path;           /* where the program is looked for (skill_find_program()) */
+	const char *path;           /* PATH for the program, see skill_find_program() */
 	struct layer_report reports[LAYER_COUNT];
 };
 
@@ -107,7 +108,7 @@ enum msg_kind {
 	MSG_FAILED,    /* struct ssb_error: a layer or execve failed */
 	MSG_PTY,       /* carries the master's fd */
 	MSG_LISTENERS, /* carries ends of the sandbox's network, for the broker */
-	MSG_LISTENER,  /* the number of the fd that tells of the sender's calls */
+	MSG_LISTENER,  /* the number of the sender's seccomp notification fd */
 	MSG_STARTED,   /* the layer reports; execve is next */
 	MSG_ENDED,     /* how the skill's first process ended */
 	MSG_STANDS,    /* every process has stopped, as MSG_PAUSE asked */
@@ -132,12 +133,13 @@ struct msg {
 			int wstatus;
 			enum end_cause cause;
 			uint64_t memory; /* bytes seen by the watchdog */
-			bool left;       /* without namespaces: some processes go on */
+			bool left;       /* without namespaces: some processes survive */
 		} ended;
 		int signal;
 		struct {
 			int number;
-			bool unix_sockets; /* of the filter: init may have taken them away */
+			bool unix_sockets; /* those of the loaded filter: init may have withdrawn
+			                      them */
 		} listener;
 		struct {
 			uint32_t number; /* comes back with MSG_STANDS */
@@ -156,7 +158,7 @@ struct msg {
 	};
 };
 
-/* Messages from init to the skill's process. The view is complete: */
+/* Messages from init to the skill's process. First: the view is complete. */
 struct view_ready {
 	bool sealed; /* layer_seal_mounts() is done */
 	bool unix_sockets;
@@ -164,14 +166,14 @@ struct view_ready {
 	struct layer_report mounts;
 };
 
-/* The skill may start; the fds of the cgroup come along. */
+/* Second: the skill may start. The cgroup's fds come with it. */
 struct start_order {
 	bool watchdog;
 	bool nice;
 	struct layer_report limits;
 };
 
-/* The child's whole life; never returns. */
+/* The first process of the sandbox, from clone to exit. Never returns. */
 _Noreturn void stage_main(const struct stage_config *config);
 
 /* The two processes of the sandbox, and the steps of each in the order of its life. */
@@ -190,7 +192,7 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
 /* Wipes what the skill might find in our memory: our arguments, the owner's environment. */
 void stage_wipe_memory(const struct arguments *args);
 
-/* The steps that are layers: each applies itself fully or fails, and its report says how. */
+/* These steps are layers: each applies itself fully or fails, and its report says how. */
 int layer_userns(struct stage *s, struct ssb_error *err);
 int layer_net(struct stage *s, struct ssb_error *err);
 int layer_mounts(struct stage *s, struct ssb_error *err);
@@ -203,9 +205,9 @@ int layer_limits(struct stage *s, struct ssb_error *err);
 /* Parts of layers that are steps of their own, or belong to a step. */
 /* Brings up the loopback of our network namespace, if it is not up. */
 int layer_loopback(struct stage *s, struct ssb_error *err);
-/* Takes the uid and gid inside, once the maps are written; each process for itself. */
+/* Takes the uid and gid inside, once the maps are written. Each process does it for itself. */
 int layer_take_ids(const struct stage *s, struct ssb_error *err);
-/* Detaches the old root and makes the new one read-only. One of the two processes does it. */
+/* Detaches the old root and makes the new one read-only. One of the two processes calls it. */
 int layer_seal_mounts(struct ssb_error *err);
 /* Turns core dumps off. It must come before the filter, which keeps them off: a limit of 1, at
  * which the kernel neither writes a file nor starts a program that takes them. A caller whose
@@ -213,8 +215,8 @@ int layer_seal_mounts(struct ssb_error *err);
 int layer_limit_core(struct stage *s, struct ssb_error *err);
 
 /* The other steps of init (init.c) and of the skill's process (skill.c). */
-/* Init gives up what it does not need: all fds but its own, capabilities, system calls. It keeps
- * what the watchdog needs until init_end_watch(). */
+/* Closes all fds that init does not need and drops capabilities and system calls. Init
+ * keeps what the watchdog needs until init_end_watch(). */
 int init_confine(struct stage *s, struct ssb_error *err);
 int skill_tell_init(struct stage *s, struct ssb_error *err);
 int skill_unbind_caps(struct stage *s, struct ssb_error *err);
@@ -232,31 +234,36 @@ int skill_report(struct stage *s, struct ssb_error *err);
 /* The skill's process, up to execve. */
 _Noreturn void skill_main(struct stage *s);
 
-/* There is no watchdog: init gives up the right to look. */
+/* Without a watchdog: init gives up the capability to read other processes' memory use. */
 int init_end_watch(struct stage *s);
-void init_keep_thaw(int fd); /* takes it: init thaws frozen processes by it, so that they can die */
-/* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
+void init_keep_thaw(int fd); /* takes fd: init thaws frozen processes with it, because a frozen
+                                process cannot die */
+/* PID 1 while the skill runs: reaps, forwards signals, watches memory and reports. Never
+ * returns. */
 _Noreturn void init_main(struct stage *s, pid_t skill);
 
-/* The filter by which calls are decided, observed or not. */
+/* The filter that decides system calls, whether they are observed or not. */
 const struct seccomp_blob *stage_filter(const struct stage_config *config, bool unix_sockets);
 
-/* The plan's root file system (rootfs.c); all three do nothing if there is none. Started by root,
- * the supervisor takes it before the clone: the skill's own uid cannot reach it. Otherwise the
- * child collects it. Then it is attached, before the grants. */
+/* The plan's root file system (rootfs.c). All three functions do nothing if the plan has
+ * none. If root started us, the supervisor opens it before the clone, because the skill's
+ * own uid cannot reach it; otherwise the child collects it. rootfs_attach() then mounts it,
+ * before the grants. */
 int rootfs_take(struct stage_config *config, struct ssb_error *err);
 int rootfs_collect(struct stage *s, struct ssb_error *err);
 int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err);
-/* Fails if a symlink of the root file system is on the way to the place of a grant: the place
- * would be made where the symlink leads, and until the old root is gone that can be on the host. */
+/* Fails if a symlink of the root file system is on the way to the place of a grant: the
+ * place would be made where the symlink leads, which can be on the host until the old root
+ * is gone. */
 int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err);
 
-/* The grants of the plan as mounts (grants.c). grants_collect before the old root is gone,
- * grants_attach when the new one is in place. */
+/* The grants of the plan as mounts (grants.c). Call grants_collect() before the old root is
+ * gone, and grants_attach() when the new one is in place. */
 int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
-/* For a source that is mounted by now (grants_hold.c): makes the protected names at the top of the
- * grant, and in each repository in it, read-only; and keeps in place what they lead to. */
+/* For a source that is mounted already (grants_hold.c): makes the protected names at the
+ * top of the grant, and in each repository in it, read-only, and holds in place what they
+ * lead to. */
 int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
 int grants_hold(const struct stage *s, size_t i, struct ssb_error *err);
 

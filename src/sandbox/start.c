@@ -1,4 +1,4 @@
-/* start.c - everything up to the cloned child. */
+/* start.c - a run from its request to the cloned child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,8 +20,8 @@
 #include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
-/* Started by root, each run has a host uid of its own: one that no account
- * has, different for every live supervisor. */
+/* When root starts us, each run gets a host uid of its own: one that no account has, and
+ * different for every live supervisor. */
 #define HOST_UID_BASE 1610612736U /* 0x60000000, beyond what distributions hand out */
 #define INNER_ID      1000U
 
@@ -63,10 +63,12 @@ void run_kill(struct run *r)
 	}
 	r->killed = true;
 	if (r->config.namespaces) {
-		/* Not by its number, which is another's when the caller reaps on SIGCHLD. */
+		/* Not kill(): the number may belong to another process if the caller reaps
+		 * on SIGCHLD. */
 		(void)pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
 	} else {
-		/* It has to end the others first, and does so when we are gone. */
+		/* Without a pid namespace init must end the others first. It does so when
+		 * our end is closed. */
 		(void)shutdown(r->ctl, SHUT_WR);
 	}
 	governed_let_die(r);
@@ -83,7 +85,7 @@ void run_reap(struct run *r)
 {
 	if (r->govern != NULL) {
 		wait_for_end(r, WNOWAIT);
-		governed_last_look(r); /* it is still to be seen */
+		governed_last_look(r); /* the meter must still see the process */
 	}
 	wait_for_end(r, 0);
 	r->dead = true;
@@ -119,13 +121,13 @@ void run_done(struct run *r)
 	fallback_leave(&r->config);
 }
 
-/* The skill's side of a stream and ours. */
+/* Makes a pipe for each stream that the caller gave: one end for the skill, one for us. */
 static int make_pipes(struct run *r, struct ssb_error *err)
 {
 	for (int i = 0; i < 3; i++) {
 		int p[2];
 		if (pipe2(p, O_CLOEXEC) != 0) {
-			return ssb_fail(err, SSB_E_SYS, errno, "streams", "pipe");
+			return ssb_fail(err, SSB_E_SYS, errno, "streams", "cannot make a pipe");
 		}
 		r->pipes[i] = p[i == 0];
 		r->config.stdio[i] = p[i != 0];
@@ -134,8 +136,8 @@ static int make_pipes(struct run *r, struct ssb_error *err)
 	return 0;
 }
 
-/* Root of the whole machine, which has uids to give away; root of a container
- * may have been given none, and is then a user like any other. */
+/* True for root of the whole machine, which has uids to give away. Root of a container may
+ * have none, and then counts as an ordinary user. */
 static bool owns_ids(uid_t id)
 {
 	char map[1024];
@@ -156,7 +158,8 @@ static bool owns_ids(uid_t id)
 	return false;
 }
 
-/* /dev/stderr opens the pipe again, which has to be the skill's for that. */
+/* The skill opens its pipe again through /dev/stderr, which needs the pipe to belong to the
+ * skill's uid. */
 static void give_streams(const struct run *r, uid_t id)
 {
 	for (int i = 0; i < 3; i++) {
@@ -172,7 +175,7 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	r->config.mapped_by_parent = root;
 	r->config.outer_uid = geteuid();
 	r->config.outer_gid = getegid();
-	/* Never 0 inside, whoever starts it. */
+	/* The uid inside is never 0, even if root starts us. */
 	r->config.uid = geteuid() == 0 ? INNER_ID : geteuid();
 	r->config.gid = geteuid() == 0 ? INNER_ID : getegid();
 	if (repos_find(r->plan, r->prepared, r->owner != NULL ? r->owner->state_dir : NULL,
@@ -192,7 +195,7 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	                                         : sources_idmap(&r->config, host_id, host_id, err);
 }
 
-/* Root writes the maps of the child: it is a host uid of its own. */
+/* As root, maps the uid and gid of the child to a host uid of its own. */
 static int map_child(const struct run *r, struct ssb_error *err)
 {
 	char path[64], map[64];
@@ -216,14 +219,14 @@ static int map_child(const struct run *r, struct ssb_error *err)
 static int clone_failed(int error, struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LAYER, error, "userns",
-	                error == ENOSPC ? "no more user namespaces allowed: raise "
+	                error == ENOSPC ? "the limit of user namespaces is reached: raise "
 	                                  "/proc/sys/user/max_user_namespaces"
-	                                : "this machine does not let us make user namespaces; "
-	                                  "'skillsandbox doctor' tells why and what to do, and "
+	                                : "this machine does not allow user namespaces; "
+	                                  "'skillsandbox doctor' shows why and what to do, and "
 	                                  "--best-effort userns accepts a weaker sandbox");
 }
 
-/* Without namespaces: the owner consented, and gets less. */
+/* Clones without namespaces, which the owner accepted with --best-effort. */
 static int clone_without(struct run *r, struct ssb_error *err)
 {
 	bool root = r->config.mapped_by_parent;
@@ -234,7 +237,7 @@ static int clone_without(struct run *r, struct ssb_error *err)
 		return -1;
 	}
 	r->pid = clone_process(0, &r->pidfd);
-	return r->pid < 0 ? ssb_fail(err, SSB_E_SYS, errno, "start", "fork") : 0;
+	return r->pid < 0 ? ssb_fail(err, SSB_E_SYS, errno, "start", "cannot fork") : 0;
 }
 
 static int clone_with(struct run *r, struct ssb_error *err)
@@ -252,7 +255,7 @@ int run_start(struct run *r, struct ssb_error *err)
 	            (q->tty == TTY_AUTO && isatty(q->stdio[0]) && isatty(q->stdio[1])));
 
 	if (pipe2(exec_pipe, O_CLOEXEC) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "start", "pipe");
+		return ssb_fail(err, SSB_E_SYS, errno, "start", "cannot make a pipe");
 	}
 	r->exec_pipe = exec_pipe[0];
 	r->config.exec_fd = exec_pipe[1];
@@ -263,11 +266,12 @@ int run_start(struct run *r, struct ssb_error *err)
 		r->config.egress = r->egress.table;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "start", "socketpair");
+		return ssb_fail(err, SSB_E_SYS, errno, "start", "cannot make a socket pair");
 	}
 	r->ctl = pair[0];
 	r->config.ctl = pair[1];
-	/* Who has the listener: the kernel says it in our numbers. */
+	/* The child sends the number of its notification fd. With SO_PASSCRED the kernel
+	 * adds the sender's pid as we number it. */
 	(void)setsockopt(r->ctl, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 	r->config.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
 	r->config.pty = tty;
@@ -279,17 +283,18 @@ int run_start(struct run *r, struct ssb_error *err)
 		return -1;
 	}
 	if (r->pid == 0) {
-		/* Our end must die with the supervisor alone. */
+		/* The child must not hold our end: it has to close when the supervisor
+		 * ends. */
 		own_close(&r->ctl);
 		stage_main(&r->config);
 	}
-	/* The kernel may have put it behind us on our own core: what it does takes
-	 * longer than what is left for us. */
+	/* The kernel may have queued the child behind us on our core. Its work takes longer
+	 * than what is left for us, so let it run first. */
 	(void)sched_yield();
 	close_child_ends(r);
 	if (r->config.mapped_by_parent && r->config.namespaces && map_child(r, err) != 0) {
 		return -1;
 	}
-	/* While the child builds the sandbox. The skill waits for MSG_GO. */
+	/* This runs while the child builds the sandbox; the skill waits for MSG_GO. */
 	return repo_links_note(r->repo_links, r->prepared, err);
 }

@@ -1,3 +1,5 @@
+/* still.c - stops every process of the sandbox by signals, and checks that all have
+ * stopped. */
 #include "sandbox/still.h"
 
 #include <errno.h>
@@ -12,11 +14,12 @@
 #include "base/own.h"
 #include "sandbox/watchdog_priv.h"
 
-/* Of descendants; what lies deeper is never taken for still. Each takes 9 KiB of the stack. */
+/* The deepest level of descendants that is searched; a deeper one always counts as running.
+ * Each level takes 9 KiB of the stack. */
 #define MAX_DEPTH 400
 
-/* A stop is on its way to a thread that cannot take it now, as in vfork():
- * it returns to no code of its own before. */
+/* True if a stop signal is pending for a thread that cannot take it now, as in vfork(). The
+ * thread runs no code of its own before it stops. */
 static bool stop_pends(const struct watchdog *w, pid_t task)
 {
 	static const char *const SETS[] = { "SigPnd:", "ShdPnd:" };
@@ -35,7 +38,7 @@ static bool stop_pends(const struct watchdog *w, pid_t task)
 	return false;
 }
 
-/* By the letter behind the name, which itself may hold anything. */
+/* Reads the state letter behind the program's name. The name itself may hold any character. */
 static bool task_moves(const struct watchdog *w, pid_t task)
 {
 	char text[512];
@@ -117,7 +120,7 @@ static bool visit_children(struct watchdog *w, int dir_fd, int task, void *arg)
 	return true;
 }
 
-/* Who cannot be looked at, for want of fds, is not taken for still either. */
+/* A process that cannot be examined, for lack of fds, counts as running. */
 static int open_of(const struct watchdog *w, pid_t pid, const char *name, int flags, struct tree *t)
 {
 	int fd = watchdog_open(w, pid, name, flags);
@@ -126,7 +129,7 @@ static int open_of(const struct watchdog *w, pid_t pid, const char *name, int fl
 	return fd;
 }
 
-/* task 0: of all threads, to which children belong. */
+/* task 0: the children of all threads */
 static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree *t)
 {
 	char name[40], text[256];
@@ -161,14 +164,14 @@ static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree
 	t->depth--;
 }
 
-/* ---- both ------------------------------------------------------------------ */
+/* ---- with and without a pid namespace -------------------------------------- */
 
 void still_signal(struct watchdog *w, bool namespaces, int sig)
 {
 	struct tree t = { .sig = sig };
 
 	if (namespaces) {
-		(void)kill(-1, sig); /* all but us, in one step for the kernel */
+		(void)kill(-1, sig); /* all but us, in one step of the kernel */
 	} else {
 		walk_children(w, w->self, 0, &t);
 	}

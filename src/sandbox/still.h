@@ -1,10 +1,9 @@
-/* still.h - every process of the sandbox stands still, by signals.
+/* still.h - keeps every process of the sandbox stopped, by signals.
  *
- * For where no control group can be frozen. Runs in init, without heap. One
- * SIGSTOP to all is not enough: a process that has not stopped yet can send
- * SIGCONT to another, and a timer can send it later. So init looks at every
- * thread, until two looks in a row have found all of them stopped, and goes on
- * looking while they are to stand. */
+ * Used if no control group can be frozen. Runs in init, without heap. One SIGSTOP to all is
+ * not enough: a process that has not stopped yet can send SIGCONT to another, and a timer
+ * can send it later. So init looks at every thread until two looks in a row have found all
+ * of them stopped, and continues to look while they must stay stopped. */
 #ifndef SANDBOX_STILL_H
 #define SANDBOX_STILL_H
 
@@ -13,12 +12,12 @@
 
 #include "sandbox/watchdog.h"
 
-/* Sends `sig` to every process of the sandbox: of the pid namespace of which
- * the caller is PID 1, else (namespaces false) to every descendant. */
+/* Sends `sig` to every other process of the pid namespace (the caller is PID 1) or, with
+ * `namespaces` false, to every descendant. */
 void still_signal(struct watchdog *w, bool namespaces, int sig);
 
-/* Are there threads that do not stand still? w->proc_fd is /proc. What cannot
- * be read counts as moving. */
+/* Returns true if a thread is running. w->proc_fd is /proc. A thread that cannot be read
+ * counts as running. */
 bool still_moving(struct watchdog *w, bool namespaces);
 
 #endif

@@ -1,4 +1,4 @@
-/* watch.c - the supervisor's loop: streams, messages, signals, the clock. */
+/* watch.c - the supervisor's loop over streams, messages, signals and the clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,10 +20,10 @@
 #include "sandbox/share.h"
 #include "sandbox/supervise.h"
 
-/* How long a skill that was told to stop may take. */
+/* how long a skill that was told to stop may take */
 #define GRACE_MS 2000
 
-/* How long after its start a skill is left alone by what can wait. */
+/* how long after the start work that can wait is put off */
 #define DIGEST_MS 10
 
 enum {
@@ -40,7 +40,7 @@ enum {
 	AT_COUNT = AT_PUMPS + 3
 };
 
-/* The caller's window becomes the skill's. */
+/* Gives the skill's terminal the size of the caller's window. */
 static void copy_window(const struct run *r, int terminal)
 {
 	struct winsize size;
@@ -54,8 +54,8 @@ static bool weighs_by_nice(const struct run *r)
 	return r->cgroup == NULL || !cgroup_weighs(r->cgroup);
 }
 
-/* A cgroup where the machine has one for us; else the floor: rlimits, the
- * count of the user namespace, init's watchdog. */
+/* Makes a cgroup if the machine allows it. Otherwise the limits are rlimits, the process
+ * count of the user namespace, and init's watchdog. */
 static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 {
 	const struct resources *res = &r->plan->res;
@@ -80,9 +80,9 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 	go->go.nice = weighs_by_nice(r);
 }
 
-/* While the child builds the sandbox, the run record reaches the disk and the
- * cgroup is made; the skill waits for both. Then, before the skill begins, the
- * owner's stores are looked up. */
+/* Puts the run record on disk and makes the cgroup while the child builds the sandbox, and
+ * then lets the skill start. Before the skill's first action, the owner's stores are looked
+ * up. */
 static int send_go(struct run *r, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_GO };
@@ -97,13 +97,14 @@ static int send_go(struct run *r, struct ssb_error *err)
 	governed_placed(r);
 	if (share_shed_oom(r->pid) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
-		                "the skill would keep the caller's oom_score_adj");
+		                "cannot reset the skill's oom_score_adj");
 	}
 	if (msg_fds_send(r->ctl, &m, sizeof(m), &fds) != 0) {
-		/* It is gone, and has said why; or it would wait for ever. */
+		/* The child is gone and has said why, or would wait for ever. */
 		run_kill(r);
 	}
-	/* The others build for a while yet, and the skill's first execve waits for our answer. */
+	/* The child builds for a while yet, and the skill's first execve waits for our
+	 * answer. */
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
@@ -112,7 +113,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 	               : 0;
 }
 
-/* The broker's ends arrive in several messages; with the last it starts. */
+/* The broker's ends of the network arrive in several messages. The last one starts the
+ * broker. */
 static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *fds)
 {
 	struct listeners *l = &r->egress.listeners;
@@ -164,10 +166,10 @@ static bool is_guarded(void *arg, const struct address *to)
 	return guard_address_special(to) != NULL;
 }
 
-/* From now on the skill's calls wait for us. */
+/* From now on the skill's calls wait for the observer. */
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
-	/* The calls are decided by the filter that was loaded, not by the one that was planned. */
+	/* The filter that was loaded decides the calls, not the planned one. */
 	r->unix_sockets = r->config.unix_sockets && m->listener.unix_sockets;
 	const struct observer_setup setup = {
 		.plan = r->plan,
@@ -184,7 +186,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	};
 
 	if (r->killed) {
-		return; /* it said so before it died */
+		return; /* it sent this before it was killed */
 	}
 	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
 	    observer_attach(r->observer, from, m->listener.number, &r->failure) != 0) {
@@ -200,7 +202,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	ssize_t n = msg_fds_recv(r->ctl, &m, sizeof(m), &fds);
 
 	if (n < 0 && errno == ECONNRESET) {
-		return; /* it left words of ours unread; its own come next */
+		return; /* it left messages of ours unread; its own come next */
 	}
 	if (n != (ssize_t)sizeof(m)) {
 		if (n > 0) {
@@ -211,7 +213,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	}
 	switch (m.kind) {
 	case MSG_FAILED:
-		/* The first is the cause, others follow from it. */
+		/* The first failure is the cause; others follow from it. */
 		if (r->failure.code == SSB_OK || r->follows) {
 			r->failure = m.error;
 			r->follows = false;
@@ -245,9 +247,10 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		r->cause = m.ended.cause;
 		r->memory = m.ended.memory;
 		if (m.ended.left) {
-			ssb_fail(&r->failure, SSB_E_LAYER, 0, "userns",
-			         "the skill has ended, but not all processes that it started could "
-			         "be ended: they go on");
+			ssb_fail(
+			        &r->failure, SSB_E_LAYER, 0, "userns",
+			        "the skill has ended, but some processes that it started could not "
+			        "be ended and are still running");
 			r->gave_up = true; /* they may keep the output open */
 		}
 		if (r->cause == CAUSE_RESTLESS) {
@@ -276,7 +279,7 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 		return;
 	}
 	if (r->ended || r->dead) {
-		r->gave_up = true; /* only output is left, and nobody reads it */
+		r->gave_up = true; /* only output is left, and its reader is gone */
 		return;
 	}
 	if (r->canceled != 0) {
@@ -286,17 +289,17 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
 	r->canceled = sig;
 	*kill_at = clock_ms() + GRACE_MS;
-	/* What is paused cannot hear it, and is not to go on. */
+	/* A paused skill cannot react to it, and must not continue. */
 	if (!r->started || governed_stopped(r) || msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
 	}
 }
 
-/* execve worked, or what failed before it has been said already. */
+/* execve succeeded, or an earlier failure has been reported already. */
 static void note_exec(struct run *r)
 {
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
-		/* Not now: a program that starts asks for its libraries, and waits. */
+		/* Later: a program that starts opens its libraries, which waits for us. */
 		r->digest_at = clock_ms() + DIGEST_MS;
 		observer_started(r->observer);
 		if (r->observer == NULL) {
@@ -305,7 +308,7 @@ static void note_exec(struct run *r)
 	}
 }
 
-/* A run of which nothing can be written down any more is at its end. */
+/* Ends a run whose record can no longer be written. */
 static void keep_record(struct run *r)
 {
 	if (r->trace == NULL) {
@@ -330,7 +333,7 @@ static uint64_t next_due(uint64_t a, uint64_t b)
 	return a == 0 ? b : b == 0 || a < b ? a : b;
 }
 
-/* For poll: until `due`, at most an hour at a time; 0 is never. */
+/* Milliseconds for poll() until `due`, at most an hour; 0 is never. */
 static int poll_ms(uint64_t due)
 {
 	uint64_t now = clock_ms();
@@ -339,7 +342,7 @@ static int poll_ms(uint64_t due)
 	return due == 0 ? -1 : left < 3600000 ? (int)left : 3600000;
 }
 
-/* What is due by now. */
+/* Does what is due by now. */
 static void keep_time(struct run *r, uint64_t *kill_at)
 {
 	uint64_t now = clock_ms();
@@ -350,8 +353,8 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 		*kill_at = 0;
 	}
 	if (r->deadline != 0 && now >= r->deadline) {
-		/* Init keeps the time; this is for an init that was stopped, and for
-		 * a reader that does not read. */
+		/* Init enforces the time limit. This is for an init that was stopped, and
+		 * for a reader that does not read. */
 		r->cause = CAUSE_TIME;
 		r->gave_up = r->ended;
 		r->deadline = 0;
@@ -366,7 +369,7 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 	}
 }
 
-/* Until something comes in or is due. */
+/* Waits until something comes in or is due. */
 static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
                           struct pollfd p[AT_COUNT])
 {
@@ -374,7 +377,7 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
 	}
 	if (r->config.pty && r->master < 0) {
-		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
+		p[AT_PUMPS].fd = -1; /* typed input waits for the terminal */
 	}
 	uint64_t due =
 	        next_due(next_due(kill_at, r->deadline), r->ended || r->dead ? 0 : r->share_at);
@@ -396,7 +399,8 @@ static int maker_fd(const struct run *r)
 	return r->killed || r->ended || r->dead ? -1 : observer_maker(r->observer);
 }
 
-/* The skill's calls may wait for it for ever. Whatever ended it may have ended all of them. */
+/* The socket maker has ended: the skill's calls could wait for it for ever, and whatever
+ * ended it may have ended all of them. */
 static void lose_maker(struct run *r)
 {
 	if (maker_fd(r) < 0) {
@@ -405,10 +409,9 @@ static void lose_maker(struct run *r)
 	if (r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
 		r->cause = CAUSE_MEMORY;
 	} else if (r->failure.code == SSB_OK) {
-		ssb_fail(
-		        &r->failure, SSB_E_LAYER, 0, "unix_sockets",
-		        "the process that makes the skill's unix sockets has ended: the run cannot "
-		        "go on");
+		ssb_fail(&r->failure, SSB_E_LAYER, 0, "unix_sockets",
+		         "the process that makes the skill's unix sockets has ended, so the run "
+		         "cannot continue");
 	}
 	run_kill(r);
 }
@@ -428,16 +431,16 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 	};
 
 	wait_for_news(r, pumps, *kill_at, p);
-	/* First of all: somebody waits for it. */
+	/* First, because a process waits for the answer. */
 	if (p[AT_OBSERVER].revents != 0) {
 		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
 	}
-	/* What the skill says and whom it reaches follows from what it did before. */
+	/* What the skill writes and which hosts it reaches follows from what it did before. */
 	if ((p[AT_EGRESS].revents | p[AT_PUMPS + 1].revents | p[AT_PUMPS + 2].revents) != 0) {
 		observer_write(r->observer);
 	}
 	keep_time(r, kill_at);
-	/* All of it: what failed must be known before what follows from it. */
+	/* All messages: a failure must be known before what follows from it. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
 		p[AT_CTL].revents = 0;
@@ -478,37 +481,38 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 {
 	uint64_t kill_at = 0;
 
-	/* The clock holds for the delivery of the output as well. */
+	/* The time limit also covers the delivery of the output. */
 	r->deadline = clock_ms() + r->request->max_seconds * 1000 + GRACE_MS;
 	if (r->config.egress == NULL || r->without_namespaces) {
 		if (send_go(r, err) != 0) {
 			return -1;
 		}
 	}
-	/* An init that has reported is on its way out: run_done waits for it. */
+	/* An init that has reported the end exits by itself: run_done() waits for it. */
 	while (!r->gave_up && ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) ||
 	                       !pump_finished(&pumps[1]) || !pump_finished(&pumps[2]))) {
 		take_turn(r, pumps, sig_fd, &kill_at);
 		if (r->dead) {
-			/* Nobody reads any more. */
+			/* no process reads it any more */
 			pumps[0].from = -1;
 			pumps[0].len = 0;
 		}
 	}
 	if (governed_killed(r) != NULL) {
-		return 0; /* whatever followed from it */
+		return 0; /* everything else follows from that */
 	}
 	if (r->failure.code != SSB_OK) {
 		*err = r->failure;
 		return -1;
 	}
 	if (!r->ended && r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
-		r->cause = CAUSE_MEMORY; /* init went with the rest of its cgroup */
+		r->cause = CAUSE_MEMORY; /* init was killed with the rest of its cgroup */
 	}
 	if (!r->ended && r->canceled == 0 && r->cause == CAUSE_EXIT) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, 0, "sandbox",
-		        "ended without a report; was its first process killed from outside?");
+		        "the sandbox ended without a report; its first process was probably killed "
+		        "from outside");
 	}
 	return 0;
 }

@@ -1,24 +1,23 @@
-/* watchdog.c - how much memory the sandbox holds, as cheaply as is safe.
+/* watchdog.c - measures how much memory the sandbox uses, as cheaply as is safe.
  *
- * Three steps, each only where the one before could not settle it:
- *  1. bound: resident pages of all processes, and all shared memory files.
- *     Counts shared pages many times. Below the limit: fine.
- *  2. shares: the proportional share of each process, anonymous and shared
- *     memory apart. The look costs as much as a process has pages and mappings, so the
- *     processes with the most are looked at first, and what the others have
- *     resident stands for their shares, until the sum fits or what is
- *     certain is past the limit. The shared part overlaps with the files to an
- *     unknown degree: if the smaller sum is past the limit, it is; if the larger
- *     is not, all is fine.
- *  3. overlap: the mappings of those files are found and taken off.
- * A verdict against the skill is confirmed by a second measurement, since a
- * fork between two looks makes the same pages appear twice.
+ * Three steps, each only if the one before could not decide:
+ * 1. bound: resident pages of all processes, and all shared memory files. Shared pages
+ *    count many times. If the sum is below the limit, all is well.
+ * 2. shares: the proportional share of each process, anonymous and shared memory apart.
+ *    The price is proportional to a process's pages and mappings, so the processes with
+ *    the most are examined first; for the others their resident pages are used until the
+ *    sum fits, or the certain part exceeds the limit. The shared part overlaps with the
+ *    files to an unknown degree: if the smaller sum exceeds the limit, the limit is
+ *    exceeded; if the larger does not, all is well.
+ * 3. overlap: the mappings of those files are found and subtracted.
+ * A verdict against the skill is confirmed by a second measurement, because a fork between
+ * two looks shows the same pages twice.
  *
- * Steps 2 and 3 have a budget of time, which a pool of forks that share gigabytes
- * does not use up. A skill that makes the looks so slow that they do (many
- * mappings, many processes) is judged by what it has resident: what cannot be
- * measured in time counts in full. So the limit can be passed for that time, no longer.
- * Where the time went by in waiting, as on a machine that pauses, it is tried again first. */
+ * Steps 2 and 3 have a time budget, which is enough for a pool of forks that share
+ * gigabytes. A skill that makes the looks slow enough to exceed it (many mappings, many
+ * processes) is judged by its resident pages: what cannot be measured in time counts in
+ * full. So the limit can be exceeded for that time and no longer. If the time passed in
+ * waiting, as on a machine that pauses, the measurement is repeated first. */
 #include "sandbox/watchdog_priv.h"
 
 #include <errno.h>
@@ -39,21 +38,23 @@
 #include "os/budget.h"
 #include "os/clock.h"
 
-/* For steps 2 and 3, both times. A look takes about 35 ms for each GB that is resident, and
- * up to 30 ms for mappings. Waiting for the processor and for a skill's locks is in the second. */
+/* For steps 2 and 3 together. A look takes about 35 ms for each GB that is resident, and up
+ * to 30 ms for mappings. The second value includes waiting for the processor and for a
+ * skill's locks. */
 #define EXACT_CPU_MS  1000
 #define EXACT_WALL_MS 2000
 #define MAX_LATE      3    /* measurements in a row that waiting may cut short */
 #define MAX_KCMP      1024 /* comparisons of address spaces per check */
-#define LIVING_TRIES  4    /* threads may end while one looks for one that lives */
+#define LIVING_TRIES  4    /* threads may end while a live one is searched for */
 
 /* ---- texts and processes -------------------------------------------------- */
 
 typedef void line_visit(struct watchdog *w, const char *line, void *arg);
 
-/* Every line of a text of any length, as far as the budget goes (NULL: all of it); only the
- * beginning of one that does not fit (a hostile path), so that its end is never taken for a line.
- * -1, with errno: the text could not be read to its end. */
+/* Calls `visit` for every line of a text of any length, as far as the budget goes (NULL: no
+ * budget). A line that does not fit (a hostile path) is cut, and its rest is skipped, so
+ * that it is never taken for a line. Returns -1 with errno if the text could not be read to
+ * its end. */
 static int each_line(struct watchdog *w, int fd, const struct budget *budget, line_visit *visit,
                      void *arg)
 {
@@ -89,7 +90,7 @@ static int each_line(struct watchdog *w, int fd, const struct budget *budget, li
 	return n < 0 ? -1 : 0;
 }
 
-/* Every process of the sandbox but init itself. */
+/* Visits every process of the sandbox except init itself. */
 static int each_process(struct watchdog *w, watchdog_visit *visit, void *arg)
 {
 	auto_fd dir = openat(w->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -102,7 +103,7 @@ static int each_process(struct watchdog *w, watchdog_visit *visit, void *arg)
 	return r;
 }
 
-/* Through whom an address space is looked at, and how much it is, in pages. */
+/* A task through which an address space is examined, and its size in pages. */
 struct holder {
 	pid_t task;
 	uint64_t size;
@@ -120,7 +121,7 @@ static bool is_holder(struct watchdog *w, pid_t task, struct holder *ret)
 	}
 	uint64_t size = strtoull(text, &end, 10);
 	if (size == 0) {
-		return false; /* a zombie: its memory is gone, or with its other threads */
+		return false; /* a zombie: its memory is freed, or belongs to its other threads */
 	}
 	*ret = (struct holder){ task, size, strtoull(end, NULL, 10) };
 	return true;
@@ -132,8 +133,8 @@ static bool visit_thread(struct watchdog *w, int dir_fd, int tid, void *arg)
 	return !is_holder(w, tid, arg);
 }
 
-/* Once the first thread has ended, /proc/PID shows no memory, while the others
- * have it still: any of them that lives will do. */
+/* Once the first thread has ended, /proc/PID shows no memory although the other threads
+ * still have it: any live thread will do. */
 static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 {
 	struct holder h = { 0 };
@@ -155,8 +156,8 @@ static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 	return true;
 }
 
-/* In no count of resident pages: what is in swap, and the page tables, which take the same
- * for pages with nothing in them. */
+/* Memory that is not in the count of resident pages: what is in swap, and the page tables,
+ * which need the same space for empty pages. */
 static uint64_t beside_pages(const char *status)
 {
 	return (watchdog_field(status, "VmPTE:") + watchdog_field(status, "VmSwap:")) * 1024;
@@ -181,18 +182,18 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 	return true;
 }
 
-/* What the namespace of System V holds, by the lists of it: the bytes of one object, and of each
- * unit that two neighbouring columns have. */
+/* What the System V namespace contains, from its lists: the bytes of one object, and of
+ * each unit in two neighbouring columns. */
 static const struct sysv {
 	const char *list;
-	int column; /* of the first number; from 0 */
+	int column; /* of the first number, from 0 */
 	unsigned object, first, second;
 } SYSV[] = {
 	/* key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap */
 	{ "sysvipc/shm", 14, 0, 1, 1 },
-	/* key semid perms nsems uid ...: each has a line of the cache */
+	/* key semid perms nsems uid ...: each takes a cache line */
 	{ "sysvipc/sem", 3, 256, 64, 0 },
-	/* key msqid perms cbytes qnum ...: a message has a head */
+	/* key msqid perms cbytes qnum ...: each message has a header */
 	{ "sysvipc/msg", 3, 256, 1, 64 },
 };
 
@@ -201,7 +202,7 @@ struct sysv_sum {
 	uint64_t bytes;
 };
 
-/* The heading has no numbers and adds nothing. */
+/* The heading contains no numbers and adds nothing. */
 static void sysv_line(struct watchdog *w, const char *line, void *arg)
 {
 	struct sysv_sum *sum = arg;
@@ -228,14 +229,13 @@ static uint64_t sysv_bytes(struct watchdog *w)
 		auto_fd list = openat(w->proc_fd, SYSV[i].list, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		sum.of = &SYSV[i];
 		if (each_line(w, list, NULL, sysv_line, &sum) < 0) {
-			watchdog_lost(w); /* but for a kernel that has none of it */
+			watchdog_lost(w); /* unless the kernel has no System V IPC */
 		}
 	}
 	return sum.bytes;
 }
 
-/* All shared memory of the machine, as far as one can tell: what is in swap
- * may be it. */
+/* All shared memory of the machine, at most: anything in swap may be shared memory. */
 static uint64_t machine_shmem(void)
 {
 	struct sysinfo si;
@@ -246,7 +246,7 @@ static uint64_t machine_shmem(void)
 	return ((uint64_t)si.sharedram + si.totalswap - si.freeswap) * si.mem_unit;
 }
 
-/* What exists whether anybody maps it or not. */
+/* The files that exist, mapped or not. */
 static uint64_t shared_files(struct watchdog *w)
 {
 	uint64_t sum = watchdog_memfd_bytes(w) + sysv_bytes(w);
@@ -258,7 +258,7 @@ static uint64_t shared_files(struct watchdog *w)
 		sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	}
 	if (watchdog_memfd_blind(w)) {
-		/* What the machine has more than at the beginning could be there. */
+		/* What the machine has more than at the start could be there. */
 		uint64_t now = machine_shmem();
 		uint64_t more = now > w->shmem_start ? now - w->shmem_start : 0;
 		sum = more > sum ? more : sum;
@@ -273,13 +273,13 @@ struct shares {
 	uint64_t shmem;
 };
 
-/* The files may be what is shared. */
+/* The files may be the same memory as the shared part. */
 static uint64_t least_used(const struct shares *s, uint64_t files)
 {
 	return s->anon + (files > s->shmem ? files : s->shmem);
 }
 
-/* Upper bounds, for everybody to read: what is shared counts for each. */
+/* Upper bounds that any process may read: shared memory counts for each process. */
 static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct shares *s = arg;
@@ -303,7 +303,7 @@ static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 	return true;
 }
 
-/* The one with the most of those that were not looked at; NULL: none. */
+/* The largest process that was not examined yet; NULL: none. */
 static struct watchdog_mm *largest_resident(struct watchdog *w)
 {
 	struct watchdog_mm *most = NULL;
@@ -318,7 +318,8 @@ static struct watchdog_mm *largest_resident(struct watchdog *w)
 	return most;
 }
 
-/* False: the look failed (the process has ended, say), and the upper bound stays. */
+/* Returns false if the look failed (the process has ended, say); the upper bound then
+ * remains. */
 static bool look_at_share(const struct watchdog *w, struct watchdog_mm *mm)
 {
 	char text[4096];
@@ -333,7 +334,7 @@ static bool look_at_share(const struct watchdog *w, struct watchdog_mm *mm)
 	return true;
 }
 
-/* From the sum of upper bounds to that of shares, as far as it matters. */
+/* Replaces upper bounds by shares, as far as it matters. */
 static void look_at_shares(struct watchdog *w, uint64_t files, const struct budget *budget,
                            struct shares *s)
 {
@@ -356,8 +357,8 @@ static void look_at_shares(struct watchdog *w, uint64_t files, const struct budg
 	}
 }
 
-/* Between vfork and exec two processes are one address space, and each shows
- * all of it. Only the kernel's word counts here: equal figures can be made. */
+/* Between vfork and exec two processes share one address space, and each shows all of it.
+ * Only the kernel's answer counts here: a skill can make figures equal. */
 static void drop_same_mm(struct watchdog *w, struct shares *s)
 {
 	unsigned tries = 0;
@@ -384,8 +385,8 @@ static void drop_same_mm(struct watchdog *w, struct shares *s)
 struct overlap {
 	uint64_t bytes;
 	struct budget budget;
-	bool ours;    /* the present mapping is of a file that is counted as a file */
-	uint64_t pss; /* of it, kB */
+	bool ours;    /* the current mapping is of a file that was counted as a file */
+	uint64_t pss; /* its share in kB */
 };
 
 /* "55d0-55d1 rw-s 00000000 00:01 1234  /memfd:x (deleted)" */
@@ -393,7 +394,7 @@ static bool is_counted_file(const struct watchdog *w, const char *line)
 {
 	char *at;
 
-	for (int i = 0; i < 3; i++) { /* addresses, rights, offset */
+	for (int i = 0; i < 3; i++) { /* addresses, permissions, offset */
 		line += strcspn(line, " ");
 		line += strspn(line, " ");
 	}
@@ -406,9 +407,9 @@ static bool is_counted_file(const struct watchdog *w, const char *line)
 	uint64_t dev = (uint64_t)makedev(major_no, minor_no);
 	const char *path = at + strspn(at, " ");
 	if (dev == 0) {
-		return false; /* no file at all */
+		return false; /* not a file */
 	}
-	/* The number of a segment stands for its inode, and the first is 0. */
+	/* A segment's number takes the place of the inode, and the first is 0. */
 	return dev == w->scratch_dev || watchdog_knows_file(w, dev, ino) ||
 	       (dev == w->shm_dev && strncmp(path, "/SYSV", 5) == 0);
 }
@@ -417,13 +418,13 @@ static void overlap_line(struct watchdog *w, const char *line, void *arg)
 {
 	struct overlap *o = arg;
 
-	if (line[0] < 'A' || line[0] > 'Z') { /* fields begin with a capital */
+	if (line[0] < 'A' || line[0] > 'Z') { /* fields begin with a capital letter */
 		o->ours = is_counted_file(w, line);
 		o->pss = 0;
 	} else if (o->ours && strncmp(line, "Pss:", 4) == 0) {
 		o->pss = strtoull(line + 4, NULL, 10);
 	} else if (o->ours && strncmp(line, "Anonymous:", 10) == 0) {
-		/* Private copies of its pages were counted as anonymous. */
+		/* Private copies of its pages were counted as anonymous memory. */
 		uint64_t anon = strtoull(line + 10, NULL, 10);
 		o->bytes += o->pss > anon ? (o->pss - anon) * 1024 : 0;
 	}
@@ -440,7 +441,7 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 	}
 	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);
 	o->ours = false;
-	(void)each_line(w, fd, &o->budget, overlap_line, o); /* what is not taken off counts */
+	(void)each_line(w, fd, &o->budget, overlap_line, o); /* what is not subtracted counts */
 	return true;
 }
 
@@ -475,7 +476,8 @@ static unsigned next_look(const struct watchdog *w, uint64_t used, uint64_t spen
 		ms = 0;
 	}
 	if (ms < 3 * spent_ms) {
-		ms = 3 * spent_ms; /* a quarter of a CPU for the watching, if looks are quick */
+		ms = 3 *
+		     spent_ms; /* at most a quarter of a CPU for the watchdog, if looks are quick */
 	}
 	if (ms < WATCHDOG_MIN_MS) {
 		ms = WATCHDOG_MIN_MS;
@@ -487,7 +489,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 {
 	struct stat st;
 
-	/* Not the tables: to touch them costs more than all the rest. */
+	/* Not the tables: touching them costs more than everything else. */
 	memset(w, 0, offsetof(struct watchdog, files));
 	w->limit = limit_bytes;
 	w->proc_fd = proc_fd;
@@ -495,7 +497,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	w->self = getpid();
 	w->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (proc_fd < 0) {
-		return; /* not used: there is a control group */
+		return; /* unused: there is a control group */
 	}
 	if (scratch_fd >= 0 && fstat(scratch_fd, &st) == 0) {
 		w->scratch_dev = (uint64_t)st.st_dev;
@@ -507,7 +509,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	}
 }
 
-/* Whether a verdict is put off: it was the machine that took the time, not the looks. */
+/* True if the verdict is postponed: waiting took the time, not the looks. */
 static bool came_late(struct watchdog *w, const struct budget *budget)
 {
 	bool waited = !budget_left(budget) && clock_cpu_us() < budget->cpu_us;
@@ -521,8 +523,8 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t start = clock_ms();
 	uint64_t bound = 0;
 
-	/* Whatever a thread hides in a table of its own is shared memory of the
-	 * machine: while all of that would still fit, nobody has to look. */
+	/* A thread with an fd table of its own can hide only shared memory of the machine:
+	 * while all of that would still fit, the threads need no look. */
 	w->threads = w->bound + machine_shmem() > w->limit;
 	w->lost = 0;
 	watchdog_round_begin(w);

@@ -1,13 +1,12 @@
-/* watchdog_fds.c - shared memory that is held by an fd and perhaps not mapped.
+/* watchdog_fds.c - shared memory that an fd holds and that is perhaps not mapped.
  *
- * A round looks once at every fd of every process, in ascending order of pid,
- * thread and fd. When a check has spent its share the round stays open and the
- * next check goes on at that place, so that no number of threads or fds can
- * stall init or hide a memfd for long. The set of files is emptied with each
- * new round.
+ * A round looks once at every fd of every process, in ascending order of pid, thread and
+ * fd. When a check has used up its share, the round stays open and the next check continues
+ * at that place, so that no number of threads or fds can stall init or hide a memfd for
+ * long. The set of files is emptied with each new round.
  *
- * Threads share one fd table as a rule, which is then looked at once. But each
- * can have its own, and that of the first thread is empty when it has ended. */
+ * Threads mostly share one fd table, which is then examined once. But each can have its
+ * own, and that of the first thread is empty when it has ended. */
 #include "sandbox/watchdog_priv.h"
 
 #include <errno.h>
@@ -65,20 +64,20 @@ static void file_count(struct watchdog *w, const struct stat *st)
 	uint64_t ino = (uint64_t)st->st_ino;
 
 	if (dev == w->scratch_dev || watchdog_knows_file(w, dev, ino)) {
-		return; /* the scratch is counted as a whole */
+		return; /* the scratch file system is counted as a whole */
 	}
 	file_add(w, dev, ino);
 	w->round_bytes += (uint64_t)st->st_blocks * 512;
 }
 
-/* One table: that of one thread. */
+/* The fd table of one thread. */
 struct fd_table {
 	pid_t pid;
 	pid_t tid;
 	int from; /* the first fd that this round has not seen */
 };
 
-/* Stops the round at this fd when the share of this check is used up. */
+/* Stops the round at this fd if the share of this check is used up. */
 static bool round_pause(struct watchdog *w, const struct fd_table *t, int fd)
 {
 	if (w->round_left > 0) {
@@ -92,8 +91,9 @@ static bool round_pause(struct watchdog *w, const struct fd_table *t, int fd)
 	return true;
 }
 
-/* The look failed, and not because its object is gone. To be kept out of one table has an
- * answer (shared_files), to be kept from looking at all has none. */
+/* A look failed, and not because its object is gone. For a table that cannot be opened
+ * there is a substitute (shared_files()); for a look that is forbidden altogether there is
+ * none. */
 static void round_failed(struct watchdog *w)
 {
 	if (errno == EACCES || errno == EPERM || errno == EINVAL) {
@@ -104,15 +104,16 @@ static void round_failed(struct watchdog *w)
 	}
 }
 
-/* Is the fd at this link a memfd? The link is asked first: asking a file of a
- * dead network share for its size could block, reading its name can not. */
+/* True if the fd behind this link is a memfd. Only the link's text is read: asking for the
+ * size of a file on a dead network share could block. */
 static bool is_memfd(struct watchdog *w, int dir_fd, const char *name)
 {
 	static const char MEMFD[] = "/memfd:";
 	char link[sizeof(MEMFD)];
 	ssize_t n = readlinkat(dir_fd, name, link, sizeof(link));
 
-	if (n < 0 && errno != ENAMETOOLONG) { /* the path of a file in a deep directory */
+	if (n < 0 &&
+	    errno != ENAMETOOLONG) { /* ENAMETOOLONG: the path of a file in a deep directory */
 		round_failed(w);
 	}
 	return n >= (ssize_t)sizeof(MEMFD) - 1 && memcmp(link, MEMFD, sizeof(MEMFD) - 1) == 0;
@@ -141,8 +142,8 @@ static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 	return true;
 }
 
-/* A non-dumpable process hides its fd directory, also from a tracer in its
- * own user namespace. The fds themselves can still be taken, one by one. */
+/* A non-dumpable process hides its fd directory, even from a tracer in its own user
+ * namespace. The fds themselves can still be taken, one by one. */
 static void visit_hidden(struct watchdog *w, const struct fd_table *t)
 {
 	char text[WATCHDOG_STATUS_BYTES];
@@ -200,8 +201,8 @@ static void visit_table(struct watchdog *w, struct fd_table *t)
 
 /* ---- threads --------------------------------------------------------------- */
 
-/* The lowest from `from` on, sorted: the kernel lists them by age, and numbers
- * begin anew when they are used up, so that its order is no place to go on at. */
+/* The lowest threads from `from` on, sorted: the kernel lists them by age, and reuses
+ * numbers from the start when they run out, so its order is no place to continue at. */
 struct tids {
 	pid_t from;
 	bool more;
@@ -245,17 +246,17 @@ static void list_tids(struct watchdog *w, pid_t pid, pid_t from, struct tids *li
 	}
 }
 
-/* In doubt they are two. */
+/* If it cannot be decided, they count as two. */
 static bool same_table(pid_t a, pid_t b)
 {
 	return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
 }
 
-/* Each thread costs a comparison, and therefore as much as an fd. */
+/* Each thread costs a comparison, so it counts like an fd. */
 static void visit_threads(struct watchdog *w, pid_t pid, pid_t from)
 {
 	struct tids list = { .more = true };
-	pid_t last = pid; /* the last one whose table was looked at */
+	pid_t last = pid; /* the last thread whose table was examined */
 
 	while (list.more) {
 		list_tids(w, pid, from, &list);
@@ -298,7 +299,7 @@ void watchdog_round_begin(struct watchdog *w)
 void watchdog_round_process(struct watchdog *w, pid_t pid, bool threads)
 {
 	if (w->round_open || pid < w->round_pid) {
-		return; /* paused in this check, or seen before the pause */
+		return; /* paused in this check, or examined before the pause */
 	}
 	pid_t from = pid == w->round_pid ? w->round_tid : 0;
 	if (threads && watchdog_threaded(w, pid)) {

@@ -1,4 +1,4 @@
-/* worker.c - the bytes of python/skillsandbox/_worker.py, and who wants them. */
+/* worker.c - the bytes of python/skillsandbox/_worker.py, and whether a plan needs them. */
 #include <string.h>
 
 #include "sandbox/root.h"
