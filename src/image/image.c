@@ -1,3 +1,4 @@
+/* image.c - unpacks an image into the owner's state directory, or finds it there. */
 #include "image/image.h"
 
 #include <dirent.h>
@@ -21,7 +22,7 @@
 
 #define NEW ".new-"
 
-static int fail(struct ssb_error *err, const char *what)
+static int fail_image(struct ssb_error *err, const char *what)
 {
 	return ssb_fail(err, SSB_E_SYS, errno, "image", "%s", what);
 }
@@ -33,7 +34,7 @@ static void close_dir(DIR **d)
 	}
 }
 
-/* A directory that has a colon in its name is meant as such. */
+/* A word that names an existing directory is that directory, even with a colon in it. */
 static int open_word(const char *word, struct oci_image *ret, struct ssb_error *err)
 {
 	struct stat st;
@@ -52,10 +53,10 @@ static int unpack_layers(const struct oci_image *image, int images, int root, st
 
 	for (size_t i = 0; i < image->n_layers; i++) {
 		const struct oci_blob *b = &image->layers[i];
-		/* What is parsed is what was checked, whatever happens to the layout. */
+		/* The checked copy is parsed, whatever happens to the layout meanwhile. */
 		auto_fd blob = openat(images, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		if (blob < 0) {
-			return fail(err, "cannot make a file in the state directory");
+			return fail_image(err, "cannot make a file in the state directory");
 		}
 		if (oci_copy(image, b, blob, err) != 0 ||
 		    (i > 0 && layer_unpack(root, blob, b->hex, PASS_REMOVE, &left, err) != 0) ||
@@ -66,8 +67,9 @@ static int unpack_layers(const struct oci_image *image, int images, int root, st
 	return 0;
 }
 
-/* What was begun and never finished; nobody else is at it, for we hold the lock. */
-static int sweep(int images)
+/* Removes unpackings that were never finished. No other process works on them, because we
+ * hold the lock. */
+static int remove_unfinished(int images)
 {
 	int again = openat(images, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO(close_dir) DIR *d = again >= 0 ? fdopendir(again) : NULL;
@@ -81,25 +83,26 @@ static int sweep(int images)
 	return d != NULL ? 0 : -1;
 }
 
-/* On disk before it has its name: a crash leaves no half image that looks whole. */
+/* Everything is on disk before it gets its name, so a crash leaves no partial image that
+ * looks complete. */
 static int unpack_new(const struct oci_image *image, int images, struct ssb_error *err)
 {
 	char name[sizeof(NEW) + OCI_HEX];
 
 	snprintf(name, sizeof(name), NEW "%s", image->hex);
-	if (sweep(images) != 0 || mkdirat(images, name, 0755) != 0) {
-		return fail(err, "cannot make a directory for the image");
+	if (remove_unfinished(images) != 0 || mkdirat(images, name, 0755) != 0) {
+		return fail_image(err, "cannot make a directory for the image");
 	}
 	auto_fd root = openat(images, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0 || fchmod(root, 0755) != 0) {
-		return fail(err, "cannot open the directory of the image");
+		return fail_image(err, "cannot open the directory of the image");
 	}
 	if (unpack_layers(image, images, root, err) != 0) {
 		(void)tree_remove(images, name);
 		return -1;
 	}
 	if (syncfs(root) != 0 || renameat(images, name, images, image->hex) != 0) {
-		return fail(err, "cannot keep the image");
+		return fail_image(err, "cannot keep the image");
 	}
 	return 0;
 }
@@ -111,19 +114,19 @@ static bool is_there(int images, const char *hex)
 	return fstatat(images, hex, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int unpack(const struct oci_image *image, const char *place, struct ssb_error *err)
+static int unpack_image(const struct oci_image *image, const char *place, struct ssb_error *err)
 {
 	auto_fd made = file_mkdirs(place);
 	auto_fd images = made >= 0 ? openat(made, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (images < 0) {
-		return fail(err, "cannot make the directory of the images");
+		return fail_image(err, "cannot make the directory of the images");
 	}
 	if (is_there(images, image->hex)) {
 		return 0;
 	}
 	if (flock(images, LOCK_EX) != 0) {
-		return fail(err, "cannot lock the directory of the images");
+		return fail_image(err, "cannot lock the directory of the images");
 	}
 	return is_there(images, image->hex) ? 0 : unpack_new(image, images, err);
 }
@@ -136,7 +139,7 @@ int image_use(const struct owner *o, const char *word, struct image *ret, struct
 	if (place == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory");
 	}
-	if (open_word(word, &image, err) != 0 || unpack(&image, place, err) != 0) {
+	if (open_word(word, &image, err) != 0 || unpack_image(&image, place, err) != 0) {
 		return -1;
 	}
 	auto_free char *rootfs = path_join(place, image.hex);

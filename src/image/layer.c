@@ -1,4 +1,4 @@
-/* layer.c - the reader of a layer, and the conversation with it. */
+/* layer.c - the reader of a layer, and its conversation with the writer. */
 #include "image/layer.h"
 
 #include <errno.h>
@@ -27,21 +27,21 @@
 
 struct reader {
 	enum layer_pass pass;
-	uint64_t most; /* unpacked bytes that are still read */
+	uint64_t most; /* unpacked bytes that may still be read */
 	struct gunzip *gunzip;
 	uint8_t packed[CHUNK];
 	size_t packed_at, packed_len;
 	bool packed_end;
-	bool ended; /* gzip's stream is */
+	bool ended; /* the gzip stream has ended */
 	uint8_t chunk[CHUNK];
 	struct tar_over over;
 	struct tar_member member;
 };
 
-static void say(const void *data, size_t len)
+static void write_bytes(const void *data, size_t len)
 {
 	if (file_write_all(OUT, data, len) != 0) {
-		_exit(1); /* the writer has had enough */
+		_exit(1); /* the writer has stopped reading */
 	}
 }
 
@@ -54,18 +54,18 @@ static void say_step(enum step_kind kind, const char *name, const char *link, ui
 		          .name_len = (uint32_t)strlen(name),
 		          .link_len = (uint32_t)strlen(link) };
 
-	say(&s, sizeof(s));
-	say(name, s.name_len);
-	say(link, s.link_len);
+	write_bytes(&s, sizeof(s));
+	write_bytes(name, s.name_len);
+	write_bytes(link, s.link_len);
 }
 
-static _Noreturn void wrong(const char *why)
+static _Noreturn void fail_reader(const char *why)
 {
 	say_step(STEP_WRONG, why, "", 0, false);
 	_exit(0);
 }
 
-static void refill(struct reader *r)
+static void refill_packed(struct reader *r)
 {
 	if (r->packed_at < r->packed_len || r->packed_end) {
 		return;
@@ -75,14 +75,14 @@ static void refill(struct reader *r)
 		n = read(IN, r->packed, sizeof(r->packed));
 	} while (n < 0 && errno == EINTR);
 	if (n < 0) {
-		wrong("it cannot be read");
+		fail_reader("it cannot be read");
 	}
 	r->packed_at = 0;
 	r->packed_len = (size_t)n;
 	r->packed_end = n == 0;
 }
 
-static size_t plain(struct reader *r, uint8_t *out, size_t len)
+static size_t read_packed(struct reader *r, uint8_t *out, size_t len)
 {
 	size_t n = r->packed_len - r->packed_at;
 
@@ -92,38 +92,38 @@ static size_t plain(struct reader *r, uint8_t *out, size_t len)
 	return n;
 }
 
-static size_t unpacked(struct reader *r, uint8_t *out, size_t len)
+static size_t read_unpacked(struct reader *r, uint8_t *out, size_t len)
 {
 	size_t in = r->packed_len - r->packed_at;
 	int rc = zlib_gunzip_more(r->gunzip, r->packed + r->packed_at, &in, out, &len);
 
 	if (rc < 0) {
-		wrong("it is no gzip, or damaged");
+		fail_reader("it is not gzip, or damaged");
 	}
 	r->ended = rc == 1;
 	r->packed_at += in;
 	return len;
 }
 
-/* Exactly so many bytes; false: it ends before the first. */
-static bool take(struct reader *r, uint8_t *out, size_t len)
+/* Takes exactly `len` bytes. Returns false if the data ends before the first. */
+static bool take_bytes(struct reader *r, uint8_t *out, size_t len)
 {
 	size_t got = 0;
 
 	while (got < len) {
-		refill(r);
-		size_t n = r->gunzip != NULL ? unpacked(r, out + got, len - got)
-		                             : plain(r, out + got, len - got);
+		refill_packed(r);
+		size_t n = r->gunzip != NULL ? read_unpacked(r, out + got, len - got)
+		                             : read_packed(r, out + got, len - got);
 		got += n;
 		if (n == 0 && r->packed_end && r->packed_at == r->packed_len) {
 			if (got == 0 && (r->gunzip == NULL || r->ended)) {
 				return false;
 			}
-			wrong("it ends in the middle");
+			fail_reader("it is truncated");
 		}
 	}
 	if (r->most < len) {
-		wrong("it is larger than an image may be");
+		fail_reader("it is larger than the limit of an image");
 	}
 	r->most -= len;
 	return true;
@@ -131,12 +131,13 @@ static bool take(struct reader *r, uint8_t *out, size_t len)
 
 static void take_all(struct reader *r, uint8_t *out, size_t len)
 {
-	if (len > 0 && !take(r, out, len)) {
-		wrong("it ends in the middle");
+	if (len > 0 && !take_bytes(r, out, len)) {
+		fail_reader("it is truncated");
 	}
 }
 
-/* The bytes of a member, to the writer or to nobody, and what fills its last block. */
+/* Passes the bytes of a member to the writer, or drops them; also skips the padding of the
+ * last block. */
 static void pass_data(struct reader *r, uint64_t size, bool wanted)
 {
 	uint64_t fill = tar_padded(size) - size;
@@ -145,7 +146,7 @@ static void pass_data(struct reader *r, uint64_t size, bool wanted)
 		size_t n = size < sizeof(r->chunk) ? (size_t)size : sizeof(r->chunk);
 		take_all(r, r->chunk, n);
 		if (wanted) {
-			say(r->chunk, n);
+			write_bytes(r->chunk, n);
 		}
 		size -= n;
 	}
@@ -158,26 +159,26 @@ static void take_extra(struct reader *r)
 	const char *why = NULL;
 
 	if (m->size > MAX_EXTRA) {
-		wrong("an extended header is too large");
+		fail_reader("an extended header is too large");
 	}
 	take_all(r, r->chunk, (size_t)tar_padded(m->size));
 	if (tar_extra(m->type, (const char *)r->chunk, (size_t)m->size, &r->over, &why) != 0) {
-		wrong(why);
+		fail_reader(why);
 	}
 }
 
-/* "./a//b/" is "a/b"; "" is the directory itself. The writer judges what is left. */
-static void tidy(char *name)
+/* Makes "./a//b/" to "a/b"; "" is the directory itself. The writer judges the result. */
+static void tidy_name(char *name)
 {
 	char *out = name;
 
 	if (name[0] == '/') {
-		wrong("it holds an absolute path");
+		fail_reader("it contains an absolute path");
 	}
 	for (const char *in = name; *in != '\0';) {
 		size_t n = strcspn(in, "/");
 		if (n == 2 && memcmp(in, "..", 2) == 0) {
-			wrong("it holds a path with '..'");
+			fail_reader("it contains a path with '..'");
 		}
 		if (n > 0 && !(n == 1 && *in == '.')) {
 			if (out > name) {
@@ -192,7 +193,7 @@ static void tidy(char *name)
 	*out = '\0';
 }
 
-/* ".wh.NAME" takes NAME of the layers below away, ".wh..wh..opq" all that they have in
+/* ".wh.NAME" removes NAME of the layers below, ".wh..wh..opq" everything that they have in
  * its directory. */
 static bool is_whiteout(struct reader *r)
 {
@@ -205,14 +206,14 @@ static bool is_whiteout(struct reader *r)
 	}
 	bool all = strcmp(base, ".wh..wh..opq") == 0;
 	if (!all && strncmp(base, ".wh..wh.", 8) == 0) {
-		return true; /* aufs's own bookkeeping */
+		return true; /* bookkeeping of aufs */
 	}
 	if (all) {
 		*(slash != NULL ? slash : base) = '\0';
 	} else {
 		memmove(base, base + 4, strlen(base + 4) + 1);
 		if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) {
-			wrong("it takes away something without a name");
+			fail_reader("it removes something without a name");
 		}
 	}
 	if (r->pass == PASS_REMOVE) {
@@ -236,7 +237,7 @@ static void add_member(struct reader *r)
 		say_step(STEP_LINK, m->name, m->link, 0, false);
 		break;
 	case TAR_HARDLINK:
-		tidy(m->link);
+		tidy_name(m->link);
 		say_step(STEP_HARD, m->name, m->link, 0, false);
 		break;
 	default:
@@ -258,9 +259,9 @@ static void take_member(struct reader *r)
 		return;
 	}
 	if (tar_apply(&r->over, m, &why) != 0) {
-		wrong(why);
+		fail_reader(why);
 	}
-	tidy(m->name);
+	tidy_name(m->name);
 	bool wanted = !is_whiteout(r) && m->name[0] != '\0' && r->pass == PASS_ADD;
 	if (wanted) {
 		add_member(r);
@@ -270,21 +271,21 @@ static void take_member(struct reader *r)
 
 static void find_packing(struct reader *r)
 {
-	refill(r);
+	refill_packed(r);
 	if (r->packed_len >= 2 && r->packed[0] == 0x1f && r->packed[1] == 0x8b) {
 		r->gunzip = zlib_gunzip_new();
 		if (r->gunzip == NULL) {
-			wrong("out of memory");
+			fail_reader("out of memory");
 		}
 	}
 	if (r->packed_len >= 4 && memcmp(r->packed, "\x28\xb5\x2f\xfd", 4) == 0) {
-		wrong("it is packed with zstd, which is not understood; pack it with gzip "
-		      "(skopeo copy --dest-compress-format gzip)");
+		fail_reader("it is packed with zstd, which is not supported; pack it with gzip "
+		            "(skopeo copy --dest-compress-format gzip)");
 	}
 }
 
-/* Reads the layer from fd 0 and says it to fd 1; does not return. zlib_load() was
- * called. */
+/* Reads the layer from fd 0 and writes its steps to fd 1. Never returns. zlib_load() must
+ * have been called. */
 static _Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
 {
 	static struct reader r; /* too large for the stack */
@@ -294,11 +295,12 @@ static _Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
 
 	r = (struct reader){ .pass = pass, .most = most_bytes };
 	find_packing(&r);
-	while (take(&r, block, sizeof(block)) && (rc = tar_header(block, &r.member, &why)) == 1) {
+	while (take_bytes(&r, block, sizeof(block)) &&
+	       (rc = tar_header(block, &r.member, &why)) == 1) {
 		take_member(&r);
 	}
 	if (rc < 0) {
-		wrong(why);
+		fail_reader(why);
 	}
 	say_step(STEP_END, "", "", 0, false);
 	_exit(0);
@@ -306,7 +308,7 @@ static _Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
 
 /* ---- the writer's side of the conversation ------------------------------------ */
 
-static int hear(int from, void *data, size_t len)
+static int hear_bytes(int from, void *data, size_t len)
 {
 	for (size_t got = 0; got < len;) {
 		ssize_t n = read(from, (char *)data + got, len - got);
@@ -320,21 +322,21 @@ static int hear(int from, void *data, size_t len)
 
 static int hear_name(int from, char out[PATH_MAX], uint32_t len)
 {
-	if (len >= PATH_MAX || hear(from, out, len) != 0 || memchr(out, '\0', len) != NULL) {
+	if (len >= PATH_MAX || hear_bytes(from, out, len) != 0 || memchr(out, '\0', len) != NULL) {
 		return -1;
 	}
 	out[len] = '\0';
 	return 0;
 }
 
-/* 1: there is more to come. */
+/* Returns 1 if more steps follow. */
 static int next_step(int root_fd, int from, const char *layer, struct unpack_left *left,
                      struct ssb_error *err)
 {
 	char name[PATH_MAX], link[PATH_MAX];
 	struct step s;
 
-	if (hear(from, &s, sizeof(s)) != 0 || hear_name(from, name, s.name_len) != 0 ||
+	if (hear_bytes(from, &s, sizeof(s)) != 0 || hear_name(from, name, s.name_len) != 0 ||
 	    hear_name(from, link, s.link_len) != 0) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "image", "layer %.20s: it could not be read",
 		                layer);
@@ -349,10 +351,10 @@ static int next_step(int root_fd, int from, const char *layer, struct unpack_lef
 	return unpack_step(root_fd, &s, name, link, from, left, err) != 0 ? -1 : 1;
 }
 
-/* All it keeps is the layer and the pipe; the owner's environment is wiped. */
+/* It keeps only the layer and the pipe; the owner's environment is wiped. */
 static _Noreturn void reader_main(int blob, int out, enum layer_pass pass, uint64_t most)
 {
-	/* Either may sit where the other is to be. */
+	/* Each fd may have the number that the other needs. */
 	int from = fcntl(blob, F_DUPFD_CLOEXEC, OUT + 1);
 	int to = fcntl(out, F_DUPFD_CLOEXEC, OUT + 1);
 
@@ -377,23 +379,23 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 		return -1;
 	}
 	if (lseek(blob, 0, SEEK_SET) != 0 || pipe2(ends, O_CLOEXEC) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "image", "layer %.20s", name);
+		return ssb_fail(err, SSB_E_SYS, errno, "image", "cannot read layer %.20s", name);
 	}
 	auto_fd from = ends[0];
 	auto_fd to = ends[1];
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* Headers and padding beside what the files hold. */
+		/* Headers and padding come on top of the files' content. */
 		reader_main(blob, to, pass, MAX_IMAGE_BYTES + MAX_IMAGE_FILES * 2 * TAR_BLOCK);
 	}
 	own_close(&to);
 	if (pid < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "image", "fork");
+		return ssb_fail(err, SSB_E_SYS, errno, "image", "cannot fork");
 	}
 	while (more == 1) {
 		more = next_step(root_fd, from, name, left, err);
 	}
-	own_close(&from); /* a reader that still speaks ends by it */
+	own_close(&from); /* a reader that still writes ends by this */
 	(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	return more;
 }

@@ -1,9 +1,9 @@
-/* layer.h - a layer of an image on its way into a directory.
+/* layer.h - unpacks a layer of an image into a directory.
  *
  * Two processes. The reader parses what the image's author wrote (gzip, tar) and has no
- * authority: no files but the layer, no programs, no sockets. What it finds it says in
- * steps, one struct after the other. The writer believes none of them: it checks each
- * name, follows symlinks beneath the directory only, counts, and keeps no setuid bit. */
+ * authority: no files except the layer, no programs, no sockets. It writes what it finds as
+ * steps, one struct after the other. The writer trusts none of them: it checks each name,
+ * follows symlinks beneath the directory only, counts, and keeps no setuid bit. */
 #ifndef IMAGE_LAYER_H
 #define IMAGE_LAYER_H
 
@@ -13,16 +13,16 @@
 
 enum step_kind {
 	STEP_END,
-	STEP_WRONG,  /* the reader gives up: the reason as the name */
-	STEP_DIR,    /* also where it is there already */
+	STEP_WRONG,  /* the reader gives up; the name is the reason */
+	STEP_DIR,    /* also if it exists already */
 	STEP_FILE,   /* `size` bytes follow */
-	STEP_LINK,   /* symbolic, to `link` as it stands */
+	STEP_LINK,   /* symbolic, to the text of `link` */
 	STEP_HARD,   /* another name of the file `link` */
-	STEP_REMOVE, /* what an earlier layer put there */
-	STEP_EMPTY,  /* what an earlier layer put into this directory */
+	STEP_REMOVE, /* removes what an earlier layer put there */
+	STEP_EMPTY,  /* removes what an earlier layer put into this directory */
 };
 
-/* Then name_len bytes of the name, link_len of the link, and the file. */
+/* Followed by name_len bytes of the name, link_len of the link, and the file. */
 struct step {
 	uint32_t kind;
 	uint32_t executable; /* of STEP_FILE */
@@ -31,7 +31,7 @@ struct step {
 	uint32_t link_len;
 };
 
-/* A layer takes away first what earlier ones have, wherever that stands in it. */
+/* A layer first removes what earlier layers have, wherever that is written in it. */
 enum layer_pass { PASS_REMOVE, PASS_ADD };
 
 /* What may still be unpacked. */
@@ -45,8 +45,8 @@ struct unpack_left {
 int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
                  struct unpack_left *left, struct ssb_error *err);
 
-/* What the writer does with one step (unpack.c); `from` is where a file's bytes are read.
- * `name` and `link` are not NULL. */
+/* The writer's part for one step (unpack.c); a file's bytes are read from `from`. `name`
+ * and `link` are not NULL. */
 int unpack_step(int root_fd, const struct step *step, const char *name, const char *link, int from,
                 struct unpack_left *left, struct ssb_error *err);
 

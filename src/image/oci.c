@@ -1,3 +1,4 @@
+/* oci.c - reads the OCI image layout: index, manifest, configuration. */
 #include "image/oci.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "os/file.h"
 
 #define REF_NAME "org.opencontainers.image.ref.name"
-#define MAX_NEST 3 /* an index in an index */
+#define MAX_NEST 3 /* an index within an index */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "amd64"
@@ -29,12 +30,12 @@
 #define ARCHITECTURE "unknown"
 #endif
 
-static int fail(struct ssb_error *err, const char *what, const char *name)
+static int fail_oci(struct ssb_error *err, const char *what, const char *name)
 {
 	return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "%.200s: %s", name, what);
 }
 
-/* Beneath the layout, and no symlink on the way. */
+/* Opens a file beneath the layout, without any symlink on the way. */
 static int open_in(int layout, const char *name, struct ssb_error *err)
 {
 	auto_fd fd = file_openat2(layout, name, O_RDONLY | O_NONBLOCK,
@@ -48,7 +49,7 @@ static int open_in(int layout, const char *name, struct ssb_error *err)
 		                name);
 	}
 	if (!S_ISREG(st.st_mode)) {
-		return fail(err, "it is no regular file", name);
+		return fail_oci(err, "it is not a regular file", name);
 	}
 	return steal_fd(&fd);
 }
@@ -70,7 +71,7 @@ static int check_digest(struct sha256 *s, uint64_t got, const struct oci_blob *b
 	sha256_final(s, digest);
 	hex_encode(digest, sizeof(digest), hex);
 	if (strcmp(hex, b->hex) != 0 || got != b->size) {
-		return fail(err, "the blob is not what its digest and size say", b->hex);
+		return fail_oci(err, "the blob does not match its digest and size", b->hex);
 	}
 	return 0;
 }
@@ -87,16 +88,16 @@ int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct
 	if (from < 0) {
 		return -1;
 	}
-	/* Not a byte of one that is larger than was said, and counted, goes to the disk. */
+	/* A blob that is larger than its stated size must not reach the disk. */
 	if (fstat(from, &st) != 0 || (uint64_t)st.st_size != b->size) {
-		return fail(err, "the blob is not what its digest and size say", b->hex);
+		return fail_oci(err, "the blob does not match its digest and size", b->hex);
 	}
 	sha256_init(&sha);
 	(void)sha256_accelerate();
 	while (got <= b->size && (n = TEMP_FAILURE_RETRY(read(from, chunk, sizeof(chunk)))) > 0) {
 		got += (uint64_t)n;
 		if (got > b->size) {
-			break; /* it grows under us */
+			break; /* the file grows meanwhile */
 		}
 		sha256_update(&sha, chunk, (size_t)n);
 		if (file_write_all(fd, chunk, (size_t)n) != 0) {
@@ -111,15 +112,15 @@ int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct
 
 /* ---- JSON ------------------------------------------------------------------- */
 
-static int parse(struct json_doc *doc, int fd, const struct oci_blob *b, const char *name,
-                 struct ssb_error *err)
+static int parse_json(struct json_doc *doc, int fd, const struct oci_blob *b, const char *name,
+                      struct ssb_error *err)
 {
 	auto_buf text = { 0 };
 	const char *why = NULL;
 
 	buf_init(&text, MAX_IMAGE_JSON);
 	if (file_read_all(fd, &text) != 0 || text.data == NULL) {
-		return fail(err, "it is empty or too large", name);
+		return fail_oci(err, "it is empty or too large", name);
 	}
 	if (b != NULL) {
 		struct sha256 sha;
@@ -129,7 +130,7 @@ static int parse(struct json_doc *doc, int fd, const struct oci_blob *b, const c
 			return -1;
 		}
 	}
-	return json_read(doc, text.data, text.len, &why) != 0 ? fail(err, why, name) : 0;
+	return json_read(doc, text.data, text.len, &why) != 0 ? fail_oci(err, why, name) : 0;
 }
 
 static int parse_blob(int layout, const struct oci_blob *b, struct json_doc *doc,
@@ -137,12 +138,12 @@ static int parse_blob(int layout, const struct oci_blob *b, struct json_doc *doc
 {
 	auto_fd fd = open_blob(layout, b, err);
 
-	return fd < 0 ? -1 : parse(doc, fd, b, b->hex, err);
+	return fd < 0 ? -1 : parse_json(doc, fd, b, b->hex, err);
 }
 
-/* "sha256:" and 64 digits, and a size. */
-static int descriptor(const struct json_doc *doc, const struct json_node *node,
-                      struct oci_blob *ret, struct ssb_error *err)
+/* Reads "sha256:" and 64 digits, and a size. */
+static int take_descriptor(const struct json_doc *doc, const struct json_node *node,
+                           struct oci_blob *ret, struct ssb_error *err)
 {
 	const char *digest = json_string(json_member(doc, node, "digest"), "");
 	int64_t size = json_integer(json_member(doc, node, "size"), -1);
@@ -150,16 +151,16 @@ static int descriptor(const struct json_doc *doc, const struct json_node *node,
 
 	if (strncmp(digest, "sha256:", 7) != 0 ||
 	    hex_decode(digest + 7, strlen(digest + 7), raw, sizeof(raw)) != 0 || size < 0) {
-		return fail(err, "a digest is not sha256 with 64 digits, or a size is missing",
-		            digest);
+		return fail_oci(err, "a digest is not sha256 with 64 digits, or a size is missing",
+		                digest);
 	}
 	memcpy(ret->hex, digest + 7, OCI_HEX);
 	ret->size = (uint64_t)size;
 	return 0;
 }
 
-/* Of this machine, or of none in particular. */
-static bool fits(const struct json_doc *doc, const struct json_node *m)
+/* True if the manifest is for this machine, or for none in particular. */
+static bool fits_machine(const struct json_doc *doc, const struct json_node *m)
 {
 	const struct json_node *p = json_member(doc, m, "platform");
 
@@ -168,9 +169,9 @@ static bool fits(const struct json_doc *doc, const struct json_node *m)
 	        strcmp(json_string(json_member(doc, p, "architecture"), ""), ARCHITECTURE) == 0);
 }
 
-/* The one manifest of an index that is meant. */
-static const struct json_node *choose(const struct json_doc *doc, const char *ref,
-                                      struct ssb_error *err)
+/* Finds the one manifest of an index that `ref` names. */
+static const struct json_node *choose_manifest(const struct json_doc *doc, const char *ref,
+                                               struct ssb_error *err)
 {
 	const struct json_node *list = json_member(doc, json_top(doc), "manifests");
 	const struct json_node *found = NULL;
@@ -179,7 +180,8 @@ static const struct json_node *choose(const struct json_doc *doc, const char *re
 	for (const struct json_node *m = json_first(doc, list); m != NULL; m = json_next(doc, m)) {
 		const struct json_node *notes = json_member(doc, m, "annotations");
 		const char *name = json_string(json_member(doc, notes, REF_NAME), NULL);
-		if (fits(doc, m) && (ref == NULL || (name != NULL && strcmp(name, ref) == 0))) {
+		if (fits_machine(doc, m) &&
+		    (ref == NULL || (name != NULL && strcmp(name, ref) == 0))) {
 			found = m;
 			n++;
 		}
@@ -200,31 +202,35 @@ static bool is_index(const struct json_doc *doc)
 	return json_is(json_member(doc, json_top(doc), "manifests"), JSON_ARRAY);
 }
 
-/* From index.json down to a manifest, which is in `doc` then. */
+/* Follows index.json to a manifest, which is in `doc` then. */
 static int find_manifest(struct oci_image *i, const char *ref, struct json_doc *doc,
                          struct ssb_error *err)
 {
 	auto_fd index = open_in(i->layout, "index.json", err);
 	struct oci_blob b = { 0 };
 
-	if (index < 0 || parse(doc, index, NULL, "index.json", err) != 0) {
+	if (index < 0 || parse_json(doc, index, NULL, "index.json", err) != 0) {
 		return -1;
 	}
 	for (int depth = 0; is_index(doc); depth++) {
 		const struct json_node *m =
-		        depth < MAX_NEST ? choose(doc, depth == 0 ? ref : NULL, err) : NULL;
+		        depth < MAX_NEST ? choose_manifest(doc, depth == 0 ? ref : NULL, err)
+		                         : NULL;
 		if (m == NULL) {
-			return depth < MAX_NEST ? -1 : fail(err, "nested too deep", "index.json");
+			return depth < MAX_NEST ? -1
+			                        : fail_oci(err, "its indexes are nested too deeply",
+			                                   "index.json");
 		}
-		if (descriptor(doc, m, &b, err) != 0 || parse_blob(i->layout, &b, doc, err) != 0) {
+		if (take_descriptor(doc, m, &b, err) != 0 ||
+		    parse_blob(i->layout, &b, doc, err) != 0) {
 			return -1;
 		}
 	}
 	memcpy(i->hex, b.hex, OCI_HEX);
-	return i->hex[0] == '\0' ? fail(err, "it lists no manifests", "index.json") : 0;
+	return i->hex[0] == '\0' ? fail_oci(err, "it lists no manifests", "index.json") : 0;
 }
 
-/* Packed they are no larger than what may come of them. */
+/* A packed layer is not larger than its unpacked limit. */
 static int check_sizes(const struct oci_image *i, struct ssb_error *err)
 {
 	uint64_t left = MAX_IMAGE_BYTES;
@@ -232,7 +238,7 @@ static int check_sizes(const struct oci_image *i, struct ssb_error *err)
 	for (size_t k = 0; k < i->n_layers; k++) {
 		if (i->layers[k].size > left) {
 			return ssb_fail(err, SSB_E_LIMIT, 0, "image",
-			                "its layers are larger than %llu MB, packed as they are",
+			                "its packed layers are larger than the limit of %llu MB",
 			                (unsigned long long)(MAX_IMAGE_BYTES >> 20));
 		}
 		left -= i->layers[k].size;
@@ -245,29 +251,29 @@ static int take_layers(struct oci_image *i, const struct json_doc *doc, struct s
 	const struct json_node *list = json_member(doc, json_top(doc), "layers");
 
 	if (!json_is(list, JSON_ARRAY) || list->n == 0 || list->n > MAX_IMAGE_LAYERS) {
-		return fail(err, "the manifest has no layers, or too many", i->hex);
+		return fail_oci(err, "the manifest has no layers, or too many", i->hex);
 	}
 	i->layers = calloc(list->n, sizeof(*i->layers));
 	if (i->layers == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory");
 	}
 	for (const struct json_node *l = json_first(doc, list); l != NULL; l = json_next(doc, l)) {
-		if (descriptor(doc, l, &i->layers[i->n_layers++], err) != 0) {
+		if (take_descriptor(doc, l, &i->layers[i->n_layers++], err) != 0) {
 			return -1;
 		}
 	}
 	return check_sizes(i, err);
 }
 
-/* Absolute, and nothing in it that has to be looked up to be understood. */
+/* True for an absolute path that means the same without any lookup. */
 static bool is_clean(const char *path)
 {
 	return path[0] == '/' && strlen(path) < MAX_PATH_BYTES && strstr(path, "/..") == NULL &&
 	       strstr(path, "//") == NULL && strstr(path, "/./") == NULL;
 }
 
-/* Of what the image asks for its process only where programs are found and where it
- * starts: nothing that the owner would have to grant. */
+/* Takes only PATH and the initial directory from the image's configuration: nothing that
+ * the owner would have to grant. */
 static int take_config(struct oci_image *i, const struct json_doc *doc, struct ssb_error *err)
 {
 	const struct json_node *config = json_member(doc, json_top(doc), "config");
@@ -290,12 +296,13 @@ static int take_config(struct oci_image *i, const struct json_doc *doc, struct s
 	return failed ? ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory") : 0;
 }
 
-static int load(struct oci_image *i, const char *ref, struct json_doc *doc, struct ssb_error *err)
+static int load_image(struct oci_image *i, const char *ref, struct json_doc *doc,
+                      struct ssb_error *err)
 {
 	struct oci_blob config;
 
 	if (find_manifest(i, ref, doc, err) != 0 || take_layers(i, doc, err) != 0 ||
-	    descriptor(doc, json_member(doc, json_top(doc), "config"), &config, err) != 0) {
+	    take_descriptor(doc, json_member(doc, json_top(doc), "config"), &config, err) != 0) {
 		return -1;
 	}
 	return parse_blob(i->layout, &config, doc, err) != 0 ? -1 : take_config(i, doc, err);
@@ -313,7 +320,7 @@ int oci_open(const char *dir, const char *ref, struct oci_image *ret, struct ssb
 		return ssb_fail(err, SSB_E_NOT_FOUND, errno, "--image", "'%.200s' cannot be opened",
 		                dir);
 	}
-	if (load(&i, ref, &doc, err) != 0) {
+	if (load_image(&i, ref, &doc, err) != 0) {
 		return -1;
 	}
 	*ret = i;

@@ -1,7 +1,7 @@
-/* unpack.c - what the reader of a layer says, done: the writer. The reader may be in the
- * image's hands. Every name is walked by the kernel as if the directory were the root
- * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and nothing is opened or made
- * but plain files, directories and symlinks. */
+/* unpack.c - the writer: carries out the steps of a layer's reader. The image may control
+ * the reader. The kernel resolves every name as if the directory were the root
+ * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and only plain files, directories
+ * and symlinks are opened or made. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,17 +22,18 @@
 
 #define IN_ROOT (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 
-static int fail(struct ssb_error *err, const char *what, const char *name)
+static int fail_unpack(struct ssb_error *err, const char *what, const char *name)
 {
 	return ssb_fail(err, SSB_E_SYS, errno, "image", "%s '%.200s'", what, name);
 }
 
-static int refuse(struct ssb_error *err, const char *why, const char *name)
+static int refuse_entry(struct ssb_error *err, const char *why, const char *name)
 {
-	return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "the image holds '%.200s', %s", name, why);
+	return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "the image contains '%.200s', %s", name,
+	                why);
 }
 
-/* "a/b": no empty part, no "." and no "..". */
+/* True for "a/b": no empty part, no "." and no "..". */
 static bool is_clean(const char *name)
 {
 	unsigned depth = 0;
@@ -48,8 +49,8 @@ static bool is_clean(const char *name)
 	return true;
 }
 
-/* The directory of `name`, an fd; with those on the way to it, as many as are left (NULL:
- * none are made). */
+/* Opens the directory of `name`. Makes the missing directories on the way, as many as are
+ * left (NULL: makes none). */
 static int parent_of(int root_fd, const char *name, struct unpack_left *left)
 {
 	const char *slash = strrchr(name, '/');
@@ -72,8 +73,8 @@ static int parent_of(int root_fd, const char *name, struct unpack_left *left)
 	return file_openat2(root_fd, part, O_PATH | O_DIRECTORY, IN_ROOT);
 }
 
-/* Symlinks may have led deeper than the name says; what is too deep could not be removed
- * again. */
+/* True if the directory lies too deep to be removed again. Symlinks may have led deeper
+ * than the name says. */
 static bool is_deep(int root_fd, int fd)
 {
 	char root[PATH_MAX], at[PATH_MAX];
@@ -106,10 +107,10 @@ static int make_dir(int parent, const char *base, const char *name, struct ssb_e
 			return 0;
 		}
 		if (unlinkat(parent, base, 0) != 0) {
-			return fail(err, "cannot replace", name);
+			return fail_unpack(err, "cannot replace", name);
 		}
 	}
-	return mkdirat(parent, base, 0755) != 0 ? fail(err, "cannot make", name) : 0;
+	return mkdirat(parent, base, 0755) != 0 ? fail_unpack(err, "cannot make", name) : 0;
 }
 
 static int copy_bytes(int from, int to, uint64_t size)
@@ -138,16 +139,17 @@ static int make_file(int parent, const struct step *s, const char *base, const c
                      struct unpack_left *left, struct ssb_error *err)
 {
 	if (s->size > left->bytes) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, "image",
-		                "the image is too large: more than %llu MiB unpacked",
-		                (unsigned long long)(MAX_IMAGE_BYTES >> 20));
+		return ssb_fail(
+		        err, SSB_E_LIMIT, 0, "image",
+		        "the image is larger than the limit of %llu MiB when it is unpacked",
+		        (unsigned long long)(MAX_IMAGE_BYTES >> 20));
 	}
 	left->bytes -= s->size;
 	auto_fd fd =
 	        openat(parent, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || copy_bytes(from, fd, s->size) != 0 ||
 	    fchmod(fd, s->executable != 0 ? 0755 : 0644) != 0) {
-		return fail(err, "cannot write", name);
+		return fail_unpack(err, "cannot write", name);
 	}
 	return 0;
 }
@@ -158,14 +160,16 @@ static int make_hard(int root_fd, int parent, const char *base, const char *name
 	struct stat st;
 
 	if (!is_clean(to)) {
-		return refuse(err, "a hard link to a name that leads out of it", name);
+		return refuse_entry(err, "a hard link to a name that leads out of it", name);
 	}
 	auto_fd dir = parent_of(root_fd, to, NULL);
 	if (dir < 0 || fstatat(dir, base_of(to), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    !S_ISREG(st.st_mode)) {
-		return refuse(err, "a hard link to what is no file of it", name);
+		return refuse_entry(err, "a hard link to something that is not a file of it", name);
 	}
-	return linkat(dir, base_of(to), parent, base, 0) != 0 ? fail(err, "cannot link", name) : 0;
+	return linkat(dir, base_of(to), parent, base, 0) != 0
+	               ? fail_unpack(err, "cannot link", name)
+	               : 0;
 }
 
 static int take_away(int root_fd, const struct step *s, const char *name, struct ssb_error *err)
@@ -173,18 +177,19 @@ static int take_away(int root_fd, const struct step *s, const char *name, struct
 	if (s->kind == STEP_EMPTY) {
 		auto_fd dir = file_openat2(root_fd, *name != '\0' ? name : ".",
 		                           O_RDONLY | O_DIRECTORY, IN_ROOT);
-		return dir >= 0 && tree_empty(dir) != 0 ? fail(err, "cannot empty", name) : 0;
+		return dir >= 0 && tree_empty(dir) != 0 ? fail_unpack(err, "cannot empty", name)
+		                                        : 0;
 	}
 	auto_fd parent = parent_of(root_fd, name, NULL);
 	return parent >= 0 && tree_remove(parent, base_of(name)) != 0
-	               ? fail(err, "cannot remove", name)
+	               ? fail_unpack(err, "cannot remove", name)
 	               : 0;
 }
 
 static int too_many(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LIMIT, 0, "image",
-	                "the image holds too many files: more than %llu",
+	                "the image has more files than the limit of %llu",
 	                (unsigned long long)MAX_IMAGE_FILES);
 }
 
@@ -196,10 +201,10 @@ static int make_one(int root_fd, const struct step *s, const char *name, const c
 
 	if (parent < 0) {
 		return left->files == 0 ? too_many(err)
-		                        : fail(err, "cannot make the directory of", name);
+		                        : fail_unpack(err, "cannot make the directory of", name);
 	}
 	if (is_deep(root_fd, parent)) {
-		return refuse(err, "which lies too deep", name);
+		return refuse_entry(err, "which is nested too deeply", name);
 	}
 	if (s->kind == STEP_DIR) {
 		return make_dir(parent, base, name, err);
@@ -208,7 +213,7 @@ static int make_one(int root_fd, const struct step *s, const char *name, const c
 		return 0;
 	}
 	if (tree_remove(parent, base) != 0) {
-		return fail(err, "cannot replace", name);
+		return fail_unpack(err, "cannot replace", name);
 	}
 	if (s->kind == STEP_FILE) {
 		return make_file(parent, s, base, name, from, left, err);
@@ -216,8 +221,8 @@ static int make_one(int root_fd, const struct step *s, const char *name, const c
 	if (s->kind == STEP_HARD) {
 		return make_hard(root_fd, parent, base, name, link, err);
 	}
-	return *link == '\0'                        ? refuse(err, "a symlink to nothing", name)
-	       : symlinkat(link, parent, base) != 0 ? fail(err, "cannot link", name)
+	return *link == '\0' ? refuse_entry(err, "a symlink to nothing", name)
+	       : symlinkat(link, parent, base) != 0 ? fail_unpack(err, "cannot link", name)
 	                                            : 0;
 }
 
@@ -227,7 +232,7 @@ int unpack_step(int root_fd, const struct step *step, const char *name, const ch
 	bool top = step->kind == STEP_EMPTY && *name == '\0';
 
 	if (step->kind < STEP_DIR || step->kind > STEP_EMPTY || (!top && !is_clean(name))) {
-		return refuse(err, "a name that leads out of it, or too deep", name);
+		return refuse_entry(err, "a name that leads out of it, or too deep", name);
 	}
 	if (step->kind == STEP_REMOVE || step->kind == STEP_EMPTY) {
 		return take_away(root_fd, step, name, err);
