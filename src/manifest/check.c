@@ -1,4 +1,4 @@
-/* Checks of single values: texts, paths, names of variables. */
+/* check.c - checks of single values: texts, paths, names of variables. */
 #include "manifest/check.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "manifest/manifest.h"
 
-static const char *copy(const char *s, char **ret)
+static const char *copy_value(const char *s, char **ret)
 {
 	char *p = strdup(s);
 
@@ -32,7 +32,7 @@ static bool has_control(const char *s)
 
 const char *check_text(const char *s, char **ret)
 {
-	return copy(s, ret);
+	return copy_value(s, ret);
 }
 
 const char *check_line(const char *s, char **ret)
@@ -40,7 +40,7 @@ const char *check_line(const char *s, char **ret)
 	if (has_control(s)) {
 		return "has a line break or tab in it; write one line";
 	}
-	return copy(s, ret);
+	return copy_value(s, ret);
 }
 
 const char *check_command(const char *s, char **ret)
@@ -84,7 +84,7 @@ const char *check_name(const char *s, char **ret)
 	return check_line(s, ret);
 }
 
-/* Each is opened for itself where a path is judged. */
+/* Judging a path opens each of its directories, so their number is limited. */
 static bool is_deep(const char *path)
 {
 	size_t n = 0;
@@ -95,7 +95,7 @@ static bool is_deep(const char *path)
 	return n > MAX_PATH_DEPTH;
 }
 
-/* Copies `s` without empty and "." components. False if one is "..". */
+/* Copies `s` without empty and "." components. Returns false if a component is "..". */
 static bool path_normalise(const char *s, char *out)
 {
 	size_t n = 0;
@@ -148,7 +148,7 @@ const char *check_path(const char *s, char **ret)
 	if (s[0] != '/' && s[0] != '~') {
 		return "is not absolute; begin it with / or ~/";
 	}
-	/* "/" is added where s had none only for "~", which keeps its length. */
+	/* If `s` does not begin with "/" it begins with "~", so the length does not grow. */
 	auto_free char *out = malloc(len + 2);
 	if (out == NULL) {
 		return CHECK_NOMEM;
@@ -180,7 +180,7 @@ const char *check_env_name(const char *s)
 		return "has a wildcard in it; name each variable in full";
 	}
 	if (strchr(s, '=') != NULL) {
-		return "has a value in it; only the name stands here";
+		return "has a value in it; write only the name";
 	}
 	if (s[0] == '$') {
 		return "begins with \"$\"; write the bare name";
@@ -199,5 +199,5 @@ const char *check_env(const char *s, char **ret)
 {
 	const char *problem = check_env_name(s);
 
-	return problem != NULL ? problem : copy(s, ret);
+	return problem != NULL ? problem : copy_value(s, ret);
 }

@@ -1,6 +1,6 @@
-/* check.h - checks of single values that only the manifest needs; the shared
- * ones are in manifest.h. Same contract: NULL, or "what is wrong; remedy" as
- * a static text, with `*ret` new on success. */
+/* check.h - checks of single values that only the manifest needs; the shared ones are in
+ * manifest.h. The contract is the same: each returns NULL, or "what is wrong; remedy" as a
+ * static text, with `*ret` new on success. */
 #ifndef MANIFEST_CHECK_H
 #define MANIFEST_CHECK_H
 

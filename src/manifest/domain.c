@@ -1,8 +1,8 @@
-/* Hosts: exact names, "*.example.com", addresses and address ranges.
+/* domain.c - hosts: exact names, "*.example.com", addresses and address ranges.
  *
- * A host is read in one way only: what resolvers, URL libraries and people
- * could read differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is
- * either brought into the one form first or refused. */
+ * A host has only one reading: what resolvers, URL libraries and people could read
+ * differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is either brought into one form
+ * first, or refused. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +105,8 @@ static const char *check_with_colon(const char *s, char **ret)
 	return address_text(&a, ret);
 }
 
-/* A last label of digits, or of 0x and hex digits, makes libraries take the
- * whole for an IPv4 address in one of its old forms. */
+/* A last label of digits, or of 0x and hex digits, makes libraries take the whole name for
+ * an IPv4 address in one of its old forms. */
 static bool looks_numeric(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -213,7 +213,7 @@ static const char *check_ascii(const char *s, char **ret, enum host_kind *ret_ki
 }
 
 /* Replaces *s by its A-label form; a leading "*." is not part of the name. */
-static const char *convert(char **s)
+static const char *convert_name(char **s)
 {
 	size_t star = strncmp(*s, "*.", 2) == 0 ? 2 : 0;
 	auto_free char *ascii = NULL;
@@ -253,13 +253,13 @@ const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind)
 		return CHECK_NOMEM;
 	}
 	if (!ascii) {
-		const char *problem = convert(&name);
+		const char *problem = convert_name(&name);
 		if (problem != NULL) {
 			return problem;
 		}
 	}
 	for (char *p = name; *p != '\0'; p++) {
-		if (*p >= 'A' && *p <= 'Z') { /* whatever the locale says */
+		if (*p >= 'A' && *p <= 'Z') { /* independent of the locale */
 			*p = (char)(*p - 'A' + 'a');
 		}
 	}
@@ -276,7 +276,7 @@ bool host_kind_is_sandbox(const char *name)
 	static const char HOSTS[] = SANDBOX_HOSTS;
 	size_t len = strlen(name);
 
-	/* Programs know the names beneath it without asking. */
+	/* Programs resolve the names beneath it themselves. */
 	if (len >= sizeof(LOCAL) && strcmp(name + len - sizeof(LOCAL) + 1, LOCAL) == 0) {
 		return true;
 	}

@@ -1,5 +1,5 @@
-/* libidn2 is loaded only for a name that needs it: no other run pays for it,
- * and the program does not depend on it. */
+/* idna.c - libidn2, which is loaded only for a name that needs it: no other run pays for
+ * it, and the program does not depend on it. */
 #include "manifest/idna.h"
 
 #include <dlfcn.h>
@@ -7,15 +7,15 @@
 
 #include "manifest/check.h"
 
-/* Of libidn2's stable ABI; its header is not needed to build. Not together
- * with IDN2_USE_STD3_ASCII_RULES (32): it silently drops what it forbids, so
- * that "bü/cher" is converted as "bücher". The caller checks the labels. */
+/* From libidn2's stable ABI; its header is not needed to build. IDN2_USE_STD3_ASCII_RULES
+ * (32) is not set: it silently drops forbidden characters, so that "bü/cher" becomes
+ * "bücher". The caller checks the labels. */
 #define NONTRANSITIONAL 8
 
 typedef int to_ascii_fn(const char *input, char **output, int flags);
 typedef void free_fn(void *ptr);
 
-static void dlclosep(void **lib)
+static void close_library(void **lib)
 {
 	if (*lib != NULL) {
 		(void)dlclose(*lib);
@@ -24,7 +24,7 @@ static void dlclosep(void **lib)
 
 const char *idna_to_ascii(const char *name, char **ret)
 {
-	__attribute__((cleanup(dlclosep))) void *lib =
+	__attribute__((cleanup(close_library))) void *lib =
 	        dlopen("libidn2.so.0", RTLD_NOW | RTLD_LOCAL);
 	to_ascii_fn *to_ascii = NULL;
 	free_fn *release = NULL;

@@ -1,4 +1,5 @@
-/* Mappings: each key by its row, unknown ones with what was probably meant. */
+/* levels.c - reads mappings: each key by its row; for unknown keys it suggests the probable
+ * one. */
 #include "manifest/levels.h"
 
 #include <string.h>

@@ -1,13 +1,12 @@
-/* levels.h - a format as tables: one row per key, one table per level of
- * mappings. A row says how the value is read, where it goes, and what to write
- * when it is missing. */
+/* levels.h - a format as tables: one row per key, one table per level of mappings. A row
+ * says how the value is read, where it goes, and what to write if it is missing. */
 #ifndef MANIFEST_LEVELS_H
 #define MANIFEST_LEVELS_H
 
 #include "manifest/values.h"
 
 struct level {
-	const char *name; /* where these keys stand, for people */
+	const char *name; /* where these keys belong, for people */
 	const struct field *fields;
 	size_t n;
 };
@@ -17,11 +16,11 @@ struct level {
 		(where), (table), ARRAY_LEN(table)                                                 \
 	}
 
-/* The entries of a mapping into `base`, to which the rows' offsets belong.
- * Unknown and missing keys are reported. */
+/* Reads the entries of a mapping into `base`, to which the rows' offsets refer. Reports
+ * unknown and missing keys. */
 void level_read(struct ctx *c, const struct ynode *map, const struct level *l, void *base);
 
-/* Reader for rows: a mapping, by the row's level. */
+/* A reader for rows: reads a mapping with the row's level. */
 void level_read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 
 #endif

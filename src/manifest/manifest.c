@@ -1,5 +1,5 @@
-/* Opening, parsing and freeing manifests. Nothing is executed and nothing but
- * the manifest is opened. */
+/* manifest.c - opens, parses and frees manifests. Nothing is executed, and only the
+ * manifest is opened. */
 #include "manifest/manifest.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ static bool set_default(char **s, const char *value)
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err)
 {
-	/* A list of our own: the caller's may be absent, or hold the findings
-	 * of another file. */
+	/* A list of our own: the caller's may be missing, or contain findings about another
+	 * file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	AUTO(manifest_freep) struct manifest *m = calloc(1, sizeof(*m));
 
@@ -103,7 +103,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* A failure before the first line. */
+/* Reports a failure before the first line. */
 static int fail_open(enum ssb_code code, int sys_errno, const char *file, const char *text,
                      const char *remedy, struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -112,7 +112,7 @@ static int fail_open(enum ssb_code code, int sys_errno, const char *file, const 
 
 	report_where(where, sizeof(where), file, 0, 0);
 	(void)ssb_fail(&e, code, sys_errno, where, "%s", text);
-	if (code == SSB_E_MANIFEST) { /* elsewhere there is no manifest to find fault with */
+	if (code == SSB_E_MANIFEST) { /* for other codes there is no manifest to complain about */
 		diag_add(diags, SSB_ERROR, where, remedy, "%s", e.text);
 	}
 	if (remedy[0] != '\0') {
@@ -165,8 +165,8 @@ static int fail_size(const char *file, struct ssb_diags *diags, struct ssb_error
 	return fail_open(SSB_E_MANIFEST, 0, file, text, "shorten it", diags, err);
 }
 
-/* Opens `name` beneath dir_fd and reads it; the open never waits for a peer
- * and never takes a terminal. */
+/* Opens `name` beneath dir_fd and reads it. The open never blocks and never acquires a
+ * terminal. */
 static int read_beneath(int dir_fd, const char *name, const char *file, struct buf *out,
                         struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -217,13 +217,14 @@ static char *file_in(const char *dir)
 	return asprintf(&s, "%.*s%s%s", (int)len, dir, between, MANIFEST_FILE) < 0 ? NULL : s;
 }
 
-/* Whose a manifest is, is told by where it lies; only the owner's, which lies elsewhere,
- * has to say it. */
+/* The place of a manifest tells which skill it is for. Only the owner's manifest, which
+ * lies elsewhere, has to name the directory. */
 static int refuse_directory(const struct manifest *m, const char *file, struct ssb_diags *diags,
                             struct ssb_error *err)
 {
-	static const char what[] = "skill.directory is for a manifest of the owner's, which does "
-	                           "not lie in the skill";
+	static const char what[] =
+	        "skill.directory is only for a manifest of the owner, outside of the "
+	        "skill's directory";
 	char where[WHERE_SIZE];
 
 	report_where(where, sizeof(where), file, m->directory.line, m->directory.col);
@@ -275,7 +276,7 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 	if (dir >= 0) {
 		file = file_in(path);
 	} else if (errno == ENOTDIR) {
-		/* A file: its directory is the skill that it may not leave. */
+		/* A file: it may not leave its directory, which is the skill. */
 		file = strdup(path);
 		parent = parent_of(path, &name);
 		if (parent != NULL) {

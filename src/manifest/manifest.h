@@ -1,7 +1,7 @@
 /* manifest.h - skillsandbox.yaml as a checked struct.
  *
- * The manifest is written by the party we do not trust: it is a request.
- * Everything here is syntax and range; what is granted is src/policy. */
+ * The manifest is written by a party that is not trusted: it is a request. Everything here
+ * is syntax and range; src/policy decides what is granted. */
 #ifndef MANIFEST_MANIFEST_H
 #define MANIFEST_MANIFEST_H
 
@@ -13,17 +13,17 @@
 
 #define MANIFEST_FILE "skillsandbox.yaml"
 
-/* The sandbox's /etc/hosts: names that mean the sandbox itself, whatever is declared. */
+/* The sandbox's /etc/hosts: these names always mean the sandbox itself. */
 #define SANDBOX_HOSTS "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n"
-/* What is said of a rule for one of them: name, port. */
+/* The warning about a rule for one of them: name, port. */
 #define RULE_OF_SANDBOX                                                                            \
-	"%s is the sandbox itself there, so that the rule leads nowhere; for a service of this "   \
+	"%s is the sandbox itself there, so the rule leads nowhere; for a service of this "        \
 	"machine: --net 127.0.0.1:%u --allow-private 127.0.0.1"
 
 enum profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_PERMISSIVE };
 enum protocol { PROTO_TCP, PROTO_UDP, PROTO_TLS, PROTO_HTTP };
 
-/* A text and the place it stands at (1-based; 0 = not from a file). */
+/* A text and its position (1-based; 0: not from a file). */
 struct mtext {
 	char *s;
 	unsigned line;
@@ -39,17 +39,17 @@ enum host_kind { HOST_EXACT, HOST_WILDCARD, HOST_ADDRESS, HOST_CIDR };
 
 struct egress_rule {
 	struct mtext domain; /* normalised: lower case, A-labels, no final dot */
-	enum host_kind kind; /* of a wildcard, `domain` keeps its "*." */
+	enum host_kind kind; /* a wildcard keeps its "*." in `domain` */
 	uint16_t *ports;     /* sorted, unique */
 	size_t n_ports;
 	enum protocol protocol;
-	bool ech; /* the owner lets its ClientHellos be encrypted beyond the name */
+	bool ech; /* the owner allows its ClientHellos to hide the real name */
 };
 
 /* For all rules of a run together. */
 struct net_limits {
-	uint64_t max_connections;            /* at one time */
-	uint64_t max_connections_per_second; /* new ones; the rest waits */
+	uint64_t max_connections;            /* at the same time */
+	uint64_t max_connections_per_second; /* new ones; further ones wait */
 	uint64_t max_bytes_out;
 	uint64_t max_bytes_in;
 };
@@ -65,13 +65,13 @@ struct resources {
 };
 
 struct manifest {
-	char *file;         /* as named to the user, for "file:line:column" */
+	char *file;         /* in the user's words, for "file:line:column" */
 	uint8_t digest[32]; /* SHA-256 of its bytes */
 	char *name;
 	char *version;
 	char *description;
 	char *author;
-	struct mtext directory; /* a sidecar's: whose it is; NULL: it names none */
+	struct mtext directory; /* of a sidecar: the directory of its skill; NULL: none */
 	struct egress_rule *egress;
 	size_t n_egress;
 	struct net_limits net;
@@ -85,9 +85,9 @@ struct manifest {
 	char *workdir; /* absolute, normalised */
 };
 
-/* Opens `path` (a skill directory, or a manifest file) without following a
- * symlink that leaves the skill, checks it and returns it new. All findings
- * go to `diags` (borrowed, may be NULL). */
+/* Opens `path` (a skill directory, or a manifest file) without following a symlink that
+ * leaves the skill, checks it and returns it new. All findings go to `diags` (borrowed, may
+ * be NULL). */
 int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
                   struct ssb_error *err);
 
@@ -96,7 +96,7 @@ int manifest_load_in(int dir_fd, const char *dir, struct manifest **ret, struct 
                      struct ssb_error *err);
 
 /* The same for bytes in memory; `file` names them in messages. They may name a directory,
- * which a skill's own file may not. */
+ * which a skill's own manifest may not. */
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err);
 
@@ -110,17 +110,16 @@ static inline void manifest_freep(struct manifest **m)
 extern const struct resources RESOURCE_DEFAULTS;
 extern const struct net_limits NET_DEFAULTS;
 
-/* Names as they stand in files; -1 for an unknown one. */
+/* Names in files and enums; -1 for an unknown name. */
 const char *profile_name(enum profile p);
 int profile_from_name(const char *s);
 const char *protocol_name(enum protocol p);
 int protocol_from_name(const char *s);
 
-/* Shared checks, also for the owner's flags and policy file. Each returns
- * NULL, or what is wrong with the value as a static text of the form "what is
- * wrong; what to write instead", with `*ret` new on success. */
+/* Shared checks, also for the owner's flags and policy file. Each returns NULL, or a static
+ * text of the form "what is wrong; what to write instead", with `*ret` new on success. */
 const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind);
-/* Is it a name of the sandbox itself, of SANDBOX_HOSTS or beneath localhost? */
+/* True if it is a name of the sandbox itself: in SANDBOX_HOSTS or beneath localhost. */
 bool host_kind_is_sandbox(const char *name);
 const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
 const char *check_env_name(const char *s);         /* NULL if fine */

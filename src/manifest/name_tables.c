@@ -1,4 +1,4 @@
-/* The words of the file format for the enums of manifest.h. */
+/* name_tables.c - the words of the file format for the enums of manifest.h. */
 #include "manifest/name_tables.h"
 
 #include <string.h>

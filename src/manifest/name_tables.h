@@ -1,4 +1,4 @@
-/* name_tables.h - the tables behind profile_name() and its like. */
+/* name_tables.h - the tables behind profile_name() and protocol_name(). */
 #ifndef MANIFEST_NAME_TABLES_H
 #define MANIFEST_NAME_TABLES_H
 

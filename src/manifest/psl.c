@@ -1,8 +1,10 @@
-/* The table is one sorted blob of NUL-terminated rules, made at build time by
- * tools/gen-psl.py. No pointers in it: no relocations, no start-up cost, and
- * pages of it are read only when a wildcard is checked. Rules are written
- * from the top-level label down ("uk.co"), so that whatever lies beneath a
- * name is contiguous; "ck.*" is a wildcard rule, "ck.www!" an exception. */
+/* psl.c - searches the table of public suffixes.
+ *
+ * The table is one sorted blob of NUL-terminated rules, made at build time by
+ * tools/gen-psl.py. It contains no pointers: no relocations, no start-up cost, and its
+ * pages are read only when a wildcard is checked. Rules are written from the top-level
+ * label down ("uk.co"), so that everything beneath a name is contiguous; "ck.*" is a
+ * wildcard rule, "ck.www!" an exception. */
 #include "manifest/psl.h"
 
 #include <stddef.h>
@@ -38,13 +40,13 @@ static bool reverse_labels(const char *name, char ret[PSL_MAX_NAME + 1])
 	return true;
 }
 
-/* The first rule that does not sort before `key`; NULL past the end. */
+/* The first rule that does not sort before `key`; NULL if there is none. */
 static const char *lower_bound(const char *key)
 {
 	size_t low = 0;
-	size_t high = sizeof(PSL_RULES) - 1; /* the literal's own NUL is no rule */
+	size_t high = sizeof(PSL_RULES) - 1; /* the literal's own NUL is not a rule */
 
-	while (low < high) { /* both are beginnings of rules */
+	while (low < high) { /* both are the start of a rule */
 		size_t mid = low + (high - low) / 2;
 		while (mid > low && PSL_RULES[mid - 1] != '\0') {
 			mid--;
@@ -58,7 +60,7 @@ static const char *lower_bound(const char *key)
 	return low < sizeof(PSL_RULES) - 1 ? PSL_RULES + low : NULL;
 }
 
-/* Is there a rule that reads head (of len bytes) followed by tail? */
+/* True if there is a rule that reads head (of len bytes) followed by tail. */
 static bool has_rule(const char *head, size_t len, const char *tail)
 {
 	char key[PSL_MAX_NAME + 4];

@@ -1,3 +1,4 @@
+/* report.c - adds findings with their position and delivers them to the caller. */
 #include "manifest/report.h"
 
 #include <stdarg.h>
@@ -25,7 +26,7 @@ void report_where(char *ret, size_t size, const char *file, unsigned line, unsig
 	}
 	const char *tail = file + len - (room - 3);
 	while ((*tail & 0xc0) == 0x80) {
-		tail++; /* not into the middle of a character */
+		tail++; /* do not split a character */
 	}
 	snprintf(ret, size, "...%s%s", tail, pos);
 }
@@ -74,7 +75,7 @@ const char *report_quote(char ret[QUOTE_SIZE], const char *s)
 
 const char *report_nearest(const char *s, const char *const *words, size_t n, size_t stride)
 {
-	char folded[64]; /* longer words are not misspelt keys */
+	char folded[64]; /* longer words are not misspelled keys */
 	size_t len = strlen(s);
 
 	if (len >= sizeof(folded)) {
@@ -98,7 +99,7 @@ bool report_deliver(const struct ssb_diags *found, enum ssb_code code, const cha
 			               d->remedy[0] != '\0' ? "; " : "", d->remedy);
 		}
 	}
-	if (diag_has_errors(found)) { /* also when memory was short for its text */
+	if (diag_has_errors(found)) { /* even if there was no memory for its text */
 		(void)ssb_fail(err, code, 0, file, "not valid");
 		return false;
 	}

@@ -1,3 +1,4 @@
+/* resources.c - the tables of limits, and numbers with units. */
 #include "manifest/resources.h"
 
 #include <ctype.h>
@@ -25,7 +26,7 @@ const size_t NET_LIMIT_COUNT = ARRAY_LEN(NET_LIMITS);
 const struct resources RESOURCE_DEFAULTS = { RESOURCE_ROWS(DEFAULT) };
 const struct net_limits NET_DEFAULTS = { NET_LIMIT_ROWS(DEFAULT) };
 
-/* No member without a row. */
+/* Every member must have a row. */
 _Static_assert(sizeof(RESOURCES) / sizeof(RESOURCES[0]) ==
                        sizeof(struct resources) / sizeof(uint64_t),
                "every resource has its row");
@@ -33,7 +34,7 @@ _Static_assert(sizeof(NET_LIMITS) / sizeof(NET_LIMITS[0]) ==
                        sizeof(struct net_limits) / sizeof(uint64_t),
                "every limit of the network has its row");
 
-/* "", K, Ki, KB, KiB and so on; all are powers of 1024. */
+/* Accepts "", K, Ki, KB, KiB and so on; all are powers of 1024. */
 static bool size_factor(const char *s, uint64_t bare, uint64_t *ret)
 {
 	static const char LETTERS[] = "KMGT";

@@ -1,9 +1,9 @@
-/* resources.h - every limit of a run: name, what it counts, bounds, default.
+/* resources.h - every limit of a run: name, unit, bounds, default.
  *
- * The one place where they stand: the manifest's and the policy file's keys,
- * the flags, the plan and what is told of it all follow these rows. A row is
+ * This is their only place: the manifest's and the policy file's keys, the flags, the plan
+ * and its descriptions all follow these rows. A row is
  *
- *   X(name, unit, for people after a number, least, most, default)
+ *   X(name, unit, text after a number, least, most, default)
  *
  * with the name of its member in struct resources or struct net_limits. */
 #ifndef MANIFEST_RESOURCES_H
@@ -42,7 +42,7 @@ struct resource {
 	const char *after; /* for people, after a number */
 	uint64_t least;
 	uint64_t most;
-	size_t at; /* in its struct */
+	size_t at; /* offset in its struct */
 };
 
 extern const struct resource RESOURCES[]; /* of struct resources */
@@ -50,7 +50,7 @@ extern const size_t RESOURCE_COUNT;
 extern const struct resource NET_LIMITS[]; /* of struct net_limits */
 extern const size_t NET_LIMIT_COUNT;
 
-/* The member that a row is of; `s` is a struct resources or net_limits. */
+/* The member of a row; `s` is a struct resources or net_limits. */
 static inline uint64_t *resource_in(void *s, const struct resource *r)
 {
 	return (uint64_t *)(void *)((char *)s + r->at);
@@ -61,8 +61,8 @@ static inline uint64_t resource_of(const void *s, const struct resource *r)
 	return *(const uint64_t *)(const void *)((const char *)s + r->at);
 }
 
-/* "64M", "10KB", "90s" as people write them: in MiB, bytes or seconds, by the
- * unit. Sizes are powers of 1024; "m" and "h" are times. */
+/* Reads "64M", "10KB", "90s" as people write them, and returns MiB, bytes or seconds, as
+ * the unit says. Sizes are powers of 1024; "m" and "h" are times. */
 bool resource_number(const char *s, enum unit unit, uint64_t *ret);
 
 #endif

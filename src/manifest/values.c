@@ -1,4 +1,4 @@
-/* One value of the tree: its type, its range, its check. */
+/* values.c - one value of the tree: its type, its range, its check. */
 #include "manifest/values.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ void values_report_type(const struct ctx *c, const struct ynode *n, const struct
 	           wanted, ynode_is_null(n) ? "empty" : KIND_NAMES[n->kind]);
 }
 
-/* Texts of checks read "what is wrong; remedy". */
+/* The texts of checks have the form "what is wrong; remedy". */
 void values_report_problem(const struct ctx *c, const struct ynode *n, const struct field *f,
                            const char *problem)
 {
@@ -51,7 +51,7 @@ static const char *no_text_remedy(const struct ynode *n, const struct field *f)
 	return f->missing != NULL ? f->missing : "write \"\" for none, or remove the key";
 }
 
-/* The text of a node that must be one; NULL if it is not (reported). */
+/* Returns the text of a node that must be one; NULL if it is not (reported). */
 const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	char remedy[64];
@@ -95,7 +95,7 @@ bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struc
 	return true;
 }
 
-/* Room for every item of a list; `*ret` is untouched for an empty one. */
+/* Allocates room for every item of a list; leaves `*ret` alone for an empty one. */
 bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret)
 {
 	size_t n = 0;
@@ -117,7 +117,7 @@ bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Runs the row's check; NULL on failure (reported). Returns new. */
+/* Runs the row's check. Returns new; NULL on failure (reported). */
 static char *checked_text(struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	const char *s = values_node_text(c, n, f);
@@ -237,7 +237,7 @@ void values_read_number(struct ctx *c, const struct ynode *n, const struct field
 	(void)values_node_number(c, n, f, at);
 }
 
-/* The index of a word in its table, -1 if it is none of them (reported). */
+/* The index of a word in its table; -1 if it is not in it (reported). */
 int values_node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
                        const char *const *names, size_t n_names)
 {

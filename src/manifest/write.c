@@ -1,3 +1,4 @@
+/* write.c - writes a manifest as text. */
 #include "manifest/write.h"
 
 #include <inttypes.h>
@@ -22,7 +23,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Every reader of YAML takes it for the same text, without quotes. */
+/* True if every reader of YAML takes it for the same text without quotes. */
 static bool is_plain(const char *s)
 {
 	struct ynode n = { .kind = YNODE_SCALAR, .text = (char *)(uintptr_t)s };
@@ -151,7 +152,7 @@ static void put_asides(const struct writer *w, enum write_list list, unsigned in
 	}
 }
 
-/* The reason of an item, and the end of its line. */
+/* Writes the reason of an item, and the end of its line. */
 static void put_why(const struct writer *w, enum write_list list, size_t item)
 {
 	const char *const *why = list < WRITE_OTHER ? w->notes->why[list] : NULL;
@@ -163,7 +164,7 @@ static void put_why(const struct writer *w, enum write_list list, size_t item)
 	buf_addc(w->out, '\n');
 }
 
-/* A key with items, or only asides: then the key is a comment as well. */
+/* A key with items, or only with asides: then the key is a comment, too. */
 static void put_key(const struct writer *w, unsigned indent, const char *key, bool real)
 {
 	put_pad(w->out, indent);
@@ -202,7 +203,7 @@ static void put_rule(const struct writer *w, size_t at)
 
 /* ---- the parts ------------------------------------------------------------ */
 
-/* The rows that differ from their defaults; how many. */
+/* Writes the rows that differ from their defaults, and returns how many. */
 static size_t put_limits(struct buf *out, unsigned indent, const struct resource *rows, size_t n,
                          const void *is, const void *usual)
 {

@@ -1,9 +1,9 @@
-/* The strict layer over libyaml's events. libyaml itself accepts duplicate
- * keys, anchors, tags and many documents: everything that lets two readers of
- * one file see two different manifests is refused here.
+/* yaml_doc.c - the strict layer over libyaml's events.
  *
- * A violation that leaves the structure readable is reported and the read goes
- * on; a syntax error or a cap ends it, since what follows would be guesswork. */
+ * libyaml itself accepts duplicate keys, anchors, tags and many documents. Everything that
+ * makes two readers of one file see two different manifests is refused here. A violation
+ * that leaves the structure readable is reported and the reading continues; a syntax error
+ * or an exceeded limit ends it, because the rest would be guesswork. */
 #include "manifest/yaml_doc.h"
 
 #include <stdlib.h>
@@ -28,8 +28,8 @@ struct reader {
 
 static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigned depth);
 
-/* A policy file may hold a password: what is read is wiped when it is freed. */
-static void wipe(void *text, size_t len)
+/* A policy file may contain a password, so texts are wiped when they are freed. */
+static void wipe_text(void *text, size_t len)
 {
 	if (text != NULL) {
 		explicit_bzero(text, len);
@@ -39,24 +39,24 @@ static void wipe(void *text, size_t len)
 static void event_done(yaml_event_t *ev)
 {
 	if (ev->type == YAML_SCALAR_EVENT) {
-		wipe(ev->data.scalar.value, ev->data.scalar.length);
+		wipe_text(ev->data.scalar.value, ev->data.scalar.length);
 	}
 	yaml_event_delete(ev);
 }
 
 static void parser_done(yaml_parser_t *p)
 {
-	wipe(p->raw_buffer.start, (size_t)(p->raw_buffer.end - p->raw_buffer.start));
-	wipe(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
+	wipe_text(p->raw_buffer.start, (size_t)(p->raw_buffer.end - p->raw_buffer.start));
+	wipe_text(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
 	yaml_parser_delete(p);
 }
 
 void yaml_doc_free(struct ynode *root)
 {
-	while (root != NULL) { /* recursion is bounded by MAX_YAML_DEPTH */
+	while (root != NULL) { /* MAX_YAML_DEPTH bounds the recursion */
 		struct ynode *next = root->next;
 		yaml_doc_free(root->first);
-		wipe(root->text, root->text != NULL ? strlen(root->text) : 0);
+		wipe_text(root->text, root->text != NULL ? strlen(root->text) : 0);
 		free(root->text);
 		free(root->key);
 		free(root);
@@ -116,9 +116,9 @@ static void report_nomem(const struct reader *r)
 	report_add(&r->rep, SSB_ERROR, 0, 0, "", "out of memory");
 }
 
-/* What to do about libyaml's messages; the first row that fits. */
+/* Remedies for libyaml's messages; the first row that matches counts. */
 static const struct {
-	const char *context; /* part of "while ..."; "" fits all */
+	const char *context; /* part of "while ..."; "" matches everything */
 	const char *problem;
 	const char *remedy;
 } SYNTAX_HELP[] = {
@@ -184,7 +184,7 @@ static void check_decoration(const struct reader *r, const yaml_event_t *ev,
 	}
 }
 
-/* A scalar's value can hold by escape ("\0") what the file itself cannot. */
+/* With an escape ("\0") a scalar's value can contain what the file itself cannot. */
 static bool scalar_ok(const struct reader *r, const yaml_event_t *ev)
 {
 	const char *s = (const char *)ev->data.scalar.value;
@@ -194,7 +194,7 @@ static bool scalar_ok(const struct reader *r, const yaml_event_t *ev)
 
 	if (len > MAX_SCALAR_BYTES) {
 		report_add(&r->rep, SSB_ERROR, line, col, "shorten it",
-		           "a text of %zu bytes; the most is %d", len, MAX_SCALAR_BYTES);
+		           "a text of %zu bytes; the limit is %d", len, MAX_SCALAR_BYTES);
 		return false;
 	}
 	for (size_t i = 0; i < len;) {
@@ -263,13 +263,13 @@ static bool read_seq(struct reader *r, const yaml_event_t *start, struct ynode *
 	}
 }
 
-/* Why an entry with this key cannot be kept; reports it. */
+/* True if an entry with this key can be kept; otherwise reports why not. */
 static bool key_usable(const struct reader *r, const struct ynode *map, const struct ynode *key)
 {
 	char quoted[QUOTE_SIZE];
 
 	if (key->bad) {
-		return false; /* reported */
+		return false; /* reported already */
 	}
 	if (key->kind != YNODE_SCALAR) {
 		report_add(&r->rep, SSB_ERROR, key->line, key->col, "write \"key: value\"",
@@ -330,7 +330,7 @@ static bool level_read_map(struct reader *r, const yaml_event_t *start, struct y
 	}
 }
 
-/* Reads the node that begins with `ev`; NULL (reported) ends the read. */
+/* Reads the node that begins with `ev`. NULL (reported) ends the reading. */
 static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigned depth)
 {
 	AUTO(ydoc_freep) struct ynode *n = NULL;

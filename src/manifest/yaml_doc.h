@@ -1,9 +1,9 @@
 /* yaml_doc.h - a strict subset of YAML as a tree with positions.
  *
- * One document; mappings, sequences and scalars; no aliases, anchors, tags,
- * merge keys, duplicate or non-scalar keys; valid UTF-8 without NUL and
- * control characters; sizes and depth bounded by limits.h. All violations are
- * reported to the diags, not only the first (a syntax error ends the read). */
+ * One document; mappings, sequences and scalars; no aliases, anchors, tags, merge keys,
+ * duplicate or non-scalar keys; valid UTF-8 without NUL and control characters; sizes and
+ * depth bounded by limits.h. All violations are reported to the diags, not only the first
+ * (a syntax error ends the reading). */
 #ifndef MANIFEST_YAML_DOC_H
 #define MANIFEST_YAML_DOC_H
 
@@ -21,18 +21,17 @@ struct ynode {
 	char *text;  /* scalar */
 	bool quoted; /* scalar in quotes or a block: always a string */
 	bool bad;    /* its value was refused and reported: skip it */
-	char *key;   /* when this node is a map's value */
+	char *key;   /* if this node is a value in a map */
 	unsigned key_line;
 	unsigned key_col;
 	struct ynode *first; /* children in order */
 	struct ynode *next;
 };
 
-/* Parses bytes; `file` names them in messages ("file:line:column"). Returns
- * the root (new: yaml_doc_free) or NULL; NULL and findings of severity error
- * always go together. A tree with findings is still returned where possible,
- * so that later checks can report more. A file without any content is one
- * null scalar: whether that is an error is the caller's business. */
+/* Parses bytes; `file` names them in messages ("file:line:column"). Returns the root (new:
+ * yaml_doc_free()) or NULL; with NULL there is always a finding of severity error. A tree
+ * with findings is returned if possible, so that later checks can report more. A file
+ * without content is one null scalar; the caller decides whether that is an error. */
 struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,
                              struct ssb_diags *diags);
 void yaml_doc_free(struct ynode *root); /* accepts NULL */

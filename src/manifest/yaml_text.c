@@ -1,7 +1,9 @@
-/* What a person sees in an editor must be what we read. So besides what YAML
- * itself forbids we refuse characters that move the reader's eye away from
- * the bytes: lone carriage returns, the odd line separators that only some
- * parsers break lines at, and those that turn the direction of the text. */
+/* yaml_text.c - which characters a file may contain.
+ *
+ * A person in an editor must see what we read. So besides what YAML itself forbids we
+ * refuse characters that make the view differ from the bytes: lone carriage returns, rare
+ * line separators at which only some parsers break lines, and characters that change the
+ * direction of the text. */
 #include "manifest/yaml_text.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* yaml_text.h - which characters may stand in a file at all. */
+/* yaml_text.h - which characters a file may contain. */
 #ifndef MANIFEST_YAML_TEXT_H
 #define MANIFEST_YAML_TEXT_H
 
@@ -8,14 +8,14 @@
 
 #include "manifest/report.h"
 
-/* What is wrong with a character as a static text, or NULL. Tab and line feed
- * are fine here; a carriage return is not. */
+/* What is wrong with a character as a static text, or NULL. Tab and line feed are allowed
+ * here; a carriage return is not. */
 const char *yaml_char_problem(uint32_t cp);
 
-/* UTF-8, with none of those in it. */
+/* True for UTF-8 without any of those characters. */
 bool yaml_can_hold(const char *text);
 
-/* Checks the raw bytes of a file; reports each bad place. */
+/* Checks the raw bytes of a file and reports each bad place. */
 bool yaml_bytes_ok(const struct report *rep, const char *bytes, size_t len);
 
 #endif
