@@ -446,7 +446,7 @@ int otel_config_at(struct otel_config *ret, const struct owner *owner, const cha
                    struct ssb_error *err)
 {
 	struct otel_config c = { .flags = 1, .traces.on = true, .logs.on = true };
-	char base[OTLP_MAX_URL];
+	char base[OTLP_MAX_URL] = "";
 
 	if (strip_signal(url, base, err) != 0 ||
 	    otlp_target_parse(&c.traces, base, "/v1/traces", "otel", err) != 0 ||
