@@ -38,7 +38,7 @@ static void show_done(struct show *w)
 
 /* ---- the ledger ---------------------------------------------------------- */
 
-static int flush(struct show *w)
+static int flush_output(struct show *w)
 {
 	w->status = say_out(STDOUT_FILENO, &w->out);
 	buf_reset(&w->out);
@@ -50,7 +50,7 @@ static int raw_line(void *arg, const char *line, size_t len)
 	struct show *w = arg;
 
 	line_render_raw(&w->out, line, len, STDOUT_FILENO);
-	return w->out.len > FLUSH ? flush(w) : 0;
+	return w->out.len > FLUSH ? flush_output(w) : 0;
 }
 
 static int short_line(void *arg, const char *line, size_t len)
@@ -65,7 +65,7 @@ static int short_line(void *arg, const char *line, size_t len)
 	buf_reset(&w->signature);
 	session_view_line(strcmp(w->line.kind, "signature") == 0 ? &w->signature : &w->out,
 	                  &w->line);
-	return w->out.len > FLUSH ? flush(w) : 0;
+	return w->out.len > FLUSH ? flush_output(w) : 0;
 }
 
 static int told_line(void *arg, const char *line, size_t len)
@@ -86,15 +86,15 @@ static int show_ledger(struct show *w, session_line_fn *fn)
 	struct ssb_error err = { 0 };
 
 	if (session_ledger(w->c->store, w->c->id, fn, w, &err) != 0) {
-		(void)flush(w);
+		(void)flush_output(w);
 		return session_cli_fail(w->c, &err);
 	}
-	return w->status != EXIT_FINE ? w->status : (flush(w), w->status);
+	return w->status != EXIT_FINE ? w->status : (flush_output(w), w->status);
 }
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void title(struct show *w, const char *text)
+static void print_title(struct show *w, const char *text)
 {
 	if (w->rows++ == 0) {
 		buf_addc(&w->out, '\n');
@@ -103,7 +103,7 @@ static void title(struct show *w, const char *text)
 	}
 }
 
-static void field(struct buf *out, const char *name, const char *text)
+static void add_field(struct buf *out, const char *name, const char *text)
 {
 	if (text[0] != '\0') {
 		buf_addf(out, "%-8s ", name);
@@ -119,20 +119,20 @@ static void time_field(struct buf *out, const char *name, int64_t us)
 		              .tv_nsec = (long)(us % 1000000) * 1000 };
 
 	if (us > 0) {
-		field(out, name, stamp_text(&stamp, &t));
+		add_field(out, name, stamp_text(&stamp, &t));
 	}
 }
 
 static void show_head(struct buf *out, const struct session *s)
 {
-	field(out, "session", s->id);
-	field(out, "agent", s->agent);
-	field(out, "parent", s->parent);
+	add_field(out, "session", s->id);
+	add_field(out, "agent", s->agent);
+	add_field(out, "parent", s->parent);
 	buf_addf(out, "%-8s ", "state");
 	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), session_state_name(s->state));
 	buf_addc(out, '\n');
-	field(out, "reason", s->reason);
-	field(out, "blocked", s->blocked);
+	add_field(out, "reason", s->reason);
+	add_field(out, "blocked", s->blocked);
 	time_field(out, "started", s->created_us);
 	time_field(out, "ended", s->ended_us);
 }
@@ -142,7 +142,7 @@ static int count_text(void *arg, const char *name, uint64_t n)
 	struct show *w = arg;
 	const struct session_threshold *t = session_policy_threshold(w->s.policy, name);
 
-	title(w, "violations");
+	print_title(w, "violations");
 	buf_addf(&w->out, "  %6" PRIu64 " x  ", n);
 	visible_text(&w->out, name, false);
 	if (t != NULL) {
@@ -156,7 +156,7 @@ static int run_text(void *arg, const struct session_run *r)
 {
 	struct show *w = arg;
 
-	title(w, "runs that live");
+	print_title(w, "runs that live");
 	buf_addf(&w->out, "  %6" PRId64 "  ", r->n);
 	visible_text(&w->out, r->run_id[0] != '\0' ? r->run_id : "(begins)", false);
 	buf_adds(&w->out, " on ");
@@ -172,7 +172,7 @@ static int run_text(void *arg, const struct session_run *r)
 static int show_text(struct show *w, struct ssb_error *err)
 {
 	show_head(&w->out, &w->s);
-	title(w, "budgets and limits");
+	print_title(w, "budgets and limits");
 	session_view_bounds(&w->out, &w->s);
 	w->rows = 0;
 	if (session_counts(w->c->store, w->c->id, count_text, w, err) != 0) {
@@ -183,7 +183,7 @@ static int show_text(struct show *w, struct ssb_error *err)
 		return session_cli_fail(w->c, err);
 	}
 	w->rows = 0;
-	title(w, "ledger (UTC)");
+	print_title(w, "ledger (UTC)");
 	int status = show_ledger(w, short_line);
 	return status != EXIT_FINE || w->signature.len == 0 ? status
 	                                                    : say_out(STDOUT_FILENO, &w->signature);

@@ -32,7 +32,7 @@ static void money_of(struct buf *out, const struct line *l, const char *name)
 	}
 }
 
-static void because(struct buf *out, const struct line *l, const char *between)
+static void add_reason(struct buf *out, const struct line *l, const char *between)
 {
 	const char *reason = line_text(l, "reason");
 
@@ -48,7 +48,7 @@ static void mildly_because(struct buf *out, const struct line *l)
 	const char *act = line_text(l, "act");
 
 	if (act != NULL && (strcmp(act, "log") == 0 || strcmp(act, "block") == 0)) {
-		because(out, l, "; ");
+		add_reason(out, l, "; ");
 	}
 }
 
@@ -81,7 +81,7 @@ static void line_blocked(struct buf *out, const struct line *l)
 		buf_adds(out, ", ");
 		money_of(out, l, "cost_usd");
 	}
-	because(out, l, ": ");
+	add_reason(out, l, ": ");
 }
 
 static void line_settled(struct buf *out, const struct line *l)
@@ -121,7 +121,7 @@ static void line_violation(struct buf *out, const struct line *l)
 
 static void line_reason(struct buf *out, const struct line *l)
 {
-	because(out, l, "");
+	add_reason(out, l, "");
 }
 
 static void line_begun(struct buf *out, const struct line *l)
@@ -149,8 +149,8 @@ static void line_ended(struct buf *out, const struct line *l)
 }
 
 /* "name 3, other 4" of an object. */
-static const char *members(struct buf *out, const struct line *l, const char *name,
-                           const char *between)
+static const char *add_members(struct buf *out, const struct line *l, const char *name,
+                               const char *between)
 {
 	const struct json_node *object = line_get(l, name);
 
@@ -169,7 +169,7 @@ static void line_usage(struct buf *out, const struct line *l)
 {
 	buf_adds(out, "run ");
 	text_of(out, l, "run");
-	(void)members(out, l, "violations", members(out, l, "used", ": "));
+	(void)add_members(out, l, "violations", add_members(out, l, "used", ": "));
 	mildly_because(out, l);
 }
 
@@ -178,7 +178,7 @@ static void line_child(struct buf *out, const struct line *l)
 	text_of(out, l, "child");
 	buf_adds(out, ", ");
 	text_of(out, l, "event");
-	(void)members(out, l, "changed", ": ");
+	(void)add_members(out, l, "changed", ": ");
 }
 
 static void line_notification(struct buf *out, const struct line *l)
@@ -214,7 +214,7 @@ static void line_signature(struct buf *out, const struct line *l)
 static void line_other(struct buf *out, const struct line *l)
 {
 	visible_text(out, l->kind, false);
-	because(out, l, ": ");
+	add_reason(out, l, ": ");
 }
 
 static const struct kind {

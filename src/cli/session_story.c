@@ -56,7 +56,7 @@ void session_story_free(struct session_story *s)
 
 /* ---- writing ------------------------------------------------------------- */
 
-static void member(struct json *j, const char *key, const struct json_node *n)
+static void copy_member(struct json *j, const char *key, const struct json_node *n)
 {
 	if (n != NULL && json_is(n, JSON_STRING)) {
 		json_key(j, key);
@@ -69,7 +69,7 @@ static void member(struct json *j, const char *key, const struct json_node *n)
 	}
 }
 
-static const char *outcome(const struct line *l)
+static const char *action_outcome(const struct line *l)
 {
 	if (strcmp(l->kind, "action_settled") != 0) {
 		return strcmp(l->kind, "action_blocked") == 0 ? "blocked" : "reserved";
@@ -87,22 +87,22 @@ static void put_action(struct buf *out, const struct line *l)
 
 	json_init(&j, out, false);
 	json_open(&j, '{');
-	member(&j, "name", line_get(l, "action"));
+	copy_member(&j, "name", line_get(l, "action"));
 	if (settled) {
-		member(&j, "cost", line_get(l, "cost_usd"));
+		copy_member(&j, "cost", line_get(l, "cost_usd"));
 	} else {
 		json_kmillionths(&j, "cost", 0); /* nothing is spent yet, or ever */
 	}
 	json_kbool(&j, "blocked", blocked);
-	member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);
+	copy_member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);
 	json_kstr(&j, "timestamp", l->time);
-	member(&j, "estimated_cost", line_get(l, settled ? "estimated_cost_usd" : "cost_usd"));
-	member(&j, "reservation", line_get(l, "reservation"));
-	json_kstr(&j, "outcome", outcome(l));
+	copy_member(&j, "estimated_cost", line_get(l, settled ? "estimated_cost_usd" : "cost_usd"));
+	copy_member(&j, "reservation", line_get(l, "reservation"));
+	json_kstr(&j, "outcome", action_outcome(l));
 	json_close(&j, '}');
 }
 
-static void keep(struct buf *list, size_t *n, size_t *left_out, const struct buf *one)
+static void keep_entry(struct buf *list, size_t *n, size_t *left_out, const struct buf *one)
 {
 	if (*n == MAX_TOLD || one->failed) {
 		(*left_out)++;
@@ -126,21 +126,21 @@ static void put_violation(struct session_story *s, const struct line *l,
 		json_kstr(&j, "type", count->key);
 		json_kstr(&j, "timestamp", l->time);
 		json_kstr(&j, "details", NULL);
-		member(&j, "count", count);
-		member(&j, "run", line_get(l, "run"));
+		copy_member(&j, "count", count);
+		copy_member(&j, "run", line_get(l, "run"));
 	} else {
-		member(&j, "type", line_get(l, "violation_type"));
+		copy_member(&j, "type", line_get(l, "violation_type"));
 		json_kstr(&j, "timestamp", l->time);
-		member(&j, "details", line_get(l, "details"));
+		copy_member(&j, "details", line_get(l, "details"));
 		json_kint(&j, "count", 1);
 	}
 	json_close(&j, '}');
-	keep(&s->violations, &s->n_violations, &s->left_out, &one);
+	keep_entry(&s->violations, &s->n_violations, &s->left_out, &one);
 }
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static struct waiting *find(struct session_story *s, int64_t reservation)
+static struct waiting *find_waiting(struct session_story *s, int64_t reservation)
 {
 	/* Mostly one of the last. */
 	for (size_t i = s->n_waiting; i > 0; i--) {
@@ -151,7 +151,7 @@ static struct waiting *find(struct session_story *s, int64_t reservation)
 	return NULL;
 }
 
-static void drop(struct session_story *s, struct waiting *w)
+static void drop_waiting(struct session_story *s, struct waiting *w)
 {
 	size_t behind = s->n_waiting - (size_t)(w - s->waiting) - 1;
 
@@ -162,10 +162,10 @@ static void drop(struct session_story *s, struct waiting *w)
 
 static void wait_for(struct session_story *s, const struct line *l, int64_t reservation)
 {
-	struct waiting *w = find(s, reservation);
+	struct waiting *w = find_waiting(s, reservation);
 
 	if (w != NULL) {
-		drop(s, w);
+		drop_waiting(s, w);
 	}
 	if (s->n_waiting == MAX_WAITING) {
 		s->left_out++;
@@ -188,12 +188,12 @@ static void add_action(struct session_story *s, const struct line *l)
 		wait_for(s, l, reservation);
 		return;
 	}
-	struct waiting *w = reservation > 0 ? find(s, reservation) : NULL;
+	struct waiting *w = reservation > 0 ? find_waiting(s, reservation) : NULL;
 	if (w != NULL) {
-		drop(s, w);
+		drop_waiting(s, w);
 	}
 	put_action(&one, l);
-	keep(&s->actions, &s->n_actions, &s->left_out, &one);
+	keep_entry(&s->actions, &s->n_actions, &s->left_out, &one);
 }
 
 void session_story_add(struct session_story *s, const struct line *l)
@@ -227,8 +227,8 @@ static void put_list(struct json *j, const char *key, const struct buf *list)
 void session_story_json(struct session_story *s, struct json *j)
 {
 	while (s->n_waiting > 0) {
-		keep(&s->actions, &s->n_actions, &s->left_out, &s->waiting[0].text);
-		drop(s, &s->waiting[0]);
+		keep_entry(&s->actions, &s->n_actions, &s->left_out, &s->waiting[0].text);
+		drop_waiting(s, &s->waiting[0]);
 	}
 	put_list(j, "actions", &s->actions);
 	put_list(j, "violations", &s->violations);

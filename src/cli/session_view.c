@@ -26,7 +26,7 @@ enum say_colour session_view_colour(enum session_state s)
 /* ---- bars ---------------------------------------------------------------- */
 
 /* How many of `parts` are `v` of `max`; all where it is more. */
-static uint64_t part(uint64_t v, uint64_t max, uint64_t parts)
+static uint64_t scale_part(uint64_t v, uint64_t max, uint64_t parts)
 {
 	if (v >= max) {
 		return v == 0 ? 0 : parts;
@@ -35,17 +35,18 @@ static uint64_t part(uint64_t v, uint64_t max, uint64_t parts)
 }
 
 /* `used` and `reserved` of `max`: [#####++....] in the colour of how near it is. */
-static void bar(struct buf *out, uint64_t used, uint64_t reserved, uint64_t max, unsigned alert_ppm)
+static void add_bar(struct buf *out, uint64_t used, uint64_t reserved, uint64_t max,
+                    unsigned alert_ppm)
 {
 	char text[BAR + 3];
 	uint64_t both = used + reserved;
-	uint64_t solid = part(used, max, BAR);
-	uint64_t held = part(both, max, BAR) - solid;
+	uint64_t solid = scale_part(used, max, BAR);
+	uint64_t held = scale_part(both, max, BAR) - solid;
 	enum say_colour colour = SAY_GREEN;
 
 	if (both > max) {
 		colour = SAY_RED;
-	} else if (both > 0 && part(both, max, FULL) >= alert_ppm) {
+	} else if (both > 0 && scale_part(both, max, FULL) >= alert_ppm) {
 		colour = SAY_YELLOW;
 	}
 	text[0] = '[';
@@ -56,7 +57,7 @@ static void bar(struct buf *out, uint64_t used, uint64_t reserved, uint64_t max,
 	say_colour(out, STDOUT_FILENO, colour, text);
 }
 
-static void row(struct buf *out, const char *name)
+static void begin_row(struct buf *out, const char *name)
 {
 	buf_addf(out, "  %-13s ", name);
 }
@@ -68,9 +69,9 @@ static void cost_row(struct buf *out, const struct session *s)
 	char reserved[MONEY_TEXT];
 	char max[MONEY_TEXT];
 
-	row(out, "cost");
-	bar(out, (uint64_t)s->spent, (uint64_t)s->reserved, (uint64_t)p->max_cost_per_session,
-	    p->alert_at_ppm);
+	begin_row(out, "cost");
+	add_bar(out, (uint64_t)s->spent, (uint64_t)s->reserved, (uint64_t)p->max_cost_per_session,
+	        p->alert_at_ppm);
 	buf_addf(out, " %s", money_show(s->spent, spent));
 	if (s->reserved > 0) {
 		buf_addf(out, " + %s reserved", money_show(s->reserved, reserved));
@@ -79,7 +80,7 @@ static void cost_row(struct buf *out, const struct session *s)
 	         session_act_name(p->on_exceed));
 }
 
-static void amount(struct buf *out, enum session_meter m, uint64_t v)
+static void add_amount(struct buf *out, enum session_meter m, uint64_t v)
 {
 	if (session_meter_is_time(m)) {
 		render_duration(out, (int64_t)(v < INT64_MAX / 1000 ? v * 1000 : INT64_MAX));
@@ -97,26 +98,26 @@ static void limit_row(struct buf *out, const struct session *s, enum session_met
 	if (l->max == SESSION_NO_LIMIT && s->meters[m] == 0) {
 		return;
 	}
-	row(out, session_meter_name(m));
+	begin_row(out, session_meter_name(m));
 	if (l->max == SESSION_NO_LIMIT) {
 		buf_addf(out, "%*s ", BAR + 2, "");
-		amount(out, m, s->meters[m]);
+		add_amount(out, m, s->meters[m]);
 		buf_addc(out, '\n');
 		return;
 	}
-	bar(out, s->meters[m], 0, l->max, s->policy->alert_at_ppm);
+	add_bar(out, s->meters[m], 0, l->max, s->policy->alert_at_ppm);
 	buf_addc(out, ' ');
-	amount(out, m, s->meters[m]);
+	add_amount(out, m, s->meters[m]);
 	buf_adds(out, " of ");
-	amount(out, m, l->max);
+	add_amount(out, m, l->max);
 	buf_addf(out, " (%s)\n", session_act_name(l->act));
 }
 
 static void count_row(struct buf *out, const char *name, uint64_t v, uint64_t max, unsigned ppm,
                       enum session_act act)
 {
-	row(out, name);
-	bar(out, v, 0, max, ppm);
+	begin_row(out, name);
+	add_bar(out, v, 0, max, ppm);
 	buf_addf(out, " %" PRIu64 " of %" PRIu64 " (%s)\n", v, max, session_act_name(act));
 }
 
@@ -128,8 +129,8 @@ void session_view_bounds(struct buf *out, const struct session *s)
 	cost_row(out, s);
 	count_row(out, "actions", s->actions, p->max_actions, p->alert_at_ppm,
 	          p->kill_enabled ? ACT_KILL : ACT_BLOCK);
-	row(out, "time");
-	bar(out, (uint64_t)age / 1000, 0, p->max_duration_ms, FULL);
+	begin_row(out, "time");
+	add_bar(out, (uint64_t)age / 1000, 0, p->max_duration_ms, FULL);
 	buf_addc(out, ' ');
 	render_duration(out, age);
 	buf_adds(out, " of ");

@@ -29,14 +29,14 @@
 #include "session/place.h"
 #include "session/store.h"
 
-struct search {
+struct act_search {
 	struct targets t;
 	struct session_run here;
 	const struct session_run *except;
 	size_t elsewhere;
 };
 
-static void search_done(struct search *s)
+static void search_done(struct act_search *s)
 {
 	targets_done(&s->t);
 }
@@ -45,7 +45,7 @@ static void search_done(struct search *s)
 
 static int add_run(void *arg, const struct session_run *r)
 {
-	struct search *s = arg;
+	struct act_search *s = arg;
 
 	if (s->except != NULL && r->n == s->except->n) {
 		return 0;
@@ -60,7 +60,7 @@ static int add_run(void *arg, const struct session_run *r)
 }
 
 /* Those that could be read are there also where it fails. */
-static int find_runs(struct session_store *ss, const char *id, struct search *s,
+static int find_runs(struct session_store *ss, const char *id, struct act_search *s,
                      struct ssb_error *err)
 {
 	if (place_here(&s->here, err) != 0 || session_runs(ss, id, add_run, s, err) != 0) {
@@ -73,7 +73,7 @@ static int find_runs(struct session_store *ss, const char *id, struct search *s,
 
 static void add_keeper(void *arg, const char *name)
 {
-	struct search *s = arg;
+	struct act_search *s = arg;
 	struct target one = { .unsure = true };
 
 	if (s->except != NULL && strcmp(s->except->socket, name) == 0) {
@@ -90,7 +90,7 @@ static void add_keeper(void *arg, const char *name)
 
 /* ---- what is done with them ---------------------------------------------- */
 
-static void count(const struct search *s, struct act_report *r)
+static void count_targets(const struct act_search *s, struct act_report *r)
 {
 	r->elsewhere += s->elsewhere;
 	for (size_t i = 0; i < s->t.n; i++) {
@@ -138,7 +138,7 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
                        const struct live_request *q, const struct session_run *except,
                        struct act_report *ret, struct ssb_error *err)
 {
-	AUTO(search_done) struct search s = { .except = except };
+	AUTO(search_done) struct act_search s = { .except = except };
 	struct ssb_error why = { 0 };
 	auto_fd dir = -1;
 	int rc = ss != NULL ? find_runs(ss, id, &s, err) : 0;
@@ -153,7 +153,7 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
 		live_names(dir, add_keeper, &s);
 	}
 	fanout(&s.t, dir, q);
-	count(&s, ret);
+	count_targets(&s, ret);
 	if (ss != NULL && close_lost(ss, &s.t, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0) {
 		rc = -1;
 	}
@@ -312,7 +312,7 @@ int session_close_lost(struct session_store *ss, const struct owner *o, const ch
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
 {
 	const struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL };
-	AUTO(search_done) struct search s = { .except = except };
+	AUTO(search_done) struct act_search s = { .except = except };
 	auto_fd dir = -1;
 	size_t closed = 0;
 	int rc = find_runs(ss, id, &s, err);

@@ -124,7 +124,7 @@ static bool may_keep(const struct call *c)
 	return c->n == 1 && c->n_others == 0 && !c->due && !c->chain[0].restated;
 }
 
-static void keep(struct call *c)
+static void keep_row(struct call *c)
 {
 	struct row *kept = &c->ss->kept;
 
@@ -216,7 +216,7 @@ int call_enter(struct call *c, struct session_store *ss, const char *id, struct 
 
 /* ---- what is decided ----------------------------------------------------- */
 
-static int hardness(const struct verdict *v)
+static int verdict_hardness(const struct verdict *v)
 {
 	return (int)v->act + (v->allowed ? 0 : SESSION_ACTS);
 }
@@ -226,8 +226,8 @@ void call_decide(struct call *c)
 	size_t at = c->n - 1;
 
 	for (size_t i = 0; i < c->n; i++) {
-		int by = hardness(&c->verdicts[i]) - hardness(&c->verdicts[at]);
-		if (by > 0 || (by == 0 && i < at && hardness(&c->verdicts[i]) > ACT_LOG)) {
+		int by = verdict_hardness(&c->verdicts[i]) - verdict_hardness(&c->verdicts[at]);
+		if (by > 0 || (by == 0 && i < at && verdict_hardness(&c->verdicts[i]) > ACT_LOG)) {
 			at = i;
 		}
 	}
@@ -243,8 +243,8 @@ void call_decide(struct call *c)
 	}
 }
 
-static int alert(struct call *c, struct row *row, const struct verdict *v, bool news,
-                 struct ssb_error *err)
+static int raise_alert(struct call *c, struct row *row, const struct verdict *v, bool news,
+                       struct ssb_error *err)
 {
 	enum session_state to = engine_next(&row->s, ACT_ALERT);
 
@@ -279,7 +279,7 @@ int call_apply(struct call *c, struct ssb_error *err)
 			continue;
 		}
 		if (is_told(c, v, v->act >= ACT_PAUSE && to != row->s.state) &&
-		    alert(c, row, v, c->news[i], err) != 0) {
+		    raise_alert(c, row, v, c->news[i], err) != 0) {
 			return -1;
 		}
 		if (engine_blocks(v) && row->s.blocked[0] == '\0') {
@@ -305,7 +305,7 @@ static struct row *call_row(struct call *c, size_t i)
 	return i < c->n ? &c->chain[i] : c->others[i - c->n];
 }
 
-static int save(struct call *c, struct ssb_error *err)
+static int save_rows(struct call *c, struct ssb_error *err)
 {
 	for (size_t i = 0; i < c->n + c->n_others; i++) {
 		struct row *row = call_row(c, i);
@@ -350,7 +350,7 @@ static void tell_acted(const struct call *c, struct decision *ret)
 	}
 }
 
-static void tell(struct call *c, struct decision *ret)
+static void fill_decision(struct call *c, struct decision *ret)
 {
 	const struct row *own = call_own(c);
 	const struct row *by = c->decided != NULL ? c->decided : own;
@@ -369,11 +369,11 @@ static void tell(struct call *c, struct decision *ret)
 
 /* Commits; a message that was written is sent by a herald, which call_finish() starts
  * together with everything else. */
-static int commit(struct call *c, struct ssb_error *err)
+static int commit_call(struct call *c, struct ssb_error *err)
 {
 	bool keeps = may_keep(c);
 
-	if (save(c, err) != 0) {
+	if (save_rows(c, err) != 0) {
 		return -1;
 	}
 	struct exports *e = export_open(c);
@@ -384,7 +384,7 @@ static int commit(struct call *c, struct ssb_error *err)
 	}
 	c->ss->kept.n = 0;
 	if (keeps) {
-		keep(c);
+		keep_row(c);
 	}
 	export_write(c, e);
 	return 0;
@@ -392,7 +392,7 @@ static int commit(struct call *c, struct ssb_error *err)
 
 int call_commit(struct call *c, struct ssb_error *err)
 {
-	if (commit(c, err) != 0) {
+	if (commit_call(c, err) != 0) {
 		return -1;
 	}
 	if (c->notify) {
@@ -404,11 +404,11 @@ int call_commit(struct call *c, struct ssb_error *err)
 int call_finish(struct call *c, const struct session_run *except, struct decision *ret,
                 struct ssb_error *err)
 {
-	if (commit(c, err) != 0) {
+	if (commit_call(c, err) != 0) {
 		return -1;
 	}
 	*ret = (struct decision){ 0 };
-	tell(c, ret);
+	fill_decision(c, ret);
 	act_enforce(c->ss, ret, except);
 	return 0;
 }

@@ -132,7 +132,7 @@ static void wish_for(struct clerk_word *w, enum clerk_wish wish, uint64_t grace_
 }
 
 /* What was decided about the usage itself. */
-static void decided(const struct decision *d, struct clerk_word *w)
+static void take_decision(const struct decision *d, struct clerk_word *w)
 {
 	/* Who looked has seen this, and what became of others since. */
 	for (size_t i = 0; !w->looked && i < d->n_acted; i++) {
@@ -153,7 +153,7 @@ static void decided(const struct decision *d, struct clerk_word *w)
 /* ---- the actor ----------------------------------------------------------- */
 
 /* Others look after themselves where the store tells them; these need not. */
-static void enforce(struct clerk *c, struct decision *d)
+static void enforce_decision(struct clerk *c, struct decision *d)
 {
 	struct session_store *ss = NULL;
 
@@ -174,7 +174,7 @@ static void *actor_main(void *arg)
 		}
 		struct decision d = c->todo[0];
 		pthread_mutex_unlock(&c->lock);
-		enforce(c, &d);
+		enforce_decision(c, &d);
 		pthread_mutex_lock(&c->lock);
 		c->n_todo--;
 		memmove(c->todo, c->todo + 1, c->n_todo * sizeof(c->todo[0]));
@@ -225,7 +225,7 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 		*w = (struct clerk_word){ .stored = true, .err = *err };
 	}
 	if (used) {
-		decided(&d, w);
+		take_decision(&d, w);
 		add_todo(c);
 	}
 	if (w->looked) {
@@ -234,7 +234,7 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 	return 0;
 }
 
-static void say(struct clerk *c, const struct clerk_word *w)
+static void publish_word(struct clerk *c, const struct clerk_word *w)
 {
 	pthread_mutex_lock(&c->lock);
 	c->word = *w;
@@ -317,7 +317,7 @@ static void *clerk_main(void *arg)
 		if (!there) {
 			w = (struct clerk_word){ .err = err };
 		}
-		say(c, &w);
+		publish_word(c, &w);
 	}
 	return NULL;
 }

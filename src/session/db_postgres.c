@@ -41,7 +41,7 @@ struct pg_db {
 };
 
 /* `db` is the first member. */
-static struct pg_db *of(struct db *db)
+static struct pg_db *pg_of(struct db *db)
 {
 	return (struct pg_db *)(void *)db;
 }
@@ -104,7 +104,7 @@ static int postgres_ready(struct pg_db *s, struct ssb_error *err)
 
 static int postgres_news_fd(struct db *db)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 	struct epoll_event e = { .events = EPOLLIN };
 
 	if (s->epoll >= 0) {
@@ -126,7 +126,7 @@ static int postgres_news_fd(struct db *db)
 
 static int postgres_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 	uint64_t count = 0;
 
 	if (s->epoll < 0) {
@@ -155,8 +155,8 @@ static int postgres_news(struct db *db, char ret_session[SESSION_ID], struct ssb
 
 /* ---- statements --------------------------------------------------------- */
 
-static int prepare(struct pg_db *s, int place, const char *sql, const struct pg_params *p, size_t n,
-                   struct ssb_error *err)
+static int prepare_statement(struct pg_db *s, int place, const char *sql, const struct pg_params *p,
+                             size_t n, struct ssb_error *err)
 {
 	struct pg_result *r = NULL;
 	char name[16];
@@ -174,8 +174,8 @@ static int prepare(struct pg_db *s, int place, const char *sql, const struct pg_
 	return 0;
 }
 
-static int ask(struct pg_db *s, const char *sql, const struct db_value *args, size_t n,
-               struct pg_result **ret, struct ssb_error *err)
+static int ask_server(struct pg_db *s, const char *sql, const struct db_value *args, size_t n,
+                      struct pg_result **ret, struct ssb_error *err)
 {
 	const struct pq *pq = s->link.pq;
 	int place = db_cache_place(&s->cache, sql);
@@ -184,7 +184,7 @@ static int ask(struct pg_db *s, const char *sql, const struct db_value *args, si
 	int sent = 0;
 
 	pg_params_fill(&p, args, n);
-	if (place >= 0 && prepare(s, place, sql, &p, n, err) != 0) {
+	if (place >= 0 && prepare_statement(s, place, sql, &p, n, err) != 0) {
 		return -1;
 	}
 	if (place >= 0) {
@@ -201,7 +201,7 @@ static int ask(struct pg_db *s, const char *sql, const struct db_value *args, si
 static int postgres_run(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
                         db_row_fn *row, void *arg, struct ssb_error *err)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 	const struct pq *pq = s->link.pq;
 	struct pg_result *r = NULL;
 
@@ -212,7 +212,7 @@ static int postgres_run(struct db *db, const char *sql, const struct db_value *a
 		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
 		                "the connection was lost, and the transaction with it");
 	}
-	if (ask(s, sql, args, n_args, &r, err) != 0) {
+	if (ask_server(s, sql, args, n_args, &r, err) != 0) {
 		return -1;
 	}
 	int64_t changes = db_postgres_changes(pq, r);
@@ -225,7 +225,7 @@ static int postgres_run(struct db *db, const char *sql, const struct db_value *a
 
 static int postgres_exec(struct db *db, const char *sql, struct ssb_error *err)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 
 	if (!db->begun && postgres_ready(s, err) != 0) {
 		return -1;
@@ -243,7 +243,7 @@ static int postgres_exec(struct db *db, const char *sql, struct ssb_error *err)
 static int postgres_begin(struct db *db, struct ssb_error *err)
 {
 	static const char sql[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 	struct ssb_error first = { 0 };
 
 	s->xid[0] = '\0';
@@ -265,7 +265,7 @@ static int postgres_begin(struct db *db, struct ssb_error *err)
 
 static void postgres_rollback(struct db *db)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 
 	if (s->link.conn != NULL) {
 		(void)pg_link_exec(&s->link, "ROLLBACK", NULL);
@@ -308,7 +308,7 @@ static int what_came_of_it(struct pg_db *s)
 
 static int postgres_commit(struct db *db, struct ssb_error *err)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 	struct pg_result *r = NULL;
 	struct ssb_error why = { 0 };
 
@@ -361,12 +361,12 @@ static int advisory_lock(struct pg_db *s, int64_t family, int64_t number, struct
 
 static int postgres_lock(struct db *db, int64_t root, struct ssb_error *err)
 {
-	return advisory_lock(of(db), LOCK_TREE, root & INT32_MAX, err);
+	return advisory_lock(pg_of(db), LOCK_TREE, root & INT32_MAX, err);
 }
 
 static int postgres_lock_schema(struct db *db, struct ssb_error *err)
 {
-	return advisory_lock(of(db), LOCK_SCHEMA, 0, err);
+	return advisory_lock(pg_of(db), LOCK_SCHEMA, 0, err);
 }
 
 static int postgres_tell(struct db *db, const char *session, struct ssb_error *err)
@@ -379,7 +379,7 @@ static int postgres_tell(struct db *db, const char *session, struct ssb_error *e
 
 static int postgres_time(struct db *db, int64_t *ret, struct ssb_error *err)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 
 	if (db->begun && s->locked_us != 0) {
 		*ret = s->locked_us;
@@ -424,7 +424,7 @@ static int postgres_set_version(struct db *db, int64_t version, struct ssb_error
 
 static void postgres_close(struct db *db)
 {
-	struct pg_db *s = of(db);
+	struct pg_db *s = pg_of(db);
 
 	if (s->next != NULL) {
 		s->link.pq->freemem(s->next);

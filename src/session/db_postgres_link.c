@@ -42,13 +42,13 @@ static const struct {
 	{ "42703", 0, "the database holds something else; give the store one of its own" },
 };
 
-static void quiet(void *arg, const char *message)
+static void ignore_notice(void *arg, const char *message)
 {
 	(void)arg;
 	(void)message;
 }
 
-static void drop(struct pg_link *l)
+static void drop_connection(struct pg_link *l)
 {
 	l->pq->finish(l->conn); /* accepts NULL */
 	l->conn = NULL;
@@ -69,7 +69,7 @@ static int fail_lost(struct pg_link *l, int sys_errno, const char *what, struct 
 	char message[240];
 
 	copy_message(l, l->pq->errorMessage(l->conn), message, sizeof(message));
-	drop(l);
+	drop_connection(l);
 	if (message[0] == '\0') {
 		return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s", what);
 	}
@@ -203,7 +203,7 @@ static int check_server(struct pg_link *l, struct ssb_error *err)
 }
 
 /* What comes before the URL may be said otherwise by it, what comes after not. */
-static struct pg_conn *dial(const struct pg_link *l)
+static struct pg_conn *dial_server(const struct pg_link *l)
 {
 	const char *const names[] = {
 		"connect_timeout",  "keepalives_idle",  "keepalives_interval",
@@ -221,16 +221,16 @@ int pg_link_ready(struct pg_link *l, struct ssb_error *err)
 	if (l->conn != NULL && pg_link_heard(l, NULL) == 0) {
 		return 0;
 	}
-	l->conn = dial(l);
+	l->conn = dial_server(l);
 	if (l->conn == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
 	}
 	if (l->pq->status(l->conn) != PG_CONNECTION_OK) {
 		return fail_lost(l, ENOTCONN, "PostgreSQL cannot be reached", err);
 	}
-	(void)l->pq->setNoticeProcessor(l->conn, quiet, NULL);
+	(void)l->pq->setNoticeProcessor(l->conn, ignore_notice, NULL);
 	if (check_server(l, err) != 0 || pg_link_exec(l, SETTINGS, err) != 0) {
-		drop(l);
+		drop_connection(l);
 		return -1;
 	}
 	l->made++;
@@ -277,7 +277,7 @@ int pg_link_init(struct pg_link *l, const char *url, struct ssb_error *err)
 	return find_secret(l, err);
 }
 
-static void wipe(char *s)
+static void wipe_text(char *s)
 {
 	if (s != NULL) {
 		explicit_bzero(s, strlen(s));
@@ -288,10 +288,10 @@ static void wipe(char *s)
 void pg_link_done(struct pg_link *l)
 {
 	if (l->pq != NULL) {
-		drop(l);
+		drop_connection(l);
 	}
-	wipe(l->url);
-	wipe(l->secret);
+	wipe_text(l->url);
+	wipe_text(l->secret);
 	*l = (struct pg_link){ 0 };
 }
 

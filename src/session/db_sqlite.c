@@ -40,7 +40,7 @@ struct sqlite_db {
 };
 
 /* `db` is the first member. */
-static struct sqlite_db *of(struct db *db)
+static struct sqlite_db *sqlite_of(struct db *db)
 {
 	return (struct sqlite_db *)(void *)db;
 }
@@ -83,7 +83,7 @@ static int sqlite_fail(const struct sqlite_db *s, int rc, struct ssb_error *err)
 
 static int sqlite_exec(struct db *db, const char *sql, struct ssb_error *err)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 
 	if (s->sql->exec(s->handle, sql, NULL, NULL, NULL) != SQLITE_OK) {
 		return sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
@@ -117,8 +117,8 @@ static int bad_parameters(struct ssb_error *err)
 	                "as many as are given");
 }
 
-static int prepare(struct sqlite_db *s, const char *sql, unsigned flags, sqlite3_stmt **ret,
-                   struct ssb_error *err)
+static int prepare_statement(struct sqlite_db *s, const char *sql, unsigned flags,
+                             sqlite3_stmt **ret, struct ssb_error *err)
 {
 	sqlite3_stmt *st = NULL;
 
@@ -145,7 +145,7 @@ static int take_statement(struct sqlite_db *s, const char *sql, sqlite3_stmt **r
 	}
 	sqlite3_stmt *st = place >= 0 ? s->statements[place] : NULL;
 	if (st == NULL &&
-	    prepare(s, sql, place >= 0 ? SQLITE_PREPARE_PERSISTENT : 0, &st, err) != 0) {
+	    prepare_statement(s, sql, place >= 0 ? SQLITE_PREPARE_PERSISTENT : 0, &st, err) != 0) {
 		return -1;
 	}
 	if (place >= 0) {
@@ -169,8 +169,8 @@ static void give_statement(struct sqlite_db *s, sqlite3_stmt *st, int place)
 	s->busy[place] = false;
 }
 
-static int bind(struct sqlite_db *s, sqlite3_stmt *st, const struct db_value *args, size_t n,
-                struct ssb_error *err)
+static int bind_values(struct sqlite_db *s, sqlite3_stmt *st, const struct db_value *args, size_t n,
+                       struct ssb_error *err)
 {
 	int bad = s->sql->bind_parameter_count(st) == (int)n ? SQLITE_OK : SQLITE_RANGE;
 
@@ -238,7 +238,7 @@ static int step_all(struct sqlite_db *s, sqlite3_stmt *st, db_row_fn *row, void 
 static int sqlite_run(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
                       db_row_fn *row, void *arg, struct ssb_error *err)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 	sqlite3_stmt *st = NULL;
 	int place = -1;
 
@@ -246,7 +246,7 @@ static int sqlite_run(struct db *db, const char *sql, const struct db_value *arg
 		return -1;
 	}
 	int before = s->sql->total_changes(s->handle);
-	int rc = bind(s, st, args, n_args, err);
+	int rc = bind_values(s, st, args, n_args, err);
 	if (rc == 0) {
 		rc = step_all(s, st, row, arg, err);
 	}
@@ -310,7 +310,7 @@ static int wait_for_turn(struct sqlite_db *s, struct ssb_error *err)
 
 static int sqlite_begin(struct db *db, struct ssb_error *err)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 
 	if (wait_for_turn(s, err) != 0) {
 		return -1;
@@ -324,7 +324,7 @@ static int sqlite_begin(struct db *db, struct ssb_error *err)
 
 static void sqlite_rollback(struct db *db)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 
 	/* After some errors SQLite has done it by itself. */
 	if (s->sql->get_autocommit(s->handle) == 0) {
@@ -335,7 +335,7 @@ static void sqlite_rollback(struct db *db)
 
 static int sqlite_commit(struct db *db, struct ssb_error *err)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 
 	int rc = s->sql->get_autocommit(s->handle) != 0
 	                 ? ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "the transaction was undone")
@@ -350,7 +350,7 @@ static int sqlite_commit(struct db *db, struct ssb_error *err)
 /* What SQLite itself goes by when it keeps its pages, and what this connection did. */
 static uint64_t sqlite_changed(struct db *db)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 	unsigned others = 0;
 
 	if (s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_DATA_VERSION, &others) !=
@@ -419,7 +419,7 @@ static int enter_wal(struct sqlite_db *s, struct ssb_error *err)
 	}
 }
 
-static int attach(struct sqlite_db *s, struct ssb_error *err)
+static int attach_file(struct sqlite_db *s, struct ssb_error *err)
 {
 	static const struct {
 		int what;
@@ -457,7 +457,7 @@ static int attach(struct sqlite_db *s, struct ssb_error *err)
 
 static void sqlite_close(struct db *db)
 {
-	struct sqlite_db *s = of(db);
+	struct sqlite_db *s = sqlite_of(db);
 
 	for (size_t i = 0; i < DB_STATEMENTS; i++) {
 		(void)s->sql->finalize(s->statements[i]);
@@ -494,7 +494,7 @@ int db_open_sqlite(const char *path, struct db **ret, struct ssb_error *err)
 		free(s);
 		return -1;
 	}
-	if (db_sqlite_place(path, s->path, &s->queue, err) != 0 || attach(s, err) != 0 ||
+	if (db_sqlite_place(path, s->path, &s->queue, err) != 0 || attach_file(s, err) != 0 ||
 	    db_migrate(&s->db, err) != 0) {
 		db_close(&s->db);
 		return -1;

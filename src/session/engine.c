@@ -15,15 +15,16 @@ __extension__ typedef __int128 wide;
 /* ---- words --------------------------------------------------------------- */
 
 /* Without a kill switch nothing of ours is ended: it is refused. */
-static enum session_act lowered(const struct session *s, enum session_act act)
+static enum session_act lower_act(const struct session *s, enum session_act act)
 {
 	return act == ACT_KILL && !s->policy->kill_enabled ? ACT_BLOCK : act;
 }
 
-static struct verdict say(enum session_act act, enum verdict_code code, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
+static struct verdict make_verdict(enum session_act act, enum verdict_code code, const char *fmt,
+                                   ...) __attribute__((format(printf, 3, 4)));
 
-static struct verdict say(enum session_act act, enum verdict_code code, const char *fmt, ...)
+static struct verdict make_verdict(enum session_act act, enum verdict_code code, const char *fmt,
+                                   ...)
 {
 	struct verdict v = { .allowed = act < ACT_BLOCK, .act = act, .code = code };
 	va_list ap;
@@ -68,7 +69,7 @@ enum session_state engine_next(const struct session *s, enum session_act act)
 {
 	enum session_state to = s->state;
 
-	switch (lowered(s, act)) {
+	switch (lower_act(s, act)) {
 	case ACT_LOG:
 	case ACT_BLOCK:
 	case SESSION_ACTS:
@@ -97,17 +98,18 @@ int64_t engine_deadline(const struct session *s)
 
 static struct verdict is_over(const struct session *s)
 {
-	return say(ACT_BLOCK, VERDICT_OVER, "the session is %s%s%s", session_state_name(s->state),
-	           s->reason[0] != '\0' ? ": " : "", s->reason);
+	return make_verdict(ACT_BLOCK, VERDICT_OVER, "the session is %s%s%s",
+	                    session_state_name(s->state), s->reason[0] != '\0' ? ": " : "",
+	                    s->reason);
 }
 
 /* To expire is no kill of the switch: nothing goes on in a session that is over. */
 static struct verdict time_is_over(const struct session *s)
 {
-	return say(ACT_KILL, VERDICT_MAX_DURATION,
-	           "the session is older than %" PRIu64 ".%03u seconds",
-	           s->policy->max_duration_ms / 1000,
-	           (unsigned)(s->policy->max_duration_ms % 1000));
+	return make_verdict(ACT_KILL, VERDICT_MAX_DURATION,
+	                    "the session is older than %" PRIu64 ".%03u seconds",
+	                    s->policy->max_duration_ms / 1000,
+	                    (unsigned)(s->policy->max_duration_ms % 1000));
 }
 
 /* What comes before everything that is to begin. */
@@ -117,18 +119,19 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 		return is_over(s);
 	}
 	if (s->state == SESSION_PAUSED) {
-		return say(ACT_BLOCK, VERDICT_PAUSED, "the session is paused%s%s",
-		           s->reason[0] != '\0' ? ": " : "", s->reason);
+		return make_verdict(ACT_BLOCK, VERDICT_PAUSED, "the session is paused%s%s",
+		                    s->reason[0] != '\0' ? ": " : "", s->reason);
 	}
 	if (now_us > engine_deadline(s)) {
 		return time_is_over(s);
 	}
 	if (s->blocked[0] != '\0') {
-		return say(ACT_BLOCK, VERDICT_THRESHOLD, "%s", s->blocked);
+		return make_verdict(ACT_BLOCK, VERDICT_THRESHOLD, "%s", s->blocked);
 	}
 	if (s->actions >= s->policy->max_actions) {
-		return say(lowered(s, ACT_KILL), VERDICT_MAX_ACTIONS,
-		           "the session has made its %" PRIu64 " actions", s->policy->max_actions);
+		return make_verdict(lower_act(s, ACT_KILL), VERDICT_MAX_ACTIONS,
+		                    "the session has made its %" PRIu64 " actions",
+		                    s->policy->max_actions);
 	}
 	return all_good();
 }
@@ -136,12 +139,12 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 /* ---- money --------------------------------------------------------------- */
 
 /* `used` of `max`; nothing used of nothing is not nearly all of it. */
-static bool reaches(wide used, wide max, unsigned ppm)
+static bool reaches_share(wide used, wide max, unsigned ppm)
 {
 	return (used > 0 || ppm == 0) && used * PPM >= max * ppm;
 }
 
-static micros shown(wide v)
+static micros clamp_shown(wide v)
 {
 	return v > INT64_MAX ? INT64_MAX : (micros)v;
 }
@@ -153,19 +156,21 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 	const struct session_policy *p = s->policy;
 	char a[MONEY_TEXT];
 	char b[MONEY_TEXT];
-	bool alert = reaches(total, p->max_cost_per_session, p->alert_at_ppm);
+	bool alert = reaches_share(total, p->max_cost_per_session, p->alert_at_ppm);
 
 	if (sure > p->max_cost_per_session) {
-		enum session_act act = lowered(s, p->on_exceed);
+		enum session_act act = lower_act(s, p->on_exceed);
 		if (act == ACT_LOG && alert && s->state == SESSION_ACTIVE) {
 			act = ACT_ALERT; /* past it all at once: alert_at is told all the same */
 		}
-		return say(act, VERDICT_MAX_COST_PER_SESSION, "%s is more than the session's %s",
-		           money_show(shown(sure), a), money_show(p->max_cost_per_session, b));
+		return make_verdict(
+		        act, VERDICT_MAX_COST_PER_SESSION, "%s is more than the session's %s",
+		        money_show(clamp_shown(sure), a), money_show(p->max_cost_per_session, b));
 	}
 	if (alert) {
-		return say(ACT_ALERT, VERDICT_ALERT_AT, "%s of %s is spent or reserved",
-		           money_show(shown(total), a), money_show(p->max_cost_per_session, b));
+		return make_verdict(ACT_ALERT, VERDICT_ALERT_AT, "%s of %s is spent or reserved",
+		                    money_show(clamp_shown(total), a),
+		                    money_show(p->max_cost_per_session, b));
 	}
 	return all_good();
 }
@@ -180,13 +185,14 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
 		return v;
 	}
 	if (estimate < 0 || estimate > MAX_MICROS) {
-		return say(ACT_BLOCK, VERDICT_AMOUNT, "%s is no amount to be spent",
-		           money_show(estimate, a));
+		return make_verdict(ACT_BLOCK, VERDICT_AMOUNT, "%s is no amount to be spent",
+		                    money_show(estimate, a));
 	}
 	if (estimate > s->policy->max_cost_per_action) {
-		return say(ACT_BLOCK, VERDICT_MAX_COST_PER_ACTION,
-		           "an action of %s is more than the %s that one may cost",
-		           money_show(estimate, a), money_show(s->policy->max_cost_per_action, b));
+		return make_verdict(ACT_BLOCK, VERDICT_MAX_COST_PER_ACTION,
+		                    "an action of %s is more than the %s that one may cost",
+		                    money_show(estimate, a),
+		                    money_show(s->policy->max_cost_per_action, b));
 	}
 	wide total = (wide)s->spent + s->reserved + estimate;
 	return of_budget(s, total, total);
@@ -199,14 +205,15 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 	char b[MONEY_TEXT];
 
 	if (session_is_over(s->state)) {
-		return say(ACT_LOG, VERDICT_OVER, "the session is %s; the cost is written down",
-		           session_state_name(s->state));
+		return make_verdict(ACT_LOG, VERDICT_OVER,
+		                    "the session is %s; the cost is written down",
+		                    session_state_name(s->state));
 	}
 	struct verdict v = of_budget(s, s->spent, (wide)s->spent + s->reserved);
 	if (actual > p->max_cost_per_action) {
-		struct verdict dear = say(ACT_ALERT, VERDICT_MAX_COST_PER_ACTION,
-		                          "an action that was estimated at %s has cost %s",
-		                          money_show(estimate, a), money_show(actual, b));
+		struct verdict dear = make_verdict(ACT_ALERT, VERDICT_MAX_COST_PER_ACTION,
+		                                   "an action that was estimated at %s has cost %s",
+		                                   money_show(estimate, a), money_show(actual, b));
 		add_verdict(&v, &dear);
 	}
 	/* The money is gone: a block refuses nothing here, and would not be heard of. */
@@ -218,7 +225,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 /* ---- violations ---------------------------------------------------------- */
 
 /* At the very count; behind it where that still changes something. */
-static bool acts(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
+static bool acts_at(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
 {
 	return count == at || (count > at && (act == ACT_BLOCK || engine_next(s, act) != s->state));
 }
@@ -226,13 +233,13 @@ static bool acts(const struct session *s, enum session_act act, uint64_t count, 
 static struct verdict of_total(const struct session *s)
 {
 	const struct session_limit *l = &s->policy->all_violations;
-	enum session_act act = lowered(s, l->act);
+	enum session_act act = lower_act(s, l->act);
 
-	if (l->max == SESSION_NO_LIMIT || !acts(s, act, s->violations, l->max + 1)) {
+	if (l->max == SESSION_NO_LIMIT || !acts_at(s, act, s->violations, l->max + 1)) {
 		return all_good();
 	}
-	return say(act, VERDICT_VIOLATIONS, "%" PRIu64 " violations, more than %" PRIu64,
-	           s->violations, l->max);
+	return make_verdict(act, VERDICT_VIOLATIONS, "%" PRIu64 " violations, more than %" PRIu64,
+	                    s->violations, l->max);
 }
 
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count)
@@ -243,9 +250,10 @@ struct verdict engine_violation(const struct session *s, const char *name, uint6
 	if (session_is_over(s->state)) {
 		return is_over(s);
 	}
-	if (t != NULL && acts(s, lowered(s, t->act), count, t->count)) {
-		v = say(lowered(s, t->act), VERDICT_THRESHOLD,
-		        "%s: %" PRIu64 " times, the threshold is %" PRIu64, name, count, t->count);
+	if (t != NULL && acts_at(s, lower_act(s, t->act), count, t->count)) {
+		v = make_verdict(lower_act(s, t->act), VERDICT_THRESHOLD,
+		                 "%s: %" PRIu64 " times, the threshold is %" PRIu64, name, count,
+		                 t->count);
 	}
 	struct verdict total = of_total(s);
 	add_verdict(&v, &total);
@@ -271,7 +279,7 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
                                uint64_t now)
 {
 	const struct session_limit *l = &s->policy->limits[m];
-	enum session_act act = lowered(s, l->act);
+	enum session_act act = lower_act(s, l->act);
 	unsigned ppm = s->policy->alert_at_ppm;
 	char a[48];
 	char b[48];
@@ -279,15 +287,17 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 	if (l->max == SESSION_NO_LIMIT) {
 		return all_good();
 	}
-	bool nearly = now > before && reaches(now, l->max, ppm) &&
-	              (before == 0 || !reaches(before, l->max, ppm));
+	bool nearly = now > before && reaches_share(now, l->max, ppm) &&
+	              (before == 0 || !reaches_share(before, l->max, ppm));
 	struct verdict v = all_good();
 	if (now > l->max && (before <= l->max || act == ACT_BLOCK || act == ACT_KILL)) {
-		v = say(act, VERDICT_METER + m, "%s: %s, more than %s", session_meter_name(m),
-		        meter_text(m, now, a), meter_text(m, l->max, b));
+		v = make_verdict(act, VERDICT_METER + m, "%s: %s, more than %s",
+		                 session_meter_name(m), meter_text(m, now, a),
+		                 meter_text(m, l->max, b));
 	} else if (now <= l->max && nearly) {
-		v = say(ACT_ALERT, VERDICT_METER + m, "%s: %s of %s", session_meter_name(m),
-		        meter_text(m, now, a), meter_text(m, l->max, b));
+		v = make_verdict(ACT_ALERT, VERDICT_METER + m, "%s: %s of %s",
+		                 session_meter_name(m), meter_text(m, now, a),
+		                 meter_text(m, l->max, b));
 	}
 	v.tells = nearly; /* also where it went past alert_at and the limit at once */
 	return v;
@@ -312,7 +322,7 @@ struct verdict engine_run(const struct session *s, int64_t now_us)
 	}
 	for (enum session_meter m = METER_RUNS; m < SESSION_METERS; m++) {
 		uint64_t now = s->meters[m] + (m == METER_RUNS ? 1 : 0);
-		enum session_act act = lowered(s, s->policy->limits[m].act);
+		enum session_act act = lower_act(s, s->policy->limits[m].act);
 		/* Passed long ago: what refuses goes on to refuse. */
 		bool refuses = act == ACT_BLOCK || act == ACT_KILL ||
 		               (m == METER_RUNS && act == ACT_PAUSE);

@@ -51,7 +51,7 @@ void entry_snapshot(struct json *j, const struct session *s)
 }
 
 /* A wall clock that steps back does not take the ledger with it. */
-static void resume(struct call *c, struct row *row)
+static void resume_record(struct call *c, struct row *row)
 {
 	int64_t since = c->now - row->s.created_us;
 
@@ -63,7 +63,7 @@ static void resume(struct call *c, struct row *row)
 
 struct json *entry_begin(struct call *c, struct row *row, const char *kind)
 {
-	resume(c, row);
+	resume_record(c, row);
 	struct json *j = record_begin_same(&c->ss->record, kind);
 	json_kstr(j, "session_id", row->s.id);
 	json_kstr(j, "agent_id", row->s.agent);
@@ -86,7 +86,7 @@ static bool exports_lines(const struct row *row)
 	return p != NULL && p->audit_enabled && p->n_exports > 0;
 }
 
-static int keep(struct call *c, struct row *row, struct ssb_error *err)
+static int keep_line(struct call *c, struct row *row, struct ssb_error *err)
 {
 	struct record *r = &c->ss->record;
 
@@ -142,7 +142,7 @@ int entry_end(struct call *c, struct row *row, struct ssb_error *err)
 	entry_snapshot(j, &row->s);
 	row->entered = true;
 	row->told = row_totals(row);
-	return keep(c, row, err);
+	return keep_line(c, row, err);
 }
 
 static void put_change(struct json *j, const struct totals *was, const struct totals *is)
@@ -216,14 +216,14 @@ int entry_sign(struct call *c, struct row *row, struct ssb_error *err)
 		         why.text);
 		return 0;
 	}
-	resume(c, row);
+	resume_record(c, row);
 	trace_key_sign(&key, row->hash, signature);
 	struct json *j = record_begin_same(&c->ss->record, "signature");
 	hex_encode(key.pair.public, sizeof(key.pair.public), hex);
 	json_kstr(j, "key", hex);
 	hex_encode(signature, sizeof(signature), hex);
 	json_kstr(j, "signature", hex);
-	return keep(c, row, err);
+	return keep_line(c, row, err);
 }
 
 static int put_count(void *arg, const struct db_value *v, size_t n)

@@ -22,7 +22,7 @@
 #define MAX_OPEN  64
 #define MAX_LINES 1024 /* that a copy catches up with in one call */
 
-struct copy {
+struct export_copy {
 	int fd;
 	const struct row *row;
 	size_t item;
@@ -33,11 +33,11 @@ struct copy {
 };
 
 struct exports {
-	struct copy v[MAX_OPEN];
+	struct export_copy v[MAX_OPEN];
 	size_t n;
 };
 
-static void warn(struct call *c, const char *path, const char *what)
+static void warn_export(struct call *c, const char *path, const char *what)
 {
 	size_t len = strlen(c->warning);
 
@@ -48,8 +48,8 @@ static void warn(struct call *c, const char *path, const char *what)
 
 /* "{session}" in it is the id: a file of its own for each. What is not absolute is
  * beneath the state directory (the policy has no ".."). */
-static bool expand(const struct session_store *ss, const char *to, const char *id,
-                   char out[PATH_MAX])
+static bool expand_path(const struct session_store *ss, const char *to, const char *id,
+                        char out[PATH_MAX])
 {
 	static const char WORD[] = "{session}";
 	const char *at = strstr(to, WORD);
@@ -97,7 +97,7 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 
 /* After the commit, while the file is still locked: others who could not have it fell
  * behind from a later line on, and this call may have told that it is not. */
-static void fall_back(struct call *c, const struct copy *to, int64_t from)
+static void fall_back(struct call *c, const struct export_copy *to, int64_t from)
 {
 	struct ssb_error why = { 0 };
 
@@ -130,7 +130,8 @@ static int add_late(void *arg, const struct db_value *v, size_t n)
 }
 
 /* Reads what the copy lacks from `from` up to the lines of this call. */
-static void catch_up(struct call *c, struct copy *to, size_t item, int64_t from, int64_t until)
+static void catch_up(struct call *c, struct export_copy *to, size_t item, int64_t from,
+                     int64_t until)
 {
 	struct late l = { .out = &to->late };
 	struct ssb_error why = { 0 };
@@ -192,7 +193,7 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 	const char *to = row->s.policy->exports[item].to;
 	int64_t until = (int64_t)(row->lines.len > 0 ? row->first : row->seq);
 	int64_t from = first_missing(c, row, item);
-	struct copy *copy = &e->v[e->n];
+	struct export_copy *copy = &e->v[e->n];
 	const char *why = NULL;
 
 	if (from >= until && row->lines.len == 0) {
@@ -202,13 +203,13 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 		why = "too many lines at once"; /* the store has them, for the next call */
 	} else if (e->n == MAX_OPEN) {
 		why = "too many files at once";
-	} else if (!expand(c->ss, to, row->s.id, copy->path)) {
+	} else if (!expand_path(c->ss, to, row->s.id, copy->path)) {
 		why = "the name is too long";
 	} else {
 		why = open_copy(e, copy->path, &copy->fd);
 	}
 	if (why != NULL) {
-		warn(c, to, why);
+		warn_export(c, to, why);
 		fall_behind(c, row, item, from);
 		return;
 	}
@@ -241,7 +242,7 @@ struct exports *export_open(struct call *c)
 		}
 		e = e != NULL ? e : calloc(1, sizeof(*e));
 		if (e == NULL) {
-			warn(c, row->s.id, "out of memory");
+			warn_export(c, row->s.id, "out of memory");
 			return NULL;
 		}
 		for (size_t x = 0; x < row->s.policy->n_exports; x++) {
@@ -254,24 +255,25 @@ struct exports *export_open(struct call *c)
 }
 
 /* A part of a line is cut off again: what follows would not be one either. */
-static int write_lines(struct call *c, const struct copy *to, const struct buf *lines)
+static int write_lines(struct call *c, const struct export_copy *to, const struct buf *lines)
 {
 	off_t end = lseek(to->fd, 0, SEEK_END);
 
 	if (lines->failed || end < 0) {
-		warn(c, to->path, lines->failed ? "too many lines at once" : strerror(errno));
+		warn_export(c, to->path,
+		            lines->failed ? "too many lines at once" : strerror(errno));
 		return -1;
 	}
 	if (file_write_all(to->fd, lines->data, lines->len) != 0) {
 		int why = errno;
 		(void)!ftruncate(to->fd, end);
-		warn(c, to->path, strerror(why));
+		warn_export(c, to->path, strerror(why));
 		return -1;
 	}
 	return 0;
 }
 
-static void write_copy(struct call *c, const struct copy *to)
+static void write_copy(struct call *c, const struct export_copy *to)
 {
 	if ((to->late.len > 0 || to->late.failed) && write_lines(c, to, &to->late) != 0) {
 		fall_back(c, to, to->from);

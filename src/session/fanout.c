@@ -61,7 +61,7 @@ void targets_done(struct targets *t)
 
 /* ---- one run ------------------------------------------------------------- */
 
-static void ask(struct target *t, const struct wave *w)
+static void ask_keeper(struct target *t, const struct wave *w)
 {
 	t->sock = live_connect(w->dir, t->run.socket);
 	if (t->sock < 0) {
@@ -73,7 +73,7 @@ static void ask(struct target *t, const struct wave *w)
 	}
 }
 
-static void finish(struct target *t, bool lost)
+static void finish_target(struct target *t, bool lost)
 {
 	t->done = true;
 	t->lost = lost && !t->unsure;
@@ -98,7 +98,7 @@ static bool kill_keeper(struct target *t)
 	return fd >= 0 && poll(&p, 1, 0) == 0 && place_kill(fd) == 0;
 }
 
-static void force(struct target *t)
+static void force_end(struct target *t)
 {
 	if (t->forced) {
 		return;
@@ -107,7 +107,7 @@ static void force(struct target *t)
 		t->forced = place_end(t->init, t->run.init) == 0;
 	} else if (kill_keeper(t)) {
 		t->forced = true;
-		finish(t, true);
+		finish_target(t, true);
 	}
 }
 
@@ -130,7 +130,7 @@ static void hear_keeper(struct target *t, enum live_op op)
 		own_close(&t->sock);
 		t->other = r.answer == LIVE_OTHER;
 		if (op != LIVE_KILL || t->init < 0 || t->other) {
-			finish(t, false);
+			finish_target(t, false);
 		}
 	}
 }
@@ -140,10 +140,10 @@ static void press_unsure(struct target *t, uint64_t waited)
 {
 	if (t->gone) {
 		t->other = true;
-		finish(t, false);
+		finish_target(t, false);
 	} else if (waited >= UNSURE_MS) {
 		t->silent = true;
-		finish(t, false);
+		finish_target(t, false);
 	}
 }
 
@@ -157,7 +157,7 @@ static uint64_t silence_ms(const struct live_request *q)
 }
 
 /* What is due for it by now; a kill's and a pause's silent ones are forced. */
-static void press(struct target *t, const struct wave *w, uint64_t now)
+static void press_target(struct target *t, const struct wave *w, uint64_t now)
 {
 	const struct live_request *q = w->q;
 	uint64_t waited = now - w->begun;
@@ -170,7 +170,7 @@ static void press(struct target *t, const struct wave *w, uint64_t now)
 		return;
 	}
 	if (t->gone && t->init < 0) {
-		finish(t, !t->heard); /* nothing of it is left */
+		finish_target(t, !t->heard); /* nothing of it is left */
 		return;
 	}
 	if (q->op == LIVE_RESUME) {
@@ -181,27 +181,27 @@ static void press(struct target *t, const struct wave *w, uint64_t now)
 	            : t->heard ? now - w->told >= q->grace_ms + LATE_MS && waited >= LATE_MS
 	                       : waited >= silence_ms(q);
 	if (late || (t->gone && !t->heard)) {
-		force(t);
+		force_end(t);
 	}
 }
 
 /* Its own keeper is asked. Another owner's cannot be; what may be ended all the
  * same is ended, and what is dead is dead. */
-static void approach(struct target *t, const struct wave *w)
+static void approach_target(struct target *t, const struct wave *w)
 {
 	t->init = place_open(t->run.init, t->run.init_start);
 	if (w->dir >= 0 && (t->unsure || live_name_here(w->dir, t->run.socket))) {
-		ask(t, w);
+		ask_keeper(t, w);
 		return;
 	}
 	t->gone = true;
 	if (t->init >= 0 && w->q->op == LIVE_KILL) {
-		force(t);
+		force_end(t);
 	}
 	if (!t->forced) {
 		bool dead = t->init < 0 && t->run.init > 0;
 		t->foreign = !dead;
-		finish(t, dead);
+		finish_target(t, dead);
 	}
 }
 
@@ -231,7 +231,7 @@ static void hear_all(const struct wave *w, const struct pollfd *p)
 			hear_keeper(t, (enum live_op)w->q->op);
 		}
 		if (!t->done && t->init >= 0 && p[2 * i + 1].revents != 0) {
-			finish(t, t->gone && !t->heard);
+			finish_target(t, t->gone && !t->heard);
 		}
 	}
 }
@@ -254,16 +254,16 @@ static void wave_run(const struct wave *w)
 
 	for (size_t i = 0; i < w->n; i++) {
 		if (!w->v[i].done) {
-			approach(&w->v[i], w);
+			approach_target(&w->v[i], w);
 		}
 	}
 	while (now < give_up_at(w)) {
 		for (size_t i = 0; i < w->n; i++) {
 			struct target *t = &w->v[i];
 			if (!t->done && t->sock < 0 && !t->gone && !t->heard) {
-				ask(t, w); /* too many wanted something of it */
+				ask_keeper(t, w); /* too many wanted something of it */
 			}
-			press(t, w, now);
+			press_target(t, w, now);
 		}
 		if (wait_for_some(w, p, AGAIN_MS) == 0) {
 			break;
@@ -274,7 +274,7 @@ static void wave_run(const struct wave *w)
 }
 
 /* It hears what was sent, also from one who does not stay for the answer. */
-static void shout(const struct target *t, int dir, const struct live_request *q)
+static void send_request(const struct target *t, int dir, const struct live_request *q)
 {
 	bool here = dir >= 0 && (t->unsure || live_name_here(dir, t->run.socket));
 	auto_fd fd = t->done || !here ? -1 : live_connect(dir, t->run.socket);
@@ -289,7 +289,7 @@ void fanout(struct targets *t, int dir, const struct live_request *q)
 	struct wave w = { .dir = dir, .q = q, .told = clock_ms() };
 
 	for (size_t i = WAVE; i < t->n; i++) {
-		shout(&t->v[i], dir, q);
+		send_request(&t->v[i], dir, q);
 	}
 	for (size_t i = 0; i < t->n; i += WAVE) {
 		w.v = t->v + i;

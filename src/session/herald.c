@@ -148,7 +148,7 @@ static _Noreturn void give_up(int report)
 }
 
 /* In the grandchild: nothing but /dev/null stays open. */
-static _Noreturn void become(char *const env[], int report)
+static _Noreturn void become_herald(char *const env[], int report)
 {
 	char name[] = HERALD;
 	char *argv[] = { name, NULL };
@@ -170,7 +170,7 @@ static _Noreturn void fork_away(char *const env[], int report)
 		give_up(report);
 	}
 	if (pid == 0) {
-		become(env, report);
+		become_herald(env, report);
 	}
 	_exit(0);
 }

@@ -34,28 +34,28 @@ static const struct word {
 };
 
 /* The event, read. */
-struct event {
+struct herald_event {
 	struct json_doc doc;
 	const struct json_node *top;
 	const struct word *word;
 };
 
-static const struct json_node *member(const struct event *e, const char *name)
+static const struct json_node *event_member(const struct herald_event *e, const char *name)
 {
 	return json_member(&e->doc, e->top, name);
 }
 
-static const char *text_of(const struct event *e, const char *name)
+static const char *text_of(const struct herald_event *e, const char *name)
 {
-	return json_string(member(e, name), "");
+	return json_string(event_member(e, name), "");
 }
 
-static void event_done(struct event *e)
+static void event_done(struct herald_event *e)
 {
 	json_doc_done(&e->doc);
 }
 
-static int event_read(struct event *e, const char *body, struct ssb_error *err)
+static int event_read(struct herald_event *e, const char *body, struct ssb_error *err)
 {
 	const char *why = NULL;
 
@@ -159,7 +159,7 @@ static void copy_node(struct json *j, const struct json_doc *doc, const struct j
 	j->out->failed = j->out->failed || text.failed;
 }
 
-static int body_json(const struct outbox_item *item, const struct event *e, struct json *j,
+static int body_json(const struct outbox_item *item, const struct herald_event *e, struct json *j,
                      struct ssb_error *err)
 {
 	(void)item;
@@ -201,7 +201,7 @@ static void slack_section(struct json *j, const struct buf *text)
 	json_close(j, '}');
 }
 
-static void slack_header(struct json *j, const struct event *e)
+static void slack_header(struct json *j, const struct herald_event *e)
 {
 	json_open(j, '{');
 	json_kstr(j, "type", "header");
@@ -219,9 +219,9 @@ static void short_id(const char *id, char ret[SHORT_ID + sizeof(ELLIPSIS)])
 	         strlen(id) > SHORT_ID ? ELLIPSIS : "");
 }
 
-static void slack_facts(struct json *j, const struct event *e)
+static void slack_facts(struct json *j, const struct herald_event *e)
 {
-	const struct json_node *cost = member(e, "session_cost_usd");
+	const struct json_node *cost = event_member(e, "session_cost_usd");
 	char id[SHORT_ID + sizeof(ELLIPSIS)];
 	char dollars[64];
 	char actions[32];
@@ -229,7 +229,8 @@ static void slack_facts(struct json *j, const struct event *e)
 	short_id(text_of(e, "session_id"), id);
 	snprintf(dollars, sizeof(dollars), "$%.4f",
 	         json_is(cost, JSON_NUMBER) ? strtod(cost->str, NULL) : 0.0);
-	snprintf(actions, sizeof(actions), "%" PRId64, json_integer(member(e, "action_count"), 0));
+	snprintf(actions, sizeof(actions), "%" PRId64,
+	         json_integer(event_member(e, "action_count"), 0));
 	json_open(j, '{');
 	json_kstr(j, "type", "section");
 	json_key(j, "fields");
@@ -242,9 +243,9 @@ static void slack_facts(struct json *j, const struct event *e)
 	json_close(j, '}');
 }
 
-static void slack_violations(struct json *j, const struct event *e)
+static void slack_violations(struct json *j, const struct herald_event *e)
 {
-	const struct json_node *counts = member(e, "violation_counts");
+	const struct json_node *counts = event_member(e, "violation_counts");
 	const struct json_node *first = json_first(&e->doc, counts);
 	auto_buf list;
 	auto_buf text;
@@ -261,7 +262,7 @@ static void slack_violations(struct json *j, const struct event *e)
 	j->out->failed = j->out->failed || list.failed;
 }
 
-static int body_slack(const struct outbox_item *item, const struct event *e, struct json *j,
+static int body_slack(const struct outbox_item *item, const struct herald_event *e, struct json *j,
                       struct ssb_error *err)
 {
 	auto_buf text;
@@ -302,7 +303,7 @@ static void clean_kstr(struct json *j, const char *key, const char *s, size_t mo
 	json_strn(j, text.data != NULL ? text.data : "", text.len);
 }
 
-static void pager_payload(struct json *j, const struct event *e)
+static void pager_payload(struct json *j, const struct herald_event *e)
 {
 	const char *agent = text_of(e, "agent_id");
 	auto_buf summary;
@@ -324,8 +325,8 @@ static void pager_payload(struct json *j, const struct event *e)
 	json_close(j, '}');
 }
 
-static int body_pagerduty(const struct outbox_item *item, const struct event *e, struct json *j,
-                          struct ssb_error *err)
+static int body_pagerduty(const struct outbox_item *item, const struct herald_event *e,
+                          struct json *j, struct ssb_error *err)
 {
 	if (item->secret == NULL || item->secret[0] == '\0') {
 		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "there is no routing key");
@@ -343,13 +344,13 @@ static int body_pagerduty(const struct outbox_item *item, const struct event *e,
 
 int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_error *err)
 {
-	static int (*const BODIES[])(const struct outbox_item *, const struct event *,
+	static int (*const BODIES[])(const struct outbox_item *, const struct herald_event *,
 	                             struct json *, struct ssb_error *) = {
 		[NOTIFY_SLACK] = body_slack,
 		[NOTIFY_JSON] = body_json,
 		[NOTIFY_PAGERDUTY] = body_pagerduty,
 	};
-	AUTO(event_done) struct event e = { 0 };
+	AUTO(event_done) struct herald_event e = { 0 };
 	struct json j;
 
 	if ((size_t)item->kind >= ARRAY_LEN(BODIES)) {

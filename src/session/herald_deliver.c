@@ -32,7 +32,7 @@
 #define TAKES    256 /* from the outbox in one turn */
 
 /* A message that was taken. */
-struct held {
+struct herald_held {
 	struct outbox_item item;
 	uint64_t taken_ms;
 	uint64_t begun_ms; /* its request */
@@ -45,7 +45,7 @@ struct herald {
 	uint64_t deadline_ms;
 	/* In the order in which they were taken. One more has a place while it is decided
 	 * who is let go for it. */
-	struct held held[MAX_NOTIFY_HELD + 1];
+	struct herald_held held[MAX_NOTIFY_HELD + 1];
 	size_t n;
 	size_t posts;
 };
@@ -75,7 +75,7 @@ static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadli
 	_exit(write(RESULT_FD, &r, sizeof(r)) == (ssize_t)sizeof(r) ? 0 : 1);
 }
 
-static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
+static int post_start(struct herald *h, struct herald_held *m, struct ssb_error *err)
 {
 	uint64_t now = clock_ms();
 	pid_t self = getpid();
@@ -101,7 +101,7 @@ static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
 }
 
 /* `late`: there is nothing to read, and we wait no longer. */
-static void post_end(struct herald *h, struct held *m, bool late, struct herald_result *ret)
+static void post_end(struct herald *h, struct herald_held *m, bool late, struct herald_result *ret)
 {
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
 		*ret = (struct herald_result){ .retry = true, .retry_after_ms = -1 };
@@ -143,7 +143,7 @@ static int start_waiting(struct herald *h, struct ssb_error *err)
 	uint64_t now = clock_ms();
 
 	for (size_t i = 0; i < h->n;) {
-		struct held *m = &h->held[i];
+		struct herald_held *m = &h->held[i];
 		if (m->pid == 0 && (now - m->taken_ms > HOLD_MS || now >= h->deadline_ms)) {
 			let_go(h, i);
 			continue;
@@ -161,7 +161,7 @@ static int start_waiting(struct herald *h, struct ssb_error *err)
 static bool is_stuck(const struct herald *h, size_t i)
 {
 	for (size_t k = 0; k < h->n; k++) {
-		const struct held *m = &h->held[k];
+		const struct herald_held *m = &h->held[k];
 		if (m->pid != 0 && same_receiver(&m->item, &h->held[i].item)) {
 			return clock_ms() - m->begun_ms >= STUCK_MS;
 		}
@@ -190,8 +190,8 @@ static bool has_room(const struct herald *h)
 static int take_due(struct herald *h, struct ssb_error *err)
 {
 	for (size_t i = 0; i < TAKES && clock_ms() < h->deadline_ms && has_room(h); i++) {
-		struct held *m = &h->held[h->n];
-		*m = (struct held){ .fd = -1, .taken_ms = clock_ms() };
+		struct herald_held *m = &h->held[h->n];
+		*m = (struct herald_held){ .fd = -1, .taken_ms = clock_ms() };
 		int got = outbox_take(h->ss, LEASE_MS, &m->item, err);
 		if (got <= 0) {
 			return got;
@@ -214,7 +214,7 @@ static int wait_a_while(const struct herald *h, uint64_t most_ms)
 	nfds_t n = 0;
 
 	for (size_t i = 0; i < h->n; i++) {
-		const struct held *m = &h->held[i];
+		const struct herald_held *m = &h->held[i];
 		if (m->pid != 0) {
 			uint64_t past = now - m->begun_ms;
 			uint64_t left = past < POST_MS ? POST_MS - past : 0;
@@ -225,10 +225,10 @@ static int wait_a_while(const struct herald *h, uint64_t most_ms)
 	return poll(p, n, (int)most_ms);
 }
 
-static int collect(struct herald *h, struct ssb_error *err)
+static int collect_items(struct herald *h, struct ssb_error *err)
 {
 	for (size_t i = 0; i < h->n;) {
-		struct held *m = &h->held[i];
+		struct herald_held *m = &h->held[i];
 		struct pollfd p = { .fd = m->fd, .events = POLLIN };
 		struct herald_result r;
 		bool late = m->pid != 0 && clock_ms() - m->begun_ms >= POST_MS;
@@ -252,11 +252,11 @@ static int collect(struct herald *h, struct ssb_error *err)
 
 /* 1: there is more to do; 0: it is over. To look costs little, to take is a
  * transaction. */
-static int turn(struct herald *h, struct ssb_error *err)
+static int run_turn(struct herald *h, struct ssb_error *err)
 {
 	int64_t wait = -1;
 
-	if (collect(h, err) != 0 || outbox_wait(h->ss, &wait, err) != 0 ||
+	if (collect_items(h, err) != 0 || outbox_wait(h->ss, &wait, err) != 0 ||
 	    (wait == 0 && take_due(h, err) != 0) || start_waiting(h, err) != 0) {
 		return -1;
 	}
@@ -277,7 +277,7 @@ int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_er
 	int left = 1;
 
 	while (left > 0) {
-		left = turn(&h, err);
+		left = run_turn(&h, err);
 	}
 	while (h.n > 0) { /* the store is lost: what is under way ends untold */
 		if (h.held[h.n - 1].pid != 0) {

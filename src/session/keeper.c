@@ -67,7 +67,7 @@ static _Noreturn void fork_away(const struct owner *o, const char *id, int sock,
 	_exit(pid < 0 ? errno : 0);
 }
 
-static int start(const struct owner *o, const char *id, int *ret, struct ssb_error *err)
+static int start_keeper(const struct owner *o, const char *id, int *ret, struct ssb_error *err)
 {
 	auto_fd self = (int)syscall(SYS_pidfd_open, getpid(), 0U);
 	int pair[2];
@@ -130,7 +130,7 @@ static int run_kept(const struct run_request *q, const char *id, struct ssb_resu
 	struct run_request governed = *q;
 	auto_fd sock = -1;
 
-	if (start(q->owner, id, &sock, err) != 0) {
+	if (start_keeper(q->owner, id, &sock, err) != 0) {
 		return -1;
 	}
 	if (hear_answer(sock, err) != 0) {

@@ -11,12 +11,12 @@
 void keeper_clients_init(struct keeper *k)
 {
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
-		k->clients[i] = (struct client){ .fd = -1 };
+		k->clients[i] = (struct keeper_client){ .fd = -1 };
 	}
 }
 
-static void reply(const struct keeper *k, struct client *c, enum live_answer answer,
-                  const char *why)
+static void send_reply(const struct keeper *k, struct keeper_client *c, enum live_answer answer,
+                       const char *why)
 {
 	struct live_reply r = { .version = LIVE_VERSION,
 		                .answer = answer,
@@ -34,12 +34,12 @@ static void reply(const struct keeper *k, struct client *c, enum live_answer ans
 }
 
 /* A free slot, or that of one who has said nothing; NULL: all wait for us. */
-static struct client *slot(struct keeper *k)
+static struct keeper_client *find_slot(struct keeper *k)
 {
-	struct client *silent = NULL;
+	struct keeper_client *silent = NULL;
 
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
-		struct client *c = &k->clients[i];
+		struct keeper_client *c = &k->clients[i];
 		if (c->fd < 0) {
 			return c;
 		}
@@ -56,10 +56,10 @@ static struct client *slot(struct keeper *k)
 void keeper_clients_accept(struct keeper *k)
 {
 	auto_fd fd = live_accept(k->listen);
-	struct client *c = fd < 0 ? NULL : slot(k);
+	struct keeper_client *c = fd < 0 ? NULL : find_slot(k);
 
 	if (c != NULL) {
-		*c = (struct client){ .fd = steal_fd(&fd), .due = clock_ms() + ASK_MS };
+		*c = (struct keeper_client){ .fd = steal_fd(&fd), .due = clock_ms() + ASK_MS };
 		keeper_clients_hear(k, c); /* most have asked already */
 	}
 }
@@ -74,29 +74,29 @@ static bool is_within(const struct keeper *k, const char *session)
 	return within;
 }
 
-static void begin(struct keeper *k, struct client *c, const struct live_request *q)
+static void begin_request(struct keeper *k, struct keeper_client *c, const struct live_request *q)
 {
 	switch ((enum live_op)q->op) {
 	case LIVE_PING:
-		reply(k, c, LIVE_DONE, "");
+		send_reply(k, c, LIVE_DONE, "");
 		break;
 	case LIVE_KILL:
 		keeper_kill(k, q->grace_ms, q->reason);
 		if (k->dead) {
-			reply(k, c, LIVE_DONE, "");
+			send_reply(k, c, LIVE_DONE, "");
 		}
 		break;
 	case LIVE_PAUSE:
 		keeper_pause(k);
 		if (k->dead || k->stands) {
-			reply(k, c, LIVE_DONE, "");
+			send_reply(k, c, LIVE_DONE, "");
 		}
 		break;
 	case LIVE_RESUME:
 		if (k->dead || k->killing) {
-			reply(k, c, LIVE_REFUSED, "the run is being ended");
+			send_reply(k, c, LIVE_REFUSED, "the run is being ended");
 		} else if (!k->paused && !k->pause_sent) {
-			reply(k, c, LIVE_DONE, "");
+			send_reply(k, c, LIVE_DONE, "");
 		} else {
 			k->look_due = true; /* the store says whether it may */
 		}
@@ -106,7 +106,7 @@ static void begin(struct keeper *k, struct client *c, const struct live_request 
 	}
 }
 
-void keeper_clients_hear(struct keeper *k, struct client *c)
+void keeper_clients_hear(struct keeper *k, struct keeper_client *c)
 {
 	struct live_request q;
 	int got = live_recv(c->fd, &q, sizeof(q));
@@ -122,22 +122,22 @@ void keeper_clients_hear(struct keeper *k, struct client *c)
 	q.reason[sizeof(q.reason) - 1] = '\0';
 	q.session[sizeof(q.session) - 1] = '\0';
 	if (!is_within(k, q.session)) {
-		reply(k, c, LIVE_OTHER, "");
+		send_reply(k, c, LIVE_OTHER, "");
 		return;
 	}
 	c->asked = true;
 	c->op = q.op;
-	reply(k, c, LIVE_HEARD, "");
-	begin(k, c, &q);
+	send_reply(k, c, LIVE_HEARD, "");
+	begin_request(k, c, &q);
 }
 
 void keeper_clients_answer(struct keeper *k, enum live_op op, enum live_answer answer,
                            const char *why)
 {
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
-		struct client *c = &k->clients[i];
+		struct keeper_client *c = &k->clients[i];
 		if (c->fd >= 0 && c->asked && c->op == (uint32_t)op) {
-			reply(k, c, answer, why);
+			send_reply(k, c, answer, why);
 		}
 	}
 }
@@ -147,7 +147,7 @@ void keeper_clients_drop_late(struct keeper *k)
 	uint64_t now = clock_ms();
 
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
-		struct client *c = &k->clients[i];
+		struct keeper_client *c = &k->clients[i];
 		if (c->fd >= 0 && !c->asked && now >= c->due) {
 			own_close(&c->fd);
 		}

@@ -35,7 +35,7 @@ static int64_t wall_us(void)
 
 /* ---- to the supervisor --------------------------------------------------- */
 
-static int tell(const struct keeper *k, const struct govern_msg *m)
+static int tell_supervisor(const struct keeper *k, const struct govern_msg *m)
 {
 	return k->sup < 0 || k->silent ? -1 : live_send(k->sup, m, sizeof(*m));
 }
@@ -51,7 +51,7 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
 	snprintf(m.kill.reason, sizeof(m.kill.reason), "%s", reason);
 	/* Where it cannot be told, force_at comes all the same. */
-	(void)tell(k, &m);
+	(void)tell_supervisor(k, &m);
 	k->killing = true;
 	k->force_at = at;
 }
@@ -62,7 +62,7 @@ static void set_pause(struct keeper *k)
 	bool want = k->paused || k->held;
 	struct govern_msg m = { .kind = want ? GOVERN_PAUSE : GOVERN_RESUME };
 
-	if (!k->killing && !k->dead && want != k->pause_sent && tell(k, &m) == 0) {
+	if (!k->killing && !k->dead && want != k->pause_sent && tell_supervisor(k, &m) == 0) {
 		k->pause_sent = want;
 	}
 }
@@ -107,7 +107,7 @@ static void note_placed(struct keeper *k, const struct govern_msg *m)
 	k->placed_due = true;
 }
 
-static void hear(struct keeper *k, const struct govern_msg *m)
+static void hear_message(struct keeper *k, const struct govern_msg *m)
 {
 	tally_hear(&k->tally, m);
 	switch (m->kind) {
@@ -165,7 +165,7 @@ static void hear_supervisor(struct keeper *k, bool died)
 			break;
 		}
 		if (n == (ssize_t)sizeof(m)) {
-			hear(k, &m);
+			hear_message(k, &m);
 		}
 	}
 	if (n == 0 || died || (n < 0 && errno != EAGAIN && errno != EINTR)) {
@@ -222,7 +222,7 @@ static bool is_expired(const struct keeper *k)
 	return wall_us() >= k->word.deadline_us;
 }
 
-static void give(struct keeper *k, enum clerk_task_kind kind)
+static void give_task(struct keeper *k, enum clerk_task_kind kind)
 {
 	k->task = (struct clerk_task){ .kind = kind,
 		                       .placed = k->placed_due,
@@ -250,13 +250,13 @@ static void ask_store(struct keeper *k)
 	}
 	if (k->over && k->dead) {
 		if (!k->end_stored) {
-			give(k, tally_repeats(&k->tally) ? CLERK_USED : CLERK_END);
+			give_task(k, tally_repeats(&k->tally) ? CLERK_USED : CLERK_END);
 		}
 	} else if ((!k->killing && tally_urgent(&k->tally, k->word.room)) ||
 	           (due && !tally_empty(&k->tally)) || expired) {
-		give(k, CLERK_USED);
+		give_task(k, CLERK_USED);
 	} else if (due || k->look_due || k->placed_due) {
-		give(k, CLERK_LOOK);
+		give_task(k, CLERK_LOOK);
 	}
 }
 
@@ -305,7 +305,7 @@ static void keep_time(struct keeper *k)
 	keeper_clients_drop_late(k);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -318,16 +318,16 @@ static int wait_ms(const struct keeper *k)
 	int64_t left_us = k->word.deadline_us - wall_us();
 
 	if (!k->given && !k->end_stored) {
-		at = earlier(at, k->next_at > k->retry_at ? k->next_at : k->retry_at);
+		at = earlier_of(at, k->next_at > k->retry_at ? k->next_at : k->retry_at);
 	}
 	if (k->killing && !k->dead) {
-		at = earlier(at, k->force_at);
+		at = earlier_of(at, k->force_at);
 	}
 	if ((k->paused || k->held) != k->pause_sent) {
-		at = earlier(at, now + SEND_AGAIN_MS);
+		at = earlier_of(at, now + SEND_AGAIN_MS);
 	}
 	if (left_us > 0 && left_us / 1000 < STORE_MS) {
-		at = earlier(at, now + (uint64_t)left_us / 1000 + 1);
+		at = earlier_of(at, now + (uint64_t)left_us / 1000 + 1);
 	}
 	return at > now ? (int)(at - now) : 0;
 }
@@ -357,7 +357,7 @@ static void hear_clients(struct keeper *k, const struct pollfd *p)
 	}
 }
 
-static void turn(struct keeper *k)
+static void run_turn(struct keeper *k)
 {
 	struct pollfd p[AT_FIXED + MAX_LIVE_CLIENTS] = {
 		[AT_SUP] = { .fd = k->silent || tally_full(&k->tally) ? -1 : k->sup,
@@ -393,6 +393,6 @@ void keeper_loop(struct keeper *k)
 {
 	k->next_at = clock_ms() + STORE_MS;
 	while (!is_finished(k)) {
-		turn(k);
+		run_turn(k);
 	}
 }

@@ -21,7 +21,7 @@ struct keeper_answer {
 /* Beside those of govern.h: sandbox_run() has failed, msg.ended has the status. */
 #define KEEPER_FAILED 0x1000U
 
-struct client {
+struct keeper_client {
 	int fd;       /* -1: free */
 	bool asked;   /* and `op` is not done yet */
 	uint32_t op;  /* enum live_op */
@@ -40,7 +40,7 @@ struct keeper {
 	int dir;
 	int listen;
 	int init; /* pidfd; -1: none yet, or dead */
-	struct client clients[MAX_LIVE_CLIENTS];
+	struct keeper_client clients[MAX_LIVE_CLIENTS];
 	/* the store */
 	struct clerk_word word; /* the last that was stored */
 	struct clerk_task task; /* the last that was given */
@@ -80,7 +80,7 @@ void keeper_pause(struct keeper *k);
 
 void keeper_clients_init(struct keeper *k);
 void keeper_clients_accept(struct keeper *k);
-void keeper_clients_hear(struct keeper *k, struct client *c);
+void keeper_clients_hear(struct keeper *k, struct keeper_client *c);
 /* All that wait for `op` are answered. */
 void keeper_clients_answer(struct keeper *k, enum live_op op, enum live_answer answer,
                            const char *why);

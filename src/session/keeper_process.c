@@ -79,7 +79,7 @@ static int settle_process(struct ssb_error *err)
 	return 0;
 }
 
-static int settle(struct keeper *k, int sock, int caller, struct ssb_error *err)
+static int settle_keeper(struct keeper *k, int sock, int caller, struct ssb_error *err)
 {
 	if (settle_fds(sock, caller, err) != 0) {
 		return -1;
@@ -91,7 +91,7 @@ static int settle(struct keeper *k, int sock, int caller, struct ssb_error *err)
 
 /* The control socket is there before the store knows of the run: whoever finds
  * the run can reach it. */
-static int begin(struct keeper *k, const char *id, struct decision *ret, struct ssb_error *err)
+static int begin_run(struct keeper *k, const char *id, struct decision *ret, struct ssb_error *err)
 {
 	char name[LIVE_NAME];
 
@@ -107,7 +107,7 @@ static int begin(struct keeper *k, const char *id, struct decision *ret, struct 
 	return session_run_begin(k->ss, id, &k->run, ret, err);
 }
 
-static void answer(const struct keeper *k, const struct ssb_error *err)
+static void answer_caller(const struct keeper *k, const struct ssb_error *err)
 {
 	struct keeper_answer a = { .err = *err };
 
@@ -116,7 +116,7 @@ static void answer(const struct keeper *k, const struct ssb_error *err)
 	}
 }
 
-static _Noreturn void leave(struct keeper *k, int status)
+static _Noreturn void leave_process(struct keeper *k, int status)
 {
 	if (k->dir >= 0 && k->run.socket[0] != '\0') {
 		(void)unlinkat(k->dir, k->run.socket, 0);
@@ -125,17 +125,17 @@ static _Noreturn void leave(struct keeper *k, int status)
 }
 
 /* A refusal may be the end of the whole session: its other runs follow. */
-static _Noreturn void refuse(struct keeper *k, const struct decision *d)
+static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };
 
 	ssb_fail(&err, SSB_E_POLICY, 0, "session", "%s allows no run: %s", d->session,
 	         d->verdict.reason);
-	answer(k, &err);
+	answer_caller(k, &err);
 	own_close(&k->sup);
 	own_close(&k->listen);
 	session_store_close(k->ss); /* enforces it */
-	leave(k, 1);
+	leave_process(k, 1);
 }
 
 void keeper_process(const struct owner *o, const char *id, int sock, int caller)
@@ -146,21 +146,21 @@ void keeper_process(const struct owner *o, const char *id, int sock, int caller)
 
 	k.dir = k.listen = k.init = -1;
 	keeper_clients_init(&k);
-	if (settle(&k, sock, caller, &err) != 0 || begin(&k, id, &first, &err) != 0) {
-		answer(&k, &err);
-		leave(&k, 1);
+	if (settle_keeper(&k, sock, caller, &err) != 0 || begin_run(&k, id, &first, &err) != 0) {
+		answer_caller(&k, &err);
+		leave_process(&k, 1);
 	}
 	if (!first.verdict.allowed) {
-		refuse(&k, &first);
+		refuse_run(&k, &first);
 	}
 	if (clerk_look(k.ss, id, &first.after, &k.word, &err) != 0 ||
 	    clerk_new(k.ss, o, &k.run, &k.clerk, &err) != 0) {
 		(void)session_run_end(k.ss, &k.run, 125, "failed", &(struct ssb_error){ 0 });
-		answer(&k, &err);
-		leave(&k, 1);
+		answer_caller(&k, &err);
+		leave_process(&k, 1);
 	}
-	answer(&k, &(struct ssb_error){ 0 });
+	answer_caller(&k, &(struct ssb_error){ 0 });
 	live_tidy(k.dir);
 	keeper_loop(&k);
-	leave(&k, 0);
+	leave_process(&k, 0);
 }

@@ -11,7 +11,7 @@
 
 #define NAME_SIZE 96
 
-static const struct kind {
+static const struct ledger_kind {
 	const char *name;
 	enum otlp_severity severity;
 	bool of_span;
@@ -26,9 +26,9 @@ static const struct kind {
 	{ "notification", OTLP_INFO, false },
 };
 
-static const struct kind *kind_of(const struct line *l)
+static const struct ledger_kind *kind_of(const struct line *l)
 {
-	static const struct kind other = { "", OTLP_INFO, false };
+	static const struct ledger_kind other = { "", OTLP_INFO, false };
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (strcmp(KINDS[i].name, l->kind) == 0) {

@@ -66,7 +66,7 @@ bool live_name_valid(const char *name)
 	return strlen(name) == LIVE_NAME - 1 && strspn(name, "0123456789abcdef") == LIVE_NAME - 1;
 }
 
-static struct sockaddr_un address(int dir_fd, const char *name)
+static struct sockaddr_un socket_address(int dir_fd, const char *name)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
@@ -102,7 +102,7 @@ int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_er
 	snprintf(name, sizeof(name), "%08x", tag_of(dir_fd));
 	hex_encode(drawn, sizeof(drawn), name + LIVE_TAG);
 	auto_fd fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un a = address(dir_fd, name);
+	struct sockaddr_un a = socket_address(dir_fd, name);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "bind the control socket");
 	}
@@ -131,7 +131,7 @@ int live_accept(int listen_fd)
 
 int live_connect(int dir_fd, const char *name)
 {
-	struct sockaddr_un a = address(dir_fd, name);
+	struct sockaddr_un a = socket_address(dir_fd, name);
 	auto_fd fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (!live_name_valid(name)) {
@@ -163,7 +163,7 @@ int live_recv(int fd, void *msg, size_t size)
 }
 
 /* Opened anew: the held one is O_PATH. */
-static DIR *entries(int dir_fd)
+static DIR *open_entries(int dir_fd)
 {
 	auto_fd fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -184,7 +184,7 @@ static bool is_old(int dir_fd, const char *name)
 
 void live_tidy(int dir_fd)
 {
-	DIR *d = entries(dir_fd);
+	DIR *d = open_entries(dir_fd);
 	const struct dirent *e;
 
 	for (size_t n = 0; d != NULL && n < MAX_LIVE && (e = readdir(d)) != NULL; n++) {
@@ -203,7 +203,7 @@ void live_tidy(int dir_fd)
 
 void live_names(int dir_fd, live_name_fn *fn, void *arg)
 {
-	DIR *d = entries(dir_fd);
+	DIR *d = open_entries(dir_fd);
 	const struct dirent *e;
 
 	for (size_t n = 0; d != NULL && n < MAX_LIVE && (e = readdir(d)) != NULL; n++) {
@@ -267,7 +267,7 @@ void live_each(int dir_fd, int wait_ms, live_fn *fn, void *arg)
 {
 	uint64_t until = clock_ms() + (uint64_t)wait_ms;
 	struct pollfd p[PINGS];
-	DIR *d = entries(dir_fd);
+	DIR *d = open_entries(dir_fd);
 	size_t n;
 
 	while (d != NULL && (n = ping_some(dir_fd, d, p)) > 0) {

@@ -26,7 +26,7 @@ int session_get(struct session_store *ss, const char *id, struct session *ret,
 
 /* ---- all of them --------------------------------------------------------- */
 
-struct list {
+struct look_list {
 	struct row *v;
 	size_t n;
 	size_t room;
@@ -34,14 +34,14 @@ struct list {
 	bool failed;
 };
 
-static void list_done(struct list *l)
+static void list_done(struct look_list *l)
 {
 	free(l->v);
 }
 
 static int list_add(void *arg, const struct db_value *v, size_t n)
 {
-	struct list *l = arg;
+	struct look_list *l = arg;
 	struct ssb_error why = { 0 };
 	struct row row;
 
@@ -64,7 +64,7 @@ static int list_add(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-static int list_load(struct session_store *ss, bool all, struct list *l, struct ssb_error *err)
+static int list_load(struct session_store *ss, bool all, struct look_list *l, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 	const char *sql = all ? "SELECT " ROW_COLUMNS ", COALESCE(p.id, '') FROM sessions s"
@@ -89,7 +89,7 @@ static int list_load(struct session_store *ss, bool all, struct list *l, struct 
 int session_each(struct session_store *ss, bool all, session_fn *fn, void *arg,
                  struct ssb_error *err)
 {
-	AUTO(list_done) struct list l = { 0 };
+	AUTO(list_done) struct look_list l = { 0 };
 	struct session_swept swept;
 
 	if (session_expire_due(ss, false, &swept, err) != 0 || list_load(ss, all, &l, err) != 0) {

@@ -95,7 +95,7 @@ struct taken {
 	bool bad;
 };
 
-static char *copy(const struct db_value *v)
+static char *copy_text(const struct db_value *v)
 {
 	return v->type == DB_TEXT ? strndup(v->s, v->n) : NULL;
 }
@@ -117,9 +117,9 @@ static int take_row(void *arg, const struct db_value *v, size_t n)
 	}
 	t->item.kind = (enum notify_kind)kind;
 	t->item.tries = (unsigned)tries;
-	t->item.url = copy(&v[3]);
-	t->item.secret = v[4].n > 0 ? copy(&v[4]) : NULL;
-	t->item.body = copy(&v[5]);
+	t->item.url = copy_text(&v[3]);
+	t->item.secret = v[4].n > 0 ? copy_text(&v[4]) : NULL;
+	t->item.body = copy_text(&v[5]);
 	t->bad = t->item.url == NULL || t->item.body == NULL ||
 	         (v[4].n > 0 && t->item.secret == NULL);
 	return t->bad ? -1 : 0;

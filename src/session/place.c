@@ -42,7 +42,7 @@ static int first_line(const char *path, char *out, size_t size)
 }
 
 /* Ids of machines are not for others to know: a hash tells them apart as well. */
-static void mark(const char *id, char ret[MARK + 1])
+static void hash_mark(const char *id, char ret[MARK + 1])
 {
 	uint8_t hash[SHA256_BYTES];
 
@@ -61,7 +61,7 @@ int place_here(struct session_run *run, struct ssb_error *err)
 	if (first_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "this boot has no id");
 	}
-	mark(id, boot);
+	hash_mark(id, boot);
 	if (gethostname(name, sizeof(name) - 1) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "this machine has no name");
 	}
@@ -74,7 +74,7 @@ int place_here(struct session_run *run, struct ssb_error *err)
 	    strspn(id, "0123456789abcdef") != MACHINE_ID) {
 		memcpy(machine, boot, sizeof(machine));
 	} else {
-		mark(id, machine);
+		hash_mark(id, machine);
 	}
 	snprintf(run->host, sizeof(run->host), "%.*s#%s", (int)sizeof(run->host) - MARK - 2, name,
 	         machine);
@@ -169,7 +169,7 @@ static bool is_stuck(pid_t pid)
 }
 
 /* All of a run are in one group: the first child tells which. */
-static void thaw(pid_t init)
+static void thaw_group(pid_t init)
 {
 	char list[64];
 	char path[MAX_PATH_BYTES + 32];
@@ -252,7 +252,7 @@ int place_end(int pidfd, pid_t init)
 	if (place_kill(pidfd) != 0) {
 		return -1;
 	}
-	thaw(init); /* told to die, nobody does anything more when he thaws */
+	thaw_group(init); /* told to die, nobody does anything more when he thaws */
 	return 0;
 }
 

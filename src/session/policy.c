@@ -106,7 +106,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 	/* A list of our own: the caller's may hold the findings of another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
-	struct draft d = { .on_threshold = ACT_KILL };
+	struct policy_draft d = { .on_threshold = ACT_KILL };
 	size_t kept = len <= (size_t)MAX_YAML_BYTES ? len : 0; /* more is refused below */
 	bool whole = take_source(&d.p, bytes, kept) && found != NULL;
 
@@ -190,7 +190,7 @@ bool session_policy_sends(const struct session_policy *p)
 
 /* ---- durations ----------------------------------------------------------- */
 
-static const char *trim(const char *s, size_t *len)
+static const char *trim_spaces(const char *s, size_t *len)
 {
 	while (*len > 0 && isspace((unsigned char)s[0])) {
 		s++;
@@ -225,11 +225,11 @@ bool session_duration_parse(const char *s, uint64_t *ret_ms)
 	struct decimal d;
 	uint64_t ms = 0;
 
-	s = trim(s, &len);
+	s = trim_spaces(s, &len);
 	uint64_t unit = len > 0 ? unit_ms(s[len - 1]) : 0;
 	if (unit != 0) {
 		len--;
-		s = trim(s, &len);
+		s = trim_spaces(s, &len);
 	}
 	/* What is finer than a millisecond is rounded up: never to nothing. */
 	if (!decimal_parse(s, len, &d) ||

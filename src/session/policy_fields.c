@@ -99,7 +99,7 @@ static const struct level THRESHOLD_LEVEL =
 
 static void read_thresholds(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	struct draft *d = at;
+	struct policy_draft *d = at;
 
 	if (n->kind != YNODE_MAP) {
 		level_read_map(c, n, f, d); /* says so */
@@ -148,7 +148,7 @@ static bool is_counted(struct ctx *c, const struct ynode *n)
 
 static void read_counted(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	struct draft *d = at;
+	struct policy_draft *d = at;
 
 	if (n->kind != YNODE_MAP) {
 		level_read_map(c, n, f, d); /* says so */
@@ -208,7 +208,7 @@ static void read_include(struct ctx *c, const struct ynode *n, const struct fiel
 
 /* ---- the tables ---------------------------------------------------------- */
 
-#define AT(member) .offset = offsetof(struct draft, member)
+#define AT(member) .offset = offsetof(struct policy_draft, member)
 
 static const struct field BUDGET_FIELDS[] = {
 	{ "max_cost_per_session", read_money, AT(p.max_cost_per_session) },
@@ -287,7 +287,7 @@ static const struct level *const ALL_LEVELS[] = {
 	&EXPORT_LEVEL, &COUNT_LEVEL,  &THRESHOLD_LEVEL,
 };
 
-bool policy_fields_read(const struct report *rep, const struct ynode *root, struct draft *d)
+bool policy_fields_read(const struct report *rep, const struct ynode *root, struct policy_draft *d)
 {
 	struct ctx c = { .rep = rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 

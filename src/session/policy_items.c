@@ -132,7 +132,7 @@ static const struct field EXPORT_FIELDS[] = {
 };
 const struct level EXPORT_LEVEL = LEVEL("an item of audit.export", EXPORT_FIELDS);
 
-static bool has(const struct ynode *n, const char *key)
+static bool has_key(const struct ynode *n, const char *key)
 {
 	return ynode_get((struct ynode *)n, key) != NULL;
 }
@@ -171,7 +171,7 @@ static bool url_is_safe(struct ctx *c, const struct ynode *item, const char *key
 	return false;
 }
 
-static bool refuse(struct ctx *c, const struct ynode *n, const char *remedy, const char *what)
+static bool refuse_item(struct ctx *c, const struct ynode *n, const char *remedy, const char *what)
 {
 	report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "%s", what);
 	return false;
@@ -179,21 +179,23 @@ static bool refuse(struct ctx *c, const struct ynode *n, const char *remedy, con
 
 static bool notify_is_whole(struct ctx *c, const struct ynode *n, const struct item *i)
 {
-	bool webhook = has(n, "webhook");
+	bool webhook = has_key(n, "webhook");
 
-	if (webhook == has(n, "pagerduty")) {
-		return refuse(c, n, "write \"- webhook: https://...\" or \"- pagerduty: KEY\"",
-		              webhook ? "an item of notify is both a webhook and pagerduty"
-		                      : "an item of notify is neither a webhook nor pagerduty");
+	if (webhook == has_key(n, "pagerduty")) {
+		return refuse_item(
+		        c, n, "write \"- webhook: https://...\" or \"- pagerduty: KEY\"",
+		        webhook ? "an item of notify is both a webhook and pagerduty"
+		                : "an item of notify is neither a webhook nor pagerduty");
 	}
-	if (!webhook && (has(n, "format") || has(n, "secret_file"))) {
-		return refuse(c, n, "remove them", "format and secret_file are for webhooks");
+	if (!webhook && (has_key(n, "format") || has_key(n, "secret_file"))) {
+		return refuse_item(c, n, "remove them", "format and secret_file are for webhooks");
 	}
-	if (webhook && has(n, "url")) {
-		return refuse(c, n, "put the URL behind \"webhook:\"", "url is for pagerduty");
+	if (webhook && has_key(n, "url")) {
+		return refuse_item(c, n, "put the URL behind \"webhook:\"", "url is for pagerduty");
 	}
-	if (has(n, "secret_file") && i->format != FORMAT_JSON) {
-		return refuse(c, n, "add \"format: json\"", "only messages in JSON are signed");
+	if (has_key(n, "secret_file") && i->format != FORMAT_JSON) {
+		return refuse_item(c, n, "add \"format: json\"",
+		                   "only messages in JSON are signed");
 	}
 	return url_is_safe(c, n, webhook ? "webhook" : "url", webhook ? i->webhook : i->url,
 	                   i->allow_http);
@@ -233,9 +235,9 @@ static void add_export(struct ctx *c, const struct ynode *n, struct session_poli
 	AUTO(item_done) struct item i = { .format = -1 };
 
 	level_read(c, n, &EXPORT_LEVEL, &i);
-	if (has(n, "file") == has(n, "otel")) {
-		(void)refuse(c, n, "write \"- file: PATH\" or \"- otel: https://...\"",
-		             "an item of export is one file or one otel");
+	if (has_key(n, "file") == has_key(n, "otel")) {
+		(void)refuse_item(c, n, "write \"- file: PATH\" or \"- otel: https://...\"",
+		                  "an item of export is one file or one otel");
 		return;
 	}
 	if (!url_is_safe(c, n, "otel", i.otel, i.allow_http) ||
@@ -275,7 +277,7 @@ static bool list_of(struct ctx *c, const struct ynode *n, const struct field *f,
 
 void policy_read_notify(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	struct session_policy *p = &((struct draft *)at)->p;
+	struct session_policy *p = &((struct policy_draft *)at)->p;
 
 	if (!list_of(c, n, f, MAX_NOTIFY, sizeof(p->notify[0]), &p->notify)) {
 		return;
@@ -289,7 +291,7 @@ void policy_read_notify(struct ctx *c, const struct ynode *n, const struct field
 
 void policy_read_exports(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	struct session_policy *p = &((struct draft *)at)->p;
+	struct session_policy *p = &((struct policy_draft *)at)->p;
 
 	if (!list_of(c, n, f, MAX_EXPORTS, sizeof(p->exports[0]), &p->exports)) {
 		return;

@@ -8,14 +8,14 @@
 /* ---- the tree of a session.yaml into a struct session_policy ---- */
 
 /* A policy while it is read: what the order of the file leaves open. */
-struct draft {
+struct policy_draft {
 	struct session_policy p;
 	enum session_act on_threshold; /* of the thresholds that do not say */
 };
 
 /* Fills `d` (defaults are in it) from the root of a file; every finding goes to
  * the report. False only when memory is out. */
-bool policy_fields_read(const struct report *rep, const struct ynode *root, struct draft *d);
+bool policy_fields_read(const struct report *rep, const struct ynode *root, struct policy_draft *d);
 
 /* policy_items.c: readers for rows, of the lists in kill_switch and audit; `at`
  * is the draft. */

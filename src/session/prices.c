@@ -24,7 +24,7 @@
 
 #define PRICED_TOKENS 1000000
 
-static const struct price *find(const struct prices *p, const char *model)
+static const struct price *find_price(const struct prices *p, const char *model)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		if (strcmp(p->v[i].model, model) == 0) {
@@ -57,7 +57,7 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 	}
 	snprintf(price.model, sizeof(price.model), "%s", n->key);
 	level_read_map(c, n, &row, &price);
-	struct price *known = (struct price *)find(p, price.model);
+	struct price *known = (struct price *)find_price(p, price.model);
 	if (known != NULL) {
 		*known = price;
 		return;
@@ -102,8 +102,8 @@ static void free_root(struct ynode **root)
 	yaml_doc_free(*root);
 }
 
-static int parse(const char *file, const char *text, size_t len, struct prices *p,
-                 struct ssb_diags *diags, struct ssb_error *err)
+static int parse_prices(const char *file, const char *text, size_t len, struct prices *p,
+                        struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
@@ -126,8 +126,8 @@ static int parse(const char *file, const char *text, size_t len, struct prices *
 	return report_deliver(found, SSB_E_POLICY, file, diags, err) ? 0 : -1;
 }
 
-static int load(const struct owner *o, struct prices *p, struct ssb_diags *diags,
-                struct ssb_error *err)
+static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags *diags,
+                       struct ssb_error *err)
 {
 	auto_free char *file = path_join(o->config_dir, "prices.yaml");
 	auto_buf text;
@@ -150,7 +150,7 @@ static int load(const struct owner *o, struct prices *p, struct ssb_diags *diags
 	if (file_read_all(fd, &text) < 0) {
 		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the price file");
 	}
-	return parse(file, text.data != NULL ? text.data : "", text.len, p, diags, err);
+	return parse_prices(file, text.data != NULL ? text.data : "", text.len, p, diags, err);
 }
 
 /* ---- prices -------------------------------------------------------------- */
@@ -160,8 +160,9 @@ int prices_load(const struct owner *o, struct prices *ret, struct ssb_diags *dia
 {
 	AUTO(prices_done) struct prices p = { 0 };
 
-	if (parse("data/prices.yaml", PRICES_YAML, sizeof(PRICES_YAML) - 1, &p, diags, err) < 0 ||
-	    load(o, &p, diags, err) < 0) {
+	if (parse_prices("data/prices.yaml", PRICES_YAML, sizeof(PRICES_YAML) - 1, &p, diags, err) <
+	            0 ||
+	    load_prices(o, &p, diags, err) < 0) {
 		return -1;
 	}
 	*ret = p;
@@ -198,7 +199,7 @@ int prices_cost(const struct prices *p, const char *model, uint64_t tokens_in, u
                 micros *ret, struct ssb_error *err)
 {
 	__extension__ typedef unsigned __int128 wide;
-	const struct price *price = find(p, model);
+	const struct price *price = find_price(p, model);
 
 	if (price == NULL && !p->has_default) {
 		return unknown_model(p, model, err);

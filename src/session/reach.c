@@ -56,8 +56,8 @@ static int64_t runs_until(const struct call *c, const struct row *by)
 	return c->now + (int64_t)(grace < most ? grace : most) * 1000;
 }
 
-static int enter(struct call *c, struct row *row, enum session_state to, const struct row *by,
-                 const char *reason, size_t damaged, struct ssb_error *err)
+static int enter_state(struct call *c, struct row *row, enum session_state to, const struct row *by,
+                       const char *reason, size_t damaged, struct ssb_error *err)
 {
 	row->s.state = to;
 	row->paused_by = to == SESSION_PAUSED ? by->n : 0;
@@ -187,8 +187,8 @@ static int load_beneath(struct call *c, const struct row *of, size_t *ret_damage
 }
 
 /* What `to` of an ancestor means for `row`; its own state: nothing. */
-static enum session_state reached(const struct row *row, const struct row *by,
-                                  enum session_state to)
+static enum session_state state_reached(const struct row *row, const struct row *by,
+                                        enum session_state to)
 {
 	if (session_is_over(row->s.state)) {
 		return row->s.state;
@@ -212,15 +212,15 @@ int call_become(struct call *c, struct row *row, enum session_state to, const ch
 	size_t damaged = 0;
 
 	if (load_beneath(c, row, &damaged, err) != 0 ||
-	    enter(c, row, to, row, reason, damaged, err) != 0) {
+	    enter_state(c, row, to, row, reason, damaged, err) != 0) {
 		return -1;
 	}
 	snprintf(with, sizeof(with), "with '%s': %.180s", row->s.id, reason);
 	for (size_t i = 0; i < c->n + c->n_others; i++) {
 		struct row *r = i < c->n ? &c->chain[i] : c->others[i - c->n];
-		enum session_state next = reached(r, row, to);
+		enum session_state next = state_reached(r, row, to);
 		if (r->beneath == row->n && next != r->s.state &&
-		    enter(c, r, next, row, with, 0, err) != 0) {
+		    enter_state(c, r, next, row, with, 0, err) != 0) {
 			return -1;
 		}
 	}

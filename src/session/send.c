@@ -112,7 +112,8 @@ static int read_row(void *arg, const struct db_value *v, size_t n)
 
 /* 1: `x` is the next, and its session stays as it is; 0: it was taken meanwhile; 2:
  * there is none. */
-static int look(struct session_store *ss, int64_t now, struct next *x, struct ssb_error *err)
+static int look_up_next(struct session_store *ss, int64_t now, struct next *x,
+                        struct ssb_error *err)
 {
 	if (db_run(ss->db,
 	           "SELECT e.n, s.root FROM sends e JOIN sessions s ON s.n = e.session"
@@ -213,7 +214,7 @@ static int read_part(struct session_store *ss, const struct next *x, struct part
 
 /* Fills the item: lines that were not sent yet; of a session that is over and has
  * none, what its span is made of. 0 lines: nothing. */
-static int fill(struct session_store *ss, struct next *x, struct ssb_error *err)
+static int fill_item(struct session_store *ss, struct next *x, struct ssb_error *err)
 {
 	AUTO(part_done) struct part p = { .upto = x->sent };
 
@@ -255,12 +256,12 @@ static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, vo
                     struct ssb_error *err)
 {
 	struct next *x = arg;
-	int got = look(ss, now, x, err);
+	int got = look_up_next(ss, now, x, err);
 
 	if (got != 1) {
 		return got;
 	}
-	if (fill(ss, x, err) != 0) {
+	if (fill_item(ss, x, err) != 0) {
 		return -1;
 	}
 	if (x->item.lines == 0) {

@@ -275,9 +275,9 @@ static int may_become(struct call *c, enum session_state to, struct ssb_error *e
 	return 0;
 }
 
-static int become(struct session_store *ss, const char *id, enum session_state to,
-                  uint64_t grace_ms, const char *reason, struct decision *ret,
-                  struct ssb_error *err)
+static int become_state(struct session_store *ss, const char *id, enum session_state to,
+                        uint64_t grace_ms, const char *reason, struct decision *ret,
+                        struct ssb_error *err)
 {
 	static const enum session_act ACTS[SESSION_STATES] = {
 		[SESSION_PAUSED] = ACT_PAUSE,
@@ -315,25 +315,25 @@ static int become(struct session_store *ss, const char *id, enum session_state t
 int session_become(struct session_store *ss, const char *id, enum session_state to,
                    const char *reason, struct decision *ret, struct ssb_error *err)
 {
-	return become(ss, id, to, 0, reason, ret, err); /* the owner waits for nobody */
+	return become_state(ss, id, to, 0, reason, ret, err); /* the owner waits for nobody */
 }
 
 int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err)
 {
-	return become(ss, id, SESSION_KILLED, grace_ms, reason, ret, err);
+	return become_state(ss, id, SESSION_KILLED, grace_ms, reason, ret, err);
 }
 
 /* ---- what time alone does ------------------------------------------------ */
 
-struct ids {
+struct session_ids {
 	char v[SWEEP_BATCH][SESSION_ID];
 	size_t n;
 };
 
 static int add_id(void *arg, const struct db_value *v, size_t n)
 {
-	struct ids *ids = arg;
+	struct session_ids *ids = arg;
 
 	if (n == 1 && ids->n < SWEEP_BATCH && store_text(&v[0], ids->v[ids->n], SESSION_ID)) {
 		ids->n++;
@@ -341,7 +341,7 @@ static int add_id(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-static int find_due(struct session_store *ss, struct ids *ret, struct ssb_error *err)
+static int find_due(struct session_store *ss, struct session_ids *ret, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 
@@ -387,7 +387,7 @@ int session_expire_due(struct session_store *ss, bool enforce, struct session_sw
                        struct ssb_error *err)
 {
 	struct session_swept swept = { 0 };
-	struct ids ids;
+	struct session_ids ids;
 	size_t done = 1;
 
 	for (ids.n = SWEEP_BATCH; ids.n >= SWEEP_BATCH / 2 && done > 0;) {

@@ -14,7 +14,7 @@
 
 /* ---- sums ---------------------------------------------------------------- */
 
-static micros sum(micros a, micros by)
+static micros add_clamped(micros a, micros by)
 {
 	micros r = a + by; /* both are far from the end of their range */
 
@@ -36,11 +36,11 @@ static void settle_sums(struct call *c, const struct reservation *r, micros actu
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
 		if (r->state == RESERVED) {
-			row->s.reserved = sum(row->s.reserved, -r->amount);
+			row->s.reserved = add_clamped(row->s.reserved, -r->amount);
 		} else if (row->s.policy->charge_on_timeout) {
-			row->s.spent = sum(row->s.spent, -r->amount);
+			row->s.spent = add_clamped(row->s.spent, -r->amount);
 		}
-		row->s.spent = sum(row->s.spent, actual);
+		row->s.spent = add_clamped(row->s.spent, actual);
 		row->dirty = true;
 	}
 }
@@ -102,9 +102,9 @@ static size_t find_path(struct call *c, int64_t session, struct row *path[SESSIO
 /* Its amount leaves what is reserved; now it is spent, or not. */
 static void time_out_sums(struct row *row, micros amount)
 {
-	row->s.reserved = sum(row->s.reserved, -amount);
+	row->s.reserved = add_clamped(row->s.reserved, -amount);
 	if (row->s.policy->charge_on_timeout) {
-		row->s.spent = sum(row->s.spent, amount);
+		row->s.spent = add_clamped(row->s.spent, amount);
 	}
 	row->dirty = true;
 }
@@ -227,8 +227,8 @@ static int insert_reservation(struct call *c, const char *action, micros estimat
 	return 0;
 }
 
-static int reserve(struct call *c, const char *action, micros estimate, int64_t *ret,
-                   struct ssb_error *err)
+static int add_reservation(struct call *c, const char *action, micros estimate, int64_t *ret,
+                           struct ssb_error *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
@@ -287,7 +287,7 @@ int session_check(struct session_store *ss, const char *id, const char *action, 
 		}
 	}
 	call_decide(&c);
-	if ((c.verdict.allowed && reserve(&c, action, estimate, &reservation, err) != 0) ||
+	if ((c.verdict.allowed && add_reservation(&c, action, estimate, &reservation, err) != 0) ||
 	    put_check(&c, action, estimate, reservation, err) != 0 || call_apply(&c, err) != 0 ||
 	    call_finish(&c, NULL, ret, err) != 0) {
 		return -1;

@@ -19,7 +19,7 @@ void tally_done(struct tally *t)
 }
 
 /* The supervisor counts from the start. */
-static void grow(struct tally *t, enum session_meter m, uint64_t now)
+static void grow_meter(struct tally *t, enum session_meter m, uint64_t now)
 {
 	if (now > t->seen[m]) {
 		t->open.meters[m] += now - t->seen[m];
@@ -61,10 +61,10 @@ void tally_hear(struct tally *t, const struct govern_msg *m)
 
 	switch (m->kind) {
 	case GOVERN_USED:
-		grow(t, METER_CPU_MS, m->used.cpu_ms);
-		grow(t, METER_WALL_MS, m->used.wall_ms);
-		grow(t, METER_BYTES_OUT, m->used.bytes_out);
-		grow(t, METER_BYTES_IN, m->used.bytes_in);
+		grow_meter(t, METER_CPU_MS, m->used.cpu_ms);
+		grow_meter(t, METER_WALL_MS, m->used.wall_ms);
+		grow_meter(t, METER_BYTES_OUT, m->used.bytes_out);
+		grow_meter(t, METER_BYTES_IN, m->used.bytes_in);
 		break;
 	case GOVERN_CONNECTION:
 		snprintf(name, sizeof(name), "%.*s", (int)sizeof(name) - 1, m->connection.name);
