@@ -39,8 +39,8 @@ static bool is_over(const struct lock *l)
 }
 
 /* NULL `tree`: they are to be looked at. */
-static int look(const struct owner *o, const char *dir, const uint8_t *tree,
-                struct consent_found *ret, struct ssb_error *err)
+static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree,
+                     struct consent_found *ret, struct ssb_error *err)
 {
 	struct consent_found f = { 0 };
 	struct ssb_error why = { 0 };
@@ -68,13 +68,13 @@ static int look(const struct owner *o, const char *dir, const uint8_t *tree,
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err)
 {
-	return look(o, dir, NULL, ret, err);
+	return find_lock(o, dir, NULL, ret, err);
 }
 
 int consent_look_known(const struct owner *o, const char *dir, const uint8_t tree[SHA256_BYTES],
                        struct consent_found *ret, struct ssb_error *err)
 {
-	return look(o, dir, tree, ret, err);
+	return find_lock(o, dir, tree, ret, err);
 }
 
 /* ---- by it ---------------------------------------------------------------------- */

@@ -233,8 +233,8 @@ static void file_line(struct buf *out, const struct file_change *f, bool color)
 	color_line(out, color, "\033[33m", CHANGES[f->change].mark, &text);
 }
 
-static void items(struct buf *out, const char *mark, const struct string_list *l, bool color,
-                  const char *code)
+static void add_items(struct buf *out, const char *mark, const struct string_list *l, bool color,
+                      const char *code)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		auto_buf text;
@@ -248,11 +248,11 @@ void diff_asks(struct buf *out, const struct diff *d, bool color)
 {
 	if (d->more.n > 0) {
 		buf_adds(out, "It asks for more than was approved:\n");
-		items(out, "  + ", &d->more, color, "\033[31m");
+		add_items(out, "  + ", &d->more, color, "\033[31m");
 	}
 	if (d->less.n > 0) {
 		buf_adds(out, "It does not ask any more for:\n");
-		items(out, "  - ", &d->less, color, "\033[32m");
+		add_items(out, "  - ", &d->less, color, "\033[32m");
 	}
 }
 

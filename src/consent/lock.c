@@ -284,8 +284,8 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 /* ---- writing -------------------------------------------------------------------- */
 
 /* The directory, and the right to change what is in it until *ret_lock is closed. */
-static int begin(const struct owner *o, unsigned wait_ms, int *ret_dir, int *ret_lock,
-                 struct ssb_error *err)
+static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, int *ret_lock,
+                        struct ssb_error *err)
 {
 	auto_fd state = file_mkdirs(o->state_dir);
 	auto_fd lock = state >= 0 ? openat(state, LOCK_NAME,
@@ -367,7 +367,7 @@ int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, vo
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	if (begin(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 ||
+	if (begin_change(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 ||
 	    has_room(dir, inout->skill, err) != 0) {
 		return -1;
 	}
@@ -381,7 +381,7 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	if (begin(o, LOCK_WAIT_MS, &dir, &lock, err) != 0) {
+	if (begin_change(o, LOCK_WAIT_MS, &dir, &lock, err) != 0) {
 		return -1;
 	}
 	if (lock_is_name(skill)) {
@@ -407,7 +407,7 @@ static int change_uses(const struct owner *o, const char *skill, const char *tre
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	if (begin(o, USE_WAIT_MS, &dir, &lock, err) != 0 ||
+	if (begin_change(o, USE_WAIT_MS, &dir, &lock, err) != 0 ||
 	    read_skill(o, dir, skill, &l, err) != 0) {
 		return -1;
 	}

@@ -127,20 +127,20 @@ void lock_write(struct buf *out, const struct lock *l)
 
 /* ---- reading -------------------------------------------------------------------- */
 
-struct reader {
+struct lock_reader {
 	struct json_doc doc;
 	struct lock lock;
 	const char *wrong; /* the first; NULL: nothing */
 };
 
-static void reader_done(struct reader *r)
+static void reader_done(struct lock_reader *r)
 {
 	json_doc_done(&r->doc);
 	lock_done(&r->lock);
 }
 
 /* NULL, and said, unless it is a string without a NUL in it. */
-static const char *text_of(struct reader *r, const struct json_node *n, const char *what)
+static const char *text_of(struct lock_reader *r, const struct json_node *n, const char *what)
 {
 	const char *s = json_string(n, NULL);
 
@@ -151,7 +151,8 @@ static const char *text_of(struct reader *r, const struct json_node *n, const ch
 	return s;
 }
 
-static void take_text(struct reader *r, const struct json_node *n, const char *what, char **ret)
+static void take_text(struct lock_reader *r, const struct json_node *n, const char *what,
+                      char **ret)
 {
 	const char *s = text_of(r, n, what);
 
@@ -159,7 +160,7 @@ static void take_text(struct reader *r, const struct json_node *n, const char *w
 	r->wrong = s != NULL && *ret == NULL ? "out of memory" : r->wrong;
 }
 
-static void take_digest(struct reader *r, const struct json_node *n, const char *what,
+static void take_digest(struct lock_reader *r, const struct json_node *n, const char *what,
                         uint8_t ret[SHA256_BYTES])
 {
 	const char *s = text_of(r, n, what);
@@ -169,7 +170,7 @@ static void take_digest(struct reader *r, const struct json_node *n, const char 
 	}
 }
 
-static void take_list(struct reader *r, const struct json_node *list, const char *what,
+static void take_list(struct lock_reader *r, const struct json_node *list, const char *what,
                       struct string_list *ret)
 {
 	if (!json_is(list, JSON_ARRAY)) {
@@ -184,7 +185,7 @@ static void take_list(struct reader *r, const struct json_node *list, const char
 	}
 }
 
-static void take_grant(struct reader *r, const struct json_node *n)
+static void take_grant(struct lock_reader *r, const struct json_node *n)
 {
 	struct lock *l = &r->lock;
 	enum ssb_option option = SSB_OPT_READ;
@@ -200,7 +201,7 @@ static void take_grant(struct reader *r, const struct json_node *n)
 	}
 }
 
-static void take_grants(struct reader *r, const struct json_node *list)
+static void take_grants(struct lock_reader *r, const struct json_node *list)
 {
 	if (!json_is(list, JSON_ARRAY)) {
 		r->wrong = "grants";
@@ -237,7 +238,7 @@ static bool mode_parse(const char *s, unsigned *ret)
 }
 
 /* The members besides the path. */
-static void take_content(struct reader *r, const struct json_node *n, struct skill_file *f)
+static void take_content(struct lock_reader *r, const struct json_node *n, struct skill_file *f)
 {
 	const struct json_node *link = json_member(&r->doc, n, "link");
 	int64_t size = json_integer(json_member(&r->doc, n, "size"), -1);
@@ -267,7 +268,7 @@ static void take_content(struct reader *r, const struct json_node *n, struct ski
 	f->size = (uint64_t)size;
 }
 
-static void take_file(struct reader *r, const struct json_node *n)
+static void take_file(struct lock_reader *r, const struct json_node *n)
 {
 	struct skill_files *p = &r->lock.files;
 	struct skill_file *f = &p->v[p->n++];
@@ -285,7 +286,7 @@ static void take_file(struct reader *r, const struct json_node *n)
 	}
 }
 
-static void take_files(struct reader *r, const struct json_node *list)
+static void take_files(struct lock_reader *r, const struct json_node *list)
 {
 	struct skill_files *p = &r->lock.files;
 	uint8_t tree[SHA256_BYTES];
@@ -312,7 +313,8 @@ static void take_files(struct reader *r, const struct json_node *list)
 	}
 }
 
-static void take_when(struct reader *r, const struct json_node *at, const struct json_node *expires)
+static void take_when(struct lock_reader *r, const struct json_node *at,
+                      const struct json_node *expires)
 {
 	int64_t us = 0;
 	const char *s = text_of(r, at, "at");
@@ -330,7 +332,7 @@ static void take_when(struct reader *r, const struct json_node *at, const struct
 	r->lock.expires = us / 1000000;
 }
 
-static void take_uses(struct reader *r, const struct json_node *n)
+static void take_uses(struct lock_reader *r, const struct json_node *n)
 {
 	r->lock.uses = json_is(n, JSON_NULL) ? -1 : json_integer(n, -2);
 	if (r->lock.uses < -1 || (r->lock.uses == -1 && !json_is(n, JSON_NULL))) {
@@ -340,7 +342,7 @@ static void take_uses(struct reader *r, const struct json_node *n)
 
 #define MEMBERS 15 /* of the top */
 
-static void take_all(struct reader *r)
+static void take_all(struct lock_reader *r)
 {
 	const struct json_node *top = json_top(&r->doc);
 	struct lock *l = &r->lock;
@@ -379,7 +381,7 @@ static void take_all(struct reader *r)
 
 const char *lock_parse(const char *text, size_t len, struct lock *ret)
 {
-	AUTO(reader_done) struct reader r = { 0 };
+	AUTO(reader_done) struct lock_reader r = { 0 };
 	const char *why = NULL;
 
 	if (json_read(&r.doc, text, len, &why) != 0) {

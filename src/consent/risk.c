@@ -16,7 +16,7 @@ static bool reads_yours(const struct ssb_plan *p)
 	return false;
 }
 
-static bool writes(const struct ssb_plan *p)
+static bool changes_files(const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->n_grants; i++) {
 		if (p->grants[i].access == ACCESS_WRITE) {
@@ -26,14 +26,14 @@ static bool writes(const struct ssb_plan *p)
 	return false;
 }
 
-static bool reaches(const struct ssb_plan *p)
+static bool reaches_hosts(const struct ssb_plan *p)
 {
 	return p->n_egress > 0;
 }
 
-static bool leaks(const struct ssb_plan *p)
+static bool can_leak(const struct ssb_plan *p)
 {
-	return reaches(p) && reads_yours(p);
+	return reaches_hosts(p) && reads_yours(p);
 }
 
 static bool is_variable(const char *entry, const char *name)
@@ -58,7 +58,7 @@ static bool taken_out(const struct ssb_plan *p, const char *what)
 
 static bool leaks_credentials(const struct ssb_plan *p)
 {
-	for (size_t i = 0; i < p->requested.n && reaches(p); i++) {
+	for (size_t i = 0; i < p->requested.n && reaches_hosts(p); i++) {
 		const char *what = p->requested.v[i];
 		if (strncmp(what, ASKED_ENV, strlen(ASKED_ENV)) == 0 &&
 		    secret_of(what + strlen(ASKED_ENV), NULL) >= SECRET_OWNERS &&
@@ -76,7 +76,7 @@ static bool leaks_variables(const struct ssb_plan *p)
 	static const char *const dull[] = { "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 		                            "TERM", "PATH",   "HOME" };
 
-	for (size_t i = 0; i < p->requested.n && reaches(p); i++) {
+	for (size_t i = 0; i < p->requested.n && reaches_hosts(p); i++) {
 		const char *name = p->requested.v[i] + strlen(asked);
 		bool counts = strncmp(p->requested.v[i], asked, strlen(asked)) == 0;
 		for (size_t k = 0; counts && k < ARRAY_LEN(dull); k++) {
@@ -93,10 +93,10 @@ static bool leaks_variables(const struct ssb_plan *p)
 
 static bool private_network(const struct ssb_plan *p)
 {
-	return reaches(p) && p->allow_private.n > 0;
+	return reaches_hosts(p) && p->allow_private.n > 0;
 }
 
-static bool permissive(const struct ssb_plan *p)
+static bool is_permissive(const struct ssb_plan *p)
 {
 	return p->profile == PROFILE_PERMISSIVE;
 }
@@ -106,7 +106,7 @@ static bool walls_missing(const struct ssb_plan *p)
 	return p->best_effort != 0;
 }
 
-static bool unseen(const struct ssb_plan *p)
+static bool is_unseen(const struct ssb_plan *p)
 {
 	return p->audit == AUDIT_OFF;
 }
@@ -118,16 +118,16 @@ static const struct {
 	const char *reason;
 } RISKS[] = {
 	{ "high", walls_missing, "it runs although a layer of the sandbox cannot be applied" },
-	{ "high", leaks, "what it can read of yours can leave by the network" },
+	{ "high", can_leak, "what it can read of yours can leave by the network" },
 	{ "high", leaks_credentials,
 	  "a credential of yours that it asks for can leave by the network" },
-	{ "high", permissive, "it may make almost every system call" },
+	{ "high", is_permissive, "it may make almost every system call" },
 	{ "high", private_network, "it reaches into a private network" },
-	{ "medium", reaches, "it can send data to the hosts that the plan names" },
+	{ "medium", reaches_hosts, "it can send data to the hosts that the plan names" },
 	{ "medium", leaks_variables,
 	  "variables of yours that it is given (a key, say) can leave by the network" },
-	{ "medium", writes, "it can change files that stay when it has ended" },
-	{ "medium", unseen, "nothing of what it does is recorded" },
+	{ "medium", changes_files, "it can change files that stay when it has ended" },
+	{ "medium", is_unseen, "nothing of what it does is recorded" },
 	{ "medium", reads_yours, "it can read files of yours, and cannot send them" },
 };
 
@@ -142,9 +142,9 @@ const char *risk_level(const struct ssb_plan *p)
 }
 
 /* What is true is not said twice in a weaker form. */
-static bool applies(size_t i, const struct ssb_plan *p)
+static bool risk_applies(size_t i, const struct ssb_plan *p)
 {
-	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches(p));
+	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches_hosts(p));
 }
 
 void risk_json(struct json *j, const struct ssb_plan *p)
@@ -155,7 +155,7 @@ void risk_json(struct json *j, const struct ssb_plan *p)
 	json_key(j, "reasons");
 	json_open(j, '[');
 	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
-		if (applies(i, p)) {
+		if (risk_applies(i, p)) {
 			json_str(j, RISKS[i].reason);
 		}
 	}
@@ -167,7 +167,7 @@ void risk_text(struct buf *out, const struct ssb_plan *p)
 {
 	buf_addf(out, "risk: %s\n", risk_level(p));
 	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
-		if (applies(i, p)) {
+		if (risk_applies(i, p)) {
 			buf_addf(out, "  %s\n", RISKS[i].reason);
 		}
 	}

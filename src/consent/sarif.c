@@ -8,7 +8,7 @@
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
 
 /* {"text": ...} */
-static void message(struct json *j, const char *key, const char *text)
+static void add_message(struct json *j, const char *key, const char *text)
 {
 	json_key(j, key);
 	json_open(j, '{');
@@ -17,7 +17,7 @@ static void message(struct json *j, const char *key, const char *text)
 }
 
 /* As code scanning sorts them: the higher the worse, up to 10. */
-static const char *severity(const struct lint_rule *r)
+static const char *severity_of(const struct lint_rule *r)
 {
 	switch (r->grade) {
 	case 'F':
@@ -33,20 +33,20 @@ static const char *severity(const struct lint_rule *r)
 	}
 }
 
-static void rule(struct json *j, const struct lint_rule *r)
+static void add_rule(struct json *j, const struct lint_rule *r)
 {
 	json_open(j, '{');
 	json_kstr(j, "id", r->id);
 	json_kstr(j, "name", r->name);
-	message(j, "shortDescription", r->text);
-	message(j, "help", r->remedy);
+	add_message(j, "shortDescription", r->text);
+	add_message(j, "help", r->remedy);
 	json_key(j, "defaultConfiguration");
 	json_open(j, '{');
 	json_kstr(j, "level", lint_level_name(r->level));
 	json_close(j, '}');
 	json_key(j, "properties");
 	json_open(j, '{');
-	json_kstr(j, "security-severity", severity(r));
+	json_kstr(j, "security-severity", severity_of(r));
 	json_key(j, "tags");
 	json_open(j, '[');
 	json_str(j, "security");
@@ -55,7 +55,7 @@ static void rule(struct json *j, const struct lint_rule *r)
 	json_close(j, '}');
 }
 
-static void place(struct json *j, const struct lint *l, const struct lint_finding *f)
+static void add_place(struct json *j, const struct lint *l, const struct lint_finding *f)
 {
 	auto_buf path, uri;
 
@@ -82,18 +82,18 @@ static void place(struct json *j, const struct lint *l, const struct lint_findin
 	json_close(j, ']');
 }
 
-static void result(struct json *j, const struct lint *l, const struct lint_finding *f)
+static void add_result(struct json *j, const struct lint *l, const struct lint_finding *f)
 {
 	json_open(j, '{');
 	json_kstr(j, "ruleId", LINT_RULES[f->id].id);
 	json_kuint(j, "ruleIndex", f->id);
 	json_kstr(j, "level", lint_level_name(f->level));
-	message(j, "message", f->text);
-	place(j, l, f);
+	add_message(j, "message", f->text);
+	add_place(j, l, f);
 	json_close(j, '}');
 }
 
-static void driver(struct json *j)
+static void add_driver(struct json *j)
 {
 	json_key(j, "tool");
 	json_open(j, '{');
@@ -104,7 +104,7 @@ static void driver(struct json *j)
 	json_key(j, "rules");
 	json_open(j, '[');
 	for (size_t i = 0; i < LINT_IDS; i++) {
-		rule(j, &LINT_RULES[i]);
+		add_rule(j, &LINT_RULES[i]);
 	}
 	json_close(j, ']');
 	json_close(j, '}');
@@ -112,7 +112,7 @@ static void driver(struct json *j)
 }
 
 /* What SARIF has no word for. */
-static void grades(struct json *j, const struct lint skills[], size_t n)
+static void add_grades(struct json *j, const struct lint skills[], size_t n)
 {
 	json_key(j, "properties");
 	json_open(j, '{');
@@ -140,17 +140,17 @@ void sarif_write(struct buf *out, const struct lint skills[], size_t n)
 	json_key(&j, "runs");
 	json_open(&j, '[');
 	json_open(&j, '{');
-	driver(&j);
+	add_driver(&j);
 	json_kstr(&j, "columnKind", "utf16CodeUnits");
 	json_key(&j, "results");
 	json_open(&j, '[');
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < skills[i].n; k++) {
-			result(&j, &skills[i], &skills[i].v[k]);
+			add_result(&j, &skills[i], &skills[i].v[k]);
 		}
 	}
 	json_close(&j, ']');
-	grades(&j, skills, n);
+	add_grades(&j, skills, n);
 	json_close(&j, '}');
 	json_close(&j, ']');
 	json_close(&j, '}');

@@ -36,7 +36,7 @@
 /* A run may still show one whose approval is gone. */
 #define IDLE_SECONDS (24 * 3600)
 
-struct copy {
+struct copying {
 	int from;
 	int to;
 	char *chunk;
@@ -54,7 +54,7 @@ char *snapshot_path(const struct owner *o, const struct skill_files *p)
 
 /* ---- one file ------------------------------------------------------------------- */
 
-static int changed(const struct copy *c)
+static int fail_changed(const struct copying *c)
 {
 	return ssb_fail(c->err, SSB_E_POLICY, 0, "skill",
 	                "'%.200s' changed while it was copied; look at it again", c->file->path);
@@ -88,7 +88,7 @@ static int open_parent(int root, const char *path, const char **ret_name)
 }
 
 /* Every byte is hashed as it is written: what is kept is what was approved. */
-static int copy_bytes(const struct copy *c, int in, int out)
+static int copy_bytes(const struct copying *c, int in, int out)
 {
 	uint8_t hash[SHA256_BYTES];
 	uint64_t done = 0;
@@ -117,17 +117,17 @@ static int copy_bytes(const struct copy *c, int in, int out)
 	sha256_final(&s, hash);
 	return done == c->file->size && memcmp(hash, c->file->sha256, sizeof(hash)) == 0
 	               ? 0
-	               : changed(c);
+	               : fail_changed(c);
 }
 
-static int copy_regular(const struct copy *c, int parent, const char *name)
+static int copy_regular(const struct copying *c, int parent, const char *name)
 {
 	auto_fd in =
 	        file_openat2(c->from, c->file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, BENEATH);
 	struct stat st;
 
 	if (in < 0 || fstat(in, &st) != 0 || !S_ISREG(st.st_mode)) {
-		return changed(c);
+		return fail_changed(c);
 	}
 	auto_fd out =
 	        openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -142,7 +142,7 @@ static int copy_regular(const struct copy *c, int parent, const char *name)
 	               : ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "'%.200s'", c->file->path);
 }
 
-static int copy_one(const struct copy *c)
+static int copy_one(const struct copying *c)
 {
 	const char *name = NULL;
 	auto_fd parent = open_parent(c->to, c->file->path, &name);
@@ -161,7 +161,7 @@ static int copy_one(const struct copy *c)
 /* ---- directories ---------------------------------------------------------------- */
 
 /* All beneath `fd`, and itself, unwritable. */
-static int protect(int fd_in, int depth)
+static int protect_tree(int fd_in, int depth)
 {
 	auto_fd fd = fd_in;
 	DIR *dir = depth < MAX_SKILL_DEPTH + 2 ? fdopendir(fd) : NULL;
@@ -175,7 +175,7 @@ static int protect(int fd_in, int depth)
 			continue;
 		}
 		int sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		failed = sub >= 0 ? protect(sub, depth + 1) : 0;
+		failed = sub >= 0 ? protect_tree(sub, depth + 1) : 0;
 	}
 	if (failed == 0) {
 		failed = fchmod(fd, DIR_MODE);
@@ -185,11 +185,11 @@ static int protect(int fd_in, int depth)
 	return failed;
 }
 
-static int fill(const char *dir, const struct skill_files *p, int to, struct ssb_error *err)
+static int fill_copy(const char *dir, const struct skill_files *p, int to, struct ssb_error *err)
 {
 	auto_free char *chunk = malloc(COPY_BYTES);
 	auto_fd from = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
-	struct copy c = { .from = from, .to = to, .chunk = chunk, .err = err };
+	struct copying c = { .from = from, .to = to, .chunk = chunk, .err = err };
 
 	if (chunk == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
@@ -204,7 +204,7 @@ static int fill(const char *dir, const struct skill_files *p, int to, struct ssb
 		}
 	}
 	int again = openat(to, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (again < 0 || protect(again, 0) != 0 || syncfs(to) != 0) {
+	if (again < 0 || protect_tree(again, 0) != 0 || syncfs(to) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "keeping the copy");
 	}
 	return 0;
@@ -243,8 +243,8 @@ static int by_parent(const void *key, const void *file)
 	return order != 0 ? order : path[n] == '/' ? 0 : '/' < (unsigned char)path[n] ? -1 : 1;
 }
 
-static const struct skill_file *find(const struct skill_files *p, const char *path,
-                                     int (*order)(const void *, const void *))
+static const struct skill_file *find_file(const struct skill_files *p, const char *path,
+                                          int (*order)(const void *, const void *))
 {
 	return p->n == 0 ? NULL : bsearch(path, p->v, p->n, sizeof(*p->v), order);
 }
@@ -273,7 +273,7 @@ static bool as_it_was(const struct skill_file *f, const struct tree_entry *e)
 static bool check_one(void *arg, const struct tree_entry *e)
 {
 	struct check *c = arg;
-	const struct skill_file *f = find(c->p, e->path, by_path);
+	const struct skill_file *f = find_file(c->p, e->path, by_path);
 	bool good = e->st.st_uid == geteuid();
 
 	if (f != NULL) {
@@ -281,7 +281,7 @@ static bool check_one(void *arg, const struct tree_entry *e)
 		c->found++;
 	} else {
 		good = good && S_ISDIR(e->st.st_mode) && (e->st.st_mode & 07777) == DIR_MODE &&
-		       find(c->p, e->path, by_parent) != NULL;
+		       find_file(c->p, e->path, by_parent) != NULL;
 	}
 	c->good = c->good && good;
 	return c->good;
@@ -303,7 +303,7 @@ static bool is_whole(int all, const char *name, const struct skill_files *p)
 
 /* In use until then, in seconds from now: see snapshot_sweep(). Never less than a run that
  * goes on has said. */
-static bool touch(int all, const char *name, uint64_t seconds)
+static bool touch_copy(int all, const char *name, uint64_t seconds)
 {
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = 0 } };
@@ -332,8 +332,8 @@ static int put_in_place(int all, const char *part, const char *name, const struc
 	return ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
 }
 
-static int make(int all, const char *dir, const struct skill_files *p, const char *name,
-                struct ssb_error *err)
+static int make_copy(int all, const char *dir, const struct skill_files *p, const char *name,
+                     struct ssb_error *err)
 {
 	char part[HEX_BYTES + 32];
 
@@ -345,7 +345,7 @@ static int make(int all, const char *dir, const struct skill_files *p, const cha
 	if (to < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "make a copy of the skill");
 	}
-	int failed = fill(dir, p, to, err);
+	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
 	(void)tree_remove(all, part); /* what failed, or was damaged, or is there already */
 	return failed;
@@ -367,10 +367,10 @@ int snapshot_make(const struct owner *o, const char *dir, const struct skill_fil
 	}
 	auto_fd all = open_all(o, err);
 	hex_encode(p->tree, sizeof(p->tree), name);
-	if (all < 0 || (!is_whole(all, name, p) && make(all, dir, p, name, err) != 0)) {
+	if (all < 0 || (!is_whole(all, name, p) && make_copy(all, dir, p, name, err) != 0)) {
 		return -1;
 	}
-	(void)touch(all, name, 0);
+	(void)touch_copy(all, name, 0);
 	*ret_kept = true;
 	return 0;
 }
@@ -382,7 +382,7 @@ bool snapshot_there(const struct owner *o, const struct skill_files *p)
 	auto_fd all = open_all(o, &none);
 
 	hex_encode(p->tree, sizeof(p->tree), name);
-	return all >= 0 && is_whole(all, name, p) && touch(all, name, 0);
+	return all >= 0 && is_whole(all, name, p) && touch_copy(all, name, 0);
 }
 
 void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t seconds)
@@ -393,7 +393,7 @@ void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t 
 
 	hex_encode(p->tree, sizeof(p->tree), name);
 	if (all >= 0) {
-		(void)touch(all, name, seconds);
+		(void)touch_copy(all, name, seconds);
 	}
 }
 

@@ -28,7 +28,7 @@ void abilities_done(struct abilities *a)
 	*a = (struct abilities){ 0 };
 }
 
-static const struct refusal *find(const struct refusal *v, size_t n, const char *what)
+static const struct refusal *find_refusal(const struct refusal *v, size_t n, const char *what)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(v[i].what, what) == 0) {
@@ -38,7 +38,7 @@ static const struct refusal *find(const struct refusal *v, size_t n, const char 
 	return NULL;
 }
 
-static bool known(const struct abilities *a, const char *asked)
+static bool is_known(const struct abilities *a, const char *asked)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		if (strcmp(a->v[i].asked, asked) == 0) {
@@ -88,8 +88,8 @@ static enum ability_rank rank_of(const struct ssb_plan *p, const struct ability 
 	return RANKS[a->kind];
 }
 
-static int add(struct abilities *a, const struct ssb_plan *p, const char *asked,
-               const struct refusal *r)
+static int add_ability(struct abilities *a, const struct ssb_plan *p, const char *asked,
+                       const struct refusal *r)
 {
 	struct ability *v = realloc(a->v, (a->n + 1) * sizeof(*v));
 
@@ -114,12 +114,12 @@ static int add_requested(struct abilities *a, const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->requested.n; i++) {
 		const char *asked = p->requested.v[i];
-		const struct refusal *out = find(p->withheld, p->n_withheld, asked);
-		if (known(a, asked) || (out != NULL && out->value == NULL)) {
+		const struct refusal *out = find_refusal(p->withheld, p->n_withheld, asked);
+		if (is_known(a, asked) || (out != NULL && out->value == NULL)) {
 			continue; /* the owner took it out: it is not there */
 		}
-		const struct refusal *r = find(p->refusals, p->n_refusals, asked);
-		if (add(a, p, asked, r != NULL ? r : out) != 0) {
+		const struct refusal *r = find_refusal(p->refusals, p->n_refusals, asked);
+		if (add_ability(a, p, asked, r != NULL ? r : out) != 0) {
 			return -1;
 		}
 	}
@@ -135,8 +135,8 @@ static int add_others(struct abilities *a, const struct ssb_plan *p)
 	for (size_t k = 0; k < ARRAY_LEN(v); k++) {
 		for (size_t i = 0; i < n[k]; i++) {
 			bool out = k == 1 && v[k][i].value == NULL;
-			if (!out && !known(a, v[k][i].what) &&
-			    add(a, p, v[k][i].what, &v[k][i]) != 0) {
+			if (!out && !is_known(a, v[k][i].what) &&
+			    add_ability(a, p, v[k][i].what, &v[k][i]) != 0) {
 				return -1;
 			}
 		}
@@ -145,7 +145,7 @@ static int add_others(struct abilities *a, const struct ssb_plan *p)
 }
 
 /* By rank; within one as they were asked. */
-static int sort(struct abilities *a)
+static int sort_abilities(struct abilities *a)
 {
 	struct ability *v = calloc(a->n + 1, sizeof(*v));
 	size_t n = 0;
@@ -169,7 +169,7 @@ int abilities_of(const struct ssb_plan *p, struct abilities *ret)
 {
 	AUTO(abilities_done) struct abilities a = { 0 };
 
-	if (add_requested(&a, p) != 0 || add_others(&a, p) != 0 || sort(&a) != 0 ||
+	if (add_requested(&a, p) != 0 || add_others(&a, p) != 0 || sort_abilities(&a) != 0 ||
 	    words_worst(&a) != 0) {
 		return -1;
 	}
@@ -197,8 +197,8 @@ size_t abilities_dangerous(const struct abilities *a)
 
 /* ---- lines --------------------------------------------------------------- */
 
-static void mark(struct buf *out, const struct ability *a, size_t number,
-                 const struct words_look *look)
+static void add_mark(struct buf *out, const struct ability *a, size_t number,
+                     const struct words_look *look)
 {
 	if (look->numbered) {
 		buf_addf(out, "%s%3zu. ", a->dangerous ? "!" : " ", number);
@@ -207,15 +207,15 @@ static void mark(struct buf *out, const struct ability *a, size_t number,
 	}
 }
 
-static void line(struct buf *out, const struct ability *a, size_t number,
-                 const struct words_look *look)
+static void add_line(struct buf *out, const struct ability *a, size_t number,
+                     const struct words_look *look)
 {
 	auto_buf text, first;
 	bool red = look->color && a->dangerous;
 
 	buf_init(&text, MAX_SCALAR_BYTES * 4UL);
 	buf_init(&first, 64);
-	mark(&first, a, number, look);
+	add_mark(&first, a, number, look);
 	buf_adds(&text, a->text);
 	if (a->why != NULL) {
 		buf_addf(&text, " - %s", a->why);
@@ -237,7 +237,7 @@ size_t abilities_lines(struct buf *out, const struct abilities *a, const struct 
 	for (size_t i = 0; i < a->n; i++) {
 		dull += a->v[i].dangerous ? 0 : 1;
 		if (look->most == 0 || dull <= look->most || a->v[i].rank < RANK_READ) {
-			line(out, &a->v[i], i + 1, look);
+			add_line(out, &a->v[i], i + 1, look);
 		} else {
 			left++;
 		}

@@ -16,7 +16,7 @@
 #define KEPT_AT 3  /* of four parts of a cut text, its head */
 
 /* Not in the middle of a character. */
-static size_t boundary(const char *s, size_t at)
+static size_t char_boundary(const char *s, size_t at)
 {
 	while (at > 0 && ((unsigned char)s[at] & 0xc0) == 0x80) {
 		at--;
@@ -51,8 +51,8 @@ void words_quote(struct buf *out, const char *text)
 	if (len <= MAX_WORD_BYTES) {
 		quote_part(out, text, len);
 	} else {
-		size_t head = boundary(text, MAX_WORD_BYTES * KEPT_AT / 4);
-		size_t tail = boundary(text, len - (MAX_WORD_BYTES - head));
+		size_t head = char_boundary(text, MAX_WORD_BYTES * KEPT_AT / 4);
+		size_t tail = char_boundary(text, len - (MAX_WORD_BYTES - head));
 		quote_part(out, text, head);
 		buf_addf(out, "\" (%zu bytes are left out) \"", tail - head);
 		quote_part(out, text + tail, len - tail);
@@ -65,7 +65,7 @@ void words_plain(struct buf *out, const char *text)
 	size_t len = strlen(text);
 	size_t most = 2UL * MAX_WORD_BYTES;
 
-	visible_bytes(out, text, len <= most ? len : boundary(text, most), false);
+	visible_bytes(out, text, len <= most ? len : char_boundary(text, most), false);
 	buf_adds(out, len <= most ? "" : "...");
 }
 
@@ -80,7 +80,7 @@ static size_t width_at(const char *s, size_t *ret_bytes)
 }
 
 /* How many bytes of s go into a line; at a space where there is one. */
-static size_t fits(const char *s, size_t columns)
+static size_t fitting_bytes(const char *s, size_t columns)
 {
 	size_t at = 0, used = 0, space = 0;
 
@@ -103,7 +103,7 @@ void words_fold(struct buf *out, const char *first, const char *text, size_t col
 
 	do {
 		/* One column stays free: a full line makes some terminals begin a new one. */
-		size_t n = fits(text, most - strlen(before) - 1);
+		size_t n = fitting_bytes(text, most - strlen(before) - 1);
 		buf_adds(out, before);
 		buf_add(out, text, n);
 		buf_addc(out, '\n');

@@ -180,7 +180,7 @@ static int say_network(const char *value, struct buf *text, struct buf *thing)
 
 /* ---- files --------------------------------------------------------------- */
 
-static bool beneath(const char *path, const char *place)
+static bool is_beneath(const char *path, const char *place)
 {
 	size_t n = strlen(place);
 
@@ -229,7 +229,7 @@ static int say_files(const struct ssb_plan *p, const char *value, struct ability
 	a->secret = danger_named("~", value) != NULL ||
 	            (p->home != NULL && danger_named(p->home, value) != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(PLACES) && a->secret; i++) {
-		if (beneath(value, PLACES[i].path)) {
+		if (is_beneath(value, PLACES[i].path)) {
 			a->why = strdup(PLACES[i].why);
 			buf_addf(thing, "%s (%s)", PLACES[i].name, path.data);
 			buf_addf(text, "%s%s (%s)", verb, PLACES[i].name, path.data);

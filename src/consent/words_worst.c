@@ -7,7 +7,8 @@
 #define WORST_NAMES 3 /* hosts, and variables; more are counted */
 
 /* The first of a kind; of several, a secret before all others. */
-static const struct ability *pick(const struct abilities *a, enum ability_kind kind, bool secret)
+static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
+                                          bool secret)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		if (a->v[i].kind == kind && a->v[i].secret == secret && !a->v[i].never) {
@@ -19,9 +20,9 @@ static const struct ability *pick(const struct abilities *a, enum ability_kind k
 
 static const struct ability *pick_any(const struct abilities *a, enum ability_kind kind)
 {
-	const struct ability *found = pick(a, kind, true);
+	const struct ability *found = pick_ability(a, kind, true);
 
-	return found != NULL ? found : pick(a, kind, false);
+	return found != NULL ? found : pick_ability(a, kind, false);
 }
 
 /* "a.example, b.example and c.example (and 2 more)"; of variables, those that open
@@ -53,12 +54,12 @@ static void add_things(struct buf *out, const struct abilities *a, enum ability_
 
 static void worst_with_network(struct buf *out, const struct abilities *a)
 {
-	const struct ability *secret = pick(a, ABILITY_READ, true);
-	secret = secret != NULL ? secret : pick(a, ABILITY_WRITE, true);
-	const struct ability *key = pick(a, ABILITY_ENV, true);
-	const struct ability *read = pick(a, ABILITY_READ, false);
+	const struct ability *secret = pick_ability(a, ABILITY_READ, true);
+	secret = secret != NULL ? secret : pick_ability(a, ABILITY_WRITE, true);
+	const struct ability *key = pick_ability(a, ABILITY_ENV, true);
+	const struct ability *read = pick_ability(a, ABILITY_READ, false);
 	const struct ability *write = pick_any(a, ABILITY_WRITE);
-	read = read != NULL ? read : pick(a, ABILITY_WRITE, false);
+	read = read != NULL ? read : pick_ability(a, ABILITY_WRITE, false);
 
 	if (secret != NULL) {
 		buf_addf(out, "it can read %s and send them", secret->thing);

@@ -19,7 +19,7 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 }
 
 /* A rule for TCP looks at nothing that is said. */
-static bool carries(enum protocol rule, enum protocol need)
+static bool carries_protocol(enum protocol rule, enum protocol need)
 {
 	return rule == need || (rule == PROTO_TCP && need != PROTO_UDP);
 }
@@ -27,7 +27,7 @@ static bool carries(enum protocol rule, enum protocol need)
 bool cover_rule(const struct egress_rule *r, const struct need *n)
 {
 	return n->kind == NEED_NETWORK && has_port(r, n->port) &&
-	       (n->port == 0 || carries(r->protocol, n->protocol)) &&
+	       (n->port == 0 || carries_protocol(r->protocol, n->protocol)) &&
 	       egress_name_matches(r, n->value);
 }
 

@@ -24,7 +24,7 @@
 
 #define CANARY_HEAD "ssbcanary"
 
-static int fail(struct ssb_error *err, const char *what, const char *path)
+static int fail_home(struct ssb_error *err, const char *what, const char *path)
 {
 	return ssb_fail(err, SSB_E_SYS, errno, "learn", "%s '%.200s'", what, path);
 }
@@ -46,20 +46,20 @@ static int new_canary(char out[CANARY_BYTES], struct ssb_error *err)
 }
 
 /* The fd of a tree that nobody holds, and that is held now; -1: somebody does. */
-static int hold(const char *top)
+static int lock_home(const char *top)
 {
 	auto_fd fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? steal_fd(&fd) : -1;
 }
 
-static void sweep(const char *home)
+static void sweep_homes(const char *home)
 {
 	DIR *dir = opendir(home);
 
 	for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
 		auto_free char *top = e->d_name[0] != '.' ? path_join(home, e->d_name) : NULL;
-		auto_fd held = top != NULL ? hold(top) : -1;
+		auto_fd held = top != NULL ? lock_home(top) : -1;
 		if (held >= 0) {
 			(void)tree_remove(AT_FDCWD, top);
 		}
@@ -81,12 +81,12 @@ int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *er
 	auto_fd all = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* One at a time: a tree that was just made is not held yet. */
 	if (made < 0 || all < 0 || flock(all, LOCK_EX) != 0) {
-		return fail(err, "cannot make", home);
+		return fail_home(err, "cannot make", home);
 	}
-	sweep(home);
-	auto_fd lock = mkdtemp(top) != NULL ? hold(top) : -1;
+	sweep_homes(home);
+	auto_fd lock = mkdtemp(top) != NULL ? lock_home(top) : -1;
 	if (lock < 0) {
-		return fail(err, "cannot make a directory in", home);
+		return fail_home(err, "cannot make a directory in", home);
 	}
 	*ret = (struct decoys){ .top = steal_ptr(&top), .lock = steal_fd(&lock) };
 	return new_canary(ret->canary, err);
@@ -239,7 +239,7 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum 
 		return 0;
 	}
 	if (make_one(d, o, target, path, access, there ? &st : NULL) != 0) {
-		return fail(err, "cannot make a stand-in for", target);
+		return fail_home(err, "cannot make a stand-in for", target);
 	}
 	if (stand_in_add(d, path, target, access, err) != 0) {
 		return -1;
@@ -252,12 +252,12 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum 
 
 /* "%" stands for the canary. The first row that matches counts; patterns are those of
  * fnmatch(), against the whole path or name. */
-struct row {
+struct decoy_row {
 	const char *pattern;
 	const char *text;
 };
 
-static const struct row FILES[] = {
+static const struct decoy_row FILES[] = {
 	{ "*/.ssh/*.pub", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI% decoy@localhost\n" },
 	{ "*/.ssh/config", "Host decoy\n  HostName decoy.invalid\n  User %\n" },
 	{ "*/.ssh/known_hosts", "decoy.invalid ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI%\n" },
@@ -309,7 +309,7 @@ static const struct {
 };
 
 /* NULL: it steers programs, and is not made up. */
-static const struct row VARIABLES[] = {
+static const struct decoy_row VARIABLES[] = {
 	{ "PATH", NULL },
 	{ "HOME", NULL },
 	{ "TMPDIR", NULL },
@@ -380,7 +380,7 @@ static const struct row VARIABLES[] = {
 	{ "*", "%" },
 };
 
-static void fill(struct buf *out, const char *text, const char *canary)
+static void fill_canary(struct buf *out, const char *text, const char *canary)
 {
 	for (; *text != '\0'; text++) {
 		if (*text == '%') {
@@ -391,7 +391,7 @@ static void fill(struct buf *out, const char *text, const char *canary)
 	}
 }
 
-static const struct row *find(const struct row *rows, size_t n, const char *s)
+static const struct decoy_row *find_row(const struct decoy_row *rows, size_t n, const char *s)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (fnmatch(rows[i].pattern, s, 0) == 0) {
@@ -403,9 +403,9 @@ static const struct row *find(const struct row *rows, size_t n, const char *s)
 
 void decoy_text(struct buf *out, const char *path, const char *canary)
 {
-	const struct row *r = find(FILES, ARRAY_LEN(FILES), path);
+	const struct decoy_row *r = find_row(FILES, ARRAY_LEN(FILES), path);
 
-	fill(out, r != NULL ? r->text : "%\n", canary);
+	fill_canary(out, r != NULL ? r->text : "%\n", canary);
 }
 
 const char *const *decoy_names(const char *path)
@@ -420,11 +420,11 @@ const char *const *decoy_names(const char *path)
 
 bool decoy_variable(const struct decoys *d, const char *name, struct buf *out)
 {
-	const struct row *r = find(VARIABLES, ARRAY_LEN(VARIABLES), name);
+	const struct decoy_row *r = find_row(VARIABLES, ARRAY_LEN(VARIABLES), name);
 
 	if (r == NULL || r->text == NULL) {
 		return false;
 	}
-	fill(out, r->text, d->canary);
+	fill_canary(out, r->text, d->canary);
 	return true;
 }

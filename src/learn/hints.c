@@ -19,7 +19,7 @@
 
 enum text_kind { TEXT_CODE, TEXT_SHELL, TEXT_PROSE, TEXT_MARKDOWN, TEXT_SKIPPED };
 
-struct scan {
+struct hint_scan {
 	const char *file;
 	struct needs *out;
 	enum text_kind kind;
@@ -40,7 +40,7 @@ static bool is_name_char(char c)
 	       c == '_';
 }
 
-static void add(struct scan *s, struct need *n)
+static void add_need(struct hint_scan *s, struct need *n)
 {
 	char *why = NULL;
 
@@ -157,7 +157,7 @@ static bool is_host(const char *host, enum host_kind kind)
 }
 
 /* `p` is behind "://". */
-static void take_host(struct scan *s, const char *p, const char *end, size_t scheme)
+static void take_host(struct hint_scan *s, const char *p, const char *end, size_t scheme)
 {
 	uint16_t port = SCHEMES[scheme].port;
 	enum host_kind kind = HOST_EXACT;
@@ -186,11 +186,11 @@ static void take_host(struct scan *s, const char *p, const char *end, size_t sch
 			          .value = host,
 			          .port = port,
 			          .protocol = SCHEMES[scheme].protocol };
-		add(s, &n);
+		add_need(s, &n);
 	}
 }
 
-static void find_hosts(struct scan *s, const char *line, const char *end)
+static void find_hosts(struct hint_scan *s, const char *line, const char *end)
 {
 	for (const char *p = line; (p = memmem(p, (size_t)(end - p), "://", 3)) != NULL; p += 3) {
 		for (size_t i = 0; i < ARRAY_LEN(SCHEMES); i++) {
@@ -209,7 +209,7 @@ static void find_hosts(struct scan *s, const char *line, const char *end)
 
 /* The text in quotes that begins at `p`, perhaps behind blanks and brackets, up to the
  * end of its first word. Returns new; NULL: there is none. */
-static char *quoted_word(struct scan *s, const char *p, const char *end)
+static char *quoted_word(struct hint_scan *s, const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '(' || *p == '[')) {
 		p++;
@@ -227,11 +227,11 @@ static char *quoted_word(struct scan *s, const char *p, const char *end)
 	return word;
 }
 
-static void add_name(struct scan *s, enum need_kind kind, const char *name)
+static void add_name(struct hint_scan *s, enum need_kind kind, const char *name)
 {
 	struct need n = { .kind = kind, .value = (char *)(uintptr_t)name };
 
-	add(s, &n);
+	add_need(s, &n);
 }
 
 /* Every sandbox has these, or a shell makes them. */
@@ -253,7 +253,7 @@ static bool is_usual(const char *name)
 	return strncmp(name, "BASH", 4) == 0;
 }
 
-static void add_variable(struct scan *s, const char *name)
+static void add_variable(struct hint_scan *s, const char *name)
 {
 	if (check_env_name(name) == NULL && strlen(name) > 1 && !is_usual(name)) {
 		add_name(s, NEED_ENV, name);
@@ -286,8 +286,8 @@ static const char *const PROGRAM_WORDS[] = {
 	"os.execvp",
 };
 
-static void find_behind(struct scan *s, const char *line, const char *end, const char *const *words,
-                        size_t n_words, enum need_kind kind)
+static void find_behind(struct hint_scan *s, const char *line, const char *end,
+                        const char *const *words, size_t n_words, enum need_kind kind)
 {
 	for (size_t i = 0; i < n_words; i++) {
 		size_t n = strlen(words[i]);
@@ -308,7 +308,7 @@ static void find_behind(struct scan *s, const char *line, const char *end, const
 }
 
 /* process.env.NAME */
-static void find_members(struct scan *s, const char *line, const char *end)
+static void find_members(struct hint_scan *s, const char *line, const char *end)
 {
 	static const char WORD[] = "process.env.";
 	const size_t n = sizeof(WORD) - 1;
@@ -330,7 +330,7 @@ static void find_members(struct scan *s, const char *line, const char *end)
 /* ---- shells -------------------------------------------------------------------------- */
 
 /* The file itself gives it a value: "NAME=", "for NAME", "read NAME". */
-static bool is_assigned(struct scan *s, const char *name, size_t n)
+static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 {
 	const char *end = s->text + s->len;
 
@@ -358,7 +358,7 @@ static bool is_assigned(struct scan *s, const char *name, size_t n)
 }
 
 /* $NAME and ${NAME...}, in capitals, as variables of the environment are written. */
-static void find_dollars(struct scan *s, const char *line, const char *end)
+static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 {
 	for (const char *p = line; (p = memchr(p, '$', (size_t)(end - p))) != NULL;) {
 		bool brace = ++p < end && *p == '{';
@@ -386,7 +386,7 @@ static void find_dollars(struct scan *s, const char *line, const char *end)
 /* ---- files ------------------------------------------------------------------------------ */
 
 /* "~/..." in quotes. Written, if the rest of the line speaks of it. */
-static void find_paths(struct scan *s, const char *line, const char *end)
+static void find_paths(struct hint_scan *s, const char *line, const char *end)
 {
 	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };
 
@@ -413,7 +413,7 @@ static void find_paths(struct scan *s, const char *line, const char *end)
 			          .value = path,
 			          .danger =
 			                  danger_around(path, write ? ACCESS_WRITE : ACCESS_READ) };
-		add(s, &n);
+		add_need(s, &n);
 	}
 }
 
@@ -427,7 +427,7 @@ static bool begins_with(const char *p, const char *end, const char *with)
 }
 
 /* Is the line said rather than done? Also follows where code begins and ends. */
-static bool is_prose(struct scan *s, const char *line, const char *end)
+static bool is_prose(struct hint_scan *s, const char *line, const char *end)
 {
 	const char *p = line;
 	size_t quotes = 0;
@@ -453,7 +453,7 @@ static bool is_prose(struct scan *s, const char *line, const char *end)
 	       begins_with(p, end, "* ") || begins_with(p, end, "-- ");
 }
 
-static void scan_line(struct scan *s, const char *line, const char *end)
+static void scan_line(struct hint_scan *s, const char *line, const char *end)
 {
 	s->prose = is_prose(s, line, end);
 	find_hosts(s, line, end);
@@ -471,7 +471,7 @@ static void scan_line(struct scan *s, const char *line, const char *end)
 
 int hints_text(const char *file, const char *text, size_t len, struct needs *inout)
 {
-	struct scan s = { .file = file, .out = inout, .text = text, .len = len };
+	struct hint_scan s = { .file = file, .out = inout, .text = text, .len = len };
 	const char *end = text + len;
 
 	if (len == 0 || memchr(text, '\0', len) != NULL) {

@@ -15,7 +15,7 @@
 #include "os/file.h"
 #include "policy/path.h"
 
-struct walk {
+struct hint_walk {
 	struct needs *out;
 	size_t files;
 	size_t bytes;
@@ -36,7 +36,7 @@ static bool is_left_out(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static void read_file(struct walk *w, int fd, const char *path)
+static void read_file(struct hint_walk *w, int fd, const char *path)
 {
 	auto_buf text;
 
@@ -53,9 +53,10 @@ static void read_file(struct walk *w, int fd, const char *path)
 	w->nomem |= text.len > 0 && hints_text(path, text.data, text.len, w->out) != 0;
 }
 
-static void walk_dir(struct walk *w, int dir, const char *path, unsigned depth);
+static void walk_dir(struct hint_walk *w, int dir, const char *path, unsigned depth);
 
-static void look_at(struct walk *w, int dir, const char *path, const char *name, unsigned depth)
+static void look_at(struct hint_walk *w, int dir, const char *path, const char *name,
+                    unsigned depth)
 {
 	struct stat st;
 	/* Non-blocking: a FIFO does not hold us up before it is known as one. */
@@ -78,15 +79,15 @@ static void look_at(struct walk *w, int dir, const char *path, const char *name,
 	}
 }
 
-static int keep(const struct dirent *e)
+static int keep_entry(const struct dirent *e)
 {
 	return !is_left_out(e->d_name);
 }
 
-static void walk_dir(struct walk *w, int dir, const char *path, unsigned depth)
+static void walk_dir(struct hint_walk *w, int dir, const char *path, unsigned depth)
 {
 	struct dirent **names = NULL;
-	int n = scandirat(dir, ".", &names, keep, alphasort);
+	int n = scandirat(dir, ".", &names, keep_entry, alphasort);
 
 	for (int i = 0; i < n; i++) {
 		if (!w->nomem && w->files <= MAX_HINT_FILES) {
@@ -99,7 +100,7 @@ static void walk_dir(struct walk *w, int dir, const char *path, unsigned depth)
 
 int hints_scan(const char *dir, struct needs *inout, struct ssb_error *err)
 {
-	struct walk w = { .out = inout };
+	struct hint_walk w = { .out = inout };
 	auto_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0) {

@@ -127,7 +127,7 @@ static int hear_port(struct learner *t, uint16_t port)
 }
 
 /* The owner's no is a reason like any other why it stays a comment. */
-static int decline(struct learner *t, struct need *n, struct ssb_error *err)
+static int decline_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	char *why = strdup("you said no to it while it was learned");
 
@@ -139,7 +139,7 @@ static int decline(struct learner *t, struct need *n, struct ssb_error *err)
 	return needs_add(&t->barred, n) != 0 ? learn_no_memory(err) : 0;
 }
 
-static int answer(struct learner *t, struct need *n, struct ssb_error *err)
+static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	if (n->vain) {
 		return 0; /* a stand-in would not do either, and one to write takes its sockets */
@@ -152,7 +152,7 @@ static int answer(struct learner *t, struct need *n, struct ssb_error *err)
 	if (word == LEARN_NO) {
 		return n->kind == NEED_ENV && give_variable(t, n->value, true, err) != 0
 		               ? -1
-		               : decline(t, n, err);
+		               : decline_need(t, n, err);
 	}
 	if (word == LEARN_REAL && real) {
 		return give_real(t, n, err);
@@ -175,7 +175,7 @@ static int answer(struct learner *t, struct need *n, struct ssb_error *err)
 
 /* ---- a round ---------------------------------------------------------------------- */
 
-static void tell(struct learner *t, const struct ssb_result *result, int out)
+static void tell_round(struct learner *t, const struct ssb_result *result, int out)
 {
 	auto_free char *text = malloc(MAX_LEARN_OUTPUT);
 	ssize_t n = text != NULL ? pread(out, text, MAX_LEARN_OUTPUT, 0) : 0;
@@ -224,7 +224,7 @@ static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error 
 	return 0;
 }
 
-static int play(struct learner *t, struct ssb_error *err)
+static int play_round(struct learner *t, struct ssb_error *err)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(needs_done) struct needs round = { 0 };
@@ -250,26 +250,26 @@ static int play(struct learner *t, struct ssb_error *err)
 	    learn_take(t, &round, err) != 0) {
 		return -1;
 	}
-	tell(t, &result, out);
+	tell_round(t, &result, out);
 	return 0;
 }
 
 static int answer_all(struct learner *t, struct ssb_error *err)
 {
 	for (size_t i = 0; i < t->n_fresh; i++) {
-		if (answer(t, &t->l->needs.v[t->fresh[i]], err) != 0) {
+		if (answer_need(t, &t->l->needs.v[t->fresh[i]], err) != 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-static int rounds(struct learner *t, struct ssb_error *err)
+static int play_rounds(struct learner *t, struct ssb_error *err)
 {
 	uint64_t until = clock_ms() + MAX_LEARN_SECONDS * 1000ULL;
 
 	while (t->l->rounds < MAX_LEARN_ROUNDS && clock_ms() < until) {
-		if (play(t, err) != 0) {
+		if (play_round(t, err) != 0) {
 			return -1;
 		}
 		if (t->n_fresh == 0 || t->l->canceled) {
@@ -322,7 +322,7 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 		if (n->kind != NEED_ENV || has_variable(t, n->value)) {
 			continue;
 		}
-		if (answer(t, n, err) != 0) {
+		if (answer_need(t, n, err) != 0) {
 			return -1;
 		}
 		if (needs_add(&t->l->needs, n) != 0) {
@@ -397,7 +397,7 @@ static int name_entry(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-static int begin(struct learner *t, struct needs *hints, struct ssb_error *err)
+static int begin_learning(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
 	const struct learn_setup *s = t->s;
 	struct learn_options *o = &s->options->learn;
@@ -421,9 +421,9 @@ int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *er
 	AUTO(needs_done) struct needs hints = { 0 };
 
 	*ret = (struct learned){ 0 };
-	if (begin(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
+	if (begin_learning(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
 	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {
 		return -1;
 	}
-	return rounds(&t, err) != 0 ? -1 : needs_weigh(s->owner, s->dir, &ret->needs, err);
+	return play_rounds(&t, err) != 0 ? -1 : needs_weigh(s->owner, s->dir, &ret->needs, err);
 }

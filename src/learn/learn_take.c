@@ -34,7 +34,7 @@ static bool is_less(const struct needs *s, const struct need *n)
 	return false;
 }
 
-static bool same(const struct need *a, const struct need *b)
+static bool is_same(const struct need *a, const struct need *b)
 {
 	return a->kind == b->kind && a->port == b->port && a->protocol == b->protocol &&
 	       strcmp(a->value, b->value) == 0;
@@ -45,7 +45,7 @@ static bool is_in(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct need *have = &s->v[i];
-		if (!have->hint && same(have, n)) {
+		if (!have->hint && is_same(have, n)) {
 			return true;
 		}
 	}
@@ -54,7 +54,7 @@ static bool is_in(const struct needs *s, const struct need *n)
 
 /* What a host may not have on one port it may not have in another protocol; of one that
  * is barred without a port nothing is proposed. */
-static bool bars(const struct need *barred, const struct need *n)
+static bool bars_need(const struct need *barred, const struct need *n)
 {
 	return barred->kind == n->kind && strcmp(barred->value, n->value) == 0 &&
 	       (barred->port == 0 || barred->port == n->port);
@@ -63,7 +63,7 @@ static bool bars(const struct need *barred, const struct need *n)
 static const char *danger_of(const struct learner *t, const struct need *n)
 {
 	for (size_t i = 0; i < t->barred.n; i++) {
-		if (bars(&t->barred.v[i], n)) {
+		if (bars_need(&t->barred.v[i], n)) {
 			return t->barred.v[i].danger;
 		}
 	}
@@ -74,7 +74,7 @@ static const char *danger_of(const struct learner *t, const struct need *n)
 
 /* Whoever was sent a decoy's content once is not proposed, whatever else he was sent; and
  * what was dangerous in one protocol would be let through by a rule for another. */
-static int bar(struct learner *t, const struct needs *round)
+static int bar_new(struct learner *t, const struct needs *round)
 {
 	struct needs *all = &t->l->needs;
 
@@ -89,7 +89,7 @@ static int bar(struct learner *t, const struct needs *round)
 			return -1;
 		}
 		for (size_t k = 0; k < all->n; k++) {
-			if (bars(&n, &all->v[k]) && all->v[k].danger == NULL &&
+			if (bars_need(&n, &all->v[k]) && all->v[k].danger == NULL &&
 			    (all->v[k].danger = strdup(n.danger)) == NULL) {
 				return -1;
 			}
@@ -119,7 +119,7 @@ int learn_take(struct learner *t, const struct needs *round, struct ssb_error *e
 	if (taken == NULL || fresh == NULL || t->fresh == NULL) {
 		return learn_no_memory(err);
 	}
-	if (bar(t, round) != 0) {
+	if (bar_new(t, round) != 0) {
 		return learn_no_memory(err);
 	}
 	for (size_t i = 0; i < round->n; i++) {
@@ -135,7 +135,7 @@ int learn_take(struct learner *t, const struct needs *round, struct ssb_error *e
 	all->cut |= round->cut;
 	for (size_t i = 0; i < round->n; i++) {
 		for (size_t k = 0; fresh[i] && k < all->n; k++) {
-			if (same(&all->v[k], &round->v[i])) {
+			if (is_same(&all->v[k], &round->v[i])) {
 				t->fresh[t->n_fresh++] = k;
 			}
 		}

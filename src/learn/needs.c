@@ -39,7 +39,7 @@ void need_text(struct buf *out, const struct need *n)
 
 /* ---- the set --------------------------------------------------------------- */
 
-static int order(const struct need *a, const struct need *b)
+static int compare_needs(const struct need *a, const struct need *b)
 {
 	if (a->kind != b->kind) {
 		return a->kind < b->kind ? -1 : 1;
@@ -57,14 +57,14 @@ static int order(const struct need *a, const struct need *b)
 }
 
 /* Its place; true: it is there. */
-static bool find(const struct needs *s, const struct need *n, size_t *ret_at)
+static bool find_need(const struct needs *s, const struct need *n, size_t *ret_at)
 {
 	size_t low = 0;
 	size_t high = s->n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		int way = order(&s->v[mid], n);
+		int way = compare_needs(&s->v[mid], n);
 		if (way == 0) {
 			*ret_at = mid;
 			return true;
@@ -87,7 +87,7 @@ static void need_done(struct need *n)
 	*n = (struct need){ 0 };
 }
 
-static bool replace(char **text, const char *with)
+static bool replace_text(char **text, const char *with)
 {
 	char *copy = with != NULL ? strdup(with) : NULL;
 
@@ -99,20 +99,20 @@ static bool replace(char **text, const char *with)
 	return true;
 }
 
-static uint64_t times(const struct need *n)
+static uint64_t times_seen(const struct need *n)
 {
 	return n->count > 0 ? n->count : 1;
 }
 
-static int merge(struct need *into, const struct need *n)
+static int merge_need(struct need *into, const struct need *n)
 {
-	if (into->hint && !n->hint && !replace(&into->why, n->why)) {
+	if (into->hint && !n->hint && !replace_text(&into->why, n->why)) {
 		return -1;
 	}
 	/* Whatever else he was sent, a thief stays one. */
 	if (n->thief || (n->danger == NULL && !into->thief)) {
 		char *danger = (char *)(uintptr_t)into->danger;
-		if (!replace(&danger, n->danger)) {
+		if (!replace_text(&danger, n->danger)) {
 			return -1;
 		}
 		into->danger = danger;
@@ -128,18 +128,18 @@ static int merge(struct need *into, const struct need *n)
 	into->in_small_dir |= n->in_small_dir;
 	into->denied |= n->denied;
 	into->hint &= n->hint;
-	into->count += times(n);
+	into->count += times_seen(n);
 	return 0;
 }
 
-static int insert(struct needs *s, size_t at, const struct need *n)
+static int insert_need(struct needs *s, size_t at, const struct need *n)
 {
 	struct need copy = *n;
 
 	copy.value = strdup(n->value);
 	copy.why = n->why != NULL ? strdup(n->why) : NULL;
 	copy.danger = n->danger != NULL ? strdup(n->danger) : NULL;
-	copy.count = times(n);
+	copy.count = times_seen(n);
 	/* Room for 16, 32, 64 ... */
 	bool full = s->n == 0 || (s->n >= 16 && (s->n & (s->n - 1)) == 0);
 	size_t room = s->n == 0 ? 16 : 2 * s->n;
@@ -161,14 +161,14 @@ int needs_add(struct needs *s, const struct need *n)
 {
 	size_t at = 0;
 
-	if (find(s, n, &at)) {
-		return merge(&s->v[at], n);
+	if (find_need(s, n, &at)) {
+		return merge_need(&s->v[at], n);
 	}
 	if (s->n >= MAX_NEEDS) {
 		s->cut = true;
 		return 0;
 	}
-	return insert(s, at, n);
+	return insert_need(s, at, n);
 }
 
 void needs_done(struct needs *s)
@@ -251,7 +251,7 @@ static int judge_path(struct asks *a, const struct need *n, char **ret)
 	return asks_path(a, n->value, n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ, ret);
 }
 
-static int judge(struct asks *a, struct need *n)
+static int judge_need(struct asks *a, struct need *n)
 {
 	const char *why = NULL;
 	char *found = NULL;
@@ -290,7 +290,7 @@ int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
 		return -1;
 	}
 	for (size_t i = 0; i < s->n; i++) {
-		if (s->v[i].danger == NULL && judge(a, &s->v[i]) != 0) {
+		if (s->v[i].danger == NULL && judge_need(a, &s->v[i]) != 0) {
 			return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 		}
 	}

@@ -13,7 +13,7 @@
 
 #define CONTEXT 3
 
-struct text_line {
+struct patch_line {
 	const char *p; /* with its newline */
 	size_t len;
 	bool gone;
@@ -21,7 +21,7 @@ struct text_line {
 };
 
 struct cut {
-	struct text_line *v;
+	struct patch_line *v;
 	size_t n;
 	bool nomem;
 };
@@ -45,7 +45,7 @@ static bool cut_begin(struct cut *c, const char *text, size_t len)
 	for (size_t at = 0; c->v != NULL && at < len;) {
 		const char *newline = memchr(text + at, '\n', len - at);
 		size_t n = newline != NULL ? (size_t)(newline - text) + 1 - at : len - at;
-		c->v[c->n++] = (struct text_line){ .p = text + at, .len = n };
+		c->v[c->n++] = (struct patch_line){ .p = text + at, .len = n };
 		at += n;
 	}
 	return c->v != NULL;
@@ -53,7 +53,7 @@ static bool cut_begin(struct cut *c, const char *text, size_t len)
 
 /* ---- single lines ---------------------------------------------------------------- */
 
-static size_t indent_of(const struct text_line *l)
+static size_t indent_of(const struct patch_line *l)
 {
 	size_t n = 0;
 
@@ -63,7 +63,7 @@ static size_t indent_of(const struct text_line *l)
 	return n;
 }
 
-static bool is_blank(const struct text_line *l)
+static bool is_blank(const struct patch_line *l)
 {
 	size_t n = indent_of(l);
 
@@ -71,7 +71,7 @@ static bool is_blank(const struct text_line *l)
 }
 
 /* Its first character is the dash of an item. */
-static bool is_item(const struct text_line *l)
+static bool is_item(const struct patch_line *l)
 {
 	size_t n = indent_of(l);
 
@@ -81,7 +81,7 @@ static bool is_item(const struct text_line *l)
 /* The line as it is to be, to be changed. NULL without memory. */
 static char *line_text(struct cut *c, size_t at)
 {
-	struct text_line *l = &c->v[at];
+	struct patch_line *l = &c->v[at];
 
 	if (l->instead == NULL) {
 		l->instead = strndup(l->p, l->len);
@@ -131,7 +131,7 @@ static void put_empty(struct cut *c, size_t item)
 		}
 	}
 	while (key > 0) {
-		const struct text_line *l = &c->v[--key];
+		const struct patch_line *l = &c->v[--key];
 		if (is_blank(l) || indent_of(l) > dash) {
 			continue;
 		}
@@ -209,7 +209,7 @@ static size_t byte_of(const char *s, unsigned col)
 
 static void remove_text(struct cut *c, unsigned line, unsigned col)
 {
-	struct text_line *l = line > 0 && line <= c->n ? &c->v[line - 1] : NULL;
+	struct patch_line *l = line > 0 && line <= c->n ? &c->v[line - 1] : NULL;
 
 	if (l == NULL || l->gone) {
 		return;
@@ -280,7 +280,7 @@ static void keep_ports(struct cut *c, const struct egress_rule *r)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-static const struct egress_rule *remaining(const struct shrink *s, const struct egress_rule *r)
+static const struct egress_rule *remaining_rule(const struct shrink *s, const struct egress_rule *r)
 {
 	for (size_t i = 0; i < s->rest.n_egress; i++) {
 		if (s->rest.egress[i].domain.s == r->domain.s) {
@@ -314,7 +314,7 @@ static void cut_all(struct cut *c, const struct manifest *m, const struct shrink
 {
 	for (size_t i = m->n_egress; i > 0; i--) {
 		const struct egress_rule *r = &m->egress[i - 1];
-		const struct egress_rule *rest = remaining(s, r);
+		const struct egress_rule *rest = remaining_rule(s, r);
 		if (rest == NULL) {
 			remove_rule(c, &r->domain);
 		} else if (rest->n_ports < r->n_ports) {
@@ -336,7 +336,7 @@ static bool cut_holds(const struct cut *c, const struct manifest *rest)
 	buf_init(&wanted, MAX_YAML_BYTES);
 	buf_init(&got, MAX_YAML_BYTES);
 	for (size_t i = 0; i < c->n; i++) {
-		const struct text_line *l = &c->v[i];
+		const struct patch_line *l = &c->v[i];
 		if (!l->gone) {
 			buf_add(&text, l->instead != NULL ? l->instead : l->p,
 			        l->instead != NULL ? strlen(l->instead) : l->len);
@@ -422,7 +422,7 @@ static size_t list_lines(const struct cut *c, struct diff_line *v)
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
-		const struct text_line *l = &c->v[i];
+		const struct patch_line *l = &c->v[i];
 		bool same =
 		        !l->gone && (l->instead == NULL || (strlen(l->instead) == l->len &&
 		                                            memcmp(l->instead, l->p, l->len) == 0));

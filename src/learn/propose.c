@@ -11,7 +11,7 @@
 
 /* A manifest in the making. Its texts are the base's and the needs', or stand in
  * `owned`; those of its lists that grow are its own. */
-struct draft {
+struct proposal {
 	struct manifest m;
 	const struct needs *needs;
 	const char *why[WRITE_ENV + 1][MAX_LIST_ITEMS];
@@ -23,7 +23,7 @@ struct draft {
 	bool nomem;
 };
 
-static void draft_free(struct draft *d)
+static void draft_free(struct proposal *d)
 {
 	if (d == NULL) {
 		return;
@@ -42,13 +42,13 @@ static void draft_free(struct draft *d)
 	free(d);
 }
 
-static void draft_freep(struct draft **d)
+static void draft_freep(struct proposal **d)
 {
 	draft_free(*d);
 }
 
 /* Takes `s`, and gives it back to be used. */
-static char *own(struct draft *d, char *s)
+static char *keep_text(struct proposal *d, char *s)
 {
 	char **v = s != NULL ? realloc(d->owned, (d->n_owned + 1) * sizeof(*v)) : NULL;
 
@@ -93,7 +93,7 @@ static char *aside_text(const struct need *n)
 }
 
 /* "run 0a1b2c3d: it holds SSH keys" */
-static void set_aside(struct draft *d, const struct need *n, const char *reason)
+static void set_aside(struct proposal *d, const struct need *n, const char *reason)
 {
 	enum write_list list = list_of(n);
 	const char *from = n->why != NULL ? n->why : "";
@@ -110,14 +110,14 @@ static void set_aside(struct draft *d, const struct need *n, const char *reason)
 	if (asprintf(&why, "%s%s%s", from, from[0] != '\0' ? ": " : "", reason) < 0) {
 		why = NULL;
 	}
-	const char *text = own(d, aside_text(n));
-	const char *because = own(d, why);
+	const char *text = keep_text(d, aside_text(n));
+	const char *because = keep_text(d, why);
 	if (text != NULL && because != NULL) {
 		d->asides[d->n_asides++] = (struct write_aside){ list, text, because };
 	}
 }
 
-static void tell_left(struct draft *d)
+static void tell_left(struct proposal *d)
 {
 	for (int list = 0; list < WRITE_LISTS; list++) {
 		char *text = NULL;
@@ -127,7 +127,7 @@ static void tell_left(struct draft *d)
 		if (asprintf(&text, "... and %zu more", d->left[list]) < 0) {
 			text = NULL;
 		}
-		const char *kept = own(d, text);
+		const char *kept = keep_text(d, text);
 		if (kept != NULL) {
 			d->asides[d->n_asides++] =
 			        (struct write_aside){ (enum write_list)list, kept, "not shown" };
@@ -138,7 +138,7 @@ static void tell_left(struct draft *d)
 /* ---- what the base has ------------------------------------------------------------ */
 
 /* Where it stood; not a line of the file that this is to take the place of. */
-static const char *declared(struct draft *d, const struct mtext *at)
+static const char *why_declared(struct proposal *d, const struct mtext *at)
 {
 	char *text = NULL;
 
@@ -148,12 +148,12 @@ static const char *declared(struct draft *d, const struct mtext *at)
 	if (asprintf(&text, "%s:%u", path_base(d->m.file), at->line) < 0) {
 		text = NULL;
 	}
-	return own(d, text);
+	return keep_text(d, text);
 }
 
 /* Why a line is there that was declared before: who was seen to use it. */
-static const char *seen(struct draft *d, const struct mtext *at, const struct egress_rule *rule,
-                        enum need_kind kind)
+static const char *why_kept(struct proposal *d, const struct mtext *at,
+                            const struct egress_rule *rule, enum need_kind kind)
 {
 	for (size_t i = 0; i < d->needs->n; i++) {
 		const struct need *n = &d->needs->v[i];
@@ -165,22 +165,22 @@ static const char *seen(struct draft *d, const struct mtext *at, const struct eg
 			return n->why;
 		}
 	}
-	return declared(d, at);
+	return why_declared(d, at);
 }
 
-static bool copy_list(struct draft *d, struct mtext_list *to, const struct mtext_list *from,
+static bool copy_list(struct proposal *d, struct mtext_list *to, const struct mtext_list *from,
                       enum write_list list, enum need_kind kind)
 {
 	*to = (struct mtext_list){ calloc(MAX_LIST_ITEMS, sizeof(to->v[0])), from->n };
 	for (size_t i = 0; to->v != NULL && i < from->n; i++) {
 		to->v[i] = from->v[i];
-		d->why[list][i] = seen(d, &from->v[i], NULL, kind);
+		d->why[list][i] = why_kept(d, &from->v[i], NULL, kind);
 	}
 	to->n = to->v != NULL ? from->n : 0;
 	return to->v != NULL;
 }
 
-static bool copy_rules(struct draft *d, const struct manifest *base)
+static bool copy_rules(struct proposal *d, const struct manifest *base)
 {
 	d->m.egress = calloc(MAX_LIST_ITEMS, sizeof(d->m.egress[0]));
 	d->m.n_egress = 0;
@@ -192,12 +192,12 @@ static bool copy_rules(struct draft *d, const struct manifest *base)
 			return false;
 		}
 		memcpy(r->ports, base->egress[i].ports, r->n_ports * sizeof(r->ports[0]));
-		d->why[WRITE_EGRESS][d->m.n_egress++] = seen(d, &r->domain, r, NEED_NETWORK);
+		d->why[WRITE_EGRESS][d->m.n_egress++] = why_kept(d, &r->domain, r, NEED_NETWORK);
 	}
 	return d->m.egress != NULL;
 }
 
-static bool begin(struct draft *d, const struct manifest *base)
+static bool begin_draft(struct proposal *d, const struct manifest *base)
 {
 	d->m = *base;
 	d->m.read = d->m.write = d->m.env = (struct mtext_list){ 0 };
@@ -209,7 +209,7 @@ static bool begin(struct draft *d, const struct manifest *base)
 	return ok && copy_list(d, &d->m.env, &base->env, WRITE_ENV, NEED_ENV);
 }
 
-static bool is_covered(const struct draft *d, const struct need *n)
+static bool is_covered(const struct proposal *d, const struct need *n)
 {
 	return cover_manifest(&d->m, d->needs->home, n);
 }
@@ -217,7 +217,7 @@ static bool is_covered(const struct draft *d, const struct need *n)
 /* ---- files and variables ------------------------------------------------------------ */
 
 /* What there is no room for is told of at the end (add_rest()). */
-static void add_item(struct draft *d, struct mtext_list *l, const struct need *n, char *value,
+static void add_item(struct proposal *d, struct mtext_list *l, const struct need *n, char *value,
                      const char *why)
 {
 	if (l->n >= MAX_LIST_ITEMS) {
@@ -229,18 +229,18 @@ static void add_item(struct draft *d, struct mtext_list *l, const struct need *n
 
 /* The directory of so many files that it is the smaller thing to say; NULL: it is not,
  * or it lies directly in "/" or is dangerous. */
-static char *shared_dir(struct draft *d, const struct need *n)
+static char *shared_dir(struct proposal *d, const struct need *n)
 {
 	enum access access = n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ;
 
 	if (!n->in_small_dir || needs_siblings(d->needs, n) < PROPOSE_SIBLINGS) {
 		return NULL;
 	}
-	char *dir = own(d, path_parent(n->value));
+	char *dir = keep_text(d, path_parent(n->value));
 	return dir != NULL && !path_is_top(dir) && danger_around(dir, access) == NULL ? dir : NULL;
 }
 
-static void add_shared(struct draft *d, struct mtext_list *l, const struct need *n, char *dir)
+static void add_shared(struct proposal *d, struct mtext_list *l, const struct need *n, char *dir)
 {
 	char *why = NULL;
 
@@ -248,7 +248,7 @@ static void add_shared(struct draft *d, struct mtext_list *l, const struct need 
 	             needs_siblings(d->needs, n) - 1) < 0) {
 		why = NULL;
 	}
-	const char *kept = own(d, why);
+	const char *kept = keep_text(d, why);
 	if (kept != NULL) {
 		add_item(d, l, n, dir, kept);
 	}
@@ -262,7 +262,7 @@ static bool is_vain(const struct need *n)
 
 /* In order of the paths, so that a directory comes before what lies in it; but the
  * directories of many come first, for they can hold earlier ones. */
-static void add_paths(struct draft *d, enum need_kind kind)
+static void add_paths(struct proposal *d, enum need_kind kind)
 {
 	struct mtext_list *l = kind == NEED_WRITE ? &d->m.write : &d->m.read;
 
@@ -284,7 +284,7 @@ static void add_paths(struct draft *d, enum need_kind kind)
 }
 
 /* What a later line holds as well is not said twice. */
-static void drop_held(struct draft *d, struct mtext_list *l, enum write_list list, size_t from)
+static void drop_held(struct proposal *d, struct mtext_list *l, enum write_list list, size_t from)
 {
 	size_t kept = from;
 
@@ -304,7 +304,7 @@ static void drop_held(struct draft *d, struct mtext_list *l, enum write_list lis
 	l->n = kept;
 }
 
-static void add_variables(struct draft *d)
+static void add_variables(struct proposal *d)
 {
 	for (size_t i = 0; i < d->needs->n; i++) {
 		const struct need *n = &d->needs->v[i];
@@ -316,7 +316,8 @@ static void add_variables(struct draft *d)
 
 /* ---- the network --------------------------------------------------------------------- */
 
-static struct egress_rule *rule_for(struct draft *d, const struct need *n, enum protocol protocol)
+static struct egress_rule *rule_for(struct proposal *d, const struct need *n,
+                                    enum protocol protocol)
 {
 	for (size_t i = 0; i < d->m.n_egress; i++) {
 		struct egress_rule *r = &d->m.egress[i];
@@ -340,7 +341,7 @@ static struct egress_rule *rule_for(struct draft *d, const struct need *n, enum 
 	return r;
 }
 
-static void add_host(struct draft *d, const struct need *n)
+static void add_host(struct proposal *d, const struct need *n)
 {
 	struct egress_rule *r = rule_for(d, n, n->port != 0 ? n->protocol : PROTO_TLS);
 
@@ -351,7 +352,7 @@ static void add_host(struct draft *d, const struct need *n)
 
 /* Plain TCP first, which carries what the others are, and at last those hosts of which
  * nothing but their name is known. */
-static void add_network(struct draft *d)
+static void add_network(struct proposal *d)
 {
 	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < d->needs->n && !d->nomem; i++) {
@@ -367,7 +368,7 @@ static void add_network(struct draft *d)
 
 /* ---- the whole ------------------------------------------------------------------------ */
 
-static void add_rest(struct draft *d)
+static void add_rest(struct proposal *d)
 {
 	for (size_t i = 0; i < d->needs->n && !d->nomem; i++) {
 		const struct need *n = &d->needs->v[i];
@@ -385,7 +386,7 @@ static void add_rest(struct draft *d)
 	tell_left(d);
 }
 
-static void write_draft(const struct draft *d, const char *head, bool notes, struct buf *out)
+static void write_draft(const struct proposal *d, const char *head, bool notes, struct buf *out)
 {
 	struct write_notes n = { .head = head,
 		                 .asides = d->asides,
@@ -400,7 +401,7 @@ static void write_draft(const struct draft *d, const char *head, bool notes, str
 int propose_manifest(const struct manifest *base, const struct needs *n, const char *head,
                      struct buf *out)
 {
-	AUTO(draft_freep) struct draft *d = calloc(1, sizeof(*d));
+	AUTO(draft_freep) struct proposal *d = calloc(1, sizeof(*d));
 	auto_buf text;
 
 	buf_init(&text, MAX_YAML_BYTES);
@@ -408,7 +409,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 		return -1;
 	}
 	d->needs = n;
-	if (!begin(d, base)) {
+	if (!begin_draft(d, base)) {
 		return -1;
 	}
 	add_paths(d, NEED_WRITE); /* what may be written may be read */

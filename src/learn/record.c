@@ -18,7 +18,7 @@
 #include "trace/run_facts.h"
 #include "trace/runs.h"
 
-static void reading_done(struct reading *r)
+static void reading_done(struct record_reading *r)
 {
 	for (size_t i = 0; i < r->n_names; i++) {
 		free(r->names[i].address);
@@ -37,7 +37,7 @@ static void reading_done(struct reading *r)
 	free(r->home);
 }
 
-const char *reading_value(const struct json_node *n)
+const char *record_value(const struct json_node *n)
 {
 	return json_is(n, JSON_STRING) && n->len > 0 && n->len < MAX_PATH_BYTES &&
 	                       strlen(n->str) == n->len
@@ -45,9 +45,9 @@ const char *reading_value(const struct json_node *n)
 	               : NULL;
 }
 
-const char *reading_text(const struct line *l, const char *name)
+const char *record_text(const struct line *l, const char *name)
 {
-	const char *text = reading_value(line_get(l, name));
+	const char *text = record_value(line_get(l, name));
 
 	return text != NULL ? text : "";
 }
@@ -55,7 +55,7 @@ const char *reading_text(const struct line *l, const char *name)
 /* ---- what belongs to earlier lines --------------------------------------------- */
 
 /* One more item of `size` bytes at the end of *v; NULL past `max`. */
-static void *grow(struct reading *r, void *v, size_t n, size_t max, size_t size)
+static void *grow_array(struct record_reading *r, void *v, size_t n, size_t max, size_t size)
 {
 	if (n >= max) {
 		r->out->cut = true;
@@ -73,15 +73,15 @@ static void *grow(struct reading *r, void *v, size_t n, size_t max, size_t size)
 	return more;
 }
 
-static void take_repeat(struct reading *r, int64_t of, int64_t count)
+static void take_repeat(struct record_reading *r, int64_t of, int64_t count)
 {
-	if (count > 0 &&
-	    grow(r, &r->repeats, r->n_repeats, MAX_NEED_REPEATS, sizeof(r->repeats[0])) != NULL) {
+	if (count > 0 && grow_array(r, &r->repeats, r->n_repeats, MAX_NEED_REPEATS,
+	                            sizeof(r->repeats[0])) != NULL) {
 		r->repeats[r->n_repeats++] = (struct repeat){ of, (uint64_t)count };
 	}
 }
 
-const char *reading_name(const struct reading *r, const char *address)
+const char *record_name(const struct record_reading *r, const char *address)
 {
 	for (size_t i = 0; i < r->n_names; i++) {
 		if (strcmp(r->names[i].address, address) == 0) {
@@ -91,13 +91,13 @@ const char *reading_name(const struct reading *r, const char *address)
 	return NULL;
 }
 
-static void take_name(struct reading *r, const struct line *l)
+static void take_name(struct record_reading *r, const struct line *l)
 {
-	const char *address = reading_text(l, "address_asked");
-	const char *name = reading_text(l, "name");
+	const char *address = record_text(l, "address_asked");
+	const char *name = record_text(l, "name");
 
-	if (address[0] == '\0' || name[0] == '\0' || reading_name(r, address) != NULL ||
-	    grow(r, &r->names, r->n_names, MAX_NEED_NAMES, sizeof(r->names[0])) == NULL) {
+	if (address[0] == '\0' || name[0] == '\0' || record_name(r, address) != NULL ||
+	    grow_array(r, &r->names, r->n_names, MAX_NEED_NAMES, sizeof(r->names[0])) == NULL) {
 		return;
 	}
 	struct shown_name n = { strdup(address), strdup(name) };
@@ -105,7 +105,7 @@ static void take_name(struct reading *r, const struct line *l)
 	r->names[r->n_names++] = n;
 }
 
-static void look_ahead(struct reading *r, const struct line *l)
+static void look_ahead(struct record_reading *r, const struct line *l)
 {
 	int64_t of = json_integer(line_get(l, "repeat_of"), -1);
 
@@ -128,7 +128,7 @@ static int by_first(const void *a, const void *b)
 }
 
 /* One for each first line. */
-static void sort_repeats(struct reading *r)
+static void sort_repeats(struct record_reading *r)
 {
 	size_t n = 0;
 
@@ -147,7 +147,7 @@ static void sort_repeats(struct reading *r)
 }
 
 /* A count with a first time has one of them in a line of its own already. */
-uint64_t reading_times(const struct reading *r, const struct line *l)
+uint64_t record_times(const struct record_reading *r, const struct line *l)
 {
 	const struct repeat key = { .of = l->seq };
 	int64_t count = json_integer(line_get(l, "count"), 1);
@@ -162,13 +162,13 @@ uint64_t reading_times(const struct reading *r, const struct line *l)
 
 /* ---- the first line ------------------------------------------------------------- */
 
-static void take_place(struct reading *r, const struct line *l, const struct json_node *n)
+static void take_place(struct record_reading *r, const struct line *l, const struct json_node *n)
 {
-	const char *target = reading_value(json_member(&l->doc, n, "target"));
+	const char *target = record_value(json_member(&l->doc, n, "target"));
 	const char *origin = json_string(json_member(&l->doc, n, "origin"), "");
 
-	if (target != NULL &&
-	    grow(r, &r->places, r->n_places, 4UL * MAX_GRANTS, sizeof(r->places[0])) != NULL) {
+	if (target != NULL && grow_array(r, &r->places, r->n_places, 4UL * MAX_GRANTS,
+	                                 sizeof(r->places[0])) != NULL) {
 		char *copy = strdup(target);
 		r->nomem |= copy == NULL;
 		r->places[r->n_places] =
@@ -178,24 +178,24 @@ static void take_place(struct reading *r, const struct line *l, const struct jso
 	}
 }
 
-static void take_asked(struct reading *r, const char *item)
+static void take_asked(struct record_reading *r, const char *item)
 {
 	static const char PREFIX[] = "environment ";
 
 	if (strncmp(item, PREFIX, sizeof(PREFIX) - 1) == 0 &&
-	    grow(r, &r->asked.v, r->asked.n, MAX_LIST_ITEMS, sizeof(r->asked.v[0])) != NULL) {
+	    grow_array(r, &r->asked.v, r->asked.n, MAX_LIST_ITEMS, sizeof(r->asked.v[0])) != NULL) {
 		r->asked.v[r->asked.n] = strdup(item + sizeof(PREFIX) - 1);
 		r->nomem |= r->asked.v[r->asked.n] == NULL;
 		r->asked.n += r->asked.v[r->asked.n] != NULL;
 	}
 }
 
-static void take_run(struct reading *r, const struct line *l)
+static void take_run(struct record_reading *r, const struct line *l)
 {
 	const struct json_node *plan = line_get(l, "plan");
 	const struct json_node *files =
 	        json_member(&l->doc, json_member(&l->doc, plan, "granted"), "files");
-	const char *home = reading_value(json_member(&l->doc, plan, "home"));
+	const char *home = record_value(json_member(&l->doc, plan, "home"));
 
 	for (const struct json_node *n = json_first(&l->doc, files); n != NULL;
 	     n = json_next(&l->doc, n)) {
@@ -204,7 +204,7 @@ static void take_run(struct reading *r, const struct line *l)
 	for (const struct json_node *n =
 	             json_first(&l->doc, json_member(&l->doc, plan, "requested"));
 	     n != NULL; n = json_next(&l->doc, n)) {
-		const char *item = reading_value(n);
+		const char *item = record_value(n);
 		if (item != NULL) {
 			take_asked(r, item);
 		}
@@ -218,16 +218,17 @@ static void take_run(struct reading *r, const struct line *l)
 
 /* ---- the whole ------------------------------------------------------------------- */
 
-static void take_line(struct reading *r, const struct line *l)
+static void take_line(struct record_reading *r, const struct line *l)
 {
 	if (strcmp(l->kind, "run") == 0) {
 		take_run(r, l);
 	} else if (line_get(l, "repeat_of") == NULL) {
-		reading_event(r, l);
+		record_event(r, l);
 	}
 }
 
-static int each_line(struct reading *r, int fd, void (*take)(struct reading *, const struct line *),
+static int each_line(struct record_reading *r, int fd,
+                     void (*take)(struct record_reading *, const struct line *),
                      struct ssb_error *err)
 {
 	AUTO(reader_done) struct reader in;
@@ -263,7 +264,7 @@ static int each_line(struct reading *r, int fd, void (*take)(struct reading *, c
 int needs_from_record(const struct owner *o, int fd, const char *why, struct needs *inout,
                       struct ssb_error *err)
 {
-	AUTO(reading_done) struct reading r = { .owner = o, .out = inout, .why = why };
+	AUTO(reading_done) struct record_reading r = { .owner = o, .out = inout, .why = why };
 
 	if (each_line(&r, fd, look_ahead, err) != 0) {
 		return -1;

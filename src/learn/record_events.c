@@ -20,10 +20,10 @@ static bool is_one_of(const char *s, const char *const *words, size_t n)
 
 /* ---- events ------------------------------------------------------------------------ */
 
-static void add(struct reading *r, const struct line *l, struct need *n)
+static void add_need(struct record_reading *r, const struct line *l, struct need *n)
 {
 	n->why = (char *)(uintptr_t)r->why;
-	n->count = reading_times(r, l);
+	n->count = record_times(r, l);
 	r->nomem |= needs_add(r->out, n) != 0;
 }
 
@@ -36,13 +36,13 @@ static const char *danger_of(enum reason reason)
 /* Where the remedy of a path is no flag none would do: a socket, say. */
 static bool is_vain(const struct line *l)
 {
-	const char *remedy = reading_text(l, "remedy");
+	const char *remedy = record_text(l, "remedy");
 
 	return remedy[0] != '\0' && strncmp(remedy, "--", 2) != 0;
 }
 
 /* The nearest granted place around it; NULL: none. */
-static const struct shown_place *place_of(const struct reading *r, const char *path)
+static const struct shown_place *place_of(const struct record_reading *r, const char *path)
 {
 	const struct shown_place *best = NULL;
 	size_t longest = 0;
@@ -58,7 +58,7 @@ static const struct shown_place *place_of(const struct reading *r, const char *p
 }
 
 /* "~/x" of what lies in the home of the sandbox. Returns new. */
-static char *as_value(const struct reading *r, const char *path)
+static char *as_value(const struct record_reading *r, const char *path)
 {
 	const char *rest =
 	        r->home != NULL && strcmp(r->home, "/") != 0 ? path_beneath(path, r->home) : NULL;
@@ -71,7 +71,7 @@ static char *as_value(const struct reading *r, const char *path)
 }
 
 /* What the owner has there; 0: nothing. */
-static mode_t on_host(const struct reading *r, const char *value)
+static mode_t on_host(const struct record_reading *r, const char *value)
 {
 	auto_free char *path = path_expand(r->owner, value);
 	struct stat st;
@@ -79,7 +79,7 @@ static mode_t on_host(const struct reading *r, const char *value)
 	return path != NULL && lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-static void add_path(struct reading *r, const struct line *l, const char *path, bool write,
+static void add_path(struct record_reading *r, const struct line *l, const char *path, bool write,
                      bool whole_dir, bool denied)
 {
 	auto_free char *dir = whole_dir ? path_parent(path) : NULL;
@@ -101,12 +101,12 @@ static void add_path(struct reading *r, const struct line *l, const char *path, 
 	if (denied && dir != NULL && n.danger == NULL && path_is_top(dir)) {
 		n.danger = "to make a file there needs all of it";
 	}
-	add(r, l, &n);
+	add_need(r, l, &n);
 }
 
 /* To make or remove a name needs the directory that it stands in; so does a file that
  * is still to be made, for a grant of what is not there makes a directory. */
-static bool needs_dir(const struct reading *r, const struct line *l, const char *path)
+static bool needs_dir(const struct record_reading *r, const struct line *l, const char *path)
 {
 	if (op_names(line_get_op(l))) {
 		return true;
@@ -124,7 +124,7 @@ static bool is_read(const struct line *l)
 
 /* What it looked for in its home, and would have found in the owner's. Tools look for
  * files of their own there, which begin with a dot, and do without. */
-static bool is_missed(const struct reading *r, const char *path)
+static bool is_missed(const struct record_reading *r, const char *path)
 {
 	auto_free char *value = as_value(r, path);
 
@@ -135,12 +135,12 @@ static bool is_missed(const struct reading *r, const char *path)
 	return there == S_IFREG || there == S_IFDIR;
 }
 
-static void take_one_path(struct reading *r, const struct line *l, const char *path)
+static void take_one_path(struct record_reading *r, const struct line *l, const char *path)
 {
 	static const char *const FIXED[] = { "system", "private", "kernel", "skill", "view" };
 	bool denied = line_true(l, "violation");
 	enum event_status status = line_get_status(l);
-	bool fixed = is_one_of(reading_text(l, "rule"), FIXED, ARRAY_LEN(FIXED));
+	bool fixed = is_one_of(record_text(l, "rule"), FIXED, ARRAY_LEN(FIXED));
 	const struct shown_place *place = place_of(r, path);
 	bool write = !is_read(l);
 
@@ -158,10 +158,10 @@ static void take_one_path(struct reading *r, const struct line *l, const char *p
 	}
 }
 
-static void take_file(struct reading *r, const struct line *l)
+static void take_file(struct record_reading *r, const struct line *l)
 {
-	const char *path = reading_text(l, "path");
-	const char *other = reading_text(l, "path2");
+	const char *path = record_text(l, "path");
+	const char *other = record_text(l, "path2");
 
 	take_one_path(r, l, path);
 	if (other[0] != '\0') {
@@ -187,23 +187,23 @@ static enum protocol protocol_of(const char *name, enum reason reason, uint16_t 
 	                                  : PROTO_TCP;
 }
 
-static void take_network(struct reading *r, const struct line *l)
+static void take_network(struct record_reading *r, const struct line *l)
 {
-	const char *name = reading_text(l, "name");
-	const char *address = reading_text(l, "address");
+	const char *name = record_text(l, "name");
+	const char *address = record_text(l, "address");
 	enum reason reason = line_get_reason(l);
 	int64_t port = json_integer(line_get(l, "port"), 0);
-	bool question = strcmp(reading_text(l, "protocol"), "dns") == 0;
+	bool question = strcmp(record_text(l, "protocol"), "dns") == 0;
 	/* Refused, and no violation: the connect of a datagram socket. */
 	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
 
 	if (name[0] == '\0' && address[0] != '\0') {
-		name = reading_name(r, address) != NULL ? reading_name(r, address) : address;
+		name = record_name(r, address) != NULL ? record_name(r, address) : address;
 	}
 	r->out->nameless |= question && denied && name[0] == '\0';
 	if (name[0] == '\0' || port < 0 || port > UINT16_MAX ||
-	    strcmp(reading_text(l, "protocol"), "unix") == 0) {
+	    strcmp(record_text(l, "protocol"), "unix") == 0) {
 		return;
 	}
 	enum host_kind kind = HOST_EXACT;
@@ -215,17 +215,17 @@ static void take_network(struct reading *r, const struct line *l)
 	struct need n = { .kind = NEED_NETWORK,
 		          .value = (char *)(uintptr_t)name,
 		          .port = at,
-		          .protocol = protocol_of(reading_text(l, "protocol"),
+		          .protocol = protocol_of(record_text(l, "protocol"),
 		                                  denied ? reason : REASON_OK, at),
 		          .denied = denied,
 		          .aimed = aimed,
 		          .thief = denied && reason == REASON_CANARY,
 		          .danger = denied ? danger_of(reason) : NULL };
-	add(r, l, &n);
+	add_need(r, l, &n);
 }
 
 /* Counts again what other lines tell, unless there was no room for them. */
-static void take_total(struct reading *r, const struct line *l)
+static void take_total(struct record_reading *r, const struct line *l)
 {
 	if (r->out->cut) {
 		take_network(r, l);
@@ -233,7 +233,7 @@ static void take_total(struct reading *r, const struct line *l)
 }
 
 /* Every sandbox sets these, whether they are asked for or not. */
-static bool is_given(const struct reading *r, const char *name)
+static bool is_given(const struct record_reading *r, const char *name)
 {
 	static const char *const GIVEN[] = { "HOME", "TMPDIR",        "PATH",
 		                             "LANG", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS" };
@@ -242,44 +242,45 @@ static bool is_given(const struct reading *r, const char *name)
 	       !is_one_of(name, (const char *const *)r->asked.v, r->asked.n);
 }
 
-static void take_variables(struct reading *r, const struct line *l, const char *list, bool absent)
+static void take_variables(struct record_reading *r, const struct line *l, const char *list,
+                           bool absent)
 {
 	const struct json_node *names = line_get(l, list);
 
 	for (const struct json_node *n = json_first(&l->doc, names); n != NULL;
 	     n = json_next(&l->doc, n)) {
-		const char *name = reading_value(n);
+		const char *name = record_value(n);
 		if (name != NULL && !is_given(r, name)) {
 			struct need need = { .kind = NEED_ENV,
 				             .value = (char *)(uintptr_t)name,
 				             .absent = absent };
-			add(r, l, &need);
+			add_need(r, l, &need);
 		}
 	}
 }
 
-static void take_environment(struct reading *r, const struct line *l)
+static void take_environment(struct record_reading *r, const struct line *l)
 {
 	take_variables(r, l, "granted", false);
 	take_variables(r, l, "absent", true);
 }
 
-static void take_program(struct reading *r, const struct line *l)
+static void take_program(struct record_reading *r, const struct line *l)
 {
-	const char *path = reading_text(l, "path");
+	const char *path = record_text(l, "path");
 
 	if (path[0] == '/') {
 		struct need n = { .kind = NEED_PROGRAM, .value = (char *)(uintptr_t)path };
-		add(r, l, &n);
+		add_need(r, l, &n);
 		take_one_path(r, l, path);
 	}
 }
 
-static void take_call(struct reading *r, const struct line *l)
+static void take_call(struct record_reading *r, const struct line *l)
 {
-	const char *op = reading_text(l, "op");
+	const char *op = record_text(l, "op");
 	enum reason reason = line_get_reason(l);
-	const char *remedy = reading_text(l, "remedy");
+	const char *remedy = record_text(l, "remedy");
 
 	if (op[0] != '\0' && line_true(l, "violation")) {
 		struct need n = { .kind = NEED_SYSCALL,
@@ -294,15 +295,15 @@ static void take_call(struct reading *r, const struct line *l)
 		                   ? "only the profile permissive has it, which has many more"
 		           : n.profile < 0 && danger_of(reason) == NULL ? "no profile alone has it"
 		                                                        : danger_of(reason);
-		add(r, l, &n);
+		add_need(r, l, &n);
 	}
 }
 
-void reading_event(struct reading *r, const struct line *l)
+void record_event(struct record_reading *r, const struct line *l)
 {
 	static const struct {
 		const char *kind;
-		void (*take)(struct reading *r, const struct line *l);
+		void (*take)(struct record_reading *r, const struct line *l);
 	} KINDS[] = {
 		{ "file_read", take_file },
 		{ "file_write", take_file },

@@ -22,7 +22,7 @@ struct shown_place {
 	bool own; /* the skill's or its interpreter's: shown without being asked for */
 };
 
-struct reading {
+struct record_reading {
 	const struct owner *owner;
 	struct needs *out;
 	const char *why;
@@ -39,15 +39,15 @@ struct reading {
 };
 
 /* A member of a line that can be a value: whole, and no longer than a path; else "". */
-const char *reading_text(const struct line *l, const char *name);
-const char *reading_value(const struct json_node *n); /* the same; else NULL */
+const char *record_text(const struct line *l, const char *name);
+const char *record_value(const struct json_node *n); /* the same; else NULL */
 
 /* The host behind an address of the sandbox's own; NULL: not known. */
-const char *reading_name(const struct reading *r, const char *address);
+const char *record_name(const struct record_reading *r, const char *address);
 /* How often it was done, with all that was counted later. */
-uint64_t reading_times(const struct reading *r, const struct line *l);
+uint64_t record_times(const struct record_reading *r, const struct line *l);
 
 /* One line that is no repeat and not the first. */
-void reading_event(struct reading *r, const struct line *l);
+void record_event(struct record_reading *r, const struct line *l);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "learn/propose.h"
 
-static bool add(struct shrink *s, enum need_kind kind, const struct mtext *at, uint16_t port)
+static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *at, uint16_t port)
 {
 	struct unused *v = realloc(s->v, (s->n + 1) * sizeof(*v));
 
@@ -62,7 +62,7 @@ static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtex
 		const struct mtext *at = &from->v[i];
 		if (kind == NEED_ENV ? variable_used(at, seen) : path_used(at, seen)) {
 			to->v[to->n++] = *at;
-		} else if (!add(s, kind, at, 0)) {
+		} else if (!add_item(s, kind, at, 0)) {
 			return false;
 		}
 	}
@@ -83,7 +83,7 @@ static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struc
 	for (size_t i = 0; to->ports != NULL && i < from->n_ports; i++) {
 		if (used == 0 || rule_used(from, seen, from->ports[i])) {
 			to->ports[to->n_ports++] = from->ports[i];
-		} else if (!add(s, NEED_NETWORK, &from->domain, from->ports[i])) {
+		} else if (!add_item(s, NEED_NETWORK, &from->domain, from->ports[i])) {
 			return false;
 		}
 	}
@@ -97,7 +97,7 @@ static bool shrink_rules(struct shrink *s, const struct manifest *m, const struc
 	for (size_t i = 0; s->rest.egress != NULL && i < m->n_egress; i++) {
 		const struct egress_rule *r = &m->egress[i];
 		if (!rule_used(r, seen, 0)) {
-			if (!add(s, NEED_NETWORK, &r->domain, 0)) {
+			if (!add_item(s, NEED_NETWORK, &r->domain, 0)) {
 				return false;
 			}
 			continue;

@@ -69,8 +69,8 @@ static int write_bare(const char *dir, const struct script *s, struct buf *out)
 	return out->failed ? -1 : 0;
 }
 
-static int bare(const char *dir, char *const args[], struct skill_found *ret,
-                struct ssb_diags *diags, struct ssb_error *err)
+static int start_bare(const char *dir, char *const args[], struct skill_found *ret,
+                      struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(script_done) struct script script = { 0 };
 	auto_fd fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -123,7 +123,7 @@ int start_find(const char *dir, const char *config_dir, char *const args[], stru
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 
 	int rc = skill_is_one(dir) ? skill_find(dir, config_dir, args, &found, diags, err)
-	                           : bare(dir, args, &found, diags, err);
+	                           : start_bare(dir, args, &found, diags, err);
 	if (rc != 0) {
 		return -1;
 	}

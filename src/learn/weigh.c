@@ -74,7 +74,7 @@ static bool holds_little(const char *path, size_t asked)
 }
 
 /* Whether a plan would refuse it. */
-static int ask(struct weighing *w, const char *dir, bool *ret, struct ssb_error *err)
+static int ask_judge(struct weighing *w, const char *dir, bool *ret, struct ssb_error *err)
 {
 	auto_free char *why = NULL;
 	enum access access = w->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ;
@@ -106,14 +106,15 @@ static int weigh_dir(struct weighing *w, enum need_kind kind, char *dir, size_t 
 	if (asked < PROPOSE_SIBLINGS) {
 		return 0;
 	}
-	if (ask(w, dir, &refused, err) != 0) {
+	if (ask_judge(w, dir, &refused, err) != 0) {
 		return -1;
 	}
 	w->small = !refused && holds_little(path, asked);
 	return 0;
 }
 
-static int weigh(struct weighing *w, const struct needs *s, struct need *n, struct ssb_error *err)
+static int weigh_need(struct weighing *w, const struct needs *s, struct need *n,
+                      struct ssb_error *err)
 {
 	auto_free char *dir = path_parent(n->value);
 
@@ -128,7 +129,7 @@ static int weigh(struct weighing *w, const struct needs *s, struct need *n, stru
 	return 0;
 }
 
-static int look(const struct owner *o, struct need *n, struct ssb_error *err)
+static int look_at_need(const struct owner *o, struct need *n, struct ssb_error *err)
 {
 	auto_free char *path = path_expand(o, n->value);
 	struct stat st;
@@ -146,13 +147,14 @@ int needs_weigh(const struct owner *o, const char *skill_dir, struct needs *s,
 	AUTO(weighing_done) struct weighing w = { .owner = o, .skill_dir = skill_dir };
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (is_path(&s->v[i]) && look(o, &s->v[i], err) != 0) {
+		if (is_path(&s->v[i]) && look_at_need(o, &s->v[i], err) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < s->n; i++) {
 		struct need *n = &s->v[i];
-		if (is_path(n) && n->danger == NULL && !n->missing && weigh(&w, s, n, err) != 0) {
+		if (is_path(n) && n->danger == NULL && !n->missing &&
+		    weigh_need(&w, s, n, err) != 0) {
 			return -1;
 		}
 	}

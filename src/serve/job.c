@@ -40,11 +40,11 @@ struct job_stream {
 	uint64_t all; /* bytes there were */
 };
 
-struct job {
-	struct jobs *jobs;
+struct serve_job {
+	struct job_list *jobs;
 	char *who; /* the client */
-	struct job *next;
-	struct job **prev;
+	struct serve_job *next;
+	struct serve_job **prev;
 	struct job_watch watch;
 	size_t keep;
 	struct child child;
@@ -62,9 +62,9 @@ struct job {
 	struct job_end end;
 };
 
-struct jobs {
+struct job_list {
 	struct serve *serve;
-	struct job *first;
+	struct serve_job *first;
 	size_t n;
 	size_t max;
 };
@@ -77,9 +77,9 @@ static size_t default_max(void)
 	return most < LEAST_JOBS ? LEAST_JOBS : most < MAX_JOBS ? most : MAX_JOBS;
 }
 
-int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err)
+int job_list_new(struct serve *s, struct job_list **ret, struct ssb_error *err)
 {
-	struct jobs *j = calloc(1, sizeof(*j));
+	struct job_list *j = calloc(1, sizeof(*j));
 
 	if (j == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
@@ -90,12 +90,12 @@ int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err)
 	return 0;
 }
 
-size_t jobs_count(const struct jobs *j)
+size_t job_list_count(const struct job_list *j)
 {
 	return j->n;
 }
 
-static void job_free(struct job *j)
+static void job_free(struct serve_job *j)
 {
 	if (j == NULL) {
 		return;
@@ -126,7 +126,7 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-static void job_freep(struct job **j)
+static void job_freep(struct serve_job **j)
 {
 	job_free(*j);
 }
@@ -135,7 +135,7 @@ static void job_freep(struct job **j)
 
 static void on_data(void *arg, size_t pipe, const char *data, size_t len)
 {
-	struct job *j = arg;
+	struct serve_job *j = arg;
 	struct job_stream *s = &j->streams[pipe];
 	size_t room = j->keep - s->len;
 	size_t n = len < room ? len : room;
@@ -156,7 +156,7 @@ static void on_data(void *arg, size_t pipe, const char *data, size_t len)
 
 /* ---- what it says --------------------------------------------------------------- */
 
-static void follow_record(struct job *j)
+static void follow_record(struct serve_job *j)
 {
 	const char *text = NULL;
 	const char *why = NULL;
@@ -173,13 +173,13 @@ static void follow_record(struct job *j)
 
 static void on_follow(void *arg)
 {
-	struct job *j = arg;
+	struct serve_job *j = arg;
 
 	follow_record(j);
 	(void)loop_after(j->jobs->serve->loop, FOLLOW_MS, on_follow, j, &j->follow);
 }
 
-static void take_record(struct job *j, const struct job_msg *m, struct msg_fds *fds)
+static void take_record(struct serve_job *j, const struct job_msg *m, struct msg_fds *fds)
 {
 	memcpy(j->end.result.run_id, m->record.id, sizeof(m->record.id));
 	memcpy(j->end.result.trace_path, m->record.path, sizeof(m->record.path));
@@ -194,7 +194,7 @@ static void take_record(struct job *j, const struct job_msg *m, struct msg_fds *
 }
 
 /* False: there is no message. */
-static bool read_message(struct job *j)
+static bool read_message(struct serve_job *j)
 {
 	struct job_msg m;
 	struct msg_fds fds = { .n = 0 };
@@ -227,7 +227,7 @@ static bool read_message(struct job *j)
 
 static void on_sock(void *arg, uint32_t events)
 {
-	struct job *j = arg;
+	struct serve_job *j = arg;
 
 	(void)events;
 	if (!read_message(j) && errno != EAGAIN) {
@@ -238,7 +238,7 @@ static void on_sock(void *arg, uint32_t events)
 /* ---- its end --------------------------------------------------------------------- */
 
 /* The sandbox died with its supervisor; the record ends where it had come to. */
-static void note_crash(struct job *j, int status)
+static void note_crash(struct serve_job *j, int status)
 {
 	const char *how = WIFSIGNALED(status) ? "was killed by signal" : "ended with status";
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -251,7 +251,7 @@ static void note_crash(struct job *j, int status)
 /* Takes the job. */
 static void on_child_ended(void *arg, int status)
 {
-	AUTO(job_freep) struct job *j = arg;
+	AUTO(job_freep) struct serve_job *j = arg;
 	const struct job_watch watch = j->watch;
 
 	while (read_message(j)) {
@@ -272,7 +272,7 @@ static void on_child_ended(void *arg, int status)
 
 static void on_kill(void *arg)
 {
-	const struct job *j = arg;
+	const struct serve_job *j = arg;
 
 	child_signal(&j->child, SIGKILL);
 }
@@ -280,7 +280,7 @@ static void on_kill(void *arg)
 /* The first signal lets the skill end by itself, the second one ends it. They are two different
  * signals, because one that is pending already is not sent twice. The record is finished in both
  * cases. */
-void job_cancel(struct job *j)
+void job_cancel(struct serve_job *j)
 {
 	if (j->canceled) {
 		return;
@@ -291,12 +291,12 @@ void job_cancel(struct job *j)
 	(void)loop_after(j->jobs->serve->loop, FINISH_MS, on_kill, j, &j->kill);
 }
 
-void jobs_free(struct jobs *jobs)
+void job_list_free(struct job_list *jobs)
 {
 	if (jobs == NULL) {
 		return;
 	}
-	for (struct job *j = jobs->first; j != NULL; j = j->next) {
+	for (struct serve_job *j = jobs->first; j != NULL; j = j->next) {
 		job_cancel(j);
 	}
 	while (jobs->first != NULL) {
@@ -310,14 +310,14 @@ void jobs_free(struct jobs *jobs)
 /* In the supervisor. */
 static void run_supervisor(void *arg, const int pipes[CHILD_PIPES])
 {
-	struct job *j = arg;
+	struct serve_job *j = arg;
 
 	j->theirs.out = pipes[0];
 	j->theirs.err = pipes[1];
 	job_supervise(&j->theirs);
 }
 
-static int start_child(struct job *j, struct ssb_error *err)
+static int start_child(struct serve_job *j, struct ssb_error *err)
 {
 	struct loop *loop = j->jobs->serve->loop;
 	const struct child_wish wish = { .loop = loop,
@@ -343,11 +343,11 @@ static int start_child(struct job *j, struct ssb_error *err)
 	return child_start(&j->child, &wish, err);
 }
 
-static size_t runs_of(const struct jobs *all, const char *who)
+static size_t runs_of(const struct job_list *all, const char *who)
 {
 	size_t n = 0;
 
-	for (const struct job *j = all->first; j != NULL; j = j->next) {
+	for (const struct serve_job *j = all->first; j != NULL; j = j->next) {
 		n += strcmp(j->who, who) == 0 ? 1 : 0;
 	}
 	return n;
@@ -358,7 +358,7 @@ static size_t runs_of(const struct jobs *all, const char *who)
  * client without a run finds room. */
 static int check_room(const struct serve *s, const char *who, struct ssb_error *err)
 {
-	const struct jobs *all = s->jobs;
+	const struct job_list *all = s->jobs;
 	const bool shared = s->opt->http != NULL || s->opt->socket != NULL;
 
 	if (all->n >= all->max) {
@@ -379,9 +379,9 @@ static int check_room(const struct serve *s, const char *who, struct ssb_error *
 }
 
 int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,
-              struct job **ret, struct ssb_error *err)
+              struct serve_job **ret, struct ssb_error *err)
 {
-	AUTO(job_freep) struct job *j = NULL;
+	AUTO(job_freep) struct serve_job *j = NULL;
 
 	assert(w->plan != NULL && w->who != NULL && watch->ended != NULL);
 	if (check_room(s, w->who, err) != 0) {
@@ -394,18 +394,18 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
 		j = NULL;
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	*j = (struct job){ .jobs = s->jobs,
-		           .who = steal_ptr(&who),
-		           .watch = *watch,
-		           .keep = w->keep,
-		           .theirs = { .plan = w->plan,
-		                       .prepare = w->prepare,
-		                       .prepare_arg = w->prepare_arg,
-		                       .session = w->session,
-		                       .traceparent = w->traceparent,
-		                       .otel = s->opt->otel },
-		           .sock = -1,
-		           .record = -1 };
+	*j = (struct serve_job){ .jobs = s->jobs,
+		                 .who = steal_ptr(&who),
+		                 .watch = *watch,
+		                 .keep = w->keep,
+		                 .theirs = { .plan = w->plan,
+		                             .prepare = w->prepare,
+		                             .prepare_arg = w->prepare_arg,
+		                             .session = w->session,
+		                             .traceparent = w->traceparent,
+		                             .otel = s->opt->otel },
+		                 .sock = -1,
+		                 .record = -1 };
 	if (start_child(j, err) != 0) {
 		return -1;
 	}

@@ -6,7 +6,7 @@
 #include "trace/reader.h"
 #include "serve/serve.h"
 
-struct job;
+struct serve_job;
 
 struct job_end {
 	bool ran;                 /* false: `err` says why not, or what broke */
@@ -44,12 +44,12 @@ struct job_wish {
 
 /* `*ret` is borrowed until `ended`. */
 int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,
-              struct job **ret, struct ssb_error *err);
+              struct serve_job **ret, struct ssb_error *err);
 /* Everything in it is dead within 100 ms; `ended` comes as always. */
-void job_cancel(struct job *j);
+void job_cancel(struct serve_job *j);
 
-int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err);
-void jobs_free(struct jobs *j); /* cancels, and waits for all; accepts NULL */
-size_t jobs_count(const struct jobs *j);
+int job_list_new(struct serve *s, struct job_list **ret, struct ssb_error *err);
+void job_list_free(struct job_list *j); /* cancels, and waits for all; accepts NULL */
+size_t job_list_count(const struct job_list *j);
 
 #endif

@@ -132,7 +132,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 
 	if (owner_load(&s->owner, err) != 0 || loop_new(&s->loop, err) != 0 ||
 	    skills_new(o->skills, o->n_skills, &s->skills, err) != 0 ||
-	    plans_new(s, &s->plans, err) != 0 || jobs_new(s, &s->jobs, err) != 0 ||
+	    plans_new(s, &s->plans, err) != 0 || job_list_new(s, &s->jobs, err) != 0 ||
 	    errands_new(s, &s->errands, err) != 0 || approvals_new(&s->approvals, err) != 0 ||
 	    bind_new(s, &s->binding, err) != 0) {
 		return -1;
@@ -143,7 +143,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 
 static void close_parts(struct serve *s)
 {
-	jobs_free(s->jobs);
+	job_list_free(s->jobs);
 	errands_free(s->errands); /* runs that ended may have left some */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
@@ -175,19 +175,19 @@ static void on_tick(void *arg)
 {
 	struct ending *e = arg;
 
-	if (jobs_count(e->serve->jobs) == 0 || ++e->ticks > ENDING_MS / 50 ||
+	if (job_list_count(e->serve->jobs) == 0 || ++e->ticks > ENDING_MS / 50 ||
 	    loop_after(e->serve->loop, 50, on_tick, e, &e->again) != 0) {
 		loop_stop(e->serve->loop);
 	}
 }
 
-static void end(struct serve *s, struct ways_in *ways)
+static void end_server(struct serve *s, struct ways_in *ways)
 {
 	struct ending e = { .serve = s };
 
 	mcp_server_end(s->mcp);
 	close_ways(ways);
-	if (jobs_count(s->jobs) > 0 && loop_after(s->loop, 5, on_tick, &e, &e.again) == 0) {
+	if (job_list_count(s->jobs) > 0 && loop_after(s->loop, 5, on_tick, &e, &e.again) == 0) {
 		(void)loop_run(s->loop);
 		loop_untimer(&e.again);
 	}
@@ -219,7 +219,7 @@ int serve_main(const struct serve_options *o, struct ssb_error *err)
 		failed = ssb_fail(err, SSB_E_SYS, errno, "serve", "epoll");
 	}
 	if (s.mcp != NULL) {
-		end(&s, &ways);
+		end_server(&s, &ways);
 	}
 	signals_done(&signals);
 	close_parts(&s);

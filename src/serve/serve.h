@@ -19,7 +19,7 @@
 
 struct skills;
 struct plans;
-struct jobs;
+struct job_list;
 struct approvals;
 struct binding;
 struct records;
@@ -49,7 +49,7 @@ struct serve {
 	struct mcp_server *mcp;
 	struct skills *skills;
 	struct plans *plans;
-	struct jobs *jobs;
+	struct job_list *jobs;
 	struct approvals *approvals;
 	struct binding *binding;
 	struct records *records;

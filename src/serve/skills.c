@@ -95,7 +95,7 @@ static int add_root(struct skills *s, const char *dir, struct ssb_error *err)
 	return 0;
 }
 
-static void forget(struct skills *s)
+static void forget_skills(struct skills *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->v[i].name);
@@ -111,7 +111,7 @@ void skills_free(struct skills *s)
 	if (s == NULL) {
 		return;
 	}
-	forget(s);
+	forget_skills(s);
 	for (size_t i = 0; i < s->n_roots; i++) {
 		free(s->roots[i]);
 		free(s->named[i]);
@@ -245,7 +245,7 @@ static int by_name(const void *a, const void *b)
 
 int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struct ssb_error *err)
 {
-	forget(s);
+	forget_skills(s);
 	for (size_t i = 0; i < s->n_roots; i++) {
 		if (skill_is_one(s->roots[i])) {
 			char *copy = strdup(s->roots[i]);

@@ -34,7 +34,7 @@ struct run_call {
 	char **args; /* the strings belong to the call */
 	struct approve_case consent;
 	struct string_list withheld;
-	struct job *job;
+	struct serve_job *job;
 	struct run_news *news;
 	struct loop_timer *task;
 	struct job_end end; /* kept while the record is read; owns the output */

@@ -19,7 +19,7 @@
 #define MAX_TEXT (1024UL * 1024)
 #define LOOK     "the owner looks at it with 'skillsandbox session show'"
 
-static void fail(struct mcp_call *c, const struct ssb_error *err)
+static void fail_call(struct mcp_call *c, const struct ssb_error *err)
 {
 	if (err->code == SSB_E_USAGE) {
 		mcp_tool_fail(c, "invalid_arguments", err->text, "write it so");
@@ -42,7 +42,7 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 		return -1;
 	}
 	if (bind_ensure(ret, &err) != 0 || session_store_open(&s->owner, ret_store, &err) != 0) {
-		fail(c, &err);
+		fail_call(c, &err);
 		return -1;
 	}
 	return 0;
@@ -79,8 +79,8 @@ static void put_counts(struct json *j, struct session_store *store, const char *
 	}
 }
 
-static void answer(struct mcp_call *c, struct session_store *store, const struct session *s,
-                   const struct decision *d)
+static void answer_session(struct mcp_call *c, struct session_store *store, const struct session *s,
+                           const struct decision *d)
 {
 	auto_buf data;
 	struct json j;
@@ -123,24 +123,24 @@ void tool_session_status(void *app, struct mcp_call *c)
 		return;
 	}
 	if (session_get(store, bound.id, found, &err) == 0) {
-		answer(c, store, found, NULL);
+		answer_session(c, store, found, NULL);
 	} else {
-		fail(c, &err);
+		fail_call(c, &err);
 	}
 	session_store_close(store);
 }
 
 /* ---- report_violation -------------------------------------------------------------- */
 
-struct report {
+struct session_report {
 	struct serve *serve;
 	/* of the errand alone: */
 	struct session_store *store;
 };
 
-static void count(void *arg, struct mcp_call *c)
+static void answer_counted(void *arg, struct mcp_call *c)
 {
-	struct report *r = arg;
+	struct session_report *r = arg;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	struct bound bound;
@@ -151,16 +151,16 @@ static void count(void *arg, struct mcp_call *c)
 	session_defer(r->store);
 	if (session_violation(r->store, bound.id, mcp_arg_string(c, "type"),
 	                      mcp_arg_string(c, "details"), &d, &err) == 0) {
-		answer(c, r->store, &d.after, &d);
+		answer_session(c, r->store, &d.after, &d);
 	} else {
-		fail(c, &err);
+		fail_call(c, &err);
 	}
 }
 
 /* What was counted has its consequences, whether anybody waits for them or not. */
-static int reach(void *arg)
+static int reach_runs(void *arg)
 {
-	struct report *r = arg;
+	struct session_report *r = arg;
 	struct decision d = { 0 };
 
 	if (r->store != NULL && session_deferred(r->store, &d)) {
@@ -184,10 +184,12 @@ static void not_reached(void *arg, struct mcp_call *c, const struct errand_end *
 
 void tool_report_violation(void *app, struct mcp_call *c)
 {
-	struct report *r = calloc(1, sizeof(*r));
-	const struct errand_answer w = {
-		.answer = count, .after = reach, .failed = not_reached, .free = free, .arg = r
-	};
+	struct session_report *r = calloc(1, sizeof(*r));
+	const struct errand_answer w = { .answer = answer_counted,
+		                         .after = reach_runs,
+		                         .failed = not_reached,
+		                         .free = free,
+		                         .arg = r };
 
 	if (r == NULL) {
 		mcp_fail(c, MCP_E_INTERNAL, "out of memory");

@@ -18,13 +18,13 @@
 #define SAY_BYTES ((size_t)2 << 20)
 
 /* Both forms of an answer, in the making. */
-struct reply {
+struct skills_reply {
 	struct buf text;
 	struct buf structured;
 	struct json j;
 };
 
-static void reply_begin(struct reply *a)
+static void reply_begin(struct skills_reply *a)
 {
 	buf_init(&a->text, SAY_BYTES);
 	buf_init(&a->structured, SAY_BYTES);
@@ -32,13 +32,13 @@ static void reply_begin(struct reply *a)
 	json_open(&a->j, '{');
 }
 
-static void reply_done(struct reply *a)
+static void reply_done(struct skills_reply *a)
 {
 	buf_done(&a->text);
 	buf_done(&a->structured);
 }
 
-static void reply_send(struct reply *a, struct mcp_call *c)
+static void reply_send(struct skills_reply *a, struct mcp_call *c)
 {
 	json_close(&a->j, '}');
 	if (a->text.failed || a->structured.failed) {
@@ -50,7 +50,7 @@ static void reply_send(struct reply *a, struct mcp_call *c)
 
 /* ---- list_skills -------------------------------------------------------------------- */
 
-static void list_one(struct reply *a, const struct serve *s, const struct skill *skill)
+static void list_one(struct skills_reply *a, const struct serve *s, const struct skill *skill)
 {
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 	struct ssb_error err = { 0 };
@@ -105,7 +105,7 @@ static int take_directory(const char *word, const struct skill *v, size_t n, cha
 void tool_list_skills(void *app, struct mcp_call *c)
 {
 	struct serve *s = app;
-	AUTO(reply_done) struct reply a = { 0 };
+	AUTO(reply_done) struct skills_reply a = { 0 };
 	auto_free char *within = NULL;
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
@@ -134,7 +134,7 @@ void tool_list_skills(void *app, struct mcp_call *c)
 
 /* ---- validate_skill ------------------------------------------------------------------- */
 
-static void say_finding(struct reply *a, const struct ssb_diag *d)
+static void say_finding(struct skills_reply *a, const struct ssb_diag *d)
 {
 	json_open(&a->j, '{');
 	json_kstr(&a->j, "severity", name_of_finding(d->severity));
@@ -156,7 +156,7 @@ static void say_finding(struct reply *a, const struct ssb_diag *d)
 void tool_validate_skill(void *app, struct mcp_call *c)
 {
 	struct serve *s = app;
-	AUTO(reply_done) struct reply a = { 0 };
+	AUTO(reply_done) struct skills_reply a = { 0 };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	const struct skill *skill = NULL;
 	struct ssb_error err = { 0 };
@@ -182,7 +182,7 @@ void tool_validate_skill(void *app, struct mcp_call *c)
 
 /* ---- inspect_skill ---------------------------------------------------------------------- */
 
-static int inspect_skill(struct approve_case *k, struct reply *a, struct ssb_error *err)
+static int inspect_skill(struct approve_case *k, struct skills_reply *a, struct ssb_error *err)
 {
 	const struct ssb_plan *plan = NULL;
 
@@ -210,7 +210,7 @@ static int inspect_skill(struct approve_case *k, struct reply *a, struct ssb_err
 void tool_inspect_skill(void *app, struct mcp_call *c)
 {
 	AUTO(approve_done) struct approve_case k = { 0 };
-	AUTO(reply_done) struct reply a = { 0 };
+	AUTO(reply_done) struct skills_reply a = { 0 };
 	struct ssb_error err = { 0 };
 
 	if (approve_begin(&k, app, c, mcp_arg_string(c, "skill_dir"), &err) != 0 ||

@@ -20,7 +20,7 @@ static const struct {
 	{ URI_SKILLS, "", URI_MANIFEST },  { URI_SKILL, "", URI_SKILL_FILE },
 };
 
-static int digit(char c)
+static int upper_hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
@@ -33,8 +33,9 @@ char *uri_decode(const char *text, bool path)
 
 	for (size_t i = 0; out != NULL && i < len; i++) {
 		int c = (unsigned char)text[i];
-		if (c == '%' && i + 2 < len && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
-			c = digit(text[i + 1]) * 16 + digit(text[i + 2]);
+		if (c == '%' && i + 2 < len && upper_hex_digit(text[i + 1]) >= 0 &&
+		    upper_hex_digit(text[i + 2]) >= 0) {
+			c = upper_hex_digit(text[i + 1]) * 16 + upper_hex_digit(text[i + 2]);
 			i += 2;
 			if (c == 0 || percent_literal((unsigned char)c, path)) {
 				return NULL;
@@ -51,7 +52,7 @@ char *uri_decode(const char *text, bool path)
 }
 
 /* What is between them; NULL: it has not both. */
-static char *between(const char *text, const char *prefix, const char *suffix)
+static char *text_between(const char *text, const char *prefix, const char *suffix)
 {
 	size_t len = strlen(text);
 	size_t front = strlen(prefix);
@@ -78,7 +79,7 @@ static bool read_query(const char *query, uint64_t *ret)
 static void read_path(struct uri *ret, const char *text)
 {
 	for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
-		auto_free char *part = between(text, FORMS[i].prefix, FORMS[i].suffix);
+		auto_free char *part = text_between(text, FORMS[i].prefix, FORMS[i].suffix);
 		if (part == NULL) {
 			continue;
 		}

@@ -19,7 +19,7 @@
 
 struct seen {
 	struct world *w;
-	struct job *job;
+	struct serve_job *job;
 	int ended;
 	int started;
 	int lines;
@@ -42,14 +42,14 @@ static int setup(void **state)
 	struct world *w = *state;
 	assert_int_equal(loop_new(&w->serve.loop, &err), 0);
 	assert_int_equal(plans_new(&w->serve, &w->serve.plans, &err), 0);
-	return jobs_new(&w->serve, &w->serve.jobs, &err);
+	return job_list_new(&w->serve, &w->serve.jobs, &err);
 }
 
 static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	jobs_free(w->serve.jobs);
+	job_list_free(w->serve.jobs);
 	plans_free(w->serve.plans);
 	loop_free(w->serve.loop);
 	return world_teardown(state);
@@ -127,7 +127,7 @@ static void run(struct world *w, struct seen *s, const char *permissions, const 
 	begin(w, s, permissions, script);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s->ended, 1);
-	assert_int_equal(jobs_count(w->serve.jobs), 0);
+	assert_int_equal(job_list_count(w->serve.jobs), 0);
 }
 
 static void succeeds(void **state)
@@ -247,7 +247,7 @@ static void many_at_once(void **state)
 		s[i].left = 1000;
 		begin(w, &s[i], "{}", "sleep 0.2; echo done");
 	}
-	assert_int_equal(jobs_count(w->serve.jobs), MANY);
+	assert_int_equal(job_list_count(w->serve.jobs), MANY);
 	for (int left = MANY; left > 0;) {
 		for (int i = 0; i < MANY; i++) {
 			s[i].left = 1; /* whoever is next */
@@ -326,8 +326,8 @@ static void allow_runs(struct world *w, size_t n)
 	struct ssb_error err = { 0 };
 
 	w->opt.max_runs = n;
-	jobs_free(w->serve.jobs);
-	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
+	job_list_free(w->serve.jobs);
+	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
 }
 
 /* How many more runs this client can begin. */
@@ -405,7 +405,7 @@ static void as_many_as_there_may_be(void **state)
 		assert_int_equal(failed, i < MAX_JOBS ? 0 : -1);
 	}
 	assert_int_equal(err.code, SSB_E_LIMIT);
-	assert_int_equal(jobs_count(w->serve.jobs), MAX_JOBS);
+	assert_int_equal(job_list_count(w->serve.jobs), MAX_JOBS);
 	assert_int_equal(world_children(), MAX_JOBS); /* none was begun */
 
 	/* There is room again when one has ended. */
@@ -413,10 +413,10 @@ static void as_many_as_there_may_be(void **state)
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s[7].ended, 1);
 	assert_int_equal(job_start(&w->serve, &jw, &watch, &s[MAX_JOBS].job, &err), 0);
-	assert_int_equal(jobs_count(w->serve.jobs), MAX_JOBS);
+	assert_int_equal(job_list_count(w->serve.jobs), MAX_JOBS);
 	supervisor = NULL;
-	jobs_free(w->serve.jobs);
-	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
+	job_list_free(w->serve.jobs);
+	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
 	for (size_t i = 0; i <= MAX_JOBS; i++) {
 		assert_int_equal(s[i].ended, 1);
 	}
@@ -512,8 +512,8 @@ static void the_end_kills_what_does_not_end(void **state)
 	struct ssb_error err = { 0 };
 
 	begin_stubborn(w, &s);
-	jobs_free(w->serve.jobs);
-	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
+	job_list_free(w->serve.jobs);
+	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
 	was_killed(&s);
 }
 
@@ -572,8 +572,8 @@ static void the_end_waits_for_all(void **state)
 	for (int i = 0; i < 3; i++) {
 		begin(w, &s[i], "{}", "sleep 60");
 	}
-	jobs_free(w->serve.jobs);
-	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
+	job_list_free(w->serve.jobs);
+	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(s[i].ended, 1);
 	}
