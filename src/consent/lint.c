@@ -1,8 +1,10 @@
+/* lint.c - looks at one skill: its manifest, then each of its files. */
 #include "consent/lint.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,100 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/lint_priv.h"
+#include "os/file.h"
+#include "os/tree.h"
 #include "policy/path.h"
 #include "skill/skill.h"
+
+/* ---- files ------------------------------------------------------------------------ */
+
+struct lint_walk {
+	struct lint *out;
+	int top;
+	size_t left; /* bytes that may still be read */
+	bool whole;  /* also what version control keeps */
+	bool cut;    /* some files were not read */
+};
+
+static const char *kind_of(mode_t mode)
+{
+	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/* A link to a missing file is not a way out either, as long as it stays inside. */
+static void look_at_link(struct lint_walk *w, const struct tree_entry *e)
+{
+	auto_fd fd = file_openat2(w->top, e->path, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+
+	if (fd < 0 && errno != ENOENT) {
+		lint_add(w->out, LINT_SYMLINK, e->path, 0, "it leads out of the skill");
+	}
+}
+
+static void read_file(struct lint_walk *w, const struct tree_entry *e)
+{
+	auto_buf bytes;
+	struct stat st;
+	size_t cap = w->left < MAX_LINT_FILE ? w->left : MAX_LINT_FILE;
+	auto_fd fd = -1;
+
+	buf_init(&bytes, cap);
+	/* O_NONBLOCK: a FIFO that replaced the file must not block us. */
+	fd = openat(e->dir, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "it cannot be read");
+		return;
+	}
+	int rc = file_read_all(fd, &bytes);
+	if (rc != 0) {
+		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "only its beginning was looked at");
+	}
+	w->left -= bytes.len < w->left ? bytes.len : w->left;
+	if (bytes.len > 0) {
+		lint_bytes(w->out, e->path, (st.st_mode & 0111) != 0, bytes.data, bytes.len);
+	}
+}
+
+static bool look_at(void *arg, const struct tree_entry *e)
+{
+	struct lint_walk *w = arg;
+	mode_t mode = e->st.st_mode;
+
+	if (!w->whole && skill_is_foreign(e->path, strlen(e->path))) {
+		return false;
+	}
+	if (S_ISLNK(mode)) {
+		look_at_link(w, e);
+		return false;
+	}
+	if (!S_ISREG(mode) && !S_ISDIR(mode)) {
+		lint_add(w->out, LINT_SPECIAL, e->path, 0, "it is %s", kind_of(mode));
+		return false;
+	}
+	if (S_ISREG(mode) && (mode & (S_ISUID | S_ISGID)) != 0) {
+		lint_add(w->out, LINT_SETUID, e->path, 0, "it runs with the rights of its %s",
+		         (mode & S_ISUID) != 0 ? "owner" : "group");
+	}
+	if ((mode & S_IWOTH) != 0 && (mode & S_ISVTX) == 0) {
+		lint_add(w->out, LINT_WORLD, e->path, 0, "anybody can change it");
+	}
+	if (S_ISREG(mode) && w->left > 0) {
+		read_file(w, e);
+	} else if (S_ISREG(mode) && e->st.st_size > 0) {
+		w->cut = true;
+	}
+	return true;
+}
+
+static void look_at_files(struct lint *l, int dir_fd, bool whole)
+{
+	static const struct tree_caps caps = { MAX_LINT_FILES, MAX_SKILL_DEPTH };
+	struct lint_walk w = { .out = l, .top = dir_fd, .left = MAX_LINT_BYTES, .whole = whole };
+
+	if (!tree_walk(dir_fd, &caps, look_at, &w) || w.cut) {
+		lint_add(l, LINT_INCOMPLETE, ".", 0, "it has too many files, or too large ones");
+	}
+}
 
 static int by_place(const void *a, const void *b)
 {
@@ -31,7 +125,7 @@ static int by_place(const void *a, const void *b)
 
 /* ---- the skill -------------------------------------------------------------------- */
 
-/* The name of the file in "dir/file:line:column". */
+/* The file's name in "dir/file:line:column". */
 static const char *file_of(const char *where, char *out, size_t size)
 {
 	const char *base = path_base(where);
@@ -59,7 +153,7 @@ static void not_valid(struct lint *l, const struct ssb_diags *diags, const struc
 	}
 }
 
-/* The lines of a manifest that was derived are nowhere to be seen. */
+/* A derived manifest is not a file: its line numbers mean nothing. */
 static void look_at_found(struct lint *l, const struct skill_found *f, int fd)
 {
 	const char *file = path_base(f->file);
@@ -76,8 +170,8 @@ static void look_at_found(struct lint *l, const struct skill_found *f, int fd)
 	}
 }
 
-/* The owner's own file about the skill is no part of it. */
-static int look(struct lint *l, const char *dir, int fd, struct ssb_error *err)
+/* The owner's own file about the skill is not part of the skill, so it is not looked at. */
+static int look_at_skill(struct lint *l, const char *dir, int fd, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(skill_found_done) struct skill_found found = { 0 };
@@ -95,7 +189,7 @@ static int look(struct lint *l, const char *dir, int fd, struct ssb_error *err)
 	} else {
 		return -1;
 	}
-	lint_files(l, fd, whole);
+	look_at_files(l, fd, whole);
 	return 0;
 }
 
@@ -108,7 +202,7 @@ int lint_skill(const char *dir, struct lint *ret, struct ssb_error *err)
 		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "lint",
 		                "'%.200s'", dir);
 	}
-	if (look(&l, dir, fd, err) != 0) {
+	if (look_at_skill(&l, dir, fd, err) != 0) {
 		return -1;
 	}
 	if (l.n > 0) {

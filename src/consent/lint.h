@@ -1,17 +1,17 @@
-/* lint.h - what a skill asks for, and holds, that its owner should look at twice.
+/* lint.h - what a skill asks for or contains that its owner should look at twice.
  *
- * Reads only and executes nothing. What counts is what stands in the directory, not what
- * exists around it: the same skill has the same findings on every machine. A finding is
- * of a rule, one row of LINT_RULES, which also says to what grade it leads at best:
+ * lint only reads; it executes nothing. It judges what is in the directory, not what is around
+ * it: the same skill has the same findings on every machine. Each finding belongs to a rule, one
+ * row of LINT_RULES, which also gives the best grade that a skill with this finding can have:
  *
- *   A  nothing of what it does outlives it, and nothing leaves
- *   B  something does, to places that it names
+ *   A  nothing that it does outlives it, and nothing leaves
+ *   B  something outlives it or leaves, to places that it names
  *   C  it asks for more than most skills need, or is hard to judge
  *   D  what it can read of yours can leave, or code may stay behind
- *   F  nobody should run it: it hides what it executes, or cannot be understood
+ *   F  do not run it: it hides what it executes, or cannot be understood
  *
- * The grade of a skill is the worst of its findings'. No finding proves a skill to be
- * harmless: what confines it is the sandbox. */
+ * The grade of a skill is that of its worst finding. A skill without findings is not proved to be
+ * harmless: the sandbox confines it, not lint. */
 #ifndef CONSENT_LINT_H
 #define CONSENT_LINT_H
 
@@ -45,7 +45,7 @@ enum lint_id {
 	LINT_SECRET,
 	LINT_PERMISSIVE,
 	LINT_LIMITS,
-	/* what that comes to together */
+	/* what its requests mean together */
 	LINT_SECRET_OUT,
 	LINT_SECRET_WIDE,
 	LINT_READS_OUT,
@@ -82,47 +82,49 @@ enum lint_id {
 };
 
 struct lint_rule {
-	const char *id;   /* "SSB101": for good */
+	const char *id;   /* "SSB101"; never changes, and is never used again */
 	const char *name; /* "wildcard-egress" */
 	enum lint_level level;
-	char grade;         /* what it leads to; 'A': it does not count */
-	const char *text;   /* what it is about, in general */
+	char grade;         /* the best grade with this finding; 'A': it does not count */
+	const char *text;   /* what the rule is about */
 	const char *remedy; /* what to do */
 };
 
 extern const struct lint_rule LINT_RULES[LINT_IDS];
-const char *lint_level_name(enum lint_level l); /* "note", "warning", "error", as SARIF has it */
+const char *lint_level_name(enum lint_level l); /* "note", "warning", "error", as in SARIF */
 
 struct lint_finding {
 	enum lint_id id;
-	enum lint_level level; /* the rule's; in a text for people at most a warning */
+	enum lint_level level; /* the rule's; in prose at most a warning */
 	char grade;
-	char *file;    /* from the skill's directory on: hostile bytes */
-	unsigned line; /* 0: of the whole file */
-	char *text;    /* visible */
+	char *file;    /* relative to the skill's directory; hostile bytes */
+	unsigned line; /* 0: the finding is about the whole file */
+	char *text;    /* without bytes that control a terminal */
 };
 
 struct lint {
-	char *dir;              /* as it was named */
-	char *name;             /* the skill's own; NULL: it has none */
-	struct lint_finding *v; /* by file, line and rule */
+	char *dir;              /* as the caller named it */
+	char *name;             /* the skill's own name; NULL: none */
+	struct lint_finding *v; /* sorted by file, line and rule */
 	size_t n;
 	bool cut; /* there were more than MAX_LINT_FINDINGS */
 	char grade;
 };
 
-/* -1: it is no directory, or there is no skill in it. What is wrong with the skill is a
- * finding. */
+/* Looks at the skill in `dir`. *ret owns the findings; the caller must pass it to lint_done().
+ * Fails if `dir` is not a directory or contains no skill. Whatever is wrong with the skill is a
+ * finding, not an error. */
 int lint_skill(const char *dir, struct lint *ret, struct ssb_error *err);
 void lint_done(struct lint *l);
+/* The worst level of all findings; LINT_NOTE with *ret_any false if there are none. */
 enum lint_level lint_worst(const struct lint *l, bool *ret_any);
 
-/* "dir/file:line: level: text [SSB101 name]", "  help: remedy"; then the grade with its
- * reasons. */
+/* For people. Each finding is "dir/file:line: level: text [SSB101 name]" and "  help: remedy"; the
+ * grade with its reasons follows. */
 void lint_text(struct buf *out, const struct lint *l);
-/* One object. */
+/* The same as one JSON object. */
 void lint_json(struct json *j, const struct lint *l);
-/* "dir/file" */
+/* Appends "dir/file", where the finding is. */
 void lint_path(struct buf *out, const struct lint *l, const struct lint_finding *f);
 
 #endif

@@ -1,5 +1,8 @@
-/* lint_idioms.c - what is done in a text, line by line: tables of words in order. A list of words
- * is no parser: who wants to hide can; these are the forms in which it is done every day. */
+/* lint_idioms.c - suspicious idioms in a text: one table of words in order, and its matcher.
+ *
+ * A list of words is not a parser: an author who wants to hide can. These are the forms that are
+ * used every day. The severity and the grade of an idiom are those of its rule (lint_rules.c). */
+#include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,19 +11,28 @@
 #include "base/own.h"
 #include "consent/lint_priv.h"
 
-#define OR    "\n"
 #define STEPS 3
 
-#define IN_CODE  (1U << LINT_CODE)
-#define IN_PROSE (1U << LINT_PROSE)
-#define IN_BOTH  (IN_CODE | IN_PROSE)
+#define IDIOM(id, when, text, ...)                                                                 \
+	{                                                                                          \
+		id, when, text,                                                                    \
+		{                                                                                  \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+/* Facts count in code only, and also in lines that only print. */
+#define FACT(fact, when, ...) IDIOM(FACT_##fact, IN_CODE | PRINTED | (when), NULL, __VA_ARGS__)
+
+/* ---- what is looked for ----------------------------------------------------------- */
+
+#define OR "\n"
 
 #define FETCHERS "^curl" OR "^wget" OR "^aria2c" OR "^httpie"
 #define DECODERS                                                                                   \
 	"base64 -d" OR "base64 --decode" OR "base64 -di" OR "base32 -d" OR "xxd -r" OR             \
 	"openssl enc -d" OR "openssl base64 -d" OR "tr 'a-za-z'" OR "tr a-za-z" OR                 \
 	"tr '[a-za-z]'" OR "uudecode" OR "basenc -d"
-/* Of what the line is without blanks. */
+/* For a line without blanks. */
 #define UNHIDES                                                                                    \
 	"b64decode(" OR "b32decode(" OR "b85decode(" OR "a85decode(" OR "b16decode(" OR            \
 	"decodebytes(" OR "unhexlify(" OR "fromhex(" OR "zlib.decompress(" OR                      \
@@ -42,194 +54,183 @@
 	"http.request(" OR "https.request(" OR "httpconnection(" OR "httpsconnection(" OR          \
 	"/dev/tcp/" OR "^curl" OR "^wget" OR "^nc" OR "^ncat" OR "net.connect(" OR "sendto(" OR    \
 	"smtplib." OR "^scp" OR "gethostbyname(" OR "getaddrinfo("
+#define KEY_PLACES                                                                                 \
+	".ssh/id_" OR "\".ssh\"" OR "'.ssh'" OR "id_ed25519" OR "id_rsa" OR ".aws/credentials" OR  \
+	".config/gh/hosts" OR ".git-credentials" OR "/.netrc" OR "\".netrc\"" OR "'.netrc'" OR     \
+	"/etc/shadow" OR ".docker/config.json" OR ".kube/config" OR "cookies.sqlite" OR            \
+	"login data" OR "wallet.dat" OR ".bash_history" OR "/proc/1/environ" OR ".gnupg" OR        \
+	".password-store" OR ".config/gcloud" OR ".npmrc" OR ".pypirc"
 
-/* Words that stand in this order in one line. */
-static const struct idiom {
-	enum lint_id id;
-	unsigned kinds;
-	bool tight;  /* of the line without blanks */
-	bool piped;  /* and a pipe from there leads into an interpreter */
-	bool argued; /* it is told what to fetch: else it is only spoken of */
-	const char *steps[STEPS];
-	const char *text;
-} IDIOMS[] = {
-	{ LINT_FETCHED, IN_BOTH, .piped = true, .argued = true, .steps = { FETCHERS },
-	  .text = "what is downloaded goes into an interpreter" },
-	{ LINT_FETCHED, IN_BOTH, .steps = { SUBSTITUTES, FETCHERS },
-	  .text = "what is downloaded is executed by a shell" },
-	{ LINT_FETCHED, IN_BOTH, true,
-	  .steps = { EXECUTES OR "os.system(", "urlopen(" OR "requests.get(" OR "httpx.get(" },
-	  .text = "what is downloaded is executed" },
-	{ LINT_FETCHED, IN_BOTH,
-	  .steps = { "iex" OR "invoke-expression",
-	             "downloadstring(" OR "iwr" OR "irm" OR "invoke-webrequest" },
-	  .text = "what is downloaded is executed by PowerShell" },
-	{ LINT_FETCHED, IN_BOTH,
-	  .steps = { "iwr" OR "irm" OR "invoke-webrequest" OR "downloadstring(",
-	             "| iex" OR "|iex" OR "| invoke-expression" },
-	  .text = "what is downloaded is executed by PowerShell" },
-
-	{ LINT_DECODED, IN_BOTH, .piped = true, .steps = { DECODERS },
-	  .text = "what is decoded goes into an interpreter" },
-	{ LINT_DECODED, IN_BOTH, .steps = { SUBSTITUTES, DECODERS },
-	  .text = "what is decoded is executed by a shell" },
-	{ LINT_DECODED, IN_BOTH, true,
-	  .steps = { EXECUTES OR "os.system(" OR "os.popen(", UNHIDES },
-	  .text = "what is decoded is executed" },
-	{ LINT_DECODED, IN_BOTH, true,
-	  .steps = { "child_process", ".exec(" OR ".execsync(", UNHIDES },
-	  .text = "what is decoded is executed" },
-
-	{ LINT_SHELL_OUT, IN_BOTH, .steps = { "sh -i" OR "bash -i" OR "zsh -i", "/dev/tcp/" },
-	  .text = "an interactive shell is connected to a host" },
-	{ LINT_SHELL_OUT, IN_BOTH, .steps = { "/dev/tcp/", "0>&1" OR "<&1" },
-	  .text = "a shell is connected to a host" },
-	{ LINT_SHELL_OUT, IN_BOTH,
-	  .steps = { "^nc" OR "^ncat" OR "^netcat" OR "/nc" OR "/ncat",
-	             "-e /bin/" OR "-e sh" OR "-e bash" OR "-c sh" OR "-c bash" OR "-c /bin/" OR
-	             "--exec" OR "--sh-exec" },
-	  .text = "a shell is given to whoever is connected" },
-	{ LINT_SHELL_OUT, IN_BOTH,
-	  .steps = { "sh -i" OR "bash -i", "| nc" OR "|nc" OR "| ncat" OR "|ncat" OR "| telnet" },
-	  .text = "an interactive shell is connected to a host" },
-	{ LINT_SHELL_OUT, IN_BOTH, .steps = { "^socat", "exec:" OR "system:", "sh" OR "bash" },
-	  .text = "a shell is given to whoever is connected" },
-
-	{ LINT_STAYS, IN_CODE,
-	  .steps = { "| crontab" OR "|crontab" OR "crontab /" OR "crontab $" OR "crontab \"$" OR
-	             "crontab <" },
-	  .text = "the table of scheduled commands is changed" },
-	{ LINT_STAYS, IN_CODE,
-	  .steps = { ">> ~/." OR ">>~/." OR ">> $home/." OR ">>$home/." OR ">> \"$home/." OR
-	             ">>\"$home/.",
-	             "bashrc" OR "profile" OR "bash_profile" OR "zshrc" OR "zshenv" OR "zprofile" },
-	  .text = "something is added to a file that a shell obeys" },
-	{ LINT_STAYS, IN_CODE, true,
-	  .steps = { "open(" OR "write_text(" OR "appendfilesync(" OR "writefilesync(",
-	             ".bashrc" OR ".zshrc" OR ".bash_profile" OR ".profile" OR ".zshenv" OR
-	             "authorized_keys" OR "/etc/cron" OR "/var/spool/cron" },
-	  .text = "a file is opened that is obeyed later" },
-	{ LINT_STAYS, IN_CODE,
-	  .steps = { ">", "authorized_keys" OR "/etc/cron.d/" OR "/etc/ld.so.preload" },
-	  .text = "a file is written that is obeyed later" },
-	{ LINT_STAYS, IN_CODE, .steps = { "systemctl", "enable", ".service" OR ".timer" },
-	  .text = "a service is made to start by itself" },
-
-	{ LINT_ENVIRONMENT, IN_CODE, true,
-	  .steps = { "dumps(dict(os.environ" OR "dumps(os.environ" OR "urlencode(os.environ" OR
-	             "json.stringify(process.env)" OR "str(os.environ)" OR "str(dict(os.environ" OR
-	             "repr(dict(os.environ" OR "os.environ.items()" OR "dumps({**os.environ" },
-	  .text = "the whole environment is put into a text" },
-	{ LINT_ENVIRONMENT, IN_CODE,
-	  .steps = { "env |" OR "env|" OR "printenv |" OR "printenv|" OR "$(env)" OR "$(printenv)",
-	             "base64" OR "curl" OR "nc" OR "wget" OR "xxd" OR "/dev/tcp/" OR "gzip" },
-	  .text = "the whole environment is sent on" },
-	{ LINT_METADATA, IN_CODE,
-	  .steps = { "//169.254.169.254" OR "169.254.169.254/" OR "//metadata.google.internal" OR
-	             "//[fd00:ec2::254]" },
-	  .text = "it names the address at which clouds hand out credentials" },
-
-	{ LINT_BOMB, IN_BOTH, true, .steps = { ":(){:|:&};:" },
-	  .text = "a function that only calls itself, twice" },
-	{ LINT_BOMB, IN_CODE, true, .steps = { "whiletrue:os.fork()" OR "while1:os.fork()" },
-	  .text = "a loop that makes processes" },
-
-	{ LINT_LOADS, IN_CODE, true,
-	  .steps = { "pickle.load(" OR "pickle.loads(" OR "joblib.load(" OR "dill.load(" OR
-	             "dill.loads(" OR "shelve.open(" OR "yaml.unsafe_load(" OR "yaml.full_load(" },
-	  .text = "what is loaded says what is executed" },
-
-	{ LINT_PROMPT, IN_PROSE,
-	  .steps = { "ignore" OR "disregard" OR "forget",
-	             "previous" OR "prior" OR "above" OR "earlier",
-	             "instructions" OR "instruction" OR "prompts" OR "rules" OR "guidelines" },
-	  .text = "it speaks of setting instructions aside" },
-	{ LINT_PROMPT, IN_PROSE,
-	  .steps = { "do not tell the user" OR "don't tell the user" OR "do not inform the user" OR
-	             "don't inform the user" OR "do not mention this to the user" OR
-	             "without telling the user" OR "without informing the user" OR
-	             "without the user's knowledge" OR "hide this from the user" OR
-	             "without asking the user" OR "do not ask the user for" OR
-	             "never mention this" OR "keep this secret from the user" },
-	  .text = "it speaks of keeping something from people" },
-	{ LINT_PROMPT, IN_PROSE,
-	  .steps = { "--dangerously-skip-permissions" OR
-	             "--dangerously-bypass-approvals-and-sandbox" OR "disable the sandbox" OR
-	             "turn off the sandbox" OR "without the sandbox" OR "bypass the sandbox" },
-	  .text = "it speaks of running without walls" },
-};
-
-/* ---- what is true of a file as a whole -------------------------------------------- */
-
+/* A fact is not reported by itself: COMBINATIONS says what several facts mean in one file. */
 enum fact {
-	FACT_DECODES,
+	FACT_DECODES = LINT_IDS,
 	FACT_EXECUTES,
 	FACT_CONNECTS,
 	FACT_DUPS,
 	FACT_SHELL,
 	FACT_SENDS,
 	FACT_KEYS,
-	FACTS,
+	MEANINGS
 };
 
-static const struct {
-	bool tight;
-	const char *words;
-} FACT_WORDS[FACTS] = {
-	[FACT_DECODES] = { true, UNHIDES },
-	[FACT_EXECUTES] = { true, EXECUTES },
-	[FACT_CONNECTS] = { true, "socket.socket(" OR "create_connection(" OR "tcpsocket." OR
-	                          "net.connect(" OR "net.socket(" OR "fsockopen(" OR "usesocket;" },
-	[FACT_DUPS] = { true, "os.dup2(" OR "pty.spawn(" OR ".pipe(sh.stdin" OR "stdin=s," OR
-	                      "open(stdin,\">&" OR "dup2(s.fileno()" },
-	[FACT_SHELL] = { false, "/bin/sh" OR "/bin/bash" OR "'sh'" OR "\"sh\"" OR "'bash'" OR
-	                        "\"bash\"" OR "cmd.exe" },
-	[FACT_SENDS] = { true, SENDS },
-	[FACT_KEYS] = { false, ".ssh/id_" OR "\".ssh\"" OR "'.ssh'" OR "id_ed25519" OR "id_rsa" OR
-	                       ".aws/credentials" OR ".config/gh/hosts" OR ".git-credentials" OR
-	                       "/.netrc" OR "\".netrc\"" OR "'.netrc'" OR "/etc/shadow" OR
-	                       ".docker/config.json" OR ".kube/config" OR "cookies.sqlite" OR
-	                       "login data" OR "wallet.dat" OR ".bash_history" OR
-	                       "/proc/1/environ" OR ".gnupg" OR ".password-store" OR
-	                       ".config/gcloud" OR ".npmrc" OR ".pypirc" },
+enum condition {
+	IN_CODE = 1 << LINT_CODE, /* kinds of text in which the idiom means anything */
+	IN_PROSE = 1 << LINT_PROSE,
+	ANYWHERE = IN_CODE | IN_PROSE,
+	TIGHT = 1 << 4,    /* search the line without blanks */
+	PIPED = 1 << 5,    /* a pipe leads from there into an interpreter */
+	ARGUED = 1 << 6,   /* an argument follows: without one the command is only mentioned */
+	REMOTE = 1 << 7,   /* a host follows that is not this machine and not a variable */
+	PRINTED = 1 << 8,  /* counts even if the line only prints it */
+	NOT_REGEX = 1 << 9 /* does not count in a line that searches for such words */
 };
 
-#define HAS(f) (1U << (f))
+static const struct idiom {
+	unsigned means; /* an enum lint_id, or an enum fact */
+	unsigned when;  /* conditions; all of them hold */
+	const char *text;
+	const char *steps[STEPS]; /* words that stand in this order in one line */
+} IDIOMS[] = {
+	IDIOM(LINT_FETCHED, ANYWHERE | PIPED | ARGUED,
+	      "what is downloaded goes into an interpreter", FETCHERS),
+	IDIOM(LINT_FETCHED, ANYWHERE, "what is downloaded is executed by a shell", SUBSTITUTES,
+	      FETCHERS),
+	IDIOM(LINT_FETCHED, ANYWHERE | TIGHT, "what is downloaded is executed",
+	      EXECUTES OR "os.system(", "urlopen(" OR "requests.get(" OR "httpx.get("),
+	IDIOM(LINT_FETCHED, ANYWHERE, "what is downloaded is executed by PowerShell",
+	      "iex" OR "invoke-expression",
+	      "downloadstring(" OR "iwr" OR "irm" OR "invoke-webrequest"),
+	IDIOM(LINT_FETCHED, ANYWHERE, "what is downloaded is executed by PowerShell",
+	      "iwr" OR "irm" OR "invoke-webrequest" OR "downloadstring(",
+	      "| iex" OR "|iex" OR "| invoke-expression"),
 
-/* The first that is true of each group says it all. */
+	IDIOM(LINT_DECODED, ANYWHERE | PIPED, "what is decoded goes into an interpreter", DECODERS),
+	IDIOM(LINT_DECODED, ANYWHERE, "what is decoded is executed by a shell", SUBSTITUTES,
+	      DECODERS),
+	IDIOM(LINT_DECODED, ANYWHERE | TIGHT, "what is decoded is executed",
+	      EXECUTES OR "os.system(" OR "os.popen(", UNHIDES),
+	IDIOM(LINT_DECODED, ANYWHERE | TIGHT, "what is decoded is executed", "child_process",
+	      ".exec(" OR ".execsync(", UNHIDES),
+
+	IDIOM(LINT_SHELL_OUT, ANYWHERE, "an interactive shell is connected to a host",
+	      "sh -i" OR "bash -i" OR "zsh -i", "/dev/tcp/"),
+	IDIOM(LINT_SHELL_OUT, ANYWHERE, "a shell is connected to a host", "/dev/tcp/",
+	      "0>&1" OR "<&1"),
+	IDIOM(LINT_SHELL_OUT, ANYWHERE, "a shell is given to whoever is connected",
+	      "^nc" OR "^ncat" OR "^netcat" OR "/nc" OR "/ncat",
+	      "-e /bin/" OR "-e sh" OR "-e bash" OR "-c sh" OR "-c bash" OR "-c /bin/" OR
+	      "--exec" OR "--sh-exec"),
+	IDIOM(LINT_SHELL_OUT, ANYWHERE, "an interactive shell is connected to a host",
+	      "sh -i" OR "bash -i", "| nc" OR "|nc" OR "| ncat" OR "|ncat" OR "| telnet"),
+	IDIOM(LINT_SHELL_OUT, ANYWHERE, "a shell is given to whoever is connected", "^socat",
+	      "exec:" OR "system:", "sh" OR "bash"),
+
+	IDIOM(LINT_STAYS, IN_CODE, "the table of scheduled commands is changed",
+	      "| crontab" OR "|crontab" OR "crontab /" OR "crontab $" OR "crontab \"$" OR
+	      "crontab <"),
+	IDIOM(LINT_STAYS, IN_CODE, "something is added to a file that a shell obeys",
+	      ">> ~/." OR ">>~/." OR ">> $home/." OR ">>$home/." OR ">> \"$home/." OR ">>\"$home/.",
+	      "bashrc" OR "profile" OR "bash_profile" OR "zshrc" OR "zshenv" OR "zprofile"),
+	IDIOM(LINT_STAYS, IN_CODE | TIGHT, "a file is opened that is obeyed later",
+	      "open(" OR "write_text(" OR "appendfilesync(" OR "writefilesync(",
+	      ".bashrc" OR ".zshrc" OR ".bash_profile" OR ".profile" OR ".zshenv" OR
+	      "authorized_keys" OR "/etc/cron" OR "/var/spool/cron"),
+	IDIOM(LINT_STAYS, IN_CODE, "a file is written that is obeyed later", ">",
+	      "authorized_keys" OR "/etc/cron.d/" OR "/etc/ld.so.preload"),
+	IDIOM(LINT_STAYS, IN_CODE, "a service is made to start by itself", "systemctl", "enable",
+	      ".service" OR ".timer"),
+
+	IDIOM(LINT_ENVIRONMENT, IN_CODE | TIGHT, "the whole environment is put into a text",
+	      "dumps(dict(os.environ" OR "dumps(os.environ" OR "urlencode(os.environ" OR
+	      "json.stringify(process.env)" OR "str(os.environ)" OR "str(dict(os.environ" OR
+	      "repr(dict(os.environ" OR "os.environ.items()" OR "dumps({**os.environ"),
+	IDIOM(LINT_ENVIRONMENT, IN_CODE, "the whole environment is sent on",
+	      "env |" OR "env|" OR "printenv |" OR "printenv|" OR "$(env)" OR "$(printenv)",
+	      "base64" OR "curl" OR "nc" OR "wget" OR "xxd" OR "/dev/tcp/" OR "gzip"),
+	IDIOM(LINT_METADATA, IN_CODE, "it names the address at which clouds hand out credentials",
+	      "//169.254.169.254" OR "169.254.169.254/" OR "//metadata.google.internal" OR
+	      "//[fd00:ec2::254]"),
+
+	IDIOM(LINT_BOMB, ANYWHERE | TIGHT, "a function that only calls itself, twice",
+	      ":(){:|:&};:"),
+	IDIOM(LINT_BOMB, IN_CODE | TIGHT, "a loop that makes processes",
+	      "whiletrue:os.fork()" OR "while1:os.fork()"),
+
+	IDIOM(LINT_LOADS, IN_CODE | TIGHT, "what is loaded says what is executed",
+	      "pickle.load(" OR "pickle.loads(" OR "joblib.load(" OR "dill.load(" OR
+	      "dill.loads(" OR "shelve.open(" OR "yaml.unsafe_load(" OR "yaml.full_load("),
+
+	IDIOM(LINT_PROMPT, IN_PROSE, "it speaks of setting instructions aside",
+	      "ignore" OR "disregard" OR "forget", "previous" OR "prior" OR "above" OR "earlier",
+	      "instructions" OR "instruction" OR "prompts" OR "rules" OR "guidelines"),
+	IDIOM(LINT_PROMPT, IN_PROSE, "it speaks of keeping something from people",
+	      "do not tell the user" OR "don't tell the user" OR "do not inform the user" OR
+	      "don't inform the user" OR "do not mention this to the user" OR
+	      "without telling the user" OR "without informing the user" OR
+	      "without the user's knowledge" OR "hide this from the user" OR
+	      "without asking the user" OR "do not ask the user for" OR "never mention this" OR
+	      "keep this secret from the user"),
+	IDIOM(LINT_PROMPT, IN_PROSE, "it speaks of running without walls",
+	      "--dangerously-skip-permissions" OR "--dangerously-bypass-approvals-and-sandbox" OR
+	      "disable the sandbox" OR "turn off the sandbox" OR "without the sandbox" OR
+	      "bypass the sandbox"),
+
+	/* Waiting for a service on the same machine is what this is for. */
+	IDIOM(LINT_RAW_TCP, IN_CODE | REMOTE | PRINTED | NOT_REGEX,
+	      "a shell connects to a host by itself", "/dev/tcp/" OR "/dev/udp/"),
+
+	FACT(DECODES, TIGHT, UNHIDES),
+	FACT(EXECUTES, TIGHT, EXECUTES),
+	FACT(CONNECTS, TIGHT,
+	     "socket.socket(" OR "create_connection(" OR "tcpsocket." OR "net.connect(" OR
+	     "net.socket(" OR "fsockopen(" OR "usesocket;"),
+	FACT(DUPS, TIGHT,
+	     "os.dup2(" OR "pty.spawn(" OR ".pipe(sh.stdin" OR "stdin=s," OR "open(stdin,\">&" OR
+	     "dup2(s.fileno()"),
+	FACT(SHELL, 0,
+	     "/bin/sh" OR "/bin/bash" OR "'sh'" OR "\"sh\"" OR "'bash'" OR "\"bash\"" OR "cmd.exe"),
+	FACT(SENDS, TIGHT, SENDS),
+	FACT(KEYS, NOT_REGEX, KEY_PLACES),
+};
+
+/* What facts mean together, in one file. The finding is shown where the first of them is. */
 static const struct {
 	enum lint_id id;
-	unsigned facts;
-	enum fact at;        /* where it is shown */
-	enum lint_id unless; /* said already */
+	enum lint_id unless; /* a finding that says more, and was made already */
+	unsigned facts[STEPS];
 	const char *text;
-} TOGETHER[] = {
-	{ LINT_SHELL_OUT, HAS(FACT_CONNECTS) | HAS(FACT_DUPS) | HAS(FACT_SHELL), FACT_DUPS,
-	  LINT_SHELL_OUT, "a shell is connected to a socket" },
-	{ LINT_DECODES, HAS(FACT_DECODES) | HAS(FACT_EXECUTES), FACT_EXECUTES, LINT_DECODED,
+} COMBINATIONS[] = {
+	{ LINT_SHELL_OUT,
+	  LINT_SHELL_OUT,
+	  { FACT_DUPS, FACT_CONNECTS, FACT_SHELL },
+	  "a shell is connected to a socket" },
+	{ LINT_DECODES,
+	  LINT_DECODED,
+	  { FACT_EXECUTES, FACT_DECODES },
 	  "text is executed in a file that decodes" },
-	{ LINT_KEYS_OUT, HAS(FACT_KEYS) | HAS(FACT_SENDS), FACT_KEYS, LINT_KEYS_OUT,
+	{ LINT_KEYS_OUT,
+	  LINT_KEYS_OUT,
+	  { FACT_KEYS, FACT_SENDS },
 	  "it names a place of keys in a file that sends data" },
-	{ LINT_KEYS, HAS(FACT_KEYS), FACT_KEYS, LINT_KEYS_OUT, "it names a place of keys" },
+	{ LINT_KEYS, LINT_KEYS_OUT, { FACT_KEYS }, "it names a place of keys" },
 };
 
-struct scan {
+/* ---- the matcher ------------------------------------------------------------------ */
+
+struct idiom_scan {
 	struct lint *out;
 	const char *file;
 	enum lint_kind kind;
-	unsigned first[FACTS];   /* line; 0: not true */
 	bool payload;            /* the line has more in it than words */
-	unsigned said[LINT_IDS]; /* the line where it was said last; 0: not */
-	char *low;               /* MAX_LINT_LINE */
-	char *tight;
+	unsigned line[MEANINGS]; /* a fact: its first line; an id: its last; 0: not found */
 };
 
-static void tell(struct scan *s, enum lint_id id, unsigned line, const char *text)
+static void add_once(struct idiom_scan *s, enum lint_id id, unsigned line, const char *text)
 {
-	if (s->said[id] == line) {
-		return; /* two ways to find the same thing */
+	if (s->line[id] == line) {
+		return; /* two idioms that mean the same */
 	}
-	s->said[id] = line;
+	s->line[id] = line;
 	if (s->kind == LINT_CODE || (id == LINT_DECODED && s->payload)) {
 		lint_add(s->out, id, s->file, line, "%s", text);
 	} else {
@@ -253,8 +254,19 @@ static bool is_quoted(const char *text, size_t at)
 	return open != '\0';
 }
 
+static bool begins_with_any(const char *text, size_t len, const char *const words[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t w = strlen(words[i]);
+		if (len >= w && memcmp(text, words[i], w) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* `echo "curl ... | sh"` tells people what to do, and does nothing. */
-static bool only_said(const char *text, size_t len, size_t at)
+static bool is_printed(const char *text, size_t len, size_t at)
 {
 	static const char *const words[] = { "echo", "print", "printf", "log",    "console.",
 		                             "info", "warn",  "error",  "usage",  "say",
@@ -264,79 +276,75 @@ static bool only_said(const char *text, size_t len, size_t at)
 	while (first < len && (text[first] == ' ' || text[first] == '\t')) {
 		first++;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		size_t n = strlen(words[i]);
-		if (len - first > n && memcmp(text + first, words[i], n) == 0) {
-			return is_quoted(text, at);
-		}
-	}
-	return false;
+	return begins_with_any(text + first, len - first, words, ARRAY_LEN(words)) &&
+	       is_quoted(text, at);
 }
 
-/* Where the words in order end, from `at` on; SIZE_MAX: they are not there. */
-static size_t find_steps(const struct idiom *d, const struct lint_line *l, size_t at)
+static bool is_local(const char *text, size_t len)
 {
-	for (size_t i = 0; i < STEPS && d->steps[i] != NULL && at != SIZE_MAX; i++) {
-		at = lint_find(l, d->tight, at, d->steps[i]);
-	}
-	return at;
+	static const char *const hosts[] = { "localhost", "127.", "$", "\"$", "{", "::1", "[::1" };
+
+	return begins_with_any(text, len, hosts, ARRAY_LEN(hosts));
 }
 
-static bool counts(const struct scan *s, const struct idiom *d, const char *text, size_t len,
-                   size_t at)
-{
-	if (s->kind == LINT_CODE && only_said(text, len, at)) {
-		return false;
-	}
-	if (d->argued && lint_next(text, len, at) == '|') {
-		return false;
-	}
-	return !d->piped || (!lint_is_row(text, len) && lint_piped(text, len, at));
-}
-
-/* What does not count the first time may count the next. */
-static bool matches(struct scan *s, const struct idiom *d, const struct lint_line *l)
-{
-	const char *text = d->tight ? l->tight : l->low;
-	size_t len = d->tight ? l->tight_len : l->len;
-	size_t at = find_steps(d, l, 0);
-
-	for (int i = 0; i < MAX_LINT_TRIES && at != SIZE_MAX; i++) {
-		if (counts(s, d, text, len, at)) {
-			return true;
-		}
-		at = find_steps(d, l, at);
-	}
-	if (at != SIZE_MAX) {
-		tell(s, LINT_INCOMPLETE, l->no, "the line says one thing too often");
-	}
-	return false;
-}
-
-/* A list of words that something else looks for, not a place that is read. */
-static bool is_pattern(const struct lint_line *l)
+/* A line that searches for words names places that it does not read. */
+static bool is_regex(const struct lint_line *l)
 {
 	return lint_find(l, false, 0,
 	                 "grep" OR "(?i)" OR "\\." OR "regex" OR "pattern" OR "patterns" OR
 	                 "re.compile(" OR "r\"" OR "r'") != SIZE_MAX;
 }
 
-/* The same host again: waiting for a service of one's own is what it is for. */
-static void look_at_tcp(struct scan *s, const struct lint_line *l)
+/* Where the words end that stand in order from `at` on; SIZE_MAX: they are not there. */
+static size_t find_steps(const struct idiom *d, const struct lint_line *l, size_t at)
 {
-	static const char *const own[] = { "localhost", "127.", "$", "\"$", "{", "::1", "[::1" };
-	size_t at = lint_find(l, false, 0, "/dev/tcp/" OR "/dev/udp/");
-
-	if (at == SIZE_MAX || s->kind != LINT_CODE || is_pattern(l)) {
-		return;
+	for (size_t i = 0; i < STEPS && d->steps[i] != NULL && at != SIZE_MAX; i++) {
+		at = lint_find(l, (d->when & TIGHT) != 0, at, d->steps[i]);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-		size_t n = strlen(own[i]);
-		if (l->len - at >= n && memcmp(l->low + at, own[i], n) == 0) {
-			return;
+	return at;
+}
+
+/* Do the conditions hold for the words that end at `at`? */
+static bool is_meant(const struct idiom_scan *s, const struct idiom *d, const struct lint_line *l,
+                     size_t at)
+{
+	bool tight = (d->when & TIGHT) != 0;
+	const char *text = tight ? l->tight : l->low;
+	size_t len = tight ? l->tight_len : l->len;
+
+	if (s->kind == LINT_CODE && (d->when & PRINTED) == 0 && is_printed(text, len, at)) {
+		return false;
+	}
+	if ((d->when & ARGUED) != 0 && lint_next(text, len, at) == '|') {
+		return false;
+	}
+	if ((d->when & REMOTE) != 0 && is_local(text + at, len - at)) {
+		return false;
+	}
+	if ((d->when & NOT_REGEX) != 0 && is_regex(l)) {
+		return false;
+	}
+	return (d->when & PIPED) == 0 || (!lint_is_row(text, len) && lint_piped(text, len, at));
+}
+
+/* If the first place in the line does not count, a later one may. */
+static bool matches_idiom(struct idiom_scan *s, const struct idiom *d, const struct lint_line *l)
+{
+	size_t at = 0;
+
+	for (int i = 0; (at = find_steps(d, l, at)) != SIZE_MAX; i++) {
+		if (i == MAX_LINT_TRIES) {
+			add_once(s, LINT_INCOMPLETE, l->no, "the line says one thing too often");
+			return false;
+		}
+		if (is_meant(s, d, l, at)) {
+			return true;
+		}
+		if ((d->when & (REMOTE | NOT_REGEX)) != 0) {
+			return false;
 		}
 	}
-	tell(s, LINT_RAW_TCP, l->no, "a shell connects to a host by itself");
+	return false;
 }
 
 static bool is_base64(char c)
@@ -344,7 +352,7 @@ static bool is_base64(char c)
 	return isalnum((unsigned char)c) != 0 || c == '+' || c == '/' || c == '=';
 }
 
-/* The longest run without a break of what could be encoded. */
+/* The length of the longest unbroken run of characters of an encoding. */
 static size_t longest_run(const struct lint_line *l)
 {
 	size_t run = 0, longest = 0;
@@ -358,40 +366,38 @@ static size_t longest_run(const struct lint_line *l)
 
 static void look_at_line(void *arg, const struct lint_line *l)
 {
-	struct scan *s = arg;
+	struct idiom_scan *s = arg;
 	size_t run = longest_run(l);
 
 	s->payload = run >= LINT_PAYLOAD_BYTES;
 	for (size_t i = 0; i < ARRAY_LEN(IDIOMS); i++) {
 		const struct idiom *d = &IDIOMS[i];
-		if ((d->kinds >> s->kind & 1) != 0 && matches(s, d, l)) {
-			tell(s, d->id, l->no, d->text);
-		}
-	}
-	for (size_t f = 0; f < FACTS && s->kind == LINT_CODE; f++) {
-		if (f == FACT_KEYS && is_pattern(l)) {
+		bool fact = d->means >= LINT_IDS;
+		if ((d->when >> s->kind & 1) == 0 || (fact && s->line[d->means] != 0) ||
+		    !matches_idiom(s, d, l)) {
 			continue;
 		}
-		if (s->first[f] == 0 &&
-		    lint_find(l, FACT_WORDS[f].tight, 0, FACT_WORDS[f].words) != SIZE_MAX) {
-			s->first[f] = l->no;
+		if (fact) {
+			s->line[d->means] = l->no;
+		} else {
+			add_once(s, (enum lint_id)d->means, l->no, d->text);
 		}
 	}
-	look_at_tcp(s, l);
 	if (s->kind == LINT_CODE && run >= LINT_BLOB_BYTES) {
-		tell(s, LINT_BLOB, l->no, "a long encoded text");
+		add_once(s, LINT_BLOB, l->no, "a long encoded text");
 	}
 }
 
-static void look_at_whole(struct scan *s)
+static void combine_facts(struct idiom_scan *s)
 {
-	for (size_t i = 0; i < ARRAY_LEN(TOGETHER); i++) {
-		bool all = s->said[TOGETHER[i].unless] == 0;
-		for (size_t f = 0; all && f < FACTS; f++) {
-			all = (TOGETHER[i].facts & HAS(f)) == 0 || s->first[f] != 0;
+	for (size_t i = 0; i < ARRAY_LEN(COMBINATIONS); i++) {
+		const unsigned *facts = COMBINATIONS[i].facts;
+		bool all = s->line[COMBINATIONS[i].unless] == 0;
+		for (size_t f = 0; f < STEPS && facts[f] != 0; f++) {
+			all = all && s->line[facts[f]] != 0;
 		}
 		if (all) {
-			tell(s, TOGETHER[i].id, s->first[TOGETHER[i].at], TOGETHER[i].text);
+			add_once(s, COMBINATIONS[i].id, s->line[facts[0]], COMBINATIONS[i].text);
 		}
 	}
 }
@@ -399,13 +405,14 @@ static void look_at_whole(struct scan *s)
 void lint_idioms(struct lint *l, const char *file, enum lint_kind kind, const char *bytes,
                  size_t len)
 {
-	struct scan s = { .out = l, .file = file, .kind = kind };
+	struct idiom_scan s = { .out = l, .file = file, .kind = kind };
 
+	assert(l != NULL && file != NULL && (bytes != NULL || len == 0));
 	if (kind == LINT_DATA) {
 		return;
 	}
 	if (!lint_lines(bytes, len, kind, look_at_line, &s)) {
 		l->cut = true;
 	}
-	look_at_whole(&s);
+	combine_facts(&s);
 }

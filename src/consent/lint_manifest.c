@@ -1,4 +1,4 @@
-/* lint_manifest.c - what a manifest asks for, and what that comes to together. */
+/* lint_manifest.c - what a manifest asks for, and what its requests mean together. */
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -16,11 +16,11 @@
 #include "skill/skill.h"
 
 #define FEW_PORTS 4
-#define FEW_HOSTS 1 /* that a secret can be for */
+#define FEW_HOSTS 1 /* a secret is for one host */
 
 /* ---- hosts ------------------------------------------------------------------------ */
 
-/* Anybody has a place of their own there at once, and reads what is sent to it. */
+/* Services where anyone gets a place at once, without being known, and reads what is sent to it. */
 static const char *const DROPS[] = {
 	"webhook.site",
 	"requestbin.com",
@@ -111,7 +111,7 @@ static bool lies_in(const char *path, const char *place, bool also_beneath)
 	       (path[n] == '\0' || (also_beneath && path[n] == '/'));
 }
 
-/* "/", a home, all homes: what holds such a place without being one of many. */
+/* "/", a home, all homes: places that hold far more than one skill needs. */
 static bool is_whole(const char *path)
 {
 	static const char *const places[] = { "/",     "~",    "/home", "/root",  "/etc",
@@ -123,11 +123,11 @@ static bool is_whole(const char *path)
 			return true;
 		}
 	}
-	/* Another's home, whole. */
+	/* The whole home of another user. */
 	return strncmp(path, "/home/", 6) == 0 && strchr(path + 6, '/') == NULL;
 }
 
-/* By words alone, as manifests spell them: "~" stays. */
+/* Compares paths as manifests spell them, with "~"; the file system is not consulted. */
 static const char *danger_of(const char *path, unsigned access, bool code)
 {
 	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
@@ -141,7 +141,7 @@ static const char *danger_of(const char *path, unsigned access, bool code)
 	return NULL;
 }
 
-/* "~/work/app/.git/hooks": is its end, from some directory on, what runs later? */
+/* Does the path end in a place that runs later, such as "~/work/app/.git/hooks"? */
 static bool runs_later(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
@@ -152,13 +152,13 @@ static bool runs_later(const char *path)
 	return false;
 }
 
-struct asked {
-	bool reads; /* of the owner's, without secrets */
-	bool stores;
+struct asked_files {
+	bool reads;  /* files of the owner */
+	bool stores; /* places where keys and tokens are kept */
 };
 
 static void look_at_path(struct lint *l, const struct mtext *t, bool write, const char *file,
-                         struct asked *a)
+                         struct asked_files *a)
 {
 	const char *word = write ? "change" : "read";
 	const char *why = NULL;
@@ -224,7 +224,7 @@ static const struct {
 	const char *name;
 	const char *unit;
 	size_t at;
-	uint64_t most; /* that nobody wonders about */
+	uint64_t most; /* more than this is a finding */
 } LIMITS[] = {
 	LIMIT(resources.memory_mb, " MiB", 4096),
 	LIMIT(resources.max_runtime_seconds, " s", 3600),
@@ -251,7 +251,7 @@ static void look_at_limits(struct lint *l, const struct manifest *m, const char 
 
 void lint_manifest(struct lint *l, const struct manifest *m, const char *file)
 {
-	struct asked a = { 0 };
+	struct asked_files a = { 0 };
 
 	if (m->description == NULL || m->description[strspn(m->description, " \t\n")] == '\0') {
 		lint_add(l, LINT_DESCRIPTION, file, 0, "nothing says what the skill is for");
@@ -302,7 +302,7 @@ static bool is_there(int dir_fd, const char *path)
 	return fd >= 0;
 }
 
-/* "main.py" as the first argument of an interpreter. */
+/* Is the first argument of an interpreter a script, such as "main.py"? */
 static bool looks_like_script(const char *word)
 {
 	static const char *const ends[] = { ".py",  ".sh", ".bash", ".js", ".mjs",
@@ -329,7 +329,7 @@ static void look_for(struct lint *l, const struct mtext *t, const char *file, in
 
 void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file, int dir_fd)
 {
-	/* From another directory the same words mean other files. */
+	/* In another working directory the same words mean other files. */
 	if (m->command.s == NULL || (m->workdir != NULL && strcmp(m->workdir, "/skill") != 0)) {
 		return;
 	}
@@ -341,7 +341,7 @@ void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file,
 	}
 }
 
-/* What `word` means in the working directory, by whatever links. */
+/* Does `word`, in the working directory and through any links, name a file of version control? */
 static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 {
 	char top[PATH_MAX], real[PATH_MAX];
@@ -361,7 +361,7 @@ static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 bool lint_starts_foreign(const struct manifest *m, int dir_fd)
 {
 	if (m->command.s == NULL || m->workdir == NULL) {
-		return false; /* derived of a skill that has several to choose from */
+		return false; /* derived from a skill that has several programs to choose from */
 	}
 	bool foreign = is_foreign(m, m->command.s, dir_fd);
 

@@ -1,4 +1,4 @@
-/* lint_rules.c - the rules: one row each. An id is never used for another rule. */
+/* lint_rules.c - the rules, one row each. An id is never used again for another rule. */
 #include "consent/lint.h"
 
 #define NOTE    LINT_NOTE

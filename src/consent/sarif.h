@@ -4,8 +4,8 @@
 
 #include "consent/lint.h"
 
-/* One document with one run. The place of a finding is relative to the current directory
- * where the skill was named so, else a file: address. */
+/* Writes one document with one run. If the caller named the skill by a relative path, the places of
+ * its findings are relative to the current directory; otherwise they are file: URIs. */
 void sarif_write(struct buf *out, const struct lint skills[], size_t n);
 
 #endif
