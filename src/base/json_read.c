@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
-struct parse {
+struct json_parse {
 	struct json_doc *doc;
 	const char *p;
 	const char *end;
@@ -18,22 +18,22 @@ struct parse {
 	bool raw_del; /* a raw DEL is accepted in a string */
 };
 
-static bool parse_value(struct parse *s, uint32_t *ret);
+static bool parse_value(struct json_parse *s, uint32_t *ret);
 
-static bool fail_parse(struct parse *s, const char *why)
+static bool fail_parse(struct json_parse *s, const char *why)
 {
 	s->why = why;
 	return false;
 }
 
-static void skip_space(struct parse *s)
+static void skip_space(struct json_parse *s)
 {
 	while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r')) {
 		s->p++;
 	}
 }
 
-static bool take_char(struct parse *s, char c)
+static bool take_char(struct json_parse *s, char c)
 {
 	skip_space(s);
 	if (s->p < s->end && *s->p == c) {
@@ -43,7 +43,7 @@ static bool take_char(struct parse *s, char c)
 	return false;
 }
 
-static bool new_node(struct parse *s, enum json_type type, uint32_t *ret)
+static bool new_node(struct json_parse *s, enum json_type type, uint32_t *ret)
 {
 	struct json_doc *d = s->doc;
 
@@ -65,7 +65,7 @@ static bool new_node(struct parse *s, enum json_type type, uint32_t *ret)
 }
 
 /* Reads four hexadecimal digits at s->p. */
-static bool parse_hex4(struct parse *s, uint32_t *ret)
+static bool parse_hex4(struct json_parse *s, uint32_t *ret)
 {
 	uint32_t v = 0;
 
@@ -84,7 +84,7 @@ static bool parse_hex4(struct parse *s, uint32_t *ret)
 	return true;
 }
 
-static void put_utf8(struct parse *s, uint32_t cp)
+static void put_utf8(struct json_parse *s, uint32_t cp)
 {
 	if (cp < 0x80) {
 		*s->out++ = (char)cp;
@@ -103,7 +103,7 @@ static void put_utf8(struct parse *s, uint32_t cp)
 	}
 }
 
-static bool parse_unicode(struct parse *s)
+static bool parse_unicode(struct json_parse *s)
 {
 	uint32_t cp = 0;
 	uint32_t low = 0;
@@ -133,7 +133,7 @@ static bool parse_unicode(struct parse *s)
 	return true;
 }
 
-static bool parse_escape(struct parse *s)
+static bool parse_escape(struct json_parse *s)
 {
 	static const char from[] = "\"\\/bfnrt";
 	static const char to[] = "\"\\/\b\f\n\r\t";
@@ -155,7 +155,7 @@ static bool parse_escape(struct parse *s)
 
 /* Reads a string after its opening quote. The decoded text is never longer than the escaped one,
  * and its NUL takes the place of a quote, so that doc->text always has room. */
-static bool parse_string(struct parse *s, const char **ret_str, size_t *ret_len)
+static bool parse_string(struct json_parse *s, const char **ret_str, size_t *ret_len)
 {
 	char *begin = s->out;
 
@@ -232,7 +232,7 @@ static size_t number_length(const char *p, const char *end)
 
 /* A number has no quote to make room for its NUL. In a list the comma or bracket makes room; for a
  * number alone, doc->text has one spare byte. */
-static bool parse_number(struct parse *s, uint32_t *ret)
+static bool parse_number(struct json_parse *s, uint32_t *ret)
 {
 	size_t n = number_length(s->p, s->end);
 
@@ -251,7 +251,7 @@ static bool parse_number(struct parse *s, uint32_t *ret)
 	return true;
 }
 
-static bool parse_word(struct parse *s, uint32_t *ret)
+static bool parse_word(struct json_parse *s, uint32_t *ret)
 {
 	static const struct {
 		const char *word;
@@ -277,7 +277,7 @@ struct seen {
 
 /* Returns whether the key may have been seen, and marks it as seen. The hash includes an address,
  * so that an attacker cannot choose keys that share a bit. */
-static bool was_seen(struct seen *seen, const struct parse *s, const char *key, size_t len)
+static bool was_seen(struct seen *seen, const struct json_parse *s, const char *key, size_t len)
 {
 	uint64_t h = 14695981039346656037ULL ^ (uintptr_t)s->doc->text; /* FNV-1a */
 
@@ -303,7 +303,7 @@ static bool has_key(const struct json_doc *d, uint32_t object, const char *key)
 }
 
 /* Reads "key": of a member of `object`. */
-static bool parse_key(struct parse *s, uint32_t object, struct seen *seen, const char **ret)
+static bool parse_key(struct json_parse *s, uint32_t object, struct seen *seen, const char **ret)
 {
 	const char *key = NULL;
 	size_t len = 0;
@@ -330,7 +330,7 @@ static bool parse_key(struct parse *s, uint32_t object, struct seen *seen, const
 	return true;
 }
 
-static bool parse_item(struct parse *s, uint32_t list, struct seen *seen, uint32_t *ret)
+static bool parse_item(struct json_parse *s, uint32_t list, struct seen *seen, uint32_t *ret)
 {
 	const char *key = NULL;
 
@@ -343,7 +343,7 @@ static bool parse_item(struct parse *s, uint32_t list, struct seen *seen, uint32
 }
 
 /* Reads the items after the opening bracket. `seen` is NULL for an array. */
-static bool parse_items(struct parse *s, uint32_t list, struct seen *seen)
+static bool parse_items(struct json_parse *s, uint32_t list, struct seen *seen)
 {
 	uint32_t last = 0;
 
@@ -365,7 +365,7 @@ static bool parse_items(struct parse *s, uint32_t list, struct seen *seen)
 	return true;
 }
 
-static bool parse_members(struct parse *s, uint32_t object)
+static bool parse_members(struct json_parse *s, uint32_t object)
 {
 	struct seen seen = { { 0 } };
 
@@ -373,7 +373,7 @@ static bool parse_members(struct parse *s, uint32_t object)
 }
 
 /* Reads a list after the opening bracket. */
-static bool parse_list(struct parse *s, enum json_type type, uint32_t *ret)
+static bool parse_list(struct json_parse *s, enum json_type type, uint32_t *ret)
 {
 	char close = type == JSON_OBJECT ? '}' : ']';
 
@@ -392,7 +392,7 @@ static bool parse_list(struct parse *s, enum json_type type, uint32_t *ret)
 	return take_char(s, close) || fail_parse(s, "a comma or a closing bracket is expected");
 }
 
-static bool parse_value(struct parse *s, uint32_t *ret)
+static bool parse_value(struct json_parse *s, uint32_t *ret)
 {
 	const char *str = NULL;
 	size_t len = 0;
@@ -428,7 +428,7 @@ static bool make_room(struct json_doc *doc, size_t len)
 static int read_text(struct json_doc *doc, const char *text, size_t len, bool raw_del,
                      const char **ret_why)
 {
-	struct parse s = { .doc = doc, .p = text, .end = text + len, .raw_del = raw_del };
+	struct json_parse s = { .doc = doc, .p = text, .end = text + len, .raw_del = raw_del };
 	uint32_t top = 0;
 
 	doc->n_nodes = 0;

@@ -8,13 +8,13 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-struct text_line {
+struct line_diff_text {
 	const char *s;
 	size_t len;
 };
 
 struct lines {
-	struct text_line *v;
+	struct line_diff_text *v;
 	size_t n;
 };
 
@@ -25,7 +25,7 @@ static void lines_done(struct lines *l)
 
 static int split_lines(const char *s, size_t len, struct lines *ret)
 {
-	struct text_line *v = calloc(MAX_DIFF_LINES, sizeof(*v));
+	struct line_diff_text *v = calloc(MAX_DIFF_LINES, sizeof(*v));
 	size_t n = 0;
 
 	while (v != NULL && len > 0) {
@@ -37,7 +37,7 @@ static int split_lines(const char *s, size_t len, struct lines *ret)
 			errno = E2BIG;
 			return -1;
 		}
-		v[n++] = (struct text_line){ s, here };
+		v[n++] = (struct line_diff_text){ s, here };
 		s += step;
 		len -= step;
 	}
@@ -45,7 +45,7 @@ static int split_lines(const char *s, size_t len, struct lines *ret)
 	return v != NULL ? 0 : -1;
 }
 
-static bool is_same_line(const struct text_line *a, const struct text_line *b)
+static bool is_same_line(const struct line_diff_text *a, const struct line_diff_text *b)
 {
 	return a->len == b->len && (a->len == 0 || memcmp(a->s, b->s, a->len) == 0);
 }
@@ -91,7 +91,7 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 
 /* The furthest x after d differences, on each diagonal k (x - y) of -d, -d + 2 .. d. The row of
  * each step is kept for the way back. */
-struct search {
+struct line_diff_search {
 	const struct lines *a;
 	const struct lines *b;
 	size_t lines; /* lines left out before them in both texts */
@@ -101,12 +101,12 @@ struct search {
 #define AT(s, d, k) ((s)->rows[d][(k) + MAX_DIFF_EDITS + 1])
 
 /* Did the step to diagonal k come from k + 1 (an added line), or from k - 1 (a removed one)? */
-static bool from_above(const struct search *s, int d, int k)
+static bool from_above(const struct line_diff_search *s, int d, int k)
 {
 	return k == -d || (k != d && AT(s, d - 1, k - 1) < AT(s, d - 1, k + 1));
 }
 
-static int find_furthest(struct search *s, int d, int k)
+static int find_furthest(struct line_diff_search *s, int d, int k)
 {
 	int x = d == 0 ? 0 : from_above(s, d, k) ? AT(s, d - 1, k + 1) : AT(s, d - 1, k - 1) + 1;
 	int y = x - k;
@@ -121,7 +121,7 @@ static int find_furthest(struct search *s, int d, int k)
 }
 
 /* Returns the number of differences; -1 if there are too many. */
-static int find_shortest(struct search *s)
+static int find_shortest(struct line_diff_search *s)
 {
 	for (int d = 0; d <= MAX_DIFF_EDITS; d++) {
 		for (int k = -d; k <= d; k += 2) {
@@ -136,7 +136,7 @@ static int find_shortest(struct search *s)
 }
 
 /* Walks back from the end, so that the last line comes first. */
-static void trace_back(const struct search *s, int d, struct line_edits *all)
+static void trace_back(const struct line_diff_search *s, int d, struct line_edits *all)
 {
 	int x = (int)s->a->n, y = (int)s->b->n;
 
@@ -208,7 +208,7 @@ int line_diff(const char *before, size_t before_len, const char *now, size_t now
 	AUTO(line_edits_done) struct line_edits all = { 0 };
 	AUTO(lines_done) struct lines a = { 0 };
 	AUTO(lines_done) struct lines b = { 0 };
-	auto_free struct search *s = calloc(1, sizeof(*s));
+	auto_free struct line_diff_search *s = calloc(1, sizeof(*s));
 
 	struct middle mid = find_middle(before, before_len, now, now_len, context);
 	if (s == NULL ||

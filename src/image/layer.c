@@ -25,7 +25,7 @@
 
 /* ---- the reader ------------------------------------------------------------- */
 
-struct reader {
+struct layer_reader {
 	enum layer_pass pass;
 	uint64_t most; /* unpacked bytes that may still be read */
 	struct gunzip *gunzip;
@@ -65,7 +65,7 @@ static _Noreturn void fail_reader(const char *why)
 	_exit(0);
 }
 
-static void refill_packed(struct reader *r)
+static void refill_packed(struct layer_reader *r)
 {
 	if (r->packed_at < r->packed_len || r->packed_end) {
 		return;
@@ -82,7 +82,7 @@ static void refill_packed(struct reader *r)
 	r->packed_end = n == 0;
 }
 
-static size_t read_packed(struct reader *r, uint8_t *out, size_t len)
+static size_t read_packed(struct layer_reader *r, uint8_t *out, size_t len)
 {
 	size_t n = r->packed_len - r->packed_at;
 
@@ -92,7 +92,7 @@ static size_t read_packed(struct reader *r, uint8_t *out, size_t len)
 	return n;
 }
 
-static size_t read_unpacked(struct reader *r, uint8_t *out, size_t len)
+static size_t read_unpacked(struct layer_reader *r, uint8_t *out, size_t len)
 {
 	size_t in = r->packed_len - r->packed_at;
 	int rc = zlib_gunzip_more(r->gunzip, r->packed + r->packed_at, &in, out, &len);
@@ -106,7 +106,7 @@ static size_t read_unpacked(struct reader *r, uint8_t *out, size_t len)
 }
 
 /* Takes exactly `len` bytes. Returns false if the data ends before the first. */
-static bool take_bytes(struct reader *r, uint8_t *out, size_t len)
+static bool take_bytes(struct layer_reader *r, uint8_t *out, size_t len)
 {
 	size_t got = 0;
 
@@ -129,7 +129,7 @@ static bool take_bytes(struct reader *r, uint8_t *out, size_t len)
 	return true;
 }
 
-static void take_all(struct reader *r, uint8_t *out, size_t len)
+static void take_all(struct layer_reader *r, uint8_t *out, size_t len)
 {
 	if (len > 0 && !take_bytes(r, out, len)) {
 		fail_reader("it is truncated");
@@ -138,7 +138,7 @@ static void take_all(struct reader *r, uint8_t *out, size_t len)
 
 /* Passes the bytes of a member to the writer, or drops them; also skips the padding of the
  * last block. */
-static void pass_data(struct reader *r, uint64_t size, bool wanted)
+static void pass_data(struct layer_reader *r, uint64_t size, bool wanted)
 {
 	uint64_t fill = tar_padded(size) - size;
 
@@ -153,7 +153,7 @@ static void pass_data(struct reader *r, uint64_t size, bool wanted)
 	take_all(r, r->chunk, (size_t)fill);
 }
 
-static void take_extra(struct reader *r)
+static void take_extra(struct layer_reader *r)
 {
 	const struct tar_member *m = &r->member;
 	const char *why = NULL;
@@ -195,7 +195,7 @@ static void tidy_name(char *name)
 
 /* ".wh.NAME" removes NAME of the layers below, ".wh..wh..opq" everything that they have in
  * its directory. */
-static bool is_whiteout(struct reader *r)
+static bool is_whiteout(struct layer_reader *r)
 {
 	char *name = r->member.name;
 	char *slash = strrchr(name, '/');
@@ -222,7 +222,7 @@ static bool is_whiteout(struct reader *r)
 	return true;
 }
 
-static void add_member(struct reader *r)
+static void add_member(struct layer_reader *r)
 {
 	struct tar_member *m = &r->member;
 
@@ -245,7 +245,7 @@ static void add_member(struct reader *r)
 	}
 }
 
-static void take_member(struct reader *r)
+static void take_member(struct layer_reader *r)
 {
 	struct tar_member *m = &r->member;
 	const char *why = NULL;
@@ -269,7 +269,7 @@ static void take_member(struct reader *r)
 	pass_data(r, m->size, wanted && m->type == TAR_FILE);
 }
 
-static void find_packing(struct reader *r)
+static void find_packing(struct layer_reader *r)
 {
 	refill_packed(r);
 	if (r->packed_len >= 2 && r->packed[0] == 0x1f && r->packed[1] == 0x8b) {
@@ -288,12 +288,12 @@ static void find_packing(struct reader *r)
  * have been called. */
 static _Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
 {
-	static struct reader r; /* too large for the stack */
+	static struct layer_reader r; /* too large for the stack */
 	uint8_t block[TAR_BLOCK];
 	const char *why = NULL;
 	int rc = 0;
 
-	r = (struct reader){ .pass = pass, .most = most_bytes };
+	r = (struct layer_reader){ .pass = pass, .most = most_bytes };
 	find_packing(&r);
 	while (take_bytes(&r, block, sizeof(block)) &&
 	       (rc = tar_header(block, &r.member, &why)) == 1) {

@@ -16,7 +16,7 @@
 #include "manifest/report.h"
 #include "manifest/yaml_text.h"
 
-struct reader {
+struct yaml_reader {
 	struct report rep;
 	yaml_parser_t parser;
 	unsigned nodes;
@@ -26,7 +26,7 @@ struct reader {
 #define LINE(mark) ((unsigned)(mark).line + 1)
 #define COL(mark)  ((unsigned)(mark).column + 1)
 
-static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigned depth);
+static struct ynode *read_node(struct yaml_reader *r, const yaml_event_t *ev, unsigned depth);
 
 /* A policy file may contain a password, so texts are wiped when they are freed. */
 static void wipe_text(void *text, size_t len)
@@ -111,7 +111,7 @@ bool ynode_is_bool(const struct ynode *n)
 	return plain_is_one_of(n, words, ARRAY_LEN(words));
 }
 
-static void report_nomem(const struct reader *r)
+static void report_nomem(const struct yaml_reader *r)
 {
 	report_add(&r->rep, SSB_ERROR, 0, 0, "", "out of memory");
 }
@@ -137,7 +137,7 @@ static const struct {
 	{ "", "tab character", "indent with spaces" },
 };
 
-static void report_syntax(const struct reader *r)
+static void report_syntax(const struct yaml_reader *r)
 {
 	const yaml_parser_t *p = &r->parser;
 	const char *context = p->context != NULL ? p->context : "";
@@ -159,7 +159,7 @@ static void report_syntax(const struct reader *r)
 	           "not valid YAML: %s%s%s", problem, context[0] != '\0' ? " " : "", context);
 }
 
-static bool next_event(struct reader *r, yaml_event_t *ev)
+static bool next_event(struct yaml_reader *r, yaml_event_t *ev)
 {
 	if (yaml_parser_parse(&r->parser, ev) == 0) {
 		report_syntax(r);
@@ -169,7 +169,7 @@ static bool next_event(struct reader *r, yaml_event_t *ev)
 	return true;
 }
 
-static void check_decoration(const struct reader *r, const yaml_event_t *ev,
+static void check_decoration(const struct yaml_reader *r, const yaml_event_t *ev,
                              const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor != NULL) {
@@ -185,7 +185,7 @@ static void check_decoration(const struct reader *r, const yaml_event_t *ev,
 }
 
 /* With an escape ("\0") a scalar's value can contain what the file itself cannot. */
-static bool scalar_ok(const struct reader *r, const yaml_event_t *ev)
+static bool scalar_ok(const struct yaml_reader *r, const yaml_event_t *ev)
 {
 	const char *s = (const char *)ev->data.scalar.value;
 	size_t len = ev->data.scalar.length;
@@ -211,7 +211,7 @@ static bool scalar_ok(const struct reader *r, const yaml_event_t *ev)
 	return true;
 }
 
-static bool set_text(const struct reader *r, char **ret, const yaml_event_t *ev, bool ok)
+static bool set_text(const struct yaml_reader *r, char **ret, const yaml_event_t *ev, bool ok)
 {
 	*ret = ok ? strndup((const char *)ev->data.scalar.value, ev->data.scalar.length)
 	          : strdup("");
@@ -221,7 +221,7 @@ static bool set_text(const struct reader *r, char **ret, const yaml_event_t *ev,
 	return *ret != NULL;
 }
 
-static bool read_scalar(const struct reader *r, const yaml_event_t *ev, struct ynode *n)
+static bool read_scalar(const struct yaml_reader *r, const yaml_event_t *ev, struct ynode *n)
 {
 	check_decoration(r, ev, ev->data.scalar.anchor, ev->data.scalar.tag);
 	n->kind = YNODE_SCALAR;
@@ -230,7 +230,7 @@ static bool read_scalar(const struct reader *r, const yaml_event_t *ev, struct y
 	return set_text(r, &n->text, ev, !n->bad);
 }
 
-static bool read_alias(const struct reader *r, const yaml_event_t *ev, struct ynode *n)
+static bool read_alias(const struct yaml_reader *r, const yaml_event_t *ev, struct ynode *n)
 {
 	report_add(&r->rep, SSB_ERROR, n->line, n->col,
 	           "write the value out; quote a value that begins with *",
@@ -240,7 +240,8 @@ static bool read_alias(const struct reader *r, const yaml_event_t *ev, struct yn
 	return set_text(r, &n->text, ev, false);
 }
 
-static bool read_seq(struct reader *r, const yaml_event_t *start, struct ynode *n, unsigned depth)
+static bool read_seq(struct yaml_reader *r, const yaml_event_t *start, struct ynode *n,
+                     unsigned depth)
 {
 	struct ynode **tail = &n->first;
 
@@ -264,7 +265,8 @@ static bool read_seq(struct reader *r, const yaml_event_t *start, struct ynode *
 }
 
 /* True if an entry with this key can be kept; otherwise reports why not. */
-static bool key_usable(const struct reader *r, const struct ynode *map, const struct ynode *key)
+static bool key_usable(const struct yaml_reader *r, const struct ynode *map,
+                       const struct ynode *key)
 {
 	char quoted[QUOTE_SIZE];
 
@@ -292,7 +294,7 @@ static bool key_usable(const struct reader *r, const struct ynode *map, const st
 	return true;
 }
 
-static bool level_read_map(struct reader *r, const yaml_event_t *start, struct ynode *map,
+static bool level_read_map(struct yaml_reader *r, const yaml_event_t *start, struct ynode *map,
                            unsigned depth)
 {
 	struct ynode **tail = &map->first;
@@ -331,7 +333,7 @@ static bool level_read_map(struct reader *r, const yaml_event_t *start, struct y
 }
 
 /* Reads the node that begins with `ev`. NULL (reported) ends the reading. */
-static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigned depth)
+static struct ynode *read_node(struct yaml_reader *r, const yaml_event_t *ev, unsigned depth)
 {
 	AUTO(ydoc_freep) struct ynode *n = NULL;
 	unsigned line = LINE(ev->start_mark);
@@ -375,7 +377,7 @@ static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigne
 	return ok ? steal_ptr(&n) : NULL;
 }
 
-static struct ynode *read_document(struct reader *r, const yaml_event_t *start)
+static struct ynode *read_document(struct yaml_reader *r, const yaml_event_t *start)
 {
 	const struct yaml_version_directive_s *version =
 	        start->data.document_start.version_directive;
@@ -392,7 +394,7 @@ static struct ynode *read_document(struct reader *r, const yaml_event_t *start)
 	return read_node(r, &ev, 1);
 }
 
-static struct ynode *empty_document(const struct reader *r)
+static struct ynode *empty_document(const struct yaml_reader *r)
 {
 	AUTO(ydoc_freep) struct ynode *n = calloc(1, sizeof(*n));
 
@@ -408,7 +410,7 @@ static struct ynode *empty_document(const struct reader *r)
 	return steal_ptr(&n);
 }
 
-static struct ynode *read_stream(struct reader *r)
+static struct ynode *read_stream(struct yaml_reader *r)
 {
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 
@@ -439,7 +441,7 @@ static struct ynode *read_stream(struct reader *r)
 struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,
                              struct ssb_diags *diags)
 {
-	struct reader r = { .rep = { file, diags } };
+	struct yaml_reader r = { .rep = { file, diags } };
 
 	if (len > (size_t)MAX_YAML_BYTES) {
 		report_add(&r.rep, SSB_ERROR, 0, 0, "shorten it",

@@ -62,12 +62,12 @@ static const struct knob V2_KNOBS[] = {
 };
 
 /* Why a hierarchy cannot be used, as part of a sentence. */
-struct reason {
+struct cgroup_reason {
 	char text[170];
 	bool taken; /* another group has that name */
 };
 
-static int reason_set(struct reason *why, const char *what, const char *where, int error)
+static int reason_set(struct cgroup_reason *why, const char *what, const char *where, int error)
 {
 	const char *desc = error != 0 ? strerrordesc_np(error) : NULL;
 
@@ -111,7 +111,7 @@ static bool knob_number(enum knob_value value, const struct cgroup_limits *l, ui
 }
 
 static int node_limit(const struct node *node, bool v2, const struct cgroup_limits *limits,
-                      struct reason *why)
+                      struct cgroup_reason *why)
 {
 	const struct knob *knobs = v2 ? V2_KNOBS : V1_KNOBS;
 	size_t n = v2 ? ARRAY_LEN(V2_KNOBS) : ARRAY_LEN(V1_KNOBS);
@@ -141,7 +141,7 @@ static int node_limit(const struct node *node, bool v2, const struct cgroup_limi
 
 /* Makes the group beneath `base` with its limits. Takes `base`, even on failure. */
 static int node_make(struct cgroup *cg, int base, unsigned controllers,
-                     const struct cgroup_limits *limits, struct reason *why)
+                     const struct cgroup_limits *limits, struct cgroup_reason *why)
 {
 	auto_fd base_fd = base;
 
@@ -182,7 +182,7 @@ static unsigned controllers_in(const char *list)
 }
 
 static int create_v2_in(struct cgroup *cg, const char *dir, const struct cgroup_limits *limits,
-                        struct reason *why)
+                        struct cgroup_reason *why)
 {
 	auto_fd base = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char list[256];
@@ -208,7 +208,7 @@ static int create_v2_in(struct cgroup *cg, const char *dir, const struct cgroup_
 }
 
 static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
-                     const struct cgroup_limits *limits, struct reason *why)
+                     const struct cgroup_limits *limits, struct cgroup_reason *why)
 {
 	if (!at->v2.found) {
 		return reason_set(why, "not", "mounted", 0);
@@ -224,7 +224,7 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 			return 0;
 		}
 	}
-	struct reason own = { "", false };
+	struct cgroup_reason own = { "", false };
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
@@ -235,7 +235,7 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 }
 
 static int create_v1(struct cgroup *cg, const struct cgroup_layout *at,
-                     const struct cgroup_limits *limits, struct reason *why)
+                     const struct cgroup_limits *limits, struct cgroup_reason *why)
 {
 	unsigned done = 0;
 
@@ -270,7 +270,7 @@ static int create_v1(struct cgroup *cg, const struct cgroup_layout *at,
 static void add_governed(struct cgroup *cg, const struct cgroup_layout *at)
 {
 	static const struct cgroup_limits none;
-	struct reason why;
+	struct cgroup_reason why;
 
 	for (unsigned i = CGROUP_CONTROLLERS; i < CGROUP_PLACES; i++) {
 		struct node *with = NULL;
@@ -391,8 +391,8 @@ static int create_named(struct cgroup *cg, const char *id, const struct cgroup_l
                         const struct cgroup_limits *limits, struct ssb_error *err)
 {
 	for (unsigned i = 0;; i++) {
-		struct reason why2 = { "", false };
-		struct reason why1 = { "", false };
+		struct cgroup_reason why2 = { "", false };
+		struct cgroup_reason why1 = { "", false };
 		char again[16] = "";
 
 		if (i > 0) {
@@ -416,7 +416,7 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
                   struct ssb_error *err)
 {
 	struct cgroup_layout at;
-	struct reason why = { "", false };
+	struct cgroup_reason why = { "", false };
 	const char *unread = NULL;
 
 	assert(id != NULL && limits != NULL && ret != NULL);

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-struct walk {
+struct tree_walk {
 	const struct tree_caps *caps;
 	tree_fn *fn;
 	void *arg;
@@ -54,7 +54,7 @@ static bool names_add(struct names *s, const char *name)
 }
 
 /* Reads all names first, to sort them: getdents returns them in no order. */
-static void read_names(struct walk *w, DIR *dir, struct names *ret)
+static void read_names(struct tree_walk *w, DIR *dir, struct names *ret)
 {
 	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
 		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
@@ -71,9 +71,10 @@ static void read_names(struct walk *w, DIR *dir, struct names *ret)
 	}
 }
 
-static void walk_directory(struct walk *w, int parent, const char *name, size_t len, size_t depth);
+static void walk_directory(struct tree_walk *w, int parent, const char *name, size_t len,
+                           size_t depth);
 
-static void visit_entry(struct walk *w, int dir, const char *name, size_t len, size_t depth)
+static void visit_entry(struct tree_walk *w, int dir, const char *name, size_t len, size_t depth)
 {
 	struct tree_entry e = { .path = w->path, .dir = dir, .name = name };
 	size_t n = strlen(name);
@@ -95,7 +96,8 @@ static void visit_entry(struct walk *w, int dir, const char *name, size_t len, s
 	}
 }
 
-static void walk_directory(struct walk *w, int parent, const char *name, size_t len, size_t depth)
+static void walk_directory(struct tree_walk *w, int parent, const char *name, size_t len,
+                           size_t depth)
 {
 	AUTO(names_done) struct names names = { 0 };
 	int fd = depth < w->caps->depth
@@ -117,12 +119,12 @@ static void walk_directory(struct walk *w, int parent, const char *name, size_t 
 
 bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
 {
-	auto_free struct walk *w = calloc(1, sizeof(*w));
+	auto_free struct tree_walk *w = calloc(1, sizeof(*w));
 
 	if (w == NULL) {
 		return false;
 	}
-	*w = (struct walk){ .caps = caps, .fn = fn, .arg = arg, .whole = true };
+	*w = (struct tree_walk){ .caps = caps, .fn = fn, .arg = arg, .whole = true };
 	walk_directory(w, dir_fd, ".", 0, 0);
 	return w->whole;
 }

@@ -33,7 +33,7 @@ enum policy_value {
 	VALUE_SPAN,
 };
 
-struct reader {
+struct policy_reader {
 	const char *file;
 	struct policy *policy;
 	struct ssb_diags *diags;
@@ -122,8 +122,8 @@ const char *policy_where(const struct policy *p, const struct mtext *t, char *ou
 	return out;
 }
 
-static void add_complaint(const struct reader *r, unsigned line, unsigned col, const char *remedy,
-                          const char *fmt, const char *what)
+static void add_complaint(const struct policy_reader *r, unsigned line, unsigned col,
+                          const char *remedy, const char *fmt, const char *what)
 {
 	char where[192];
 
@@ -131,12 +131,12 @@ static void add_complaint(const struct reader *r, unsigned line, unsigned col, c
 	diag_add(r->diags, SSB_ERROR, where, remedy, fmt, what);
 }
 
-static void wrong_value(const struct reader *r, const struct ynode *n, const char *remedy)
+static void wrong_value(const struct policy_reader *r, const struct ynode *n, const char *remedy)
 {
 	add_complaint(r, n->line, n->col, remedy, "the value of '%s' is not valid", n->key);
 }
 
-static void add_item(const struct reader *r, const struct key *k, const struct ynode *n)
+static void add_item(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	struct mtext_list *l = &r->policy->lists[k->at];
 	char *copy = NULL;
@@ -171,7 +171,7 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 	l->v[l->n++] = (struct mtext){ copy, n->line, n->col };
 }
 
-static void read_list(const struct reader *r, const struct key *k, const struct ynode *n)
+static void read_list(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	if (n->kind != YNODE_SEQ) {
 		wrong_value(r, n, "write a list: [item, item]");
@@ -184,7 +184,7 @@ static void read_list(const struct reader *r, const struct key *k, const struct 
 }
 
 /* What is wrong is said without the value: a password may be in it. */
-static void read_proxy(const struct reader *r, const struct ynode *n)
+static void read_proxy(const struct policy_reader *r, const struct ynode *n)
 {
 	struct policy *p = r->policy;
 	struct upstream u = { 0 };
@@ -204,7 +204,7 @@ static void read_proxy(const struct reader *r, const struct ynode *n)
 	p->upstream_at = (struct mtext){ .line = n->line, .col = n->col };
 }
 
-static void read_limit(const struct reader *r, const struct key *k, const struct ynode *n)
+static void read_limit(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	char remedy[96];
 	uint64_t v = 0;
@@ -218,7 +218,7 @@ static void read_limit(const struct reader *r, const struct key *k, const struct
 	*(uint64_t *)(void *)((char *)r->policy + k->at) = v;
 }
 
-static void read_bool(const struct reader *r, const struct key *k, const struct ynode *n)
+static void read_bool(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	bool plain = n->kind == YNODE_SCALAR && !n->quoted;
 	bool yes = plain && strcmp(n->text, "true") == 0;
@@ -234,7 +234,7 @@ static void read_bool(const struct reader *r, const struct key *k, const struct 
 	}
 }
 
-static void read_words(const struct reader *r, const struct key *k, const struct ynode *n)
+static void read_words(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	bool layers = strcmp(k->name, "best_effort") == 0;
 	const char *remedy = layers ? "write a list of: userns, net, mounts, env, limits, caps, "
@@ -264,7 +264,7 @@ static void read_words(const struct reader *r, const struct key *k, const struct
 	}
 }
 
-static void read_toolchain(const struct reader *r, const struct ynode *n)
+static void read_toolchain(const struct policy_reader *r, const struct ynode *n)
 {
 	/* A plain `off` is the word here, whatever other YAML readers make of it. */
 	if (n->kind == YNODE_SCALAR && strcmp(n->text, "auto") == 0) {
@@ -276,7 +276,7 @@ static void read_toolchain(const struct reader *r, const struct ynode *n)
 	}
 }
 
-static void read_unapproved(const struct reader *r, const struct ynode *n)
+static void read_unapproved(const struct policy_reader *r, const struct ynode *n)
 {
 	bool refuse = n->kind == YNODE_SCALAR && strcmp(n->text, "refuse") == 0;
 
@@ -287,7 +287,7 @@ static void read_unapproved(const struct reader *r, const struct ynode *n)
 	r->policy->consent.refuse = refuse;
 }
 
-static void read_span(const struct reader *r, const struct key *k, const struct ynode *n)
+static void read_span(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	int64_t v = 0;
 
@@ -317,7 +317,7 @@ static bool store_url_valid(const char *s)
 }
 
 /* As of a proxy: not a word of the value is repeated. */
-static void read_store(const struct reader *r, const struct ynode *n)
+static void read_store(const struct policy_reader *r, const struct ynode *n)
 {
 	struct policy *p = r->policy;
 
@@ -344,7 +344,7 @@ static const struct key *find_key(const char *in, const char *name)
 	return NULL;
 }
 
-static void unknown_key(const struct reader *r, const char *in, const struct ynode *n)
+static void unknown_key(const struct policy_reader *r, const char *in, const struct ynode *n)
 {
 	char remedy[240] = "known here:";
 
@@ -357,9 +357,9 @@ static void unknown_key(const struct reader *r, const char *in, const struct yno
 	add_complaint(r, n->key_line, n->key_col, remedy, "unknown key '%s'", n->key);
 }
 
-static void level_read_map(const struct reader *r, const char *in, const struct ynode *map);
+static void level_read_map(const struct policy_reader *r, const char *in, const struct ynode *map);
 
-static void read_value(const struct reader *r, const struct key *k, const struct ynode *n)
+static void read_value(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	if (ynode_is_null(n)) {
 		return; /* an empty section says nothing */
@@ -407,7 +407,7 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 }
 
 /* One level of maps below the top: the recursion ends there by the table. */
-static void level_read_map(const struct reader *r, const char *in, const struct ynode *map)
+static void level_read_map(const struct policy_reader *r, const char *in, const struct ynode *map)
 {
 	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
 		const struct key *k = find_key(in, n->key);
@@ -442,7 +442,7 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
                  struct ssb_diags *diags, struct ssb_error *err)
 {
 	size_t from = ssb_diags_count(diags);
-	struct reader r = { file, ret, diags };
+	struct policy_reader r = { file, ret, diags };
 
 	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
 		return 0; /* nothing written: nothing said */

@@ -288,7 +288,7 @@ int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_erro
 
 /* Pins one thing in the grant that a protected name passes or leads to, including the way
  * to it. */
-static int hold_one(int tree, const struct held *h)
+static int hold_one(int tree, const struct held_path *h)
 {
 	const char *name = h->read_only ? path_base(h->path) : "";
 	size_t len = strlen(h->path) - strlen(name);
@@ -306,7 +306,7 @@ int grants_hold(const struct stage *s, size_t i, struct ssb_error *err)
 	const struct mount_source *src = &s->config->sources[i];
 
 	for (size_t k = 0; s->config->repos != NULL && k < s->config->repos->links.n; k++) {
-		const struct held *h = &s->config->repos->links.v[k];
+		const struct held_path *h = &s->config->repos->links.v[k];
 		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",

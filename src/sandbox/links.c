@@ -16,7 +16,7 @@
 #define MAX_LINKS_OF_PATH 40 /* as the kernel limits it */
 
 /* The state of following one path. */
-struct walk {
+struct link_walk {
 	char done[PATH_MAX]; /* no symlink in it; "" is "/" */
 	char rest[PATH_MAX];
 };
@@ -44,7 +44,7 @@ static int too_long(void)
 	return -1;
 }
 
-static void go_up(struct walk *w)
+static void go_up(struct link_walk *w)
 {
 	char *slash = strrchr(w->done, '/');
 
@@ -59,7 +59,7 @@ static bool is_up(const char *rest)
 }
 
 /* Moves the next name from `rest` to `done`. */
-static int go_on(struct walk *w)
+static int go_on(struct link_walk *w)
 {
 	const char *name = w->rest + strspn(w->rest, "/");
 	size_t n = strcspn(name, "/");
@@ -78,7 +78,7 @@ static int go_on(struct walk *w)
 }
 
 /* Replaces the link at the end of `done` by its target. */
-static int go_by(struct walk *w, const char *to)
+static int go_by(struct link_walk *w, const char *to)
 {
 	char rest[PATH_MAX];
 	int n = snprintf(rest, sizeof(rest), "%s/%s", to, w->rest);
@@ -121,7 +121,7 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 	if (copy == NULL) {
 		return -1;
 	}
-	l->v[l->n++] = (struct held){ .grant = grant, .path = copy, .read_only = read_only };
+	l->v[l->n++] = (struct held_path){ .grant = grant, .path = copy, .read_only = read_only };
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static bool is_skills(const struct ssb_plan *plan, const char *path)
 char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool by_skill,
                    bool *ret_there)
 {
-	struct walk w = { .done = "" };
+	struct link_walk w = { .done = "" };
 	char to[PATH_MAX];
 	bool there = true;
 	int why = 0;

@@ -17,7 +17,7 @@
 #include "policy/plan.h"
 
 /* A path that must stay where it is. */
-struct held {
+struct held_path {
 	size_t grant;   /* index into the plan's grants */
 	char *path;     /* from its top; "" is the top */
 	bool read_only; /* with all that is in it */
@@ -25,7 +25,7 @@ struct held {
 
 struct links {
 	size_t n;
-	struct held v[MAX_HELD];
+	struct held_path v[MAX_HELD];
 	struct string_list paths; /* the read-only ones, by their path in the sandbox */
 	struct mounts mounts;     /* the host's mounts; read when they are needed */
 };

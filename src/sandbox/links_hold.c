@@ -409,7 +409,7 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 static int list_read_only(const struct ssb_plan *plan, struct links *l, struct ssb_error *err)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct held *h = &l->v[i];
+		const struct held_path *h = &l->v[i];
 		auto_free char *path =
 		        h->read_only ? path_join(plan->grants[h->grant].target, h->path) : NULL;
 		if (h->read_only &&

@@ -29,7 +29,7 @@ struct metered {
 };
 
 /* The processes of one walk. */
-struct walk {
+struct meter_walk {
 	struct metered *v;
 	size_t n, room;
 };
@@ -78,7 +78,7 @@ uint64_t meter_started(pid_t pid)
 	return read_stat(pid, &line) ? line.start : 0;
 }
 
-static void walk_add(struct walk *w, pid_t pid)
+static void walk_add(struct meter_walk *w, pid_t pid)
 {
 	if (w->n == w->room) {
 		size_t room = w->room > 0 ? w->room * 2 : 64;
@@ -94,7 +94,7 @@ static void walk_add(struct walk *w, pid_t pid)
 }
 
 /* Reads a list of any length: numbers, each followed by a blank. */
-static void add_children(struct walk *w, pid_t pid, const char *tid)
+static void add_children(struct meter_walk *w, pid_t pid, const char *tid)
 {
 	char path[64], text[4096];
 	size_t kept = 0;
@@ -115,7 +115,7 @@ static void add_children(struct walk *w, pid_t pid, const char *tid)
 }
 
 /* Children belong to the thread that made them. */
-static void add_children_of_all(struct walk *w, pid_t pid)
+static void add_children_of_all(struct meter_walk *w, pid_t pid)
 {
 	char path[32];
 
@@ -140,7 +140,7 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* A process that moved to another parent during the walk counts once. */
-static uint64_t walk_sum(struct walk *w)
+static uint64_t walk_sum(struct meter_walk *w)
 {
 	uint64_t us = 0;
 
@@ -157,7 +157,7 @@ static uint64_t walk_sum(struct walk *w)
  * never counted twice. */
 uint64_t meter_tree(pid_t init)
 {
-	struct walk w = { 0 };
+	struct meter_walk w = { 0 };
 	char tid[16];
 
 	walk_add(&w, init);

@@ -20,7 +20,7 @@
 #include "policy/path.h"
 #include "wire/git_config.h"
 
-struct reading {
+struct config_reading {
 	const struct ssb_plan *plan;
 	struct repos *found;
 	const char *tree;
@@ -37,14 +37,14 @@ struct reading {
 static const char TOO_LONG[] = "a path in git's settings is too long";
 
 /* `path` matters and cannot be read. */
-static void stop_reading(struct reading *r, const char *path)
+static void stop_reading(struct config_reading *r, const char *path)
 {
 	(void)links_unread(path, r->err);
 	r->failed = true;
 }
 
 /* True if links_follow() refuses to look there. */
-static bool is_far(struct reading *r, const char *path)
+static bool is_far(struct config_reading *r, const char *path)
 {
 	bool there = false;
 	auto_free char *real = links_follow(&r->found->links, r->plan, path, r->by_skill, &there);
@@ -61,7 +61,7 @@ static bool is_far(struct reading *r, const char *path)
  * be opened: that alone could start a watchdog device or unblock the writer of a FIFO, and
  * some kernel files can be read only once. A file that exists and cannot be read ends the
  * run, because what it names is unknown. */
-static int open_file(struct reading *r, const char *path)
+static int open_file(struct config_reading *r, const char *path)
 {
 	struct stat st;
 	char link[32];
@@ -88,7 +88,7 @@ static int open_file(struct reading *r, const char *path)
 }
 
 /* Reads a file's text; false: there is none. A text that is too long is cut. */
-static bool read_text(struct reading *r, const char *path, struct buf *text)
+static bool read_text(struct config_reading *r, const char *path, struct buf *text)
 {
 	auto_fd fd = open_file(r, path);
 
@@ -107,7 +107,8 @@ static bool read_text(struct reading *r, const char *path, struct buf *text)
 
 /* Where the first line of a file, after `lead`, leads from `dir`. Returns new; NULL:
  * nowhere. */
-static char *read_pointer(struct reading *r, const char *dir, const char *name, const char *lead)
+static char *read_pointer(struct config_reading *r, const char *dir, const char *name,
+                          const char *lead)
 {
 	auto_buf text;
 	auto_free char *path = path_join(dir, name);
@@ -124,7 +125,7 @@ static char *read_pointer(struct reading *r, const char *dir, const char *name, 
 	return to;
 }
 
-static void add_to(struct reading *r, struct string_list *l, size_t max, const char *path,
+static void add_to(struct config_reading *r, struct string_list *l, size_t max, const char *path,
                    const char *too_many)
 {
 	if (string_list_add_once(l, path, max) != 0) {
@@ -133,14 +134,14 @@ static void add_to(struct reading *r, struct string_list *l, size_t max, const c
 	}
 }
 
-static void add_file(struct reading *r, const char *path)
+static void add_file(struct config_reading *r, const char *path)
 {
 	add_to(r, &r->files[r->by_skill], MAX_REPO_CONFIGS, path,
 	       "git's settings in it include too many files");
 }
 
 /* Adds the settings of the machine and of the owner, which apply to every tree. */
-static void add_common_files(struct reading *r)
+static void add_common_files(struct config_reading *r)
 {
 	static const char *const OWNERS[] = { ".gitconfig", ".config/git/config" };
 
@@ -163,7 +164,7 @@ static bool is_written(const struct ssb_plan *plan, const char *path)
 }
 
 /* Adds a git directory that lies apart from its tree. `path` may be NULL. */
-static void add_gitdir(struct reading *r, const char *path)
+static void add_gitdir(struct config_reading *r, const char *path)
 {
 	bool there = false;
 	auto_free char *real =
@@ -181,7 +182,7 @@ static void add_gitdir(struct reading *r, const char *path)
 }
 
 /* Adds the settings of the tree and, if its repository has other trees, the shared ones. */
-static void add_own_files(struct reading *r)
+static void add_own_files(struct config_reading *r)
 {
 	auto_free char *pointed = read_pointer(r, r->tree, ".git", "gitdir: ");
 	bool apart = pointed != NULL;
@@ -224,7 +225,7 @@ static bool is_named(const struct repos *f, size_t grant, const char *path, bool
 
 /* Adds an absolute path if the skill could write it. A directory of hooks that it cannot
  * write is noted for its links. */
-static void add_named(struct reading *r, const char *path, bool is_dir)
+static void add_named(struct config_reading *r, const char *path, bool is_dir)
 {
 	static const char TOO_MANY[] = "git's settings in it name too many places";
 	struct repos *f = r->found;
@@ -266,7 +267,7 @@ static void add_named(struct reading *r, const char *path, bool is_dir)
 	}
 }
 
-static void add_from(struct reading *r, const char *dir, const char *path, bool is_dir)
+static void add_from(struct config_reading *r, const char *dir, const char *path, bool is_dir)
 {
 	auto_free char *whole = path_from(dir, path);
 
@@ -285,7 +286,7 @@ static void add_from(struct reading *r, const char *dir, const char *path, bool 
  * other hook directory can be made. */
 static void take_name(void *arg, enum git_config_name name, const char *value)
 {
-	struct reading *r = arg;
+	struct config_reading *r = arg;
 	const struct owner owner = { .home = r->plan->home };
 	auto_free char *path = path_expand(&owner, value);
 
@@ -303,7 +304,7 @@ static void take_name(void *arg, enum git_config_name name, const char *value)
 
 /* The lists grow as they are read: what a file includes that a skill may have written comes
  * from that skill. */
-static void read_files(struct reading *r, bool by_skill)
+static void read_files(struct config_reading *r, bool by_skill)
 {
 	const struct string_list *l = &r->files[by_skill];
 
@@ -325,7 +326,7 @@ static void read_files(struct reading *r, bool by_skill)
 int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
                      const char **ret_cut, struct ssb_error *err)
 {
-	struct reading r = { .plan = plan, .found = found, .tree = tree, .err = err };
+	struct config_reading r = { .plan = plan, .found = found, .tree = tree, .err = err };
 
 	add_common_files(&r);
 	r.by_skill = is_written(plan, tree);

@@ -15,7 +15,7 @@
 
 #define MAX_DESCRIPTION 1024 /* bytes; more is cut */
 
-struct reading {
+struct says_reading {
 	struct says *says;
 	struct report rep;
 	bool nomem;
@@ -87,8 +87,8 @@ static const char *name_problem(enum wishes kind, const char *name)
 	               : NULL;
 }
 
-static void wish_add(struct reading *r, const struct wish_place *p, const char *text, size_t len,
-                     const struct ynode *at)
+static void wish_add(struct says_reading *r, const struct wish_place *p, const char *text,
+                     size_t len, const struct ynode *at)
 {
 	struct wish_list *l = &r->says->wishes[p->kind];
 	auto_free char *name = strndup(text, len);
@@ -121,7 +121,7 @@ static void wish_add(struct reading *r, const struct wish_place *p, const char *
 }
 
 /* "A, B C": words. */
-static void words_add(struct reading *r, const struct wish_place *p, const struct ynode *n)
+static void words_add(struct says_reading *r, const struct wish_place *p, const struct ynode *n)
 {
 	static const char BETWEEN[] = ", \t\r\n";
 	const char *s = n->text;
@@ -134,7 +134,7 @@ static void words_add(struct reading *r, const struct wish_place *p, const struc
 }
 
 /* A name, a list of names, {name: ..} in a list, or a map by names: all are seen. */
-static void wishes_add(struct reading *r, const struct wish_place *p, struct ynode *n)
+static void wishes_add(struct says_reading *r, const struct wish_place *p, struct ynode *n)
 {
 	if (n->kind == YNODE_SCALAR) {
 		words_add(r, p, n);
@@ -153,7 +153,7 @@ static void wishes_add(struct reading *r, const struct wish_place *p, struct yno
 /* ---- texts ---------------------------------------------------------------------- */
 
 /* New, or NULL. What a manifest would not take is left out. */
-static char *text_at(struct reading *r, struct ynode *root, const char *path,
+static char *text_at(struct says_reading *r, struct ynode *root, const char *path,
                      const char *(*check)(const char *s, char **ret))
 {
 	const struct ynode *n = loose_at(root, path);
@@ -183,7 +183,7 @@ static void cut_text(char *text, size_t most)
 	text[most] = '\0';
 }
 
-static void texts_read(struct reading *r, struct ynode *root)
+static void texts_read(struct says_reading *r, struct ynode *root)
 {
 	r->says->name = text_at(r, root, "name", check_name);
 	r->says->version = text_at(r, root, "version", check_version);
@@ -196,7 +196,8 @@ static void texts_read(struct reading *r, struct ynode *root)
 
 /* ---- the two formats --------------------------------------------------------------- */
 
-static void places_read(struct reading *r, struct ynode *root, const struct wish_place *v, size_t n)
+static void places_read(struct says_reading *r, struct ynode *root, const struct wish_place *v,
+                        size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct ynode *at = loose_at(root, v[i].path);
@@ -207,7 +208,7 @@ static void places_read(struct reading *r, struct ynode *root, const struct wish
 }
 
 /* What people take for permissions, and what is none here. */
-static void notes_read(struct reading *r, struct ynode *root)
+static void notes_read(struct says_reading *r, struct ynode *root)
 {
 	const struct ynode *tools = ynode_get(root, "allowed-tools");
 	const struct ynode *meta = loose_at(root, "metadata");
@@ -222,7 +223,7 @@ static void notes_read(struct reading *r, struct ynode *root)
 	}
 }
 
-static int no_front(struct reading *r, const char *why)
+static int no_front(struct says_reading *r, const char *why)
 {
 	report_add(&r->rep, SSB_WARNING, 0, 0, "", "%s; it asks for nothing", why);
 	return 0;
@@ -231,7 +232,7 @@ static int no_front(struct reading *r, const char *why)
 int says_markdown(struct says *ret, const char *file, const char *text, size_t len,
                   struct ssb_diags *diags)
 {
-	struct reading r = { .says = ret, .rep = { file, diags } };
+	struct says_reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 	unsigned line = 0;
 	auto_buf block;
@@ -256,7 +257,7 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 int says_skillware(struct says *ret, const char *file, const char *text, size_t len,
                    struct ssb_diags *diags)
 {
-	struct reading r = { .says = ret, .rep = { file, diags } };
+	struct says_reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = loose_read(file, text, len, 1, diags);
 
 	*ret = (struct says){ 0 };

@@ -20,7 +20,7 @@ static const struct {
 	{ "includeif", "path", true, GIT_CONFIG_INCLUDE },
 };
 
-struct reader {
+struct git_config_reader {
 	const char *at;
 	const char *end;
 	char section[NAME_BYTES];
@@ -30,7 +30,7 @@ struct reader {
 };
 
 /* The next byte. The end of the text and CR LF count as the end of a line. */
-static int peek_byte(const struct reader *r)
+static int peek_byte(const struct git_config_reader *r)
 {
 	if (r->at == r->end) {
 		return '\n';
@@ -39,7 +39,7 @@ static int peek_byte(const struct reader *r)
 	                                                                : (unsigned char)*r->at;
 }
 
-static int next_byte(struct reader *r)
+static int next_byte(struct git_config_reader *r)
 {
 	int c = peek_byte(r);
 
@@ -61,14 +61,14 @@ static bool is_key(int c)
 	       c == '-';
 }
 
-static void skip_line(struct reader *r)
+static void skip_line(struct git_config_reader *r)
 {
 	while (next_byte(r) != '\n') {
 	}
 }
 
 /* Reads the name of a section or key. One that is too long cannot be relevant. */
-static void read_name(struct reader *r, char name[static NAME_BYTES])
+static void read_name(struct git_config_reader *r, char name[static NAME_BYTES])
 {
 	size_t n = 0;
 
@@ -82,7 +82,7 @@ static void read_name(struct reader *r, char name[static NAME_BYTES])
 }
 
 /* Reads the header after '['. The subsection is ignored, but it may contain a ']'. */
-static void read_section(struct reader *r)
+static void read_section(struct git_config_reader *r)
 {
 	bool quoted = false;
 
@@ -117,7 +117,7 @@ static void value_add(struct value *v, int c)
 }
 
 /* Reads the escape after a backslash. False if git does not know it. */
-static bool read_escape(struct reader *r, struct value *v)
+static bool read_escape(struct git_config_reader *r, struct value *v)
 {
 	static const char FROM[] = "\\\"tbn", TO[] = "\\\"\t\b\n";
 	int c = next_byte(r);
@@ -130,7 +130,7 @@ static bool read_escape(struct reader *r, struct value *v)
 }
 
 /* Reads the value after '=', to the end of the line. False if git would refuse it. */
-static bool read_value(struct reader *r, struct value *v)
+static bool read_value(struct git_config_reader *r, struct value *v)
 {
 	bool quoted = false;
 
@@ -162,7 +162,7 @@ static bool read_value(struct reader *r, struct value *v)
 }
 
 /* Reads a key and its value, to the end of the line. */
-static void read_setting(struct reader *r)
+static void read_setting(struct git_config_reader *r)
 {
 	char key[NAME_BYTES];
 	struct value v = { .n = 0 };
@@ -189,7 +189,7 @@ static void read_setting(struct reader *r)
 void git_config_read(const char *text, size_t len, git_config_fn *fn, void *arg)
 {
 	static const char BOM[] = "\xef\xbb\xbf";
-	struct reader r = { .at = text, .end = text + len, .fn = fn, .arg = arg };
+	struct git_config_reader r = { .at = text, .end = text + len, .fn = fn, .arg = arg };
 
 	if (len >= sizeof(BOM) - 1 && memcmp(text, BOM, sizeof(BOM) - 1) == 0) {
 		r.at += sizeof(BOM) - 1;

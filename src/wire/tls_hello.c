@@ -35,7 +35,7 @@ static const struct {
 };
 
 /* The bytes of a message in complete, well-formed records. */
-struct reader {
+struct hello_reader {
 	const uint8_t *p;
 	size_t fragment; /* bytes at p before the next record header */
 	size_t left;     /* bytes of the message that were not read yet */
@@ -60,7 +60,7 @@ static size_t smaller_size(size_t a, size_t b)
 }
 
 /* Reads n bytes; out may be NULL. False if the message is shorter. */
-static bool take_bytes(struct reader *r, uint8_t *out, size_t n)
+static bool take_bytes(struct hello_reader *r, uint8_t *out, size_t n)
 {
 	if (n > r->left) {
 		return false;
@@ -84,7 +84,7 @@ static bool take_bytes(struct reader *r, uint8_t *out, size_t n)
 }
 
 /* Reads a number of one or two bytes. */
-static bool take_number(struct reader *r, size_t bytes, size_t *ret)
+static bool take_number(struct hello_reader *r, size_t bytes, size_t *ret)
 {
 	uint8_t raw[2] = { 0 };
 
@@ -96,7 +96,7 @@ static bool take_number(struct reader *r, size_t bytes, size_t *ret)
 }
 
 /* Skips a vector whose length field has `bytes` bytes. */
-static bool skip_vector(struct reader *r, size_t bytes, size_t min, size_t max, size_t unit)
+static bool skip_vector(struct hello_reader *r, size_t bytes, size_t min, size_t max, size_t unit)
 {
 	size_t n = 0;
 
@@ -144,7 +144,7 @@ static bool normalise_name(char *name, size_t n)
 
 /* Reads a server_name extension: a list of (type, name) that must have one entry. False if its
  * lengths contradict each other. */
-static bool take_server_name(struct reader *r, size_t len, struct hello *h)
+static bool take_server_name(struct hello_reader *r, size_t len, struct hello *h)
 {
 	char name[TLS_MAX_NAME + 1]; /* room for a final dot, or the NUL */
 	size_t list = 0, type = 0, n = 0;
@@ -183,7 +183,7 @@ static bool is_encrypted(size_t type)
 	return false;
 }
 
-static bool take_extensions(struct reader *r, struct hello *h)
+static bool take_extensions(struct hello_reader *r, struct hello *h)
 {
 	size_t all = 0;
 
@@ -208,7 +208,7 @@ static bool take_extensions(struct reader *r, struct hello *h)
 	return true;
 }
 
-static bool take_hello(struct reader *r, struct hello *h)
+static bool take_hello(struct hello_reader *r, struct hello *h)
 {
 	uint8_t version[2] = { 0 };
 
@@ -296,7 +296,7 @@ enum tls_verdict tls_hello_parse(const uint8_t *data, size_t len, char ret_name[
 	if (v != TLS_NAME) {
 		return v;
 	}
-	struct reader r = { .p = data, .left = MESSAGE_HEAD + body };
+	struct hello_reader r = { .p = data, .left = MESSAGE_HEAD + body };
 	if (!take_bytes(&r, NULL, MESSAGE_HEAD) || !take_hello(&r, &h)) {
 		return TLS_BROKEN;
 	}
