@@ -1,5 +1,5 @@
-/* danger_set.h - inside danger.h: the rows of the table, and the places that
- * were looked up for one owner. */
+/* danger_set.h - the rows of the table behind danger.h, and the places that were looked up for
+ * one owner. */
 #ifndef POLICY_DANGER_SET_H
 #define POLICY_DANGER_SET_H
 
@@ -17,7 +17,7 @@ struct danger_row {
 extern const struct danger_row DANGER_ROWS[];
 extern const size_t DANGER_ROWS_COUNT;
 
-/* What the owner cannot grant either; its flags are without DANGER_NEVER. */
+/* A place that the owner cannot grant either. Its flags do not contain DANGER_NEVER. */
 struct never_row {
 	struct danger_row row;
 	const char *instead; /* what to do: a remedy */
@@ -26,25 +26,25 @@ struct never_row {
 extern const struct never_row NEVER_ROWS[];
 extern const size_t NEVER_ROWS_COUNT;
 
-/* A path that was looked up: one that a place has, or a directory above one. */
+/* A path that was looked up: that of a place, or of a directory above one. */
 struct folder {
 	char *path;
 	size_t len;
 	struct object id;
-	bool named;  /* something has the name, if only a symlink that leads nowhere */
+	bool named;  /* the name exists, even if it is a symlink that leads nowhere */
 	bool exists; /* `id` is known */
-	bool real;   /* no symlink in its path */
+	bool real;   /* the path contains no symlink */
 };
 
-/* The names in one directory, so that its many absent places need no look. */
+/* The names in one directory, so that its many absent places need no lookup. */
 struct dir_names {
-	char *dir;   /* NULL: too many names, or none to be had */
+	char *dir;   /* NULL: too many names, or they cannot be read */
 	char *names; /* each NUL-terminated */
 	size_t len;
 };
 
 struct danger {
-	enum access access; /* ACCESS_READ: without the places that are dangerous only to write */
+	enum access access; /* ACCESS_READ: without places that are dangerous only to write */
 	struct place *places;
 	size_t n_places;
 	struct folder *folders;
@@ -55,18 +55,18 @@ struct danger {
 	struct danger *led; /* see danger_led() */
 };
 
-/* Where a symlink leads, also if nothing is there yet; new. NULL with errno. */
+/* Returns where a symlink leads, even if nothing is there yet; new. NULL with errno. */
 char *danger_led_to(const char *path);
-/* The place that a symlink leads to, known by that name; both paths are copied. */
+/* Adds the place that a symlink leads to, under the symlink's name. Copies both paths. */
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
                     unsigned flags);
-/* The deepest directory above `path` that exists, and below which nothing has the next name; NULL
- * where a symlink is on the way, or `path` was not looked up. */
+/* Returns the deepest existing directory above `path` that does not contain the next name; NULL
+ * if a symlink is on the way or `path` was not looked up. */
 const struct folder *danger_above(const struct danger *d, const char *path);
-/* Forgets the places from this one on. */
+/* Removes the places from this index on. */
 void danger_drop(struct danger *d, size_t from);
 
-/* The runtime's own files, wherever they are (danger_own.c). -1 without memory. */
+/* Adds the runtime's own files, wherever they are (danger_own.c). Returns -1 without memory. */
 int danger_add_own(struct danger *d, const struct owner *o);
 
 #endif

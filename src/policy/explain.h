@@ -1,4 +1,4 @@
-/* explain.h - what both explanations of a plan say alike. */
+/* explain.h - texts that both explanations of a plan share. */
 #ifndef POLICY_EXPLAIN_H
 #define POLICY_EXPLAIN_H
 
@@ -8,15 +8,15 @@
 
 #define MAX_EXPLANATION (1UL << 24)
 
-/* Where a rule comes from: the manifest's line, or the owner's flag. */
+/* Returns where a rule comes from: the manifest's line, or the owner's flag. */
 const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                                size_t size);
 
-/* What a proxy is used for: "http", "other", or "all" if it is one for both;
- * NULL: there is none, or the first stands for it. */
+/* Returns what a proxy is used for: "http", "other", or "all" if it serves both. NULL: there is
+ * none, or the first one covers it. */
 const char *explain_proxy_use(const struct ssb_plan *p, int use);
 
-/* Without its credentials. */
+/* Returns the proxy's URL without its credentials. */
 const char *explain_proxy_url(const struct upstream *u, char *out, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* mounts.h - the table of mounts, to see through bind mounts. */
+/* mounts.h - the table of mounts, which shows what bind mounts lead to. */
 #ifndef POLICY_MOUNTS_H
 #define POLICY_MOUNTS_H
 
@@ -6,24 +6,24 @@
 
 struct mount {
 	const char *dev;   /* "8:1" */
-	const char *root;  /* which part of that file system is mounted */
-	const char *point; /* where */
+	const char *root;  /* the mounted part of that file system */
+	const char *point; /* where it is mounted */
 	const char *type;  /* "ext4", "fuse.sshfs"; "" if unknown */
 };
 
 struct mounts {
-	struct mount *v; /* in the order of mounting: of two at one place the later is seen */
+	struct mount *v; /* in mount order: of two at one place the later is visible */
 	size_t n;
 	char *text; /* owns the strings */
 };
 
-/* Reads /proc/self/mountinfo. -1 with errno. */
+/* Reads /proc/self/mountinfo. Returns -1 with errno. */
 int mounts_load(struct mounts *ret);
-/* The same from text, which is taken and cut up. */
+/* The same from text, which it takes and cuts up. */
 int mounts_parse(char *text, struct mounts *ret);
 void mounts_done(struct mounts *m);
 
-/* The mount that `path` lies in; NULL if unknown. */
+/* Returns the mount that contains `path`; NULL if unknown. */
 const struct mount *mounts_of(const struct mounts *m, const char *path);
 
 #endif

@@ -1,24 +1,24 @@
-/* options.h - what the owner said on the command line (ssb_options). */
+/* options.h - what the owner passed on the command line (ssb_options). */
 #ifndef POLICY_OPTIONS_H
 #define POLICY_OPTIONS_H
 
 #include "base/limits.h"
 #include "policy/plan.h"
 
-/* A resource that was not given is OPTION_UNSET. */
+/* The value of a resource that was not given. */
 #define OPTION_UNSET UINT64_MAX
 
-/* A file or directory of ours, shown in the place of one that a skill asks for. */
+/* A file or directory of ours that is shown in place of one that a skill asks for. */
 struct stand_in {
 	char *path;
 	char *target;
 	enum access access;
 };
 
-/* How a learning run is planned: what the manifest asks of files and hosts is neither
- * granted nor refused. Stand-ins are shown, and any name can be asked for. */
+/* How a learning run is planned: requests of the manifest for files and hosts are neither
+ * granted nor refused. Stand-ins are shown, and any name can be looked up. */
 struct learn_options {
-	enum learning mode; /* LEARNING_NOT: the rest means nothing */
+	enum learning mode; /* LEARNING_NOT: the other members mean nothing */
 	uint16_t ports[MAX_LEARN_PORTS];
 	size_t n_ports;
 	char canary[CANARY_BYTES];
@@ -36,32 +36,31 @@ struct ssb_options {
 	int profile;                      /* -1 until given */
 	int unix_sockets;                 /* -1 until given */
 	bool toolchain_auto;
-	bool toolchain_given; /* "auto" or "off": beats the policy file */
+	bool toolchain_given; /* "auto" or "off" was given, which overrides the policy file */
 	unsigned best_effort;
-	char *policy_file; /* NULL: the default place; "": none */
+	char *policy_file; /* NULL: the default place; "": no file */
 	char *trace_output;
 	char *rootfs;  /* NULL: the host's system directories */
-	char *workdir; /* of a bare command that is given no other, as its image asks; or NULL */
+	char *workdir; /* the image's, for a bare command that is given no other; or NULL */
 	enum tty_mode tty;
 	int audit; /* enum audit_level; -1 until given */
-	/* What the skill asks for and the owner took out: items of plan->requested. */
+	/* Items of plan->requested: what the skill asks for and the owner took out. */
 	struct string_list withhold;
 	struct learn_options learn;
 };
 
-/* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says
- * off. It is what the command line means on a terminal without the flag. */
+/* SSB_OPT_TOOLCHAIN also accepts "default": auto, unless the policy file says off. The command
+ * line uses it on a terminal if the flag is absent. */
 
 /* The flag's name, for messages: "--read". */
 const char *options_flag(enum ssb_option what);
 
-/* HOST[:PORT] of --net as a rule (port 443 if none is given): NULL, or what
- * is wrong with it. `*ret` is filled on success: its domain.s and ports are
- * new. */
+/* Parses HOST[:PORT] of --net as a rule (port 443 if none is given). Returns NULL, or what is
+ * wrong with it. Fills `*ret` on success: its domain.s and ports are new. */
 const char *options_net(const char *value, struct egress_rule *ret);
 
-/* An address or range in its one form, with its prefix: NULL, or what is wrong
- * with it; `*ret` is new on success. */
+/* Normalises an address or range, with its prefix. Returns NULL, or what is wrong with it;
+ * `*ret` is new on success. */
 const char *options_cidr(const char *value, char **ret);
 
 #endif

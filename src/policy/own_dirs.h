@@ -1,11 +1,11 @@
-/* own_dirs.h - the runtime's own directories, which no grant shows by containing them.
+/* own_dirs.h - the runtime's own directories, which a grant never shows just because it contains
+ * them.
  *
- * The state directory holds the key that signs traces, the sessions and the
- * sockets by which runs are ended; the directory of settings holds the policy
- * and the store's password. Where a grant contains one of them, by whatever
- * name a bind mount gives it, the skill finds an empty directory there that
- * cannot be changed (struct cover). Only the owner who names such a directory,
- * or something in it, shows it; and what is in OWN_SECRETS nobody does. */
+ * The state directory holds the key that signs traces, the sessions and the sockets that can end
+ * runs; the settings directory holds the policy and the store's password. If a grant contains
+ * one of them, under whatever name a bind mount gives it, the skill finds an empty directory
+ * there that cannot be changed (struct cover). A grant shows such a directory only if the owner
+ * names it, or something in it. Nothing can show what is in OWN_SECRETS. */
 #ifndef POLICY_OWN_DIRS_H
 #define POLICY_OWN_DIRS_H
 
@@ -21,17 +21,17 @@ struct own_secret {
 extern const struct own_secret OWN_SECRETS[];
 extern const size_t OWN_SECRETS_COUNT;
 
-/* Where this is a grant of the state directory itself: becomes grants of what
- * is in it but for the secrets, so that one made later does not appear either.
- * False: it is not. */
+/* If this is a grant of the state directory itself, replaces it by grants of what is in it
+ * except the secrets, so that a secret made later does not appear either. Returns false if it is
+ * not. */
 bool own_resolve(struct build *b, const struct path_request *r, const char *path,
                  const struct object *id);
 
-/* The object lies in, or is, one of these directories: it was named, and is
- * not included in a grant that only contains it. */
+/* True if the object is, or lies in, one of these directories: it was named, and is not merely
+ * included in a grant that contains it. */
 bool own_named(struct build *b, const struct grant *g);
 
-/* The plan's covers; after its grants are final. */
+/* Fills the plan's covers. Must be called after the grants are final. */
 void own_build_covers(struct build *b);
 
 #endif

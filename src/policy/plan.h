@@ -1,8 +1,8 @@
 /* plan.h - the frozen answer to "what may this run do".
  *
- * plan = manifest ∩ owner's policy file ∩ owner's options. Every path in it
- * was opened once (O_PATH, held) and judged by device and inode; the sandbox
- * mounts exactly that object or nothing. */
+ * plan = manifest ∩ owner's policy file ∩ owner's options. Every path in it was opened once
+ * (O_PATH, held open) and judged by device and inode; the sandbox mounts exactly that object or
+ * nothing. */
 #ifndef POLICY_PLAN_H
 #define POLICY_PLAN_H
 
@@ -26,76 +26,77 @@ enum grant_origin {
 	ORIGIN_SKILL, /* the skill's own directory, shown at /skill */
 };
 
-/* What a granted object is; only files can be written in the usual sense. */
+/* The kind of a granted object; only files can be written in the usual sense. */
 enum grant_kind {
 	GRANT_FILES,
-	GRANT_DEVICES, /* a device, or a directory of them: never added to */
-	GRANT_KERNEL,  /* a kernel file system: as it is, and only to be read */
+	GRANT_DEVICES, /* a device, or a directory of devices: nothing is added to it */
+	GRANT_KERNEL,  /* a kernel file system: shown as it is, and read-only */
 };
 
-/* How items of plan->requested begin that no list of a manifest has. */
+/* Beginnings of those items of plan->requested that are in no list of a manifest. */
 #define TOOLCHAIN_ASKS "use the programs in " /* DIR: where the interpreter of a skill lives */
-#define LIMIT_ASKS     "limit "               /* NAME NUMBER, where it is above the usual */
+#define LIMIT_ASKS     "limit "               /* NAME NUMBER, if it is above the usual value */
 
-/* A run that is to show what a skill needs (src/learn): every name has an address, and
- * whoever connects there is heard as far as its first bytes. */
+/* A run that is to show what a skill needs (src/learn): every name has an address, and a
+ * connection to it is read until its first bytes show what it is. */
 enum learning {
 	LEARNING_NOT,
-	LEARNING_CLOSED,  /* nothing leaves the machine, but for hosts that the owner names */
+	LEARNING_CLOSED,  /* nothing leaves the machine except to hosts that the owner names */
 	LEARNING_CONNECT, /* public hosts are really reached */
 };
 
-#define LEARNING_ANY "*" /* the domain of the rule that a name has which nobody declared */
+#define LEARNING_ANY "*" /* the domain of the rule for names that are not declared */
 
-#define CANARY_BYTES 25 /* lower case, with the NUL: it must survive as a host's name */
+#define CANARY_BYTES 25 /* lower case, with the NUL: it must survive as a host name */
 
 /* A host file or directory that appears in the sandbox. */
 struct grant {
 	char *path;   /* on the host: absolute, no symlink in it */
-	char *target; /* in the sandbox: the same, but "/skill" for the skill, and
-	               * for a toolchain the path by which its program is reached */
+	char *target; /* in the sandbox: the same, but "/skill" for the skill, and for a toolchain
+	                 the path by which its program is reached */
 	enum access access;
 	enum grant_origin origin;
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	enum grant_kind kind;
-	bool of_whole; /* one part of "/": left out where it cannot be shown */
-	bool scratch;  /* a file system of the run's own stands there, and goes with it */
+	bool of_whole; /* one part of "/": left out if it cannot be shown */
+	bool scratch;  /* shown as a file system of the run's own, which is removed with it */
 	bool unasked;  /* a manifest's read that the owner did not name: see sources_idmap() */
 	bool is_dir;
-	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
+	int fd; /* O_PATH, owned; the judged object; -1 with `create` */
 	dev_t dev;
 	ino_t ino;
 	uid_t uid; /* owner of the object on the host */
 	gid_t gid;
-	bool create;    /* does not exist yet: the run makes it (sandbox/prepared.h) */
-	int parent_fd;  /* create: O_PATH of the nearest existing parent, owned; or -1 */
-	char *missing;  /* create: the path from there, "a/b"; or NULL */
-	char *made_for; /* create: directories are kept as this skill's (unlisted.h); or NULL */
+	bool create;    /* does not exist yet: the run creates it (sandbox/prepared.h) */
+	int parent_fd;  /* with `create`: O_PATH of the nearest existing parent, owned; or -1 */
+	char *missing;  /* with `create`: the path from there, "a/b"; or NULL */
+	char *made_for; /* with `create`: directories are recorded as this skill's (unlisted.h); or
+	                   NULL */
 	char *kept_in;  /* with `made_for`: the owner's state directory */
 };
 
-/* Something of the host's that the skill may write. */
+/* True for a path of the host that the skill may write. */
 static inline bool grant_is_written(const struct grant *g)
 {
 	return g->access == ACCESS_WRITE && g->kind == GRANT_FILES && !g->scratch;
 }
 
-/* A directory of the host in which the skill makes files. */
+/* True for a directory of the host in which the skill creates files. */
 static inline bool grant_is_work(const struct grant *g)
 {
 	return grant_is_written(g) && g->is_dir;
 }
 
-/* A place of the runtime's own in a grant: the skill finds nothing there. */
+/* A directory of the runtime's own inside a grant: the skill finds it empty. */
 struct cover {
 	char *path;        /* on the host */
 	char *target;      /* in the sandbox */
-	const char *where; /* the grant's, borrowed */
+	const char *where; /* that of the grant, borrowed */
 	bool is_dir;
 	bool create; /* does not exist yet */
 };
 
-/* What kind of thing was asked for: whoever does without it needs no leave for it. */
+/* The kind of a refused request. A caller that does without the kind is not asked about it. */
 enum refusal_kind { REFUSAL_OTHER, REFUSAL_READ, REFUSAL_WRITE, REFUSAL_NETWORK };
 
 /* A request that is not granted. Any refusal stops a run. */
@@ -105,15 +106,15 @@ struct refusal {
 	char *where;
 	char *why;
 	char *remedy; /* the exact flag or policy line that would allow it */
-	/* The owner's one word that would: option and its value. NULL: there is none, or
-	 * the policy file says no to it. */
+	/* The single option of the owner that would allow it, with its value. NULL: there is
+	 * none, or the policy file denies it. */
 	enum ssb_option option;
 	char *value;
 };
 
 void refusal_done(struct refusal *r);
 
-/* Layers that the owner accepts to lose (bits of enum layer_id). */
+/* Layers that the owner agrees to lose (bits of enum layer_id). */
 enum layer_id {
 	LAYER_USERNS,
 	LAYER_NET,
@@ -134,88 +135,89 @@ int plan_layer_from_name(const char *s); /* -1: unknown */
 const char *access_name(enum access a);
 const char *grant_origin_name(enum grant_origin o);
 
-/* The owner's HTTP proxy, by which hosts are dialled. */
+/* The owner's HTTP proxy, through which hosts are dialled. */
 struct upstream {
-	char *host; /* a name or an address; NULL: there is none */
+	char *host; /* a name or an address; NULL: no proxy */
 	uint16_t port;
-	char *credentials; /* "user:password" in base64, or NULL; shown to nobody */
+	char *credentials; /* "user:password" in base64, or NULL; never shown */
 	char *where;       /* "policy.yaml:2:19", "https_proxy" */
 };
 
-/* Programs know one proxy for plain HTTP, and one for all that is tunnelled. */
+/* Programs know one proxy for plain HTTP, and one for everything that is tunnelled. */
 enum upstream_use { UPSTREAM_HTTP, UPSTREAM_OTHER, UPSTREAM_USES };
 
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
-/* How much of what the skill tries is watched and written down. */
+/* How much of what the skill tries is observed and recorded. */
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_level_name(enum audit_level level);
 
-/* The owner's approval that a plan was made by, for its record. */
+/* The owner's approval that a plan was made with, for its record. */
 struct plan_approval {
 	char *by;
 	char *at;
 	char *tree;    /* "sha256:HEX" of all files */
-	bool snapshot; /* it runs from the bytes that were approved */
-	bool counted;  /* for so many runs */
+	bool snapshot; /* it runs from a copy of the approved bytes */
+	bool counted;  /* valid for a number of runs */
 };
 void plan_approval_free(struct plan_approval *a); /* accepts NULL */
 
-/* What the policy file says of skills that nobody approved. */
+/* What the policy file says about skills that are not approved. */
 struct consent_policy {
-	bool refuse;     /* none of them runs */
-	int64_t expires; /* seconds that an approval holds; 0: until it is taken back */
+	bool refuse;     /* such skills do not run */
+	int64_t expires; /* seconds that an approval is valid; 0: until it is revoked */
 };
 
 struct ssb_plan {
 	char *name;                  /* skill.name, or the command's base name */
 	char *version;               /* "" for a bare command */
-	char *manifest;              /* the file that it comes from; NULL for a bare command */
-	uint8_t manifest_digest[32]; /* SHA-256 of the bytes that were read from there */
+	char *manifest;              /* the file that was read; NULL for a bare command */
+	uint8_t manifest_digest[32]; /* SHA-256 of the bytes of that file */
 	struct grant *grants;        /* parents before children */
 	size_t n_grants;
-	/* A root file system that is shown instead of the host's system directories: held
-	 * and mounted as a grant is. path NULL: there is none. */
+	/* A root file system that is shown instead of the host's system directories. It is held
+	 * and mounted like a grant. path NULL: there is none. */
 	struct grant rootfs;
-	struct string_list rootfs_places; /* what it has that no host has: "/app" */
+	struct string_list rootfs_places; /* its directories that no host has: "/app" */
 	struct cover *covers;
 	size_t n_covers;
 	struct refusal *refusals;
 	size_t n_refusals;
-	/* Asked for, and left out without stopping the run: what a derived manifest asks of
+	/* Requests that were left out without stopping the run: what a derived manifest asks of
 	 * the environment, and what the owner took out. */
 	struct refusal *withheld;
 	size_t n_withheld;
-	enum skill_format format; /* of a skill */
+	enum skill_format format; /* of the skill */
 	char *skill_dir;          /* real, absolute; NULL for a bare command */
-	/* A script of the skill has to be named, and none was: `argv` is empty, and this says
-	 * what there is. NULL: there is something to run. */
+	/* Lists the scripts of the skill if the caller must name one and named none; `argv` is
+	 * empty then. NULL: there is something to run. */
 	char *no_entry;
 	struct plan_approval *approved; /* NULL: none */
 	struct consent_policy consent;
-	/* Of a plan that is only looked at: how it stands with the approval ("none", "holds",
-	 * "changed", "over"; static). NULL: nobody looked. */
+	/* For a plan that is only looked at, the state of the approval: "none", "holds",
+	 * "changed", "over"; static. NULL: it was not looked up. */
 	const char *consent_state;
 	struct string_list warnings;
-	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
-	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
-	struct string_list env_missing; /* declared names that the caller does not have */
-	size_t env_withheld;            /* how many of the caller's variables stay outside */
-	struct string_list argv;        /* what is executed: command, then its arguments */
-	char *workdir;                  /* where it starts, in the sandbox */
-	char *home;                     /* $HOME in the sandbox: private tmpfs at this path */
+	struct string_list requested;   /* what the manifest asks for, for people: "read ~/notes" */
+	struct string_list env;         /* "NAME=VALUE", including HOME, TMPDIR, PATH and LANG */
+	struct string_list env_missing; /* declared variables that the caller does not have */
+	size_t env_withheld;            /* how many of the caller's variables are not passed */
+	struct string_list argv;        /* what is executed: the command, then its arguments */
+	char *workdir;                  /* the directory in the sandbox where it starts */
+	char *home;                     /* $HOME in the sandbox: a private tmpfs at this path */
 	struct egress_rule *egress;     /* granted rules */
 	size_t n_egress;
 	struct net_limits net;
-	struct string_list allow_private; /* the owner's: "10.0.0.0/8", by cidr_format() */
+	struct string_list allow_private; /* from the owner: "10.0.0.0/8", by cidr_format() */
 	struct upstream upstream[UPSTREAM_USES];
-	struct string_list no_proxy; /* dialled directly all the same: "*", ranges, domains */
-	bool udp_direct;             /* datagrams go past the proxy */
+	struct string_list no_proxy; /* dialled directly even with a proxy: "*", ranges, domains */
+	bool udp_direct;             /* datagrams do not use the proxy */
 	enum learning learning;
-	char canary[CANARY_BYTES]; /* learning: it is in every decoy; "" none */
+	char canary[CANARY_BYTES]; /* learning: part of every decoy; "" none */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
-	bool own_sockets;  /* if not: those that lead to nothing but its own (os/unix_maker.h) */
+	bool own_sockets;  /* without unix_sockets: only sockets that lead to the run itself
+	                      (os/unix_maker.h) */
 	struct resources res;
 	unsigned best_effort; /* 1 << enum layer_id */
 	bool toolchain_auto;
@@ -224,38 +226,39 @@ struct ssb_plan {
 	char *trace_output; /* NULL: the state directory */
 };
 
-/* What a run makes and finds out when it starts; the plan stays as it is. */
+/* What a run creates and finds out when it starts; the plan itself does not change. */
 struct prepared {
-	/* The plan's, with the objects that were made for those that did not exist; borrows
-	 * their strings. NULL: all of them existed. */
+	/* The plan's grants, with the objects that were created because they did not exist.
+	 * Borrows their strings. NULL: all existed. */
 	struct grant *grants;
 	size_t n_grants;
 	struct string_list warnings;
-	struct string_list quiet; /* warnings of what is ordinary: only the record tells them */
+	struct string_list quiet; /* warnings of ordinary facts: they go only to the record */
 };
 
-/* As ssb_plan_json(), with the warnings of a run (NULL: of none); not pretty: one line without
- * a newline. */
+/* Like ssb_plan_json(), with the warnings of a run (NULL: no run). If not pretty, it is one line
+ * without a newline. */
 char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty);
 
-/* The plan's grants with the objects that they show; before the run (NULL) some have none yet. */
+/* Returns the plan's grants with the objects that they show. Before the run (NULL) some have
+ * none yet. */
 static inline const struct grant *prepared_grants(const struct prepared *of_run,
                                                   const struct ssb_plan *p)
 {
 	return of_run != NULL && of_run->grants != NULL ? of_run->grants : p->grants;
 }
 
-/* The grant that shows `path` in the sandbox: the innermost; NULL: none does. */
+/* Returns the innermost grant that shows `path` in the sandbox; NULL: none does. */
 const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
-bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */
+bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through a proxy */
 
-/* Overwrites the credentials of the proxy in this process's copy of the memory. They lie in
- * buffers of their own, which are no part of what is frozen: a process that was forked and has no
- * use for them calls this first of all. */
+/* Overwrites the credentials of the proxy in this process's copy of the memory. They are stored
+ * in buffers of their own, which are not part of what is frozen. A forked process that does not
+ * use them must call this first. */
 void plan_wipe_credentials(const struct ssb_plan *p);
 
-/* Names relative to which a plan is made; tests give their own. */
+/* The person for whom a plan is made, as the program found it; tests give their own. */
 struct owner {
 	uid_t uid;
 	gid_t gid;

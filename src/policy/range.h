@@ -1,18 +1,18 @@
-/* range.h - which addresses and ranges of them a rule may be for. */
+/* range.h - the addresses and address ranges that a rule may name. */
 #ifndef POLICY_RANGE_H
 #define POLICY_RANGE_H
 
 #include "base/address.h"
 #include "manifest/manifest.h"
 
-/* The range that the sandbox's own network lies in, as text, if it meets `c`;
- * NULL otherwise. */
+/* Returns the range of the sandbox's own network, as text, if it overlaps with `c`; NULL
+ * otherwise. */
 const char *range_of_sandbox(const struct cidr *c);
 
-/* How many addresses are in it; UINT64_MAX for more than that. */
+/* Returns how many addresses the range has, at most UINT64_MAX. */
 uint64_t range_size(const struct cidr *c);
 
-/* NULL, or why a rule of kind HOST_CIDR cannot be carried; *ret_remedy then. */
+/* Returns NULL, or why a rule of kind HOST_CIDR cannot be enforced, with *ret_remedy. */
 const char *range_problem(const struct egress_rule *rule, const char **ret_remedy);
 
 /* The same for a rule of kind HOST_ADDRESS. */
