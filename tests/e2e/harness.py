@@ -299,6 +299,14 @@ def wait_for(what, seconds=20):
     return found
 
 
+def ends_within(process, seconds):
+    """The exit status, or None if it still runs then."""
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def cgroups_of(pid, since):
     """The cgroups of the run whose supervisor has this pid; not what an earlier one of
     the same number left when it was killed."""

@@ -197,8 +197,8 @@ class Outbox:
                 os.kill(pid, signal.SIGKILL)
 
 
-DRIVER = harness.BUILD / "tests/unit/notify-driver"
-STORE = harness.BUILD / "tests/unit/notify-store"
+DRIVER = harness.BUILD / "tests/unit/notify_driver"
+STORE = harness.BUILD / "tests/unit/notify_store"
 
 
 class Store:

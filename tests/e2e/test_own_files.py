@@ -6,7 +6,7 @@ import socket
 import pytest
 
 import records
-from test_breaks_mounts import in_namespace
+from test_mounts import in_namespace
 from test_fallbacks import without_userns
 
 pytestmark = pytest.mark.usefixtures("host_mounts")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from test_breaks_grants import GIT_NAMES, HELD, take, take_bare, tree
+from test_grants import GIT_NAMES, HELD, take, take_bare, tree
 
 COMMIT = "echo {0} > {0} && git add {0} && git -c user.name=n -c user.email=e@x commit -qm {0}"
 

@@ -161,7 +161,7 @@ def test_the_ledger_is_verified_by_the_command(store, root):
 
 
 @pytest.mark.parametrize("name", ["test_session", "test_session_states", "test_session_ledger",
-                                  "test_session_kept", "test_session_send",
+                                  "test_session_runs", "test_session_send",
                                   "test_session_sweep", "test_session_together"])
 def test_the_table_of_cases_on_postgresql(server, name):
     url = server.database(f"cases{os.urandom(4).hex()}")

@@ -4,7 +4,7 @@
  *   outbox.txt   a message a line: KIND, URL, SECRET (or -), BODY, tabs between
  *   done.txt     what became of tries: N, STATUS, RETRY, DUE, ERROR
  *
- * notify-driver deliver SECONDS: in this process. notify-driver start: by a herald.
+ * notify_driver deliver SECONDS: in this process. notify_driver start: by a herald.
  * PGDRIVER_FAST: a try that failed is due again at once. PGDRIVER_SLOW: who finds
  * the outbox empty hears of it a moment later. (A herald has what begins with PG.) */
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Messages by way of the real store, for tests/e2e/test_session_notify.py.
  *
- * notify-store kill POLICY REASON: a session begins and is killed, a herald is
- * started; the session's id. notify-store kill POLICY: no herald. notify-store
- * ledger ID. notify-store due: 1 or 0; starts a herald where it is 1. */
+ * notify_store kill POLICY REASON: a session begins and is killed, a herald is
+ * started; the session's id. notify_store kill POLICY: no herald. notify_store
+ * ledger ID. notify_store due: 1 or 0; starts a herald where it is 1. */
 #include <stdio.h>
 #include <string.h>
 

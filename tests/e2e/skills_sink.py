@@ -1,4 +1,4 @@
-"""Whoever waits for loot: a program in a network namespace of its own, in which
+"""The receiver of what hostile skills steal: a program in its own network namespace, where
 203.0.113.7 is an address of loopback.
 
     4444  takes what comes

@@ -1,6 +1,9 @@
-"""The known session engine, transcribed: what it does, ours does by the command
-line (the names are its own), and where it has a hole, ours has none. Then the
-same decisions where they reach further: runs that live, and the owner's mailbox."""
+"""The decisions of a session, by the command line.
+
+The cases and the names of the calls come from an existing session engine: our
+commands decide as that engine does, except in its known holes. Then the effects
+of the same decisions on running commands and on messages to the owner.
+"""
 import contextlib
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Breaks that were found once: mounts of the host, beneath grants and during a run."""
+"""Mounts of the host: beneath grants, and mounts that change during a run."""
 import json
 import os
 import select

@@ -1,4 +1,4 @@
-"""Breaks that were found once: what a grant gives, and what it must hold back."""
+"""What a grant gives, and what it must not give."""
 import fcntl
 import json
 import os
@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import SECRET, execute
+from harness import SECRET, ends_within, execute
 
 # Tries every way to bring a name into being or to change it.
 TAKE = """
@@ -65,14 +65,6 @@ def tree(d):
                 open(p, "rb").read() if stat.S_ISREG(st.st_mode) else None
             seen[os.path.relpath(p, d)] = (oct(st.st_mode), said)
     return seen
-
-
-def ends_within(p, seconds):
-    """The exit status, or None while it still runs."""
-    try:
-        return p.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
 
 
 def repository(ssb, name):

@@ -1,5 +1,6 @@
-/* The copy of what was approved: version control beside a skill, empty directories, damage. */
-#include "approved_world.h"
+/* The copy that an approved skill runs from: version control beside the skill, empty
+ * directories, damage. */
+#include "approval_world.h"
 
 #include "consent/diff.h"
 #include "consent/lock_json.h"

@@ -1,4 +1,4 @@
-/* The bytes of a skill: what is pinned, and what cannot be. */
+/* The files of a skill that an approval covers, and files that cannot be covered. */
 #include "consent_world.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-/* What somebody does while a file is read: once, after its first bytes. */
+/* Called once while a file is read, after its first bytes. */
 static void (*meanwhile)(void);
 
 ssize_t __real_read(int fd, void *buf, size_t n);

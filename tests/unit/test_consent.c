@@ -1,6 +1,6 @@
-/* What is approved stays what it is: what was declined, the manifest, what was shown for once,
- * and the store when one of its files is damaged. */
-#include "approved_world.h"
+/* Approvals: what the owner declined stays declined, the plan is that of the approved
+ * manifest, an approval for one run, and a store with a damaged file. */
+#include "approval_world.h"
 
 #include <fcntl.h>
 #include <time.h>

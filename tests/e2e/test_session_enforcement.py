@@ -1,8 +1,5 @@
-"""What a stranger broke in sessions, with the manual alone; each was mended.
-
-Block that refused nothing, runs that were not counted, a kill that a reason
-could stop, a policy that others could write.
-"""
+"""A session enforces its policy: a block refuses, every run is counted, no reason
+text stops a kill, and a policy that other users can write is refused."""
 import pytest
 
 from harness import wait_for

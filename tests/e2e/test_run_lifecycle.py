@@ -1,4 +1,4 @@
-"""Breaks that were found once: the run itself, its streams, signals and record."""
+"""The course of one run: its start, streams, signals, end and record."""
 import json
 import os
 import pathlib
@@ -6,23 +6,15 @@ import platform
 import re
 import signal
 import stat
-import subprocess
 import time
 
 import pytest
 
-from harness import PYTHON, alive_with, manifest, open_files, userns_denied, wait_for
+from harness import (PYTHON, alive_with, ends_within, manifest, open_files, userns_denied,
+                     wait_for)
 
 NUMBERS = {"x86_64": {"renameat2": 316, "add_key": 248, "keyctl": 250},
            "aarch64": {"renameat2": 276, "add_key": 217, "keyctl": 219}}[platform.machine()]
-
-
-def ends_within(p, seconds):
-    """The exit status, or None while it still runs."""
-    try:
-        return p.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
 
 
 def test_reader_that_never_reads(ssb):

@@ -1,6 +1,6 @@
-"""The skills of tests/skills: legitimate ones do their work confined, hostile ones come to
-nothing, and the record names what they tried. Each hostile one has a control: the same
-files, unconfined, with decoys alone in sight, do the harm."""
+"""The skills of tests/skills. Legitimate ones do their work in the sandbox; hostile
+ones fail, and the record names what they tried. Each hostile one has a control: the
+same files outside the sandbox, where they reach only decoys, do the harm."""
 import hashlib
 import json
 import pathlib
@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 
-import corpus_sink
+import skills_sink
 import harness
 from mcp_world import eventually
 
@@ -20,11 +20,11 @@ TOKEN = {"API_TOKEN": harness.SECRET + "-token"}
 
 
 class Sink:
-    """The test's end of corpus_sink.py, and the way into its network."""
+    """The test's end of skills_sink.py, and the way into its network."""
 
     def __init__(self):
         self.process = subprocess.Popen(
-            ["unshare", "--net", harness.PYTHON, corpus_sink.__file__], stdin=subprocess.PIPE,
+            ["unshare", "--net", harness.PYTHON, skills_sink.__file__], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, env={"PATH": harness.PATH})
         assert self.process.stdout.readline() == '"ready"\n'
         self.enter = ["nsenter", f"--net=/proc/{self.process.pid}/ns/net", "--"]
@@ -98,8 +98,8 @@ def classes(trace):
 
 
 STEALS = ({"credential_harvesting", "command_and_control", "supply_chain_attack"},
-          (".ssh/id_ed25519", corpus_sink.ADDRESS))
-SHELLS = ({"command_and_control"}, (corpus_sink.ADDRESS,))
+          (".ssh/id_ed25519", skills_sink.ADDRESS))
+SHELLS = ({"command_and_control"}, (skills_sink.ADDRESS,))
 
 # What an agent's own process does with such a skill.
 SKILLWARE = """
@@ -124,11 +124,11 @@ HOSTILE = {
     "pipe-installer": ([], ["bash", "main.sh"], *SHELLS),
     "env-stealer": ([], [harness.PYTHON, "main.py"],
                     {"credential_harvesting", "command_and_control"},
-                    ("/proc/1/environ", corpus_sink.ADDRESS)),
+                    ("/proc/1/environ", skills_sink.ADDRESS)),
     "symlink-tricks": ([], [harness.PYTHON, "main.py"], *STEALS),
     "proc-tricks": ([], [harness.PYTHON, "main.py"],
                     {"credential_harvesting", "command_and_control"},
-                    ("/environ", corpus_sink.ADDRESS)),
+                    ("/environ", skills_sink.ADDRESS)),
     # The other formats: SKILL.md, and Skillware, whose worker stands in for the host.
     "layered-encodings": (["scripts/tidy.py"], [harness.PYTHON, "scripts/tidy.py"], *STEALS),
     "shell-decoder": (["scripts/setup.sh"], ["scripts/setup.sh"], *STEALS),

@@ -1,6 +1,5 @@
-/* What is kept of a session beside its sums and its ledger: runs and what they use,
- * messages to the owner; and what a damaged store does. On SQLite always, on PostgreSQL
- * where SSB_TEST_POSTGRES names a server. */
+/* The runs of a session and what they use, messages to the owner, and what a damaged
+ * store does. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

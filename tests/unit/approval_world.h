@@ -1,6 +1,6 @@
-/* approved_world.h - a skill of one file, and what is pinned and kept of it. */
-#ifndef TESTS_APPROVED_WORLD_H
-#define TESTS_APPROVED_WORLD_H
+/* approval_world.h - a skill of one file, its approval and the copy of it. */
+#ifndef TESTS_APPROVAL_WORLD_H
+#define TESTS_APPROVAL_WORLD_H
 
 #include "consent_world.h"
 
