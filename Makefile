@@ -63,4 +63,4 @@ install: build
 	@meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) build-asan build-npm
+	rm -rf $(BUILD) build-asan build-fuzz build-npm
