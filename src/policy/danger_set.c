@@ -1,5 +1,6 @@
 /* danger_set.c - looks up the dangerous places. Every path is looked up once and kept in
  * `folders`, as is every directory above it: each run with a path waits for these system calls. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -115,6 +116,7 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		if (up < 0) {
 			return -1;
 		}
+		assert(d->folders != NULL);
 		above_real = d->folders[up].real;
 		above_exists = d->folders[up].exists;
 	}

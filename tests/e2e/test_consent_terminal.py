@@ -139,20 +139,26 @@ def test_once_runs_from_what_was_shown(ssb):
     assert ssb.ssb("approvals", "--json").ok().text.strip() == "[]"
 
 
-def test_the_word_for_it_leads_elsewhere_meanwhile(ssb):
-    """Another directory with the same manifest is another skill. The control leads to the same."""
+def test_what_was_shown_runs_wherever_the_link_leads_meanwhile(ssb):
+    """The directory is opened once: what was shown is what runs, and what is approved. Another
+    directory with the same manifest is another skill; in the control the link leads to the same."""
     ssb.write(ssb.home / "notes/n", "")
     shown, other = (ssb.skill(f"print('code', '{w}')", read=["~/notes"]) for w in ("shown", "other"))
     for answer in ("o", "a"):
-        for to, code in ((other, 125), (shown, 0)):
-            link = ssb.work / f"link-{answer}-{code}"
+        for to in (other, shown):
+            link = ssb.work / f"link-{answer}-{to.name}"
             link.symlink_to(shown)
             t = Terminal(ssb, "run", link).wait_for(ASK)
             link.unlink()
             link.symlink_to(to)
             t.type(answer)
-            assert t.end() == code and "code other" not in t.text, t.text
-            assert ("code shown" in t.text) == (code == 0), t.text
+            assert t.end() == 0 and "code shown" in t.text, t.text
+            assert "code other" not in t.text, t.text
+            assert Terminal(ssb, "run", other).wait_for(ASK).type("n").end() == 125
+            again = Terminal(ssb, "run", shown)
+            if answer == "o":
+                again.wait_for(ASK).type("o")
+            assert again.end() == 0 and (ASK in again.text) == (answer == "o"), again.text
             ssb.ssb("approve", "--revoke", shown).ok()
 
 

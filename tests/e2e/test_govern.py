@@ -239,7 +239,7 @@ def test_who_wakes_himself_does_not_go_on(ssb, govern):
         g.say("kill 0 over")
     r = g.result()
     assert r["end"] == "session"
-    assert ("stand still" in r["reason"]) != ssb.is_root
+    assert ("kept running" in r["reason"]) != ssb.is_root
 
 
 def test_ctrl_c_ends_a_paused_run(ssb, govern):
