@@ -1,19 +1,18 @@
-/* act.c - a decision reaches the runs that live.
+/* act.c - carries a decision to the running runs.
  *
- * Every keeper is asked at once, and none is waited for alone (fanout.h). A run is
- * dead when its init is (the kernel has ended all others of the namespace before),
- * and a pidfd tells that without anybody's word. So
- *   kill    a keeper that does not even say that it heard forfeits the grace; one
- *           that did, but whose run lives on after it, is helped. Both by SIGKILL
- *           to the init.
- *   pause   what cannot be brought to stand is ended: it would go on unseen.
- *   resume  asks only.
- * A run without keeper and init is one whose machine or keeper died: its end is
- * written down here.
+ * Every keeper is asked at once, and none is waited for alone (fanout.h). A run is dead
+ * when its init is dead, because the kernel ends all other processes of the pid namespace
+ * first. A pidfd shows that without trusting any process.
+ *   kill    A keeper that does not even confirm the request loses the grace. A keeper that
+ *           confirms but whose run outlives the grace is helped. Both by SIGKILL to the
+ *           init.
+ *   pause   A run that cannot be stopped is ended: it would go on unmetered.
+ *   resume  The keeper is only asked.
+ * A run without keeper and init is one whose machine or keeper died. Its end is recorded
+ * here.
  *
- * The store says which runs there are. What it cannot say, because it is lost or
- * a row of it is damaged, is asked of the keepers themselves: each knows its
- * session and all above it. */
+ * The store says which runs there are. If it cannot, because it is lost or a row of it is
+ * damaged, the keepers themselves are asked: each knows its session and all ancestors. */
 #include "session/act.h"
 
 #include <errno.h>
@@ -59,7 +58,7 @@ static int add_run(void *arg, const struct session_run *r)
 	return targets_add(&s->t, &one) ? 0 : 1;
 }
 
-/* Those that could be read are there also where it fails. */
+/* On failure `s` still holds the runs that could be read. */
 static int find_runs(struct session_store *ss, const char *id, struct act_search *s,
                      struct ssb_error *err)
 {
@@ -67,7 +66,7 @@ static int find_runs(struct session_store *ss, const char *id, struct act_search
 		return -1;
 	}
 	return s->t.full ? ssb_fail(err, SSB_E_LIMIT, 0, "session",
-	                            "more than %d runs: do it once more for the others", MAX_LIVE)
+	                            "more than %d runs: run this again for the others", MAX_LIVE)
 	                 : 0;
 }
 
@@ -107,7 +106,7 @@ static void count_targets(const struct act_search *s, struct act_report *r)
 	}
 }
 
-/* Nobody else will: their keepers are gone. */
+/* No other process records these ends, because the keepers are gone. */
 static int close_lost(struct session_store *ss, const struct targets *t, struct ssb_error *err)
 {
 	int failed = 0;
@@ -128,7 +127,7 @@ static enum live_op op_of(enum session_state state)
 	                                 : LIVE_RESUME;
 }
 
-/* An alert leaves the runs alone; only the owner lets them go on. */
+/* An alert leaves the runs alone, and only the owner's own decision resumes them. */
 static bool concerns_runs(const struct decision *d, enum session_state state)
 {
 	return op_of(state) != LIVE_RESUME || d->verdict.code == VERDICT_OWNER;
@@ -143,7 +142,7 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
 	auto_fd dir = -1;
 	int rc = ss != NULL ? find_runs(ss, id, &s, err) : 0;
 
-	/* Where there is no such directory, nobody listens in it. */
+	/* Without the directory no keeper can be listening. */
 	if (live_dir(o->state_dir, false, &dir, &why) != 0 && ss == NULL &&
 	    why.code != SSB_E_NOT_FOUND) {
 		*err = why;
@@ -160,8 +159,8 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
 	return rc;
 }
 
-/* The sessions that are concerned, nearest the root; their descendants are
- * reached with them. */
+/* Handles each session concerned, the one nearest to the root first. Descendants are
+ * reached with it. */
 static int act_on_sessions(struct session_store *ss, const struct owner *o,
                            const struct decision *d, const struct session_run *except,
                            struct act_report *ret, struct ssb_error *err)
@@ -181,7 +180,7 @@ static int act_on_sessions(struct session_store *ss, const struct owner *o,
 		q.grace_ms = listed ? d->acted[i].grace_ms : d->grace_ms;
 		snprintf(q.session, sizeof(q.session), "%s", id);
 		snprintf(q.reason, sizeof(q.reason), "%s", d->verdict.reason);
-		/* One that cannot be acted on must not save the others. */
+		/* A session that cannot be acted on must not spare the others. */
 		if (act_on_runs(ss, o, id, &q, except, ret, &why) != 0 && rc == 0) {
 			*err = why;
 			rc = -1;
@@ -260,7 +259,7 @@ void act_finish(struct session_store *ss)
 	}
 }
 
-/* ---- kills beside the store ------------------------------------------------ */
+/* ---- kills without the store ----------------------------------------------- */
 
 static struct decision kill_of(const char *id, enum session_state state, uint64_t grace_ms,
                                const char *reason)
@@ -298,9 +297,9 @@ int session_kill_left(struct session_store *ss, const char *id, uint64_t grace_m
 	return 0;
 }
 
-/* ---- those that have nobody ---------------------------------------------- */
+/* ---- runs without a keeper ----------------------------------------------- */
 
-/* One whose socket takes a connection has a keeper. */
+/* A run whose socket accepts a connection has a keeper. */
 static bool has_keeper(int dir, const struct target *t)
 {
 	auto_fd fd = live_connect(dir, t->run.socket);

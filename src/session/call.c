@@ -94,8 +94,8 @@ static int load_row(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Most sessions have no parent: one row, by its number. The others are bounded,
- * whatever the parents say: damage could make a circle of them. */
+/* Most sessions have no parent: one row, read by its number. For the others the recursion
+ * is bounded, because a damaged store could hold a circle of parents. */
 static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
 	struct load l = { .c = c, .err = err };
@@ -116,9 +116,9 @@ static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error 
 	return rc != 0 ? -1 : l.rc;
 }
 
-/* The next call on a session often comes from the same process, and nobody has been
- * there in between. Only what a check or a settle changes is as good in memory as it
- * would be read. */
+/* The next call on a session often comes from the same process, with no other change in
+ * between. The row in memory is as good as a new read only if nothing but the values that a
+ * check or a settle changes has changed. */
 static bool may_keep(const struct call *c)
 {
 	return c->n == 1 && c->n_others == 0 && !c->due && !c->chain[0].restated;
@@ -233,8 +233,7 @@ void call_decide(struct call *c)
 	}
 	c->decided = &c->chain[at];
 	c->verdict = c->verdicts[at];
-	/* It is over, but has been only since a moment ago. What ends an ancestor ends it
-	 * too. */
+	/* The session expired during this call. What ends an ancestor ends the session too. */
 	if (c->expired != NULL && (c->expired <= c->decided || c->verdict.act < ACT_KILL)) {
 		c->decided = c->expired;
 		c->verdict.code = VERDICT_MAX_DURATION;
@@ -262,8 +261,8 @@ static int raise_alert(struct call *c, struct row *row, const struct verdict *v,
 	                                   : -1;
 }
 
-/* What is refused further up never happened here; what has happened is told, by the
- * message of the state that it leads to where there is one. */
+/* What an ancestor refuses never happened in this session. What did happen is told to the
+ * owner: by the message of the new state if there is one, else by an alert. */
 static bool is_told(const struct call *c, const struct verdict *v, bool becomes)
 {
 	return (v->tells && !becomes) || (v->act == ACT_ALERT && c->verdict.allowed);
@@ -330,8 +329,8 @@ static uint64_t grace_of(const struct call *c, const struct row *row)
 	return killed && row->s.policy != NULL ? row->s.policy->grace_ms : 0;
 }
 
-/* What reaches a session beneath one that is listed is told to that one; but in one
- * that is paused another may be killed. At most two, for nothing is beneath a kill. */
+/* A session below a listed one is reached through that one. Only a kill below a pause is
+ * listed separately, so there are at most two entries: nothing is left below a kill. */
 static void tell_acted(const struct call *c, struct decision *ret)
 {
 	for (size_t i = 0; i < c->n && ret->n_acted < ARRAY_LEN(ret->acted); i++) {
@@ -367,8 +366,8 @@ static void fill_decision(struct call *c, struct decision *ret)
 	memcpy(ret->warning, c->warning, sizeof(ret->warning));
 }
 
-/* Commits; a message that was written is sent by a herald, which call_finish() starts
- * together with everything else. */
+/* Commits. call_finish() starts the herald that sends the message, together with everything
+ * else. */
 static int commit_call(struct call *c, struct ssb_error *err)
 {
 	bool keeps = may_keep(c);

@@ -1,3 +1,5 @@
+/* clerk.c - the two threads of a keeper, and the calls of the keeper's own thread. See
+ * clerk.h. */
 #include "session/clerk.h"
 
 #include <errno.h>
@@ -16,13 +18,13 @@
 #define HOUR_MS   3600000
 #define SECOND_US 1000000
 
-/* Everything below `lock` is guarded by it. */
+/* All fields below `lock` are guarded by it. */
 struct clerk {
 	struct session_store *ss;
 	const struct owner *owner;
 	struct session_run run;
-	int given_fd; /* a task is there */
-	int news_fd;  /* the store's; -1: not yet, or it has none */
+	int given_fd; /* eventfd: a task was given */
+	int news_fd;  /* of the store; -1: not listening yet, or the store has no news */
 	char chain[SESSION_DEPTH][SESSION_ID];
 	int wake;
 	pthread_mutex_t lock;
@@ -31,10 +33,10 @@ struct clerk {
 	bool has_word;
 	struct clerk_word word;
 	bool news;
-	/* the actor's */
+	/* of the actor */
 	pthread_cond_t todo_changed;
 	struct decision todo[TODO];
-	size_t n_todo; /* with the one that is being acted on, the first */
+	size_t n_todo; /* including the first, which is being enforced */
 };
 
 static int64_t wall_us(void)
@@ -53,12 +55,12 @@ static uint64_t room_of(const struct session_limit *l, uint64_t used)
 	if (used <= l->max) {
 		return l->max - used;
 	}
-	/* What refuses goes on to refuse: this run is the next. Of the others nothing is
-	 * ahead any more: what follows has followed. */
+	/* A limit that blocks or kills keeps refusing, so this run is next. Other limits have
+	 * already had their effect: nothing is ahead. */
 	return l->act == ACT_BLOCK || l->act == ACT_KILL ? 0 : SESSION_NO_LIMIT;
 }
 
-/* What is left of the grace. Clocks of machines differ: never more than it was. */
+/* What is left of the grace, never more than the whole: the clocks of machines differ. */
 static uint64_t grace_left(const struct session *s)
 {
 	int64_t whole = s->until_us - s->ended_us;
@@ -69,7 +71,7 @@ static uint64_t grace_left(const struct session *s)
 	return left < HOUR_MS ? (uint64_t)left : HOUR_MS;
 }
 
-/* The hardest of what a chain of sessions wants. */
+/* Keeps the hardest demand of the sessions looked at so far. */
 static void look_at(const struct session *s, struct clerk_word *w)
 {
 	enum clerk_wish wish = session_is_over(s->state)    ? WISH_KILL
@@ -131,10 +133,11 @@ static void wish_for(struct clerk_word *w, enum clerk_wish wish, uint64_t grace_
 	}
 }
 
-/* What was decided about the usage itself. */
+/* Adds the decision about the usage itself to `w`. */
 static void take_decision(const struct decision *d, struct clerk_word *w)
 {
-	/* Who looked has seen this, and what became of others since. */
+	/* If the chain was read after the decision, it already shows these states and later
+	 * ones. */
 	for (size_t i = 0; !w->looked && i < d->n_acted; i++) {
 		enum session_state state = d->acted[i].state;
 		wish_for(w,
@@ -143,7 +146,7 @@ static void take_decision(const struct decision *d, struct clerk_word *w)
 		                                   : WISH_GO,
 		         d->acted[i].grace_ms, d->verdict.reason);
 	}
-	/* The session goes on; what went too far does not. */
+	/* The session goes on, but the run that went too far is ended. */
 	if (!d->verdict.allowed && d->verdict.act == ACT_BLOCK &&
 	    !session_is_over(d->after.state)) {
 		wish_for(w, WISH_KILL, d->after.policy->grace_ms, d->verdict.reason);
@@ -152,12 +155,13 @@ static void take_decision(const struct decision *d, struct clerk_word *w)
 
 /* ---- the actor ----------------------------------------------------------- */
 
-/* Others look after themselves where the store tells them; these need not. */
+/* Ends or stops the other runs of the session, whose keepers may not have news from the
+ * store. */
 static void enforce_decision(struct clerk *c, struct decision *d)
 {
 	struct session_store *ss = NULL;
 
-	/* Without it those are reached that know whose they are. */
+	/* Without a store only the keepers that know their own session are reached. */
 	(void)session_store_open(c->owner, &ss, &(struct ssb_error){ 0 });
 	session_act(ss, c->owner, d, &c->run);
 	session_store_close(ss);
@@ -185,7 +189,7 @@ static void *actor_main(void *arg)
 	return NULL;
 }
 
-/* Hands the decision that waits, if there is one, to the actor. */
+/* Passes the deferred decision, if there is one, to the actor. */
 static void add_todo(struct clerk *c)
 {
 	struct decision d;
@@ -214,7 +218,7 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 	    (used && session_run_used(c->ss, &t->run, &t->used, &d, err) != 0)) {
 		return -1;
 	}
-	/* From here on the usage is stored: it must not be told again. */
+	/* The usage is stored now and must not be reported again. */
 	if (t->kind == CLERK_END) {
 		*w = (struct clerk_word){ .stored = true };
 		w->ended = session_run_end(c->ss, &t->run, t->exit_status, t->ending, err) == 0;
@@ -255,7 +259,7 @@ static bool concerns_us(const struct clerk *c, const char *id)
 	return ours;
 }
 
-/* False: the store is lost, and nothing is to be heard before it is there again. */
+/* False: the store is lost, and no news come until it is back. */
 static bool hear_news(struct clerk *c)
 {
 	char id[SESSION_ID];
@@ -275,8 +279,8 @@ static bool hear_news(struct clerk *c)
 	return got == 0;
 }
 
-/* `there`: the last that was heard of the store was good. Only then it is listened
- * to: to begin with that waits for its answer. */
+/* `there`: the last contact with the store succeeded. Only then does the clerk listen for
+ * news, because to start listening waits for the server's answer. */
 static struct clerk_task wait_for_task(struct clerk *c, bool there)
 {
 	struct clerk_task task;
@@ -353,7 +357,7 @@ int clerk_new(struct session_store *ss, const struct owner *o, const struct sess
 	c->given_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int failed = c->wake < 0 || c->given_fd < 0 ? errno : start_threads(c);
 	if (failed != 0) {
-		/* Its keeper ends with it, and one thread may have it already. */
+		/* Nothing is freed: the keeper exits now, and one thread may already use `c`. */
 		return ssb_fail(err, SSB_E_SYS, failed, "session", "threads for the store");
 	}
 	add_todo(c);

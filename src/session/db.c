@@ -1,5 +1,5 @@
-/* db.c - what is the same for every store: the rules of a transaction, the check
- * of what goes in, and the making of the tables. */
+/* db.c - the part that all stores share: the rules of a transaction, the check of
+ * parameters, and the making of the tables. */
 #include "session/db.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ int db_commit(struct db *db, struct ssb_error *err)
 	if (!db->begun) {
 		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE, "there is no transaction to commit");
 	}
-	/* One store would keep what came before the failure, another would not. */
+	/* SQLite would keep what came before the failure, PostgreSQL would not. */
 	if (db->failed) {
 		db_rollback(db);
 		return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE,
@@ -85,7 +85,7 @@ int db_time(struct db *db, int64_t *ret, struct ssb_error *err)
 	return 0;
 }
 
-/* PostgreSQL takes neither NUL nor what is not UTF-8: no store does. */
+/* PostgreSQL accepts neither NUL nor invalid UTF-8, so no store does. */
 static bool text_valid(const char *s, size_t n)
 {
 	uint32_t cp = 0;
@@ -168,7 +168,7 @@ int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err)
 	return db->driver->news != NULL ? db->driver->news(db, ret_session, err) : 0;
 }
 
-/* Replaces the words of the schema by the store's own. */
+/* Runs a statement of the schema with the store's own words. */
 static int run_schema(struct db *db, const char *sql, struct ssb_error *err)
 {
 	const struct db_word *words = db->driver->words;
@@ -212,8 +212,8 @@ static int check_version(struct db *db, int64_t *ret, struct ssb_error *err)
 	}
 	if (version < 0 || version > SESSION_SCHEMA_VERSION) {
 		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
-		                "the store is of version %lld, made by a later skillsandbox; this "
-		                "one knows %d: upgrade it",
+		                "the store has version %lld, made by a later skillsandbox; this "
+		                "one knows version %d: upgrade skillsandbox",
 		                (long long)version, SESSION_SCHEMA_VERSION);
 	}
 	*ret = version;
@@ -241,7 +241,7 @@ int db_migrate(struct db *db, struct ssb_error *err)
 	if (db_begin(db, err) != 0) {
 		return -1;
 	}
-	/* Others may have opened it at the same time, and have been first. */
+	/* Another process may have opened the store at the same time and made the tables first. */
 	if ((db->driver->lock_schema != NULL && db->driver->lock_schema(db, err) != 0) ||
 	    check_version(db, &version, err) != 0 || (version == 0 && make_tables(db, err) != 0)) {
 		db_rollback(db);

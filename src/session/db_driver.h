@@ -1,4 +1,4 @@
-/* db_driver.h - what a store has to do beneath db.h. */
+/* db_driver.h - what SQLite and PostgreSQL must each provide below db.h. */
 #ifndef SESSION_DB_DRIVER_H
 #define SESSION_DB_DRIVER_H
 
@@ -7,33 +7,33 @@
 #include "session/db.h"
 
 #define DB_WHERE      "session store"
-#define DB_WAIT_MS    10000 /* for a lock that others hold */
-#define DB_STATEMENTS 256   /* prepared ones that are kept; a power of two */
+#define DB_WAIT_MS    10000 /* for a lock that another process holds */
+#define DB_STATEMENTS 256   /* prepared statements that are kept; a power of two */
 #define DB_MAX_ARGS   40    /* of one statement */
 #define DB_MAX_COLS   40    /* of one row */
 
 struct db_word {
 	const char *word; /* in SESSION_SCHEMA */
-	const char *here; /* what this store says */
+	const char *here; /* the word of this store */
 };
 
-/* A NULL of lock, lock_schema, tell, news_fd, news: there is nothing to do; of time:
- * this machine's clock is the store's; of changed: that is not known. */
+/* May be NULL: lock, lock_schema, tell, news_fd and news (nothing to do); time (this
+ * machine's clock is the store's); changed (unknown). */
 struct db_driver {
-	struct db_word words[3]; /* until a NULL */
+	struct db_word words[3]; /* ends with a NULL */
 	void (*close)(struct db *db);
 	int (*begin)(struct db *db, struct ssb_error *err);
-	/* Also rolls back where it fails. */
+	/* Must roll back if it fails. */
 	int (*commit)(struct db *db, struct ssb_error *err);
 	void (*rollback)(struct db *db);
-	/* Nobody else with the same number has it, until the transaction ends. */
+	/* Until the transaction ends, no other process holds the lock of this number. */
 	int (*lock)(struct db *db, int64_t root, struct ssb_error *err);
-	/* For a transaction that makes or changes the tables. */
+	/* The lock of a transaction that makes or changes the tables. */
 	int (*lock_schema)(struct db *db, struct ssb_error *err);
 	/* Fills db->changes. */
 	int (*run)(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
 	           db_row_fn *row, void *arg, struct ssb_error *err);
-	/* Once: nothing is kept of it. */
+	/* Runs a statement once, without keeping it prepared. */
 	int (*exec)(struct db *db, const char *sql, struct ssb_error *err);
 	/* 0: a store without tables. */
 	int (*version)(struct db *db, int64_t *ret, struct ssb_error *err);
@@ -46,35 +46,36 @@ struct db_driver {
 	int (*news)(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err);
 };
 
-/* The first member of each store. */
+/* Must be the first member of each store. */
 struct db {
 	const struct db_driver *driver;
-	bool begun;  /* a transaction is */
-	bool failed; /* and a statement of it failed */
+	bool begun;  /* a transaction has begun */
+	bool failed; /* and one of its statements failed */
 	int64_t changes;
 };
 
-/* A db_row_fn: the one number of a row into the int64_t `arg`, which is untouched where
- * there is none. */
+/* A db_row_fn: stores the single number of a row in the int64_t `arg`, which is untouched
+ * if there is no number. */
 int db_take_number(void *arg, const struct db_value *v, size_t n);
-/* Makes or migrates the tables where that is due. */
+/* Makes or migrates the tables if needed. */
 int db_migrate(struct db *db, struct ssb_error *err);
 
-/* Statements by their address. A driver has arrays of its own beside it. */
+/* Places of statements, found by their address. A driver keeps arrays of its own with the
+ * same indices. */
 struct db_cache {
 	const char *sql[DB_STATEMENTS];
 	size_t used;
 };
 
-/* The place of `sql`, which is its own from now on; -1: there is none left. */
+/* The place of `sql`, which it keeps from now on; -1: no place is left. */
 int db_cache_place(struct db_cache *c, const char *sql);
 
-/* ---- db_sqlite_file.c: where the file of a store may lie ---- */
+/* ---- db_sqlite_file.c: where the file of a store may be ---- */
 
-/* Makes the file, empty, where there is none, 0600; refuses a file or directory
- * that others could write, and a symlink in its place. `ret` is the path with the
- * symlinks of its directories resolved, for SQLite is to follow none. *ret_queue
- * is an fd of <path>-lock. */
+/* Makes an empty file with mode 0600 if there is none. Refuses a file or directory that
+ * another user could write, and a symlink in place of the file. `ret` is the path with the
+ * symlinks of its directories resolved, because SQLite must follow none. *ret_queue is a
+ * new fd of <path>-lock. */
 int db_sqlite_place(const char *path, char ret[PATH_MAX], int *ret_queue, struct ssb_error *err);
 
 #endif

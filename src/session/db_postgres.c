@@ -1,13 +1,13 @@
-/* db_postgres.c - the store of a fleet.
+/* db_postgres.c - the store of several machines.
  *
- * A statement is prepared on the server under the number of its place in the
- * cache, anew for each connection. A connection is made again only between
- * transactions: one that breaks in the middle took the transaction with it. Where
- * it breaks during a commit, the server is asked afterwards what came of it.
+ * A statement is prepared on the server under the number of its place in the cache, again
+ * for each connection. A lost connection is made again only between transactions: one that
+ * breaks within a transaction has lost it. If it breaks during a commit, the server is
+ * asked afterwards whether the commit happened.
  *
- * News come by the same connection. They may arrive together with the answer to
- * something else, when the socket is silent again: so what is given out to be
- * polled is an epoll fd, of the socket and of an eventfd for those. */
+ * News arrive on the same connection. They may arrive together with the answer to a query,
+ * after which the socket is silent again. So the fd to poll is an epoll fd of the socket
+ * and of an eventfd for such news. */
 #include "session/db_postgres.h"
 
 #include <errno.h>
@@ -22,25 +22,25 @@
 #include "os/clock.h"
 
 #define CHANNEL     "skillsandbox"
-#define LOCK_TREE   0x53534274 /* the first halves of our advisory locks */
+#define LOCK_TREE   0x53534274 /* first halves of our advisory locks */
 #define LOCK_SCHEMA 0x53534273
-#define RESOLVE_MS  10000 /* to learn what came of a commit */
+#define RESOLVE_MS  10000 /* to learn whether a commit happened */
 
 struct pg_db {
 	struct db db;
 	struct pg_link link;
-	uint64_t known; /* the connection that the rest is about: link.made */
+	uint64_t known; /* the value of link.made to which the fields below belong */
 	struct db_cache cache;
 	bool prepared[DB_STATEMENTS];
-	char xid[24];      /* of the transaction; "": it has taken no lock */
-	int64_t locked_us; /* when it had the lock, by the server's clock; 0: not yet */
-	int epoll;         /* -1: nobody listens */
+	char xid[24];      /* of the transaction; "": it holds no lock */
+	int64_t locked_us; /* when it got the lock, by the server's clock; 0: not yet */
+	int epoll;         /* -1: not listening */
 	int event;
-	struct pg_notify *next; /* not fetched yet */
+	struct pg_notify *next; /* not taken yet */
 	bool missed;            /* a connection was lost while listening */
 };
 
-/* `db` is the first member. */
+/* `db` is the first member of its store. */
 static struct pg_db *pg_of(struct db *db)
 {
 	return (struct pg_db *)(void *)db;
@@ -48,7 +48,7 @@ static struct pg_db *pg_of(struct db *db)
 
 /* ---- news --------------------------------------------------------------- */
 
-/* Keeps the next message of somebody else, if one has arrived. */
+/* Keeps the next message of another process, if one has arrived. */
 static void look_for_news(struct pg_db *s)
 {
 	const struct pq *pq = s->link.pq;
@@ -110,7 +110,7 @@ static int postgres_news_fd(struct db *db)
 	if (s->epoll >= 0) {
 		return s->epoll;
 	}
-	/* Within a transaction it would hold from its end only, if that is a good one. */
+	/* Within a transaction LISTEN takes effect only at its commit. */
 	if (db->begun || postgres_ready(s, NULL) != 0) {
 		return -1;
 	}
@@ -219,7 +219,7 @@ static int postgres_run(struct db *db, const char *sql, const struct db_value *a
 	look_for_news(s);
 	int rc = row != NULL ? db_postgres_rows(pq, r, row, arg, err) : 0;
 	pq->clear(r);
-	db->changes = changes; /* after the rows: those may have asked something, too */
+	db->changes = changes; /* set after the rows, because `row` may run statements itself */
 	return rc;
 }
 
@@ -239,7 +239,7 @@ static int postgres_exec(struct db *db, const char *sql, struct ssb_error *err)
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* Twice: that a connection is gone may show only here, when nothing is lost yet. */
+/* Tries twice: a lost connection may be noticed only here, when nothing is lost yet. */
 static int postgres_begin(struct db *db, struct ssb_error *err)
 {
 	static const char sql[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -283,8 +283,8 @@ static int take_text(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
-/* The connection broke between the commit and its answer: 1 it happened, 0 it did
- * not, -1 nobody knows. */
+/* The connection broke between the commit and its answer. 1: the commit happened; 0: it did
+ * not; -1: unknown. */
 static int what_came_of_it(struct pg_db *s)
 {
 	uint64_t until = clock_ms() + RESOLVE_MS;
@@ -318,7 +318,7 @@ static int postgres_commit(struct db *db, struct ssb_error *err)
 	}
 	if (pg_link_answer(&s->link, s->link.pq->sendQuery(s->link.conn, "COMMIT"), &r, &why) ==
 	    0) {
-		/* The answer to the commit of what cannot be is no error. */
+		/* A commit that the server turned into a rollback is not reported as an error. */
 		bool done = strcmp(s->link.pq->cmdStatus(r), "COMMIT") == 0;
 		s->link.pq->clear(r);
 		look_for_news(s);
@@ -348,8 +348,8 @@ static int take_lock(void *arg, const struct db_value *v, size_t n)
 	return take_text(s->xid, v, n);
 }
 
-/* Locks of two numbers, so that those of others in this database are not met. The
- * time is taken outside of the part that waits for the lock: behind it. */
+/* Locks of two numbers, so that they do not collide with locks of other programs in this
+ * database. The time is read outside of the subquery that waits for the lock: after it. */
 static int advisory_lock(struct pg_db *s, int64_t family, int64_t number, struct ssb_error *err)
 {
 	return postgres_run(&s->db,
@@ -388,8 +388,8 @@ static int postgres_time(struct db *db, int64_t *ret, struct ssb_error *err)
 	return postgres_run(db, "SELECT " SERVER_US, NULL, 0, db_take_number, ret, err);
 }
 
-/* Not by to_regclass(), which may still remember, after the wait for the lock,
- * that there was no such table. */
+/* Does not use to_regclass(): after the wait for the lock it may still answer from its
+ * cache that there is no such table. */
 static int postgres_version(struct db *db, int64_t *ret, struct ssb_error *err)
 {
 	int64_t exists = 0;

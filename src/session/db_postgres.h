@@ -1,5 +1,5 @@
-/* db_postgres.h - the connection to PostgreSQL: made, lost, made again; questions
- * with an end to the waiting for their answer. */
+/* db_postgres.h - the connection to PostgreSQL: connects, notices a loss, connects again,
+ * and limits the time to wait for an answer. */
 #ifndef SESSION_DB_POSTGRES_H
 #define SESSION_DB_POSTGRES_H
 
@@ -8,32 +8,31 @@
 
 struct pg_link {
 	const struct pq *pq;
-	struct pg_conn *conn; /* NULL: lost, or not made yet */
+	struct pg_conn *conn; /* NULL: lost, or not connected yet */
 	char *url;            /* may hold a password */
-	char *secret;         /* that password, "" if none: in no message */
-	uint64_t made;        /* how often a connection was made */
+	char *secret;         /* that password, or ""; must not appear in any message */
+	uint64_t made;        /* number of connections made so far */
 };
 
-/* `url` is copied. Connects nowhere. */
+/* Copies `url`. Does not connect. */
 int pg_link_init(struct pg_link *l, const char *url, struct ssb_error *err);
 void pg_link_done(struct pg_link *l); /* accepts a zeroed one */
 
-/* Connects, unless it is. Notices also that the server has hung up. */
+/* Connects unless there is a connection. Notices if the server has closed it. */
 int pg_link_ready(struct pg_link *l, struct ssb_error *err);
 
-/* The answer to what was sent: `sent` is what PQsend...() returned. The result is
- * the caller's, PQclear(), also of a question of many statements: then it is that
- * of the last. Where the connection breaks, or no answer comes, l->conn is NULL
- * afterwards. */
+/* Waits for the answer to a query; `sent` is what PQsend...() returned. `*ret` is new,
+ * freed with PQclear(). For a query of many statements it is the result of the last. If the
+ * connection breaks or no answer comes, l->conn is NULL afterwards. */
 int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct ssb_error *err);
 
-/* Reads what has arrived by itself. */
+/* Reads what the server sent without being asked. */
 int pg_link_heard(struct pg_link *l, struct ssb_error *err);
 
-/* Statements without parameters or rows. */
+/* Runs statements without parameters or rows. */
 int pg_link_exec(struct pg_link *l, const char *sql, struct ssb_error *err);
 
-/* Parameters, all in the server's binary form: texts need no copy. */
+/* The parameters of a query, all in the server's binary form, so that texts need no copy. */
 struct pg_params {
 	unsigned types[DB_MAX_ARGS];
 	const char *values[DB_MAX_ARGS];
@@ -44,7 +43,7 @@ struct pg_params {
 
 void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n);
 
-/* Gives each row to `row`. */
+/* Calls `row` for each row. */
 int db_postgres_rows(const struct pq *pq, const struct pg_result *r, db_row_fn *row, void *arg,
                      struct ssb_error *err);
 int64_t db_postgres_changes(const struct pq *pq, struct pg_result *r);

@@ -1,3 +1,5 @@
+/* db_postgres_link.c - the connection to PostgreSQL: errors, answers in limited time,
+ * connecting, and the form of parameters and rows. See db_postgres.h. */
 #include "session/db_postgres.h"
 
 #include <endian.h>
@@ -12,12 +14,12 @@
 #include "base/own.h"
 #include "os/clock.h"
 
-#define ANSWER_MS      15000  /* the server gives up before that: see SETTINGS */
+#define ANSWER_MS      15000  /* the server gives up earlier: see SETTINGS */
 #define OLDEST_VERSION 130000 /* pg_current_xact_id() */
 
-/* Before all else. The timeouts are the server's; a client that stands still in a
- * transaction does not keep the others out for longer either. What this database
- * or role has set to be weaker than a commit on the disk is raised. */
+/* Sent first on each connection. The server enforces the timeouts, so a client that stops
+ * within a transaction does not block the others for longer either. A synchronous_commit
+ * that this database or role has set to less than a commit on the disk is raised. */
 static const char SETTINGS[] =
         "SET lock_timeout = '10s'; SET statement_timeout = '12s';"
         "SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = warning;"
@@ -25,13 +27,13 @@ static const char SETTINGS[] =
         " WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
 
 static const struct {
-	const char *state; /* or its first characters */
+	const char *state; /* or its prefix */
 	int sys_errno;
 	const char *text;
 } STATES[] = {
 	{ "40001", EAGAIN, "the transaction could not be serialized" },
 	{ "40P01", EDEADLK, "the transaction was undone to end a deadlock" },
-	{ "55P03", ETIMEDOUT, "others have held a lock for 10 s" },
+	{ "55P03", ETIMEDOUT, "other transactions have held a lock for 10 s" },
 	{ "57014", ETIMEDOUT, "a statement took too long" },
 	{ "53100", ENOSPC, "the server's disk is full" },
 	{ "53", EAGAIN, "the server has run out of something" },
@@ -54,7 +56,7 @@ static void drop_connection(struct pg_link *l)
 	l->conn = NULL;
 }
 
-/* The first line, and nothing of it if the password is in it. */
+/* Copies the first line, or nothing if it contains the password. */
 static void copy_message(const struct pg_link *l, const char *from, char *out, size_t size)
 {
 	if (from == NULL || (l->secret[0] != '\0' && strstr(from, l->secret) != NULL)) {
@@ -73,7 +75,8 @@ static int fail_lost(struct pg_link *l, int sys_errno, const char *what, struct 
 	if (message[0] == '\0') {
 		return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s", what);
 	}
-	/* libpq has said why; the number is for those who ask whether it is lost. */
+	/* libpq has said why. The number is for callers that ask whether the connection is
+	 * lost. */
 	bool first = err != NULL && err->code == SSB_OK;
 	ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "%s: %s", what, message);
 	if (first) {
@@ -101,7 +104,7 @@ static int fail_state(struct pg_link *l, const struct pg_result *r, struct ssb_e
 	                state != NULL ? state : "no state");
 }
 
-/* Until the answer is there whole; false: it does not come. */
+/* Waits until the whole answer has arrived. False: it does not come. */
 static bool wait_answer(struct pg_link *l, uint64_t until_ms)
 {
 	while (l->pq->isBusy(l->conn) != 0) {
@@ -143,7 +146,7 @@ int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct s
 		if (r == NULL) {
 			break;
 		}
-		/* The first that failed is the one that counts; what follows is cut off. */
+		/* The first failure counts; later results are dropped. */
 		if (last != NULL && !is_good(l, last)) {
 			l->pq->clear(r);
 			continue;
@@ -191,8 +194,8 @@ static int check_server(struct pg_link *l, struct ssb_error *err)
 
 	if (version < OLDEST_VERSION) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, DB_WHERE,
-		                "PostgreSQL is of version %d; %d or later is needed",
-		                version / 10000, OLDEST_VERSION / 10000);
+		                "PostgreSQL has version %d; %d or later is needed", version / 10000,
+		                OLDEST_VERSION / 10000);
 	}
 	if (encoding == NULL || strcmp(encoding, "UTF8") != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
@@ -202,7 +205,7 @@ static int check_server(struct pg_link *l, struct ssb_error *err)
 	return 0;
 }
 
-/* What comes before the URL may be said otherwise by it, what comes after not. */
+/* The URL may override the parameters before it, not those after it. */
 static struct pg_conn *dial_server(const struct pg_link *l)
 {
 	const char *const names[] = {
@@ -237,7 +240,7 @@ int pg_link_ready(struct pg_link *l, struct ssb_error *err)
 	return 0;
 }
 
-/* The library's own complaint about a URL may quote any part of it. */
+/* libpq's own error message may quote any part of the URL, so it is not shown. */
 static int find_secret(struct pg_link *l, struct ssb_error *err)
 {
 	char *complaint = NULL;
@@ -312,14 +315,15 @@ void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n)
 			p->values[i] = v->s;
 			p->lengths[i] = (int)v->n;
 		} else {
-			p->types[i] = 0; /* the server finds out */
+			p->types[i] = 0; /* the server infers it */
 			p->values[i] = NULL;
 			p->lengths[i] = 0;
 		}
 	}
 }
 
-/* Sums are `numeric` here, and truths are t and f: SQLite has numbers for both. */
+/* PostgreSQL returns sums as `numeric` and booleans as t and f. SQLite has numbers for
+ * both. */
 static int read_number(const char *text, unsigned type, int64_t *ret)
 {
 	if (type == PG_BOOL) {
@@ -382,7 +386,7 @@ int64_t db_postgres_changes(const struct pq *pq, struct pg_result *r)
 {
 	int64_t n = 0;
 
-	/* Of a SELECT the server counts the rows, which are no changes. */
+	/* For a SELECT the server counts the rows read, which are not changes. */
 	if (strncmp(pq->cmdStatus(r), "SELECT", 6) != 0) {
 		(void)read_number(pq->cmdTuples(r), PG_INT8, &n);
 	}

@@ -1,15 +1,15 @@
-/* db_sqlite.c - the store of one machine: a file in WAL mode.
+/* db_sqlite.c - the store of one machine: a SQLite file in WAL mode.
  *
- * A commit appends its pages to the log and syncs that, once. The log is neither
- * copied back nor removed when a process ends (each command is one), but when it
- * has grown to CHECKPOINT_PAGES; from then on it is written over in place, which
- * is cheaper still, for its size no longer changes.
+ * A commit appends its pages to the log and syncs that, once. The log is neither copied
+ * back nor removed when a process ends (each command is a process), but only when it has
+ * grown to CHECKPOINT_PAGES. From then on it is overwritten in place, which is even cheaper
+ * because its size no longer changes.
  *
- * One process writes at a time. The others queue for the lock of a file beside it,
- * for those that ask SQLite itself are readers for that moment, and keep the log
- * from being begun anew: it grew without end. They ask the more often the longer
- * they have waited: so the oldest are served first, and none starves. SQLite's own
- * lock is the one that counts; the other only orders. */
+ * One process writes at a time. The others queue for the lock of a separate file. Asking
+ * SQLite itself would make each of them a reader for a moment, and readers keep the log
+ * from restarting: it grew without end. A process asks more often the longer it has waited,
+ * so the oldest are served first and none starves. SQLite's own lock is the one that
+ * counts; the queue only orders. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,15 +31,15 @@ struct sqlite_db {
 	const struct sqlite *sql;
 	sqlite3 *handle;
 	char path[PATH_MAX];
-	int queue;         /* <path>-lock, where writers wait for their turn */
-	bool turn;         /* it is ours */
+	int queue;         /* <path>-lock, on which writers wait for their turn */
+	bool turn;         /* we hold the lock of `queue` */
 	uint64_t asked_us; /* when the wait began */
 	struct db_cache cache;
 	sqlite3_stmt *statements[DB_STATEMENTS];
-	bool busy[DB_STATEMENTS]; /* its rows are being read */
+	bool busy[DB_STATEMENTS]; /* its rows are being read now */
 };
 
-/* `db` is the first member. */
+/* `db` is the first member of its store. */
 static struct sqlite_db *sqlite_of(struct db *db)
 {
 	return (struct sqlite_db *)(void *)db;
@@ -48,17 +48,17 @@ static struct sqlite_db *sqlite_of(struct db *db)
 /* ---- errors ------------------------------------------------------------- */
 
 static const struct {
-	int code; /* SQLite's, the primary one */
+	int code; /* SQLite's primary code */
 	int sys_errno;
 	const char *text;
 } ERRORS[] = {
-	{ SQLITE_BUSY, ETIMEDOUT, "others have held the store locked for 10 s" },
+	{ SQLITE_BUSY, ETIMEDOUT, "other processes have kept the store locked for 10 s" },
 	{ SQLITE_LOCKED, ETIMEDOUT, "the store is locked" },
 	{ SQLITE_FULL, ENOSPC, "the store cannot grow; make room on its file system" },
 	{ SQLITE_READONLY, EROFS, "the store cannot be written" },
 	{ SQLITE_CORRUPT, EIO,
 	  "the store is damaged; move it and its -wal and -shm files away, or restore them" },
-	{ SQLITE_NOTADB, 0, "this is no store of sessions; move it away" },
+	{ SQLITE_NOTADB, 0, "this file is not a store of sessions; move it away" },
 	{ SQLITE_CANTOPEN, EACCES, "the store cannot be opened" },
 	{ SQLITE_PERM, EACCES, "the store cannot be opened" },
 	{ SQLITE_IOERR, EIO, "the store cannot be read or written" },
@@ -67,7 +67,7 @@ static const struct {
 
 static int sqlite_fail(const struct sqlite_db *s, int rc, struct ssb_error *err)
 {
-	/* What a file system without room says when the shared index has to grow. */
+	/* SQLite's code for a full file system when the shared index has to grow. */
 	bool shm_full = rc == SQLITE_IOERR_SHMSIZE || rc == SQLITE_IOERR_SHMOPEN;
 	int code = shm_full && errno == ENOSPC ? SQLITE_FULL : rc & 0xff;
 
@@ -93,8 +93,8 @@ static int sqlite_exec(struct db *db, const char *sql, struct ssb_error *err)
 
 /* ---- statements --------------------------------------------------------- */
 
-/* "$1" is a name to SQLite, numbered by its first appearance: they are the same
- * only where statements keep to the rule of db.h. */
+/* SQLite takes "$1" as a name and numbers names by their first appearance. So the numbers
+ * match only if statements keep the rule of db.h. */
 static bool keeps_to_the_rule(const struct sqlite_db *s, sqlite3_stmt *st)
 {
 	int n = s->sql->bind_parameter_count(st);
@@ -133,8 +133,8 @@ static int prepare_statement(struct sqlite_db *s, const char *sql, unsigned flag
 	return 0;
 }
 
-/* A statement that nobody else has now: the one that is kept, or a new one
- * (*ret_place < 0), to be finalized. */
+/* A statement that is not in use: the cached one, or a new one (*ret_place < 0), which must
+ * be finalized. */
 static int take_statement(struct sqlite_db *s, const char *sql, sqlite3_stmt **ret, int *ret_place,
                           struct ssb_error *err)
 {
@@ -163,7 +163,7 @@ static void give_statement(struct sqlite_db *s, sqlite3_stmt *st, int place)
 		(void)s->sql->finalize(st);
 		return;
 	}
-	/* A failure was told by step() already. */
+	/* step() has already reported a failure. */
 	(void)s->sql->reset(st);
 	(void)s->sql->clear_bindings(st);
 	s->busy[place] = false;
@@ -211,7 +211,7 @@ static int read_row(struct sqlite_db *s, sqlite3_stmt *st, struct db_value *v, s
 	return 0;
 }
 
-/* A statement that writes runs to its end also when nobody wants more rows. */
+/* A statement that writes runs to its end even if no more rows are wanted. */
 static int step_all(struct sqlite_db *s, sqlite3_stmt *st, db_row_fn *row, void *arg,
                     struct ssb_error *err)
 {
@@ -257,7 +257,7 @@ static int sqlite_run(struct db *db, const char *sql, const struct db_value *arg
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* Asked each time that a lock is found held; 0 gives up. */
+/* Called each time a lock is held by another process. 0 gives up. */
 static int wait_for_lock(void *arg, int count)
 {
 	struct sqlite_db *s = arg;
@@ -268,7 +268,7 @@ static int wait_for_lock(void *arg, int count)
 	if (waited >= DB_WAIT_MS * 1000ULL) {
 		return 0;
 	}
-	/* 1 ms at first, 0.1 ms at the end; the low bits of the clock keep processes
+	/* Waits 1 ms at first and 0.1 ms at the end. The low bits of the clock keep processes
 	 * that began together from asking together. */
 	uint64_t us = 100 + 900 * 100000 / (100000 + waited);
 	us = us / 2 + now % us;
@@ -277,7 +277,7 @@ static int wait_for_lock(void *arg, int count)
 	return 1;
 }
 
-/* A lock of the process, not of the fd: a child that lives on does not keep it. */
+/* This lock belongs to the process, not to the fd: a surviving child does not keep it. */
 static int queue_lock(const struct sqlite_db *s, short type)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET };
@@ -326,7 +326,7 @@ static void sqlite_rollback(struct db *db)
 {
 	struct sqlite_db *s = sqlite_of(db);
 
-	/* After some errors SQLite has done it by itself. */
+	/* After some errors SQLite has rolled back by itself. */
 	if (s->sql->get_autocommit(s->handle) == 0) {
 		(void)s->sql->exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
 	}
@@ -347,7 +347,8 @@ static int sqlite_commit(struct db *db, struct ssb_error *err)
 	return rc;
 }
 
-/* What SQLite itself goes by when it keeps its pages, and what this connection did. */
+/* The number that tells SQLite whether its cached pages are still valid, and the changes of
+ * this connection. */
 static uint64_t sqlite_changed(struct db *db)
 {
 	struct sqlite_db *s = sqlite_of(db);
@@ -384,8 +385,8 @@ static int take_header(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
-/* Ours, or empty: what belongs to another program is not touched. In one
- * statement: another process may be making the tables just now. */
+/* Accepts a store of ours or an empty file, so that another program's file is not touched.
+ * One statement, because another process may be making the tables now. */
 static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 {
 	int64_t v[3] = { -1, -1, -1 };
@@ -404,8 +405,8 @@ static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* Those that open a new file at once all want to change its mode: SQLite asks
- * nobody to wait for that. */
+/* Processes that open a new file at the same time all want to change its mode, and SQLite
+ * does not call the busy handler for that. */
 static int enter_wal(struct sqlite_db *s, struct ssb_error *err)
 {
 	for (int count = 0;; count++) {
@@ -441,8 +442,8 @@ static int attach_file(struct sqlite_db *s, struct ssb_error *err)
 	}
 	(void)s->sql->busy_handler(s->handle, wait_for_lock, s);
 	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
-	/* Of a new file: a transaction changes little in each of a few pages, and every one
-	 * of them is written, checksummed and synced. */
+	/* For a new file: a transaction changes little in each of a few pages, and each page is
+	 * written, checksummed and synced. */
 	if (check_ours(s, err) != 0 ||
 	    sqlite_exec(&s->db, "PRAGMA page_size = " PAGE_BYTES, err) != 0 ||
 	    enter_wal(s, err) != 0) {
@@ -467,7 +468,8 @@ static void sqlite_close(struct db *db)
 	free(s);
 }
 
-/* No locks and no news: a transaction has the whole file, and there is one machine. */
+/* There are no locks and no news: a transaction locks the whole file, and there is only one
+ * machine. */
 static const struct db_driver SQLITE_DRIVER = {
 	.words = { { "SERIAL", "INTEGER PRIMARY KEY" } },
 	.close = sqlite_close,

@@ -1,3 +1,4 @@
+/* db_sqlite_file.c - checks and makes the file of a SQLite store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,8 +9,7 @@
 #include "base/own.h"
 #include "session/db_driver.h"
 
-/* Whoever can write the directory can replace the store, and every budget with
- * it. */
+/* A user who can write the directory could replace the store, and with it every budget. */
 static int check_directory(int fd, const char *path, struct ssb_error *err)
 {
 	struct stat st;
@@ -50,8 +50,8 @@ static int check_file(const struct stat *st, const char *path, struct ssb_error 
 	return 0;
 }
 
-/* A file that exists is not opened here: closing it again would drop the locks
- * that another store of this process has on it. */
+/* An existing file is not opened here: to close it again would drop the locks that another
+ * store of this process has on it. */
 static int prepare_file(int dir, const char *name, const char *path, struct ssb_error *err)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static int prepare_file(int dir, const char *name, const char *path, struct ssb_
 	if (fd < 0 && errno != EEXIST) {
 		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "make '%s'", path);
 	}
-	/* Whatever the umask took. */
+	/* The umask may have removed bits. */
 	if (fd >= 0 && fchmod(fd, 0600) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "make '%s'", path);
 	}
@@ -98,8 +98,8 @@ int db_sqlite_place(const char *path, char ret[PATH_MAX], int *ret_queue, struct
 	char whole[PATH_MAX];
 
 	if (path[0] != '/' || slash[1] == '\0' || strlen(path) >= PATH_MAX) {
-		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE, "'%s' is no absolute path of a file",
-		                path);
+		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
+		                "'%s' is not an absolute path of a file", path);
 	}
 	auto_free char *dir = strndup(path, slash == path ? 1 : (size_t)(slash - path));
 	if (dir == NULL) {

@@ -1,6 +1,6 @@
-/* Verdicts are made in the order that engine.h gives, the first that refuses
- * wins; meters and violations are judged together, the hardest wins. Sums and
- * products are 128 bits wide: no policy and no total makes them overflow. */
+/* engine.c - decides in the order that engine.h gives, and the first refusal wins. Meters
+ * and violations are judged together, and the hardest verdict wins. Sums and products are
+ * 128 bits wide, so that no policy and no total can make them overflow. */
 #include "session/engine.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ __extension__ typedef __int128 wide;
 
 /* ---- words --------------------------------------------------------------- */
 
-/* Without a kill switch nothing of ours is ended: it is refused. */
+/* Without a kill switch a kill becomes a block. */
 static enum session_act lower_act(const struct session *s, enum session_act act)
 {
 	return act == ACT_KILL && !s->policy->kill_enabled ? ACT_BLOCK : act;
@@ -47,7 +47,7 @@ static bool is_ok(const struct verdict *v)
 	return v->code == VERDICT_OK;
 }
 
-/* The harder of the two; what else there is to tell is told behind it. */
+/* Keeps the harder of the two verdicts and appends the reason of the other. */
 static void add_verdict(struct verdict *v, const struct verdict *more)
 {
 	bool wins = more->act > v->act || is_ok(v);
@@ -75,8 +75,8 @@ enum session_state engine_next(const struct session *s, enum session_act act)
 	case SESSION_ACTS:
 		break;
 	case ACT_ALERT:
-		/* The table lets a paused session become alert, which is to resume
-		 * it: that is the owner's business. */
+		/* The table lets a paused session become alert, but that would resume it, which
+		 * only the owner may do. */
 		to = s->state == SESSION_ACTIVE ? SESSION_ALERT : to;
 		break;
 	case ACT_PAUSE:
@@ -103,7 +103,7 @@ static struct verdict is_over(const struct session *s)
 	                    s->reason);
 }
 
-/* To expire is no kill of the switch: nothing goes on in a session that is over. */
+/* kill_enabled does not apply to expiry: nothing runs on in a session that is over. */
 static struct verdict time_is_over(const struct session *s)
 {
 	return make_verdict(ACT_KILL, VERDICT_MAX_DURATION,
@@ -112,7 +112,7 @@ static struct verdict time_is_over(const struct session *s)
 	                    (unsigned)(s->policy->max_duration_ms % 1000));
 }
 
-/* What comes before everything that is to begin. */
+/* The checks common to actions and runs. */
 static struct verdict may_begin(const struct session *s, int64_t now_us)
 {
 	if (session_is_over(s->state)) {
@@ -138,7 +138,7 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 
 /* ---- money --------------------------------------------------------------- */
 
-/* `used` of `max`; nothing used of nothing is not nearly all of it. */
+/* True: `used` has reached its share of `max`. 0 of 0 does not count as reached. */
 static bool reaches_share(wide used, wide max, unsigned ppm)
 {
 	return (used > 0 || ppm == 0) && used * PPM >= max * ppm;
@@ -149,8 +149,8 @@ static micros clamp_shown(wide v)
 	return v > INT64_MAX ? INT64_MAX : (micros)v;
 }
 
-/* `total` would be, or is, the money of the session that is gone or promised;
- * `sure` is the part of it that counts against the budget itself. */
+/* `total` is the money spent or promised; `sure` is the part of it that counts against the
+ * budget itself. */
 static struct verdict of_budget(const struct session *s, wide sure, wide total)
 {
 	const struct session_policy *p = s->policy;
@@ -161,7 +161,8 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 	if (sure > p->max_cost_per_session) {
 		enum session_act act = lower_act(s, p->on_exceed);
 		if (act == ACT_LOG && alert && s->state == SESSION_ACTIVE) {
-			act = ACT_ALERT; /* past it all at once: alert_at is told all the same */
+			act = ACT_ALERT; /* the budget is passed in one step: the alert of alert_at
+			                    is still given */
 		}
 		return make_verdict(
 		        act, VERDICT_MAX_COST_PER_SESSION, "%s is more than the session's %s",
@@ -185,7 +186,8 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
 		return v;
 	}
 	if (estimate < 0 || estimate > MAX_MICROS) {
-		return make_verdict(ACT_BLOCK, VERDICT_AMOUNT, "%s is no amount to be spent",
+		return make_verdict(ACT_BLOCK, VERDICT_AMOUNT,
+		                    "%s is not an amount that can be spent",
 		                    money_show(estimate, a));
 	}
 	if (estimate > s->policy->max_cost_per_action) {
@@ -216,7 +218,8 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 		                                   money_show(estimate, a), money_show(actual, b));
 		add_verdict(&v, &dear);
 	}
-	/* The money is gone: a block refuses nothing here, and would not be heard of. */
+	/* The money is gone, so a block refuses nothing here and would stay unnoticed without a
+	 * message. */
 	v.tells = v.act >= ACT_ALERT;
 	v.allowed = true;
 	return v;
@@ -224,7 +227,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 
 /* ---- violations ---------------------------------------------------------- */
 
-/* At the very count; behind it where that still changes something. */
+/* True at exactly the count, and above it if that still changes something. */
 static bool acts_at(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
 {
 	return count == at || (count > at && (act == ACT_BLOCK || engine_next(s, act) != s->state));
@@ -272,9 +275,9 @@ static const char *meter_text(enum session_meter m, uint64_t v, char out[48])
 	return out;
 }
 
-/* A meter that went from `before` to `now`. Its limit acts when it is passed, and
- * where it blocks or kills also later: every other run has to hear of it too. A
- * session that was paused by it and that the owner has resumed goes on. */
+/* Judges a meter that went from `before` to `now`. A limit acts when it is passed. One that
+ * blocks or kills also acts later, because every other run has to learn of it. A session
+ * that it paused and that the owner has resumed goes on. */
 static struct verdict of_meter(const struct session *s, enum session_meter m, uint64_t before,
                                uint64_t now)
 {
@@ -299,7 +302,7 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 		                 session_meter_name(m), meter_text(m, now, a),
 		                 meter_text(m, l->max, b));
 	}
-	v.tells = nearly; /* also where it went past alert_at and the limit at once */
+	v.tells = nearly; /* also if it passed alert_at and the limit in one step */
 	return v;
 }
 
@@ -318,12 +321,12 @@ struct verdict engine_run(const struct session *s, int64_t now_us)
 	}
 	v = of_total(s);
 	if (v.allowed) {
-		v = all_good(); /* told when it was counted */
+		v = all_good(); /* the message was sent when it was counted */
 	}
 	for (enum session_meter m = METER_RUNS; m < SESSION_METERS; m++) {
 		uint64_t now = s->meters[m] + (m == METER_RUNS ? 1 : 0);
 		enum session_act act = lower_act(s, s->policy->limits[m].act);
-		/* Passed long ago: what refuses goes on to refuse. */
+		/* A limit passed earlier keeps refusing. */
 		bool refuses = act == ACT_BLOCK || act == ACT_KILL ||
 		               (m == METER_RUNS && act == ACT_PAUSE);
 		struct verdict one = of_meter(

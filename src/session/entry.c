@@ -1,13 +1,13 @@
-/* entry.c - the lines of a session's ledger: chained as those of a run's record
- * (skillsandbox-trace(5)), kept in the store, each with how the session stood
- * after it.
+/* entry.c - the lines of a session's ledger: chained like those of a run's record
+ * (skillsandbox-trace(5)), and kept in the store. Each has a snapshot of the session after
+ * the line.
  *
  *   session_created ... session_killed signature [more, signature] ...
  *
- * A session that is over ends with a signature. What comes later (a bill, a
- * delivery) is put behind it and signed again. So every line of a session that is
- * over says how many bills may still come: what is cut back to an earlier signature
- * does not look like the end. */
+ * The ledger of a session that is over ends with a signature. Later lines (a bill, a
+ * delivery) are added after it and signed again. So every line of a session that is over
+ * says how many bills may still come: a ledger that was cut back to an earlier signature
+ * does not look complete. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "session/schema.h"
 #include "session/store.h"
 
-/* Milliseconds are written as the seconds that their name says. */
+/* Writes milliseconds as seconds, which the name of the meter says. */
 void entry_meter(struct json *j, enum session_meter m, uint64_t v)
 {
 	char text[32];
@@ -50,7 +50,7 @@ void entry_snapshot(struct json *j, const struct session *s)
 	json_close(j, '}');
 }
 
-/* A wall clock that steps back does not take the ledger with it. */
+/* The ledger's time never goes back, even if the wall clock does. */
 static void resume_record(struct call *c, struct row *row)
 {
 	int64_t since = c->now - row->s.created_us;
@@ -113,8 +113,8 @@ static int keep_line(struct call *c, struct row *row, struct ssb_error *err)
 	return 0;
 }
 
-/* Reservations of the session and of those beneath it that nobody has settled, timed out
- * or not: each of them can bring a line to its ledger. */
+/* Writes the number of unsettled reservations of the session and its descendants, timed out
+ * or not: each can still add a line to the ledger. */
 static int put_open(struct call *c, const struct row *row, struct ssb_error *err)
 {
 	int64_t n = 0;

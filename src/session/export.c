@@ -1,12 +1,11 @@
 /* export.c - copies of the ledger in the files that a policy names.
  *
- * A file is opened and locked while the transaction still holds the session, and
- * written after it is committed: so the lines of one session are there in their
- * order, and none that did not happen. Nothing waits for that lock: others may hold
- * it, and not only processes of ours. Where it is held, or the file cannot be opened or
- * written, the store remembers from which line on the copy is behind, and the next call
- * that can writes those first. It is a copy: where it fails the call is as good, with a
- * warning; the ledger itself is in the store. */
+ * A file is opened and locked while the transaction still holds the session, and written
+ * after the commit. So the lines of one session appear in their order, and only if they
+ * happened. No call waits for that lock, because any process may hold it, not only ours. If
+ * the lock is held, or the file cannot be opened or written, the store remembers from which
+ * line on the copy is behind, and the next call that can writes those lines first. A failed
+ * copy only causes a warning: the ledger itself is in the store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,15 +19,15 @@
 #include "session/store.h"
 
 #define MAX_OPEN  64
-#define MAX_LINES 1024 /* that a copy catches up with in one call */
+#define MAX_LINES 1024 /* lines with which a copy catches up in one call */
 
 struct export_copy {
 	int fd;
 	const struct row *row;
 	size_t item;
-	int64_t from;    /* the first line that it lacks */
-	struct buf late; /* lines that it lacks, to be written first */
-	bool further;    /* there are more of them */
+	int64_t from;    /* first line missing in the copy */
+	struct buf late; /* missing lines, written first */
+	bool further;    /* more lines are missing */
 	char path[PATH_MAX];
 };
 
@@ -46,8 +45,8 @@ static void warn_export(struct call *c, const char *path, const char *what)
 	store_clean(c->warning);
 }
 
-/* "{session}" in it is the id: a file of its own for each. What is not absolute is
- * beneath the state directory (the policy has no ".."). */
+/* Replaces "{session}" by the id, for one file per session. A relative path is below the
+ * state directory (the policy allows no ".."). */
 static bool expand_path(const struct session_store *ss, const char *to, const char *id,
                         char out[PATH_MAX])
 {
@@ -65,7 +64,7 @@ static bool expand_path(const struct session_store *ss, const char *to, const ch
 	if (!absolute) {
 		char *slash = strrchr(out, '/');
 		*slash = '\0';
-		auto_fd dir = file_mkdirs(out); /* where that fails, so does open() */
+		auto_fd dir = file_mkdirs(out); /* if this fails, open() fails, too */
 		*slash = '/';
 		(void)dir;
 	}
@@ -74,7 +73,7 @@ static bool expand_path(const struct session_store *ss, const char *to, const ch
 
 /* ---- copies that are behind ----------------------------------------------- */
 
-/* The first line that the copy lacks; what is new in this call, if that is all. */
+/* The first line missing in the copy, which is the first new one if the copy is up to date. */
 static int64_t first_missing(struct call *c, const struct row *row, size_t item)
 {
 	struct ssb_error why = { 0 };
@@ -95,8 +94,8 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 	             DB_ARGS(DB_I(row->n), DB_I(item), DB_I(from)), NULL, NULL, &why);
 }
 
-/* After the commit, while the file is still locked: others who could not have it fell
- * behind from a later line on, and this call may have told that it is not. */
+/* Called after the commit, while the file is still locked. Processes that could not get the
+ * lock recorded a later line, and this call may have deleted the record. */
 static void fall_back(struct call *c, const struct export_copy *to, int64_t from)
 {
 	struct ssb_error why = { 0 };
@@ -111,7 +110,7 @@ static void fall_back(struct call *c, const struct export_copy *to, int64_t from
 struct late {
 	struct buf *out;
 	int64_t n;
-	bool full; /* there were more than it has room for */
+	bool full; /* more lines than fit */
 };
 
 static int add_late(void *arg, const struct db_value *v, size_t n)
@@ -121,7 +120,7 @@ static int add_late(void *arg, const struct db_value *v, size_t n)
 	if (n == 1 && v[0].type == DB_TEXT) {
 		l->full = l->out->len > 0 && v[0].n > l->out->cap - l->out->len;
 		if (l->full) {
-			return 1; /* the next call begins with it */
+			return 1; /* the next call begins with this line */
 		}
 		buf_add(l->out, v[0].s, v[0].n);
 	}
@@ -129,7 +128,7 @@ static int add_late(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Reads what the copy lacks from `from` up to the lines of this call. */
+/* Reads the missing lines from `from` up to the lines of this call. */
 static void catch_up(struct call *c, struct export_copy *to, size_t item, int64_t from,
                      int64_t until)
 {
@@ -153,11 +152,11 @@ static void catch_up(struct call *c, struct export_copy *to, size_t item, int64_
 
 /* ---- the files ------------------------------------------------------------ */
 
-/* Never waits. NULL: it is locked; else what is wrong. */
+/* Opens and locks the file without waiting. NULL: success; otherwise what is wrong. */
 static const char *open_locked(const char *path, int *ret_fd)
 {
 	struct stat st;
-	/* A FIFO must not hold us up. */
+	/* O_NONBLOCK: a FIFO must not block. */
 	auto_fd fd =
 	        open(path,
 	             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -170,13 +169,13 @@ static const char *open_locked(const char *path, int *ret_fd)
 		return "not a regular file";
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		return "somebody has locked it";
+		return "another process has locked it";
 	}
 	*ret_fd = steal_fd(&fd);
 	return NULL;
 }
 
-/* The same file for several sessions: the same lock. */
+/* Several sessions may use the same file, and then share its lock. */
 static const char *open_copy(const struct exports *e, const char *path, int *ret_fd)
 {
 	for (size_t i = 0; i < e->n; i++) {
@@ -200,7 +199,7 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 		return;
 	}
 	if (row->lines.failed) {
-		why = "too many lines at once"; /* the store has them, for the next call */
+		why = "too many lines at once"; /* the next call takes them from the store */
 	} else if (e->n == MAX_OPEN) {
 		why = "too many files at once";
 	} else if (!expand_path(c->ss, to, row->s.id, copy->path)) {
@@ -222,7 +221,7 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 	}
 }
 
-/* Also without a line of this call the session asked about may be behind. */
+/* The session asked about may be behind even without new lines. */
 static bool is_exported(struct call *c, const struct row *row)
 {
 	const struct session_policy *p = row->s.policy;
@@ -254,7 +253,7 @@ struct exports *export_open(struct call *c)
 	return e;
 }
 
-/* A part of a line is cut off again: what follows would not be one either. */
+/* A partly written line is removed, because the line after it would be unreadable, too. */
 static int write_lines(struct call *c, const struct export_copy *to, const struct buf *lines)
 {
 	off_t end = lseek(to->fd, 0, SEEK_END);

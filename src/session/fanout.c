@@ -1,8 +1,8 @@
-/* fanout.c - everybody is asked before anybody is waited for.
+/* fanout.c - asks every keeper before it waits for any.
  *
- * More runs than fds can be had are waited for in waves. Those of later waves are
- * told first of all, by a word that is not waited for, and asked again when it is
- * their turn: most of them are dead by then. */
+ * If there are more runs than file descriptors, they are waited for in waves. Runs of later
+ * waves first get the request without a wait for the answer, and are asked again when it is
+ * their turn. Most of them are dead by then. */
 #include "session/fanout.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include "os/clock.h"
 #include "session/place.h"
 
-#define SILENT_MS  75   /* for a keeper to say that it heard */
-#define UNSURE_MS  1000 /* for one that cannot be forced, or whose run has a grace to lose */
+#define SILENT_MS  75   /* for a keeper to confirm the request */
+#define UNSURE_MS  1000 /* for a keeper that cannot be forced, or whose run has a grace to lose */
 #define LATE_MS    60   /* for the run to be dead after its grace */
-#define PAUSE_MS   5000 /* for it to stand still */
-#define GIVE_UP_MS 2000 /* after it was ended by force */
+#define PAUSE_MS   5000 /* for the run to stop */
+#define GIVE_UP_MS 2000 /* after the run was ended by force */
 #define AGAIN_MS   5
 #define WAVE       256 /* runs at a time: each holds two fds */
 
@@ -29,8 +29,8 @@ struct wave {
 	size_t n;
 	int dir;
 	const struct live_request *q;
-	uint64_t told;  /* when all were, for the first time */
-	uint64_t begun; /* when those of this wave were asked */
+	uint64_t told;  /* when all were first told */
+	uint64_t begun; /* when this wave was asked */
 };
 
 bool targets_add(struct targets *t, const struct target *one)
@@ -81,8 +81,8 @@ static void finish_target(struct target *t, bool lost)
 	own_close(&t->init);
 }
 
-/* Whom a keeper's socket belongs to, if it is not known where its run is: with
- * the keeper the run ends. */
+/* For a run whose init is unknown: kills the process behind the keeper's socket. The run
+ * ends with its keeper. */
 static bool kill_keeper(struct target *t)
 {
 	struct ucred who = { 0 };
@@ -94,7 +94,7 @@ static bool kill_keeper(struct target *t)
 	}
 	auto_fd fd = (int)syscall(SYS_pidfd_open, who.pid, 0U);
 	struct pollfd p = { .fd = t->sock };
-	/* Still connected: the number is still the one of who listens. */
+	/* The socket is still connected, so the pid still belongs to the listener. */
 	return fd >= 0 && poll(&p, 1, 0) == 0 && place_kill(fd) == 0;
 }
 
@@ -126,7 +126,7 @@ static void hear_keeper(struct target *t, enum live_op op)
 			t->init = place_open(r.init, r.init_start);
 		}
 	} else if (got > 0) {
-		/* Dead is what the init says, where we know it. */
+		/* If the init is known, only its pidfd says that the run is dead. */
 		own_close(&t->sock);
 		t->other = r.answer == LIVE_OTHER;
 		if (op != LIVE_KILL || t->init < 0 || t->other) {
@@ -135,7 +135,7 @@ static void hear_keeper(struct target *t, enum live_op op)
 	}
 }
 
-/* Whose run that is nobody has told us: it is left alone. */
+/* It is unknown whose run this is, so it is left alone. */
 static void press_unsure(struct target *t, uint64_t waited)
 {
 	if (t->gone) {
@@ -147,8 +147,8 @@ static void press_unsure(struct target *t, uint64_t waited)
 	}
 }
 
-/* For how long a keeper may be silent: on a busy machine it gets to it later, and what is
- * forced has no grace. */
+/* How long a keeper may stay silent. On a busy machine it answers later, and a run that is
+ * forced loses its grace. */
 static uint64_t silence_ms(const struct live_request *q)
 {
 	uint64_t most = q->grace_ms < UNSURE_MS ? q->grace_ms : UNSURE_MS;
@@ -156,7 +156,7 @@ static uint64_t silence_ms(const struct live_request *q)
 	return most > SILENT_MS ? most : SILENT_MS;
 }
 
-/* What is due for it by now; a kill's and a pause's silent ones are forced. */
+/* Does what is due for `t` at `now`. Silent runs are forced on kill and on pause. */
 static void press_target(struct target *t, const struct wave *w, uint64_t now)
 {
 	const struct live_request *q = w->q;
@@ -170,13 +170,13 @@ static void press_target(struct target *t, const struct wave *w, uint64_t now)
 		return;
 	}
 	if (t->gone && t->init < 0) {
-		finish_target(t, !t->heard); /* nothing of it is left */
+		finish_target(t, !t->heard); /* nothing of the run is left */
 		return;
 	}
 	if (q->op == LIVE_RESUME) {
 		return;
 	}
-	/* Its time began when it was told; it may have been asked later. */
+	/* The grace began when the run was first told; this wave may have asked it later. */
 	bool late = q->op == LIVE_PAUSE ? waited >= PAUSE_MS
 	            : t->heard ? now - w->told >= q->grace_ms + LATE_MS && waited >= LATE_MS
 	                       : waited >= silence_ms(q);
@@ -185,8 +185,8 @@ static void press_target(struct target *t, const struct wave *w, uint64_t now)
 	}
 }
 
-/* Its own keeper is asked. Another owner's cannot be; what may be ended all the
- * same is ended, and what is dead is dead. */
+/* Asks the run's keeper. A keeper of another owner cannot be asked: that run is ended if we
+ * may end it, and is done if it is dead. */
 static void approach_target(struct target *t, const struct wave *w)
 {
 	t->init = place_open(t->run.init, t->run.init_start);
@@ -261,7 +261,7 @@ static void wave_run(const struct wave *w)
 		for (size_t i = 0; i < w->n; i++) {
 			struct target *t = &w->v[i];
 			if (!t->done && t->sock < 0 && !t->gone && !t->heard) {
-				ask_keeper(t, w); /* too many wanted something of it */
+				ask_keeper(t, w); /* the keeper had too many clients */
 			}
 			press_target(t, w, now);
 		}
@@ -273,7 +273,7 @@ static void wave_run(const struct wave *w)
 	}
 }
 
-/* It hears what was sent, also from one who does not stay for the answer. */
+/* The keeper reads the request even if the sender does not wait for the answer. */
 static void send_request(const struct target *t, int dir, const struct live_request *q)
 {
 	bool here = dir >= 0 && (t->unsure || live_name_here(dir, t->run.socket));

@@ -1,5 +1,4 @@
-/* fanout.h - one wish, told to many keepers at once; see act.c for what that
- * amounts to. */
+/* fanout.h - sends one request to many keepers at once. act.c says what follows from it. */
 #ifndef SESSION_FANOUT_H
 #define SESSION_FANOUT_H
 
@@ -8,31 +7,32 @@
 
 struct target {
 	struct session_run run;
-	int sock;     /* -1: no keeper, or none that takes another client */
-	int init;     /* pidfd; -1: not known, or gone */
-	bool unsure;  /* only its keeper knows whether it is concerned */
-	bool other;   /* it is not */
-	bool silent;  /* that keeper said nothing */
-	bool gone;    /* nobody listens there */
-	bool foreign; /* another owner's, whose keepers hear of it from the store */
+	int sock;     /* -1: no keeper, or it accepts no further client */
+	int init;     /* pidfd; -1: unknown, or dead */
+	bool unsure;  /* only its keeper knows whether the request concerns it */
+	bool other;   /* its keeper said that the request does not */
+	bool silent;  /* that keeper did not answer */
+	bool gone;    /* no process listens on the socket */
+	bool foreign; /* belongs to another owner, whose keepers get the request from the store */
 	bool heard;
 	bool done;
 	bool forced;
-	bool lost; /* done, and nobody has written that down */
+	bool lost; /* done, but its end is not recorded */
 };
 
 struct targets {
 	struct target *v;
 	size_t n;
-	bool full; /* there were more */
+	bool full; /* some found no room */
 };
 
-/* `unsure` has a socket's name only. False: no room, and `full` is set. */
+/* Copies `one`. Of an unsure target only the socket's name is known. False: there was no
+ * room, and `full` is set. */
 bool targets_add(struct targets *t, const struct target *one);
 void targets_done(struct targets *t);
 
-/* Returns when all are dead, stand still, or were given up. `dir` is that of
- * live.h; -1: nobody listens. */
+/* Returns when every run is dead, stopped or given up. `dir` is the directory of live.h
+ * (borrowed); -1: no keeper listens. */
 void fanout(struct targets *t, int dir, const struct live_request *q);
 
 #endif

@@ -1,10 +1,10 @@
-/* herald.c - the process that delivers. It is this executable once more, by
- * /proc/self/exe, with a name of its own and an environment of little more than
- * what its libraries read.
+/* herald.c - the process that delivers messages. It is this executable started again
+ * through /proc/self/exe, with a name of its own and an environment of little more than the
+ * variables that its libraries read.
  *
- * One lock for each state directory. Who lets it go looks at the outbox once
- * more: a message that came when another herald found the lock taken, and ended,
- * was in the outbox before that. */
+ * There is one lock per state directory. A herald that has released the lock looks at the
+ * outbox once more: a message that came while another herald found the lock held, and
+ * ended, was in the outbox before the release. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@
 
 #define HERALD     "skillsandbox-herald"
 #define KEPT       64
-#define HARD_S     (HERALD_TOTAL_MS / 1000 + 60) /* where something does not come back at all */
+#define HARD_S     (HERALD_TOTAL_MS / 1000 + 60) /* in case a call never returns */
 #define MEMORY     ((size_t)256 << 20)
 #define EXIT_SORRY 1
 
-static bool able; /* this executable can be a herald */
+static bool able; /* main() calls herald_role() */
 
 /* ---- what it does ------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static int open_lock(const struct owner *o)
 	              0600);
 }
 
-#define LOOK_MS 5 /* who only looks whether it is held has it for a moment too */
+#define LOOK_MS 5 /* is_at_work() of another process also holds the lock for a moment */
 
 static int deliver_all(struct session_store *ss, int lock)
 {
@@ -52,7 +52,7 @@ static int deliver_all(struct session_store *ss, int lock)
 
 	while (wait >= 0 && clock_ms() + (uint64_t)wait < deadline) {
 		if (file_lock(lock, LOOK_MS) != 0) {
-			return 0; /* another one sees to it */
+			return 0; /* another herald delivers them */
 		}
 		if (herald_deliver(ss, deadline, &err) != 0) {
 			return EXIT_SORRY;
@@ -96,7 +96,7 @@ int herald_role(char *const argv[])
 
 /* ---- how it is started -------------------------------------------------- */
 
-/* What its libraries read: where the store and the proxy are, whom TLS trusts. */
+/* Variables that its libraries read: place of the store, proxies, certificates for TLS. */
 static bool is_kept(const char *entry)
 {
 	static const char *const NAMES[] = {
@@ -111,12 +111,13 @@ static bool is_kept(const char *entry)
 			return true;
 		}
 	}
-	/* libpq's own, and what is said of collectors */
+	/* the variables of libpq, and those about collectors */
 	return strncmp(entry, "PG", 2) == 0 || strncmp(entry, "OTEL_", 5) == 0;
 }
 
-/* What is in the outbox now, the one at work sees: it looks once more when it has
- * let go of the lock. An agent that acts often needs no process for each action. */
+/* A herald that is running sees all messages that are in the outbox now, because it looks
+ * again after it has released the lock. So an agent that acts often does not start a
+ * process for each action. */
 static bool is_at_work(const struct owner *o)
 {
 	auto_fd dir = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -147,7 +148,7 @@ static _Noreturn void give_up(int report)
 	_exit(EXIT_SORRY);
 }
 
-/* In the grandchild: nothing but /dev/null stays open. */
+/* Runs in the grandchild. Only /dev/null stays open. */
 static _Noreturn void become_herald(char *const env[], int report)
 {
 	char name[] = HERALD;
@@ -161,7 +162,7 @@ static _Noreturn void become_herald(char *const env[], int report)
 	give_up(report);
 }
 
-/* A session of its own, and nobody's child. */
+/* Gives the herald a terminal session of its own, and makes it a child of init. */
 static _Noreturn void fork_away(char *const env[], int report)
 {
 	pid_t pid = setsid() < 0 ? -1 : fork();
@@ -175,7 +176,7 @@ static _Noreturn void fork_away(char *const env[], int report)
 	_exit(0);
 }
 
-/* `report` closes when the herald is one; before that an errno may come. */
+/* `report` closes at the exec of the herald. An errno arrives if that failed. */
 static int wait_for_exec(int report, struct ssb_error *err)
 {
 	int error = 0;

@@ -1,4 +1,4 @@
-/* herald_body.c - one event, as each kind of receiver wants it. */
+/* herald_body.c - writes one event in the form of each kind of receiver. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "base/utf8.h"
 #include "session/herald.h"
 
-/* In bytes, where the receivers count characters: never too many. */
-#define SLACK_TEXT    3000 /* of a section, and of the message */
+/* Limits in bytes. Receivers count characters, so this is never too long. */
+#define SLACK_TEXT    3000 /* for a section, and for the message */
 #define SLACK_FIELD   2000
 #define PAGER_SUMMARY 1024
 #define PAGER_SOURCE  255
@@ -33,7 +33,7 @@ static const struct word {
 	{ NULL, "Session event", "warning" }, /* any other */
 };
 
-/* The event, read. */
+/* The event after parsing. */
 struct herald_event {
 	struct json_doc doc;
 	const struct json_node *top;
@@ -60,11 +60,11 @@ static int event_read(struct herald_event *e, const char *body, struct ssb_error
 	const char *why = NULL;
 
 	if (json_read(&e->doc, body, strlen(body), &why) != 0) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "the event is no JSON: %s", why);
+		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "the event is not JSON: %s", why);
 	}
 	e->top = json_top(&e->doc);
 	if (!json_is(e->top, JSON_OBJECT)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "the event is no object");
+		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "the event is not a JSON object");
 	}
 	e->word = WORDS;
 	while (e->word->event != NULL && strcmp(e->word->event, text_of(e, "event")) != 0) {
@@ -75,7 +75,7 @@ static int event_read(struct herald_event *e, const char *body, struct ssb_error
 
 /* ---- text --------------------------------------------------------------- */
 
-/* Characters that nobody can see, and that change how others are seen. */
+/* True for characters that are invisible or change how others are shown. */
 static bool is_unseen(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x061c || cp == 0x200e ||
@@ -88,8 +88,8 @@ static const char *slack_entity(uint32_t cp)
 	return cp == '&' ? "&amp;" : cp == '<' ? "&lt;" : cp == '>' ? "&gt;" : NULL;
 }
 
-/* Appends text until `out` has `most` bytes; an ellipsis where it was cut, never
- * a part of a character or of an entity. */
+/* Appends text until `out` has `most` bytes. Cut text ends with an ellipsis, and never
+ * within a character or an entity. */
 static void add_text(struct buf *out, const char *s, size_t len, bool slack, size_t most)
 {
 	size_t room = sizeof(ELLIPSIS) - 1;
@@ -120,7 +120,7 @@ static void add_str(struct buf *out, const char *s, bool slack, size_t most)
 
 /* ---- plain JSON --------------------------------------------------------- */
 
-/* The same value with clean texts. Its depth is bounded by the reader. */
+/* Copies the value with clean texts. The JSON reader has limited its depth. */
 static void copy_node(struct json *j, const struct json_doc *doc, const struct json_node *n)
 {
 	auto_buf text;
@@ -170,7 +170,7 @@ static int body_json(const struct outbox_item *item, const struct herald_event *
 
 /* ---- Slack -------------------------------------------------------------- */
 
-/* Foreign words are never links or mentions: `verbatim`. */
+/* `verbatim` keeps foreign text from becoming links or mentions. */
 static void slack_text(struct json *j, const struct buf *text)
 {
 	json_open(j, '{');
@@ -334,7 +334,7 @@ static int body_pagerduty(const struct outbox_item *item, const struct herald_ev
 	json_open(j, '{');
 	clean_kstr(j, "routing_key", item->secret, PAGER_SOURCE);
 	json_kstr(j, "event_action", "trigger");
-	/* One incident for each session, however often it is told. */
+	/* One incident per session, however many messages there are. */
 	clean_kstr(j, "dedup_key", text_of(e, "session_id"), PAGER_SOURCE);
 	json_key(j, "payload");
 	pager_payload(j, e);

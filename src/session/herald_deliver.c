@@ -1,11 +1,11 @@
-/* herald_deliver.c - the herald's work: messages out of the outbox, to their receivers.
+/* herald_deliver.c - takes messages from the outbox and delivers them.
  *
- * One loop has the store; each request is a child process, which has nothing of
- * it and is killed where it does not come back. A receiver has one message at a
- * time: further ones wait here, in their order, so that one that is slow or dead
- * delays nobody else's. What has waited here for too long is let go: its lease
- * ends, and it is taken again. So is what a herald held that was killed, and a
- * message can arrive twice, with the same delivery id. */
+ * One loop has the store. Each request is a child process that inherits nothing of the
+ * store, and is killed if it does not return. A receiver gets one message at a time;
+ * further ones wait here in their order, so that a slow or dead receiver delays no other. A
+ * message that has waited here too long is dropped: its lease ends, and it is taken again.
+ * The same happens to the messages of a herald that was killed, so a message can arrive
+ * twice, with the same delivery id. */
 #include "session/herald.h"
 
 #include <errno.h>
@@ -25,26 +25,26 @@
 #include "os/clock.h"
 
 #define LEASE_MS 60000
-#define HOLD_MS  40000 /* then there is no time left for a request within the lease */
-#define POST_MS  (HERALD_REQUEST_MS + 2000) /* a child that is not back by then never will be */
+#define HOLD_MS  40000                      /* after that a request would exceed the lease */
+#define POST_MS  (HERALD_REQUEST_MS + 2000) /* after that a child never returns */
 #define STUCK_MS 500
-#define LOOK_MS  500 /* how soon a new message is seen */
-#define TAKES    256 /* from the outbox in one turn */
+#define LOOK_MS  500 /* maximum delay until a new message is seen */
+#define TAKES    256 /* messages taken from the outbox in one turn */
 
 /* A message that was taken. */
 struct herald_held {
 	struct outbox_item item;
 	uint64_t taken_ms;
-	uint64_t begun_ms; /* its request */
-	pid_t pid;         /* of its request; 0: it waits */
-	int fd;            /* on which the result comes */
+	uint64_t begun_ms; /* start of its request */
+	pid_t pid;         /* of its request; 0: waiting */
+	int fd;            /* the result arrives here */
 };
 
 struct herald {
 	struct session_store *ss;
 	uint64_t deadline_ms;
-	/* In the order in which they were taken. One more has a place while it is decided
-	 * who is let go for it. */
+	/* In the order in which they were taken. There is one extra place for the time in which
+	 * it is decided which message is dropped for a new one. */
 	struct herald_held held[MAX_NOTIFY_HELD + 1];
 	size_t n;
 	size_t posts;
@@ -61,7 +61,7 @@ static void let_go(struct herald *h, size_t i)
 
 #define RESULT_FD 3
 
-/* Nothing of the store stays open, nor the lock. */
+/* Neither the store nor the lock stays open. */
 static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadline_ms, int fd,
                                  pid_t parent)
 {
@@ -100,14 +100,14 @@ static int post_start(struct herald *h, struct herald_held *m, struct ssb_error 
 	return 0;
 }
 
-/* `late`: there is nothing to read, and we wait no longer. */
+/* `late`: there is nothing to read, and the request has timed out. */
 static void post_end(struct herald *h, struct herald_held *m, bool late, struct herald_result *ret)
 {
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
 		*ret = (struct herald_result){ .retry = true, .retry_after_ms = -1 };
 		snprintf(ret->error, sizeof(ret->error), "%s",
 		         late ? "the request did not come back"
-		              : "the request ended without a word");
+		              : "the request ended without a result");
 	}
 	ret->error[sizeof(ret->error) - 1] = '\0';
 	(void)kill(m->pid, SIGKILL);
@@ -126,7 +126,7 @@ static bool same_receiver(const struct outbox_item *a, const struct outbox_item 
 	       strcmp(a->secret != NULL ? a->secret : "", b->secret != NULL ? b->secret : "") == 0;
 }
 
-/* The first of those to the same receiver goes first. */
+/* True: `i` is the first message to its receiver, and no other request to it is running. */
 static bool is_turn(const struct herald *h, size_t i)
 {
 	for (size_t k = 0; k < h->n; k++) {
@@ -157,7 +157,7 @@ static int start_waiting(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* Its receiver has a request that takes its time. */
+/* True: a request to the same receiver is slow. */
 static bool is_stuck(const struct herald *h, size_t i)
 {
 	for (size_t k = 0; k < h->n; k++) {
@@ -169,9 +169,9 @@ static bool is_stuck(const struct herald *h, size_t i)
 	return false;
 }
 
-/* Who is let go for one more: what waits for a receiver that is stuck may be in the way
- * of others. The newest, so that what stays is in its order. Receivers that go on will
- * make room themselves: h->n, there is none. */
+/* Which message is dropped for a new one: the newest that waits for a stuck receiver,
+ * because it may block messages to others; dropping the newest keeps the order. h->n: none,
+ * because receivers that are not stuck will make room themselves. */
 static size_t in_the_way(const struct herald *h)
 {
 	for (size_t i = h->n; i > 0; i--) {
@@ -198,7 +198,7 @@ static int take_due(struct herald *h, struct ssb_error *err)
 		}
 		h->n++;
 		if (h->n > MAX_NOTIFY_HELD) {
-			let_go(h, in_the_way(h)); /* perhaps this one */
+			let_go(h, in_the_way(h)); /* this may drop the new one */
 		}
 		if (start_waiting(h, err) != 0) {
 			return -1;
@@ -250,7 +250,7 @@ static int collect_items(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* 1: there is more to do; 0: it is over. To look costs little, to take is a
+/* 1: there is more to do; 0: finished. To look is cheap; to take a message is a
  * transaction. */
 static int run_turn(struct herald *h, struct ssb_error *err)
 {
@@ -279,7 +279,7 @@ int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_er
 	while (left > 0) {
 		left = run_turn(&h, err);
 	}
-	while (h.n > 0) { /* the store is lost: what is under way ends untold */
+	while (h.n > 0) { /* the store is lost: running requests end without a record */
 		if (h.held[h.n - 1].pid != 0) {
 			post_end(&h, &h.held[h.n - 1], true, &unread);
 		}

@@ -1,4 +1,4 @@
-/* herald_post.c - one request to one receiver, and what its answer means. */
+/* herald_post.c - sends one request to one receiver, and interprets the answer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,13 +44,13 @@ static int secret_check(int fd, struct ssb_error *err)
 		return secret_fail(err, errno, "cannot be examined");
 	}
 	if (!S_ISREG(st.st_mode)) {
-		return secret_fail(err, 0, "is no regular file");
+		return secret_fail(err, 0, "is not a regular file");
 	}
 	if (st.st_uid != geteuid() && st.st_uid != 0) {
-		return secret_fail(err, 0, "belongs to somebody else");
+		return secret_fail(err, 0, "belongs to another user");
 	}
 	if ((st.st_mode & 0077) != 0) {
-		return secret_fail(err, 0, "is open to others: chmod 600");
+		return secret_fail(err, 0, "is open to others: run chmod 600");
 	}
 	return 0;
 }
@@ -96,8 +96,8 @@ struct signed_words {
 	char signature[sizeof(SIGNATURE_PREFIX) + 2 * SHA256_BYTES];
 };
 
-/* What a receiver knows a message by: the same for every try, and of nobody
- * else's making. */
+/* The id by which a receiver recognises a message: the same for every try, and no other
+ * message has it. */
 static void delivery_id(const struct outbox_item *item, struct signed_words *w)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -141,8 +141,8 @@ static void judge_reply(const struct curl_reply *reply, const struct buf *head,
 {
 	r->status = reply->status;
 	if (reply->status == 0) {
-		/* A certificate may be renewed as well: nothing was sent, and one wrong
-		 * answer of the network must not be the end of a message. */
+		/* Tries again even for a bad certificate, which may be renewed: nothing was
+		 * sent, and one wrong answer of the network must not end a message. */
 		r->retry = true;
 		snprintf(r->error, sizeof(r->error), "%s", reply->why);
 		return;
@@ -192,14 +192,13 @@ static void send_request(const struct outbox_item *item, const struct buf *body,
 
 /* ---- a collector -------------------------------------------------------- */
 
-/* What is wrong with the lines stays so; anything else the owner, or time, can
- * mend. */
+/* An error of the content is permanent. Any other error may pass or be repaired. */
 static bool is_final(unsigned status)
 {
 	return status == 400 || status == 413 || status == 422;
 }
 
-/* Part of it may be the server's words. */
+/* The text may contain parts of the server's answer. */
 static void clean_text(char *s)
 {
 	for (; *s != '\0'; s++) {
@@ -289,7 +288,7 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 	delivery_id(item, &words);
 	if (item->kind == NOTIFY_JSON && item->secret != NULL &&
 	    sign_body(item, &body, &words, &err) != 0) {
-		ret->retry = true; /* the owner can mend it */
+		ret->retry = true; /* the owner can repair it */
 		snprintf(ret->error, sizeof(ret->error), "%s", err.text);
 		return;
 	}

@@ -1,14 +1,13 @@
 /* keeper.c - a run inside a session: the caller's side.
  *
- * The keeper is a process beside the supervisor. It has the store; the
- * supervisor has none, and pays for none of its libraries. They talk by
- * sandbox/govern.h. The keeper
+ * The keeper is a process next to the supervisor. The keeper has the store; the supervisor
+ * has none, and loads none of its libraries. They talk by sandbox/govern.h. The keeper
  *  - asks the store whether the run may begin, before anything is built,
- *  - holds the control socket by which a kill or a pause reaches the run,
+ *  - holds the control socket through which a kill or a pause reaches the run,
  *  - adds up what the run uses, and tells the supervisor to end or pause it,
- *  - hears of kills on other machines (PostgreSQL),
- *  - writes down the end.
- * The end of either is the end of the run: no skill goes on unmetered. */
+ *  - learns of kills on other machines (PostgreSQL),
+ *  - records the end.
+ * If either process ends, the run ends: no skill runs unmetered. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,11 +23,12 @@
 #include "session/keeper.h"
 #include "session/keeper_priv.h"
 
-/* How long the caller waits for what its keeper still has to write down. */
+/* How long the caller waits for its keeper's last records. */
 #define LAST_MS    15000
 #define REFUSED_MS 1000
 
-/* Blocks until the run may begin; it is asked before anything is built. */
+/* Waits for the keeper's answer whether the run may begin. This comes before anything is
+ * built. */
 static int hear_answer(int sock, struct ssb_error *err)
 {
 	struct keeper_answer a;
@@ -45,7 +45,7 @@ static int hear_answer(int sock, struct ssb_error *err)
 		return 0;
 	}
 	*err = a.err;
-	/* What is not there is the session, or its store: not the skill's program. */
+	/* The session or its store was not found, not the skill's program. */
 	if (err->code == SSB_E_NOT_FOUND) {
 		err->code = SSB_E_POLICY;
 	}
@@ -55,8 +55,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 	return -1;
 }
 
-/* Nobody's child: it may outlast this call, and a caller who goes on to live would
- * have it as a zombie then. */
+/* Makes the keeper a child of init. It may outlive this call, and would become a zombie of
+ * a caller that goes on. */
 static _Noreturn void fork_away(const struct owner *o, const char *id, int sock, int caller)
 {
 	pid_t pid = fork();
@@ -87,7 +87,7 @@ static int start_keeper(const struct owner *o, const char *id, int *ret, struct 
 	if (pid < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "fork");
 	}
-	/* One who ignores SIGCHLD has nobody to wait for: then the answer tells. */
+	/* If the caller ignores SIGCHLD, waitpid() fails and the keeper's answer decides. */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
@@ -97,8 +97,8 @@ static int start_keeper(const struct owner *o, const char *id, int *ret, struct 
 	return 0;
 }
 
-/* Until it closes its end: when it is gone, or because the store is slow; what it
- * leaves open there, if anything, is closed by whoever looks next. */
+/* Waits until the keeper closes its end: when it has ended, or because the store is slow. A
+ * run that it could not record is closed by the next process that looks. */
 static void wait_for(int sock, int ms)
 {
 	uint64_t until = clock_ms() + (uint64_t)ms;
@@ -114,7 +114,8 @@ static void wait_for(int sock, int ms)
 	}
 }
 
-/* Otherwise the supervisor has told it how the run ended. */
+/* Tells the keeper that sandbox_run() failed. Otherwise the supervisor has reported the
+ * end. */
 static void tell_failure(int sock)
 {
 	struct govern_msg m = { .kind = KEEPER_FAILED };
@@ -123,7 +124,7 @@ static void tell_failure(int sock)
 	(void)live_send(sock, &m, sizeof(m));
 }
 
-/* The owner is known. */
+/* q->owner must not be NULL. */
 static int run_kept(const struct run_request *q, const char *id, struct ssb_result *ret_result,
                     struct prepared *ret_prepared, struct ssb_error *err)
 {
@@ -155,15 +156,16 @@ int keeper_run(const struct run_request *q, const char *id, struct ssb_result *r
 
 	if (id != NULL && !session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "session",
-		                "'%.64s' is no id of a session; see skillsandbox session list", id);
+		                "'%.64s' is not a session id; see skillsandbox session list", id);
 	}
 	if (id == NULL || plan->n_refusals > 0 || plan->argv.n == 0) {
-		return sandbox_run(q, ret_result, ret_prepared, err); /* says why it is none */
+		return sandbox_run(q, ret_result, ret_prepared,
+		                   err); /* it reports why nothing runs */
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "session",
-		                "a session counts what its runs try: no --audit off and no "
-		                "--best-effort audit in it");
+		                "a session counts what its runs try: remove --audit off and "
+		                "--best-effort audit");
 	}
 	if (q->owner == NULL) {
 		if (owner_load(&loaded, err) != 0) {

@@ -1,4 +1,4 @@
-/* keeper_loop.c - one run, from its beginning in the store to its end there. */
+/* keeper_loop.c - the loop of one run, from its start in the store to its recorded end. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "session/keeper_priv.h"
 #include "session/place.h"
 
-#define TURN_MESSAGES 64    /* of the supervisor, before the others are heard */
-#define STORE_MS      1000  /* the store is asked at least as often */
-#define RETRY_MS      500   /* after it did not answer */
-#define LOSS_MS       10000 /* then it is lost */
-#define FORCE_MS      60    /* that the supervisor has to do what it was told */
-#define EXPIRED_MS    2000  /* that the store has to say that the time is over */
-#define CALLER_MS     2000  /* for which the caller waits until the end is written down */
-#define LAST_MS       60000 /* for which that is tried */
+#define TURN_MESSAGES 64    /* messages of the supervisor before others are heard */
+#define STORE_MS      1000  /* maximum time between two questions to the store */
+#define RETRY_MS      500   /* wait after the store did not answer */
+#define LOSS_MS       10000 /* the store is lost after this time */
+#define FORCE_MS      60    /* time of the supervisor to obey */
+#define EXPIRED_MS    2000  /* time of the store to say that the session expired */
+#define CALLER_MS     2000  /* how long the caller waits for the record of the end */
+#define LAST_MS       60000 /* how long the keeper tries to record the end */
 #define SEND_AGAIN_MS 20
 #define HOUR_MS       3600000
 
@@ -46,17 +46,17 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	uint64_t at = clock_ms() + (grace_ms < HOUR_MS ? grace_ms : HOUR_MS) + FORCE_MS;
 
 	if (k->dead || (k->killing && at + FORCE_MS >= k->force_at)) {
-		return; /* told already, and no more patient than this */
+		return; /* already told to end it at least as soon */
 	}
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
 	snprintf(m.kill.reason, sizeof(m.kill.reason), "%s", reason);
-	/* Where it cannot be told, force_at comes all the same. */
+	/* If the supervisor cannot be told, force_at still applies. */
 	(void)tell_supervisor(k, &m);
 	k->killing = true;
 	k->force_at = at;
 }
 
-/* One that is told to stand, or to go on, is told until it could be. */
+/* Tells the supervisor to stop the run or to let it go on. Repeated until it could be sent. */
 static void set_pause(struct keeper *k)
 {
 	bool want = k->paused || k->held;
@@ -76,7 +76,7 @@ void keeper_pause(struct keeper *k)
 
 /* ---- from the supervisor ------------------------------------------------- */
 
-/* Nobody of the run lives any more. */
+/* Called when every process of the run is dead. */
 static void note_dead(struct keeper *k)
 {
 	k->dead = true;
@@ -136,7 +136,7 @@ static void hear_message(struct keeper *k, const struct govern_msg *m)
 	}
 }
 
-/* Its end came without a word: what it has left behind is ended here. */
+/* The supervisor ended without a report, so the keeper ends what is left of the run. */
 static void note_gone(struct keeper *k)
 {
 	k->silent = true;
@@ -196,7 +196,7 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 		k->lost_at = 0;
 		k->held = false;
 	} else if (!w->ended) {
-		/* Half an answer: deadline, chain and what is to be done on a loss hold. */
+		/* An incomplete answer: the known deadline, chain and on_loss stay valid. */
 		k->lost_at = k->lost_at != 0 ? k->lost_at : k->given_at;
 		k->retry_at = clock_ms() + RETRY_MS;
 	}
@@ -205,7 +205,8 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 	} else if (w->wish == WISH_PAUSE && !k->paused) {
 		keeper_pause(k);
 	} else if (w->looked && w->wish == WISH_GO && k->paused && k->given_at > k->paused_at) {
-		/* Asked after the pause was; what is older knows nothing of it. */
+		/* The question was asked after the pause. An older answer does not know of the
+		 * pause. */
 		k->paused = false;
 	}
 	if (w->wish != WISH_GO || !w->looked) {
@@ -238,7 +239,7 @@ static void give_task(struct keeper *k, enum clerk_task_kind kind)
 	clerk_give(k->clerk, &k->task);
 }
 
-/* What the store is to hear or say next, if anything. */
+/* Gives the clerk the next task, if any. */
 static void ask_store(struct keeper *k)
 {
 	uint64_t now = clock_ms();
@@ -272,7 +273,7 @@ static void lose_store(struct keeper *k, uint64_t now)
 	}
 	if (k->word.on_loss == ACT_KILL) {
 		keeper_kill(k, 0,
-		            "the store of sessions is lost: no run goes on without it "
+		            "the store of sessions is lost, and no run may go on without it "
 		            "(kill_switch.on_store_loss)");
 	} else if (k->word.on_loss == ACT_PAUSE) {
 		k->held = true;
@@ -294,12 +295,12 @@ static void keep_time(struct keeper *k)
 		if (k->init >= 0) {
 			(void)place_end(k->init, k->run.init);
 		} else if (k->silent) {
-			note_dead(k); /* nobody is known who could live */
+			note_dead(k); /* no process is known that could be alive */
 		}
 		k->force_at = now + FORCE_MS;
 	}
 	if (k->over && now >= k->over_at + CALLER_MS) {
-		own_close(&k->sup); /* the store may take longer than it has patience */
+		own_close(&k->sup); /* the store may take longer than the caller waits */
 	}
 	set_pause(k);
 	keeper_clients_drop_late(k);
@@ -310,11 +311,11 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* For poll. */
+/* The timeout for poll(). */
 static int wait_ms(const struct keeper *k)
 {
 	uint64_t now = clock_ms();
-	uint64_t at = now + STORE_MS; /* somebody who has not asked yet, and the like */
+	uint64_t at = now + STORE_MS; /* for late clients and the like */
 	int64_t left_us = k->word.deadline_us - wall_us();
 
 	if (!k->given && !k->end_stored) {
@@ -341,7 +342,7 @@ static bool is_finished(struct keeper *k)
 	if (!k->over) {
 		return false;
 	}
-	/* The others of the session may still be being ended. */
+	/* Other runs of the session may still be ending. */
 	return (k->end_stored && !clerk_acts(k->clerk)) || now >= k->over_at + LAST_MS;
 }
 
@@ -373,7 +374,7 @@ static void run_turn(struct keeper *k)
 		p[AT_CLIENTS + i] = (struct pollfd){ .fd = k->clients[i].fd, .events = POLLIN };
 	}
 	(void)poll(p, AT_FIXED + MAX_LIVE_CLIENTS, wait_ms(k));
-	/* Those who want it ended or stopped come before all that can wait. */
+	/* Clients that want the run ended or stopped come first. */
 	hear_clients(k, p);
 	if (p[AT_CLERK].revents != 0 && clerk_take(k->clerk, &w)) {
 		hear_store(k, &w);

@@ -1,11 +1,11 @@
 /* keeper_priv.h - what the files of the keeper share.
  *
- *   keeper.c          the caller's side: starts one, runs, waits for it
- *   keeper_process.c  the process: what it gives up, how a run begins
- *   keeper_loop.c     hears supervisor, store and clock; tells the supervisor
+ *   keeper.c          the caller's side: starts a keeper, runs, waits for it
+ *   keeper_process.c  the process: its confinement, and the start of a run
+ *   keeper_loop.c     listens to supervisor, store and clock; commands the supervisor
  *   keeper_clients.c  the control socket
  *
- * One loop that never waits for anybody; the store is for threads (clerk.h). */
+ * The keeper is one loop that never blocks. Threads talk to the store (clerk.h). */
 #ifndef SESSION_KEEPER_PRIV_H
 #define SESSION_KEEPER_PRIV_H
 
@@ -13,66 +13,68 @@
 #include "session/live.h"
 #include "session/tally.h"
 
-/* The keeper's first word to its caller: an error, or none. */
+/* The keeper's first message to its caller: an error, or SSB_OK. */
 struct keeper_answer {
 	struct ssb_error err;
 };
 
-/* Beside those of govern.h: sandbox_run() has failed, msg.ended has the status. */
+/* A message in addition to those of govern.h: sandbox_run() failed, and msg.ended has the
+ * status. */
 #define KEEPER_FAILED 0x1000U
 
 struct keeper_client {
 	int fd;       /* -1: free */
-	bool asked;   /* and `op` is not done yet */
+	bool asked;   /* has asked for `op`, which is not done yet */
 	uint32_t op;  /* enum live_op */
-	uint64_t due; /* until when it must have asked */
+	uint64_t due; /* the time until which it must have asked */
 };
 
 struct keeper {
 	const struct owner *owner;
-	struct session_store *ss; /* the clerk's alone, once there is one */
+	struct session_store *ss; /* only the clerk may use it once there is one */
 	struct clerk *clerk;
 	struct session_run run;
 	struct tally tally;
-	int sup;     /* the supervisor's socket; open until the caller need not wait any more */
-	bool silent; /* nothing more comes from there */
+	int sup;     /* the supervisor's socket; open until the caller may stop waiting */
+	bool silent; /* nothing more comes from the supervisor */
 	int sup_pid; /* pidfd */
 	int dir;
 	int listen;
 	int init; /* pidfd; -1: none yet, or dead */
 	struct keeper_client clients[MAX_LIVE_CLIENTS];
-	/* the store */
-	struct clerk_word word; /* the last that was stored */
-	struct clerk_task task; /* the last that was given */
-	bool given;             /* and no word of it yet */
+	/* for the store */
+	struct clerk_word word; /* the last one with `stored` */
+	struct clerk_task task; /* the last one given */
+	bool given;             /* no word has come back yet */
 	uint64_t given_at;
-	uint64_t next_at;  /* when the store is to be asked again at the latest */
-	uint64_t retry_at; /* not before, after a failure */
-	uint64_t lost_at;  /* since when it does not answer; 0: it does */
-	bool placed_due;   /* where the run is has still to be written down */
+	uint64_t next_at;  /* the store is asked again at this time at the latest */
+	uint64_t retry_at; /* after a failure: not before this time */
+	uint64_t lost_at;  /* since when the store has not answered; 0: it answers */
+	bool placed_due;   /* the place of the run must still be recorded */
 	bool look_due;
-	/* what is to become of the run */
-	bool paused; /* by the session */
+	/* for the run */
+	bool paused; /* the session is paused */
 	uint64_t paused_at;
-	bool held; /* paused, because the store is lost */
+	bool held; /* paused because the store is lost */
 	bool pause_sent;
 	bool stands;
 	bool killing;
-	uint64_t force_at; /* when init is killed by us */
+	uint64_t force_at; /* when the keeper itself kills the init */
 	uint64_t expired_at;
-	/* the end */
-	bool dead; /* every process of it */
-	bool over; /* and nothing more will be said */
+	/* for the end */
+	bool dead; /* every process of the run is dead */
+	bool over; /* and nothing more will be reported */
 	uint64_t over_at;
 	int exit_status;
 	const char *ending;
 	bool end_stored;
 };
 
-/* Never returns. `sock` is the caller's other end, `caller` its pidfd. */
+/* The process of a keeper; never returns. `sock` is the other end of the caller's socket,
+ * `caller` the caller's pidfd; both are taken. */
 _Noreturn void keeper_process(const struct owner *o, const char *id, int sock, int caller);
 
-/* Until the end of the run is written down. */
+/* Runs until the end of the run is recorded. */
 void keeper_loop(struct keeper *k);
 
 void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason);
@@ -81,7 +83,7 @@ void keeper_pause(struct keeper *k);
 void keeper_clients_init(struct keeper *k);
 void keeper_clients_accept(struct keeper *k);
 void keeper_clients_hear(struct keeper *k, struct keeper_client *c);
-/* All that wait for `op` are answered. */
+/* Answers all clients that wait for `op`. */
 void keeper_clients_answer(struct keeper *k, enum live_op op, enum live_answer answer,
                            const char *why);
 void keeper_clients_drop_late(struct keeper *k);

@@ -1,7 +1,7 @@
-/* keeper_process.c - the keeper as a process: what it keeps of its caller, and
- * how a run begins. It has nothing of the caller's but one socket: whoever waits
- * for the end of a pipe must not wait for it, and a terminal's signals are for
- * the run. */
+/* keeper_process.c - the process of the keeper: what it keeps of its caller, and how a run
+ * begins. It keeps only one socket of the caller: a process that waits for the end of a
+ * pipe must not have to wait for the keeper. Signals of a terminal are for the run, not for
+ * it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -23,8 +23,8 @@
 
 #define SOCK_FD   3
 #define CALLER_FD 4
-/* To end a skill that has a uid of its own, and to reach a state directory
- * beneath the home of another; nobody but root has either. */
+/* To end a skill that has its own uid, and to reach a state directory below another user's
+ * home. Only root has these capabilities. */
 #define KEPT_CAPS ((1ULL << CAP_KILL) | (1ULL << CAP_DAC_OVERRIDE))
 
 static int settle_fds(int sock, int caller, struct ssb_error *err)
@@ -45,8 +45,8 @@ static int settle_fds(int sock, int caller, struct ssb_error *err)
 	return 0;
 }
 
-/* It ends when the run does, and not before: neither a terminal nor a shutdown
- * that asks everybody to go is a reason. */
+/* The keeper must end only when the run ends: not because of a terminal, and not in a
+ * shutdown that asks all processes to end. */
 static void settle_signals(void)
 {
 	static const int IGNORED[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
@@ -89,8 +89,8 @@ static int settle_keeper(struct keeper *k, int sock, int caller, struct ssb_erro
 	return settle_process(err);
 }
 
-/* The control socket is there before the store knows of the run: whoever finds
- * the run can reach it. */
+/* The control socket must exist before the store knows the run, so that every process that
+ * finds the run can reach it. */
 static int begin_run(struct keeper *k, const char *id, struct decision *ret, struct ssb_error *err)
 {
 	char name[LIVE_NAME];
@@ -124,7 +124,7 @@ static _Noreturn void leave_process(struct keeper *k, int status)
 	_exit(status);
 }
 
-/* A refusal may be the end of the whole session: its other runs follow. */
+/* A refusal may end the whole session, and then its other runs end, too. */
 static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };
@@ -134,7 +134,7 @@ static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 	answer_caller(k, &err);
 	own_close(&k->sup);
 	own_close(&k->listen);
-	session_store_close(k->ss); /* enforces it */
+	session_store_close(k->ss); /* enforces the decision */
 	leave_process(k, 1);
 }
 

@@ -1,3 +1,5 @@
+/* ledger_otlp.c - writes the lines of a ledger as OpenTelemetry logs and spans. See
+ * ledger_otlp.h. */
 #include "session/ledger_otlp.h"
 
 #include <stdio.h>
@@ -45,7 +47,7 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 	return s != NULL && strcmp(s, text) == 0;
 }
 
-/* What a run has used, with violations in it. */
+/* True: the line reports the usage of a run with violations. */
 static bool has_violations(const struct line *l)
 {
 	return strcmp(l->kind, "usage") == 0 &&
@@ -69,7 +71,7 @@ bool ledger_is_end(const struct line *l)
 	       strcmp(l->kind, "session_completed") == 0;
 }
 
-/* "session.killed", "session.violation": all are of one family. */
+/* Names events alike: "session.killed", "session.violation". */
 static const char *event_name(const char *kind, char out[NAME_SIZE])
 {
 	static const char OWN[] = "session_";
@@ -81,8 +83,8 @@ static const char *event_name(const char *kind, char out[NAME_SIZE])
 	return out;
 }
 
-/* The same for every attempt to send it, and for whoever knows the session. Never
- * all zeros, which would be none. */
+/* The id is the same for every attempt, and can be computed by anyone who knows the
+ * session. It is never all zeros, which would mean "no id". */
 static void make_id(uint8_t *ret, size_t size, const char *what, const char *session)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -112,7 +114,7 @@ static uint64_t nano_of(const struct outbox_item *item, int64_t mono_us)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* Members of a line that have another name here; NULL: none. */
+/* The attribute for a member of a line, or NULL if the member is left out. */
 static const char *attribute_of(const char *member)
 {
 	static const struct {
@@ -140,7 +142,8 @@ static const char *attribute_of(const char *member)
 	return member;
 }
 
-/* {"pii": 3} as the array ["pii=3"]: the names are others', and no keys. */
+/* Writes {"pii": 3} as the array ["pii=3"], because the names are foreign and must not
+ * become keys. */
 static void put_counts(struct otlp *w, const char *key, const struct line *l,
                        const struct json_node *object)
 {
@@ -159,7 +162,7 @@ static void put_counts(struct otlp *w, const char *key, const struct line *l,
 	otlp_attr_array_end(w);
 }
 
-/* How the session stood after the line. */
+/* Writes the snapshot of the session after the line. */
 static void put_snapshot(struct otlp *w, const struct line *l)
 {
 	const struct json_node *snapshot = json_member(&l->doc, l->top, "snapshot");
@@ -176,7 +179,7 @@ static void put_snapshot(struct otlp *w, const struct line *l)
 	}
 }
 
-/* `event`: also which line it is. */
+/* `event`: also writes the number and the kind of the line. */
 static void put_attributes(struct otlp *w, const struct line *l, bool event)
 {
 	for (const struct json_node *n = json_first(&l->doc, l->top); n != NULL;
@@ -217,10 +220,10 @@ struct writing {
 	const struct outbox_item *item;
 	const struct otel_config *c;
 	struct ids ids;
-	/* a span's */
+	/* for a span */
 	int64_t end_us;
-	bool over;  /* its end is known */
-	bool ended; /* the line is past it */
+	bool over;  /* the end of the session was found */
+	bool ended; /* lines after the end are skipped */
 	bool good;
 	char reason[SESSION_REASON];
 	size_t events;
@@ -282,7 +285,7 @@ static void find_end(void *arg, const struct line *l)
 	struct writing *x = arg;
 
 	if (x->over) {
-		return; /* what comes after it, a bill, is no part of the span */
+		return; /* later lines, such as a bill, are not part of the span */
 	}
 	x->end_us = otlp_mono(l);
 	x->over = ledger_is_end(l);
@@ -293,7 +296,7 @@ static void find_end(void *arg, const struct line *l)
 	}
 }
 
-/* Of the first line what the session was to be, of the last what it has been. */
+/* Writes the plan of the session from the first line, and its result from the last. */
 static void put_facts(void *arg, const struct line *l)
 {
 	static const char *const FIRST[] = { "parent", "policy_version", "policy_digest",

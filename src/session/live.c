@@ -1,3 +1,4 @@
+/* live.c - the directory of control sockets, and messages to and from keepers. See live.h. */
 #include "session/live.h"
 
 #include <dirent.h>
@@ -22,7 +23,7 @@
 
 #define WHERE   "session"
 #define BACKLOG 64
-/* Between bind and listen a socket looks like one that nobody listens on. */
+/* Between bind() and listen() a socket looks abandoned, so only old ones are removed. */
 #define STALE_S 60
 
 static int dir_check(int fd, const char *path, struct ssb_error *err)
@@ -34,8 +35,8 @@ static int dir_check(int fd, const char *path, struct ssb_error *err)
 	}
 	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "'%s' is open to others (uid %u, mode %04o): whoever can write "
-		                "there can end your runs; remove it",
+		                "'%s' is open to others (uid %u, mode %04o): a user who can "
+		                "write there can end your runs; remove it",
 		                path, st.st_uid, st.st_mode & 07777U);
 	}
 	return 0;
@@ -46,7 +47,8 @@ int live_dir(const char *state_dir, bool make, int *ret_fd, struct ssb_error *er
 	char path[PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%s/live", state_dir) >= (int)sizeof(path)) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE, "the state directory's path is long");
+		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+		                "the state directory's path is too long");
 	}
 	auto_fd fd = make ? file_mkdirs(path)
 	                  : open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -158,11 +160,11 @@ int live_recv(int fd, void *msg, size_t size)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return 0;
 	}
-	/* Both begin with the version. */
+	/* Both kinds of message begin with the version. */
 	return n == (ssize_t)size && *(const uint32_t *)msg == LIVE_VERSION ? 1 : -1;
 }
 
-/* Opened anew: the held one is O_PATH. */
+/* Opens the directory again, because the held fd is O_PATH. */
 static DIR *open_entries(int dir_fd)
 {
 	auto_fd fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -216,7 +218,7 @@ void live_names(int dir_fd, live_name_fn *fn, void *arg)
 	}
 }
 
-/* Some keepers at a time: there may be more of them than fds. */
+/* Keepers asked at a time: there may be more keepers than available fds. */
 #define PINGS 64
 
 static size_t ping_some(int dir_fd, DIR *d, struct pollfd p[PINGS])

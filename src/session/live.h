@@ -1,22 +1,22 @@
-/* live.h - the control sockets of the runs that live: <state_dir>/live/NAME,
- * one for each keeper, SOCK_SEQPACKET.
+/* live.h - the control sockets of the running runs: <state_dir>/live/NAME, one for each
+ * keeper, SOCK_SEQPACKET.
  *
  *   client: struct live_request   ping, kill, pause, resume
- *   keeper: LIVE_HEARD            at once: it is there, and has begun
- *           LIVE_DONE             dead; every process stands still; goes on
- *        or LIVE_REFUSED          with why
+ *   keeper: LIVE_HEARD            at once: the keeper is there and has begun
+ *           LIVE_DONE             the run is dead; is stopped; goes on
+ *        or LIVE_REFUSED          with the reason
  *        or LIVE_OTHER            alone: its run is not in that session
  *
- * The directory is the owner's alone, and only the owner's uid and root are
- * heard. Names are drawn; all that is said of a path is said relative to a held
- * directory, whose own path may be longer than a socket's address has room. */
+ * The directory belongs to the owner alone, and keepers accept only the owner's uid and
+ * root. Names are random. Paths are used relative to a held directory, whose own path may
+ * be too long for the address of a socket. */
 #ifndef SESSION_LIVE_H
 #define SESSION_LIVE_H
 
 #include "session/types.h"
 #include "skillsandbox.h"
 
-#define LIVE_NAME    33 /* 8 hexadecimal digits for the directory, 24 drawn, and the NUL */
+#define LIVE_NAME    33 /* 8 hexadecimal digits for the directory, 24 random ones, and the NUL */
 #define LIVE_TAG     8
 #define LIVE_VERSION 2
 
@@ -27,8 +27,8 @@ struct live_request {
 	uint32_t version;
 	uint32_t op;
 	uint64_t grace_ms; /* kill: SIGTERM first */
-	/* That the run is in, or beneath: the keeper knows its session and all above
-	 * it. "": whichever. */
+	/* The run must be in this session or in a descendant; the keeper knows its session and
+	 * all ancestors. "": any session. */
 	char session[SESSION_ID];
 	char reason[SESSION_REASON];
 };
@@ -36,37 +36,39 @@ struct live_request {
 struct live_reply {
 	uint32_t version;
 	uint32_t answer;
-	int32_t init; /* as the host sees it; 0: there is none yet */
+	int32_t init; /* pid outside of the sandbox; 0: none yet */
 	uint64_t init_start;
 	char session[SESSION_ID];
 	char run_id[40];
-	char why[SESSION_REASON]; /* of a refusal */
+	char why[SESSION_REASON]; /* reason of a refusal */
 };
 
-/* An O_PATH fd of the directory, which is made with `make`; new. */
+/* *ret_fd is a new O_PATH fd of the directory, which is made if `make`. */
 int live_dir(const char *state_dir, bool make, int *ret_fd, struct ssb_error *err);
-/* A listening socket under a new name. Both new. */
+/* Makes a listening socket under a new random name. *ret_fd is new. */
 int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_error *err);
-/* The next client that may be heard, non-blocking; -1: none, or not that one. */
+/* The next client that may be heard, a new non-blocking fd; -1: none, or that client is not
+ * allowed. */
 int live_accept(int listen_fd);
-/* A connected, non-blocking socket, or -1 with errno: ECONNREFUSED and ENOENT
- * where nobody listens, EAGAIN where too many wait. */
+/* A new connected, non-blocking socket, or -1 with errno: ECONNREFUSED and ENOENT if no
+ * process listens, EAGAIN if too many clients wait. */
 int live_connect(int dir_fd, const char *name);
-/* Never waits; -1 with errno. */
+/* Never blocks. -1 with errno. */
 int live_send(int fd, const void *msg, size_t size);
-/* 1, 0 nothing there yet, -1 the other end is gone or talks nonsense. */
+/* 1: received; 0: nothing yet; -1: the peer is gone or sent an invalid message. `msg` must
+ * be a live_request or live_reply of `size` bytes. */
 int live_recv(int fd, void *msg, size_t size);
 bool live_name_valid(const char *name);
-/* It is, or was, in this directory: other owners of one machine, who may share a
- * store of sessions, have their own. */
+/* True: the socket is or was in this directory. Other owners of the same machine, who may
+ * share a store, have their own directories. */
 bool live_name_here(int dir_fd, const char *name);
-/* Removes sockets that nobody listens on any more. */
+/* Removes sockets on which no process listens. */
 void live_tidy(int dir_fd);
 
-/* The names of all that listen, or did. */
+/* Calls `fn` with the name of each socket, also of those without a listener. */
 typedef void live_name_fn(void *arg, const char *name);
 void live_names(int dir_fd, live_name_fn *fn, void *arg);
-/* Every keeper that answers within `wait_ms`. */
+/* Calls `fn` with the reply of each keeper that answers within `wait_ms`. */
 typedef void live_fn(void *arg, const struct live_reply *r);
 void live_each(int dir_fd, int wait_ms, live_fn *fn, void *arg);
 

@@ -1,6 +1,6 @@
-/* look.c - what the store holds, for those who ask. Nothing is shown as living
- * whose time is over: that is seen to first. Callers are called when the
- * transaction is over, so that they may take their time. */
+/* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is
+ * over are expired first, so none is shown as running. Callbacks are called after the
+ * transaction, so that they may be slow. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -136,7 +136,7 @@ static bool read_run(const struct db_value *v, size_t n, struct session_run *ret
 	    !store_number(&v[9], 0, INT64_MAX, &r.begun_us)) {
 		return false;
 	}
-	/* It is opened in a directory of ours: a name, not a way out of it. */
+	/* The socket is opened in a directory of ours, so its name must not lead out of it. */
 	if (strchr(r.socket, '/') != NULL) {
 		return false;
 	}
@@ -247,7 +247,7 @@ int session_counts(struct session_store *ss, const char *id, session_count_fn *f
 
 struct page {
 	struct buf text;
-	size_t ends[LEDGER_PAGE]; /* of each line */
+	size_t ends[LEDGER_PAGE]; /* end of each line */
 	size_t n;
 };
 
@@ -331,7 +331,7 @@ static int known_row(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Every line ends with its hash. */
+/* Compares the hash at the end of the line. */
 static int known_line(void *arg, const struct db_value *v, size_t n)
 {
 	struct known *k = arg;

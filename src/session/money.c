@@ -1,3 +1,4 @@
+/* money.c - amounts of money and decimal numbers, without floats. See money.h. */
 #include "session/money.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 
 /* ---- decimals ------------------------------------------------------------ */
 
-#define KEPT_DIGITS  18 /* of the significant ones; fits 64 bits */
+#define KEPT_DIGITS  18 /* significant digits that are kept; fits 64 bits */
 #define MAX_EXPONENT 1000000
 
 __extension__ typedef unsigned __int128 wide;
@@ -16,7 +17,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* One digit more. Zeros before the first other digit are no digits. */
+/* Adds one digit. Leading zeros do not count. */
 static void add_digit(struct decimal *d, unsigned *kept, char c, bool fraction)
 {
 	if (*kept == KEPT_DIGITS) {
@@ -29,7 +30,7 @@ static void add_digit(struct decimal *d, unsigned *kept, char c, bool fraction)
 	d->exponent -= fraction ? 1 : 0;
 }
 
-/* What follows the "e"; false: no whole number. */
+/* Adds the number after the "e". False: not a whole number. */
 static bool add_exponent(struct decimal *d, const char *s, const char *end)
 {
 	bool down = s < end && *s == '-';
@@ -60,7 +61,7 @@ bool decimal_parse(const char *s, size_t len, struct decimal *ret)
 	bool any = false;
 
 	if (len > 1 && s[0] == '0' && is_digit(s[1])) {
-		return false; /* octal to some readers */
+		return false; /* octal for some readers */
 	}
 	for (; s < end; s++) {
 		if (is_digit(*s)) {
@@ -137,7 +138,7 @@ bool money_parse(const char *s, micros *ret, const char **ret_why)
 	return refuse_amount(ret_why, "is more than 1000000000 dollars");
 }
 
-/* Whole dollars and millionths, without overflow for any number. */
+/* Splits into whole dollars and millionths, without overflow for any number. */
 static const char *split_amount(micros m, uint64_t *ret_dollars, uint64_t *ret_rest)
 {
 	uint64_t v = m < 0 ? 0 - (uint64_t)m : (uint64_t)m;

@@ -9,36 +9,35 @@
 typedef int64_t micros; /* millionths of a dollar */
 
 #define MICROS_PER_DOLLAR 1000000
-#define MAX_MICROS        (1000000000LL * MICROS_PER_DOLLAR) /* more is absurd, and refused */
+#define MAX_MICROS        (1000000000LL * MICROS_PER_DOLLAR) /* more is refused */
 #define MONEY_TEXT        32
 
-/* "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and
- * at most MAX_MICROS. Anything else (negative, "nan", finer, more) is false, and
- * *ret_why says which, for people. */
+/* Parses "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and at
+ * most MAX_MICROS. False for anything else (negative, "nan", finer, more); *ret_why, if not
+ * NULL, then says why, for people. */
 bool money_parse(const char *s, micros *ret, const char **ret_why);
 
-/* "$0.50", "$0.0021": at least two places, no zeros behind them. `out` is returned. */
+/* Writes "$0.50", "$0.0021": at least two places, without further zeros. Returns `out`. */
 const char *money_show(micros m, char out[MONEY_TEXT]);
 
-/* ---- decimals: numbers as people write them, exactly, without a float in between ---- */
+/* ---- decimals: numbers as people write them, exact and without floats ---- */
 
 struct decimal { /* digits x 10^exponent */
 	uint64_t digits;
 	long exponent;
-	bool cut; /* and something more: it had more digits than are kept */
+	bool cut; /* further digits other than 0 were dropped */
 };
 
-/* "5", "0.50", ".5", "1.5e-3"; no sign, no zero before another digit, nothing
- * around it. */
+/* Parses "5", "0.50", ".5", "1.5e-3": without a sign, a leading zero or anything around it. */
 bool decimal_parse(const char *s, size_t len, struct decimal *ret);
 
 enum decimal_fit {
 	DECIMAL_EXACT,
-	DECIMAL_FINER, /* *ret is the next whole number above */
-	DECIMAL_MORE,  /* than max; *ret is untouched */
+	DECIMAL_FINER, /* *ret is the next greater whole number */
+	DECIMAL_MORE,  /* more than max; *ret is untouched */
 };
 
-/* d x factor as a whole number up to `max`. */
+/* Computes d x factor as a whole number up to `max`. */
 enum decimal_fit decimal_times(const struct decimal *d, uint64_t factor, uint64_t max,
                                uint64_t *ret);
 

@@ -1,5 +1,5 @@
-/* outbox.c - messages to the owner, written by the transaction of which they
- * tell, and taken by whoever delivers them: each by one process at a time. */
+/* outbox.c - messages to the owner. The transaction that they report writes them, and a
+ * herald takes each of them for itself. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ static void put_time(struct json *j, const struct call *c)
 	json_kstr(j, "timestamp", stamp_text(&stamp, &at));
 }
 
-/* What happened, for any kind of receiver: herald_body() makes theirs of it. */
+/* Writes the event for any kind of receiver; herald_body() makes each receiver's form of
+ * it. */
 static int put_event(struct call *c, const struct row *row, const char *event, const char *reason,
                      struct buf *out, struct ssb_error *err)
 {
@@ -138,7 +139,7 @@ static void taken_done(struct taken *t)
 	outbox_item_done(&t->item);
 }
 
-/* 1: `t` is ours; 0: another was faster; 2: there is none. */
+/* 1: `t` is ours; 0: another process took it; 2: there is none. */
 static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
@@ -178,7 +179,7 @@ int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item 
 			t.item = (struct outbox_item){ 0 };
 		}
 		if (got != 0) {
-			/* Messages first: they are few, and somebody waits for them. */
+			/* Messages go first: they are few, and people wait for them. */
 			return got == 1 ? 1 : send_take(ss, lease_ms, ret, err);
 		}
 	}
@@ -189,7 +190,7 @@ int outbox_first(void *arg, const struct db_value *v, size_t n)
 {
 	int64_t *first = arg;
 
-	/* No message at all is one row without a number. */
+	/* If there is no message, the one row has no number. */
 	return n == 1 && (v[0].type == DB_NULL || store_number(&v[0], 0, INT64_MAX, first)) ? 0
 	                                                                                    : -1;
 }
@@ -215,7 +216,7 @@ int outbox_wait(struct session_store *ss, int64_t *ret_ms, struct ssb_error *err
 
 /* ---- delivered, or not --------------------------------------------------- */
 
-/* Where to, without the path: that of a webhook is as good as a password. */
+/* Writes the receiver's URL without its path, because the path of a webhook is a secret. */
 static void put_place(struct json *j, const char *url)
 {
 	const char *host = strstr(url, "://");
@@ -225,7 +226,7 @@ static void put_place(struct json *j, const char *url)
 	json_strn(j, url, len + strcspn(url + len, "/?#"));
 }
 
-/* Of what the message tells. */
+/* Writes the event that the message reports. */
 static void put_told(struct json *j, const char *body)
 {
 	struct json_doc doc = { 0 };
@@ -289,7 +290,8 @@ int outbox_done(struct session_store *ss, const struct outbox_item *item, unsign
 		return -1;
 	}
 	if (db_changes(ss->db) != 1) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "outbox", "this message is done already");
+		return ssb_fail(err, SSB_E_USAGE, 0, "outbox",
+		                "this message was delivered or given up already");
 	}
 	return outbox_entry(&c, item, status, error, WORDS[state], err) == 0 ? call_commit(&c, err)
 	                                                                     : -1;

@@ -1,3 +1,5 @@
+/* place.c - identifies this machine and its processes, and ends a run for certain. See
+ * place.h. */
 #include "session/place.h"
 
 #include <errno.h>
@@ -24,10 +26,10 @@
 #include "sandbox/meter.h"
 
 #define CHILD_ROUNDS 100
-#define MARK         16 /* digits of a hash that tell machines apart */
+#define MARK         16 /* hash digits that tell machines apart */
 #define MACHINE_ID   32
 
-/* The first line of a small file, without its end; -1: none. */
+/* Reads the first line of a small file without its newline. -1: there is none. */
 static int first_line(const char *path, char *out, size_t size)
 {
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -41,7 +43,7 @@ static int first_line(const char *path, char *out, size_t size)
 	return 0;
 }
 
-/* Ids of machines are not for others to know: a hash tells them apart as well. */
+/* Machine ids should stay private, and a hash tells machines apart as well. */
 static void hash_mark(const char *id, char ret[MARK + 1])
 {
 	uint8_t hash[SHA256_BYTES];
@@ -68,8 +70,8 @@ int place_here(struct session_run *run, struct ssb_error *err)
 	if (stat("/proc/self/ns/pid", &ns) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "this pid namespace has no id");
 	}
-	/* One that has no id ("uninitialized", many containers) is never taken for another that was
-	 * restarted: its boot is all that it is known by. */
+	/* A machine without an id ("uninitialized", many containers) must never be taken for
+	 * another one that was restarted: only its boot identifies it. */
 	if (first_line("/etc/machine-id", id, sizeof(id)) != 0 || strlen(id) != MACHINE_ID ||
 	    strspn(id, "0123456789abcdef") != MACHINE_ID) {
 		memcpy(machine, boot, sizeof(machine));
@@ -90,7 +92,7 @@ bool place_same(const struct session_run *a, const struct session_run *b)
 
 bool place_restarted(const struct session_run *run, const struct session_run *here)
 {
-	/* Another pid namespace of the same boot may well be alive. */
+	/* Another pid namespace of the same boot may still be alive. */
 	return strcmp(run->host, here->host) == 0 &&
 	       strncmp(run->boot_id, here->boot_id, MARK) != 0;
 }
@@ -101,8 +103,8 @@ int place_open(pid_t pid, uint64_t start)
 		errno = ESRCH;
 		return -1;
 	}
-	/* In this order: what the fd holds cannot become another process while
-	 * we look at its number. */
+	/* The order matters: once the fd is open, the process cannot be replaced while its
+	 * start time is read. */
 	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
 	if (fd < 0) {
 		return -1;
@@ -119,7 +121,8 @@ int place_kill(int pidfd)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0U);
 }
 
-/* "NSpid:\t4711\t1": the last number is its own, in its innermost namespace. */
+/* True: pid 1 of its innermost namespace. In "NSpid:\t4711\t1" the last number is the pid
+ * there. */
 static bool is_first(pid_t pid)
 {
 	char path[32];
@@ -131,14 +134,14 @@ static bool is_first(pid_t pid)
 	text[n > 0 ? n : 0] = '\0';
 	char *line = strstr(text, "\nNSpid:");
 	if (line == NULL) {
-		return true; /* hidden from us: the usual case is the likely one */
+		return true; /* not readable: assume the usual case */
 	}
 	line[1 + strcspn(line + 1, "\n")] = '\0';
 	const char *last = strrchr(line, '\t');
 	return last != NULL && strcmp(last + 1, "1") == 0;
 }
 
-/* "4711 4712 ..." */
+/* Reads "4711 4712 ...". */
 static int read_children(pid_t init, char *out, size_t size)
 {
 	char path[64];
@@ -168,7 +171,7 @@ static bool is_stuck(pid_t pid)
 	return name_end != NULL && strncmp(name_end, ") D", 3) == 0;
 }
 
-/* All of a run are in one group: the first child tells which. */
+/* All processes of a run are in one group, which the first child shows. */
 static void thaw_group(pid_t init)
 {
 	char list[64];
@@ -196,7 +199,7 @@ static void thaw_group(pid_t init)
 	}
 }
 
-/* The fourth field of its stat; -1: it is gone. */
+/* Field 4 of /proc/PID/stat; -1: the process is gone. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[32];
@@ -211,8 +214,8 @@ static pid_t parent_of(pid_t pid)
 	                                                : -1;
 }
 
-/* It may have been reaped since it was listed, and its number given to another: what
- * the fd holds is ended only if it is still a child. */
+/* The child may have been reaped since it was listed, and its pid reused. So the process
+ * that the fd holds is ended only if it is still a child. */
 static void end_child(pid_t pid, pid_t init)
 {
 	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
@@ -222,8 +225,8 @@ static void end_child(pid_t pid, pid_t init)
 	}
 }
 
-/* Orphans become children of an init without a namespace, too: again until there
- * are none, or those that are left are dead and it does not reap them. */
+/* Orphans become children of this init, too. So this repeats until there are no children,
+ * or the rest is dead and the init does not reap it. */
 static void end_children(pid_t init)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
@@ -236,7 +239,7 @@ static void end_children(pid_t init)
 		for (char *p = list, *end; *p != '\0'; p = end) {
 			long pid = strtol(p, &end, 10);
 			if (end == p || *end == '\0') {
-				break; /* the last one may be cut off */
+				break; /* the last number may be cut off */
 			}
 			end_child((pid_t)pid, init);
 		}
@@ -252,7 +255,7 @@ int place_end(int pidfd, pid_t init)
 	if (place_kill(pidfd) != 0) {
 		return -1;
 	}
-	thaw_group(init); /* told to die, nobody does anything more when he thaws */
+	thaw_group(init); /* after SIGKILL a thawed process only dies */
 	return 0;
 }
 

@@ -1,3 +1,5 @@
+/* policy.c - loads session.yaml: defaults, memory, the file, durations. The tables of its
+ * keys are in policy_fields.c. */
 #include "session/policy.h"
 
 #include <ctype.h>
@@ -65,7 +67,7 @@ int session_policy_init(struct session_policy *p, struct ssb_error *err)
 	                             : ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 }
 
-/* Routing keys and the tokens of webhooks are in these. */
+/* These may contain routing keys and tokens of webhooks. */
 static void wipe_free(char *s)
 {
 	if (s != NULL) {
@@ -103,11 +105,12 @@ static void free_root(struct ynode **root)
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
-	/* A list of our own: the caller's may hold the findings of another file. */
+	/* Uses a list of its own: the caller's may hold findings of another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
 	struct policy_draft d = { .on_threshold = ACT_KILL };
-	size_t kept = len <= (size_t)MAX_YAML_BYTES ? len : 0; /* more is refused below */
+	size_t kept =
+	        len <= (size_t)MAX_YAML_BYTES ? len : 0; /* more is refused by yaml_doc_parse() */
 	bool whole = take_source(&d.p, bytes, kept) && found != NULL;
 
 	AUTO(free_root) struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
@@ -231,7 +234,7 @@ bool session_duration_parse(const char *s, uint64_t *ret_ms)
 		len--;
 		s = trim_spaces(s, &len);
 	}
-	/* What is finer than a millisecond is rounded up: never to nothing. */
+	/* A part of a millisecond is rounded up, so the result is never 0 by rounding. */
 	if (!decimal_parse(s, len, &d) ||
 	    decimal_times(&d, unit != 0 ? unit : SECOND_MS, MAX_SESSION_SECONDS * SECOND_MS, &ms) ==
 	            DECIMAL_MORE) {

@@ -1,5 +1,5 @@
-/* The format as tables, one per level. The keys of the known schema are all
- * here; what is ours beside them is told in skillsandbox-session(5). */
+/* policy_fields.c - the format of session.yaml as tables, one per level. All keys of the
+ * known schema are here; skillsandbox-session(5) tells which keys we added. */
 #include "session/policy_priv.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 /* ---- limits -------------------------------------------------------------- */
 
-/* A number, or a mapping that says what follows as well. */
+/* Reads a number, or a mapping that also says what happens. */
 static void read_limit(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct session_limit *l = at;
@@ -120,7 +120,7 @@ static void read_thresholds(struct ctx *c, const struct ynode *n, const struct f
 
 #define N_COUNTED (CLASS_COUNT + EV_COUNT + 1)
 
-/* What the runtime itself counts: classes, kinds of events, all of them. */
+/* True: the key is a class, a kind of event or the total, which the runtime itself counts. */
 static bool is_counted(struct ctx *c, const struct ynode *n)
 {
 	const char *names[N_COUNTED] = { [N_COUNTED - 1] = ANY_VIOLATIONS };
@@ -164,7 +164,7 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 		if (strcmp(i->key, ANY_VIOLATIONS) == 0) {
 			d->p.all_violations = l;
 		} else {
-			/* At most so many: the next one acts. */
+			/* The limit is a maximum: the next violation acts. */
 			uint64_t count = l.max == SESSION_NO_LIMIT ? l.max : l.max + 1;
 			add_threshold(c, i, &d->p, count, l.act);
 		}
@@ -183,7 +183,7 @@ static void read_timeout(struct ctx *c, const struct ynode *n, const struct fiel
 	}
 }
 
-/* What becomes of a run that can no longer be metered. */
+/* Reads what happens to a run that can no longer be metered. */
 static void read_loss(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	static const char *const WORDS[] = { "kill", "pause", "continue" };
@@ -195,7 +195,7 @@ static void read_loss(struct ctx *c, const struct ynode *n, const struct field *
 	}
 }
 
-/* The ledger has everything in any case. */
+/* The list is checked but ignored: the ledger always has everything. */
 static void read_include(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	(void)at;

@@ -1,5 +1,5 @@
-/* The lists of a session.yaml whose items are one of several things: who is
- * told, and where the ledger goes. */
+/* policy_items.c - the lists of a session.yaml whose items have several forms: receivers of
+ * messages, and exports of the ledger. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,7 +16,7 @@
 enum format { FORMAT_SLACK, FORMAT_JSON };
 static const char *const FORMATS[] = { "slack", "json" };
 
-/* An item as it stands in the file. */
+/* An item as written in the file. */
 struct item {
 	char *webhook;
 	char *pagerduty;
@@ -24,7 +24,7 @@ struct item {
 	char *secret_file;
 	char *file;
 	char *otel;
-	int format; /* -1: not said */
+	int format; /* -1: missing */
 	bool allow_http;
 };
 
@@ -40,7 +40,7 @@ static void item_done(struct item *i)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Tokens stand in the paths of webhooks: the URL is not repeated. */
+/* Paths of webhooks contain tokens, so findings do not repeat the URL. */
 static void read_url(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct otlp_target t = { 0 };
@@ -81,13 +81,14 @@ static void read_format(struct ctx *c, const struct ynode *n, const struct field
 	}
 }
 
-/* Who opens it may be anywhere: neither a directory nor a home to begin at. */
+/* The process that opens the file has no known directory or home, so the path must be
+ * absolute. */
 static const char *check_absolute(const char *s, char **ret)
 {
 	return s[0] == '~' ? "begins with \"~\"; write the absolute path" : check_path(s, ret);
 }
 
-/* A relative one, as the known schema has them, is beneath a directory of ours. */
+/* A relative path, which the known schema allows, is below a directory of ours. */
 static const char *check_export(const char *s, char **ret)
 {
 	auto_free char *rooted = NULL;
@@ -98,7 +99,7 @@ static const char *check_export(const char *s, char **ret)
 	}
 	if (asprintf(&rooted, "/%s", s) < 0) {
 		rooted = NULL;
-		return "is too much: out of memory";
+		return "cannot be checked: out of memory";
 	}
 	const char *problem = check_path(rooted, &path);
 	if (problem == NULL && strcmp(path, "/") == 0) {
@@ -154,7 +155,7 @@ static bool is_loopback(const char *host)
 	return false;
 }
 
-/* Without TLS anybody on the way reads and forges what is told. */
+/* Without TLS any machine on the way can read and forge the messages. */
 static bool url_is_safe(struct ctx *c, const struct ynode *item, const char *key, const char *url,
                         bool allow_http)
 {
@@ -256,7 +257,7 @@ static void add_export(struct ctx *c, const struct ynode *n, struct session_poli
 
 /* ---- the lists ----------------------------------------------------------- */
 
-/* A list that is short enough, with room for all of it in `*ret`. */
+/* Checks the length of the list, and allocates room for all items in `*ret`. */
 static bool list_of(struct ctx *c, const struct ynode *n, const struct field *f, size_t most,
                     size_t item_size, void *ret)
 {

@@ -1,3 +1,4 @@
+/* policy_values.c - readers of single values of session.yaml. See policy_priv.h. */
 #include "session/policy_priv.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "manifest/resources.h"
 #include "session/money.h"
 
-/* A plain scalar; a number in quotes is a text. */
+/* True: a plain scalar. A number in quotes is a text, and refused. */
 static bool is_plain(const struct ctx *c, const struct ynode *n, const struct field *f,
                      const char *wanted, const char *remedy)
 {
@@ -97,7 +98,7 @@ void read_seconds(struct ctx *c, const struct ynode *n, const struct field *f, v
 	}
 }
 
-/* "10MB": a number and a letter at least. */
+/* True for "10MB": at least a digit and a letter. */
 static bool has_unit(const struct ynode *n)
 {
 	size_t len = n->kind == YNODE_SCALAR && !n->bad ? strlen(n->text) : 0;

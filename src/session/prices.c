@@ -1,6 +1,6 @@
-/* The owner's prices.yaml stands over ours (data/prices.yaml, built in): a model of the same name
- * is replaced, others are added. It decides what a budget is worth, and so it must be the owner's
- * like policy.yaml. */
+/* prices.c - the owner's prices.yaml overrides the built-in data/prices.yaml: a model of
+ * the same name is replaced, others are added. The file decides what a budget is worth, so
+ * it must belong to the owner like policy.yaml. */
 #include "session/prices.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* prices.h - what a model's tokens cost. A list of ours, and the owner's
- * ~/.config/skillsandbox/prices.yaml over it. */
+/* prices.h - what the tokens of a model cost: a built-in list, which the owner's
+ * ~/.config/skillsandbox/prices.yaml overrides. */
 #ifndef SESSION_PRICES_H
 #define SESSION_PRICES_H
 
@@ -9,22 +9,22 @@
 
 struct price {
 	char model[128];
-	micros in; /* of 1,000,000 tokens */
+	micros in; /* price of 1,000,000 tokens */
 	micros out;
 };
 
 struct prices {
 	struct price *v;
 	size_t n;
-	bool has_default; /* the owner's `default:`; without it an unknown model is an error */
+	bool has_default; /* the owner's file has `default:`; else an unknown model is an error */
 	struct price fallback;
 };
 
 int prices_load(const struct owner *o, struct prices *ret, struct ssb_diags *diags,
                 struct ssb_error *err);
 void prices_done(struct prices *p);
-/* Rounded up to the micro-dollar. SSB_E_NOT_FOUND with the nearest name: unknown;
- * SSB_E_USAGE: more than MAX_MICROS. */
+/* Computes the cost, rounded up to the micro-dollar. SSB_E_NOT_FOUND for an unknown model,
+ * with the nearest name; SSB_E_USAGE for more than MAX_MICROS. */
 int prices_cost(const struct prices *p, const char *model, uint64_t tokens_in, uint64_t tokens_out,
                 micros *ret, struct ssb_error *err);
 

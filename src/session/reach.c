@@ -1,6 +1,6 @@
-/* reach.c - a session enters another state, and those beneath it with it: what
- * is killed, expired, completed or paused reaches all descendants; what is
- * resumed reaches those that were paused by the same pause. */
+/* reach.c - a session enters another state, and its descendants with it. Kill, expiry,
+ * completion and pause reach all descendants. Resume reaches those that the same pause
+ * paused. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "session/store.h"
 
 static const struct {
-	const char *kind; /* of its line, and of the message */
+	const char *kind; /* kind of its line and of the message */
 	bool notify;
 } STATES[SESSION_STATES] = {
 	[SESSION_ACTIVE] = { "session_resumed", false },
@@ -45,7 +45,8 @@ static int put_line(struct call *c, struct row *row, const struct row *by, size_
 	return entry_end(c, row, err);
 }
 
-/* A policy's kill leaves the runs its grace, also those that hear of it later. */
+/* Until when runs may keep running: a kill by a policy leaves them its grace, also if they
+ * learn of it later. */
 static int64_t runs_until(const struct call *c, const struct row *by)
 {
 	const uint64_t most = MAX_GRACE_SECONDS * 1000;
@@ -78,7 +79,7 @@ static int enter_state(struct call *c, struct row *row, enum session_state to, c
 struct beneath {
 	struct call *c;
 	int64_t of;
-	size_t before; /* so many others were in memory already */
+	size_t before; /* number of others already in memory */
 	size_t damaged;
 	bool failed;
 };
@@ -144,7 +145,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 	struct ssb_error why = { 0 };
 	struct row row;
 
-	/* One that is damaged must not keep the others alive. */
+	/* A damaged session must not keep the others running. */
 	if (row_read(v, n, &row, &why) != 0) {
 		b->damaged++;
 		return 0;
@@ -159,7 +160,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 	return b->failed ? -1 : 0;
 }
 
-/* Reads those beneath `of` that are not over, and marks them. */
+/* Reads the descendants of `of` that are not over, and marks them. */
 static int load_beneath(struct call *c, const struct row *of, size_t *ret_damaged,
                         struct ssb_error *err)
 {
@@ -179,14 +180,14 @@ static int load_beneath(struct call *c, const struct row *of, size_t *ret_damage
 	}
 	for (size_t i = b.before; i < c->n_others; i++) {
 		struct ssb_error why = { 0 };
-		/* Without it nobody is told; it ends all the same. */
+		/* Without its policy no message is sent, but the session still ends. */
 		(void)row_policy(c->ss, c->others[i], &why);
 	}
 	*ret_damaged = b.damaged;
 	return 0;
 }
 
-/* What `to` of an ancestor means for `row`; its own state: nothing. */
+/* The state of `row` after an ancestor entered `to`. */
 static enum session_state state_reached(const struct row *row, const struct row *by,
                                         enum session_state to)
 {

@@ -1,11 +1,11 @@
+/* schema.c - the statements that make the tables. See schema.h. */
 #include "session/schema.h"
 
 #include <stddef.h>
 
-/* SQLite numbers INTEGER PRIMARY KEY by itself, PostgreSQL wants to be told: the
- * drivers replace the word SERIAL by what theirs understands. WITHOUT ROWID is for
- * SQLite: a row is written to one page, not to one of the table and one of its
- * key's index. */
+/* SQLite numbers an INTEGER PRIMARY KEY by itself, PostgreSQL needs to be told: the drivers
+ * replace the word SERIAL by their own. WITHOUT ROWID is for SQLite: a row is then written
+ * to one page, instead of one page of the table and one of its key's index. */
 const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
 	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"

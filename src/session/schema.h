@@ -1,33 +1,33 @@
-/* schema.h - the tables of the store, as both databases have them. Times are
- * wall-clock microseconds, money micro-dollars; `n` is the store's own number.
+/* schema.h - the tables of the store in both databases. Times are wall-clock microseconds,
+ * money is micro-dollars; `n` is the store's own number.
  *
- *   sessions      one row each: totals, state, head of the ledger's chain; `policy` is
- *                 the digest of its policy, `paused_by` the session whose pause it shares,
- *                 `deadline` when its time is over; of one that is, until when its runs
- *                 may live; `due`, of a root, before when no reservation of its tree times
- *                 out, 0: none is open. It changes seldom, and spares an index that each
- *                 check and each settle would write to
- *   policies      (digest, source): apart, so that a row of sessions stays small
+ *   sessions      one row each: totals, state, head of the ledger's chain. `policy` is the
+ *                 digest of its policy, `paused_by` the session whose pause it shares,
+ *                 `deadline` when its time is over, or, if it is over, until when its runs
+ *                 may keep running. `due`, of a root: no reservation of its tree times out
+ *                 before; 0: none is open. `due` changes seldom, and saves an index to which
+ *                 each check and each settle would write
+ *   policies      (digest, source): separate, so that a row of sessions stays small
  *   counts        (session, name, count): violations by type, kind and class
- *   domains       (session, name): contacted by its runs
- *   reservations  n, session, root, action, amount, made, expires, state: those that are
- *                 open, and those that timed out, whose bill may still come. What is settled
- *                 is gone, so that they stay few and lie on few pages: the ledger tells of
- *                 it. n is drawn, not counted: who knows one may settle it
+ *   domains       (session, name): names that its runs contacted
+ *   reservations  n, session, root, action, amount, made, expires, state: the open ones, and
+ *                 those that timed out, whose bill may still come. Settled ones are deleted,
+ *                 so that the rows stay few and on few pages: the ledger records them. n is
+ *                 random, not counted: knowing it is enough to settle it
  *   runs          n, session, place (session.h), begun, ended, exit status, ending, `used`:
  *                 the last report of usage that was counted
- *   ledger        n, line: chained as a trace's record. n is SESSION_LINE(): the lines of
- *                 one lie together, and a new one is a write to one page
- *   copies        (session, item, seq): copies of the ledger that lack lines, by their place
- *                 in the policy, and the first line that is not in it
+ *   ledger        n, line: chained like a trace's record. n is SESSION_LINE(): the lines of
+ *                 one session lie together, and a new line is written to one page
+ *   copies        (session, item, seq): copies of the ledger that are behind, by their place
+ *                 in the policy, and the first line that they lack
  *   outbox        n, session, kind, url, secret, body, tries, due, leased, state
- *   sends         n, session, url, sent, span, tries, due, leased, state: how much of a ledger
- *                 a collector has. `sent` is the first line that it has not; it is changed
- *                 when a request was answered, never by the lines: these have their own
+ *   sends         n, session, url, sent, span, tries, due, leased, state: how much of a
+ *                 ledger a collector has. `sent` is the first line that it lacks; it changes
+ *                 when a request was answered, never with a new line: lines have their own
  *                 pages
  *
- * A transaction touches few rows, and so few pages: a check is one row of
- * sessions for it and each ancestor, one reservation, one line. */
+ * A transaction touches few rows and so few pages: a check touches one row of sessions for
+ * the session and each ancestor, one reservation and one line. */
 #ifndef SESSION_SCHEMA_H
 #define SESSION_SCHEMA_H
 
@@ -40,7 +40,7 @@
 #define SESSION_LINE_SEQ(n)        ((n)&SESSION_MAX_LINES)
 #define SESSION_MAX_LINES          UINT32_MAX
 
-/* One statement after the other, NULL at the end. */
+/* The statements in order, with a NULL at the end. */
 extern const char *const SESSION_SCHEMA[];
 
 #endif

@@ -1,13 +1,13 @@
-/* send.c - ledgers to collectors: how far each has come, and what is next.
+/* send.c - ledgers to collectors: how far each collector has got, and what comes next.
  *
- * A line costs nothing more for it. A row says up to which line a collector has
- * the ledger, and whoever delivers compares that with where the ledger is; it moves
- * in the transaction that writes down that a request was taken. So a herald that
- * dies sends some lines again, and leaves none out. When the session is over and all
- * of it is sent, its span goes, and the row is closed; a later line opens it again.
+ * An export adds no cost to a ledger line. A row says up to which line a collector has the
+ * ledger, and the herald compares it with the end of the ledger. The row advances in the
+ * transaction that records that a request was accepted. So a herald that dies causes some
+ * lines to be sent again, but none to be left out. When the session is over and all lines
+ * are sent, its span is sent and the row is closed; a later line opens it again.
  *
- * The line about a delivery is itself no line to deliver, nor is a signature: what
- * has only these ahead of it moves on without a request. */
+ * Lines about such deliveries and signatures are not delivered themselves: a row with only
+ * these ahead advances without a request. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,9 +18,9 @@
 #include "session/schema.h"
 #include "session/store.h"
 
-#define QUIET_MOST 256                    /* that move on without a request, in one turn */
-#define SEND_LINES 500                    /* of one request; see read_part() */
-#define AGAIN_US   (INT64_C(1000) * 1000) /* between two requests of a session that goes on */
+#define QUIET_MOST 256                    /* rows that advance without a request, in one turn */
+#define SEND_LINES 500                    /* lines of one request; see read_part() */
+#define AGAIN_US   (INT64_C(1000) * 1000) /* between two requests of a session that is not over */
 
 enum send_state { SENDING, ALL_SENT };
 
@@ -49,7 +49,7 @@ int send_wake(struct call *c, const struct row *row, struct ssb_error *err)
 	}
 	c->notify = true;
 	if (!session_is_over(row->s.state)) {
-		return 0; /* its rows are open */
+		return 0; /* its rows are open already */
 	}
 	return db_run(c->ss->db, "UPDATE sends SET state = 0 WHERE session = $1 AND state = 1",
 	              DB_ARGS(DB_I(row->n)), NULL, NULL, err);
@@ -57,7 +57,7 @@ int send_wake(struct call *c, const struct row *row, struct ssb_error *err)
 
 /* ---- what is next -------------------------------------------------------- */
 
-/* A row, and its session. */
+/* A row of `sends` and its session. */
 struct next {
 	int64_t n;
 	int64_t root;
@@ -110,8 +110,8 @@ static int read_row(void *arg, const struct db_value *v, size_t n)
 	return x->bad ? -1 : 0;
 }
 
-/* 1: `x` is the next, and its session stays as it is; 0: it was taken meanwhile; 2:
- * there is none. */
+/* 1: `x` is the next row, and its session is locked; 0: another process took it; 2: there
+ * is none. */
 static int look_up_next(struct session_store *ss, int64_t now, struct next *x,
                         struct ssb_error *err)
 {
@@ -156,7 +156,7 @@ static void part_done(struct part *p)
 	line_done(&p->line);
 }
 
-/* Room for the end is kept: a span without it says nothing. */
+/* Room for the end is always kept: a span without its end is useless. */
 static bool has_room(struct part *p, size_t len)
 {
 	return ledger_is_end(&p->line) ||
@@ -173,7 +173,7 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 	    SESSION_LINE_SEQ(line) < p->upto || v[1].type != DB_TEXT) {
 		return 0;
 	}
-	/* One that is damaged does not keep the others back; audit verify finds it. */
+	/* A damaged line does not stop the others; audit verify finds it. */
 	bool good = line_parse(&p->line, v[1].s, v[1].n, &why) == 0;
 	bool wanted = good && (p->span ? ledger_is_of_span : ledger_is_told)(&p->line);
 	if (wanted && p->span && !has_room(p, v[1].n)) {
@@ -181,7 +181,7 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 		wanted = false;
 	}
 	if (wanted && !p->span && p->lines > 0 && p->out.len + v[1].n > MAX_SEND_BYTES) {
-		return 1; /* the next request begins with it */
+		return 1; /* the next request begins with this line */
 	}
 	if (wanted) {
 		buf_add(&p->out, v[1].s, v[1].n);
@@ -191,7 +191,7 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* SEND_LINES at a time. */
+/* Reads the next SEND_LINES lines. */
 static int read_part(struct session_store *ss, const struct next *x, struct part *p,
                      struct ssb_error *err)
 {
@@ -207,18 +207,18 @@ static int read_part(struct session_store *ss, const struct next *x, struct part
 	if (p->out.failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
 	}
-	/* Lines that are not there: the store is damaged, and nothing comes of waiting. */
+	/* If lines are missing, the store is damaged and waiting does not help. */
 	p->upto = p->upto == from ? x->seq : p->upto;
 	return 0;
 }
 
-/* Fills the item: lines that were not sent yet; of a session that is over and has
- * none, what its span is made of. 0 lines: nothing. */
+/* Fills the item with lines that were not sent yet; for a session that is over and has none
+ * left, with the lines of its span. 0 lines: nothing to send. */
 static int fill_item(struct session_store *ss, struct next *x, struct ssb_error *err)
 {
 	AUTO(part_done) struct part p = { .upto = x->sent };
 
-	/* The end of a span is behind what it has room for. */
+	/* The end of a span may exceed MAX_SEND_BYTES by one line. */
 	buf_init(&p.out, MAX_SEND_BYTES + MAX_RECORD_LINE);
 	p.span = x->sent >= x->seq && x->ended != 0 && x->span == 0;
 	p.upto = p.span ? 0 : x->sent;
@@ -239,7 +239,7 @@ static int fill_item(struct session_store *ss, struct next *x, struct ssb_error 
 	               : ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
 }
 
-/* There is nothing to send: on to the span, or the row is closed. */
+/* Nothing to send: advances to the span, or closes the row. */
 static int move_on(struct session_store *ss, const struct next *x, struct ssb_error *err)
 {
 	bool over = x->ended != 0 && (x->span != 0 || x->item.span);
@@ -251,7 +251,7 @@ static int move_on(struct session_store *ss, const struct next *x, struct ssb_er
 	              NULL, NULL, err);
 }
 
-/* As look(); 0 also where it has moved on. */
+/* As look_up_next(); 0 also if the row advanced without a request. */
 static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
@@ -311,7 +311,7 @@ int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err)
 
 /* ---- sent, or not -------------------------------------------------------- */
 
-/* When the next request is due: soon, where somebody reads on. */
+/* When the next request is due: now if there is much left, else a little later. */
 static int64_t next_due(const struct call *c, const struct row *own, const struct outbox_item *item)
 {
 	bool behind = own->seq > item->upto + SEND_LINES;
@@ -339,7 +339,7 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
-	/* A collector that is away for long is not said again and again. */
+	/* A collector that is down for long gets only HERALD_TRIES lines. */
 	if ((over || item->tries < HERALD_TRIES) && outbox_entry(&c, item, status, error,
 	                                                         sent   ? "sent"
 	                                                         : over ? "failed"

@@ -1,4 +1,4 @@
-/* session.c - the store is opened, sessions begin, are told to change, end. */
+/* session.c - opens the store; starts, changes and expires sessions. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 /* ---- the store ----------------------------------------------------------- */
 
-/* What is wrong in policy.yaml is said by its first finding. */
+/* The error names the first finding in policy.yaml. */
 static int load_policy(const struct owner *o, struct policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -41,7 +41,7 @@ bool session_store_exists(const struct owner *o)
 	char path[PATH_MAX];
 
 	policy_init(&policy);
-	/* What is wrong is for session_store_open() to say. */
+	/* session_store_open() reports what is wrong. */
 	return load_policy(o, &policy, &why) != 0 || policy.store != NULL ||
 	       (sqlite_path(o, path) && (access(path, F_OK) == 0 || errno != ENOENT));
 }
@@ -62,7 +62,7 @@ static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err
 		return ssb_fail(err, SSB_E_LIMIT, ENAMETOOLONG, "store", "'%s/sessions.db'",
 		                o->state_dir);
 	}
-	auto_fd dir = file_mkdirs(o->state_dir); /* the first command of its owner */
+	auto_fd dir = file_mkdirs(o->state_dir); /* this may be the owner's first command */
 	if (dir < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "store", "make '%s'", o->state_dir);
 	}
@@ -128,7 +128,7 @@ static int check_request(const struct session_request *req, struct ssb_error *er
 	return 0;
 }
 
-/* The new row behind its ancestors, which must let it begin. */
+/* Makes the new row below its ancestors, which must all be active. */
 static int make_row(struct call *c, const struct session_request *req, struct ssb_error *err)
 {
 	struct row *up = c->n > 0 ? call_own(c) : NULL;
@@ -138,7 +138,7 @@ static int make_row(struct call *c, const struct session_request *req, struct ss
 		const struct session *s = &c->chain[i].s;
 		if (!session_is_active(s->state)) {
 			return ssb_fail(err, SSB_E_POLICY, 0, "",
-			                "the parent '%s' is %s: nothing begins in it", s->id,
+			                "the parent '%s' is %s: no session can start in it", s->id,
 			                session_state_name(s->state));
 		}
 	}
@@ -173,7 +173,8 @@ static int insert_row(struct call *c, struct row *row, struct ssb_error *err)
 	if (found != 0) {
 		return found < 0 ? -1
 		                 : ssb_fail(err, SSB_E_USAGE, 0, "",
-		                            "session '%s' exists; an id is never used twice",
+		                            "session '%s' exists already, and an id is never used "
+		                            "twice; choose another id",
 		                            row->s.id);
 	}
 	found = store_ask(ss,
@@ -227,7 +228,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 	}
 	if (make_row(&c, req, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		/* That the parent has just expired holds. */
+		/* If the parent has just expired, that is kept. */
 		if (c.expired != NULL) {
 			(void)call_commit(&c, &ignored);
 		}
@@ -262,13 +263,14 @@ static int may_become(struct call *c, enum session_state to, struct ssb_error *e
 	if (!session_may_become(row->s.state, to)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "", "session '%s' is %s%s%s", row->s.id,
 		                session_state_name(row->s.state),
-		                session_is_over(row->s.state) ? " for ever: " : " already: ",
+		                session_is_over(row->s.state) ? " for good: " : " already: ",
 		                row->s.reason);
 	}
 	for (size_t i = 0; resume && i + 1 < c->n; i++) {
 		if (c->chain[i].s.state == SESSION_PAUSED) {
 			return ssb_fail(err, SSB_E_POLICY, 0, "",
-			                "session '%s' is within '%s', which is paused: resume that",
+			                "session '%s' is in session '%s', which is paused: resume "
+			                "that one",
 			                row->s.id, c->chain[i].s.id);
 		}
 	}
@@ -298,7 +300,7 @@ static int become_state(struct session_store *ss, const char *id, enum session_s
 	to = asked_state(own, to);
 	if (may_become(&c, to, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		(void)call_commit(&c, &ignored); /* what time has done holds */
+		(void)call_commit(&c, &ignored); /* what expired meanwhile is kept */
 		return -1;
 	}
 	c.by_owner = true;
@@ -315,7 +317,7 @@ static int become_state(struct session_store *ss, const char *id, enum session_s
 int session_become(struct session_store *ss, const char *id, enum session_state to,
                    const char *reason, struct decision *ret, struct ssb_error *err)
 {
-	return become_state(ss, id, to, 0, reason, ret, err); /* the owner waits for nobody */
+	return become_state(ss, id, to, 0, reason, ret, err); /* no grace */
 }
 
 int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
@@ -356,7 +358,7 @@ static int find_due(struct session_store *ss, struct session_ids *ret, struct ss
 	return 0;
 }
 
-/* One that is damaged does not keep the others alive: false. */
+/* False: the session is damaged, which must not stop the others from expiring. */
 static bool expire_one(struct session_store *ss, const char *id, bool enforce,
                        struct session_swept *swept)
 {

@@ -1,11 +1,11 @@
-/* session_runs.c - the runs of a session: where they live, and what they use. */
+/* session_runs.c - the runs of a session: where they are, and what they use. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "session/store.h"
 
-/* What a run says of itself ends up in a store that wants UTF-8. */
+/* These texts go into a store that accepts only UTF-8. */
 static int check_place(const struct session_run *run, struct ssb_error *err)
 {
 	const struct {
@@ -92,11 +92,11 @@ int session_run_begin(struct session_store *ss, const char *id, struct session_r
 	}
 	for (size_t i = 0; i < c.n; i++) {
 		c.verdicts[i] = engine_run(&c.chain[i].s, c.now);
-		c.news[i] = true; /* the engine says it once */
+		c.news[i] = true; /* the engine reports an alert only once */
 	}
 	call_decide(&c);
 	for (size_t i = 0; i < c.n && !c.verdict.allowed; i++) {
-		c.verdicts[i].tells = false; /* none has begun */
+		c.verdicts[i].tells = false; /* no run has begun */
 	}
 	if ((c.verdict.allowed && insert_run(&c, &r, err) != 0) || put_begin(&c, &r, err) != 0 ||
 	    call_apply(&c, err) != 0 || call_finish(&c, &r, ret, err) != 0) {
@@ -148,7 +148,7 @@ static int add_domain(struct call *c, const char *name, struct ssb_error *err)
 	return 0;
 }
 
-/* Into all of them; true: anything was used. */
+/* Adds the usage to the whole chain. *ret_any: anything was used. */
 static int add_usage(struct call *c, const struct session_usage *used, bool *ret_any,
                      struct ssb_error *err)
 {
@@ -174,7 +174,8 @@ static int add_usage(struct call *c, const struct session_usage *used, bool *ret
 	return 0;
 }
 
-/* The meters, then the kinds of violations: the hardest for each session. */
+/* Judges the meters, then the kinds of violations; keeps the hardest verdict of each
+ * session. */
 static int judge_usage(struct call *c, const struct session_usage *used,
                        const uint64_t before[SESSION_DEPTH][SESSION_METERS], struct ssb_error *err)
 {
@@ -221,7 +222,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "usage", err) : -1;
 }
 
-/* *ret: it is another one than the last that was counted. */
+/* *ret: this report was not counted before. */
 static int is_new(struct call *c, const struct session_run *run, const struct session_usage *used,
                   bool *ret, struct ssb_error *err)
 {
@@ -289,7 +290,7 @@ int session_run_end(struct session_store *ss, const struct session_run *run, int
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
-	/* Whoever found it dead before us has written it down. */
+	/* 0 rows: another process found the run dead first and recorded the end. */
 	if (db_changes(ss->db) == 1) {
 		struct row *own = call_own(&c);
 		struct json *j = entry_begin(&c, own, "run_ended");

@@ -1,9 +1,9 @@
 /* spend.c - money.
  *
- * What an action may cost is reserved before it, in the session and in all its
- * ancestors, and replaced by what it did cost. A reservation that nobody settles
- * times out: each session of the chain then charges it or gives it back, as its
- * own policy says. The bill may come later still, and is taken once. */
+ * The estimate of an action is reserved before it in the session and in all its ancestors,
+ * and later replaced by the actual cost. A reservation that is never settled times out:
+ * each session of the chain then charges it or gives it back, as its own policy says. The
+ * bill may still come later, and is accepted once. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 static micros add_clamped(micros a, micros by)
 {
-	micros r = a + by; /* both are far from the end of their range */
+	micros r = a + by; /* cannot overflow: both are far below INT64_MAX */
 
 	return r < 0 ? 0 : r > STORE_MAX_MICROS ? STORE_MAX_MICROS : r;
 }
@@ -45,7 +45,7 @@ static void settle_sums(struct call *c, const struct reservation *r, micros actu
 	}
 }
 
-/* Where it is another one: it has an index. */
+/* Writes `due` only if it changed: the column has an index. */
 static int save_due(struct call *c, int64_t due, struct ssb_error *err)
 {
 	struct row *root = &c->chain[0];
@@ -84,8 +84,8 @@ static int take_due(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* The session of a reservation and its ancestors, from it upwards. 0: one of them is
- * damaged. */
+/* Fills `path` with the session of a reservation and its ancestors, from the session
+ * upwards. 0: one of them is damaged. */
 static size_t find_path(struct call *c, int64_t session, struct row *path[SESSION_DEPTH])
 {
 	size_t n = 0;
@@ -99,7 +99,7 @@ static size_t find_path(struct call *c, int64_t session, struct row *path[SESSIO
 	return n;
 }
 
-/* Its amount leaves what is reserved; now it is spent, or not. */
+/* Removes the amount from the reserved sum, and charges it if the policy says so. */
 static void time_out_sums(struct row *row, micros amount)
 {
 	row->s.reserved = add_clamped(row->s.reserved, -amount);
@@ -128,7 +128,7 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 	struct row *path[SESSION_DEPTH];
 	size_t n = find_path(c, r->session, path);
 
-	/* One that is damaged does not hold up the tree; its reservation stays. */
+	/* A damaged session must not block the tree; its reservation stays. */
 	if (n == 0) {
 		return 0;
 	}
@@ -187,7 +187,7 @@ static int check_amount(micros m, struct ssb_error *err)
 	                          MAX_MICROS / MICROS_PER_DOLLAR);
 }
 
-/* Whoever knows the number may settle: so it cannot be guessed. */
+/* The number must not be guessable, because knowing it is enough to settle. */
 static int draw_number(int64_t *ret, struct ssb_error *err)
 {
 	uint64_t n = 0;
@@ -280,7 +280,7 @@ int session_check(struct session_store *ss, const char *id, const char *action, 
 	for (size_t i = 0; i < c.n; i++) {
 		const struct session *s = &c.chain[i].s;
 		c.verdicts[i] = engine_check(s, estimate, c.now);
-		/* An alert is told when it is reached, not with each action after. */
+		/* An alert is given when it is reached, not again with each later action. */
 		if (c.verdicts[i].act == ACT_ALERT) {
 			struct verdict without = engine_check(s, 0, c.now);
 			c.news[i] = without.act != ACT_ALERT || without.code != c.verdicts[i].code;
@@ -329,7 +329,7 @@ static int find_reservation(struct call *c, int64_t n, struct reservation *ret,
 	return 0;
 }
 
-/* Of two that settle at once only one finds it as it was. */
+/* If two callers settle at the same time, only one finds the unchanged row. */
 static int take_it(struct call *c, const struct reservation *r, bool *ret, struct ssb_error *err)
 {
 	if (db_run(c->ss->db, "DELETE FROM reservations WHERE n = $1 AND state = $2",
@@ -374,13 +374,14 @@ int session_settle(struct session_store *ss, int64_t reservation, micros actual,
 	    call_load_at(&c, r.session, r.root, err) != 0 || take_it(&c, &r, &taken, err) != 0) {
 		return -1;
 	}
-	/* It changed before the tree was ours; now it cannot any more. */
+	/* The reservation changed before the tree was locked. Now it cannot change any more. */
 	if (!taken && (find_reservation(&c, reservation, &r, err) != 0 ||
 	               take_it(&c, &r, &taken, err) != 0 || !taken)) {
 		return store_damaged(err, "a reservation cannot be settled");
 	}
 	for (size_t i = 0; i < c.n; i++) {
-		c.verdicts[i] = engine_settle(&c.chain[i].s, 0, 0); /* as it was before */
+		c.verdicts[i] = engine_settle(&c.chain[i].s, 0,
+		                              0); /* the verdict before the cost is added */
 	}
 	if (call_due(&c, err) != 0) {
 		return -1;

@@ -1,5 +1,5 @@
-/* store.c - sessions as rows. What a row says is checked as it is read: the
- * store is a file, or a server that others administer. */
+/* store.c - sessions as rows. Each row is checked as it is read, because the store is a
+ * file, or a server that others administer. */
 #include "session/store.h"
 
 #include <inttypes.h>
@@ -125,7 +125,7 @@ struct totals row_totals(const struct row *row)
 	return t;
 }
 
-/* The sums and the head of the chain: what a check changes, and no index. */
+/* Saves the sums and the head of the chain. A check changes only these, and no index. */
 static int save_sums(struct session_store *ss, const struct row *row, struct ssb_error *err)
 {
 	const struct session *s = &row->s;

@@ -1,11 +1,11 @@
-/* store.h - what the operations on sessions share: the rows of one call, its
- * transaction, the ledger. Private to this directory and its tests.
+/* store.h - what the operations on sessions share: the rows of one call, its transaction,
+ * the ledger. Private to this directory and its tests.
  *
- * A call is: call_enter() (begin, lock the tree, read the session and its
- * ancestors), call_due() (what time alone decides), a verdict for each of them,
- * call_decide(), changes in memory with a line of the ledger each, call_apply()
- * (what the verdicts do to states), call_commit() (sign, save, tell, export).
- * Whatever fails before the commit leaves nothing behind. */
+ * A call is: call_enter() (begins, locks the tree, reads the session and its ancestors),
+ * call_due() (what time alone decides), a verdict for each session, call_decide(), changes
+ * in memory with a ledger line each, call_apply() (what the verdicts do to states), and
+ * call_commit() (signs, saves, tells, exports). If anything fails before the commit,
+ * nothing is changed. */
 #ifndef SESSION_STORE_H
 #define SESSION_STORE_H
 
@@ -14,15 +14,15 @@
 #include "session/db.h"
 #include "session/session.h"
 
-/* Sums that the store holds; past it they stay there. Three of them can be
- * added. */
+/* The maximum of a sum in the store, at which it stays. Three of them can be added without
+ * overflow. */
 #define STORE_MAX_MICROS  (INT64_C(1) << 60)
-#define STORE_MAX_COUNTS  1024  /* kinds of violations of one session; others are "other" */
-#define STORE_MAX_DOMAINS 10000 /* of one session that are told apart */
-#define STORE_TEXT        256   /* an action's name */
-#define STORE_DETAILS     4096  /* of a violation */
+#define STORE_MAX_COUNTS  1024  /* kinds of violations per session; the rest is "other" */
+#define STORE_MAX_DOMAINS 10000 /* distinct names per session */
+#define STORE_TEXT        256   /* bytes of an action's name */
+#define STORE_DETAILS     4096  /* bytes of a violation's details */
 #define STORE_HEX         (2 * SHA256_BYTES + 1)
-#define STORE_EXPORT      ((size_t)16 << 20) /* lines of one call for an export */
+#define STORE_EXPORT      ((size_t)16 << 20) /* bytes of ledger lines of one call, for an export */
 
 struct store_policy {
 	char digest[STORE_HEX];
@@ -30,14 +30,14 @@ struct store_policy {
 	struct store_policy *next;
 };
 
-/* A session has one number, and is in one tree for ever: no need to ask again. */
+/* Caches the number and the root of a session, which never change. */
 struct store_place {
 	char id[SESSION_ID];
 	int64_t n;
 	int64_t root;
 };
 
-/* What a ledger has to account for. */
+/* The sums that the ledger accounts for. */
 struct totals {
 	micros spent;
 	micros reserved;
@@ -50,55 +50,56 @@ struct row {
 	int64_t n;
 	int64_t parent; /* 0: none */
 	int64_t root;
-	int64_t depth; /* of a root: 1 */
+	int64_t depth; /* 1 for a root */
 	int64_t paused_by;
 	int64_t deadline;
-	int64_t due;     /* of a root: no reservation of its tree times out before; 0: none will */
-	int64_t beneath; /* the session that reached it */
+	int64_t due; /* of a root: when the first reservation of its tree times out at the earliest;
+	                0: none is open */
+	int64_t beneath; /* the ancestor whose change reached it */
 	char policy[STORE_HEX];
 	struct session s;
-	struct totals told; /* as of the last line of its ledger */
-	uint64_t seq;       /* of the next line, and what it follows */
+	struct totals told; /* sums as of the last line of its ledger */
+	uint64_t seq;       /* number of the next line; `hash` is that of the line before */
 	uint64_t mono;
 	uint8_t hash[SHA256_BYTES];
-	struct buf lines; /* for its exports */
-	uint64_t first;   /* the number of the first of them */
-	bool dirty;       /* to be saved */
-	bool entered;     /* its ledger has grown */
-	bool restated;    /* also what it says of its state */
-	bool changed;     /* that is another one */
-	bool acts;        /* by itself, not with an ancestor: runs hear of it */
+	struct buf lines; /* new lines, for its exports */
+	uint64_t first;   /* number of the first of `lines` */
+	bool dirty;       /* must be saved */
+	bool entered;     /* its ledger has new lines */
+	bool restated;    /* its state and reason must be saved, too */
+	bool changed;     /* it entered another state */
+	bool acts;        /* it changed by itself, not with an ancestor, so its runs are told */
 };
 
 struct session_store {
 	struct db *db;
 	const struct owner *owner;
-	struct record record;          /* the line under way, of any ledger */
-	struct store_policy *policies; /* each is parsed once */
-	struct store_place places[64]; /* by the hash of the id */
-	struct row kept;               /* the session of the last call, where it has no parent */
-	uint64_t kept_version;         /* of the store; once that is another one, it is stale */
-	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
-	bool defers;                   /* session_defer() */
-	struct decision *deferred;     /* NULL: no decision waits */
+	struct record record;          /* the line being written, of any ledger */
+	struct store_policy *policies; /* each policy is parsed once */
+	struct store_place places[64]; /* indexed by the hash of the id */
+	struct row kept;               /* the session of the last call, if it has no parent */
+	uint64_t kept_version;         /* db_version() for which `kept` is valid */
+	int64_t (*now)(void);          /* NULL: the store's clock; tests set their own */
+	bool defers;                   /* set by session_defer() */
+	struct decision *deferred;     /* NULL: no decision is deferred */
 };
 
 struct call {
 	struct session_store *ss;
-	bool open;                       /* the transaction */
-	int64_t now;                     /* one time for all that happens in it; see call_time() */
+	bool open;                       /* the transaction is open */
+	int64_t now;                     /* one time for the whole call; see call_time() */
 	bool due;                        /* reservations of the tree have timed out */
 	struct row chain[SESSION_DEPTH]; /* the root first, the session asked about last */
 	size_t n;
-	struct row **others; /* descendants that it has reached */
+	struct row **others; /* descendants that the call has reached */
 	size_t n_others;
-	/* one for each of the chain; `news`: an alert that was not given before */
+	/* One for each session of the chain. `news`: the alert was not given before. */
 	struct verdict verdicts[SESSION_DEPTH];
 	bool news[SESSION_DEPTH];
 	struct row *decided;
 	struct verdict verdict;
-	struct row *expired; /* its time ended with this call */
-	bool by_owner;       /* whose kill has a grace of its own */
+	struct row *expired; /* the session that expired during this call */
+	bool by_owner;       /* the owner's kill, which has its own grace */
 	uint64_t owner_grace_ms;
 	bool notify;
 	char warning[SESSION_REASON];
@@ -106,7 +107,7 @@ struct call {
 
 /* ---- store.c: rows ------------------------------------------------------- */
 
-/* The columns of a session `s`, as row_read() expects them. */
+/* The columns of a session `s` in the order of row_read(). */
 #define ROW_COLUMNS                                                                                \
 	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy, s.state, s.alerted,"             \
 	" s.paused_by, s.reason, s.created, s.deadline, s.ended, s.spent, s.reserved, s.actions,"  \
@@ -115,10 +116,10 @@ struct call {
 #define ROW_N_COLUMNS 31
 
 int store_damaged(struct ssb_error *err, const char *what);
-/* False: out of range. */
+/* False: not a number from `min` to `max`. */
 bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret);
 bool store_text(const struct db_value *v, char *ret, size_t size);
-/* Without its policy and its parent's id. */
+/* Does not fill the policy and the parent's id. */
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err);
 struct totals row_totals(const struct row *row);
 int row_policy(struct session_store *ss, struct row *row, struct ssb_error *err);
@@ -126,107 +127,108 @@ int row_save(struct session_store *ss, struct row *row, struct ssb_error *err);
 int store_keep_policy(struct session_store *ss, const struct session_policy *p, char ret[STORE_HEX],
                       struct ssb_error *err);
 void store_drop_policies(struct session_store *ss);
-/* The first column of the first row, a number; `*ret` untouched where there is
- * none: 1 found, 0 not, -1. */
+/* Reads a number from the first column of the first row: 1 found; 0 not found, `*ret`
+ * untouched; -1. */
 int store_ask(struct session_store *ss, const char *sql, const struct db_value *args, size_t n,
               int64_t *ret, struct ssb_error *err);
-/* UTF-8 of 1 to size - 1 bytes, without control characters; `what` is for the
- * message. */
+/* Fails unless `s` is UTF-8 of 1 to size - 1 bytes without control characters. `what` names
+ * it in the message. */
 int store_check_text(const char *s, size_t size, const char *what, struct ssb_error *err);
 
-/* What is no UTF-8 (a text that was cut) or a control character becomes '?'. */
+/* Replaces invalid UTF-8 (of a text that was cut) and control characters by '?'. */
 void store_clean(char *s);
 
-uint64_t store_add(uint64_t a, uint64_t b); /* stays within a BIGINT */
+uint64_t store_add(uint64_t a, uint64_t b); /* saturates at the maximum of a BIGINT */
 
 /* ---- call.c -------------------------------------------------------------- */
 
-/* `c` is zeroed, done by call_done(). */
+/* Begins the transaction. `c` must be zeroed, and must be released with call_done(). */
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err);
-/* Fills c->now, when all locks are had: call_load() does. */
+/* Fills c->now. Must be called when all locks are held; call_load() does so. */
 int call_time(struct call *c, struct ssb_error *err);
-/* A whole transaction: `take`, with one time for it, and the commit. What it says, or
- * -1; what it says below 0 commits nothing. */
+/* Runs `take` as a whole transaction with one time, and commits. Returns what `take`
+ * returns, or -1; a result below 0 is not committed. */
 typedef int call_take_fn(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                          struct ssb_error *err);
 int call_take(struct session_store *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
               struct ssb_error *err);
-/* After call_begin(). */
+/* Loads the session `id` and its ancestors. Must follow call_begin(). */
 int call_load(struct call *c, const char *id, struct ssb_error *err);
-/* The same by its number, where `root` is known. */
+/* As call_load(), by the session's number and root. */
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err);
 int call_due(struct call *c, struct ssb_error *err);
-/* All three. */
+/* call_begin(), call_load() and call_due(). */
 int call_enter(struct call *c, struct session_store *ss, const char *id, struct ssb_error *err);
 static inline struct row *call_own(struct call *c)
 {
 	return &c->chain[c->n - 1];
 }
-/* The hardest of the verdicts; of equals the one nearest to the root. */
+/* Chooses the hardest of the verdicts; among equals the one nearest to the root. */
 void call_decide(struct call *c);
 int call_apply(struct call *c, struct ssb_error *err);
-/* reach.c: `row` enters the state `to`, with a line, a message, and its descendants where
- * that reaches them. */
+/* reach.c: `row` enters the state `to`, with a ledger line and a message. Descendants that
+ * this reaches enter it, too. */
 int call_become(struct call *c, struct row *row, enum session_state to, const char *reason,
                 struct ssb_error *err);
-/* reach.c: the session with this number, of the same tree, in memory from now on.
- * NULL: it is gone or damaged. */
+/* reach.c: the session with this number, which must be of the same tree; it stays in memory
+ * until the end of the call. NULL: it does not exist or is damaged. */
 struct row *call_find(struct call *c, int64_t n);
 int call_commit(struct call *c, struct ssb_error *err);
-/* Commits, fills `*ret` and enforces it. `except` is the caller's own run; NULL: none. */
+/* Commits, fills `*ret` and enforces it. `except` is the caller's own run, or NULL. */
 int call_finish(struct call *c, const struct session_run *except, struct decision *ret,
                 struct ssb_error *err);
-void call_done(struct call *c); /* undoes what was not committed */
+void call_done(struct call *c); /* rolls back what was not committed */
 
 /* ---- act.c --------------------------------------------------------------- */
 
-/* Enforces `*d`, or defers it; `except` as for session_act(). */
+/* Enforces `*d`, or defers it if the store defers. `except` as for session_act(). */
 void act_enforce(struct session_store *ss, struct decision *d, const struct session_run *except);
 /* Enforces the deferred decision, if any. */
 void act_finish(struct session_store *ss);
 
 /* ---- session.c ----------------------------------------------------------- */
 
-/* session_sweep(); runs are ended only if `enforce`, else by their keepers. */
+/* As session_sweep(). Runs are ended only if `enforce`; else their keepers end them. */
 int session_expire_due(struct session_store *ss, bool enforce, struct session_swept *ret,
                        struct ssb_error *err);
 
 /* ---- entry.c: the ledger ------------------------------------------------- */
 
-/* Begins a line; members follow, entry_end() adds the snapshot and stores it. */
+/* Begins a line. The caller adds members; entry_end() adds the snapshot and stores the
+ * line. */
 struct json *entry_begin(struct call *c, struct row *row, const char *kind);
-/* What was decided, and where it is more than "ok" why. */
+/* Adds what was decided, and why unless it is "ok". */
 void entry_verdict(const struct call *c, struct json *j);
 int entry_end(struct call *c, struct row *row, struct ssb_error *err);
-/* A line for each ancestor of the session asked about whose totals have changed since
- * its last one; `event` is the kind of the session's own line. */
+/* A line for each ancestor whose totals have changed since its last line. `event` is the
+ * kind of the session's own line. */
 int entry_ancestors(struct call *c, const char *event, struct ssb_error *err);
-/* The same for one. */
+/* The same for one ancestor. */
 int entry_child(struct call *c, struct row *row, const struct row *child, const char *event,
                 struct ssb_error *err);
-/* Something was refused to a session that is over. True: it is only counted. The
- * first has a line; one that goes on asking fills no disk. */
+/* Counts a refusal if the session is over. True: only counted. Only the first refusal gets
+ * a line, so that an agent that keeps asking cannot fill the disk. */
 bool entry_only_counts(struct row *row);
-/* The signature of what was added to the ledger of a session that is over. Where
- * there is no key the ledger stays unsigned: `warning` says so. */
+/* Signs what was added to the ledger of a session that is over. Without a key the ledger
+ * stays unsigned, and c->warning says so. */
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
 void entry_meter(struct json *j, enum session_meter m, uint64_t v);
 void entry_snapshot(struct json *j, const struct session *s);
-/* {"name":count,...} of the session. */
+/* Writes {"name":count,...} of the session's violations. */
 int entry_counts(struct session_store *ss, int64_t session, struct json *j, struct ssb_error *err);
 
 /* ---- spend.c ------------------------------------------------------------- */
 
 enum reservation_state { RESERVED, TIMED_OUT };
 
-/* Those of the whole tree whose time is over: what a child has reserved is reserved
- * in its ancestors as well. */
+/* Times out the due reservations of the whole tree, because a child's reservation is also
+ * reserved in its ancestors. */
 int spend_time_out(struct call *c, struct ssb_error *err);
 
 /* ---- violations.c ---------------------------------------------------------- */
 
-/* Adds `n` to the count of `name` in each of the chain, and puts the harder verdict
- * into theirs. `*ret_count` is that of the session asked about. */
+/* Adds `n` to the count of `name` in each session of the chain, and keeps the harder
+ * verdict of each. `*ret_count` is the count of the session asked about. */
 int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
                      struct ssb_error *err);
 
@@ -236,19 +238,19 @@ int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret
 int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
                struct ssb_error *err);
 
-/* A db_row_fn: an int64_t, untouched where there is none. */
+/* A db_row_fn that fills an int64_t, which is untouched if there is no number. */
 int outbox_first(void *arg, const struct db_value *v, size_t n);
-/* The line that tells of a try; `status` is for people. */
+/* Writes the line about one try. `status` is for people. */
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
                  const char *status, struct ssb_error *err);
 
-/* ---- send.c: the ledger, to the collectors that a policy names ------------ */
+/* ---- send.c: the ledger, to the collectors of a policy ------------------- */
 
-/* For a session that begins. */
+/* Must be called for each new session. */
 int send_begin(struct call *c, const struct row *row, struct ssb_error *err);
-/* The ledger of `row` has grown. */
+/* Must be called when the ledger of `row` has new lines. */
 int send_wake(struct call *c, const struct row *row, struct ssb_error *err);
-/* As outbox_take(), outbox_wait(), outbox_done(), which call them. */
+/* As outbox_take(), outbox_wait() and outbox_done(), which call these. */
 int send_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
               struct ssb_error *err);
 int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err); /* -1: none */
@@ -258,10 +260,10 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 /* ---- export.c ------------------------------------------------------------ */
 
 struct exports;
-/* Opens the files that the lines of this call go to, before the commit, so that
- * they are written in its order; what fails is a warning. NULL: none. */
+/* Opens the export files of this call's lines. Must be called before the commit, so that
+ * the files are written in the order of commits. A failure is a warning. NULL: no files. */
 struct exports *export_open(struct call *c);
-void export_write(struct call *c, struct exports *e); /* and closes; accepts NULL */
+void export_write(struct call *c, struct exports *e); /* also frees `e`; accepts NULL */
 void export_drop(struct exports *e);
 
 #endif

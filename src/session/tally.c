@@ -1,3 +1,4 @@
+/* tally.c - adds up the supervisor's messages into reports for the store. See tally.h. */
 #include "session/tally.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ void tally_done(struct tally *t)
 	t->names = NULL;
 }
 
-/* The supervisor counts from the start. */
+/* The supervisor sends totals since the start of the run. */
 static void grow_meter(struct tally *t, enum session_meter m, uint64_t now)
 {
 	if (now > t->seen[m]) {
@@ -35,7 +36,7 @@ static void add_name(struct tally *t, const char *name)
 		}
 	}
 	if (t->n_names == MAX_TALLY_NAMES && !t->is_taken && t->known == t->n_names) {
-		t->n_names = t->known = 0; /* the store knows them still */
+		t->n_names = t->known = 0; /* the store still knows them */
 	}
 	if (t->n_names < MAX_TALLY_NAMES) {
 		snprintf(t->names[t->n_names++], sizeof(t->names[0]), "%s", name);
@@ -128,7 +129,7 @@ static void put_violation(struct session_usage *u, const char *name, uint64_t n)
 	}
 }
 
-/* What was heard until now becomes the next report. */
+/* Makes the next report of everything heard so far. */
 static void close_report(struct tally *t)
 {
 	t->taken = t->open;

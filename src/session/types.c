@@ -1,3 +1,4 @@
+/* types.c - names of states, actions, meters and codes; the table of transitions. */
 #include "session/types.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@ static const char *const ACTS[SESSION_ACTS] = {
 	[ACT_PAUSE] = "pause", [ACT_KILL] = "kill",
 };
 
-/* As the policy file has them: times are seconds there. */
+/* The names in the policy file, in which times are seconds. */
 static const char *const METERS[SESSION_METERS] = {
 	[METER_RUNS] = "runs",
 	[METER_CPU_MS] = "cpu_seconds",
@@ -45,7 +46,7 @@ static const char *const CODES[VERDICT_METER] = {
 
 #define TO(s) (1U << SESSION_##s)
 
-/* What a state may become. The end is the end: no row leads out of it. */
+/* The states that may follow a state. None follows one that is over. */
 static const unsigned NEXT[SESSION_STATES] = {
 	[SESSION_ACTIVE] = TO(ALERT) | TO(PAUSED) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
 	[SESSION_ALERT] = TO(PAUSED) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),

@@ -346,8 +346,8 @@ def spoil(how, runner):
 
 @pytest.mark.parametrize("how, says", [
     ("missing", "No such file"), ("empty", "is empty"), ("long", "is too long"),
-    ("symlink", "cannot be opened"), ("fifo", "no regular file"),
-    ("directory", "no regular file"), ("somebody else's", "belongs to somebody else"),
+    ("symlink", "cannot be opened"), ("fifo", "not a regular file"),
+    ("directory", "not a regular file"), ("somebody else's", "belongs to another user"),
     ("640", "open to others"), ("604", "open to others"), ("620", "open to others")])
 def test_nothing_is_sent_without_a_private_secret(box, how, says):
     path = spoil(how, box.runner)

@@ -373,7 +373,7 @@ static void test_export_behind_much(void **state)
 		assert_int_equal(
 		        session_violation(w.ss, world_id(&w, "behind"), "other", details, &d, &err),
 		        0);
-		assert_non_null(strstr(d.warning, "somebody has locked it"));
+		assert_non_null(strstr(d.warning, "another process has locked it"));
 	}
 	assert_int_equal(flock(held, LOCK_UN), 0);
 	(void)catches_up("behind", path);

@@ -138,13 +138,13 @@ static void test_foreign_files(void **state)
 		memset(after, 0, sizeof(after));
 		auto_fd fd = open(file, O_RDONLY | O_CLOEXEC);
 		assert_true(read(fd, before, sizeof(before)) > 0);
-		refused(file, SSB_E_SYS, "no store of sessions");
+		refused(file, SSB_E_SYS, "not a store of sessions");
 		assert_true(pread(fd, after, sizeof(after), 0) > 0);
 		assert_memory_equal(before, after, sizeof(before));
 		remove_files();
 	}
 	write_file(file, "hello, this is no database at all, only some text\n", 50);
-	refused(file, SSB_E_SYS, "no store of sessions");
+	refused(file, SSB_E_SYS, "not a store of sessions");
 	remove_files();
 	write_file(file, "", 0); /* an empty one is as good as none */
 	opens(file);
