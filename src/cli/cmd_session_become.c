@@ -1,4 +1,4 @@
-/* cmd_session_become.c - what the owner says: pause, resume, kill, complete,
+/* cmd_session_become.c - changes the state of a session: pause, resume, kill, complete,
  * expire. */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
-#define OWNER      "by the owner" /* where no reason is given */
-#define PATIENCE_S 1              /* with the store, before a kill does without */
+#define OWNER      "by the owner" /* the reason if none is given */
+#define PATIENCE_S 1              /* wait for the store before a kill works without it */
 
 static const struct {
 	unsigned bit;
@@ -50,7 +50,7 @@ static int parse_words(const struct session_cli *c, uint64_t *ret, struct ssb_er
 	}
 	if (text != NULL && !session_duration_parse(text, ret)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "--grace: '%.40s' is no time; write 5s or 1m", text);
+		                "--grace: '%.40s' is not a time; write 5s or 1m", text);
 	}
 	return 0;
 }
@@ -71,20 +71,20 @@ static int print_state(const struct session_cli *c, const struct decision *d, co
 	return say_out(STDOUT_FILENO, &out);
 }
 
-/* ---- kill, whatever the store does --------------------------------------- */
+/* ---- kill, even if the store fails -------------------------------------- */
 
-/* The store comes first: what it knows to be killed does not begin again. But it may
- * be locked, full, damaged or far away, and then the runs must not live on. So the
- * store has a moment; after that every keeper of this machine is asked itself whether
- * its run is in the session, and ends it, while the store may go on to fail. */
+/* The store comes first: a session that is killed in the store cannot start runs again. But
+ * the store may be locked, full, damaged or unreachable, and the runs must still end. So
+ * the store has one second. After that every keeper of this machine is asked whether its
+ * run is in the session, and ends it, while the store may go on to fail. */
 struct kill {
 	const struct session_cli *c;
 	uint64_t grace;
 	const char *reason;
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
-	bool answer; /* the store has answered, yes or no */
-	bool alone;  /* keepers were asked without the store, with this result: */
+	bool answer; /* the store has answered, with success or failure */
+	bool alone;  /* keepers were asked without the store, with the result `unstored` */
 	struct decision unstored;
 };
 
@@ -113,7 +113,8 @@ static void *kill_main(void *arg)
 	return NULL;
 }
 
-/* Writes the kill down. Runs are ended afterwards: their grace is no delay of the store. */
+/* Records the kill. Runs are ended afterwards, so that their grace does not delay the
+ * store. */
 static int kill_stored(struct session_cli *c, const struct kill *k, struct decision *d,
                        struct ssb_error *err)
 {
@@ -144,8 +145,8 @@ static int kill_both(struct session_cli *c, struct kill *k, struct decision *d,
 	return rc;
 }
 
-/* A session that is not there has no runs; one that is over has none that may live.
- * Anything else means that the kill could not be written down. */
+/* True: the store gave an answer. A session that does not exist has no runs, and one that
+ * is over may have none. Any other error means that the kill could not be recorded. */
 static bool is_answer(const struct ssb_error *err)
 {
 	return err->where[0] == '\0' && (err->code == SSB_E_POLICY || err->code == SSB_E_USAGE ||
@@ -157,25 +158,27 @@ static void say_unwritten(const struct kill *k)
 	const struct act_report *r = &k->unstored.runs;
 	size_t ended = r->runs - r->left;
 
-	say_warningf("THE KILL OF '%s' IS NOT WRITTEN DOWN: the store did not take it. %zu run%s "
-	             "on this machine %s ended; runs on other machines are not, and new ones may "
-	             "begin as soon as the store answers.",
-	             k->c->id, ended, ended == 1 ? "" : "s", ended == 1 ? "is" : "are");
+	say_warningf("THE KILL OF '%s' IS NOT RECORDED: the store did not accept it. %zu run%s on "
+	             "this machine %s ended. Runs on other machines go on, and new runs can start "
+	             "as soon as the store answers.",
+	             k->c->id, ended, ended == 1 ? "" : "s", ended == 1 ? "was" : "were");
 	if (k->unstored.undone.code != SSB_OK && r->left == 0) {
 		say_error(&k->unstored.undone);
 	}
 	if (r->left > 0 || r->silent > 0) {
-		say_warningf("%zu could not be ended, and %zu keeper%s did not say whose run it "
-		             "has: see 'skillsandbox ps', and end those by hand",
-		             r->left, r->silent, r->silent == 1 ? "" : "s");
+		say_warningf("%zu run%s could not be ended, and %zu keeper%s did not say which "
+		             "session %s run belongs to: see 'skillsandbox ps', and end those by "
+		             "hand",
+		             r->left, r->left == 1 ? "" : "s", r->silent, r->silent == 1 ? "" : "s",
+		             r->silent == 1 ? "its" : "their");
 	}
-	say_notef("mend the store (see the error above), then run 'skillsandbox session kill %s' "
-	          "once more",
+	say_notef("repair the store (see the error above), then run 'skillsandbox session kill %s' "
+	          "again",
 	          k->c->id);
 }
 
-/* A kill that was cut short is in the store, but did not reach every run: a second kill
- * ends those. */
+/* A kill that was interrupted is in the store, but did not reach every run. A second kill
+ * ends the rest. */
 static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct ssb_error *err)
 {
 	struct decision d;
@@ -188,8 +191,9 @@ static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct 
 		return -1;
 	}
 	if (d.runs.runs > 0) {
-		say_notef("%zu run%s that had been left %s ended", d.runs.runs,
-		          d.runs.runs == 1 ? "" : "s", d.runs.runs == 1 ? "is" : "are");
+		say_notef("%zu run%s of an earlier kill %s still running and %s ended", d.runs.runs,
+		          d.runs.runs == 1 ? "" : "s", d.runs.runs == 1 ? "was" : "were",
+		          d.runs.runs == 1 ? "is" : "are");
 	}
 	return 0;
 }
@@ -198,7 +202,7 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 {
 	struct ssb_error why = { 0 };
 
-	/* Keepers of a session that no store has any more know it all the same. */
+	/* Keepers still know a session that no store has any more. */
 	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
 		kill_alone(k);
 	}
@@ -224,7 +228,7 @@ static int print_done(const struct session_cli *c, const struct decision *d, con
 	return done != EXIT_FINE ? done : status;
 }
 
-/* Adds the runs that were ended without the store; those that it left were found again. */
+/* Adds the runs that were ended without the store. Those still running were found again. */
 static void add_report(struct act_report *runs, const struct act_report *before)
 {
 	runs->runs += before->runs - before->left;
@@ -254,7 +258,7 @@ static int kill_session(struct session_cli *c, uint64_t grace, const char *reaso
 	return print_done(c, &d, "kill");
 }
 
-/* ---- the other words ----------------------------------------------------- */
+/* ---- the other states ---------------------------------------------------- */
 
 static int change_state(struct session_cli *c, const char *reason)
 {
@@ -269,7 +273,7 @@ static int change_state(struct session_cli *c, const char *reason)
 	return print_done(c, &d, WORDS[word].action);
 }
 
-/* ---- all whose time is over ---------------------------------------------- */
+/* ---- all sessions whose time is over ------------------------------------- */
 
 static int expire_all(struct session_cli *c)
 {
@@ -301,8 +305,8 @@ static int expire_all(struct session_cli *c)
 	return w.undone.code != SSB_OK ? EXIT_SANDBOX : status;
 }
 
-/* What was said, as it can be kept: no words of it may stop a kill. What does not
- * fit is cut, what steers is made visible. */
+/* Takes the reason in a form that can be stored, because no text may stop a kill: it is cut
+ * if it is too long, and control characters are made visible. */
 static void take_reason(const struct request *r, char ret[SESSION_REASON])
 {
 	const char *said = request_value(r, FLAG_REASON);

@@ -1,4 +1,4 @@
-/* cmd_session_list.c - sessions, newest first. */
+/* cmd_session_list.c - lists sessions, newest first. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -101,6 +101,7 @@ int cmd_session_list(struct request *r)
 		buf_addc(&l.out, '\n');
 	}
 	status = l.as_json ? session_cli_out(&l.out)
-	                   : say_out(STDOUT_FILENO, &l.out); /* those that can be read, at least */
+	                   : say_out(STDOUT_FILENO,
+	                             &l.out); /* prints the readable rows before an error */
 	return rc != 0 ? session_cli_fail(&c, &err) : status;
 }

@@ -1,4 +1,4 @@
-/* cmd_session_show.c - how a session stands, and how it came to that. */
+/* cmd_session_show.c - shows the state of a session and its ledger. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,16 +14,16 @@
 
 #define FLUSH ((size_t)64 * 1024)
 
-/* Lines of a ledger, one after the other. */
+/* The state of one `show`. */
 struct show {
 	const struct session_cli *c;
 	struct session s;
 	struct buf out;
 	struct json j;
 	struct line line;
-	struct buf signature; /* only the last is of interest to people */
+	struct buf signature; /* only the last signature is shown */
 	struct session_story *story;
-	size_t rows; /* of the part under way */
+	size_t rows; /* rows printed in the present section */
 	size_t bad;
 	int status;
 };
@@ -156,9 +156,9 @@ static int run_text(void *arg, const struct session_run *r)
 {
 	struct show *w = arg;
 
-	print_title(w, "runs that live");
+	print_title(w, "running");
 	buf_addf(&w->out, "  %6" PRId64 "  ", r->n);
-	visible_text(&w->out, r->run_id[0] != '\0' ? r->run_id : "(begins)", false);
+	visible_text(&w->out, r->run_id[0] != '\0' ? r->run_id : "(starting)", false);
 	buf_adds(&w->out, " on ");
 	visible_text(&w->out, r->host, false);
 	if (strcmp(r->session, w->s.id) != 0) {

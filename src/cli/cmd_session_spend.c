@@ -1,5 +1,5 @@
-/* cmd_session_spend.c - what an agent says: it wants to spend, it has spent, a
- * scanner has found something. */
+/* cmd_session_spend.c - the reports of an agent: it wants to spend, it has spent, a scanner
+ * has found something. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
-/* On standard error: why it was refused, or that it was a close thing. */
+/* Says on standard error why it was refused, or that a limit is near. */
 static void say_verdict(const struct decision *d)
 {
 	const struct verdict *v = &d->verdict;
@@ -31,7 +31,7 @@ static void say_verdict(const struct decision *d)
 	}
 }
 
-/* Prints the decision; `line` is for a person or a script. The exit status. */
+/* Prints the decision; `line` is for a person or a script. Returns the exit status. */
 static int print_decision(const struct session_cli *c, const struct decision *d,
                           const struct session_told *told, const struct buf *line)
 {
@@ -77,15 +77,15 @@ static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *e
 
 	if (!number_parse(text, 0, INT64_MAX, &n)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "'%.40s' is no reservation; write the number that 'session check' "
-		                "has printed",
+		                "'%.40s' is not a reservation; write the number that 'session "
+		                "check' printed",
 		                text);
 	}
 	*ret = (int64_t)n;
 	return 0;
 }
 
-/* *ret < 0: it did not happen. */
+/* *ret < 0: the action did not happen. */
 static int parse_settle(struct session_cli *c, int64_t *ret_n, micros *ret, struct ssb_error *err)
 {
 	bool release = request_has(c->r, FLAG_RELEASE);

@@ -1,4 +1,4 @@
-/* cmd_session_start.c - a session begins; its id is what is printed. */
+/* cmd_session_start.c - starts a session and prints its id. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "cli/session_cli.h"
 #include "policy/path.h"
 
-/* --policy, else session.yaml beside policy.yaml, else what an empty one says. */
+/* Loads --policy, else session.yaml next to policy.yaml, else the policy of an empty file. */
 static int load_policy(struct session_cli *c, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -20,7 +20,7 @@ static int load_policy(struct session_cli *c, struct session_policy *ret, struct
 	if (diags == NULL || usual == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 	}
-	/* A link that leads nowhere is a mistake to be told of, not a missing file. */
+	/* A dangling symlink is an error to report, not a missing file. */
 	if (file == NULL && (faccessat(AT_FDCWD, usual, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
 	                     (errno != ENOENT && errno != ENOTDIR))) {
 		file = usual;

@@ -1,3 +1,4 @@
+/* session_cli.c - what the session commands share. See session_cli.h. */
 #include "cli/session_cli.h"
 
 #include <inttypes.h>
@@ -18,8 +19,7 @@
 
 /* ---- the store ----------------------------------------------------------- */
 
-/* Errors that have no `where` are about what was asked; others are about a file
- * or the store. */
+/* Errors without `where` are about the request; others are about a file or the store. */
 static int fail_status(const struct ssb_error *err)
 {
 	bool asked = err->where[0] == '\0';
@@ -93,7 +93,7 @@ static int take_operand(struct session_cli *c, const struct request *r, struct s
 	bool optional = wanted[0] == '[';
 
 	if (wanted[0] == '\0' && r->operands.n > 0) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s takes no operand", r->command->name);
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s takes no argument", r->command->name);
 	}
 	if (r->operands.n > 1 || (wanted[0] != '\0' && !optional && r->operands.n == 0)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s needs one %s", r->command->name,
@@ -119,7 +119,7 @@ int session_cli_open(struct session_cli *c, struct ssb_error *err)
 	if (session_store_open(&c->owner, &c->store, err) == 0) {
 		return 0;
 	}
-	/* What is missing or wrong there is not the caller's word. */
+	/* An error of the store is not an error of usage. */
 	err->code = err->code == SSB_E_USAGE ? SSB_E_SYS : err->code;
 	if (err->where[0] == '\0') {
 		snprintf(err->where, sizeof(err->where), "store");
@@ -145,8 +145,8 @@ static int parse_tokens(const struct request *r, enum cli_flag flag, const char 
 	}
 	if (!number_parse(text, 0, MAX_TOKENS, ret)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "%s: '%.40s' is no number of tokens; write one such as 1500", name,
-		                text);
+		                "%s: '%.40s' is not a number of tokens; write one such as 1500",
+		                name, text);
 	}
 	return 0;
 }
@@ -170,7 +170,7 @@ static int model_cost(struct session_cli *c, const char *model, micros *ret, str
 		return -1;
 	}
 	if (prices_cost(&prices, model, in, out, ret, err) != 0) {
-		/* The model is a word of the command line. */
+		/* The model comes from the command line. */
 		err->code = err->code == SSB_E_NOT_FOUND ? SSB_E_USAGE : err->code;
 		return -1;
 	}
@@ -187,7 +187,7 @@ int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct
 	*ret_given = cost != NULL || model != NULL;
 	if (cost != NULL && (model != NULL || tokens)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "--cost and --model say the same in two ways: give one of them");
+		                "--cost and --model both give the cost: remove one of them");
 	}
 	if ((model != NULL) != tokens) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
@@ -208,7 +208,7 @@ int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct
 
 static void warn_unsent(const char *why)
 {
-	say_warningf("messages to you wait in the outbox and no process sends them: %s", why);
+	say_warningf("messages to you wait in the outbox, and no process sends them: %s", why);
 }
 
 void session_cli_mail(const struct session_cli *c)
@@ -221,8 +221,8 @@ void session_cli_mail(const struct session_cli *c)
 	}
 }
 
-/* Whether runs are concerned: an alert leaves them alone, a resumed session may be
- * in alert again. */
+/* True: the decision concerns runs. An alert leaves them alone, but a resumed session may
+ * be in alert again. */
 static bool reaches_runs(const struct decision *d)
 {
 	return d->changed && (d->state != SESSION_ALERT || d->verdict.code == VERDICT_OWNER);
@@ -248,7 +248,7 @@ void session_cli_runs(struct buf *out, const struct decision *d)
 	const struct act_report *runs = &d->runs;
 	const char *done = session_is_over(d->state)    ? "ended"
 	                   : d->state == SESSION_PAUSED ? "stopped"
-	                                                : "let go on";
+	                                                : "resumed";
 
 	if (!reaches_runs(d)) {
 		return;
@@ -262,7 +262,8 @@ void session_cli_runs(struct buf *out, const struct decision *d)
 		buf_addf(out, ", %zu by force", runs->forced);
 	}
 	if (runs->elsewhere > 0) {
-		buf_addf(out, "; %zu on other machines hear of it from the store", runs->elsewhere);
+		buf_addf(out, "; %zu on other machines will learn of it from the store",
+		         runs->elsewhere);
 	}
 }
 

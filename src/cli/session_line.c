@@ -1,4 +1,4 @@
-/* session_line.c - one line of a session's ledger, for people. */
+/* session_line.c - formats one line of a session's ledger for people. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static void text_of(struct buf *out, const struct line *l, const char *name)
 	render_text(out, line_get(l, name), "?");
 }
 
-/* A number of dollars, as money is shown. */
+/* Formats a number of dollars as money. */
 static void money_of(struct buf *out, const struct line *l, const char *name)
 {
 	const struct json_node *n = line_get(l, name);
@@ -42,7 +42,7 @@ static void add_reason(struct buf *out, const struct line *l, const char *betwee
 	}
 }
 
-/* Of what harder acts do there is a line of its own. */
+/* Adds the reason of a mild act. Harder acts have a ledger line of their own. */
 static void mildly_because(struct buf *out, const struct line *l)
 {
 	const char *act = line_text(l, "act");
@@ -148,7 +148,7 @@ static void line_ended(struct buf *out, const struct line *l)
 	text_of(out, l, "exit_code");
 }
 
-/* "name 3, other 4" of an object. */
+/* Formats an object as "name 3, other 4". Returns the separator for further members. */
 static const char *add_members(struct buf *out, const struct line *l, const char *name,
                                const char *between)
 {
@@ -252,7 +252,7 @@ void session_view_line(struct buf *out, const struct line *l)
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		k = strcmp(KINDS[i].kind, l->kind) == 0 ? &KINDS[i] : k;
 	}
-	/* UTC, as the line itself: parties in many places read one ledger. */
+	/* UTC as in the line itself, because people in several time zones read one ledger. */
 	buf_addf(out, "  %4" PRId64 " %.12s ", l->seq,
 	         stamp_parse(l->time, &us) ? l->time + 11 : "--:--:--.---");
 	snprintf(word, sizeof(word), "%-9s", k->word);

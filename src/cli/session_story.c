@@ -1,8 +1,8 @@
-/* session_story.c - what happened in a session, gathered from its ledger.
+/* session_story.c - collects what happened in a session from its ledger.
  *
- * An action is told when it is over: settled, released, refused. One that is
- * open, or has timed out and may still be billed, waits. Bounded: of a session
- * with more actions than that the first are told, and the rest counted. */
+ * An action is listed when it is finished: settled, released or refused. An action that is
+ * open, or has timed out and may still be billed, waits. If a session has more actions than
+ * MAX_TOLD, the first are listed and the others counted. */
 #include <string.h>
 
 #include "base/own.h"
@@ -14,11 +14,11 @@
 
 struct waiting {
 	int64_t reservation;
-	struct buf text; /* as JSON, if it stays as it is */
+	struct buf text; /* as JSON, in case it is never settled */
 };
 
 struct session_story {
-	struct buf actions; /* elements of an array, finished */
+	struct buf actions; /* finished elements of an array */
 	struct buf violations;
 	size_t n_actions;
 	size_t n_violations;
@@ -91,7 +91,7 @@ static void put_action(struct buf *out, const struct line *l)
 	if (settled) {
 		copy_member(&j, "cost", line_get(l, "cost_usd"));
 	} else {
-		json_kmillionths(&j, "cost", 0); /* nothing is spent yet, or ever */
+		json_kmillionths(&j, "cost", 0); /* nothing is spent, at least not yet */
 	}
 	json_kbool(&j, "blocked", blocked);
 	copy_member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);
@@ -122,7 +122,7 @@ static void put_violation(struct session_story *s, const struct line *l,
 	buf_init(&one, STORY_BYTES);
 	json_init(&j, &one, false);
 	json_open(&j, '{');
-	if (count != NULL) { /* seen in a run */
+	if (count != NULL) { /* violations that a run reported */
 		json_kstr(&j, "type", count->key);
 		json_kstr(&j, "timestamp", l->time);
 		json_kstr(&j, "details", NULL);
@@ -142,7 +142,7 @@ static void put_violation(struct session_story *s, const struct line *l,
 
 static struct waiting *find_waiting(struct session_story *s, int64_t reservation)
 {
-	/* Mostly one of the last. */
+	/* Backwards, because it is usually one of the last. */
 	for (size_t i = s->n_waiting; i > 0; i--) {
 		if (s->waiting[i - 1].reservation == reservation) {
 			return &s->waiting[i - 1];

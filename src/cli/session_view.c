@@ -1,3 +1,4 @@
+/* session_view.c - bars for the budgets and limits of a session. See session_view.h. */
 #include "cli/session_view.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include "report/session_json.h"
 
 #define BAR  20
-#define FULL 1000000 /* parts of a whole */
+#define FULL 1000000 /* millionths */
 
 enum say_colour session_view_colour(enum session_state s)
 {
@@ -25,7 +26,7 @@ enum say_colour session_view_colour(enum session_state s)
 
 /* ---- bars ---------------------------------------------------------------- */
 
-/* How many of `parts` are `v` of `max`; all where it is more. */
+/* The share of `v` in `max`, in units of 1/parts. All parts if `v` exceeds `max`. */
 static uint64_t scale_part(uint64_t v, uint64_t max, uint64_t parts)
 {
 	if (v >= max) {
@@ -34,7 +35,8 @@ static uint64_t scale_part(uint64_t v, uint64_t max, uint64_t parts)
 	return (uint64_t)((double)v / (double)max * (double)parts);
 }
 
-/* `used` and `reserved` of `max`: [#####++....] in the colour of how near it is. */
+/* Appends `used` and `reserved` of `max` as [#####++....], coloured by how near the maximum
+ * is. */
 static void add_bar(struct buf *out, uint64_t used, uint64_t reserved, uint64_t max,
                     unsigned alert_ppm)
 {

@@ -1,5 +1,5 @@
-/* session_view.h - a session and its ledger, for people and for programs. What
- * the store holds is as hostile as those who wrote it: everything is escaped. */
+/* session_view.h - shows a session and its ledger to people and to programs. Texts in the
+ * store are as hostile as their authors, so everything is escaped. */
 #ifndef CLI_SESSION_VIEW_H
 #define CLI_SESSION_VIEW_H
 
@@ -10,13 +10,13 @@
 
 enum say_colour session_view_colour(enum session_state s);
 
-/* A bar for each budget and limit; meters without one as a number. */
+/* Appends a bar for each budget and limit, and a number for each meter without a limit. */
 void session_view_bounds(struct buf *out, const struct session *s);
 
-/* One line of the ledger, short. */
+/* Appends one ledger line in short form. */
 void session_view_line(struct buf *out, const struct line *l);
 
-/* actions[] and violations[] of `show --json`, gathered line by line. */
+/* Collects actions[] and violations[] of `show --json` line by line. */
 struct session_story;
 struct session_story *session_story_new(void); /* NULL: out of memory */
 void session_story_free(struct session_story *s);

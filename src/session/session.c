@@ -263,7 +263,7 @@ static int may_become(struct call *c, enum session_state to, struct ssb_error *e
 	if (!session_may_become(row->s.state, to)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "", "session '%s' is %s%s%s", row->s.id,
 		                session_state_name(row->s.state),
-		                session_is_over(row->s.state) ? " for good: " : " already: ",
+		                session_is_over(row->s.state) ? " for ever: " : " already: ",
 		                row->s.reason);
 	}
 	for (size_t i = 0; resume && i + 1 < c->n; i++) {

@@ -130,7 +130,7 @@ def test_the_largest_and_the_smallest_amount(local):
 
 
 BAD = [
-    (["start", "x"], "no operand"),
+    (["start", "x"], "no argument"),
     (["start", "--id", ""], "letters"),
     (["start", "--id", "-x"], "letters"),
     (["start", "--id", "a b"], "letters"),
@@ -141,7 +141,7 @@ BAD = [
     (["start", "--parent", "nobody"], "nobody"),
     (["start", "--parent", HOSTILE], "letters"),
     (["start", "--budget", "5"], "--budget"),
-    (["list", "x"], "no operand"),
+    (["list", "x"], "no argument"),
     (["show"], "ID"),
     (["show", "s", "s"], "ID"),
     (["show", "nobody"], "nobody"),

@@ -323,7 +323,7 @@ def test_pause_and_resume_reach_the_runs(engine):
     run = Run(engine.sessions, s)
     d = engine.sessions.decide("pause", s)
     assert d["runs"]["reached"] == 1 and d["state"] == "paused"
-    assert "1 run let go on" in engine.sessions.ok("resume", s)
+    assert "1 run resumed" in engine.sessions.ok("resume", s)
     d = engine.sessions.decide("complete", s)
     assert d["runs"]["found"] in engine.found(1) and run.end()[0] == 125
 
@@ -357,12 +357,12 @@ def test_a_kill_that_was_cut_short_is_finished(user):
         assert run.p.poll() is None
         r = sessions("kill", s)
         assert r.code == 1 and "for ever: enough" in r.errors, repr(r)
-        assert "1 run that had been left is ended" in r.errors
+        assert "1 run of an earlier kill was still running and is ended" in r.errors
     finally:
         os.kill(keeper, signal.SIGCONT)
     assert run.end()[0] != 0
     r = sessions("kill", s)
-    assert r.code == 1 and "had been left" not in r.errors
+    assert r.code == 1 and "earlier kill" not in r.errors
 
 
 @pytest.mark.parametrize("shape", ["json", "slack"])

@@ -207,7 +207,7 @@ def test_a_kill_while_the_server_hangs(user, server):
         until(lambda: all_dead(sleeper))
         assert time.monotonic() - begun < 9, "the store is waited for, for 10 s"
         err = killing.communicate(timeout=60)[1]
-        assert killing.returncode == 125 and b"NOT WRITTEN DOWN" in err, err
+        assert killing.returncode == 125 and b"NOT RECORDED" in err, err
     assert run.end(60).code == 125
     assert fleet.act("kill", "a")["left"] == 0
     fleet.done()

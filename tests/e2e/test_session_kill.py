@@ -220,7 +220,7 @@ def test_kill_without_the_store(either, lose):
         assert others.pids(), "a run of another session"
         out, err = killing.communicate(timeout=60)
     assert killing.returncode == 125 and out == b"", err
-    for part in (b"NOT WRITTEN DOWN", b"3 runs", b"session kill top"):
+    for part in (b"NOT RECORDED", b"3 runs", b"session kill top"):
         assert part in err, err
     for run, _ in runs:
         r = run.end()
