@@ -15,6 +15,7 @@
  * damaged, the keepers themselves are asked: each knows its session and all ancestors. */
 #include "session/act.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +197,7 @@ void session_act(struct session_store *ss, const struct owner *o, struct decisio
 	struct ssb_error why = { 0 };
 	int rc = 0;
 
+	assert(o != NULL && d != NULL);
 	d->runs = (struct act_report){ 0 };
 	d->undone = (struct ssb_error){ 0 };
 	d->unsent[0] = '\0';
@@ -217,11 +219,13 @@ void session_act(struct session_store *ss, const struct owner *o, struct decisio
 
 void session_defer(struct session_store *ss)
 {
+	assert(ss != NULL);
 	ss->defers = true;
 }
 
 bool session_deferred(struct session_store *ss, struct decision *ret)
 {
+	assert(ss != NULL);
 	bool waits = ss->deferred != NULL;
 
 	if (waits) {
@@ -236,6 +240,7 @@ void act_enforce(struct session_store *ss, struct decision *d, const struct sess
 {
 	struct decision before;
 
+	assert(d->n_acted <= ARRAY_LEN(d->acted));
 	if (session_deferred(ss, &before)) {
 		session_act(ss, ss->owner, &before, NULL);
 	}
@@ -276,6 +281,7 @@ static struct decision kill_of(const char *id, enum session_state state, uint64_
 void session_kill_unstored(const struct owner *o, const char *id, uint64_t grace_ms,
                            const char *reason, struct decision *ret)
 {
+	assert(session_id_valid(id));
 	*ret = kill_of(id, SESSION_KILLED, grace_ms, reason);
 	session_act(NULL, o, ret, NULL);
 }
@@ -310,6 +316,7 @@ static bool has_keeper(int dir, const struct target *t)
 int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
 {
+	assert(ss != NULL && o != NULL);
 	const struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL };
 	AUTO(search_done) struct act_search s = { .except = except };
 	auto_fd dir = -1;

@@ -1,4 +1,5 @@
 /* call.c - one call on a session: one transaction. See store.h. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = VE
 
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err)
 {
+	assert(!c->open && c->n == 0 && c->n_others == 0);
 	c->ss = ss;
 	if (db_begin(ss->db, err) != 0) {
 		return -1;
@@ -148,6 +150,7 @@ static bool take_kept(struct call *c, int64_t n)
 
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
+	assert(c->open && c->n == 0);
 	if (db_lock_tree(c->ss->db, root, err) != 0 || call_time(c, err) != 0 ||
 	    (!take_kept(c, n) && read_chain(c, n, root, err) != 0)) {
 		return -1;
@@ -174,6 +177,7 @@ int call_load(struct call *c, const char *id, struct ssb_error *err)
 {
 	struct store_place place = { 0 };
 
+	assert(c->open && c->n == 0);
 	if (!session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "not the id of a session: letters, digits, '.', '_' and '-', "
@@ -187,6 +191,7 @@ int call_due(struct call *c, struct ssb_error *err)
 {
 	char reason[SESSION_REASON];
 
+	assert(c->open && c->n > 0);
 	if (c->due && spend_time_out(c, err) != 0) {
 		return -1;
 	}
@@ -225,6 +230,7 @@ void call_decide(struct call *c)
 {
 	size_t at = c->n - 1;
 
+	assert(c->n > 0);
 	for (size_t i = 0; i < c->n; i++) {
 		int by = verdict_hardness(&c->verdicts[i]) - verdict_hardness(&c->verdicts[at]);
 		if (by > 0 || (by == 0 && i < at && verdict_hardness(&c->verdicts[i]) > ACT_LOG)) {
@@ -270,6 +276,7 @@ static bool is_told(const struct call *c, const struct verdict *v, bool becomes)
 
 int call_apply(struct call *c, struct ssb_error *err)
 {
+	assert(c->open && c->decided != NULL);
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
 		const struct verdict *v = &c->verdicts[i];
@@ -372,6 +379,7 @@ static int commit_call(struct call *c, struct ssb_error *err)
 {
 	bool keeps = may_keep(c);
 
+	assert(c->open && c->n > 0);
 	if (save_rows(c, err) != 0) {
 		return -1;
 	}
@@ -403,6 +411,7 @@ int call_commit(struct call *c, struct ssb_error *err)
 int call_finish(struct call *c, const struct session_run *except, struct decision *ret,
                 struct ssb_error *err)
 {
+	assert(ret != NULL);
 	if (commit_call(c, err) != 0) {
 		return -1;
 	}

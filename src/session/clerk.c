@@ -2,6 +2,7 @@
  * clerk.h. */
 #include "session/clerk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -398,6 +399,7 @@ bool clerk_news(struct clerk *c)
 void clerk_give(struct clerk *c, const struct clerk_task *task)
 {
 	pthread_mutex_lock(&c->lock);
+	assert(!c->given && !c->has_word);
 	c->task = *task;
 	c->given = true;
 	pthread_mutex_unlock(&c->lock);

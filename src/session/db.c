@@ -2,6 +2,7 @@
  * parameters, and the making of the tables. */
 #include "session/db.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -127,6 +128,7 @@ static int check_args(const struct db_value *args, size_t n, struct ssb_error *e
 int db_run(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
            db_row_fn *row, void *arg, struct ssb_error *err)
 {
+	assert(sql != NULL && (args != NULL || n_args == 0));
 	if (db->begun && db->failed) {
 		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
 		                "a statement of this transaction has failed already");
@@ -152,6 +154,7 @@ uint64_t db_version(struct db *db)
 
 int db_tell(struct db *db, const char *session, struct ssb_error *err)
 {
+	assert(session != NULL);
 	if (strlen(session) >= SESSION_ID) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "the id of a session is too long");
 	}
@@ -254,6 +257,7 @@ int db_cache_place(struct db_cache *c, const char *sql)
 {
 	size_t at = ((uintptr_t)sql * 0x9E3779B97F4A7C15U) >> 40;
 
+	assert(sql != NULL && c->used <= DB_STATEMENTS);
 	for (size_t i = 0; i < DB_STATEMENTS; i++, at++) {
 		at &= DB_STATEMENTS - 1;
 		if (c->sql[at] == sql) {

@@ -2,6 +2,7 @@
  * connecting, and the form of parameters and rows. See db_postgres.h. */
 #include "session/db_postgres.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
@@ -168,6 +169,7 @@ int pg_link_exec(struct pg_link *l, const char *sql, struct ssb_error *err)
 {
 	struct pg_result *r = NULL;
 
+	assert(l->conn != NULL);
 	if (pg_link_answer(l, l->pq->sendQuery(l->conn, sql), &r, err) != 0) {
 		return -1;
 	}
@@ -302,6 +304,7 @@ void pg_link_done(struct pg_link *l)
 
 void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n)
 {
+	assert(n <= DB_MAX_ARGS);
 	for (size_t i = 0; i < n; i++) {
 		const struct db_value *v = &args[i];
 		p->formats[i] = 1;

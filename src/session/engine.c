@@ -3,6 +3,7 @@
  * 128 bits wide, so that no policy and no total can make them overflow. */
 #include "session/engine.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,6 +70,7 @@ enum session_state engine_next(const struct session *s, enum session_act act)
 {
 	enum session_state to = s->state;
 
+	assert(s->policy != NULL && (unsigned)act < SESSION_ACTS);
 	switch (lower_act(s, act)) {
 	case ACT_LOG:
 	case ACT_BLOCK:
@@ -91,6 +93,7 @@ enum session_state engine_next(const struct session *s, enum session_act act)
 
 int64_t engine_deadline(const struct session *s)
 {
+	assert(s->policy != NULL);
 	wide at = (wide)s->created_us + (wide)s->policy->max_duration_ms * 1000;
 
 	return at > INT64_MAX ? INT64_MAX : (int64_t)at;
@@ -182,6 +185,7 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
 	char a[MONEY_TEXT];
 	char b[MONEY_TEXT];
 
+	assert(s->policy != NULL);
 	if (!v.allowed) {
 		return v;
 	}
@@ -206,6 +210,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 	char a[MONEY_TEXT];
 	char b[MONEY_TEXT];
 
+	assert(s->policy != NULL && actual >= 0 && estimate >= 0);
 	if (session_is_over(s->state)) {
 		return make_verdict(ACT_LOG, VERDICT_OVER,
 		                    "the session is %s; the cost is written down",
@@ -250,6 +255,7 @@ struct verdict engine_violation(const struct session *s, const char *name, uint6
 	const struct session_threshold *t = session_policy_threshold(s->policy, name);
 	struct verdict v = all_good();
 
+	assert(s->policy != NULL && name != NULL);
 	if (session_is_over(s->state)) {
 		return is_over(s);
 	}
@@ -316,6 +322,7 @@ struct verdict engine_run(const struct session *s, int64_t now_us)
 {
 	struct verdict v = may_begin(s, now_us);
 
+	assert(s->policy != NULL);
 	if (!v.allowed) {
 		return v;
 	}
@@ -341,6 +348,7 @@ struct verdict engine_meter(const struct session *s, const uint64_t before[SESSI
 {
 	struct verdict v = all_good();
 
+	assert(s->policy != NULL);
 	if (session_is_over(s->state)) {
 		return is_over(s);
 	}

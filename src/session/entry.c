@@ -8,6 +8,7 @@
  * delivery) are added after it and signed again. So every line of a session that is over
  * says how many bills may still come: a ledger that was cut back to an earlier signature
  * does not look complete. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ static void resume_record(struct call *c, struct row *row)
 
 struct json *entry_begin(struct call *c, struct row *row, const char *kind)
 {
+	assert(c->open);
 	resume_record(c, row);
 	struct json *j = record_begin_same(&c->ss->record, kind);
 	json_kstr(j, "session_id", row->s.id);
@@ -211,6 +213,7 @@ int entry_sign(struct call *c, struct row *row, struct ssb_error *err)
 	char hex[2 * sizeof(signature) + 1];
 	struct ssb_error why = { 0 };
 
+	assert(c->open && session_is_over(row->s.state));
 	if (trace_key_load(c->ss->owner, &key, &why) != 0) {
 		snprintf(c->warning, sizeof(c->warning), "the ledger is not signed: %.200s",
 		         why.text);

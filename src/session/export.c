@@ -6,6 +6,7 @@
  * the lock is held, or the file cannot be opened or written, the store remembers from which
  * line on the copy is behind, and the next call that can writes those lines first. A failed
  * copy only causes a warning: the ledger itself is in the store. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -234,6 +235,7 @@ struct exports *export_open(struct call *c)
 {
 	struct exports *e = NULL;
 
+	assert(c->open);
 	for (size_t i = 0; i < c->n + c->n_others; i++) {
 		const struct row *row = i < c->n ? &c->chain[i] : c->others[i - c->n];
 		if (!is_exported(c, row)) {

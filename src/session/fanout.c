@@ -5,6 +5,7 @@
  * their turn. Most of them are dead by then. */
 #include "session/fanout.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ bool targets_add(struct targets *t, const struct target *one)
 {
 	struct target *more = t->n < MAX_LIVE ? reallocarray(t->v, t->n + 1, sizeof(*more)) : NULL;
 
+	assert(t->n <= MAX_LIVE);
 	if (more == NULL) {
 		t->full = true;
 		return false;
@@ -288,6 +290,7 @@ void fanout(struct targets *t, int dir, const struct live_request *q)
 {
 	struct wave w = { .dir = dir, .q = q, .told = clock_ms() };
 
+	assert(q->version == LIVE_VERSION && q->op < LIVE_OPS);
 	for (size_t i = WAVE; i < t->n; i++) {
 		send_request(&t->v[i], dir, q);
 	}

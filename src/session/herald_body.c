@@ -1,4 +1,5 @@
 /* herald_body.c - writes one event in the form of each kind of receiver. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -353,6 +354,7 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
 	AUTO(event_done) struct herald_event e = { 0 };
 	struct json j;
 
+	assert(item->body != NULL);
 	if ((size_t)item->kind >= ARRAY_LEN(BODIES)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "no such kind of receiver: %d",
 		                (int)item->kind);

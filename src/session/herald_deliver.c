@@ -8,6 +8,7 @@
  * twice, with the same delivery id. */
 #include "session/herald.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -276,6 +277,7 @@ int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_er
 	struct herald_result unread;
 	int left = 1;
 
+	assert(ss != NULL);
 	while (left > 0) {
 		left = run_turn(&h, err);
 	}

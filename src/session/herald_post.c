@@ -1,4 +1,5 @@
 /* herald_post.c - sends one request to one receiver, and interprets the answer. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -241,6 +242,7 @@ void herald_post_otel(const struct outbox_item *item, uint64_t deadline_ms,
 	struct otlp writer;
 	auto_buf out;
 
+	assert(item->kind == NOTIFY_OTEL && item->body != NULL);
 	*ret = (struct herald_result){ .retry_after_ms = -1 };
 	buf_init(&out, OTLP_MAX_REQUEST);
 	if (otel_config_at(&c, &env, item->url, &err) != 0) {
@@ -271,6 +273,7 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 	struct ssb_error err = { 0 };
 	auto_buf body = { 0 };
 
+	assert(item->url != NULL && item->body != NULL);
 	*ret = (struct herald_result){ .retry_after_ms = -1 };
 	if (item->kind == NOTIFY_OTEL) {
 		herald_post_otel(item, deadline_ms, ret);
@@ -299,6 +302,7 @@ uint64_t herald_retry_ms(const struct herald_result *r, unsigned tries)
 {
 	uint64_t base = HERALD_FIRST_MS;
 
+	assert(tries > 0);
 	if (r->error[0] == '\0' || !r->retry || tries >= HERALD_TRIES) {
 		return 0;
 	}

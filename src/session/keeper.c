@@ -8,6 +8,7 @@
  *  - learns of kills on other machines (PostgreSQL),
  *  - records the end.
  * If either process ends, the run ends: no skill runs unmetered. */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -154,6 +155,7 @@ int keeper_run(const struct run_request *q, const char *id, struct ssb_result *r
 	const struct ssb_plan *plan = q->plan;
 	struct run_request owned = *q;
 
+	assert(q->govern_fd < 0);
 	if (id != NULL && !session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "session",
 		                "'%.64s' is not a session id; see skillsandbox session list", id);

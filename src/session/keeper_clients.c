@@ -1,5 +1,6 @@
 /* keeper_clients.c - clients of the control socket. Each may make one request. A client
  * that is slow or silent costs one slot for a while, and nothing else. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -109,6 +110,7 @@ static void begin_request(struct keeper *k, struct keeper_client *c, const struc
 
 void keeper_clients_hear(struct keeper *k, struct keeper_client *c)
 {
+	assert(c->fd >= 0);
 	struct live_request q;
 	int got = live_recv(c->fd, &q, sizeof(q));
 

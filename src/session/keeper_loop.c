@@ -1,4 +1,5 @@
 /* keeper_loop.c - the loop of one run, from its start in the store to its recorded end. */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -392,6 +393,7 @@ static void run_turn(struct keeper *k)
 
 void keeper_loop(struct keeper *k)
 {
+	assert(k->clerk != NULL && k->word.looked);
 	k->next_at = clock_ms() + STORE_MS;
 	while (!is_finished(k)) {
 		run_turn(k);

@@ -2,6 +2,7 @@
  * begins. It keeps only one socket of the caller: a process that waits for the end of a
  * pipe must not have to wait for the keeper. Signals of a terminal are for the run, not for
  * it. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -144,6 +145,7 @@ void keeper_process(const struct owner *o, const char *id, int sock, int caller)
 	struct decision first = { 0 };
 	struct ssb_error err = { 0 };
 
+	assert(sock >= 0 && caller >= 0 && session_id_valid(id));
 	k.dir = k.listen = k.init = -1;
 	keeper_clients_init(&k);
 	if (settle_keeper(&k, sock, caller, &err) != 0 || begin_run(&k, id, &first, &err) != 0) {

@@ -1,6 +1,7 @@
 /* live.c - the directory of control sockets, and messages to and from keepers. See live.h. */
 #include "session/live.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,7 @@ int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_er
 	uint8_t drawn[(LIVE_NAME - 1 - LIVE_TAG) / 2];
 	char name[LIVE_NAME];
 
+	assert(dir_fd >= 0);
 	if (getrandom(drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn)) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "getrandom");
 	}
@@ -155,6 +157,7 @@ int live_send(int fd, const void *msg, size_t size)
 
 int live_recv(int fd, void *msg, size_t size)
 {
+	assert(size == sizeof(struct live_request) || size == sizeof(struct live_reply));
 	ssize_t n = recv(fd, msg, size, MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {

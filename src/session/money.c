@@ -1,6 +1,7 @@
 /* money.c - amounts of money and decimal numbers, without floats. See money.h. */
 #include "session/money.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,7 @@ enum decimal_fit decimal_times(const struct decimal *d, uint64_t factor, uint64_
 	wide n = (wide)d->digits * factor;
 	bool finer = d->cut;
 
+	assert(factor > 0);
 	for (long e = d->exponent; e > 0 && n > 0; e--) {
 		n *= 10;
 		if (n > max) {

@@ -1,5 +1,6 @@
 /* outbox.c - messages to the owner. The transaction that they report writes them, and a
  * herald takes each of them for itself. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ int outbox_put(struct call *c, struct row *row, const char *event, const char *r
 {
 	auto_buf body;
 
+	assert(c->open);
 	buf_init(&body, BODY_BYTES);
 	if (row->s.policy == NULL || row->s.policy->n_notify == 0) {
 		return 0;
@@ -245,6 +247,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 	struct json *j = entry_begin(c, own, "notification");
 	char text[SESSION_REASON];
 
+	assert(c->open && item->url != NULL);
 	json_kstr(j, "type", KINDS[item->kind]);
 	put_place(j, item->url);
 	if (item->kind == NOTIFY_OTEL) {

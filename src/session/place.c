@@ -2,6 +2,7 @@
  * place.h. */
 #include "session/place.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -118,6 +119,7 @@ int place_open(pid_t pid, uint64_t start)
 
 int place_kill(int pidfd)
 {
+	assert(pidfd >= 0);
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0U);
 }
 
@@ -249,6 +251,7 @@ static void end_children(pid_t init)
 
 int place_end(int pidfd, pid_t init)
 {
+	assert(pidfd >= 0);
 	if (!place_dead(pidfd) && !is_first(init)) {
 		end_children(init);
 	}

@@ -2,6 +2,7 @@
  * keys are in policy_fields.c. */
 #include "session/policy.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -105,6 +106,7 @@ static void free_root(struct ynode **root)
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
+	assert(diags != NULL);
 	/* Uses a list of its own: the caller's may hold findings of another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };

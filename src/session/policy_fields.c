@@ -2,6 +2,7 @@
  * known schema are here; skillsandbox-session(5) tells which keys we added. */
 #include "session/policy_priv.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,6 +292,7 @@ bool policy_fields_read(const struct report *rep, const struct ynode *root, stru
 {
 	struct ctx c = { .rep = rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 
+	assert(root != NULL && d->p.source != NULL);
 	if (root->kind == YNODE_MAP) {
 		level_read(&c, root, &TOP_LEVEL, d);
 	} else if (!root->bad && !ynode_is_null(root)) {

@@ -3,6 +3,7 @@
  * it must belong to the owner like policy.yaml. */
 #include "session/prices.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -160,6 +161,7 @@ int prices_load(const struct owner *o, struct prices *ret, struct ssb_diags *dia
 {
 	AUTO(prices_done) struct prices p = { 0 };
 
+	assert(diags != NULL);
 	if (parse_prices("data/prices.yaml", PRICES_YAML, sizeof(PRICES_YAML) - 1, &p, diags, err) <
 	            0 ||
 	    load_prices(o, &p, diags, err) < 0) {

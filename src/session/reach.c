@@ -1,6 +1,7 @@
 /* reach.c - a session enters another state, and its descendants with it. Kill, expiry,
  * completion and pause reach all descendants. Resume reaches those that the same pause
  * paused. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -128,6 +129,7 @@ struct row *call_find(struct call *c, int64_t n)
 	struct row row = { 0 };
 	struct ssb_error why = { 0 };
 
+	assert(c->open);
 	if (known != NULL) {
 		return known;
 	}
@@ -212,6 +214,7 @@ int call_become(struct call *c, struct row *row, enum session_state to, const ch
 	char with[SESSION_REASON];
 	size_t damaged = 0;
 
+	assert(c->open && session_may_become(row->s.state, to));
 	if (load_beneath(c, row, &damaged, err) != 0 ||
 	    enter_state(c, row, to, row, reason, damaged, err) != 0) {
 		return -1;

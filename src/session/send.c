@@ -8,6 +8,7 @@
  *
  * Lines about such deliveries and signatures are not delivered themselves: a row with only
  * these ahead advances without a request. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ int send_begin(struct call *c, const struct row *row, struct ssb_error *err)
 {
 	const struct session_policy *p = row->s.policy;
 
+	assert(c->open && row->s.policy != NULL);
 	for (size_t i = 0; session_policy_sends(p) && i < p->n_exports; i++) {
 		if (p->exports[i].kind == EXPORT_OTEL &&
 		    db_run(c->ss->db,

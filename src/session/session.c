@@ -1,6 +1,7 @@
 /* session.c - opens the store; starts, changes and expires sessions. */
 #include "session/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -219,6 +220,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 {
 	AUTO(call_done) struct call c = { 0 };
 
+	assert(req->policy != NULL);
 	if (check_request(req, err) != 0 || call_begin(&c, ss, err) != 0) {
 		return -1;
 	}

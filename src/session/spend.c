@@ -4,6 +4,7 @@
  * and later replaced by the actual cost. A reservation that is never settled times out:
  * each session of the chain then charges it or gives it back, as its own policy says. The
  * bill may still come later, and is accepted once. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -153,6 +154,7 @@ int spend_time_out(struct call *c, struct ssb_error *err)
 	int64_t next = 0;
 	struct due d;
 
+	assert(c->open && c->n > 0);
 	do {
 		d = (struct due){ 0 };
 		if (db_run(c->ss->db,

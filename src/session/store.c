@@ -2,6 +2,7 @@
  * file, or a server that others administer. */
 #include "session/store.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ int store_damaged(struct ssb_error *err, const char *what)
 
 bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret)
 {
+	assert(min <= max);
 	if (v->type != DB_INT || v->i < min || v->i > max) {
 		return false;
 	}
@@ -27,6 +29,7 @@ bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *r
 
 bool store_text(const struct db_value *v, char *ret, size_t size)
 {
+	assert(size > 0);
 	if (v->type != DB_TEXT || v->n >= size || memchr(v->s, '\0', v->n) != NULL) {
 		return false;
 	}
@@ -301,6 +304,7 @@ int store_check_text(const char *s, size_t size, const char *what, struct ssb_er
 	size_t len = strnlen(s, size);
 	uint32_t cp = 0;
 
+	assert(size > 1);
 	if (len == 0 || len == size) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s must have 1 to %zu bytes", what,
 		                size - 1);

@@ -9,6 +9,8 @@
 #ifndef SESSION_STORE_H
 #define SESSION_STORE_H
 
+#include <assert.h>
+
 #include "trace/record.h"
 #include "base/own.h"
 #include "session/db.h"
@@ -161,6 +163,7 @@ int call_due(struct call *c, struct ssb_error *err);
 int call_enter(struct call *c, struct session_store *ss, const char *id, struct ssb_error *err);
 static inline struct row *call_own(struct call *c)
 {
+	assert(c->n > 0);
 	return &c->chain[c->n - 1];
 }
 /* Chooses the hardest of the verdicts; among equals the one nearest to the root. */

@@ -1,6 +1,7 @@
 /* tally.c - adds up the supervisor's messages into reports for the store. See tally.h. */
 #include "session/tally.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ void tally_hear(struct tally *t, const struct govern_msg *m)
 {
 	char name[sizeof(m->connection.name)];
 
+	assert(t->names != NULL);
 	switch (m->kind) {
 	case GOVERN_USED:
 		grow_meter(t, METER_CPU_MS, m->used.cpu_ms);
@@ -141,6 +143,7 @@ static void close_report(struct tally *t)
 
 void tally_take(struct tally *t, struct session_usage *ret)
 {
+	assert(!t->is_taken);
 	if (!t->again) {
 		close_report(t);
 	}
@@ -161,6 +164,7 @@ void tally_take(struct tally *t, struct session_usage *ret)
 
 void tally_settled(struct tally *t, bool stored)
 {
+	assert(t->is_taken);
 	t->known = stored ? t->taken_names : t->known;
 	t->again = !stored;
 	t->is_taken = false;

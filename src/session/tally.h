@@ -38,8 +38,7 @@ void tally_done(struct tally *t);
 
 /* Adds one message of the supervisor. Messages without counts are ignored. */
 void tally_hear(struct tally *t, const struct govern_msg *m);
-/* True: no room for another name. tally_hear() must not be called before the next
- * tally_settled(). */
+/* True: no room for another name. New names are dropped until the next tally_settled(). */
 bool tally_full(const struct tally *t);
 bool tally_empty(const struct tally *t);
 /* True: the next report is an old one, without what came since. */

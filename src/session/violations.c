@@ -1,5 +1,6 @@
 /* violations.c - counts violations by kind in the session and all its ancestors. The policy
  * of each says at which count it acts. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -42,6 +43,7 @@ static int count_one(struct call *c, struct row *row, const char *name, uint64_t
 int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
                      struct ssb_error *err)
 {
+	assert(c->open && c->n > 0);
 	/* Keeps sums within a BIGINT; more at once makes no sense. */
 	n = n > UINT32_MAX ? UINT32_MAX : n;
 	for (size_t i = 0; i < c->n; i++) {
