@@ -299,18 +299,15 @@
 #define MAX_HELD  4096 /* symlinks to protected names, and their targets */
 
 /* A client's command line, in the question of its hook */
-#define MAX_SHELL_BYTES     (256 * 1024)
-#define MAX_SHELL_WORDS     16384
-#define MAX_SHELL_COMMANDS  4096
-#define MAX_SHELL_DEPTH     16
-#define MAX_HOOK_INPUT      (4UL << 20) /* bytes of the whole question */
-#define MAX_HOOK_PLACES     16          /* directories that a command may have changed to */
-#define MAX_HOOK_MATCHES    4096        /* names that match one pattern */
-#define MAX_HOOK_EXPANSIONS 256         /* words that its braces expand to */
-#define MAX_HOOK_WALK       50000       /* directory entries examined to find skills */
-#define MAX_CONFIG_BYTES    (8UL << 20) /* bytes of a client's configuration */
-#define MAX_CONFIG_DEPTH    64          /* nested arrays and tables in it */
-#define MAX_SERVED          64          /* directories of skills named on one command line */
+#define MAX_SHELL_BYTES    (256 * 1024)
+#define MAX_SHELL_WORDS    16384
+#define MAX_SHELL_COMMANDS 4096
+#define MAX_HOOK_INPUT     (4UL << 20) /* bytes of the whole question */
+#define MAX_HOOK_PLACES    16          /* directories that a command may have changed to */
+#define MAX_HOOK_WALK      50000       /* directory entries examined to find skills */
+#define MAX_CONFIG_BYTES   (8UL << 20) /* bytes of a client's configuration */
+#define MAX_CONFIG_DEPTH   64          /* nested arrays and tables in it */
+#define MAX_SERVED         64          /* directories of skills named on one command line */
 
 /* What a skill needs, from its records and its files */
 #define MAX_NEEDS         4096          /* different needs; further ones are dropped */

@@ -42,8 +42,8 @@ static void put_input(struct json *j, const struct json_doc *doc, const struct j
 	json_close(j, '}');
 }
 
-static int answer(enum hook_answer a, const struct json_doc *doc, const struct json_node *input,
-                  const struct buf *text)
+static int put_answer(enum hook_answer a, const struct json_doc *doc, const struct json_node *input,
+                      const struct buf *text)
 {
 	struct json j;
 	auto_buf out = { 0 };
@@ -113,7 +113,7 @@ static int judge_question(const struct json_doc *doc, char *self)
 	auto_buf text;
 	buf_init(&text, SAY_MAX);
 	enum hook_answer a = hook_judge(&q, &text);
-	return answer(a, doc, input, &text);
+	return put_answer(a, doc, input, &text);
 }
 
 /* Death by the signal would be another status than the one that blocks. */

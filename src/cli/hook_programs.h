@@ -1,34 +1,33 @@
-/* hook_programs.h - what the program of a simple command would do with what it is
- * given, as far as its name tells. The known ones stand in tables; every other one may
- * do anything. */
+/* hook_programs.h - what the program of a simple command would do with its words, as far as its
+ * name tells. A program that is not in the tables may do anything. */
 #ifndef CLI_HOOK_PROGRAMS_H
 #define CLI_HOOK_PROGRAMS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "cli/hook_line.h"
 
-#include "cli/shell_words.h"
+/* Does `name` match one of the patterns of fnmatch(3) in `list`, which blanks separate? */
+bool hook_programs_list(const char *list, const char *name);
 
-/* One of `v`, which are patterns of fnmatch(3). */
-bool hook_program_among(const char *name, const char *const v[], size_t n);
+/* Which word is the program: behind assignments, keywords, and `exec`, `nohup`, `timeout 9` and the
+ * like without options. n_words: none. */
+size_t hook_programs_word(const struct hook_command *c);
 
-/* Which word is the program: behind keywords, variables that are set, and `sudo`, `nice -n 3`
- * and the like with their options. `plain`: only behind `nohup`, `timeout 9` and others that
- * change nothing about what they start. */
-size_t hook_program_word(const struct shell_command *c, bool plain);
+/* Which word is the first interpreter: it starts a file or a text, and does not only check it as
+ * python3 -m py_compile does. n_words: none. */
+size_t hook_programs_interpreter(const struct hook_command *c);
 
-/* Starts what it is given. */
-bool hook_program_interprets(const char *word);
+/* Does it start its program in a way that is not followed: `sudo`, `nice -n 3`, `if`, `sh -c`? */
+bool hook_programs_odd(const struct hook_command *c);
 
-/* The interpreter that is word `at` only compiles or checks: python3 -m py_compile. */
-bool hook_program_checks(const struct shell_command *c, size_t at);
+/* Does the command only look, or change files without starting any? `skillsandbox run` without a
+ * grant counts, too. `self` is our executable. */
+bool hook_programs_look(const struct hook_command *c, const char *self);
 
-/* Only looks, or changes files without starting any; also `skillsandbox run` (`self`
- * is our executable), unless it has an option with which the owner grants more. */
-bool hook_program_looks(const struct shell_command *c, const char *self);
+/* May the command start files that its words do not name: `python3 $F`, `find -exec`, `xargs`? */
+bool hook_programs_start_unnamed(const struct hook_command *c, const char *self);
 
-/* Starts a command of ours that is for the owner to give, whatever stands before it: with it
- * an agent would grant or change what it is held to. */
-bool hook_program_decides(const struct shell_command *c, const char *self);
+/* Is it a command of ours that only the owner may give? With it an agent would grant or change
+ * what it is held to. */
+bool hook_programs_decide(const struct hook_command *c, const char *self);
 
 #endif

@@ -7,14 +7,13 @@
 
 /* The command line is a program, not part of the library. */
 #include "base/shell_quote.h"
-#include "cli/shell_line.c"
-#include "cli/shell_words.c"
+#include "cli/hook_line.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct shell_name NAMES[] = { { "HOME", "/home/me", false },
-	                                   { "ODD", "a 'b", false },
-	                                   { NULL, NULL, false } };
+static const struct hook_name NAMES[] = { { "HOME", "/home/me", false },
+	                                  { "ODD", "a 'b", false },
+	                                  { NULL, NULL, false } };
 
 static void must(int truth)
 {
@@ -23,19 +22,19 @@ static void must(int truth)
 	}
 }
 
-static bool is_plain(const struct shell_command *c)
+static bool is_plain(const struct hook_command *c)
 {
 	for (size_t i = 0; i < c->n_words; i++) {
-		if (!c->words[i].plain || strlen(c->words[i].pattern) < strlen(c->words[i].text)) {
+		if (!c->words[i].plain) {
 			return false;
 		}
 	}
 	return c->n_words > 0;
 }
 
-static void read_back(const struct shell_command *c)
+static void read_back(const struct hook_command *c)
 {
-	struct shell_line again = { 0 };
+	struct hook_line again = { 0 };
 	auto_buf text;
 
 	/* "x" first: what stands there could be a keyword. */
@@ -48,35 +47,37 @@ static void read_back(const struct shell_command *c)
 	if (text.failed || text.len > MAX_SHELL_BYTES || c->n_words + 1 > MAX_SHELL_WORDS) {
 		return;
 	}
-	must(shell_parse(text.data, text.len, NAMES, &again) == 0);
-	must(!again.broken && !again.beside && again.n_commands == 1);
+	must(hook_line_read(&again, text.data, text.len, NAMES, false) == 0);
+	must(!again.odd && again.n_commands == 1);
 	must(again.commands[0].n_words == c->n_words + 1 && again.commands[0].n_redirects == 0);
 	for (size_t i = 0; i < c->n_words; i++) {
 		must(again.commands[0].words[i + 1].plain);
 		must(strcmp(again.commands[0].words[i + 1].text, c->words[i].text) == 0);
 	}
-	shell_done(&again);
+	hook_line_done(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct shell_line line = { 0 };
 	char *exact = malloc(size + (size == 0));
 
 	must(exact != NULL);
 	memcpy(exact, data, size);
-	if (shell_parse(exact, size, NAMES, &line) == 0) {
-		for (size_t i = 0; i < line.n_commands; i++) {
-			if (line.commands[i].n_words > 0) {
-				(void)shell_assigns(&line.commands[i].words[0]);
+	for (int crude = 0; crude < 2; crude++) {
+		struct hook_line line = { 0 };
+		if (hook_line_read(&line, exact, size, NAMES, crude == 1) == 0) {
+			for (size_t i = 0; i < line.n_commands; i++) {
+				if (line.commands[i].n_words > 0) {
+					(void)hook_line_assigns(&line.commands[i].words[0]);
+				}
+				if (is_plain(&line.commands[i])) {
+					read_back(&line.commands[i]);
+				}
 			}
-			if (is_plain(&line.commands[i])) {
-				read_back(&line.commands[i]);
-			}
+			must(memchr(exact, '\0', size) == NULL || line.odd);
 		}
-		must(memchr(exact, '\0', size) == NULL || line.broken);
+		hook_line_done(&line);
 	}
-	shell_done(&line);
 	free(exact);
 	return 0;
 }

@@ -11,18 +11,11 @@
 #include "os/tree.h"
 
 /* The command line is a program, not part of the library. */
-#include "cli/shell_line.c"
-#include "cli/shell_words.c"
-
-#include "cli/hook_skill.c"
-
-#include "cli/flags.c"
-#include "cli/cli_options.c"
+#include "cli/hook_line.c"
 
 #include "cli/hook_programs.c"
 
-#include "cli/hook_nest.c"
-#include "cli/hook_reach.c"
+#include "cli/hook_skill.c"
 
 #include "cli/hook_judge.c"
 

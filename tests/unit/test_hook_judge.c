@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -119,28 +118,6 @@ static void test_caps(void **state)
 	buf_init(&b, 1);
 }
 
-/* Past the cap nobody can say what the braces make: at once, and not in silence. */
-static void test_braces(void **state)
-{
-	static const struct {
-		size_t pairs;
-		enum hook_answer want;
-	} CASES[] = { { 8, HOOK_PASS }, { 9, HOOK_ASK }, { 22, HOOK_ASK }, { 4000, HOOK_ASK } };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-		auto_buf line, text;
-		buf_init(&line, 1 << 16);
-		buf_adds(&line, "y ");
-		for (size_t k = 0; k < CASES[i].pairs; k++) {
-			buf_adds(&line, "{a,b}");
-		}
-		clock_t begun = clock();
-		assert_int_equal(ask(line.data, ".", false, &text), CASES[i].want);
-		assert_true(clock() - begun < CLOCKS_PER_SEC);
-	}
-}
-
 /* A tree that is too large to be looked through may hold a skill. */
 static void test_walk(void **state)
 {
@@ -166,7 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rewritten), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_cdpath),    cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_braces),    cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk),
 	};
 
 	return cmocka_run_group_tests(tests, make_world, drop_world);

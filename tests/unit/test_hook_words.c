@@ -10,49 +10,51 @@
 #include <cmocka.h>
 
 /* The command line is a program, not part of the library. */
+#include "base/own.h"
 #include "base/shell_quote.h"
-#include "cli/shell_line.c"
-#include "cli/shell_words.c"
+#include "cli/hook_line.c"
 
-static const struct shell_name NAMES[] = {
+static const struct hook_name NAMES[] = {
 	{ "HOME", "/home/me", false }, { "ODD", "a b", false }, { "NONE", NULL, false },
 	{ "NEAR", "/bin", true },      { NULL, NULL, false },
 };
 
-static const char *const JOINS[] = { "", " && ", " || ", " ; ", " | ", " & ", " ( " };
+static const struct {
+	char join;
+	const char *text;
+} JOINS[] = { { '\0', "" },   { '&', " && " }, { 'o', " || " }, { ';', " ; " },
+	      { '|', " | " }, { '(', " ( " },  { ')', " ) " } };
 
-static void show(const struct shell_line *line, struct buf *out)
+static void show(const struct hook_line *line, struct buf *out)
 {
-	buf_adds(out, line->broken ? "!" : "");
+	buf_adds(out, line->odd ? "!" : "");
 	for (size_t i = 0; i < line->n_commands; i++) {
-		const struct shell_command *c = &line->commands[i];
-		buf_adds(out, JOINS[c->join]);
+		const struct hook_command *c = &line->commands[i];
+		for (size_t k = 0; k < ARRAY_LEN(JOINS); k++) {
+			buf_adds(out, c->join == JOINS[k].join ? JOINS[k].text : "");
+		}
 		for (size_t k = 0; k < c->n_words; k++) {
 			buf_addf(out, "%s<%s>", c->words[k].plain ? "" : "~", c->words[k].text);
 		}
 		for (size_t k = 0; k < c->n_redirects; k++) {
-			buf_addf(out, "%s[%s]", c->redirects[k].op, c->redirects[k].target.text);
-			if (c->redirects[k].body != NULL) {
-				buf_addf(out, "=%s", c->redirects[k].body);
-			}
+			buf_addf(out, "%s[%s]", c->redirects[k].op, c->redirects[k].text);
 		}
 	}
-	buf_adds(out, line->beside ? "&" : "");
 }
 
-static void expect(const char *text, size_t len, const char *want)
+static void expect(const char *text, size_t len, bool crude, const char *want)
 {
-	struct shell_line line = { 0 };
+	struct hook_line line = { 0 };
 	auto_buf got;
 
 	buf_init(&got, 65536);
-	assert_int_equal(shell_parse(text, len, NAMES, &line), 0);
+	assert_int_equal(hook_line_read(&line, text, len, NAMES, crude), 0);
 	show(&line, &got);
-	if (strcmp(got.data, want) != 0) {
+	if (strcmp(got.data != NULL ? got.data : "", want) != 0) {
 		print_error("of: %s\n", text);
 	}
-	assert_string_equal(got.data, want);
-	shell_done(&line);
+	assert_string_equal(got.data != NULL ? got.data : "", want);
+	hook_line_done(&line);
 }
 
 static void test_lines(void **state)
@@ -71,26 +73,26 @@ static void test_lines(void **state)
 		{ "a 'it'\\''s'", "<a><it's>" },
 		{ "a \\\n b", "<a><b>" },
 		{ "a b\\\nc", "<a><bc>" },
-		{ "a && b || c; d | e |& f & g", "<a> && <b> || <c> ; <d> | <e> | <f> & <g>&" },
+		{ "a && b || c; d | e |& f & g", "!<a> && <b> || <c> ; <d> | <e> ; <f> ; <g>" },
 		{ "a\nb\n\n# c\nd # e\nf", "<a> ; <b> ; <d> ; <f>" },
 		{ "a &&\n b", "<a> && <b>" },
 		{ "a#b", "<a#b>" },
-		{ "a >x 2>>y <z 2>&1 &>w", "<a>>[x]2>>[y]<[z]2>&[1]&>[w]" },
+		{ "a >x 2>>y <z 2>&1 &>w", "!<a>>[x]2>>[y]<[z]2>&[1] ; >[w]" },
 		{ "a 2 >x", "<a><2>>[x]" },
 		{ "a2>x", "<a2>>[x]" },
 		{ "12345>x a", "!<12345><a>>[x]" },
-		{ "a <<E\nb\nE", "<a><<[E]=b\n" },
-		{ "a <<E\n$b\nE", "<a><<[E]=$b\n" },
-		{ "a <<E\n$(b)\nE", "!<a><<[E] ( <b> ; ~<*> ; <E>" },
-		{ "a <<'E'\n$b\nE\nc", "<a><<[E]=$b\n ; <c>" },
+		{ "a <<E\nb\nE", "!<a><[E] ; <b> ; <E>" },
+		{ "a <<E\n$b\nE", "!<a><[E] ; ~<*> ; <E>" },
+		{ "a <<E\n$(b)\nE", "!<a><[E] ; ~<*> ( <b> ) <E>" },
+		{ "a <<'E'\n$b\nE\nc", "!<a><[E] ; ~<*> ; <E> ; <c>" },
 		{ "a <<\\E >f; b <<-F\n`x`\nE\n\tG\n\tF\nc",
-		  "<a><<[E]=`x`\n>[f] ; <b><<-[F]=\tG\n ; <c>" },
-		{ "a \"$(b <<'E'\nit's\nE\n)\" c", " ( <b><<[E]=it's\n<a>~<*><c>" },
-		{ "a <<E\nb", "!<a><<[E] ; <b>" },
-		{ "a <<E 'x\nE\n'", "!<a><x\nE\n><<[E]" },
-		{ "a <<E \"'\" '\nE\n'", "!<a><'><\nE\n><<[E]=" },
-		{ "a <<$X\nb\n*\n", "!<a><<[*] ; <b> ; ~<*>" },
-		{ "a <<<b", "<a><<<[b]" },
+		  "!<a><[E]>[f] ; <b><[-F] ; ~<*> ( <x> ) <E> ; <G> ; <F> ; <c>" },
+		{ "a \"$(b <<'E'\nit's\nE\n)\" c", "!<a>~<*b <<'E'\nit's\nE\n)><c>" },
+		{ "a <<E\nb", "!<a><[E] ; <b>" },
+		{ "a <<E 'x\nE\n'", "!<a><x\nE\n><[E]" },
+		{ "a <<E \"'\" '\nE\n'", "!<a><'><\nE\n><[E]" },
+		{ "a <<$X\nb\n*\n", "!<a><[*] ; <b> ; ~<*>" },
+		{ "a <<<b", "!<a><[b]" },
 		{ "a >", "!<a>" },
 		{ "~/x", "</home/me/x>" },
 		{ "a ~ ~/b x~ ~you", "<a></home/me></home/me/b><x~>~<*>" },
@@ -98,49 +100,62 @@ static void test_lines(void **state)
 		{ "$HOME/x \"${HOME}/y\" '$HOME'", "</home/me/x></home/me/y><$HOME>" },
 		{ "$NONE/x $OTHER \"$ODD\" $ODD", "~<*/x>~<*><a b>~<*>" },
 		{ "a $ $1 $? $@x", "<a><$>~<*>~<*>~<*x>" },
-		{ "a ${X:-y}b", "!<a>~<*b>" },
-		{ "a $(b c) d", " ( <b><c><a>~<*><d>" },
-		{ "a \"$(b 'c)')\" d", " ( <b><c)><a>~<*><d>" },
-		{ "a `b c` d", "! ( <b><c><a>~<*><d>" },
-		{ "a $((1+1))", "! ( <1+1><a>~<*>" },
-		{ "(a; b) && c", " ( <a> ; <b> && <c>" },
-		{ "a <(b) >(c)", " ( <b> ( <c><a>~<*>~<*>" },
-		{ "f() { a; }", "!<f> ( ~<{><a> ; <}>" },
-		{ "if a; then b; fi", "!<if><a> ; <then><b> ; <fi>" },
-		{ "! a", "!<!><a>" },
+		{ "a ${X:-y}b", "!<a>~<*X:-y}b>" },
+		{ "a $(b c) d", "!<a>~<*> ( <b><c> ) <d>" },
+		{ "a \"$(b 'c)')\" d", "!<a>~<*b 'c)')><d>" },
+		{ "a `b c` d", "!<a>~<*> ( <b><c> ) <d>" },
+		{ "a $((1+1))", "!<a>~<*> ( <1+1>" },
+		{ "(a; b) && c", "! ( <a> ; <b> && <c>" },
+		{ "a <(b) >(c)", "!<a> ( <b> ( <c>" },
+		{ "f() { a; }", "!<f> ) ~<{><a> ; <}>" },
+		{ "if a; then b; fi", "<if><a> ; <then><b> ; <fi>" },
+		{ "! a", "<!><a>" },
 		{ "'if' a", "<if><a>" },
-		{ "a *.c b? [c] {d,e} \\*", "<a>~<*.c>~<b?>~<[c]>~<{d,e}><*>" },
+		{ "a *.c b? [c] {d,e} \\*", "!<a>~<*.c>~<b?>~<[c]>~<*><*>" },
 		{ "a '*.c' \"?\"", "<a><*.c><?>" },
-		{ "a $'\\x62\\143\\n\\'' $\"d\"", "<a>~<bc\n'>~<d>" },
+		{ "a $'\\x62\\143\\n\\'' $\"d\"", "!<a>~<*\\x62\\143\\n\\ $\"d\">" },
 		{ "a =b c=d", "<a>~<=b><c=d>" },
 		{ "a \"b!c\"", "<a>~<b!c>" },
 		{ "a\rb", "~<a\rb>" },
 		{ "a 'b", "!<a><b>" },
 		{ "a \"b", "!<a><b>" },
-		{ "a $(b", "! ( <b><a>~<*>" },
-		{ "a `b", "! ( <b><a>~<*>" },
-		{ "a ${b", "!<a>~<*>" },
-		{ "a \\", "!<a><>" },
+		{ "a $(b", "!<a>~<*> ( <b>" },
+		{ "a `b", "!<a>~<*> ( <b>" },
+		{ "a ${b", "!<a>~<*b>" },
+		{ "a \\", "!<a>" },
 		{ "a ) b", "!<a> ; <b>" },
-		{ "a $(b `c \"$(d)\"`)", "! ( <d> ( <c>~<*> ( <b>~<*><a>~<*>" },
+		{ "a 3>x", "!<a><3>>[x]" },
+		{ "a $(b)/c `d`e", "!<a>~<*> ( <b> ) ~<*/c>~<*> ( <d> ) ~<*e>" },
+		{ "a $(b `c \"$(d)\"`)", "!<a>~<*> ( <b>~<*> ( <c>~<*d)>" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-		expect(CASES[i].text, strlen(CASES[i].text), CASES[i].want);
+		expect(CASES[i].text, strlen(CASES[i].text), false, CASES[i].want);
 	}
-	expect("a 'b\0c' d", 10, "!<a><b><d>"); /* not for rewriting: broken */
-	expect("a\0b", 3, "!<a> ; <b>");
+	expect("a 'b\0c' d", 10, false, "!<a><b><d>");
+	expect("a\0b", 3, false, "!<a> ; <b>");
 }
 
-/* What was quoted stays what it is for glob(3). */
-static void test_patterns(void **state)
+/* Without quotes the commands in a text are found. */
+static void test_crude(void **state)
 {
-	struct shell_line line = { 0 };
-
 	(void)state;
-	assert_int_equal(shell_parse("x '*'*$HOME[\"]\"", 15, NAMES, &line), 0);
-	assert_string_equal(line.commands[0].words[1].pattern, "\\**/home/me[\\]");
-	shell_done(&line);
+	static const struct {
+		const char *text;
+		const char *want;
+	} CASES[] = {
+		{ "sh -c 'cd x; ./y \"$F\"'", "<sh><-c><cd><x> ; <./y>~<*>" },
+		{ "printf 'a\\nb\\tc' | sh", "<printf><a> ; <b><c> | <sh>" },
+		{ "env --split='a b'", "<env><--split><a><b>" },
+		{ "x('a','b')", "!<x> ( <a><b>" },
+		{ "a <<< 'cd x' >y # z", "<a> ) <cd><x> ) <y><#><z>" },
+		{ "a 'b", "<a><b>" },
+		{ "f() { a; }", "!<f> ; <a>" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		expect(CASES[i].text, strlen(CASES[i].text), true, CASES[i].want);
+	}
 }
 
 static void test_assignments(void **state)
@@ -154,8 +169,8 @@ static void test_assignments(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-		struct shell_word w = { .text = (char *)CASES[i].text };
-		assert_int_equal(shell_assigns(&w), CASES[i].want);
+		struct hook_word w = { .text = (char *)CASES[i].text };
+		assert_int_equal(hook_line_assigns(&w), CASES[i].want);
 	}
 }
 
@@ -169,34 +184,34 @@ static void test_quote_round_trip(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
-		struct shell_line line = { 0 };
+		struct hook_line line = { 0 };
 		auto_buf q;
 		buf_init(&q, 4096);
 		buf_adds(&q, "x ");
 		shell_quote(&q, TEXTS[i]);
-		assert_int_equal(shell_parse(q.data, q.len, NAMES, &line), 0);
-		assert_false(line.broken);
+		assert_int_equal(hook_line_read(&line, q.data, q.len, NAMES, false), 0);
+		assert_false(line.odd);
 		assert_int_equal(line.n_commands, 1);
 		assert_int_equal(line.commands[0].n_words, 2);
 		assert_true(line.commands[0].words[1].plain);
 		assert_string_equal(line.commands[0].words[1].text, TEXTS[i]);
-		shell_done(&line);
+		hook_line_done(&line);
 	}
 }
 
 /* `n` times `unit` behind `head`; 0 or -1 as the reader says. */
 static int parse_many(const char *unit, size_t n, bool *ret_broken)
 {
-	struct shell_line line = { 0 };
+	struct hook_line line = { 0 };
 	auto_buf text;
 
 	buf_init(&text, (size_t)8 << 20);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(&text, unit);
 	}
-	int rc = shell_parse(text.data, text.len, NAMES, &line);
-	*ret_broken = line.broken;
-	shell_done(&line);
+	int rc = hook_line_read(&line, text.data, text.len, NAMES, false);
+	*ret_broken = line.odd;
+	hook_line_done(&line);
 	return rc;
 }
 
@@ -211,41 +226,14 @@ static void test_caps(void **state)
 	assert_int_equal(parse_many("a;", MAX_SHELL_COMMANDS + 1, &broken), -1);
 	assert_int_equal(parse_many("a", MAX_SHELL_BYTES, &broken), 0);
 	assert_int_equal(parse_many("a", MAX_SHELL_BYTES + 1, &broken), -1);
-	/* Deeper than anyone goes is not followed, and said. */
-	assert_int_equal(parse_many("$(a ", 100000 / 4, &broken), 0);
-	assert_true(broken);
-}
-
-static void test_depth(void **state)
-{
-	static const struct {
-		size_t deep;
-		bool broken;
-	} CASES[] = { { MAX_SHELL_DEPTH, false }, { MAX_SHELL_DEPTH + 1, true } };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-		struct shell_line line = { 0 };
-		auto_buf text;
-		buf_init(&text, 4096);
-		for (size_t k = 0; k < CASES[i].deep; k++) {
-			buf_adds(&text, "$(a ");
-		}
-		for (size_t k = 0; k < CASES[i].deep; k++) {
-			buf_addc(&text, ')');
-		}
-		assert_int_equal(shell_parse(text.data, text.len, NAMES, &line), 0);
-		assert_int_equal(line.broken, CASES[i].broken);
-		shell_done(&line);
-	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),       cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_lines),       cmocka_unit_test(test_crude),
 		cmocka_unit_test(test_assignments), cmocka_unit_test(test_quote_round_trip),
-		cmocka_unit_test(test_caps),        cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_caps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
