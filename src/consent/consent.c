@@ -38,7 +38,7 @@ static bool is_over(const struct lock *l)
 	return l->uses == 0 || (l->expires > 0 && l->expires <= (int64_t)time(NULL));
 }
 
-/* NULL `tree`: they are to be looked at. */
+/* `tree` is the digest of the skill's files; NULL: read them. */
 static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree,
                      struct consent_found *ret, struct ssb_error *err)
 {
@@ -77,7 +77,7 @@ int consent_look_known(const struct owner *o, const char *dir, const uint8_t tre
 	return find_lock(o, dir, tree, ret, err);
 }
 
-/* ---- by it ---------------------------------------------------------------------- */
+/* ---- the owner's word ----------------------------------------------------------- */
 
 void consent_word_done(struct consent_word *w)
 {
@@ -120,8 +120,7 @@ struct plan_consent consent_word_plan(const struct consent_word *w)
 	return c;
 }
 
-/* A copy that is gone or damaged, by whatever hand: the files are the same, so it can be
- * made again. */
+/* A copy that was removed or damaged can be made again, because the files are the same. */
 static int find_copy(const struct owner *o, const char *dir, const struct skill_files *p,
                      bool copied, struct consent_word *w, struct ssb_error *err)
 {
@@ -135,7 +134,7 @@ static int find_copy(const struct owner *o, const char *dir, const struct skill_
 	                                 : 0;
 }
 
-/* Whose word it is and which files it is about, for the record. */
+/* Notes for the record who approved, when, and which files. */
 static void sign_word(struct consent_word *w, const struct skill_files *files, const char *by,
                       const char *at)
 {
@@ -148,7 +147,7 @@ static void sign_word(struct consent_word *w, const struct skill_files *files, c
 	(void)digest_text(files->tree, w->tree);
 }
 
-/* What the owner gave or declined beside an approval stays. */
+/* `given` and `declined` stay: the owner said them in addition to an approval. */
 static void reset_word(struct consent_word *w)
 {
 	free(steal_ptr(&w->source));
@@ -189,7 +188,8 @@ int consent_once(const struct owner *o, const char *dir, const struct skill_file
 	return 0;
 }
 
-/* What the sandbox shows at /skill, whatever has its name by now; borrowed. */
+/* The directory (borrowed) that the sandbox shows at /skill, even if its path names another one by
+ * now. */
 static int shown_directory(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -200,7 +200,7 @@ static int shown_directory(const struct ssb_plan *plan)
 	return -1;
 }
 
-/* All is read: this decides what runs. */
+/* Reads every byte, because this decides what runs. */
 int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
 	AUTO(skill_files_done) struct skill_files now = { 0 };
@@ -220,7 +220,7 @@ int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_er
 	}
 	if (strcmp(digest_text(now.tree, text), plan->approved->tree) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "its files are not those that were approved");
+		                "the skill's files are not those that were approved");
 	}
 	if (seen->n == 0) {
 		*seen = marks;
@@ -229,7 +229,7 @@ int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_er
 	return 0;
 }
 
-/* Where the manifest is among the skill's files; NULL: it is not there. */
+/* The manifest among the skill's files; NULL if it is not one of them. */
 static const struct skill_file *manifest_in(const struct skill_files *p,
                                             const struct ssb_plan *plan)
 {
@@ -247,9 +247,10 @@ static const struct skill_file *manifest_in(const struct skill_files *p,
 	return NULL;
 }
 
-/* The plan was made of the manifest that is pinned: nobody put another one there in between,
- * and took it away again. Of a long one the head alone was read, and of a symlink what it
- * leads to: the digest of that is in the lock. */
+/* Was the plan made from the pinned manifest? Another process could have put a different one there
+ * while the plan was made, and removed it again. A long manifest cannot be compared, because only
+ * its head was read; nor can a symlink, because its target was read: the lock has the digest of
+ * that. */
 bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p)
 {
 	if (plan->format == SKILL_SIDECAR) {
@@ -261,7 +262,7 @@ bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p
 	        memcmp(f->sha256, plan->manifest_digest, sizeof(f->sha256)) == 0);
 }
 
-/* Where a script is named it is that which was read: any of those that are pinned. */
+/* If the caller named a script, the script was read, which may be any of the pinned files. */
 bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 {
 	return strcmp(l->format, skill_format_name(plan->format)) == 0 &&
@@ -270,7 +271,7 @@ bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 	       consent_fits_files(plan, &l->files);
 }
 
-/* What is used at all is left alone for a day, which is enough for most. */
+/* A sweep keeps a copy for a day after its last use, which is enough for all but long runs. */
 static void hold_copy(const struct owner *o, const struct ssb_plan *plan)
 {
 	struct skill_files files = { 0 };
@@ -297,7 +298,7 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 	               : lock_unuse(o, plan->skill_dir, plan->approved->tree, err);
 }
 
-/* ---- giving it ------------------------------------------------------------------ */
+/* ---- storing an approval -------------------------------------------------------- */
 
 static int copy_list(struct string_list *to, const struct string_list *from)
 {
@@ -321,7 +322,7 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 	return 0;
 }
 
-/* What was granted of the same bytes before stays. */
+/* What was granted for the same bytes before stays granted. */
 static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
 {
 	int failed = 0;
@@ -361,19 +362,20 @@ static int fill_words(struct lock *l, const struct ssb_plan *plan,
 	               : 0;
 }
 
-/* What is approved, and by which word. */
+/* What is approved, and on which terms. */
 struct giving {
 	const struct ssb_plan *plan;
 	const struct consent_terms *terms;
 };
 
-static int too_much(struct ssb_error *err)
+static int fail_too_much(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-	                "it asks for more than can be approved at once");
+	                "the skill asks for more than can be approved at once");
 }
 
-/* Declined of whatever bytes, it stays out; granted it is of the same bytes alone. */
+/* What was declined for any bytes stays declined; what was granted counts for the same bytes only.
+ */
 static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
 {
 	static const struct lock NONE = { 0 };
@@ -387,10 +389,10 @@ static int fill_given(struct lock *l, const struct lock *before, void *arg, stru
 		failed = grant_all(l, g->plan->refusals, g->plan->n_refusals) != 0 ||
 		         grant_all(l, g->plan->withheld, g->plan->n_withheld) != 0;
 	}
-	return failed == 0 ? 0 : too_much(err);
+	return failed == 0 ? 0 : fail_too_much(err);
 }
 
-/* `files` are what is approved. */
+/* Approves exactly `files`. */
 static int give_files(const struct owner *o, const char *dir, const struct giving *g,
                       const struct skill_files *files, struct ssb_error *err)
 {
@@ -402,14 +404,14 @@ static int give_files(const struct owner *o, const char *dir, const struct givin
 		                "the skill changed while you looked at it; look again");
 	}
 	if (fill_words(&l, g->plan, g->terms) != 0) {
-		return too_much(err);
+		return fail_too_much(err);
 	}
 	/* The copy comes first: other processes wait while the approval is written. */
 	if (snapshot_make(o, dir, files, &kept, err) != 0) {
 		return -1;
 	}
 	l.snapshot = kept;
-	l.files = *files; /* borrowed */
+	l.files = *files; /* borrowed for lock_store() */
 	int failed = lock_store(o, &l, fill_given, (void *)(uintptr_t)g, err);
 	l.files = (struct skill_files){ 0 };
 	return failed;

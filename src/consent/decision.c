@@ -28,7 +28,7 @@ bool consent_is_required(const struct consent_decision *d)
 	}
 }
 
-/* ---- what planning is told ------------------------------------------------------- */
+/* ---- the input of planning ------------------------------------------------------- */
 
 /* What the owner gave or declined in this decision stays in the word. */
 static int update_word(struct consent_decision *d, struct ssb_error *err)
@@ -41,7 +41,7 @@ static int update_word(struct consent_decision *d, struct ssb_error *err)
 	if (consent_once(d->owner, d->dir, &d->shown, d->copied, d->by, &d->word, err) != 0) {
 		return -1;
 	}
-	d->word.lock = &d->found.lock; /* what that declines stays out */
+	d->word.lock = &d->found.lock; /* what it declines stays declined */
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static void forget_answer(struct consent_decision *d)
 	d->answer = CONSENT_UNASKED;
 }
 
-/* ---- what is reported ------------------------------------------------------------ */
+/* ---- results of the steps -------------------------------------------------------- */
 
 void consent_looked(struct consent_decision *d, struct consent_found *found, bool read, bool copied)
 {
@@ -62,7 +62,7 @@ void consent_looked(struct consent_decision *d, struct consent_found *found, boo
 	if (d->pinned && memcmp(d->shown.tree, found->now.tree, sizeof(d->shown.tree)) != 0) {
 		forget_answer(d);
 	}
-	d->word.lock = NULL; /* it may point to the lock that goes now */
+	d->word.lock = NULL; /* it may point into d->found, which is freed now */
 	consent_found_done(&d->found);
 	d->found = *found;
 	*found = (struct consent_found){ 0 };
@@ -82,7 +82,7 @@ void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bo
 		return; /* plan again */
 	}
 	if (d->kept && d->found.state != CONSENT_HOLDS) {
-		d->next = CONSENT_STOP; /* it changed again while it was approved */
+		d->next = CONSENT_STOP; /* the skill changed again while it was approved */
 	} else if (!wanted && (d->as_it_is || !consent_is_required(d))) {
 		d->next = CONSENT_RUN;
 	} else {
@@ -148,7 +148,7 @@ static int fail_stopped(const struct consent_decision *d, struct ssb_error *err)
 	}
 }
 
-/* The plan that the owner agreed to, and the files that were shown. */
+/* Is it the plan that the owner agreed to, of the files that were shown? */
 static bool is_as_shown(const struct consent_decision *d)
 {
 	return memcmp(d->manifest, d->plan->manifest_digest, sizeof(d->manifest)) == 0 &&

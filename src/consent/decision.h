@@ -37,15 +37,15 @@ enum consent_answer {
 /* Zero is a decision that has not begun. */
 struct consent_decision {
 	const struct owner *owner; /* borrowed */
-	const char *dir;           /* of the skill: real, absolute, borrowed */
+	const char *dir;           /* the skill's directory: real, absolute, borrowed */
 	bool dry;                  /* nothing will run: d->plan is only shown, and not checked */
 
 	enum consent_step next;
 	struct consent_found found;
 	bool all;  /* LOOK must look at all of the skill's files: the owner is going to be asked */
-	bool read; /* it did */
+	bool read; /* LOOK did so */
 	bool copied; /* the copy that it will run from is known to exist */
-	bool kept;   /* an approval was stored on the way */
+	bool kept;   /* KEEP stored an approval */
 
 	const struct ssb_plan *plan; /* borrowed from the caller; NULL until it is planned */
 	struct consent_word word;    /* what planning is told; ASK adds to `given` and `declined` */
@@ -54,8 +54,8 @@ struct consent_decision {
 	bool as_it_is;            /* the owner agreed to the files as they are, approved or not */
 	struct skill_files shown; /* ONCE: the files that were shown, or their digest alone */
 	bool pinned;              /* `shown` is filled; if not, only the manifest can be compared */
-	char by[128];             /* ONCE: whose word it is, for the record */
-	uint8_t manifest[SHA256_BYTES]; /* of the plan that was shown */
+	char by[128];             /* ONCE: who agreed, for the record */
+	uint8_t manifest[SHA256_BYTES]; /* digest of the manifest of the plan that was shown */
 };
 void consent_decision_done(struct consent_decision *d);
 

@@ -31,7 +31,7 @@ static const char *const KINDS[FILE_KINDS] = {
 	[FILE_OTHER] = "other",
 };
 
-/* Names of files that some program runs or loads, or takes commands from. */
+/* Names of files that a program runs, loads, or takes commands from. */
 static const char *const CODE[] = {
 	"*.py",          "*.pyw",    "*.pyc",
 	"*.pyd",         "*.pth",    "*.sh",
@@ -82,7 +82,7 @@ static bool is_code(const char *path)
 	return false;
 }
 
-/* Does the plan's command name it: /skill/main.py, main.py? */
+/* Does the plan's command name this file, as "/skill/main.py" or "main.py"? */
 static bool is_entry(const struct ssb_plan *plan, const char *path)
 {
 	size_t len = strlen(path);
@@ -141,7 +141,7 @@ static void add_file(struct diff *d, const struct skill_file *before, const stru
 	}
 }
 
-/* Both are in order of their paths. */
+/* Both lists are sorted by path. */
 static int compare_files(struct diff *d, const struct skill_files *before,
                          const struct skill_files *now, const struct ssb_plan *plan)
 {
@@ -163,7 +163,7 @@ static int compare_files(struct diff *d, const struct skill_files *before,
 	return 0;
 }
 
-/* Adds to *ret what is in `from` and not in `in`. */
+/* Adds to *ret the items of `from` that are not in `in`. */
 static int compare_items(struct string_list *ret, const struct string_list *from,
                          const struct string_list *in)
 {
@@ -251,7 +251,7 @@ void diff_asks(struct buf *out, const struct diff *d, bool color)
 		add_items(out, "  + ", &d->more, color, "\033[31m");
 	}
 	if (d->less.n > 0) {
-		buf_adds(out, "It does not ask any more for:\n");
+		buf_adds(out, "It does not ask for these any more:\n");
 		add_items(out, "  - ", &d->less, color, "\033[32m");
 	}
 }
@@ -289,7 +289,7 @@ void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
 	}
 }
 
-/* What it asks for comes first: it is never cut. */
+/* What the skill asks for comes first, because it is never cut. */
 void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 {
 	if (d->same) {

@@ -7,32 +7,34 @@
 
 enum change { CHANGE_ADDED, CHANGE_REMOVED, CHANGE_CONTENT, CHANGE_MODE };
 
-/* What matters most comes first: a list that is cut must not hide it. */
+/* The most important kind comes first: a list that is cut must not hide it. */
 enum file_kind { FILE_MANIFEST, FILE_ENTRY, FILE_EXECUTABLE, FILE_CODE, FILE_OTHER, FILE_KINDS };
 
 struct file_change {
 	enum change change;
 	enum file_kind kind;
-	const struct skill_file *before; /* NULL: added; borrowed, as the next */
-	const struct skill_file *now;
+	const struct skill_file *before; /* borrowed; NULL: added */
+	const struct skill_file *now;    /* borrowed; NULL: removed */
 };
 
 struct diff {
-	struct file_change *files; /* by kind, then by path */
+	struct file_change *files; /* sorted by kind, then by path */
 	size_t n_files;
-	struct string_list more; /* it asks for these now, and did not before */
-	struct string_list less;
-	bool same;
+	struct string_list more; /* what it asks for now and did not before */
+	struct string_list less; /* what it does not ask for any more */
+	bool same;               /* nothing changed */
 };
 
-/* `now` and `plan` are as they are now; NULL `plan`: it cannot be planned any more, only
- * files are compared. */
+/* Compares the approval with the skill as it is now. If `plan` is NULL, because the skill cannot be
+ * planned any more, only files are compared. *ret borrows from `before` and `now`; the caller must
+ * pass it to diff_done(). -1: out of memory. */
 int diff_make(const struct lock *before, const struct skill_files *now, const struct ssb_plan *plan,
               struct diff *ret);
 void diff_done(struct diff *d);
-/* What it asks for, and `most` of the files (0: all); others are counted by their kind. */
+/* Writes what the skill asks for, and at most `most` of the files (0: all). Others are counted by
+ * their kind. */
 void diff_text(struct buf *out, const struct diff *d, bool color, size_t most);
-/* The same in two parts. */
+/* The two parts of diff_text(). */
 void diff_asks(struct buf *out, const struct diff *d, bool color);
 void diff_files(struct buf *out, const struct diff *d, bool color, size_t most);
 /* "2 code, 5 other": the kinds of the files from number `from` on. */

@@ -1,7 +1,7 @@
-/* lock.c - the store of approvals: one file for a skill, replaced whole.
+/* lock.c - the store of approvals: one file for each skill, always replaced as a whole.
  *
- * Whoever changes one holds approvals.lock meanwhile; readers need not, since a file is
- * put in place by a rename. */
+ * A process that changes one holds approvals.lock meanwhile. Readers need no lock, because a file
+ * is put in place by a rename. */
 #include "consent/lock.h"
 
 #include <assert.h>
@@ -28,8 +28,8 @@
 #define NAME_SIZE (2 * SHA256_BYTES + sizeof(ENDING))
 #define WHERE     "approvals"
 
-/* It is held for as long as a file is written, to a busy disk too. A use is counted by the
- * server's loop itself, which must not stand still for that long. */
+/* The lock is held while a file is written, even to a busy disk. The server's loop counts uses
+ * itself and must not block for that long. */
 #define LOCK_WAIT_MS 5000
 #define USE_WAIT_MS  200
 
@@ -59,7 +59,8 @@ static void file_name(const char *skill, char ret[NAME_SIZE])
 
 /* ---- reading -------------------------------------------------------------------- */
 
-/* A symlink is not followed, as nowhere in the state directory; nor is it taken for "none". */
+/* A symlink is not followed, as nowhere in the state directory. It is an error, not "no approvals".
+ */
 static int open_dir(const struct owner *o, struct ssb_error *err)
 {
 	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -69,7 +70,7 @@ static int open_dir(const struct owner *o, struct ssb_error *err)
 
 	if (fd < 0 && errno == ENOTDIR && state >= 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "'%s/%s' is a symlink, or no directory; put the directory itself "
+		                "'%s/%s' is a symlink or not a directory; put the directory itself "
 		                "there",
 		                o->state_dir, DIR_NAME);
 	}
@@ -88,7 +89,7 @@ static int read_at(const struct owner *o, int dir, const char *name, struct lock
 
 	buf_init(&text, MAX_LOCK_BYTES);
 	if (fd < 0 && errno == ENOENT) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE, "it was not approved");
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE, "the skill was not approved");
 	}
 	if (fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
@@ -103,14 +104,14 @@ static int read_at(const struct owner *o, int dir, const char *name, struct lock
 	if (why != NULL) {
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, WHERE,
-		        "%s/%s/%.70s is no approval (%s): nothing is approved by it; take "
-		        "it back with 'skillsandbox approve --revoke DIR', and approve anew",
+		        "%s/%s/%.70s is not an approval (%s), so it approves nothing; remove it "
+		        "with 'skillsandbox approve --revoke DIR' and approve again",
 		        o->state_dir, DIR_NAME, name, why);
 	}
 	return 0;
 }
 
-/* The file may have been moved here from another skill's name. */
+/* The file may have been moved here from the name of another skill. */
 static int read_skill(const struct owner *o, int dir, const char *skill, struct lock *ret,
                       struct ssb_error *err)
 {
@@ -123,8 +124,8 @@ static int read_skill(const struct owner *o, int dir, const char *skill, struct 
 	}
 	if (l.skill == NULL || strcmp(l.skill, skill) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "%s/%s/%s is the approval of another skill: nothing is approved by "
-		                "it; take it back with 'skillsandbox approve --revoke DIR'",
+		                "%s/%s/%s is the approval of another skill, so it approves "
+		                "nothing; remove it with 'skillsandbox approve --revoke DIR'",
 		                o->state_dir, DIR_NAME, name);
 	}
 	*ret = l;
@@ -182,10 +183,12 @@ void lock_list_done(struct lock_list *l)
 	*l = (struct lock_list){ 0 };
 }
 
-static int too_many(struct ssb_error *err)
+static int fail_too_many(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-	                "there are too many; take some back with 'approve --revoke'");
+	                "there are %d approvals already, the most that are kept; remove one with "
+	                "'skillsandbox approve --revoke DIR'",
+	                MAX_APPROVED);
 }
 
 static int list_add_bad(struct lock_list *l, const char *name, const struct ssb_error *why,
@@ -211,7 +214,7 @@ static int list_add(const struct owner *o, int dir, const char *name, struct loc
 	char of[NAME_SIZE];
 
 	if (l->n + l->n_bad == MAX_APPROVED) {
-		return too_many(err);
+		return fail_too_many(err);
 	}
 	if (read_at(o, dir, name, &one, &why) != 0) {
 		return why.code == SSB_E_NOT_FOUND ? 0 : list_add_bad(l, name, &why, err);
@@ -283,7 +286,7 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* The directory, and the right to change what is in it until *ret_lock is closed. */
+/* Opens the directory. The caller may change what is in it until *ret_lock is closed. */
 static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, int *ret_lock,
                         struct ssb_error *err)
 {
@@ -295,8 +298,8 @@ static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, i
 
 	if (got != 0 && lock >= 0 && errno == EWOULDBLOCK) {
 		return ssb_fail(err, SSB_E_SYS, 0, WHERE,
-		                "another process holds %s/%s: try again, or end it", o->state_dir,
-		                LOCK_NAME);
+		                "another process has locked %s/%s; try again, or end that process",
+		                o->state_dir, LOCK_NAME);
 	}
 	if (got != 0 || (mkdirat(state, DIR_NAME, 0700) != 0 && errno != EEXIST)) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s", o->state_dir);
@@ -310,8 +313,8 @@ static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, i
 	return 0;
 }
 
-/* One that is not on the disk yet when the machine stops approves nothing, and a use that
- * is not would come back. */
+/* Syncs to the disk: if the machine stopped, an approval would be lost and a used run would come
+ * back. */
 static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
@@ -321,11 +324,11 @@ static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 
 	buf_init(&text, MAX_LOCK_BYTES);
 	lock_write(&text, l);
-	/* What could not be read again would stop every run to come. */
+	/* An approval that cannot be read again would block every later run. */
 	const char *why = text.failed ? "it is too large" : lock_parse(text.data, text.len, &again);
 	if (why != NULL) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-		                "the approval cannot be written down (%s)", why);
+		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE, "the approval cannot be stored (%s)",
+		                why);
 	}
 	file_name(l->skill, name);
 	snprintf(part, sizeof(part), "%s.part", name);
@@ -339,7 +342,7 @@ static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 	return 0;
 }
 
-/* What is there is replaced whatever it is; a new one has to find room. */
+/* An approval of the same skill is replaced, even if it is damaged; a new one needs room. */
 static int has_room(int dir, const char *skill, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
@@ -356,7 +359,7 @@ static int has_room(int dir, const char *skill, struct ssb_error *err)
 		n += is_lock_name(e->d_name) && strcmp(e->d_name, name) != 0;
 	}
 	(void)closedir(d);
-	return n < MAX_APPROVED ? 0 : too_many(err);
+	return n < MAX_APPROVED ? 0 : fail_too_many(err);
 }
 
 int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
@@ -390,7 +393,7 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 		file_name(skill, name);
 	}
 	bool was = unlinkat(dir, name, 0) == 0;
-	/* It must not come back when the machine stops. */
+	/* It must not come back if the machine stops. */
 	if (was ? fsync(dir) != 0 : errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
 		                name);
@@ -413,14 +416,15 @@ static int change_uses(const struct owner *o, const char *skill, const char *tre
 	}
 	if (strcmp(digest_text(l.files.tree, now), tree) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "it was approved anew meanwhile; try again");
+		                "the skill was approved again meanwhile; try again");
 	}
 	if (l.uses < 0) {
 		return 0;
 	}
 	if (l.uses + by < 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "every run that was approved has been made; approve it again");
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, WHERE,
+		        "every run that was approved has been used; approve the skill again");
 	}
 	l.uses += by;
 	return store_at(dir, &l, err);

@@ -130,7 +130,7 @@ void lock_write(struct buf *out, const struct lock *l)
 struct lock_reader {
 	struct json_doc doc;
 	struct lock lock;
-	const char *wrong; /* the first; NULL: nothing */
+	const char *wrong; /* the first thing that is wrong; NULL: nothing */
 };
 
 static void reader_done(struct lock_reader *r)
@@ -139,7 +139,7 @@ static void reader_done(struct lock_reader *r)
 	lock_done(&r->lock);
 }
 
-/* NULL, and said, unless it is a string without a NUL in it. */
+/* Returns NULL and sets r->wrong unless `n` is a string without a NUL in it. */
 static const char *text_of(struct lock_reader *r, const struct json_node *n, const char *what)
 {
 	const char *s = json_string(n, NULL);
@@ -180,7 +180,7 @@ static void take_list(struct lock_reader *r, const struct json_node *list, const
 	     n = json_next(&r->doc, n)) {
 		const char *s = text_of(r, n, what);
 		if (s != NULL && string_list_add(ret, s, MAX_REQUESTS) != 0) {
-			r->wrong = "it holds too much";
+			r->wrong = "it has too many entries";
 		}
 	}
 }
@@ -197,7 +197,7 @@ static void take_grant(struct lock_reader *r, const struct json_node *n)
 		return;
 	}
 	if (given_add(&l->grants, &l->n_grants, option, value) != 0) {
-		r->wrong = "it holds too much";
+		r->wrong = "it has too many entries";
 	}
 }
 
@@ -212,7 +212,7 @@ static void take_grants(struct lock_reader *r, const struct json_node *list)
 	}
 }
 
-/* As lock_files_read() gives it: nothing in it leads anywhere else. */
+/* Is it a path as lock_files_read() returns it, which cannot lead out of the skill? */
 static bool path_valid(const char *path)
 {
 	for (;;) {
@@ -237,7 +237,7 @@ static bool mode_parse(const char *s, unsigned *ret)
 	return true;
 }
 
-/* The members besides the path. */
+/* Reads all members except the path. */
 static void take_content(struct lock_reader *r, const struct json_node *n, struct skill_file *f)
 {
 	const struct json_node *link = json_member(&r->doc, n, "link");
@@ -305,11 +305,11 @@ static void take_files(struct lock_reader *r, const struct json_node *list)
 		take_file(r, n);
 	}
 	if (r->wrong != NULL) {
-		return; /* the last one may have no name */
+		return; /* the last file may have no path */
 	}
 	skill_files_digest(p, tree);
 	if (memcmp(tree, p->tree, sizeof(tree)) != 0) {
-		r->wrong = "its tree is not that of its files";
+		r->wrong = "its tree is not the digest of its files";
 	}
 }
 
@@ -340,7 +340,7 @@ static void take_uses(struct lock_reader *r, const struct json_node *n)
 	}
 }
 
-#define MEMBERS 15 /* of the top */
+#define MEMBERS 15 /* of the whole approval */
 
 static void take_all(struct lock_reader *r)
 {
@@ -351,7 +351,7 @@ static void take_all(struct lock_reader *r)
 
 	if (!json_is(top, JSON_OBJECT) || top->n != MEMBERS ||
 	    json_integer(MEMBER("version"), 0) != VERSION) {
-		r->wrong = "it is not of this form";
+		r->wrong = "it does not have the form of an approval";
 		return;
 	}
 	take_text(r, MEMBER("skill"), "skill", &l->skill);

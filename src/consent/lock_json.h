@@ -10,8 +10,8 @@
  *     "files": [{"path": "a", "sha256": "sha256:HEX", "size": 7, "mode": "0644"},
  *               {"path": "b", "link": "a"}, {"path": "empty", "dir": true}] }
  *
- * Every member is there, no other, and the tree is that of the files: what does not say
- * all of this in this way says nothing. */
+ * Every member must be present and no other, and `tree` must be the digest of `files`. Any other
+ * text is not an approval. */
 #ifndef CONSENT_LOCK_JSON_H
 #define CONSENT_LOCK_JSON_H
 
@@ -19,13 +19,14 @@
 #include "base/json.h"
 #include "consent/lock.h"
 
-/* Members of an open object: which skill; who approved it when, and for how long; what it
- * asks for and was given. */
+/* The next three append members to an open object: which skill; who approved it, when and for how
+ * long; what it asks for and was given. */
 void lock_json_skill(struct json *j, const struct lock *l);
 void lock_json_terms(struct json *j, const struct lock *l);
 void lock_json_given(struct json *j, const struct lock *l);
+/* Writes the whole approval. */
 void lock_write(struct buf *out, const struct lock *l);
-/* NULL, or what is wrong with it; `ret` is untouched then. */
+/* Returns NULL, or what is wrong with the text; then *ret is untouched. */
 const char *lock_parse(const char *text, size_t len, struct lock *ret);
 
 #endif

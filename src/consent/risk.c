@@ -45,8 +45,8 @@ static bool is_variable(const char *entry, const char *name)
 
 #define ASKED_ENV "environment "
 
-/* What waits for the owner's word is asked for; what the owner took out is not. */
-static bool taken_out(const struct ssb_plan *p, const char *what)
+/* Did the owner decline it? What is withheld until the owner agrees counts as asked for. */
+static bool is_declined(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_withheld; i++) {
 		if (p->withheld[i].value == NULL && strcmp(p->withheld[i].what, what) == 0) {
@@ -62,14 +62,14 @@ static bool leaks_credentials(const struct ssb_plan *p)
 		const char *what = p->requested.v[i];
 		if (strncmp(what, ASKED_ENV, strlen(ASKED_ENV)) == 0 &&
 		    secret_of(what + strlen(ASKED_ENV), NULL) >= SECRET_OWNERS &&
-		    !taken_out(p, what)) {
+		    !is_declined(p, what)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* What the manifest asked for of the caller's environment, and gets: a key, say. */
+/* Does the skill get variables of the caller's environment (a key, say) that it asked for? */
 static bool leaks_variables(const struct ssb_plan *p)
 {
 	static const char asked[] = ASKED_ENV;
@@ -91,7 +91,7 @@ static bool leaks_variables(const struct ssb_plan *p)
 	return false;
 }
 
-static bool private_network(const struct ssb_plan *p)
+static bool reaches_private(const struct ssb_plan *p)
 {
 	return reaches_hosts(p) && p->allow_private.n > 0;
 }
@@ -101,7 +101,7 @@ static bool is_permissive(const struct ssb_plan *p)
 	return p->profile == PROFILE_PERMISSIVE;
 }
 
-static bool walls_missing(const struct ssb_plan *p)
+static bool lacks_layers(const struct ssb_plan *p)
 {
 	return p->best_effort != 0;
 }
@@ -111,18 +111,18 @@ static bool is_unseen(const struct ssb_plan *p)
 	return p->audit == AUDIT_OFF;
 }
 
-/* In order: the worst first. */
+/* The worst first. */
 static const struct {
 	const char *level;
 	bool (*is)(const struct ssb_plan *p);
 	const char *reason;
 } RISKS[] = {
-	{ "high", walls_missing, "it runs although a layer of the sandbox cannot be applied" },
+	{ "high", lacks_layers, "it runs although a layer of the sandbox cannot be applied" },
 	{ "high", can_leak, "what it can read of yours can leave by the network" },
 	{ "high", leaks_credentials,
 	  "a credential of yours that it asks for can leave by the network" },
 	{ "high", is_permissive, "it may make almost every system call" },
-	{ "high", private_network, "it reaches into a private network" },
+	{ "high", reaches_private, "it reaches into a private network" },
 	{ "medium", reaches_hosts, "it can send data to the hosts that the plan names" },
 	{ "medium", leaks_variables,
 	  "variables of yours that it is given (a key, say) can leave by the network" },
@@ -141,7 +141,7 @@ const char *risk_level(const struct ssb_plan *p)
 	return "low";
 }
 
-/* What is true is not said twice in a weaker form. */
+/* "It cannot send them" does not apply if it reaches hosts. */
 static bool risk_applies(size_t i, const struct ssb_plan *p)
 {
 	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches_hosts(p));

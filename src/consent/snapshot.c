@@ -1,11 +1,11 @@
-/* snapshot.c - the bytes that were approved, kept: state_dir/snapshots/<tree>.
+/* snapshot.c - a copy of the approved bytes: state_dir/snapshots/<tree>.
  *
- * Written under another name, checked against their digests on the way, put on the disk,
- * and renamed: a snapshot is whole or not there. Nobody may write in it, not even its
- * owner by accident; and no skill can reach it but as its own /skill, read-only.
+ * The copy is written under another name, checked against the digests meanwhile, synced to the
+ * disk, and renamed: a snapshot is complete or does not exist. It is read-only, so that not even
+ * its owner changes it by accident. A skill can reach it only as its own /skill, read-only.
  *
- * One that is not any more as it was made (a name, a size, a mode, a link, an owner) does
- * not count, and is made anew in one step with putting it in its place. */
+ * A snapshot that differs from what was made (a name, a size, a mode, a link, an owner) does not
+ * count. It is made again, and the new one replaces it in one step. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,14 +26,14 @@
 #include "policy/path.h"
 
 #define DIR_NAME   "snapshots"
-#define SWEPT_NAME "snapshots.swept" /* empty; when it was done last */
+#define SWEPT_NAME "snapshots.swept" /* empty; its time is that of the last sweep */
 #define HEX_BYTES  (2 * (size_t)SHA256_BYTES)
 #define COPY_BYTES ((size_t)128 * 1024)
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define WHERE      "snapshot"
 #define DIR_MODE   0555
 
-/* A run may still show one whose approval is gone. */
+/* A run may still use a snapshot whose approval was removed. */
 #define IDLE_SECONDS (24 * 3600)
 
 struct copying {
@@ -60,7 +60,7 @@ static int fail_changed(const struct copying *c)
 	                "'%.200s' changed while it was copied; look at it again", c->file->path);
 }
 
-/* Makes the directories of a path; the fd of the last, or -1. */
+/* Makes the directories of a path. Returns a descriptor of the last one, or -1. */
 static int open_parent(int root, const char *path, const char **ret_name)
 {
 	auto_fd dir = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -87,7 +87,7 @@ static int open_parent(int root, const char *path, const char **ret_name)
 	return steal_fd(&dir);
 }
 
-/* Every byte is hashed as it is written: what is kept is what was approved. */
+/* Hashes every byte that is written, so that the copy is what was approved. */
 static int copy_bytes(const struct copying *c, int in, int out)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -160,7 +160,8 @@ static int copy_one(const struct copying *c)
 
 /* ---- directories ---------------------------------------------------------------- */
 
-/* All beneath `fd`, and itself, unwritable. */
+/* Removes the right to write from the directory and from all directories beneath it. Takes fd_in.
+ */
 static int protect_tree(int fd_in, int depth)
 {
 	auto_fd fd = fd_in;
@@ -205,12 +206,12 @@ static int fill_copy(const char *dir, const struct skill_files *p, int to, struc
 	}
 	int again = openat(to, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (again < 0 || protect_tree(again, 0) != 0 || syncfs(to) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "keeping the copy");
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "protect the copy of the skill");
 	}
 	return 0;
 }
 
-/* ---- all ------------------------------------------------------------------------ */
+/* ---- the directory of all snapshots --------------------------------------------- */
 
 static int open_all(const struct owner *o, struct ssb_error *err)
 {
@@ -269,7 +270,7 @@ static bool as_it_was(const struct skill_file *f, const struct tree_entry *e)
 	       (uint64_t)e->st.st_size == f->size;
 }
 
-/* A directory that is not pinned itself is there for what it holds. */
+/* A directory that is not in the list must contain something that is. */
 static bool check_one(void *arg, const struct tree_entry *e)
 {
 	struct check *c = arg;
@@ -287,7 +288,7 @@ static bool check_one(void *arg, const struct tree_entry *e)
 	return c->good;
 }
 
-/* What another user has put there is none, whatever it holds. */
+/* A directory of another user does not count, whatever is in it. */
 static bool is_whole(int all, const char *name, const struct skill_files *p)
 {
 	const struct tree_caps caps = { .entries = (size_t)MAX_PINNED_FILES + MAX_PINNED_DIRS,
@@ -301,8 +302,8 @@ static bool is_whole(int all, const char *name, const struct skill_files *p)
 	       c.found == p->n;
 }
 
-/* In use until then, in seconds from now: see snapshot_sweep(). Never less than a run that
- * goes on has said. */
+/* Marks the copy as used until `seconds` from now, by its time (see snapshot_sweep()). Never
+ * shortens what another run has marked. */
 static bool touch_copy(int all, const char *name, uint64_t seconds)
 {
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -319,9 +320,9 @@ static bool touch_copy(int all, const char *name, uint64_t seconds)
 	       futimens(fd, times) == 0;
 }
 
-/* ---- making it ------------------------------------------------------------------- */
+/* ---- making a snapshot ----------------------------------------------------------- */
 
-/* Somebody else may have made it meanwhile: then it is left alone, for it may be in use. */
+/* Another process may have made the same snapshot meanwhile, and may use it: then it stays. */
 static int put_in_place(int all, const char *part, const char *name, const struct skill_files *p,
                         struct ssb_error *err)
 {
@@ -347,7 +348,7 @@ static int make_copy(int all, const char *dir, const struct skill_files *p, cons
 	}
 	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
-	(void)tree_remove(all, part); /* what failed, or was damaged, or is there already */
+	(void)tree_remove(all, part); /* after a failure, or the damaged one, or one too many */
 	return failed;
 }
 
@@ -406,7 +407,7 @@ static bool is_idle(int all, const char *name, const struct lock_list *locks)
 
 	if (strncmp(name, ".new-", 5) != 0 &&
 	    (strlen(name) != HEX_BYTES || strspn(name, "0123456789abcdef") != HEX_BYTES)) {
-		return false; /* none of ours */
+		return false; /* not a snapshot */
 	}
 	for (size_t i = 0; i < locks->n; i++) {
 		hex_encode(locks->v[i].files.tree, SHA256_BYTES, hex);
@@ -426,8 +427,8 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	if (all < 0 || lock_list(o, &locks, err) != 0) {
 		return -1;
 	}
-	/* One that is damaged approves nothing; of one that cannot be read now nobody knows
-	 * what it names. */
+	/* A damaged approval names no snapshot. One that cannot be read now may name any, so
+	 * nothing is removed. */
 	for (size_t i = 0; i < locks.n_bad; i++) {
 		if (locks.bad[i].why.code != SSB_E_POLICY) {
 			*err = locks.bad[i].why;
@@ -448,7 +449,7 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	return 0;
 }
 
-/* Nobody may ever approve or revoke again, who would sweep. */
+/* Only approve and revoke sweep otherwise, and the owner may never do either again. */
 void snapshot_tidy(const struct owner *o)
 {
 	auto_free char *path = path_join(o->state_dir, SWEPT_NAME);
@@ -456,12 +457,12 @@ void snapshot_tidy(const struct owner *o)
 	const time_t now = time(NULL);
 	struct stat st;
 
-	/* A time that is still to come is a clock that was wrong. */
+	/* A time in the future comes from a clock that was wrong. */
 	if (path == NULL || (lstat(path, &st) == 0 && st.st_mtim.tv_sec <= now &&
 	                     st.st_mtim.tv_sec > now - IDLE_SECONDS)) {
 		return;
 	}
-	/* What cannot be noted is not done: it would be done at each run. */
+	/* If the time cannot be noted, do not sweep: otherwise every run would. */
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd >= 0 && futimens(fd, NULL) == 0) {
 		(void)snapshot_sweep(o, &none);

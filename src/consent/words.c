@@ -48,8 +48,8 @@ static bool is_known(const struct abilities *a, const char *asked)
 	return false;
 }
 
-/* Several refusals may be about one request: one that nobody can lift decides. */
-static bool lifted_by_nobody(const struct ssb_plan *p, const char *what)
+/* Several refusals may be about one request: one that the owner cannot lift decides. */
+static bool is_final(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_refusals; i++) {
 		if (strcmp(p->refusals[i].what, what) == 0 && p->refusals[i].value == NULL) {
@@ -99,7 +99,7 @@ static int add_ability(struct abilities *a, const struct ssb_plan *p, const char
 	a->v = v;
 	v[a->n] = (struct ability){ .asked = strdup(asked),
 		                    .dangerous = r != NULL,
-		                    .never = lifted_by_nobody(p, asked) };
+		                    .never = is_final(p, asked) };
 	if (v[a->n].asked == NULL || words_say(p, r, &v[a->n]) != 0) {
 		ability_done(&v[a->n]);
 		return -1;
@@ -109,14 +109,14 @@ static int add_ability(struct abilities *a, const struct ssb_plan *p, const char
 	return 0;
 }
 
-/* What is asked, and what became of it. */
+/* Adds what the manifest asks for, and whether it was refused. */
 static int add_requested(struct abilities *a, const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->requested.n; i++) {
 		const char *asked = p->requested.v[i];
 		const struct refusal *out = find_refusal(p->withheld, p->n_withheld, asked);
 		if (is_known(a, asked) || (out != NULL && out->value == NULL)) {
-			continue; /* the owner took it out: it is not there */
+			continue; /* the owner declined it */
 		}
 		const struct refusal *r = find_refusal(p->refusals, p->n_refusals, asked);
 		if (add_ability(a, p, asked, r != NULL ? r : out) != 0) {
@@ -126,7 +126,7 @@ static int add_requested(struct abilities *a, const struct ssb_plan *p)
 	return 0;
 }
 
-/* What is refused and stands in no list of the manifest: a profile, say. */
+/* Adds what is refused and is in no list of the manifest, such as a profile. */
 static int add_others(struct abilities *a, const struct ssb_plan *p)
 {
 	const struct refusal *v[] = { p->refusals, p->withheld };
@@ -144,7 +144,7 @@ static int add_others(struct abilities *a, const struct ssb_plan *p)
 	return 0;
 }
 
-/* By rank; within one as they were asked. */
+/* Sorts by rank, and within a rank in the order of the requests. */
 static int sort_abilities(struct abilities *a)
 {
 	struct ability *v = calloc(a->n + 1, sizeof(*v));

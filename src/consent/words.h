@@ -1,9 +1,9 @@
 /* words.h - a plan in words that a person understands. Pure.
  *
- * What a skill says of itself (its name, paths, hosts) is made visible, bounded, and in
- * quotes unless it is plain: no byte of it moves the cursor, begins a line, or looks like a
- * word of ours. Lines are folded here, so that no terminal has to: what goes on begins with
- * a bar. */
+ * Texts from the skill (its name, paths, hosts) are made visible, limited in length, and quoted
+ * unless they are plain: no byte of them can move the cursor, begin a line, or look like our own
+ * words. Lines are folded here, before a terminal would do it: each continued line begins with a
+ * bar. */
 #ifndef CONSENT_WORDS_H
 #define CONSENT_WORDS_H
 
@@ -16,15 +16,15 @@ enum ability_kind {
 	ABILITY_WRITE,
 	ABILITY_ENV,
 	ABILITY_PROGRAMS, /* the directory of an interpreter */
-	ABILITY_LIMIT,    /* above the usual; value: "memory_mb 4096" */
+	ABILITY_LIMIT,    /* a limit above the default; value: "memory_mb 4096" */
 	ABILITY_OTHER,
 };
 
-/* In this order they are shown, whatever the order of the manifest: its author does not
- * decide what is seen first. */
+/* The order in which abilities are shown. It does not depend on the manifest, so that the author of
+ * a skill cannot decide what the owner sees first. */
 enum ability_rank {
 	RANK_DANGEROUS,
-	RANK_SECRET, /* variables that open something */
+	RANK_SECRET, /* variables with a key or a password */
 	RANK_OTHER,
 	RANK_ENV,
 	RANK_NETWORK,
@@ -32,58 +32,59 @@ enum ability_rank {
 	RANK_PERSONAL, /* files in the owner's home */
 	RANK_PROGRAMS,
 	RANK_LIMIT,
-	RANK_READ, /* this and the next may be counted in place of being shown */
+	RANK_READ, /* this and the next may be counted instead of shown */
 	RANK_SYSTEM,
 	RANK_COUNT,
 };
 
-/* One thing that it could do, of those that can be taken out. */
+/* One thing that the skill could do, and that the owner can decline. */
 struct ability {
 	enum ability_kind kind;
 	enum ability_rank rank;
-	char *asked;       /* its item of plan->requested, or of a refusal: "read ~/notes" */
-	const char *value; /* the part of it that is not ours: "~/notes" */
+	char *asked;       /* the item of plan->requested or of a refusal: "read ~/notes" */
+	const char *value; /* the part of `asked` that is not our own: "~/notes" */
 	char *text;        /* "read every file in ~/notes" */
 	char *thing;       /* what it is about, in words: "your SSH keys (~/.ssh)" */
-	bool dangerous;    /* refused, or withheld: it needs the owner's word */
-	bool never;        /* dangerous, and no word of the owner's allows it */
+	bool dangerous;    /* refused or withheld unless the owner agrees */
+	bool never;        /* dangerous, and not even the owner can allow it */
 	bool secret;       /* keys, passwords and the like */
-	char *why;         /* dangerous or secret: what could come of it; else NULL */
+	char *why;         /* dangerous or secret: what could happen; else NULL */
 };
 
 struct abilities {
-	struct ability *v; /* by rank */
+	struct ability *v; /* sorted by rank */
 	size_t n;
-	char *worst; /* what the worst combination of them comes to; NULL: nothing */
+	char *worst; /* what the worst combination of them allows; NULL: nothing */
 };
 
-/* What the owner took out already is none of it. -1 without memory. */
+/* All abilities of a plan, without what the owner declined already. The caller must pass *ret to
+ * abilities_done(). -1: out of memory. */
 int abilities_of(const struct ssb_plan *p, struct abilities *ret);
 void abilities_done(struct abilities *a);
-/* Takes one out; `worst` is that of the rest. -1 without memory. */
+/* Removes one; `worst` becomes that of the rest. -1: out of memory. */
 int abilities_drop(struct abilities *a, size_t i);
-size_t abilities_dangerous(const struct abilities *a); /* how many need the owner's word */
+size_t abilities_dangerous(const struct abilities *a); /* how many need the owner's agreement */
 
-#define WORDS_COLUMNS 78 /* where the width of a terminal is not known */
+#define WORDS_COLUMNS 78 /* if the width of the terminal is not known */
 
 struct words_look {
 	bool color;
 	bool numbered;  /* "  1. ", to choose from; else "  - " */
-	size_t columns; /* folded at so many; 0: WORDS_COLUMNS */
-	size_t most;    /* lines: what is left to read outside the home is counted; 0: all */
+	size_t columns; /* fold lines here; 0: WORDS_COLUMNS */
+	size_t most;    /* lines; more places to read outside the home are counted; 0: all */
 };
 
-/* All of it as lines, each "  - text"; the dangerous first, marked "  ! ". Returns how many
- * were only counted. */
+/* Writes all abilities as lines "  - text"; dangerous ones come first, as "  ! text". Returns how
+ * many were only counted. */
 size_t abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look);
 
-/* A text from others: made visible, at most MAX_WORD_BYTES of it (head and tail), in quotes
- * unless it is made of letters, digits and what stands in plain paths. */
+/* Writes a text that is not our own: made visible, at most MAX_WORD_BYTES of it (its head and its
+ * tail), and quoted unless it contains only letters, digits and characters of plain paths. */
 void words_quote(struct buf *out, const char *text);
-/* The same without quotes, for a sentence of ours with such a text in it. */
+/* The same without quotes, for a sentence of our own that contains such a text. */
 void words_plain(struct buf *out, const char *text);
-/* Appends `text` in lines of at most `columns`: the first begins with `first` (and is
- * ours), each other with spaces and a bar. */
+/* Appends `text` in lines of at most `columns`. The first line begins with `first`, each further
+ * one with spaces and a bar. */
 void words_fold(struct buf *out, const char *first, const char *text, size_t columns);
 
 #endif

@@ -1,8 +1,8 @@
-/* words_fold.c - texts from others in lines of ours.
+/* words_fold.c - texts that are not our own, in lines of our own.
  *
- * A terminal folds a long line by itself, and what comes next then begins a line of the
- * screen: with enough spaces a name could put a sentence there that looks like ours. So
- * each line is folded here, before the terminal's edge, and goes on behind a bar. */
+ * A terminal folds a long line by itself, and the rest then begins a line of the screen: with
+ * enough spaces, a skill's name could put a sentence there that looks like ours. So each line is
+ * folded here, before the terminal's edge, and continues behind a bar. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -12,10 +12,10 @@
 
 #define PLAIN   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~/+@:*,-"
 #define BAR     "    | "
-#define NARROW  24 /* columns of the narrowest terminal that is believed */
-#define KEPT_AT 3  /* of four parts of a cut text, its head */
+#define NARROW  24 /* columns; a terminal that says it has fewer is not believed */
+#define KEPT_AT 3  /* quarters of a shortened text that are its head */
 
-/* Not in the middle of a character. */
+/* The last boundary between characters at or before `at`. */
 static size_t char_boundary(const char *s, size_t at)
 {
 	while (at > 0 && ((unsigned char)s[at] & 0xc0) == 0x80) {
@@ -69,7 +69,7 @@ void words_plain(struct buf *out, const char *text)
 	buf_adds(out, len <= most ? "" : "...");
 }
 
-/* Columns of the character at s, at most: what is not ASCII may be wide. */
+/* The most columns that the character at `s` can take: one that is not ASCII may be wide. */
 static size_t width_at(const char *s, size_t *ret_bytes)
 {
 	uint32_t cp = 0;
@@ -79,7 +79,7 @@ static size_t width_at(const char *s, size_t *ret_bytes)
 	return cp < 0x80 ? 1 : 2;
 }
 
-/* How many bytes of s go into a line; at a space where there is one. */
+/* How many bytes of `s` fit into a line, which ends at a space if possible. */
 static size_t fitting_bytes(const char *s, size_t columns)
 {
 	size_t at = 0, used = 0, space = 0;

@@ -1,4 +1,4 @@
-/* words_priv.h - the words themselves (words_say.c, words_worst.c), for words.c. */
+/* words_priv.h - what words.c takes from words_say.c and words_worst.c. */
 #ifndef CONSENT_WORDS_PRIV_H
 #define CONSENT_WORDS_PRIV_H
 
@@ -6,10 +6,10 @@
 
 #define MAX_SENTENCE (16UL * 1024)
 
-/* Fills all but `asked`, `dangerous` and `never`, which are there. `r` is the refusal, or
- * what was withheld; NULL: it is granted. */
+/* Fills everything except `asked`, `dangerous` and `never`, which must be set. `r` is the refusal,
+ * or what was withheld; NULL: it is granted. -1: out of memory. */
 int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a);
-/* Fills `worst` anew. */
+/* Sets a->worst again. -1: out of memory. */
 int words_worst(struct abilities *a);
 
 #endif

@@ -1,7 +1,5 @@
-/* words_say.c - what each request means.
- *
- * For somebody who has never seen a manifest: what it could do, to what, and what could
- * come of it. */
+/* words_say.c - what each request means, for a person who has never seen a manifest: what the skill
+ * could do, to what, and what could happen then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@
 #include "report/render.h"
 
 static const struct {
-	const char *before; /* of an item of plan->requested */
+	const char *before; /* how an item of plan->requested begins */
 	enum ability_kind kind;
 } KINDS[] = {
 	{ "connect to ", ABILITY_NETWORK },   { "read ", ABILITY_READ },
@@ -22,7 +20,7 @@ static const struct {
 	{ TOOLCHAIN_ASKS, ABILITY_PROGRAMS }, { LIMIT_ASKS, ABILITY_LIMIT },
 };
 
-/* Of each limit: its amount stands between. */
+/* The words around the amount of each limit. */
 static const struct {
 	const char *name;
 	const char *before;
@@ -41,8 +39,8 @@ static const struct {
 	{ "max_bytes_in", "receive up to ", "" },
 };
 
-/* What some of the places that hold secrets (danger_named()) are called, and are worth, for
- * everybody. What lies in one is one. */
+/* Usual names of places that contain secrets (danger_named()), and what the secrets are worth. A
+ * file in such a place counts as the place. */
 static const struct {
 	const char *path;
 	const char *name;
@@ -85,7 +83,7 @@ static enum ability_kind kind_of(const char *asked, const char **ret_value)
 	return ABILITY_OTHER;
 }
 
-/* What a refusal says of itself is ours, but for the paths in it. */
+/* The reason of a refusal is our own text, except for the paths in it. */
 static char *visible_why(const struct refusal *r)
 {
 	auto_buf out;
@@ -100,8 +98,8 @@ static char *visible_why(const struct refusal *r)
 /* "HOST", "HOST:80,443", "[ADDR]:80/udp" */
 struct endpoint {
 	char *host;           /* new */
-	char *ports;          /* new; "443" where none is said */
-	const char *protocol; /* "/udp"; "": what the port says */
+	char *ports;          /* new; "443" if none is given */
+	const char *protocol; /* "/udp"; "": the usual one of the port */
 };
 
 static void endpoint_done(struct endpoint *p)
@@ -110,7 +108,7 @@ static void endpoint_done(struct endpoint *p)
 	free(p->ports);
 }
 
-/* Where the host ends. An address of the sixth version is in brackets, or alone. */
+/* Where the host ends. An IPv6 address is in brackets, or has no port. */
 static const char *host_end(const char *value)
 {
 	const char *colon = strchr(value, ':');
@@ -187,7 +185,7 @@ static bool is_beneath(const char *path, const char *place)
 	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* The host path of a grant that the request became; NULL: none, or behind a symlink. */
+/* The grant that the request led to; NULL if there is none, or if a symlink leads to it. */
 static const struct grant *grant_of(const struct ssb_plan *p, const char *value)
 {
 	bool home = value[0] == '~' && p->home != NULL;
@@ -306,7 +304,7 @@ static void say_amount(struct buf *out, enum unit unit, uint64_t n)
 	}
 }
 
-/* "NAME NUMBER", which are ours. False: they are not. */
+/* Writes a limit "NAME NUMBER". False: it is not one of our limits. */
 static bool say_limit(const char *value, struct buf *text, struct buf *thing)
 {
 	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {

@@ -1,12 +1,12 @@
-/* words_worst.c - what the worst combination of all that is asked comes to, in one sentence. */
+/* words_worst.c - the worst that a skill can do with all that it asks for, in one sentence. */
 #include <stdlib.h>
 
 #include "base/own.h"
 #include "consent/words_priv.h"
 
-#define WORST_NAMES 3 /* hosts, and variables; more are counted */
+#define WORST_NAMES 3 /* hosts or variables that are named; more are counted */
 
-/* The first of a kind; of several, a secret before all others. */
+/* The first of a kind that is, or is not, secret. */
 static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
                                           bool secret)
 {
@@ -18,6 +18,7 @@ static const struct ability *pick_ability(const struct abilities *a, enum abilit
 	return NULL;
 }
 
+/* The first of a kind, secret ones before all others. */
 static const struct ability *pick_any(const struct abilities *a, enum ability_kind kind)
 {
 	const struct ability *found = pick_ability(a, kind, true);
@@ -25,8 +26,8 @@ static const struct ability *pick_any(const struct abilities *a, enum ability_ki
 	return found != NULL ? found : pick_ability(a, kind, false);
 }
 
-/* "a.example, b.example and c.example (and 2 more)"; of variables, those that open
- * something. */
+/* "a.example, b.example and c.example (and 2 more)". Only variables with a key or a password count.
+ */
 static void add_things(struct buf *out, const struct abilities *a, enum ability_kind kind)
 {
 	size_t n = 0, told = 0;

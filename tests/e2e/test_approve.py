@@ -250,7 +250,7 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
     stops(ssb, asks, "others can write")
     lock.chmod(0o600)
     lock.write_text(good.replace('"version": 1', '"version": 7'))
-    stops(ssb, asks, "is no approval", "approve --revoke")
+    stops(ssb, asks, "is not an approval", "approve --revoke")
     lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
     ssb.ssb("approvals", "--revoke", asks).ok()
@@ -283,7 +283,7 @@ def test_a_directory_that_is_a_symlink(ssb, asks):
     there = ssb.state / "skillsandbox/approvals"
     moved = there.rename(ssb.home / "elsewhere")
     there.symlink_to(moved)
-    word = "approvals' is a symlink, or no directory; put the directory itself there"
+    word = "approvals' is a symlink or not a directory; put the directory itself there"
     stops(ssb, asks, word)
     for command in (["approvals"], ["approve", "--yes", asks], ["diff", asks]):
         r = ssb.ssb(*command)

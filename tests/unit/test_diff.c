@@ -134,7 +134,7 @@ static void test_asked(void **state)
 	assert_string_equal(text, "It asks for more than was approved:\n"
 	                          "  + connect to b\n"
 	                          "  + read /\\x1b[2J\\ny\n"
-	                          "It does not ask any more for:\n"
+	                          "It does not ask for these any more:\n"
 	                          "  - connect to a\n");
 	auto_buf out;
 	struct json j;
