@@ -1,4 +1,4 @@
-/* cover.c - does a manifest ask for this? */
+/* cover.c - does a manifest ask for what a skill needs? */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +15,10 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 			return true;
 		}
 	}
-	return port == 0; /* it was only looked up */
+	return port == 0; /* the host was only looked up */
 }
 
-/* A rule for TCP looks at nothing that is said. */
+/* A rule for plain TCP allows every protocol over TCP. */
 static bool carries_protocol(enum protocol rule, enum protocol need)
 {
 	return rule == need || (rule == PROTO_TCP && need != PROTO_UDP);
@@ -31,7 +31,7 @@ bool cover_rule(const struct egress_rule *r, const struct need *n)
 	       egress_name_matches(r, n->value);
 }
 
-/* The text behind "~", where both are in the home. */
+/* The part of `path` after "~"; NULL if it is not in the home. */
 static const char *in_home(const char *path, const char *home)
 {
 	if (path[0] == '~') {
@@ -98,7 +98,7 @@ bool cover_manifest(const struct manifest *m, const char *home, const struct nee
 	case NEED_ENV:
 		return list_has(&m->env, n->value);
 	case NEED_PROGRAM:
-		return true; /* nothing in a manifest is about programs */
+		return true; /* a manifest says nothing about programs */
 	case NEED_SYSCALL:
 		return n->profile == PROFILE_DEFAULT ? m->profile != PROFILE_STRICT
 		                                     : (int)m->profile == n->profile;

@@ -31,7 +31,7 @@ static int fail_home(struct ssb_error *err, const char *what, const char *path)
 
 /* ---- the tree ------------------------------------------------------------- */
 
-static int new_canary(char out[CANARY_BYTES], struct ssb_error *err)
+static int make_canary(char out[CANARY_BYTES], struct ssb_error *err)
 {
 	uint8_t raw[(CANARY_BYTES - sizeof(CANARY_HEAD)) / 2 + 1] = { 0 };
 	char hex[2 * sizeof(raw) + 1];
@@ -45,7 +45,7 @@ static int new_canary(char out[CANARY_BYTES], struct ssb_error *err)
 	return 0;
 }
 
-/* The fd of a tree that nobody holds, and that is held now; -1: somebody does. */
+/* Locks a tree and returns its descriptor; -1 if another process has locked it. */
 static int lock_home(const char *top)
 {
 	auto_fd fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -79,7 +79,7 @@ int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *er
 	}
 	auto_fd made = file_mkdirs(home);
 	auto_fd all = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* One at a time: a tree that was just made is not held yet. */
+	/* One process at a time: a tree that was just made is not locked yet. */
 	if (made < 0 || all < 0 || flock(all, LOCK_EX) != 0) {
 		return fail_home(err, "cannot make", home);
 	}
@@ -89,7 +89,7 @@ int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *er
 		return fail_home(err, "cannot make a directory in", home);
 	}
 	*ret = (struct decoys){ .top = steal_ptr(&top), .lock = steal_fd(&lock) };
-	return new_canary(ret->canary, err);
+	return make_canary(ret->canary, err);
 }
 
 void decoys_end(struct decoys *d)
@@ -107,7 +107,7 @@ void decoys_end(struct decoys *d)
 	*d = (struct decoys){ 0 };
 }
 
-/* The directories above `path`, and itself with `whole`. */
+/* Makes the directories above `path`, and `path` itself if `whole`. */
 static int make_dirs(const char *path, bool whole)
 {
 	auto_free char *dir = whole ? strdup(path) : path_parent(path);
@@ -126,7 +126,7 @@ static int make_file(const char *path, const struct buf *text)
 	return text != NULL && text->len > 0 ? file_write_all(fd, text->data, text->len) : 0;
 }
 
-/* A secret of the kind that its name says. */
+/* Makes a secret of the kind that its name suggests. */
 static int make_secret(const struct decoys *d, const char *path)
 {
 	auto_buf text;
@@ -150,9 +150,9 @@ static int make_secrets(const struct decoys *d, const char *path, const char *co
 	return 0;
 }
 
-/* ---- what stands in for what ------------------------------------------------- */
+/* ---- stand-ins --------------------------------------------------------------- */
 
-/* Where the sandbox has its own, or the kernel has. */
+/* Does the sandbox or the kernel fill this place? */
 static bool is_taken(const char *path)
 {
 	return view_claimed(path, VIEW_OURS | VIEW_ITSELF);
@@ -186,7 +186,8 @@ static int stand_in_add(struct decoys *d, const char *path, const char *target, 
 	return 0;
 }
 
-/* What is written: a directory as it is, a file by the one that it lies in. Returns new. */
+/* The directory to stand in for what is written: the path itself if it is a directory, else its
+ * parent. Returns new. */
 static char *work_place(const struct owner *o, const char *path, bool is_dir)
 {
 	auto_free char *parent = path_parent(path);
@@ -248,10 +249,10 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum 
 	return 0;
 }
 
-/* ---- what decoys hold ----------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------- */
 
-/* "%" stands for the canary. The first row that matches counts; patterns are those of
- * fnmatch(), against the whole path or name. */
+/* "%" stands for the canary. The first row that matches counts. Patterns are those of fnmatch(),
+ * and match the whole path or name. */
 struct decoy_row {
 	const char *pattern;
 	const char *text;
@@ -308,7 +309,7 @@ static const struct {
 	{ "*/.config/chromium", NOTHING },
 };
 
-/* NULL: it steers programs, and is not made up. */
+/* NULL: the variable controls programs, and is not made up. */
 static const struct decoy_row VARIABLES[] = {
 	{ "PATH", NULL },
 	{ "HOME", NULL },

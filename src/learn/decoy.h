@@ -1,10 +1,10 @@
-/* decoy.h - what a learning run finds in the place of what it asks for.
+/* decoy.h - what a learning run finds instead of the files and variables that it asks for.
  *
- * A tree of our own in the owner's state directory, which mirrors the paths that are
- * asked for: the decoy of ~/.aws/credentials lies at TOP/home/me/.aws/credentials and is
- * shown at its place. Secrets look like ones and hold a canary: a word that was never
- * written anywhere before, so that wherever it turns up a decoy was carried to. Other
- * files are empty, and what is written stays in the tree, which is removed at the end. */
+ * The decoys are a tree of our own in the owner's state directory, which mirrors the paths that the
+ * skill asks for: the decoy of ~/.aws/credentials is TOP/home/me/.aws/credentials, and the sandbox
+ * shows it at the original path. A decoy of a secret looks like one and contains a canary: a random
+ * word that exists nowhere else, so that wherever it appears a decoy was sent. Other decoys are
+ * empty files. What the skill writes stays in the tree, which is removed at the end. */
 #ifndef LEARN_DECOY_H
 #define LEARN_DECOY_H
 
@@ -13,32 +13,32 @@
 
 struct decoys {
 	char *top; /* NULL: not begun */
-	int lock;  /* of it: nobody else removes what lives */
+	int lock;  /* locks `top`, so that no other process removes it */
 	char canary[CANARY_BYTES];
 	struct stand_in *v;
 	size_t n;
 };
 
-/* What learnings left that were killed is removed first. */
+/* Makes the tree. Trees of learning runs that were killed are removed first. */
 int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *err);
-void decoys_end(struct decoys *d); /* with the tree; accepts a zeroed one */
+void decoys_end(struct decoys *d); /* removes the tree; accepts zero */
 
-/* A stand-in for `path` (absolute), of which nothing on the host is opened but its kind.
- * *ret_new: there is one now, and was none. What is neither a secret nor there has no
- * stand-in, for nothing will be there in earnest either; nor have places that the sandbox
- * fills by itself. */
+/* Makes a stand-in for `path`, which must be absolute. Nothing on the host is opened: only the kind
+ * of the file is looked up. *ret_new tells whether a stand-in was added. A path that is not a
+ * secret and does not exist gets none, because a real run would find nothing there either; nor does
+ * a place that the sandbox fills itself. */
 int decoys_add(struct decoys *d, const struct owner *o, const char *path, enum access access,
                bool *ret_new, struct ssb_error *err);
 
-/* What a variable of this name could hold; false: it is none to be made up, for programs
- * and libraries are steered by it. */
+/* Writes what a variable of this name could contain. False: its value is not made up, because it
+ * controls programs and libraries. */
 bool decoy_variable(const struct decoys *d, const char *name, struct buf *out);
 
-/* What a file of this name holds; every one has the canary in it. */
+/* Writes what a file of this name could contain; the canary is always in it. */
 void decoy_text(struct buf *out, const char *path, const char *canary);
 
-/* The names that one looks for in a directory of this name, ended by NULL; NULL: it is
- * no directory that is known. */
+/* The names that programs look for in a directory of this name, ended by NULL; NULL: not a known
+ * directory. */
 const char *const *decoy_names(const char *path);
 
 #endif

@@ -1,11 +1,11 @@
-/* hints.c - what the text of a skill speaks of: hosts, variables, programs, files.
+/* hints.c - what the text of a skill mentions: hosts, variables, programs, files.
  *
- * Nothing is understood here, only recognised: a few ways of writing that people use in
- * many languages. What is missed is learnt from a run; what is found too much is a line
- * that the author takes out. Text between code (Markdown, comments, data) says what a
- * skill is about rather than what it does: what stands there becomes a comment alone.
+ * This is not a parser: it recognises a few ways of writing that are common in many languages. A
+ * run shows what is missed; the author removes what is found too much. Text that is not code
+ * (Markdown, comments, data) says what a skill is about rather than what it does: a hint from there
+ * is proposed only as a comment.
  *
- * The text is the skill's: every look ahead is bounded by its line. */
+ * The text is hostile: the search never looks past the end of a line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "learn/needs.h"
 #include "policy/danger.h"
 
-#define MAX_LINE 4096 /* bytes of a line that are looked at */
-#define PROSE    "it is only spoken of"
+#define MAX_LINE 4096 /* bytes of a line that are read */
+#define PROSE    "it is only mentioned"
 
 enum text_kind { TEXT_CODE, TEXT_SHELL, TEXT_PROSE, TEXT_MARKDOWN, TEXT_SKIPPED };
 
@@ -24,13 +24,13 @@ struct hint_scan {
 	struct needs *out;
 	enum text_kind kind;
 	bool python;
-	bool fenced;    /* Markdown: between ``` */
-	bool docstring; /* Python: between """ */
+	bool fenced;    /* Markdown: inside ``` */
+	bool docstring; /* Python: inside """ */
 	const char *text;
 	size_t len;
 	unsigned line;
-	unsigned looked; /* times that the whole text was searched */
-	bool prose;      /* this line */
+	unsigned looked; /* how often the whole text was searched */
+	bool prose;      /* this line is not code */
 	bool nomem;
 };
 
@@ -105,7 +105,7 @@ static enum text_kind kind_of(const char *file, const char *text, size_t len)
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (ends_with(file, KINDS[i].end)) {
-			kind = KINDS[i].kind; /* the last row that fits */
+			kind = KINDS[i].kind; /* the last row that matches counts */
 		}
 	}
 	const char *newline = memchr(text, '\n', len);
@@ -130,7 +130,7 @@ static const struct {
 	{ "ws", 80, PROTO_HTTP },
 };
 
-/* The port behind a host; false: it is none. Without one `*port` stays. */
+/* Reads the port after a host. False: it is not a port. Without one *port is untouched. */
 static bool take_port(const char *p, const char *end, uint16_t *port)
 {
 	unsigned long v = 0;
@@ -149,14 +149,14 @@ static bool take_port(const char *p, const char *end, uint16_t *port)
 	return true;
 }
 
-/* A name with a dot in it, and not the sandbox's own. */
+/* Is it a name with a dot, and not one of the sandbox's own? */
 static bool is_host(const char *host, enum host_kind kind)
 {
 	return kind == HOST_ADDRESS ? strncmp(host, "127.", 4) != 0 && strcmp(host, "0.0.0.0") != 0
 	                            : kind == HOST_EXACT && strchr(host, '.') != NULL;
 }
 
-/* `p` is behind "://". */
+/* `p` is after "://". */
 static void take_host(struct hint_scan *s, const char *p, const char *end, size_t scheme)
 {
 	uint16_t port = SCHEMES[scheme].port;
@@ -167,7 +167,7 @@ static void take_host(struct hint_scan *s, const char *p, const char *end, size_
 	while (q < end && (is_name_char(*q) || *q == '.' || *q == '-')) {
 		q++;
 	}
-	/* "user@", "{host}", "$HOST", "*": no name, or not all of it */
+	/* "user@", "{host}", "$HOST", "*": not a name, or not the whole name */
 	if (q == p || q - p > 253 || (q < end && strchr("@{}$*%<", *q) != NULL) ||
 	    !take_port(q, end, &port)) {
 		return;
@@ -177,7 +177,7 @@ static void take_host(struct hint_scan *s, const char *p, const char *end, size_
 		s->nomem = true;
 		return;
 	}
-	/* A sentence ends behind it. */
+	/* A full stop after the name ends a sentence. */
 	for (size_t n = (size_t)(q - p); n > 0 && text[n - 1] == '.'; n--) {
 		text[n - 1] = '\0';
 	}
@@ -207,8 +207,8 @@ static void find_hosts(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- words in quotes behind a word ----------------------------------------------- */
 
-/* The text in quotes that begins at `p`, perhaps behind blanks and brackets, up to the
- * end of its first word. Returns new; NULL: there is none. */
+/* The first word of the text in quotes at `p`; blanks and brackets may come first. Returns new;
+ * NULL: there is none. */
 static char *quoted_word(struct hint_scan *s, const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '(' || *p == '[')) {
@@ -234,7 +234,7 @@ static void add_name(struct hint_scan *s, enum need_kind kind, const char *name)
 	add_need(s, &n);
 }
 
-/* Every sandbox has these, or a shell makes them. */
+/* Every sandbox has these variables, or a shell sets them. */
 static bool is_usual(const char *name)
 {
 	static const char *const USUAL[] = {
@@ -260,11 +260,11 @@ static void add_variable(struct hint_scan *s, const char *name)
 	}
 }
 
-/* Behind these stands the name of a variable, in brackets and quotes. */
+/* After these comes the name of a variable, in brackets and quotes. */
 static const char *const ENV_WORDS[] = { "environ",   "environ.get", "environ.setdefault", "getenv",
 	                                 "Getenv",    "LookupEnv",   "env::var",           "ENV",
 	                                 "ENV.fetch", "process.env" };
-/* Behind these, that of a program. */
+/* After these comes the name of a program. */
 static const char *const PROGRAM_WORDS[] = {
 	"subprocess.run",
 	"subprocess.call",
@@ -329,14 +329,14 @@ static void find_members(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- shells -------------------------------------------------------------------------- */
 
-/* The file itself gives it a value: "NAME=", "for NAME", "read NAME". */
+/* Does the file itself set the variable: "NAME=", "for NAME", "read NAME"? */
 static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 {
 	const char *end = s->text + s->len;
 
 	if (s->looked++ >= MAX_HINT_LOOKS) {
 		s->out->cut = true;
-		return true; /* not worth more of our time */
+		return true; /* searched often enough */
 	}
 	for (const char *p = s->text; (p = memmem(p, (size_t)(end - p), name, n)) != NULL; p += n) {
 		const char *before = p;
@@ -357,7 +357,7 @@ static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 	return false;
 }
 
-/* $NAME and ${NAME...}, in capitals, as variables of the environment are written. */
+/* $NAME and ${NAME...}, in capitals, as usual for variables of the environment. */
 static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 {
 	for (const char *p = line; (p = memchr(p, '$', (size_t)(end - p))) != NULL;) {
@@ -368,7 +368,7 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 			p++;
 		}
 		size_t n = (size_t)(p - from);
-		/* "${NAME:-x}" asks for what may come from outside, also where it is set. */
+		/* "${NAME:-x}" asks for a value from outside, even if the file sets it. */
 		bool asks = brace && p + 1 < end && *p == ':' && strchr("-?=+", p[1]) != NULL;
 		if (n < 2 || n > 128 || (p < end && is_name_char(*p)) ||
 		    (!asks && is_assigned(s, from, n))) {
@@ -385,7 +385,7 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-/* "~/..." in quotes. Written, if the rest of the line speaks of it. */
+/* "~/..." in quotes. It is for writing if the rest of the line says so. */
 static void find_paths(struct hint_scan *s, const char *line, const char *end)
 {
 	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };
@@ -426,7 +426,7 @@ static bool begins_with(const char *p, const char *end, const char *with)
 	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
 }
 
-/* Is the line said rather than done? Also follows where code begins and ends. */
+/* Is the line text rather than code? Also keeps track of where code begins and ends. */
 static bool is_prose(struct hint_scan *s, const char *line, const char *end)
 {
 	const char *p = line;
@@ -458,7 +458,7 @@ static void scan_line(struct hint_scan *s, const char *line, const char *end)
 	s->prose = is_prose(s, line, end);
 	find_hosts(s, line, end);
 	if (s->prose) {
-		return; /* words in a sentence are no names of variables */
+		return; /* words in a sentence are not names of variables */
 	}
 	find_behind(s, line, end, ENV_WORDS, ARRAY_LEN(ENV_WORDS), NEED_ENV);
 	find_behind(s, line, end, PROGRAM_WORDS, ARRAY_LEN(PROGRAM_WORDS), NEED_PROGRAM);
@@ -475,7 +475,7 @@ int hints_text(const char *file, const char *text, size_t len, struct needs *ino
 	const char *end = text + len;
 
 	if (len == 0 || memchr(text, '\0', len) != NULL) {
-		return 0; /* not a text */
+		return 0; /* not text */
 	}
 	s.kind = kind_of(file, text, len);
 	s.python = ends_with(file, ".py");

@@ -1,5 +1,5 @@
-/* hints_walk.c - the text files of a skill, one after the other, in the order of their
- * names; nothing is followed, and nothing that is not a regular file is opened. */
+/* hints_walk.c - reads the text files of a skill in the order of their names. It follows no symlink
+ * and opens only regular files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct hint_walk {
 	bool nomem;
 };
 
-/* What others wrote, or a program made. */
+/* Directories with code of others, or with the output of programs. */
 static bool is_left_out(const char *name)
 {
 	static const char *const NAMES[] = { ".git", "node_modules", "__pycache__", ".venv",
@@ -59,7 +59,7 @@ static void look_at(struct hint_walk *w, int dir, const char *path, const char *
                     unsigned depth)
 {
 	struct stat st;
-	/* Non-blocking: a FIFO does not hold us up before it is known as one. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	auto_fd fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	auto_free char *whole = path[0] != '\0' ? path_join(path, name) : strdup(name);
 

@@ -20,8 +20,8 @@
 #include "policy/view.h"
 #include "sandbox/sandbox.h"
 
-/* Ports of services that answer by name. What is dialled on others is seen by the
- * observer, and heard in the next round. */
+/* Ports at which the broker listens from the first round. The observer sees connections to other
+ * ports, and the broker listens there in the next round. */
 static const uint16_t PORTS[] = { 22, 25, 80, 443, 465, 587, 993, 8443 };
 
 static void learner_done(struct learner *t)
@@ -30,7 +30,7 @@ static void learner_done(struct learner *t)
 	string_list_done(&t->variables);
 	needs_done(&t->barred);
 	free(t->fresh);
-	/* They point into what is gone. */
+	/* Its members point to what was just freed. */
 	t->s->options->learn = (struct learn_options){ 0 };
 }
 
@@ -52,7 +52,7 @@ static bool has_variable(const struct learner *t, const char *name)
 	return false;
 }
 
-/* The caller's own value is never passed: the name has one of ours, or none. */
+/* The variable gets a made-up value, or none. The caller's own value is never passed. */
 static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
 {
 	auto_buf pair;
@@ -64,7 +64,7 @@ static int give_variable(struct learner *t, const char *name, bool empty, struct
 	buf_addf(&pair, "%s=", name);
 	bool made = decoy_variable(&t->decoys, name, &pair);
 	if (pair.failed || string_list_add(&t->variables, name, MAX_ENV_VARS) != 0) {
-		return pair.failed ? learn_no_memory(err) : 0; /* past the cap: it has none */
+		return pair.failed ? learn_no_memory(err) : 0; /* over the cap: no value */
 	}
 	if (!made || empty) {
 		return 0;
@@ -98,7 +98,7 @@ static int give_real(struct learner *t, const struct need *n, struct ssb_error *
 	return ssb_options_set(t->s->options, SSB_OPT_NET, host, err);
 }
 
-/* May the thing itself be shown, once? Never a secret, and nothing to be written. */
+/* May the owner allow the thing itself? Never a secret, and nothing to write. */
 static bool can_be_real(const struct learner *t, const struct need *n)
 {
 	auto_free char *path = path_expand(t->s->owner, n->value);
@@ -126,10 +126,10 @@ static int hear_port(struct learner *t, uint16_t port)
 	return 0;
 }
 
-/* The owner's no is a reason like any other why it stays a comment. */
+/* What the owner refuses is proposed only as a comment, with this reason. */
 static int decline_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
-	char *why = strdup("you said no to it while it was learned");
+	char *why = strdup("you said no to it during learn");
 
 	if (why == NULL) {
 		return learn_no_memory(err);
@@ -142,7 +142,8 @@ static int decline_need(struct learner *t, struct need *n, struct ssb_error *err
 static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	if (n->vain) {
-		return 0; /* a stand-in would not do either, and one to write takes its sockets */
+		return 0; /* a stand-in would not help, and one for writing would hide its sockets
+		           */
 	}
 	const struct learn_setup *s = t->s;
 	bool real = can_be_real(t, n);
@@ -283,7 +284,7 @@ static int play_rounds(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* ---- before the first -------------------------------------------------------------- */
+/* ---- before the first round -------------------------------------------------------- */
 
 static int give_declared(struct learner *t, struct ssb_error *err)
 {
@@ -309,8 +310,8 @@ static int give_declared(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* What a program asks of its environment nobody sees: its files have to say it. Of other
- * things it is seen whether they are needed. */
+/* Only the skill's files tell which variables it needs, because reading the environment cannot be
+ * observed. Whether other things are needed is seen when it runs. */
 static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
 	if (hints_scan(t->s->dir, hints, err) != 0 ||
@@ -337,7 +338,7 @@ static void asks_freep(struct asks **a)
 	asks_free(*a);
 }
 
-/* What is no secret by its name, and what a manifest would get unasked. */
+/* Is it not a secret by its name, and would a manifest get it without asking the owner? */
 static int may_be_shown(const struct learner *t, struct asks **asks, const char *path, bool *ret,
                         struct ssb_error *err)
 {
@@ -359,14 +360,14 @@ static int may_be_shown(const struct learner *t, struct asks **asks, const char 
 	return 0;
 }
 
-/* Files that the caller named for the skill, where they are nobody's secret. */
+/* Shows files that the caller named in the arguments, unless they are secrets. */
 static int give_arguments(struct learner *t, struct ssb_error *err)
 {
 	AUTO(asks_freep) struct asks *asks = NULL;
 	char *const *args = t->s->args;
 
 	for (size_t i = 0; args != NULL && args[i] != NULL; i++) {
-		/* Relative to the skill's directory, nothing else is meant. */
+		/* A relative path means a file in the skill's directory, which is shown anyway. */
 		auto_free char *path = args[i][0] == '/' ? path_real(args[i]) : NULL;
 		bool shown = false;
 		if ((path != NULL && may_be_shown(t, &asks, path, &shown, err) != 0) ||
@@ -377,7 +378,7 @@ static int give_arguments(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* Where the entry was guessed, it is named for each round. */
+/* If the script was guessed, each round names it explicitly. */
 static int name_entry(struct learner *t, struct ssb_error *err)
 {
 	const struct skill_found *base = &t->l->base;

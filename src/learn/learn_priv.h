@@ -1,4 +1,4 @@
-/* learn_priv.h - a learning under way: the files of learn.h share this. */
+/* learn_priv.h - the state of learn(), shared by learn.c and learn_take.c. */
 #ifndef LEARN_LEARN_PRIV_H
 #define LEARN_LEARN_PRIV_H
 
@@ -9,11 +9,11 @@
 struct learner {
 	const struct learn_setup *s;
 	char *const *args; /* the setup's, or `entry` */
-	char *entry[2];    /* the script of a directory that says nothing of itself */
+	char *entry[2];    /* the script that was found in a directory without a manifest */
 	struct learned *l;
 	struct decoys decoys;
-	struct string_list variables; /* that have a value */
-	struct needs barred; /* dangerous for good: what other rounds say changes nothing */
+	struct string_list variables; /* names that have a value */
+	struct needs barred;          /* dangerous, whatever other rounds show */
 	size_t *fresh;
 	size_t n_fresh;
 };
@@ -23,7 +23,7 @@ static inline int learn_no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
 }
 
-/* Adds what a round asked for, and remembers which of it is new. */
+/* Adds what a round asked for. t->fresh becomes the indices of what is new. */
 int learn_take(struct learner *t, const struct needs *round, struct ssb_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* learn_take.c - what a round showed: which of it is new, and which of it is no need. */
+/* learn_take.c - what a round showed: what is new, and what is not a need at all. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 static char SEEN[] = "seen by learn";
 
-/* A variable that we set, or a host that stands only in a value of ours. */
+/* A variable that we set, or a host that is only in a made-up value. */
 static bool is_ours(const struct need *n)
 {
 	size_t len = strlen(n->value);
@@ -16,13 +16,13 @@ static bool is_ours(const struct need *n)
 	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
 }
 
-/* Every name had an address, and nobody connected there. */
+/* A name that was looked up, and that the skill did not connect to. */
 static bool is_mere_question(const struct need *n)
 {
 	return n->kind == NEED_NETWORK && n->port == 0;
 }
 
-/* The name was asked for, and then connected to: that says more. */
+/* A lookup of a name that the skill then connected to: the connection says more. */
 static bool is_less(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {
@@ -40,8 +40,8 @@ static bool is_same(const struct need *a, const struct need *b)
 	       strcmp(a->value, b->value) == 0;
 }
 
-/* Was it tried before? */
-static bool is_in(const struct needs *s, const struct need *n)
+/* Did the skill try it before? */
+static bool was_tried(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct need *have = &s->v[i];
@@ -52,8 +52,8 @@ static bool is_in(const struct needs *s, const struct need *n)
 	return false;
 }
 
-/* What a host may not have on one port it may not have in another protocol; of one that
- * is barred without a port nothing is proposed. */
+/* A host that is barred on one port is barred there in every protocol. One that is barred without a
+ * port is not proposed at all. */
 static bool bars_need(const struct need *barred, const struct need *n)
 {
 	return barred->kind == n->kind && strcmp(barred->value, n->value) == 0 &&
@@ -67,13 +67,13 @@ static const char *danger_of(const struct learner *t, const struct need *n)
 			return t->barred.v[i].danger;
 		}
 	}
-	return is_mere_question(n) ? "it was only asked for, and never connected to: a name can "
-	                             "carry something out"
+	return is_mere_question(n) ? "the name was only looked up, and never connected to: a "
+	                             "lookup can carry data out"
 	                           : n->danger;
 }
 
-/* Whoever was sent a decoy's content once is not proposed, whatever else he was sent; and
- * what was dangerous in one protocol would be let through by a rule for another. */
+/* A host that was sent a decoy's content once is never proposed, whatever else it was sent. And
+ * what was dangerous in one protocol must not be allowed by a rule for another. */
 static int bar_new(struct learner *t, const struct needs *round)
 {
 	struct needs *all = &t->l->needs;
@@ -103,7 +103,7 @@ static int take_need(struct learner *t, const struct need *n)
 	struct need copy = *n;
 
 	copy.danger = danger_of(t, n);
-	copy.why = SEEN; /* the same each time, so that a second proposal differs in its needs */
+	copy.why = SEEN; /* always the same, so that two proposals differ only in their needs */
 	return needs_add(&t->l->needs, &copy);
 }
 
@@ -125,7 +125,7 @@ int learn_take(struct learner *t, const struct needs *round, struct ssb_error *e
 	for (size_t i = 0; i < round->n; i++) {
 		const struct need *n = &round->v[i];
 		taken[i] = !is_ours(n) && !is_less(round, n) && !is_less(all, n);
-		fresh[i] = taken[i] && !is_mere_question(n) && !is_in(all, n);
+		fresh[i] = taken[i] && !is_mere_question(n) && !was_tried(all, n);
 	}
 	for (size_t i = 0; i < round->n; i++) {
 		if (taken[i] && take_need(t, &round->v[i]) != 0) {

@@ -56,7 +56,7 @@ static int compare_needs(const struct need *a, const struct need *b)
 	return a->protocol == b->protocol ? 0 : a->protocol < b->protocol ? -1 : 1;
 }
 
-/* Its place; true: it is there. */
+/* Finds its place in the order. True: it is there already. */
 static bool find_need(const struct needs *s, const struct need *n, size_t *ret_at)
 {
 	size_t low = 0;
@@ -109,7 +109,7 @@ static int merge_need(struct need *into, const struct need *n)
 	if (into->hint && !n->hint && !replace_text(&into->why, n->why)) {
 		return -1;
 	}
-	/* Whatever else he was sent, a thief stays one. */
+	/* A thief stays one, whatever else it was sent. */
 	if (n->thief || (n->danger == NULL && !into->thief)) {
 		char *danger = (char *)(uintptr_t)into->danger;
 		if (!replace_text(&danger, n->danger)) {
@@ -190,7 +190,7 @@ void needs_drop_aimed(struct needs *s)
 {
 	for (size_t i = 0; i < s->n;) {
 		struct need *n = &s->v[i];
-		/* Of one port they stand side by side, one for each protocol. */
+		/* The needs of one port are neighbours, one for each protocol. */
 		if (n->aimed && ((i > 0 && is_same_port(n, n - 1)) ||
 		                 (i + 1 < s->n && is_same_port(n, n + 1)))) {
 			need_done(n);
@@ -202,16 +202,16 @@ void needs_drop_aimed(struct needs *s)
 	}
 }
 
-/* ---- what is dangerous ------------------------------------------------------- */
+/* ---- danger ------------------------------------------------------------------ */
 
-/* Names that mean another host at each place, or none: special-use names (RFC 6761,
- * 6762 with its appendix G, 7686, 8375) and those that clouds and homes give. */
+/* Names that mean a different host in each network, or none: special-use names (RFC 6761, 6762 with
+ * its appendix G, 7686, 8375) and those that clouds and home routers give. */
 static const char *const LOCAL_NAMES[] = { "localhost", "local",       "internal", "intranet",
 	                                   "private",   "lan",         "home",     "corp",
 	                                   "arpa",      "localdomain", "onion",    "alt",
 	                                   "invalid" };
 
-/* In the form that domain_check() gives. */
+/* `name` must be in the form that domain_check() returns. */
 static bool is_local_name(const char *name)
 {
 	size_t len = strlen(name);
@@ -232,12 +232,13 @@ static const char *judge_host(const char *host)
 	auto_free char *domain = NULL;
 
 	if (domain_check(host, &domain, &kind) != NULL) {
-		return "it is no name that a manifest can declare";
+		return "a manifest cannot declare this name";
 	}
 	if (kind == HOST_ADDRESS || kind == HOST_CIDR) {
-		return "an address in place of a name needs the owner's word";
+		return "an address instead of a name needs your approval";
 	}
-	return is_local_name(domain) ? "no public name: it is another host in each network" : NULL;
+	return is_local_name(domain) ? "not a public name: it is a different host in each network"
+	                             : NULL;
 }
 
 static int judge_path(struct asks *a, const struct need *n, char **ret)
@@ -245,7 +246,7 @@ static int judge_path(struct asks *a, const struct need *n, char **ret)
 	auto_free char *path = NULL;
 
 	if (!manifest_can_say(n->value) || check_path(n->value, &path) != NULL) {
-		*ret = strdup("no manifest can hold this name");
+		*ret = strdup("a manifest cannot contain this name");
 		return *ret != NULL ? 0 : -1;
 	}
 	return asks_path(a, n->value, n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ, ret);
@@ -264,7 +265,7 @@ static int judge_need(struct asks *a, struct need *n)
 		return 0;
 	}
 	if (n->kind == NEED_ENV) {
-		why = check_env_name(n->value) != NULL ? "it is no variable's name"
+		why = check_env_name(n->value) != NULL ? "it is not the name of a variable"
 		                                       : asks_env(n->value);
 	} else if (n->kind == NEED_NETWORK) {
 		why = judge_host(n->value);

@@ -1,8 +1,8 @@
-/* patch.c - lines taken out of a manifest, as a unified diff.
+/* patch.c - removes lines from a manifest, as a unified diff.
  *
- * The text is cut by the places that the parser gives. What comes of it is read again
- * and compared with what should remain: a way of writing that is not foreseen here leads
- * to a longer patch, never to a wrong one. */
+ * The text is cut at the places that the parser gives. The result is parsed again and compared with
+ * what should remain: a way of writing that is not foreseen here leads to a longer patch, never to
+ * a wrong one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@
 #define CONTEXT 3
 
 struct patch_line {
-	const char *p; /* with its newline */
+	const char *p; /* including its newline */
 	size_t len;
 	bool gone;
-	char *instead; /* what stands there then; NULL: as it is */
+	char *instead; /* what replaces the line; NULL: it stays as it is */
 };
 
 struct cut {
@@ -70,7 +70,7 @@ static bool is_blank(const struct patch_line *l)
 	return n == l->len || l->p[n] == '\n' || l->p[n] == '\r' || l->p[n] == '#';
 }
 
-/* Its first character is the dash of an item. */
+/* Is its first character the dash of an item? */
 static bool is_item(const struct patch_line *l)
 {
 	size_t n = indent_of(l);
@@ -78,7 +78,7 @@ static bool is_item(const struct patch_line *l)
 	return n + 1 < l->len && l->p[n] == '-' && (l->p[n + 1] == ' ' || l->p[n + 1] == '\n');
 }
 
-/* The line as it is to be, to be changed. NULL without memory. */
+/* The new text of a line, which the caller may change. NULL: out of memory. */
 static char *line_text(struct cut *c, size_t at)
 {
 	struct patch_line *l = &c->v[at];
@@ -94,7 +94,7 @@ static char *line_text(struct cut *c, size_t at)
 
 static void put_empty(struct cut *c, size_t item);
 
-/* The lines of the item that begins at `at`, with the comments between them. */
+/* Removes the lines of the item that begins at `at`, with the comments between them. */
 static void remove_lines(struct cut *c, size_t at)
 {
 	size_t dash = indent_of(&c->v[at]);
@@ -115,7 +115,7 @@ static void remove_lines(struct cut *c, size_t at)
 	put_empty(c, at);
 }
 
-/* Where no item of a list is left, its key says so. */
+/* If no item of a list is left, writes the list as "key: []". */
 static void put_empty(struct cut *c, size_t item)
 {
 	size_t dash = indent_of(&c->v[item]);
@@ -124,7 +124,7 @@ static void put_empty(struct cut *c, size_t item)
 	for (size_t i = item + 1; i < c->n && (is_blank(&c->v[i]) || indent_of(&c->v[i]) >= dash);
 	     i++) {
 		if (!is_blank(&c->v[i]) && indent_of(&c->v[i]) == dash && !is_item(&c->v[i])) {
-			break; /* the next key, where items are not indented */
+			break; /* the next key: items may have its indentation */
 		}
 		if (is_item(&c->v[i]) && indent_of(&c->v[i]) == dash && !c->v[i].gone) {
 			return;
@@ -177,7 +177,7 @@ static size_t token_end(const char *s, size_t at)
 	return at;
 }
 
-/* With its comma. */
+/* Removes an item with its comma. */
 static void remove_token(char *s, size_t from)
 {
 	size_t end = token_end(s, from);
@@ -195,7 +195,7 @@ static void remove_token(char *s, size_t from)
 	memmove(s + from, s + end, strlen(s + end) + 1);
 }
 
-/* Columns count characters. */
+/* Columns count characters, not bytes. */
 static size_t byte_of(const char *s, unsigned col)
 {
 	size_t at = 0;
@@ -227,7 +227,7 @@ static void remove_text(struct cut *c, unsigned line, unsigned col)
 
 /* ---- rules ------------------------------------------------------------------------------ */
 
-/* The line with the dash of the rule whose domain stands there; c->n: there is none. */
+/* The line with the dash of the rule that has this domain; c->n: there is none. */
 static size_t rule_line(const struct cut *c, const struct mtext *domain)
 {
 	for (size_t i = domain->line; i > 0 && i <= c->n; i--) {
@@ -247,7 +247,7 @@ static void remove_rule(struct cut *c, const struct mtext *domain)
 	}
 }
 
-/* "ports: [80, 443]" with those that remain. */
+/* Writes "ports: [80, 443]" with the ports that remain. */
 static void keep_ports(struct cut *c, const struct egress_rule *r)
 {
 	size_t at = rule_line(c, &r->domain);
@@ -278,7 +278,7 @@ static void keep_ports(struct cut *c, const struct egress_rule *r)
 	}
 }
 
-/* ---- all of them --------------------------------------------------------------------------- */
+/* ---- the cut ------------------------------------------------------------------------------- */
 
 static const struct egress_rule *remaining_rule(const struct shrink *s, const struct egress_rule *r)
 {
@@ -300,7 +300,7 @@ static bool list_keeps(const struct mtext_list *l, const struct mtext *t)
 	return false;
 }
 
-/* From the last to the first: places in a line hold for what is left of them. */
+/* From the last item to the first, because a change in a line moves everything to its right. */
 static void cut_list(struct cut *c, const struct mtext_list *from, const struct mtext_list *to)
 {
 	for (size_t i = from->n; i > 0; i--) {
@@ -326,7 +326,7 @@ static void cut_all(struct cut *c, const struct manifest *m, const struct shrink
 	cut_list(c, &m->read, &s->rest.read);
 }
 
-/* Is the text that the cut leaves what should remain? */
+/* Does the text after the cut mean what should remain? */
 static bool cut_holds(const struct cut *c, const struct manifest *rest)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
@@ -369,7 +369,7 @@ static void put_line(struct buf *out, const struct diff_line *l)
 	}
 }
 
-/* One part of it, with what is around. */
+/* One hunk, with the lines around it. */
 static void put_hunk(struct buf *out, const struct diff_line *v, size_t from, size_t to, size_t old,
                      size_t new)
 {
@@ -398,7 +398,7 @@ static void put_diff(struct buf *out, const struct diff_line *v, size_t n)
 			continue;
 		}
 		size_t from = i - at > CONTEXT ? i - CONTEXT : at;
-		for (; at < from; at++) { /* they are the same on both sides */
+		for (; at < from; at++) { /* the same on both sides */
 			old++;
 			new ++;
 		}
@@ -434,7 +434,7 @@ static size_t list_lines(const struct cut *c, struct diff_line *v)
 	return n;
 }
 
-/* All of it anew. */
+/* Replaces the whole text. */
 static int put_whole(struct buf *out, const struct cut *c, const struct manifest *rest)
 {
 	AUTO(cut_done) struct cut new = { 0 };

@@ -9,15 +9,15 @@
 #include "policy/danger.h"
 #include "policy/path.h"
 
-/* A manifest in the making. Its texts are the base's and the needs', or stand in
- * `owned`; those of its lists that grow are its own. */
+/* A manifest that is being made. It borrows its texts from the base and the needs, or they are in
+ * `owned`; it owns its lists. */
 struct proposal {
 	struct manifest m;
 	const struct needs *needs;
 	const char *why[WRITE_ENV + 1][MAX_LIST_ITEMS];
 	struct write_aside asides[WRITE_LISTS * (MAX_PROPOSED_NOTE + 1)];
 	size_t n_asides;
-	size_t left[WRITE_LISTS]; /* asides that there was no room for */
+	size_t left[WRITE_LISTS]; /* comments for which there was no room */
 	char **owned;
 	size_t n_owned;
 	bool nomem;
@@ -47,7 +47,7 @@ static void draft_freep(struct proposal **d)
 	draft_free(*d);
 }
 
-/* Takes `s`, and gives it back to be used. */
+/* Takes `s`, and returns it for use. NULL: out of memory. */
 static char *keep_text(struct proposal *d, char *s)
 {
 	char **v = s != NULL ? realloc(d->owned, (d->n_owned + 1) * sizeof(*v)) : NULL;
@@ -135,9 +135,9 @@ static void tell_left(struct proposal *d)
 	}
 }
 
-/* ---- what the base has ------------------------------------------------------------ */
+/* ---- the base --------------------------------------------------------------------- */
 
-/* Where it stood; not a line of the file that this is to take the place of. */
+/* Where it was declared; without a line if the proposal replaces that file. */
 static const char *why_declared(struct proposal *d, const struct mtext *at)
 {
 	char *text = NULL;
@@ -151,7 +151,7 @@ static const char *why_declared(struct proposal *d, const struct mtext *at)
 	return keep_text(d, text);
 }
 
-/* Why a line is there that was declared before: who was seen to use it. */
+/* Why a declared line stays: where it was seen in use. */
 static const char *why_kept(struct proposal *d, const struct mtext *at,
                             const struct egress_rule *rule, enum need_kind kind)
 {
@@ -216,7 +216,7 @@ static bool is_covered(const struct proposal *d, const struct need *n)
 
 /* ---- files and variables ------------------------------------------------------------ */
 
-/* What there is no room for is told of at the end (add_rest()). */
+/* If there is no room, add_rest() writes a comment at the end. */
 static void add_item(struct proposal *d, struct mtext_list *l, const struct need *n, char *value,
                      const char *why)
 {
@@ -227,8 +227,8 @@ static void add_item(struct proposal *d, struct mtext_list *l, const struct need
 	l->v[l->n++] = (struct mtext){ .s = value };
 }
 
-/* The directory of so many files that it is the smaller thing to say; NULL: it is not,
- * or it lies directly in "/" or is dangerous. */
+/* The directory, if so many of its files are needed that the directory is the shorter list; NULL:
+ * it is not, or it is directly in "/", or dangerous. */
 static char *shared_dir(struct proposal *d, const struct need *n)
 {
 	enum access access = n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ;
@@ -254,14 +254,14 @@ static void add_shared(struct proposal *d, struct mtext_list *l, const struct ne
 	}
 }
 
-/* To read what is not there needs nothing. */
+/* Reading a file that does not exist needs no grant. */
 static bool is_vain(const struct need *n)
 {
 	return n->kind == NEED_READ && n->missing;
 }
 
-/* In order of the paths, so that a directory comes before what lies in it; but the
- * directories of many come first, for they can hold earlier ones. */
+/* In the order of the paths, so that a directory comes before what is in it. Directories that are
+ * proposed instead of their files come first, because they may contain earlier paths. */
 static void add_paths(struct proposal *d, enum need_kind kind)
 {
 	struct mtext_list *l = kind == NEED_WRITE ? &d->m.write : &d->m.read;
@@ -283,7 +283,7 @@ static void add_paths(struct proposal *d, enum need_kind kind)
 	}
 }
 
-/* What a later line holds as well is not said twice. */
+/* Drops lines that another line covers, too. */
 static void drop_held(struct proposal *d, struct mtext_list *l, enum write_list list, size_t from)
 {
 	size_t kept = from;
@@ -350,8 +350,8 @@ static void add_host(struct proposal *d, const struct need *n)
 	}
 }
 
-/* Plain TCP first, which carries what the others are, and at last those hosts of which
- * nothing but their name is known. */
+/* Rules for plain TCP first, because they also allow other protocols; last, hosts of which only the
+ * name is known. */
 static void add_network(struct proposal *d)
 {
 	for (int turn = 0; turn < 3; turn++) {
@@ -379,8 +379,8 @@ static void add_rest(struct proposal *d)
 		} else if (n->kind != NEED_PROGRAM && !is_covered(d, n)) {
 			set_aside(d, n,
 			          n->danger != NULL ? n->danger
-			          : is_vain(n)      ? "it is not there"
-			                            : "the list has no room for more");
+			          : is_vain(n)      ? "it does not exist"
+			                            : "the list is full");
 		}
 	}
 	tell_left(d);
@@ -412,7 +412,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 	if (!begin_draft(d, base)) {
 		return -1;
 	}
-	add_paths(d, NEED_WRITE); /* what may be written may be read */
+	add_paths(d, NEED_WRITE); /* first, because a grant to write also allows reading */
 	drop_held(d, &d->m.write, WRITE_WRITE, base->write.n);
 	add_paths(d, NEED_READ);
 	drop_held(d, &d->m.read, WRITE_READ, base->read.n);
@@ -423,7 +423,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 		return -1;
 	}
 	write_draft(d, head, true, &text);
-	if (text.failed) { /* hostile reasons are long: the lines matter more */
+	if (text.failed) { /* too long, because reasons are hostile text: leave them out */
 		buf_reset(&text);
 		write_draft(d, head, false, &text);
 	}

@@ -1,5 +1,5 @@
-/* propose.h - the smallest manifest that covers what is needed, as text: each line with
- * its reason, and what is dangerous, or not there to be read, as a comment alone. Pure. */
+/* propose.h - the smallest manifest that covers the needs, as text. Each line has its reason. What
+ * is dangerous, or does not exist, is only a comment. Pure. */
 #ifndef LEARN_PROPOSE_H
 #define LEARN_PROPOSE_H
 
@@ -7,19 +7,18 @@
 #include "learn/needs.h"
 #include "manifest/manifest.h"
 
-/* Appends the text, which manifest_parse() takes. `base` gives name, version,
- * description, entrypoint, limits, and what it declares already: all of it is kept, and
- * what it covers is not said twice. `head` (may be NULL) are the first lines of the
- * file. -1 without memory, and where it is more than a manifest can be. */
+/* Appends a text that manifest_parse() accepts. Everything in `base` is kept (name, version,
+ * description, entrypoint, limits, what it declares), and needs that it covers are not added again.
+ * `head` (may be NULL) becomes the first lines of the file. -1: out of memory, or more than a
+ * manifest can contain. */
 int propose_manifest(const struct manifest *base, const struct needs *n, const char *head,
                      struct buf *out);
 
-/* Which of the needs would a manifest not cover? Their indices (*ret is new). Whether
- * the owner would grant what it declares is not asked. */
+/* The indices of the needs that a manifest does not cover; *ret is new. It does not matter whether
+ * the owner would grant what the manifest declares. */
 int propose_uncovered(const struct manifest *m, const struct needs *n, size_t **ret, size_t *ret_n);
 
-/* Is it this line of the manifest that covers the need? The parts of the above. `home`:
- * what "~" is; NULL where it is not known. */
+/* Does this line of a manifest cover the need? `home` is what "~" means; NULL: not known. */
 bool cover_rule(const struct egress_rule *r, const struct need *n);
 bool cover_path(const char *declared, const char *home, const struct need *n);
 bool cover_manifest(const struct manifest *m, const char *home, const struct need *n);

@@ -1,8 +1,8 @@
-/* record.c - from the lines of a record to needs.
+/* record.c - makes needs from the lines of a record.
  *
- * It is read twice: first for what stands at its end and belongs to earlier lines (how
- * often each was repeated, the names behind the addresses that a run is shown), then
- * line by line. All of it may be forged; what comes out is judged like any request. */
+ * The record is read twice: first for later lines that say something about earlier ones (how often
+ * a line was repeated, which names the addresses in the sandbox stand for), then line by line. All
+ * of it may be forged; the needs are judged like any request. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,16 +52,16 @@ const char *record_text(const struct line *l, const char *name)
 	return text != NULL ? text : "";
 }
 
-/* ---- what belongs to earlier lines --------------------------------------------- */
+/* ---- the first pass ------------------------------------------------------------ */
 
-/* One more item of `size` bytes at the end of *v; NULL past `max`. */
+/* Makes room in *v for one more item of `size` bytes, and returns it; NULL if there are `max`. */
 static void *grow_array(struct record_reading *r, void *v, size_t n, size_t max, size_t size)
 {
 	if (n >= max) {
 		r->out->cut = true;
 		return NULL;
 	}
-	if ((n & (n - 1)) != 0) { /* room for a power of two */
+	if ((n & (n - 1)) != 0) { /* the array is full only at a power of two */
 		return *(void **)v;
 	}
 	void *more = realloc(*(void **)v, (n == 0 ? 1 : 2 * n) * size);
@@ -127,7 +127,7 @@ static int by_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* One for each first line. */
+/* Merges the repeats of the same line. */
 static void sort_repeats(struct record_reading *r)
 {
 	size_t n = 0;
@@ -146,7 +146,7 @@ static void sort_repeats(struct record_reading *r)
 	r->n_repeats = n + 1;
 }
 
-/* A count with a first time has one of them in a line of its own already. */
+/* If a line with a count names the first time, another line counts that one already. */
 uint64_t record_times(const struct record_reading *r, const struct line *l)
 {
 	const struct repeat key = { .of = l->seq };
@@ -245,7 +245,8 @@ static int each_line(struct record_reading *r, int fd,
 		}
 		if (line_parse(&l, text, len, &why) != 0) {
 			return ssb_fail(err, SSB_E_MANIFEST, 0, "record",
-			                "%s: line %llu is no record (%s); see 'audit verify'",
+			                "%s: line %llu is not a record (%s); see 'skillsandbox "
+			                "audit verify'",
 			                r->why, (unsigned long long)at, why);
 		}
 		take(r, &l);
@@ -274,8 +275,8 @@ int needs_from_record(const struct owner *o, int fd, const char *why, struct nee
 		return -1;
 	}
 	if (!r.begun) {
-		return ssb_fail(err, SSB_E_MANIFEST, 0, "record", "%s: this is no record of a run",
-		                why);
+		return ssb_fail(err, SSB_E_MANIFEST, 0, "record",
+		                "%s: this is not the record of a run", why);
 	}
 	needs_drop_aimed(inout);
 	return needs_judge(o, NULL, inout, err);
@@ -304,7 +305,7 @@ int needs_from_run(const struct owner *o, const char *word, struct needs *inout,
  * A run belongs to the skill whose directory its plan names. The name of a skill does not
  * count: any skill can use it. */
 
-/* The directory that was shown as the skill's own; NULL: none was. */
+/* The skill's own directory; NULL: there was none. */
 static const char *skill_of(const struct line *l)
 {
 	const struct json_node *plan = line_get(l, "plan");
@@ -321,8 +322,8 @@ static const char *skill_of(const struct line *l)
 	return dir;
 }
 
-/* A plan too large for the line is not in it: then the manifest's path tells. */
-static bool is_of(const struct line *l, const char *dir)
+/* If the plan was too large for its line, the path of the manifest tells. */
+static bool is_run_of(const struct line *l, const char *dir)
 {
 	const char *skill = skill_of(l);
 	const char *manifest = line_text(l, "manifest");
@@ -334,8 +335,8 @@ static bool is_of(const struct line *l, const char *dir)
 	return rest != NULL && strcmp(rest, MANIFEST_FILE) == 0;
 }
 
-/* The first line of a record; false: there is none. */
-static bool first_line(int fd, struct line *l)
+/* Reads the first line of a record. False: it is not the start of a run. */
+static bool read_first_line(int fd, struct line *l)
 {
 	AUTO(reader_done) struct reader in;
 	const char *text = NULL;
@@ -347,7 +348,7 @@ static bool first_line(int fd, struct line *l)
 	       line_parse(l, text, len, &why) == 0 && strcmp(l->kind, "run") == 0;
 }
 
-/* Nothing is known of what a run did that was not watched, or has not ended. */
+/* Does the record contain all that the run did? Not if it was not observed, or has not ended. */
 static bool is_whole(int fd, const struct line *l, const char *id)
 {
 	struct run_facts facts = { 0 };
@@ -371,7 +372,7 @@ int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct str
 	runs_stat(&runs);
 	for (size_t i = 0; i < runs.n; i++) {
 		auto_fd fd = runs_record(&runs, &runs.v[i]);
-		if (fd < 0 || !first_line(fd, &l) || !is_of(&l, dir)) {
+		if (fd < 0 || !read_first_line(fd, &l) || !is_run_of(&l, dir)) {
 			continue;
 		}
 		if (whole && !is_whole(fd, &l, runs.v[i].id)) {

@@ -1,4 +1,4 @@
-/* record_events.c - what an event of a record says of needs. */
+/* record_events.c - what each event of a record says about needs. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,13 +27,13 @@ static void add_need(struct record_reading *r, const struct line *l, struct need
 	r->nomem |= needs_add(r->out, n) != 0;
 }
 
-/* Of things that nobody should get, what they are. */
+/* Why something must never be granted; NULL: it may be. */
 static const char *danger_of(enum reason reason)
 {
 	return reason_is_grantable(reason) ? NULL : reason_text(reason);
 }
 
-/* Where the remedy of a path is no flag none would do: a socket, say. */
+/* If the remedy of a path is not an option, no grant would help: a socket, for example. */
 static bool is_vain(const struct line *l)
 {
 	const char *remedy = record_text(l, "remedy");
@@ -41,7 +41,7 @@ static bool is_vain(const struct line *l)
 	return remedy[0] != '\0' && strncmp(remedy, "--", 2) != 0;
 }
 
-/* The nearest granted place around it; NULL: none. */
+/* The innermost granted place that contains the path; NULL: none. */
 static const struct shown_place *place_of(const struct record_reading *r, const char *path)
 {
 	const struct shown_place *best = NULL;
@@ -57,7 +57,7 @@ static const struct shown_place *place_of(const struct record_reading *r, const 
 	return best;
 }
 
-/* "~/x" of what lies in the home of the sandbox. Returns new. */
+/* The path as a manifest spells it: "~/x" for a path in the home. Returns new. */
 static char *as_value(const struct record_reading *r, const char *path)
 {
 	const char *rest =
@@ -70,7 +70,7 @@ static char *as_value(const struct record_reading *r, const char *path)
 	return asprintf(&value, "~%s%s", *rest != '\0' ? "/" : "", rest) < 0 ? NULL : value;
 }
 
-/* What the owner has there; 0: nothing. */
+/* The type of the file that the owner has there; 0: there is none. */
 static mode_t on_host(const struct record_reading *r, const char *value)
 {
 	auto_free char *path = path_expand(r->owner, value);
@@ -95,17 +95,17 @@ static void add_path(struct record_reading *r, const struct line *l, const char 
 		          .danger = denied ? danger_of(line_get_reason(l)) : NULL };
 	if (denied && n.danger == NULL && is_vain(l)) {
 		n.vain = true;
-		n.danger = "no grant of the place allows it";
+		n.danger = "a grant of this place would not allow it";
 	}
-	/* A new file needs its directory, but that is not worth all that is in "/srv". */
+	/* A new file needs its directory, but a grant of all of "/srv" is too much for that. */
 	if (denied && dir != NULL && n.danger == NULL && path_is_top(dir)) {
-		n.danger = "to make a file there needs all of it";
+		n.danger = "making a file there needs a grant of the whole directory";
 	}
 	add_need(r, l, &n);
 }
 
-/* To make or remove a name needs the directory that it stands in; so does a file that
- * is still to be made, for a grant of what is not there makes a directory. */
+/* Making or removing a name needs a grant of its directory. So does a file that does not exist yet,
+ * because a grant of a missing path makes a directory. */
 static bool needs_dir(const struct record_reading *r, const struct line *l, const char *path)
 {
 	if (op_names(line_get_op(l))) {
@@ -122,8 +122,8 @@ static bool is_read(const struct line *l)
 	return mode != MODE_NONE ? mode == MODE_READ : op_reads(line_get_op(l));
 }
 
-/* What it looked for in its home, and would have found in the owner's. Tools look for
- * files of their own there, which begin with a dot, and do without. */
+/* Did the skill look for a file in its home that exists in the owner's home? Names that begin with
+ * a dot do not count: tools look for their own settings there, and work without them. */
 static bool is_missed(const struct record_reading *r, const char *path)
 {
 	auto_free char *value = as_value(r, path);
@@ -148,8 +148,8 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 		return;
 	}
 	if (denied) {
-		/* Whole directories are not asked for by what was refused in them alone,
-		 * but to write a file that is not there nothing less will do. */
+		/* What was refused in a directory does not ask for the whole directory, except to
+		 * write a file that does not exist: nothing less would do. */
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
 	} else if (status == STATUS_ABSENT && !write && is_missed(r, path) && place == NULL) {
 		add_path(r, l, path, false, false, true);
@@ -179,7 +179,7 @@ static enum protocol protocol_of(const char *name, enum reason reason, uint16_t 
 	if (known >= 0 && known != PROTO_TCP) {
 		return (enum protocol)known;
 	}
-	/* Who was refused before a word was said has said nothing. */
+	/* A connection that was refused before its first byte has no known protocol. */
 	bool said = known == PROTO_TCP && reason == REASON_OK;
 	return said                       ? PROTO_TCP
 	       : port == 443 || port == 0 ? PROTO_TLS
@@ -194,7 +194,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	enum reason reason = line_get_reason(l);
 	int64_t port = json_integer(line_get(l, "port"), 0);
 	bool question = strcmp(record_text(l, "protocol"), "dns") == 0;
-	/* Refused, and no violation: the connect of a datagram socket. */
+	/* Refused without a violation: the connect of a datagram socket. */
 	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
 
@@ -209,7 +209,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	enum host_kind kind = HOST_EXACT;
 	auto_free char *domain = NULL;
 	if (domain_check(name, &domain, &kind) == NULL) {
-		name = domain; /* in the one form that rules have */
+		name = domain; /* in the form that rules have */
 	}
 	uint16_t at = question ? 0 : (uint16_t)port;
 	struct need n = { .kind = NEED_NETWORK,
@@ -224,7 +224,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	add_need(r, l, &n);
 }
 
-/* Counts again what other lines tell, unless there was no room for them. */
+/* A total counts events of other lines again, so it is used only if lines are missing. */
 static void take_total(struct record_reading *r, const struct line *l)
 {
 	if (r->out->cut) {
@@ -232,7 +232,7 @@ static void take_total(struct record_reading *r, const struct line *l)
 	}
 }
 
-/* Every sandbox sets these, whether they are asked for or not. */
+/* Every sandbox sets these variables, even if nothing asks for them. */
 static bool is_given(const struct record_reading *r, const char *name)
 {
 	static const char *const GIVEN[] = { "HOME", "TMPDIR",        "PATH",
@@ -291,10 +291,11 @@ static void take_call(struct record_reading *r, const struct line *l)
 			                             ? PROFILE_PERMISSIVE
 			                             : -1,
 			          .denied = true };
-		n.danger = n.profile == PROFILE_PERMISSIVE
-		                   ? "only the profile permissive has it, which has many more"
-		           : n.profile < 0 && danger_of(reason) == NULL ? "no profile alone has it"
-		                                                        : danger_of(reason);
+		n.danger =
+		        n.profile == PROFILE_PERMISSIVE
+		                ? "only the profile permissive allows it, and it allows many more"
+		        : n.profile < 0 && danger_of(reason) == NULL ? "no profile alone allows it"
+		                                                     : danger_of(reason);
 		add_need(r, l, &n);
 	}
 }

@@ -1,5 +1,5 @@
-/* record_priv.h - a record that is being read: record.c reads it, record_events.c knows
- * what its lines mean. */
+/* record_priv.h - the state while a record is read: record.c reads it, record_events.c knows what
+ * its lines mean. */
 #ifndef LEARN_RECORD_PRIV_H
 #define LEARN_RECORD_PRIV_H
 
@@ -7,47 +7,47 @@
 #include "learn/needs.h"
 
 struct repeat {
-	int64_t of; /* seq of the first */
+	int64_t of; /* seq of the first line */
 	uint64_t count;
 };
 
 struct shown_name {
-	char *address; /* that stands for the host in the sandbox */
+	char *address; /* stands for the host in the sandbox */
 	char *name;
 };
 
-/* A granted place, in the sandbox. */
+/* A place in the sandbox that was granted. */
 struct shown_place {
 	char *target;
-	bool own; /* the skill's or its interpreter's: shown without being asked for */
+	bool own; /* of the skill or its interpreter: shown without being asked for */
 };
 
 struct record_reading {
 	const struct owner *owner;
 	struct needs *out;
 	const char *why;
-	char *home; /* in the sandbox */
+	char *home; /* the path of the home in the sandbox */
 	struct repeat *repeats;
 	size_t n_repeats;
 	struct shown_name *names;
 	size_t n_names;
 	struct shown_place *places;
 	size_t n_places;
-	struct string_list asked; /* names of variables, as declared */
+	struct string_list asked; /* names of variables that the manifest declares */
 	bool begun;
 	bool nomem;
 };
 
-/* A member of a line that can be a value: whole, and no longer than a path; else "". */
+/* A member of a line as text; "" unless it is complete and not longer than a path. */
 const char *record_text(const struct line *l, const char *name);
-const char *record_value(const struct json_node *n); /* the same; else NULL */
+const char *record_value(const struct json_node *n); /* the same for a node; else NULL */
 
-/* The host behind an address of the sandbox's own; NULL: not known. */
+/* The host that an address in the sandbox stands for; NULL: not known. */
 const char *record_name(const struct record_reading *r, const char *address);
-/* How often it was done, with all that was counted later. */
+/* How often it happened, including the repeats that were counted later. */
 uint64_t record_times(const struct record_reading *r, const struct line *l);
 
-/* One line that is no repeat and not the first. */
+/* Takes one line that is not a repeat and not the first line. */
 void record_event(struct record_reading *r, const struct line *l);
 
 #endif

@@ -18,7 +18,7 @@ static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *
 	return true;
 }
 
-/* On this port; 0: at all, also if it was only looked up. */
+/* Was the rule used on this port? 0: on any port, and a lookup counts, too. */
 static bool rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
 {
 	for (size_t i = 0; i < seen->n; i++) {
@@ -30,7 +30,7 @@ static bool rule_used(const struct egress_rule *r, const struct needs *seen, uin
 	return false;
 }
 
-/* To read what may be written is a use of it as well. */
+/* Reading is also a use of a path that may be written. */
 static bool path_used(const struct mtext *at, const struct needs *seen)
 {
 	for (size_t i = 0; i < seen->n; i++) {
@@ -69,7 +69,7 @@ static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtex
 	return to->v != NULL;
 }
 
-/* Where it is known on which ports a rule was used, the others were not. */
+/* If it is known which ports of a rule were used, the others were not. */
 static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struct egress_rule *to,
                          const struct needs *seen)
 {

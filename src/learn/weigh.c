@@ -1,5 +1,5 @@
-/* weigh.c - what of the needs is there on this machine, and how much a directory would
- * give away that stands for the files which were asked for in it. */
+/* weigh.c - which needs exist on this machine, and how much else a directory would give away if it
+ * were proposed instead of its files. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 
 #define DEEPEST 32
 
-/* The directory that was weighed last: what is in one stands together. */
+/* The directory that was weighed last. Needs in one directory are neighbours. */
 struct weighing {
 	const struct owner *owner;
 	const char *skill_dir;
-	struct asks *asks; /* NULL until the first question */
+	struct asks *asks; /* NULL until it is needed */
 	enum need_kind kind;
 	char *dir;
 	bool small;
@@ -63,7 +63,8 @@ static bool each_entry(void *arg, const struct tree_entry *e)
 	return true;
 }
 
-/* With all that is in it, down to its last directory; what cannot be seen is much. */
+/* Does the directory contain few files, counting all directories beneath it? One that cannot be
+ * read counts as large. */
 static bool holds_little(const char *path, size_t asked)
 {
 	const struct tree_caps caps = { asked * PROPOSE_EXCESS, DEEPEST };
@@ -73,7 +74,7 @@ static bool holds_little(const char *path, size_t asked)
 	return fd >= 0 && tree_walk(fd, &caps, each_entry, NULL);
 }
 
-/* Whether a plan would refuse it. */
+/* Would a plan refuse the directory? */
 static int ask_judge(struct weighing *w, const char *dir, bool *ret, struct ssb_error *err)
 {
 	auto_free char *why = NULL;

@@ -243,7 +243,7 @@ def test_what_no_grant_allows_is_not_proposed(user):
     r = user.ssb("learn", "-v", d, "--", "main.py").ok()
     assert r.errors.count("made ") == r.errors.count("round "), "nor is a stand-in put there"
     assert str(there) not in declared(manifest_of(d)), manifest_of(d)
-    assert f"# - {there}  # seen by learn: no grant of the place allows it" in manifest_of(d)
+    assert f"# - {there}  # seen by learn: a grant of this place would not allow it" in manifest_of(d)
     assert user.run(d).ok().text.startswith("made ")
 
 

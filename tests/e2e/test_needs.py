@@ -114,7 +114,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     manifest = skill / "skillsandbox.yaml"
     text = manifest.read_text()
     assert "- domain: api.town.example  # main.py:4\n" in text, text
-    assert "# - domain: docs.example.org, port 443  # main.py:3: it is only spoken of" in text
+    assert "# - domain: docs.example.org, port 443  # main.py:3: it is only mentioned" in text
     assert "- TOWN_KEY  # main.py:5\n" in text and "- PLACE_NAME  # tool.sh:2\n" in text
     assert "\n      # - GITHUB_TOKEN  # main.py:6: " in text
     assert "\n      # - ~/.ssh/id_ed25519  # main.py:7: " in text
@@ -185,8 +185,8 @@ def test_records_that_lie(user):
     assert len([line for line in lines if "/etc/shadow" in line]) == 2
     assert all("x\\n" in line or "evil\\n" in line for line in lines if "/etc/shadow" in line)
     found = user.ssb("check", "--json", skill, "--against", record).json()["denied"]
-    assert {n["danger"] for n in found} == {"no manifest can hold this name",
-                                            "it is no name that a manifest can declare"}
+    assert {n["danger"] for n in found} == {"a manifest cannot contain this name",
+                                            "a manifest cannot declare this name"}
     broken = user.write(user.work / "broken.jsonl", b"".join(maker.chain(bodies)[0]) + b"{}\n")
     r = user.ssb("check", skill, "--against", broken)
-    assert r.code == 125 and "line 4 is no record" in r.errors, r
+    assert r.code == 125 and "line 4 is not a record" in r.errors, r

@@ -361,7 +361,7 @@ static void damaged(void **state)
 		struct needs s = { 0 };
 		struct ssb_error err = { 0 };
 		assert_int_equal(read_lines(LINES[i], &s, &err), -1);
-		assert_non_null(strstr(err.text, "line 2 is no record"));
+		assert_non_null(strstr(err.text, "line 2 is not a record"));
 		needs_done(&s);
 	}
 }
@@ -377,7 +377,7 @@ static void no_run(void **state)
 
 	assert_int_equal(file_write_all(fd, line, strlen(line)), 0);
 	assert_int_equal(needs_from_record(&owner, fd, "run 1", &s, &err), -1);
-	assert_non_null(strstr(err.text, "this is no record of a run"));
+	assert_non_null(strstr(err.text, "this is not the record of a run"));
 	needs_done(&s);
 }
 

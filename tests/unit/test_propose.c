@@ -250,7 +250,7 @@ static void in_vain(void **state)
 			strcat(strcat(lines, l->v[k].s), " ");
 		}
 		assert_string_equal(lines, CASES[i].lines);
-		bool told = strstr(text, "# - ~/d/m0  # it is not there\n") != NULL;
+		bool told = strstr(text, "# - ~/d/m0  # it does not exist\n") != NULL;
 		assert_int_equal(told, CASES[i].missing == 9);
 		manifest_free(m);
 		needs_done(&s);
