@@ -16,13 +16,14 @@
 
 struct binding {
 	const struct serve *serve;
-	struct session_policy policy; /* of --session-policy */
-	char anybody[SESSION_ID];     /* whoever says nothing: no new budget by a new connection */
+	struct session_policy policy; /* from --session-policy */
+	char shared[SESSION_ID]; /* for clients without an id: a new connection is no new budget */
 };
 
-/* The session of those who have no id of their own: of the token's holder, who is the
- * same for another server, or else of this server. */
-static int name_anybody(struct binding *b, struct ssb_error *err)
+/* Names the session of clients without an id of their own. It depends on the token, if there is
+ * one, so that the client has the same session with another server; else it belongs to this server.
+ */
+static int name_shared(struct binding *b, struct ssb_error *err)
 {
 	static const char SALT[] = "skillsandbox session of a token";
 	const char *token = b->serve->opt->http != NULL ? b->serve->opt->token : NULL;
@@ -39,19 +40,19 @@ static int name_anybody(struct binding *b, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "serve", "getrandom");
 	}
 	hex_encode(bytes, sizeof(bytes), hex);
-	snprintf(b->anybody, sizeof(b->anybody), PREFIX "%.32s", hex);
+	snprintf(b->shared, sizeof(b->shared), PREFIX "%.32s", hex);
 	return 0;
 }
 
-/* One that is not there, or is over, would refuse every run: that is told at the start.
- * A paused one may go on. */
+/* Checks the named session at the start, because one that does not exist or is over would refuse
+ * every run. A paused one may be resumed. */
 static int check_named(const struct owner *o, const char *id, struct ssb_error *err)
 {
 	auto_free struct session *s = calloc(1, sizeof(*s));
 	struct session_store *store = NULL;
 
 	if (!session_id_valid(id)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "--session: '%.64s' is no id of a session",
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "--session: '%.64s' is not a session id",
 		                id);
 	}
 	if (s == NULL) {
@@ -66,21 +67,21 @@ static int check_named(const struct owner *o, const char *id, struct ssb_error *
 		*err = (struct ssb_error){ 0 };
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "there is no session '%s' (--session, SKILLSANDBOX_SESSION): "
-		                "'skillsandbox session list' shows those that are there, "
-		                "'skillsandbox session start' begins one",
+		                "'skillsandbox session list' shows all sessions, 'skillsandbox "
+		                "session start' starts one",
 		                id);
 	}
 	if (rc == 0 && session_is_over(s->state)) {
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, "",
-		        "session '%s' (--session, SKILLSANDBOX_SESSION) is %s: nothing runs "
-		        "in it any more; 'skillsandbox session start' begins another",
+		        "session '%s' (--session, SKILLSANDBOX_SESSION) is %s and runs nothing any "
+		        "more; 'skillsandbox session start' starts a new one",
 		        id, session_state_name(s->state));
 	}
 	return rc;
 }
 
-/* By its first finding, if it has any. */
+/* If the file has findings, the error is the first of them. */
 static int load_policy(const char *file, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -112,12 +113,11 @@ int bind_new(struct serve *s, struct binding **ret, struct ssb_error *err)
 	if (id != NULL && file != NULL) {
 		free(b);
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "give --session or --session-policy, not both: a session has its "
-		                "policy already");
+		                "give --session or --session-policy, not both: a session already "
+		                "has a policy");
 	}
 	if ((id != NULL && check_named(&s->owner, id, err) != 0) ||
-	    (file != NULL && load_policy(file, &b->policy, err) != 0) ||
-	    name_anybody(b, err) != 0) {
+	    (file != NULL && load_policy(file, &b->policy, err) != 0) || name_shared(b, err) != 0) {
 		bind_free(b);
 		return -1;
 	}
@@ -133,8 +133,8 @@ void bind_free(struct binding *b)
 	free(b);
 }
 
-/* Codex says in each call to which of its sessions a turn belongs, as an object or as
- * the text of one. */
+/* The session to which a turn belongs, which Codex puts into each call, as an object or as the text
+ * of one. */
 static const char *meta_session(const struct mcp_call *c, struct json_doc *doc)
 {
 	static const char *const NAMES[] = { "session_id", "thread_id" };
@@ -155,7 +155,7 @@ static const char *meta_session(const struct mcp_call *c, struct json_doc *doc)
 	return NULL;
 }
 
-/* "mcp-" and the client's own id where a session can be called so, else its digest. */
+/* "mcp-" and the client's own id if that is a valid session id, else "mcp-" and its digest. */
 static void name_session(const char *client, char ret[SESSION_ID])
 {
 	uint8_t hash[SHA256_BYTES];
@@ -172,8 +172,8 @@ static void name_session(const char *client, char ret[SESSION_ID])
 	snprintf(ret, SESSION_ID, PREFIX "%.32s", hex);
 }
 
-/* A client calls itself what it likes, an agent's id has only letters and a few signs:
- * "Claude Desktop" is Claude-Desktop. "": nothing is left, and it is the policy's. */
+/* Makes an agent's id from the client's name, which may be any text: "Claude Desktop" becomes
+ * Claude-Desktop. "": nothing is left, and the policy's agent counts. */
 static void name_agent(const char *client, char ret[SESSION_ID])
 {
 	size_t n = 0;
@@ -189,7 +189,7 @@ static void name_agent(const char *client, char ret[SESSION_ID])
 	ret[n] = '\0';
 }
 
-/* Whether it lives or not: one that was ended stays so, and refuses its runs. */
+/* Gets the session, or starts it. One that has ended stays ended, and refuses its runs. */
 static int ensure_in(struct session_store *store, const struct bound *x, struct session *s,
                      struct decision *d, struct ssb_error *err)
 {
@@ -205,7 +205,7 @@ static int ensure_in(struct session_store *store, const struct bound *x, struct 
 		return -1;
 	}
 	*err = (struct ssb_error){ 0 };
-	/* Another of its calls may have been quicker. */
+	/* Another call of the same client may have started it meanwhile. */
 	return session_start(store, &q, d, err) == 0 || session_get(store, x->id, s, &again) == 0
 	               ? 0
 	               : -1;
@@ -243,8 +243,8 @@ void bind_of(const struct binding *b, const struct mcp_call *c, struct bound *re
 		snprintf(ret->id, sizeof(ret->id), "%s", o->session != NULL ? o->session : "");
 		return;
 	}
-	/* On standard input there is the program that started us, whose word on itself
-	 * counts; whoever comes over a socket could say another one with each call. */
+	/* The client on standard input started this server, so it is believed. A client on a socket
+	 * could claim another session with each call. */
 	bool started_us = o->http == NULL && o->socket == NULL;
 	const char *client = owner_getenv(&b->serve->owner, "CLAUDE_CODE_SESSION_ID");
 	if ((client == NULL || client[0] == '\0') && started_us) {
@@ -253,7 +253,7 @@ void bind_of(const struct binding *b, const struct mcp_call *c, struct bound *re
 	if (client != NULL && client[0] != '\0') {
 		name_session(client, ret->id);
 	} else {
-		snprintf(ret->id, sizeof(ret->id), "%s", b->anybody);
+		snprintf(ret->id, sizeof(ret->id), "%s", b->shared);
 	}
 	name_agent(mcp_client_name(c), ret->agent);
 }

@@ -1,5 +1,5 @@
-/* bind.h - which session a run is part of: the one that the owner named, or one of
- * its own for each client session, by the owner's session policy. */
+/* bind.h - the session that a run belongs to: the one that the owner named, or one for each session
+ * of a client, by the owner's session policy. */
 #ifndef SERVE_BIND_H
 #define SERVE_BIND_H
 
@@ -11,17 +11,17 @@ void bind_free(struct binding *b); /* accepts NULL */
 
 struct bound {
 	const struct binding *binding;
-	bool own;               /* of the client: it begins with its first call */
-	char id[SESSION_ID];    /* "": the owner configured none */
-	char agent[SESSION_ID]; /* "": as the policy says */
+	bool own;               /* the client's own session, which its first call starts */
+	char id[SESSION_ID];    /* "": the owner configured no session */
+	char agent[SESSION_ID]; /* "": the agent that the policy names */
 };
 
-/* The session that this call's runs belong to. The client's own id comes from
- * CLAUDE_CODE_SESSION_ID, or from _meta of the call where the client started us; all
- * others share one, that of the token, or else of this server. */
+/* Finds the session to which runs of this call belong. If the client started this server, its own
+ * id comes from CLAUDE_CODE_SESSION_ID or from _meta of the call. All other clients share one
+ * session: that of the token, or else that of this server. */
 void bind_of(const struct binding *b, const struct mcp_call *c, struct bound *ret);
-/* It is there after it, started where it is new. Opens the store and waits for its lock:
- * for a process of its own, never for the loop. `arg` is a struct bound. */
+/* Starts the session if it does not exist yet. Opens the store and waits for its lock, so it must
+ * run in a process of its own, never in the loop. `arg` is a struct bound. */
 int bind_ensure(const void *arg, struct ssb_error *err);
 
 #endif

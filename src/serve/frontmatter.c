@@ -34,7 +34,7 @@ static bool is_word(const char *s, const char *const *words)
 	return false;
 }
 
-/* 0x1f, 0o17: false where it is none; *ret_bad where it cannot be written. */
+/* Writes 0x1f or 0o17. False: it is not such a number. *ret_bad is set if it cannot be written. */
 static bool put_based(struct json *j, const char *s, const char **ret_bad)
 {
 	bool hex = strncmp(s, "0x", 2) == 0;
@@ -54,8 +54,8 @@ static bool put_based(struct json *j, const char *s, const char **ret_bad)
 	return true;
 }
 
-/* [-+]? digits [. digits] [e [-+] digits], with digits on one side of the dot; written
- * as JSON wants it, so that no digit is lost. */
+/* Writes [-+]? digits [. digits] [e [-+] digits], with digits on at least one side of the dot, as
+ * JSON requires it and without losing a digit. False: it is not such a number. */
 static bool put_decimal(struct json *j, const char *s)
 {
 	auto_buf out = { 0 };
@@ -98,13 +98,14 @@ static void put_scalar(struct json *j, const struct ynode *n, const char **ret_b
 		                           "+.INF", "-.inf", "-.Inf", "-.INF", ".nan",
 		                           ".NaN",  ".NAN",  NULL };
 
-	/* In quotes it is a text, whatever it looks like. */
+	/* A quoted scalar is always a text. */
 	const char *plain = n->quoted ? "text" : n->text;
 
 	if (ynode_is_null(n) || is_word(plain, odd)) {
 		json_null(j);
-		*ret_bad = ynode_is_null(n) ? *ret_bad
-		                            : "its frontmatter has a number that JSON cannot say";
+		*ret_bad = ynode_is_null(n)
+		                   ? *ret_bad
+		                   : "its frontmatter has a number that JSON cannot express";
 	} else if (is_word(plain, yes) || is_word(plain, no)) {
 		json_bool(j, is_word(plain, yes));
 	} else if (!put_based(j, plain, ret_bad) && !put_decimal(j, plain)) {
@@ -117,7 +118,7 @@ static void put_node(struct json *j, const struct ynode *n, const char **ret_bad
 	if (n->kind == YNODE_SCALAR) {
 		put_scalar(j, n, ret_bad);
 		if (!show_plain(n->text, strlen(n->text), true)) {
-			*ret_bad = "its frontmatter has characters that are not seen";
+			*ret_bad = "its frontmatter has characters that are not visible";
 		}
 		return;
 	}
@@ -126,10 +127,10 @@ static void put_node(struct json *j, const struct ynode *n, const char **ret_bad
 		if (n->kind == YNODE_MAP) {
 			json_key(j, c->key);
 			if (!show_plain(c->key, strlen(c->key), false)) {
-				*ret_bad = "its frontmatter has characters that are not seen";
+				*ret_bad = "its frontmatter has characters that are not visible";
 			}
 		}
-		put_node(j, c, ret_bad); /* as deep as MAX_YAML_DEPTH */
+		put_node(j, c, ret_bad); /* at most MAX_YAML_DEPTH deep */
 	}
 	json_close(j, n->kind == YNODE_MAP ? '}' : ']');
 }
@@ -148,7 +149,7 @@ static char *text_member(struct ynode *root, const char *key)
 	if (n == NULL || n->kind != YNODE_SCALAR || n->text[0] == '\0') {
 		return NULL;
 	}
-	/* What is a number or a yes there is no text. */
+	/* A number or a boolean is not a text. */
 	put_scalar(&j, n, &bad);
 	return out.failed || out.len == 0 || out.data[0] != '"' ? NULL : strdup(n->text);
 }
@@ -162,7 +163,7 @@ static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret
 	buf_init(&out, (size_t)8 * MAX_YAML_BYTES);
 	json_init(&j, &out, false);
 	if (root->kind != YNODE_MAP) {
-		*ret_why = "its frontmatter is no list of names and values";
+		*ret_why = "its frontmatter is not a list of names and values";
 		return -1;
 	}
 	put_node(&j, root, ret_why);
@@ -173,7 +174,7 @@ static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret
 	f->description = text_member(root, "description");
 	f->json = buf_steal(&out);
 	*ret_why = f->name == NULL || !frontmatter_name_valid(f->name)
-	                   ? "its frontmatter has no name of a skill (a-z, 0-9, hyphens)"
+	                   ? "its frontmatter has no valid name (a-z, 0-9, hyphens)"
 	           : f->description == NULL ? "its frontmatter has no description"
 	           : f->json == NULL        ? "out of memory"
 	                                    : NULL;
@@ -193,7 +194,7 @@ int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, cons
 	}
 	buf_add(&block, "", 0);
 	if (!show_plain(block.data, block.len, true)) {
-		*ret_why = "its frontmatter has characters that are not seen";
+		*ret_why = "its frontmatter has characters that are not visible";
 		return -1;
 	}
 	root = yaml_doc_parse("SKILL.md", block.data, block.len, diags);

@@ -1,9 +1,8 @@
-/* frontmatter.h - what SKILL.md says of itself in its first lines: YAML between two
- * lines of three hyphens. Pure.
+/* frontmatter.h - the first lines of a SKILL.md: YAML between two lines of three hyphens. Pure.
  *
- * It is shown to people and models before anything else of a skill, and has to be the
- * same in the file and in what we say of it. So one that is not what it seems, or that
- * two readers of YAML could take for two different things, is none. */
+ * People and models see it before anything else of a skill, and the file and our answers must say
+ * the same. So frontmatter with hidden characters, or that two YAML parsers could read differently,
+ * is rejected. */
 #ifndef SERVE_FRONTMATTER_H
 #define SERVE_FRONTMATTER_H
 
@@ -13,18 +12,18 @@
 #define SKILL_NAME_BYTES 64
 
 struct frontmatter {
-	char *name;        /* by the rules of Agent Skills: a-z, 0-9, single hyphens */
+	char *name;        /* valid in Agent Skills: a-z, 0-9, single hyphens */
 	char *description; /* not empty */
-	char *json;        /* all of it, one object */
+	char *json;        /* the whole frontmatter as one object */
 };
 
-/* -1 with the reason (static) in *ret_why; `ret` is zero first, and is done with
- * frontmatter_done(). */
+/* Reads the frontmatter of a file's text. The caller must set *ret to zero first, and pass it to
+ * frontmatter_done() in any case. -1: *ret_why has the reason (static). */
 int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, const char **ret_why);
 void frontmatter_done(struct frontmatter *f);
 
 bool frontmatter_name_valid(const char *name);
-/* The nearest valid one, "" where there is none. */
+/* Makes a valid name from any word; "" if nothing of it is left. */
 void frontmatter_name_from(char ret[SKILL_NAME_BYTES + 1], const char *word);
 
 #endif

@@ -1,5 +1,5 @@
-/* job.h - one run under way: a supervisor forked from this process, its streams and
- * its record followed by the loop. */
+/* job.h - one run: a supervisor that is forked from this process, and its streams and record, which
+ * the loop follows. */
 #ifndef SERVE_JOB_H
 #define SERVE_JOB_H
 
@@ -9,47 +9,47 @@
 struct serve_job;
 
 struct job_end {
-	bool ran;                 /* false: `err` says why not, or what broke */
-	struct ssb_result result; /* run_id and trace_path are filled wherever there is a record */
+	bool ran;                 /* false: `err` says why not, or what failed */
+	struct ssb_result result; /* run_id and trace_path are set whenever there is a record */
 	struct ssb_error err;
-	const char *out[2]; /* what was kept of stdout and stderr; not visible text yet */
+	const char *out[2]; /* the kept part of stdout and stderr; not made visible */
 	size_t out_len[2];
-	uint64_t out_all[2]; /* bytes there were */
+	uint64_t out_all[2]; /* bytes that were written */
 };
 
-/* All called from the loop, never from inside of job_start(). */
+/* The loop calls all of them, never from inside job_start(). */
 struct job_watch {
-	/* As it comes, `stream` 1 or 2. May be NULL. */
+	/* Output as it comes; `stream` is 1 or 2. May be NULL. */
 	void (*output)(void *arg, int stream, const char *data, size_t len);
-	/* The record has its id; NULL: not wanted. */
+	/* The run's id is known. May be NULL. */
 	void (*started)(void *arg, const char *run_id);
-	/* A line of the record as it is written; NULL: the record is not followed. */
+	/* A line was written to the record; NULL: the record is not followed. */
 	void (*line)(void *arg, const struct line *l);
-	/* Last of all; the job is gone after it. */
+	/* The last call; after it the job does not exist any more. */
 	void (*ended)(void *arg, const struct job_end *end);
 	void *arg;
 };
 
 struct job_wish {
-	const struct ssb_plan *plan; /* borrowed for the call */
-	const char *who;             /* the client, whose share it is of; copied */
+	const struct ssb_plan *plan; /* borrowed during job_start() */
+	const char *who;             /* the client, to whose share of runs it counts; copied */
 	const char *session;         /* NULL: none */
-	/* In the supervisor, first of all: it may wait for others. Where it fails there is
-	 * no run. NULL: nothing is to be done. */
+	/* Called first in the supervisor, where it may wait. If it fails there is no run. May be
+	 * NULL. */
 	int (*prepare)(const void *arg, struct ssb_error *err);
-	const void *prepare_arg; /* borrowed for the call */
+	const void *prepare_arg; /* borrowed during job_start() */
 	const char *traceparent; /* parent of our spans; NULL: none */
-	size_t keep;             /* bytes kept of each stream */
+	size_t keep;             /* bytes of each stream to keep */
 };
 
-/* `*ret` is borrowed until `ended`. */
+/* Starts a run. *ret is borrowed until `ended` is called. */
 int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,
               struct serve_job **ret, struct ssb_error *err);
-/* Everything in it is dead within 100 ms; `ended` comes as always. */
+/* Ends the run: everything in it is dead within 100 ms. `ended` is called as always. */
 void job_cancel(struct serve_job *j);
 
 int job_list_new(struct serve *s, struct job_list **ret, struct ssb_error *err);
-void job_list_free(struct job_list *j); /* cancels, and waits for all; accepts NULL */
+void job_list_free(struct job_list *j); /* cancels all and waits for them; accepts NULL */
 size_t job_list_count(const struct job_list *j);
 
 #endif

@@ -1,6 +1,6 @@
-/* prompts.c - review_skill: everything that a person needs to decide about a skill, for a
- * model to explain. What the sandbox would enforce comes first and from us; the skill's
- * own words come last, each line behind a bar, so that nothing in them can look like ours. */
+/* prompts.c - the prompt review_skill: what a person needs to decide about a skill, for a model to
+ * explain. First comes what the sandbox would enforce, in our own words. The skill's own words come
+ * last, each line behind a bar, so that nothing in them can look like ours. */
 #include <string.h>
 
 #include "base/hex.h"
@@ -91,7 +91,7 @@ static void say_plan(struct buf *out, const struct ssb_plan *plan)
 	say_refusals(out, plan);
 }
 
-/* Each line behind a bar; without memory for it nothing at all. */
+/* Writes each line behind a bar, or nothing if memory is short. */
 static void add_quoted(struct buf *out, const struct buf *bytes)
 {
 	auto_buf text;
@@ -125,7 +125,7 @@ static void say_manifest(struct buf *out, const struct skill *skill)
 	add_quoted(out, &bytes);
 }
 
-/* What stopped the plan, where there is none. */
+/* Says why there is no plan. */
 static void say_findings(struct buf *out, const struct ssb_error *err)
 {
 	buf_adds(out, "## It cannot run\n\n");
@@ -175,8 +175,8 @@ void serve_prompts_get(void *app, struct mcp_call *c)
 	}
 	if (skills_find(s->skills, word, &w.skill, &err) != 0) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "no such skill is served here; list_skills names those "
-		         "that are");
+		         "this server serves no such skill; list_skills names the "
+		         "skills that it serves");
 		return;
 	}
 	say_task(&text, w.skill);

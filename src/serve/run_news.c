@@ -14,13 +14,13 @@ struct run_news {
 	struct loop *loop;
 	struct mcp_call *call;
 	struct loop_timer *timer;
-	struct buf raw[2]; /* of the streams: what is not told yet */
-	struct buf text;   /* visible already: what was denied */
+	struct buf raw[2]; /* output that was not told yet */
+	struct buf text;   /* what was denied, made visible */
 	uint64_t left_out; /* bytes */
 	uint64_t told;
 };
 
-/* Now, or when it has become a task: its news are the task's message. */
+/* Does the client want news now? If the call has become a task, they are the task's message. */
 static bool is_wanted(const struct mcp_call *c)
 {
 	return mcp_wants_progress(c) || mcp_has_extension(c, "io.modelcontextprotocol/tasks");
@@ -51,7 +51,7 @@ void run_news_free(struct run_news *n)
 	}
 }
 
-/* Whole lines; what has no end yet waits, unless there is much of it. */
+/* Takes whole lines. A line without an end waits, unless it is long. */
 static void take_lines(struct buf *out, struct buf *raw)
 {
 	const char *last = raw->len > 0 ? memrchr(raw->data, '\n', raw->len) : NULL;
@@ -89,7 +89,7 @@ static void on_tell(void *arg)
 	}
 }
 
-/* Together with what comes until then. */
+/* Tells in TELL_MS, together with what comes until then. */
 static void tell_soon(struct run_news *n)
 {
 	if (n->timer == NULL) {

@@ -1,7 +1,7 @@
-/* run_say.c - the result of a run, for a program and for a model: the same in both.
+/* run_say.c - the result of a run, as the same facts for a program and for a model.
  *
- * Everything that a skill wrote is data: it is made visible, bounded, and stands apart
- * from what is ours. */
+ * Everything that a skill wrote is data: it is made visible, limited in size, and kept apart from
+ * our own text. */
 #include "serve/run_say.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ const char RUN_OUTPUT_SCHEMA[] =
         "\"refusals\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}},"
         "\"required\":[\"end\"]}";
 
-/* ---- what it wrote ------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------- */
 
 struct shown {
 	struct buf text;
@@ -61,7 +61,8 @@ static void shown_done(struct shown *s)
 	buf_done(&s->text);
 }
 
-/* Bounded after it was made visible: an escape is longer than what it stands for. */
+/* Limits the size after the text was made visible, because an escape is longer than its character.
+ */
 static void show_stream(struct shown *s, const struct job_end *end, int i)
 {
 	buf_init(&s->text, (size_t)16 * MAX_RESULT_OUTPUT);
@@ -80,7 +81,7 @@ static void show_stream(struct shown *s, const struct job_end *end, int i)
 	}
 }
 
-/* ---- what the call left out ------------------------------------------------------ */
+/* ---- what the call removed from the plan ----------------------------------------- */
 
 struct narrow run_narrow(const struct mcp_call *c)
 {
@@ -91,8 +92,8 @@ struct narrow run_narrow(const struct mcp_call *c)
 	};
 }
 
-/* The owner may have granted long ago what the call itself has left out: that is said
- * before what the owner could do. Into `out`. */
+/* The smallest change that would allow it. If the call itself removed it, the answer says that
+ * first, because the owner may have granted it already. Writes into `out`. */
 static const char *fix_of(const struct narrow *n, const char *remedy, struct buf *out)
 {
 	const char *by = n->read_only && strstr(remedy, "--write") != NULL ? "read_only: true"
@@ -107,7 +108,7 @@ static const char *fix_of(const struct narrow *n, const char *remedy, struct buf
 	return out->failed ? remedy : out->data;
 }
 
-/* ---- what it tried -------------------------------------------------------------- */
+/* ---- violations ----------------------------------------------------------------- */
 
 static void open_view(const struct serve *s, const struct job_end *end, struct overview *v)
 {
@@ -196,9 +197,9 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 	}
 }
 
-/* ---- what it ran without --------------------------------------------------------- */
+/* ---- withheld -------------------------------------------------------------------- */
 
-/* What the owner took out is not told at every run. */
+/* What the owner declined is not repeated at every run. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
@@ -233,7 +234,7 @@ static void say_withheld(struct buf *out, const struct string_list *withheld)
 	}
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------- */
 
 static void json_classes(struct json *j, const char *classes)
 {
@@ -291,8 +292,8 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 	json_close(&j, '}');
 }
 
-/* The shorter of two limits holds: one that had not come yet was not it. */
-static bool by_call(const struct ssb_result *r, const struct narrow *narrow)
+/* Did the time limit of the call end the run? The shorter of two limits counts. */
+static bool ended_by_call(const struct ssb_result *r, const struct narrow *narrow)
 {
 	return narrow->max_seconds > 0 && r->duration_us / 1000000 >= narrow->max_seconds;
 }
@@ -310,9 +311,9 @@ static void say_end(struct buf *out, const char *name, const struct ssb_result *
 		break;
 	case SSB_END_TIMEOUT:
 		buf_addf(out, ": ended by its time limit (%s)",
-		         by_call(r, narrow) ? "timeout_seconds of this call"
-		                            : "resources.max_runtime_seconds, or the owner's "
-		                              "--timeout");
+		         ended_by_call(r, narrow) ? "timeout_seconds of this call"
+		                                  : "resources.max_runtime_seconds, or the owner's "
+		                                    "--timeout");
 		break;
 	case SSB_END_MEMORY:
 		buf_adds(out, ": ended by its memory limit (resources.memory_mb, or the owner's "
@@ -375,18 +376,19 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	            unseen);
 	bool good = r->end == SSB_END_EXITED && r->exit_status == 0;
 	if (text.failed || json.failed) {
-		mcp_tool_fail(c, "no_memory", "the result is too large to be told",
+		mcp_tool_fail(c, "no_memory", "the result is too large for an answer",
 		              "read the run's output as a resource");
 		return;
 	}
 	mcp_tool_done(c, text.data, json.data, !good);
 }
 
-/* What to do about it, where the text does not say it. */
+/* What to do about it, if the error's text does not say so. */
 static const char *fix_for(const struct ssb_error *err)
 {
 	if (strcmp(err->where, "session") == 0) {
-		return "session_status shows how it stands; only the owner can change that";
+		return "session_status shows the state of the session; only the owner can change "
+		       "it";
 	}
 	switch (err->code) {
 	case SSB_E_MANIFEST:
@@ -459,7 +461,7 @@ void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *p
 	buf_adds(&text, ": nothing was run; this is what it may do\n\n");
 	visible_text(&text, or_empty(words), true);
 	if (words == NULL || json == NULL || text.failed || structured.failed) {
-		mcp_tool_fail(c, "no_memory", "the plan is too large to be told", "");
+		mcp_tool_fail(c, "no_memory", "the plan is too large for an answer", "");
 		return;
 	}
 	mcp_tool_done(c, text.data, structured.data, false);

@@ -1,30 +1,30 @@
-/* run_say.h - what a call of run_skill is answered with. */
+/* run_say.h - the answers to a call of run_skill. */
 #ifndef SERVE_RUN_SAY_H
 #define SERVE_RUN_SAY_H
 
 #include "serve/job.h"
 #include "serve/plans.h"
 
-/* What the arguments of the call leave out of the plan. */
+/* What the arguments of the call remove from the plan. */
 struct narrow run_narrow(const struct mcp_call *c);
 
-/* A run that has ended by itself or by us: the whole answer. `name` is the skill's,
- * `withheld` what it asked for and ran without (run_withheld()). Where there were violations its
- * record is looked at, which is not for the loop; unless `unseen` says why that is not to be. */
+/* Answers with a run that has ended by itself or was ended. `name` is the skill's; `withheld` is
+ * what it asked for and ran without (run_withheld()). If there were violations, reads the record,
+ * which the loop must not do; unless `unseen` says why the record cannot be read. */
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
                     const struct string_list *withheld, const struct job_end *end,
                     const char *unseen);
-/* What a plan leaves out until its owner says otherwise, one text each. -1: no memory. */
+/* What a plan withholds until the owner grants it, one text each. -1: out of memory. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret);
-/* One that did not come about: an error that says what to do. */
+/* Answers with the error why there was no run, and what to do. */
 void run_say_error(struct mcp_call *c, const struct ssb_error *err);
-/* The plan, and nothing was run. */
+/* Answers with the plan of a dry run. */
 void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *plan);
 
-/* "refusals":[{"what","where","why","fix"}] */
+/* A member of an open object: "refusals":[{"what","where","why","fix"}] */
 void run_json_refusals(struct json *j, const struct ssb_plan *plan);
 
-/* Of what run_say_result() answers. */
+/* The JSON schema of the answer of run_say_result(). */
 extern const char RUN_OUTPUT_SCHEMA[];
 
 #endif

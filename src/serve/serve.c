@@ -1,7 +1,7 @@
 /* serve.c - the server from its start to its end.
  *
- * The order of the end: no more clients (what they asked is canceled by it), then every
- * run has ended and every call is answered, then the rest. */
+ * The order of the end: first it disconnects the clients, which cancels their calls; then it waits
+ * until every run has ended and every call is answered; then it frees the rest. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@
 #include "serve/records.h"
 #include "serve/skills.h"
 
-#define ENDING_MS 30000 /* for runs that are canceled: job.c kills what is not gone by then */
-#define TTL_MS    5000  /* skills come and go */
+#define ENDING_MS 30000 /* for canceled runs to end; job.c kills what is still running then */
+#define TTL_MS    5000  /* how long clients may keep a list: skills come and go */
 
 static const char INSTRUCTIONS[] =
         "SkillSandbox runs skills of its owner in a sandbox that gives each only what its "
@@ -76,7 +76,8 @@ static int open_ways(struct serve *s, struct ways_in *w, struct ssb_error *err)
 		if (mcp_http_new(s->mcp, s->loop, &http, &w->http, err) != 0) {
 			return -1;
 		}
-		explicit_bzero(o->token, strlen(o->token)); /* supervisors are forked from us */
+		explicit_bzero(o->token,
+		               strlen(o->token)); /* forked supervisors must not have it */
 		o->listening(mcp_http_url(w->http));
 	}
 	return 0;
@@ -144,7 +145,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 static void close_parts(struct serve *s)
 {
 	job_list_free(s->jobs);
-	errands_free(s->errands); /* runs that ended may have left some */
+	errands_free(s->errands); /* after the runs, whose ends can start errands */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
 	bind_free(s->binding);
@@ -162,7 +163,7 @@ static void on_gone(void *arg, const char *principal)
 	approvals_forget(s->approvals, principal);
 }
 
-/* ---- the whole ----------------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------------- */
 
 struct ending {
 	struct serve *serve;
@@ -170,7 +171,7 @@ struct ending {
 	int ticks;
 };
 
-/* Looks whether all is over, twenty times a second. */
+/* Checks twenty times a second whether every run has ended. */
 static void on_tick(void *arg)
 {
 	struct ending *e = arg;

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 
-#define ESCAPED 4 /* bytes at most for one: \xff */
+#define ESCAPED 4 /* bytes, at most, that one byte becomes: \xff */
 
 static void show_bytes(struct json *j, const char *text, size_t len, bool keep_lines)
 {
@@ -56,7 +56,7 @@ static void show_members(struct json *j, const struct json_doc *doc, const struc
 		if (object) {
 			json_key(j, n->key);
 		}
-		show_value(j, doc, n); /* as deep as MAX_JSON_DEPTH */
+		show_value(j, doc, n); /* at most MAX_JSON_DEPTH deep */
 	}
 	json_close(j, object ? '}' : ']');
 }
@@ -68,7 +68,7 @@ void show_value(struct json *j, const struct json_doc *doc, const struct json_no
 	} else if (node->type == JSON_ARRAY || node->type == JSON_OBJECT) {
 		show_members(j, doc, node);
 	} else {
-		json_copy(j, doc, node); /* nothing in it can deceive */
+		json_copy(j, doc, node); /* a number, a boolean or null cannot deceive */
 	}
 }
 

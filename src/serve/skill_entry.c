@@ -19,9 +19,9 @@
 
 #define DESCRIPTION_BYTES 1000 /* Agent Skills allow 1024 characters */
 
-/* ---- its address ------------------------------------------------------------------- */
+/* ---- the address ------------------------------------------------------------------- */
 
-/* NAME as it stands in addresses. */
+/* NAME as it is written in addresses. */
 static void name_path(struct buf *out, const struct skill *skill)
 {
 	percent_encode(out, skill->name + strspn(skill->name, "/"), true);
@@ -65,7 +65,7 @@ void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *p
 
 /* ---- SKILL.md ---------------------------------------------------------------------- */
 
-/* One line of visible text, cut to what a description may have. */
+/* One line of visible text, cut to the size of a description. */
 static void put_description(struct json *j, const struct manifest *m)
 {
 	auto_buf text;
@@ -85,7 +85,7 @@ static void put_description(struct json *j, const struct manifest *m)
 	json_strn(j, text.data, n);
 }
 
-/* What is in quotes there is JSON, which is YAML. */
+/* Quoted strings in the frontmatter are written as JSON, which is valid YAML. */
 static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 {
 	char name[SKILL_NAME_BYTES + 1];
@@ -146,7 +146,7 @@ int skill_entry_read(struct skill_entry *ret, const struct skill *skill, const s
 		return make_front(ret, ret_why) != 0 ? -1 : set_path(ret, all, n_all, ret_why);
 	}
 	if (served_file_content(skill, SKILL_FILE, &text) != 0) {
-		*ret_why = "its SKILL.md is no regular file, or too large";
+		*ret_why = "its SKILL.md is not a regular file, or too large";
 		return -1;
 	}
 	if (frontmatter_read(&ret->front, text.data, text.len, ret_why) != 0) {
@@ -188,9 +188,9 @@ int skill_manifest_text(const struct skill *skill, struct buf *out)
 	return 0;
 }
 
-/* ---- by its address ------------------------------------------------------------------ */
+/* ---- search by address --------------------------------------------------------------- */
 
-/* The path in the skill at `path`; NULL: it is not in there. */
+/* The part of the address after the skill's `path`; NULL: it is not in this skill. */
 static const char *rest_in(const char *address, const char *path)
 {
 	size_t len = strlen(path);
@@ -233,7 +233,7 @@ int skill_entry_find(struct serve *s, const char *address, struct skill_entry *r
 	struct ssb_error err = { 0 };
 	size_t n;
 
-	*ret_why = "no skill is served there";
+	*ret_why = "no skill is served at this address";
 	if (skills_list(s->skills, &v, &n, &err) != 0) {
 		return -1;
 	}

@@ -1,12 +1,12 @@
-/* skill_entry.h - a skill as MCP's skills extension has it: a directory of files with a
- * SKILL.md, at an address that ends in the name that SKILL.md gives it.
+/* skill_entry.h - a skill as MCP's skills extension describes it: a directory of files with a
+ * SKILL.md, at an address that ends with the name from that SKILL.md.
  *
- *   skill://NAME/SKILL.md         the directory is called as the skill calls itself
- *   skill://NAME/OWN/SKILL.md     it is not
+ *   skill://NAME/SKILL.md         the skill's own name is that of its directory
+ *   skill://NAME/OWN/SKILL.md     it is a different one
  *
- * NAME is ours (skills.h) and decides; OWN is the skill's word, and cannot take the
- * place of another skill's NAME. A skill without SKILL.md gets one that is made from its
- * manifest: it says how to run it. */
+ * NAME is chosen by us (skills.h) and decides which skill it is. OWN is chosen by the skill and
+ * cannot replace another skill's NAME. For a skill without SKILL.md one is made from its manifest,
+ * which says how to run it. */
 #ifndef SERVE_SKILL_ENTRY_H
 #define SERVE_SKILL_ENTRY_H
 
@@ -17,38 +17,39 @@
 #include "serve/skills.h"
 
 struct skill_entry {
-	const struct skill *skill; /* borrowed until skills are looked at anew */
-	char *path;                /* of its address, encoded: "weather", "tools/weather" */
+	const struct skill *skill; /* borrowed until the skills are listed again */
+	char *path; /* the path in its address, encoded: "weather", "tools/weather" */
 	struct frontmatter front;
-	char *made; /* its SKILL.md, where it has none; NULL: it has one */
+	char *made; /* the SKILL.md that was made for it; NULL: it has its own */
 };
 
-/* -1 with the reason (static): it cannot be served as files. `ret` is done with
- * skill_entry_done() in any case; `all` are those that are served. */
+/* Makes the entry of a skill; `all` are the skills that are served. -1: it cannot be served as
+ * files, and *ret_why has the reason (static). The caller must pass *ret to skill_entry_done() in
+ * any case. */
 int skill_entry_read(struct skill_entry *ret, const struct skill *skill, const struct skill *all,
                      size_t n_all, const char **ret_why);
 void skill_entry_done(struct skill_entry *e);
 
-/* Which skill an address (what follows skill://) is of; *ret_rest is new: the path in it,
- * decoded, "" for its directory. -1: none, with the reason. */
+/* Finds the skill at an address (the part after skill://). *ret_rest is new: the path in the skill,
+ * decoded; "" for its directory. -1: there is none, and *ret_why has the reason. */
 int skill_entry_find(struct serve *s, const char *address, struct skill_entry *ret, char **ret_rest,
                      const char **ret_why);
 
-/* Writes {"uri":..,"frontmatter":..,"resources":[..]}. -1: it cannot be served, and nothing is
+/* Writes {"uri":..,"frontmatter":..,"resources":[..]}. -1: it cannot be served, and nothing was
  * written. *ret_bytes is the size of the files that were read, in both cases. */
 int skill_entry_json(const struct serve *s, const struct skill_entry *e, struct json *j,
                      uint64_t *ret_bytes, struct ssb_error *err);
-/* The address of a file of it, or of its directory (""). */
+/* Writes the address of one of its files, or of its directory (""). */
 void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *path);
 
-/* The content of a file; -1: there is none. */
+/* Appends the content of a file. -1: there is no such file. */
 int skill_entry_content(const struct skill_entry *e, const char *path, struct buf *out);
 
-/* What its skillsandbox.yaml says, or the manifest that it amounts to; -1: there is
+/* Appends the text of its skillsandbox.yaml, or the manifest that is derived for it. -1: there is
  * neither. */
 int skill_manifest_text(const struct skill *skill, struct buf *out);
 
-/* By the end of its name; NULL: unknown. */
+/* The media type, by the end of the name; NULL: unknown. */
 const char *skill_mime(const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* skill_list.c - the skills extension (io.modelcontextprotocol/skills): skills/list,
  * skills/get and resources/directory/read. The files themselves are resources.
  *
- * A skill that cannot be served this way is left out of the list, and the log says why;
- * whoever asks for it by its address is told. */
+ * A skill that cannot be served this way is not listed, and the log says why. A client that asks
+ * for it by its address is told the reason. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -12,7 +12,7 @@
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
 
-/* *ret_after is new, "" at the beginning. -1: the call was answered. */
+/* *ret_after is new; "" at the beginning. -1: the call was answered. */
 static int read_cursor(struct mcp_call *c, char **ret_after)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
@@ -21,7 +21,7 @@ static int read_cursor(struct mcp_call *c, char **ret_after)
 	                                             : NULL;
 
 	if (after == NULL) {
-		mcp_fail(c, MCP_E_PARAMS, "that cursor is none of ours; begin without one");
+		mcp_fail(c, MCP_E_PARAMS, "not a cursor of this server; begin without a cursor");
 		return -1;
 	}
 	*ret_after = after;
@@ -39,7 +39,7 @@ static void put_cursor(struct json *j, const char *after)
 	}
 }
 
-/* The address that was asked for, without its scheme; NULL: the call was answered. */
+/* The requested address without its scheme; NULL: the call was answered. */
 static const char *read_uri(struct mcp_call *c, const char *what)
 {
 	const char *uri = json_string(mcp_param(c, "uri"), NULL);
@@ -57,7 +57,7 @@ static const char *read_uri(struct mcp_call *c, const char *what)
 struct listing {
 	struct serve *s;
 	struct json *j;
-	struct json left; /* out of the list */
+	struct json left; /* skills that are not listed */
 	size_t n;
 	uint64_t bytes;
 };
@@ -90,7 +90,7 @@ static void list_page(struct listing *l, const struct skill *v, size_t n, const 
 	}
 	json_key(l->j, "skills");
 	json_open(l->j, '[');
-	/* Digests are not for nothing: what a page may cost is bounded. */
+	/* Digests cost time, so the work for one page is limited. */
 	for (size_t first = i; i < n && i - first < 4 * (size_t)MAX_SKILL_PAGE &&
 	                       l->n < MAX_SKILL_PAGE && l->bytes < MAX_SKILL_BYTES;
 	     i++) {

@@ -1,9 +1,9 @@
-/* skills.c - what is served. Looked up anew each time: skills are installed and
- * removed while a server lives, and what is looked at is what is there.
+/* skills.c - the skills that are served. They are listed again each time, because skills are
+ * installed and removed while the server is running.
  *
- * A path is judged by its text first, and then by where it really leads. What lies
- * outside is answered alike whether it exists or not, and is not even looked at: a
- * client is not to learn of the owner's files here. */
+ * A path is checked first by its text, and then by where it really leads. A path outside gets the
+ * same answer whether it exists or not, and is not even looked up: a client must not learn here
+ * which files the owner has. */
 #include "serve/skills.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #include "skill/skill.h"
 
 struct skills {
-	char **roots; /* real */
+	char **roots; /* real paths */
 	char **named; /* the same, as the owner wrote them; absolute */
 	size_t n_roots;
 	struct skill *v;
@@ -36,8 +36,8 @@ static int no_memory(struct ssb_error *err)
 
 /* ---- roots ---------------------------------------------------------------- */
 
-/* An absolute path without "." and empty parts, by its text alone. NULL: it has ".."
- * in it, or is too long. Returns new. */
+/* The absolute path without "." and empty parts, made from the text alone. Returns new; NULL: it
+ * contains "..", or is too long. */
 static char *path_plain(const char *word)
 {
 	char cwd[MAX_PATH_BYTES];
@@ -78,9 +78,10 @@ static int add_root(struct skills *s, const char *dir, struct ssb_error *err)
 		                "--skills", "'%.200s'", dir);
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "--skills",
-		                "'%.200s' is not a directory; name a skill's, or one of skills",
-		                dir);
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "--skills",
+		        "'%.200s' is not a directory; name the directory of a skill or of skills",
+		        dir);
 	}
 	for (size_t i = 0; i < s->n_roots; i++) {
 		if (strcmp(s->roots[i], real) == 0) {
@@ -182,13 +183,13 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 	return 0;
 }
 
-/* Its own directories, and links to what is served anyway. */
+/* Adds the directories in a root, and links to directories that are served anyway. */
 static int add_children(struct skills *s, const char *root, struct ssb_error *err)
 {
 	DIR *dir = opendir(root);
 	int failed = 0;
 
-	/* It was there once: to be gone, or closed to us, is to have no skills. */
+	/* A root that was removed, or that cannot be read any more, has no skills. */
 	for (struct dirent *d; dir != NULL && failed == 0 && (d = readdir(dir)) != NULL;) {
 		auto_free char *path = d->d_name[0] == '.' ? NULL : path_join(root, d->d_name);
 		auto_free char *real = path == NULL ? NULL : realpath(path, NULL);
@@ -202,8 +203,8 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	return failed;
 }
 
-/* "tools/weather" for one of two that are called "weather"; the whole path where that
- * is not enough. */
+/* Names one of two skills that are called "weather" "tools/weather"; if that is not enough, by its
+ * whole path. */
 static int name_apart(struct skill *v, const struct skill *other)
 {
 	size_t len = strlen(v->dir);
@@ -267,7 +268,7 @@ int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struc
 	return 0;
 }
 
-/* ---- one of them ------------------------------------------------------------ */
+/* ---- one skill -------------------------------------------------------------- */
 
 static const struct skill *by_word(const struct skills *s, const char *word)
 {
@@ -279,7 +280,7 @@ static const struct skill *by_word(const struct skills *s, const char *word)
 	return NULL;
 }
 
-/* By its text it lies in what is served. */
+/* Is the path in a served directory, judged by its text? */
 static bool reads_served(const struct skills *s, const char *word)
 {
 	auto_free char *plain = path_plain(word);
@@ -293,8 +294,8 @@ static bool reads_served(const struct skills *s, const char *word)
 	return false;
 }
 
-/* Where the path really leads; the directory, where a manifest was named. NULL: it does
- * not exist, or is not ours to look at. */
+/* Where the path really leads; if it names a manifest, the manifest's directory. NULL: it does not
+ * exist, or must not be looked up. */
 static char *real_directory(const struct skills *s, const char *word)
 {
 	char *real = reads_served(s, word) ? realpath(word, NULL) : NULL;
@@ -326,11 +327,14 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 		return 0;
 	}
 	if (is_path && (real == NULL || !is_served(s, real))) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "skill",
-		                "'%.200s' is not served here; list_skills names what is, and only "
-		                "the owner can serve more (skillsandbox serve --skills DIR)",
-		                word);
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, "skill",
+		        "'%.200s' is not served here; list_skills names what is served, and "
+		        "only the owner can serve more (skillsandbox serve --skills DIR)",
+		        word);
 	}
-	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "skill",
-	                "there is no skill '%.200s' here; list_skills names those that are", word);
+	return ssb_fail(
+	        err, SSB_E_NOT_FOUND, 0, "skill",
+	        "this server serves no skill '%.200s'; list_skills names the skills that it serves",
+	        word);
 }

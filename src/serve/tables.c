@@ -1,4 +1,4 @@
-/* tables.c - the methods and tools of the server, and what is said of them. */
+/* tables.c - the methods and tools of the server, and their descriptions. */
 #include "base/limits.h"
 #include "base/own.h"
 #include "serve/errand.h"
@@ -7,7 +7,7 @@
 #include "serve/serve.h"
 #include "session/policy.h"
 
-#define LIST_MS 5000 /* for a look at all skills: clients wait for their list of tools */
+#define LIST_MS 5000 /* to look at all skills, because clients wait for their list of tools */
 
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 
@@ -134,7 +134,7 @@ static const char VIOLATION_OUTPUT[] =
         "\"reason\":{\"type\":\"string\"},\"session\":" A_SESSION "},"
         "\"required\":[\"allowed\",\"action_taken\",\"reason\",\"session\"]}";
 
-/* What reads as much as somebody else wrote, or waits for others, is not for the loop. */
+/* A handler that reads as much as another party wrote, or that waits, must not run in the loop. */
 #define IN_ERRAND(how, handler)                                                                    \
 	static void handler##_away(void *app, struct mcp_call *c)                                  \
 	{                                                                                          \
@@ -235,8 +235,8 @@ static const struct mcp_tools SERVE_TOOLS = { TOOLS, ARRAY_LEN(TOOLS) };
 
 /* ---- methods -------------------------------------------------------------------------- */
 
-/* Of each skill that is served, as it is now. Where there are too many to look at for a
- * list of tools, or one cannot be planned or needs the owner's word, it is not. */
+/* Is every served skill harmless, as it is now? Not if there are too many to look at for a list of
+ * tools, or if one cannot be planned or needs the owner's approval. */
 static bool all_harmless(struct serve *s)
 {
 	const struct skill *v = NULL;
@@ -272,7 +272,7 @@ static void list_looked(void *app, struct mcp_call *c)
 	mcp_tools_list(&t, c);
 }
 
-/* What could not be looked at, or not in time, is not harmless. */
+/* Skills that could not be looked at in time count as not harmless. */
 static void list_unlooked(void *app, struct mcp_call *c, const struct errand_end *end)
 {
 	(void)app;

@@ -1,9 +1,9 @@
-/* tool_session.c - session_status and report_violation: the session that the client's
- * runs are part of. It can be looked at and blamed from here, never loosened.
+/* tool_session.c - session_status and report_violation: the session that the client's runs belong
+ * to. Clients can read it and report violations to it, but never loosen it.
  *
- * Both in errands: the store has a lock, and to reach the runs of a session takes as long
- * as its policy leaves them to end. The store is opened and closed there: no process of a
- * run has it. */
+ * Both run in errands, because the store has a lock, and reaching the runs of a session takes as
+ * long as its policy gives them to end. The errand opens and closes the store, so that no process
+ * of a run has it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +17,19 @@
 #include "session/session.h"
 
 #define MAX_TEXT (1024UL * 1024)
-#define LOOK     "the owner looks at it with 'skillsandbox session show'"
+#define LOOK     "the owner can look at it with 'skillsandbox session show'"
 
 static void fail_call(struct mcp_call *c, const struct ssb_error *err)
 {
 	if (err->code == SSB_E_USAGE) {
-		mcp_tool_fail(c, "invalid_arguments", err->text, "write it so");
+		mcp_tool_fail(c, "invalid_arguments", err->text, "correct the arguments");
 		return;
 	}
 	mcp_tool_fail(c, err->code == SSB_E_POLICY ? "session_refused" : "session_unavailable",
 	              err->text, LOOK);
 }
 
-/* Its store, with the session in it; or the call is answered. */
+/* Opens the store that has the session. -1: the call was answered. */
 static int open_session(const struct serve *s, struct mcp_call *c, struct bound *ret,
                         struct session_store **ret_store)
 {
@@ -37,7 +37,7 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 
 	bind_of(s->binding, c, ret);
 	if (ret->id[0] == '\0') {
-		mcp_tool_fail(c, "no_session", "runs of this server are part of no session",
+		mcp_tool_fail(c, "no_session", "the runs of this server belong to no session",
 		              "the owner starts it with --session ID or --session-policy FILE");
 		return -1;
 	}
@@ -52,14 +52,14 @@ static int put_count(void *arg, const char *name, uint64_t n)
 {
 	auto_buf key;
 
-	/* Whoever reports a violation gives it its name. */
+	/* The client that reports a violation chooses its name. */
 	buf_init(&key, MAX_TEXT);
 	visible_text(&key, name, false);
 	json_kuint(arg, key.failed ? "?" : key.data, n);
 	return 0;
 }
 
-/* null where the store does not say: none would be another answer. */
+/* null if the store does not know, because 0 would be a different answer. */
 static void put_counts(struct json *j, struct session_store *store, const char *id)
 {
 	struct ssb_error err = { 0 };
@@ -101,7 +101,7 @@ static void answer_session(struct mcp_call *c, struct session_store *store, cons
 	json_close(&j, '}');
 	json_close(&j, '}');
 	if (data.failed) {
-		mcp_fail(c, MCP_E_INTERNAL, "the session is too large to be told");
+		mcp_fail(c, MCP_E_INTERNAL, "the session is too large for an answer");
 		return;
 	}
 	mcp_tool_done(c, NULL, data.data, false);
@@ -134,7 +134,7 @@ void tool_session_status(void *app, struct mcp_call *c)
 
 struct session_report {
 	struct serve *serve;
-	/* of the errand alone: */
+	/* only used in the errand: */
 	struct session_store *store;
 };
 
@@ -157,7 +157,7 @@ static void answer_counted(void *arg, struct mcp_call *c)
 	}
 }
 
-/* What was counted has its consequences, whether anybody waits for them or not. */
+/* Carries out what the count led to, even if no client waits for it any more. */
 static int reach_runs(void *arg)
 {
 	struct session_report *r = arg;

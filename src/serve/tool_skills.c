@@ -17,7 +17,7 @@
 
 #define SAY_BYTES ((size_t)2 << 20)
 
-/* Both forms of an answer, in the making. */
+/* The two forms of an answer while it is made. */
 struct skills_reply {
 	struct buf text;
 	struct buf structured;
@@ -42,7 +42,7 @@ static void reply_send(struct skills_reply *a, struct mcp_call *c)
 {
 	json_close(&a->j, '}');
 	if (a->text.failed || a->structured.failed) {
-		mcp_tool_fail(c, "limit", "the answer is too large to be told", "ask for less");
+		mcp_tool_fail(c, "limit", "the answer is too large", "ask for less");
 		return;
 	}
 	mcp_tool_done(c, a->text.len > 0 ? a->text.data : "", a->structured.data, false);
@@ -81,7 +81,7 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 	json_close(&a->j, '}');
 }
 
-/* Where it really is, if that is among what is served. */
+/* Where the directory really is, if skills in it are served. */
 static int take_directory(const char *word, const struct skill *v, size_t n, char **ret,
                           struct ssb_error *err)
 {
@@ -92,11 +92,12 @@ static int take_directory(const char *word, const struct skill *v, size_t n, cha
 		served |= path_beneath(v[i].dir, real) != NULL;
 	}
 	if (word != NULL && !served) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "directory",
-		                "no skill that is served lies in '%.200s'; without a directory all "
-		                "are listed, and only the owner can serve more (skillsandbox serve "
-		                "--skills DIR)",
-		                word);
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, "directory",
+		        "no served skill is in '%.200s'; without a directory all skills are "
+		        "listed, and only the owner can serve more (skillsandbox serve "
+		        "--skills DIR)",
+		        word);
 	}
 	*ret = steal_ptr(&real);
 	return 0;
@@ -126,7 +127,7 @@ void tool_list_skills(void *app, struct mcp_call *c)
 	}
 	json_close(&a.j, ']');
 	if (a.text.len == 0) {
-		buf_adds(&a.text, "no skills are here: the owner names directories with "
+		buf_adds(&a.text, "this server serves no skills: the owner names directories with "
 		                  "skillsandbox serve --skills DIR\n");
 	}
 	reply_send(&a, c);

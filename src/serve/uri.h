@@ -1,15 +1,15 @@
-/* uri.h - the addresses of what can be read here, and cursors of lists. Pure.
+/* uri.h - the addresses of resources, and cursors of lists. Pure.
  *
- *   skillsandbox://runs/ID            a run in short
+ *   skillsandbox://runs/ID            a summary of a run
  *   skillsandbox://runs/ID/trace      its record
  *   skillsandbox://runs/ID/output     what it wrote
- *   ...?from=N                        of these two: a later page, as one before named it
+ *   ...?from=N                        a later page of the last two, named by the page before
  *   skillsandbox://skills/NAME        a manifest
- *   skillsandbox://skills/NAME/files  a skill's files, and what of them is not served
+ *   skillsandbox://skills/NAME/files  a skill's files, and which are not served
  *   skill://PATH/FILE                 a file of a skill (skill_entry.h)
  *
- * An address has one spelling: what decodes to the same and is written otherwise is
- * unknown, so that nothing is judged in one form and used in another. */
+ * An address has exactly one spelling. Another spelling that decodes to the same is unknown, so
+ * that nothing is checked in one form and used in another. */
 #ifndef SERVE_URI_H
 #define SERVE_URI_H
 
@@ -35,20 +35,21 @@ enum uri_kind {
 struct uri {
 	enum uri_kind kind;
 	char *name;    /* new: the id, the skill's name decoded, or what follows skill:// */
-	uint64_t from; /* of a page */
+	uint64_t from; /* where the page begins */
 };
 
-/* URI_NONE where it is none of ours; `ret` is done with uri_done() in any case. */
+/* Reads an address; URI_NONE if it is not one of ours. The caller must pass *ret to uri_done() in
+ * any case. */
 void uri_read(struct uri *ret, const char *text);
 void uri_done(struct uri *u);
 
-/* What percent_encode() made of it; NULL where it is not the one spelling of anything, or has a NUL
- * in it; else new. */
+/* Decodes what percent_encode() made. Returns new; NULL if it is not the one spelling, or contains
+ * a NUL. */
 char *uri_decode(const char *text, bool path);
 
-/* A place in a list, for whoever asks for the next page: opaque, and checked when it
+/* A place in a list, for the client that asks for the next page. It is opaque, and checked when it
  * comes back. */
 void uri_cursor_write(struct buf *out, const char *place);
-char *uri_cursor_read(const char *cursor); /* new; NULL: none of ours */
+char *uri_cursor_read(const char *cursor); /* returns new; NULL: not a cursor of ours */
 
 #endif
