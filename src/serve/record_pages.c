@@ -247,10 +247,10 @@ int records_output(const struct served_record *r, uint64_t from, struct output_p
 	size_t len;
 	size_t looked = 0;
 
+	reader_init(&in, r->file.fd, from);
 	if (!is_line_start(r, from)) {
 		return -1;
 	}
-	reader_init(&in, r->file.fd, from);
 	uint64_t at = from;
 	while (reader_next(&in, &text, &len) == READER_LINE) {
 		looked += len;
