@@ -103,7 +103,8 @@ void words_fold(struct buf *out, const char *first, const char *text, size_t col
 
 	do {
 		/* One column stays free: a full line makes some terminals begin a new one. */
-		size_t n = fitting_bytes(text, most - strlen(before) - 1);
+		size_t head = strlen(before) + 1;
+		size_t n = head < most ? fitting_bytes(text, most - head) : 0;
 		buf_adds(out, before);
 		buf_add(out, text, n);
 		buf_addc(out, '\n');

@@ -431,6 +431,28 @@ static void test_fold(void **state)
 	}
 }
 
+/* A head as wide as the terminal leaves no room in its line: the whole text follows behind bars. */
+static void test_fold_head(void **state)
+{
+	static const char BEGIN[] = "skillsandbox: the skill ";
+	auto_buf out;
+
+	(void)state;
+	for (size_t columns = 1; columns < 27; columns++) {
+		buf_init(&out, 4096);
+		words_fold(&out, BEGIN, "\"a                     skillsandbox: approved\"",
+		           columns);
+		assert_int_equal(strncmp(out.data, BEGIN, strlen(BEGIN)), 0);
+		const char *l = strchr(out.data, '\n') + 1;
+		assert_true(l - out.data <= 27);
+		for (; *l != '\0'; l = strchr(l, '\n') + 1) {
+			assert_int_equal(strncmp(l, "    | ", 6), 0);
+			assert_true(strcspn(l, "\n") < 27);
+		}
+		buf_done(&out);
+	}
+}
+
 /* The dangerous are shown all, others up to a number. */
 static void test_many(void **state)
 {
@@ -472,12 +494,13 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),  cmocka_unit_test(test_worst),
-		cmocka_unit_test(test_risk),  cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_never), cmocka_unit_test(test_withheld),
-		cmocka_unit_test(test_quote), cmocka_unit_test(test_quote_cap),
-		cmocka_unit_test(test_fold),  cmocka_unit_test(test_many),
-		cmocka_unit_test(test_order), cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_rows),     cmocka_unit_test(test_worst),
+		cmocka_unit_test(test_risk),     cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_never),    cmocka_unit_test(test_withheld),
+		cmocka_unit_test(test_quote),    cmocka_unit_test(test_quote_cap),
+		cmocka_unit_test(test_fold),     cmocka_unit_test(test_fold_head),
+		cmocka_unit_test(test_many),     cmocka_unit_test(test_order),
+		cmocka_unit_test(test_programs),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
