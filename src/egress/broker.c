@@ -1,3 +1,23 @@
+/* broker.c - the process that reads the skill's network bytes: its loop and its end.
+ *
+ * Theory of operation. The broker is forked by the supervisor with the listeners of the sandbox's
+ * network and two sockets, to the dialler and to the supervisor. It confines itself
+ * (confine_broker()) before it reads a byte of the skill, and the skill does not start before that.
+ * From then on one thread waits in epoll: each event goes to the file that knows its source
+ * (handle_event()), and at the end of each round what is over is freed. A connection is reported
+ * before its first byte is passed on, and report and relay are one thread, so that nothing is
+ * carried that is not on record.
+ *
+ * The broker may: accept connections of the sandbox's network, answer DNS from the table, read
+ * first bytes and HTTP requests, relay with splice(), name a rule to the dialler, and fire a spare
+ * (broker_spare.c).
+ *
+ * The broker must not: open a file, make a socket, connect one (not by MSG_FASTOPEN either: that
+ * would connect a socket that its server has reset anew, in the host's network), hold a UDP socket
+ * of the host's network (gate.h), start a program, or see a secret. Landlock and a seccomp filter
+ * enforce it (confine.c, tools/seccomp_rules.c); the environment and the proxy's password are wiped
+ * after the fork (egress.c). Neither dialler nor supervisor believes the broker: the dialler checks
+ * each request as if the skill had written it, and the supervisor takes each report as text. */
 #include "egress/broker.h"
 
 #include <assert.h>
@@ -18,19 +38,19 @@
 #include "os/clone.h"
 
 #define TICK_MS        1000
-#define TELL_MS        100  /* how often a metered run is told of */
+#define TELL_MS        100  /* interval of EGRESS_MOVED in a metered run */
 #define DNS_PER_SECOND 500  /* questions answered; the rest is dropped */
-#define FINISH_MS      1000 /* for what a skill that has ended has said */
-#define OWN_FDS        96   /* what is neither a listener nor a connection: DNS clients, sockets */
+#define FINISH_MS      1000 /* limit for carrying what an ended skill has sent */
+#define OWN_FDS        96   /* fds that belong to no listener or connection: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
-	/* Waits where the supervisor is slow: what is not on record does not go
-	 * on. It never waits for us, and if it is gone so are we. */
+	/* Waits while the supervisor does not read: nothing goes on that is not on record. The
+	 * supervisor never waits for the broker. If it is gone, the broker ends, too. */
 	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
 }
 
-/* Of both ends of a connection, which are tried until they block. */
+/* Edge-triggered for both ends of a connection: they are tried until they block. */
 #define END_EVENTS (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 
 int broker_watch(struct broker *b, struct source *s)
@@ -59,7 +79,7 @@ void broker_want_room(struct broker *b, struct source *s)
 	if (!s->room_wanted && s->watched) {
 		(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);
 	}
-	s->room_wanted = true; /* one that is not watched yet will be with it */
+	s->room_wanted = true; /* broker_watch() asks for it if the source is not watched yet */
 }
 
 bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
@@ -71,7 +91,7 @@ bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_por
 	       address_from_socket(&at, ret_address, ret_port);
 }
 
-/* The one socket of a reply; -1 if there is none. */
+/* Returns the one socket of a reply, or -1 if there is none. */
 static int take_only(struct msg_fds *fds)
 {
 	assert(fds->n <= 1); /* the dialler sends more only as spares */
@@ -106,7 +126,8 @@ static void hear_dialler(struct broker *b)
 	}
 }
 
-/* It says that the skill has ended, and that all has. */
+/* A byte from the supervisor means that the skill has ended; the end of the socket, that the run
+ * has. */
 static void hear_supervisor(struct broker *b)
 {
 	char word;
@@ -118,7 +139,7 @@ static void hear_supervisor(struct broker *b)
 	}
 }
 
-static void turn(struct broker *b, struct source *s, uint32_t events)
+static void handle_event(struct broker *b, struct source *s, uint32_t events)
 {
 	switch (s->kind) {
 	case SOURCE_LISTENER:
@@ -151,12 +172,12 @@ static void turn(struct broker *b, struct source *s, uint32_t events)
 	}
 }
 
-static uint64_t carried(const struct broker *b)
+static uint64_t count_carried(const struct broker *b)
 {
 	return b->bytes_out - b->lost_out + b->bytes_in - b->lost_in;
 }
 
-/* One message for all connections, and none where nothing has moved. */
+/* One message for all connections; none if nothing has moved. */
 static void tell_bytes(struct broker *b)
 {
 	struct egress_event e = { .kind = EGRESS_MOVED,
@@ -165,9 +186,9 @@ static void tell_bytes(struct broker *b)
 		                  .bytes_in = b->bytes_in - b->lost_in };
 	uint64_t now = clock_ms();
 
-	if (carried(b) != b->known && now >= b->tell_ms) {
+	if (count_carried(b) != b->known && now >= b->tell_ms) {
 		broker_report(b, &e);
-		b->known = carried(b);
+		b->known = count_carried(b);
 		b->tell_ms = now + TELL_MS;
 	}
 }
@@ -175,13 +196,13 @@ static void tell_bytes(struct broker *b)
 /* How long the loop may sleep. */
 static int rest_ms(const struct broker *b)
 {
-	bool untold = b->c->metered && carried(b) != b->known;
+	bool untold = b->c->metered && count_carried(b) != b->known;
 
 	return !TAILQ_EMPTY(&b->again) ? 0 : broker_accept_wait_ms(b, untold ? TELL_MS : TICK_MS);
 }
 
-/* What a skill has written before its end is carried, as the kernel would do it. */
-static void finish(struct broker *b)
+/* Carries what the skill wrote before it ended, as the kernel would do. */
+static void carry_rest(struct broker *b)
 {
 	bool quiet = false;
 
@@ -191,7 +212,7 @@ static void finish(struct broker *b)
 		int n = epoll_wait(b->epoll, ready, 64, quiet ? 10 : 0);
 
 		for (int i = 0; i < n; i++) {
-			turn(b, ready[i].data.ptr, ready[i].events);
+			handle_event(b, ready[i].data.ptr, ready[i].events);
 		}
 		quiet = n == 0 && TAILQ_EMPTY(&b->again);
 		conn_sweep(b);
@@ -199,7 +220,8 @@ static void finish(struct broker *b)
 	}
 }
 
-/* Two sockets each and room for pipes, beside the listeners. */
+/* Fits max_connections to the file limit: 3 connections for each 8 descriptors, which is two
+ * sockets each and room for pipes. */
 static void fit_files(struct broker_config *c)
 {
 	struct rlimit files;
@@ -243,6 +265,8 @@ _Noreturn void broker_main(struct broker_config *config)
 	uint64_t tick = clock_ms() + TICK_MS;
 	uint64_t rate = config->max_connections_per_second;
 
+	assert(config->table != NULL && config->listeners->n <= MAX_LISTENERS);
+	assert(config->dial >= 0 && config->events >= 0);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (b.epoll < 0 || b.listeners == NULL) {
 		_exit(1);
@@ -259,7 +283,7 @@ _Noreturn void broker_main(struct broker_config *config)
 		int n = epoll_wait(b.epoll, ready, 64, rest_ms(&b));
 
 		for (int i = 0; i < n; i++) {
-			turn(&b, ready[i].data.ptr, ready[i].events);
+			handle_event(&b, ready[i].data.ptr, ready[i].events);
 		}
 		conn_sweep(&b);
 		broker_udp_sweep(&b);
@@ -273,12 +297,12 @@ _Noreturn void broker_main(struct broker_config *config)
 			conn_tick(&b, now);
 			broker_udp_tick(&b, now);
 			spare_tick(&b);
-			tally_tick(&b);
+			broker_tally_tick(&b);
 		}
 	}
-	finish(&b);
+	carry_rest(&b);
 	conn_close_all(&b);
 	broker_udp_close_all(&b);
-	tally_tick(&b);
+	broker_tally_tick(&b);
 	_exit(0);
 }

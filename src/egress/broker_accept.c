@@ -1,8 +1,7 @@
-/* broker_accept.c - connections of the skill, as they are taken, and how fast.
+/* broker_accept.c - accepts connections of the skill, and limits how fast.
  *
- * Past the rate of the plan, or without a free fd, a listener is not listened
- * to for a while: connections wait in the kernel's queue, as before a busy
- * server, and nothing spins. */
+ * Past the plan's rate, or without a free file descriptor, a listener is paused for a while:
+ * connections wait in the kernel's queue, as at a busy server, and the loop does not spin. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +12,9 @@
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
-#define STARVED_US 1000000 /* without a free fd, then they are tried again */
+#define STARVED_US 1000000 /* pause of listeners without a free fd */
 
-static void rearm(struct broker *b, struct source *s, bool paused)
+static void rearm_listener(struct broker *b, struct source *s, bool paused)
 {
 	struct epoll_event e = { .data.ptr = s, .events = paused ? 0 : EPOLLIN };
 
@@ -25,7 +24,7 @@ static void rearm(struct broker *b, struct source *s, bool paused)
 
 static void pause_until(struct broker *b, struct source *s, uint64_t due_us)
 {
-	rearm(b, s, true);
+	rearm_listener(b, s, true);
 	if (b->resume_us == 0 || due_us < b->resume_us) {
 		b->resume_us = due_us;
 	}
@@ -33,10 +32,10 @@ static void pause_until(struct broker *b, struct source *s, uint64_t due_us)
 
 static void pause_for_rate(struct broker *b, struct source *s)
 {
-	/* For several at once, so that a flood does not wake us for each. */
+	/* Sleep until several may start, so that a flood does not wake the broker for each. */
 	uint64_t some = b->starts.per_second / 20;
 
-	tally_add(b, TALLY_TCP);
+	broker_tally_add(b, TALLY_TCP);
 	pause_until(b, s, bucket_due_us(&b->starts, some > 0 ? some : 1));
 }
 
@@ -53,10 +52,10 @@ int broker_accept_next(struct broker *b, struct source *s)
 		return fd;
 	}
 	if (counted) {
-		b->starts.left++; /* none was there */
+		b->starts.left++; /* no connection was there: give the token back */
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-		tally_add(b, TALLY_FILES);
+		broker_tally_add(b, TALLY_FILES);
 		b->starved = true;
 		b->freed = false;
 		pause_until(b, s, clock_us() + STARVED_US);
@@ -75,7 +74,7 @@ void broker_accept_resume(struct broker *b)
 	b->starved = false;
 	for (size_t i = 0; i < b->c->listeners->n; i++) {
 		if (b->listeners[i].paused) {
-			rearm(b, &b->listeners[i], false);
+			rearm_listener(b, &b->listeners[i], false);
 		}
 	}
 }
@@ -109,8 +108,9 @@ static bool is_any(const struct address *a)
 	return memcmp(a, &any4, sizeof(*a)) == 0 || memcmp(a, &any6, sizeof(*a)) == 0;
 }
 
-/* Where the skill meant to go. A listener with an address of its own is asked once,
- * for it has no other connections; one for many addresses cannot tell. */
+/* Where the skill meant to go. A listener with an address of its own is asked once, because all
+ * its connections have that address. A listener for many addresses cannot tell, so each
+ * connection is asked. */
 static bool address_meant(struct source *listener, struct conn *c)
 {
 	if (!listener->looked_at) {
@@ -153,7 +153,8 @@ static void conn_begin(struct broker *b, struct conn *c)
 	}
 }
 
-/* One a turn: an accept() in vain costs half as much as one that is not. */
+/* Accepts one connection each turn: an accept() that finds none costs half as much as one that
+ * finds one. */
 void conn_accept(struct broker *b, struct source *listener)
 {
 	auto_fd client = broker_accept_next(b, listener);
@@ -173,7 +174,8 @@ void conn_accept(struct broker *b, struct source *listener)
 	c->slot = address_meant(listener, c) ? egress_by_address(b->c->table, &c->asked) : NULL;
 	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
 	if (c->slot == NULL && guard_is_loopback(&c->asked)) {
-		/* A range's listener: the skill means itself, and nobody is there. */
+		/* A wide range's listener: the skill meant its own loopback, where nothing
+		 * listens. */
 		conn_drop(b, c);
 		return;
 	}
@@ -187,7 +189,7 @@ void conn_accept(struct broker *b, struct source *listener)
 
 /* ---- what is only counted ------------------------------------------------- */
 
-static void tell(struct broker *b, enum tally what)
+static void report_tally(struct broker *b, enum broker_tally what)
 {
 	static const struct {
 		enum egress_kind kind;
@@ -211,20 +213,20 @@ static void tell(struct broker *b, enum tally what)
 	broker_report(b, &e);
 }
 
-/* The first time at once, then once a second. */
-void tally_add(struct broker *b, enum tally what)
+/* Reports the first time at once, later ones once a second. */
+void broker_tally_add(struct broker *b, enum broker_tally what)
 {
 	b->tally[what]++;
 	if (!b->told[what]) {
-		tell(b, what);
+		report_tally(b, what);
 	}
 }
 
-void tally_tick(struct broker *b)
+void broker_tally_tick(struct broker *b)
 {
 	for (int i = 0; i < TALLY_COUNT; i++) {
 		if (b->tally[i] > 0) {
-			tell(b, (enum tally)i);
+			report_tally(b, (enum broker_tally)i);
 		}
 	}
 }

@@ -1,10 +1,11 @@
-/* broker_conn.c - one connection of the skill: first bytes (broker_first.c), dial,
- * relay (broker_relay.c).
+/* broker_conn.c - one connection of the skill: first bytes (broker_first.c), dial, relay
+ * (broker_relay.c).
  *
- * FIRST: the skill's bytes are held until they have shown the name that was
- * declared for the address it dialled. WAIT: for a place at the dialler. DIAL:
- * it was asked. RELAY: bytes go through; of HTTP every further request is
- * judged as well. Nothing is sent to a server before its name was checked. */
+ * FIRST: the skill's bytes are held until they have shown the name that was declared for the
+ * address it dialled. WAIT: the connection waits for a place at the dialler. DIAL: the dialler
+ * was asked. RELAY: bytes go through; each further HTTP request is judged as well. Nothing is
+ * sent to a server before its name was checked. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -15,16 +16,16 @@
 #include "egress/broker_priv.h"
 #include "os/clone.h"
 
-#define DIALS   (MAX_DIALS / 2) /* asked for at once; past MAX_DIALS they are refused */
-#define WAIT_MS 15000           /* for a place among them */
+#define DIALS   (MAX_DIALS / 2) /* requests at once; the dialler refuses more than MAX_DIALS */
+#define WAIT_MS 15000           /* limit of waiting for a place among them */
 
 static const char *protocol_of(const struct conn *c)
 {
 	return c->first == FIRST_TLS ? "tls" : c->first == FIRST_HTTP ? "http" : "tcp";
 }
 
-static void report(struct broker *b, const struct conn *c, enum egress_kind kind,
-                   const char *reason, const char *kind_of)
+static void report_conn(struct broker *b, const struct conn *c, enum egress_kind kind,
+                        const char *reason, const char *kind_of)
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = c->rule,
@@ -86,7 +87,7 @@ static void conn_free(struct broker *b, struct conn *c)
 	}
 	b->n_conns--;
 	b->freed = true;
-	/* Other events of this round may still point here. */
+	/* Freed at the end of the round: other events of this round may still point here. */
 	conn_enter(b, c, CONN_OVER);
 	c->next = b->over;
 	b->over = c;
@@ -104,18 +105,18 @@ void conn_drop(struct broker *b, struct conn *c)
 	conn_free(b, c);
 }
 
-/* A denial is a reset: prompt, and no mistake for an empty answer. */
+/* A denial is a reset: it is prompt, and the skill cannot take it for an empty answer. */
 void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
 {
-	report(b, c, EGRESS_DENIED, reason, kind_of);
+	report_conn(b, c, EGRESS_DENIED, reason, kind_of);
 	conn_drop(b, c);
 }
 
 void conn_close(struct broker *b, struct conn *c, const char *reason)
 {
 	if (c->state == CONN_RELAY) {
-		report(b, c, EGRESS_CARRIED, reason, "");
-		reset_on_close(c->client.fd, false); /* it was born with it (listen.c) */
+		report_conn(b, c, EGRESS_CARRIED, reason, "");
+		reset_on_close(c->client.fd, false); /* the listener had set it (listen.c) */
 		reset_on_close(c->server.fd, !c->up.done);
 		conn_free(b, c);
 	} else {
@@ -126,15 +127,15 @@ void conn_close(struct broker *b, struct conn *c, const char *reason)
 void conn_broken(struct broker *b, struct conn *c)
 {
 	if (c->state == CONN_RELAY) {
-		report(b, c, EGRESS_CARRIED, "reset", "");
+		report_conn(b, c, EGRESS_CARRIED, "reset", "");
 		conn_drop(b, c);
 	} else {
 		conn_deny(b, c, "no_first_bytes", "");
 	}
 }
 
-/* The skill has ended this one: is there anything of it to carry? Nothing can come of a
- * ClientHello that nobody goes on with. */
+/* The skill has ended this connection: is there still something to carry? A ClientHello leads to
+ * nothing when its client is gone. */
 static bool is_worth_it(const struct conn *c)
 {
 	char any;
@@ -153,7 +154,7 @@ bool conn_finished(struct broker *b, bool quiet)
 	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		bool ended = c->up.ending || c->client_eof;
-		/* Of one that was not watched its first event tells. */
+		/* If it was not watched yet, its first event will tell whether it has ended. */
 		bool unsure = !c->client.watched && broker_watch(b, &c->client) == 0;
 		if (!unsure && (ended ? !is_worth_it(c) : quiet)) {
 			conn_close(b, c, "run_ended");
@@ -184,34 +185,36 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 			conn_close(b, c, "busy");
 		} else if (c->state == CONN_RELAY && http1_waiting(&c->http) && c->http.expect &&
 		           now_ms - c->moved_ms > FIRST_BYTES_MS) {
-			conn_deny(b, c, "no_continue", ""); /* it waits for the body, which waits */
+			/* The client waits for "100 Continue", and the server for the body. */
+			conn_deny(b, c, "no_continue", "");
 		} else if (c->state == CONN_RELAY && now_ms - c->moved_ms > IDLE_MS) {
 			conn_close(b, c, "idle");
 		}
 	}
 }
 
-/* There is a server: begins to relay. Takes `fd`. */
+/* The server is connected: begins to relay. Takes `fd`. */
 static void conn_connected(struct broker *b, struct conn *c, int fd)
 {
 	bool ending = c->up.ending, urgent = c->up.urgent;
 
 	conn_enter(b, c, CONN_RELAY);
 	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = fd, .owner = c };
-	/* Until the skill's end was passed on, ours is a reset, also if we die: nobody takes
-	 * what has arrived for all there was. */
+	/* Until the skill's end was passed on, closing this socket resets it, also if the broker
+	 * dies: the server must not take what has arrived for the whole. */
 	reset_on_close(fd, true);
 	flow_init(&c->up, c->client.fd, c->server.fd);
 	flow_init(&c->down, c->server.fd, c->client.fd);
 	c->up.eof = c->client_eof;
 	c->up.ending = ending;
 	c->up.urgent = urgent;
-	/* What was read to its end, and what comes then is told when it is watched. */
+	/* If everything was read and the client is not watched yet, its first event tells of more.
+	 */
 	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == c->head_room;
 	c->down.readable = false; /* until its first event */
 	c->moved_ms = clock_ms();
-	report(b, c, EGRESS_OPENED, "ok", ""); /* before the first byte */
-	/* First what is there already: that needs no event. */
+	report_conn(b, c, EGRESS_OPENED, "ok", ""); /* before the first byte */
+	/* What is there already needs no event. */
 	conn_relay(b, c);
 	if (c->state == CONN_RELAY && (broker_watch(b, &c->server) != 0 ||
 	                               (!c->client.watched && broker_watch(b, &c->client) != 0))) {
@@ -219,7 +222,7 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	}
 }
 
-/* The name is the right one: ask for the connection, or wait for a place. */
+/* The name was checked: asks for the connection, or waits for a place. */
 void conn_dial(struct broker *b, struct conn *c)
 {
 	struct dial_request q = { .id = { c->id, DIAL_TCP },
@@ -227,6 +230,7 @@ void conn_dial(struct broker *b, struct conn *c)
 		                  .port = c->port };
 	char text[ADDRESS_TEXT];
 
+	assert(c->slot != NULL && c->rule >= 0); /* nothing is dialled without a rule */
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(c->slot, &c->asked, text));
 	if (b->n_in[CONN_DIAL] >= DIALS) {
 		conn_enter(b, c, CONN_WAIT);
@@ -242,7 +246,7 @@ void conn_dial(struct broker *b, struct conn *c)
 	}
 }
 
-/* The oldest first: the list begins with the newest. */
+/* Dials the oldest first; the list begins with the newest. */
 static void dial_waiting(struct broker *b)
 {
 	while (b->n_in[CONN_WAIT] > 0 && b->n_in[CONN_DIAL] < DIALS) {
@@ -268,9 +272,10 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
-		/* Who has ended does not wait for us; who closes a connection to open
-		 * the next one does, and an end is more work than a beginning. But
-		 * where places are short, an end may make one. */
+		/* A client that ended its connection waits for nothing here, while one that
+		 * closes a connection to open the next does wait; and an end is more work than a
+		 * beginning. So ends are put off by a round, unless places are short: then an end
+		 * may free one. */
 		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);
@@ -281,7 +286,8 @@ void conn_sweep(struct broker *b)
 {
 	struct conn *c;
 
-	/* Those of the round before: who joined in this one lets others come first. */
+	/* Only connections that were put on the list in an earlier round: this round's let others
+	 * come first. */
 	while ((c = TAILQ_FIRST(&b->again)) != NULL && c->again_round != b->round) {
 		conn_relay(b, c);
 	}
@@ -303,7 +309,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		c = c->next;
 	}
 	if (c == NULL || c->state != CONN_DIAL) {
-		return; /* it went away meanwhile */
+		return; /* the connection has ended meanwhile */
 	}
 	c->dialled = r->address;
 	c->via_proxy = r->via_proxy;

@@ -1,5 +1,5 @@
-/* broker_dns.c - the only resolver that the skill has. It asks nobody: a name
- * that is not granted does not exist, and no packet leaves for it. */
+/* broker_dns.c - the only resolver that the skill has. It asks no other server: a name that is
+ * not granted does not exist, and no packet leaves the machine for it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "egress/broker_priv.h"
 #include "wire/dns.h"
 
-#define TTL             60 /* seconds; an answer holds for the whole run */
+#define TTL             60 /* seconds; an answer is valid for the whole run */
 #define MAX_DNS_CLIENTS 32
 #define RCODE_FORMERR   1
 #define RCODE_NXDOMAIN  3
@@ -36,8 +36,8 @@ static struct address address_given(const struct dns_question *q, const struct s
 	return a;
 }
 
-static void report(struct broker *b, const struct dns_question *q, const struct slot *slot,
-                   const char *reason)
+static void report_question(struct broker *b, const struct dns_question *q, const struct slot *slot,
+                            const char *reason)
 {
 	struct egress_event e = { .kind = slot != NULL ? EGRESS_RESOLVED : EGRESS_UNKNOWN,
 		                  .rule = slot != NULL ? (int)slot->rule : -1,
@@ -46,14 +46,15 @@ static void report(struct broker *b, const struct dns_question *q, const struct 
 		                  .protocol = "dns" };
 
 	if (slot != NULL && b->c->table->plan->learning != LEARNING_NOT) {
-		e.asked = address_given(q, slot); /* who dials it on another port means this name */
+		/* A connection to this address on another port means this name. */
+		e.asked = address_given(q, slot);
 	}
 	snprintf(e.name, sizeof(e.name), "%s", q->name);
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	broker_report(b, &e);
 }
 
-/* What was planted for a learning run, as a name: it is on its way out. */
+/* The canary of a learning run, as a name: it would leave the machine in a question. */
 static bool holds_canary(const struct broker *b, const struct dns_question *q)
 {
 	const char *canary = b->c->table->plan->canary;
@@ -61,10 +62,10 @@ static bool holds_canary(const struct broker *b, const struct dns_question *q)
 	return canary[0] != '\0' && strstr(q->name, canary) != NULL;
 }
 
-/* Returns the length of the answer, 0 for none. Of a message longer than
- * DNS_MAX_MESSAGE nothing is read. */
-static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp, uint8_t *out,
-                     size_t room)
+/* Returns the length of the answer, 0 for none. A message longer than DNS_MAX_MESSAGE is not
+ * read. */
+static size_t answer_question(struct broker *b, const uint8_t *msg, size_t len, bool udp,
+                              uint8_t *out, size_t room)
 {
 	struct dns_question q;
 	bool full = false;
@@ -73,35 +74,35 @@ static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp,
 	bool nobodys = v == DNS_REFUSE && q.rcode == RCODE_NXDOMAIN;
 	if (v != DNS_QUESTION && !nobodys) {
 		bool broken = v == DNS_DROP || q.rcode == RCODE_FORMERR;
-		tally_add(b, broken ? TALLY_MALFORMED : TALLY_UNSUPPORTED);
+		broker_tally_add(b, broken ? TALLY_MALFORMED : TALLY_UNSUPPORTED);
 	}
 	if (v == DNS_DROP) {
 		return 0;
 	}
 	if (!bucket_take(&b->questions, clock_us())) {
-		tally_add(b, TALLY_DNS);
+		broker_tally_add(b, TALLY_DNS);
 		return 0;
 	}
 	if (udp && q.udp_size < room) {
 		room = q.udp_size;
 	}
-	if (nobodys) { /* bytes that are no text carry as much as others */
-		report(b, &q, NULL, "not_declared");
+	if (nobodys) { /* reported: such a name can carry data out like any other */
+		report_question(b, &q, NULL, "not_declared");
 	}
 	if (v == DNS_REFUSE) {
 		return dns_answer(msg, &q, q.rcode, NULL, 0, 0, out, room);
 	}
 	if (holds_canary(b, &q)) {
-		report(b, &q, NULL, "canary");
+		report_question(b, &q, NULL, "canary");
 		return dns_answer(msg, &q, RCODE_NXDOMAIN, NULL, 0, 0, out, room);
 	}
 	const struct slot *slot = egress_by_name(b->c->table, q.name, &full);
 	if (slot == NULL) {
-		report(b, &q, NULL, full ? "too_many_names" : "not_declared");
+		report_question(b, &q, NULL, full ? "too_many_names" : "not_declared");
 		return dns_answer(msg, &q, full ? RCODE_REFUSED : RCODE_NXDOMAIN, NULL, 0, 0, out,
 		                  room);
 	}
-	report(b, &q, slot, "ok");
+	report_question(b, &q, slot, "ok");
 	if (q.type == DNS_A && !slot->literal6) {
 		return dns_answer(msg, &q, 0, slot->v4, 1, TTL, out, room);
 	}
@@ -122,7 +123,7 @@ void broker_dns_datagrams(struct broker *b, int fd)
 		if (n < 0) {
 			return;
 		}
-		size_t len = answer(b, msg, (size_t)n, true, out, sizeof(out));
+		size_t len = answer_question(b, msg, (size_t)n, true, out, sizeof(out));
 		if (len > 0) {
 			(void)!sendto(fd, out, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 			              (struct sockaddr *)&from, from_len);
@@ -175,18 +176,18 @@ void broker_dns_turn(struct broker *b, struct source *s)
 		size_t want = (size_t)c->buf[0] << 8 | c->buf[1];
 		uint8_t out[2 + DNS_MAX_MESSAGE];
 		if (want > DNS_MAX_MESSAGE) {
-			(void)answer(b, c->buf + 2, want, false, NULL, 0);
+			(void)answer_question(b, c->buf + 2, want, false, NULL, 0);
 			dns_close(b, c);
 			return;
 		}
 		if (c->len < 2 + want) {
 			return;
 		}
-		size_t len = answer(b, c->buf + 2, want, false, out + 2, sizeof(out) - 2);
+		size_t len = answer_question(b, c->buf + 2, want, false, out + 2, sizeof(out) - 2);
 		out[0] = (uint8_t)(len >> 8);
 		out[1] = (uint8_t)len;
-		/* A client that does not take its short answer gets none; one that gets
-		 * none need not wait for it. */
+		/* A client that does not take its short answer is dropped, and so is one that
+		 * gets no answer: it need not wait. */
 		if (len == 0 || send(s->fd, out, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			dns_close(b, c);
 			return;

@@ -1,5 +1,4 @@
-/* broker_first.c - the first bytes of a connection, held until they have shown the
- * name that was declared. */
+/* broker_first.c - holds a connection's first bytes until they have shown the declared name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,8 @@
 
 #include "egress/broker_priv.h"
 
-/* To four times as much, or the first bytes of it. False: one that needs more than it has
- * gets none, whatever others have: a skill's connections have only so much together. */
+/* Gives the head four times its size, or its first buffer. Returns false if all connections
+ * together would then hold more than MAX_HELD_BYTES: connections of a skill share that limit. */
 static bool grow_head(struct broker *b, struct conn *c)
 {
 	size_t room = c->head_room == 0 ? MIN_HEAD_BYTES : 4 * c->head_room;
@@ -28,8 +27,8 @@ static bool grow_head(struct broker *b, struct conn *c)
 	return true;
 }
 
-/* The last one that was used, or a new one: to have memory from the kernel and
- * give it back for each connection costs more than to look at its bytes. */
+/* Takes the buffer that was used last, or a new one: allocating and freeing memory for each
+ * connection costs more than parsing its bytes. */
 static bool take_head(struct broker *b, struct conn *c)
 {
 	if (b->head == NULL) {
@@ -94,7 +93,7 @@ static bool is_name(const struct conn *c, const char *name)
 	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
 }
 
-/* What was planted for a learning run; others have none. */
+/* The canary that was planted for a learning run; other runs have none. */
 static bool holds_canary(const struct broker *b, const struct conn *c)
 {
 	const char *canary = b->c->table->plan->canary;
@@ -103,15 +102,15 @@ static bool holds_canary(const struct broker *b, const struct conn *c)
 	       memmem(c->head, c->head_len, canary, strlen(canary)) != NULL;
 }
 
-/* What is posted may come after its head. */
+/* The body of a POST may come after its head. */
 static bool has_more(const struct conn *c)
 {
 	return c->first == FIRST_HTTP && c->head[0] == 'P' && !c->client_eof &&
 	       c->head_len < HEAD_BYTES && !c->heard;
 }
 
-/* Its first bytes are in order. A learning run has heard enough then, unless its owner
- * lets it go on. */
+/* The first bytes are in order. A learning run ends the connection here, unless its owner lets it
+ * go on. */
 static void conn_passes(struct broker *b, struct conn *c)
 {
 	const struct ssb_plan *plan = b->c->table->plan;
@@ -143,7 +142,7 @@ static void first_tls(struct broker *b, struct conn *c)
 	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
 		conn_deny(b, c, WHY[v], "");
 	} else if (!is_name(c, c->shown)) {
-		/* Beside an encrypted one there may be no other. */
+		/* With ECH the hello may have no plain name. */
 		conn_deny(b, c, c->shown[0] == '\0' ? "no_sni" : "other_sni", "");
 	} else {
 		conn_passes(b, c);
@@ -171,15 +170,14 @@ static void first_http(struct broker *b, struct conn *c)
 			conn_deny(b, c, wrong, "");
 			return;
 		}
-		conn_passes(b, c); /* the request is fed again, and allowed, when it can go */
+		conn_passes(b, c); /* fed again, and allowed, once connected */
 	} else if (c->client_eof) {
 		conn_deny(b, c, "no_first_bytes", "");
 	}
 }
 
-/* TLS begins with a handshake record, HTTP with a method; whatever else is taken as it
- * is. */
-static void sniff(struct conn *c)
+/* TLS begins with a handshake record, HTTP with a method; anything else is relayed as it is. */
+static void sniff_protocol(struct conn *c)
 {
 	size_t letters = 0;
 
@@ -190,7 +188,7 @@ static void sniff(struct conn *c)
 	c->first = c->head_len > 0 && c->head[0] == 0x16 ? FIRST_TLS
 	           : request                             ? FIRST_HTTP
 	                                                 : FIRST_RAW;
-	/* Fewer letters than a method has: more may come. */
+	/* Only capital letters, fewer than a long method has: more may come. */
 	c->unsure =
 	        !c->client_eof && c->first != FIRST_TLS && letters == c->head_len && letters < 8;
 }
@@ -203,8 +201,8 @@ void conn_silent(struct broker *b, struct conn *c)
 	conn_passes(b, c);
 }
 
-/* Where a rule for TLS and one for HTTP have the same port: no request begins with the
- * byte that a ClientHello begins with. */
+/* A rule for TLS and one for HTTP may have the same port. The first byte decides: no request
+ * begins with the byte of a ClientHello. */
 static void choose_rule(struct broker *b, struct conn *c)
 {
 	enum first_bytes shown = c->head_len > 0 && c->head[0] == 0x16 ? FIRST_TLS : FIRST_HTTP;
@@ -223,10 +221,10 @@ void conn_first(struct broker *b, struct conn *c)
 {
 	while (c->state == CONN_FIRST && conn_fill_head(b, c)) {
 		if (c->unsure) {
-			sniff(c);
+			sniff_protocol(c);
 		}
 		choose_rule(b, c);
-		/* Before anything else is found wrong: that would be all that is known. */
+		/* The canary comes first: the record keeps only the first thing that is wrong. */
 		if (holds_canary(b, c)) {
 			conn_deny(b, c, "canary", "");
 		} else if (c->unsure) {

@@ -1,39 +1,41 @@
-/* broker_relay.c - the bytes of a connection that has its server: both ways, within the run's
- * limits, of HTTP request by request. */
+/* broker_relay.c - relays a connection that has its server: both ways, within the run's byte
+ * limits, and for HTTP request by request. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "egress/broker_priv.h"
 
-#define TURN_BYTES (1U << 20) /* then the others have their turn */
+#define TURN_BYTES (1U << 20) /* moved in one turn; then the other connections have theirs */
 
-/* What of n bytes a run's limit still has room for. */
-static size_t within(uint64_t total, uint64_t limit, size_t n)
+/* How many of n bytes a run's limit still has room for. */
+static size_t fit_limit(uint64_t total, uint64_t limit, size_t n)
 {
 	uint64_t room = total < limit ? limit - total : 0;
 
 	return room < n ? (size_t)room : n;
 }
 
-/* The server takes no more. What it said before, a refusal of the rest perhaps, is for the
- * skill, as on a direct connection. */
+/* The server takes no more bytes. What it sent before, perhaps a refusal of the rest, is still
+ * passed to the skill, as on a direct connection. */
 static void conn_hung_up(struct broker *b, struct conn *c)
 {
 	uint64_t moved = 0;
 
-	c->down.readable = c->down.last = true; /* and no end is passed on but the reset */
-	(void)flow_turn(&c->down, within(b->bytes_in, b->c->max_bytes_in, TURN_BYTES), &moved);
+	c->down.readable = c->down.last = true; /* the only end that is passed on is the reset */
+	(void)flow_turn(&c->down, fit_limit(b->bytes_in, b->c->max_bytes_in, TURN_BYTES), &moved);
 	c->bytes_in += moved;
 	b->bytes_in += moved;
 	conn_broken(b, c);
 }
 
-/* Sends the first n bytes of the head; what does not go now stays. */
+/* Sends the first n bytes of the head and keeps what cannot be sent now. Returns false if the
+ * connection is over. */
 static bool head_send(struct broker *b, struct conn *c, size_t n)
 {
 	while (n > 0) {
-		size_t may = within(b->bytes_out, b->c->max_bytes_out, n);
+		size_t may = fit_limit(b->bytes_out, b->c->max_bytes_out, n);
 		if (may == 0) {
 			conn_deny(b, c, "byte_limit", "");
 			return false;
@@ -58,8 +60,8 @@ static bool head_send(struct broker *b, struct conn *c, size_t n)
 	return true;
 }
 
-/* The skill has said all. What there is of a request that it did not finish can never be
- * judged, and stays here; what the server still has to say is for the skill. */
+/* The skill has ended its side. An unfinished request can never be judged and is not sent; what
+ * the server still sends is passed to the skill. */
 static void end_http_up(struct broker *b, struct conn *c)
 {
 	conn_drop_head(b, c);
@@ -112,13 +114,15 @@ static void relay_http_up(struct broker *b, struct conn *c)
 	           (http1_refused(&c->http) || (c->client_eof && !http1_waiting(&c->http)))) {
 		end_http_up(b, c);
 	} else if (c->head_len == 0) {
-		conn_drop_head(b, c); /* others need it while this one is silent */
+		conn_drop_head(b, c); /* other connections need it while this one is silent */
 	} else if (conn_is_short(c) && !http1_waiting(&c->http)) {
-		conn_deny(b, c, "no_memory", ""); /* a request that cannot be held to be judged */
+		/* The request cannot be held until it can be judged. */
+		conn_deny(b, c, "no_memory", "");
 	}
 }
 
-/* The server's bytes, looked at while it is asked for an upgrade, or to want a body. */
+/* The server's bytes, which are parsed while the skill waits for an upgrade or for "100
+ * Continue". */
 static void relay_http_down(struct broker *b, struct conn *c)
 {
 	char buf[4096];
@@ -131,17 +135,17 @@ static void relay_http_down(struct broker *b, struct conn *c)
 			}
 			return;
 		}
-		if (n == 0) { /* it ends without an answer: there is no switch */
+		if (n == 0) { /* the server ended without an answer: no upgrade */
 			c->status.decided = true;
 			http1_not_switched(&c->http);
 			return;
 		}
-		size_t may = within(b->bytes_in, b->c->max_bytes_in, (size_t)n);
+		size_t may = fit_limit(b->bytes_in, b->c->max_bytes_in, (size_t)n);
 		if (may == 0) {
 			conn_deny(b, c, "byte_limit", "");
 			return;
 		}
-		/* Taken from the socket only as far as the client takes it. */
+		/* Only what the client has taken is removed from the server's socket. */
 		ssize_t w = send(c->client.fd, buf, may, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w <= 0) {
 			broker_want_room(b, &c->client);
@@ -163,7 +167,8 @@ static void relay_http_down(struct broker *b, struct conn *c)
 	}
 }
 
-/* With the limit used up: is there nothing more to carry? Notes the end. */
+/* Called when the limit is used up: returns true if there is nothing more to carry. Notes the end
+ * of the source. */
 static bool at_end(struct flow *f)
 {
 	char more;
@@ -177,7 +182,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
                        uint64_t *total, uint64_t limit)
 {
 	uint64_t moved = 0;
-	size_t max = within(*total, limit, TURN_BYTES);
+	size_t max = fit_limit(*total, limit, TURN_BYTES);
 
 	if (max == 0 && !at_end(f)) {
 		conn_deny(b, c, "byte_limit", "");
@@ -205,13 +210,14 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 
 void conn_relay(struct broker *b, struct conn *c)
 {
+	assert(c->state == CONN_RELAY);
 	conn_not_again(b, c);
 	if (c->first == FIRST_HTTP) {
 		relay_http_up(b, c);
 		if (c->state == CONN_RELAY && http1_waiting(&c->http)) {
 			relay_http_down(b, c);
 			if (c->state == CONN_RELAY && !http1_waiting(&c->http)) {
-				relay_http_up(b, c); /* what was held back until now */
+				relay_http_up(b, c); /* sends what was held back until now */
 			}
 		}
 	} else if (c->head_len > 0) {
@@ -219,7 +225,7 @@ void conn_relay(struct broker *b, struct conn *c)
 			return;
 		}
 		if (c->head_len == 0) {
-			conn_drop_head(b, c); /* the next one needs it */
+			conn_drop_head(b, c); /* the next connection needs it */
 		}
 	}
 	if (c->state != CONN_RELAY) {
@@ -235,7 +241,7 @@ void conn_relay(struct broker *b, struct conn *c)
 	if (c->up.done && c->down.done) {
 		conn_close(b, c, "ok");
 	} else if (!c->spared && c->bytes_in > 0) {
-		c->spared = true; /* now, when nobody waits for it */
+		c->spared = true; /* now that no process waits for the result */
 		spare_ask(b, c);
 	}
 }

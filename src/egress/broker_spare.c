@@ -1,13 +1,12 @@
-/* broker_spare.c - the next connections to a server, aimed beforehand.
+/* broker_spare.c - sockets for the next connections to a server, prepared beforehand.
  *
- * Who connects to the same server again and again need not wait for the dialler
- * each time. A spare is a socket that the dialler has aimed at a judged address
- * and not connected: nothing has left the machine. It is fired, by sending
- * nothing, when a connection has passed its checks, and leads nowhere but to
- * that address. It is good for as long as the name's address is; a server that
- * does not answer it at once is left to the dialler, for a minute. They come several
- * at a time: to wake the dialler for each would cost as much as it saves, and the
- * next connection may be there before it has answered. */
+ * A skill that connects to the same server again and again need not wait for the dialler each
+ * time. A spare is a socket that the dialler has aimed at a judged address and not connected:
+ * nothing has left the machine. The broker fires it, by sending nothing, when a connection has
+ * passed its checks; it leads only to that address. It is valid as long as the name's address is.
+ * If a server does not answer a spare at once (twice in a row), its connections are left to the
+ * dialler for a minute. Spares come several at a time: waking the dialler for each would cost as
+ * much as it saves, and the next connection may come before the dialler has answered. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +16,9 @@
 #include "egress/broker_priv.h"
 
 #define OFTEN_MS 2000  /* two connections within this time: a third is likely */
-#define FEW      2     /* are left: others are asked for */
-#define FAR      2     /* in vain: the server is not near, */
-#define FAR_MS   60000 /* and would be sent two SYNs for each connection */
+#define FEW      2     /* if no more than this many are left, others are requested */
+#define FAR      2     /* fired in vain this many times: the server is not near, */
+#define FAR_MS   60000 /* and spares would send it two SYNs for each connection */
 
 static struct spare *spare_for(struct broker *b, const struct conn *c)
 {
@@ -39,7 +38,7 @@ static void spare_drop(struct spare *s)
 	}
 }
 
-/* The place of the server that was not used for the longest time. */
+/* Takes the place of the server that was unused for the longest time. */
 static struct spare *spare_new(struct broker *b, const struct conn *c)
 {
 	struct spare *oldest = &b->spares[0];
@@ -63,7 +62,7 @@ void spare_ask(struct broker *b, struct conn *c)
 	s = s != NULL ? s : spare_new(b, c);
 	s->used_ms = now;
 	if (!often || s->n > FEW || now < s->rest_ms) {
-		return; /* not worth it, there, or on their way */
+		return; /* not worth it, or there already, or requested already */
 	}
 	struct dial_request q = { .id = { ++b->next_id, DIAL_SPARES },
 		                  .rule = (uint32_t)c->rule,
@@ -71,7 +70,7 @@ void spare_ask(struct broker *b, struct conn *c)
 		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
 	s->id = msg_fds_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id.serial : 0;
-	s->rest_ms = now + OFTEN_MS; /* a refusal holds for a while */
+	s->rest_ms = now + OFTEN_MS; /* after a refusal none are requested for a while */
 }
 
 void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds *fds)
@@ -94,7 +93,7 @@ void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds 
 		}
 		break;
 	}
-	msg_fds_close(fds); /* what has no room, or was for a server that lost its place */
+	msg_fds_close(fds); /* no room for them, or their server lost its place */
 }
 
 int spare_fire(struct broker *b, struct conn *c)

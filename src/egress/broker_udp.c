@@ -1,14 +1,14 @@
 /* broker_udp.c - datagrams of the skill, by flows.
  *
- * A flow is what one socket of the skill (its address and port) sends to one
- * declared name and port, and what comes back. DIAL: the dialler was asked;
- * the first datagrams wait. RELAY: they go both ways, through a gate (gate.h).
- * A flow has no end of its own: it ends when it has been still for IDLE_UDP_MS,
- * or earlier when its place is needed and it has been still for a while.
+ * A flow is what one socket of the skill (its address and port) sends to one declared name and
+ * port, and what comes back. DIAL: the dialler was asked, and the first datagrams wait. RELAY:
+ * datagrams go both ways, through a gate (gate.h). A flow has no end of its own: it ends when it
+ * has been idle for IDLE_UDP_MS, or after SPARE_MS if its place is needed.
  *
- * There is no reset for datagrams. A denied flow is silence, and MUTED: its
- * further datagrams are dropped without a word, so that each denial is one
- * event. After MUTED_MS its next datagram is a new flow, judged anew. */
+ * There is no reset for datagrams. A denied flow gets no answer and is MUTED: its further
+ * datagrams are dropped silently, so that each denial is one event. After MUTED_MS its next
+ * datagram begins a new flow, which is judged anew. */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@
 #include "os/clone.h"
 
 #define IDLE_UDP_MS    60000
-#define SPARE_MS       5000 /* still for that long, it may make room for another */
+#define SPARE_MS       5000 /* idle for this long, a flow may make room for another */
 #define MUTED_MS       10000
 #define MAX_MUTED      1024
-#define TURN_DATAGRAMS 64 /* of one listener or server; then the others */
-#define QUEUE_LEN      8  /* datagrams that wait for the dialler, */
+#define TURN_DATAGRAMS 64 /* of one listener or server in one turn */
+#define QUEUE_LEN      8  /* datagrams of a flow that wait for the dialler */
 #define QUEUE_BYTES    65536
 
 enum udp_state { UDP_DIAL, UDP_RELAY, UDP_MUTED, UDP_OVER };
@@ -40,28 +40,28 @@ struct udp_client {
 
 struct udp_flow {
 	TAILQ_ENTRY(udp_flow) list;
-	struct udp_flow *next; /* in its bucket */
+	struct udp_flow *next; /* next in its bucket */
 	struct udp_client client;
 	struct source server;
 	enum udp_state state;
 	uint64_t id;
 	uint64_t since_us;
-	uint64_t moved_ms; /* when something last happened; of a muted one: when it was denied */
+	uint64_t moved_ms; /* clock_ms() of the last datagram; in UDP_MUTED: of the denial */
 	struct slot *slot;
 	int rule;
 	uint16_t port;
 	struct address asked;
 	struct address dialled;
 	uint8_t via_proxy;
-	char *queue; /* messages for the gate, end to end */
+	char *queue; /* messages for the gate, one after another */
 	size_t queue_bytes;
 	size_t queue_len;
-	size_t queued[QUEUE_LEN]; /* length of each */
+	size_t queued[QUEUE_LEN]; /* length of each message */
 	bool unreachable;
 	uint64_t bytes_out, bytes_in;
 };
 
-/* One message, on its way from one socket to the other. */
+/* One message on its way from one socket to the other. */
 static char message[GATE_MESSAGE];
 
 void broker_udp_init(struct broker *b)
@@ -71,8 +71,8 @@ void broker_udp_init(struct broker *b)
 	TAILQ_INIT(&b->udp.over);
 }
 
-static void report(struct broker *b, const struct udp_flow *f, enum egress_kind kind,
-                   const char *reason, const char *kind_of)
+static void report_flow(struct broker *b, const struct udp_flow *f, enum egress_kind kind,
+                        const char *reason, const char *kind_of)
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = f->rule,
@@ -130,7 +130,7 @@ static void flow_forget(struct broker *b, struct udp_flow *f)
 	TAILQ_INSERT_TAIL(&b->udp.over, f, list); /* events of this round may point here */
 }
 
-/* Out of the live ones; only what is asked about it stays. */
+/* Takes a flow out of the list of live ones and frees what it used. The flow itself stays. */
 static void flow_stop(struct broker *b, struct udp_flow *f)
 {
 	broker_unwatch(b, &f->server);
@@ -167,7 +167,7 @@ static void flow_mute(struct broker *b, struct udp_flow *f)
 
 static void flow_deny(struct broker *b, struct udp_flow *f, const char *reason, const char *kind_of)
 {
-	report(b, f, EGRESS_DENIED, reason, kind_of);
+	report_flow(b, f, EGRESS_DENIED, reason, kind_of);
 	flow_stop(b, f);
 	flow_mute(b, f);
 }
@@ -176,16 +176,16 @@ static void flow_end(struct broker *b, struct udp_flow *f, const char *reason)
 {
 	bool lost = f->unreachable && f->bytes_in == 0;
 
-	report(b, f, f->state == UDP_RELAY ? EGRESS_CARRIED : EGRESS_DENIED,
-	       lost ? "unreachable" : reason, "");
+	report_flow(b, f, f->state == UDP_RELAY ? EGRESS_CARRIED : EGRESS_DENIED,
+	            lost ? "unreachable" : reason, "");
 	flow_stop(b, f);
 	flow_forget(b, f);
 }
 
-/* Counts a datagram against what the run may carry. One that does not fit is
- * not carried, and uses it up: what ends a TCP connection is no better here. */
-static bool account(struct broker *b, struct udp_flow *f, size_t len, uint64_t *total,
-                    uint64_t *lost, uint64_t max)
+/* Counts a datagram against the run's byte limit. One that does not fit is not carried and uses
+ * the limit up, as it ends a TCP connection. */
+static bool count_datagram(struct broker *b, struct udp_flow *f, size_t len, uint64_t *total,
+                           uint64_t *lost, uint64_t max)
 {
 	*total += len;
 	if (*total <= max) {
@@ -203,7 +203,7 @@ static void flow_moved(struct broker *b, struct udp_flow *f)
 	TAILQ_INSERT_TAIL(&b->udp.live, f, list);
 }
 
-/* Room for one more, if need be in place of one that is long still. */
+/* Makes room for one more flow, if necessary by ending one that has been idle for long. */
 static bool make_room(struct broker *b)
 {
 	struct udp_flow *oldest = TAILQ_FIRST(&b->udp.live);
@@ -238,18 +238,19 @@ static void flow_dial(struct broker *b, struct udp_flow *f)
 		                  .port = f->port };
 	char text[ADDRESS_TEXT];
 
+	assert(f->slot != NULL && f->rule >= 0); /* nothing is dialled without a rule */
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(f->slot, &f->asked, text));
 	if (msg_fds_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
 		flow_deny(b, f, "busy", "");
 	}
 }
 
-/* The first datagram of a client. NULL: it is lost, for there were too many of
- * its kind, or no memory. */
+/* Begins a flow with the first datagram of a client. Returns NULL if the datagram is lost: too
+ * many new flows, or no memory. */
 static struct udp_flow *flow_start(struct broker *b, const struct udp_client *client)
 {
 	if (!bucket_take(&b->starts, clock_us())) {
-		tally_add(b, TALLY_UDP);
+		broker_tally_add(b, TALLY_UDP);
 		return NULL;
 	}
 	struct udp_flow *f = calloc(1, sizeof(*f));
@@ -270,7 +271,7 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	f->next = *bucket;
 	*bucket = f;
 	if (refused != NULL) {
-		report(b, f, EGRESS_DENIED, refused, "");
+		report_flow(b, f, EGRESS_DENIED, refused, "");
 		flow_mute(b, f);
 		return f;
 	}
@@ -281,8 +282,8 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	return f;
 }
 
-/* Keeps `message` of `len` bytes until the dialler has answered; beyond the cap
- * it is lost. */
+/* Keeps `message` of `len` bytes until the dialler has answered. A datagram past the cap is lost.
+ */
 static void flow_keep(struct broker *b, struct udp_flow *f, size_t len)
 {
 	if (f->queue_len == QUEUE_LEN || f->queue_bytes + len > QUEUE_BYTES + QUEUE_LEN ||
@@ -300,10 +301,11 @@ static void flow_keep(struct broker *b, struct udp_flow *f, size_t len)
 	f->queued[f->queue_len++] = len;
 }
 
-/* Sends a message of `len` bytes, one of them the gate's. False: the flow is over. */
+/* Sends a message of `len` bytes, the first of which is the gate's word. Returns false if the
+ * flow is over. */
 static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, size_t len)
 {
-	if (!account(b, f, len - 1, &b->bytes_out, &b->lost_out, b->c->max_bytes_out)) {
+	if (!count_datagram(b, f, len - 1, &b->bytes_out, &b->lost_out, b->c->max_bytes_out)) {
 		return false;
 	}
 	if (send(f->server.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
@@ -383,7 +385,7 @@ void broker_udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		return;
 	}
 	f->state = UDP_RELAY;
-	report(b, f, EGRESS_OPENED, "ok", "");
+	report_flow(b, f, EGRESS_OPENED, "ok", "");
 	flow_moved(b, f);
 	flow_release(b, f);
 }
@@ -408,7 +410,7 @@ void broker_udp_turn(struct broker *b, struct udp_flow *f)
 			continue;
 		}
 		size_t len = (size_t)n - 1;
-		if (!account(b, f, len, &b->bytes_in, &b->lost_in, b->c->max_bytes_in)) {
+		if (!count_datagram(b, f, len, &b->bytes_in, &b->lost_in, b->c->max_bytes_in)) {
 			return;
 		}
 		f->bytes_in += len;

@@ -1,5 +1,7 @@
+/* confine.c - what broker and dialler give up before they read a byte of the skill. */
 #include "egress/confine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,9 +17,9 @@
 #include "os/landlock.h"
 #include "os/seccomp.h"
 
-/* What resolvers read: their settings, their modules, the files of local name
- * services; on some hosts all of that is elsewhere and /etc is full of links.
- * Connecting to a socket is no matter of Landlock's. */
+/* What resolvers read: their settings, their modules, and the files of local name services. On
+ * some hosts all of that is elsewhere and /etc is full of links. Landlock does not restrict
+ * connecting to a unix socket by its path. */
 static const char *const READS[] = {
 	"/etc",        "/usr",         "/lib",
 	"/lib32",      "/lib64",       "/libx32",
@@ -27,26 +29,28 @@ static const char *const READS[] = {
 	"/dev/random", "/dev/urandom",
 };
 
-/* Where these are links, what they lead to may be replaced by a rename. */
+/* If these are links, their targets may be replaced by a rename, so the target's directory is
+ * allowed. */
 static const char *const LINKS[] = {
 	"/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
 	"/etc/host.conf",   "/etc/gai.conf", "/etc/services",
 };
 
-static int fail(struct ssb_error *err, const char *what)
+static int fail_confine(struct ssb_error *err, const char *what)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "egress", "cannot confine: %s", what);
 }
 
-/* What is not there needs no rule. */
+/* A path that does not exist needs no rule. */
 static int allow_read(int rules, int abi, const char *path, struct ssb_error *err)
 {
 	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
 
-	return fd >= 0 && landlock_allow(rules, abi, fd, LL_READ) != 0 ? fail(err, path) : 0;
+	return fd >= 0 && landlock_allow(rules, abi, fd, LL_READ) != 0 ? fail_confine(err, path)
+	                                                               : 0;
 }
 
-/* The directory in which a link ends, unless that is all there is. */
+/* Allows the directory in which a link ends; but not "/". */
 static int allow_target(int rules, int abi, const char *link, struct ssb_error *err)
 {
 	char target[PATH_MAX];
@@ -61,24 +65,24 @@ static int allow_target(int rules, int abi, const char *link, struct ssb_error *
 	return allow_read(rules, abi, target, err);
 }
 
-static int enforce(int rules, struct ssb_error *err)
+static int enforce_rules(int rules, struct ssb_error *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
-		return fail(err, "prctl");
+		return fail_confine(err, "prctl");
 	}
-	return rules >= 0 && landlock_enforce(rules) != 0 ? fail(err, "landlock") : 0;
+	return rules >= 0 && landlock_enforce(rules) != 0 ? fail_confine(err, "landlock") : 0;
 }
 
-/* A kernel without Landlock has stopped the run already, unless the owner
- * accepts its loss. */
+/* Without Landlock there are no rules (*ret_rules is -1): such a kernel has stopped the run
+ * already, unless the owner accepts its loss. */
 static int new_rules(int *ret_abi, int *ret_rules, struct ssb_error *err)
 {
 	int abi = landlock_abi();
 	int rules = abi > 0 ? landlock_new(abi) : -1;
 
 	if (abi > 0 && rules < 0) {
-		return fail(err, "landlock");
+		return fail_confine(err, "landlock");
 	}
 	*ret_abi = abi;
 	*ret_rules = rules;
@@ -90,7 +94,7 @@ int confine_broker(struct ssb_error *err)
 	int abi = 0;
 	auto_fd rules = -1;
 
-	if (new_rules(&abi, &rules, err) != 0 || enforce(rules, err) != 0) {
+	if (new_rules(&abi, &rules, err) != 0 || enforce_rules(rules, err) != 0) {
 		return -1;
 	}
 	own_close(&rules);
@@ -115,31 +119,30 @@ int confine_dialler(struct ssb_error *err)
 			return -1;
 		}
 	}
-	if (enforce(rules, err) != 0) {
+	if (enforce_rules(rules, err) != 0) {
 		return -1;
 	}
 	own_close(&rules);
 	return seccomp_load_dialler(err);
 }
 
-/* Only privilege can empty the bounding set; with no_new_privs the rest is
- * enough, and that can be given up by everybody. */
+/* Only a privileged process can empty the bounding set. With no_new_privs, dropping the other
+ * sets is enough, and every process can do that. */
 static int drop_caps(struct ssb_error *err)
 {
 	if (caps_drop(0) != 0 && (caps_set(0) != 0 || !caps_none(false))) {
-		return fail(err, "capabilities");
+		return fail_confine(err, "capabilities");
 	}
 	return 0;
 }
 
-/* One word from each: an error, or none. */
 void confine_or_exit(int (*confine)(struct ssb_error *), int ready)
 {
 	struct ssb_error word = { 0 };
 	int failed = drop_caps(&word) != 0 || confine(&word) != 0;
 
 	if (ready >= 0) {
-		(void)!write(ready, &word, sizeof(word)); /* less than PIPE_BUF: whole */
+		(void)!write(ready, &word, sizeof(word)); /* atomic: less than PIPE_BUF */
 		(void)close(ready);
 	}
 	if (failed != 0) {
@@ -149,6 +152,7 @@ void confine_or_exit(int (*confine)(struct ssb_error *), int ready)
 
 int confine_wait(int ready, int n, struct ssb_error *err)
 {
+	assert(ready >= 0 && n > 0);
 	for (int i = 0; i < n; i++) {
 		struct ssb_error word = { 0 };
 		ssize_t got = 0;

@@ -1,19 +1,25 @@
-/* Theory of operation.
+/* dial.c - the process that resolves names and connects.
  *
- * The main thread reads requests and gives each a thread of its own, for the
- * host's resolver blocks. Where nothing would be waited for, a name resolved a
- * moment ago and a server nearby, it dials by itself: a thread costs more than
- * all the rest. It also keeps the time: a resolver that hangs cannot
- * be interrupted, so the main thread answers for an overdue job, and the
- * job's own answer is dropped when it comes at last. Until then the job counts
- * against MAX_DIALS.
+ * Theory of operation. The dialler is forked by the supervisor and confines itself
+ * (confine_dialler()) before it reads a request. The main thread reads requests and gives each a
+ * thread of its own, because the host's resolver blocks. If nothing has to be waited for (a name
+ * resolved a moment ago, a server nearby), the main thread dials itself: a thread costs more than
+ * all the rest. It also keeps the time: a resolver that hangs cannot be interrupted, so the main
+ * thread answers for an overdue job, and the job's own answer is dropped when it comes. Until
+ * then the job counts against MAX_DIALS.
  *
- * The broker reads the skill's bytes and is not believed: a request is checked
- * against the plan as if the skill had written it. It gets a socket that is
- * connected to a judged address (for UDP a gate to one), and never the choice
- * of one. */
+ * The dialler may: read what the host's resolver reads (/etc, /usr, /run and similar), load its
+ * modules, make sockets, and connect to addresses that it has judged itself (guard.h) or to the
+ * owner's proxy.
+ *
+ * The dialler must not: write a file, start a program, accept a connection, or believe the
+ * broker. The broker reads the skill's bytes, so each request is checked against the plan as if
+ * the skill had written it (request_read()). The broker gets a socket that is connected to a
+ * judged address (for UDP a gate to one) and never chooses an address. Landlock and a seccomp
+ * filter enforce what the process may call (confine.c, tools/seccomp_rules.c). */
 #include "egress/dial.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -36,20 +42,20 @@
 #include "os/file.h"
 
 #define STACK_BYTES  (256 * 1024)
-#define GRACE_US     100000 /* a job that is not stuck answers for itself, with its address */
+#define GRACE_US     100000 /* in it a job that is not stuck answers itself */
 #define ENOUGH_FILES (MAX_DIALS * MAX_DIAL_ADDRESSES + 2 * MAX_UDP_FLOWS + 64)
 
 _Static_assert(MAX_SPARES <= MSG_MAX_FDS, "spares go in one message");
 
 struct dialler;
 
-struct job {
+struct dial_job {
 	struct dialler *dialler;
 	struct dial_request request;
 	struct race race; /* n 0: not begun */
 	int64_t deadline_us;
 	bool used;     /* under dialler->lock, as is `answered` */
-	bool answered; /* by its thread, or for it */
+	bool answered; /* by its thread, or by expire_jobs() */
 };
 
 struct dialler {
@@ -57,7 +63,7 @@ struct dialler {
 	const struct dial_config *config;
 	pthread_mutex_t lock;
 	atomic_uint n_used;
-	struct job jobs[MAX_DIALS];
+	struct dial_job jobs[MAX_DIALS];
 };
 
 static const char *const RESULT_NAMES[] = {
@@ -87,7 +93,7 @@ static int type_of(const struct dial_request *q)
 	return q->id.kind == DIAL_UDP ? SOCK_DGRAM : SOCK_STREAM;
 }
 
-/* What is known, or else asked for. */
+/* The cached answer, or else the resolver's. */
 static size_t resolve_patiently(const char *name, int type, struct race_target *targets)
 {
 	int64_t until_us;
@@ -96,7 +102,7 @@ static size_t resolve_patiently(const char *name, int type, struct race_target *
 	return n > 0 ? n : resolve(name, type, targets);
 }
 
-/* With `wait` the resolver is asked for what is not known. */
+/* With `wait` the resolver is asked if no answer is cached; without, 0 is returned. */
 static size_t find_targets(const struct dial_config *config, const struct dial_request *q,
                            bool wait, struct race_target *targets)
 {
@@ -108,8 +114,8 @@ static size_t find_targets(const struct dial_config *config, const struct dial_r
 	            : resolve_known(q->name, type_of(q), targets, &until_us);
 }
 
-/* Keeps the targets that may be dialled; the last refused one goes into the
- * reply, for the case that none is left. */
+/* Keeps the targets that may be dialled. The last refused one goes into the reply, in case that
+ * none is left. */
 static size_t keep_allowed(const struct dial_config *config, struct race_target *targets, size_t n,
                            struct dial_reply *reply)
 {
@@ -128,10 +134,10 @@ static size_t keep_allowed(const struct dial_config *config, struct race_target 
 	return kept;
 }
 
-/* Resolves and judges; a race that may be run, or false with the reply filled.
- * What goes by a proxy is never aimed at: dial() has to talk first. */
-static bool aim(const struct dial_config *config, const struct dial_request *q, bool wait,
-                struct race *ret_race, struct dial_reply *reply)
+/* Resolves and judges. Returns true with a race that may be run, or false with the reply filled.
+ * A request that goes by a proxy has no race: connect_job() must talk to the proxy first. */
+static bool aim_race(const struct dial_config *config, const struct dial_request *q, bool wait,
+                     struct race *ret_race, struct dial_reply *reply)
 {
 	struct race_target targets[MAX_DIAL_ADDRESSES] = { 0 };
 
@@ -154,9 +160,9 @@ static bool aim(const struct dial_config *config, const struct dial_request *q, 
 	return true;
 }
 
-/* Resolves, judges and connects, or goes on with what was begun; fills the reply
- * and returns the socket or -1. */
-static int dial(struct job *job, struct dial_reply *reply)
+/* Resolves, judges and connects, or continues the race that was begun. Fills the reply and
+ * returns the socket or -1. */
+static int connect_job(struct dial_job *job, struct dial_reply *reply)
 {
 	const struct dial_config *config = job->dialler->config;
 	const struct upstream *proxy = proxy_for(config->table->plan, &job->request);
@@ -166,7 +172,7 @@ static int dial(struct job *job, struct dial_reply *reply)
 		return proxy_dial(config, proxy, &job->request, resolve_patiently, job->deadline_us,
 		                  reply);
 	}
-	if (job->race.n == 0 && !aim(config, &job->request, true, &job->race, reply)) {
+	if (job->race.n == 0 && !aim_race(config, &job->request, true, &job->race, reply)) {
 		return -1;
 	}
 	int fd = race_finish(&job->race, job->deadline_us, &tried);
@@ -191,7 +197,8 @@ static int send_patiently(int sock, const struct dial_reply *reply, const struct
 	return 0;
 }
 
-/* What the broker gets of a UDP socket: gate.h says why. Takes `udp`. */
+/* Returns what the broker gets instead of a UDP socket: the end of a gate (gate.h says why).
+ * Takes `udp`. */
 static int through_gate(int udp, struct dial_reply *reply)
 {
 	int end = gate_open(udp);
@@ -206,7 +213,8 @@ static int through_gate(int udp, struct dial_reply *reply)
 static void send_with(const struct dialler *d, const struct dial_reply *reply, struct msg_fds *fds)
 {
 	if (send_patiently(d->sock, reply, fds) < 0 && errno == ETOOMANYREFS) {
-		/* The broker has not read too many of the sockets that were sent to it. */
+		/* ETOOMANYREFS: the broker has not yet read too many of the sockets that were
+		 * sent to it. */
 		struct dial_reply busy = *reply;
 		busy.result = DIAL_BUSY;
 		(void)send_patiently(d->sock, &busy, NULL);
@@ -222,8 +230,8 @@ static void send_reply(const struct dialler *d, const struct dial_reply *reply, 
 	send_with(d, reply, &fds);
 }
 
-/* The same for a job's socket. */
-static void answer(const struct job *job, struct dial_reply *reply, int fd)
+/* Replies with a job's socket, or its gate. Takes `fd` (-1: none). */
+static void answer_job(const struct dial_job *job, struct dial_reply *reply, int fd)
 {
 	if (fd >= 0 && job->request.id.kind == DIAL_UDP) {
 		fd = through_gate(fd, reply);
@@ -231,7 +239,7 @@ static void answer(const struct job *job, struct dial_reply *reply, int fd)
 	send_reply(job->dialler, reply, fd);
 }
 
-static bool claim_answer(struct job *job)
+static bool claim_answer(struct dial_job *job)
 {
 	(void)pthread_mutex_lock(&job->dialler->lock);
 	bool mine = !job->answered;
@@ -240,7 +248,7 @@ static bool claim_answer(struct job *job)
 	return mine;
 }
 
-static void job_release(struct job *job)
+static void job_release(struct dial_job *job)
 {
 	(void)pthread_mutex_lock(&job->dialler->lock);
 	job->used = false;
@@ -250,12 +258,12 @@ static void job_release(struct job *job)
 
 static void *job_main(void *arg)
 {
-	struct job *job = arg;
+	struct dial_job *job = arg;
 	struct dial_reply reply = { .id = job->request.id };
-	auto_fd fd = dial(job, &reply);
+	auto_fd fd = connect_job(job, &reply);
 
 	if (claim_answer(job)) {
-		answer(job, &reply, steal_fd(&fd));
+		answer_job(job, &reply, steal_fd(&fd));
 	}
 	job_release(job);
 	return NULL;
@@ -273,7 +281,7 @@ static bool rule_has_port(const struct egress_rule *rule, uint16_t port)
 	return false;
 }
 
-/* The message is `len` bytes of `raw`, or longer than that where len < 0. */
+/* Reads and checks a request. The message is `len` bytes of `raw`; len < 0: it was longer. */
 static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t len,
                          struct dial_request *ret)
 {
@@ -298,9 +306,9 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 	return true;
 }
 
-static struct job *job_take(struct dialler *d)
+static struct dial_job *job_take(struct dialler *d)
 {
-	struct job *job = NULL;
+	struct dial_job *job = NULL;
 
 	(void)pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < MAX_DIALS && job == NULL; i++) {
@@ -315,7 +323,7 @@ static struct job *job_take(struct dialler *d)
 	return job;
 }
 
-static int job_start(struct job *job)
+static int job_start(struct dial_job *job)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -330,19 +338,19 @@ static int job_start(struct job *job)
 	return r == 0 ? 0 : -1;
 }
 
-static void refuse(const struct dialler *d, struct dial_id id, enum dial_result result)
+static void refuse_request(const struct dialler *d, struct dial_id id, enum dial_result result)
 {
 	struct dial_reply reply = { .id = id, .result = result };
 
 	send_reply(d, &reply, -1);
 }
 
-/* The first attempt, where that needs no waiting. False: a thread goes on. */
-static bool serve_at_once(struct job *job)
+/* Makes the first attempt if that needs no waiting. Returns false if a thread must continue. */
+static bool serve_at_once(struct dial_job *job)
 {
 	struct dial_reply reply = { .id = job->request.id, .result = DIAL_OK };
 
-	if (!aim(job->dialler->config, &job->request, false, &job->race, &reply)) {
+	if (!aim_race(job->dialler->config, &job->request, false, &job->race, &reply)) {
 		return false;
 	}
 	int fd = race_at_once(&job->race);
@@ -350,11 +358,11 @@ static bool serve_at_once(struct job *job)
 		return false;
 	}
 	reply.address = job->race.targets[0].address;
-	answer(job, &reply, fd);
+	answer_job(job, &reply, fd);
 	return true;
 }
 
-/* Sockets that are aimed, while the name is known anyway. */
+/* Replies with sockets that are aimed, if the name's addresses are cached. */
 static void serve_spares(const struct dialler *d, const struct dial_request *q)
 {
 	struct dial_reply reply = { .id = q->id, .result = DIAL_OK };
@@ -363,30 +371,31 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 	struct race race;
 	int64_t now = race_now_us();
 	int64_t until_us = 0;
-	/* What is not raw begins with the skill's bytes, and they are here by then. */
+	/* A protocol that is not raw begins with the skill's bytes, and the broker has them by
+	 * then. */
 	bool speaks =
 	        egress_first_bytes(&d->config->table->plan->egress[q->rule], q->port) != FIRST_RAW;
 	bool may = resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
-	           aim(d->config, q, false, &race, &reply);
+	           aim_race(d->config, q, false, &race, &reply);
 
 	while (may && fds.n < q->spares && (fds.v[fds.n] = race_aim(&race, speaks)) >= 0) {
 		fds.n++;
 	}
 	if (fds.n == 0) {
-		refuse(d, q->id, DIAL_BUSY);
+		refuse_request(d, q->id, DIAL_BUSY);
 		return;
 	}
 	reply.address = race.targets[0].address;
-	reply.valid_us = until_us > now ? (uint32_t)(until_us - now) : 0; /* seconds at most */
+	reply.valid_us = until_us > now ? (uint32_t)(until_us - now) : 0; /* at most seconds */
 	send_with(d, &reply, &fds);
 }
 
-static void serve(struct dialler *d, const struct dial_request *q)
+static void serve_request(struct dialler *d, const struct dial_request *q)
 {
-	struct job *job = job_take(d);
+	struct dial_job *job = job_take(d);
 
 	if (job == NULL) {
-		refuse(d, q->id, DIAL_BUSY);
+		refuse_request(d, q->id, DIAL_BUSY);
 		return;
 	}
 	job->dialler = d;
@@ -398,12 +407,12 @@ static void serve(struct dialler *d, const struct dial_request *q)
 	} else if (job_start(job) < 0) {
 		race_done(&job->race);
 		job_release(job);
-		refuse(d, q->id, DIAL_BUSY);
+		refuse_request(d, q->id, DIAL_BUSY);
 	}
 }
 
-/* Answers for jobs that are overdue; milliseconds until the next may be, or -1. */
-static int expire(struct dialler *d)
+/* Answers for jobs that are overdue. Returns the milliseconds until the next may be, or -1. */
+static int expire_jobs(struct dialler *d)
 {
 	int64_t now = race_now_us();
 	int64_t next = -1;
@@ -412,7 +421,7 @@ static int expire(struct dialler *d)
 		return -1;
 	}
 	for (size_t i = 0; i < MAX_DIALS; i++) {
-		struct job *job = &d->jobs[i];
+		struct dial_job *job = &d->jobs[i];
 		(void)pthread_mutex_lock(&d->lock);
 		bool waiting = job->used && !job->answered;
 		(void)pthread_mutex_unlock(&d->lock);
@@ -430,8 +439,8 @@ static int expire(struct dialler *d)
 	return next < 0 ? -1 : next > 60000000 ? 60000 : (int)(next / 1000) + 1;
 }
 
-/* Reads and serves one message; -1 at the peer's end. */
-static int hear(struct dialler *d)
+/* Reads and serves one message. Returns -1 when the peer has closed. */
+static int hear_request(struct dialler *d)
 {
 	uint8_t raw[sizeof(struct dial_request)] = { 0 };
 	struct msg_fds fds = { .n = 0 };
@@ -449,11 +458,11 @@ static int hear(struct dialler *d)
 	msg_fds_close(&fds);
 	memcpy(&id, raw, sizeof(id));
 	if (!bare || !request_read(d, raw, len, &q)) {
-		refuse(d, id, DIAL_REFUSED_RULE);
+		refuse_request(d, id, DIAL_REFUSED_RULE);
 	} else if (q.id.kind == DIAL_SPARES) {
 		serve_spares(d, &q);
 	} else {
-		serve(d, &q);
+		serve_request(d, &q);
 	}
 	return 0;
 }
@@ -471,18 +480,20 @@ _Noreturn void dial_main(int sock, const struct dial_config *config)
 {
 	struct dialler d = { .sock = sock, .config = config };
 
+	assert(sock >= 0 && config->table != NULL);
+	assert(config->n_allow_private == 0 || config->allow_private != NULL);
 	(void)pthread_mutex_init(&d.lock, NULL);
 	fit_limits();
 	confine_or_exit(confine_dialler, config->ready);
 	for (;;) {
 		struct pollfd p = { .fd = d.sock, .events = POLLIN };
-		int wait = expire(&d);
-		/* With nothing under way there is no time to keep. */
+		int wait = expire_jobs(&d);
+		/* If no job is under way, hear_request() may block. */
 		int r = wait < 0 ? 1 : poll(&p, 1, wait);
 		if (r < 0 && errno != EINTR) {
 			break;
 		}
-		if (r > 0 && hear(&d) < 0) {
+		if (r > 0 && hear_request(&d) < 0) {
 			break;
 		}
 	}

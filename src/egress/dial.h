@@ -1,9 +1,9 @@
-/* dial.h - the dialler: a process that resolves and connects, and nothing else.
+/* dial.h - the dialler: a process that resolves names and connects, and does nothing else.
  *
- * It hears requests from the broker, which has no authority: a rule by number,
- * a name and a port. It checks that the rule grants exactly that, resolves the
- * name with the host's own resolver, judges every address (guard.h), connects
- * to the judged address and hands the connected socket over. */
+ * It gets requests from the broker, which has no authority: a rule by number, a name and a port.
+ * It checks that the rule grants exactly that, resolves the name with the host's own resolver,
+ * judges each address (guard.h), connects to a judged address and hands the connected socket
+ * over. */
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
 
@@ -11,20 +11,21 @@
 
 enum dial_result {
 	DIAL_OK,
-	DIAL_REFUSED_RULE, /* no such rule, name or port: a broker that misbehaves */
+	DIAL_REFUSED_RULE, /* no such rule, name or port: the broker misbehaves */
 	DIAL_NO_NAME,      /* the name does not resolve */
 	DIAL_GUARDED,      /* every address is in a refused range */
 	DIAL_UNREACHABLE,  /* refused, no route, reset */
 	DIAL_TIMEOUT,
 	DIAL_BUSY, /* too many at once */
 	DIAL_PROXY_UNREACHABLE,
-	DIAL_PROXY_REFUSED, /* any answer of its that opens nothing */
-	DIAL_PROXY_AUTH,    /* 407: it wants other credentials */
-	DIAL_PROXY_BROKEN,  /* what it says is no answer */
-	DIAL_PROXY_NO_UDP,  /* datagrams cannot pass it */
+	DIAL_PROXY_REFUSED, /* any other answer that opens no tunnel */
+	DIAL_PROXY_AUTH,    /* 407: the proxy wants other credentials */
+	DIAL_PROXY_BROKEN,  /* what the proxy sent is not an HTTP answer */
+	DIAL_PROXY_NO_UDP,  /* datagrams cannot pass an HTTP proxy */
 };
 
-const char *dial_result_name(enum dial_result r); /* "ok", "guarded", ...: reason codes */
+/* The reason code of a result: "ok", "guarded", ... */
+const char *dial_result_name(enum dial_result r);
 
 /* What the broker asks for, and so which part of the broker waits for the reply. */
 enum dial_kind {
@@ -52,8 +53,7 @@ struct dial_request {
 struct dial_reply {
 	struct dial_id id;
 	enum dial_result result;
-	struct address address; /* the address that was dialled (the proxy's, if there is one), or
-	                         * the last one that was refused */
+	struct address address; /* dialled (the proxy's, if any), or the last refused */
 	uint8_t via_proxy;      /* 1: by the owner's proxy (proxy.h) */
 	char range[16];         /* with DIAL_GUARDED: "loopback", ... */
 	uint32_t valid_us;      /* with DIAL_SPARES: how long the sockets may be used */
@@ -64,14 +64,14 @@ struct dial_config {
 	const struct cidr *allow_private; /* the owner's ranges */
 	size_t n_allow_private;
 	unsigned timeout_ms; /* per request, all addresses together */
-	int ready;           /* confine.h; -1: nobody waits for it */
+	int ready;           /* a pipe: confine_or_exit(); -1: none */
 };
 
-/* The dialler's life, in a forked child of the supervisor: serves `sock` (a
- * SOCK_SEQPACKET; one request a message, replies in any order) until its peer
- * closes. Never returns. Requests are served side by side (threads, at most
- * MAX_DIALS at once). The caller leaves it no other fd: the broker's end of
- * the socket, say, would keep it alive. */
+/* The dialler's life, in a forked child of the supervisor. Confines the process first, then
+ * serves `sock` (a SOCK_SEQPACKET; one request in each message, replies in any order) until its
+ * peer closes it. Requests are served side by side (threads, at most MAX_DIALS at once). The
+ * caller must leave it no other fd: the broker's end of the socket, for example, would keep it
+ * alive. Borrows `config`. */
 _Noreturn void dial_main(int sock, const struct dial_config *config);
 
 #endif

@@ -1,5 +1,7 @@
+/* egress.c - starts and ends the two processes of the egress, and reads what the broker reports. */
 #include "egress/egress.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,18 +26,18 @@
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
-#define LAST_WORDS_MS   2000 /* of a broker on a busy machine, too */
+#define LAST_WORDS_MS   2000 /* enough for a broker on a busy machine */
 #define DIALLER_MS      200
 #define REST_MS         10
 #define EVENTS_AT_ONCE  256
-#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that wait */
+#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that the socket holds */
 
 void egress_init(struct egress *e)
 {
 	*e = (struct egress){ .dialler = -1, .broker = -1, .events = -1, .ready = -1 };
 }
 
-/* Only what is named stays open in a child of ours. */
+/* Keeps only the named fds open in a forked child; 0 to 2 become /dev/null. */
 static void keep_only(const int *fds, size_t n)
 {
 	for (int i = 0; i < 3; i++) {
@@ -58,9 +60,9 @@ static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
 	return 0;
 }
 
-/* Neither process needs the owner's secrets, and one of them parses hostile
- * bytes. Root's privileges go when it is confined. Nor does a signal to the caller's
- * group end it, or run a handler of the caller's in it. */
+/* Wipes the environment and blocks signals. Neither process needs the owner's secrets, and one of
+ * them parses hostile bytes. A signal to the caller's group must not end the process or run a
+ * handler of the caller's in it. Root's privileges are given up when it is confined. */
 static void give_up(const struct ssb_plan *plan)
 {
 	sigset_t all;
@@ -127,6 +129,8 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 {
 	int dial[2], events[2], ready[2], deep = EVENT_BUFFER;
 
+	assert(e->table != NULL && e->table->plan == plan);
+	assert(e->dialler < 0 && e->broker < 0 && e->ledger == NULL);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, dial) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
 	}
@@ -172,8 +176,8 @@ static void close_ledger(struct egress *e, struct trace *trace)
 	e->ledger = NULL;
 }
 
-/* What has come in, `most` of it; its end closes e->events. */
-static void hear(struct egress *e, struct trace *trace, size_t most)
+/* Reads up to `most` events. Closes e->events when the broker is gone. */
+static void hear_events(struct egress *e, struct trace *trace, size_t most)
 {
 	for (size_t i = 0; i < most && e->events >= 0; i++) {
 		struct egress_event ev;
@@ -186,7 +190,7 @@ static void hear(struct egress *e, struct trace *trace, size_t most)
 			own_close(&e->events);
 			return;
 		}
-		/* What it says is text from an untrusted process. */
+		/* The text comes from an untrusted process: end each string. */
 		ev.name[sizeof(ev.name) - 1] = ev.shown[sizeof(ev.shown) - 1] = '\0';
 		ev.protocol[sizeof(ev.protocol) - 1] = ev.reason[sizeof(ev.reason) - 1] = '\0';
 		ev.kind_of[sizeof(ev.kind_of) - 1] = '\0';
@@ -208,11 +212,11 @@ void egress_bytes(const struct egress *e, uint64_t *ret_out, uint64_t *ret_in)
 	}
 }
 
-/* Of a broker that was not told to go. If it has gone, the egress has ended, not the
- * safety; but not in silence. */
+/* Reads events of a broker that was not told to end. If it has ended, the skill has lost its
+ * network, not its confinement; the trace says so. */
 static void hear_running(struct egress *e, struct trace *trace, size_t most)
 {
-	hear(e, trace, most);
+	hear_events(e, trace, most);
 	if (e->events < 0) {
 		if (trace != NULL) {
 			trace_violation(trace, EV_POLICY_VIOLATION,
@@ -225,12 +229,13 @@ static void hear_running(struct egress *e, struct trace *trace, size_t most)
 void egress_hear(struct egress *e, struct trace *trace)
 {
 	hear_running(e, trace, EVENTS_AT_ONCE);
-	/* What is in our socket is ours, also if the broker dies now. To be woken for
-	 * each event would cost as much as half a connection. */
+	/* Events in our socket are safe, even if the broker dies now. Waking up for each event
+	 * would cost as much as half a connection. */
 	e->hear_at = clock_ms() + REST_MS;
 }
 
-/* Until its end. One deadline for all of it: a broker that goes on talking is not believed. */
+/* Reads until the broker's end. All of it has one deadline, because a broker that goes on talking
+ * is not believed. */
 static void hear_last_words(struct egress *e, struct trace *trace)
 {
 	struct pollfd p = { .fd = e->events, .events = POLLIN };
@@ -243,7 +248,7 @@ static void hear_last_words(struct egress *e, struct trace *trace)
 			return;
 		}
 		if (n > 0) {
-			hear(e, trace, EVENTS_AT_ONCE);
+			hear_events(e, trace, EVENTS_AT_ONCE);
 		}
 		now = clock_ms();
 	}
@@ -259,7 +264,7 @@ static bool has_datagrams(const struct ssb_plan *plan)
 	return found;
 }
 
-/* Without its broker the dialler passes the last datagrams on, and ends. */
+/* The dialler passes the last datagrams on when the broker is gone, and ends. */
 static void wait_for_dialler(const struct egress *e)
 {
 	struct pollfd p = { .fd = e->dialler, .events = POLLIN };
@@ -291,8 +296,8 @@ void egress_stop(struct egress *e, struct trace *trace)
 		hear_last_words(e, trace);
 	}
 	clone_end(&e->broker);
-	/* What it said in time and we had no time for. */
-	hear(e, trace, ALL_EVENTS);
+	/* What the broker sent in time and was not read yet. */
+	hear_events(e, trace, ALL_EVENTS);
 	close_ledger(e, trace);
 	clone_end(&e->dialler);
 }

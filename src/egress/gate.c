@@ -1,8 +1,11 @@
-/* One thread serves all gates. A gate belongs to it from the moment at which
- * the broker's end is watched, and only it frees one: when that end is closed.
- * A datagram that cannot be passed on at once is lost, as on any network. */
+/* gate.c - moves datagrams between the broker and connected UDP sockets.
+ *
+ * One thread serves all gates. A gate belongs to the thread as soon as the broker's end is
+ * watched. Only the thread frees it then, when that end is closed. A datagram that cannot be
+ * passed on at once is lost, as on any network. */
 #include "egress/gate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,10 +18,10 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define TURN_DATAGRAMS 64 /* then the other gates have their turn */
+#define TURN_DATAGRAMS 64 /* moved in one turn; then the other gates have theirs */
 #define STACK_BYTES    (64 * 1024)
 #define FINISH_MS      100
-#define MOST_BYTES4    65507 /* of a datagram by IPv4: by IPv6, inside, 20 more */
+#define MOST_BYTES4    65507 /* the most by IPv4; inside, by IPv6, 20 more are possible */
 
 struct gate {
 	struct gate_end {
@@ -45,39 +48,39 @@ static void gate_freep(struct gate **g)
 	gate_free(*g);
 }
 
-/* Is it news about the server, rather than a full queue of ours? */
+/* Is this error news about the server, rather than a full queue of ours? */
 static bool is_refusal(int error)
 {
 	return error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM &&
 	       error != EMSGSIZE;
 }
 
-static void tell(const struct gate *g, enum gate_word word)
+static void tell_broker(const struct gate *g, enum gate_word word)
 {
 	(void)!send(g->broker.fd, &(char){ (char)word }, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void send_out(const struct gate *g, const char *datagram, size_t len)
 {
-	/* A first failure may be news of an earlier datagram, also that its path is too narrow;
-	 * this one was not sent. */
+	/* A first failure may be news of an earlier datagram, also that its path is too narrow.
+	 * In that case this datagram was not sent. */
 	for (int i = 0; i < 2; i++) {
 		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return;
 		}
 		if (errno == EMSGSIZE && len > MOST_BYTES4) {
-			tell(g, GATE_TOO_LARGE);
+			tell_broker(g, GATE_TOO_LARGE);
 			return;
 		}
 		if (is_refusal(errno)) {
-			tell(g, GATE_UNREACHABLE);
+			tell_broker(g, GATE_UNREACHABLE);
 		} else if (errno != EMSGSIZE) {
 			return;
 		}
 	}
 }
 
-static void outward(struct gate *g, char *buf)
+static void move_outward(struct gate *g, char *buf)
 {
 	for (int i = 0; i < TURN_DATAGRAMS; i++) {
 		ssize_t n = recv(g->broker.fd, buf, GATE_MESSAGE, MSG_DONTWAIT | MSG_TRUNC);
@@ -94,7 +97,7 @@ static void outward(struct gate *g, char *buf)
 	}
 }
 
-static void inward(const struct gate *g, char *buf)
+static void move_inward(const struct gate *g, char *buf)
 {
 	for (int i = 0; i < TURN_DATAGRAMS; i++) {
 		ssize_t n = recv(g->server.fd, buf + 1, GATE_MESSAGE - 1, MSG_DONTWAIT);
@@ -102,29 +105,29 @@ static void inward(const struct gate *g, char *buf)
 			buf[0] = GATE_DATAGRAM;
 			(void)!send(g->broker.fd, buf, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		} else if (is_refusal(errno)) {
-			tell(g, GATE_UNREACHABLE);
+			tell_broker(g, GATE_UNREACHABLE);
 		} else {
 			return;
 		}
 	}
 }
 
-static void *serve(void *arg)
+static void *serve_gates(void *arg)
 {
 	static char buf[GATE_MESSAGE];
 	struct epoll_event e;
 
 	(void)arg;
 	for (;;) {
-		/* One at a time: a second event could be of a gate that the first ended. */
+		/* One event at a time: a second one could belong to a gate that the first ended. */
 		if (epoll_wait(epoll_fd, &e, 1, -1) != 1) {
 			continue;
 		}
 		struct gate_end *end = e.data.ptr;
 		if (end == &end->gate->broker) {
-			outward(end->gate, buf);
+			move_outward(end->gate, buf);
 		} else {
-			inward(end->gate, buf);
+			move_inward(end->gate, buf);
 		}
 	}
 	return NULL;
@@ -141,8 +144,8 @@ static void start_thread(void)
 	}
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	epoll_fd = fd; /* before there is someone to use it */
-	if (pthread_create(&thread, &attr, serve, NULL) == 0) {
+	epoll_fd = fd; /* before the thread reads it */
+	if (pthread_create(&thread, &attr, serve_gates, NULL) == 0) {
 		(void)steal_fd(&fd);
 	} else {
 		epoll_fd = -1;
@@ -150,7 +153,7 @@ static void start_thread(void)
 	(void)pthread_attr_destroy(&attr);
 }
 
-static int watch(struct gate_end *end)
+static int watch_end(struct gate_end *end)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = end };
 
@@ -178,6 +181,7 @@ int gate_open(int udp)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int pair[2];
 
+	assert(udp >= 0);
 	(void)pthread_once(&once, start_thread);
 	AUTO(gate_freep) struct gate *g = gate_new(udp);
 	if (g == NULL ||
@@ -186,12 +190,12 @@ int gate_open(int udp)
 	}
 	auto_fd theirs = pair[1];
 	g->broker.fd = pair[0];
-	if (watch(&g->broker) != 0) {
+	if (watch_end(&g->broker) != 0) {
 		return -1;
 	}
-	/* The thread's from here on; if this fails, the end of `theirs` ends it. */
+	/* From here on the gate is the thread's. If this fails, closing `theirs` ends the gate. */
 	struct gate *served = steal_ptr(&g);
-	return watch(&served->server) == 0 ? steal_fd(&theirs) : -1;
+	return watch_end(&served->server) == 0 ? steal_fd(&theirs) : -1;
 }
 
 void gate_finish(void)

@@ -1,10 +1,11 @@
-/* Special addresses: the registries of special-purpose IPv4 and IPv6 addresses,
- * and the well-known places where clouds serve credentials.
+/* guard.c - special addresses: the registries of special-purpose IPv4 and IPv6 addresses, and the
+ * well-known places where clouds serve credentials.
  *
- * One form for both families (IPv4 as ::ffff:a.b.c.d), so that there is one
- * table and one comparison. Rows are tried in order: the narrow ones first. */
+ * Both families have one form (IPv4 as ::ffff:a.b.c.d), so that there is one table and one
+ * comparison. Rows are tried in order: narrow ranges come first. */
 #include "egress/guard.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "os/net.h"
@@ -62,16 +63,16 @@ static const struct special {
 	{ { { { 0xff } }, 8 }, "multicast" },
 };
 
-/* Assignments for protocols, 2001::/23: none is a host, but for Teredo, which
- * is judged by the IPv4 addresses in it. */
+/* Assignments for protocols, 2001::/23: none is a host, except in Teredo, which is judged by the
+ * IPv4 addresses in it. */
 static const struct cidr TEREDO = { { { 0x20, 0x01, 0, 0 } }, 32 };
 static const struct cidr PROTOCOLS = { { { 0x20, 0x01, 0 } }, 23 };
 static const struct cidr NAT64 = { { { 0, 0x64, 0xff, 0x9b } }, 96 };
 
-/* Within one address: one for each row, and ISATAP's. */
+/* Most IPv4 addresses within one IPv6 address: one for each row, and ISATAP's. */
 #define MAX_EMBEDDED (ROWS(EMBEDDINGS) + 1)
 
-/* Where IPv4 addresses lie within IPv6. `inverted`: stored as their complement. */
+/* Where IPv4 addresses lie within IPv6 addresses. `inverted`: stored as their complement. */
 static const struct embedding {
 	struct cidr range;
 	unsigned at;
@@ -86,7 +87,7 @@ static const struct embedding {
 	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 12, true },           /* and its client */
 };
 
-static const char *listed(const struct address *a)
+static const char *find_kind(const struct address *a)
 {
 	for (size_t i = 0; i < ROWS(SPECIAL); i++) {
 		if (cidr_contains(&SPECIAL[i].range, a)) {
@@ -112,8 +113,8 @@ static struct address take_v4(const struct address *a, unsigned at, bool inverte
 	return v4;
 }
 
-/* The IPv4 addresses that lie within one of IPv6; how many there are. */
-static size_t embedded(const struct address *a, struct address ret[MAX_EMBEDDED])
+/* Writes the IPv4 addresses that lie within an IPv6 address; returns how many there are. */
+static size_t list_embedded(const struct address *a, struct address ret[MAX_EMBEDDED])
 {
 	size_t n = 0;
 
@@ -135,11 +136,11 @@ static size_t embedded(const struct address *a, struct address ret[MAX_EMBEDDED]
 const char *guard_address_special(const struct address *a)
 {
 	struct address within[MAX_EMBEDDED];
-	size_t n = embedded(a, within);
-	const char *kind = listed(a);
+	size_t n = list_embedded(a, within);
+	const char *kind = find_kind(a);
 
 	for (size_t i = 0; kind == NULL && i < n; i++) {
-		kind = listed(&within[i]);
+		kind = find_kind(&within[i]);
 	}
 	if (kind != NULL || address_is_v4(a) || cidr_contains(&TEREDO, a) ||
 	    cidr_contains(&NAT64, a)) {
@@ -148,7 +149,7 @@ const char *guard_address_special(const struct address *a)
 	return !cidr_contains(&GLOBAL, a) || cidr_contains(&PROTOCOLS, a) ? "reserved" : NULL;
 }
 
-/* The kind of an address that is near, itself or through an IPv4 address in it; NULL: far. */
+/* The kind of an address that is near, itself or by an IPv4 address in it; NULL: not near. */
 static const char *near_kind(const struct address *a)
 {
 	static const char *const NEAR[] = { [NET_BEYOND] = NULL,
@@ -156,7 +157,7 @@ static const char *near_kind(const struct address *a)
 		                            [NET_LINK] = "on_link",
 		                            [NET_UNSURE] = "unsure" };
 	struct address within[MAX_EMBEDDED];
-	size_t n = embedded(a, within);
+	size_t n = list_embedded(a, within);
 	const char *kind = NEAR[net_place_of(a)];
 
 	for (size_t i = 0; kind == NULL && i < n; i++) {
@@ -175,6 +176,7 @@ bool guard_is_loopback(const struct address *a)
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
                   const char **ret_kind)
 {
+	assert(n_granted == 0 || granted != NULL);
 	for (size_t i = 0; i < n_granted; i++) {
 		if (cidr_contains(&granted[i], a)) {
 			return true;

@@ -1,5 +1,7 @@
+/* ledger.c - the ledger of connections: events, totals and counted facts. */
 #include "egress/ledger.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 
 enum ledger_state { STATE_NONE, STATE_OPEN, STATE_CLOSED };
 
-/* An open connection, or a fact and how often it was. */
+/* An open connection, or a fact with its count. */
 struct entry {
 	LIST_ENTRY(entry) list;
 	struct egress_event event;
@@ -26,12 +28,12 @@ struct entry {
 
 LIST_HEAD(entries, entry);
 
-/* A destination, and all that went there. */
+/* A destination and all that went there. */
 struct total {
 	LIST_ENTRY(total) list;
 	struct egress_event where; /* destination_of() */
 	uint64_t connections;
-	uint64_t lost; /* of them: nobody told their end */
+	uint64_t lost; /* connections among them whose end was not reported */
 	uint64_t bytes_out, bytes_in;
 };
 
@@ -45,17 +47,17 @@ struct ledger {
 	size_t n_facts[EGRESS_KINDS];
 	struct totals totals[BUCKETS];
 	size_t n_totals;
-	struct total others;              /* .where of no use: past LEDGER_TOTALS */
-	uint64_t beyond[EGRESS_KINDS][2]; /* seen, and not among them; [1]: violations */
+	struct total others;              /* destinations past LEDGER_TOTALS; `where` is unused */
+	uint64_t beyond[EGRESS_KINDS][2]; /* facts past LEDGER_FACTS; [1]: violations */
 	uint64_t opened, blocked, lost;
 	uint64_t bytes_out, bytes_in; /* of connections that have ended */
-	uint64_t moved_out, moved_in; /* of all, as the broker last said; 0: it does not */
+	uint64_t moved_out, moved_in; /* of all, as the broker last said; 0: not metered */
 };
 
 static const struct {
 	enum event_kind kind;
 	bool violation;
-	bool counted; /* a fact that may repeat itself */
+	bool counted; /* a fact that may repeat */
 } AS[EGRESS_KINDS] = {
 	[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false, true },
 	[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true, true },
@@ -72,9 +74,9 @@ static const struct {
 struct event_data {
 	const struct egress_event *e;
 	const struct ssb_plan *plan;
-	const struct entry *entry; /* of a fact, at the end of the run */
+	const struct entry *entry; /* a fact's count, at the end of the run */
 	enum ledger_state state;
-	bool lost; /* nobody knows what it carried */
+	bool lost; /* the broker died: what it carried is not known */
 };
 
 static void put_address(struct json *j, const char *key, const struct address *a)
@@ -163,8 +165,8 @@ struct event_draft {
 	char text[640], remedy[300], address[ADDRESS_TEXT];
 };
 
-/* The flag that would grant a name that was asked for: in the form that a rule has it, and
- * none for what no rule can have. */
+/* Writes the flag that would grant a name that was asked for, in the form of a rule. Returns NULL
+ * if no rule can have such a name. */
 static const char *draft_remedy(const char *name, char *out, size_t size)
 {
 	auto_free char *host = NULL;
@@ -225,7 +227,7 @@ static void write_event(const struct event_data *d, struct trace *trace)
 	trace_add(trace, &draft.out);
 }
 
-/* It stands in the record at the end; who acts on it hears of it now. */
+/* A repeat is in the record only at the end of the run, but whatever counts events is told now. */
 static void tell_again(const struct ledger *l, const struct egress_event *e, uint64_t times,
                        struct trace *trace)
 {
@@ -266,7 +268,7 @@ static struct egress_event destination_of(const struct egress_event *e)
 	return id;
 }
 
-/* Never NULL: what has no place of its own is with the others. */
+/* Never NULL: a destination without a place of its own is counted with the others. */
 static struct total *total_of(struct ledger *l, const struct egress_event *e)
 {
 	struct egress_event id = destination_of(e);
@@ -308,7 +310,7 @@ static void put_total(struct json *j, void *arg)
 	json_kuint(j, "bytes_out", t->bytes_out);
 	json_kuint(j, "bytes_in", t->bytes_in);
 	if (t->lost > 0) {
-		json_kuint(j, "lost", t->lost); /* the bytes are the least that it was */
+		json_kuint(j, "lost", t->lost); /* so the bytes are a lower bound */
 	}
 }
 
@@ -374,7 +376,7 @@ static void take_opened(struct ledger *l, const struct egress_event *e, struct t
 	l->opened++;
 	total_of(l, e)->connections++;
 	write_event(&d, trace);
-	/* A broker that keeps its limit has no more of them. */
+	/* A broker that keeps to its limit has no more open connections than this. */
 	if (l->n_open >= MAX_CONNECTIONS_CAP || find_open(l, e->connection) != NULL) {
 		return;
 	}
@@ -425,8 +427,8 @@ static void close_lost(struct ledger *l, struct trace *trace)
 
 /* ---- facts ---------------------------------------------------------------- */
 
-/* What makes a fact the same as another: everything but time and amounts. A
- * string is copied up to its end, for what follows it is no part of it. */
+/* What makes two facts the same: everything but time and amounts. Strings are copied only up to
+ * their end, because the bytes after it are not part of them. */
 static struct egress_event identity_of(const struct egress_event *e)
 {
 	struct egress_event id;
@@ -447,7 +449,7 @@ static struct egress_event identity_of(const struct egress_event *e)
 	return id;
 }
 
-/* The fact was there before. */
+/* Counts a fact that was seen before. Returns false if it is new. */
 static bool count_again(struct entries *bucket, const struct egress_event *id, uint64_t times)
 {
 	struct entry *f = LIST_FIRST(bucket);
@@ -524,7 +526,7 @@ struct ledger *ledger_new(const struct ssb_plan *plan)
 
 	if (l != NULL) {
 		l->plan = plan;
-		l->others.where.rule = -1; /* of several, perhaps */
+		l->others.where.rule = -1; /* it stands for several rules */
 	}
 	return l;
 }
@@ -542,8 +544,9 @@ void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in)
 
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace)
 {
+	assert(l != NULL && trace != NULL);
 	if ((unsigned)e->kind >= EGRESS_KINDS) {
-		return; /* a broker that has lost its mind */
+		return; /* a broker that misbehaves */
 	}
 	if (e->kind == EGRESS_MOVED) {
 		l->moved_out = larger_of(l->moved_out, e->bytes_out);
@@ -567,14 +570,14 @@ static void put_totals(struct json *j, void *arg)
 	const struct ledger *l = arg;
 	uint64_t out, in;
 
-	/* With what connections that were lost are known to have carried. */
+	/* Includes what is known of connections that were lost. */
 	ledger_bytes(l, &out, &in);
 	json_kuint(j, "connections", l->opened);
 	json_kuint(j, "blocked", l->blocked);
 	json_kuint(j, "bytes_out", out);
 	json_kuint(j, "bytes_in", in);
 	if (l->lost > 0) {
-		json_kuint(j, "lost", l->lost); /* the bytes are the least that it was */
+		json_kuint(j, "lost", l->lost); /* so the bytes are a lower bound */
 	}
 }
 
@@ -584,7 +587,7 @@ void ledger_close(struct ledger *l, struct trace *trace)
 	close_facts(l, trace);
 	close_beyond(l, trace);
 	close_totals(l, trace);
-	/* Whatever the trace had no room for is in these numbers. */
+	/* These numbers include events that the trace had no room for. */
 	trace_record(trace, EV_NETWORK_POLICY_REMOVED, false, "egress ended", put_totals, l);
 }
 

@@ -1,21 +1,20 @@
-/* ledger.h - from what the broker reports to what the trace says.
+/* ledger.h - turns what the broker reports into events of the trace.
  *
- * A connection has two events: one when it is open, before its first byte, and
- * one at its end, with the same number. The open ones are held here, so that a
- * broker that dies takes none of them along.
+ * A connection has two events with the same number: one when it is open, before its first byte,
+ * and one at its end. The open ones are held here, so that none is lost if the broker dies.
  *
- * At the end there is one event for each destination (rule, name, port and address) that
- * connections were made to, with how many they were and what they carried. These have room
- * of their own in the record: also where there was none for the connections, it says where
- * the bytes went. LEDGER_TOTALS destinations are kept, and one more stands for all others.
+ * At the end there is one event for each destination (rule, name, port and address) with the
+ * number of its connections and the bytes they carried. These events have room of their own in
+ * the record: even if the record had no room for the connections, it says where the bytes went.
+ * LEDGER_TOTALS destinations are kept, and one more entry stands for all others.
  *
- * Everything else is a fact that can repeat itself without end. The first time
- * it is an event at once; further times are counted, and stand in one more
- * event at the end of the run, with the first and the last time. Of each kind
- * LEDGER_FACTS different ones are kept; what is beyond is counted all the same.
+ * Everything else is a fact that can repeat without end. The first time it is an event at once.
+ * Further times are counted, and one more event at the end of the run gives the count with the
+ * first and the last time. LEDGER_FACTS different facts of each kind are kept; facts beyond that
+ * are only counted.
  *
- * The broker reads hostile bytes and is not believed: what it says is text, and
- * no amount of it makes this grow. */
+ * The broker reads hostile bytes and is not believed: its reports are text, and no number of them
+ * makes the ledger grow beyond these limits. */
 #ifndef EGRESS_LEDGER_H
 #define EGRESS_LEDGER_H
 
@@ -27,17 +26,19 @@
 
 struct ledger;
 
-/* New, or NULL: no memory. Borrows the plan. */
+/* Returns a new ledger, or NULL: no memory. Borrows the plan. */
 struct ledger *ledger_new(const struct ssb_plan *plan);
 void ledger_free(struct ledger *l);
 
+/* Takes one report: writes an event into the trace, or counts it. */
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace);
 
-/* What was carried so far: as of the connections' ends, or as the broker says. */
+/* Bytes carried so far: those of ended connections, or what the broker last said if that is more.
+ */
 void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in);
 
-/* The broker is gone: connections that it has not ended are `broker_lost`, what
- * was counted is written down. */
+/* Call it when the broker is gone: connections that it has not ended end as `broker_lost`, and
+ * what was counted is written into the trace. */
 void ledger_close(struct ledger *l, struct trace *trace);
 
 #endif

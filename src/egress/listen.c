@@ -1,3 +1,4 @@
+/* listen.c - makes the routes and the listening sockets of the sandbox's network. */
 #include "egress/listen.h"
 
 #include <errno.h>
@@ -10,19 +11,19 @@
 #include "os/net.h"
 #include "policy/range.h"
 
-/* The benchmark range, which nobody routes, and a local prefix of our own. */
+/* The benchmark range, which is not routed on any network, and a local prefix of our own. */
 static const uint8_t RANGE4[4] = { 198, 18, 0, 0 };
 static const uint8_t RANGE6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73 };
 #define RANGE4_BITS 15
 #define RANGE6_BITS 48
 #define DNS_PORT    53
 
-static int fail(struct ssb_error *err, const char *what)
+static int fail_listen(struct ssb_error *err, const char *what)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot %s in the sandbox's network", what);
 }
 
-/* What is being made, and the TCP ports that were taken on every address of a
+/* The listeners under construction, and the TCP ports that were taken on every address of a
  * family, as bits. */
 struct maker {
 	const struct egress_table *t;
@@ -41,14 +42,15 @@ static int add_listener(struct maker *m, enum listener_kind kind, const struct a
 		                MAX_LISTENERS);
 	}
 	bool datagrams = kind == LISTEN_DNS_UDP || kind == LISTEN_UDP;
-	/* A learning run hears a port on all addresses, and the resolver has its own. */
+	/* A learning run listens on a port at all addresses, and the resolver has its own
+	 * listener. */
 	bool shared = !datagrams && port == DNS_PORT && m->t->plan->learning != LEARNING_NOT;
 	int fd = net_listen(a, datagrams ? SOCK_DGRAM : SOCK_STREAM, port, shared);
 	if (fd < 0) {
-		return fail(err, "listen");
+		return fail_listen(err, "listen");
 	}
-	/* What it accepts is born so: should the broker die, the kernel resets its connections,
-	 * and nobody takes what had arrived until then for all there was. */
+	/* Accepted sockets inherit this: if the broker dies, the kernel resets its connections,
+	 * so that no client takes what had arrived until then for the whole. */
 	if (kind == LISTEN_TCP) {
 		struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -62,21 +64,22 @@ static int make_routes(const struct egress_table *t, struct ssb_error *err)
 {
 	if (net_local_range(AF_INET, RANGE4, RANGE4_BITS) != 0 ||
 	    (t->v6 && net_local_range(AF_INET6, RANGE6, RANGE6_BITS) != 0)) {
-		return fail(err, "set the routes");
+		return fail_listen(err, "set the routes");
 	}
 	for (size_t i = 0; i < t->n_slots; i++) {
 		const struct slot *s = &t->slots[i];
 		unsigned bits = s->range.bits;
 		if ((s->literal4 && net_local_range(AF_INET, s->v4, bits - ADDRESS_V4_BITS) != 0) ||
 		    (s->literal6 && net_local_range(AF_INET6, s->v6, bits) != 0)) {
-			return fail(err, "set the route of an address");
+			return fail_listen(err, "set the route of an address");
 		}
 	}
 	return 0;
 }
 
-/* The resolver's own addresses, and those at which programs look for one that this machine
- * has: there a question by UDP would wait for an answer in vain, and TCP is refused. */
+/* Listens at the resolver's own addresses, and at those where programs look for a resolver of
+ * this machine. On loopback only UDP is served: there a question would wait for an answer in
+ * vain, while TCP is refused at once. */
 static int make_dns(struct maker *m, struct ssb_error *err)
 {
 	for (size_t i = 0; i < N_RESOLVERS; i++) {
@@ -99,8 +102,8 @@ static bool is_taken(const struct maker *m, bool v6, uint16_t port)
 	return (m->taken[v6][port / 8] >> port % 8 & 1) != 0;
 }
 
-/* One socket for the port on all addresses of the family: which one was asked for is
- * told by each connection. */
+/* Makes one socket for the port on all addresses of the family. Each connection tells which
+ * address was meant. */
 static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *err)
 {
 	static const struct address ANY4 = { { [10] = 0xff, 0xff } }, ANY6;
@@ -112,7 +115,7 @@ static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *
 	return add_listener(m, LISTEN_TCP, v6 ? &ANY6 : &ANY4, port, err);
 }
 
-/* A socket for each address of a range, but for those that a narrower rule has. */
+/* Makes a socket for each address of a range, except those that a narrower rule has. */
 static int make_each(struct maker *m, const struct slot *s, enum listener_kind kind, uint16_t port,
                      struct ssb_error *err)
 {
@@ -128,8 +131,8 @@ static int make_each(struct maker *m, const struct slot *s, enum listener_kind k
 
 _Static_assert(MAX_RANGE_SOCKETS <= 256, "the addresses of such a range differ in one byte");
 
-/* One port of one slot. Each socket is bound to one address, so that replies
- * leave from the one asked; only wide ranges take their TCP ports whole. */
+/* Makes the sockets of one port of one slot. Each socket is bound to one address, so that replies
+ * leave from the address that was asked; only wide ranges take their TCP ports on all addresses. */
 static int make_port(struct maker *m, const struct slot *s, enum listener_kind kind, uint16_t port,
                      struct ssb_error *err)
 {
@@ -148,8 +151,8 @@ static int make_port(struct maker *m, const struct slot *s, enum listener_kind k
 	return v6 ? add_listener(m, kind, &a6, port, err) : 0;
 }
 
-/* The ports of all rules that a slot falls under, each once for TCP and once for
- * UDP; of wide ranges first, and only, the TCP ports. */
+/* Makes the ports of all rules that a slot falls under, each once for TCP and once for UDP. With
+ * `wide`, only the TCP ports: those of wide ranges are made before all others. */
 static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ssb_error *err)
 {
 	const struct ssb_plan *p = m->t->plan;
@@ -159,7 +162,7 @@ static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ss
 		for (size_t i = 0; i < p->egress[r].n_ports && !(wide && udp); i++) {
 			uint16_t port = p->egress[r].ports[i];
 			if (egress_rule_for(m->t, s, port, udp) != (int)r) {
-				continue; /* another rule's */
+				continue; /* the port is another rule's */
 			}
 			if ((wide ? take_port(m, s->literal6, port, err)
 			          : make_port(m, s, udp ? LISTEN_UDP : LISTEN_TCP, port, err)) !=
@@ -171,7 +174,8 @@ static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ss
 	return 0;
 }
 
-/* A learning run has a rule for every name, and many names: each port is taken whole. */
+/* A learning run has a rule for every name, and many names, so each port is taken on all
+ * addresses. */
 static int make_learning(struct maker *m, struct ssb_error *err)
 {
 	const struct ssb_plan *p = m->t->plan;

@@ -1,7 +1,7 @@
-/* listen.h - the ends of the sandbox's network that the broker holds.
+/* listen.h - the sockets in the sandbox's network that the broker listens on.
  *
- * Made in the sandbox's network namespace by init, before it gives up its
- * rights, and handed out. */
+ * init makes them in the sandbox's network namespace before it gives up its rights, and passes
+ * them out. */
 #ifndef EGRESS_LISTEN_H
 #define EGRESS_LISTEN_H
 
@@ -19,8 +19,8 @@ struct listeners {
 	enum listener_kind kind[MAX_LISTENERS];
 };
 
-/* Routes and sockets for every slot of the table. On failure what was made is
- * in `l` all the same: listeners_close. */
+/* Makes routes and sockets for every slot of the table. On failure `l` holds what was made: call
+ * listeners_close(). */
 int listeners_make(const struct egress_table *t, struct listeners *l, struct ssb_error *err);
 void listeners_close(struct listeners *l);
 

@@ -1,7 +1,10 @@
-/* The answer is looked at before it is taken from the socket (MSG_PEEK), and
- * only its head is taken: what a server says first may be right behind it. */
+/* proxy.c - dials by the owner's HTTP proxy.
+ *
+ * The answer is looked at before it is taken from the socket (MSG_PEEK), and only its head is
+ * taken: the server's first bytes may follow it directly. */
 #include "egress/proxy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +19,7 @@
 
 /* ---- which proxy -------------------------------------------------------- */
 
-/* The address that a rule itself names; false: it names a host. */
+/* The address that the rule itself names; false if it names a host. */
 static bool literal_of(const struct ssb_plan *plan, const struct dial_request *q,
                        struct address *ret)
 {
@@ -32,7 +35,7 @@ static bool is_beneath(const char *name, const char *domain)
 	       (len == n || name[len - n - 1] == '.');
 }
 
-/* `literal` is NULL for a name: what it resolves to is not known here. */
+/* `literal` is NULL for a name: its addresses are not known here. */
 static bool item_has(const char *item, const char *name, const struct address *literal)
 {
 	struct cidr range;
@@ -46,7 +49,7 @@ static bool item_has(const char *item, const char *name, const struct address *l
 	return literal == NULL && is_beneath(name, item);
 }
 
-/* Said to a proxy, "localhost" would be the proxy's. */
+/* Names of this machine are not sent to a proxy: there "localhost" would be the proxy itself. */
 static bool is_this_machine(const char *name, const struct address *literal)
 {
 	return literal != NULL ? guard_is_loopback(literal) : is_beneath(name, "localhost");
@@ -54,6 +57,7 @@ static bool is_this_machine(const char *name, const struct address *literal)
 
 const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_request *q)
 {
+	assert(q->rule < plan->n_egress); /* request_read() has checked it */
 	const struct egress_rule *rule = &plan->egress[q->rule];
 	bool http = q->id.kind != DIAL_UDP && egress_first_bytes(rule, q->port) == FIRST_HTTP;
 	const struct upstream *proxy = &plan->upstream[http ? UPSTREAM_HTTP : UPSTREAM_OTHER];
@@ -136,15 +140,15 @@ static enum dial_result hear_reply(int fd, int64_t deadline_us)
 			return judge_status(&r);
 		}
 		if (race_now_us() >= deadline_us) {
-			return DIAL_TIMEOUT; /* one byte now and then is no progress */
+			return DIAL_TIMEOUT; /* a byte now and then does not extend the deadline */
 		}
 	}
 }
 
-/* `host` is a name that a rule matched, or an address of ours: no byte of it
- * can end a line. */
-static enum dial_result ask(int fd, const struct upstream *proxy, const char *host, uint16_t port,
-                            int64_t deadline_us)
+/* Asks the proxy for a tunnel. `host` is a name that a rule matched or an address that we wrote:
+ * no byte of it can end a line. */
+static enum dial_result request_tunnel(int fd, const struct upstream *proxy, const char *host,
+                                       uint16_t port, int64_t deadline_us)
 {
 	char text[REQUEST_BYTES];
 	bool v6 = strchr(host, ':') != NULL;
@@ -167,7 +171,7 @@ static enum dial_result ask(int fd, const struct upstream *proxy, const char *ho
 
 /* ---- the whole way ------------------------------------------------------ */
 
-static int fail(struct dial_reply *reply, enum dial_result result)
+static int fail_dial(struct dial_reply *reply, enum dial_result result)
 {
 	reply->result = result;
 	return -1;
@@ -184,31 +188,32 @@ int proxy_dial(const struct dial_config *config, const struct upstream *proxy,
 	const char *kind = NULL;
 	size_t tried = 0;
 
+	assert(proxy->host != NULL);
 	reply->via_proxy = 1;
 	if (q->id.kind == DIAL_UDP) {
-		return fail(reply, DIAL_PROXY_NO_UDP);
+		return fail_dial(reply, DIAL_PROXY_NO_UDP);
 	}
 	if (literal &&
 	    !guard_allows(&asked, config->allow_private, config->n_allow_private, &kind)) {
 		reply->address = asked;
 		(void)snprintf(reply->range, sizeof(reply->range), "%s", kind);
-		return fail(reply, DIAL_GUARDED);
+		return fail_dial(reply, DIAL_GUARDED);
 	}
 	size_t n = address_parse(proxy->host, &targets[0].address)
 	                   ? 1
 	                   : resolve(proxy->host, SOCK_STREAM, targets);
 	if (n == 0) {
-		return fail(reply, DIAL_PROXY_UNREACHABLE);
+		return fail_dial(reply, DIAL_PROXY_UNREACHABLE);
 	}
 	race_interleave(targets, n);
 	auto_fd fd = race_connect(targets, n, proxy->port, SOCK_STREAM, deadline_us, &tried);
 	reply->address = targets[tried].address;
 	if (fd < 0) {
-		return fail(reply, DIAL_PROXY_UNREACHABLE);
+		return fail_dial(reply, DIAL_PROXY_UNREACHABLE);
 	}
 	if (literal) {
 		address_format(&asked, text);
 	}
-	reply->result = ask(fd, proxy, literal ? text : q->name, q->port, deadline_us);
+	reply->result = request_tunnel(fd, proxy, literal ? text : q->name, q->port, deadline_us);
 	return reply->result == DIAL_OK ? steal_fd(&fd) : -1;
 }

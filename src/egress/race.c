@@ -1,5 +1,7 @@
-/* Attempts are started one after another, RACE_STAGGER_MS apart or at once when
- * the last one failed, and all stay in the race until one is connected. */
+/* race.c - connects to the first of several addresses that answers.
+ *
+ * Attempts are started one after another, RACE_STAGGER_MS apart, or at once when the last one
+ * failed. All stay in the race until one is connected. */
 #include "egress/race.h"
 
 #include <assert.h>
@@ -23,7 +25,7 @@ int64_t race_now_us(void)
 void race_interleave(struct race_target *targets, size_t n)
 {
 	struct race_target order[MAX_DIAL_ADDRESSES] = { 0 };
-	size_t at[2] = { 0, 0 }; /* the next of each family: the first one's, the other */
+	size_t at[2] = { 0, 0 }; /* next index of the first target's family and of the other */
 
 	assert(n <= MAX_DIAL_ADDRESSES);
 	for (size_t i = 0; i < n; i++) {
@@ -43,7 +45,7 @@ void race_interleave(struct race_target *targets, size_t n)
 	memcpy(targets, order, n * sizeof(*order));
 }
 
-/* The address that was judged is the one in the sockaddr: nothing resolves here. */
+/* The judged address goes into the sockaddr: nothing is resolved here. */
 static socklen_t fill_sockaddr(const struct race_target *t, uint16_t port,
                                union address_socket *ret)
 {
@@ -55,8 +57,8 @@ static socklen_t fill_sockaddr(const struct race_target *t, uint16_t port,
 	return len;
 }
 
-/* Returns the socket of a connect that is under way or done, -1 with errno. */
-static int start(const struct race *r, const struct race_target *t)
+/* Returns the socket of a connect() that is under way or done; -1 with errno. */
+static int start_attempt(const struct race *r, const struct race_target *t)
 {
 	union address_socket to;
 	socklen_t len = fill_sockaddr(t, r->port, &to);
@@ -78,7 +80,7 @@ static void start_next(struct race *r, int64_t now)
 {
 	struct pollfd *p = &r->fds[r->started];
 
-	*p = (struct pollfd){ .fd = start(r, &r->targets[r->started]), .events = POLLOUT };
+	*p = (struct pollfd){ .fd = start_attempt(r, &r->targets[r->started]), .events = POLLOUT };
 	r->started++;
 	if (p->fd < 0) {
 		r->last_errno = errno;
@@ -89,7 +91,7 @@ static void start_next(struct race *r, int64_t now)
 	r->next_us = now + RACE_STAGGER_MS * 1000;
 }
 
-/* Milliseconds until something is due, rounded up so as not to spin. */
+/* Milliseconds until something is due, rounded up so that the loop does not spin. */
 static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
 {
 	int64_t until = r->started < r->n && r->next_us < deadline ? r->next_us : deadline;
@@ -98,9 +100,9 @@ static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
 	return ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
 
-/* Asked again, connect() says how it went: 0, or -1 with errno. It also notes in
- * the socket that it is connected, so that nothing can connect it anew. */
-static int outcome(const struct race *r, size_t i)
+/* A second connect() says how the first one went: 0, or -1 with errno. It also notes in the
+ * socket that it is connected, so that the socket cannot be connected to another address. */
+static int check_attempt(const struct race *r, size_t i)
 {
 	union address_socket to;
 	socklen_t len = fill_sockaddr(&r->targets[i], r->port, &to);
@@ -111,15 +113,15 @@ static int outcome(const struct race *r, size_t i)
 	return -1;
 }
 
-/* Looks at the sockets that have news; the index of a connected one, or -1. */
-static int sift(struct race *r)
+/* Checks the sockets that have news. Returns the index of a connected one, or -1. */
+static int sift_attempts(struct race *r)
 {
 	for (size_t i = 0; i < r->started; i++) {
 		struct pollfd *p = &r->fds[i];
 		if (p->fd < 0 || p->revents == 0) {
 			continue;
 		}
-		if (outcome(r, i) == 0) {
+		if (check_attempt(r, i) == 0) {
 			return (int)i;
 		}
 		if (errno == EALREADY || errno == EINPROGRESS || errno == EINTR) {
@@ -133,7 +135,7 @@ static int sift(struct race *r)
 	return -1;
 }
 
-static int run(struct race *r, int64_t deadline)
+static int run_race(struct race *r, int64_t deadline)
 {
 	for (;;) {
 		int64_t now = race_now_us();
@@ -149,7 +151,7 @@ static int run(struct race *r, int64_t deadline)
 			return -1;
 		}
 		if (poll(r->fds, r->started, wait_ms(r, now, deadline)) > 0) {
-			int winner = sift(r);
+			int winner = sift_attempts(r);
 			if (winner >= 0) {
 				return winner;
 			}
@@ -166,9 +168,10 @@ void race_init(struct race *r, const struct race_target *targets, size_t n, uint
 
 int race_at_once(struct race *r)
 {
+	assert(r->n > 0 && r->started == 0);
 	start_next(r, race_now_us());
-	r->fds[0].revents = POLLOUT; /* let it be so: it is asked, not waited for */
-	if (sift(r) < 0) {
+	r->fds[0].revents = POLLOUT; /* pretend that it has news: check it without waiting */
+	if (sift_attempts(r) < 0) {
 		return -1;
 	}
 	r->running--;
@@ -182,8 +185,9 @@ int race_aim(const struct race *r, bool speaks)
 	auto_fd fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	const int on = 1, off = 0;
 
-	/* Fast open without a cookie: the kernel leaves the SYN to the first send(),
-	 * which will have no data, so that it is a SYN like any other. */
+	assert(r->n > 0 && r->type == SOCK_STREAM);
+	/* Fast open without a cookie: the kernel leaves the SYN to the first send(), which will
+	 * have no data, so that it is an ordinary SYN. */
 	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) != 0 ||
@@ -191,8 +195,8 @@ int race_aim(const struct race *r, bool speaks)
 		return -1;
 	}
 	if (speaks) {
-		/* The handshake's last word goes with the first bytes: a packet less,
-		 * and a server that is woken once. */
+		/* The handshake's last acknowledgement goes with the first bytes: one packet
+		 * less, and the server is woken once. */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 	}
 	return steal_fd(&fd);
@@ -209,7 +213,7 @@ void race_done(struct race *r)
 int race_finish(struct race *r, int64_t deadline_us, size_t *tried)
 {
 	int fd = -1;
-	int winner = run(r, deadline_us);
+	int winner = run_race(r, deadline_us);
 
 	*tried = r->started > 0 ? r->started - 1 : 0;
 	if (winner >= 0) {

@@ -1,4 +1,4 @@
-/* resolve.c - names to addresses, by the host's resolver; kept for a moment. */
+/* resolve.c - names to addresses, by the host's resolver; answers are cached for a moment. */
 #include "egress/resolve.h"
 
 #include <netdb.h>
@@ -35,11 +35,10 @@ static bool add_target(struct race_target *targets, size_t n, const struct addri
 	return true;
 }
 
-/* The host's resolver, without its search list: "api" must not become
- * api.lan, nor an undefined name one of another domain. A final dot would say
- * so too, but names with one are not found in /etc/hosts. The options are the
- * thread's own. */
-static size_t ask(const char *name, int type, struct race_target *targets)
+/* Asks the host's resolver, without its search list: "api" must not become api.lan, nor an
+ * undefined name one of another domain. A final dot would turn the list off, too, but names with
+ * a final dot are not found in /etc/hosts. The options in _res belong to the thread. */
+static size_t ask_resolver(const char *name, int type, struct race_target *targets)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC,
 		                  .ai_socktype = type,
@@ -62,8 +61,8 @@ static size_t ask(const char *name, int type, struct race_target *targets)
 	return n;
 }
 
-/* What was resolved a moment ago. Only the answer is kept, never a judgement:
- * every address is judged anew for every connection. */
+/* Recent answers. Only the answer is kept, never a judgement: each address is judged anew for
+ * each connection. */
 #define CACHE_SLOTS 64
 #define CACHE_US    2000000
 
@@ -117,7 +116,7 @@ static void cache_put(const char *name, int type, const struct race_target *targ
 
 size_t resolve(const char *name, int type, struct race_target *targets)
 {
-	size_t n = ask(name, type, targets);
+	size_t n = ask_resolver(name, type, targets);
 
 	if (n > 0) {
 		cache_put(name, type, targets, n);

@@ -1,5 +1,7 @@
+/* splice.c - moves bytes between two sockets: a few by copying, many through a pipe. */
 #include "egress/splice.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -7,12 +9,12 @@
 
 #include "base/own.h"
 
-/* A pipe has 16 places, of one page or of a whole buffer of the network's, which
- * may be of many pages. */
+/* A pipe has 16 places, each for one page or for a whole network buffer, which may have many
+ * pages. */
 #define PIPE_BYTES  (1U << 20)
-#define SMALL_BYTES 4096 /* copied; what any pipe takes, should it have to wait there */
+#define SMALL_BYTES 4096 /* copied; any pipe takes so much, if it must wait there */
 
-/* One empty pipe for the next flow that needs one: most turns leave none in use. */
+/* One empty pipe, kept for the next flow that needs one: after most turns none is in use. */
 static int spare[2] = { -1, -1 };
 
 static int take_pipe(struct flow *f)
@@ -25,7 +27,7 @@ static int take_pipe(struct flow *f)
 	return 0;
 }
 
-/* Only an empty one: what is left in a pipe belongs to its connection. */
+/* Only an empty pipe may be given back: bytes that are left in it belong to its connection. */
 static void give_pipe(struct flow *f)
 {
 	if (spare[0] < 0 && f->pipe[0] >= 0) {
@@ -51,8 +53,8 @@ static bool not_now(void)
 	return errno == EAGAIN || errno == EINTR;
 }
 
-/* A few bytes: a copy is cheaper than a pipe. 1: moved, 0: not now, -1: broken. */
-static int copy(struct flow *f, uint64_t max, uint64_t *ret_moved)
+/* Copies a few bytes, which is cheaper than a pipe. Returns 1: moved, 0: not now, -1: broken. */
+static int copy_bytes(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
 	char buf[SMALL_BYTES];
 	size_t want = max < sizeof(buf) ? (size_t)max : sizeof(buf);
@@ -74,7 +76,7 @@ static int copy(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	size_t left = (size_t)n - sent;
 	*ret_moved += sent;
 	if (left > 0) {
-		/* It may have one still, empty since a moment ago. */
+		/* The flow may still have a pipe that has just become empty. */
 		if ((f->pipe[0] < 0 && take_pipe(f) != 0) ||
 		    write(f->pipe[1], buf + sent, left) != (ssize_t)left) {
 			return -1;
@@ -84,7 +86,7 @@ static int copy(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	return 1;
 }
 
-static int fill(struct flow *f, uint64_t max)
+static int fill_pipe(struct flow *f, uint64_t max)
 {
 	size_t room = PIPE_BYTES - f->piped;
 
@@ -101,26 +103,26 @@ static int fill(struct flow *f, uint64_t max)
 		f->eof = true;
 		return 1;
 	}
-	/* Or is the pipe full? */
+	/* With bytes in the pipe, the pipe may be what blocked. */
 	f->readable = f->piped > 0 || errno == EINTR;
 	return not_now() ? 0 : -1;
 }
 
-/* At most `max` bytes, those in the pipe among them. */
+/* Reads at most `max` bytes, counting those in the pipe. */
 static int take_in(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
 	if (f->eof || !f->readable || max <= f->piped || f->piped >= PIPE_BYTES) {
 		return 0;
 	}
 	if (f->urgent && f->piped > 0) {
-		return 0; /* that comes first */
+		return 0; /* what is in the pipe must go first */
 	}
-	return !f->urgent && (f->bulk || f->piped > 0) ? fill(f, max - f->piped)
-	                                               : copy(f, max, ret_moved);
+	return !f->urgent && (f->bulk || f->piped > 0) ? fill_pipe(f, max - f->piped)
+	                                               : copy_bytes(f, max, ret_moved);
 }
 
-/* What is in the pipe may be more than `max`: it is of an earlier turn. */
-static int drain(struct flow *f, uint64_t max, uint64_t *ret_moved)
+/* The pipe may hold more than `max`: bytes of an earlier turn. */
+static int drain_pipe(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
 	size_t len = f->piped < max ? f->piped : (size_t)max;
 
@@ -142,10 +144,11 @@ enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	uint64_t start = *ret_moved;
 	bool moved = false;
 
+	assert(f->from >= 0 && f->to >= 0);
 	f->blocked = false;
 	while (*ret_moved - start < max) {
 		int in = take_in(f, max - (*ret_moved - start), ret_moved);
-		int out = in < 0 ? 0 : drain(f, max - (*ret_moved - start), ret_moved);
+		int out = in < 0 ? 0 : drain_pipe(f, max - (*ret_moved - start), ret_moved);
 		if (in < 0 || out < 0) {
 			return FLOW_BROKEN;
 		}

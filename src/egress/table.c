@@ -1,13 +1,15 @@
-/* Numbering: slot i has 198.18.(1 + i/254).(1 + i%254) and
- * fd53:7373:6273:1::(i + 1), whether it uses them or not. Rules that name the
- * same domain share its slot or pool, so that a name never has two addresses.
+/* table.c - the addresses that stand for the names of a plan.
  *
- * A name beneath several wildcards belongs to the narrowest one. Its pool can
- * therefore be used on the ports of every wildcard around it, and on no other
- * ones: that is known before any name is asked for. So it is with addresses:
- * one belongs to the narrowest range around it. */
+ * Numbering: slot i has 198.18.(1 + i/254).(1 + i%254) and fd53:7373:6273:1::(i + 1), whether it
+ * uses them or not. Rules that name the same domain share its slot or pool, so that a name never
+ * has two addresses.
+ *
+ * A name beneath several wildcards belongs to the narrowest one. Its pool can therefore be used
+ * on the ports of every wildcard around it and on no others, which is known before any name is
+ * asked for. The same holds for addresses: an address belongs to the narrowest range around it. */
 #include "egress/table.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +63,8 @@ static bool ends_with(const char *s, const char *end)
 	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
-/* The rule's own labels were checked with the manifest; what stands for its "*"
- * comes from the skill. */
+/* The rule's own labels were checked with the manifest; the part that its "*" stands for comes
+ * from the skill. */
 static bool is_host_name(const char *name)
 {
 	if (strlen(name) >= HOST_NAME_SIZE) {
@@ -127,8 +129,8 @@ const char *egress_name(const struct slot *s, const struct address *asked, char 
 	return out;
 }
 
-/* The larger, the fewer names or addresses a rule stands for. */
-static size_t narrowness(const struct egress_table *t, size_t rule)
+/* The larger the result, the fewer names or addresses the rule stands for. */
+static size_t rule_narrowness(const struct egress_table *t, size_t rule)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
 
@@ -137,7 +139,7 @@ static size_t narrowness(const struct egress_table *t, size_t rule)
 	                                  : SIZE_MAX;
 }
 
-/* An unused slot of a pool may get any name beneath its wildcard. */
+/* Does the rule cover the slot? An unused slot of a pool may get any name beneath its wildcard. */
 static bool cover_rule(const struct egress_table *t, size_t rule, const struct slot *slot)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
@@ -163,11 +165,11 @@ static bool rule_serves(const struct egress_table *t, size_t rule, const struct 
 	       cover_rule(t, rule, slot);
 }
 
-/* Does the rule lead further than another for the same slot and port? */
+/* Is the rule preferred to another one for the same slot and port? */
 static bool rule_comes_first(const struct egress_table *t, size_t rule, size_t other, uint16_t port)
 {
-	size_t mine = narrowness(t, rule);
-	size_t theirs = narrowness(t, other);
+	size_t mine = rule_narrowness(t, rule);
+	size_t theirs = rule_narrowness(t, other);
 
 	if (mine != theirs) {
 		return mine > theirs;
@@ -196,7 +198,7 @@ int egress_rule_speaking(const struct egress_table *t, const struct slot *slot, 
 
 	for (size_t i = 0; best >= 0 && i < t->plan->n_egress; i++) {
 		if (rule_serves(t, i, slot, port, false) &&
-		    narrowness(t, i) == narrowness(t, (size_t)best) &&
+		    rule_narrowness(t, i) == rule_narrowness(t, (size_t)best) &&
 		    egress_first_bytes(&t->plan->egress[i], port) == first) {
 			return (int)i;
 		}
@@ -215,7 +217,7 @@ static bool slot_has(const struct slot *s, const struct address *a)
 	return memcmp(s->v6, a->b, sizeof(s->v6)) == 0;
 }
 
-/* Its index; n_slots: none. */
+/* Returns the index of the slot; n_slots: none. */
 static size_t slot_at(const struct egress_table *t, const struct address *a)
 {
 	size_t best = t->n_slots;
@@ -259,7 +261,7 @@ static bool same_domain(const struct egress_rule *a, const struct egress_rule *b
 	       (a->kind == HOST_ADDRESS && same_address(a->domain.s, b->domain.s));
 }
 
-/* The first rule with the domain of this one: it made the slots. */
+/* The first rule with the same domain as this one: it made the slots. */
 static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 {
 	for (unsigned i = 0; i < rule; i++) {
@@ -270,7 +272,7 @@ static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 	return (unsigned)rule;
 }
 
-/* Its index; -1: none. */
+/* Returns the index of the rule; -1: none. */
 static int narrowest_wildcard(const struct egress_table *t, const char *name)
 {
 	int best = -1;
@@ -278,7 +280,7 @@ static int narrowest_wildcard(const struct egress_table *t, const char *name)
 	for (size_t i = 0; i < t->plan->n_egress; i++) {
 		const struct egress_rule *r = &t->plan->egress[i];
 		if (r->kind == HOST_WILDCARD && egress_name_matches(r, name) &&
-		    (best < 0 || narrowness(t, i) > narrowness(t, (size_t)best))) {
+		    (best < 0 || rule_narrowness(t, i) > rule_narrowness(t, (size_t)best))) {
 			best = (int)i;
 		}
 	}
@@ -303,6 +305,7 @@ struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_
 	for (size_t i = 0; i < t->n_slots; i++) {
 		struct slot *s = &t->slots[i];
 		if (s->pool && s->rule == maker && s->name[0] == '\0') {
+			assert(t->given != NULL);
 			(void)snprintf(s->name, sizeof(s->name), "%s", name);
 			memcpy(t->given[i], s->name, sizeof(s->name));
 			return s;
@@ -331,7 +334,7 @@ static struct slot *slot_add(struct egress_table *t, size_t rule)
 
 _Static_assert(MAX_EGRESS_SLOTS <= SLOTS_PER_24 * 254, "within 198.18.0.0/16");
 
-/* An address, or a range of them. */
+/* Adds the slot of an address or of a range. */
 static int literal_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 {
 	const char *text = t->plan->egress[rule].domain.s;
@@ -435,7 +438,7 @@ static bool host_has_v6(void)
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		bool loopback = strncmp(line, "00000000000000000000000000000001", 32) == 0;
 		bool link_local = strncmp(line, "fe", 2) == 0 && strchr("89ab", line[2]) != NULL;
-		/* Of a sandbox around us: see net_loopback_up(). */
+		/* an address of a sandbox around us: net_loopback_up() */
 		bool sandbox = strncmp(line, "fd5373736273", 12) == 0;
 		if (strlen(line) > 32 && !loopback && !link_local && !sandbox) {
 			return true;
@@ -449,7 +452,7 @@ static void table_freep(struct egress_table **t)
 	egress_table_free(*t);
 }
 
-/* The one part that all processes share. */
+/* Maps the one part of the table that all processes share. */
 static int share_given(struct egress_table *t)
 {
 	void *p = mmap(NULL, t->n_slots * sizeof(*t->given), PROT_READ | PROT_WRITE,
@@ -504,7 +507,7 @@ void egress_table_free(struct egress_table *t)
 	}
 }
 
-/* Its index; n_slots: the address is of no wildcard's pool. */
+/* Returns the index of the slot; n_slots: the address is in no wildcard's pool. */
 static size_t pool_at(const struct egress_table *t, const struct address *a)
 {
 	size_t i = 0;
@@ -515,8 +518,8 @@ static size_t pool_at(const struct egress_table *t, const struct address *a)
 	return i;
 }
 
-/* The name that the broker gave an address of a pool. What it wrote is text: it counts
- * where the wildcard has such names. */
+/* The name that the broker gave to an address of a pool. The broker is not believed: the name
+ * counts only if the wildcard has such names. */
 static void given_name(const struct egress_table *t, size_t i, char ret[HOST_NAME_SIZE])
 {
 	char name[HOST_NAME_SIZE];
@@ -583,7 +586,7 @@ bool egress_answers(struct egress_table *t, const struct address *to, uint16_t p
 	if (port == 53 && egress_resolves_at(t, to)) {
 		return true;
 	}
-	/* Whether an address of a pool was given to a name does not matter: a listener is there. */
+	/* An address of a pool has a listener whether or not it was given to a name. */
 	at = at < t->n_slots ? at : pool_at(t, to);
 	return at < t->n_slots && egress_rule_for(t, &t->slots[at], port, udp) >= 0;
 }

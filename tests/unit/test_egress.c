@@ -184,6 +184,9 @@ static void check_failed_start(int left, enum ssb_code code)
 	int next = lowest_free(), files = open_files();
 
 	egress_init(&e);
+	e.table = calloc(1, sizeof(*e.table)); /* egress_done() frees it */
+	assert_non_null(e.table);
+	e.table->plan = &plan;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = (struct rlimit){ (rlim_t)(next + left), before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
