@@ -83,7 +83,7 @@ class SkillNotStarted(SkillCrashed):
 
 
 class SkillWithheld(UserWarning):
-    """The skill asks for a variable that nobody granted it."""
+    """The skill asks for a variable that is not granted to it."""
 
 
 class TrustWarning(UserWarning):

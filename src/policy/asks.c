@@ -10,7 +10,7 @@
 
 struct asks {
 	struct build b;
-	struct manifest manifest; /* that there is one, is all that is asked of it */
+	struct manifest manifest; /* empty: only its existence matters */
 	struct ssb_options *options;
 	struct plan_request request;
 };
@@ -60,7 +60,7 @@ int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, st
 	return 0;
 }
 
-/* Each question for itself: nothing that was granted before answers it. */
+/* Forgets all answers, so that no earlier one decides the next question. */
 static void forget_answers(struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->n_grants; i++) {

@@ -1,4 +1,4 @@
-/* build.c - what the parts of a plan in the making share, and its end. */
+/* build.c - functions that the parts of a plan share while it is built, and its destructor. */
 #include "policy/build.h"
 
 #include <stdarg.h>
@@ -48,7 +48,7 @@ char *build_word(struct build *b, const char *path)
 	size_t home = strncmp(path, "~/", 2) == 0 ? 2 : 0;
 	auto_buf out;
 
-	buf_init(&out, 4UL * MAX_PATH_BYTES + 2); /* each of its bytes may be a quote */
+	buf_init(&out, 4UL * MAX_PATH_BYTES + 2); /* each byte may be a quote */
 	buf_add(&out, path, home);
 	if (home == 0 || path[home] != '\0') {
 		shell_quote(&out, path + home);
@@ -176,8 +176,8 @@ const char *build_where(const struct build *b, const struct mtext *t, char *out,
 	return out;
 }
 
-/* A read need not look up what is dangerous only to write; but where a write may still be asked
- * for, everything is looked up at once. */
+/* Places that are dangerous only to write are not looked up for a read. But if a write may still
+ * follow, everything is looked up at once. */
 static enum access widest_access(const struct build *b)
 {
 	bool writes = b->manifest == NULL || b->manifest->write.n > 0 || b->opt->write.n > 0 ||
@@ -186,7 +186,7 @@ static enum access widest_access(const struct build *b)
 	return writes ? ACCESS_WRITE : ACCESS_READ;
 }
 
-/* The table, what the policy file denies, and the skill's own code. */
+/* The table's places, what the policy file denies, and the skill's own code. */
 struct danger *build_danger(struct build *b, enum access access)
 {
 	static const struct {

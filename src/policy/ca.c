@@ -1,9 +1,9 @@
 /* ca.c - the owner's own certificate authorities, for a run with egress.
  *
- * Where the owner's programs are told of a bundle by a variable, the skill's
- * are too: a proxy or server of the company's own is else no host to them. The
- * system's bundle is in every sandbox and needs nothing. The variable is not
- * the owner's explicit word, so it opens nothing that is dangerous. */
+ * If a variable names a bundle to the owner's programs, the skill's programs get that variable
+ * too: without it they could not verify a proxy or server of the owner's company. The system's
+ * bundle is in every sandbox and needs nothing. The variable is not an explicit grant of the
+ * owner, so it opens nothing that is dangerous. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool readable_file(const char *path, struct stat *st)
 	return stat(path, st) == 0 && S_ISREG(st->st_mode) && access(path, R_OK) == 0;
 }
 
-/* NULL, or why the file must not be shown unasked. */
+/* Returns NULL, or why the file must not be shown without being granted by name. */
 static const char *judge_file(struct build *b, int fd, const char *real)
 {
 	struct danger_hits hits;
@@ -41,10 +41,10 @@ static const char *judge_file(struct build *b, int fd, const char *real)
 	    danger_judge_mounts(b->danger, danger_mounts(b->danger), &s, ACCESS_READ, &hits) < 0) {
 		return "it cannot be examined";
 	}
-	return hits.n > 0 ? "it is in a place that is not granted unasked" : NULL;
+	return hits.n > 0 ? "it is in a dangerous place, which only you can grant" : NULL;
 }
 
-/* NULL, or why not; the object that was judged is the one that is granted. */
+/* Returns NULL, or why not. The object that is granted is the one that was judged. */
 static const char *grant_file(struct build *b, const char *name, const char *real)
 {
 	auto_fd fd = file_open_nosymlink(real, O_PATH);
@@ -76,7 +76,7 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 	const char *why = NULL;
 
 	if (real == NULL || !readable_file(real, &st)) {
-		why = "it is no file that can be read";
+		why = "it is not a readable file";
 	} else if (!view_is_system(real) && path_beneath(real, SYSTEM_CERTIFICATES) == NULL) {
 		why = grant_file(b, name, real);
 	}
@@ -85,7 +85,7 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 		           name, value, why);
 		return;
 	}
-	/* Where the file is in the sandbox: without the symlinks. */
+	/* The path of the file in the sandbox: without symlinks. */
 	auto_free char *pair = build_printf(b, "%s=%s", name, real);
 	if (pair != NULL) {
 		build_add(b, &b->ca_env, pair, ARRAY_LEN(VARIABLES));
@@ -94,7 +94,7 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 
 void ca_build(struct build *b)
 {
-	/* While it is learned nobody answers, unless it may connect. */
+	/* In a learning run no host answers, unless the run may connect. */
 	bool answered = b->plan->n_egress > 0 && b->opt->learn.mode != LEARNING_CLOSED;
 
 	for (size_t i = 0; answered && i < ARRAY_LEN(VARIABLES); i++) {

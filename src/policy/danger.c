@@ -1,7 +1,6 @@
-/* danger.c - is this object, does it hold, or does it lie in a dangerous
- * place? The places' own ancestors are known as `folders`: "contains" is then
- * one comparison, also for places that do not exist yet but could be created
- * in a writable folder. */
+/* danger.c - is this object a dangerous place, does it contain one, or does it lie in one? The
+ * ancestors of the places are known as `folders`, so "contains" is one comparison, also for
+ * places that do not exist yet but could be created in a writable folder. */
 #include "policy/danger.h"
 
 #include <assert.h>
@@ -16,7 +15,7 @@
 #include "policy/kernel_fs.h"
 #include "policy/mounts.h"
 
-/* What no list in the policy file can outweigh. */
+/* Flags that no list in the policy file can override. */
 #define FINAL ((unsigned)(DANGER_NEVER | DANGER_DENIED))
 
 static void add_hit(struct danger_hits *hits, const struct place *p, enum danger_how how)
@@ -29,7 +28,7 @@ static void add_hit(struct danger_hits *hits, const struct place *p, enum danger
 	if (hits->n < MAX_DANGER_HITS) {
 		hits->n++;
 	} else if ((p->flags & FINAL) == 0) {
-		return; /* enough reasons; one of these must still find its way in */
+		return; /* enough reasons; but a final one must always be kept */
 	}
 	size_t at = hits->n - 1;
 	if ((p->flags & FINAL) != 0) {
@@ -39,7 +38,7 @@ static void add_hit(struct danger_hits *hits, const struct place *p, enum danger
 	hits->v[at] = (struct danger_hit){ p, how };
 }
 
-/* The same relative path, or one of them leads to the other. */
+/* True if both are the same relative path, or one leads to the other. */
 static bool relative_relation(const char *place, const char *path, enum danger_how *ret)
 {
 	size_t a = strlen(place);
@@ -60,7 +59,7 @@ static bool relative_relation(const char *place, const char *path, enum danger_h
 	return true;
 }
 
-/* Through a folder that is the subject, or its existing parent. */
+/* Compares through a folder that is the subject, or the subject's existing parent. */
 static bool folder_relation(const struct danger *d, const struct place *p, const struct subject *s,
                             struct object at, enum danger_how *ret)
 {
@@ -75,8 +74,8 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 		}
 		if (s->missing != NULL) {
 			if (relative_relation(rest, s->missing, ret)) {
-				/* In /etc nothing may be written, but a missing read
-				 * is only in the way where all of it is dangerous. */
+				/* Nothing in /etc may be written. A read of a missing path is in
+				 * the way only where everything is dangerous. */
 				return *ret != DANGER_LIES_IN || (p->flags & DANGER_BENEATH) != 0;
 			}
 			continue;
@@ -87,14 +86,14 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 	return false;
 }
 
-/* What a place says of one that holds it, and of others. */
+/* True if the place says anything about an object that contains it, or about others. */
 static bool place_counts(const struct place *p, enum danger_how how)
 {
 	return (p->flags & (how == DANGER_CONTAINS ? DANGER_ITSELF : DANGER_AROUND)) == 0;
 }
 
-/* Which of the directories above is the place; the owner's own home, met on
- * the way up, ends what holds homes. */
+/* Finds which of the directories above is the place. The owner's own home, met on the way up,
+ * ends a place that contains homes. */
 static bool lies_in(const struct danger *d, const struct place *p, const struct chain *c,
                     size_t from)
 {
@@ -188,13 +187,13 @@ static const struct place *kernel_place(int kind, enum access access, bool named
 	return access == ACCESS_WRITE ? &TO_WRITE : named ? &TO_READ : &BENEATH;
 }
 
-/* A second proc or sysfs, in a container's directory say, has another inode.
- * `named`: it is what was asked for, not what happens to lie in it. */
+/* A second proc or sysfs, for example in a container's directory, has another inode. `named`: it
+ * is the requested object, and not merely contained in it. */
 static int judge_kernel_fs(int fd, enum access access, bool named, struct danger_hits *hits)
 {
 	int kind = kernel_fs_of(fd);
 	const struct place *p = kernel_place(kind, access, named);
-	/* /proc and /sys themselves say it better. */
+	/* The table describes /proc and /sys themselves better. */
 	bool known = has_flag(hits, DANGER_NEVER) ||
 	             (kind == KERNEL_FS_SETTINGS && has_flag(hits, DANGER_LOUD));
 
@@ -226,7 +225,7 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
 	return 0;
 }
 
-/* Judges what `path` names now; with `same`, only if it is that object. */
+/* Judges the object that `path` names now; with `same`, only if it is that object. */
 static int judge_other_name(const struct danger *d, const char *path, const struct object *same,
                             enum access access, struct danger_hits *hits)
 {
@@ -234,7 +233,7 @@ static int judge_other_name(const struct danger *d, const char *path, const stru
 	struct subject s;
 
 	if (fd < 0) {
-		return 0; /* hidden by a later mount, or out of the caller's reach */
+		return 0; /* hidden by a later mount, or the caller cannot reach it */
 	}
 	if (subject_init(&s, fd, path, NULL) < 0 || judge_kernel_fs(fd, access, false, hits) < 0) {
 		return -1;
@@ -245,7 +244,7 @@ static int judge_other_name(const struct danger *d, const char *path, const stru
 	return 0;
 }
 
-/* The other paths at which mounts of the same file system show the object. */
+/* Judges the other paths at which mounts of the same file system show the object. */
 static int judge_aliases(const struct danger *d, const struct mounts *mounts,
                          const struct subject *s, enum access access, struct danger_hits *hits)
 {

@@ -1,12 +1,12 @@
-/* danger_name.c - is this the name of a secret? By its words alone: for paths
- * that do not exist where they are asked for. */
+/* danger_name.c - is this the name of a secret? Judges by the words alone, for paths that need
+ * not exist on this machine. */
 #include <string.h>
 
 #include "policy/danger_set.h"
 #include "policy/unlisted.h"
 
-/* Dangerous to read, with all that is in it; but not whole worlds, whose other
- * names are innocent. */
+/* True for a row that is dangerous to read with everything in it; false for whole trees whose
+ * other names are harmless. */
 static bool is_store(const struct danger_row *row)
 {
 	static const unsigned reading = DANGER_READ | DANGER_BENEATH;
@@ -21,7 +21,7 @@ static bool is_or_beneath(const char *path, const char *place)
 	size_t n = 0;
 
 	while (place[n] != '\0' && place[n] == path[n]) {
-		n++; /* mostly the first letters differ, and this is asked often */
+		n++; /* usually the first letters differ, and this is called often */
 	}
 	return place[n] == '\0' && (path[n] == '\0' || path[n] == '/');
 }

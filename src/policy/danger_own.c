@@ -1,9 +1,9 @@
 /* danger_own.c - the runtime's own files as dangerous places.
  *
- * To be written, what holds them is never granted: a skill could put others in
- * their place, and the owner's next run would trust a forged key or policy. To
- * be read it may be, since they are covered there (own_dirs.h). What is secret in
- * the state directory is not shown to a skill by any name. */
+ * A directory that contains them is never granted for writing: a skill could replace them, and
+ * the owner's next run would trust a forged key or policy. It may be granted for reading,
+ * because they are covered there (own_dirs.h). No name shows a skill what is secret in the state
+ * directory. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "policy/own_dirs.h"
 #include "policy/view.h"
 
-#define MAX_LINKS 40 /* as the kernel has it */
+#define MAX_LINKS 40 /* the kernel's limit */
 
 const struct own_secret OWN_SECRETS[] = {
 	{ "trace.key", "signs the owner's traces" },
@@ -41,7 +41,7 @@ static int add_program(struct danger *d)
 	               : danger_add(d, exe, "is the sandbox program itself", DANGER_WRITE);
 }
 
-/* Takes the first name off a path. */
+/* Removes the first name from a path. */
 static bool take_name(char *left, char name[NAME_MAX + 1])
 {
 	size_t skip = strspn(left, "/");
@@ -56,8 +56,8 @@ static bool take_name(char *left, char name[NAME_MAX + 1])
 	return true;
 }
 
-/* Every symlink that is met on the way to `path`: who may replace one says
- * where the runtime's files are. */
+/* Adds every symlink on the way to `path`: a skill that can replace one decides where the
+ * runtime looks for its files. */
 static int add_links(struct danger *d, const char *path)
 {
 	char at[PATH_MAX] = ""; /* without symlinks; "" is the root */
@@ -65,7 +65,7 @@ static int add_links(struct danger *d, const char *path)
 	int links = 0;
 
 	if (snprintf(left, sizeof(left), "%s", path) >= (int)sizeof(left)) {
-		return 0; /* nothing can lie there */
+		return 0; /* nothing can be there */
 	}
 	while (links < MAX_LINKS && take_name(left, name)) {
 		size_t len = strlen(at);
@@ -92,7 +92,7 @@ static int add_links(struct danger *d, const char *path)
 		if ((size_t)n + rest > sizeof(left)) {
 			return 0;
 		}
-		memmove(left + n, left, rest); /* which begins with a slash, or is empty */
+		memmove(left + n, left, rest); /* begins with a slash, or is empty */
 		memcpy(left, to, (size_t)n);
 		at[to[0] == '/' ? 0 : len] = '\0';
 	}
@@ -119,7 +119,7 @@ int danger_add_own(struct danger *d, const struct owner *o)
 	const struct {
 		const char *path;
 		const char *why;
-		unsigned flags; /* of a grant to write; nobody gets one */
+		unsigned flags; /* for a grant to write, which is never given */
 	} dirs[] = {
 		{ o->config_dir, "holds the owner's policy",
 		  DANGER_WRITE | DANGER_NEVER | DANGER_AROUND },

@@ -1,5 +1,6 @@
-/* danger_set.c - looks up the dangerous places. Every path is looked up once and kept in
- * `folders`, as is every directory above it: each run with a path waits for these system calls. */
+/* danger_set.c - looks up the dangerous places. Every path and every directory above it is
+ * looked up once and kept in `folders`, because each run with a path waits for these system
+ * calls. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #define LISTING_BYTES 16384U
 
-/* Reads a directory of usual size; a huge one is not worth it. */
+/* Reads a directory of usual size; gives up on a huge one. */
 static void listing_load(struct dir_names *l, const char *home, const char *name)
 {
 	auto_free char *dir = path_join(home, name);
@@ -59,7 +60,7 @@ static bool listing_has(const struct dir_names *l, const char *name, size_t len)
 	return false;
 }
 
-/* Of "/a/b" that of "/a"; of "/a" that of "/". */
+/* Returns the length of the parent: "/a" for "/a/b", and "/" for "/a". */
 static size_t parent_length(const char *path, size_t len)
 {
 	while (path[len - 1] != '/') {
@@ -68,7 +69,7 @@ static size_t parent_length(const char *path, size_t len)
 	return len > 1 ? len - 1 : 1;
 }
 
-/* Room for one more element, growing in powers of two from 32. */
+/* Makes room for one more element; grows in powers of two from 32. */
 static void *grow_array(void *v, size_t n, size_t item)
 {
 	if (n != 0 && (n < 32 || (n & (n - 1)) != 0)) {
@@ -77,7 +78,7 @@ static void *grow_array(void *v, size_t n, size_t item)
 	return realloc(v, (n == 0 ? 32 : n * 2) * item);
 }
 
-/* False only if the names of that folder are known and this is not one. */
+/* False only if the names in the parent folder are known and this is not one of them. */
 static bool may_exist(const struct danger *d, const char *path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
@@ -100,7 +101,7 @@ static ssize_t known_folder(const struct danger *d, const char *path, size_t len
 	return -1;
 }
 
-/* Index of the folder path[0..len), with those above it; -1 without memory.
+/* Returns the index of the folder path[0..len), after adding those above it; -1 without memory.
  * Parents come first, so that a symlink on the way is known. */
 static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 {
@@ -154,7 +155,7 @@ char *danger_led_to(const char *path)
 	return whole != NULL ? path_real(whole) : NULL;
 }
 
-/* A place that is not looked up; NULL without memory. */
+/* Appends a place without looking it up; NULL without memory. */
 static struct place *append_place(struct danger *d, const char *path, const char *why,
                                   unsigned flags)
 {
@@ -171,7 +172,7 @@ static struct place *append_place(struct danger *d, const char *path, const char
 	return p->path != NULL ? p : NULL;
 }
 
-/* `name` is that of the symlink that leads there (borrowed); NULL: none does. */
+/* `name` is the path of the symlink that leads there (borrowed); NULL: none does. */
 static int add_place(struct danger *d, const char *path, const char *name, const char *why,
                      unsigned flags)
 {
@@ -202,7 +203,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 		p->id = f->id;
 		return 0;
 	}
-	/* Reached through a symlink: the real place is what is dangerous. */
+	/* The path has a symlink: the real place is the dangerous one. */
 	auto_free char *real = danger_led_to(path);
 	if (real == NULL) {
 		return errno == ENOMEM ? -1 : 0;
@@ -259,8 +260,9 @@ void danger_drop(struct danger *d, size_t from)
 	}
 }
 
-/* Homes of people outside /home, and the caller's own by the password file where HOME is
- * another: his keys are there all the same. The file is read, no name service asked. */
+/* Adds homes of users outside /home, and the caller's own home from the password file if HOME
+ * names another: the caller's keys are there all the same. It reads the file and asks no name
+ * service. */
 static int add_other_homes(struct danger *d, const struct owner *o)
 {
 	auto_file f = fopen("/etc/passwd", "re");
@@ -271,7 +273,7 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 		char *save = NULL;
 		char *field[6];
 		size_t n = 0;
-		/* The fields in question are never empty; those before may be. */
+		/* The fields that are used are never empty; earlier ones may be. */
 		for (char *s = line; n < 6 && (field[n] = strsep(&s, ":")) != NULL; n++) {
 			save = field[n];
 		}
@@ -302,7 +304,7 @@ static int add_row(struct danger *d, const struct owner *o, const struct danger_
 	if (path == NULL || danger_add(d, path, row->why, row->flags | more) < 0) {
 		return -1;
 	}
-	/* A place that is a symlink is two. */
+	/* A place that is a symlink counts as two. */
 	for (size_t i = first; i < d->n_places; i++) {
 		d->places[i].instead = instead;
 	}

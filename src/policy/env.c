@@ -1,6 +1,5 @@
-/* env.c - the environment of the run: empty, then the declared names that
- * exist, then the owner's, then certificate bundles (ca.c), then HOME, TMPDIR,
- * PATH and LANG. */
+/* env.c - the environment of the run. It starts empty; then come the declared names that exist,
+ * the owner's, certificate bundles (ca.c), and HOME, TMPDIR, PATH and LANG. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@ enum env_kind {
 
 #define BY_US "hosts are dialled from outside, through your proxy; the skill cannot reach it"
 
-/* A final '_' makes a name a prefix. What is a credential stands in secrets.c. */
+/* A final '_' makes a name a prefix. Credentials are in secrets.c. */
 static const struct env_rule {
 	const char *name;
 	enum env_kind kind;
@@ -75,7 +74,7 @@ const char *asks_env(const char *name)
 		return "it is a credential of the owner's";
 	case SECRET_OWNERS:
 		return "it looks like a secret of the owner's";
-	case SECRET_SOUNDS: /* a skill's own key for its own service */
+	case SECRET_SOUNDS: /* perhaps the skill's own key for its own service */
 	case SECRET_NOT:
 		break;
 	}
@@ -100,7 +99,7 @@ static bool same_name(const char *a, const char *b)
 	return strcspn(b, "=") == len && strncmp(a, b, len) == 0;
 }
 
-/* The owner's last word about a name, on the command line or by an approval; or NULL. */
+/* Returns the owner's decision about a name, from the command line or an approval; or NULL. */
 static const char *owner_word(const struct build *b, const char *name)
 {
 	if (string_list_has(&b->given_env, name)) {
@@ -132,7 +131,7 @@ static const char *env_get(const struct ssb_plan *p, const char *name)
 	return NULL;
 }
 
-/* Sets or replaces. */
+/* Sets or replaces a variable. */
 static void env_set(struct build *b, const char *name, const char *value)
 {
 	struct string_list *env = &b->plan->env;
@@ -162,7 +161,8 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	}
 }
 
-/* The owner has it, and approved that it is passed. It is passed as by --env. */
+/* True if the caller has the variable and the owner approved it. It is then passed as with
+ * --env. */
 static bool give_env(struct build *b, const char *name)
 {
 	const char *value = owner_getenv(b->owner, name);
@@ -175,8 +175,8 @@ static bool give_env(struct build *b, const char *name)
 	return true;
 }
 
-/* Only the owner's word gives it. `secret` is what makes it one, or NULL. True: the owner gave
- * it. */
+/* Withholds a variable that only the owner can give. `secret` says what makes it a secret, or is
+ * NULL. Returns true if the owner gave it. */
 static bool withhold_env(struct build *b, const char *where, const char *name, const char *secret)
 {
 	const struct env_rule *rule = find_rule(name);
@@ -186,10 +186,11 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	auto_free char *why =
 	        denied       ? build_printf(b, "the policy file denies it")
 	        : b->unbound ? build_printf(b, "%s", UNBOUND)
-	                     : build_printf(b, "%s asks for it, and nobody granted it%s%s%s",
+	                     : build_printf(b, "%s asks for it, and it is not granted%s%s%s",
 	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
 	                                    more != NULL ? more : "", more != NULL ? ")" : "");
-	/* No approval gives it: what steers the loader runs other code than was approved. */
+	/* An approval cannot give it: a variable that steers the loader runs other code than was
+	 * approved. */
 	bool by_flag = denied || (rule != NULL && rule->kind == ENV_REFUSED);
 	if (!by_flag && give_env(b, name)) {
 		return true;
@@ -213,7 +214,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	return false;
 }
 
-/* They say nothing of the owner but where and how they read. */
+/* These variables only tell where the caller is and which language the caller reads. */
 static bool is_harmless(const char *name, const char *value)
 {
 	static const char *const NAMES[] = {
@@ -232,9 +233,9 @@ static bool is_harmless(const char *name, const char *value)
 	                           "0123456789_.@/:+-")] == '\0';
 }
 
-/* What the caller's environment gives to a name that the manifest declares. While it is
- * learned a skill sees stand-ins, which are the options'; whatever has none, has no value:
- * also what the policy file grants. */
+/* Returns the value that a declared name gets from the caller's environment. A learning run sees
+ * only stand-ins, which are part of the options; a name without a stand-in has no value, even if
+ * the policy file grants it. */
 static const char *value_of(const struct build *b, const char *name)
 {
 	const char *value = owner_getenv(b->owner, name);
@@ -244,7 +245,7 @@ static const char *value_of(const struct build *b, const char *name)
 	               : NULL;
 }
 
-/* The skill's name, or that of a host that it declares, has the word in it. */
+/* True if the skill's name, or that of a declared host, contains the word. */
 static bool speaks_of(const struct manifest *m, const char *word)
 {
 	bool found = m->name != NULL && strcasestr(m->name, word) != NULL;
@@ -256,8 +257,8 @@ static bool speaks_of(const struct manifest *m, const char *word)
 	return found;
 }
 
-/* By its name the key is for the skill's own service, as OPENWEATHER_API_KEY is for
- * api.openweathermap.org, or it does not say what it is for: API_KEY. */
+/* True if the name says that the key is for the skill's own service, as OPENWEATHER_API_KEY for
+ * api.openweathermap.org, or if it does not say what it is for: API_KEY. */
 static bool is_its_own(const struct manifest *m, const char *name)
 {
 	auto_free char *words = strdup(name);
@@ -276,8 +277,7 @@ static bool is_its_own(const struct manifest *m, const char *name)
 	return own;
 }
 
-/* "a credential: GitHub"; NULL: it is no secret of the owner's, or there is no memory. Returns
- * new. */
+/* Returns "a credential: GitHub", new; NULL: it is not a secret of the owner, or no memory. */
 static char *owners_secret(struct build *b, const char *name)
 {
 	const char *opens = NULL;
@@ -322,7 +322,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	bool granted = !denied && is_listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
-		/* No approval gives it: it would run other code than was approved. */
+		/* An approval cannot give it: it would run other code than was approved. */
 		refuse_env(b, where, t->s, rule->why);
 		return;
 	}
@@ -330,11 +330,11 @@ static void add_declared(struct build *b, const struct mtext *t)
 		build_warn(b, where, "environment %s is not passed: %s", t->s, rule->why);
 		return;
 	}
-	/* A file that was not written for us decides nothing; nor does a skill's own manifest
-	 * about the keys to what is the owner's. */
+	/* A file that was not written for us cannot grant anything, and a skill's own manifest
+	 * cannot grant the owner's keys. */
 	bool held = (derived || secret != NULL) && !granted;
-	if (held &&
-	    withhold_env(b, where, t->s, secret)) { /* set or not: an approval holds later */
+	if (held && withhold_env(b, where, t->s,
+	                         secret)) { /* even if it is unset: an approval applies later */
 		return;
 	}
 	if (value == NULL) {
@@ -429,8 +429,8 @@ static void set_defaults(struct build *b)
 	set_path(b);
 }
 
-/* What the manifest asked for and the caller has not may still be there: a default of
- * ours, or the owner's word. Then it is granted, and not absent. */
+/* A name that the manifest declares and the caller does not have may still be in the
+ * environment, as our default or from the owner. Then it is granted, not missing. */
 static void drop_granted(struct ssb_plan *p)
 {
 	struct string_list *l = &p->env_missing;
@@ -483,7 +483,7 @@ int env_build(struct build *b, struct ssb_error *err)
 	}
 	if (bytes > MAX_ENV_BYTES) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "environment",
-		                "the values are %zu bytes together; the most is %d", bytes,
+		                "the values have %zu bytes together; the limit is %d", bytes,
 		                MAX_ENV_BYTES);
 	}
 	b->plan->env_withheld = count_withheld(b);

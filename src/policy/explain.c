@@ -1,5 +1,5 @@
-/* explain.c - the plan for people: what is asked, what is granted, what is denied, why,
- * and what would allow it. Values of variables are never shown. */
+/* explain.c - the plan for people: what is requested, what is granted, what is denied and why,
+ * and what would allow it. It never shows values of variables. */
 #include "policy/explain.h"
 
 #include <stdio.h>
@@ -43,13 +43,13 @@ const char *explain_proxy_url(const struct upstream *u, char *out, size_t size)
 	return out;
 }
 
-/* Names come from manifests and file systems: only what prints is printed. */
+/* Names come from manifests and file systems: only printable characters are printed. */
 static void put_visible(struct buf *out, const char *s)
 {
 	visible_text(out, s, false);
 }
 
-/* "label     " on the first line of a group, blank below. */
+/* Puts "label     " on the first line of a group, and blanks on the others. */
 static void put_label(struct buf *out, const char *text, bool first)
 {
 	buf_addf(out, "%-10s", first ? text : "");
@@ -158,7 +158,7 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
 		put_label(out, "", false);
-		buf_addf(out, "may lead into %s, by the owner's word\n", p->allow_private.v[i]);
+		buf_addf(out, "names may lead into %s, as you allowed\n", p->allow_private.v[i]);
 	}
 }
 
@@ -221,7 +221,7 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),
 	         p->unix_sockets  ? "allowed"
-	         : p->own_sockets ? "of its own alone"
+	         : p->own_sockets ? "only its own"
 	                          : "off");
 	buf_addf(out, "audit     %s\n", audit_level_name(p->audit));
 	bool first = true;

@@ -1,5 +1,5 @@
-/* explain_json.c - the plan for programs: the same as the text says. Values of variables
- * are never shown. */
+/* explain_json.c - the plan for programs: the same facts as the text. It never shows values of
+ * variables. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -25,7 +25,7 @@ static void json_files(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
-/* Where the sandbox's system directories come from; nothing: from the host. */
+/* Says where the sandbox's system directories come from; adds nothing if they are the host's. */
 static void json_rootfs(struct json *j, const struct ssb_plan *p)
 {
 	if (p->rootfs.path != NULL) {

@@ -1,4 +1,4 @@
-/* grants.c - the list of grants: sorted, without what another includes. */
+/* grants.c - the list of grants: sorted, without those that others include. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
 	return NULL;
 }
 
-/* Sorted parents first, so that the innermost is the last. */
+/* Parents come first in the list, so the last match is the innermost. */
 const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path)
 {
 	const struct grant *in = NULL;
@@ -82,25 +82,25 @@ static int compare_grants(const void *x, const void *y)
 	int d = path_order(a->target, b->target);
 
 	if (d == 0) {
-		d = (int)b->access - (int)a->access; /* the wider first: it stays */
+		d = (int)b->access - (int)a->access; /* the wider access first: that one stays */
 	}
 	return d != 0 ? d : (int)a->origin - (int)b->origin;
 }
 
-/* Whether `g` adds nothing to the grant that it lies in. */
+/* True if `g` adds nothing to the grant that contains it. */
 static bool is_included(struct build *b, const struct grant *outer, const struct grant *g)
 {
 	const char *rest = path_beneath(g->target, outer->target);
 
 	if (*rest == '\0') {
-		return true; /* the same place, sorted by access */
+		return true; /* the same object; sorted by access */
 	}
 	if (g->access != outer->access || path_beneath(g->path, outer->path) == NULL) {
 		return false;
 	}
-	/* Each writable directory protects names of its own; the runtime's files
-	 * are not shown by what only contains them; what the owner named, the skill
-	 * reads with other rights. */
+	/* Each writable directory protects names of its own. A grant that only contains the
+	 * runtime's files does not show them. Files that the owner named are read with other
+	 * rights. */
 	return g->access != ACCESS_WRITE && !own_named(b, g) && (g->unasked || !outer->unasked);
 }
 

@@ -1,8 +1,8 @@
-/* judge.c - the owner over the manifest.
+/* judge.c - the owner decides over the manifest.
  *
- * A manifest's request for a dangerous place is refused unless the policy
- * file lists it; the owner's own word is taken, with a warning that says what
- * it opens. What would leave no sandbox nobody gets. */
+ * A manifest's request for a dangerous place is refused unless the policy file lists it. The
+ * owner's own grant is accepted, with a warning that says what it opens. A place that would
+ * leave no sandbox is never granted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +41,8 @@ static enum ssb_option access_option(enum access access)
 	return access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ;
 }
 
-/* The flag and the line of the policy file that give it. The path is the manifest's: it is
- * one word to a shell, and one text of the list. */
+/* Returns the flag and the line of the policy file that would grant it. The path comes from the
+ * manifest, so it is quoted as one word of a shell, and as one text of the list. */
 static char *say_grant(struct build *b, const struct path_request *r)
 {
 	const char *file =
@@ -76,8 +76,8 @@ static char *say_real(struct build *b, const struct path_request *r)
 	                              r->real);
 }
 
-/* The approval gives what this manifest's path would need the owner's word for: it is resolved
- * again, as the owner's. */
+/* True if the approval gives what this manifest's path would need from the owner. The path is
+ * then resolved again, as a path of the owner. */
 static bool is_lifted(struct build *b, const struct path_request *r)
 {
 	b->lifted = r->origin == ORIGIN_MANIFEST && r->real == NULL &&
@@ -116,9 +116,10 @@ static void refuse_hit(struct build *b, const struct path_request *r, const stru
 	}
 }
 
-/* The entry by which the policy file lets manifests have this place, or one that it lies in: the
- * longest, new; NULL: there is none. Its words are compared with the real path, so that no symlink
- * widens an entry: a skill may write above one, and put a symlink to ~/.ssh in its place. */
+/* Returns the entry by which the policy file lets manifests have this place, or one that
+ * contains it: the longest, new; NULL: none. The words of the entry are compared with the real
+ * path, so that no symlink widens an entry: a skill may write above an entry's path, and put a
+ * symlink to ~/.ssh in its place. */
 static char *policy_entry(const struct build *b, const struct path_request *r,
                           const struct subject *s)
 {
@@ -153,8 +154,8 @@ bool judge_policy_allows(const struct build *b, const struct path_request *r,
 	return entry != NULL;
 }
 
-/* A writable place in which the host would execute or obey what is left:
- * "x/.git/hooks", or a part of one such as "x/.git". NULL if it is none. */
+/* Returns the part of the path in which the host would execute or obey a file: "x/.git/hooks",
+ * or a part of it such as "x/.git". NULL: none. */
 static const char *protected_part(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
@@ -179,7 +180,7 @@ static void refuse_protected(struct build *b, const struct path_request *r, cons
 		return;
 	}
 	auto_free char *why =
-	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
+	        build_printf(b, "the host later executes or obeys what is in '%s'", part);
 	auto_free char *word = build_word(b, r->text);
 	auto_free char *remedy = r->real != NULL
 	                                 ? say_real(b, r)
@@ -204,7 +205,7 @@ static bool judge_protected(struct build *b, const struct path_request *r, const
 	return part == NULL;
 }
 
-/* The plainest reason: what the place is, before what it has to do with. */
+/* Returns the clearest reason: what the object is comes before how it relates to another place. */
 static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigned flags)
 {
 	const struct danger_hit *best = NULL;
@@ -229,7 +230,7 @@ static bool is_loud(const struct danger_hits *hits)
 	return false;
 }
 
-/* Without memory there is no text, and the build has failed. */
+/* `text` is NULL without memory; the build has failed then. */
 static void tell_warning(struct build *b, const struct path_request *r, const char *text, bool loud)
 {
 	if (text != NULL && loud) {
@@ -239,13 +240,13 @@ static void tell_warning(struct build *b, const struct path_request *r, const ch
 	}
 }
 
-/* "/" by that name: what the sandbox has of its own is left out (whole.c). */
+/* True for "/" under that name: places that the sandbox has itself are left out (whole.c). */
 static bool is_whole(const struct path_request *r, const struct subject *s)
 {
 	return r->access == ACCESS_READ && s->missing == NULL && strcmp(s->path, "/") == 0;
 }
 
-/* What lies in "/" and is never granted is left out of it. */
+/* A grant of "/" leaves out the places in it that are never granted. */
 static void forget_left_out(struct danger_hits *hits)
 {
 	size_t n = 0;
@@ -284,7 +285,7 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	}
 	auto_free char *entry = policy_entry(b, r, s);
 	if (entry != NULL) {
-		/* What is protected in a grant has to be named itself. */
+		/* A protected name inside a grant must be named itself. */
 		if (protected_part(entry) == NULL && !judge_protected(b, r, s)) {
 			return false;
 		}
@@ -302,8 +303,8 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	return judge_protected(b, r, s);
 }
 
-/* What was hit is hidden, and so is what the owner names, itself: ~/.vimrc, which leads to
- * ~/.dotfiles/vimrc. No skill can have put a symlink there. */
+/* True if only hidden places were hit and the owner's words name a hidden place, too: ~/.vimrc,
+ * which leads to ~/.dotfiles/vimrc. No skill can have put a symlink there. */
 static bool names_hidden(const struct build *b, const char *words, const struct danger_hits *hits)
 {
 	const char *rest = path_beneath(words, b->owner->home);
@@ -312,8 +313,8 @@ static bool names_hidden(const struct build *b, const char *words, const struct 
 	return n > 0 && rest[n] == '\0' && (hits->v[0].place->flags & DANGER_HIDDEN) != 0;
 }
 
-/* A symlink of which the owner's words say nothing leads to what is dangerous, or to what the
- * host executes or obeys. */
+/* Refuses a symlink that leads to a dangerous place, or to a file that the host executes or
+ * obeys, if the owner's words do not show that. */
 static bool refuse_led(struct build *b, const struct path_request *r,
                        const struct danger_hits *hits)
 {
@@ -332,7 +333,7 @@ static bool refuse_led(struct build *b, const struct path_request *r,
 	return true;
 }
 
-/* The owner's word is taken for what it names; what it opens is said. */
+/* Accepts the owner's request for the places that it names, and warns about what it opens. */
 static bool judge_owner(struct build *b, const struct path_request *r,
                         const struct danger_hits *hits)
 {
@@ -394,7 +395,7 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	     danger_judge_mounts(b->danger, danger_mounts(b->danger), s, r->access, &hits) < 0)) {
 		return refuse_unseen(b, r);
 	}
-	/* The table has the better words. */
+	/* The table has better words. */
 	if (hits.n == 0 && unlisted_judge(b, r, s, &room, &hits) < 0) {
 		return refuse_unseen(b, r);
 	}

@@ -6,7 +6,7 @@
 
 #include "base/own.h"
 
-/* In no installed header. */
+/* Not defined in any installed header. */
 #define MQUEUE_MAGIC 0x19800202UL
 
 static const struct {

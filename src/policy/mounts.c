@@ -1,5 +1,5 @@
-/* mounts.c - lines of mountinfo: "36 35 98:0 /root /point options - type ...",
- * with space, tab, newline and backslash as octal escapes. */
+/* mounts.c - parses lines of mountinfo: "36 35 98:0 /root /point options - type ...", with
+ * space, tab, newline and backslash as octal escapes. */
 #include "policy/mounts.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
-/* narrow.c - what a caller does without is taken out of a plan in the making. Nothing here can add
+/* narrow.c - removes what a caller does without from a plan while it is built. Nothing here adds
  * to it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/build.h"
 
-/* What is not asked for any more need not be allowed. */
+/* A request that is no longer made needs no permission. */
 static void drop_refusals(struct ssb_plan *p, enum refusal_kind kind)
 {
 	size_t n = 0;
@@ -31,7 +31,7 @@ static void drop_network(struct ssb_plan *p)
 	drop_refusals(p, REFUSAL_NETWORK);
 }
 
-/* A directory that would be made first is left out; a cover in it covers nothing. */
+/* Drops a directory that would have to be created; a cover in it covers nothing then. */
 static void drop_grant(struct ssb_plan *p, size_t i)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
-/* network.c - which hosts a plan reaches, how much passes, and which of the
- * addresses that are refused by nature the owner opens. */
+/* network.c - which hosts a plan reaches, how much traffic passes, and which of the addresses
+ * that are blocked by nature the owner opens. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "policy/build.h"
 #include "policy/range.h"
 
-/* A range of one address is that address. */
+/* A range of one address is treated as that address. */
 static void simplify_rule(struct egress_rule *r)
 {
 	struct cidr c;
@@ -55,7 +55,7 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 	return false;
 }
 
-/* Is all that `rule` is for within `owner`? */
+/* True if `owner` covers everything that `rule` asks for. */
 static bool host_within(const struct egress_rule *owner, const struct egress_rule *rule)
 {
 	struct cidr outer;
@@ -65,8 +65,8 @@ static bool host_within(const struct egress_rule *owner, const struct egress_rul
 	       outer.bits <= inner.bits && cidr_contains(&outer, &inner.base);
 }
 
-/* Does one of the owner's own rules, which are TCP, open the port of a declared address or
- * range there? */
+/* True if one of the owner's own rules, which are TCP, opens the port of a declared address or
+ * range. */
 static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct egress_rule *rule,
                          uint16_t port)
 {
@@ -78,7 +78,7 @@ static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct 
 	return found;
 }
 
-/* False: it is an address or a range that cannot be carried, and refused. */
+/* Returns false, after a refusal, for an address or range that cannot be enforced. */
 static bool judge_range(struct build *b, const char *where, const char *what,
                         const struct egress_rule *rule)
 {
@@ -95,13 +95,13 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 
 static void add_owner_egress(struct build *b, const char *value);
 
-/* True: the approval gives it. */
+/* Returns true if the approval gives it. */
 static bool judge_literal(struct build *b, const char *where, const char *what,
                           const struct egress_rule *rule, unsigned port)
 {
 	const char *host = rule->domain.s;
 	bool v6 = strchr(host, ':') != NULL;
-	bool udp = rule->protocol == PROTO_UDP; /* which --net is not */
+	bool udp = rule->protocol == PROTO_UDP; /* --net is TCP only */
 	auto_free char *place =
 	        build_printf(b, "%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", port);
 	if (!udp && place != NULL && build_gives(b, SSB_OPT_NET, place)) {
@@ -116,7 +116,7 @@ static bool judge_literal(struct build *b, const char *where, const char *what,
 	                                      flag != NULL ? flag : "");
 	if (remedy != NULL) {
 		build_refuse(b, REFUSAL_NETWORK, where, what,
-		             "addresses in place of names need the owner's word", remedy);
+		             "an address instead of a name needs the owner's permission", remedy);
 		if (!udp && place != NULL) {
 			build_offer(b, SSB_OPT_NET, place);
 		}
@@ -124,7 +124,7 @@ static bool judge_literal(struct build *b, const char *where, const char *what,
 	return false;
 }
 
-/* What is spoken, where the port alone does not say it. */
+/* Returns the protocol, if the port alone does not tell it. */
 static const char *protocol_part(const struct egress_rule *rule)
 {
 	uint16_t only = rule->n_ports == 1 ? rule->ports[0] : 0;
@@ -142,8 +142,8 @@ static const char *protocol_part(const struct egress_rule *rule)
 	return "";
 }
 
-/* "connect to HOST", and the ports where they are not the usual one: a rule that opens
- * another port, or lets something else be spoken, is another request. */
+/* Returns "connect to HOST", with the ports if they are not the usual one: a rule for another
+ * port, or for another protocol, is another request. */
 static char *what_rule(struct build *b, const struct egress_rule *rule, const char *protocol)
 {
 	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && *protocol == '\0';
@@ -161,8 +161,8 @@ static char *what_rule(struct build *b, const struct egress_rule *rule, const ch
 	return what;
 }
 
-/* What was declined by an older version, or is taken out by a shorter word, is called as it
- * is called there: it stays out. */
+/* Returns the older or shorter name of a request if the owner declined it by that name, so that
+ * it stays out. */
 static char *request_of(struct build *b, const struct egress_rule *rule)
 {
 	const char *protocol = protocol_part(rule);
@@ -202,7 +202,7 @@ static void add_owner_egress(struct build *b, const char *value)
 	struct egress_rule rule;
 
 	if (options_net(value, &rule) != NULL) {
-		b->failed = true; /* it was checked when given: only memory is left */
+		b->failed = true; /* checked when it was given, so only memory can be missing */
 		return;
 	}
 	auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
@@ -222,7 +222,7 @@ static void add_owner_egress(struct build *b, const char *value)
 
 /* ---- the owner's ranges ----------------------------------------------------- */
 
-/* The owner's word is taken; that it opens everything is said. */
+/* Accepts the range of the owner, and warns that it opens every service there. */
 static void add_private(struct build *b, const char *where, const char *range)
 {
 	struct string_list *l = &b->plan->allow_private;
@@ -249,14 +249,14 @@ static void set_private(struct build *b)
 		add_private(b, flag, b->opt->allow_private.v[i]);
 	}
 	if (b->opt->allow_private.n > 0 && b->plan->n_egress == 0) {
-		build_warn(b, flag, "no host is granted, so no address is; add --net HOST");
+		build_warn(b, flag, "no host is granted, so this opens nothing; add --net HOST");
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		add_private(b, policy_where(&b->policy, &l->v[i], where, sizeof(where)), l->v[i].s);
 	}
 }
 
-/* Per rule, and only by the owner: it hides the real name from us. */
+/* For each rule, and only by the owner: ECH hides the real name from us. */
 static void set_ech(struct build *b)
 {
 	const struct mtext_list *l = &b->policy.lists[POLICY_ALLOW_ECH];
@@ -273,7 +273,7 @@ static void set_net_limits(struct build *b)
 {
 	b->plan->net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
 	if (b->plan->n_egress == 0) {
-		return; /* nothing to be lowered, nor to be warned of */
+		return; /* there is nothing to lower or to warn about */
 	}
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		const struct resource *r = &NET_LIMITS[i];
@@ -283,8 +283,8 @@ static void set_net_limits(struct build *b)
 	}
 }
 
-/* Hosts of the owner's are reached. And every name is heard, so that the one that is
- * asked for shows itself. Private addresses are open to none of them. */
+/* The owner's hosts are reached. Every other name gets an address, too, so that a wanted host
+ * becomes visible. None of them may be at a private address. */
 static void learn_network(struct build *b)
 {
 	const struct learn_options *l = &b->opt->learn;

@@ -1,7 +1,7 @@
-/* options.c - the owner's flags, one by one, checked as they come.
+/* options.c - the owner's flags, checked one by one as they arrive.
  *
- * What needs the file system (do the paths exist, what are they) waits for
- * the plan; here are syntax and range, so that a bad flag is told at once. */
+ * Checks that need the file system (does a path exist, what is it) happen in the plan. Here are
+ * syntax and range, so that a wrong flag is reported at once. */
 #include "policy/options.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "base/own.h"
 #include "manifest/resources.h"
 
-/* Which flag sets which limit; how it is written follows its unit. */
+/* Which flag sets which limit. The unit decides how the value is written. */
 static const struct {
 	enum ssb_option what;
 	size_t at; /* in struct resources */
@@ -81,7 +81,7 @@ struct ssb_options *ssb_options_new(void)
 	return o;
 }
 
-/* What options own. */
+/* The lists that options own. */
 static const size_t LISTS[] = {
 	offsetof(struct ssb_options, read),     offsetof(struct ssb_options, write),
 	offsetof(struct ssb_options, net),      offsetof(struct ssb_options, env),
@@ -167,8 +167,8 @@ const char *options_net(const char *value, struct egress_rule *ret)
 		*end = '\0';
 		memmove(host, host + 1, (size_t)(end - host));
 	} else if (strchr(host, ':') == strrchr(host, ':') && strstr(host, "://") == NULL) {
-		/* More than one colon: an IPv6 address without a port. And what is wrong
-		 * with an address of the web is not its port. */
+		/* More than one colon: an IPv6 address without a port. And a URL is not reported
+		 * as a wrong port. */
 		colon = strchr(host, ':');
 	}
 	if (colon != NULL) {
@@ -210,15 +210,15 @@ const char *options_cidr(const char *value, char **ret)
 	return NULL;
 }
 
-/* NULL, or what is wrong with an item of a repeatable flag. `*ret` is new
- * where the item has a form of its own. */
+/* Returns NULL, or what is wrong with an item of a repeatable flag. `*ret` is new if the item
+ * has a normalised form. */
 static const char *check_item(enum ssb_option what, const char *value, char **ret)
 {
 	if (what == SSB_OPT_ALLOW_PRIVATE) {
 		return options_cidr(value, ret);
 	}
 	if (what == SSB_OPT_WITHHOLD) {
-		return *value == '\0'                       ? "there is nothing in it"
+		return *value == '\0'                       ? "it is empty"
 		       : strlen(value) > 2 * MAX_PATH_BYTES ? "it is too long"
 		                                            : NULL;
 	}
@@ -270,7 +270,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	return 0;
 }
 
-/* Index of `value` among NULL-terminated words; -1 with an error. */
+/* Returns the index of `value` among NULL-terminated words; -1 with an error. */
 static int one_of(enum ssb_option what, const char *const words[], const char *value,
                   struct ssb_error *err)
 {
@@ -294,7 +294,7 @@ static const char *const TOOLCHAINS[] = { "off", "auto", "default", NULL };
 static const char *const YES_NO[] = { "no", "yes", NULL };
 static const char *const TTYS[] = { "auto", "yes", "no", NULL };
 
-/* The order is that of enum audit_level. */
+/* In the order of enum audit_level. */
 static const char *const AUDITS[] = { "full", "violations", "off", NULL };
 
 const char *audit_level_name(enum audit_level level)

@@ -1,7 +1,7 @@
-/* own_dirs.c - covers. A directory has one name in its file system; what else leads to
- * it are mounts, and all of those stand in one table. So the names of a place
- * are computed from that table, compared by device and inode, and every grant
- * that one of them lies in gets a cover there. */
+/* own_dirs.c - covers. A directory has one name in its file system; everything else that leads
+ * to it is a mount, and one table lists all mounts. The names of a place are computed from that
+ * table and compared by device and inode, and every grant that contains one of them gets a cover
+ * there. */
 #include "policy/own_dirs.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static bool same_text(const char *a, const char *b)
 
 /* ---- what the owner names --------------------------------------------------- */
 
-/* Not to be shown: a secret, its side file, one in the making (".trace.key..."). */
+/* True for a secret, its side file, or one that is being written (".trace.key..."). */
 static bool is_secret(const char *name)
 {
 	if (name[0] == '.') {
@@ -144,14 +144,14 @@ static bool is_target(const struct ssb_plan *p, const char *target)
 	return false;
 }
 
-/* A name of the place on the host: covered in every grant that contains it. */
+/* `name` is a path of the place on the host: it is covered in every grant that contains it. */
 static void cover_name(struct build *b, const char *name, bool is_dir, bool create)
 {
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
 		const struct grant *g = &b->plan->grants[i];
 		const char *rest = g->is_dir ? path_beneath(name, g->path) : NULL;
 		if (rest == NULL || *rest == '\0') {
-			continue; /* not in it; or it is what was granted */
+			continue; /* not in this grant, or it is the granted object */
 		}
 		struct cover c = { strdup(name), path_join(g->target, rest), g->where, is_dir,
 			           create };
@@ -166,14 +166,14 @@ static void cover_name(struct build *b, const char *name, bool is_dir, bool crea
 	}
 }
 
-/* What exists of a place, and what would have to be made of it. */
+/* The part of a place that exists, and what would have to be created. */
 struct own_place {
 	const char *path; /* real */
-	const char *tail; /* "" where all of it exists */
+	const char *tail; /* "" if all of it exists */
 	struct object id;
 };
 
-/* By the mount `m`, which shows the place from `rest` on. */
+/* Covers the place under mount `m`, which shows it from `rest` on. */
 static void cover_alias(struct build *b, const struct own_place *h, const struct mount *m,
                         const char *rest)
 {
@@ -200,7 +200,7 @@ static void cover_head(struct build *b, const struct own_place *h)
 
 	if (in == NULL) {
 		build_refuse(b, REFUSAL_OTHER, "covers", h->path,
-		             "it cannot be told by which mounts the runtime's files are reached",
+		             "the mounts that lead to the runtime's files cannot be read",
 		             "check that /proc is mounted");
 		return;
 	}
@@ -224,7 +224,7 @@ static void cover_head(struct build *b, const struct own_place *h)
 	}
 }
 
-/* One that the next command will make has to be covered as well. */
+/* Covers a directory that does not exist yet but that the next command will create. */
 static void cover_missing(struct build *b, const char *path)
 {
 	auto_free char *words = path_words(path);
@@ -250,7 +250,8 @@ static void cover_missing(struct build *b, const char *path)
 	}
 }
 
-/* The table's, mostly: one of these places is there by each of two rules. */
+/* True if an earlier row is the same place: one of these places comes from two rules, and
+ * usually the first one is the table's. */
 static bool was_covered(const struct danger *d, size_t nth)
 {
 	for (size_t i = 0; i < nth; i++) {

@@ -51,7 +51,7 @@ static char *find_home(const struct owner *o)
 	return home != NULL ? home : strdup("/");
 }
 
-/* A login name ends up in a synthetic passwd file: only plain ones are taken. */
+/* The login name is written into a synthetic passwd file, so only plain names are accepted. */
 static char *find_user(const struct owner *o)
 {
 	const char *user = owner_getenv(o, "USER");
@@ -65,7 +65,7 @@ static char *find_user(const struct owner *o)
 	return strdup(user);
 }
 
-/* $VAR/skillsandbox, or HOME/fallback/skillsandbox. */
+/* Returns $VAR/skillsandbox, or HOME/fallback/skillsandbox. */
 static char *xdg_directory(const struct owner *o, const char *var, const char *fallback)
 {
 	const char *base = owner_getenv(o, var);

@@ -10,8 +10,8 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* The parent of an object that has no usable "..": a file, or a directory
- * that the caller may not search. Its name must still lead to it. */
+/* Finds the parent of an object that has no usable "..": a file, or a directory that the caller
+ * may not search. The object's name must still lead to it. */
 static int parent_by_name(const struct stat *st, const char *path)
 {
 	auto_free char *dir = path_parent(path);
@@ -158,7 +158,7 @@ const char *path_base(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* `rest` in its own words, without empty and "." components; NULL on "..". */
+/* Appends `rest` without its empty and "." components; NULL if it contains "..". */
 static char *append_rest(const char *dir, const char *rest)
 {
 	char *path = strdup(dir);
@@ -222,7 +222,7 @@ char *path_real(const char *path)
 			free(real);
 			return whole;
 		}
-		/* A dangling symlink is there, but leads nowhere: not "missing". */
+		/* A dangling symlink exists but leads nowhere, so the path is not "missing". */
 		if (errno != ENOENT || len == 0 || lstat(head, &st) == 0) {
 			errno = errno == 0 ? ENOENT : errno;
 			return NULL;

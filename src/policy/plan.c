@@ -1,6 +1,5 @@
-/* plan.c - manifest ∩ owner's policy file ∩ owner's options, in that order of
- * growing authority: the owner's words are read first, so that a request can
- * be seen as granted already. */
+/* plan.c - manifest ∩ owner's policy file ∩ owner's options, in order of growing authority. The
+ * owner's options are read first, so that a request can be recognised as granted already. */
 #include "policy/plan.h"
 
 #include <errno.h>
@@ -23,7 +22,7 @@
 #include "policy/view.h"
 #include "skill/skill.h"
 
-#define NO_ENTRY_NAMES 160 /* bytes: the rest is counted, so that a message holds it */
+#define NO_ENTRY_NAMES 160 /* bytes; other names are only counted: a message has a limit */
 
 #define BUILD_OF(q, d)                                                                             \
 	{                                                                                          \
@@ -64,7 +63,7 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 	}
 }
 
-/* What an approval gives is resolved as the owner's own flag is. */
+/* Resolves a path that an approval gives like the owner's own flag. */
 static void add_given(struct build *b, const char *path, enum access access)
 {
 	resolve_request(b,
@@ -74,7 +73,8 @@ static void add_given(struct build *b, const char *path, enum access access)
 	                        NULL, NULL, false });
 }
 
-/* A sidecar for any directory of its name asks to write: the owner's word alone lets it. */
+/* Handles a write request of a sidecar that fits any directory of its name: only the owner can
+ * allow it. */
 static bool add_unbound(struct build *b, const char *where, const char *what, const char *path)
 {
 	if (b->unbound && build_gives(b, SSB_OPT_WRITE, path)) {
@@ -116,7 +116,7 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 
 static void add_paths(struct build *b)
 {
-	/* Writes before reads: a path declared for both is then one grant. */
+	/* Writes before reads, so that a path declared for both becomes one grant. */
 	add_flags(b, &b->opt->write, ACCESS_WRITE);
 	add_flags(b, &b->opt->read, ACCESS_READ);
 	add_always(b, POLICY_ALWAYS_WRITE, ACCESS_WRITE);
@@ -131,14 +131,14 @@ static void add_paths(struct build *b)
 	}
 }
 
-/* Private tmpfs at the owner's own home, so that "~" means the same inside;
- * but never where the system's own directories are. */
+/* Returns the owner's own home, where a private tmpfs is mounted, so that "~" means the same
+ * inside; but never a place of the system's own directories. */
 static const char *sandbox_home(const struct owner *o)
 {
 	return view_claimed(o->home, VIEW_OURS | VIEW_ITSELF) ? "/home/skill" : o->home;
 }
 
-/* Beneath a place of the runtime's own, by a grant that only contains it. */
+/* True if the path lies beneath a place of the runtime's own, in a grant that only contains it. */
 static bool is_covered(const struct ssb_plan *p, const struct grant *g, const char *path)
 {
 	for (size_t i = 0; i < p->n_covers; i++) {
@@ -150,7 +150,7 @@ static bool is_covered(const struct ssb_plan *p, const struct grant *g, const ch
 	return false;
 }
 
-/* The current directory as the sandbox shows it, if a grant includes it. */
+/* Returns the current directory as the sandbox shows it, if a grant includes it. */
 static char *granted_cwd(const struct ssb_plan *p)
 {
 	auto_free char *cwd = p->n_grants > 0 ? getcwd(NULL, 0) : NULL;
@@ -178,7 +178,7 @@ static char *granted_cwd(const struct ssb_plan *p)
 	return NULL;
 }
 
-/* The plan keeps none of the request. */
+/* Copies the approval, because the plan keeps nothing of the request. */
 static void set_approval(struct build *b)
 {
 	const struct plan_approval *from = &b->request->consent.approval;
@@ -217,7 +217,7 @@ static void set_simple(struct build *b)
 	set_approval(b);
 }
 
-/* ---- the two ways in -------------------------------------------------------- */
+/* ---- the two entry points --------------------------------------------------- */
 
 static int add_arguments(struct build *b, char *const args[], struct ssb_error *err)
 {
@@ -235,13 +235,13 @@ static int add_arguments(struct build *b, char *const args[], struct ssb_error *
 	}
 	if (bytes > MAX_ARG_BYTES) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "arguments",
-		                "the arguments are %zu bytes together; the most is %d", bytes,
+		                "the arguments have %zu bytes together; the limit is %d", bytes,
 		                MAX_ARG_BYTES);
 	}
 	return 0;
 }
 
-/* Everything after names and argv are set. */
+/* Builds everything that follows the names and argv. */
 static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_error *err)
 {
 	set_simple(b);
@@ -252,7 +252,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	add_paths(b);
 	network_build(b);
 	upstream_build(b);
-	if (b->opt->rootfs == NULL) { /* the host's, by the host's names */
+	if (b->opt->rootfs == NULL) { /* the host's directories, under the host's names */
 		ca_build(b);
 		toolchain_build(b);
 	}
@@ -295,7 +295,7 @@ static void freep_options(struct ssb_options **o)
 	ssb_options_free(*o);
 }
 
-/* With defaults where the caller gave no options or no place for findings. */
+/* Sets defaults if the caller gave no options or no place for findings. */
 static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb_diags **ret_d,
                          struct ssb_error *err)
 {
@@ -333,8 +333,8 @@ static int decide_command(const struct plan_request *q, struct ssb_plan **ret_pl
 	return build_plan(&b, ret_plan, err);
 }
 
-/* What was odd in a file that is read leniently stands in the plan as well, and what is
- * to be seen at every run. */
+/* Copies what was unusual in a leniently read file into the plan, and what must be shown at
+ * every run. */
 static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
 {
 	for (size_t i = 0; i < ssb_diags_count(found); i++) {
@@ -360,7 +360,7 @@ static int find_skill(struct build *b, const struct skill_dir *dir, const struct
 	return failed;
 }
 
-/* A script has to be named: which are there? */
+/* Lists the scripts of the skill if the caller must name one. */
 static void set_no_entry(struct build *b)
 {
 	auto_buf names;
@@ -387,8 +387,8 @@ static void set_entry(struct build *b, const struct skill_found *found)
 	}
 }
 
-/* The copy that the owner approved is read and shown in place of the directory. No symlink may
- * lead to it. */
+/* Opens the copy that the owner approved, which is read and shown instead of the directory. The
+ * path must not contain a symlink. */
 static int open_copy(const char *path, struct skill_dir *ret, struct ssb_error *err)
 {
 	auto_fd fd = file_open_nosymlink(path, O_PATH | O_DIRECTORY);
@@ -445,7 +445,7 @@ int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct
 	                                          : decide_command(q, ret_plan, diags, err);
 }
 
-/* With the caller as owner. */
+/* Decides with the caller as the owner. */
 static int decide_for_caller(const struct plan_request *q, struct ssb_plan **ret_plan,
                              struct ssb_diags *diags, struct ssb_error *err)
 {

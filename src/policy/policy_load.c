@@ -1,4 +1,4 @@
-/* policy_load.c - the owner's policy file: found, the owner's own, and read. */
+/* policy_load.c - finds the owner's policy file, checks that it is the owner's, and reads it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -24,7 +24,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
 	}
-	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
+	/* O_NONBLOCK: a FIFO with this name is an error and does not block. */
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
 		return 0;
@@ -34,7 +34,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	}
 	auto_buf text;
 	buf_init(&text, MAX_YAML_BYTES);
-	/* Whoever can write this file decides what skills get. */
+	/* Any user who can write this file decides what skills get. */
 	if (owner_file_check(o, fd, "policy file", file, err) < 0) {
 		return -1;
 	}
@@ -44,7 +44,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	int failed =
 	        policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err);
 	if (text.data != NULL) {
-		explicit_bzero(text.data, text.size); /* passwords may be in it */
+		explicit_bzero(text.data, text.size); /* may contain passwords */
 	}
 	if (failed != 0) {
 		return -1;

@@ -6,25 +6,26 @@
 #include "base/own.h"
 
 const struct protected_place PROTECTED[] = {
-	/* version control: hooks, settings that name programs, and what leads git
-	 * to other settings */
+	/* version control: hooks, settings that name programs, and names that lead git to other
+	 * settings */
 	{ ".git/rebase-merge", true, HOLD_BY_LINK }, /* "exec" lines that --continue runs, and */
 	{ ".git/rebase-apply", true, HOLD_BY_LINK }, /* strategies, which are programs */
 	{ ".git/sequencer", true, HOLD_PRIVATE },
 	{ ".git/hooks", true, HOLD_ANYWHERE },
 	{ ".git/config", false, HOLD_ANYWHERE },
 	{ ".git/config.worktree", false, HOLD_ANYWHERE },
-	{ ".git/commondir", false, HOLD_ANYWHERE }, /* of which "." is the neutral content */
+	{ ".git/commondir", false, HOLD_ANYWHERE }, /* with "." as neutral content */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
-	{ ".git/remotes", true, HOLD_ANYWHERE }, /* where to push: to hooks that run there */
+	{ ".git/remotes", true,
+	  HOLD_ANYWHERE }, /* where to push: the hooks of that repository run */
 	{ ".git/branches", true, HOLD_ANYWHERE },
-	{ ".git/gitdir", false, HOLD_NOT },    /* of a worktree, see repos_gitdirs.c */
+	{ ".git/gitdir", false, HOLD_NOT },    /* in a worktree, see repos_gitdirs.c */
 	{ "commondir", false, HOLD_ANYWHERE }, /* keeps git from a bare repository there */
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },
-	{ ".hg/hgrc", false, HOLD_NOT }, /* a placeholder .hg would be a repository to hg */
+	{ ".hg/hgrc", false, HOLD_NOT }, /* a placeholder .hg would look like a repository to hg */
 	{ ".hgrc", false, HOLD_NOT },
 	{ ".husky", true, HOLD_ANYWHERE },
 	{ ".githooks", true, HOLD_NOT },
@@ -104,7 +105,7 @@ const struct protected_place PROTECTED[] = {
 	{ ".local/share/applications", true, HOLD_IN_HOME },
 	{ ".ssh", true, HOLD_IN_HOME },
 	{ ".pam_environment", false, HOLD_IN_HOME },
-	/* interpreters and package tools that read settings where they start */
+	/* interpreters and package tools that read settings in the directory where they start */
 	{ ".npmrc", false, HOLD_NOT },
 	{ ".yarnrc", false, HOLD_NOT },
 	{ ".yarnrc.yml", false, HOLD_NOT },

@@ -1,5 +1,5 @@
-/* range.c - a range becomes a local route of the sandbox's network: it must
- * not be wide, nor lie where that network has a meaning of its own. */
+/* range.c - checks address ranges. A range becomes a local route of the sandbox's network, so it
+ * must not be wide, nor overlap with addresses that have a meaning of their own there. */
 #include "policy/range.h"
 
 #include <stddef.h>
@@ -7,32 +7,32 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-/* The first rows are what the broker's names and resolver live on. */
+/* The first rows are those that the broker's names and resolver use. */
 #define SANDBOX_ROWS 2
 static const struct {
 	const char *range;
 	const char *why;
 } TAKEN[] = {
-	{ "198.18.0.0/15", "it meets 198.18.0.0/15, which the sandbox uses for itself" },
+	{ "198.18.0.0/15", "it overlaps with 198.18.0.0/15, which the sandbox uses for itself" },
 	{ "fd53:7373:6273::/48",
-	  "it meets fd53:7373:6273::/48, which the sandbox uses for itself" },
-	{ "127.0.0.0/8", "it meets 127.0.0.0/8, which is the sandbox's own loopback" },
-	{ "::/96", "it meets ::/96, where the sandbox's own loopback is" },
-	{ "0.0.0.0/8", "it meets 0.0.0.0/8, where no host is" },
-	{ "224.0.0.0/3", "it meets 224.0.0.0/3, where no host is" },
-	{ "fe80::/10", "it meets fe80::/10, whose addresses need an interface" },
-	{ "ff00::/8", "it meets ff00::/8, where no host is" },
+	  "it overlaps with fd53:7373:6273::/48, which the sandbox uses for itself" },
+	{ "127.0.0.0/8", "it overlaps with 127.0.0.0/8, which is the sandbox's own loopback" },
+	{ "::/96", "it overlaps with ::/96, which contains the sandbox's own loopback" },
+	{ "0.0.0.0/8", "it overlaps with 0.0.0.0/8, which no host has" },
+	{ "224.0.0.0/3", "it overlaps with 224.0.0.0/3, which no host has" },
+	{ "fe80::/10", "it overlaps with fe80::/10, whose addresses need an interface" },
+	{ "ff00::/8", "it overlaps with ff00::/8, which no host has" },
 };
 
-/* Of single addresses: no socket of the sandbox's can have them. */
+/* For single addresses: no socket in the sandbox can have these. */
 static const struct {
 	const char *range;
 	const char *why;
 } NOWHERE[] = {
-	{ "0.0.0.0/32", "it is no host's" },
-	{ "::/128", "it is no host's" },
+	{ "0.0.0.0/32", "no host has it" },
+	{ "::/128", "no host has it" },
 	{ "fe80::/10", "addresses in fe80::/10 need an interface" },
-	{ "ff00::/8", "it is in ff00::/8, where no host is" },
+	{ "ff00::/8", "it is in ff00::/8, which no host has" },
 };
 
 static bool cidr_overlaps(const struct cidr *a, const struct cidr *b)
@@ -70,11 +70,11 @@ const char *range_problem(const struct egress_rule *rule, const char **ret_remed
 
 	*ret_remedy = "declare names, single addresses, or ranges of /16 (IPv6: /48) and narrower";
 	if (!cidr_parse(rule->domain.s, &c)) {
-		return "it is no address range";
+		return "it is not an address range";
 	}
 	if (c.bits <
 	    (address_is_v4(&c.base) ? ADDRESS_V4_BITS + MIN_RANGE_BITS4 : MIN_RANGE_BITS6)) {
-		return "it is too wide to be carried";
+		return "it is too wide";
 	}
 	const char *why = find_taken(&c, ARRAY_LEN(TAKEN), false);
 	if (why != NULL) {
@@ -84,12 +84,12 @@ const char *range_problem(const struct egress_rule *rule, const char **ret_remed
 	bool many = range_size(&c) > MAX_RANGE_SOCKETS / rule->n_ports;
 	if (many && rule->protocol == PROTO_UDP) {
 		*ret_remedy = "declare a narrower range, or fewer ports";
-		return "udp is carried for 128 pairs of address and port at most";
+		return "udp is limited to 128 pairs of address and port";
 	}
 	for (size_t i = 0; many && i < rule->n_ports; i++) {
 		if (rule->ports[i] == 53) {
 			*ret_remedy = "declare single addresses for port 53";
-			return "port 53 of so many addresses is the sandbox's own resolver";
+			return "port 53 of so many addresses leads to the sandbox's own resolver";
 		}
 	}
 	return NULL;

@@ -1,9 +1,9 @@
 /* resolve.c - a path becomes a grant: opened once, judged, and held.
  *
- * A manifest's path is walked without any symlink; the owner's may go through
- * them, but not to a dangerous place that it does not name: a skill that could
- * write there may have put the symlink. A path to write that does not exist is
- * held by its nearest existing parent, and made by the run. */
+ * A path of the manifest is walked without following any symlink. A path of the owner may
+ * contain symlinks, but they may not lead to a dangerous place that the path does not name,
+ * because a skill that could write there may have put the symlink. A path to write that does not
+ * exist is held by its nearest existing parent, and the run creates it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,13 +30,13 @@ static void refuse_errno(struct build *b, const struct path_request *r, int e)
 	build_refuse_request(b, r, why, "name an existing file or directory that you may enter");
 }
 
-/* In every sandbox, but for one with a root file system of its own. */
+/* True in every sandbox, except one with a root file system of its own. */
 static bool is_shown(const struct build *b, const char *path)
 {
 	return b->opt->rootfs == NULL && view_is_system(path);
 }
 
-/* Where the link leads may be the better reason; it is recorded then. */
+/* The target of the link may be a better reason for the refusal; it is recorded then. */
 static bool leads_to_danger(struct build *b, const struct path_request *r, const char *real)
 {
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH) : -1;
@@ -47,8 +47,8 @@ static bool leads_to_danger(struct build *b, const struct path_request *r, const
 	return fd >= 0 && subject_init(&s, fd, real, NULL) == 0 && !judge_request(b, &led, &s);
 }
 
-/* A manifest could point anywhere through a symlink in a place that others
- * write. What the system shows anyway needs no grant. */
+/* Refuses a symlink: in a place that others can write, it could lead anywhere. What the system
+ * shows anyway needs no grant. */
 static void refuse_symlink(struct build *b, const struct path_request *r, const char *path)
 {
 	auto_free char *real = realpath(path, NULL);
@@ -68,7 +68,7 @@ static void refuse_symlink(struct build *b, const struct path_request *r, const 
 	build_refuse_request(b, r, why, remedy);
 }
 
-/* Judged by what it is: a device is one wherever its node stands. */
+/* Judges by the object: a device is one wherever its node is. */
 static enum grant_kind kind_of(int fd, const char *path, const struct stat *st)
 {
 	struct stat dev;
@@ -100,7 +100,8 @@ void resolve_take_object(struct build *b, const struct path_request *r, const ch
 	grants_add(b, &g);
 }
 
-/* Started by root, the skill is nobody's uid, and devices cannot be mapped. */
+/* If root starts the run, the skill's uid is one that nothing else uses, and devices cannot be
+ * mapped. */
 static bool device_opens(struct build *b, const struct path_request *r, const struct stat *st)
 {
 	mode_t need = r->access == ACCESS_WRITE ? S_IROTH | S_IWOTH : S_IROTH;
@@ -142,7 +143,7 @@ static void resolve_existing(struct build *b, struct path_request *r, const char
 		return;
 	}
 	if (r->origin == ORIGIN_MANIFEST && S_ISREG(st.st_mode) && st.st_nlink > 1) {
-		build_refuse_request(b, r, "the file has other names, which may be dangerous ones",
+		build_refuse_request(b, r, "the file has hard links, whose names may be dangerous",
 		                     "the owner can grant it: --read or --write with this path");
 		return;
 	}
@@ -168,8 +169,8 @@ static void resolve_existing(struct build *b, struct path_request *r, const char
 	}
 }
 
-/* The nearest directory above `path` that can be opened: an O_PATH fd, its
- * path new in *ret_parent. -1 with errno. */
+/* Opens the nearest directory above `path` that can be opened: returns an O_PATH fd, and its
+ * path (new) in *ret_parent. Returns -1 with errno. */
 static int nearest_parent(const char *path, char **ret_parent)
 {
 	auto_free char *at = path_parent(path);
@@ -201,7 +202,7 @@ static void add_missing(struct build *b, const struct path_request *r, const cha
 		return;
 	}
 	if (kind_of(*parent, path, &st) != GRANT_FILES) {
-		build_refuse_request(b, r, "nothing can be created among devices",
+		build_refuse_request(b, r, "no file can be created among devices",
 		                     "name a device that exists");
 		return;
 	}
@@ -231,8 +232,8 @@ static void add_missing(struct build *b, const struct path_request *r, const cha
 	grants_add(b, &g);
 }
 
-/* What cannot be opened is judged all the same: ~/.aws is no less refused on
- * a machine that has none. */
+/* A path that cannot be opened is judged all the same: ~/.aws is also refused on a machine that
+ * does not have it. */
 static void resolve_missing(struct build *b, const struct path_request *r, const char *path,
                             int why)
 {
@@ -302,8 +303,8 @@ void resolve_request(struct build *b, const struct path_request *asked)
 		words = resolve_words(b, path);
 		free(path);
 		path = real;
-		/* Told by what is granted then: whoever put the symlink may take it away
-		 * meanwhile. */
+		/* Compares with the path that is granted, and does not look at the symlink again:
+		 * the process that put it may have removed it in the meantime. */
 		if (words != NULL && strcmp(words, real) != 0) {
 			r->words = words;
 			r->real = real;
@@ -328,8 +329,8 @@ void resolve_request(struct build *b, const struct path_request *asked)
 	}
 }
 
-/* Named by the owner, so it may lie in another person's home or among the
- * agent's own skills; but not be a dangerous place, nor hold one. */
+/* The owner named this directory, so it may lie in another user's home or among the agent's own
+ * skills. It must not be a dangerous place or contain one. */
 bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what)
 {
 	struct danger_hits hits;
@@ -370,7 +371,7 @@ static void no_directory(struct build *b)
 	             "name a directory that you may enter");
 }
 
-/* A copy of it is the owner's own (the state directory): what is judged is the skill. */
+/* A copy lies in the owner's own state directory; the skill's directory is what is judged. */
 void resolve_skill(struct build *b)
 {
 	auto_fd fd = fcntl(b->source->fd, F_DUPFD_CLOEXEC, 0);
@@ -403,7 +404,7 @@ void resolve_stand_in(struct build *b, const struct stand_in *s)
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		build_refuse(b, REFUSAL_OTHER, "learn", s->target,
-		             "what was to be shown in its place cannot be opened", "learn again");
+		             "the file that replaces it cannot be opened", "learn again");
 		return;
 	}
 	struct grant g = {

@@ -1,7 +1,7 @@
-/* rootfs.c - the root file system that the owner named: judged once, and held.
+/* rootfs.c - the root file system that the owner named: judged once, and held open.
  *
- * All of it is shown, so it may neither be a dangerous place nor hold one. Those that
- * were unpacked from images lie among the runtime's own files and are shown all the
+ * All of it is shown, so it must neither be a dangerous place nor contain one. Root file systems
+ * that were unpacked from images lie among the runtime's own files and are accepted all the
  * same: no skill can write there. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,7 +31,8 @@ static bool is_unpacked_image(const struct build *b, const char *path)
 	return rest != NULL && *rest != '\0';
 }
 
-/* Names of the view, the homes of people and where disks are mounted are no places of its own. */
+/* True for names of the view, for homes and for mount points of disks: they are not directories
+ * of the root file system's own. */
 static bool is_known(const char *name)
 {
 	static const char *const PEOPLES[] = { "root", "mnt", "media" };
@@ -92,7 +93,7 @@ void rootfs_build(struct build *b)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, path, NULL) < 0) {
-		refuse_rootfs(b, b->opt->rootfs, "it is no directory that can be opened");
+		refuse_rootfs(b, b->opt->rootfs, "it is not a directory that you can open");
 	} else if (is_unpacked_image(b, path) ||
 	           resolve_shown(b, &s, options_flag(SSB_OPT_ROOTFS), "a root file system")) {
 		hold_rootfs(b, path, &fd, &st);

@@ -6,7 +6,7 @@
 
 #include "base/own.h"
 
-/* Keys to what is the owner's whatever skill is run. */
+/* Keys that belong to the owner, whichever skill runs. */
 static const struct {
 	const char *name;
 	const char *opens;
@@ -55,10 +55,10 @@ static const struct {
 	{ "DEEPSEEK_API_KEY", "DeepSeek" },
 };
 
-/* Lists of words, each between spaces: a name is judged by its words, which "_" separates. */
+/* Lists of words, each between spaces. A name is judged by its words, which "_" separates. */
 
-/* Of these places every key is the owner's: clouds, code, publishing, payment, messages, the tools
- * of a team, and models, which are paid for. A key of any other place may be the skill's own. */
+/* Services whose keys are always the owner's: clouds, code, publishing, payment, messages, team
+ * tools, and models, which cost money. A key for any other service may be the skill's own. */
 static const char OWNERS[] =
         " AWS AZURE ARM GCP GOOGLE GCLOUD CLOUDSDK CLOUDFLARE CF DIGITALOCEAN DO HEROKU VERCEL "
         "NETLIFY"
@@ -83,37 +83,38 @@ static const char OWNERS[] =
         " FIREBASE PLANETSCALE NEON TURSO UPSTASH SNOWFLAKE DATABRICKS ALGOLIA CONTENTFUL AUTH0 "
         "OKTA"
         " CLERK TAILSCALE TS NGROK GITPOD REPLIT EXPO ";
-/* Their addresses carry a password: "redis://user:password@host". */
+/* Services whose addresses contain a password: "redis://user:password@host". */
 static const char STORES[] =
         " REDIS MONGO MONGODB POSTGRES POSTGRESQL PG MYSQL MARIADB RABBITMQ AMQP"
         " CLICKHOUSE CELERY DATABASE DB BROKER CONNECTION JDBC ";
-/* What a name is about that ends so is no secret: COOKIE_NAME, PASSWORD_MIN_LENGTH. */
+/* Last words that show that the name is about a secret but holds none: COOKIE_NAME,
+ * PASSWORD_MIN_LENGTH. */
 static const char ABOUT[] =
         " DIR NAME TYPE TTL TIMEOUT LENGTH LEN SIZE COUNT LIMIT MIN MAX ENABLED"
         " DISABLED POLICY ALGORITHM ALG PROVIDER DOMAIN HOST PORT SECURE SAMESITE"
         " HTTPONLY REGION EXPIRY EXPIRES SOCK PARALLELISM MODE METHOD PROMPT ";
-/* A key or token of such a kind is a person's or a machine's, whoever it is for. */
+/* A key or token of such a kind belongs to a person or a machine, whatever it is for. */
 #define OF_OWNERS                                                                                  \
 	" PRIVATE SECRET ACCESS AGE SIGNING SIGN ENCRYPTION ENCRYPT MASTER DEPLOY ADMIN ROOT"      \
 	" ACCOUNT STORAGE SHARED RECOVERY SSH GPG PGP SESSION AUTH REFRESH BEARER PERSONAL BOT "
 
-/* Words of OWNERS that say nothing behind another word: they are ordinary ones. */
+/* Words of OWNERS that mean nothing after another word, because they are ordinary words. */
 static const char ORDINARY[] = " ARM CI CF DO FLY RENDER NODE UV GEM HEX SQUARE OP BW TF TOGETHER"
                                " COMET NEPTUNE NEW DD CIRCLE LINEAR NOTION NEON TS EXPO CLERK ";
-/* Tokens of a model, which are counted: MAX_TOKENS. */
+/* Words that show that "tokens" are those of a model, which are counted: MAX_TOKENS. */
 static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMPLETION CONTEXT"
                               " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
 
 enum word_place {
 	ENDS = 1,  /* other letters may stand before it: PGPASSWORD */
-	INNER = 2, /* it is not the first word: PWD, KEY_REPEAT */
-	LAST = 4,  /* it is the last word */
+	INNER = 2, /* not the first word: PWD, KEY_REPEAT */
+	LAST = 4,  /* the last word */
 };
 
-/* The first row that fits a word counts, and of all words the worst. */
+/* For one word, the first matching row decides; of all words, the most severe one. */
 static const struct {
 	const char *word;
-	const char *before; /* the word before it is one of these; NULL: any, or none */
+	const char *before; /* the word before it must be one of these; NULL: any word, or none */
 	unsigned where;
 	enum secret kind;
 } WORDS[] = {
@@ -164,7 +165,7 @@ static const struct {
 
 struct secret_word {
 	const char *s; /* not terminated */
-	size_t len;    /* without the digits that it ends with */
+	size_t len;    /* without its final digits */
 	size_t whole;  /* with them: AUTH0 */
 	bool last;
 };
@@ -213,7 +214,7 @@ static enum secret secret_of_word(struct secret_word w, const struct secret_word
 	return SECRET_NOT;
 }
 
-/* By its words: what any of them says, and what a place says of those behind it. */
+/* Judges by the words of the name. A service's word affects the words after it. */
 static enum secret secret_of_words(const char *name)
 {
 	const struct secret_word first = word_at(name);

@@ -34,7 +34,7 @@ void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uin
 	}
 }
 
-/* Both are memory: the disk of a run is a file system in it. */
+/* Both limits are memory: the disk of a run is a file system in memory. */
 static void lower_to_machine(struct build *b, const struct resource *r, uint64_t *v)
 {
 	struct sysinfo machine;
@@ -109,17 +109,17 @@ static void set_sockets(struct build *b)
 
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
 		const struct grant *g = &b->plan->grants[i];
-		/* One device is no socket. */
+		/* A single device does not count: no socket can be made in it. */
 		writes |= g->access == ACCESS_WRITE && (g->kind == GRANT_FILES || g->is_dir);
 	}
 	int said = b->opt->unix_sockets >= 0 ? b->opt->unix_sockets : b->policy.unix_sockets;
 	b->plan->unix_sockets = said >= 0 ? said != 0 : !writes;
-	/* The observer has them made, so that without it there are none. */
+	/* The observer lets these sockets be made; without the observer there are none. */
 	b->plan->own_sockets = said < 0 && b->plan->audit != AUDIT_OFF;
 	if (writes && said < 0 && !b->plan->own_sockets) {
 		build_warn(b, "unix-sockets",
-		           "unix sockets are off, because a directory is writable and nobody "
-		           "observes; --unix-sockets allows them");
+		           "unix sockets are off, because a directory is writable and no observer "
+		           "runs; --unix-sockets allows them");
 	}
 }
 

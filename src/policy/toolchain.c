@@ -1,14 +1,14 @@
-/* toolchain.c - interpreters that live outside the system directories.
+/* toolchain.c - interpreters outside the system directories.
  *
- * The command is looked up as the caller's shell would find it and followed
- * link by link (a venv's python, a version manager's shim, a script's first
- * line). Each place outside the system is granted read-only with the smallest
- * prefix that works: for PREFIX/bin/x with libraries beside bin, PREFIX.
+ * The command is looked up as the caller's shell would find it, and followed link by link (a
+ * venv's python, a version manager's shim, a script's first line). Each directory outside the
+ * system is granted read-only with the smallest prefix that works: PREFIX, for PREFIX/bin/x with
+ * libraries beside bin.
  *
- * The command of a skill is its author's word, and must not choose which directory of the
- * owner's is shown: there only an interpreter that everybody knows, by its bare name and
- * where the owner's own PATH has it, brings its directory, and each of them is a request
- * that the owner sees and can take out. A bare command is the owner's own word. */
+ * The author of a skill chooses its command, and must not choose which directory of the owner is
+ * shown. So for a skill only a well-known interpreter, by its bare name and found in the owner's
+ * own PATH, brings its directory, and each such directory is a request that the owner sees and
+ * can take out. The owner chooses a bare command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,10 +24,10 @@
 #include "policy/owner.h"
 #include "policy/view.h"
 
-#define MAX_LINKS  8 /* from one command */
-#define MAX_SCRIPT 3 /* a script whose interpreter is a script ... */
+#define MAX_LINKS  8 /* for one command */
+#define MAX_SCRIPT 3 /* a script whose interpreter is a script, and so on */
 
-/* Alone, or with a version: "python", "python3", "python3.12". */
+/* Alone or with a version: "python", "python3", "python3.12". */
 static const char *const INTERPRETERS[] = {
 	"python", "pypy",    "uv",     "uvx",    "pipx", "poetry",  "node",  "nodejs",
 	"npm",    "npx",     "pnpm",   "yarn",   "deno", "bun",     "bunx",  "tsx",
@@ -39,8 +39,8 @@ static const char *const INTERPRETERS[] = {
 struct toolchain_search {
 	struct build *b;
 	const char *command; /* as the plan names it */
-	bool asks;           /* for a skill: what is granted is a request */
-	bool chosen;         /* by the author of a skill: nothing is granted for it */
+	bool asks;           /* for a skill: a grant is a request that the owner sees */
+	bool chosen;         /* the skill's author chose the command: nothing is granted for it */
 };
 
 static bool is_interpreter(const char *name)
@@ -69,7 +69,7 @@ static bool exists_in(const char *dir, const char *name)
 	return path != NULL && access(path, F_OK) == 0;
 }
 
-/* As the caller's shell finds it. Returns new, or NULL. */
+/* Finds the command like the caller's shell. Returns new, or NULL. */
 static char *find_command(const struct owner *o, const char *name)
 {
 	const char *path = owner_getenv(o, "PATH");
@@ -106,8 +106,8 @@ static void first_word(const char *file, char *out, size_t size)
 	out[strcspn(out, " \t\r\n")] = '\0';
 }
 
-/* ROOT/shims/x of a version manager: ROOT/versions/V/bin/x of the version in
- * use. Returns new, or NULL if it is no such shim. */
+/* Resolves ROOT/shims/x of a version manager to ROOT/versions/V/bin/x of the version in use.
+ * Returns new, or NULL if it is not such a shim. */
 static char *resolve_shim(const struct owner *o, const char *file)
 {
 	auto_free char *dir = path_parent(file);
@@ -141,7 +141,7 @@ static char *resolve_shim(const struct owner *o, const char *file)
 	return real;
 }
 
-/* PREFIX of PREFIX/bin/x where its libraries are beside bin; NULL if not. */
+/* Returns PREFIX of PREFIX/bin/x if its libraries are beside bin; otherwise NULL. */
 static char *prefix_of(const char *dir)
 {
 	static const char *const SIGNS[] = { "lib", "lib64", "share", "pyvenv.cfg" };
@@ -158,8 +158,8 @@ static char *prefix_of(const char *dir)
 	return NULL;
 }
 
-/* Opens a directory that may be granted without asking: no dangerous place is
- * in it, and it is in none. Its real path is new in *ret_real. */
+/* Opens a directory that may be granted without asking: it neither contains a dangerous place
+ * nor lies in one. Its real path is new in *ret_real. */
 static int open_harmless(struct build *b, const char *dir, char **ret_real)
 {
 	auto_free char *real = realpath(dir, NULL);
@@ -176,7 +176,7 @@ static int open_harmless(struct build *b, const char *dir, char **ret_real)
 	return steal_fd(&fd);
 }
 
-/* Shows `real` (held by fd, taken) at `target`, by which it was reached. */
+/* Shows `real` (held by fd, which is taken) at `target`, the path that led to it. */
 static void add_grant(struct build *b, const char *target, const char *real, int fd)
 {
 	struct stat st;
@@ -197,7 +197,7 @@ static void add_grant(struct build *b, const char *target, const char *real, int
 	grants_add(b, &g);
 }
 
-/* Is a granted directory shown at this path already? */
+/* True if a granted directory is already shown at this path. */
 static bool already_shown(const struct build *b, const char *path)
 {
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
@@ -212,7 +212,7 @@ static bool already_shown(const struct build *b, const char *path)
 	return false;
 }
 
-/* The owner sees what is shown to a skill, and took it out. */
+/* True if the owner, who sees what a skill is shown, took this directory out. */
 static bool is_declined(const struct toolchain_search *s, const char *real)
 {
 	struct build *b = s->b;
@@ -227,15 +227,15 @@ static bool is_declined(const struct toolchain_search *s, const char *real)
 	return build_taken_out(b, REFUSAL_READ, s->command, what);
 }
 
-/* Grants what `dir`, a directory with a program in it, needs. False after a
- * warning that it is not granted: then the rest of the way does not matter. */
+/* Grants what `dir`, a directory with a program in it, needs. Returns false, after a warning, if
+ * it is not granted; the rest of the way does not matter then. */
 static bool need_directory(const struct toolchain_search *s, const char *dir)
 {
 	struct build *b = s->b;
 	auto_free char *prefix = prefix_of(dir);
 	const char *wanted = prefix != NULL ? prefix : dir;
 	auto_free char *real = NULL;
-	/* Words for a shell: the skill may have named the directory. */
+	/* Quoted for a shell: the skill may have named the directory. */
 	auto_free char *dir_word = build_word(b, dir);
 	auto_free char *wanted_word = build_word(b, wanted);
 
@@ -264,7 +264,8 @@ static bool need_directory(const struct toolchain_search *s, const char *dir)
 	}
 	if (fd < 0) {
 		build_warn(b, "toolchain",
-		           "%s lives in %s, which is too much to grant unasked: add --read %s",
+		           "%s lives in %s, which is too much to grant without being asked: add "
+		           "--read %s",
 		           s->command, dir, dir_word);
 		return false;
 	}
@@ -276,7 +277,7 @@ static bool need_directory(const struct toolchain_search *s, const char *dir)
 	return true;
 }
 
-/* The interpreter of a script's first line: its path new in *ret. */
+/* Finds the interpreter of a script's first line; its path is new in *ret. */
 static char *read_interpreter(const struct owner *o, const char *file)
 {
 	char line[256];
@@ -298,7 +299,7 @@ static char *read_interpreter(const struct owner *o, const char *file)
 	return program != NULL ? find_command(o, program) : NULL;
 }
 
-/* Where the symlink `file` leads, one step; NULL if it is none. */
+/* Follows the symlink `file` one step; NULL if it is not a symlink. */
 static char *next_link(const char *file)
 {
 	char to[PATH_MAX];
@@ -323,8 +324,8 @@ static char *next_link(const char *file)
 	return target_dir != NULL ? path_join(target_dir, slash + 1) : NULL;
 }
 
-/* Every place on the way from `file` to the program, and to the interpreter
- * of a script. */
+/* Handles every directory on the way from `file` to the program, and to the interpreter of a
+ * script. */
 static void follow_links(const struct toolchain_search *s, const char *file, unsigned scripts)
 {
 	auto_free char *at = strdup(file);
@@ -354,8 +355,8 @@ static void follow_links(const struct toolchain_search *s, const char *file, uns
 	}
 }
 
-/* What a skill asks for is the same on a terminal and off it, where nothing is granted: so
- * it is looked for all the same, and taken back. */
+/* A skill must ask for the same directories on a terminal and without one, where nothing is
+ * granted. So they are looked up in both cases, and taken back here. */
 static void take_back(struct build *b, size_t n_before, const char *command)
 {
 	struct ssb_plan *p = b->plan;

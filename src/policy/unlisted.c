@@ -15,15 +15,15 @@
 #include "skill/programs.h"
 
 static const char CLOSED[] =
-        "is closed to others: started by root, a manifest gets unasked only what "
-        "they may read";
-static const char NAMED[] = "bears the name of a program, or of a place that programs know";
-static const char BEFORE[] = "was there before this skill, and may be another program's";
+        "is closed to others; if root starts the run, a manifest gets only what they "
+        "may read, unless the owner allows more";
+static const char NAMED[] = "has the name of a program, or of a place that programs know";
+static const char BEFORE[] = "existed before this skill, and may belong to another program";
 static const char UNREAD[] =
-        "may be another program's: 'own-directories' in the runtime's state directory, which "
-        "says whose it is, cannot be read";
+        "may belong to another program: 'own-directories' in the runtime's state directory, "
+        "which records that, cannot be read";
 
-/* How many names of a path belong together, by its first. */
+/* How many leading names of a path belong together, by the first name. */
 static const struct {
 	const char *first;
 	size_t names;
@@ -67,7 +67,7 @@ bool unlisted_is_shared(const char *rest)
 
 /* ---- the skill's own ---------------------------------------------------------- */
 
-/* What a table, a shell or another file system could not read as something else. */
+/* True for a name that no table, shell or file system can read as another one. */
 static bool is_plain(const char *name)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_");
@@ -90,10 +90,11 @@ static bool is_in_path(const char *dirs, const char *name)
 	return false;
 }
 
-/* "DIRECTORY//INODE:BIRTH/SKILL": a real path has no "//", and the skill's begins with one '/'. A
- * directory that is removed and made again has another time of birth, which no program can set. The
- * number of the device is left out, because some file systems get another at each boot. Returns
- * new; NULL: the file system does not tell the birth, or no memory. */
+/* Writes the row "DIRECTORY//INODE:BIRTH/SKILL". A real path contains no "//", and the skill's
+ * begins with one '/'. A directory that is removed and created again has another time of birth,
+ * which no program can set. The device number is left out, because some file systems get another
+ * one at each boot. Returns new; NULL: the file system does not tell the time of birth, or no
+ * memory. */
 static char *own_row(int fd, const char *skill_dir)
 {
 	char path[MAX_PATH_BYTES];
@@ -117,7 +118,7 @@ static char *own_row_at(const char *dir, const char *skill_dir)
 	return fd >= 0 ? own_row(fd, skill_dir) : NULL;
 }
 
-/* The directory of the row is still the one that was made for the skill. */
+/* True if the directory of the row is still the one that was made for the skill. */
 static bool is_current(const char *row)
 {
 	const char *end = strstr(row, "//");
@@ -131,7 +132,7 @@ static bool is_current(const char *row)
 static const struct kept_rows OWN = { "own-directories", "list of the skills' own directories",
 	                              "write", is_current };
 
-/* Why the directory, which exists, is not known as made for the skill; NULL: it is. */
+/* Returns why the existing directory is not known as made for the skill; NULL: it is. */
 static const char *why_not_made(const struct build *b, const char *dir)
 {
 	AUTO(string_list_done) struct string_list rows = { 0 };
@@ -156,7 +157,7 @@ void unlisted_mark(int fd, const char *skill_dir, const char *state_dir)
 	}
 }
 
-/* Why the place, "HOME/.config/x", is not the skill's own; NULL: it is. */
+/* Returns why the place, "HOME/.config/x", is not the skill's own; NULL: it is. */
 static const char *why_not_own(const struct build *b, const char *place, const char *rest)
 {
 	const char *name = b->manifest != NULL ? b->manifest->name : NULL;
@@ -174,7 +175,7 @@ static const char *why_not_own(const struct build *b, const char *place, const c
 	return lstat(place, &st) < 0 && errno == ENOENT ? NULL : why_not_made(b, place);
 }
 
-/* `path`, from the home on, is or lies in a place of the skill's own. */
+/* True if `path`, relative to the home, is or lies in a place of the skill's own. */
 static bool is_own(const struct build *b, const char *path)
 {
 	const char *rest = path_beneath(path, b->owner->home);
@@ -184,7 +185,7 @@ static bool is_own(const struct build *b, const char *path)
 	return place != NULL && why_not_own(b, place, place + (rest - path)) == NULL;
 }
 
-/* The same for ~/dots/config/x, if ~/.config leads to ~/dots/config. */
+/* The same for ~/dots/config/x if ~/.config leads to ~/dots/config. */
 static bool is_own_led(const struct build *b, const struct place *led, const char *path)
 {
 	const char *rest = path_beneath(path, led->path);
@@ -206,8 +207,9 @@ bool unlisted_is_own(const struct build *b, const char *path)
 
 /* ---- a request ------------------------------------------------------------------ */
 
-/* What follows the owner's home in `whole`, which begins with the subject's path; NULL: it does
- * not lie there. By device and inode, for a home that is shown elsewhere as well. */
+/* Returns what follows the owner's home in `whole`, which begins with the subject's path; NULL:
+ * it does not lie there. Compares device and inode, because the home may also be mounted
+ * elsewhere. */
 static const char *from_home(const struct build *b, const struct subject *s, const char *whole)
 {
 	size_t at = strlen(s->path);
@@ -266,7 +268,7 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 	}
 }
 
-/* Of the owner's own requests those say nothing that only hold such a place. */
+/* A request of the owner that merely contains such a place is not affected. */
 static int judge_led(struct build *b, const struct path_request *r, const struct subject *s,
                      const char *whole, struct danger_hits *hits)
 {

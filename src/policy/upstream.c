@@ -1,9 +1,8 @@
-/* upstream.c - through which proxy a plan's hosts are dialled: the policy
- * file's, or else that of the variables which other programs of the owner obey.
+/* upstream.c - the proxy for a plan's hosts: that of the policy file, or else of the variables
+ * that the owner's other programs obey.
  *
- * Where the policy file names a proxy, or `none`, the environment is not looked
- * at. A proxy that we cannot speak to is a refusal, not a reason to dial past
- * it. Its password is in no message. */
+ * If the policy file names a proxy, or `none`, the environment is ignored. A proxy that we
+ * cannot use is a refusal, not a reason to dial without it. No message contains its password. */
 #include "policy/upstream.h"
 
 #include <stdlib.h>
@@ -42,7 +41,7 @@ static struct upstream steal_upstream(struct upstream *u)
 	return r;
 }
 
-/* A copy of `from`, found at `where`; false without memory. */
+/* Copies `from`, found at `where`; false without memory. */
 static bool upstream_copy(const struct upstream *from, const char *where, struct upstream *ret)
 {
 	AUTO(upstream_done) struct upstream u = { .port = from->port };
@@ -58,7 +57,7 @@ static bool upstream_copy(const struct upstream *from, const char *where, struct
 	return true;
 }
 
-/* "%40" is "@". Returns the length, or 0: not a text that can be sent. */
+/* Decodes "%40" to "@". Returns the length, or 0 if the text cannot be sent. */
 static size_t decode_percent(const char *text, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
@@ -82,7 +81,7 @@ static size_t decode_percent(const char *text, size_t len, char *out, size_t siz
 	return n;
 }
 
-/* USER or USER:PASSWORD, as basic authentication sends it. */
+/* Encodes USER or USER:PASSWORD for basic authentication. */
 static const char *parse_user(const char *text, size_t len, struct upstream *u)
 {
 	char plain[MAX_PROXY_USER];
@@ -118,7 +117,7 @@ static const char *parse_port(const char *text, uint16_t *ret)
 	return NULL;
 }
 
-/* HOST:PORT, of IPv6 [ADDRESS]:PORT. */
+/* Parses HOST:PORT; for IPv6 [ADDRESS]:PORT. */
 static const char *parse_host(char *text, struct upstream *u)
 {
 	char *end = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -126,7 +125,7 @@ static const char *parse_host(char *text, struct upstream *u)
 	enum host_kind kind;
 
 	if (text[0] == '[' ? end == NULL || end + 1 != colon : strchr(text, ':') != colon) {
-		return "has no host and port that can be told apart";
+		return "has an address whose host and port cannot be told apart";
 	}
 	if (colon == NULL) {
 		return "has no port";
@@ -139,7 +138,7 @@ static const char *parse_host(char *text, struct upstream *u)
 	return wrong != NULL ? wrong : parse_port(colon + 1, &u->port);
 }
 
-/* NULL: it is HTTP, and *text stands behind it. */
+/* Returns NULL if the scheme is HTTP, and moves *text past it. */
 static const char *parse_scheme(const char **text)
 {
 	const char *end = strstr(*text, "://");
@@ -149,13 +148,13 @@ static const char *parse_scheme(const char **text)
 		return NULL;
 	}
 	if (strncasecmp(*text, "socks", 5) == 0) {
-		return "is a SOCKS proxy, and only HTTP proxies are spoken to";
+		return "is a SOCKS proxy; only HTTP proxies are supported";
 	}
 	if (len == 5 && strncasecmp(*text, "https", 5) == 0) {
-		return "is a proxy behind TLS, and only plain http:// ones are spoken to";
+		return "is a proxy behind TLS; only plain http:// is supported";
 	}
 	if (len != 4 || strncasecmp(*text, "http", 4) != 0) {
-		return "is no http:// proxy";
+		return "is not an http:// proxy";
 	}
 	*text = end + 3;
 	return NULL;
@@ -199,7 +198,7 @@ const char *upstream_parse(const char *url, struct upstream *ret)
 	return wrong;
 }
 
-/* ---- what is dialled directly ------------------------------------------------ */
+/* ---- hosts that are dialled directly ----------------------------------------- */
 
 const char *upstream_no_proxy_item(const char *text, char **ret)
 {
@@ -271,9 +270,9 @@ static void set_no_proxy(struct build *b)
 	}
 }
 
-/* ---- the plan's --------------------------------------------------------------- */
+/* ---- the plan's proxy ---------------------------------------------------------- */
 
-/* HTTP_PROXY is not read: under CGI a client sets it with a header. */
+/* HTTP_PROXY is not read: under CGI a client can set it with a header. */
 static const char *const VARIABLES[UPSTREAM_USES][5] = {
 	[UPSTREAM_HTTP] = { "http_proxy", "all_proxy", "ALL_PROXY" },
 	[UPSTREAM_OTHER] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" },
@@ -339,7 +338,7 @@ static void warn_of_udp(struct build *b)
 void upstream_build(struct build *b)
 {
 	if (b->plan->n_egress == 0) {
-		return; /* nobody is dialled */
+		return; /* no host is dialled */
 	}
 	for (int use = 0; use < UPSTREAM_USES; use++) {
 		if (b->policy.upstream_given) {

@@ -1,4 +1,4 @@
-/* validate.c - the public door to the checker of manifests, and of skills without one. */
+/* validate.c - the public functions that check manifests, and skills without one. */
 #include <sys/stat.h>
 
 #include "base/own.h"

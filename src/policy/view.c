@@ -48,7 +48,7 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	SYSTEM("/lib64"),
 	SYSTEM("/libx32"),
 	{ "/etc", VIEW_DIR, ZONE_PARTIAL, LL_READ, VIEW_OURS | VIEW_STAYS, NULL },
-	/* Files of its own processes only: the kernel's are root's. */
+	/* Only files of the run's own processes can be read: those of the kernel belong to root. */
 	{ "/proc", VIEW_KERNEL, ZONE_KERNEL, RW, VIEW_OURS | VIEW_STAYS | VIEW_ROOTFS, NULL },
 	{ "/dev", VIEW_DIR, ZONE_KERNEL, RW, VIEW_OURS | VIEW_STAYS | VIEW_ROOTFS, NULL },
 	{ "/dev/shm", VIEW_PRIVATE, ZONE_PRIVATE, ALL, VIEW_OURS | VIEW_STAYS, NULL },
@@ -58,17 +58,17 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	  NULL },
 	{ "/run", VIEW_DIR, ZONE_PARTIAL, 0, VIEW_OURS | VIEW_ROOTFS, NULL },
 	{ "/skill", VIEW_DIR, ZONE_OUTSIDE, 0, VIEW_OURS | VIEW_STAYS | VIEW_ROOTFS,
-	  NULL }, /* a grant of its own */
+	  NULL }, /* the skill's directory, a grant of its own */
 	PARTIAL("/sys", VIEW_OURS | VIEW_ROOTFS),
 	PARTIAL("/opt", 0),
 	PARTIAL("/selinux", 0),
 	{ "/home", VIEW_NOTHING, ZONE_OUTSIDE, 0, VIEW_ITSELF, NULL },
-	/* From here on what stands in these. */
+	/* From here on: entries inside the directories above. */
 	{ "/etc/alternatives", VIEW_HOST, ZONE_AROUND, 0, VIEW_ALWAYS, NULL },
 	HOST("/etc/ca-certificates"),
 	HOST("/etc/chromium.d"), /* sourced by Debian's wrapper */
 	HOST("/etc/fonts"),
-	HOST("/etc/java-8-openjdk"), /* where Debian's Java has its settings */
+	HOST("/etc/java-8-openjdk"), /* the settings of Debian's Java */
 	HOST("/etc/java-11-openjdk"),
 	HOST("/etc/java-17-openjdk"),
 	HOST("/etc/java-21-openjdk"),
@@ -105,10 +105,10 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	LINK("/dev/stdout", "/proc/self/fd/1"),
 	LINK("/dev/stderr", "/proc/self/fd/2"),
 	LINK("/dev/ptmx", "pts/ptmx"),
-	/* They name the keys of the owner's other sessions, whatever the keyring. */
+	/* They list the keys of the owner's other sessions, whatever the keyring. */
 	MASKED("/proc/keys"),
 	MASKED("/proc/key-users"),
-	/* Where the plan names the worker (sandbox/worker.c), it stands in here. */
+	/* If the plan names the worker (sandbox/worker.c), it is in this directory. */
 	{ "/run/skillsandbox", VIEW_NOTHING, ZONE_AROUND, LL_READ, 0, NULL },
 };
 

@@ -1,9 +1,8 @@
-/* whole.c - "/" as a grant to read: everything in it at its own place, but for
- * what the sandbox has of its own. It becomes many grants, one for each
- * directory and file directly in it; a directory that holds a place of the
- * sandbox's own is gone through in the same way, so that this place is left
- * out and stays what it is. Symlinks are left out: those of the system stand
- * in every sandbox. */
+/* whole.c - grants "/" for reading: everything in it at its own place, except what the sandbox
+ * has of its own. The grant becomes one grant for each directory and file directly in it. A
+ * directory that contains a place of the sandbox's own is handled in the same way, so that this
+ * place is left out and stays as it is. Symlinks are left out: those of the system are in every
+ * sandbox. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,13 +16,14 @@
 #include "policy/kernel_fs.h"
 #include "policy/view.h"
 
-/* What the sandbox keeps of its own: the rest of /etc and /dev goes by name. */
+/* True for a place that the sandbox keeps as its own; everything else in /etc and /dev is
+ * granted by name. */
 static bool is_kept(const struct build *b, const char *path)
 {
 	return path_beneath(path, b->owner->home) != NULL || view_claimed(path, VIEW_STAYS);
 }
 
-/* Something that is kept lies in it. */
+/* True if a kept place lies in it. */
 static bool leads_to_kept(const struct build *b, const char *path)
 {
 	bool leads = path_beneath(b->owner->home, path) != NULL;
@@ -42,7 +42,7 @@ static void grant_entry(struct build *b, const struct path_request *r, const cha
 
 	if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) ||
 	    view_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
-		return; /* a symlink, or nothing that a directory would show either */
+		return; /* a symlink, or an object that a directory would not show either */
 	}
 	resolve_take_object(b, r, path, &fd, &st, true);
 }
@@ -61,7 +61,7 @@ static void whole_entry(struct build *b, const struct path_request *r, const cha
 	}
 }
 
-/* As deep as the sandbox's own places lie. */
+/* Goes as deep as the sandbox's own places lie. */
 static void whole_directory(struct build *b, const struct path_request *r, const char *dir)
 {
 	DIR *d = opendir(dir);

@@ -1,5 +1,5 @@
-/* withhold.c - what is asked for and left out, without stopping the run: what the owner
- * took out (--without, or when it was approved), and what his own manifest asks for any
+/* withhold.c - requests that are left out without stopping the run: those that the owner took
+ * out (--without, or in the approval), and those of the owner's own manifest that serves any
  * skill of its name. */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ bool build_unbound(struct build *b, const char *where, const char *what, const c
 	return true;
 }
 
-/* A word that takes nothing out is most likely a wrong one. */
+/* A word that takes nothing out is most likely mistyped. */
 void withhold_finish(struct build *b)
 {
 	const struct string_list *l = &b->opt->withhold;

@@ -207,7 +207,7 @@ def test_directory_of_the_skills_own_name(ssb):
     assert ssb.run(d).ok().text == "xx\n", "of the same skill"
     other = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])
     r = ssb.run(other)
-    assert r.code == 125 and "was there before" in r.errors, repr(r)
+    assert r.code == 125 and "existed before" in r.errors, repr(r)
     ssb.run("-w", cache, other).ok()
     ssb.write(ssb.home / ".config/ssb-town/key", SECRET)
     r = ssb.inside("print('started')", name="ssb-town", read=["~/.config/ssb-town"])
@@ -216,7 +216,7 @@ def test_directory_of_the_skills_own_name(ssb):
     shutil.rmtree(cache)
     ssb.write(cache / "key", SECRET)
     r = ssb.run(d)
-    assert r.code == 125 and "was there before" in r.errors, repr(r)
+    assert r.code == 125 and "existed before" in r.errors, repr(r)
 
 
 def test_own_directory_behind_a_symlink_of_the_owners(ssb):
@@ -245,7 +245,7 @@ def test_skill_cannot_make_a_directory_another_skills_own(ssb):
     r = ssb.inside(forge, write=["~/.config/ssb-victim"], flags=["-w", victim])
     assert "Operation not supported" in r.errors or r.ok()
     r = ssb.run(taker)
-    assert r.code == 125 and "was there before" in r.errors and SECRET not in r.text, repr(r)
+    assert r.code == 125 and "existed before" in r.errors and SECRET not in r.text, repr(r)
     assert SECRET in ssb.run("-r", victim, taker).ok().text, "control: the owner's word gives it"
 
 

@@ -551,12 +551,12 @@ static void test_own_directory(void **state)
 
 	policy(NULL);
 	assert_int_equal(mkdir(dir, 0755), 0);
-	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_non_null(strstr(why_not_own(), "existed before"));
 	/* A skill that may write there can set any attribute. */
 	if (setxattr(dir, "user.skillsandbox.skill", mark, strlen(mark), 0) != 0) {
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
-	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_non_null(strstr(why_not_own(), "existed before"));
 	assert_int_equal(rmdir(dir), 0);
 	make_own();
 	assert_int_equal(why_not_own()[0] == '\0', born(dir) != 0);
@@ -566,7 +566,7 @@ static void test_own_directory(void **state)
 		assert_int_equal(rmdir(dir), 0);
 		assert_int_equal(mkdir(dir, 0755), 0);
 	} while (before != 0 && born(dir) == before);
-	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_non_null(strstr(why_not_own(), "existed before"));
 	assert_int_equal(rmdir(dir), 0);
 	free((void *)(uintptr_t)dir);
 	free((void *)(uintptr_t)mark);
@@ -602,7 +602,7 @@ static void test_own_directory_list(void **state)
 	}
 	assert_string_equal(why_not_own(), "");
 	change_list(list, "/skill", "/other");
-	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_non_null(strstr(why_not_own(), "existed before"));
 	change_list(list, "/other", "/skill");
 	assert_string_equal(why_not_own(), "");
 	assert_int_equal(chmod(list, 0622), 0);
@@ -617,7 +617,7 @@ static void test_own_directory_list(void **state)
 	assert_string_equal(why_not_own(), "");
 	assert_true(stat(list, &st) == 0 && st.st_size < MAX_PATH_BYTES);
 	assert_int_equal(unlink(list), 0);
-	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_non_null(strstr(why_not_own(), "existed before"));
 	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
 	free((void *)(uintptr_t)list);
 }

@@ -149,7 +149,7 @@ static void test_too_many_hidden_links(void **state)
 		struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);
 		const struct refusal *r = refused(p, "read ~/notes");
 		assert_int_equal(r != NULL, more);
-		assert_true(r == NULL || strstr(r->why, "more hidden names") != NULL);
+		assert_true(r == NULL || strstr(r->why, "too many hidden names") != NULL);
 		ssb_plan_free(p);
 	}
 	for (int i = 0; i <= MAX_HIDDEN_LINKS; i++) {
