@@ -4,7 +4,7 @@
 
 #include "base/limits.h"
 
-/* A line of three hyphens at `text`, with its end: how long; 0: it is none. */
+/* Returns the length of a line of three hyphens at `text`, with its end; 0: it is not one. */
 static size_t fence_length(const char *text, size_t len)
 {
 	size_t n = 3;

@@ -9,12 +9,12 @@ static void put_skill(struct buf *out, const struct derived *d)
 	buf_adds(out, "skill:\n  name: ");
 	manifest_put_text(out, s->name != NULL ? s->name : d->name);
 	if (s->name == NULL) {
-		buf_adds(out, " # its directory's: it gives itself none");
+		buf_adds(out, " # the directory's name: the skill has none");
 	}
 	buf_adds(out, "\n  version: ");
 	manifest_put_text(out, s->version != NULL ? s->version : "0");
 	if (s->version == NULL) {
-		buf_adds(out, " # it says none");
+		buf_adds(out, " # it gives none");
 	}
 	buf_adds(out, "\n  description: ");
 	manifest_put_text(out, s->description != NULL ? s->description : "");
@@ -25,8 +25,8 @@ static void put_permissions(struct buf *out, const struct derived *d)
 {
 	const struct wish_list *env = &d->says->wishes[WISH_ENV];
 
-	buf_adds(out, "# No network, and no files but its own directory: a skill without a\n"
-	              "# manifest is given neither.\n");
+	buf_adds(out, "# No network, and no files except its own directory: a skill without\n"
+	              "# a manifest gets neither.\n");
 	if (env->n == 0) {
 		buf_adds(out, "permissions: {}\n\n");
 		return;
@@ -47,7 +47,7 @@ static void put_entry(struct buf *out, const struct derived *d)
 {
 	buf_adds(out, "entrypoint:\n  command: ");
 	if (d->argv == NULL || d->argv[0] == NULL) {
-		buf_adds(out, "\"false\" # a script is named at each run: skillsandbox run DIR "
+		buf_adds(out, "\"false\" # name a script at each run: skillsandbox run DIR "
 		              "SCRIPT\n");
 		return;
 	}
@@ -63,7 +63,7 @@ static void put_entry(struct buf *out, const struct derived *d)
 void derive_manifest(struct buf *out, const struct derived *d)
 {
 	buf_adds(out, "# What ");
-	manifest_put_comment(out, d->from); /* a script's name: any bytes */
+	manifest_put_comment(out, d->from); /* a script's name: it may contain any bytes */
 	buf_adds(out, " amounts to.\n");
 	put_skill(out, d);
 	put_permissions(out, d);

@@ -1,7 +1,8 @@
-/* derive.h - the manifest that a skill without one amounts to, as text. Pure.
+/* derive.h - writes the manifest that a skill without one amounts to, as text. Pure.
  *
- * It goes through manifest_parse() like any other: what is derived is as strictly checked
- * as what is written. No network, no files, the usual limits; variables as wishes. */
+ * The text goes through manifest_parse() like any other, so a derived manifest is checked as
+ * strictly as a written one. It asks for no network and no files, has the usual limits, and asks
+ * for variables as wishes. */
 #ifndef SKILL_DERIVE_H
 #define SKILL_DERIVE_H
 
@@ -11,9 +12,9 @@
 
 struct derived {
 	const char *from;        /* "SKILL.md" */
-	const char *name;        /* where it gives itself none */
-	const struct says *says; /* borrowed, as the next */
-	char *const *argv;       /* the entry, NULL-terminated; NULL: no script was named */
+	const char *name;        /* used if the skill does not name itself */
+	const struct says *says; /* borrowed, like argv */
+	char *const *argv;       /* the entry, NULL-terminated; NULL: the caller named no script */
 };
 
 void derive_manifest(struct buf *out, const struct derived *d);

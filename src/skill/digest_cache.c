@@ -20,11 +20,11 @@
 struct header {
 	char magic[8];
 	uint64_t count;
-	uint8_t hash[SHA256_BYTES]; /* of the records: a torn write is seen */
+	uint8_t hash[SHA256_BYTES]; /* of the records: reveals a torn write */
 };
 
-/* Two writes within one tick of the kernel's clock have the same ctime: what
- * is as young as that is read again. */
+/* Two writes within one tick of the kernel's clock have the same ctime, so a file as young as
+ * that is read again. */
 #define SETTLED_NS 2000000000LL
 
 struct digest_record digest_record_of(const struct stat *st)
@@ -101,7 +101,7 @@ void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *
 	if (memcmp(hash, h.hash, sizeof(hash)) == 0 && is_sorted(known, h.count)) {
 		c->known = steal_ptr(&known);
 		c->n_known = h.count;
-		(void)futimens(fd, NULL); /* in use: see digest_cache_prune() */
+		(void)futimens(fd, NULL); /* marks the file as used: see digest_cache_prune() */
 	}
 }
 
@@ -203,7 +203,7 @@ void digest_cache_store(struct digest_cache *c, int state_fd, bool partial)
 	}
 }
 
-/* Also the parts of runs that were killed: "DEV-INODE.PID". */
+/* Includes the files that killed runs left behind: "DEV-INODE.PID". */
 static bool is_old(int fd, const char *name, time_t before)
 {
 	struct stat st;

@@ -35,7 +35,7 @@
 #include "skillsandbox.h"
 
 struct skill_file {
-	char *path;    /* from the skill's directory on: hostile bytes */
+	char *path;    /* relative to the skill's directory: hostile bytes */
 	char *link;    /* the text of a symlink; NULL: it is not a symlink */
 	bool dir;      /* a directory */
 	unsigned mode; /* permission bits */
@@ -44,7 +44,7 @@ struct skill_file {
 	const char *no_digest; /* why it has none: "FIFO", "cannot be read"; NULL: it has one */
 };
 
-/* The mode of every directory and symlink here, whatever the file system says. */
+/* The mode of every directory and symlink here, whatever the file system reports. */
 #define SKILL_DIR_MODE  0755
 #define SKILL_LINK_MODE 0777
 
@@ -58,18 +58,17 @@ struct skill_files {
 };
 
 enum files_use {
-	/* To approve a skill or to check an approval: all of it, or an error. An entry whose
+	/* To approve a skill or to check an approval: everything, or an error. An entry whose
 	 * content cannot be pinned is an error: a FIFO, a device, a socket, a sparse file, a
-	 * symlink that leads out of the directory, a file that changes. What version control keeps
-	 * at the top
-	 * (.git, .hg, .svn) is left out, unless the rest is too large to be copied
-	 * (SNAPSHOT_BYTES): then the skill runs from its own directory and can see it. */
+	 * symlink that leads out of the directory, a file that changes. Directories of version
+	 * control at the top (.git, .hg, .svn) are left out, unless the rest is too large to be
+	 * copied (SNAPSHOT_BYTES): the skill then runs from its own directory and can see them. */
 	FILES_APPROVE,
-	/* For the record of a run: as much as there is, small directories and files first. A file
-	 * that cannot be read is kept without a digest. */
+	/* For the record of a run: as much as the limits allow, small directories and files
+	 * first. A file that cannot be read is kept without a digest. */
 	FILES_RECORD,
-	/* The same for a small skill on a local file system, which the supervisor reads itself: all
-	 * of it within small limits, without another mount, or an error. */
+	/* The same for a small skill on a local file system, which the supervisor reads itself:
+	 * everything within small limits and without another mount, or an error. */
 	FILES_RECORD_SMALL,
 	/* For the server: regular files and every directory. Entries that cannot be served, the
 	 * first MAX_SKILL_LEFT of them, are kept without a digest. */
@@ -80,24 +79,24 @@ struct files_wish {
 	enum files_use use;
 	int state_fd;    /* of the state directory, for the cache (digest_cache.h); -1: read all */
 	bool names_only; /* no digests: no file is opened */
-	struct marks
-	        *marks; /* FILES_APPROVE: gets the kernel's times of all that was read; or NULL */
-	const volatile sig_atomic_t *stop; /* ends the reading once it is not 0; or NULL */
+	struct marks *marks; /* FILES_APPROVE: receives the kernel's times of everything that was
+	                        read; or NULL */
+	const volatile sig_atomic_t *stop; /* ends the reading when it is not 0; or NULL */
 };
 
-/* Reads the directory `dir_fd` (borrowed, may be O_PATH). 0: all of it was read. -1: it was not,
- * and `err` says why; then `out` has what was read until then, without a tree digest. The caller
- * must give `out` to skill_files_done() in both cases. */
+/* Reads the directory `dir_fd` (borrowed, may be O_PATH). Returns 0 if everything was read;
+ * otherwise -1, `err` says why, and `out` has what was read before, without a tree digest. The
+ * caller must give `out` to skill_files_done() in both cases. */
 int skill_files_read(int dir_fd, const struct files_wish *wish, struct skill_files *out,
                      struct ssb_error *err);
 void skill_files_done(struct skill_files *f);
 void skill_file_done(struct skill_file *f);
 
-/* The digest of all files of `f`, which must be in the order of their paths. */
+/* Computes the digest of all files of `f`, which must be in the order of their paths. */
 void skill_files_digest(const struct skill_files *f, uint8_t ret[SHA256_BYTES]);
-/* The permissions that count: those of the entry's digest, and of its approved copy. */
+/* Returns the permissions that are part of the entry's digest and of its approved copy. */
 unsigned skill_file_mode(const struct skill_file *f);
-/* Is it one that can be run? */
+/* True if the entry can be executed. */
 bool skill_file_executable(const struct skill_file *f);
 
 #endif

@@ -37,7 +37,7 @@ void files_fail(struct files_walk *w, enum ssb_code code, int sys_errno, const c
 
 void files_fail_sys(struct files_walk *w, int error)
 {
-	if (w->rules->served) { /* without hostile names: an agent reads it */
+	if (w->rules->served) { /* without hostile names, because an agent reads it */
 		files_fail(w, SSB_E_SYS, error, "a directory of it cannot be read");
 		return;
 	}
@@ -71,7 +71,7 @@ void files_fail_memory(struct files_walk *w)
 bool files_stopped(struct files_walk *w)
 {
 	if (w->wish->stop != NULL && *w->wish->stop != 0 && !w->failed) {
-		files_fail(w, SSB_E_LIMIT, 0, "the time to read it is over");
+		files_fail(w, SSB_E_LIMIT, 0, "reading it took too long");
 	}
 	w->full = w->full || (w->wish->stop != NULL && *w->wish->stop != 0);
 	return w->full;
@@ -105,7 +105,7 @@ static bool count_path(struct files_walk *w, size_t n)
 	return true;
 }
 
-/* Adds the current path; NULL, and the failure is noted, if there is no room. */
+/* Adds the current path. Returns NULL, and records the failure, if there is no room. */
 struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const char *link)
 {
 	if (!count_path(w, strlen(w->path) + (link != NULL ? strlen(link) : 0))) {
@@ -123,7 +123,7 @@ struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const ch
 	return &w->out->v[w->out->n++];
 }
 
-/* The same of what counts as a file. */
+/* The same for an entry that counts as a file. */
 struct skill_file *files_add(struct files_walk *w, unsigned mode, const char *link)
 {
 	if (w->n_files == w->rules->files) {
@@ -146,8 +146,9 @@ void files_add_left_out(struct files_walk *w, const char *why)
 
 /* ---- marks ------------------------------------------------------------------------ */
 
-/* Must be called before the content is read: a later change must get a later time. Whatever was
- * there before is old enough after a short wait; what is still young then is being changed. */
+/* Must be called before the content is read, so that a later change gets a later time. A change
+ * from before is old enough after a short wait; a time that is still young then means that the
+ * file is being changed. */
 bool files_mark(struct files_walk *w, const struct stat *st)
 {
 	int64_t ns = w->wish->marks != NULL ? mark_young(st) : 0;
@@ -171,14 +172,14 @@ bool files_mark(struct files_walk *w, const struct stat *st)
 
 /* ---- regular files ---------------------------------------------------------------- */
 
-/* Fewer blocks than bytes: it may be sparse. */
+/* True if the file has fewer blocks than bytes: it may be sparse. */
 static bool lacks_blocks(const struct stat *st)
 {
 	return (uint64_t)st->st_blocks * 512 + MAX_PINNED_HOLES < (uint64_t)st->st_size;
 }
 
-/* Holes cost the author nothing, and whoever copies them a whole disk. A few holes of one page are
- * in what linkers write. Compressed files have few blocks, too, but no holes. */
+/* Holes cost the author nothing, but a copy of them a whole disk. Linkers write files with a few
+ * holes of one page. Compressed files have few blocks, too, but no holes. */
 static bool is_sparse(int fd, const struct stat *st)
 {
 	bool sparse = lacks_blocks(st) && lseek(fd, 0, SEEK_HOLE) < st->st_size;
@@ -186,8 +187,8 @@ static bool is_sparse(int fd, const struct stat *st)
 	return sparse || lseek(fd, 0, SEEK_SET) != 0;
 }
 
-/* 0 and all bytes up to the end of the file, or -1 with errno; with errno 0 the failure is noted.
- */
+/* Returns 0 with all bytes up to the end of the file hashed, or -1 with errno. errno 0: the
+ * failure is recorded already. */
 static int hash_content(struct files_walk *w, int fd, uint64_t size, uint8_t ret[SHA256_BYTES],
                         uint64_t *ret_size)
 {
@@ -234,7 +235,7 @@ static bool same_record(const struct digest_record *a, const struct digest_recor
 	return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* Hashes an open file. One that changes meanwhile cannot be pinned and is not remembered. */
+/* Hashes an open file. A file that changes meanwhile cannot be pinned and is not remembered. */
 static int hash_file(struct files_walk *w, int fd, struct digest_record *r)
 {
 	struct stat after;
@@ -255,7 +256,7 @@ static int hash_file(struct files_walk *w, int fd, struct digest_record *r)
 	return 0;
 }
 
-/* Is the content of this open file certain? */
+/* True if the content of this open file is certain. */
 static bool can_pin(struct files_walk *w, int fd, const struct stat *st)
 {
 	if (is_sparse(fd, st)) {
@@ -269,7 +270,8 @@ static bool can_pin(struct files_walk *w, int fd, const struct stat *st)
 	return false;
 }
 
-/* Fills `r` from the open file; 0, or -1 with errno, which is 0 if the failure is noted. */
+/* Fills `r` from the open file. Returns 0, or -1 with errno, which is 0 if the failure is
+ * recorded. */
 static int read_record(struct files_walk *w, int fd, struct digest_record *r, struct stat *st)
 {
 	if (fd < 0 || fstat(fd, st) != 0) {
@@ -347,7 +349,7 @@ void files_queue(struct files_walk *w, enum files_pass pass)
 	}
 }
 
-/* The regular file `name` in `dir`, which is known by `st`. */
+/* Reads the regular file `name` in `dir`, whose attributes are `st`. */
 void files_take(struct files_walk *w, int dir, const char *name, struct stat *st)
 {
 	struct digest_record r = digest_record_of(st);
@@ -360,7 +362,7 @@ void files_take(struct files_walk *w, int dir, const char *name, struct stat *st
 		take_record(w, st, &r);
 		return;
 	}
-	/* With marks each file is opened: its writers are looked for. */
+	/* With marks each file is opened, to check for writers. */
 	if (cached && w->wish->marks == NULL && !(w->rules->pinned && lacks_blocks(st))) {
 		digest_cache_add(&w->cache, &r, false);
 		w->out->n_cached++;
@@ -380,9 +382,9 @@ void files_take(struct files_walk *w, int dir, const char *name, struct stat *st
 	}
 }
 
-/* ---- symlinks, and what has no content -------------------------------------------- */
+/* ---- symlinks, and entries without content ---------------------------------------- */
 
-/* The kernel follows the symlink as it would for the skill, and fails where it leaves. */
+/* The kernel follows the symlink as it would for the skill, and fails if the symlink leads out. */
 static bool stays_inside(const struct files_walk *w)
 {
 	auto_fd fd =

@@ -1,4 +1,4 @@
-/* files_priv.h - what the parts of skill/files.h share: files_walk.c goes through the directories,
+/* files_priv.h - shared by the parts of skill/files.h: files_walk.c walks the directories,
  * files_content.c reads one entry. */
 #ifndef SKILL_FILES_PRIV_H
 #define SKILL_FILES_PRIV_H
@@ -10,8 +10,8 @@
 #include "skill/digest_cache.h"
 #include "skill/files.h"
 
-#define FILES_CHUNK ((size_t)128 * 1024) /* bytes that are read at once */
-/* O_NONBLOCK: a FIFO that took a file's place must not hold the reader up. */
+#define FILES_CHUNK ((size_t)128 * 1024) /* bytes per read */
+/* O_NONBLOCK: a FIFO that replaced a file must not block the reader. */
 #define FILES_OPEN    (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define FILES_BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 
@@ -25,9 +25,10 @@ struct files_rules {
 	uint64_t read;       /* bytes that are read: files in the cache are not */
 	bool whole;          /* the first failure ends the reading */
 	bool pinned;         /* content that cannot be pinned is a failure */
-	bool served;      /* every directory is an entry, and what cannot be served has a reason */
+	bool served; /* every directory is an entry, and an entry that cannot be served has a reason
+	              */
 	bool small_first; /* large directories and files come last */
-	bool local;       /* a file system that may not answer, or a second one, is a failure */
+	bool local; /* a file system that may not answer is a failure, and so is a second one */
 };
 
 enum files_pass { PASS_SMALL, PASS_LARGE, PASSES };
@@ -38,37 +39,37 @@ struct files_walk {
 	struct skill_files *out;
 	size_t room;       /* of out->v */
 	size_t n_files;    /* entries, without directories that have any */
-	size_t n_dirs;     /* directories, with the skill's own */
+	size_t n_dirs;     /* directories, including the skill's own */
 	size_t path_bytes; /* of entries and queues */
 	uint64_t read;
 	int root;
 	dev_t dev; /* of the root */
 	enum files_pass pass;
-	bool with_foreign;                /* what version control keeps at the top counts, too */
+	bool with_foreign;                /* directories of version control at the top count, too */
 	struct string_list queue[PASSES]; /* paths of directories, and of large files */
 	struct digest_cache cache;
 	int64_t waited; /* ns, for marks */
-	bool failed;    /* not all of it was read: err says why */
+	bool failed;    /* not everything was read; err says why */
 	bool full;      /* nothing more is read */
 	struct ssb_error *err;
 	char *chunk;
 	char path[MAX_PATH_BYTES]; /* of the current entry, from the skill's directory on */
 };
 
-/* Each of these notes a failure: not everything was read, and the first reason is kept. If the use
- * wants all files or none, it also ends the reading. */
+/* These record a failure: not everything was read. The first reason is kept. If the use wants
+ * all files or none, the failure also ends the reading. */
 void files_fail(struct files_walk *w, enum ssb_code code, int sys_errno, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 void files_fail_sys(struct files_walk *w, int error);
 void files_fail_changed(struct files_walk *w);
-/* Ends the reading, whatever the use: "it has more WHAT than the limit of MOST UNIT". */
+/* Ends the reading for every use: "it has more WHAT than the limit of MOST UNIT". */
 void files_fail_limit(struct files_walk *w, const char *what, uint64_t most, const char *unit);
 void files_fail_memory(struct files_walk *w);
-/* Nothing more must be read. */
+/* True if the caller must stop reading. */
 bool files_stopped(struct files_walk *w);
 
-/* Adds the current path as an entry that counts as a file; NULL, and the failure is noted, if there
- * is no room. */
+/* Adds the current path as an entry that counts as a file. Returns NULL, and records the
+ * failure, if there is no room. */
 struct skill_file *files_add(struct files_walk *w, unsigned mode, const char *link);
 struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const char *link);
 /* Adds an entry that is not served; `why` is static. */
@@ -76,12 +77,12 @@ void files_add_left_out(struct files_walk *w, const char *why);
 /* Puts the current path, of a directory or of a large file, at the end of a queue. */
 void files_queue(struct files_walk *w, enum files_pass pass);
 
-/* Marks the current path if marks are wanted. Must be called before the content is read: a later
- * change must get a later time. False: the failure is noted. */
+/* Marks the current path if marks are wanted. Must be called before the content is read, so that
+ * a later change gets a later time. Returns false if the failure was recorded. */
 bool files_mark(struct files_walk *w, const struct stat *st);
 
-/* The current path is that of `name` in the directory `dir`, known by `st`. A NULL name: it is
- * opened by its path. */
+/* Reads the current path, which is `name` in the directory `dir`, with the attributes `st`. If
+ * `name` is NULL, it is opened by its path. */
 void files_take(struct files_walk *w, int dir, const char *name, struct stat *st);
 void files_take_symlink(struct files_walk *w, int dir, const char *name, const struct stat *st);
 void files_take_special(struct files_walk *w, mode_t mode);

@@ -42,7 +42,7 @@ static const struct files_rules RULES[] = {
 	                         .whole = true,
 	                         .local = true },
 	[FILES_SERVE] = { .files = MAX_SKILL_FILES,
-	                  .dirs = MAX_SKILL_FILES + 1, /* with the skill's own */
+	                  .dirs = MAX_SKILL_FILES + 1, /* including the skill's own */
 	                  .path_bytes = MAX_RECORDED_PATHS,
 	                  .bytes = MAX_SKILL_BYTES,
 	                  .file_bytes = MAX_SKILL_FILE,
@@ -63,7 +63,7 @@ static size_t depth_of(const char *path)
 	return n;
 }
 
-/* A directory is an entry if it has none itself, or to be served. */
+/* A directory is an entry if it is empty, and always for the server. */
 static void add_directory(struct files_walk *w)
 {
 	struct skill_file *f = w->rules->served ? files_add_entry(w, SKILL_DIR_MODE, NULL)
@@ -87,14 +87,15 @@ static void take_directory(struct files_walk *w)
 	files_queue(w, w->pass);
 }
 
-/* What version control keeps is not the skill's: at the top, or to be served anywhere. */
+/* True for version control, which is not part of the skill: at the top, and for the server
+ * anywhere. */
 static bool is_left_out(const struct files_walk *w, const char *name, size_t n, size_t dir_len)
 {
 	return skill_is_foreign(name, n) &&
 	       (w->rules->served || (w->rules->pinned && dir_len == 0 && !w->with_foreign));
 }
 
-/* One name of a directory whose path has `len` bytes. */
+/* Handles one name of a directory whose path has `len` bytes. */
 static void take_name(struct files_walk *w, int dir, const char *name, size_t len)
 {
 	struct stat st;
@@ -119,7 +120,7 @@ static void take_name(struct files_walk *w, int dir, const char *name, size_t le
 		if (w->rules->pinned) {
 			files_fail_sys(w, errno);
 		}
-		return; /* removed meanwhile */
+		return; /* removed in the meantime */
 	}
 	if (w->rules->local && st.st_dev != w->dev) {
 		files_fail_limit(w, "file systems", 1, "");
@@ -155,8 +156,9 @@ static void keep_first(struct files_walk *w, struct string_list *names, size_t m
 	}
 }
 
-/* The names of a directory, sorted: its own order decides nothing, even if it has more names than
- * are kept. False: it is a large directory, and this is the pass of the small ones. */
+/* Reads the names of a directory and sorts them, so that its own order decides nothing, even if
+ * it has more names than are kept. Returns false if it is a large directory and this is the pass
+ * of the small ones. */
 static bool read_names(struct files_walk *w, DIR *dir, struct string_list *names)
 {
 	size_t most = w->rules->files + w->rules->dirs;
@@ -184,8 +186,8 @@ static bool read_names(struct files_walk *w, DIR *dir, struct string_list *names
 	return true;
 }
 
-/* The entries of the directory at the current path. Files come before its directories, which wait
- * in the queue. Takes `fd`. */
+/* Reads the entries of the directory at the current path. Its files come first; its directories
+ * wait in the queue. Takes `fd_in`. */
 static void visit_directory(struct files_walk *w, int fd_in, const struct stat *st)
 {
 	AUTO(string_list_done) struct string_list names = { 0 };
@@ -220,7 +222,7 @@ static void visit_directory(struct files_walk *w, int fd_in, const struct stat *
 	(void)closedir(dir);
 }
 
-/* A path of the queue: a directory, or a large file. */
+/* Handles a path of the queue: a directory, or a large file. */
 static void visit_path(struct files_walk *w, const char *path)
 {
 	struct stat st;
@@ -238,10 +240,10 @@ static void visit_path(struct files_walk *w, const char *path)
 	}
 }
 
-/* ---- all of it -------------------------------------------------------------------- */
+/* ---- the whole directory ---------------------------------------------------------- */
 
-/* Level by level, so that the top of the skill never waits for what is deep; and small before
- * large, so that no single directory or file takes the place of the rest. */
+/* Goes level by level, so that the top of the skill never waits for deep directories, and small
+ * before large, so that no single directory or file displaces the rest. */
 static void walk_queues(struct files_walk *w)
 {
 	for (w->pass = PASS_SMALL; w->pass < PASSES; w->pass++) {
@@ -252,8 +254,8 @@ static void walk_queues(struct files_walk *w)
 	}
 }
 
-/* The rest is too large to be copied: the skill will run from its own directory, where it sees
- * what version control keeps, too. */
+/* The rest is too large to be copied: the skill will run from its own directory, and sees the
+ * directories of version control, too. */
 static void walk_foreign(struct files_walk *w)
 {
 	w->with_foreign = true;
@@ -273,7 +275,8 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct skill_file *)a)->path, ((const struct skill_file *)b)->path);
 }
 
-/* A file system of this machine's disks or memory: it does not wait for another program. */
+/* True for a file system on this machine's disks or in its memory: it does not wait for another
+ * program. */
 static bool is_local(int fd)
 {
 	static const long TYPES[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
@@ -310,7 +313,7 @@ static void walk_all(struct files_walk *w)
 		walk_foreign(w);
 	}
 	if (wish->state_fd >= 0 && !wish->names_only) {
-		/* A run reads more than the others do: what it knows must stay. */
+		/* A run reads more than the other uses: what it knows must stay in the cache. */
 		digest_cache_store(&w->cache, wish->state_fd,
 		                   w->failed || wish->use != FILES_RECORD);
 	}

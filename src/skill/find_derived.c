@@ -1,5 +1,5 @@
 /* find_derived.c - skills without a manifest of ours, by format: SKILL.md, Skillware, and a
- * script that the caller names. What their files say becomes one (derive.h). */
+ * script that the caller names. What their files say becomes a manifest (derive.h). */
 #include "skill/skill_priv.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "skill/derive.h"
 #include "skill/programs.h"
 
-/* The head of a file of the skill: more of it than frontmatter can have is not looked at. */
+/* Reads the beginning of a file of the skill, up to the size that frontmatter can have. */
 static int read_head(const struct skill_search *s, const char *name, struct buf *out,
                      struct ssb_error *err)
 {
@@ -100,7 +100,7 @@ static const char *fallback_name(const struct skill_search *s)
 	               : "skill";
 }
 
-/* Parses what was derived. Each variable stands where the skill asked for it. */
+/* Parses the derived manifest. Each variable gets the place where the skill asked for it. */
 static int take_derived(const struct skill_search *s, const struct derived *d,
                         const struct buf *head, struct skill_found *ret, struct ssb_error *err)
 {
@@ -125,7 +125,8 @@ static int take_derived(const struct skill_search *s, const struct derived *d,
 	return 0;
 }
 
-/* interpreter, its words, "/skill/PATH"; `argv` borrows but for the last, which is new. */
+/* Fills `argv` with the interpreter, its words and "/skill/PATH"; borrows all except the last,
+ * which is new. */
 static int script_argv(const struct script *script, char *argv[MAX_SHEBANG_WORDS + 2],
                        struct ssb_error *err)
 {
@@ -174,8 +175,8 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 	return take_derived(s, &d, &head, ret, err);
 }
 
-/* Its code is imported by a program of ours, which the sandbox shows: the parameters are
- * an argument, or come by standard input. */
+/* A program of ours, which the sandbox shows, imports the skill's code. The parameters are an
+ * argument, or come on standard input. */
 int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
                          struct ssb_error *err)
 {
@@ -201,7 +202,7 @@ int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
 	return take_derived(s, &d, &head, ret, err);
 }
 
-/* A directory that says nothing of itself, and a script in it that the caller names. */
+/* A directory that says nothing about itself, and a script in it that the caller names. */
 int skill_find_script(const struct skill_search *s, struct skill_found *ret, struct ssb_error *err)
 {
 	AUTO(script_done) struct script script = { 0 };

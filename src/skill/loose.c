@@ -15,8 +15,8 @@
 struct loose {
 	struct report rep;
 	struct ynode *root;
-	size_t entries; /* that were looked at, */
-	size_t kept;    /* and what was in them */
+	size_t entries; /* entries that were looked at */
+	size_t kept;    /* entries that they contained */
 	bool nomem;
 };
 
@@ -39,7 +39,8 @@ static struct ynode *new_node(enum ynode_kind kind, unsigned line)
 
 /* ---- the bytes --------------------------------------------------------------- */
 
-/* Without what a YAML file may not hold, and without tabs that indent. True: all of it. */
+/* Drops bytes that YAML must not contain, and tabs that indent. Returns true if nothing was
+ * dropped. */
 static bool clean_bytes(struct buf *out, const char *text, size_t len)
 {
 	bool whole = true;
@@ -79,7 +80,7 @@ static void warn_line(const struct loose *l, unsigned line, const char *text)
 	report_add(&l->rep, SSB_WARNING, line, 1, "", "%s", text);
 }
 
-/* What the strict reader found is a warning here. Returns new, or NULL. */
+/* Reports the findings of the strict reader as warnings. Returns new, or NULL. */
 static struct ynode *parse_strict(const struct loose *l, const char *text, size_t len,
                                   unsigned lines, bool tell)
 {
@@ -94,9 +95,9 @@ static struct ynode *parse_strict(const struct loose *l, const char *text, size_
 	return root;
 }
 
-/* ---- piece by piece ---------------------------------------------------------- */
+/* ---- entry by entry ----------------------------------------------------------- */
 
-/* "key:" at the beginning of a line: how long the key is; 0: it is none. */
+/* Returns the length of the key if the line begins with "key:", else 0. */
 static size_t key_length(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -118,7 +119,7 @@ static size_t line_length(const char *text, size_t len)
 	return end != NULL ? (size_t)(end - text) + 1 : len;
 }
 
-/* Takes the entries of `from` that are not there yet. */
+/* Takes the entries of `from` that do not exist yet. */
 static void adopt_entries(struct loose *l, struct ynode *from)
 {
 	struct ynode **tail = &l->root->first;
@@ -130,15 +131,15 @@ static void adopt_entries(struct loose *l, struct ynode *from)
 		struct ynode *n = from->first;
 		from->first = n->next;
 		n->next = NULL;
-		/* One entry may hold others, by keys that are not seen as such: "a": 1. Each
-		 * is looked for among all. */
+		/* One entry may contain others, under keys that are not recognised as such: "a":
+		 * 1. So each is compared with all. */
 		if (l->kept == MAX_LOOSE_ENTRIES) {
 			warn_line(l, n->line, "too many entries; the rest is left out");
 			yaml_doc_free(n);
 			return;
 		}
 		if (ynode_get(l->root, n->key) != NULL) {
-			warn_line(l, n->line, "the same key a second time: only the first counts");
+			warn_line(l, n->line, "a duplicate key: only the first is used");
 			yaml_doc_free(n);
 			continue;
 		}
@@ -148,7 +149,7 @@ static void adopt_entries(struct loose *l, struct ynode *from)
 	}
 }
 
-/* An entry that is no YAML may still be a text for people: all of its first line. */
+/* An entry that is not YAML may still be a text for people: its whole first line. */
 static struct ynode *as_text(struct loose *l, const char *text, size_t len, size_t key)
 {
 	AUTO(ydoc_freep) struct ynode *map = new_node(YNODE_MAP, 1);
@@ -195,7 +196,7 @@ static void read_entry(struct loose *l, const char *text, size_t len, unsigned l
 	}
 }
 
-/* An entry is a line that begins with its key, and all up to the next of them. */
+/* An entry is a line that begins with a key, and everything up to the next such line. */
 static void read_entries(struct loose *l, const char *text, size_t len)
 {
 	unsigned line = 1;
@@ -230,7 +231,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 
 	buf_init(&plain, MAX_YAML_BYTES);
 	for (unsigned i = 1; i < line; i++) {
-		buf_addc(&plain, '\n'); /* so that every place is that in the file */
+		buf_addc(&plain, '\n'); /* so that every line number is that of the file */
 	}
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		text += 3;
@@ -238,7 +239,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	}
 	if (len < MAX_YAML_BYTES && !clean_bytes(&plain, text, len)) {
 		warn_line(&l, line,
-		          "it has tabs that indent, or bytes that are no text; they are "
+		          "it is indented with tabs, or has bytes that are not text; they are "
 		          "read as spaces, or left out");
 	}
 	if (plain.failed || len >= MAX_YAML_BYTES) {
@@ -253,7 +254,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	if (l.root != NULL && root == NULL) {
 		read_entries(&l, plain.data != NULL ? plain.data : "", plain.len);
 	} else if (l.root != NULL && !ynode_is_null(root)) {
-		warn_line(&l, line, "it is no list of names and values, and is left out");
+		warn_line(&l, line, "it is not a list of names and values, and is left out");
 	}
 	if (l.nomem) {
 		yaml_doc_free(l.root);
@@ -264,7 +265,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 
 /* ---- looking up --------------------------------------------------------------- */
 
-/* JSON is YAML: a text that holds some becomes what it says. */
+/* JSON is YAML: a text that contains JSON is replaced by its content. */
 static void unfold_json(struct ynode *n)
 {
 	const char *text = n->text != NULL ? n->text + strspn(n->text, " \t\r\n") : "";

@@ -6,7 +6,7 @@
 
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* A name, or an absolute path: is there such a program? */
+/* True if there is a program with this name or absolute path. */
 bool programs_has(const char *name);
 
 #endif

@@ -13,7 +13,7 @@
 #include "skill/block.h"
 #include "skill/loose.h"
 
-#define MAX_DESCRIPTION 1024 /* bytes; more is cut */
+#define MAX_DESCRIPTION 1024 /* bytes; a longer one is cut */
 
 struct says_reading {
 	struct says *says;
@@ -21,7 +21,7 @@ struct says_reading {
 	bool nomem;
 };
 
-/* Where wishes stand. */
+/* Where wishes are written. */
 struct wish_place {
 	const char *path;
 	enum wishes kind;
@@ -42,7 +42,7 @@ static const struct wish_place MARKDOWN[] = {
 	DIALECT("metadata.clawdbot."),
 	DIALECT("metadata.clawdis."),
 	DIALECT("metadata.moltbot."),
-	/* Where those write them who know the keys, and not their place. */
+	/* Where people write them who know the keys but not their place. */
 	DIALECT("metadata."),
 	DIALECT(""),
 };
@@ -73,7 +73,7 @@ void says_done(struct says *s)
 
 /* ---- wishes ------------------------------------------------------------------- */
 
-/* Why a name cannot be wished for; NULL: it can. */
+/* Returns why a name cannot be wished for; NULL: it can. */
 static const char *name_problem(enum wishes kind, const char *name)
 {
 	if (kind == WISH_ENV) {
@@ -83,7 +83,7 @@ static const char *name_problem(enum wishes kind, const char *name)
 		return "is too long";
 	}
 	return kind == WISH_BINS || kind == WISH_ANY_BINS
-	               ? (strpbrk(name, "/ \t\n") != NULL ? "is no program's name" : NULL)
+	               ? (strpbrk(name, "/ \t\n") != NULL ? "is not a program's name" : NULL)
 	               : NULL;
 }
 
@@ -120,7 +120,7 @@ static void wish_add(struct says_reading *r, const struct wish_place *p, const c
 	v[l->n++] = (struct wish){ steal_ptr(&name), p->path, at->line, at->col };
 }
 
-/* "A, B C": words. */
+/* Splits "A, B C" into words. */
 static void words_add(struct says_reading *r, const struct wish_place *p, const struct ynode *n)
 {
 	static const char BETWEEN[] = ", \t\r\n";
@@ -133,7 +133,7 @@ static void words_add(struct says_reading *r, const struct wish_place *p, const 
 	}
 }
 
-/* A name, a list of names, {name: ..} in a list, or a map by names: all are seen. */
+/* Accepts a name, a list of names, {name: ..} in a list, and a map with names as keys. */
 static void wishes_add(struct says_reading *r, const struct wish_place *p, struct ynode *n)
 {
 	if (n->kind == YNODE_SCALAR) {
@@ -152,7 +152,7 @@ static void wishes_add(struct says_reading *r, const struct wish_place *p, struc
 
 /* ---- texts ---------------------------------------------------------------------- */
 
-/* New, or NULL. What a manifest would not take is left out. */
+/* Returns new, or NULL. Leaves out a text that a manifest would not accept. */
 static char *text_at(struct says_reading *r, struct ynode *root, const char *path,
                      const char *(*check)(const char *s, char **ret))
 {
@@ -163,7 +163,7 @@ static char *text_at(struct says_reading *r, struct ynode *root, const char *pat
 		return NULL;
 	}
 	const char *problem =
-	        yaml_can_hold(n->text) ? check(n->text, &text) : "has characters that are not seen";
+	        yaml_can_hold(n->text) ? check(n->text, &text) : "has invisible characters";
 	if (problem != NULL) {
 		report_add(&r->rep, SSB_WARNING, n->line, n->col, "", "%s %.*s; left out", path,
 		           (int)strcspn(problem, ";"), problem);
@@ -207,7 +207,7 @@ static void places_read(struct says_reading *r, struct ynode *root, const struct
 	}
 }
 
-/* What people take for permissions, and what is none here. */
+/* Handles keys that look like permissions but have no effect here. */
 static void notes_read(struct says_reading *r, struct ynode *root)
 {
 	const struct ynode *tools = ynode_get(root, "allowed-tools");
@@ -219,7 +219,7 @@ static void notes_read(struct says_reading *r, struct ynode *root)
 	}
 	if (meta != NULL && meta->kind == YNODE_SCALAR && !ynode_is_null(meta)) {
 		report_add(&r->rep, SSB_WARNING, meta->line, meta->col, "",
-		           "metadata is no list of names and values; it asks for nothing");
+		           "metadata is not a list of names and values; it asks for nothing");
 	}
 }
 
@@ -264,7 +264,7 @@ int says_skillware(struct says *ret, const char *file, const char *text, size_t 
 	if (root == NULL) {
 		return -1;
 	}
-	/* "category/skill": what follows the slash is its own name. */
+	/* The part after the slash of "category/skill" is its own name. */
 	struct ynode *name = ynode_get(root, "name");
 	const char *slash =
 	        name != NULL && name->kind == YNODE_SCALAR ? strrchr(name->text, '/') : NULL;

@@ -71,9 +71,9 @@ static void drop_word(struct script *s, size_t i)
 	s->n--;
 }
 
-/* "env -S python3 -u" and "env python3" are python3, which toolchains can be found for;
- * env itself stays where it has more to do (NAME=VALUE, -i). Its -S does nothing here:
- * the words are apart already. */
+/* "env -S python3 -u" and "env python3" become python3, for which toolchains can be found. env
+ * itself stays if it does more (NAME=VALUE, -i). Its -S is dropped, because the words are
+ * separated already. */
 static void drop_env(struct script *s)
 {
 	if (s->n < 2 || !is_env(s->words[0])) {
@@ -103,7 +103,7 @@ int script_read_shebang(const char *text, size_t len, struct script *ret)
 			at++;
 		}
 		while (at + n < len && memchr(" \t\r\n", text[at + n], 5) == NULL) {
-			n++; /* a NUL ends a word as well: it is the fifth */
+			n++; /* a NUL also ends a word: it is the fifth */
 		}
 		if (n == 0) {
 			break;
@@ -161,9 +161,9 @@ static int choose_program(struct script *s, const char *head, size_t len, mode_t
 		return (mode & S_IXUSR) != 0
 		               ? 0
 		               : ssb_fail(err, SSB_E_NOT_EXEC, 0, "script",
-		                          "'%.150s' is a program, and not executable", s->path);
+		                          "'%.150s' is a program, but not executable", s->path);
 	}
-	/* A first line that is cut off is none: half a path is another path. */
+	/* A first line that is cut off does not count: half a path is another path. */
 	bool whole = len < MAX_SHEBANG_BYTES || memchr(head, '\n', len) != NULL;
 	bool said = whole && script_read_shebang(head + skip, len - skip, s) == 0;
 	if (said && (program == NULL || programs_has(s->words[0]))) {
@@ -180,14 +180,14 @@ static int choose_program(struct script *s, const char *head, size_t len, mode_t
 	return take_program(s, program, err);
 }
 
-/* By its place in the skill: NULL, or why it has none. */
+/* Finds the script's path in the skill. Returns NULL, or why there is none. */
 static const char *place_in(const char *name, const char *word, const char **ret)
 {
 	size_t len = strlen(name);
 
 	if (word[0] == '/') {
 		if (strncmp(word, name, len) != 0 || word[len] != '/') {
-			return "lies outside the skill";
+			return "is outside the skill";
 		}
 		word += len;
 		word += strspn(word, "/");
@@ -203,10 +203,10 @@ static const char *place_in(const char *name, const char *word, const char **ret
 			return "has \"..\" in it";
 		}
 	}
-	return *word == '\0' || *word == '-'                        ? "is no path of a script"
+	return *word == '\0' || *word == '-'                        ? "is not the path of a script"
 	       : strlen(word) >= MAX_PATH_BYTES - strlen("/skill/") ? "is too long"
-	       : !yaml_can_hold(word) ? "has characters that are not seen"
-	                              : NULL;
+	       : !yaml_can_hold(word)                               ? "has invisible characters"
+	                                                            : NULL;
 }
 
 static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_st,
@@ -228,7 +228,8 @@ static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_
 		                names.len > 0 ? names.data : "");
 	}
 	if (fstat(fd, ret_st) != 0 || !S_ISREG(ret_st->st_mode)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "script", "'%.150s' is no regular file", path);
+		return ssb_fail(err, SSB_E_USAGE, 0, "script", "'%.150s' is not a regular file",
+		                path);
 	}
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -265,7 +266,7 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 	return 0;
 }
 
-/* ---- those that there are ------------------------------------------------------------ */
+/* ---- all scripts ----------------------------------------------------------------------- */
 
 struct script_list {
 	char *v[MAX_SCRIPT_NAMES];
@@ -340,7 +341,7 @@ void script_names(int dir, struct buf *out)
 		auto_buf one;
 		buf_init(&one, MAX_PATH_BYTES * 4);
 		visible_text(&one, l.v[i], false);
-		/* Room for what is said of the rest. */
+		/* Leaves room for the count of the rest. */
 		if (!one.failed && told == i && out->len + one.len + 24 < out->cap) {
 			buf_addf(out, "%s%s", i > 0 ? ", " : "", one.data);
 			told++;

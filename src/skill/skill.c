@@ -20,7 +20,7 @@
 
 #define SKILLWARE_ENTRY "skill.py"
 
-/* By which file a format is known; the first that is there decides. Some write it small. */
+/* The file that marks a format; the first that exists decides. Some write it in lower case. */
 static const char *const MARKDOWN_FILES[] = { "SKILL.md", "skill.md" };
 
 const char *skill_format_name(enum skill_format f)
@@ -66,14 +66,15 @@ const char *skill_base(const char *path)
 int skill_dir_open(const char *named, struct skill_dir *ret, struct ssb_error *err)
 {
 	auto_free char *real = realpath(named, NULL);
-	/* No symlink is followed any more: what is opened is what `real` names. */
+	/* No symlink is followed from here on: the opened directory is the one that `real`
+	 * names. */
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
 
 	if (fd < 0 && errno == ENOTDIR && real != NULL) {
-		return ssb_fail(
-		        err, SSB_E_USAGE, 0, "skill",
-		        "'%.200s' is not a directory; name the skill's, which holds its manifest",
-		        named);
+		return ssb_fail(err, SSB_E_USAGE, 0, "skill",
+		                "'%.200s' is not a directory; name the skill's directory, which "
+		                "contains its manifest",
+		                named);
 	}
 	if (fd < 0) {
 		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
@@ -90,7 +91,7 @@ void skill_dir_close(struct skill_dir *d)
 	*d = (struct skill_dir)SKILL_DIR_NONE;
 }
 
-/* ---- is there one? ---------------------------------------------------------------- */
+/* ---- is there a skill? ------------------------------------------------------------ */
 
 bool skill_has(int dir, const char *name)
 {
@@ -142,7 +143,7 @@ static const char *derived_from(int dir, const char *name)
 	return strcmp(name, SKILLWARE_FILE) == 0 && is_skillware(dir) ? SKILLWARE_FILE : NULL;
 }
 
-/* ---- written ones ----------------------------------------------------------------- */
+/* ---- written manifests ------------------------------------------------------------ */
 
 static int find_declared(const struct skill_search *s, struct skill_found *ret,
                          struct ssb_error *err)
@@ -155,7 +156,7 @@ static int find_declared(const struct skill_search *s, struct skill_found *ret,
 	if (manifest_load_in(s->fd, s->source, &ret->manifest, s->diags, err) != 0) {
 		return -1;
 	}
-	/* What is said of its lines is for who writes it, wherever the copy lies. */
+	/* Messages name the file that its author edits, wherever the copy lies. */
 	free(ret->manifest->file);
 	ret->manifest->file = strdup(file);
 	ret->format = SKILL_DECLARED;
@@ -173,8 +174,8 @@ static char *sidecar_file(const struct skill_search *s)
 	               : file;
 }
 
-/* The one that the sidecar names is this one, or it names none. A symlink on the way there is
- * not followed: whoever may replace it would choose the skill that the sidecar is for. */
+/* True if the sidecar names this directory, or none. A symlink on the way is not followed: a
+ * program that may replace it could choose the skill that the sidecar is for. */
 static bool is_for(const struct manifest *m, const char *dir)
 {
 	auto_free char *named = m->directory.s != NULL ? file_follow_fixed(m->directory.s) : NULL;
@@ -182,8 +183,8 @@ static bool is_for(const struct manifest *m, const char *dir)
 	return m->directory.s == NULL || (named != NULL && strcmp(named, dir) == 0);
 }
 
-/* A stranger's skill may bear the name as well. The line to add is said as it has to
- * stand there. */
+/* Another author's skill may have the same name. The message shows the line to add exactly as it
+ * must be written. */
 static void warn_unbound(const struct skill_search *s, const char *file)
 {
 	auto_buf path;
@@ -191,7 +192,7 @@ static void warn_unbound(const struct skill_search *s, const char *file)
 	buf_init(&path, (size_t)2 * MAX_PATH_BYTES);
 	manifest_put_text(&path, s->dir);
 	diag_add(s->diags, SSB_ALARM, file, "",
-	         "your %s does not say for which directory it is, and counts for every one of "
+	         "your %s does not say for which directory it is, and is used for every one of "
 	         "that name; if this is the one, add the line 'directory: %s' under 'skill:'",
 	         file, path.failed || path.data == NULL ? "PATH" : path.data);
 }
@@ -201,19 +202,18 @@ static void pass_over(const struct skill_search *s, const char *file, const char
 	auto_free char *real = realpath(directory, NULL);
 
 	if (real != NULL && strcmp(real, s->dir) == 0) {
-		diag_add(
-		        s->diags, SSB_ALARM, file, "",
-		        "it does not count: a symlink leads from '%.200s' to this skill; write the "
-		        "real path, 'directory: %.200s'",
-		        directory, real);
+		diag_add(s->diags, SSB_ALARM, file, "",
+		         "it is not used: a symlink leads from '%.200s' to this skill; write the "
+		         "real path, 'directory: %.200s'",
+		         directory, real);
 		return;
 	}
 	diag_add(s->diags, SSB_NOTE, file, "", "it is for the skill in '%.200s', not for this one",
 	         directory);
 }
 
-/* The owner's word: nobody else may have written it, and what is wrong with it is not
- * passed over. One for another directory of that name finds nothing. */
+/* Reads the owner's manifest: no other user may have written it, and errors in it are not
+ * ignored. A sidecar for another directory of that name is not found. */
 static int find_sidecar(const struct skill_search *s, const char *file, int fd,
                         struct skill_found *ret, struct ssb_error *err)
 {
@@ -253,7 +253,7 @@ static bool names_script(const struct skill_search *s)
 	       skill_has(s->fd, s->args[0]);
 }
 
-/* Is the sidecar one for this directory? One that cannot be read may be. */
+/* True if the sidecar is for this directory. An unreadable one may be. */
 static bool counts_no_more(const struct skill_search *s, const char *file, int fd)
 {
 	AUTO(diags_freep) struct ssb_diags *unsaid = ssb_diags_new();
@@ -275,18 +275,18 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	bool owners = file != NULL && closed != ENOENT;
 	struct stat st;
 
-	/* Whatever bears the manifest's name decides, be it what it may. */
+	/* The object with the manifest's name decides, whatever kind it is. */
 	if (fstatat(s->fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (owners && closed != 0) {
 			diag_add(s->diags, SSB_ALARM, file,
 			         "make it readable for you, or remove it",
-			         "cannot see whether there is a manifest of yours (%s); "
-			         "the " MANIFEST_FILE " of the skill counts",
+			         "cannot check whether you have a manifest for it (%s); "
+			         "the " MANIFEST_FILE " of the skill is used",
 			         strerrordesc_np(closed));
 		} else if (owners && counts_no_more(s, file, sidecar)) {
 			diag_add(s->diags, SSB_ALARM, file, "remove one of them",
 			         "the skill has a " MANIFEST_FILE
-			         " of its own, which counts in place of what you wrote in %s",
+			         " of its own, which is used instead of your %s",
 			         file);
 		}
 		return find_declared(s, ret, err);

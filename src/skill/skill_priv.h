@@ -1,5 +1,5 @@
-/* skill_priv.h - what the parts of the search for a skill's manifest share: skill.c knows the
- * formats and their order, find_derived.c has those that are without one. */
+/* skill_priv.h - shared by the parts of the search for a skill's manifest: skill.c knows the
+ * formats and their order, find_derived.c the formats without a manifest of ours. */
 #ifndef SKILL_SKILL_PRIV_H
 #define SKILL_SKILL_PRIV_H
 
@@ -8,7 +8,7 @@
 #define SKILLWARE_FILE "manifest.yaml"
 
 struct skill_search {
-	const char *dir;    /* real, absolute: whose skill it is */
+	const char *dir;    /* the skill's directory: real, absolute */
 	const char *source; /* where its files are read */
 	int fd;             /* of the source, O_PATH */
 	const char *config_dir;
@@ -16,18 +16,18 @@ struct skill_search {
 	struct ssb_diags *diags;
 };
 
-/* Of a file in the directory; what a symlink leads to counts. */
+/* True if the directory has this file; a symlink counts as its target. */
 bool skill_has(int dir, const char *name);
 char *skill_join(const char *dir, const char *name); /* new; NULL: no memory */
-const char *skill_base(const char *path);            /* its last part */
+const char *skill_base(const char *path);            /* the last part of the path */
 int skill_no_memory(struct ssb_error *err);
 
-/* `name` is that of the SKILL.md, as it is written there. */
+/* `name` is the SKILL.md's name as the directory has it. */
 int skill_find_markdown(const struct skill_search *s, const char *name, struct skill_found *ret,
                         struct ssb_error *err);
 int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
                          struct ssb_error *err);
-/* The first argument names it. */
+/* The first argument names the script. */
 int skill_find_script(const struct skill_search *s, struct skill_found *ret, struct ssb_error *err);
 
 #endif

@@ -218,7 +218,7 @@ def test_the_owners_sidecar(ssb):
         entrypoint: {command: python3, args: [sync.py]}
         """)
     for r in (ssb.run(top / "notes-sync", env=PLANTED), ssb.ssb("inspect", top / "notes-sync")):
-        assert "in place of what you wrote" in r.ok().text + r.errors, r  # never in silence
+        assert "is used instead of your" in r.ok().text + r.errors, r  # never in silence
     own_of_stranger = ssb.write(stranger / "skillsandbox.yaml", own.read_text())
     assert "in place of" not in ssb.run(stranger, env=PLANTED).ok().errors  # it is not for that one
     own.unlink()

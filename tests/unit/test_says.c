@@ -166,8 +166,8 @@ static void test_markdown(void **state)
 		  "name=a env=A", "duplicate" },
 		{ FRONT("x: &a {openclaw: {primaryEnv: A}}\nmetadata: *a\n"), "", "aliases" },
 		{ FRONT("name: !!python/object:os.system a\n"), "name=a", "tags" },
-		{ FRONT("- name: a\n- b\n"), "", "no list of names" },
-		{ FRONT("just text\n"), "", "no list of names" },
+		{ FRONT("- name: a\n- b\n"), "", "not a list of names" },
+		{ FRONT("just text\n"), "", "not a list of names" },
 		{ FRONT(""), "", NULL },
 		{ "# no frontmatter\n", "", "no frontmatter" },
 		{ "", "", "no frontmatter" },
@@ -175,9 +175,9 @@ static void test_markdown(void **state)
 		{ "---", "", "does not end" },
 		{ FRONT("name: a\nbad\x01"
 		        "byte: \xff\n" OPENCLAW),
-		  "name=a env=KEY_A bins=jq", "no text" },
-		{ FRONT("metadata: text\n"), "", "metadata is no list" },
-		{ FRONT("metadata: '{\"openclaw\": {'\n"), "", "metadata is no list" },
+		  "name=a env=KEY_A bins=jq", "not text" },
+		{ FRONT("metadata: text\n"), "", "metadata is not a list" },
+		{ FRONT("metadata: '{\"openclaw\": {'\n"), "", "metadata is not a list" },
 		{ FRONT("metadata: [openclaw]\n"), "", NULL },
 		{ FRONT("metadata: {openclaw: null}\n"), "", NULL },
 		{ FRONT("metadata: {openclaw: {requires: [env, bins], os: {}}}\n"), "", NULL },
@@ -223,7 +223,7 @@ static void test_skillware(void **state)
 		{ "name: a/\n", "", NULL },
 		{ "name: x\ndescription: a: b\nenv_vars: {A: {}}\n", "name=x env=A", "not valid" },
 		{ "", "", NULL },
-		{ "[1, 2]", "", "no list of names" },
+		{ "[1, 2]", "", "not a list of names" },
 		{ "env_vars: {LD_PRELOAD: {}, 'x y': {}}\n", "env=LD_PRELOAD", "left out" },
 	};
 	(void)state;

@@ -63,7 +63,7 @@ static void test_order(void **state)
 	p = plan_of(dir, args, NULL);
 	assert_int_equal(p->format, SKILL_DECLARED);
 	assert_string_equal(p->name, "declared");
-	assert_true(warned(p, "in place of what you wrote"));
+	assert_true(warned(p, "is used instead of your"));
 	ssb_plan_free(p);
 
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
