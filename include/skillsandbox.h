@@ -1,14 +1,13 @@
 /* skillsandbox.h - the public interface of libskillsandbox.
  *
- * Runs an AI agent's skill with only what it declares and its owner grants.
- * Three steps: say what the owner allows (ssb_options), freeze it into a plan
- * (ssb_plan_*), run the plan (ssb_run).
+ * Runs an AI agent's skill with only what the skill declares and its owner grants. There are
+ * three steps: set what the owner allows (ssb_options), freeze it into a plan (ssb_plan_*), run
+ * the plan (ssb_run).
  *
- * Every call that can fail returns 0 or -1 and fills `err` once; `ret_*`
- * arguments are untouched on failure. The library never prints, logs or
- * exits. It is not thread-safe per object; distinct objects are independent.
- * ssb_run() forks: call it from a single-threaded process.
- */
+ * Every function that can fail returns 0, or -1 with `err` filled once; it leaves `ret_*`
+ * arguments untouched on failure. The library never prints, logs or exits. Distinct objects are
+ * independent; one object must not be used by two threads at the same time. ssb_run() forks, so
+ * it must be called from a single-threaded process. */
 #ifndef SKILLSANDBOX_H
 #define SKILLSANDBOX_H
 
@@ -26,28 +25,28 @@ extern "C" {
 
 enum ssb_code {
 	SSB_OK = 0,
-	SSB_E_USAGE,     /* the caller's words are off */
+	SSB_E_USAGE,     /* wrong use: an option, argument or value is not valid */
 	SSB_E_MANIFEST,  /* the manifest is not valid */
-	SSB_E_POLICY,    /* refused: the owner has not granted it */
+	SSB_E_POLICY,    /* refused: the owner does not allow it */
 	SSB_E_LAYER,     /* an enforcement layer cannot be applied */
 	SSB_E_LIMIT,     /* a built-in bound was exceeded */
-	SSB_E_NOT_FOUND, /* the thing named does not exist */
+	SSB_E_NOT_FOUND, /* the named object does not exist */
 	SSB_E_NOT_EXEC,  /* the entrypoint exists but cannot be executed */
 	SSB_E_SYS,       /* a system call failed: see sys_errno */
 	SSB_E_NOMEM,
 };
 
-/* By value, no heap: works after fork and under seccomp. */
+/* Passed by value, without heap memory: works after fork and under seccomp. */
 struct ssb_error {
 	enum ssb_code code; /* SSB_OK until the first failure */
-	int sys_errno;      /* 0 when no syscall failed */
+	int sys_errno;      /* 0: no system call failed */
 	char where[96];     /* "mounts", "weather/skillsandbox.yaml:14:7" */
 	char text[400];     /* what happened, and what to do about it */
 };
 
-/* ---- diagnostics: every finding of one file or plan, not only the first  */
+/* ---- diagnostics: all findings of a file or plan, not only the first ------ */
 
-/* SSB_ALARM: nothing is wrong, but the owner's word takes a wall away. */
+/* SSB_ALARM: nothing is wrong, but what the owner allowed removes a protection. */
 enum ssb_severity { SSB_NOTE, SSB_WARNING, SSB_ALARM, SSB_ERROR };
 
 struct ssb_diag {
@@ -64,7 +63,7 @@ SSB_API void ssb_diags_free(struct ssb_diags *d);          /* accepts NULL */
 SSB_API size_t ssb_diags_count(const struct ssb_diags *d); /* accepts NULL */
 SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i); /* borrows */
 
-/* ---- the owner's word ------------------------------------------------- */
+/* ---- what the owner allows -------------------------------------------- */
 
 enum ssb_option {
 	SSB_OPT_READ,          /* path; may be given many times */
@@ -81,148 +80,149 @@ enum ssb_option {
 	SSB_OPT_PROFILE,       /* default | strict | permissive */
 	SSB_OPT_TOOLCHAIN,     /* auto | off | default: auto, unless the policy file says off */
 	SSB_OPT_BEST_EFFORT,   /* name of a layer; many */
-	SSB_OPT_UNIX_SOCKETS,  /* "yes" | "no": AF_UNIX although a write is granted */
+	SSB_OPT_UNIX_SOCKETS,  /* "yes" | "no": AF_UNIX even if a path is granted for writing */
 	SSB_OPT_POLICY_FILE,   /* instead of ~/.config/skillsandbox/policy.yaml; "" = none */
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
-	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
-	SSB_OPT_AUDIT,    /* "full", "violations" or "off": what is observed and written down */
-	SSB_OPT_WITHHOLD, /* a request of the manifest that is left out: "read ~/notes"; many */
-	SSB_OPT_ROOTFS,   /* directory: a root file system, instead of the host's /usr, /lib, ... */
+	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead to this private range; many */
+	SSB_OPT_AUDIT,         /* "full", "violations" or "off": what is observed and recorded */
+	SSB_OPT_WITHHOLD,      /* a request of the manifest to leave out: "read ~/notes"; many */
+	SSB_OPT_ROOTFS, /* directory: a root file system, shown instead of the host's /usr, /lib,
+	                   ... */
 };
 
 struct ssb_options;
 
 SSB_API struct ssb_options *ssb_options_new(void);    /* returns new, or NULL */
 SSB_API void ssb_options_free(struct ssb_options *o); /* accepts NULL */
-/* Copies `value`. A bad value is SSB_E_USAGE with what to write instead. */
+/* Copies `value`. Fails with SSB_E_USAGE for a bad value; the text says what to write. */
 SSB_API int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *value,
                             struct ssb_error *err);
 
 /* ---- manifests and plans ---------------------------------------------- */
 
-/* Checks the manifest of a skill directory, or a manifest file (also a SKILL.md, from
- * which one is derived). Executes nothing and opens nothing but the manifest. All findings go to
- * `diags` (borrowed, may be NULL); -1 with SSB_E_MANIFEST if any is an error. */
+/* Checks the manifest of a skill's directory, or a manifest file (also a SKILL.md, from which a
+ * manifest is derived). Executes nothing and opens only the manifest. All findings go to `diags`
+ * (borrowed, may be NULL). Returns -1 with SSB_E_MANIFEST if any of them is an error. */
 SSB_API int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_error *err);
 
 struct ssb_plan;
 
-/* Freezes manifest, owner's policy file and options into a plan.
- * `args` (NULL-terminated, may be NULL, borrowed) is appended to the
- * entrypoint's. Refusals and warnings go to `diags` (may be NULL). With any
- * refusal the plan is still returned, for inspection, and ssb_run() refuses
- * it. `*ret_plan` is new: free it with ssb_plan_free(). */
+/* Freezes the manifest, the owner's policy file and the options into a plan. `args`
+ * (NULL-terminated, may be NULL, borrowed) follow the arguments of the skill's entrypoint.
+ * Refusals and warnings go to `diags` (may be NULL). A plan with refusals is returned, too, for
+ * inspection, but ssb_run() rejects it. `*ret_plan` is new and must be freed with
+ * ssb_plan_free(). */
 SSB_API int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
                            struct ssb_plan **ret_plan, struct ssb_diags *diags,
                            struct ssb_error *err);
-/* The same for a bare command: the options are the whole plan. */
+/* The same for a bare command: only the options decide. */
 SSB_API int ssb_plan_command(const struct ssb_options *o, char *const argv[],
                              struct ssb_plan **ret_plan, struct ssb_diags *diags,
                              struct ssb_error *err);
 SSB_API void ssb_plan_free(struct ssb_plan *p); /* accepts NULL */
 SSB_API size_t ssb_plan_refusals(const struct ssb_plan *p);
-/* Returns new, NUL-terminated (free()); NULL only when memory is out. */
+/* Return a new NUL-terminated text (free()); NULL only without memory. */
 SSB_API char *ssb_plan_json(const struct ssb_plan *p);
 SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 
 /* ---- running ----------------------------------------------------------- */
 
 enum ssb_end {
-	SSB_END_EXITED,   /* by itself: exit_status is the skill's own */
+	SSB_END_EXITED,   /* it exited: exit_status is its own */
 	SSB_END_SIGNALED, /* by signal `signal` */
 	SSB_END_TIMEOUT,  /* max_runtime_seconds */
 	SSB_END_MEMORY,   /* memory_mb */
-	SSB_END_CANCELED, /* the caller was told to stop */
-	SSB_END_SESSION,  /* by the session that it was part of */
+	SSB_END_CANCELED, /* the caller received a signal to stop */
+	SSB_END_SESSION,  /* the session of the run ended it */
 };
 
 struct ssb_result {
 	enum ssb_end end;
-	int exit_status; /* as the command line reports it: own, 128+N, 124, 125, 137 */
+	int exit_status; /* as the command line reports it: the skill's own, 128+N, 124, 125, 137 */
 	int signal;
 	uint64_t duration_us;
 	uint64_t stdout_bytes; /* delivered */
 	uint64_t stderr_bytes;
-	int stdout_cut; /* output went past max_output_bytes */
+	int stdout_cut; /* output exceeded max_output_bytes */
 	int stderr_cut;
-	int stdout_open; /* its last line has no end */
+	int stdout_open; /* the last line has no line end */
 	int stderr_open;
 	size_t violations;
-	char severity[16];        /* highest of the threat classes: "critical"; "" if none */
-	char classes[320];        /* their names, worst first, ", " between; "" if none */
-	char session_reason[256]; /* SSB_END_SESSION: why */
-	char lost_layers[80];     /* given up as --best-effort allows; "" if none */
+	char severity[16];        /* the highest of the threat classes: "critical"; "" if none */
+	char classes[320];        /* their names, worst first, separated by ", "; "" if none */
+	char session_reason[256]; /* SSB_END_SESSION: the reason */
+	char lost_layers[80];     /* layers lost as --best-effort allows; "" if none */
 	char run_id[40];
 	char trace_path[4096];
 };
 
-/* Builds the sandbox, runs the plan to its end, relaying the standard
- * streams given as fds (borrowed; -1 = empty/discard), and writes the trace.
- * Fails closed: where the sandbox cannot be built the skill is not started, and
- * -1 is returned; also where it could not be executed (SSB_E_NOT_FOUND,
- * SSB_E_NOT_EXEC), where the sandbox broke during the run, and where the trace
- * could not be finished. */
+/* Builds the sandbox, runs the plan to its end, relays the standard streams given as fds
+ * (borrowed; -1: empty or discarded), and writes the trace. Fails closed: if the sandbox cannot
+ * be built, the skill is not started. Returns -1 then, and also if the skill could not be
+ * executed (SSB_E_NOT_FOUND, SSB_E_NOT_EXEC), if the sandbox broke during the run, or if the
+ * trace could not be finished. */
 SSB_API int ssb_run(const struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
                     struct ssb_error *err);
 
-/* The same as part of the session `id` (see `skillsandbox session start`): the run
- * counts in it, and ends or stands still when the session does. Where the session
- * allows no run, -1 and SSB_E_POLICY with the reason; nothing was started then. A
- * run that the session ended has SSB_END_SESSION. */
+/* The same as part of the session `id` (see `skillsandbox session start`): the run counts in it,
+ * and is ended or paused together with it. If the session does not allow the run, returns -1
+ * with SSB_E_POLICY and the reason, and starts nothing. A run that the session ended has
+ * SSB_END_SESSION. */
 SSB_API int ssb_run_in_session(const struct ssb_plan *p, const char *id, const int stdio[3],
                                struct ssb_result *ret_result, struct ssb_error *err);
 
-/* Follows a run. on_record is called once, as soon as the record of the run exists and before
- * the skill starts. The library writes to `record` (borrowed); to read it, open
- * /proc/self/fd/N anew. on_record may fork. */
+/* Follows a run. on_record is called once, when the record of the run exists and before the
+ * skill starts. The library writes to `record` (borrowed); to read it, open /proc/self/fd/N
+ * again. on_record may fork. */
 struct ssb_watch {
 	void (*on_record)(void *arg, int record);
 	void *arg;
 };
 
-/* As ssb_run() (id NULL) or ssb_run_in_session(), followed by `watch` (borrowed for the call). */
+/* Like ssb_run() (id NULL) or ssb_run_in_session(), followed by `watch` (borrowed for the call). */
 SSB_API int ssb_run_watched(const struct ssb_plan *p, const char *id, const int stdio[3],
                             const struct ssb_watch *watch, struct ssb_result *ret_result,
                             struct ssb_error *err);
 
 /* ---- what a run was denied ---------------------------------------------- */
 
-/* One thing that was denied, however often it was tried. The texts never are NULL. What the skill
- * chose in them (paths, names of hosts) is escaped: it cannot steer a terminal. */
+/* One denied thing, however often it was tried. The texts are never NULL. Parts that the skill
+ * chose (paths, host names) are escaped and cannot control a terminal. */
 struct ssb_denial {
-	const char *kind;    /* event of the record: "file_blocked", "network_egress_blocked" */
+	const char *kind;    /* type of its event in the record: "file_blocked",
+	                        "network_egress_blocked" */
 	const char *what;    /* "read ~/.ssh/id_rsa", "connect to api.example:443 (tls)" */
 	const char *reason;  /* stable code: "credential_store"; skillsandbox-trace(5); may be "" */
 	const char *why;     /* the reason in words */
 	const char *remedy;  /* the smallest change that allows it; "" if nothing can */
-	const char *program; /* path in the sandbox; "" if not known */
+	const char *program; /* path in the sandbox; "" if unknown */
 	uint64_t count;      /* attempts */
-	int violation;       /* 0: an ordinary refusal, which no threat class counts */
-	int prevented;       /* 0: it was recorded, but not prevented */
+	int violation;       /* 0: an ordinary refusal, which counts for no threat class */
+	int prevented;       /* 0: it was only recorded */
 };
 
 struct ssb_denials;
 
-/* Reads what a run was denied from its record. `of` (borrowed) is what ssb_run() filled when it
- * returned 0. Violations come first. `*ret_denials` is new: free it with ssb_denials_free().
- * The record lies beside of->trace_path and must not have been removed (SSB_E_NOT_FOUND). It is
- * not verified here: use `skillsandbox audit verify`. */
+/* Reads from its record what a run was denied. `of` (borrowed) must be a result of ssb_run()
+ * that returned 0. Violations come first. `*ret_denials` is new and must be freed with
+ * ssb_denials_free(). The record lies next to of->trace_path and must still exist
+ * (SSB_E_NOT_FOUND). This function does not verify it: use `skillsandbox audit verify`. */
 SSB_API int ssb_denials_read(const struct ssb_result *of, struct ssb_denials **ret_denials,
                              struct ssb_error *err);
 SSB_API void ssb_denials_free(struct ssb_denials *d);          /* accepts NULL */
 SSB_API size_t ssb_denials_count(const struct ssb_denials *d); /* accepts NULL */
 /* Borrows from `d`; NULL if `i` is not below the count. */
 SSB_API const struct ssb_denial *ssb_denials_get(const struct ssb_denials *d, size_t i);
-/* 1: the list has everything that was denied. 0: the run was not observed (SSB_OPT_AUDIT "off"),
- * the record is damaged, or there was more than the record or this list holds. */
+/* Returns 1 if the list has everything that was denied; 0 if the run was not observed
+ * (SSB_OPT_AUDIT "off"), the record is damaged, or it or this list has no room for more. */
 SSB_API int ssb_denials_complete(const struct ssb_denials *d);
 
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
 
 struct ssb_check {
-	const char *name; /* "userns", "landlock", ... ; a probe's name */
-	int ok;           /* 1 available / held; 0 missing / leaked */
+	const char *name; /* "userns", "landlock", ... */
+	int ok;           /* 1: available; 0: missing */
 	char detail[200];
 	char remedy[300];
 };
@@ -244,8 +244,8 @@ struct ssb_probe {
 	char outside[120];
 };
 
-/* Builds the very sandbox that ssb_run() would build and attacks it from
- * inside. `*ret_probes` is new (free()). */
+/* Builds the same sandbox as ssb_run() and attacks it from inside. `*ret_probes` is new
+ * (free()). */
 SSB_API int ssb_prove(const struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
                       struct ssb_error *err);
 

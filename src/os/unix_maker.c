@@ -31,7 +31,7 @@
 #define MAX_PAUSE_MS 64
 #define NEW_ROOT     "run" /* any directory of the view, to build the maker's own root on */
 
-/* ---- the maker: where it lives ------------------------------------------- */
+/* ---- the maker: its own root --------------------------------------------- */
 
 /* Builds the maker's own root: the root of the sandbox without anything mounted in it, and the
  * private places on it. Grants are on other file systems, so that they are not in it. */
@@ -163,7 +163,7 @@ static bool serve_request(int listener, const struct unix_request *r)
 	return true;
 }
 
-/* ---- the maker: who waits ------------------------------------------------ */
+/* ---- the maker: waiting calls -------------------------------------------- */
 
 /* The waiting calls, the oldest first. */
 static struct {

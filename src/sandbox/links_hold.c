@@ -404,7 +404,6 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 	return 0;
 }
 
-/* For who tells of attempts to write there. */
 /* Lists the read-only paths for the observer, which reports attempts to write there. */
 static int list_read_only(const struct ssb_plan *plan, struct links *l, struct ssb_error *err)
 {

@@ -131,11 +131,12 @@ int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const cha
 		return 0;
 	}
 	if (!sum_matches(block)) {
-		*ret_why = "it is no tar archive, or damaged: a header has a wrong sum";
+		*ret_why =
+		        "it is not a tar archive, or it is damaged: a header has a wrong checksum";
 		return -1;
 	}
 	if (!type_of((char)block[TYPE], &ret->type)) {
-		*ret_why = "a member is of a kind that is not known (sparse files are none)";
+		*ret_why = "a member has an unsupported type (sparse files are not supported)";
 		return -1;
 	}
 	if (!read_octal(block + SIZE, 12, &ret->size) || !read_octal(block + MODE, 8, &mode)) {
