@@ -1,13 +1,13 @@
 /* danger_led.c - what the owner's own names lead to, wherever it lies.
  *
  * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
- * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. What such a symlink leads to is as hidden as
- * its name; so is what a bind mount shows of it. Looked at are the names of the home and those that
- * belong to one program in ~/.config, ~/.cache and ~/.local (see unlisted.h); symlinks deeper in
- * them are not looked for.
+ * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. The target of such a symlink is as hidden as
+ * its name, and so is what a bind mount shows of it. The search covers the names of the home and
+ * those that belong to one program in ~/.config, ~/.cache and ~/.local (see unlisted.h); it does
+ * not look for symlinks deeper in them.
  *
- * The same holds for what the environment names: the directories in PATH, from which the owner
- * executes programs, and those that programs use in the place of ~/.config and the like. */
+ * The same applies to directories that the environment names: those in PATH, from which the
+ * owner executes programs, and those that programs use instead of ~/.config and similar ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +28,7 @@
 #define HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
 
 static const char IN_PATH[] = "is in your PATH, and holds programs that you run";
-static const char TOO_MANY[] = "has more hidden names than are looked at for symlinks";
+static const char TOO_MANY[] = "has too many hidden names to check each for symlinks";
 
 struct led_search {
 	struct danger *d;
@@ -36,13 +36,14 @@ struct led_search {
 	size_t names, links;
 };
 
-/* The home itself, and what holds it, says nothing of what is in the home. */
+/* The home itself and the directories that contain it say nothing about what is in the home. */
 static bool is_around_home(const struct owner *o, const struct place *p)
 {
 	return path_beneath(o->home, p->path) != NULL;
 }
 
-/* Elsewhere, what belongs to another user holds nothing of the owner's: /usr/share, /nix/store. */
+/* Outside the home, a directory of another user contains nothing of the owner's: /usr/share,
+ * /nix/store. */
 static bool is_anothers(const struct owner *o, const struct place *p)
 {
 	struct stat st;
@@ -51,7 +52,8 @@ static bool is_anothers(const struct owner *o, const struct place *p)
 	       st.st_uid != o->uid;
 }
 
-/* Forgets the place that was added last, from `first` on, where it says nothing. */
+/* Removes the places from `first` on, of which the last was just added, if that one says
+ * nothing. */
 static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
 {
 	const struct place *p = &d->places[d->n_places - 1];
@@ -61,8 +63,8 @@ static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
 	}
 }
 
-/* Where the symlink leads, by its words where they tell. `real`: no symlink leads to its
- * directory. Returns new. */
+/* Returns where the symlink leads, by its words if they are enough; new. `real`: no symlink
+ * leads to its directory. */
 static char *target_of(const char *link, bool real)
 {
 	char to[PATH_MAX];
@@ -74,7 +76,7 @@ static char *target_of(const char *link, bool real)
 	}
 	to[n] = '\0';
 	while (strncmp(names, "../", 3) == 0) {
-		names += 3; /* the directory has no symlink in it */
+		names += 3; /* no symlink is on the way to the directory */
 	}
 	if (strstr(names, "..") != NULL) {
 		return danger_led_to(link);
@@ -102,7 +104,7 @@ static int add_link(struct led_search *s, const char *link, bool real)
 
 static int look_in(struct led_search *s, const char *rest, bool real);
 
-/* `rest` is a name from the home on, as unlisted_length() has it. */
+/* `rest` is a name relative to the home, as unlisted_length() takes it. */
 static int look_at(struct led_search *s, const char *rest, bool real, unsigned char type)
 {
 	auto_free char *path = path_join(s->o->home, rest);
@@ -125,7 +127,7 @@ static int look_at(struct led_search *s, const char *rest, bool real, unsigned c
 	               : 0;
 }
 
-/* Nothing is in a directory that is not there, or that the owner's programs cannot read. */
+/* A directory that is missing, or that the owner's programs cannot read, contains nothing. */
 static int look_in(struct led_search *s, const char *rest, bool real)
 {
 	auto_free char *dir = path_join(s->o->home, rest);
@@ -160,7 +162,7 @@ static int look_in(struct led_search *s, const char *rest, bool real)
 	return result;
 }
 
-/* A relative entry names no place of its own. */
+/* A relative entry of PATH names no place of its own. */
 static int add_path(struct danger *d, const struct owner *o)
 {
 	const char *dirs = owner_getenv(o, "PATH");
@@ -169,12 +171,13 @@ static int add_path(struct danger *d, const struct owner *o)
 		size_t n = strcspn(dirs, ":");
 		size_t first = d->n_places;
 		auto_free char *entry = strndup(dirs, n);
-		auto_free char *dir = entry != NULL ? path_words(entry) : NULL;
+		bool absolute = dirs[0] == '/';
+		auto_free char *dir = entry != NULL && absolute ? path_words(entry) : NULL;
 		dirs += n;
-		if (dir == NULL) {
+		if (entry == NULL || (absolute && dir == NULL)) {
 			return -1;
 		}
-		if (entry[0] != '/' || view_is_system(dir)) {
+		if (!absolute || view_is_system(dir)) {
 			continue;
 		}
 		if (danger_add(d, dir, IN_PATH, DANGER_WRITE | DANGER_BENEATH) < 0) {
@@ -187,7 +190,7 @@ static int add_path(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* A place with a hidden name is judged by that. */
+/* A place with a hidden name is judged by that name. */
 static int add_variables(struct danger *d, const struct owner *o)
 {
 	static const char *const NAMES[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -196,7 +199,7 @@ static int add_variables(struct danger *d, const struct owner *o)
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		const char *value = owner_getenv(o, NAMES[i]);
 		size_t first = d->n_places;
-		auto_free char *dir = value != NULL ? path_words(value) : NULL;
+		auto_free char *dir = value != NULL && value[0] == '/' ? path_words(value) : NULL;
 		const char *rest = dir != NULL ? path_beneath(dir, o->home) : NULL;
 		if (value == NULL || value[0] != '/' ||
 		    (rest != NULL && unlisted_length(rest) > 0)) {
@@ -210,7 +213,7 @@ static int add_variables(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* What a bind mount shows of a hidden name, elsewhere. */
+/* Adds the other places at which bind mounts show a hidden name. */
 static int add_mounts(struct danger *d, const struct owner *o, const struct mounts *all)
 {
 	const struct mount *of_home = all != NULL ? mounts_of(all, o->home) : NULL;
@@ -257,7 +260,7 @@ const struct danger *danger_led(struct danger *d, const struct owner *o)
 		return NULL;
 	}
 	led->home = d->home;
-	led->access = ACCESS_WRITE; /* few places, for every access */
+	led->access = ACCESS_WRITE; /* it has few places, so it serves every access */
 	if (look_up(led, o, danger_mounts(d)) < 0) {
 		danger_free(led);
 		return NULL;
