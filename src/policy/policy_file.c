@@ -1,6 +1,6 @@
-/* policy_file.c - as strict as the manifest: unknown keys, wrong types and
- * values are errors, all of them reported. A table says what may stand where;
- * a map is a path of keys ("grants.read"). */
+/* policy_file.c - parses policy.yaml as strictly as the manifest: unknown keys, wrong types and
+ * wrong values are errors, and all of them are reported. A table says which key may be where; a
+ * map is a path of keys ("grants.read"). */
 #include "policy/policy_file.h"
 
 #include <stdlib.h>
@@ -26,8 +26,10 @@ enum policy_value {
 	VALUE_PROXY,
 	VALUE_LIMIT,
 	VALUE_BOOL,
-	VALUE_WORDS,
-	VALUE_WORD,
+	VALUE_SOCKETS,
+	VALUE_PROFILES,
+	VALUE_LAYERS,
+	VALUE_TOOLCHAIN,
 	VALUE_STORE,
 	VALUE_UNAPPROVED,
 	VALUE_SPAN,
@@ -40,7 +42,7 @@ struct policy_reader {
 };
 
 struct key {
-	const char *in; /* path of the map; "" = the top */
+	const char *in; /* path of the map; "" is the top */
 	const char *name;
 	enum policy_value value;
 	size_t at;    /* list number, or offset in struct policy */
@@ -61,10 +63,10 @@ static const struct key KEYS[] = {
 	{ "", "deny", VALUE_MAP, 0, 0, 0 },
 	{ "", "limits", VALUE_MAP, 0, 0, 0 },
 	{ "", "network", VALUE_MAP, 0, 0, 0 },
-	{ "", "profiles", VALUE_WORDS, 0, 0, 0 },
-	{ "", "best_effort", VALUE_WORDS, 0, 0, 0 },
-	{ "", "unix_sockets", VALUE_BOOL, 0, 0, 0 },
-	{ "", "toolchain", VALUE_WORD, 0, 0, 0 },
+	{ "", "profiles", VALUE_PROFILES, 0, 0, 0 },
+	{ "", "best_effort", VALUE_LAYERS, 0, 0, 0 },
+	{ "", "unix_sockets", VALUE_SOCKETS, 0, 0, 0 },
+	{ "", "toolchain", VALUE_TOOLCHAIN, 0, 0, 0 },
 	{ "", "store", VALUE_STORE, 0, 0, 0 },
 	{ "", "consent", VALUE_MAP, 0, 0, 0 },
 	{ "consent", "unapproved", VALUE_UNAPPROVED, 0, 0, 0 },
@@ -78,12 +80,13 @@ static const struct key KEYS[] = {
 	{ "deny", "read", VALUE_PATHS, POLICY_DENY_READ, 0, 0 },
 	{ "deny", "write", VALUE_PATHS, POLICY_DENY_WRITE, 0, 0 },
 	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
-	{ "network", "allow_literal_addresses", VALUE_BOOL, 0, 0, 0 },
+	{ "network", "allow_literal_addresses", VALUE_BOOL,
+	  offsetof(struct policy, literal_addresses), 0, 0 },
 	{ "network", "allow_private", VALUE_CIDRS, POLICY_ALLOW_PRIVATE, 0, 0 },
 	{ "network", "allow_ech", VALUE_DOMAINS, POLICY_ALLOW_ECH, 0, 0 },
 	{ "network", "upstream_proxy", VALUE_PROXY, 0, 0, 0 },
 	{ "network", "no_proxy", VALUE_NO_PROXY, POLICY_NO_PROXY, 0, 0 },
-	{ "network", "udp_direct", VALUE_BOOL, 0, 0, 0 },
+	{ "network", "udp_direct", VALUE_BOOL, offsetof(struct policy, udp_direct), 0, 0 },
 	RESOURCE_ROWS(LIMIT) NET_LIMIT_ROWS(NET_LIMIT)
 };
 
@@ -156,15 +159,15 @@ static void add_item(const struct policy_reader *r, const struct key *k, const s
 	if (v == NULL || copy == NULL) {
 		l->v = v != NULL ? v : l->v;
 		free(copy);
-		add_complaint(r, n->line, n->col,
-		              k->value == VALUE_PATHS
-		                      ? "write an absolute path, or one that begins with ~/"
-		              : k->value == VALUE_CIDRS   ? "write a range such as 10.0.0.0/8"
-		              : k->value == VALUE_DOMAINS ? "write a name as rules have it"
-		              : k->value == VALUE_NO_PROXY
-		                      ? "write a domain, an address, a range or *"
-		                      : "write one variable name",
-		              "this item: %s", wrong != NULL ? wrong : "out of memory");
+		add_complaint(
+		        r, n->line, n->col,
+		        k->value == VALUE_PATHS
+		                ? "write an absolute path, or one that begins with ~/"
+		        : k->value == VALUE_CIDRS    ? "write a range such as 10.0.0.0/8"
+		        : k->value == VALUE_DOMAINS  ? "write a domain name, as in an egress rule"
+		        : k->value == VALUE_NO_PROXY ? "write a domain, an address, a range or *"
+		                                     : "write one variable name",
+		        "this item: %s", wrong != NULL ? wrong : "out of memory");
 		return;
 	}
 	l->v = v;
@@ -183,7 +186,7 @@ static void read_list(const struct policy_reader *r, const struct key *k, const 
 	r->policy->no_proxy_given |= k->value == VALUE_NO_PROXY;
 }
 
-/* What is wrong is said without the value: a password may be in it. */
+/* Reports what is wrong without the value, which may contain a password. */
 static void read_proxy(const struct policy_reader *r, const struct ynode *n)
 {
 	struct policy *p = r->policy;
@@ -218,28 +221,41 @@ static void read_limit(const struct policy_reader *r, const struct key *k, const
 	*(uint64_t *)(void *)((char *)r->policy + k->at) = v;
 }
 
-static void read_bool(const struct policy_reader *r, const struct key *k, const struct ynode *n)
+/* Returns 1 or 0; -1 after a complaint. */
+static int read_truth(const struct policy_reader *r, const struct ynode *n)
 {
 	bool plain = n->kind == YNODE_SCALAR && !n->quoted;
 	bool yes = plain && strcmp(n->text, "true") == 0;
 
 	if (!yes && (!plain || strcmp(n->text, "false") != 0)) {
 		wrong_value(r, n, "write true or false");
-	} else if (strcmp(k->name, "unix_sockets") == 0) {
-		r->policy->unix_sockets = yes;
-	} else if (strcmp(k->name, "udp_direct") == 0) {
-		r->policy->udp_direct = yes;
-	} else {
-		r->policy->literal_addresses = yes;
+		return -1;
+	}
+	return yes;
+}
+
+static void read_bool(const struct policy_reader *r, const struct key *k, const struct ynode *n)
+{
+	int truth = read_truth(r, n);
+
+	if (truth >= 0) {
+		*(bool *)(void *)((char *)r->policy + k->at) = truth > 0;
 	}
 }
 
-static void read_words(const struct policy_reader *r, const struct key *k, const struct ynode *n)
+static void read_sockets(const struct policy_reader *r, const struct ynode *n)
 {
-	bool layers = strcmp(k->name, "best_effort") == 0;
-	const char *remedy = layers ? "write a list of: userns, net, mounts, env, limits, caps, "
-	                              "landlock, seccomp, audit"
-	                            : "write a list of: default, strict, permissive";
+	int truth = read_truth(r, n);
+
+	if (truth >= 0) {
+		r->policy->unix_sockets = truth;
+	}
+}
+
+/* Sets *inout to a bit for each name in the list. `from_name` returns -1 for an unknown name. */
+static void read_names(const struct policy_reader *r, const struct ynode *n,
+                       int (*from_name)(const char *s), const char *remedy, unsigned *inout)
+{
 	unsigned bits = 0;
 
 	if (n->kind != YNODE_SEQ) {
@@ -247,9 +263,7 @@ static void read_words(const struct policy_reader *r, const struct key *k, const
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
-		int id = i->kind != YNODE_SCALAR ? -1
-		         : layers                ? plan_layer_from_name(i->text)
-		                                 : profile_from_name(i->text);
+		int id = i->kind != YNODE_SCALAR ? -1 : from_name(i->text);
 		if (id < 0) {
 			add_complaint(r, i->line, i->col, remedy, "'%s' is unknown",
 			              i->kind == YNODE_SCALAR ? i->text : "this item");
@@ -257,16 +271,12 @@ static void read_words(const struct policy_reader *r, const struct key *k, const
 			bits |= 1U << id;
 		}
 	}
-	if (layers) {
-		r->policy->best_effort = bits;
-	} else {
-		r->policy->profiles = bits;
-	}
+	*inout = bits;
 }
 
 static void read_toolchain(const struct policy_reader *r, const struct ynode *n)
 {
-	/* A plain `off` is the word here, whatever other YAML readers make of it. */
+	/* A plain `off` is this keyword, even if other YAML readers take it for a boolean. */
 	if (n->kind == YNODE_SCALAR && strcmp(n->text, "auto") == 0) {
 		r->policy->toolchain = 1;
 	} else if (n->kind == YNODE_SCALAR && strcmp(n->text, "off") == 0) {
@@ -316,13 +326,13 @@ static bool store_url_valid(const char *s)
 	return scheme != 0 && s[scheme] != '\0' && strlen(s) <= MAX_STORE_URL;
 }
 
-/* As of a proxy: not a word of the value is repeated. */
+/* Reports errors like those of a proxy: without any part of the value. */
 static void read_store(const struct policy_reader *r, const struct ynode *n)
 {
 	struct policy *p = r->policy;
 
 	if (n->kind == YNODE_SCALAR && strcmp(n->text, "sqlite") == 0) {
-		return; /* what there is without the key */
+		return; /* the default without the key */
 	}
 	if (n->kind != YNODE_SCALAR || !store_url_valid(n->text)) {
 		wrong_value(r, n, "write sqlite, or postgresql://USER@HOST:PORT/DATABASE");
@@ -362,7 +372,7 @@ static void level_read_map(const struct policy_reader *r, const char *in, const 
 static void read_value(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
 	if (ynode_is_null(n)) {
-		return; /* an empty section says nothing */
+		return; /* an empty section changes nothing */
 	}
 	switch (k->value) {
 	case VALUE_MAP:
@@ -388,10 +398,20 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 	case VALUE_BOOL:
 		read_bool(r, k, n);
 		break;
-	case VALUE_WORDS:
-		read_words(r, k, n);
+	case VALUE_SOCKETS:
+		read_sockets(r, n);
 		break;
-	case VALUE_WORD:
+	case VALUE_PROFILES:
+		read_names(r, n, profile_from_name, "write a list of: default, strict, permissive",
+		           &r->policy->profiles);
+		break;
+	case VALUE_LAYERS:
+		read_names(r, n, plan_layer_from_name,
+		           "write a list of: userns, net, mounts, env, limits, caps, landlock, "
+		           "seccomp, audit",
+		           &r->policy->best_effort);
+		break;
+	case VALUE_TOOLCHAIN:
 		read_toolchain(r, n);
 		break;
 	case VALUE_STORE:
@@ -406,7 +426,7 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 	}
 }
 
-/* One level of maps below the top: the recursion ends there by the table. */
+/* Reads one level of maps below the top; the table ends the recursion there. */
 static void level_read_map(const struct policy_reader *r, const char *in, const struct ynode *map)
 {
 	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
@@ -419,7 +439,7 @@ static void level_read_map(const struct policy_reader *r, const char *in, const 
 	}
 }
 
-/* The first error of the file becomes the error of the call. */
+/* Returns the first error of the file as the error of the call. */
 static int fail_with_first(const struct ssb_diags *diags, size_t from, const char *file,
                            struct ssb_error *err)
 {
@@ -445,7 +465,7 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 	struct policy_reader r = { file, ret, diags };
 
 	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
-		return 0; /* nothing written: nothing said */
+		return 0; /* an empty file sets nothing */
 	}
 	AUTO(free_root) struct ynode *root = yaml_doc_parse(file, bytes, len, diags);
 	if (root != NULL && root->kind == YNODE_MAP) {

@@ -339,16 +339,10 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 /* True if the layer that failed needs namespaces and the owner accepted to run without it. */
 static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *err)
 {
-	static const enum layer_id NEED_NAMESPACES[] = { LAYER_USERNS, LAYER_NET, LAYER_MOUNTS };
+	int failed = err->code == SSB_E_LAYER ? plan_layer_from_name(err->where) : -1;
+	bool needs_them = failed == LAYER_USERNS || failed == LAYER_NET || failed == LAYER_MOUNTS;
 
-	for (size_t i = 0; i < ARRAY_LEN(NEED_NAMESPACES); i++) {
-		if ((plan->best_effort >> NEED_NAMESPACES[i] & 1) != 0 &&
-		    err->code == SSB_E_LAYER &&
-		    strcmp(err->where, plan_layer_name(NEED_NAMESPACES[i])) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return needs_them && (plan->best_effort >> failed & 1) != 0;
 }
 
 /* Builds a sandbox; if that fails and the owner accepts it, builds a second one without
