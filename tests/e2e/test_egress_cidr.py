@@ -88,7 +88,7 @@ def test_only_with_the_owners_word(net):
 @pytest.mark.parametrize("cidr,why", [
     ("10.78.0.0/15", "too wide"), ("fd78::/47", "too wide"), ("127.0.0.0/24", "127.0.0.0/8"),
     ("198.18.0.0/24", "198.18.0.0/15"), ("fd53:7373:6273::/64", "uses for itself"),
-    ("::/64", "::/96"), ("224.0.0.0/24", "no host is")])
+    ("::/64", "::/96"), ("224.0.0.0/24", "no host has")])
 def test_ranges_that_are_refused(ranges, cidr, why):
     net = ranges
     r = net.inside("show(1)", [rule(cidr, 7001)], flags=FLAGS)
@@ -97,8 +97,8 @@ def test_ranges_that_are_refused(ranges, cidr, why):
 
 
 @pytest.mark.parametrize("address,why", [
-    ("fe80::1", "need an interface"), ("ff02::1", "no host is"), ("::", "no host's"),
-    ("0.0.0.0", "no host's")])
+    ("fe80::1", "need an interface"), ("ff02::1", "no host has"), ("::", "no host has it"),
+    ("0.0.0.0", "no host has it")])
 def test_addresses_that_are_refused(ranges, address, why):
     """Before anything starts, with the line that names them."""
     net = ranges

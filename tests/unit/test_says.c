@@ -192,7 +192,7 @@ static void test_markdown(void **state)
 		        "'é']}}}\n"),
 		  "env=A,B", "has a value" },
 		{ FRONT("metadata: {openclaw: {requires: {bins: ['/bin/x', '../y', z]}}}\n"),
-		  "bins=z", "no program" },
+		  "bins=z", "not a program" },
 		{ FRONT("name: a/b\n"), "", "left out" },
 		{ FRONT("name: ..\n"), "", "left out" },
 		{ FRONT("name: \"a\\nb\"\n"), "", "line break" },
