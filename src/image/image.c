@@ -27,13 +27,6 @@ static int fail_image(struct ssb_error *err, const char *what)
 	return ssb_fail(err, SSB_E_SYS, errno, "image", "%s", what);
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL) {
-		(void)closedir(*d);
-	}
-}
-
 /* A word that names an existing directory is that directory, even with a colon in it. */
 static int open_word(const char *word, struct oci_image *ret, struct ssb_error *err)
 {
@@ -72,7 +65,7 @@ static int unpack_layers(const struct oci_image *image, int images, int root, st
 static int remove_unfinished(int images)
 {
 	int again = openat(images, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(close_dir) DIR *d = again >= 0 ? fdopendir(again) : NULL;
+	auto_dir d = again >= 0 ? fdopendir(again) : NULL;
 
 	for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
 		if (strncmp(e->d_name, NEW, strlen(NEW)) == 0 &&

@@ -148,13 +148,6 @@ struct remover {
 	int error;  /* the first error */
 };
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL) {
-		(void)closedir(*d);
-	}
-}
-
 /* Restores the permissions, which the skill may have removed. If that fails, the next operation
  * reports it. */
 static void open_up(int dir, const char *name)
@@ -256,7 +249,7 @@ static void remove_directory(struct remover *r, const char *name)
 		return;
 	}
 	open_up(r->top, name);
-	AUTO(close_dir) DIR *d = list_directory(r->top, name);
+	auto_dir d = list_directory(r->top, name);
 	bool is_dir = false;
 
 	if (d == NULL) {
@@ -277,7 +270,9 @@ static void remove_directory(struct remover *r, const char *name)
 
 int tree_empty(int dir_fd)
 {
-	AUTO(close_dir) DIR *d = list_directory(dir_fd, ".");
+	assert(dir_fd >= 0);
+
+	auto_dir d = list_directory(dir_fd, ".");
 	struct remover r = { .top = dir_fd, .moved = true };
 	bool is_dir = false;
 

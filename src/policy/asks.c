@@ -60,20 +60,6 @@ int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, st
 	return 0;
 }
 
-/* Forgets all answers, so that no earlier one decides the next question. */
-static void forget_answers(struct ssb_plan *p)
-{
-	for (size_t i = 0; i < p->n_grants; i++) {
-		grants_release(&p->grants[i]);
-	}
-	for (size_t i = 0; i < p->n_refusals; i++) {
-		refusal_done(&p->refusals[i]);
-	}
-	string_list_done(&p->warnings);
-	p->n_grants = 0;
-	p->n_refusals = 0;
-}
-
 int asks_path(struct asks *a, const char *path, enum access access, char **ret_why)
 {
 	struct ssb_plan *p = a->b.plan;
@@ -85,7 +71,8 @@ int asks_path(struct asks *a, const char *path, enum access access, char **ret_w
 		why = strdup(p->refusals[0].why);
 		a->b.failed = why == NULL;
 	}
-	forget_answers(p);
+	/* So that no earlier answer decides the next question. */
+	build_forget_answers(p);
 	if (a->b.failed) {
 		return -1;
 	}

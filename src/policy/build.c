@@ -278,11 +278,8 @@ struct ssb_plan *build_new_plan(void)
 	return p;
 }
 
-void ssb_plan_free(struct ssb_plan *p)
+void build_forget_answers(struct ssb_plan *p)
 {
-	if (p == NULL) {
-		return;
-	}
 	for (size_t i = 0; i < p->n_grants; i++) {
 		grants_release(&p->grants[i]);
 	}
@@ -294,6 +291,17 @@ void ssb_plan_free(struct ssb_plan *p)
 		free(p->egress[i].ports);
 	}
 	grants_release(&p->rootfs);
+	string_list_done(&p->warnings);
+	p->n_grants = 0;
+	p->n_refusals = 0;
+}
+
+void ssb_plan_free(struct ssb_plan *p)
+{
+	if (p == NULL) {
+		return;
+	}
+	build_forget_answers(p);
 	string_list_done(&p->rootfs_places);
 	for (size_t i = 0; i < p->n_covers; i++) {
 		free(p->covers[i].path);
@@ -303,7 +311,6 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->grants);
 	free(p->refusals);
 	free(p->egress);
-	string_list_done(&p->warnings);
 	string_list_done(&p->requested);
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);

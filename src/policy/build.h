@@ -38,6 +38,8 @@ struct build {
 
 /* Returns a new empty plan, which holds no fd (0 would be a valid one); NULL without memory. */
 struct ssb_plan *build_new_plan(void);
+/* Removes the plan's grants, refusals and warnings. */
+void build_forget_answers(struct ssb_plan *p);
 
 /* Returns the path as one word for a shell that knows "~/"; the path may be hostile. The result
  * is new; NULL without memory, and then the build has failed. */

@@ -27,27 +27,18 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "policy/path.h"
 #include "policy/view.h"
 
 #define HIGH_FD 1100
 
 /* ---- what the plan shows ---------------------------------------------------------- */
 
-static bool is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n == 1) {
-		return true; /* "/" */
-	}
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
 bool prove_granted(const struct ssb_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const char *target = plan->grants[i].target;
-		if (is_beneath(path, target) || is_beneath(target, path)) {
+		if (path_beneath(path, target) != NULL || path_beneath(target, path) != NULL) {
 			return true;
 		}
 	}
@@ -58,7 +49,7 @@ bool prove_granted_write(const struct ssb_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		if (plan->grants[i].access == ACCESS_WRITE &&
-		    is_beneath(path, plan->grants[i].target)) {
+		    path_beneath(path, plan->grants[i].target) != NULL) {
 			return true;
 		}
 	}

@@ -137,6 +137,25 @@ static int script_argv(const struct script *script, char *argv[MAX_SHEBANG_WORDS
 }
 
 int skill_find_markdown(const struct skill_search *s, const char *name, struct skill_found *ret,
+typedef int says_fn(struct says *ret, const char *file, const char *text, size_t len,
+                    struct ssb_diags *diags);
+
+/* Reads the file `name` of the skill into `head`, and with `says` what it says; `file` is its whole
+ * path. */
+static int read_says(const struct skill_search *s, const char *name, const char *file,
+                     says_fn *says, struct says *ret, struct buf *head, struct ssb_error *err)
+{
+	if (file == NULL) {
+		return skill_no_memory(err);
+	}
+	if (read_head(s, name, head, err) != 0) {
+		return -1;
+	}
+	return says(ret, file, head->data != NULL ? head->data : "", head->len, s->diags) != 0
+	               ? skill_no_memory(err)
+	               : 0;
+}
+
                         struct ssb_error *err)
 {
 	AUTO(says_done) struct says says = { 0 };
@@ -146,15 +165,8 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 	auto_buf head;
 
 	buf_init(&head, MAX_YAML_BYTES);
-	if (file == NULL) {
-		return skill_no_memory(err);
-	}
-	if (read_head(s, name, &head, err) != 0) {
+	if (read_says(s, name, file, says_markdown, &says, &head, err) != 0) {
 		return -1;
-	}
-	if (says_markdown(&says, file, head.data != NULL ? head.data : "", head.len, s->diags) !=
-	    0) {
-		return skill_no_memory(err);
 	}
 	ret->format = SKILL_MARKDOWN;
 	if (s->args != NULL && s->args[0] != NULL) {
@@ -186,15 +198,8 @@ int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
 	auto_buf head;
 
 	buf_init(&head, MAX_YAML_BYTES);
-	if (file == NULL) {
-		return skill_no_memory(err);
-	}
-	if (read_head(s, SKILLWARE_FILE, &head, err) != 0) {
+	if (read_says(s, SKILLWARE_FILE, file, says_skillware, &says, &head, err) != 0) {
 		return -1;
-	}
-	if (says_skillware(&says, file, head.data != NULL ? head.data : "", head.len, s->diags) !=
-	    0) {
-		return skill_no_memory(err);
 	}
 	ret->format = SKILL_SKILLWARE;
 	warn_wishes(s, file, &says);
