@@ -4,6 +4,7 @@
  * trap: a frozen process does not die of SIGKILL until it is thawed. */
 #include "os/cgroup_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -111,6 +112,7 @@ size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN])
 
 int cgroup_join(const int *fds, size_t n)
 {
+	assert(n <= CGROUP_MAX_JOIN);
 	for (size_t i = 0; i < n; i++) {
 		if (write(fds[i], "0", 1) != 1) {
 			return -1;
@@ -121,6 +123,7 @@ int cgroup_join(const int *fds, size_t n)
 
 const struct node *cgroup_node(const struct cgroup *cg, enum cgroup_controller c)
 {
+	assert((unsigned)c < CGROUP_PLACES);
 	for (size_t i = 0; i < cg->n; i++) {
 		if ((cg->nodes[i].controllers & (1u << c)) != 0) {
 			return &cg->nodes[i];

@@ -1,5 +1,6 @@
 #include "os/clone.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -17,6 +18,8 @@
 
 pid_t clone_process(uint64_t flags, int *ret_pidfd)
 {
+	assert(ret_pidfd != NULL);
+
 	int pidfd = -1;
 	struct clone_args args = {
 		.flags = flags | CLONE_PIDFD,
@@ -54,6 +57,7 @@ pid_t clone_fork(int *ret_pidfd)
 
 void clone_end(int *pidfd)
 {
+	assert(pidfd != NULL);
 	siginfo_t how;
 
 	if (*pidfd >= 0) {
@@ -75,6 +79,7 @@ int msg_fds_send(int sock, const void *data, size_t len, const struct msg_fds *f
 	union msg_control control = { 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
+	assert(fds == NULL || fds->n <= MSG_MAX_FDS);
 	if (fds != NULL && fds->n > 0) {
 		size_t bytes = fds->n * sizeof(int);
 		msg.msg_control = control.room;
@@ -119,6 +124,7 @@ ssize_t msg_fds_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 	bool fit = true;
 	ssize_t n;
 
+	assert(ret_fds != NULL);
 	do {
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);

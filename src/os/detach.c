@@ -1,5 +1,6 @@
 #include "os/detach.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ void detach_settle(const struct detach *d)
 	const struct sigaction late = { .sa_handler = d->late != NULL ? d->late : SIG_DFL };
 	sigset_t none;
 
+	assert(d->name != NULL && d->seconds > 0);
 	for (int sig = 1; sig < NSIG; sig++) {
 		(void)signal(sig, SIG_DFL);
 	}

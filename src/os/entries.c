@@ -1,10 +1,12 @@
 #include "os/entries.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 
 void entries_init(struct entries *e, int dir)
 {
+	assert(dir >= 0);
 	e->dir = dir;
 	e->at = e->len = 0;
 }

@@ -1,5 +1,6 @@
 #include "os/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,6 +49,7 @@ ssize_t file_path(int fd, char *out, size_t size)
 {
 	char link[32];
 
+	assert(size > 0);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	ssize_t n = readlink(link, out, size);
 	if (n >= (ssize_t)size) {
@@ -63,6 +65,7 @@ int file_lock(int fd, unsigned wait_ms)
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_US * 1000 };
 	const uint64_t deadline = clock_us() + wait_ms * UINT64_C(1000);
 
+	assert(fd >= 0);
 	for (;;) {
 		int rc = flock(fd, LOCK_EX | LOCK_NB);
 		if (rc == 0 || (errno != EWOULDBLOCK && errno != EINTR) || clock_us() >= deadline) {
@@ -106,6 +109,7 @@ int file_check_owned(int fd, uid_t uid, const char *what, const char *file, stru
 {
 	struct stat st;
 
+	assert(fd >= 0 && what != NULL && file != NULL);
 	if (fstat(fd, &st) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the %s", what);
 	}

@@ -2,6 +2,7 @@
  * and both are lost. */
 #include "os/kept_rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static int read_rows(int fd, struct string_list *ret)
 int kept_rows_load(const struct kept_rows *k, const char *state_dir, struct string_list *ret,
                    struct ssb_error *err)
 {
+	assert(k->name != NULL && state_dir != NULL);
+
 	auto_fd fd = open_file(k, state_dir, O_RDONLY);
 
 	if (fd < 0 && file_is_missing(errno)) {
@@ -88,6 +91,8 @@ static bool make_room(const struct kept_rows *k, int fd, const struct string_lis
 
 void kept_rows_add(const struct kept_rows *k, const char *state_dir, const struct string_list *rows)
 {
+	assert(k->name != NULL && state_dir != NULL);
+
 	AUTO(string_list_done) struct string_list known = { 0 };
 	struct stat st;
 	auto_buf more;

@@ -1,5 +1,6 @@
 #include "os/landlock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/landlock.h>
 #include <sys/stat.h>
@@ -70,6 +71,7 @@ int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may)
 	struct landlock_path_beneath_attr rule = { .parent_fd = path_fd };
 	struct stat st;
 
+	assert(ruleset_fd >= 0 && path_fd >= 0);
 	for (size_t i = 0; i < sizeof(RIGHTS) / sizeof(RIGHTS[0]); i++) {
 		if ((may & RIGHTS[i].may) != 0) {
 			rule.allowed_access |= RIGHTS[i].fs;
@@ -91,5 +93,6 @@ int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may)
 
 int landlock_enforce(int ruleset_fd)
 {
+	assert(ruleset_fd >= 0);
 	return (int)syscall(SYS_landlock_restrict_self, ruleset_fd, 0);
 }

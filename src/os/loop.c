@@ -8,6 +8,7 @@
  * next one, so that a timer that sets itself again cannot starve the fds. */
 #include "os/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ int loop_watch(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *ar
 {
 	auto_free struct loop_watch *w = calloc(1, sizeof *w);
 
+	assert(fn != NULL && ret != NULL);
 	if (w == NULL) {
 		errno = ENOMEM;
 		return -1;
@@ -237,6 +239,7 @@ int loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_
 {
 	struct loop_timer *t = heap_room(l) < 0 ? NULL : malloc(sizeof *t);
 
+	assert(fn != NULL);
 	if (t == NULL) {
 		errno = ENOMEM;
 		return -1;

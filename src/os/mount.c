@@ -1,5 +1,6 @@
 #include "os/mount.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -43,6 +44,8 @@ int mount_set_attrs(int dir_fd, const char *path, uint64_t attrs)
 
 int mount_attach(int tree_fd, int dir_fd, const char *path)
 {
+	assert(tree_fd >= 0);
+
 	unsigned flags = MOVE_MOUNT_F_EMPTY_PATH;
 	if (path[0] == '\0') {
 		flags |= MOVE_MOUNT_T_EMPTY_PATH;
@@ -73,6 +76,7 @@ int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs
 
 int mount_pivot(int dir_fd)
 {
+	assert(dir_fd >= 0);
 	/* The old root needs no directory of its own: it is mounted on top of the new one. */
 	return fchdir(dir_fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ? -1 : 0;
 }

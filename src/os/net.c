@@ -1,5 +1,6 @@
 #include "os/net.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -119,6 +120,7 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		char name[8];
 	} control = { { RTA_LENGTH(sizeof("reno")), RTAX_CC_ALGO }, "reno" };
 
+	assert(family == AF_INET ? bits <= 32 : family == AF_INET6 && bits <= 128);
 	if (sock < 0) {
 		return -1;
 	}

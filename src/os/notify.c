@@ -1,5 +1,6 @@
 #include "os/notify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -114,6 +115,7 @@ ssize_t notify_read_string(pid_t pid, uint64_t address, char *out, size_t size)
 {
 	size_t n = 0;
 
+	assert(size > 0);
 	while (n < size) {
 		/* Do not read across the end of a page, since the next page may not be mapped. Most
 		 * strings are short, so the first piece is short, too. */

@@ -2,6 +2,7 @@
  * one, and the others as a plain call. */
 #include "os/probe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -291,6 +292,8 @@ bool probe_needs_userns(enum probe_id id)
 
 int probe_feature(enum probe_id id)
 {
+	assert((unsigned)id < PROBE_COUNT);
+
 	const struct feature *f = &FEATURES[id];
 
 	return f->userns ? probe_in_userns(f->flags, f->step, NULL) : in_child(f->step, NULL);

@@ -1,5 +1,6 @@
 #include "os/tree.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -121,6 +122,7 @@ bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
 {
 	auto_free struct tree_walk *w = calloc(1, sizeof(*w));
 
+	assert(dir_fd >= 0 && fn != NULL);
 	if (w == NULL) {
 		return false;
 	}
@@ -295,6 +297,7 @@ int tree_empty(int dir_fd)
 
 int tree_remove(int parent_fd, const char *name)
 {
+	assert(name[0] != '\0');
 	if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT) {
 		return 0;
 	}

@@ -1,5 +1,6 @@
 #include "os/zlib.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -60,6 +61,7 @@ struct gunzip *zlib_gunzip_new(void)
 {
 	struct gunzip *z = calloc(1, sizeof(*z));
 
+	assert(zlib.init != NULL);
 	if (z != NULL &&
 	    zlib.init(&z->stream, WINDOW_GZIP, "1", (int)sizeof(struct stream)) != Z_OK) {
 		free(z);

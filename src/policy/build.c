@@ -1,6 +1,7 @@
 /* build.c - functions that the parts of a plan share while it is built, and its destructor. */
 #include "policy/build.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static void add_refusal(struct build *b, struct refusal **list, size_t *n, struc
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
                   const char *why, const char *remedy)
 {
+	assert(b->diags != NULL && b->plan != NULL);
 	diag_add(b->diags, SSB_ERROR, where, remedy, "%s is refused: %s", what, why);
 	add_refusal(b, &b->plan->refusals, &b->plan->n_refusals,
 	            (struct refusal){ .kind = kind,
@@ -119,6 +121,7 @@ void build_offer(struct build *b, enum ssb_option option, const char *value)
 {
 	struct ssb_plan *p = b->plan;
 
+	assert(b->failed || b->plan->n_refusals > 0);
 	if (!b->failed) {
 		p->refusals[p->n_refusals - 1].option = option;
 		p->refusals[p->n_refusals - 1].value = strdup(value);
@@ -172,6 +175,7 @@ void build_alarm(struct build *b, const char *where, const char *text)
 
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size)
 {
+	assert(b->manifest != NULL && t != NULL);
 	snprintf(out, size, "%s:%u:%u", b->manifest->file, t->line, t->col);
 	return out;
 }
@@ -244,6 +248,7 @@ bool given_has(const struct given *v, size_t n, enum ssb_option option, const ch
 
 int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value)
 {
+	assert(inout != NULL && value != NULL);
 	if (given_has(*inout, *inout_n, option, value)) {
 		return 0;
 	}
@@ -286,11 +291,6 @@ void build_forget_answers(struct ssb_plan *p)
 	for (size_t i = 0; i < p->n_refusals; i++) {
 		refusal_done(&p->refusals[i]);
 	}
-	for (size_t i = 0; i < p->n_egress; i++) {
-		free(p->egress[i].domain.s);
-		free(p->egress[i].ports);
-	}
-	grants_release(&p->rootfs);
 	string_list_done(&p->warnings);
 	p->n_grants = 0;
 	p->n_refusals = 0;
@@ -302,6 +302,11 @@ void ssb_plan_free(struct ssb_plan *p)
 		return;
 	}
 	build_forget_answers(p);
+	for (size_t i = 0; i < p->n_egress; i++) {
+		free(p->egress[i].domain.s);
+		free(p->egress[i].ports);
+	}
+	grants_release(&p->rootfs);
 	string_list_done(&p->rootfs_places);
 	for (size_t i = 0; i < p->n_covers; i++) {
 		free(p->covers[i].path);

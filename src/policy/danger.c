@@ -205,6 +205,7 @@ static int judge_kernel_fs(int fd, enum access access, bool named, struct danger
 
 int subject_init(struct subject *ret, int fd, const char *path, const char *missing)
 {
+	assert(ret != NULL && fd >= 0 && path != NULL && path[0] == '/');
 	ret->fd = fd;
 	ret->path = path;
 	ret->missing = missing;
@@ -276,6 +277,7 @@ static int judge_aliases(const struct danger *d, const struct mounts *mounts,
 void danger_found(const char *path, size_t len, const char *why, unsigned flags,
                   struct danger_room *room, struct danger_hits *hits)
 {
+	assert(len > 0 && len <= strlen(path));
 	snprintf(room->path, sizeof(room->path), "%.*s", (int)len, path);
 	room->place = (struct place){
 		.path = room->path,
@@ -306,6 +308,7 @@ bool danger_spelt(const struct danger_hits *hits, const char *words)
 {
 	bool all = true;
 
+	assert(words[0] == '/');
 	for (size_t i = 0; i < hits->n; i++) {
 		bool spelt = is_spelt(hits->v[i].place, words);
 		if (spelt && hits->v[i].how != DANGER_CONTAINS) {
@@ -324,6 +327,7 @@ const struct mounts *danger_mounts(struct danger *d)
 int danger_judge_mounts(const struct danger *d, const struct mounts *m, const struct subject *s,
                         enum access access, struct danger_hits *hits)
 {
+	assert(danger_judges(d, access) && s->missing == NULL);
 	if (m == NULL) {
 		return -1;
 	}

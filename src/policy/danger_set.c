@@ -250,11 +250,13 @@ int danger_add_link(struct danger *d, const char *link, const char *target, cons
 {
 	const struct place *p = append_place(d, link, why, flags);
 
+	assert(link[0] == '/' && target[0] == '/');
 	return p == NULL ? -1 : add_place(d, target, p->path, why, flags);
 }
 
 void danger_drop(struct danger *d, size_t from)
 {
+	assert(from <= d->n_places);
 	while (d->n_places > from) {
 		free(d->places[--d->n_places].path);
 	}

@@ -1,4 +1,5 @@
 /* grants.c - the list of grants: sorted, without those that others include. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ void grants_add(struct build *b, struct grant *g)
 {
 	struct ssb_plan *p = b->plan;
 
+	assert(g->create ? g->fd < 0 : g->fd >= 0);
 	if (g->path == NULL || g->target == NULL || g->where == NULL) {
 		b->failed = true;
 		grants_release(g);

@@ -3,6 +3,7 @@
  * A manifest's request for a dangerous place is refused unless the policy file lists it. The
  * owner's own grant is accepted, with a warning that says what it opens. A place that would
  * leave no sandbox is never granted. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -387,6 +388,7 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	struct danger_hits hits;
 	struct danger_room room;
 
+	assert(r->text != NULL && r->where != NULL && s->path != NULL);
 	if (build_danger(b, r->access) == NULL) {
 		return false;
 	}

@@ -1,5 +1,6 @@
 #include "policy/owner.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
@@ -111,5 +112,6 @@ void owner_done(struct owner *o)
 int owner_file_check(const struct owner *o, int fd, const char *what, const char *file,
                      struct ssb_error *err)
 {
+	assert(fd >= 0 && what != NULL && file != NULL);
 	return file_check_owned(fd, o->uid, what, file, err);
 }

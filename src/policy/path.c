@@ -1,5 +1,6 @@
 #include "policy/path.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -36,6 +37,7 @@ int chain_from(int fd, const char *path, struct chain *ret)
 	struct stat st;
 	size_t n = 0;
 
+	assert(fd >= 0 && ret != NULL);
 	if (fstat(fd, &st) < 0) {
 		return -1;
 	}
@@ -188,6 +190,7 @@ char *path_words(const char *path)
 	char *out = malloc(strlen(path) + 2);
 	size_t n = 0;
 
+	assert(path[0] == '/');
 	while (out != NULL && *(path += strspn(path, "/")) != '\0') {
 		size_t len = strcspn(path, "/");
 		if (len == 2 && memcmp(path, "..", 2) == 0) {

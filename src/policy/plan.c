@@ -2,6 +2,7 @@
  * owner's options are read first, so that a request can be recognised as granted already. */
 #include "policy/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -441,6 +442,7 @@ static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan
 int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct ssb_diags *diags,
                 struct ssb_error *err)
 {
+	assert(q->owner != NULL && ret_plan != NULL);
 	return q->skill != NULL || q->dir != NULL ? decide_skill(q, ret_plan, diags, err)
 	                                          : decide_command(q, ret_plan, diags, err);
 }

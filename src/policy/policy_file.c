@@ -3,6 +3,7 @@
  * map is a path of keys ("grants.read"). */
 #include "policy/policy_file.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -464,6 +465,7 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 	size_t from = ssb_diags_count(diags);
 	struct policy_reader r = { file, ret, diags };
 
+	assert(file != NULL && ret != NULL && diags != NULL);
 	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
 		return 0; /* an empty file sets nothing */
 	}

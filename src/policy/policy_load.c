@@ -1,4 +1,5 @@
 /* policy_load.c - finds the owner's policy file, checks that it is the owner's, and reads it. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,6 +17,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 {
 	const char *named = opt != NULL ? opt->policy_file : NULL;
 
+	assert(ret != NULL && diags != NULL);
 	if (named != NULL && *named == '\0') {
 		return 0;
 	}

@@ -4,6 +4,7 @@
  * contain symlinks, but they may not lead to a dangerous place that the path does not name,
  * because a skill that could write there may have put the symlink. A path to write that does not
  * exist is held by its nearest existing parent, and the run creates it. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -294,6 +295,7 @@ void resolve_request(struct build *b, const struct path_request *asked)
 	auto_free char *words = NULL;
 	struct path_request r[1] = { *asked };
 
+	assert(asked->text != NULL && asked->where != NULL);
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);
 		if (real == NULL) {
@@ -335,6 +337,7 @@ bool resolve_shown(struct build *b, const struct subject *s, const char *where, 
 {
 	struct danger_hits hits;
 
+	assert(s->missing == NULL);
 	if (build_danger(b, ACCESS_READ) == NULL ||
 	    danger_judge(b->danger, s, ACCESS_READ, &hits) < 0) {
 		b->failed |= b->danger == NULL;
@@ -378,6 +381,7 @@ void resolve_skill(struct build *b)
 	struct subject s;
 	struct stat st;
 
+	assert(b->skill_fd >= 0 && b->skill_dir != NULL);
 	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, b->skill_fd, b->skill_dir, NULL) < 0) {
 		no_directory(b);
 		return;

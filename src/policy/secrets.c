@@ -1,5 +1,6 @@
 #include "policy/secrets.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -241,6 +242,7 @@ static enum secret secret_of_words(const char *name)
 
 enum secret secret_of(const char *name, const char **ret_opens)
 {
+	assert(name != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(CREDENTIALS); i++) {
 		if (strcmp(CREDENTIALS[i].name, name) == 0) {
 			if (ret_opens != NULL) {

@@ -1,5 +1,6 @@
 #include "policy/unlisted.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -296,6 +297,7 @@ int unlisted_judge(struct build *b, const struct path_request *r, const struct s
 {
 	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
 
+	assert(hits->n == 0);
 	if (whole == NULL) {
 		return -1;
 	}

@@ -1,5 +1,6 @@
 #include "policy/view.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "os/landlock.h"
@@ -130,6 +131,7 @@ unsigned view_may(const struct view_row *r)
 {
 	unsigned may = r->may;
 
+	assert(r >= VIEW && r < VIEW + VIEW_ROWS);
 	for (size_t i = 0; i < VIEW_ROWS && r->may == 0; i++) {
 		bool around = VIEW[i].may != 0 && path_beneath(r->path, VIEW[i].path) != NULL;
 		may = around ? VIEW[i].may : may;

@@ -1,6 +1,7 @@
 /* grants_hold.c - protects names inside a writable grant: those that the host obeys
  * (policy/protect.h), and what they lead to (links.h). A thing that is mounted over itself
  * can be neither moved nor replaced. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,6 +47,8 @@ static int pin_object(int fd, bool read_only)
 
 int root_pin(int fd, bool read_only)
 {
+	assert(fd >= 0);
+
 	auto_fd tree = pin_object(fd, read_only);
 
 	return tree < 0 ? -1 : 0;
@@ -251,6 +254,8 @@ static int open_pinned(int tree, const char *path)
 
 int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
+	assert(i < s->config->n_sources && root_fd >= 0);
+
 	const struct grant *g = &s->config->sources[i].grant;
 	int tree = s->config->sources[i].tree;
 
@@ -303,6 +308,8 @@ static int hold_one(int tree, const struct held_path *h)
 
 int grants_hold(const struct stage *s, size_t i, struct ssb_error *err)
 {
+	assert(i < s->config->n_sources);
+
 	const struct mount_source *src = &s->config->sources[i];
 
 	for (size_t k = 0; s->config->repos != NULL && k < s->config->repos->links.n; k++) {

@@ -1,5 +1,6 @@
 #include "sandbox/prepared.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -112,6 +113,7 @@ static int copy_grants(const struct ssb_plan *plan, struct prepared *p, struct s
 
 int prepared_make(const struct ssb_plan *plan, struct prepared *p, struct ssb_error *err)
 {
+	assert(p->grants == NULL);
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		if (plan->grants[i].create &&
 		    ((p->grants == NULL && copy_grants(plan, p, err) != 0) ||

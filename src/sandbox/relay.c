@@ -1,6 +1,7 @@
 /* relay.c - pumps, which carry the standard streams between the caller and the skill. */
 #include "sandbox/relay.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 void pump_init(struct pump *p, int from, int to, uint64_t limit)
 {
+	assert(p != NULL);
 	p->from = from;
 	p->to = to;
 	p->owns_from = p->owns_to = false;

@@ -2,6 +2,7 @@
  * where these lead (repos_gitdirs.c). */
 #include "sandbox/repos.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -189,6 +190,7 @@ int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char 
 {
 	AUTO(string_list_done) struct string_list known = { 0 };
 
+	assert(plan != NULL && of_run != NULL && ret != NULL);
 	if (!any_written(plan)) {
 		*ret = NULL;
 		return 0;

@@ -8,6 +8,7 @@
  *
  * It is taken through an overlay, like read grants: a socket or FIFO in it is a name
  * without function, and host mounts in it are not shown. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -237,6 +238,7 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
 {
 	char part[PATH_MAX];
 
+	assert(g->target[0] == '/');
 	for (size_t i = 1; s->config->plan->rootfs.path != NULL; i++) {
 		if (g->target[i] != '/' && g->target[i] != '\0') {
 			continue;

@@ -1,4 +1,5 @@
 /* run.c - ssb_run(): one plan from its start to the last line of its trace. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -462,6 +463,7 @@ int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
 	AUTO(owner_done) struct owner loaded = { 0 };
 	auto_free struct ssb_result *res = calloc(1, sizeof(*res));
 
+	assert(q->plan != NULL && q->n_watches <= RUN_WATCHES);
 	if (res == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
@@ -497,6 +499,7 @@ int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, vo
 	struct ssb_result res = { 0 };
 	int p[2];
 
+	assert(payload != NULL && out != NULL);
 	if (plan_runnable(q->plan, err) != 0 || prepared_make(q->plan, &prepared, err) != 0) {
 		return -1;
 	}

@@ -2,6 +2,7 @@
  * up. */
 #include "sandbox/share.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -28,6 +29,7 @@ int share_to_nice(uint64_t shares)
 {
 	int nice = 0;
 
+	assert(shares > 0);
 	/* Each step of nice is a factor of about 1.25. */
 	for (double weight = 1024; nice < 19 && (double)shares < weight * 0.9; nice++) {
 		weight /= 1.25;

@@ -2,6 +2,7 @@
  * cannot be idmapped. It contains files, directories and symlinks; sockets, FIFOs and
  * devices are left out. Everything in it is readable by all, and it is mounted read-only
  * into one sandbox alone. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -147,6 +148,7 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err)
 	struct stat st;
 	auto_fd tree = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 
+	assert(fd >= 0 && name != NULL);
 	if (tree < 0 || fstat(fd, &st) != 0) {
 		return fail_snapshot(err, &s, "tmpfs");
 	}

@@ -112,6 +112,7 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
 {
 	struct msg m;
 
+	assert(s->ctl >= 0);
 	for (;;) {
 		if (msg_fds_recv(s->ctl, &m, sizeof(m), ret_fds) != (ssize_t)sizeof(m)) {
 			_exit(125);

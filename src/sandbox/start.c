@@ -1,4 +1,5 @@
 /* start.c - a run from its request to the cloned child. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,6 +29,7 @@
 void run_init(struct run *r, const struct run_request *q, const struct owner *owner,
               struct prepared *prepared)
 {
+	assert(q->plan != NULL && prepared != NULL);
 	*r = (struct run){ .request = q, .plan = q->plan, .owner = owner, .prepared = prepared };
 	r->pidfd = r->ctl = r->master = r->oom = r->thaw = r->exec_pipe = r->payload_spare = -1;
 	for (int i = 0; i < 3; i++) {
@@ -254,6 +256,7 @@ int run_start(struct run *r, struct ssb_error *err)
 	           (q->tty == TTY_YES ||
 	            (q->tty == TTY_AUTO && isatty(q->stdio[0]) && isatty(q->stdio[1])));
 
+	assert(!r->started && r->pidfd < 0);
 	if (pipe2(exec_pipe, O_CLOEXEC) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "cannot make a pipe");
 	}

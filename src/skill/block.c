@@ -1,5 +1,6 @@
 #include "skill/block.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -38,6 +39,7 @@ int block_find(struct buf *out, const char *text, size_t len, unsigned *ret_line
 	size_t at = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	unsigned blank = 0;
 
+	assert(ret_line != NULL);
 	while (at < len && (text[at] == '\n' || text[at] == '\r') && blank < MAX_BLANK_LINES) {
 		blank += text[at++] == '\n';
 	}

@@ -1,5 +1,7 @@
 #include "skill/derive.h"
 
+#include <assert.h>
+
 #include "manifest/write.h"
 
 static void put_skill(struct buf *out, const struct derived *d)
@@ -62,6 +64,7 @@ static void put_entry(struct buf *out, const struct derived *d)
 
 void derive_manifest(struct buf *out, const struct derived *d)
 {
+	assert(d->from != NULL && d->name != NULL && d->says != NULL);
 	buf_adds(out, "# What ");
 	manifest_put_comment(out, d->from); /* a script's name: it may contain any bytes */
 	buf_adds(out, " amounts to.\n");

@@ -1,5 +1,6 @@
 #include "skill/digest_cache.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +119,7 @@ bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout
 	        c->n_known == 0 ? NULL
 	                        : bsearch(inout, c->known, c->n_known, sizeof(*c->known), by_inode);
 
+	assert(c->n_known == 0 || c->known != NULL);
 	if (r == NULL || r->size != inout->size || r->mtime_ns != inout->mtime_ns ||
 	    r->ctime_ns != inout->ctime_ns) {
 		return false;

@@ -2,6 +2,7 @@
  * script that the caller names. What their files say becomes a manifest (derive.h). */
 #include "skill/skill_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -136,7 +137,6 @@ static int script_argv(const struct script *script, char *argv[MAX_SHEBANG_WORDS
 	return argv[script->n] == NULL ? skill_no_memory(err) : 0;
 }
 
-int skill_find_markdown(const struct skill_search *s, const char *name, struct skill_found *ret,
 typedef int says_fn(struct says *ret, const char *file, const char *text, size_t len,
                     struct ssb_diags *diags);
 
@@ -156,6 +156,7 @@ static int read_says(const struct skill_search *s, const char *name, const char 
 	               : 0;
 }
 
+int skill_find_markdown(const struct skill_search *s, const char *name, struct skill_found *ret,
                         struct ssb_error *err)
 {
 	AUTO(says_done) struct says says = { 0 };
@@ -215,6 +216,7 @@ int skill_find_script(const struct skill_search *s, struct skill_found *ret, str
 	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
 	auto_buf head;
 
+	assert(s->args != NULL && s->args[0] != NULL);
 	buf_init(&head, MAX_YAML_BYTES);
 	if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0 ||
 	    read_head(s, script.path, &head, err) != 0 || script_argv(&script, argv, err) != 0) {

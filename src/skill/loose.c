@@ -1,5 +1,6 @@
 #include "skill/loose.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 	auto_buf plain;
 
+	assert(file != NULL && (text != NULL || len == 0));
 	buf_init(&plain, MAX_YAML_BYTES);
 	for (unsigned i = 1; i < line; i++) {
 		buf_addc(&plain, '\n'); /* so that every line number is that of the file */

@@ -1,5 +1,6 @@
 #include "skill/says.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,6 +238,7 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 	unsigned line = 0;
 	auto_buf block;
 
+	assert(ret != NULL && (text != NULL || len == 0));
 	*ret = (struct says){ 0 };
 	buf_init(&block, MAX_YAML_BYTES);
 	int found = block_find(&block, text, len, &line);
@@ -260,6 +262,7 @@ int says_skillware(struct says *ret, const char *file, const char *text, size_t 
 	struct says_reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = loose_read(file, text, len, 1, diags);
 
+	assert(ret != NULL && (text != NULL || len == 0));
 	*ret = (struct says){ 0 };
 	if (root == NULL) {
 		return -1;

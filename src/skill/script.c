@@ -1,5 +1,6 @@
 #include "skill/script.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -245,6 +246,7 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 	auto_fd fd = -1;
 	struct stat st = { 0 };
 
+	assert(dir >= 0 && name[0] == '/' && word != NULL);
 	if (why != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "script",
 		                "'%.100s' %s; name a script by its path in the skill", word, why);
@@ -333,6 +335,7 @@ void script_names(int dir, struct buf *out)
 	struct script_list l = { 0 };
 	size_t told = 0;
 
+	assert(dir >= 0);
 	list_directory(&l, dir, 0);
 	if (l.n > 1) {
 		qsort(l.v, l.n, sizeof(l.v[0]), by_path);

@@ -70,6 +70,7 @@ int skill_dir_open(const char *named, struct skill_dir *ret, struct ssb_error *e
 	 * names. */
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
 
+	assert(named != NULL && ret != NULL);
 	if (fd < 0 && errno == ENOTDIR && real != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "skill",
 		                "'%.200s' is not a directory; name the skill's directory, which "
@@ -337,6 +338,7 @@ int skill_find(const char *dir, const char *config_dir, char *const args[], stru
 {
 	AUTO(skill_dir_close) struct skill_dir d = SKILL_DIR_NONE;
 
+	assert(dir != NULL && ret != NULL);
 	return skill_dir_open(dir, &d, err) != 0
 	               ? -1
 	               : skill_find_in(&d, &d, config_dir, args, ret, diags, err);
@@ -352,6 +354,7 @@ int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags 
 	const char *name = fd >= 0 ? derived_from(fd, skill_base(file)) : NULL;
 	const struct skill_search s = { .dir = real, .source = real, .fd = fd, .diags = diags };
 
+	assert(file != NULL && ret != NULL);
 	if (name == NULL) {
 		return 0;
 	}
@@ -366,6 +369,7 @@ int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags 
 
 void skill_scripts(const struct skill_dir *dir, struct buf *out)
 {
+	assert(dir->fd >= 0);
 	script_names(dir->fd, out);
 }
 
