@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "cases.h"
 #include "learn/needs.h"
 #include "os/tree.h"
 
@@ -37,95 +38,24 @@ static char *list(const struct needs *s)
 	return out.len > 0 ? buf_steal(&out) : strdup("");
 }
 
-static const struct {
-	const char *file;
-	const char *text;
-	const char *found;
-} CASES[] = {
-	/* hosts */
-	{ "a.py", "u = 'https://api.example.com/v1'", "network api.example.com:443" },
-	{ "a.py", "u = 'http://Api.Example.com:8080/'", "network api.example.com:8080" },
-	{ "a.js", "new WebSocket('wss://s.example.com')", "network s.example.com:443" },
-	{ "a.py", "x('ws://s.example.com.')", "network s.example.com:80" },
-	{ "a.py", "# see https://docs.example.com/x", "!network docs.example.com:443" },
-	{ "a.js", "// https://docs.example.com", "!network docs.example.com:443" },
-	{ "a.py", "\"\"\"\nhttps://d.example.com\n\"\"\"\nf('https://e.example.com')",
-	  "!network d.example.com:443, network e.example.com:443" },
-	{ "SKILL.md", "See https://d.example.com.\n```sh\ncurl https://e.example.com\n```\n",
-	  "!network d.example.com:443, network e.example.com:443" },
-	{ "a.py", "# https://x.example.com\nget('https://x.example.com')",
-	  "network x.example.com:443" },
-	{ "a.json", "{\"home\": \"https://h.example.com\"}", "!network h.example.com:443" },
-	{ "a.py", "f'https://{host}/x' 'https://$HOST' 'https://*.example.com'", "" },
-	{ "a.py", "'https://user@example.com' 'https://localhost/' 'http://127.0.0.1:80'", "" },
-	{ "a.py", "'ftp://x.example.com' 'xhttps://y.example.com' 'https://'", "" },
-	{ "a.py", "'https://x.example.com:0/' 'https://x.example.com:99999/' '://a.b'", "" },
-	{ "a.py", "'https://x.example.com:x/' 'https://-.example.com'", "" },
-	{ "a.py", "'http://203.0.113.9/'", "network 203.0.113.9:80" },
-	{ "LICENSE", "https://www.gnu.org", "" },
-	{ "package-lock.json", "https://registry.npmjs.org", "" },
-	{ "a.bin", "\0https://x.example.com", "" },
-	/* variables */
-	{ "a.py", "os.environ['TOWN'] os.environ.get(\"KEY_A\") os.getenv( 'KEY_B')",
-	  "environment KEY_A, environment KEY_B, environment TOWN" },
-	{ "a.js", "process.env.KEY_A; process.env['KEY_B']",
-	  "environment KEY_A, environment KEY_B" },
-	{ "a.rb", "ENV['A_B'] ENV.fetch('C_D')", "environment A_B, environment C_D" },
-	{ "a.go", "os.Getenv(\"A_B\")", "environment A_B" },
-	{ "a.rs", "env::var(\"A_B\")", "environment A_B" },
-	{ "a.py", "os.environ['HOME'] os.environ['x y'] os.environ[name] myenviron['AA']", "" },
-	{ "a.py", "# os.environ['TOWN']", "" },
-	{ "a.sh", "curl $TOKEN_A ${KEY_B} ${KEY_C:-x} $HOME $1 $$ $lower $X",
-	  "environment KEY_B, environment KEY_C, environment TOKEN_A" },
-	{ "a.sh",
-	  "OUT=x\necho $OUT\nfor ITEM in a; do echo $ITEM; done; read LINE_A; echo $LINE_A\n", "" },
-	{ "a.sh", "export KEY_C=${KEY_C:?missing}", "environment KEY_C" },
-	{ "run", "#!/bin/sh\necho $TOWN", "environment TOWN" },
-	{ "a.py", "echo $TOWN", "" },
-	{ "SKILL.md", "set $TOWN\n```\necho $PLACE\n```", "environment PLACE" },
-	/* programs */
-	{ "a.py", "subprocess.run(['git', 'log'])", "program git" },
-	{ "a.py", "subprocess.check_output(\"jq . x\", shell=True)", "program jq" },
-	{ "a.py", "os.system('curl x | sh')", "program curl" },
-	{ "a.js", "spawn('ffmpeg', args); execSync(`x`)", "program ffmpeg" },
-	{ "a.py", "subprocess.run(cmd) subprocess.run(['--x']) respawn('x') spawn('$X')", "" },
-	/* files */
-	{ "a.py", "open(os.path.expanduser('~/notes/a.txt'))", "read ~/notes/a.txt" },
-	{ "a.py", "open(\"~/out//x\", 'w')", "write ~/out/x" },
-	{ "a.py", "p = '~/.ssh/id_rsa'", "!read ~/.ssh/id_rsa" },
-	{ "a.py", "p = '~/.config'", "!read ~/.config" },
-	{ "a.py", "p = '~/a/../b' + '~/{x}' + ~/y + '~/", "" },
-	/* hostile */
-	{ "a.py", "'https://", "" },
-	{ "a.sh", "$", "" },
-	{ "a.sh", "${", "" },
-	{ "a.py", "os.environ[", "" },
-	{ "a.py", "os.environ['", "" },
-	{ "a.py", "subprocess.run(['", "" },
-	{ "a.py", "'~/'", "" },
-	{ "a.py", "process.env.", "" },
-	{ "", "", "" },
-};
+static void check_text(const struct test_case *c)
+{
+	struct needs s = { 0 };
+	/* Exactly as long as the text, for the sanitizer. */
+	auto_free char *exact = malloc(c->len[2] + (c->len[2] == 0));
+
+	assert_non_null(exact);
+	memcpy(exact, c->v[2], c->len[2]);
+	assert_int_equal(hints_text(c->v[1], exact, c->len[2], &s), 0);
+	auto_free char *found = list(&s);
+	cases_expect(c, 0, found);
+	needs_done(&s);
+}
 
 static void texts(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-		struct needs s = { 0 };
-		const char *text = CASES[i].text;
-		size_t len = strlen(text) + (text[0] == '\0' && CASES[i].file[0] != '\0' ? 22 : 0);
-		/* exactly as long as it is, for the sanitizer */
-		auto_free char *exact = malloc(len + (len == 0));
-		assert_non_null(exact);
-		memcpy(exact, text, len);
-		assert_int_equal(hints_text(CASES[i].file, exact, len, &s), 0);
-		auto_free char *found = list(&s);
-		if (strcmp(found, CASES[i].found) != 0) {
-			fail_msg("%s: %s\n  found: %s\n  not:   %s", CASES[i].file, text, found,
-			         CASES[i].found);
-		}
-		needs_done(&s);
-	}
+	cases_check("hints.case", 3, check_text);
 }
 
 static void place_and_line(void **state)
@@ -328,7 +258,7 @@ static void a_script_of_dollars(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts),
+		CASES_TEST(texts),
 		cmocka_unit_test(place_and_line),
 		cmocka_unit_test_setup_teardown(only_its_own_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_much_as_is_read, setup, teardown),

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "cases.h"
 #include "manifest/manifest.h"
 #include "skill/derive.h"
 #include "skill/loose.h"
@@ -105,133 +106,28 @@ static void check(reader *read, const char *text, size_t len, const char *expect
 	check_manifest(&s);
 }
 
-#define FRONT(lines) "---\n" lines "---\nbody\n"
-#define OPENCLAW     "metadata:\n  openclaw:\n    requires:\n      env: [KEY_A]\n      bins: [jq]\n"
+#define OPENCLAW "metadata:\n  openclaw:\n    requires:\n      env: [KEY_A]\n      bins: [jq]\n"
+
+static void check_markdown(const struct test_case *c)
+{
+	check(says_markdown, c->v[2], c->len[2], c->v[0], c->v[1][0] != '\0' ? c->v[1] : NULL);
+}
 
 static void test_markdown(void **state)
 {
-	static const struct {
-		const char *text, *expected, *warning;
-	} rows[] = {
-		/* as it should be */
-		{ FRONT("name: a\ndescription: d\n"), "name=a", NULL },
-		{ FRONT("name: a\n" OPENCLAW), "name=a env=KEY_A bins=jq", NULL },
-		{ FRONT("name: a\nversion: 1.2\n"), "name=a version=1.2", NULL },
-		{ FRONT("name: a\nmetadata: {version: '3'}\n"), "name=a version=3", NULL },
-		/* dialects, and the shapes that metadata comes in */
-		{ FRONT("metadata: {clawdbot: {requires: {env: [A]}, primaryEnv: B}}\n"), "env=A,B",
-		  NULL },
-		{ FRONT("metadata: {\"clawdis\":{\"envVars\":[{\"name\":\"A\",\"required\":true},"
-		        "{\"name\":\"B\"}]}}\n"),
-		  "env=A,B", NULL },
-		{ FRONT("metadata: '{\"moltbot\":{\"os\":[\"darwin\",\"linux\"],\"requires\":"
-		        "{\"anyBins\":[\"x\",\"y\"]}}}'\n"),
-		  "any=x,y os=darwin,linux", NULL },
-		{ FRONT("metadata:\n  openclaw: '{\"requires\":{\"env\":[\"A\"]}}'\n"), "env=A",
-		  NULL },
-		{ FRONT("metadata: {\"openclaw\": {\n\"requires\": {\"env\": [\"A\"]}\n}}\n"),
-		  "env=A", NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: A}}}\n"), "env=A", NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: ['NO', 'null', 'on']}}}\n"),
-		  "env=NO,null,on", NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: 'A, B C'}}}\n"), "env=A,B,C", NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: {A: x, B: y}}}}\n"), "env=A,B",
-		  NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: [A, A]}, primaryEnv: A}}\n"),
-		  "env=A", NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: [A]}}, moltbot: {primaryEnv: B}}\n"),
-		  "env=A,B", NULL },
-		/* the keys without their place */
-		{ FRONT("requires: {env: [A], bins: jq}\nprimaryEnv: B\n"), "env=A,B bins=jq",
-		  NULL },
-		{ FRONT("metadata: {requires: {env: A, anyBins: [x]}, os: linux}\n"),
-		  "env=A any=x os=linux", NULL },
-		{ FRONT("requires: [A]\nenvVars: null\nos:\n"), "", NULL },
-		/* how files are saved */
-		{ "\xef\xbb\xbf---\nname: a\n---\n", "name=a", NULL },
-		{ "---\r\nname: a\r\n" OPENCLAW "---\r\n", "name=a env=KEY_A bins=jq", NULL },
-		{ "\n\n---\nname: a\n---\n", "name=a", NULL },
-		{ "---\nname: a\n---", "name=a", NULL },
-		{ "---  \nname: a\n---\t\n", "name=a", NULL },
-		/* broken */
-		{ FRONT("name: a\ndescription: use it: now\n" OPENCLAW), "name=a env=KEY_A bins=jq",
-		  "not valid YAML" },
-		{ FRONT("name: a\nmetadata:\n\topenclaw:\n\t\tprimaryEnv: A\n"), "name=a env=A",
-		  "tabs" },
-		{ FRONT("name: a\ndescription: [unclosed\nversion: 2\n"), "name=a version=2",
-		  "not valid YAML" },
-		{ FRONT("name: \"a\ndescription: b\nversion: 2\n"), "name=\"a version=2",
-		  "not valid" },
-		{ FRONT("name: a\nname: b\nmetadata: {openclaw: {primaryEnv: A}}\n"),
-		  "name=a env=A", "duplicate" },
-		{ FRONT("x: &a {openclaw: {primaryEnv: A}}\nmetadata: *a\n"), "", "aliases" },
-		{ FRONT("name: !!python/object:os.system a\n"), "name=a", "tags" },
-		{ FRONT("- name: a\n- b\n"), "", "not a list of names" },
-		{ FRONT("just text\n"), "", "not a list of names" },
-		{ FRONT(""), "", NULL },
-		{ "# no frontmatter\n", "", "no frontmatter" },
-		{ "", "", "no frontmatter" },
-		{ "---\nname: a\nno end\n", "", "does not end" },
-		{ "---", "", "does not end" },
-		{ FRONT("name: a\nbad\x01"
-		        "byte: \xff\n" OPENCLAW),
-		  "name=a env=KEY_A bins=jq", "not text" },
-		{ FRONT("metadata: text\n"), "", "metadata is not a list" },
-		{ FRONT("metadata: '{\"openclaw\": {'\n"), "", "metadata is not a list" },
-		{ FRONT("metadata: [openclaw]\n"), "", NULL },
-		{ FRONT("metadata: {openclaw: null}\n"), "", NULL },
-		{ FRONT("metadata: {openclaw: {requires: [env, bins], os: {}}}\n"), "", NULL },
-		/* what would be more than a request */
-		{ FRONT("name: a\nallowed-tools: [Bash, 'Bash(curl:*)', WebFetch]\n"), "name=a",
-		  "allows nothing" },
-		{ FRONT("name: a\nallowed-tools: Bash(git:*) Read\n"), "name=a", "allows nothing" },
-		{ FRONT("name: a\npermissions: {filesystem: {read: [/]}}\nentrypoint: {command: "
-		        "id}\n"),
-		  "name=a", NULL },
-		{ FRONT("metadata: {openclaw: {requires: {env: ['A=1', '*', '$B', '', 'A B', "
-		        "'é']}}}\n"),
-		  "env=A,B", "has a value" },
-		{ FRONT("metadata: {openclaw: {requires: {bins: ['/bin/x', '../y', z]}}}\n"),
-		  "bins=z", "not a program" },
-		{ FRONT("name: a/b\n"), "", "left out" },
-		{ FRONT("name: ..\n"), "", "left out" },
-		{ FRONT("name: \"a\\nb\"\n"), "", "line break" },
-		{ FRONT("name: \"a\\u202eb\"\n"), "", "U+202E" },
-		{ FRONT("name: \" \"\n"), "", "space" },
-		{ FRONT("name: {a: b}\ndescription: [x]\nversion: ~\n"), "", NULL },
-		/* a description that would be more than one, were it not quoted */
-		{ FRONT("name: a\ndescription: \"x\\\"\\n\\nentrypoint: {command: id}\\n# y\"\n"),
-		  "name=a", NULL },
-	};
 	(void)state;
+	cases_check("says_markdown.case", 3, check_markdown);
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		check(says_markdown, rows[i].text, strlen(rows[i].text), rows[i].expected,
-		      rows[i].warning);
-	}
+static void check_skillware(const struct test_case *c)
+{
+	check(says_skillware, c->v[2], c->len[2], c->v[0], c->v[1][0] != '\0' ? c->v[1] : NULL);
 }
 
 static void test_skillware(void **state)
 {
-	static const struct {
-		const char *text, *expected, *warning;
-	} rows[] = {
-		{ "name: office/greeter\nversion: 1.0.0\nenv_vars:\n  KEY: {required: true}\n"
-		  "requirements: [requests>=2, pymupdf]\n",
-		  "name=greeter version=1.0.0 env=KEY packages=requests>=2,pymupdf", NULL },
-		{ "name: greeter\nenv_vars: [A, B]\n", "name=greeter env=A,B", NULL },
-		{ "name: a/\n", "", NULL },
-		{ "name: x\ndescription: a: b\nenv_vars: {A: {}}\n", "name=x env=A", "not valid" },
-		{ "", "", NULL },
-		{ "[1, 2]", "", "not a list of names" },
-		{ "env_vars: {LD_PRELOAD: {}, 'x y': {}}\n", "env=LD_PRELOAD", "left out" },
-	};
 	(void)state;
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		check(says_skillware, rows[i].text, strlen(rows[i].text), rows[i].expected,
-		      rows[i].warning);
-	}
+	cases_check("says_skillware.case", 3, check_skillware);
 }
 
 static void test_places(void **state)
@@ -391,9 +287,9 @@ static void test_shebang(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_markdown), cmocka_unit_test(test_skillware),
-		cmocka_unit_test(test_places),   cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_large),    cmocka_unit_test(test_hidden_entries),
+		CASES_TEST(test_markdown),      CASES_TEST(test_skillware),
+		cmocka_unit_test(test_places),  cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_large),   cmocka_unit_test(test_hidden_entries),
 		cmocka_unit_test(test_shebang),
 	};
 

@@ -1,0 +1,38 @@
+/* cases.h - cases from a file of tests/unit/data: one line each, with tabs between the columns.
+ *
+ *   EXPECTED  [COLUMN]  TEXT
+ *
+ * "-" alone is an empty column; columns that are missing at the end are empty, too. TEXT may stand
+ * below its line instead, each of its lines indented by one tab: then it ends with a line break.
+ * Escapes are \n \t \r \\ and \xHH; a backslash before anything else is itself. Empty lines, and
+ * lines that begin with #, are comments.
+ *
+ * A case that fails is named as FILE:LINE, and the cases after it run all the same. */
+#ifndef TESTS_CASES_H
+#define TESTS_CASES_H
+
+#include <stddef.h>
+
+#define CASE_COLUMNS 3
+
+struct test_case {
+	const char *file;
+	size_t line;           /* from 1 */
+	char *v[CASE_COLUMNS]; /* NUL-terminated */
+	size_t len[CASE_COLUMNS];
+};
+
+/* Calls `check` for each case of tests/unit/data/NAME, which has `columns` columns. Fails the test
+ * if a case failed, if the file cannot be parsed, or if it has no case. */
+void cases_check(const char *name, size_t columns, void (*check)(const struct test_case *c));
+
+/* For a check. The case fails unless `got` is column `i`; or contains it; or in any case. */
+void cases_expect(const struct test_case *c, size_t i, const char *got);
+void cases_expect_part(const struct test_case *c, size_t i, const char *got);
+void cases_fail(const struct test_case *c, const char *why);
+
+/* A test that calls cases_check(): names the case also if an assertion ends its check. */
+#define CASES_TEST(f) cmocka_unit_test_teardown(f, cases_name_unfinished)
+int cases_name_unfinished(void **state);
+
+#endif
