@@ -27,7 +27,7 @@ static void check_host(const struct test_case *c)
 {
 	auto_free char *out = NULL;
 	bool refused = strcmp(c->v[0], "refused") == 0;
-	const enum host_kind before = strcmp(c->v[0], "exact") == 0 ? HOST_CIDR : HOST_EXACT;
+	const enum host_kind before = strcmp(c->v[0], "range") == 0 ? HOST_EXACT : HOST_CIDR;
 	enum host_kind kind = before;
 	const char *problem = domain_check(c->v[2], &out, &kind);
 
