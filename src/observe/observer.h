@@ -42,7 +42,7 @@ struct observer_setup {
 	const struct seccomp_blob *filter; /* the same decisions, unobserved */
 	const struct string_list *held;    /* read-only in writable grants, beside what is known
 	                                    * by its name; NULL: nothing */
-	const struct string_list *stores;  /* of the owner's, by observer_stores(); NULL: none */
+	const struct string_list *stores;  /* the owner's, see observer_stores(); NULL: none */
 	bool own_sockets; /* unix sockets are off, but for those of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, inside */
 	gid_t gid;

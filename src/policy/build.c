@@ -320,6 +320,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);
 	string_list_done(&p->argv);
+	string_list_done(&p->stores);
 	string_list_done(&p->allow_private);
 	string_list_done(&p->no_proxy);
 	for (int i = 0; i < UPSTREAM_USES; i++) {

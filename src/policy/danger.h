@@ -37,6 +37,7 @@ struct place {
 	const char *instead; /* for DANGER_NEVER, what to do instead; may be NULL */
 	unsigned flags;
 	bool exists;
+	bool found; /* something has the name, or it cannot be told whether anything has */
 	struct object id;
 };
 
@@ -82,6 +83,9 @@ bool danger_judges(const struct danger *d, enum access access);
  * and borrowed. NULL with errno. */
 const struct danger *danger_led(struct danger *d, const struct owner *o);
 void danger_free(struct danger *d); /* accepts NULL */
+/* Gives away the paths of the secret places of the table that were found in the owner's home. A
+ * place counts as found unless it is certainly missing. Returns new. */
+struct string_list danger_take_stores(struct danger *d);
 /* Adds a place (copies `path`, borrows `why`). Leaves it out if it is dangerous only to write
  * and the set does not judge writes. */
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags);

@@ -14,6 +14,7 @@
 
 #include "base/number.h"
 #include "base/own.h"
+#include "os/file.h"
 #include "policy/danger_set.h"
 #include "policy/view.h"
 
@@ -112,6 +113,7 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 	}
 	bool above_real = true;
 	bool above_exists = true;
+	bool above_unknown = false;
 	if (len > 1) {
 		ssize_t up = folder_index(d, path, parent_length(path, len));
 		if (up < 0) {
@@ -120,6 +122,7 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		assert(d->folders != NULL);
 		above_real = d->folders[up].real;
 		above_exists = d->folders[up].exists;
+		above_unknown = d->folders[up].unknown;
 	}
 	struct folder *v = grow_array(d->folders, d->n_folders, sizeof(*v));
 	if (v == NULL) {
@@ -133,9 +136,11 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		return -1;
 	}
 	st = (struct stat){ 0 };
+	errno = ENOENT;
 	f->named = above_exists && may_exist(d, f->path) && lstat(f->path, &st) == 0;
 	f->real = above_real && !(f->named && S_ISLNK(st.st_mode));
 	f->exists = f->real ? f->named : stat(f->path, &st) == 0;
+	f->unknown = above_unknown || (!f->exists && !file_is_missing(errno));
 	f->id = (struct object){ st.st_dev, st.st_ino };
 	return (ssize_t)d->n_folders++;
 }
@@ -187,6 +192,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 	if (up < 0) {
 		return -1;
 	}
+	p->found = d->folders[up].unknown;
 	if (!d->folders[up].exists || !may_exist(d, path)) {
 		return 0;
 	}
@@ -195,6 +201,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 		return -1;
 	}
 	const struct folder *f = &d->folders[at];
+	p->found = f->named || f->unknown;
 	if (!f->named) {
 		return 0;
 	}
@@ -310,7 +317,10 @@ static int add_row(struct danger *d, const struct owner *o, const struct danger_
 	for (size_t i = first; i < d->n_places; i++) {
 		d->places[i].instead = instead;
 	}
-	return 0;
+	bool store = strncmp(row->path, "~/", 2) == 0 && (row->flags & DANGER_READ) != 0;
+	return store && d->places[first].found
+	               ? string_list_add(&d->stores, path, DANGER_ROWS_COUNT)
+	               : 0;
 }
 
 static int add_rows(struct danger *d, const struct owner *o)
@@ -356,6 +366,14 @@ struct danger *danger_new(const struct owner *o, enum access access)
 	return d;
 }
 
+struct string_list danger_take_stores(struct danger *d)
+{
+	struct string_list stores = d->stores;
+
+	d->stores = (struct string_list){ 0 };
+	return stores;
+}
+
 void danger_free(struct danger *d)
 {
 	if (d == NULL) {
@@ -373,6 +391,7 @@ void danger_free(struct danger *d)
 	}
 	free(d->places);
 	free(d->folders);
+	string_list_done(&d->stores);
 	danger_free(d->led);
 	mounts_done(&d->mounts);
 	free(d);

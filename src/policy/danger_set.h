@@ -31,9 +31,10 @@ struct folder {
 	char *path;
 	size_t len;
 	struct object id;
-	bool named;  /* the name exists, even if it is a symlink that leads nowhere */
-	bool exists; /* `id` is known */
-	bool real;   /* the path contains no symlink */
+	bool named;   /* the name exists, even if it is a symlink that leads nowhere */
+	bool exists;  /* `id` is known */
+	bool unknown; /* an error hides whether it, or anything in it, exists */
+	bool real;    /* the path contains no symlink */
 };
 
 /* The names in one directory, so that its many absent places need no lookup. */
@@ -52,7 +53,8 @@ struct danger {
 	struct object home;
 	struct mounts mounts; /* read when first needed */
 	struct dir_names listings[2];
-	struct danger *led; /* see danger_led() */
+	struct string_list stores; /* see danger_take_stores() */
+	struct danger *led;        /* see danger_led() */
 };
 
 /* Returns where a symlink leads, even if nothing is there yet; new. NULL with errno. */

@@ -242,6 +242,17 @@ static int add_arguments(struct build *b, char *const args[], struct ssb_error *
 	return 0;
 }
 
+/* The observer compares them with paths of the sandbox, where the home may be another. */
+static void take_stores(struct build *b)
+{
+	struct ssb_plan *p = b->plan;
+
+	if (!b->failed && b->danger != NULL && strcmp(p->home, b->owner->home) == 0) {
+		p->stores = danger_take_stores(b->danger);
+		p->stores_known = true;
+	}
+}
+
 /* Builds everything that follows the names and argv. */
 static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_error *err)
 {
@@ -274,6 +285,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		                                                          : b->plan->home);
 	}
 	narrow_build(b);
+	take_stores(b);
 	if (b->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}

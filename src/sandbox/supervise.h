@@ -30,7 +30,7 @@ struct run {
 	int payload_spare;         /* a copy for the second attempt; -1: none */
 	bool without_namespaces;   /* the owner accepted it and namespaces failed */
 	struct repos *repos;
-	struct string_list stores; /* the owner's stores, see observe/observer.h */
+	struct string_list stores; /* by observer_stores(), if the plan does not know them */
 	struct placeholders *placeholders;
 	struct repo_links *repo_links;
 	struct cgroup *cgroup;

@@ -82,7 +82,7 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 
 /* Puts the run record on disk and makes the cgroup while the child builds the sandbox, and
  * then lets the skill start. Before the skill's first action, the owner's stores are looked
- * up. */
+ * up, unless the plan knows them. */
 static int send_go(struct run *r, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_GO };
@@ -108,7 +108,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
-	return r->config.observe && observer_stores(r->plan->home, &r->stores) != 0
+	return r->config.observe && !r->plan->stores_known &&
+	                       observer_stores(r->plan->home, &r->stores) != 0
 	               ? ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory")
 	               : 0;
 }
@@ -180,7 +181,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		.gid = r->config.gid,
 		.cgroup = r->cgroup,
 		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
-		.stores = &r->stores,
+		.stores = r->plan->stores_known ? &r->plan->stores : &r->stores,
 		.net = { is_answered, is_known, is_taken, is_guarded, r },
 		.exec_pipe = &r->exec_pipe,
 	};

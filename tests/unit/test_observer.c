@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "observe/observe.h"
+#include "policy/danger.h"
 
 /* One that never had a thread has no queue: fd 0 is its caller's. */
 static void test_leaves_the_callers_fds(void **state)
@@ -28,14 +29,22 @@ static void test_leaves_the_callers_fds(void **state)
 	assert_int_not_equal(fcntl(0, F_GETFD), -1);
 }
 
+/* The observer and a plan that looks its dangerous places up must say the same. */
 static bool has(const char *home, const char *store)
 {
+	const struct owner owner = { .uid = getuid(), .gid = getgid(), .home = home };
+	struct danger *d = danger_new(&owner, ACCESS_READ);
 	struct string_list found = { 0 };
 	char path[PATH_MAX];
 
+	assert_non_null(d);
+	struct string_list planned = danger_take_stores(d);
+	danger_free(d);
 	assert_int_equal(observer_stores(home, &found), 0);
 	snprintf(path, sizeof(path), "%s/%s", home, store);
 	bool ret = string_list_has(&found, path);
+	assert_int_equal(string_list_has(&planned, path), ret);
+	string_list_done(&planned);
 	string_list_done(&found);
 	return ret;
 }
