@@ -67,23 +67,9 @@ static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
  * leads to its directory. */
 static char *target_of(const char *link, bool real)
 {
-	char to[PATH_MAX];
-	ssize_t n = real ? readlink(link, to, sizeof(to) - 1) : -1;
-	const char *names = to;
+	char *words = real ? danger_link_words(link) : NULL;
 
-	if (n <= 0) {
-		return danger_led_to(link);
-	}
-	to[n] = '\0';
-	while (strncmp(names, "../", 3) == 0) {
-		names += 3; /* no symlink is on the way to the directory */
-	}
-	if (strstr(names, "..") != NULL) {
-		return danger_led_to(link);
-	}
-	auto_free char *dir = path_parent(link);
-	auto_free char *whole = dir != NULL ? path_from(dir, to) : NULL;
-	return whole != NULL ? path_words(whole) : NULL;
+	return words != NULL ? words : danger_led_to(link);
 }
 
 static int add_link(struct led_search *s, const char *link, bool real)

@@ -102,6 +102,50 @@ static ssize_t known_folder(const struct danger *d, const char *path, size_t len
 	return -1;
 }
 
+char *danger_link_words(const char *link)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlink(link, to, sizeof(to) - 1);
+	const char *names = to;
+
+	if (n <= 0) {
+		return NULL;
+	}
+	to[n] = '\0';
+	while (strncmp(names, "../", 3) == 0) {
+		names += 3; /* the directory has no symlink in it */
+	}
+	if (strstr(names, "..") != NULL) {
+		return NULL;
+	}
+	auto_free char *dir = path_parent(link);
+	auto_free char *whole = dir != NULL ? path_from(dir, to) : NULL;
+	return whole != NULL ? path_words(whole) : NULL;
+}
+
+static ssize_t folder_index(struct danger *d, const char *path, size_t len);
+
+/* A symlink to a directory that is known, or will be soon: /var/run leads to /run. True if the
+ * words of the symlink lead to an object without a further symlink. */
+static bool follow_words(struct danger *d, size_t link)
+{
+	if (d->follows) {
+		return false;
+	}
+	auto_free char *to = danger_link_words(d->folders[link].path);
+	d->follows = true;
+	ssize_t at = to != NULL ? folder_index(d, to, strlen(to)) : -1;
+	d->follows = false;
+	if (at < 0 || !d->folders[at].real || !d->folders[at].exists) {
+		return false;
+	}
+	struct folder *f = &d->folders[link];
+	f->exists = true;
+	f->id = d->folders[at].id;
+	f->led_to = steal_ptr(&to);
+	return true;
+}
+
 /* Returns the index of the folder path[0..len), after adding those above it; -1 without memory.
  * Parents come first, so that a symlink on the way is known. */
 static ssize_t folder_index(struct danger *d, const char *path, size_t len)
@@ -129,20 +173,25 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		return -1;
 	}
 	d->folders = v;
-	struct folder *f = &v[d->n_folders];
-	struct stat st;
+	size_t at = d->n_folders;
+	struct folder *f = &v[at];
+	struct stat st = { 0 };
 	*f = (struct folder){ .path = strndup(path, len), .len = len };
 	if (f->path == NULL) {
 		return -1;
 	}
-	st = (struct stat){ 0 };
+	d->n_folders++; /* a symlink that leads to itself finds it */
 	errno = ENOENT;
 	f->named = above_exists && may_exist(d, f->path) && lstat(f->path, &st) == 0;
 	f->real = above_real && !(f->named && S_ISLNK(st.st_mode));
+	if (above_real && !f->real && follow_words(d, at)) {
+		return (ssize_t)at;
+	}
+	f = &d->folders[at];
 	f->exists = f->real ? f->named : stat(f->path, &st) == 0;
 	f->unknown = above_unknown || (!f->exists && !file_is_missing(errno));
 	f->id = (struct object){ st.st_dev, st.st_ino };
-	return (ssize_t)d->n_folders++;
+	return (ssize_t)at;
 }
 
 char *danger_led_to(const char *path)
@@ -211,7 +260,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 		return 0;
 	}
 	/* The path has a symlink: the real place is the dangerous one. */
-	auto_free char *real = danger_led_to(path);
+	auto_free char *real = f->led_to != NULL ? strdup(f->led_to) : danger_led_to(path);
 	if (real == NULL) {
 		return errno == ENOMEM ? -1 : 0;
 	}
@@ -384,6 +433,7 @@ void danger_free(struct danger *d)
 	}
 	for (size_t i = 0; i < d->n_folders; i++) {
 		free(d->folders[i].path);
+		free(d->folders[i].led_to);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
 		free(d->listings[i].dir);

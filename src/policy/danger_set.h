@@ -35,6 +35,7 @@ struct folder {
 	bool exists;  /* `id` is known */
 	bool unknown; /* an error hides whether it, or anything in it, exists */
 	bool real;    /* the path contains no symlink */
+	char *led_to; /* the real path to which this symlink leads; NULL: not one, or not known */
 };
 
 /* The names in one directory, so that its many absent places need no lookup. */
@@ -50,6 +51,8 @@ struct danger {
 	size_t n_places;
 	struct folder *folders;
 	size_t n_folders;
+	bool follows; /* a symlink is being followed: no second one is, which bounds the recursion
+	               */
 	struct object home;
 	struct mounts mounts; /* read when first needed */
 	struct dir_names listings[2];
@@ -59,6 +62,9 @@ struct danger {
 
 /* Returns where a symlink leads, even if nothing is there yet; new. NULL with errno. */
 char *danger_led_to(const char *path);
+/* Returns where the words of a symlink say that it leads; new. Further symlinks may be on that way.
+ * The path of the symlink's directory must have no symlink. NULL if the words are not enough. */
+char *danger_link_words(const char *link);
 /* Adds the place that a symlink leads to, under the symlink's name. Copies both paths. */
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
                     unsigned flags);

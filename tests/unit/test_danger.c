@@ -187,6 +187,31 @@ static void test_symlinked_store(void **state)
 	danger_free(d);
 }
 
+/* However many symlinks lead there, and whichever way their words go. */
+static void test_symlinks_on_the_way(void **state)
+{
+	static const char *const LINKS[][2] = {
+		{ "notes/a", "led" },         { "led", "led-twice" }, { "../u/notes", "up" },
+		{ "notes/../notes", "back" }, { "loop-b", "loop-a" }, { "loop-a", "loop-b" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(LINKS); i++) {
+		assert_int_equal(symlink(LINKS[i][0], at(LINKS[i][1])), 0);
+		struct danger *d = danger_new(&owner, ACCESS_WRITE);
+		assert_int_equal(danger_add(d, at(LINKS[i][1]), "is led to", DANGER_READ), 0);
+		struct danger_hits a = judge(d, at("notes/a"), ACCESS_READ, false);
+		struct danger_hits notes = judge(d, at("notes"), ACCESS_READ, false);
+		assert_int_equal(has(&a, DANGER_IS, "/notes/a"), i < 2);
+		assert_int_equal(has(&notes, DANGER_CONTAINS, "/notes/a"), i < 2);
+		assert_int_equal(has(&notes, DANGER_IS, "/notes"), i == 2 || i == 3);
+		danger_free(d);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(LINKS); i++) {
+		assert_int_equal(unlink(at(LINKS[i][1])), 0);
+	}
+}
+
 static void test_system(void **state)
 {
 	static const struct {
@@ -371,7 +396,7 @@ int main(void)
 		cmocka_unit_test(test_symlinked_store), cmocka_unit_test(test_system),
 		cmocka_unit_test(test_missing),         cmocka_unit_test(test_other_users),
 		cmocka_unit_test(test_bind_mounts),     cmocka_unit_test(test_mountinfo),
-		cmocka_unit_test(test_protected_names),
+		cmocka_unit_test(test_protected_names), cmocka_unit_test(test_symlinks_on_the_way),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
