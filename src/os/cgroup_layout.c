@@ -209,8 +209,19 @@ static bool is_cgroup(const char *dir, long magic)
 	return statfs(dir, &fs) == 0 && (long)fs.f_type == magic;
 }
 
-/* Writes the mount table that distributions usually have, for the hierarchies of `self`.
- * Returns false if at least one of them is mounted elsewhere. */
+/* Whether a controller of this list ("cpu,cpuacct", or "" for v2) has a place. */
+static bool list_has_place(struct piece list)
+{
+	bool found = list.n == 0;
+
+	for (size_t i = 0; i < CGROUP_PLACES; i++) {
+		found = found || piece_list_has(list, ',', CGROUP_NAMES[i]);
+	}
+	return found;
+}
+
+/* Writes the mount table that distributions usually have, for those hierarchies of `self` in
+ * which there is a place. Returns false if at least one of them is mounted elsewhere. */
 static bool guess_mounts(const char *self, struct buf *out)
 {
 	const char *v2 =
@@ -221,16 +232,15 @@ static bool guess_mounts(const char *self, struct buf *out)
 		list += *list == ':';
 		int n = (int)strcspn(list, ":\n");
 		char dir[128];
-		bool named = strncmp(list, "name=", 5) == 0;
+		bool used = list_has_place((struct piece){ list, (size_t)n });
 		int len = n == 0 ? snprintf(dir, sizeof(dir), "%s", v2)
 		                 : snprintf(dir, sizeof(dir), USUAL_ROOT "/%.*s", n, list);
 
-		if (!named &&
-		    (len < 0 || (size_t)len >= sizeof(dir) ||
-		     !is_cgroup(dir, n == 0 ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))) {
+		if (used && (len < 0 || (size_t)len >= sizeof(dir) ||
+		             !is_cgroup(dir, n == 0 ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))) {
 			return false;
 		}
-		if (!named) {
+		if (used) {
 			buf_addf(out, "0 0 0:0 / %s rw - %s none rw,%.*s\n", dir,
 			         n == 0 ? "cgroup2" : "cgroup", n, list);
 		}
@@ -240,9 +250,10 @@ static bool guess_mounts(const char *self, struct buf *out)
 	return !out->failed;
 }
 
+/* A place at the top was looked at as a mount. */
 static bool place_exists(const struct cgroup_place *place)
 {
-	return !place->found || access(place->dir, F_OK) == 0;
+	return !place->found || place->top || access(place->dir, F_OK) == 0;
 }
 
 /* Reading the mount table costs as much as everything else here and blocks the child, which
