@@ -34,16 +34,19 @@ void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uin
 	}
 }
 
-/* Both limits are memory: the disk of a run is a file system in memory. */
-static void lower_to_machine(struct build *b, const struct resource *r, uint64_t *v)
+/* Returns MiB; 0 if it cannot be read. */
+static uint64_t memory_of_machine(void)
 {
 	struct sysinfo machine;
 
-	if (r->unit != UNIT_MIB || sysinfo(&machine) != 0) {
-		return;
-	}
-	uint64_t most = (uint64_t)machine.totalram * machine.mem_unit >> 20;
-	if (*v <= most || most < r->least) {
+	return sysinfo(&machine) == 0 ? (uint64_t)machine.totalram * machine.mem_unit >> 20 : 0;
+}
+
+/* `most` is the memory of the machine. Both limits are memory: the disk of a run is a file system
+ * in memory. */
+static void lower_to_machine(struct build *b, const struct resource *r, uint64_t most, uint64_t *v)
+{
+	if (r->unit != UNIT_MIB || most == 0 || *v <= most || most < r->least) {
 		return;
 	}
 	if (*v > resource_of(&RESOURCE_DEFAULTS, r)) {
@@ -57,6 +60,8 @@ static void lower_to_machine(struct build *b, const struct resource *r, uint64_t
 
 static void set_limits(struct build *b)
 {
+	uint64_t memory = memory_of_machine();
+
 	b->plan->res = b->manifest != NULL ? b->manifest->resources : RESOURCE_DEFAULTS;
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		const struct resource *r = &RESOURCES[i];
@@ -68,7 +73,7 @@ static void set_limits(struct build *b)
 		} else {
 			build_lower(b, r->name, v, resource_of(&b->policy.limits, r));
 		}
-		lower_to_machine(b, r, v);
+		lower_to_machine(b, r, memory, v);
 	}
 }
 
