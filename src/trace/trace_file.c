@@ -65,7 +65,9 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 		return 0;
 	}
 	f->settled = true;
-	(void)file_lock(f->record_fd, 0); /* where it could not be had at the beginning */
+	if (!f->locked) {
+		(void)file_lock(f->record_fd, 0); /* it could not be had at the beginning */
+	}
 	if (f->run[0] != '\0'
 	            ? trace_file_own_dir(f) != 0
 	            : renameat(f->dir_fd, f->record, f->dir_fd, f->cli_record_name) != 0) {
@@ -189,7 +191,7 @@ static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 		                        ? REMEDY
 		                        : "name a file where you can write with --trace-output");
 	}
-	(void)file_lock(f->record_fd, LOCK_WAIT_MS);
+	f->locked = file_lock(f->record_fd, LOCK_WAIT_MS) == 0;
 	return 0;
 }
 

@@ -21,8 +21,9 @@
 
 struct trace_file {
 	int dir_fd;    /* where the names stand; held, so it cannot be swapped */
-	int record_fd; /* locked as long as it is open */
-	int fd;        /* the document's part; -1 until it is settled */
+	int record_fd; /* locked as long as it is open, if `locked` */
+	bool locked;
+	int fd; /* the document's part; -1 until it is settled */
 	bool settled;
 	char run[37];              /* the run's directory, made by settling; "": none to make */
 	char record[NAME_MAX + 1]; /* until then */
