@@ -140,10 +140,10 @@ static int make_pipes(struct run *r, struct ssb_error *err)
 
 /* True for root of the whole machine, which has uids to give away. Root of a container may
  * have none, and then counts as an ordinary user. */
-static bool owns_ids(uid_t id)
+static bool owns_ids(uid_t uid, uid_t id)
 {
 	char map[1024];
-	auto_fd fd = geteuid() == 0 ? open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC) : -1;
+	auto_fd fd = uid == 0 ? open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC) : -1;
 	ssize_t n = fd < 0 ? 0 : read(fd, map, sizeof(map) - 1);
 
 	map[n > 0 ? n : 0] = '\0';
@@ -172,14 +172,16 @@ static void give_streams(const struct run *r, uid_t id)
 static int make_sources(struct run *r, struct ssb_error *err)
 {
 	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
-	bool root = owns_ids(host_id);
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	bool root = owns_ids(uid, host_id);
 
 	r->config.mapped_by_parent = root;
-	r->config.outer_uid = geteuid();
-	r->config.outer_gid = getegid();
+	r->config.outer_uid = uid;
+	r->config.outer_gid = gid;
 	/* The uid inside is never 0, even if root starts us. */
-	r->config.uid = geteuid() == 0 ? INNER_ID : geteuid();
-	r->config.gid = geteuid() == 0 ? INNER_ID : getegid();
+	r->config.uid = uid == 0 ? INNER_ID : uid;
+	r->config.gid = uid == 0 ? INNER_ID : gid;
 	if (repos_find(r->plan, r->prepared, r->owner != NULL ? r->owner->state_dir : NULL,
 	               &r->repos, err) != 0 ||
 	    repo_links_new(r->plan, r->prepared, r->repos, &r->repo_links, err) != 0 ||

@@ -445,7 +445,9 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
 		p[AT_CTL].revents = 0;
-		(void)poll(&p[AT_CTL], 1, 0);
+		if (r->ctl >= 0) {
+			(void)poll(&p[AT_CTL], 1, 0);
+		}
 	}
 	if (p[AT_EGRESS].revents != 0) {
 		egress_hear(&r->egress, r->trace);
