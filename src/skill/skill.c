@@ -63,14 +63,33 @@ const char *skill_base(const char *path)
 
 /* ---- its directory ----------------------------------------------------------------- */
 
+/* Is this an absolute path without "." and ".."? If it has no symlink, it is its real path. */
+static bool is_plain(const char *path)
+{
+	size_t n = 0;
+
+	while (*path == '/') {
+		n = strcspn(++path, "/");
+		if (n == 0 || (n <= 2 && strspn(path, ".") == n)) {
+			return false;
+		}
+		path += n;
+	}
+	return n > 0;
+}
+
 int skill_dir_open(const char *named, struct skill_dir *ret, struct ssb_error *err)
 {
-	auto_free char *real = realpath(named, NULL);
-	/* No symlink is followed from here on: the opened directory is the one that `real`
-	 * names. */
-	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
-
 	assert(named != NULL && ret != NULL);
+
+	auto_fd fd = is_plain(named) ? file_open_nosymlink(named, O_PATH | O_DIRECTORY) : -1;
+	auto_free char *real = fd >= 0 ? strdup(named) : realpath(named, NULL);
+
+	if (fd < 0 && real != NULL) {
+		/* No symlink is followed from here on: the opened directory is the one that `real`
+		 * names. */
+		fd = file_open_nosymlink(real, O_PATH | O_DIRECTORY);
+	}
 	if (fd < 0 && errno == ENOTDIR && real != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "skill",
 		                "'%.200s' is not a directory; name the skill's directory, which "
