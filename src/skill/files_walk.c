@@ -1,6 +1,5 @@
 /* files_walk.c - reads the files of a skill's directory: its rules, its order, its bounds. */
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "skill/files_priv.h"
 #include "skill/skill.h"
@@ -159,16 +159,14 @@ static void keep_first(struct files_walk *w, struct string_list *names, size_t m
 /* Reads the names of a directory and sorts them, so that its own order decides nothing, even if
  * it has more names than are kept. Returns false if it is a large directory and this is the pass
  * of the small ones. */
-static bool read_names(struct files_walk *w, DIR *dir, struct string_list *names)
+static bool read_names(struct files_walk *w, int dir, struct string_list *names)
 {
 	size_t most = w->rules->files + w->rules->dirs;
+	struct entries entries;
 
-	errno = 0;
-	for (const struct dirent *d = readdir(dir); d != NULL && !files_stopped(w);
-	     errno = 0, d = readdir(dir)) {
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
-			continue;
-		}
+	entries_init(&entries, dir);
+	for (const struct dirent64 *d = entries_next(&entries); d != NULL && !files_stopped(w);
+	     d = entries_next(&entries)) {
 		if (w->rules->small_first && w->pass == PASS_SMALL && names->n == MAX_SMALL_NAMES) {
 			return false;
 		}
@@ -202,13 +200,7 @@ static void visit_directory(struct files_walk *w, int fd_in, const struct stat *
 	if (w->rules->pinned && !files_mark(w, st)) {
 		return;
 	}
-	DIR *dir = fdopendir(fd);
-	if (dir == NULL) {
-		files_fail_sys(w, errno);
-		return;
-	}
-	(void)steal_fd(&fd);
-	if (!read_names(w, dir, &names)) {
+	if (!read_names(w, fd, &names)) {
 		files_queue(w, PASS_LARGE);
 	} else if (names.n == 0 && len > 0 && !w->rules->served && !w->full) {
 		add_directory(w);
@@ -216,10 +208,9 @@ static void visit_directory(struct files_walk *w, int fd_in, const struct stat *
 	for (size_t i = 0; i < names.n && !files_stopped(w); i++) {
 		/* The kernel may list a name twice if the directory changes meanwhile. */
 		if (i == 0 || strcmp(names.v[i - 1], names.v[i]) != 0) {
-			take_name(w, dirfd(dir), names.v[i], len);
+			take_name(w, fd, names.v[i], len);
 		}
 	}
-	(void)closedir(dir);
 }
 
 /* Handles a path of the queue: a directory, or a large file. */
