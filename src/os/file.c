@@ -146,13 +146,16 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Usually everything except the last part exists. Makes only that. */
+/* Usually all of it exists, or everything except the last part. Makes only that. */
 static int file_mkdir_last(const char *path)
 {
-	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-		return -1;
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+	int fd = open(path, flags);
+
+	if (fd >= 0 || errno != ENOENT || (mkdir(path, 0700) != 0 && errno != EEXIST)) {
+		return fd;
 	}
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return open(path, flags);
 }
 
 int file_mkdirs(const char *path)
