@@ -249,3 +249,29 @@ def test_one_file_is_made_before_the_skill(ssb):
     assert len(made) == 1 and "trace.jsonl" in made[0], made
     assert sum("sync(" in x for x in calls) == 1
     assert any("execve(" in x for x in calls[start:]), "the skill waits for the disk"
+
+
+def supervisor_calls(ssb, *args):
+    """How many system calls `run` itself makes, without its children; the least of three."""
+    log = ssb.mkdir("log", 0o777) / "strace"
+    counts = []
+    for _ in range(3):
+        ssb.as_caller(["strace", "-qq", "-o", log, ssb.binary, "run", "-q", *args],
+                      timeout=40).ok()
+        counts.append(sum(re.match(r"\w+\(", x) is not None
+                          for x in log.read_text().splitlines()))
+    return min(counts)
+
+
+@harness.BY_USER
+def test_few_calls_start_a_skill(ssb):
+    """Each of them is paid at every start. Root makes more: it gives the skill a cgroup."""
+    skill = ssb.mkdir("skill")
+    ssb.write(skill / "skillsandbox.yaml",
+              harness.manifest(command="/bin/true", args=()), 0o644)
+    ssb.run("-q", skill).ok()  # the key, the directories
+    bare = supervisor_calls(ssb, "--", "/bin/true")
+    whole = supervisor_calls(ssb, skill)
+    print(bare, whole)
+    assert 50 < bare < whole, "the control: it counts, and a skill needs more than a command"
+    assert whole <= 350
