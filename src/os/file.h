@@ -27,6 +27,10 @@ static inline bool file_is_missing(int error)
 /* Opens an absolute path that contains no symlink. */
 int file_open_nosymlink(const char *path, int flags);
 
+/* Opens a path that is its own real path: realpath() would return the same text. That takes one
+ * system call, and realpath() one for each part. -1 if it is another, or cannot be opened. */
+int file_open_real(const char *path, int flags);
+
 /* Appends everything from fd until EOF. EFBIG if it exceeds the cap of the buffer. */
 int file_read_all(int fd, struct buf *out);
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -34,11 +35,14 @@ static char *real_directory(const char *path)
 {
 	struct stat st;
 
-	if (path == NULL || path[0] != '/' || strlen(path) >= PATH_MAX || stat(path, &st) < 0 ||
-	    !S_ISDIR(st.st_mode)) {
+	if (path == NULL || path[0] != '/' || strlen(path) >= PATH_MAX) {
 		return NULL;
 	}
-	return realpath(path, NULL);
+	auto_fd fd = file_open_real(path, O_PATH | O_DIRECTORY);
+	if (fd >= 0) {
+		return strdup(path);
+	}
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? realpath(path, NULL) : NULL;
 }
 
 static char *find_home(const struct owner *o)

@@ -63,26 +63,11 @@ const char *skill_base(const char *path)
 
 /* ---- its directory ----------------------------------------------------------------- */
 
-/* Is this an absolute path without "." and ".."? If it has no symlink, it is its real path. */
-static bool is_plain(const char *path)
-{
-	size_t n = 0;
-
-	while (*path == '/') {
-		n = strcspn(++path, "/");
-		if (n == 0 || (n <= 2 && strspn(path, ".") == n)) {
-			return false;
-		}
-		path += n;
-	}
-	return n > 0;
-}
-
 int skill_dir_open(const char *named, struct skill_dir *ret, struct ssb_error *err)
 {
 	assert(named != NULL && ret != NULL);
 
-	auto_fd fd = is_plain(named) ? file_open_nosymlink(named, O_PATH | O_DIRECTORY) : -1;
+	auto_fd fd = file_open_real(named, O_PATH | O_DIRECTORY);
 	auto_free char *real = fd >= 0 ? strdup(named) : realpath(named, NULL);
 
 	if (fd < 0 && real != NULL) {
