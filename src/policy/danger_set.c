@@ -391,6 +391,9 @@ static int look_up_home(struct danger *d, const struct owner *o)
 {
 	listing_load(&d->listings[0], o->home, "");
 	listing_load(&d->listings[1], o->home, ".config");
+	if (o->state_dir != NULL) {
+		listing_load(&d->listings[2], o->state_dir, "");
+	}
 	ssize_t home = folder_index(d, o->home, strlen(o->home));
 	if (home < 0) {
 		return -1;

@@ -55,7 +55,7 @@ struct danger {
 	               */
 	struct object home;
 	struct mounts mounts; /* read when first needed */
-	struct dir_names listings[2];
+	struct dir_names listings[3];
 	struct string_list stores; /* see danger_take_stores() */
 	struct danger *led;        /* see danger_led() */
 };
