@@ -10,7 +10,7 @@
 #include "skill/digest_cache.h"
 #include "skill/files.h"
 
-#define FILES_CHUNK ((size_t)128 * 1024) /* bytes per read */
+#define FILES_CHUNK ((size_t)64 * 1024) /* bytes per read; malloc() maps larger blocks anew */
 /* O_NONBLOCK: a FIFO that replaced a file must not block the reader. */
 #define FILES_OPEN    (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define FILES_BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
