@@ -306,11 +306,6 @@ int call_apply(struct call *c, struct ssb_error *err)
 
 /* ---- the end ------------------------------------------------------------- */
 
-static struct row *call_row(struct call *c, size_t i)
-{
-	return i < c->n ? &c->chain[i] : c->others[i - c->n];
-}
-
 static int save_rows(struct call *c, struct ssb_error *err)
 {
 	for (size_t i = 0; i < c->n + c->n_others; i++) {

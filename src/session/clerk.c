@@ -9,15 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "session/act.h"
 
-#define TODO      8
-#define HOUR_MS   3600000
-#define SECOND_US 1000000
+#define TODO    8
+#define HOUR_MS 3600000
 
 /* All fields below `lock` are guarded by it. */
 struct clerk {
@@ -40,14 +39,6 @@ struct clerk {
 	size_t n_todo; /* including the first, which is being enforced */
 };
 
-static int64_t wall_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * SECOND_US + t.tv_nsec / 1000;
-}
-
 static uint64_t room_of(const struct session_limit *l, uint64_t used)
 {
 	if (l->max == SESSION_NO_LIMIT) {
@@ -65,7 +56,7 @@ static uint64_t room_of(const struct session_limit *l, uint64_t used)
 static uint64_t grace_left(const struct session *s)
 {
 	int64_t whole = s->until_us - s->ended_us;
-	int64_t left = s->until_us - wall_us();
+	int64_t left = s->until_us - clock_wall_us();
 
 	left = left < whole ? left : whole;
 	left = left > 0 ? left / 1000 : 0;

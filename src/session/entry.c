@@ -24,7 +24,7 @@ void entry_meter(struct json *j, enum session_meter m, uint64_t v)
 	char text[32];
 
 	json_key(j, session_meter_name(m));
-	if (m != METER_CPU_MS && m != METER_WALL_MS) {
+	if (!session_meter_is_time(m)) {
 		json_uint(j, v);
 		return;
 	}
@@ -122,9 +122,8 @@ static int put_open(struct call *c, const struct row *row, struct ssb_error *err
 	int64_t n = 0;
 
 	if (store_ask(c->ss,
-	              "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions WHERE n = $1"
-	              " UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down"
-	              " ON p.parent = down.n WHERE down.d < 9)"
+	              "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions"
+	              " WHERE n = $1" ROW_DOWN
 	              " SELECT count(*) FROM down JOIN reservations r ON r.session = down.n",
 	              DB_ARGS(DB_I(row->n)), &n, err) < 0) {
 		return -1;

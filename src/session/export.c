@@ -237,7 +237,7 @@ struct exports *export_open(struct call *c)
 
 	assert(c->open);
 	for (size_t i = 0; i < c->n + c->n_others; i++) {
-		const struct row *row = i < c->n ? &c->chain[i] : c->others[i - c->n];
+		const struct row *row = call_row(c, i);
 		if (!is_exported(c, row)) {
 			continue;
 		}

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/name.h"
 #include "base/own.h"
@@ -25,14 +24,6 @@
 #define HOUR_MS       3600000
 
 enum { AT_SUP, AT_SUP_PID, AT_LISTEN, AT_CLERK, AT_INIT, AT_CLIENTS, AT_FIXED = AT_CLIENTS };
-
-static int64_t wall_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* ---- to the supervisor --------------------------------------------------- */
 
@@ -221,7 +212,7 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 
 static bool is_expired(const struct keeper *k)
 {
-	return wall_us() >= k->word.deadline_us;
+	return clock_wall_us() >= k->word.deadline_us;
 }
 
 static void give_task(struct keeper *k, enum clerk_task_kind kind)
@@ -317,7 +308,7 @@ static int wait_ms(const struct keeper *k)
 {
 	uint64_t now = clock_ms();
 	uint64_t at = now + STORE_MS; /* for late clients and the like */
-	int64_t left_us = k->word.deadline_us - wall_us();
+	int64_t left_us = k->word.deadline_us - clock_wall_us();
 
 	if (!k->given && !k->end_stored) {
 		at = earlier_of(at, k->next_at > k->retry_at ? k->next_at : k->retry_at);

@@ -174,9 +174,8 @@ int session_runs(struct session_store *ss, const char *id, session_run_fn *fn, v
 
 	if (call_enter(&c, ss, id, err) != 0 ||
 	    db_run(ss->db,
-	           "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions WHERE n = $1"
-	           " UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down"
-	           " ON p.parent = down.n WHERE down.d < 9)"
+	           "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions"
+	           " WHERE n = $1" ROW_DOWN
 	           " SELECT r.n, s.id, r.run_id, r.host, r.boot, r.keeper, r.socket, r.init,"
 	           " r.init_start, r.begun FROM down JOIN sessions s ON s.n = down.n"
 	           " JOIN runs r ON r.session = s.n WHERE r.ended = 0 ORDER BY r.n",

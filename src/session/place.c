@@ -160,17 +160,32 @@ static int read_text(const char *path, struct buf *out)
 	return fd >= 0 && file_read_all(fd, out) == 0 && out->data != NULL ? 0 : -1;
 }
 
-static bool is_stuck(pid_t pid)
+/* Reads the state and the parent from /proc/PID/stat: fields 3 and 4, after the name, which
+ * may contain anything. -1: the process is gone. */
+static int read_stat(pid_t pid, char *ret_state, pid_t *ret_parent)
 {
 	char path[32];
 	char text[1024];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (first_line(path, text, sizeof(text)) != 0) {
-		return false;
+		return -1;
 	}
 	const char *name_end = strrchr(text, ')');
-	return name_end != NULL && strncmp(name_end, ") D", 3) == 0;
+	if (name_end == NULL || strlen(name_end) <= 4) {
+		return -1;
+	}
+	*ret_state = name_end[2];
+	*ret_parent = (pid_t)strtol(name_end + 4, NULL, 10);
+	return 0;
+}
+
+static bool is_stuck(pid_t pid)
+{
+	char state = '\0';
+	pid_t parent = 0;
+
+	return read_stat(pid, &state, &parent) == 0 && state == 'D';
 }
 
 /* All processes of a run are in one group, which the first child shows. */
@@ -201,28 +216,15 @@ static void thaw_group(pid_t init)
 	}
 }
 
-/* Field 4 of /proc/PID/stat; -1: the process is gone. */
-static pid_t parent_of(pid_t pid)
-{
-	char path[32];
-	char text[1024];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (first_line(path, text, sizeof(text)) != 0) {
-		return -1;
-	}
-	const char *name_end = strrchr(text, ')');
-	return name_end != NULL && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10)
-	                                                : -1;
-}
-
 /* The child may have been reaped since it was listed, and its pid reused. So the process
  * that the fd holds is ended only if it is still a child. */
 static void end_child(pid_t pid, pid_t init)
 {
 	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
+	char state = '\0';
+	pid_t parent = 0;
 
-	if (fd >= 0 && parent_of(pid) == init) {
+	if (fd >= 0 && read_stat(pid, &state, &parent) == 0 && parent == init) {
 		(void)place_kill(fd);
 	}
 }

@@ -169,10 +169,9 @@ static int load_beneath(struct call *c, const struct row *of, size_t *ret_damage
 	struct beneath b = { .c = c, .of = of->n, .before = c->n_others };
 
 	if (db_run(c->ss->db,
-	           "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions WHERE parent = $1"
-	           " UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down"
-	           " ON p.parent = down.n WHERE down.d < 9)"
-	           " SELECT " ROW_COLUMNS " FROM sessions s WHERE s.ended = 0"
+	           "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions"
+	           " WHERE parent = $1" ROW_DOWN " SELECT " ROW_COLUMNS
+	           " FROM sessions s WHERE s.ended = 0"
 	           " AND s.n IN (SELECT n FROM down)",
 	           DB_ARGS(DB_I(of->n)), add_row, &b, err) != 0) {
 		return -1;
@@ -221,7 +220,7 @@ int call_become(struct call *c, struct row *row, enum session_state to, const ch
 	}
 	snprintf(with, sizeof(with), "with '%s': %.180s", row->s.id, reason);
 	for (size_t i = 0; i < c->n + c->n_others; i++) {
-		struct row *r = i < c->n ? &c->chain[i] : c->others[i - c->n];
+		struct row *r = call_row(c, i);
 		enum session_state next = state_reached(r, row, to);
 		if (r->beneath == row->n && next != r->s.state &&
 		    enter_state(c, r, next, row, with, 0, err) != 0) {

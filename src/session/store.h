@@ -116,6 +116,11 @@ struct call {
 	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
 	" s.domains, s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
 #define ROW_N_COLUMNS 31
+/* The recursion that adds all descendants to a table down(n, d), which begins with sessions at
+ * depth 1. It is bounded, because a damaged store could hold a circle of parents. */
+#define ROW_DOWN                                                                                   \
+	" UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down ON p.parent = down.n"         \
+	" WHERE down.d < 9)"
 
 int store_damaged(struct ssb_error *err, const char *what);
 /* False: not a number from `min` to `max`. */
@@ -165,6 +170,12 @@ static inline struct row *call_own(struct call *c)
 {
 	assert(c->n > 0);
 	return &c->chain[c->n - 1];
+}
+/* The row `i` of all that the call has in memory: i < c->n + c->n_others. */
+static inline struct row *call_row(struct call *c, size_t i)
+{
+	assert(i < c->n + c->n_others);
+	return i < c->n ? &c->chain[i] : c->others[i - c->n];
 }
 /* Chooses the hardest of the verdicts; among equals the one nearest to the root. */
 void call_decide(struct call *c);

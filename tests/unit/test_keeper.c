@@ -221,12 +221,13 @@ static void test_grace_that_is_left(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(T); i++) {
 		struct session s = session_of("top", "");
-		int64_t begun = wall_us();
+		int64_t begun = clock_wall_us();
 		s.state = SESSION_KILLED;
 		s.ended_us = begun - T[i].ago_ms * 1000;
 		s.until_us = s.ended_us + T[i].grace_ms * 1000;
 		assert_int_equal(clerk_look(NULL, "top", &s, &w, NULL), 0);
-		int64_t took_ms = (wall_us() - begun) / 1000 + 1; /* and is no grace any more */
+		int64_t took_ms =
+		        (clock_wall_us() - begun) / 1000 + 1; /* and is no grace any more */
 		assert_int_equal(w.wish, WISH_KILL);
 		assert_in_range(w.grace_ms, T[i].left_ms > took_ms ? T[i].left_ms - took_ms : 0,
 		                T[i].left_ms);
