@@ -1,5 +1,7 @@
+/* classes.c - counts classes, derives those that follow from others, and writes them. */
 #include "trace/classes.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@ void classes_init(struct classes *c, const char *home)
 	*c = (struct classes){ .home = home };
 }
 
-/* The attempt was denied, by us, the kernel, the broker or a limit. */
+/* Was the attempt denied, by us, the kernel, the broker or a limit? */
 static bool was_prevented(const struct event *e)
 {
 	return e->status == STATUS_DENIED || e->kind == EV_FILE_BLOCKED ||
@@ -28,7 +30,7 @@ static void add_technique(struct class_hits *h, const char *technique)
 	}
 }
 
-/* Kept in order; a line counts as evidence once, however often it repeats. */
+/* Evidence is kept in order. A line is evidence only once, however often it repeats. */
 static void add_evidence(struct class_hits *h, uint64_t seq)
 {
 	size_t at = h->n_evidence;
@@ -51,6 +53,7 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 	bool prevented = was_prevented(e);
 	uint64_t times = e->times > 0 ? e->times : 1;
 
+	assert((unsigned)e->kind < EV_COUNT);
 	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;
 	c->not_prevented += e->violation && !prevented ? times : 0;
 	c->unwritten += e->violation && seq == CLASS_NO_LINE;
@@ -65,7 +68,7 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 	add_evidence(h, seq);
 }
 
-/* `max`: so many lines of evidence, so that both sides of a pair are seen. */
+/* Adds the counts and at most `max` lines of evidence, so that both sides of a pair are shown. */
 static void join_hits(struct class_hits *to, const struct class_hits *from, size_t max)
 {
 	to->count += from->count;
@@ -95,7 +98,8 @@ void classes_derive(const struct classes *c, struct classes *ret)
 	if (sent->count == 0) {
 		return;
 	}
-	hits[CLASS_DATA_EXFILTRATION] = (struct class_hits){ 0 }; /* now told as the worse */
+	/* It is reported as the worse class. */
+	hits[CLASS_DATA_EXFILTRATION] = (struct class_hits){ 0 };
 	join_hits(whole, stolen, CLASS_EVIDENCE / 2);
 	join_hits(whole, sent, CLASS_EVIDENCE / 2);
 	whole->count = 1;

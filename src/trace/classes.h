@@ -1,11 +1,10 @@
-/* classes.h - what the attempts of a run amount to: threat classes.
+/* classes.h - the threat classes that the attempts of a run belong to.
  *
- * Two tables (classes_table.c): the classes, and the rules by which an event
- * belongs to one. Only what was observed counts, never what was configured; a
- * class names the lines of the record that it was derived from. Two classes
- * follow from others at the end: once credentials were reached for, every way
- * out that was tried is credential_exfiltration, and both together are a
- * supply_chain_attack. Memory is fixed, whatever a skill does. */
+ * There are two tables (classes_table.c): the classes, and the rules by which an event belongs to
+ * one. Only what was observed counts, never what was configured. A class names the lines of the
+ * record that it was derived from. Two classes follow from others at the end: once credentials
+ * were reached for, every way out that was tried is credential_exfiltration, and both together
+ * are a supply_chain_attack. Memory is fixed, whatever a skill does. */
 #ifndef TRACE_CLASSES_H
 #define TRACE_CLASSES_H
 
@@ -16,7 +15,7 @@
 #include "trace/event.h"
 #include "base/json.h"
 
-/* The most severe first: in this order they are told. */
+/* The most severe first: the order of reports. */
 enum class_id {
 	CLASS_SUPPLY_CHAIN_ATTACK,
 	CLASS_CREDENTIAL_EXFILTRATION,
@@ -38,15 +37,15 @@ struct class_info {
 	const char *severity; /* "critical", "high", "medium", "low" */
 	const char *description;
 	const char *prevented_by;
-	const char *tactic;     /* MITRE ATT&CK, its short name */
-	const char *techniques; /* ids that its rules can name, with spaces between */
+	const char *tactic;     /* short name in MITRE ATT&CK */
+	const char *techniques; /* ids that its rules can name, separated by spaces */
 };
 
 extern const struct class_info CLASSES[CLASS_COUNT];
 
-#define CLASS_EVIDENCE   16 /* lines named per class; `count` has them all */
+#define CLASS_EVIDENCE   16 /* lines named for each class; `count` counts all */
 #define CLASS_TECHNIQUES 8
-#define CLASS_NO_LINE    UINT64_MAX /* an event that the record could not take */
+#define CLASS_NO_LINE    UINT64_MAX /* an event that has no line in the record */
 
 struct class_hits {
 	uint64_t count;
@@ -58,46 +57,46 @@ struct class_hits {
 };
 
 struct classes {
-	const char *home; /* borrowed: the skill's, inside of the sandbox */
+	const char *home; /* borrowed: the skill's home in the sandbox */
 	uint64_t enforced;
-	uint64_t not_prevented; /* violations that nobody denied */
-	uint64_t unwritten;     /* violations that are no line of the record, nor repeat one */
+	uint64_t not_prevented; /* violations that were not denied */
+	uint64_t unwritten;     /* violations that have no line in the record and repeat none */
 	struct class_hits hits[CLASS_COUNT];
 };
 
 struct line;
 
 struct class_verdict {
-	enum class_id id; /* CLASS_NONE: harmless, or nothing to say */
+	enum class_id id; /* CLASS_NONE: harmless, or no rule has a class for it */
 	const char *technique;
 };
 
-/* By the first rule that matches (classes_table.c). */
+/* Judges an event by the first rule that matches (classes_table.c). */
 struct class_verdict classes_of(const struct event *e, const char *home);
-/* Whether some rule says what a reason amounts to: the tests ask for each. */
+/* Does any rule name this reason? The tests ask for each. */
 bool classes_names_reason(enum reason reason);
-/* One that the owner's shell runs when it starts. */
+/* Is it a file that the owner's shell runs when it starts? */
 bool classes_startup_file(const char *home, const char *path);
-/* One of the store that the program, one of the host's, keeps for itself (gpg: ~/.gnupg). */
+/* Is the path in the store that this program of the host keeps for itself (gpg: ~/.gnupg)? */
 bool classes_own_store(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
-/* One event that is line `seq` of the record, or repeats it. */
+/* Counts an event that is line `seq` of the record, or repeats it. */
 void classes_add(struct classes *c, const struct event *e, uint64_t seq);
-/* The same from a line that was read. Of repeats a line does not say enough: they are
- * left out, so that counts are the least that it was. */
+/* The same for a line that was read. A line of repeats does not say enough and is left out, so
+ * the counts are lower bounds. */
 void classes_add_line(struct classes *c, const struct line *l);
 
 enum class_id classes_of_line(const struct line *l, const char *home);
 
-/* Nothing to tell: violation_summary is left out. */
+/* Is there nothing to report? Then violation_summary is left out. */
 bool classes_empty(const struct classes *c);
-/* With those that follow from others; *ret is as large as `c`. */
+/* Copies `c` into *ret and adds the classes that follow from others. */
 void classes_derive(const struct classes *c, struct classes *ret);
-/* The object violation_summary. */
+/* Writes the object violation_summary. */
 void classes_write(const struct classes *c, struct json *j);
-/* "supply_chain_attack, persistence", cut at a whole name, and the highest
- * severity; "" where there is no class. */
+/* Writes "supply_chain_attack, persistence", cut after a whole name, and the highest severity;
+ * both are "" if there is no class. */
 void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity);
 
 #endif

@@ -1,5 +1,5 @@
-/* classes_line.c - the classes of a record that nobody finished: from its lines, by the
- * same rules as the writer's (classes_table.c). A line has everything that a rule asks. */
+/* classes_line.c - the classes of a record without a signed end, from its lines and by the
+ * writer's rules (classes_table.c). A line has everything that a rule asks for. */
 #include <string.h>
 
 #include "trace/classes.h"
@@ -51,11 +51,9 @@ enum class_id classes_of_line(const struct line *l, const char *home)
 void classes_add_line(struct classes *c, const struct line *l)
 {
 	struct event e = event_of(l);
-	int64_t count = json_integer(line_get(l, "count"), 0);
 
-	/* A count with a first time has one of them in a line of its own already. */
-	e.times = count < 2 ? 1 : (uint64_t)count - (line_get(l, "first") != NULL);
-	/* A repeat says only of which line it is one. */
+	e.times = line_times(l);
+	/* A repeat says only which line it repeats. */
 	if (e.kind < EV_COUNT && line_get(l, "repeat_of") == NULL) {
 		classes_add(c, &e, (uint64_t)l->seq);
 	}

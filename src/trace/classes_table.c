@@ -1,7 +1,7 @@
-/* classes_table.c - the threat classes and their rules: data.
+/* classes_table.c - the threat classes and their rules, as data.
  *
- * A rule looks at one event; the first that matches decides. Rules that lead
- * to CLASS_NONE stand before the wider ones that they are exceptions of. */
+ * A rule looks at one event; the first rule that matches decides. A rule that leads to CLASS_NONE
+ * comes before the wider rules that it is an exception to. */
 #include <limits.h>
 #include <string.h>
 
@@ -59,12 +59,13 @@ enum access_asked { ACCESS_ANY, READING, WRITING };
 
 enum place_asked {
 	ADDRESS_ANY,
-	ADDRESS_GIVEN, /* by number, whatever it is */
+	ADDRESS_GIVEN, /* any address, given as a number */
 	ADDRESS_METADATA,
 	ADDRESS_PRIVATE,
 };
 
 #define ON(kind) (1U << (kind))
+_Static_assert(EV_COUNT <= 32, "each kind has a bit");
 
 #define FILES   ON(EV_FILE_BLOCKED)
 #define WRITES  (ON(EV_FILE_BLOCKED) | ON(EV_FILE_WRITE))
@@ -72,20 +73,20 @@ enum place_asked {
 #define SYSCALL ON(EV_SYSCALL_BLOCKED)
 #define LIMIT   ON(EV_RESOURCE_LIMIT_HIT)
 
-/* What is left zero is not asked. Lists have spaces between their words. A
- * path is the place itself or beneath it: "~/" in the skill's home, "//" at
- * any depth, and with "=" before it not beneath. */
+/* Columns that are zero are not checked. Lists are separated by spaces. A path means the place
+ * itself and everything beneath it; with "=" before it, only the place itself. "~/" is the
+ * skill's home; "//" matches at any depth. */
 struct rule {
 	enum class_id id;
 	const char *technique;
 	unsigned kinds;
 	enum access_asked access;
 	enum place_asked place;
-	bool long_label;            /* a name with a label that looks like data */
-	const enum reason *reasons; /* up to REASON_NONE */
-	const enum op *ops;         /* up to OP_NONE */
+	bool long_label;            /* the name has a label that looks like data */
+	const enum reason *reasons; /* ends with REASON_NONE */
+	const enum op *ops;         /* ends with OP_NONE */
 	const char *protocol;
-	const char *programs; /* last part of its path, beneath /usr */
+	const char *programs; /* last part of the program's path, which is beneath /usr */
 	const char *paths;
 };
 
@@ -101,7 +102,7 @@ struct rule {
 #define GPG "gpg gpg-agent gpgsm gpgconf gpg-connect-agent dirmngr keyboxd scdaemon"
 #define SSH "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp"
 
-/* Which programs look into which stores at every start. */
+/* Programs that read their own store at every start. */
 static const struct {
 	const char *programs;
 	const char *paths;
@@ -115,8 +116,8 @@ static const struct {
 static const struct rule RULES[] = {
 	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
 
-	/* Staying. Also where the run has its own copy of the place: then it was not
-	 * denied, and what was written goes with the run. */
+	/* Persistence. Writing to the run's private copy of such a place counts, too: it was not
+	 * denied then, and what was written is removed with the run. */
 	{ CLASS_PERSISTENCE, "T1546.004", WRITES, .access = WRITING,
 	  .paths = STARTUP_FILES " /etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
 	{ CLASS_PERSISTENCE, "T1053.003", WRITES, .access = WRITING,
@@ -127,7 +128,7 @@ static const struct rule RULES[] = {
 	           "/usr/lib/systemd /lib/systemd /run/systemd" },
 	{ CLASS_PERSISTENCE, "T1547.013", WRITES, .access = WRITING,
 	  .paths = "~/.config/autostart /etc/xdg/autostart ~/.xsessionrc ~/.xprofile ~/.xinitrc" },
-	/* In a home of its own a skill may have keys; sshd of the owner would obey these. */
+	/* A skill may have keys in its private home; these files the owner's sshd would obey. */
 	{ CLASS_PERSISTENCE, "T1098.004", WRITES, .access = WRITING,
 	  .paths = "//.ssh/authorized_keys //.ssh/authorized_keys2 //.ssh/rc //.ssh/environment" },
 	{ CLASS_PERSISTENCE, "T1098.004", FILES, .access = WRITING, .paths = "~/.ssh" },
@@ -138,12 +139,12 @@ static const struct rule RULES[] = {
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
 	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
-	/* One in a git directory: git writes and deletes through it. */
+	/* A symlink in a git directory: git writes and deletes through it. */
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .reasons = ANY_REASON(REASON_PROTECTED), .ops = ANY_OP(OP_SYMLINK) },
 
-	/* Not worth a class: its own directory, where it may only read; the store that a
-	 * package manager or GnuPG itself opens at every start, and the settings of ssh. */
+	/* Not worth a class: the skill's own directory, which it may only read; the store that a
+	 * package manager or GnuPG opens at every start, and the settings of ssh. */
 	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = ANY_REASON(REASON_READ_ONLY),
 	  .paths = "/skill" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = "node", .paths = "=~/.npmrc" },
@@ -208,12 +209,13 @@ static const struct rule RULES[] = {
 	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = ANY_REASON(REASON_CANARY) },
 	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
 	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = ANY_REASON(REASON_NOT_DECLARED) },
-	/* A client of a form that is not carried, and what was counted without its details. */
+	/* A client that uses a form that is not carried, and events that were counted without
+	 * details. */
 	{ CLASS_NONE, NULL, EGRESS,
 	  .reasons = ANY_REASON(REASON_TOO_LONG, REASON_H2, REASON_VERSION, REASON_LATE_UPGRADE,
 	                        REASON_MALFORMED, REASON_NOT_SUPPORTED, REASON_REFUSED_RULE,
 	                        REASON_NOT_LISTED, REASON_UNREADABLE) },
-	{ CLASS_COMMAND_AND_CONTROL, "T1071", .kinds = EGRESS }, /* a code that no rule names */
+	{ CLASS_COMMAND_AND_CONTROL, "T1071", .kinds = EGRESS }, /* a reason that no rule names */
 	{ CLASS_DATA_EXFILTRATION, "T1048", SYSCALL, .reasons = ANY_REASON(REASON_NO_NETWORK) },
 
 	/* System calls. */
@@ -327,7 +329,8 @@ static bool is_writing(const struct event *e)
 	return e->op != OP_NONE && !op_reads(e->op);
 }
 
-/* One of the host's: whatever the skill can put somewhere, it can also name. */
+/* Is it one of these programs of the host? A program elsewhere does not count: the skill could
+ * give any name to a file of its own. */
 static bool is_program(struct bytes program, const char *names)
 {
 	static const char place[] = "/usr/";
@@ -358,8 +361,7 @@ bool classes_own_store(const char *home, const char *program, const char *path)
 	return false;
 }
 
-/* rename and link have two ends: one of them is enough for a class, and it
- * takes both to be an exception. */
+/* rename and link have two paths. One of them is enough for a class; an exception needs both. */
 static bool paths_match(const struct rule *r, const struct event *e, const char *home)
 {
 	bool one = in_places(e->path, r->paths, home);
@@ -417,8 +419,8 @@ static bool in_place(const char *text, enum place_asked place)
 	return false;
 }
 
-/* What is allowed is a threat only in the few places of the run's own that
- * somebody writes to in order to stay. */
+/* An allowed event is a threat only in the few private places that a program writes to in order
+ * to persist. */
 static bool is_concern(const struct event *e)
 {
 	bool own = e->kind == EV_FILE_WRITE && e->status == STATUS_ASKED && e->rule != NULL &&

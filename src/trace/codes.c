@@ -1,10 +1,11 @@
+/* codes.c - the texts of the stable codes. */
 #include "trace/codes.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-/* Remedies that more than one reason has. */
+/* Remedies that several reasons share. */
 #define REQUEST   "the skill must send another request"
 #define NO_EXPECT "the skill must send without Expect (curl -H 'Expect:')"
 

@@ -1,7 +1,7 @@
 /* codes.h - the stable codes of records as enums, from one table (codes.def).
  *
  * Program logic compares these and never their texts. The text of a line that was read is
- * converted once, by one of the *_from() calls. */
+ * converted once, by one of the *_from() functions. */
 #ifndef TRACE_CODES_H
 #define TRACE_CODES_H
 
@@ -11,7 +11,7 @@ enum reason {
 	REASON_NONE, /* no reason is given */
 #define REASON(id, code, weight, grant, kind, text, remedy) REASON_##id,
 #include "trace/codes.def"
-	REASON_UNKNOWN, /* a code that this version does not have */
+	REASON_UNKNOWN, /* a code that this version does not know */
 	REASON_COUNT,
 };
 
@@ -27,7 +27,7 @@ enum mode {
 	MODE_NONE,
 #define MODE(id, name) MODE_##id,
 #include "trace/codes.def"
-	MODE_OTHER, /* a mode that this version does not have */
+	MODE_OTHER, /* a mode that this version does not know */
 	MODE_COUNT,
 };
 
@@ -39,18 +39,18 @@ enum event_status {
 	STATUS_COUNT,
 };
 
-/* How the owner can allow what was refused; where two columns are needed, see codes.def. */
+/* How the owner can allow what was refused; codes.def says which texts a remedy is made from. */
 enum reason_remedy { REMEDY_NONE, REMEDY_FIXED, REMEDY_NETWORK, REMEDY_PATH };
 
 /* The code in the record; NULL for REASON_NONE, "unknown" for REASON_UNKNOWN. */
 const char *reason_code(enum reason r);
 /* NULL and "" are REASON_NONE. */
 enum reason reason_from(const char *code);
-/* Why, for people; NULL: there is no text for it. */
+/* The reason in words, for people; NULL: it has none. */
 const char *reason_text(enum reason r);
 enum reason_remedy reason_remedy(enum reason r);
 const char *reason_fixed_remedy(enum reason r); /* with REMEDY_FIXED */
-/* The plan allows what was tried; it failed, and is no violation. */
+/* The plan allows what was tried, but it failed: not a violation. */
 bool reason_is_misfortune(enum reason r);
 /* An ordinary grant allows it (codes.def). True for REASON_NONE. */
 bool reason_is_grantable(enum reason r);
@@ -58,7 +58,7 @@ bool reason_is_grantable(enum reason r);
 /* The name in the record; NULL for OP_NONE and OP_OTHER. */
 const char *op_name(enum op op);
 enum op op_from(const char *name); /* NULL and "" are OP_NONE */
-/* What people read before a path; the name where there are no other words. */
+/* The words that people read before a path; the name, if there are no other words. */
 const char *op_words(enum op op);
 bool op_reads(enum op op);   /* only reads its path */
 bool op_names(enum op op);   /* makes or removes the name itself */
@@ -68,6 +68,6 @@ const char *mode_name(enum mode mode); /* NULL for MODE_NONE and MODE_OTHER */
 enum mode mode_from(const char *name); /* NULL and "" are MODE_NONE */
 
 const char *event_status_name(enum event_status status); /* NULL for STATUS_NONE */
-enum event_status event_status_from(const char *name);   /* STATUS_NONE: it is none of them */
+enum event_status event_status_from(const char *name);   /* STATUS_NONE: unknown */
 
 #endif

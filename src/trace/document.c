@@ -1,5 +1,7 @@
+/* document.c - writes trace.json. */
 #include "trace/document.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -42,7 +44,7 @@ void document_done(struct document *d)
 	buf_done(&d->kept);
 }
 
-/* Out of memory into the file, which settles it. */
+/* Writes the buffer into the file, which is settled first. */
 static int flush_document(struct document *d)
 {
 	if (d->out.failed) {
@@ -57,7 +59,7 @@ static int flush_document(struct document *d)
 	return d->failure.code == SSB_OK ? 0 : -1;
 }
 
-/* Keeps the buffer under its cap; a failure is remembered. */
+/* Makes room in the buffer. A failure is kept in d->failure. */
 static void room_for(struct document *d, size_t len)
 {
 	if (d->out.len + len > DOCUMENT_BUFFER) {
@@ -65,7 +67,7 @@ static void room_for(struct document *d, size_t len)
 	}
 }
 
-/* What is larger than the buffer. */
+/* Writes a text that may be larger than the buffer. */
 static void put_long(struct document *d, const char *p, size_t left)
 {
 	while (left > 0) {
@@ -132,6 +134,7 @@ void document_event(struct document *d, const struct document_event *e)
 {
 	size_t bytes = e->message.n + e->data.n + 128;
 
+	assert(event_kind_name(e->kind) != NULL && e->message.p != NULL);
 	if (e->violation) {
 		keep_violation(d, e, bytes);
 	}

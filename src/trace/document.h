@@ -1,17 +1,17 @@
-/* document.h - the compatible form of a trace: trace.json, one JSON document,
- * written front to back so that only the last few KiB are ever in memory.
+/* document.h - the compatible form of a trace: trace.json, one JSON document, written from
+ * beginning to end so that only the last few KiB are in memory.
  *
  *   schema_version, trace_id, run_id, skill_name, skill_version, started_at,
  *   plan       what was configured (the frozen plan; never an event)
  *   events     what happened, in order: {timestamp, kind, message, data}
  *   completed_at, exit_code
- *   policy_violations  the events that were attempts outside the plan, again
- *   violation_summary  only where there was a violation
+ *   policy_violations  the events that were violations, again
+ *   violation_summary  only if there was a violation
  *   layers     {name: {state, detail}} as they really were
  *   result, counters
  *
- * Of MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES each kind of event has its part (room.h);
- * what is past it is counted in counters.events_dropped. The record has more of them. */
+ * Each kind of event has its part of MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES (room.h); events
+ * past it are counted in counters.events_dropped. The record has room for more. */
 #ifndef TRACE_DOCUMENT_H
 #define TRACE_DOCUMENT_H
 
@@ -31,14 +31,14 @@ struct document {
 	uint64_t events;
 	uint64_t events_dropped;
 	struct rooms rooms;
-	struct rooms kept_rooms; /* of the violations */
-	uint64_t violations;     /* lines; each may stand for several attempts */
+	struct rooms kept_rooms; /* of `kept` */
+	uint64_t violations;     /* events; each may stand for several attempts */
 	uint64_t violations_kept;
-	struct buf kept; /* the violations as JSON, with commas between */
+	struct buf kept; /* the violations as JSON, separated by commas */
 	struct ssb_error failure;
 };
 
-/* One event, its parts already JSON. */
+/* One event; message and data are JSON already. */
 struct document_event {
 	enum event_kind kind;
 	enum room room;
@@ -52,7 +52,7 @@ struct document_event {
 struct document_end {
 	const char *time;
 	const struct layer_report *layers; /* NULL: none were applied */
-	const struct ssb_result *result;   /* NULL: not even that is known */
+	const struct ssb_result *result;   /* NULL: not known */
 	const struct classes *classes;     /* of the events */
 	uint64_t violations;
 	uint64_t repeats;
@@ -63,7 +63,8 @@ void document_done(struct document *d);
 void document_begin(struct document *d, const struct ssb_plan *plan, const char *plan_json,
                     const char *id, const char *time);
 void document_event(struct document *d, const struct document_event *e);
-/* The tail. 0, or -1 with d->failure: the first of all. */
+/* Writes the rest and publishes the file. Returns -1 if anything has failed; d->failure is the
+ * first failure. */
 int document_end(struct document *d, const struct document_end *end);
 
 #endif

@@ -1,3 +1,4 @@
+/* event.c - the kinds of events, and an event as text. */
 #include "trace/event.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ const char *event_kind_name(enum event_kind kind)
 	return (unsigned)kind < EV_COUNT ? RECORD_KINDS[kind] : NULL;
 }
 
-/* How much of a too long text is kept before the ellipsis: whole characters. */
+/* How much of a too long text is kept before the ellipsis: whole characters only. */
 static size_t cut_at(const char *s, size_t max)
 {
 	size_t n = max;
@@ -96,7 +97,8 @@ static void put_text(struct json *j, const char *key, const char *text)
 	}
 }
 
-/* A path that is cut can still be told from others, and be known by who has it. */
+/* A path that is cut keeps its length and digest: it still differs from other paths, and can be
+ * recognised if you have the whole path. */
 static void put_path(struct json *j, const char *key, const struct bytes *b, size_t max)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -113,7 +115,7 @@ static void put_path(struct json *j, const char *key, const struct bytes *b, siz
 	digest_put(j, name, hash);
 }
 
-/* What a program wrote is mostly the end of the path that it leads to. */
+/* The path as the program gave it is mostly the end of the full path. */
 static bool is_end_of(const struct bytes *b, const struct bytes *whole)
 {
 	return b->p != NULL && whole->p != NULL && b->n <= whole->n &&
@@ -127,7 +129,7 @@ static void put_args(struct json *j, const struct event *e, size_t left)
 	json_key(j, "args");
 	json_open(j, '[');
 	for (size_t i = 0; i < e->n_args; i++) {
-		/* Empty ones cost as well. */
+		/* Empty arguments take space, too. */
 		if (i == TRACE_MAX_ARGS || left < 8) {
 			cut = true;
 			break;
@@ -202,7 +204,7 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	if (e->n_args > 0) {
 		put_args(j, e, w->args);
 	}
-	/* Half a flag is none. */
+	/* Half a flag would be useless. */
 	if (e->remedy != NULL && strlen(e->remedy) <= w->remedy) {
 		json_kstr(j, "remedy", e->remedy);
 	}
@@ -257,11 +259,11 @@ void event_message(const struct event *e, struct buf *out)
 	}
 }
 
-/* Adds the least that a text takes in each width; the narrower ones are beginnings of the
- * wider. */
+/* Adds the least that a text takes in each width. A narrower text is the beginning of a wider
+ * one. */
 static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTHS_COUNT])
 {
-	static const size_t slack = 6; /* of the cut itself: an ellipsis, whole characters */
+	static const size_t slack = 6; /* of the cut itself: the ellipsis, whole characters */
 	size_t at = 0;
 	size_t size = 0;
 

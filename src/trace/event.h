@@ -1,7 +1,7 @@
-/* event.h - something that happened in a run, before it is written down.
+/* event.h - something that happened in a run, before it is written.
  *
- * A member that is not known stays zero, and is left out of the record. An event borrows its texts;
- * trace_add() reads them before it returns. A copy (event_copy) owns all of them. */
+ * A member that is not known stays zero and is left out of the record. An event borrows its
+ * texts; trace_add() reads them before it returns. A copy (event_copy) owns all of them. */
 #ifndef TRACE_EVENT_H
 #define TRACE_EVENT_H
 
@@ -38,7 +38,7 @@ enum event_kind {
 	EV_COUNT,
 };
 
-/* Bytes of the skill: any, also NUL and what is not UTF-8. */
+/* Bytes from the skill: any bytes, including NUL and invalid UTF-8. */
 struct bytes {
 	const char *p; /* NULL: none */
 	size_t n;
@@ -53,30 +53,30 @@ struct event {
 	enum event_status status;
 	bool violation;
 	bool args_cut;
-	bool tallied; /* trace_again() was told of them as they happened */
+	bool tallied; /* trace_again() has counted these attempts already */
 	enum op op;
 	enum mode mode;
 	enum reason reason;
-	pid_t pid; /* inside of the sandbox */
+	pid_t pid; /* in the sandbox's pid namespace */
 	pid_t ppid;
-	int error; /* errno that the program got; 0: none of ours */
+	int error; /* errno that we gave the program; 0: none */
 	uint16_t port;
 	union {
 		struct {
-			struct bytes message; /* for people; NULL: made from the rest */
+			struct bytes message; /* for people; NULL: made from the other members */
 			struct bytes program;
 			struct bytes path;
 			struct bytes path2;
-			struct bytes raw;       /* what the program wrote, if not `path` */
+			struct bytes raw;       /* as the program gave it, if not `path` */
 			struct bytes leads_to;  /* the target that a new symlink gets */
-			struct bytes attribute; /* its name, if one is set or removed */
+			struct bytes attribute; /* name of the attribute that is set or removed */
 		};
 		struct bytes bytes[EVENT_BYTES];
 	};
 	union {
 		struct {
 			const char *call; /* a system call that was refused; NULL: see `op` */
-			const char *name; /* the host that was meant, if one was named */
+			const char *name; /* the host that was meant, if it has a name */
 			const char *address;
 			const char *protocol;
 			const char *rule;
@@ -89,22 +89,22 @@ struct event {
 	/* Writes further members of `data`; NULL: there are none. */
 	void (*more)(struct json *j, void *arg);
 	void *more_arg;
-	size_t more_size; /* bytes at more_arg; only what has a size can be copied */
-	uint64_t apart;   /* differs between attempts that are alike in all else */
-	uint64_t times;   /* how many attempts this event is; 0: one */
+	size_t more_size; /* bytes at more_arg; event_copy() needs it */
+	uint64_t apart;   /* tells attempts apart that are alike in all else (fold.h) */
+	uint64_t times;   /* how many attempts this event stands for; 0: one */
 	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
 
 /* How many bytes a copy takes: a multiple of EVENT_ALIGN. */
 #define EVENT_ALIGN 16
 size_t event_size(const struct event *e);
-/* Copies the event and everything that it points to into `to`, which has `size` bytes, those of
- * event_size(), is aligned to EVENT_ALIGN and must not move. The function `more` is not copied.
- * Returns the copy. */
+/* Copies the event and everything that it points to into `to`, which must have event_size() bytes
+ * (`size`), be aligned to EVENT_ALIGN, and not move. The function `more` is not copied. Returns
+ * the copy. */
 struct event *event_copy(void *to, size_t size, const struct event *e);
 
-/* Every kind of line in a record, NULL at the end: those of events by their number, then
- * those of its frame. */
+/* The name of each kind of line in a record, NULL at the end: first those of events, by their
+ * number, then the other lines. */
 extern const char *const RECORD_KINDS[];
 const char *event_kind_name(enum event_kind kind);
 

@@ -1,13 +1,13 @@
-/* event_copy.c - a copy of an event that owns its texts: the event, its arguments, the bytes of
- * `more`, and then all texts, in one piece of memory. */
+/* event_copy.c - copies an event with its texts into one piece of memory: the event, its
+ * arguments, the bytes of `more`, and then all texts. */
 #include <assert.h>
 #include <stdalign.h>
 #include <string.h>
 
 #include "trace/event.h"
 
-/* A text in the two groups of struct event is copied without being named here. Whoever adds a
- * pointer elsewhere must copy it below, and correct the size. */
+/* The texts in the two groups of struct event are copied without being named here. If you add a
+ * pointer elsewhere, copy it below and correct the size. */
 _Static_assert(offsetof(struct event, call) - offsetof(struct event, message) ==
                        EVENT_BYTES * sizeof(struct bytes),
                "EVENT_BYTES counts the first group");
@@ -55,7 +55,7 @@ static char *copy_bytes(char **at, const void *from, size_t n)
 	return to;
 }
 
-/* NULL stays NULL, and an empty text stays a text. */
+/* NULL stays NULL; an empty text stays an empty text. */
 static struct bytes copy_text(char **at, const struct bytes *from)
 {
 	return from->p == NULL ? (struct bytes){ NULL, 0 }

@@ -1,35 +1,35 @@
-/* event_text.h - an event as the record and the document tell it. */
+/* event_text.h - writes an event as text, for the record and the document. */
 #ifndef TRACE_EVENT_TEXT_H
 #define TRACE_EVENT_TEXT_H
 
 #include "trace/event.h"
 
-/* How many bytes of its texts an event may tell: the first cuts nothing that a line can hold,
- * the last makes the longest texts fit 4 KiB, however they have to be escaped. */
+/* How many bytes of an event's texts are written. The first row cuts nothing that fits a line.
+ * With the last row even the longest texts fit 4 KiB, however they have to be escaped. */
 #define EVENT_WIDTHS_COUNT 5
 extern const struct event_width {
 	size_t message;
 	size_t path;
-	size_t text;   /* program, raw */
-	size_t remedy; /* which is told whole, or left out */
-	size_t args;   /* of all of them */
+	size_t text;   /* program, raw, attribute */
+	size_t remedy; /* a longer remedy is left out, never cut */
+	size_t args;   /* of all arguments together */
 } EVENT_WIDTHS[EVENT_WIDTHS_COUNT];
 
-/* For people, made from what the event says; appended to `out`. */
+/* Appends a message for people, made from the members of the event. */
 void event_message(const struct event *e, struct buf *out);
 
-/* What was tried, as the record says it; NULL: nothing. */
+/* The operation's name in the record; NULL: none. */
 const char *event_op(const struct event *e);
 
 bool event_has_data(const struct event *e);
-/* The members of `data`. Where the width may have cut them, it says so. */
+/* Writes the members of `data`. With another width than the first it adds "cut": true. */
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w);
 
-/* The first of EVENT_WIDTHS with which the event could fit so many bytes, by one look at its
- * paths; with the last, if none. */
+/* Returns the first of EVENT_WIDTHS with which the event may fit `most` bytes, judged by its
+ * paths; the last, if none fits. */
 size_t event_first_width(const struct event *e, size_t most);
 
-/* A string, cut to `max` bytes with an ellipsis at its end. */
+/* Writes a string, cut to `max` bytes with an ellipsis at its end. */
 void event_put_text(struct json *j, const char *s, size_t len, size_t max);
 
 #endif

@@ -1,3 +1,4 @@
+/* files_line.c - the line `files`, and the process that computes it. */
 #include "trace/files_line.h"
 
 #include <assert.h>
@@ -23,7 +24,7 @@
 #include "skill/files.h"
 
 #define PRIORITY      10
-#define LAST_WORDS_MS 200 /* for the answer after SIGTERM, and again for the end */
+#define LAST_WORDS_MS 200 /* for the answer after SIGTERM, and again for the process's end */
 
 /* ---- the members ------------------------------------------------------------------ */
 
@@ -73,7 +74,7 @@ static void put_list(struct json *j, struct skill_files *files)
 	json_open(j, '[');
 	for (size_t i = 0; i < files->n && !cut; i++) {
 		const struct skill_file *f = &files->v[i];
-		/* Every byte of the path may need an escape of six. */
+		/* Each byte of the path may need an escape of six bytes. */
 		cut = j->out->len + 6 * strlen(f->path) + (size_t)2 * SHA256_BYTES + 32 >
 		      FILES_LIST_BYTES;
 		if (!cut && !f->dir) {
@@ -244,7 +245,7 @@ bool files_line_finish(struct files_line *d, int wait_ms, struct buf *out)
 {
 	uint64_t now = clock_ms();
 	int rest = wait_ms > 2 * LAST_WORDS_MS ? wait_ms - 2 * LAST_WORDS_MS : 0;
-	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS; /* and once more for the end */
+	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS; /* files_line_stop() waits, too */
 
 	if (!d->started) {
 		return false;

@@ -1,15 +1,17 @@
+/* fold.c - the table of attempts that were seen before. */
 #include "trace/fold.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/trace_limits.h"
 #include "base/sha256.h"
 
-/* The entries lie in the order in which they came: a page that is touched first costs
- * as much as writing a line, and most runs have a few hundred. */
+/* The entries lie in the order in which they came: touching a new page costs as much as writing a
+ * line, and most runs have a few hundred entries. */
 struct fold_table {
-	uint16_t sets[FOLD_SETS][FOLD_WAYS]; /* number of an entry + 1; 0: free */
+	uint16_t sets[FOLD_SETS][FOLD_WAYS]; /* index of an entry + 1; 0: free */
 	uint16_t n;
 	struct fold_entry entries[FOLD_ENTRIES];
 };
@@ -21,7 +23,7 @@ void fold_done(struct fold *f)
 	*f = (struct fold){ 0 };
 }
 
-/* Each part with its length: "ab" and "c" are not "a" and "bc". */
+/* Hashes each part with its length: "ab" and "c" must differ from "a" and "bc". */
 static void add_bytes(struct sha256 *s, const char *p, size_t n)
 {
 	uint64_t len = p == NULL ? UINT64_MAX : n;
@@ -84,7 +86,7 @@ struct fold_entry *fold_find(struct fold *f, const struct fold_key *key)
 	return NULL;
 }
 
-/* A free entry, or of a full set the one that was not asked for longest. */
+/* Returns a free entry, or in a full set the one whose last use is the oldest. */
 static struct fold_entry *place_for(struct fold *f, const struct fold_key *key)
 {
 	struct fold_table *t = f->table;
@@ -106,6 +108,7 @@ static struct fold_entry *place_for(struct fold *f, const struct fold_key *key)
 
 bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry *ret_gone)
 {
+	assert((unsigned)entry->kind < EV_COUNT && (unsigned)entry->room < ROOM_COUNT);
 	if (f->table == NULL) {
 		f->table = calloc(1, sizeof(*f->table));
 		if (f->table == NULL) {

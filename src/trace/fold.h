@@ -1,8 +1,8 @@
 /* fold.h - attempts that were made before are counted, not written again.
  *
- * A table of fixed size, in sets of a few entries. Entries are known by the
- * SHA-256 of what makes two attempts the same: a skill chooses most of these
- * bytes, and must not find a second attempt that is taken for the first. */
+ * A table of fixed size, in sets of a few entries. An entry is known by the SHA-256 of what makes
+ * two attempts the same: a skill chooses most of these bytes, and must not be able to make one
+ * attempt count as a repeat of another. */
 #ifndef TRACE_FOLD_H
 #define TRACE_FOLD_H
 
@@ -18,13 +18,13 @@ struct fold_key {
 
 struct fold_entry {
 	struct fold_key key;
-	uint64_t seq;     /* of the line of the first */
-	uint64_t count;   /* how many more */
+	uint64_t seq;     /* number of the first attempt's line */
+	uint64_t count;   /* how many more attempts like it */
 	int64_t first_us; /* wall clock */
 	int64_t last_us;
-	uint64_t used; /* for the choice of what to give up */
+	uint64_t used; /* fold.clock at the last use: the oldest entry is replaced */
 	enum event_kind kind;
-	enum room room; /* that its repeats belong to, as the first does */
+	enum room room; /* the room of the first attempt, and so of its repeats */
 };
 
 struct fold {
@@ -35,12 +35,13 @@ struct fold {
 void fold_done(struct fold *f);
 
 struct fold_key fold_key(const struct event *e);
-/* The entry of an equal attempt, or NULL. */
+/* Returns the entry of an equal attempt, or NULL. */
 struct fold_entry *fold_find(struct fold *f, const struct fold_key *key);
-/* Enters a new one. True if an entry with repeats had to go: *ret_gone. Out of
- * memory nothing is entered, and nothing is folded. */
+/* Enters a new attempt. Returns true if it replaced an entry with repeats, which *ret_gone then
+ * holds. Out of memory, nothing is entered and nothing is folded. */
 bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry *ret_gone);
-/* Takes one entry with repeats out; false: there are no more. */
+/* Takes out the next entry with repeats. *at must be 0 at first. Returns false if there are no
+ * more. */
 bool fold_take(struct fold *f, size_t *at, struct fold_entry *ret);
 
 #endif

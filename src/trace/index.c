@@ -1,3 +1,4 @@
+/* index.c - the table of runs, in SQLite. */
 #include "trace/index.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static void index_done(struct index *x)
 	x->db = NULL;
 }
 
-/* -1 where the database is of no use; the error is SQLite's. */
+/* Returns -1 if the database cannot be used; sqlite3_errmsg() has the reason. */
 static int index_run(struct index *x, const char *sql)
 {
 	return x->sql->exec(x->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
@@ -62,7 +63,7 @@ static int index_attach(struct index *x, const char *path)
 	struct stat st;
 
 	index_done(x);
-	/* To open a FIFO that somebody has put there could wait for ever. */
+	/* Opening a FIFO that was put there could wait forever. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		return -1;
 	}
@@ -77,8 +78,9 @@ static int index_attach(struct index *x, const char *path)
 	return version == INDEX_VERSION ? index_run(x, SCHEMA) : -1;
 }
 
-/* The file as it is, or else a new one. SQLite finds the journal of a file by its name:
- * nobody may have the old one open while a new one takes its place. */
+/* Opens the file as it is, or else a new one. SQLite finds the journal of a file by its name, so
+ * the caller must hold the lock: no other process may have the old file open while a new one
+ * takes its place. */
 static int index_open(struct index *x, bool rebuild)
 {
 	mode_t mask = umask(077);
@@ -110,8 +112,8 @@ static int64_t changed_ns(const struct stat *st)
 	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
-/* What has ended stays as it is. A record that nobody finished is read whole to be
- * counted: not again while its file is the same. */
+/* Is the row still right? A run that has ended does not change. An incomplete record is read
+ * whole to be counted, so it is not read again while its file is the same. */
 static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *runs,
                         const struct run_entry *e)
 {
@@ -126,8 +128,8 @@ static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *ru
 	       changed_ns(&now) == x->sql->column_int64(st, 3);
 }
 
-/* By id, both in the same order: what only the table has is dropped, what only
- * the directory has, and what may have gone on since, is read. */
+/* Compares table and directory, both ordered by id. Rows without a run are dropped; known[i] says
+ * that run i need not be read again. */
 static int index_known(struct index *x, const struct runs *runs, bool *known)
 {
 	sqlite3_stmt *st = NULL;
@@ -187,7 +189,7 @@ static int index_fill(struct index *x, const struct runs *runs, const bool *know
 		struct run_facts f;
 		struct stat file;
 		auto_fd fd = known[i] ? -1 : runs_record(runs, &runs->v[i]);
-		/* Asked first: what is written while it is read is then a change. */
+		/* fstat() comes first: what is written while it is read then counts as a change. */
 		if (fd >= 0 && fstat(fd, &file) == 0 &&
 		    run_facts_read(&f, fd, runs->v[i].id) == 0) {
 			rc = index_put(x, st, &f, &file);
@@ -239,7 +241,7 @@ static int index_bind(struct index *x, sqlite3_stmt *st, const struct index_ask 
 {
 	int bad = 0;
 
-	/* An unbound parameter is NULL, and lets all through. */
+	/* An unbound parameter is NULL and matches everything. */
 	if (ask->skill != NULL) {
 		bad |= x->sql->bind_text(st, 1, ask->skill, -1, SQLITE_STATIC);
 	}
@@ -317,15 +319,15 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 	            (int)sizeof(x.journal)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "audit list", "the path is too long");
 	}
-	/* As it is; where it is damaged inside, once more from nothing; where it cannot be
-	 * written, or another has it for too long, in memory for this once. */
+	/* Tries the file as it is; if it is damaged, a new file; if it cannot be written, or
+	 * another process holds the lock for too long, a table in memory for this call. */
 	if (file_lock(runs.fd, LOCK_WAIT_MS) == 0 &&
 	    ((index_open(&x, ask->rebuild) == 0 && index_answer(&x, &runs, ask, ret, ret_n) == 0) ||
 	     (index_open(&x, true) == 0 && index_answer(&x, &runs, ask, ret, ret_n) == 0))) {
 		return 0;
 	}
 	if (index_attach(&x, ":memory:") != 0 || index_answer(&x, &runs, ask, ret, ret_n) != 0) {
-		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "no index can be made: %s",
+		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "cannot make an index: %s",
 		                x.db != NULL ? x.sql->errmsg(x.db) : "out of memory");
 	}
 	return 0;

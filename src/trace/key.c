@@ -1,3 +1,4 @@
+/* key.c - loads, makes and checks the owner's key. */
 #include "trace/key.h"
 
 #include <errno.h>
@@ -19,14 +20,14 @@
 struct key_file {
 	const char *name;
 	mode_t mode;
-	mode_t refused;   /* permission bits with which it is not believed */
-	const char *harm; /* what those bits mean */
+	mode_t refused;   /* permission bits with which the file is refused */
+	const char *harm; /* what those bits mean, for the message */
 };
 
 static const struct key_file SECRET = { "trace.key", 0600, 0077, "open to others" };
 static const struct key_file PUBLIC = { "trace.pub", 0644, 0022, "writable by others" };
 
-/* What kind of thing it is, whose, and how open. */
+/* Checks the file's type, owner and permissions. */
 static int key_check(const struct owner *o, const struct key_file *f, const struct stat *st,
                      struct ssb_error *err)
 {
@@ -42,17 +43,17 @@ static int key_check(const struct owner *o, const struct key_file *f, const stru
 	}
 	if ((st->st_mode & f->refused) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "'%s/%s' is %s (mode %04o); if nobody had access: chmod %o it, "
-		                "else remove it for a new one",
+		                "'%s/%s' is %s (mode %04o); if no other user has used it: chmod %o "
+		                "it, else remove it for a new one",
 		                o->state_dir, f->name, f->harm, st->st_mode & 07777U, f->mode);
 	}
 	return 0;
 }
 
-/* Returns 1 if that is no key, -1 with errno if it cannot be read. */
+/* Returns 1 if the file does not hold a key, -1 with errno if it cannot be read. */
 static int key_decode(int fd, uint8_t ret[32])
 {
-	char text[TRACE_KEY_TEXT + 1]; /* one more, to see what is too long */
+	char text[TRACE_KEY_TEXT + 1]; /* one more, to notice a file that is too long */
 	ssize_t n = read(fd, text, sizeof(text));
 
 	if (n < 0) {
@@ -69,7 +70,7 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
                     struct ssb_error *err)
 {
 	struct stat st;
-	/* A FIFO must not hold us up. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	auto_fd fd = openat(dir_fd, f->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0) {
@@ -79,19 +80,19 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
 		return errno == ELOOP ? ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                                 "'%s/%s' is a symlink; put the file itself there",
 		                                 o->state_dir, f->name)
-		                      : ssb_fail(err, SSB_E_SYS, errno, WHERE, "open '%s/%s'",
-		                                 o->state_dir, f->name);
+		                      : ssb_fail(err, SSB_E_SYS, errno, WHERE,
+		                                 "cannot open '%s/%s'", o->state_dir, f->name);
 	}
 	if (fstat(fd, &st) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "stat '%s/%s'", o->state_dir,
-		                f->name);
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot look at '%s/%s'",
+		                o->state_dir, f->name);
 	}
 	if (key_check(o, f, &st, err) != 0) {
 		return -1;
 	}
 	int rc = key_decode(fd, ret);
 	if (rc < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "read '%s/%s'", o->state_dir,
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot read '%s/%s'", o->state_dir,
 		                f->name);
 	}
 	return rc == 0 ? 0
@@ -101,7 +102,7 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
 	                          o->state_dir, f->name);
 }
 
-/* A name that no other process tries, for the file before it is whole. */
+/* A name that no other process uses, for the file before it is whole. */
 static int key_part_name(const struct key_file *f, char *ret, size_t size)
 {
 	uint8_t random[8];
@@ -127,8 +128,8 @@ static int key_write_part(int dir_fd, const char *part, const struct key_file *f
 	}
 	hex_encode(bytes, 32, text);
 	text[TRACE_KEY_TEXT - 1] = '\n';
-	/* fchmod: the umask may have taken what we need. On the disk before it
-	 * has its name: half a key would stop every later run. */
+	/* fchmod, because the umask may have removed bits. The file is synced before it gets its
+	 * name: half a key would stop every later run. */
 	int rc = fchmod(fd, f->mode) == 0 && file_write_all(fd, text, TRACE_KEY_TEXT) == 0 &&
 	                         fdatasync(fd) == 0
 	                 ? 0
@@ -137,12 +138,12 @@ static int key_write_part(int dir_fd, const char *part, const struct key_file *f
 	return rc;
 }
 
-/* Gives the part its name, unless something has it: then that one stays. */
+/* Gives the new file its name. If another file has the name, that one stays. */
 static int key_place_new(int dir_fd, const char *part, const char *name)
 {
 	int rc = renameat2(dir_fd, part, dir_fd, name, RENAME_NOREPLACE);
 
-	if (rc != 0 && errno == EINVAL) { /* a file system that cannot, such as NFS */
+	if (rc != 0 && errno == EINVAL) { /* a file system without RENAME_NOREPLACE, such as NFS */
 		rc = linkat(dir_fd, part, dir_fd, name, 0);
 	}
 	return rc == 0 || errno == EEXIST ? 0 : -1;
@@ -166,7 +167,7 @@ static int key_put(const struct owner *o, int dir_fd, const struct key_file *f,
 		         f->name);
 	}
 	if (part[0] != '\0') {
-		(void)unlinkat(dir_fd, part, 0); /* gone already where it was renamed */
+		(void)unlinkat(dir_fd, part, 0); /* already gone if it was renamed */
 	}
 	return rc;
 }
@@ -177,24 +178,24 @@ static int key_make(const struct owner *o, int dir_fd, struct ssb_error *err)
 	auto_fd dir = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (getrandom(seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "getrandom");
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot draw a key");
 	}
 	int rc = key_put(o, dir_fd, &SECRET, seed, err);
 	explicit_bzero(seed, sizeof(seed));
-	/* A record must not outlive the key that signed it. */
+	/* The key must be on the disk before any record that it signs. */
 	if (rc == 0 && (dir < 0 || fsync(dir) != 0)) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "sync '%s'", o->state_dir);
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot sync '%s'", o->state_dir);
 	}
 	return rc;
 }
 
-/* Others who may write to the directory could put their own key there. */
+/* Other users that may write to the directory could put their own key there. */
 static int key_directory_check(const struct owner *o, int dir_fd, struct ssb_error *err)
 {
 	struct stat st;
 
 	if (fstat(dir_fd, &st) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "stat '%s'", o->state_dir);
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot look at '%s'", o->state_dir);
 	}
 	if (st.st_uid != geteuid()) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
@@ -241,7 +242,7 @@ int trace_key_load(const struct owner *o, struct trace_key *ret, struct ssb_erro
 	}
 	int rc = key_read(o, dir_fd, &SECRET, seed, err);
 	if (rc == 1) {
-		/* Read back whichever got the name: ours, or that of another run. */
+		/* Read back the key that got the name: ours, or that of another run. */
 		rc = key_make(o, dir_fd, err);
 		rc = rc == 0 ? key_read(o, dir_fd, &SECRET, seed, err) : rc;
 	}
@@ -304,7 +305,7 @@ int trace_key_public(const struct owner *o, uint8_t ret[ED25519_PUBLIC], struct 
 		             ? key_read(o, dir_fd, &PUBLIC, public, err)
 		             : -1;
 	} else if (errno != ENOENT) {
-		rc = ssb_fail(err, SSB_E_SYS, errno, WHERE, "open '%s'", o->state_dir);
+		rc = ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot open '%s'", o->state_dir);
 	}
 	if (rc == 1) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE,

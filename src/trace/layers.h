@@ -1,4 +1,4 @@
-/* layers.h - what became of each layer of the sandbox, as the trace tells it. */
+/* layers.h - the real state of each layer of the sandbox, as the trace reports it. */
 #ifndef TRACE_LAYERS_H
 #define TRACE_LAYERS_H
 
@@ -12,7 +12,7 @@ struct layer_report {
 	char detail[120]; /* "cgroup v1: memory, pids, cpu", "ABI 7" */
 };
 
-/* The object {name: {state, detail}}; without reports it is empty. */
+/* Writes the object {name: {state, detail}}; it is empty if `layers` is NULL. */
 void layers_write(struct json *j, const struct layer_report layers[LAYER_COUNT]);
 
 #endif

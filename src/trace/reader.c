@@ -1,5 +1,7 @@
+/* reader.c - reads and parses the lines of a record. */
 #include "trace/reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ void reader_done(struct reader *r)
 	*r = (struct reader){ .fd = -1 };
 }
 
-/* Room for a further chunk behind what is left of the last one. */
+/* Makes room for another chunk after what is left of the last one. */
 static int reader_room(struct reader *r)
 {
 	if (r->data != NULL && r->begin > 0) {
@@ -59,8 +61,9 @@ static ssize_t reader_fill(struct reader *r)
 
 enum reader_line reader_next(struct reader *r, const char **ret_line, size_t *ret_len)
 {
-	size_t seen = 0; /* without a newline */
+	size_t seen = 0; /* bytes without a newline */
 
+	assert(r->begin <= r->end && r->end <= r->room);
 	for (;;) {
 		size_t have = r->end - r->begin;
 		const char *at = have > seen ? r->data + r->begin + seen : NULL;
@@ -107,7 +110,7 @@ int line_parse(struct line *r, const char *line, size_t len, const char **ret_wh
 	r->time = json_string(json_member(&r->doc, r->top, "time"), NULL);
 	r->kind = json_string(json_member(&r->doc, r->top, "kind"), NULL);
 	if (r->seq < 0 || r->time == NULL || r->kind == NULL) {
-		*ret_why = "no line of a record";
+		*ret_why = "not a line of a record";
 		return -1;
 	}
 	return 0;
@@ -154,6 +157,13 @@ enum event_status line_get_status(const struct line *r)
 const char *line_home(const struct line *r)
 {
 	return json_string(json_member(&r->doc, line_get(r, "plan"), "home"), NULL);
+}
+
+uint64_t line_times(const struct line *r)
+{
+	int64_t count = json_integer(line_get(r, "count"), 1);
+
+	return count < 2 ? 1 : (uint64_t)count - (line_get(r, "first") != NULL);
 }
 
 bool line_true(const struct line *r, const char *name)

@@ -1,7 +1,7 @@
-/* reader.h - the lines of a record, one after the other.
+/* reader.h - reads the lines of a record one after another.
  *
- * A record may be forged, corrupted, or still be written: lines are capped,
- * memory does not grow with the file, and at the end one may ask again. */
+ * A record may be forged, corrupted, or still be written. So lines are capped, memory does not
+ * grow with the file, and at the end the caller may ask again. */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
 
@@ -13,20 +13,20 @@
 #include "base/json_read.h"
 
 struct reader {
-	int fd; /* borrowed; read by position, its offset stays */
+	int fd; /* borrowed; read with pread(), so its offset stays */
 	char *data;
 	size_t room;
-	size_t begin; /* of what was not handed out yet */
+	size_t begin; /* of the bytes that were not returned yet */
 	size_t end;
-	uint64_t offset; /* in the file, of `end` */
+	uint64_t offset; /* file offset of `end` */
 };
 
 enum reader_line {
 	READER_LINE, /* a line with its newline */
-	READER_END,  /* no more bytes, now */
-	READER_CUT,  /* no more bytes, now, and the last line has no newline yet */
+	READER_END,  /* no more bytes for now */
+	READER_CUT,  /* no more bytes for now, and the last line has no newline yet */
 	READER_LONG, /* past MAX_RECORD_LINE */
-	READER_FAIL, /* errno */
+	READER_FAIL, /* reading failed; errno is set */
 };
 
 void reader_init(struct reader *r, int fd, uint64_t offset);
@@ -34,10 +34,10 @@ void reader_done(struct reader *r);
 /* *ret_line is valid until the next call. */
 enum reader_line reader_next(struct reader *r, const char **ret_line, size_t *ret_len);
 
-/* The line before the record in an export. */
+/* Is it the header line of an export, which comes before the record? */
 bool reader_is_header(const char *line, size_t len);
 
-/* One line, understood. */
+/* A parsed line. */
 struct line {
 	struct json_doc doc;
 	const struct json_node *top;
@@ -47,21 +47,24 @@ struct line {
 	const char *kind;
 };
 
-/* -1 with a reason (static) where it is no line of a record. Zero `r` first;
- * it is used again for the next line. */
+/* Parses a line. Returns -1 with a reason (static text) if it is not a line of a record. `r` must
+ * be zeroed before the first use and may be reused for the next line. */
 int line_parse(struct line *r, const char *line, size_t len, const char **ret_why);
 void line_done(struct line *r);
-/* A member of `data`, or else of the line itself; NULL: none. */
+/* Returns a member of `data`, or else of the line itself; NULL: none. */
 const struct json_node *line_get(const struct line *r, const char *name);
-/* The same as text; NULL where it is none. */
+/* The same as text; NULL if it is not a text. */
 const char *line_text(const struct line *r, const char *name);
 /* The codes of an event (codes.h), from their texts. */
 enum reason line_get_reason(const struct line *r);
 enum op line_get_op(const struct line *r);
 enum mode line_get_mode(const struct line *r);
 enum event_status line_get_status(const struct line *r);
-/* Of the line `run`: the skill's home inside of the sandbox; NULL: it does not say. */
+/* From the line `run`: the skill's home in the sandbox; NULL: the line does not have it. */
 const char *line_home(const struct line *r);
-bool line_true(const struct line *r, const char *name); /* it is there, and true */
+/* How many attempts a line stands for that no earlier line has counted. A count with a first time
+ * has one of them in an earlier line. Meaningless for a line with `repeat_of`. */
+uint64_t line_times(const struct line *r);
+bool line_true(const struct line *r, const char *name); /* the member exists and is true */
 
 #endif

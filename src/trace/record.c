@@ -1,3 +1,4 @@
+/* record.c - collects, chains and writes the lines of a record. */
 #include "trace/record.h"
 
 #include <assert.h>
@@ -27,7 +28,7 @@ void record_done(struct record *r)
 	buf_done(&r->out);
 }
 
-/* The time of day may step; the time since the begin only grows. */
+/* The time of day may be set back; the time since the beginning only grows. */
 static void record_tick(struct record *r)
 {
 	struct timespec wall;
@@ -130,8 +131,9 @@ const char *record_time(const struct record *r)
 	return r->stamp.text;
 }
 
-/* A line of which only a part was taken is cut off again. */
-static void cli_record_fail(struct record *r, size_t done, int error)
+/* Notes the failure. If only a part of a line was written, cuts the file after the last whole
+ * line. */
+static void fail_record(struct record *r, size_t done, int error)
 {
 	while (done > 0 && r->out.data[done - 1] != '\n') {
 		done--;
@@ -151,7 +153,7 @@ int record_flush(struct record *r)
 		if (n >= 0) {
 			done += (size_t)n;
 		} else if (errno != EINTR) {
-			cli_record_fail(r, done, errno);
+			fail_record(r, done, errno);
 		}
 	}
 	if (r->failure.code == SSB_OK) {

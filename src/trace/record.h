@@ -1,9 +1,8 @@
-/* record.h - the lines of a run's record: JSON Lines, each chained by SHA-256
- * to the one before (skillsandbox-trace(5)).
+/* record.h - the lines of a run's record: JSON Lines, each chained by SHA-256 to the one before
+ * (skillsandbox-trace(5)).
  *
- * Lines are collected and written many at a time. What cannot be written is
- * never written in part: after a failure the file ends with the last whole
- * line, and nothing follows it. */
+ * Lines are collected and written many at a time. A line is never written in part: after a
+ * failure the file ends with the last whole line, and nothing follows it. */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
 
@@ -22,49 +21,49 @@
 #define RECORD_HASH_HEX  (2 * (size_t)SHA256_BYTES)
 #define RECORD_HASH_TAIL (sizeof(RECORD_HASH_KEY) - 1 + RECORD_HASH_HEX + sizeof("\"}\n") - 1)
 
-/* Wall clock and monotonic microseconds; tests give their own. */
+/* Wall clock and monotonic microseconds; tests supply their own. */
 typedef void record_clock(struct timespec *ret_wall, uint64_t *ret_mono_us);
 
 struct record {
 	int fd;              /* borrowed; -1 until there is a file */
 	const char *path;    /* borrowed: for messages */
 	record_clock *clock; /* CLOCK_REALTIME and CLOCK_MONOTONIC */
-	struct buf out;      /* whole lines that are not written yet, then the one under way */
-	struct json json;    /* the line under way */
-	size_t line;         /* where it begins in out */
+	struct buf out;      /* whole lines that are not written yet, then the current one */
+	struct json json;    /* the current line */
+	size_t line;         /* where the current line begins in out */
 	uint64_t seq;        /* of the next line */
 	uint64_t bytes;      /* of all lines so far */
-	uint64_t written;    /* of them in the file */
+	uint64_t written;    /* bytes that are in the file */
 	uint64_t begun_us;
-	uint64_t ago_us;  /* how long before now the next line happened */
-	uint64_t mono_us; /* of the last line, since the begin */
+	uint64_t ago_us;  /* how long ago the event of the next line happened */
+	uint64_t mono_us; /* of the last line, since the beginning */
 	int64_t wall_us;
 	struct stamp stamp;
 	uint8_t hash[SHA256_BYTES]; /* of the last line */
-	struct ssb_error failure;   /* the first; SSB_OK until then */
+	struct ssb_error failure;   /* the first failure; SSB_OK until then */
 };
 
 void record_init(struct record *r);
 void record_done(struct record *r);
 
-/* Begins a line: the members that follow go to what is returned, and
- * record_end() finishes it. False: it was too long, and is taken back. */
+/* Begins a line. The caller writes its members into the returned JSON; record_end() finishes the
+ * line and returns false if it was too long and was taken back. */
 struct json *record_begin(struct record *r, const char *kind);
-/* The same, at the time of the last line: for the signature, whose own time
- * nothing vouches for. */
+/* The same, with the time of the last line: for the signature, whose own time nothing could
+ * prove. */
 struct json *record_begin_same(struct record *r, const char *kind);
 bool record_end(struct record *r);
-/* Goes on with a chain whose lines are kept elsewhere: the next one is number
- * `seq`, behind the one with this hash, at this time. It is begun with
- * record_begin_same(), and is in r->out when it is ended. */
+/* Continues a chain whose lines are stored elsewhere: the next line has number `seq`, follows the
+ * line with this hash, and has this time. Begin it with record_begin_same(); when it is ended it
+ * is in r->out. */
 void record_resume(struct record *r, uint64_t seq, const uint8_t hash[SHA256_BYTES],
                    int64_t wall_us, uint64_t mono_us);
 /* The time of the line that was begun last. */
 const char *record_time(const struct record *r);
 
-/* Out of memory into the file; fails with the first failure for ever. */
+/* Writes all whole lines into the file. After a failure it always fails, with the first failure. */
 int record_flush(struct record *r);
-/* And on the disk. */
+/* The same, and syncs the file to the disk. */
 int record_sync(struct record *r);
 
 #endif

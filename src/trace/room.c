@@ -1,5 +1,7 @@
+/* room.c - the table of rooms, and which event belongs to which. */
 #include "trace/room.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "trace/trace_limits.h"
@@ -8,16 +10,16 @@
 #define KIB(n) ((size_t)(n) << 10)
 #define MIB(n) ((size_t)(n) << 20)
 
-/* Of one class of violations, and of those that are of none. */
+/* The room of one class of violations, and of violations that belong to no class. */
 /* clang-format off */
 #define CLASS_ROOM(name) \
 	{ name, KIB(16), { { 800, KIB(1600) }, { 100, KIB(200) }, { 20, KIB(17) } } }
 /* clang-format on */
 
-/* The parts of the record, TRACE_RESERVE_* included, are TRACE_MAX_LINES and _BYTES together;
- * those of the document are MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES, those of its violations
+/* The parts of the record add up, with TRACE_RESERVE_*, to TRACE_MAX_LINES and _BYTES; those of
+ * the document to MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES; those of its violations to
  * TRACE_MAX_VIOLATIONS and TRACE_VIOLATION_BYTES (test_rooms). A class that only follows from
- * others has no events, and no room. */
+ * others has no events and no room. */
 const struct room_info ROOMS[ROOM_COUNT + 1] = {
 	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { { 64, MIB(2) }, { 64, MIB(1) } } },
 	[ROOM_TOTAL] = { "totals", KIB(8), { { 1024, MIB(8) }, { 1024, MIB(2) } } },
@@ -52,7 +54,7 @@ static bool is_rule(const struct event *e, const char *const *rules, size_t n)
 	return false;
 }
 
-/* Of what an attempt asked for, and was let ask. What no rule names may be anywhere. */
+/* The room of a file that the plan allows. A file that no rule names may be anywhere. */
 static enum room room_of_file(const struct event *e)
 {
 	static const char *const COMMON[] = { "private", "kernel", "system",
@@ -62,7 +64,8 @@ static enum room room_of_file(const struct event *e)
 		return ROOM_OTHER;
 	}
 	if (e->kind == EV_FILE_WRITE) {
-		/* Files without a name are told by a link of /proc, and may be granted ones. */
+		/* A file without a name is reported as a link of /proc, and may be in a granted
+		 * place. */
 		bool scratch = e->rule != NULL && strcmp(e->rule, "private") == 0;
 		return scratch ? ROOM_OTHER : ROOM_CHANGE;
 	}
@@ -90,15 +93,15 @@ enum room room_of(const struct event *e, const char *home)
 	case EV_ENV_VAR_ACCESS:
 	case EV_EXIT_CODE:
 		return ROOM_FRAME;
-	case EV_RESOURCE_LIMIT_HIT: /* of the run, or one of the broker's */
+	case EV_RESOURCE_LIMIT_HIT: /* a limit of the run, or one of the broker's */
 		return e->op == OP_NONE ? ROOM_FRAME : ROOM_CONNECTION;
 	case EV_NETWORK_EGRESS_TOTAL:
 		return ROOM_TOTAL;
 	case EV_DNS_RESOLUTION:
 	case EV_NETWORK_EGRESS_ALLOWED:
 	case EV_NETWORK_EGRESS_BLOCKED:
-		/* An attempt that the observer saw has a port and an address of its own
-		 * choice; what comes of it the broker says. */
+		/* An attempt that the observer saw has a port and an address that the skill
+		 * chose; the broker reports what became of it. */
 		return e->status == STATUS_NONE ? ROOM_CONNECTION : ROOM_OTHER;
 	case EV_PROCESS_SPAWNED:
 		return e->status == STATUS_ABSENT ? ROOM_OTHER : ROOM_EXEC;
@@ -108,7 +111,7 @@ enum room room_of(const struct event *e, const char *home)
 	case EV_FILE_READ:
 	case EV_FILE_WRITE:
 		return room_of_file(e);
-	case EV_FILE_BLOCKED: /* refused, but no violation */
+	case EV_FILE_BLOCKED: /* refused, but not a violation */
 	case EV_SYSCALL_FILTERED:
 	case EV_SYSCALL_BLOCKED:
 	case EV_POLICY_VIOLATION:
@@ -137,6 +140,7 @@ bool rooms_left(const struct rooms *r, enum room room, enum room_place place)
 
 bool rooms_take(struct rooms *r, enum room room, size_t bytes, enum room_place place)
 {
+	assert((unsigned)room < ROOM_COUNT && (unsigned)place < PLACE_COUNT);
 	enum room from = has_place(r, ROOM_COMMON, bytes, place) ? ROOM_COMMON : room;
 
 	if (!has_place(r, from, bytes, place)) {

@@ -1,3 +1,4 @@
+/* run_facts.c - reads the facts of a run from the ends of its record. */
 #include "trace/run_facts.h"
 
 #include <string.h>
@@ -9,10 +10,10 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-/* Room for the end line (64 KiB at most) and the signature behind it. */
+/* Room for the end line (64 KiB at most) and the signature after it. */
 #define TAIL_BYTES ((size_t)80 * 1024)
 
-/* A record without an end is read to count and to judge its violations, but not for ever. */
+/* A record without an end is read to count and judge its violations, up to this many bytes. */
 #define MAX_COUNTED_BYTES ((uint64_t)256 << 20)
 
 static const char *const SEVERITIES[] = { "", "unclassified", "low", "medium", "high", "critical" };
@@ -91,7 +92,7 @@ static void take_end(struct run_facts *f, const struct line *l)
 	f->severity = severity > 0 ? severity : f->violations > 0 ? 1 : 0;
 }
 
-/* The last lines; true if the end and the signature are among them. */
+/* Reads the last lines. Returns true if the end and the signature are among them. */
 static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 {
 	AUTO(reader_done) struct reader in;
@@ -103,7 +104,7 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 
 	reader_init(&in, fd, size > TAIL_BYTES ? size - TAIL_BYTES : 0);
 	while (reader_next(&in, &line, &len) == READER_LINE) {
-		/* The first may be the rest of a line, and is nothing then. */
+		/* The first may be only the rest of a line; it is skipped then. */
 		if (memmem(line, len < 200 ? len : 200, "\"kind\":\"end\"", 12) != NULL &&
 		    line_parse(l, line, len, &why) == 0 && strcmp(l->kind, "end") == 0) {
 			take_end(f, l);
@@ -116,15 +117,15 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 	return complete;
 }
 
-/* Most lines are no concern of the classes, and are not parsed. Quotes in a text are
- * escaped: no skill can write these members. */
+/* Most lines do not concern the classes and are not parsed. Quotes in a text are escaped, so no
+ * skill can write these members. */
 static bool has_concern(const char *line, size_t len, bool violation)
 {
 	return violation || memmem(line, len, ",\"rule\":\"private\"", 17) != NULL ||
 	       memmem(line, len, "\"kind\":\"resource_limit_hit\"", 27) != NULL;
 }
 
-/* Nothing is worse: further lines need only be counted. */
+/* If a class is critical, nothing can be worse: further lines need only be counted. */
 static bool is_worst(const struct classes *c)
 {
 	bool worst = false;
@@ -171,13 +172,13 @@ int run_facts_read(struct run_facts *ret, int fd, const char *id)
 	struct stat st;
 
 	copy_text(f.id, sizeof(f.id), id);
-	/* Asked first: one that ends meanwhile is then told as live, and asked
-	 * again the next time. */
+	/* Asked first: a run that ends meanwhile is reported as live, and asked about again next
+	 * time. */
 	bool live = run_file_live(fd);
 	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd, home) != 0) {
 		return -1;
 	}
-	/* An end that is not signed is nobody's word: nothing of it is taken. */
+	/* An end that is not signed proves nothing: nothing in it is used. */
 	struct run_facts ended = f;
 	if (read_end(&ended, &l, fd, (uint64_t)st.st_size)) {
 		f = ended;

@@ -1,5 +1,5 @@
-/* run_facts.h - what a list of runs shows of one, without reading all of it:
- * the first line and the last ones. Not verified: that is verify.h. */
+/* run_facts.h - what a list of runs shows about one run, without reading the whole record: the
+ * first line and the last ones. Nothing is verified here (verify.h). */
 #ifndef TRACE_RUN_FACTS_H
 #define TRACE_RUN_FACTS_H
 
@@ -9,8 +9,8 @@
 #include "trace/runs.h"
 
 enum run_state {
-	RUN_LIVE,       /* its supervisor is there */
-	RUN_INCOMPLETE, /* it is not, and there is no signed end */
+	RUN_LIVE,       /* its supervisor is running */
+	RUN_INCOMPLETE, /* its supervisor is gone, and there is no signed end */
 	RUN_ENDED,
 };
 
@@ -25,15 +25,15 @@ struct run_facts {
 	int64_t duration_us;
 	int64_t events;
 	int64_t violations;
-	char session[65]; /* of a run that lives, where whoever lists them knows it; else "" */
+	char session[65]; /* of a running run, if the caller knows it; else "" */
 	int severity;     /* 0 none, 1 unclassified, 2 low ... 5 critical */
 };
 
-/* -1: there is no first line of a record in it. */
+/* Reads the facts of a record. Returns -1 if it does not begin like a record. */
 int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
 const char *run_state_name(enum run_state s);
-const char *run_facts_severity(int severity);                          /* "" for none */
-int run_facts_severity_from(const char *name, const char **ret_known); /* -1: unknown */
+const char *run_facts_severity(int severity);                          /* "" for 0 */
+int run_facts_severity_from(const char *name, const char **ret_known); /* -1: unknown name */
 
 #endif

@@ -1,5 +1,7 @@
+/* runs.c - lists, opens and removes runs. */
 #include "trace/runs.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 
 #define FLAT_SUFFIX "." RECORD_NAME
 
-/* O_NONBLOCK: a FIFO put there must not hold us. */
+/* O_NONBLOCK: opening a FIFO that was put there must not block. */
 #define RECORD_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
 bool runs_id_valid(const char *id, size_t len)
@@ -90,7 +92,7 @@ static int add_entry(struct runs *r, size_t *room, const char *name)
 	return 0;
 }
 
-/* A run whose directory was made but not yet filled has two names. */
+/* Merges the two names that a run has while its directory is made but not yet filled. */
 static void merge_names(struct runs *r)
 {
 	size_t kept = 0;
@@ -210,7 +212,7 @@ void runs_news_take(int fd, runs_news_fn *fn, void *arg)
 	}
 }
 
-/* A regular file or nothing. */
+/* Opens a regular file, and nothing else. */
 static int open_record(int dir_fd, const char *name)
 {
 	struct stat st;
@@ -232,9 +234,10 @@ int runs_record(const struct runs *r, const struct run_entry *e)
 	char name[RUN_ID_SIZE + sizeof(FLAT_SUFFIX)];
 	int fd = -1;
 
+	assert(r->fd >= 0 && runs_id_valid(e->id, strlen(e->id)));
 	errno = ENOENT;
-	/* The flat name first: the file may move to the other one meanwhile, and
-	 * never back. */
+	/* Try the flat name first: the file may move to the other name meanwhile, but never
+	 * back. */
 	if (e->has_flat) {
 		snprintf(name, sizeof(name), "%s" FLAT_SUFFIX, e->id);
 		fd = open_record(r->fd, name);
@@ -294,8 +297,7 @@ static int remove_directory(const struct runs *r, const char *id)
 		own_close(&fd);
 		return errno == ENOENT ? 0 : -1;
 	}
-	/* Files only: whatever else somebody has put there stays, and with it
-	 * the directory. */
+	/* Files only: anything else that was put there stays, and with it the directory. */
 	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
 			(void)unlinkat(fd, e->d_name, 0);
@@ -309,7 +311,8 @@ int runs_remove(const struct runs *r, const struct run_entry *e)
 	char name[RUN_ID_SIZE + sizeof(FLAT_SUFFIX)];
 	auto_fd fd = runs_record(r, e);
 
-	/* Held until the files are gone: a supervisor cannot take it up again. */
+	/* The lock is held until the files are gone, so that no supervisor can take them up
+	 * again. */
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		errno = EBUSY;
 		return -1;
@@ -321,7 +324,7 @@ int runs_remove(const struct runs *r, const struct run_entry *e)
 	return e->has_dir ? remove_directory(r, e->id) : 0;
 }
 
-/* By what is in it: an export may have any name. */
+/* Recognised by its first bytes: a file may have any name. */
 static bool is_document(int fd)
 {
 	static const char start[] = "{\"schema_version\":";
@@ -361,7 +364,8 @@ static const struct run_entry *find_last(struct runs *r, struct ssb_error *err)
 {
 	runs_stat(r);
 	if (r->n == 0) {
-		ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "there is no run yet");
+		ssb_fail(err, SSB_E_NOT_FOUND, 0, "",
+		         "there is no run yet; start one with 'skillsandbox run'");
 		return NULL;
 	}
 	return &r->v[0];
@@ -402,7 +406,8 @@ int run_file_open(struct run_file *ret, const char *state_dir, const char *word,
 		return run_file_open_path(ret, word, err);
 	}
 	if (word[0] == '\0') {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "an empty word names no run");
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "the name of the run is empty; write an id, 'last' or a file");
 	}
 	if (runs_open(&runs, state_dir, err) != 0) {
 		return -1;

@@ -1,10 +1,8 @@
-/* runs.h - the runs in the owner's state directory, and what a person calls
- * them.
+/* runs.h - the runs in the owner's state directory, and how a person names them.
  *
- * A record is runs/ID/trace.jsonl, or runs/ID.trace.jsonl where the run has
- * not got its directory yet (or crashed before). Nothing below the state
- * directory is followed through a symlink, and nothing but a regular file is
- * ever opened. */
+ * A record is runs/ID/trace.jsonl, or runs/ID.trace.jsonl while the run has no directory yet (or
+ * if it crashed before). Below the state directory no symlink is followed, and only regular files
+ * are opened. */
 #ifndef TRACE_RUNS_H
 #define TRACE_RUNS_H
 
@@ -21,7 +19,7 @@ struct run_entry {
 	char id[RUN_ID_SIZE];
 	bool has_dir;
 	bool has_flat;
-	int64_t mtime; /* nanoseconds; of the record; by runs_stat() */
+	int64_t mtime; /* of the record, in nanoseconds; set by runs_stat() */
 	uint64_t size;
 };
 
@@ -37,35 +35,36 @@ struct runs {
 		.fd = -1                                                                           \
 	}
 
-/* From a name in that directory; false: it is none of ours. */
+/* Reads a name in that directory. Returns false if it is not the name of a run. */
 bool run_entry_from_name(struct run_entry *ret, const char *name);
 
-/* All runs by id, in order of the ids. Where nothing ever ran there are none. */
+/* Lists all runs, ordered by id. If nothing was ever run, there are none. */
 int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err);
-/* The same, but MAX_RUNS of them where there are more, and `cut`: to remove
- * them. The newest of some are never older than those of all. */
+/* The same, but if there are more than MAX_RUNS, returns MAX_RUNS of them with `cut` set. This is
+ * enough for removing old runs: a run that is not among the newest N of some runs is not among
+ * the newest N of all. */
 int runs_open_some(struct runs *ret, const char *state_dir, struct ssb_error *err);
 void runs_done(struct runs *r);
-/* Fills mtime and size, drops those without a record, newest first. */
+/* Sets mtime and size, drops entries without a record, and sorts the newest first. */
 void runs_stat(struct runs *r);
-/* O_RDONLY fd of the record, or -1 with errno. */
+/* Returns a new O_RDONLY fd of the record, or -1 with errno. */
 int runs_record(const struct runs *r, const struct run_entry *e);
-/* The directory of the runs, which is made where nothing ever ran: an O_PATH fd, or -1 with
+/* Opens the directory of the runs, which is made if necessary: a new O_PATH fd, or -1 with
  * errno. */
 int runs_directory(const char *state_dir);
-/* News of the names in it (IN_CREATE, ...): an inotify fd that never waits, or -1 with errno. */
+/* Watches the names in it (IN_CREATE, ...): a new non-blocking inotify fd, or -1 with errno. */
 int runs_news(int dir_fd, uint32_t events);
 struct inotify_event;
 typedef void runs_news_fn(void *arg, const struct inotify_event *e);
-/* Takes all that there are by now. */
+/* Calls `fn` for all events that are pending. */
 void runs_news_take(int fd, runs_news_fn *fn, void *arg);
-/* Removes a run and its files. -1 with errno; EBUSY where it lives. */
+/* Removes a run and its files. Returns -1 with errno; EBUSY if it is still running. */
 int runs_remove(const struct runs *r, const struct run_entry *e);
 
-/* A record, opened. */
+/* An open record. */
 struct run_file {
 	int fd;
-	char id[RUN_ID_SIZE]; /* "" where a file was named */
+	char id[RUN_ID_SIZE]; /* "" if a file was named */
 	char path[PATH_MAX];  /* for people */
 };
 
@@ -74,14 +73,13 @@ struct run_file {
 		.fd = -1                                                                           \
 	}
 
-/* `word` is a file if it has a slash or a dot in it; otherwise "last" (the
- * run written to most recently), an id, or its first characters where only
- * one run has them. */
+/* Opens what a person named. `word` is a file if it has a slash or a dot in it; otherwise "last"
+ * (the run written to most recently), an id, or the beginning of exactly one id. */
 int run_file_open(struct run_file *ret, const char *state_dir, const char *word,
                   struct ssb_error *err);
 int run_file_open_path(struct run_file *ret, const char *path, struct ssb_error *err);
 void run_file_done(struct run_file *r);
-/* Its supervisor is alive: it holds a lock on the record. */
+/* Is its supervisor running? It holds a lock on the record. */
 bool run_file_live(int fd);
 
 bool runs_id_valid(const char *id, size_t len);

@@ -1,12 +1,12 @@
-/* trace.c - a run's trace, from its beginning to its end. Its events are trace_add.c's.
+/* trace.c - a run's trace, from its beginning to its end. trace_add.c adds its events.
  *
- * The order of the record: `run` (on the disk before the skill starts),
- * events, `layers` among the first of them, the counted repeats, `files`,
- * `end`, `signature`. TRACE_RESERVE_LINES and _BYTES are kept for what must
- * not be missing, each kind of event has its part of the rest (room.h), and
- * what is past it is counted. */
+ * The order of the record: `run` (on the disk before the skill starts), events, `layers` among
+ * the first of them, the counted repeats, `files`, `end`, `signature`. TRACE_RESERVE_LINES and
+ * _BYTES are reserved for the lines that must not be missing. Each kind of event has its part of
+ * the rest (room.h); events past it are counted. */
 #include "trace/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/random.h>
 
@@ -17,7 +17,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 
-/* Message and data of one event: with what is around them they fit a line. */
+/* Caps of one event's message and data: with the frame around them they fit a line. */
 #define TEXT_BYTES    (TRACE_LINE_BYTES - 512)
 #define MESSAGE_BYTES ((size_t)3 * MAX_PATH_BYTES)
 
@@ -121,7 +121,7 @@ int trace_sync(struct trace *t, struct ssb_error *err)
 	return record_sync(&t->record) != 0 || trace_broken(t) ? tell_failure(t, err) : 0;
 }
 
-/* The skill's own directory, as it was judged. */
+/* The skill's own directory, as planning has opened it. */
 static int skill_fd(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -212,6 +212,7 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 {
 	struct document_end end = { .layers = layers, .result = result };
 
+	assert(!t->closed);
 	if (trace_broken(t)) {
 		trace_file_discard(&t->file);
 		return tell_failure(t, err);
@@ -221,9 +222,9 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 	}
 	trace_put_repeats(t);
 	trace_put_files(t);
-	/* Only what came before the skill is waited for on the disk. The rest goes
-	 * there at the kernel's own pace: a sync here would cost every run as much
-	 * as building its sandbox, to save the last seconds before a power cut. */
+	/* Only what came before the skill is synced to the disk. The rest goes there at the
+	 * kernel's own pace: a sync here would cost every run as much as building its sandbox, to
+	 * save the last seconds before a power cut. */
 	t->closed = true;
 	if (trace_put_end(t, result, &t->failure) != 0 || record_flush(&t->record) != 0) {
 		trace_file_discard(&t->file);

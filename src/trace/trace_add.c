@@ -1,4 +1,4 @@
-/* trace_add.c - every event to the record and to the document; repeats are counted. */
+/* trace_add.c - adds each event to the record and to the document, and counts repeats. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ void trace_make_due(struct trace *t, bool urgent)
 	}
 }
 
-/* Message and data as JSON, one behind the other in t->text. */
+/* Writes message and data as JSON, one after the other, into t->text. */
 static bool render_as(struct trace *t, const struct event *e, const struct event_width *w,
                       size_t *ret_message)
 {
@@ -43,11 +43,11 @@ static bool render_as(struct trace *t, const struct event *e, const struct event
 	return !t->text.failed;
 }
 
-/* As wide as the lines of its room may be. */
+/* Writes an event with the largest width whose line the room allows. */
 static bool render_event(struct trace *t, const struct event *e, enum room room,
                          size_t *ret_message)
 {
-	/* A class that follows from others has no lines, and no event is of it. */
+	/* A class that follows from others has no lines, and no event belongs to it. */
 	assert(ROOMS[room].line > TRACE_LINE_FRAME);
 	const size_t most = ROOMS[room].line - TRACE_LINE_FRAME;
 
@@ -59,7 +59,7 @@ static bool render_event(struct trace *t, const struct event *e, enum room room,
 	return false;
 }
 
-/* True if the record has it; the document never has more than the record. */
+/* Returns true if the record has the event. The document never has more than the record. */
 static bool write_event(struct trace *t, const struct event *e, enum room room)
 {
 	size_t message;
@@ -102,7 +102,7 @@ static uint64_t times_of(const struct event *e)
 	return e->times > 0 ? e->times : 1;
 }
 
-/* No line tells of these repeats: they do not count as told. */
+/* No line reports these repeats: they count as dropped, not as repeats. */
 static void drop_repeat(struct trace *t, const struct fold_entry *f)
 {
 	t->repeats -= f->count;
@@ -126,7 +126,8 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 	trace_make_due(t, false);
 }
 
-/* An attempt like one before? Else it is entered once it is written. */
+/* Counts an attempt that equals an earlier one. Returns false if it is new; fold_enter() enters
+ * it once it is written. */
 static bool fold_repeat(struct trace *t, const struct event *e, const struct fold_key *key)
 {
 	struct fold_entry *same = fold_find(&t->fold, key);
@@ -200,6 +201,7 @@ void trace_add(struct trace *t, const struct event *e)
 
 void trace_dropped(struct trace *t, enum room room, uint64_t n)
 {
+	assert((unsigned)room < ROOM_COUNT);
 	t->rooms.dropped[room] += n;
 }
 
@@ -252,7 +254,7 @@ void trace_record(struct trace *t, enum event_kind kind, bool violation, const c
 static void add_formatted(struct trace *t, enum event_kind kind, bool violation, const char *fmt,
                           va_list ap)
 {
-	/* One byte more than a message may have: then its cut is marked. */
+	/* One byte more than a message may have, so that its cut is marked. */
 	char message[MAX_EVENT_TEXT + 2];
 	int n = vsnprintf(message, sizeof(message), fmt, ap);
 	size_t len = n < 0 ? 0 : n > MAX_EVENT_TEXT ? MAX_EVENT_TEXT + 1 : (size_t)n;
@@ -284,7 +286,7 @@ void trace_put_repeats(struct trace *t)
 	struct fold_entry e;
 	size_t at = 0;
 
-	/* A look through the whole table takes its every page from the kernel. */
+	/* Without repeats the table is not searched: that would touch each of its pages. */
 	while (t->repeats > 0 && fold_take(&t->fold, &at, &e)) {
 		put_repeat(t, &e);
 	}

@@ -1,5 +1,5 @@
-/* trace_ends.c - the lines of the record that are no events: how a run began,
- * in what sandbox, of which files, how it ended, and the owner's signature. */
+/* trace_ends.c - the lines of the record that are not events: how a run began, in what sandbox,
+ * with which files, how it ended, and the owner's signature. */
 #include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -69,12 +69,14 @@ int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err)
 	if (record_end(&t->record)) {
 		return 0;
 	}
-	/* Larger than a line may be: the document has it, and the digest holds. */
+	/* The plan is larger than a line may be. The document has it, and its digest is in the
+	 * record. */
 	put_run(t, NULL, 0, digest, &host);
 	if (record_end(&t->record)) {
 		return 0;
 	}
-	return ssb_fail(err, SSB_E_LIMIT, 0, "trace", "the first line of the record is too long");
+	return ssb_fail(err, SSB_E_LIMIT, 0, "trace",
+	                "the first line of the record is longer than 64 KiB");
 }
 
 void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT])

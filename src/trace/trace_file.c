@@ -1,3 +1,4 @@
+/* trace_file.c - creates, names and places the two files of a run. */
 #include "trace/trace_file.h"
 
 #include <errno.h>
@@ -13,12 +14,12 @@
 
 #define PART "trace.json.part"
 
-/* The lock of a record is held as long as its run lives: others tell by it that it does.
- * One who asks has it for a moment himself, and may be woken by this very file: he is
- * waited for, but not for ever. Some network file systems have no locks. */
+/* The lock of a record is held as long as its supervisor runs, which shows other processes that
+ * it runs. A process that asks takes the lock for a moment, and may be woken by the creation of
+ * this very file, so it is waited for, but not forever. Some network file systems have no locks. */
 #define LOCK_WAIT_MS 500
 
-/* Among the runs, until the run has a directory of its own. */
+/* Places the record among the runs, until the run has a directory of its own. */
 static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
                             struct ssb_error *err)
 {
@@ -38,20 +39,20 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	snprintf(f->path, sizeof(f->path), "%s/%s/trace.json", dir, id);
 	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD_NAME, dir, id);
 	snprintf(f->name, sizeof(f->name), "trace.json");
-	snprintf(f->cli_record_name, sizeof(f->cli_record_name), RECORD_NAME);
+	snprintf(f->record_name, sizeof(f->record_name), RECORD_NAME);
 	snprintf(f->record, sizeof(f->record), "%s." RECORD_NAME, id);
 	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
 }
 
-/* The run's own directory, made only now. */
+/* Makes the run's own directory and moves the record into it. */
 static int trace_file_own_dir(struct trace_file *f)
 {
 	if (mkdirat(f->dir_fd, f->run, 0700) != 0) {
 		return -1;
 	}
 	auto_fd dir = openat(f->dir_fd, f->run, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || renameat(f->dir_fd, f->record, dir, f->cli_record_name) != 0) {
+	if (dir < 0 || renameat(f->dir_fd, f->record, dir, f->record_name) != 0) {
 		return -1;
 	}
 	own_close(&f->dir_fd);
@@ -66,11 +67,10 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	}
 	f->settled = true;
 	if (!f->locked) {
-		(void)file_lock(f->record_fd, 0); /* it could not be had at the beginning */
+		(void)file_lock(f->record_fd, 0); /* the lock could not be taken at the beginning */
 	}
-	if (f->run[0] != '\0'
-	            ? trace_file_own_dir(f) != 0
-	            : renameat(f->dir_fd, f->record, f->dir_fd, f->cli_record_name) != 0) {
+	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
+	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",
 		                f->record_path);
 	}
@@ -87,7 +87,7 @@ const char *trace_file_more(const char *path)
 	const char *name = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(name);
 
-	/* A file that is called ".json" has no name before its end. */
+	/* A file that is called ".json" has nothing before the extension. */
 	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
 }
 
@@ -98,7 +98,7 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
 
-	/* The record has one letter more. */
+	/* The record's name is longer than the document's. */
 	if (strlen(path) + 6 >= sizeof(f->path) || strlen(name) + 6 >= sizeof(f->name)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "--trace-output", "the path is too long");
 	}
@@ -118,12 +118,12 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	const char *more = trace_file_more(path);
 	snprintf(f->record_path, sizeof(f->record_path), "%s%s", path, more);
-	snprintf(f->cli_record_name, sizeof(f->cli_record_name), "%s%s", name, more);
+	snprintf(f->record_name, sizeof(f->record_name), "%s%s", name, more);
 	return 0;
 }
 
-/* What stands at a final name must be nothing, or an ordinary file that a
- * rename replaces; a symlink, device or FIFO there is not the owner's wish. */
+/* A final name must be free, or be a regular file, which a rename replaces. A symlink, device or
+ * FIFO there is not what the owner meant. */
 static int trace_file_vacant(const struct trace_file *f, const char *name, const char *path,
                              struct ssb_error *err)
 {
@@ -157,8 +157,8 @@ static bool is_write_grant(const struct ssb_plan *plan, const struct prepared *o
 	return false;
 }
 
-/* Is the directory at or beneath a writable grant? Judged by identity on the
- * way up to the root; a way that cannot be walked counts as a yes. */
+/* Is the directory at or beneath a writable grant? Directories are compared by identity on the
+ * way up to the root. If that way cannot be walked, the answer is yes. */
 static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan *plan,
                                const struct prepared *of_run)
 {
@@ -206,7 +206,7 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
 	} else {
 		if (trace_file_parent(f, plan->trace_output, err) != 0 ||
 		    trace_file_vacant(f, f->name, f->path, err) != 0 ||
-		    trace_file_vacant(f, f->cli_record_name, f->record_path, err) != 0) {
+		    trace_file_vacant(f, f->record_name, f->record_path, err) != 0) {
 			return -1;
 		}
 		if (trace_file_exposed(f, plan, of_run)) {

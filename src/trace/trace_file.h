@@ -1,13 +1,11 @@
-/* trace_file.h - the two files of a run: where they lie, and how they get
- * there.
+/* trace_file.h - the two files of a run: where they are, and how they get there.
  *
- * The record (trace.jsonl) is there before the skill starts, the one file that
- * is made on that way; it lies flat among the runs until trace_file_settle()
- * makes the run's own directory. The document (trace.json) is written as a
- * part and put in place whole: the final name never holds half of it and is
- * never written through, for a rename puts it over the final name (over a
- * symlink itself, should one have appeared there). With --trace-output
- * DIR/x.json both lie in DIR, the record as x.jsonl. */
+ * The record (trace.jsonl) is the only file that must exist before the skill starts. It lies
+ * among the runs until trace_file_settle() makes the run's own directory. The document
+ * (trace.json) is written under a temporary name and put in place when it is whole. The final
+ * name never has half a document and is never written through: a rename replaces it (even a
+ * symlink that appeared there). With --trace-output DIR/x.json both lie in DIR, the record as
+ * x.jsonl. */
 #ifndef TRACE_TRACE_FILE_H
 #define TRACE_TRACE_FILE_H
 
@@ -20,17 +18,17 @@
 #define RECORD_NAME "trace.jsonl"
 
 struct trace_file {
-	int dir_fd;    /* where the names stand; held, so it cannot be swapped */
+	int dir_fd;    /* the directory of the names; held, so that it cannot be replaced */
 	int record_fd; /* locked as long as it is open, if `locked` */
 	bool locked;
-	int fd; /* the document's part; -1 until it is settled */
+	int fd; /* the unfinished document; -1 until it is settled */
 	bool settled;
-	char run[37];              /* the run's directory, made by settling; "": none to make */
-	char record[NAME_MAX + 1]; /* until then */
+	char run[37];              /* the run's directory, made when settling; "": none is made */
+	char record[NAME_MAX + 1]; /* the record's name until it is settled */
 	char part[NAME_MAX + 1];
-	char cli_record_name[NAME_MAX + 1];
+	char record_name[NAME_MAX + 1];
 	char name[NAME_MAX + 1];
-	char record_path[PATH_MAX]; /* final, as people see it */
+	char record_path[PATH_MAX]; /* final path, for messages */
 	char path[PATH_MAX];
 };
 
@@ -39,19 +37,19 @@ struct trace_file {
 		.dir_fd = -1, .record_fd = -1, .fd = -1                                            \
 	}
 
-/* <state_dir>/runs/<id>/, or beside plan->trace_output: creates the record. On
- * failure `f` is still to be given to trace_file_done(). */
+/* Creates the record in <state_dir>/runs/<id>/, or beside plan->trace_output. Call
+ * trace_file_done() also after a failure. */
 int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
                     const struct prepared *of_run, const struct owner *owner, const char *id,
                     struct ssb_error *err);
-/* Puts the record into its place and makes the document's part. Once; this can
- * wait until the skill runs. */
+/* Puts the record in place and creates the unfinished document. Works once; this may wait until
+ * the skill runs. */
 int trace_file_settle(struct trace_file *f, struct ssb_error *err);
-/* What the path of a document lacks to be that of its record. */
+/* Returns what must be appended to a document's path to get the path of its record. */
 const char *trace_file_more(const char *path);
-/* The document's final name. */
+/* Gives the document its final name. */
 int trace_file_publish(struct trace_file *f, struct ssb_error *err);
-/* A document that could not be finished is of no use to anybody. */
+/* Removes a document that could not be finished. */
 void trace_file_discard(struct trace_file *f);
 void trace_file_done(struct trace_file *f);
 

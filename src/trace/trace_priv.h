@@ -1,4 +1,4 @@
-/* trace_priv.h - what the parts of the trace share. */
+/* trace_priv.h - what the files of the trace share. */
 #ifndef TRACE_TRACE_PRIV_H
 #define TRACE_TRACE_PRIV_H
 
@@ -19,34 +19,34 @@ struct trace {
 	struct document document;
 	struct fold fold;
 	struct classes classes;
-	struct trace_tally *tally; /* NULL: nobody counts */
+	struct trace_tally *tally; /* NULL: violations are not counted live */
 	struct files_line files;
 	char id[37];
 	bool layers_told;
-	bool closed;     /* nothing follows the signature */
-	bool failed;     /* the sandbox itself, not the skill */
-	uint64_t due_ms; /* when what waits is to be written; 0: nothing waits */
+	bool closed;     /* the signature was written: nothing may follow */
+	bool failed;     /* the sandbox itself failed, not the skill */
+	uint64_t due_ms; /* clock_ms() at which waiting lines are written; 0: none wait */
 	uint64_t events; /* lines */
 	uint64_t violations;
 	uint64_t repeats;
-	struct rooms rooms; /* of the record */
+	struct rooms rooms; /* how much of the record is used */
 	uint64_t unreadable;
 	struct buf message; /* scratch */
 	struct buf text;    /* scratch: message and data of one event as JSON */
 	struct ssb_error failure;
 };
 
-/* That there will be a key to sign with: before the skill starts, at the price
- * of a look. Makes it on first use. */
+/* Makes sure, before the skill starts, that there is a key to sign with. This costs one look at
+ * the files. Makes the key on first use. */
 int trace_check_key(const struct owner *owner, struct ssb_error *err);
 
-/* There is something to write. What was denied does not wait. */
+/* Notes that there is something to write. A denial does not wait (`urgent`). */
 void trace_make_due(struct trace *t, bool urgent);
-uint64_t trace_all_dropped(const struct trace *t); /* of every room */
-/* A line for each attempt that was repeated, and how often. */
+uint64_t trace_all_dropped(const struct trace *t); /* of all rooms */
+/* Writes a line for each repeated attempt, with its count. */
 void trace_put_repeats(struct trace *t);
 
-/* The lines that are no events. */
+/* The lines that are not events. */
 int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err);
 void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
 void trace_put_files(struct trace *t);

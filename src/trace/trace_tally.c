@@ -1,4 +1,5 @@
-/* trace_tally.c - violations counted as they come in, by kind and class. */
+/* trace_tally.c - counts violations as they happen, by kind and class. */
+#include <assert.h>
 #include <string.h>
 
 #include "trace/trace_priv.h"
@@ -18,6 +19,7 @@ void trace_again(struct trace *t, const struct event *e)
 	struct trace_tally *n = t->tally;
 	uint64_t times = e->times > 0 ? e->times : 1;
 
+	assert((unsigned)e->kind < EV_COUNT);
 	if (n == NULL || t->closed) {
 		return;
 	}

@@ -1,14 +1,15 @@
-/* verify.c - the chain, the order of the lines, the signature.
+/* verify.c - checks the chain, the order of the lines, and the signature.
  *
- * A line is hashed as it stands: SHA-256 over the previous hash and all bytes
- * before ,"hash":". Only the first line, the signature and the header of an
- * export are parsed as JSON; of the others the fixed beginning is read,
+ * A line is hashed as it stands: SHA-256 over the previous hash and all bytes before ,"hash":".
+ * Only the first line, the signature and the header of an export are parsed as JSON. Of other
+ * lines only the fixed beginning is read,
  *
  *   {"seq":N,"time":"...","mono":N,"kind":"..."
  *
- * because what comes after it is covered by the hash. */
+ * because the rest is covered by the hash. */
 #include "trace/verify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -31,12 +32,12 @@ struct verify {
 	struct verify_result *r;
 	enum phase phase;
 	uint8_t head[SHA256_BYTES]; /* hash of the last line */
-	bool over;                  /* of a ledger: the session is */
-	uint64_t open;              /* reservations, as of the line that is to be signed */
-	char end_time[32];          /* of the line that is to be signed */
+	bool over;                  /* in a ledger: the session has ended */
+	uint64_t open;              /* open reservations at the line that is signed */
+	char end_time[32];          /* time of the line that is signed */
 	uint64_t end_mono;
 	struct json_doc doc;
-	bool claims_key; /* the header of an export names one */
+	bool claims_key; /* the header of the export names a key */
 	uint8_t claimed_key[VERIFY_KEY_BYTES];
 	char claimed_id[VERIFY_ID];
 	char claimed_version[64];
@@ -48,8 +49,9 @@ static void verify_done(struct verify *v)
 	json_doc_done(&v->doc);
 }
 
-/* Always false, so that a check can end with it. */
-__attribute__((format(printf, 2, 3))) static bool bad(struct verify *v, const char *fmt, ...)
+/* Always returns false, so that a check can end with it. */
+__attribute__((format(printf, 2, 3))) static bool fail_verify(struct verify *v, const char *fmt,
+                                                              ...)
 {
 	va_list ap;
 
@@ -72,7 +74,7 @@ static bool skip_text(const char **p, const char *end, const char *text)
 	return true;
 }
 
-/* At most 19 digits, without a leading zero: always an int64_t. */
+/* At most 19 digits, without a leading zero: always fits an int64_t. */
 static bool skip_number(const char **p, const char *end, uint64_t *ret)
 {
 	const char *at = *p;
@@ -89,7 +91,7 @@ static bool skip_number(const char **p, const char *end, uint64_t *ret)
 	return true;
 }
 
-/* Up to the quote; without escapes. */
+/* Reads up to the quote; escapes are refused. */
 static bool skip_word(const char **p, const char *end, const char **ret, size_t *ret_len)
 {
 	const char *quote = memchr(*p, '"', (size_t)(end - *p));
@@ -125,7 +127,7 @@ static bool kind_is(const struct head *h, const char *kind)
 	return h->kind_len == strlen(kind) && memcmp(h->kind, kind, h->kind_len) == 0;
 }
 
-/* The hash at the end of the line is that of the line, behind the last one. */
+/* Checks that the hash at the end of the line is that of the previous hash and the line. */
 static bool check_chain(struct verify *v, const char *line, size_t len)
 {
 	struct sha256 s;
@@ -137,14 +139,15 @@ static bool check_chain(struct verify *v, const char *line, size_t len)
 	    memcmp(line + len - 3, "\"}\n", 3) != 0 ||
 	    hex_decode(tail + sizeof(RECORD_HASH_KEY) - 1, RECORD_HASH_HEX, have, sizeof(have)) !=
 	            0) {
-		return bad(v, "the line does not end with a hash");
+		return fail_verify(v, "the line does not end with a hash");
 	}
 	sha256_init(&s);
 	sha256_update(&s, v->head, sizeof(v->head));
 	sha256_update(&s, line, len - RECORD_HASH_TAIL);
 	sha256_final(&s, want);
 	if (memcmp(want, have, sizeof(want)) != 0) {
-		return bad(v, "the line was changed, or the one before it is missing or another");
+		return fail_verify(
+		        v, "the line was changed, or the line before it is missing or changed");
 	}
 	memcpy(v->head, have, sizeof(have));
 	return true;
@@ -154,7 +157,7 @@ static bool parse_line(struct verify *v, const char *line, size_t len)
 {
 	const char *why = NULL;
 
-	return json_read(&v->doc, line, len, &why) == 0 || bad(v, "not JSON: %s", why);
+	return json_read(&v->doc, line, len, &why) == 0 || fail_verify(v, "not JSON: %s", why);
 }
 
 static const char *line_member(const struct verify *v, const char *name)
@@ -173,18 +176,18 @@ static bool check_run(struct verify *v, const char *line, size_t len)
 	snprintf(r->run_id, sizeof(r->run_id), "%s", id);
 	snprintf(r->version, sizeof(r->version), "%s", line_member(v, "version"));
 	if (v->ask->run_id[0] != '\0' && strcmp(v->ask->run_id, id) != 0) {
-		return bad(v, "this is the record of another run");
+		return fail_verify(v, "this is the record of another run");
 	}
 	if (r->bundle && (strcmp(v->claimed_id, id) != 0 ||
 	                  strcmp(v->claimed_version, line_member(v, "version")) != 0)) {
-		return bad(v, "the header of the export is of another record");
+		return fail_verify(v, "the header of the export belongs to another record");
 	}
 	v->phase = AT_EVENTS;
 	return true;
 }
 
-/* Nothing signs the line of the signature itself, so nothing in it is free: it
- * has the time of the end, and no other spelling. */
+/* The line of the signature is not signed itself, so nothing in it may vary: it has the time of
+ * the end, and exactly this spelling. */
 static bool is_only_spelling(const struct verify *v, const char *line, size_t len)
 {
 	char want[512];
@@ -214,14 +217,14 @@ static bool check_signature(struct verify *v, const char *line, size_t len)
 	if (!is_only_spelling(v, line, len) ||
 	    hex_decode(key, strlen(key), r->key, sizeof(r->key)) != 0 ||
 	    hex_decode(hex, strlen(hex), signature, sizeof(signature)) != 0) {
-		return bad(v, "not a signature");
+		return fail_verify(v, "not a signature");
 	}
 	if (!ed25519_verify(r->key, v->head, sizeof(v->head), signature)) {
-		return bad(v, "the signature is not that of this record");
+		return fail_verify(v, "the signature is not that of this record");
 	}
 	r->signed_end = true;
 	if (v->claims_key && memcmp(v->claimed_key, r->key, sizeof(r->key)) != 0) {
-		return bad(v, "the header of the export names another key");
+		return fail_verify(v, "the header of the export names another key");
 	}
 	return true;
 }
@@ -229,16 +232,17 @@ static bool check_signature(struct verify *v, const char *line, size_t len)
 static bool check_key(struct verify *v)
 {
 	if (v->ask->key == NULL) {
-		return bad(v, "the key that signed is not known here; name the one you trust "
-		              "with --key");
+		return fail_verify(
+		        v, "the key of the signature is not known here; name the key that you "
+		           "trust with --key");
 	}
 	if (memcmp(v->ask->key, v->r->key, VERIFY_KEY_BYTES) != 0) {
-		return bad(v, "signed with another key than the owner's");
+		return fail_verify(v, "signed with another key than the owner's");
 	}
 	return true;
 }
 
-/* The first line says whether it is the record of a run, or a session's ledger. */
+/* The first line says whether this is the record of a run or the ledger of a session. */
 static bool is_first(const struct head *h)
 {
 	return kind_is(h, "run") || kind_is(h, "session_created");
@@ -251,18 +255,18 @@ static bool is_end(const struct verify *v, const struct head *h)
 	                    : kind_is(h, "end");
 }
 
-/* A run's record has one signature, behind its end, and nothing else; what comes
- * later to the ledger of a session that is over is signed again. */
+/* A run's record has one signature, after its end line, and nothing follows it. Lines that are
+ * added to the ledger of an ended session are signed again. */
 static bool check_place(struct verify *v, const struct head *h)
 {
 	bool signature = kind_is(h, "signature");
 
 	if (v->phase == AT_END && !v->r->ledger) {
-		return bad(v, "something follows the signature");
+		return fail_verify(v, "something follows the signature");
 	}
 	if ((v->phase == AT_RUN) != is_first(h) || (signature && v->phase != AT_SIGNATURE) ||
 	    (!signature && v->phase == AT_SIGNATURE && !v->r->ledger)) {
-		return bad(v, "a record of this kind does not belong here");
+		return fail_verify(v, "a record of this kind does not belong here");
 	}
 	if (v->phase == AT_RUN) {
 		v->r->ledger = kind_is(h, "session_created");
@@ -270,8 +274,8 @@ static bool check_place(struct verify *v, const struct head *h)
 	return true;
 }
 
-/* Quotes in a text are escaped: no session can write this member. Ledgers of earlier
- * versions do not have it. */
+/* Quotes in a text are escaped, so no session can write this member. Ledgers of earlier versions
+ * do not have it. */
 static uint64_t open_reservations(const char *line, size_t len)
 {
 	static const char key[] = ",\"open_reservations\":";
@@ -285,11 +289,11 @@ static uint64_t open_reservations(const char *line, size_t len)
 	return n;
 }
 
-/* What a signature behind this line has to repeat. */
+/* Keeps what a signature of this line must repeat. */
 static bool expect_signature(struct verify *v, const struct head *h)
 {
 	if (h->time_len >= sizeof(v->end_time)) {
-		return bad(v, "not a time");
+		return fail_verify(v, "not a time");
 	}
 	memcpy(v->end_time, h->time, h->time_len);
 	v->end_time[h->time_len] = '\0';
@@ -303,11 +307,12 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 	struct head h = { 0 };
 
 	if (!read_head(line, line + len, &h)) {
-		return bad(v, "not the beginning of a record");
+		return fail_verify(v, "the line does not begin like a record");
 	}
 	if (h.seq != v->r->records) {
-		return bad(v, "its number is %" PRIu64 ": records are missing or in another order",
-		           h.seq);
+		return fail_verify(
+		        v, "its number is %" PRIu64 ": records are missing or in another order",
+		        h.seq);
 	}
 	if (!check_place(v, &h)) {
 		return false;
@@ -330,7 +335,7 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 	return !v->over || expect_signature(v, &h);
 }
 
-/* The header is not part of the chain: all that it says is compared. */
+/* The header is not part of the chain: everything that it says is compared. */
 static bool check_header(struct verify *v, const char *line, size_t len)
 {
 	if (!parse_line(v, line, len)) {
@@ -339,13 +344,13 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 	const struct json_node *top = json_top(&v->doc);
 	const struct json_node *key = json_member(&v->doc, top, "key");
 	if (json_integer(json_member(&v->doc, top, "bundle"), 0) != 1 || top->n != 5) {
-		return bad(v, "not the header of an export that this program knows");
+		return fail_verify(v, "not the header of an export that this program knows");
 	}
 	v->claims_key = !json_is(key, JSON_NULL);
 	if (v->claims_key &&
 	    (!json_is(key, JSON_STRING) ||
 	     hex_decode(key->str, key->len, v->claimed_key, sizeof(v->claimed_key)) != 0)) {
-		return bad(v, "the header of the export names a key that is none");
+		return fail_verify(v, "the header of the export names a malformed key");
 	}
 	v->claimed_records = json_integer(json_member(&v->doc, top, "records"), -1);
 	snprintf(v->claimed_id, sizeof(v->claimed_id), "%s", line_member(v, "run_id"));
@@ -359,12 +364,12 @@ static void check_end(struct verify *v, bool cut)
 	struct verify_result *r = v->r;
 
 	if (r->bundle && v->claimed_records != (int64_t)r->records && v->phase == AT_END) {
-		(void)bad(v, "the header of the export counts %" PRId64 " records",
-		          v->claimed_records);
+		(void)fail_verify(v, "the header of the export counts %" PRId64 " records",
+		                  v->claimed_records);
 		return;
 	}
 	if (cut && v->phase == AT_END && !r->ledger) {
-		(void)bad(v, "something follows the signature");
+		(void)fail_verify(v, "something follows the signature");
 		return;
 	}
 	if (v->phase == AT_END && !cut) {
@@ -379,7 +384,7 @@ static void check_end(struct verify *v, bool cut)
 	                                    : "the end is missing");
 }
 
-/* READER_LINE goes on; everything else is the end. */
+/* Checks the next line. Any answer but READER_LINE is the end. */
 static enum reader_line check_next(struct verify *v, struct reader *in)
 {
 	const char *line = NULL;
@@ -387,7 +392,7 @@ static enum reader_line check_next(struct verify *v, struct reader *in)
 	enum reader_line got = reader_next(in, &line, &len);
 
 	if (got == READER_LONG) {
-		(void)bad(v, "the line is longer than any that is written");
+		(void)fail_verify(v, "the line is longer than a record's line can be");
 	}
 	if (got != READER_LINE) {
 		return got;
@@ -411,6 +416,7 @@ int verify_record(int fd, const struct verify_ask *ask, struct verify_result *re
 	AUTO(reader_done) struct reader in;
 	enum reader_line got;
 
+	assert(fd >= 0 && ask->run_id != NULL);
 	(void)sha256_accelerate();
 	reader_init(&in, fd, 0);
 	do {
@@ -446,7 +452,7 @@ void verify_bundle_header(struct buf *out, const struct verify_result *of)
 	hex_encode(of->key, sizeof(of->key), hex);
 	json_init(&j, out, false);
 	json_open(&j, '{');
-	json_kint(&j, "bundle", 1); /* first: readers know the header by it */
+	json_kint(&j, "bundle", 1); /* must be first: reader_is_header() looks for it */
 	json_kstr(&j, "run_id", of->run_id);
 	json_kstr(&j, "version", of->version);
 	json_kstr(&j, "key", of->signed_end ? hex : NULL);
