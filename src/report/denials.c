@@ -1,7 +1,7 @@
 /* denials.c - the public list of what a finished run was denied (ssb_denials_*).
  *
- * The texts come from the run's record by the way that `skillsandbox why` uses, so that a program
- * that embeds the library and a person at a terminal read the same words. */
+ * The texts come from the run's record in the same way as those of `skillsandbox why`, so that a
+ * program that embeds the library and a person at a terminal read the same words. */
 #include <limits.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
+/* overview.c - summarises a record. */
 #include "report/overview.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 	 (GROUP_COUNT + 1) * MAX_VIEW_GROUP)
 #define TABLE_SIZE  ((size_t)1 << 16)
 #define TEXT_BYTES  ((size_t)4096)
-#define WHOLE_BYTES ((size_t)1 << 20) /* of a text as it stands in a line, escaped */
+#define WHOLE_BYTES ((size_t)1 << 20) /* of a whole text, escaped */
 #define MAX_CLASSES 64
 
 static uint64_t hash_text(enum render_group group, const char *a, const char *b)
@@ -34,7 +36,7 @@ static uint64_t hash_text(enum render_group group, const char *a, const char *b)
 	return h;
 }
 
-/* A member as an escaped text of its own; never NULL but out of memory. */
+/* Returns a member as a new escaped text; NULL only without memory. */
 static char *text_of(const struct line *l, const char *name)
 {
 	auto_buf out;
@@ -75,7 +77,8 @@ static char *rule_of(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-/* What is counted together: reads by their directory, the rest as it is. */
+/* Writes the text by which things are counted together: for reads their directory, else the
+ * whole. */
 static void key_text(struct buf *out, const struct line *l, enum render_group group)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -137,7 +140,7 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 	       i->error != NULL && i->remedy != NULL && i->first != NULL;
 }
 
-/* To what is kept of it, at a whole character. */
+/* Cuts the text to the length that is kept, after a whole character. */
 static void cut_text(struct buf *text)
 {
 	size_t n = TEXT_BYTES - sizeof("...");
@@ -165,7 +168,7 @@ static enum overview_bin bin_of(const struct overview *v, const struct line *l,
 	return lookup ? BIN_LOOKUPS : (enum overview_bin)(BIN_GROUP + (int)group);
 }
 
-/* Takes the place of one item; a mass of one kind leaves every other its own. */
+/* Takes the place of one item, so that a mass of one kind leaves every other its own places. */
 static bool take_place(struct overview *v, enum overview_bin bin)
 {
 	bool denied = bin < BIN_GROUP;
@@ -181,13 +184,13 @@ static bool take_place(struct overview *v, enum overview_bin bin)
 	return true;
 }
 
-/* NULL where there is no place for one more. */
+/* Returns the item of a line, which may be new; NULL: there is no place for one more. */
 static struct overview_item *item_for(struct overview *v, const struct line *l,
                                       enum render_group group)
 {
 	auto_buf text;
 	size_t at = 0;
-	/* How a connection ended makes no other destination of it. */
+	/* How a connection ended does not make it another destination. */
 	const char *reason = group != GROUP_NETWORK ? line_text(l, "reason") : NULL;
 
 	buf_init(&text, WHOLE_BYTES);
@@ -196,7 +199,8 @@ static struct overview_item *item_for(struct overview *v, const struct line *l,
 	if (text.failed || text.data == NULL) {
 		return NULL;
 	}
-	/* Of all of it: what differs only at its end is not the same. */
+	/* The hash is of the whole text: texts that differ only past the cut are different
+	 * things. */
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct overview_item *i = find_slot(v, hash, text.data, &at);
@@ -219,7 +223,8 @@ static struct overview_item *item_for(struct overview *v, const struct line *l,
 	return i;
 }
 
-/* Later repeats name the line by its number; numbers only grow. */
+/* Remembers the item of a line: later repeats name the line by its number. Numbers only grow, so
+ * the list is ordered. */
 static void remember_first(struct overview *v, int64_t seq, const struct overview_item *i)
 {
 	if (v->n_firsts == v->room_firsts) {
@@ -256,18 +261,6 @@ static struct overview_item *first_of(struct overview *v, int64_t seq)
 	return NULL;
 }
 
-/* How many attempts a line stands for that were not told before. A count with
- * a first time has one of them in a line of its own already. */
-static int64_t count_of(const struct line *l, bool repeat)
-{
-	int64_t count = json_integer(line_get(l, "count"), repeat ? 0 : 1);
-
-	if (repeat) {
-		return count;
-	}
-	return count < 2 ? 1 : line_get(l, "first") != NULL ? count - 1 : count;
-}
-
 static uint64_t amount_of(const struct line *l, const char *name)
 {
 	int64_t n = json_integer(line_get(l, name), 0);
@@ -275,7 +268,7 @@ static uint64_t amount_of(const struct line *l, const char *name)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* What the lines of a destination have not told is told here: they may be missing. */
+/* Takes the total of a destination, because lines of its connections may be missing. */
 static void take_total(struct overview *v, const struct line *l)
 {
 	struct overview_item *i = item_for(v, l, GROUP_NETWORK);
@@ -302,7 +295,7 @@ static void apply_totals(struct overview *v)
 	}
 }
 
-/* The worst first, connections before lookups, else as they came. */
+/* Orders by severity, connections before lookups, and else as in the record. */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_item *x = a;
@@ -315,7 +308,8 @@ static int by_importance(const void *a, const void *b)
 static void take_event(struct overview *v, const struct line *l)
 {
 	int64_t repeat_of = json_integer(line_get(l, "repeat_of"), -1);
-	int64_t count = count_of(l, repeat_of >= 0);
+	int64_t count =
+	        repeat_of >= 0 ? json_integer(line_get(l, "count"), 0) : (int64_t)line_times(l);
 	enum render_group group = render_group(l);
 	struct overview_item *i = NULL;
 
@@ -373,7 +367,7 @@ static void take_classes(struct overview *v, const struct line *l)
 	}
 }
 
-/* There is no signed end that tells them. */
+/* Derives the classes if the record has no signed end that names them. */
 static void derive_classes(struct overview *v, const struct classes *found)
 {
 	struct classes all;
@@ -487,6 +481,7 @@ static int read_lines(struct overview *v, int fd, struct ssb_error *err)
 
 int overview_read(struct overview *v, int fd, const char *id, struct ssb_error *err)
 {
+	assert(fd >= 0);
 	*v = (struct overview){ .items = calloc(MAX_ITEMS, sizeof(v->items[0])),
 		                .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
 	if (v->items == NULL || v->table == NULL) {

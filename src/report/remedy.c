@@ -1,3 +1,4 @@
+/* remedy.c - writes remedies. */
 #include "report/remedy.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include "base/visible.h"
 #include "report/render.h"
 
-/* A word for a shell, of which nothing is hidden. */
+/* Appends a word, quoted for a shell, with all its bytes visible. */
 static void put_word(struct buf *out, const char *word, size_t len)
 {
 	auto_buf shown;
@@ -18,7 +19,7 @@ static void put_word(struct buf *out, const char *word, size_t len)
 	shell_quote(out, shown.failed || shown.data == NULL ? "" : shown.data);
 }
 
-/* "--read /a path": the rest behind the flag is one word. */
+/* In "--read /a path" the rest after the flag is one word. */
 static void put_given(struct buf *out, const struct json_node *given)
 {
 	const char *space = memchr(given->str, ' ', given->len);

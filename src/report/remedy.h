@@ -5,9 +5,9 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
-/* The remedy that the record names, or else one made from what was tried;
- * nothing where there is none. Escaped, and quoted for a shell: a skill chooses
- * its paths, and people copy what they read. */
+/* Appends the remedy that the record names, or else one made from what was tried; nothing if
+ * there is none. It is escaped, and quoted for a shell: a skill chooses its paths, and people
+ * copy what they read. */
 void remedy_text(struct buf *out, const struct line *l);
 
 #endif

@@ -1,3 +1,4 @@
+/* render.c - writes lines of a record in words. */
 #include "report/render.h"
 
 #include <inttypes.h>
@@ -9,7 +10,7 @@
 
 #define MESSAGE_CHARS 117
 
-/* What each kind of line is for people. */
+/* How people see each kind of line. */
 static const struct render_kind {
 	const char *kind;
 	const char *category;
@@ -74,7 +75,8 @@ enum render_group render_group(const struct line *l)
 	if (render_is_violation(l)) {
 		return GROUP_DENIED;
 	}
-	/* A program that was let start, and gives up because of what is protected. */
+	/* "protected" also marks a program that was started and gives up because of a protected
+	 * name. */
 	if (line_get_status(l) == STATUS_DENIED || line_get_reason(l) == REASON_PROTECTED ||
 	    group == GROUP_DENIED) {
 		return GROUP_REFUSED;
@@ -166,8 +168,8 @@ static bool same_text(const struct json_node *node, const char *p, size_t n)
 	return json_is(node, JSON_STRING) && node->len == n && memcmp(node->str, p, n) == 0;
 }
 
-/* The first word is what the caller likes to call the program: it stands for
- * it only where it is its path, or the name of one of the host's. */
+/* The first word is chosen by the caller. It stands for the program only if it is the program's
+ * path, or the name of a program of the host. */
 static void what_program(struct buf *out, const struct line *l, const struct json_node *args)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -271,7 +273,7 @@ static void message_layers(struct buf *out, const struct line *l)
 	}
 }
 
-/* Of a system call: mostly addresses, which make no two attempts different. */
+/* The arguments of a system call are mostly addresses, which do not make two attempts different. */
 static void message_arguments(struct buf *out, const struct line *l)
 {
 	const struct json_node *numbers = line_get(l, "arguments");
@@ -308,7 +310,7 @@ static void message_of(struct buf *out, const struct line *l)
 	}
 }
 
-/* Whole characters only; an escape counts as what it shows. */
+/* Cuts after whole characters; each byte of an escape counts as a character. */
 static void cut_chars(struct buf *text, size_t max)
 {
 	size_t chars = 0;

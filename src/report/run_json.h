@@ -5,7 +5,7 @@
 #include "trace/run_facts.h"
 #include "base/json.h"
 
-/* One object. */
+/* Writes one object. */
 void run_json(struct json *j, const struct run_facts *f);
 
 #endif

@@ -1,5 +1,7 @@
+/* session_json.c - writes a session. */
 #include "report/session_json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -25,6 +27,7 @@ void session_json_time(struct json *j, const char *key, int64_t us)
 
 void session_json_facts(struct json *j, const struct session *s)
 {
+	assert(s->policy != NULL);
 	json_kstr(j, "session_id", s->id);
 	json_kstr(j, "parent", s->parent[0] != '\0' ? s->parent : NULL);
 	json_kstr(j, "agent_id", s->agent);
@@ -90,7 +93,7 @@ void session_json_bounds(struct json *j, const struct session *s)
 	json_open(j, '{');
 	json_kmillionths(j, "max_cost_per_session", p->max_cost_per_session);
 	json_kmillionths(j, "max_cost_per_action", p->max_cost_per_action);
-	json_kmillionths(j, "alert_at", p->alert_at_ppm); /* a part of one, six places */
+	json_kmillionths(j, "alert_at", p->alert_at_ppm); /* a fraction of one, with six decimals */
 	json_kstr(j, "on_exceed", session_act_name(p->on_exceed));
 	json_kmillionths(j, "max_duration_seconds", (int64_t)p->max_duration_ms * 1000);
 	json_kuint(j, "max_actions", p->max_actions);

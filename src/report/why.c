@@ -1,19 +1,23 @@
+/* why.c - the words of a denial. */
 #include "report/why.h"
+
+#include <assert.h>
 
 const char *why_reason(const struct overview_item *i)
 {
 	const char *words = reason_text(i->why);
 
-	return words != NULL ? words : "outside of the plan";
+	return words != NULL ? words : "the plan does not allow it";
 }
 
 const char *why_remedy(const struct overview_item *i)
 {
-	return i->remedy[0] != '\0' ? i->remedy : "nothing that the owner could say";
+	return i->remedy[0] != '\0' ? i->remedy : "it cannot be allowed";
 }
 
 void why_json_item(struct json *j, const struct overview_item *i)
 {
+	assert(i->reason != NULL && i->remedy != NULL); /* it is a denial */
 	json_open(j, '{');
 	json_kstr(j, "what", i->text);
 	json_kuint(j, "count", i->count);
