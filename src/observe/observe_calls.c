@@ -1,5 +1,5 @@
-/* observe_calls.c - a call that waits: which one it is, who answers it, and how an answer is given
- * and recorded. */
+/* observe_calls.c - handles a call that waits: finds its handler, answers it, and records the
+ * answer. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +149,7 @@ static bool ends_inside(const char *path)
 	return n > 0 && path[n - 1] == '/';
 }
 
-/* An empty path leads nowhere, unless the call takes it for its directory. */
+/* An empty path leads nowhere, unless the call means its directory by it. */
 static void look_empty(struct observer *o, const struct seccomp_notif *n,
                        const struct path_argument *a, struct resolved *ret)
 {
@@ -214,8 +214,8 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 {
 	const struct judgement *j = &l->says;
 
-	/* A caller that can be told to continue has waited all the time. A refusal is recorded even
-	 * if its caller goes away while we answer, so its presence is checked before. */
+	/* A caller that can still be continued has waited all the time. A refusal is recorded
+	 * even if its caller goes away while we answer, so its presence is checked before. */
 	if (!(j->allowed ? notify_continue(o->listener, n) : notify_valid(o->listener, n))) {
 		return false;
 	}

@@ -16,7 +16,7 @@ enum last_link {
 	LAST_ENTERED, /* the symlink itself, unless a slash follows its name */
 };
 
-/* Whom a signal is for. */
+/* What the target of a signal is. */
 enum signal_target { TARGET_PROCESS, TARGET_THREAD, TARGET_PIDFD };
 
 /* One observed system call: where its arguments are, and what it does to its path. */
@@ -35,11 +35,10 @@ struct observed_call {
 	enum signal_target target;
 	bool makes;   /* the path must not exist before */
 	bool entry;   /* the name itself changes, which needs its directory */
-	bool special; /* the argument behind the path is a mode: it may be a FIFO or a socket */
+	bool special; /* the argument after the path is a mode: it may be a FIFO or a socket */
 	bool takes;   /* CALL_TWO: the first path goes away; false: it is only read */
 	enum last_link last;
-	int nofollow; /* the bit in `flags` that makes a last symlink LAST_ENTERED; 0: there is none
-	               */
+	int nofollow; /* the flag that makes a last symlink LAST_ENTERED */
 };
 
 /* A path argument: where it begins and where it ends. */

@@ -1,9 +1,9 @@
-/* observe_deep.c - one name after the other, from an fd of a directory.
+/* observe_deep.c - follows a path name by name, from an fd of a directory.
  *
- * For a directory whose path is longer than the kernel tells, or that has none any more: an
- * fd is all that can be had of it. For one in a directory that nobody may enter: the skill was
- * there before. And for what the kernel does not follow beneath a root while others
- * rename. Where it ends there may be a path again, for what is left. */
+ * This is for a directory whose path is longer than the kernel tells or that has no path any
+ * more: an fd is all that there is of it. It is also for a directory in one that no user may
+ * enter, in which the skill already was, and for paths that the kernel does not follow beneath a
+ * root while another process renames. Where this ends there may be a path again for the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -17,8 +17,9 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* The path of the directory with `rest` behind it; false: too long, or it has none. `named`: it
- * was just found by its name, which may end as the path of something does that was removed. */
+/* Joins the directory's path and `rest`. Returns false if the result is too long or the directory
+ * has no path. `named`: the directory was just found by its name, so "(deleted)" at the end of
+ * its path is part of the name. */
 static bool put_path(int dir, const char *rest, bool named, char out[PATH_MAX])
 {
 	char path[PATH_MAX];
@@ -35,7 +36,7 @@ static bool put_path(int dir, const char *rest, bool named, char out[PATH_MAX])
 	return true;
 }
 
-/* What we cannot see need not be missing. */
+/* A file that the observer cannot see may still exist. */
 static void note_found(struct path_found *f, int fd)
 {
 	f->there = fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -43,7 +44,7 @@ static void note_found(struct path_found *f, int fd)
 	f->link = false;
 }
 
-/* On the way: where it is, and what is left of the path. */
+/* The state while a path is followed: the directory reached, and the rest of the path. */
 struct deep_way {
 	int dir;
 	char rest[PATH_MAX];
@@ -51,7 +52,7 @@ struct deep_way {
 	bool named; /* `dir` was found by its name, in the directory before it */
 };
 
-/* How much of it leads nowhere else: slashes, and "." between them. */
+/* Counts the bytes that do not lead anywhere else: slashes, and "." between them. */
 static size_t count_idle(const char *s)
 {
 	size_t n = 0;
@@ -62,7 +63,7 @@ static size_t count_idle(const char *s)
 	return n;
 }
 
-/* Takes it away at the beginning, where a slash leads to the root. */
+/* Removes them at the beginning; a leading slash stays, because it leads to the root. */
 static void skip_idle(struct deep_way *w)
 {
 	size_t n = w->rest[0] == '/' ? 0 : count_idle(w->rest);
@@ -70,7 +71,7 @@ static void skip_idle(struct deep_way *w)
 	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
 }
 
-/* Puts the target of a symlink in the place of the first name; false: too long. */
+/* Replaces the first name by the target of a symlink. Returns false if the result is too long. */
 static bool put_target(struct deep_way *w, const char *name, size_t behind)
 {
 	char to[PATH_MAX];
@@ -95,8 +96,8 @@ static bool is_procfs(int dir)
 	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Goes on by the first name of what is left, which is taken away; false: it leads
- * nowhere, or is a symlink that is not followed. */
+/* Follows and removes the first name of the rest. Returns false if it leads nowhere or is a
+ * symlink that is not followed. */
 static bool go_on(struct deep_way *w, bool follow, struct path_found *ret)
 {
 	char name[NAME_MAX + 1];
@@ -143,7 +144,7 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 	}
 	memcpy(w.rest, raw, len + 1);
 	skip_idle(&w);
-	/* To ask for the path takes longer than to go on: that comes last. Targets of
+	/* Asking for the path takes longer than following a name, so it comes last. Targets of
 	 * symlinks can have many more names than a path. */
 	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret)) {
 	}

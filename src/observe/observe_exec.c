@@ -1,8 +1,8 @@
 /* observe_exec.c - programs that the skill starts, with their arguments.
  *
- * The first one is started by us, and is where the record of the skill begins. Whether that
- * execve worked is the kernel's to say (observe_call, observer_started): what was found
- * there may have come or gone since. */
+ * We start the first program, and the skill's record begins there. Only the kernel can say
+ * whether that execve worked (observe_call, observer_started): a file that was found may have
+ * been removed since, and the other way round. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #define AT_EXECVE_CHECK 0x10000
 #endif
 
-/* Only asks whether the program could be executed, as access() does, which leaves no line. */
+/* The caller only asks whether the program could be executed, as with access(), which is not
+ * recorded either. */
 static bool is_check(const struct seccomp_notif *n, const struct observed_call *c)
 {
 	return c->flags != NO_ARG && ((int)observe_arg(n, c->flags) & AT_EXECVE_CHECK) != 0;
@@ -55,8 +56,8 @@ static bool is_word(const struct bytes *arg, const char *word)
 	return arg->n == strlen(word) && memcmp(arg->p, word, arg->n) == 0;
 }
 
-/* "git am" gives up where the name of its state is held. It looks for that by a call that is not
- * observed, and makes none that could be refused: its own line tells. */
+/* "git am" gives up if the name of its state is held. It looks for the name by a call that is not
+ * observed and makes no call that could be refused, so its own line says so. */
 static void judge_am(struct observer *o, const struct seccomp_notif *n, struct exec_asked *x)
 {
 	struct resolved here;
@@ -122,7 +123,8 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 	if (x->goes_on && !x->l.at.exists) {
 		x->e.status = STATUS_ABSENT;
 	}
-	/* What is not there, or refused, is a step of our own search, unless it works. */
+	/* A program that is missing or refused is a step of our own search through PATH, unless
+	 * it works. */
 	x->untold = !o->armed && x->goes_on && !x->l.at.exists;
 	if (o->armed || (x->goes_on && x->l.at.exists)) {
 		tell_exec(o);

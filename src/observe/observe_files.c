@@ -40,8 +40,8 @@ static bool is_ps(const struct process *p, const char *path)
 }
 
 /* Whether git itself writes this name in a git directory: when it removes a branch (settings),
- * cleans up (lists for servers), rebases (a state), or begins a repository where none can be made.
- * A hook is never upkeep, in no repository. */
+ * cleans up (lists for servers), rebases (a state), or begins a repository where none can be
+ * made. A hook is never upkeep. */
 static bool is_upkeep(const char *path)
 {
 	static const char *const NAMES[] = {
@@ -84,8 +84,8 @@ bool observe_is_git(const char *program)
 	return git;
 }
 
-/* Upkeep by git, at both ends of a rename, is refused and recorded, but is no violation. The
- * program's name proves nothing about what it does: it takes away the alarm, and nothing else. */
+/* Upkeep by git, at both ends of a rename, is refused and recorded, but it is not a violation.
+ * The program's name proves nothing about what it does: it removes the alarm, and nothing else. */
 static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
                      const char *to, struct judgement *j)
 {
@@ -119,7 +119,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
-		l.says.violation = false; /* refused all the same */
+		l.says.violation = false; /* it is refused all the same */
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
@@ -146,7 +146,7 @@ static bool read_text(const struct seccomp_notif *n, const struct observed_call 
 	return len >= 0;
 }
 
-/* Whether a mode is that of a FIFO or a socket. It is the argument behind the path. */
+/* Is the mode that of a FIFO or a socket? It is the argument after the path. */
 static bool makes_special(const struct seccomp_notif *n, const struct observed_call *c)
 {
 	mode_t type = (mode_t)observe_arg(n, c->path + 1) & S_IFMT;
@@ -173,8 +173,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 		observe_unreadable(o, n, c);
 		return;
 	}
-	/* A path that exists cannot be made, and one that does not cannot be changed. That is the
-	 * kernel's answer, and no attempt outside of the plan if the path may be seen. */
+	/* A path that exists cannot be made, and a missing one cannot be changed. Then the kernel
+	 * answers, and it is not a violation if the path may be seen. */
 	bool made = c->makes && l.at.exists && !l.at.unseen &&
 	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || observe_is_nowhere(&l) || (!c->makes && !l.at.exists);
@@ -218,8 +218,8 @@ static void see_two(struct observer *o, const struct seccomp_notif *n,
 	bool takes = c->takes && changes;
 	observe_judge(o, n, &from.at, takes, &from.says);
 	observe_judge(o, n, &to.at, changes, &to.says);
-	/* The path outside of the plan decides. Readers take a line without a remedy to be about
-	 * its first path. */
+	/* The path that the plan does not allow decides. Readers take a line without a remedy to
+	 * be about its first path. */
 	if (from.says.allowed && !to.says.allowed) {
 		bool own_text = to.says.remedy == to.says.text ||
 		                (to.says.remedy == NULL && to.says.reason == REASON_OUTSIDE_PLAN);

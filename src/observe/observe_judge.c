@@ -1,8 +1,8 @@
 /* observe_judge.c - what the plan says about a path.
  *
- * This decides what a line says and, outside of the plan, which error the program gets. It grants
- * nothing: a call that goes on still meets the mounts and Landlock, which do not depend on this
- * file. */
+ * This decides what a line says and, if the plan does not allow the call, which error the program
+ * gets. It grants nothing: a call that continues still meets the mounts and Landlock, which do
+ * not depend on this file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -73,8 +73,8 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, const char
 	return zone;
 }
 
-/* Whether programs try to keep a cache there, and do without it: interpreters write compiled files
- * beside their sources, programs that draw a list of fonts, and Chromium a directory of its own. */
+/* Do programs try to keep a cache there, and do without it? Interpreters write compiled files
+ * beside their sources, programs write a list of fonts, and Chromium a directory of its own. */
 static bool is_cache(const char *path)
 {
 	const char *end = strrchr(path, '.');
@@ -341,8 +341,8 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && (!at->exists || (at->unseen && zone == ZONE_PRIVATE))) {
-		/* A run may close a directory of its own home: that hides nothing of the owner's.
-		 */
+		/* A run may close a directory of its own home: that hides nothing of the
+		 * owner's. */
 		judge_missing(o, n, at->path, zone, ret);
 	}
 }
@@ -354,7 +354,7 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
 	bool above_home = strncmp(home, path, n) == 0 && (home[n] == '/' || home[n] == '\0');
 
-	/* Nobody should grant the root or a home directory as a whole for one name in it. */
+	/* Never propose to grant the root or a whole home directory for one name in it. */
 	if (j->remedy != j->text || n == 0 || above_home) {
 		return;
 	}

@@ -1,6 +1,6 @@
-/* observe_link.c - the links in a process's directory of /proc: /proc/2/fd/3, cwd, root, exe. They
- * lead to a file, not to a path, so the kernel does not follow them for us within the skill's root.
- */
+/* observe_link.c - the links in a process's directory of /proc: /proc/2/fd/3, cwd, root,
+ * exe. They lead to a file, not to a path, so the kernel does not follow them for us within
+ * the skill's root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -13,8 +13,7 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* Whether this path leads to the file of `st`. The name of a file may itself end in " (deleted)".
- */
+/* Whether this path leads to the file of `st`. A file's own name may end in "(deleted)", too. */
 static bool is_named(const struct observer *o, const char *path, const struct stat *st)
 {
 	struct stat found;
@@ -136,8 +135,7 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 	}
 	memcpy(link, w->path, n);
 	link[n] = '\0';
-	/* A removed directory is left by the link itself (step_from); nothing is behind any other
-	 * file. */
+	/* step_from() follows the link of a removed directory; any other file contains nothing. */
 	if (read_proc_link(o, o->root, link + 1, to) != LINK_PATH ||
 	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode)))) {
 		return false;
@@ -149,7 +147,7 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 	memcpy(w->link, link, n + 1);
 	w->rest = w->link_rest;
 	w->from = FROM_LINK;
-	/* An fd of a symlink stands for the symlink itself. */
+	/* An fd of a symlink means the symlink itself. */
 	w->follow = w->follow && !whole;
 	w->bare = false;
 	return true;

@@ -1,4 +1,4 @@
-/* observe_net.c - where the skill connects to and sends to, and the sockets that it makes. */
+/* observe_net.c - where the skill connects and sends to, and the unix sockets that it makes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,14 +41,13 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 
 	memset(ret, 0, sizeof(*ret));
 	if (n < sizeof(sa_family_t)) {
-		return READ_NONSENSE; /* the kernel will find what is wrong with it */
+		return READ_NONSENSE; /* the kernel will refuse it */
 	}
 	if (notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
 		return READ_FAILED;
 	}
 	if (ret->any.ip.any.sa_family == AF_UNSPEC && send) {
-		ret->any.ip.any.sa_family =
-		        AF_INET; /* as the kernel takes it; to connect it means to part */
+		ret->any.ip.any.sa_family = AF_INET; /* connect() to it ends a connection */
 	}
 	ret->family = ret->any.ip.any.sa_family;
 	if ((ret->family == AF_INET && n >= sizeof(ret->any.ip.in)) ||
@@ -56,7 +55,7 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 		return address_from_socket(&ret->any.ip, &ret->ip, &ret->port) ? READ_DONE
 		                                                               : READ_NONSENSE;
 	}
-	/* The kernel takes no longer one; and the union is larger than it, by its padding. */
+	/* The kernel accepts no longer address; the union is larger because of its padding. */
 	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&
 	    len <= sizeof(ret->any.un)) {
 		size_t room = n - offsetof(struct sockaddr_un, sun_path);
@@ -68,7 +67,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 	return READ_NONSENSE;
 }
 
-/* Only what the caller itself has said: if it is gone, what was read may be another's. */
+/* Records only what the caller itself has given: if it is gone, what was read may belong to
+ * another process. */
 static void tell_event(struct observer *o, const struct seccomp_notif *n, struct event *e)
 {
 	if (notify_valid(o->listener, n)) {
@@ -76,7 +76,7 @@ static void tell_event(struct observer *o, const struct seccomp_notif *n, struct
 	}
 }
 
-/* What cannot be told is not done. */
+/* A call that cannot be recorded is refused. */
 static bool refuse_unreadable(struct observer *o, const struct seccomp_notif *n, enum op op,
                               int *ret_error)
 {
@@ -91,9 +91,9 @@ static bool refuse_unreadable(struct observer *o, const struct seccomp_notif *n,
 	return false;
 }
 
-/* The protocol, by the kernel's name for it. The socket itself is not fetched: who has it
- * last when it is closed waits for as long as its SO_LINGER says. The kernel has it for an
- * instant here, too; a skill that hits that holds up nobody but itself. */
+/* Is it UDP, by the kernel's name of the protocol? The socket itself is not fetched: the process
+ * that closes the last fd of a socket waits for as long as its SO_LINGER says. The kernel has a
+ * reference for an instant here, too, but a skill that hits that instant delays only itself. */
 static bool is_udp(pid_t tid, int fd)
 {
 	char path[48], name[64];
@@ -114,15 +114,15 @@ static bool is_inside(const struct address *a)
 	return memcmp(a->b, loop6, 16) == 0 || memcmp(a->b, none, 16) == 0;
 }
 
-/* Why an address is refused, and what the program is told. */
+/* Why an address is refused, and the errno that the program gets. */
 struct denial {
 	enum reason reason;
-	char name[HOST_NAME_SIZE]; /* of the host that the address stands for; "": none */
+	char name[HOST_NAME_SIZE]; /* the host that the address stands for; "": none */
 	int error;
-	bool harmless; /* refused and told, but no violation */
+	bool harmless; /* refused and recorded, but not a violation */
 };
 
-/* True: let it go on. Otherwise *ret says why not. */
+/* Returns true if the call may continue; otherwise *ret says why not. */
 static bool judge_ip(const struct observer *o, const struct skill_address *to, bool udp,
                      struct denial *ret)
 {
@@ -139,9 +139,9 @@ static bool judge_ip(const struct observer *o, const struct skill_address *to, b
 	return false;
 }
 
-/* A TCP listener of ours is there. What connects need not be TCP: getaddrinfo()
- * connects a datagram socket to each address that it found, to learn which one
- * to prefer, and sends nothing. */
+/* Is a TCP listener of ours there? The socket that connects need not be TCP: getaddrinfo()
+ * connects a datagram socket to each address that it found, to learn which one to prefer, and
+ * sends nothing. */
 static bool is_served(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -149,8 +149,9 @@ static bool is_served(const struct observer *o, const struct skill_address *to)
 	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
-/* A resolver on loopback, hard-wired into a program or for want of another, where none
- * answers. Nobody in the sandbox can have this port: what goes there asks for a name. */
+/* Is it a resolver on loopback where none answers, hard-wired into a program or used because no
+ * other is configured? The skill cannot have this port itself, so whatever goes there asks for a
+ * name. */
 static bool is_no_resolver(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -159,7 +160,7 @@ static bool is_no_resolver(const struct observer *o, const struct skill_address 
 	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
 }
 
-/* Of the range that its names live in, whatever they are. */
+/* Is the address in the range of the synthetic addresses, whatever name it has? */
 static bool is_synthetic(const struct address *a)
 {
 	struct cidr one = { .base = *a, .bits = 128 };
@@ -167,8 +168,9 @@ static bool is_synthetic(const struct address *a)
 	return range_of_sandbox(&one) != NULL;
 }
 
-/* The kernel walks through all connections of the machine to tell who listens in one
- * network: that takes as long as a hundred refusals, and others pay for it. */
+/* Does a service of the skill's own listen there? The kernel walks through all connections of the
+ * machine to list those of one network: that takes as long as a hundred refusals, at the cost of
+ * others, so it is limited. */
 static bool is_found(struct observer *o, pid_t tid, const struct skill_address *to, bool udp)
 {
 	struct service *last = &o->service;
@@ -185,8 +187,8 @@ static bool is_found(struct observer *o, pid_t tid, const struct skill_address *
 	return true;
 }
 
-/* Chromium asks the routing table so whether there is IPv6, by a datagram socket that is closed
- * again; this address is written into it. */
+/* Chromium connects a datagram socket to this fixed address, to learn from the routing table
+ * whether there is IPv6, and closes it again. */
 static bool is_ipv6_probe(const struct skill_address *to)
 {
 	static const uint8_t asked[16] = { 0x20, 0x01, 0x48, 0x60, 0x48, 0x60, [14] = 0x88, 0x88 };
@@ -194,8 +196,8 @@ static bool is_ipv6_probe(const struct skill_address *to)
 	return to->port == 443 && memcmp(to->ip.b, asked, sizeof(asked)) == 0;
 }
 
-/* All addresses of a name are the sandbox's own as well: a service of the skill's that
- * listens on one of them, or on all, is reached there, and that is no egress. */
+/* The addresses of declared names are local to the sandbox. A service of the skill's that listens
+ * on one of them, or on all, is reached there, and that is not egress. */
 static bool is_own_service(struct observer *o, pid_t tid, const struct skill_address *to, bool udp,
                            const struct denial *why)
 {
@@ -206,8 +208,8 @@ static bool is_own_service(struct observer *o, pid_t tid, const struct skill_add
 	return here && !ours && is_found(o, tid, to, udp);
 }
 
-/* What would allow it: --net is TCP, an address needs the owner's word beside a rule, and
- * one that is not public another one. */
+/* Writes what would allow it: --net means TCP; an address needs the owner's word besides a rule,
+ * and one that is not public needs another. */
 static void put_remedy(const struct observer *o, const char *name, const struct skill_address *to,
                        bool udp, char *out, size_t size)
 {
@@ -218,7 +220,7 @@ static void put_remedy(const struct observer *o, const char *name, const struct 
 	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
 
 	address_format(&to->ip, address);
-	if (!udp && guarded) { /* as a shell takes it, for two flags nobody quotes later */
+	if (!udp && guarded) { /* quoted for a shell here, because two flags are not quoted later */
 		(void)snprintf(out, size,
 		               v6 ? "both --net '[%s]:%u' and --allow-private %s"
 		                  : "both --net %s:%u and --allow-private %s",
@@ -240,7 +242,7 @@ static void put_remedy(const struct observer *o, const char *name, const struct 
 	        guarded ? ", and --allow-private " : "", guarded ? address : "");
 }
 
-/* Some addresses no rule can have; a run with one would not begin. */
+/* Some addresses cannot be in a rule: the run would not begin. */
 static bool can_be_declared(const struct address *a)
 {
 	char address[ADDRESS_TEXT];
@@ -267,7 +269,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 		           .error = why->error };
 
 	address_format(&to->ip, address);
-	/* Otherwise nothing was wanted of that port, or nobody lives there. */
+	/* Otherwise the program did not want that port, or there can be no host. */
 	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
 		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
@@ -275,9 +277,9 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 	tell_event(o, n, &e);
 }
 
-/* Which name it is only a resolver would hear. Who sends without connecting would wait for
- * its answer in vain, so both are told at once. Where hosts are declared it may be one of
- * them, asked for in the wrong place: that is no attempt outside of the plan. */
+/* Only a resolver would learn which name is asked for. A program that sends without connecting
+ * would wait for the answer in vain, so both calls are refused at once. If hosts are declared,
+ * the name may be one of them, asked for in the wrong place: that is not a violation. */
 static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
 {
 	static const char words[] = "look up a name";
@@ -299,7 +301,7 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 	return false;
 }
 
-/* False, with *ret_error 0 if the maker answers. */
+/* Hands the call over to the maker. Returns false; *ret_error is 0 if the maker answers. */
 static bool hand_over(struct observer *o, const struct seccomp_notif *n,
                       const struct skill_address *to, int *ret_error)
 {
@@ -322,10 +324,10 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 		           .op = op,
 		           .protocol = "unix" };
 
-	/* No socket that it has can be aimed by send(). */
+	/* send() cannot aim any socket that the skill has. */
 	bool handed = o->setup.own_sockets && op != OP_SEND;
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
-		/* abstract: nobody but the sandbox is in it */
+		/* abstract: only the sandbox is in that network */
 		return handed ? hand_over(o, n, to, ret_error) : true;
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
@@ -333,7 +335,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	if (o->starved) {
 		return refuse_unreadable(o, n, op, ret_error);
 	}
-	/* Nobody listens there, or somebody has that name. */
+	/* There is no socket to connect to, or the name to bind is taken. */
 	bool idle = makes ? at.exists && !at.unseen : !at.exists;
 	observe_judge(o, n, &at, makes && !idle, &j);
 	if (makes && !idle) {
@@ -361,8 +363,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	return j.allowed && handed ? hand_over(o, n, to, ret_error) : j.allowed;
 }
 
-/* One address; true: let it go on. Otherwise *ret_error is the answer; 0: somebody else gives it.
- */
+/* Judges one address. Returns true if the call may continue. Otherwise *ret_error is the answer;
+ * 0: the maker answers. */
 static bool see_address(struct observer *o, const struct seccomp_notif *n, enum op op,
                         uint64_t address, uint64_t len, int *ret_error)
 {
@@ -388,11 +390,11 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	if (is_no_resolver(o, &to)) {
 		return refuse_lookup(o, n, ret_error);
 	}
-	/* Port 0 sends nothing: resolvers ask the routing table so. */
+	/* connect() to port 0 sends nothing: resolvers use it to ask the routing table. */
 	if (is_inside(&to.ip) || to.port == 0) {
 		return true;
 	}
-	/* The everyday case, before anything is asked of the socket. */
+	/* The usual case comes first: it needs no look at the socket. */
 	if (connects && is_served(o, &to)) {
 		return true;
 	}
@@ -400,8 +402,8 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	if (judge_ip(o, &to, udp, &why) || is_own_service(o, (pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
-	/* getaddrinfo() again, for the port that the program is about to try: a datagram
-	 * socket's connect() sends nothing, and what sends later is seen itself. */
+	/* getaddrinfo() again, for the port that the program is about to try: connect() of a
+	 * datagram socket sends nothing, and a later send is observed itself. */
 	why.harmless = connects && udp && (why.error == ECONNREFUSED || is_ipv6_probe(&to));
 	*ret_error = why.error;
 	tell_ip(o, n, op, &to, udp, &why);

@@ -1,8 +1,8 @@
-/* observe_path.c - from what a program wrote to the path that it means.
+/* observe_path.c - from the path that a program gave to the path that it means.
  *
- * The kernel follows the path for us, from a directory fd on the skill's own root: mounts and
- * symlinks are those of the sandbox, and nothing leads out of it. It is asked each time, and no
- * answer is kept: a skill can change where its names lead. */
+ * The kernel follows the path for us, from a directory fd of the skill's own root: mounts and
+ * symlinks are those of the sandbox, and nothing leads out of it. The kernel is asked each time
+ * and no answer is kept, because a skill can change where its names lead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -121,8 +121,8 @@ static bool step_over(const struct observer *o, const char *found, const char *r
 	return true;
 }
 
-/* Follows a path to something that does not exist, as far as symlinks lead; the rest stays as it
- * was written. */
+/* Follows a path to something that does not exist, as far as symlinks lead; the rest stays as the
+ * program gave it. */
 static void follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
                            char out[PATH_MAX])
 {
@@ -169,8 +169,8 @@ static void through_top(struct observer *o, char path[PATH_MAX])
 	}
 }
 
-/* Most paths lead through no symlink: then one system call tells whether something exists, and its
- * path is what was written. False: it has to be followed. */
+/* Most paths lead through no symlink. Then one system call tells whether the file exists, and the
+ * path is as the program gave it. Returns false if the path has to be followed. */
 static bool look_plain(const struct observer *o, const struct path_way *w, struct resolved *ret)
 {
 	char to[1];
@@ -187,8 +187,9 @@ static bool look_plain(const struct observer *o, const struct path_way *w, struc
 	return ret->exists || errno == ENOENT;
 }
 
-/* In the directory of the first process we follow nothing for the skill: what is closed to it ends
- * the path. A ".." before that is followed. False: the path leads out of that directory. */
+/* In the /proc directory of the first process the observer follows nothing for the skill: a file
+ * that is closed to the skill ends the path. A ".." before that is followed. Returns false if the
+ * path leads out of that directory. */
 static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct resolved *ret)
 {
 	char above[PATH_MAX], at[PATH_MAX];
@@ -239,8 +240,8 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 		w->rest = raw;
 		return WHERE_PATH;
 	}
-	/* A symlink may be at the directory's former path now: continue from the directory itself.
-	 */
+	/* A symlink may be at the directory's former path now: continue from the directory
+	 * itself. */
 	if (observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, ret)) {
 		return WHERE_PATH;
 	}
@@ -249,8 +250,8 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 }
 
 /* Follows the path name by name, up to a missing name or a link of /proc. The kernel's own walk
- * fails with EAGAIN at ".." beneath a root while another process renames, which a skill can do for
- * ever. True: the path changed, and has no symlinks as far as it was followed. */
+ * fails with EAGAIN at ".." beneath a root while another process renames, which a skill can do
+ * forever. Returns true if the path changed; then it has no symlinks as far as it was followed. */
 static bool walk_names(const struct observer *o, struct path_way *w)
 {
 	int root = openat(o->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -319,8 +320,8 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	if (ret->exists) {
 		return false;
 	}
-	/* That we cannot see it says nothing about the skill, except in /proc and behind a link of
-	 * it (EXDEV), where the kernel hides what is not for the skill. */
+	/* If the observer cannot see it, the skill may still; except in /proc and behind a link
+	 * of it (EXDEV), where the kernel hides what the skill must not see. */
 	bool proc = observe_path_in_proc(w->path);
 	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
 	bool closed = errno == EACCES; /* a directory that neither we nor the skill may enter */

@@ -1,4 +1,4 @@
-/* observe_path_priv.h - what the parts that follow paths share. */
+/* observe_path_priv.h - what the files that follow paths share. */
 #ifndef OBSERVE_OBSERVE_PATH_PRIV_H
 #define OBSERVE_OBSERVE_PATH_PRIV_H
 
@@ -23,13 +23,13 @@ struct path_way {
 	char path[PATH_MAX];
 	bool follow; /* also a symlink at its end */
 	bool bare;   /* only its last name can be a symlink: its directory comes from the kernel */
-	/* Where the path began, and the rest behind that. The skill can start there even if the
-	 * path of the directory leads through one that nobody may enter. */
+	/* Where the path began, and the rest after that. The skill can start there even if the
+	 * directory's own path leads through a directory that no user may enter. */
 	enum { FROM_ROOT, FROM_THREAD, FROM_LINK } from;
 	int dirfd;               /* FROM_THREAD: of the thread, see openat(2) */
 	char link[OBSERVE_LINK]; /* FROM_LINK: in the sandbox's /proc */
 	char link_rest[PATH_MAX];
-	const char *rest; /* link_rest, or what the program wrote */
+	const char *rest; /* link_rest, or the path as the program gave it */
 };
 
 /* ---- texts (observe_path_text.c) ---- */
@@ -38,11 +38,11 @@ struct path_way {
 void observe_path_tidy(char *path);
 /* Removes ".." with the name before it. Only right where nothing exists to be followed. */
 void observe_path_fold_dots(char *path);
-/* Copies, and cuts what has no room. */
+/* Copies the path, and cuts it if it is too long. */
 void observe_path_copy(char out[PATH_MAX], const char *path);
 /* Joins with a slash; false: too long. `out` may be `dir` or the memory around `rest`. */
 bool observe_path_join(char out[PATH_MAX], const char *dir, const char *rest);
-/* The rest of the path behind `top`; NULL: it does not begin with it. */
+/* The rest of the path after `top`; NULL: the path does not begin with it. */
 const char *observe_path_behind(const char *path, const char *top);
 bool observe_path_in_proc(const char *path);
 /* In the directory of the sandbox's first process, where we would see more than the skill can. */
@@ -66,7 +66,7 @@ size_t observe_link_size(const char *path);
 bool observe_link_follow(const struct observer *o, struct path_way *w);
 /* Whether the link leads to a pipe, a memfd, or a file without a name. */
 bool observe_link_is_nameless(const char *link, const char *to);
-/* Whether something is behind a link to a directory that has no path. */
+/* Does the path lead to something below a linked directory that has no path? */
 bool observe_link_is_behind(const struct observer *o, const struct path_way *w, const char *path);
 
 #endif

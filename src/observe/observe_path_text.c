@@ -1,4 +1,4 @@
-/* observe_path_text.c - paths as texts: what can be said of them without the file system. */
+/* observe_path_text.c - paths as texts: what can be done with them without the file system. */
 #include <string.h>
 
 #include "observe/observe_path_priv.h"

@@ -1,6 +1,7 @@
-/* observe_process.c - who asks: /proc of the host, read once per thread.
+/* observe_process.c - the callers: what /proc of the host says about a thread, read once for each
+ * thread.
  *
- * Numbers are given out again, and a skill can go round all of them in a second. */
+ * Thread numbers are reused, and a skill can go through all of them in a second. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +15,7 @@
 #include "base/own.h"
 #include "os/notify.h"
 
-/* The last of the numbers in a line of status: the innermost namespace's. */
+/* The last number in a line of /proc/PID/status, which is that of the innermost namespace. */
 static pid_t last_number(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
@@ -62,8 +63,8 @@ bool observe_is_shortage(int error)
 	return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* Both belong to the thread and not to its number. The file is the cheapest one of /proc: to
- * read it is ESRCH when the thread is gone. */
+/* Both fds belong to the thread, not to its number. The file is the cheapest one in /proc:
+ * reading it fails with ESRCH when the thread is gone. */
 static void open_both(struct process *p)
 {
 	char path[32];
@@ -73,8 +74,8 @@ static void open_both(struct process *p)
 	p->alive = p->dir < 0 ? -1 : openat(p->dir, "oom_score_adj", O_RDONLY | O_CLOEXEC);
 }
 
-/* Gives back all fds of the table. What it knows stays good for the call that is being
- * answered; later ones look again. */
+/* Closes all fds of the table. Its contents stay valid for the call that is being answered; later
+ * calls look again. */
 static void release_all(struct observer *o)
 {
 	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
@@ -85,8 +86,8 @@ static void release_all(struct observer *o)
 	}
 }
 
-/* A skill of many threads must not use up the supervisor's fds: without them the observer
- * sees nothing. */
+/* A skill with many threads must not use up the supervisor's fds: without fds the observer sees
+ * nothing. */
 static void hold_process(struct observer *o, struct process *p, pid_t tid)
 {
 	drop_process(p);
@@ -99,8 +100,8 @@ static void hold_process(struct observer *o, struct process *p, pid_t tid)
 	}
 }
 
-/* Is this number still the thread's that the slot was filled for? Then it was so all the
- * time: what was read by the number is its own. */
+/* Does the number still belong to the thread that the slot was filled for? Then it did all the
+ * time, and what was read by the number belongs to that thread. */
 static bool is_same(const struct process *p, pid_t tid)
 {
 	char c;
@@ -108,7 +109,8 @@ static bool is_same(const struct process *p, pid_t tid)
 	return tid != 0 && p->tid == tid && p->alive >= 0 && pread(p->alive, &c, 1, 0) > 0;
 }
 
-/* By the sandbox's numbers. Mostly the parent has asked something itself. */
+/* The parent's number in the sandbox. Mostly the parent has made observed calls itself and is in
+ * the table. */
 static pid_t parent_of(struct observer *o, pid_t parent, pid_t inner)
 {
 	const struct process *known = slot_of(o, parent);
@@ -117,7 +119,7 @@ static pid_t parent_of(struct observer *o, pid_t parent, pid_t inner)
 	if (is_same(known, parent)) {
 		return known->pid;
 	}
-	/* The sandbox's own /proc counts as the sandbox does. */
+	/* The sandbox's own /proc has the sandbox's numbers. */
 	snprintf(path, sizeof(path), "proc/%d/status", inner);
 	return read_text(o->root, path, status, sizeof(status)) ? last_number(status, "\nPPid:")
 	                                                        : 0;
@@ -144,7 +146,7 @@ static void look_up(struct observer *o, struct process *p, const struct seccomp_
 		read_program(p);
 	}
 	if (!notify_valid(o->listener, n)) {
-		drop_process(p); /* this may be another's */
+		drop_process(p); /* what was read may belong to another thread */
 	}
 }
 
@@ -192,7 +194,7 @@ pid_t observe_leader(const struct observer *o, pid_t inner)
 {
 	char path[32], status[4096];
 
-	/* The sandbox's own /proc, which nothing can be mounted over. */
+	/* The sandbox's own /proc, over which the skill cannot mount anything. */
 	snprintf(path, sizeof(path), "proc/%d/status", inner);
 	pid_t leader = inner > 0 && read_text(o->root, path, status, sizeof(status))
 	                       ? last_number(status, "\nTgid:")
@@ -208,8 +210,8 @@ void observe_forget(struct observer *o, const struct seccomp_notif *n)
 		p->renamed = true;
 		return;
 	}
-	/* A thread that becomes a program goes on as its leader, which can ask for other things
-	 * until then: nobody sees when. */
+	/* A thread that executes a program becomes the leader, which can make other calls until
+	 * then; the observer does not see when. */
 	o->thread_execs = true;
 }
 

@@ -1,5 +1,7 @@
+/* observe_queue.c - the two buffers between the observer's thread and the trace. */
 #include "observe/observe_queue.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +11,9 @@
 
 #include "base/own.h"
 
-/* What lies before each event in the buffer. */
+/* The header before each event in the buffer. */
 struct queued {
-	alignas(EVENT_ALIGN) size_t size; /* with the event behind it, which event_copy() made */
+	alignas(EVENT_ALIGN) size_t size; /* of this header and the copied event after it */
 };
 
 int observe_queue_init(struct observe_queue *q)
@@ -33,7 +35,7 @@ void observe_queue_done(struct observe_queue *q)
 	own_close(&q->wake);
 }
 
-/* False: there is no room now. */
+/* Returns false if there is no room now. */
 static bool try_put(struct observe_queue *q, const struct event *e, size_t size, size_t reserved)
 {
 	(void)pthread_mutex_lock(&q->lock);
@@ -60,6 +62,7 @@ void observe_queue_put(struct observe_queue *q, const struct event *e)
 	size_t reserved = e->violation ? 0 : matters ? QUEUE_RESERVE : 2 * QUEUE_RESERVE;
 	const size_t size = sizeof(struct queued) + event_size(e);
 
+	assert((unsigned)e->kind < EV_COUNT);
 	bool in = try_put(q, e, size, reserved);
 	for (int i = 0; !in && matters && i < QUEUE_WAIT_MS; i++) {
 		(void)nanosleep(&pause, NULL);

@@ -81,8 +81,8 @@ static void call_members(struct json *j, void *arg)
 	}
 }
 
-/* Whether libc and runtimes try this call every day, and do without it: nscd, the list of
- * interfaces, multipath TCP, and everything that an older kernel would not have either. */
+/* Is this a call that libc and runtimes make every day and can do without: nscd, the list of
+ * interfaces, multipath TCP, and everything that an older kernel would not have either? */
 static bool is_everyday(const struct seccomp_data *call, int error)
 {
 	uint32_t family = (uint32_t)call->args[0];

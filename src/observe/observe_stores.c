@@ -1,7 +1,8 @@
 /* observe_stores.c - which stores of the table (policy/danger.h) the owner has.
  *
- * Looked up before a run begins, and by their names where that is possible: a store may lie on a
- * file system that never answers, and whoever answers the skill's calls must not wait for it. */
+ * They are looked up before a run begins, and by their names if possible: a store may lie on a
+ * file system that never answers, and the process that answers the skill's calls must not wait
+ * for it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,8 @@ static void on_host(const char *home, const char *row, char out[PATH_MAX])
 	snprintf(out, PATH_MAX, "%s%s", home, row + 1);
 }
 
-/* What follows `dir` in a row that is looked up there; NULL: it is not. Most stores are directly in
- * the home or in its .config. */
+/* The part of the row's path after `dir`; NULL: the row is not looked up there. Most stores are
+ * directly in the home or in its .config. */
 static const char *name_in(const struct danger_row *row, const char *dir)
 {
 	bool at_config = strncmp(row->path, CONFIG, sizeof(CONFIG) - 1) == 0;
@@ -36,7 +37,8 @@ static const char *name_in(const struct danger_row *row, const char *dir)
 	               : NULL;
 }
 
-/* A row that begins with `name`, which its directory has: that itself, or something in it. */
+/* Is the row there? `name` is an entry of its directory: the store itself, or a directory that
+ * may contain it. */
 static bool is_there(const char *path, const char *row, const char *name)
 {
 	size_t n = strlen(name);
@@ -47,7 +49,7 @@ static bool is_there(const char *path, const char *row, const char *name)
 	         !file_is_missing(errno)));
 }
 
-/* Of the table: the rows that are looked up in one directory. */
+/* The rows of the table that are looked up in one directory. */
 struct rows {
 	const char *dir;
 	size_t n;
@@ -70,7 +72,8 @@ static int rows_pick(struct rows *r)
 	return r->v != NULL ? 0 : -1;
 }
 
-/* `name` NULL: all of the directory, since nobody can say which are there. */
+/* Adds the rows of a name. `name` NULL: adds all rows of the directory, because it cannot be
+ * listed. */
 static int add_named(struct string_list *ret, const char *home, const struct rows *r,
                      const char *name)
 {
@@ -80,7 +83,7 @@ static int add_named(struct string_list *ret, const char *home, const struct row
 	for (size_t i = 0; failed == 0 && i < r->n; i++) {
 		const char *row = r->v[i] + at;
 		char path[PATH_MAX];
-		/* Most differ in their second letter: the first is a dot. */
+		/* Names mostly differ in their second letter only: the first is a dot. */
 		if (name != NULL && (row[0] != name[0] || row[1] != name[1] ||
 		                     strncmp(row, name, strlen(name)) != 0)) {
 			continue;

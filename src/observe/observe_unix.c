@@ -1,6 +1,6 @@
-/* observe_unix.c - unix sockets of a skill that may have none but its own: the calls that make
- * and aim them are handed over to the maker (os/unix_maker.h). Nothing here is a wall: what the
- * maker can reach is. */
+/* observe_unix.c - unix sockets of a skill that may only have its own: the calls that make and
+ * aim them are handed over to the maker (os/unix_maker.h). Nothing here is a barrier: the barrier
+ * is what the maker can reach. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@
 #include "os/notify.h"
 #include "os/seccomp.h"
 
-#define MAKER_TRIES 8 /* that may fail; then there is no maker in this run */
+#define MAKER_TRIES 8 /* starts that may fail; then this run has no maker */
 
-/* A number of base 8 behind `key` in a small file of /proc; `otherwise`: there is none. */
+/* Reads an octal number after `key` in a small file of /proc; `otherwise`: there is none. */
 static unsigned long octal_of(int fd, const char *key, unsigned long otherwise)
 {
 	char text[1024];
@@ -32,10 +32,11 @@ static unsigned long octal_of(int fd, const char *key, unsigned long otherwise)
 	return at != NULL ? strtoul(at + strlen(key), NULL, 8) : otherwise;
 }
 
-/* What the caller's fd is now. A user is not let see those of a program that hides itself
- * (PR_SET_DUMPABLE), such as gpg-agent: such an fd is taken for what it mostly is. The socket
- * itself is not fetched: who has it last when it is closed waits for as long as its SO_LINGER
- * says. False: it is no unix socket, which the maker must not replace. */
+/* Looks at the caller's fd. The kernel does not show a user the fds of a program that hides
+ * itself (PR_SET_DUMPABLE), such as gpg-agent: such an fd is taken for what it mostly is. The
+ * socket itself is not fetched: the process that closes the last fd of a socket waits for as long
+ * as its SO_LINGER says. Returns false if it is not a unix socket, which the maker must not
+ * replace. */
 static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 {
 	char path[64], name[64] = "UNIX-STREAM";
@@ -58,8 +59,8 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 	return true;
 }
 
-/* Is the fd a socket that such a call has been done on already? Then the kernel would refuse it. A
- * client may have a name: to connect a bound one is left to the maker. 0: no. */
+/* Was such a call made on this socket already? Then the kernel would refuse it: returns the
+ * errno; 0: no. A client may have a name: connecting a bound socket is left to the maker. */
 static int refused_again(pid_t tid, const struct unix_request *r)
 {
 	char path[64];
@@ -74,7 +75,7 @@ static int refused_again(pid_t tid, const struct unix_request *r)
 	                                                                        : 0;
 }
 
-/* The maker answers it from now on. False: too many calls are under way. */
+/* Leaves the answer to the maker. Returns false if too many calls wait for it. */
 static bool hand_over(struct observer *o, const struct unix_request *r, int status)
 {
 	size_t at = 0;
@@ -116,14 +117,14 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 		.n_places = ARRAY_LEN(places)
 	};
 
-	/* While the call waits, the number is its process's. That may be one that cannot be
-	 * entered, because its first thread has ended: the next caller may be another. */
+	/* While the call waits, the number belongs to its process. If that process cannot be
+	 * entered because its first thread has ended, the next caller may be another one. */
 	if (process < 0 || !notify_valid(o->listener, n)) {
 		return false;
 	}
 	if (unix_maker_start(&o->maker, &setup) == 0) {
 		atomic_store(&o->maker_fd, o->maker.process);
-		if (o->threaded) { /* whoever watches over it has to begin */
+		if (o->threaded) { /* the loop must begin to watch the maker */
 			(void)!write(o->queue.wake, &(uint64_t){ 1 }, sizeof(uint64_t));
 		}
 		return true;
@@ -143,7 +144,7 @@ bool observe_unix_own(const struct observer *o, const struct seccomp_data *call)
 
 bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 {
-	/* Of the same order: see os/seccomp.h. */
+	/* Both enums have the same order (os/seccomp.h). */
 	enum seccomp_profile profile = (enum seccomp_profile)o->setup.plan->profile;
 	struct unix_request r = { .id = n->id,
 		                  .call = UNIX_SOCKET,
@@ -159,7 +160,7 @@ bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 		return false;
 	}
 	bool handed = hand_over(o, &r, -1);
-	if (!handed && errno == EAGAIN) { /* the profile has it: there is no room now */
+	if (!handed && errno == EAGAIN) { /* the profile allows it, but there is no room now */
 		notify_refuse(o->listener, n, ENOBUFS);
 		return true;
 	}

@@ -1,5 +1,7 @@
+/* observer.c - the observer's life: its listener, its thread, and its queue. */
 #include "observe/observer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,14 +19,14 @@
 #include "os/clock.h"
 #include "os/notify.h"
 
-/* The supervisor's loop answers the first calls of a run: a program that needs
- * only libc makes three. One that asks more gets a thread that does nothing else.
- * To start it takes as long as six calls that go round by the loop; in it a call
- * takes a fifth of that. */
+/* The supervisor's loop answers the first calls of a run: a program that needs only libc makes
+ * three. For a program that makes more, a thread is started that does nothing else. Starting it
+ * takes as long as six calls that go through the loop; in the thread a call takes a fifth of
+ * that. */
 #define CALLS_BEFORE_THREAD 4
 #define THREAD_STACK        ((size_t)256 * 1024)
-#define WRITE_MS            15 /* how long what the thread has seen waits for more */
-#define SERVICE_LOOKS       20 /* a second, for who listens in the sandbox; past them nobody does */
+#define WRITE_MS            15 /* how long events of the thread wait for more */
+#define SERVICE_LOOKS       20 /* searches per second for the skill's own services */
 
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
@@ -58,6 +60,7 @@ int observer_attach(struct observer *o, pid_t first, int number, struct ssb_erro
 {
 	char root[32];
 
+	assert(o->listener < 0 && first > 0);
 	o->first = first;
 	o->listener = notify_fetch(first, number);
 	if (o->listener < 0) {
@@ -92,7 +95,7 @@ int observer_maker(const struct observer *o)
 	return o == NULL ? -1 : atomic_load(&o->maker_fd);
 }
 
-/* False: there was none. */
+/* Returns false if there was none. */
 static bool answer_next(struct observer *o)
 {
 	struct seccomp_notif n;
@@ -104,7 +107,7 @@ static bool answer_next(struct observer *o)
 	return true;
 }
 
-/* False: nobody is left who could ask, or we are told to end. */
+/* Returns false if no process is left that could call, or the thread must end. */
 static bool wait_for_call(const struct observer *o)
 {
 	struct pollfd p[2] = { { .fd = o->listener, .events = POLLIN },
@@ -116,9 +119,9 @@ static bool wait_for_call(const struct observer *o)
 	return (p[0].revents & POLLIN) != 0 || (p[0].revents == 0 && p[1].revents == 0);
 }
 
-/* To be told first that there is a call costs a sixth of each. Where the kernel
- * lets it, the thread waits for the call itself; observer_stop() comes when
- * everything in the sandbox is dead or killed, which ends that wait. */
+/* Polling before each call costs a sixth of its time. If the kernel allows it, the thread waits
+ * in the receiving call itself; observer_stop() comes when every process in the sandbox is dead
+ * or killed, which ends that wait. */
 static void *thread_main(void *arg)
 {
 	struct observer *o = arg;
@@ -128,12 +131,12 @@ static void *thread_main(void *arg)
 		while (answer_next(o) && stays) {
 		}
 	}
-	/* Nobody is left to make sockets for, and the kernel ends the maker with this thread. */
+	/* No process is left that needs sockets, and the kernel ends the maker with this thread. */
 	atomic_store(&o->maker_fd, -1);
 	return NULL;
 }
 
-/* Where there can be no thread, the loop goes on. */
+/* If the thread cannot be started, the loop continues to answer. */
 static void start_thread(struct observer *o)
 {
 	pthread_attr_t attr;
@@ -144,9 +147,9 @@ static void start_thread(struct observer *o)
 		return;
 	}
 	(void)pthread_attr_setstacksize(&attr, THREAD_STACK);
-	/* True before it runs: it puts what it sees into the queue. */
+	/* Set before the thread runs: it puts its events into the queue. */
 	o->threaded = observe_queue_init(&o->queue) == 0;
-	/* No handler of our caller's runs on its stack. */
+	/* No signal handler of our caller's must run on its stack. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (o->threaded && pthread_create(&o->thread, &attr, thread_main, o) != 0) {
@@ -167,7 +170,7 @@ void observer_turn(struct observer *o, bool call)
 		return;
 	}
 	(void)answer_next(o);
-	/* Before it is armed both sides of the loop have a part in that. */
+	/* Not before `armed` is set: until then several parts of the loop use the observer. */
 	if (++o->calls >= CALLS_BEFORE_THREAD && o->armed && o->stop < 0) {
 		start_thread(o);
 	}
@@ -220,8 +223,8 @@ bool observer_killed_first(const struct observer *o)
 	return o != NULL && o->killed_first;
 }
 
-/* The names as far as a line has room for them; how many it has not. Not every name
- * is a manifest's: a byte of one can take six. */
+/* Writes the names as far as a line has room for them; returns how many it left out. Not every
+ * name comes from a manifest: each byte may need an escape of six bytes. */
 static size_t put_names(struct json *j, const char *key, const struct string_list *names)
 {
 	size_t left_out = 0;
