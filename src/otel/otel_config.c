@@ -1,3 +1,4 @@
+/* otel_config.c - reads the OTEL_* variables of the owner's environment. */
 #include "otel/otel_config.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@
 
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-static int bad_url(const char *var, const char *why, struct ssb_error *err)
+static int fail_url(const char *var, const char *why, struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_USAGE, 0, var, "%s; write http://HOST:4318 or https://HOST",
 	                why);
@@ -68,11 +69,11 @@ int otlp_target_parse(struct otlp_target *ret, const char *url, const char *appe
 
 	t.tls = strncasecmp(url, "https://", 8) == 0;
 	if (!t.tls && strncasecmp(url, "http://", 7) != 0) {
-		return bad_url(var, "does not begin with http:// or https://", err);
+		return fail_url(var, "does not begin with http:// or https://", err);
 	}
 	p += t.tls ? 8 : 7;
 	if (strlen(url) + strlen(append) >= sizeof(t.path) || !is_printable(url)) {
-		return bad_url(var, "is too long, or has characters that a URL cannot have", err);
+		return fail_url(var, "is too long, or has characters that a URL cannot have", err);
 	}
 	if (memchr(p, '@', strcspn(p, "/?#")) != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, var,
@@ -81,7 +82,7 @@ int otlp_target_parse(struct otlp_target *ret, const char *url, const char *appe
 	p = parse_host(&t, p);
 	p = p != NULL ? parse_port(&t, p) : NULL;
 	if (p == NULL || (*p != '\0' && *p != '/' && *p != '?') || strchr(p, '#') != NULL) {
-		return bad_url(var, "has no host, a bad port, or something wrong after them", err);
+		return fail_url(var, "has no host, a bad port, or something wrong after them", err);
 	}
 	size_t path = strcspn(p, "?");
 	size_t keep = path;
@@ -105,7 +106,7 @@ static int strip_signal(const char *url, char ret[OTLP_MAX_URL], struct ssb_erro
 	host = host != NULL ? host + 3 : url;
 	size_t begin = (size_t)(host - url) + strcspn(host, "/");
 	if (strlen(url) >= OTLP_MAX_URL) {
-		return bad_url("otel", "is too long", err);
+		return fail_url("otel", "is too long", err);
 	}
 	while (keep > 0 && url[keep - 1] == '/') {
 		keep--;

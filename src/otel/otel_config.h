@@ -26,8 +26,8 @@ struct otlp_pairs {
 	size_t n;
 };
 
-/* "a=b,c=d", values percent-encoded. `headers`: fails for what cannot be sent as an
- * HTTP header. The error never repeats the text, which may be a secret. */
+/* Parses "a=b,c=d", values percent-encoded. `headers`: fails if a pair cannot be sent as an HTTP
+ * header. The error never repeats the text, which may be a secret. */
 int otlp_pairs_parse(struct otlp_pairs *ret, const char *text, bool headers, const char *var,
                      struct ssb_error *err);
 void otlp_pairs_done(struct otlp_pairs *p); /* wipes the values */
@@ -48,8 +48,8 @@ struct otlp_target {
 	const char *key;
 };
 
-/* Sets TLS, host, port and path from a URL; `append` is put behind its path. Fails for
- * other schemes, user names and fragments. The error does not repeat the URL. */
+/* Sets TLS, host, port and path from a URL; `append` is added to its path. Fails for other
+ * schemes, user names and fragments. The error does not repeat the URL. */
 int otlp_target_parse(struct otlp_target *ret, const char *url, const char *append, const char *var,
                       struct ssb_error *err);
 

@@ -1,3 +1,4 @@
+/* otlp.c - texts and attributes of OTLP messages, and their JSON form. */
 #include "otel/otlp.h"
 
 #include <assert.h>
@@ -14,6 +15,7 @@
 
 void otlp_init(struct otlp *w, struct buf *out, const struct otlp_format *format)
 {
+	assert(out != NULL && format != NULL);
 	*w = (struct otlp){ .out = out, .format = format };
 	json_init(&w->json, out, false);
 }

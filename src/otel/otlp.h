@@ -62,8 +62,8 @@ extern const struct otlp_format OTLP_JSON;
 
 void otlp_init(struct otlp *w, struct buf *out, const struct otlp_format *format);
 
-/* Any bytes. Control characters and bytes that are not UTF-8 become \xNN: not every
- * reader of telemetry handles them safely. Cut at OTLP_MAX_TEXT. */
+/* Writes a text of any bytes. Control characters and bytes that are not UTF-8 become \xNN,
+ * because not every reader of telemetry handles them safely. Cut at OTLP_MAX_TEXT. */
 void otlp_text(struct otlp *w, struct otlp_field f, const char *s, size_t len);
 
 /* A list of attributes. The caller must use each key only once. */

@@ -83,7 +83,7 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 	return s != NULL && strcmp(s, text) == 0;
 }
 
-/* What is executed is the process; who asked for it is the caller. */
+/* The executed program is the process; the program that asked for it is the caller. */
 static bool is_exec(const struct line *l)
 {
 	return line_get_op(l) == OP_EXEC;

@@ -1,6 +1,7 @@
 /* otlp_record.c - the run as a span, with one span for each of its phases. */
 #include "otel/otlp_record.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,7 +201,7 @@ static const struct run_row {
 };
 
 /* "sandbox.layer.net": "on" */
-static void layer_attrs(struct otlp *w, const struct line *l)
+static void put_layer_attrs(struct otlp *w, const struct line *l)
 {
 	const struct json_node *layers = json_member(&l->doc, l->top, "layers");
 	char key[96];
@@ -216,7 +217,7 @@ static void layer_attrs(struct otlp *w, const struct line *l)
 }
 
 /* "sandbox.classification.<class>.count": 3 */
-static void class_attrs(struct otlp *w, const struct line *l)
+static void put_class_attrs(struct otlp *w, const struct line *l)
 {
 	const struct json_node *summary = json_member(&l->doc, l->top, "summary");
 	const struct json_node *list = json_member(&l->doc, summary, "classifications");
@@ -250,9 +251,9 @@ static void put_line_attrs(void *arg, const struct line *l)
 		               json_member(&l->doc, from, ROWS[i].member));
 	}
 	if (strcmp(l->kind, "layers") == 0) {
-		layer_attrs(w, l);
+		put_layer_attrs(w, l);
 	} else if (strcmp(l->kind, "end") == 0) {
-		class_attrs(w, l);
+		put_class_attrs(w, l);
 		otlp_attr_int(w, "sandbox.duration_ms",
 		              json_integer(json_member(&l->doc, l->top, "duration_us"), 0) / 1000);
 	}
@@ -348,6 +349,7 @@ static void write_phase(struct otlp *w, const struct otlp_run *run, const struct
 	/* If no run phase follows, the set-up failed. */
 	bool broken = p == PHASE_SETUP && !run->has[PHASE_RUN];
 
+	assert(run->has[p]);
 	otlp_span_begin(w, &s, c);
 	otlp_attrs(w, SPAN_ATTRIBUTES);
 	otlp_attr_str(w, "sandbox.run.id", run->id);

@@ -21,7 +21,7 @@ struct otlp_run {
 	char id[RUN_ID_SIZE];
 	char skill[256];
 	int64_t begin_us; /* wall clock */
-	int64_t end_us;   /* of the last line, since the begin */
+	int64_t end_us;   /* of the last line, since the beginning */
 	bool has[PHASES];
 	int64_t from_us[PHASES];
 	int64_t to_us[PHASES];
@@ -47,13 +47,13 @@ int64_t otlp_mono(const struct line *l);
 bool otlp_is_decision(const struct line *l);
 bool otlp_is_violation(const struct line *l);
 const char *otlp_event_name(const struct line *l);
-/* The attributes of such an event, into an open list. */
+/* Writes the attributes of such an event into an open list. */
 void otlp_event_attrs(struct otlp *w, const struct line *l);
 
-/* The whole request with the spans. */
+/* Writes the whole request with the spans. */
 void otlp_write_spans(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
                       int fd);
-/* One log record, between otlp_logs_begin() and otlp_request_end(). */
+/* Writes one log record, between otlp_logs_begin() and otlp_request_end(). */
 void otlp_logs_add(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
                    const struct line *l);
 uint64_t otlp_nano(const struct otlp_run *run, int64_t mono_us);

@@ -2,6 +2,7 @@
  * do not depend on what is exported. */
 #include "otel/otlp_request.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,9 +117,10 @@ void otlp_log_begin(struct otlp *w, const struct otlp_log *log, const struct ote
 		[OTLP_ERROR] = { SEVERITY_ERROR, "ERROR" },
 	};
 	const struct otlp_format *f = w->format;
-	const char *severity = SEVERITIES[log->severity].text;
 	int64_t wall = 0;
 
+	assert((unsigned)log->severity < ARRAY_LEN(SEVERITIES));
+	const char *severity = SEVERITIES[log->severity].text;
 	f->item(w, LOG_RECORDS);
 	f->fixed64(w, LOG_TIME, log->nano);
 	f->uint32(w, LOG_SEVERITY, SEVERITIES[log->severity].number);
@@ -186,8 +188,8 @@ void otlp_span_status(struct otlp *w, bool good, const char *message)
 	w->format->close(w);
 }
 
-static void attr_array(struct otlp *w, const char *key, const struct json_doc *doc,
-                       const struct json_node *array)
+static void put_array(struct otlp *w, const char *key, const struct json_doc *doc,
+                      const struct json_node *array)
 {
 	size_t n = 0;
 
@@ -214,6 +216,6 @@ void otlp_attr_node(struct otlp *w, const char *key, const struct json_doc *doc,
 	} else if (json_is(n, JSON_TRUE) || json_is(n, JSON_FALSE)) {
 		otlp_attr_bool(w, key, json_is(n, JSON_TRUE));
 	} else if (json_is(n, JSON_ARRAY)) {
-		attr_array(w, key, doc, n);
+		put_array(w, key, doc, n);
 	}
 }

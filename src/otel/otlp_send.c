@@ -1,5 +1,7 @@
+/* otlp_send.c - posts requests to a collector, and repeats them as OTLP says. */
 #include "otel/otlp_send.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +100,7 @@ void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t dead
 	auto_buf head;
 	auto_buf answer;
 
+	assert(t->format != NULL && t->host[0] != '\0');
 	buf_init(&head, OTLP_MAX_REPLY);
 	buf_init(&answer, OTLP_MAX_REPLY);
 	otlp_target_where(t, where);

@@ -27,9 +27,9 @@ struct otlp_body {
 void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
                struct otlp_reply *ret);
 
-/* Posts, and again where the specification of OTLP says so (429, 502, 503, 504, no
- * connection), at growing intervals or when the server says. Returns true if the
- * collector accepted the request. */
+/* Posts, and repeats it if the specification of OTLP says so (429, 502, 503, 504, no connection),
+ * at growing intervals or when the server says. Returns true if the collector accepted the
+ * request. */
 bool otlp_send(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
                struct otlp_reply *ret);
 
