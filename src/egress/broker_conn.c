@@ -208,8 +208,8 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	c->up.eof = c->client_eof;
 	c->up.ending = ending;
 	c->up.urgent = urgent;
-	/* If everything was read and the client is not watched yet, its first event tells of more.
-	 */
+	/* If everything was read and the client is not watched yet, its first event tells of
+	 * more. */
 	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == c->head_room;
 	c->down.readable = false; /* until its first event */
 	c->moved_ms = clock_ms();

@@ -282,8 +282,8 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	return f;
 }
 
-/* Keeps `message` of `len` bytes until the dialler has answered. A datagram past the cap is lost.
- */
+/* Keeps `message` of `len` bytes until the dialler has answered. A datagram past the cap is
+ * lost. */
 static void flow_keep(struct broker *b, struct udp_flow *f, size_t len)
 {
 	if (f->queue_len == QUEUE_LEN || f->queue_bytes + len > QUEUE_BYTES + QUEUE_LEN ||

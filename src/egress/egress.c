@@ -132,11 +132,11 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	assert(e->table != NULL && e->table->plan == plan);
 	assert(e->dialler < 0 && e->broker < 0 && e->ledger == NULL);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, dial) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "cannot make a socket pair");
 	}
 	auto_fd ours = dial[0], theirs = dial[1];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "cannot make a socket pair");
 	}
 	auto_fd broker_end = events[1];
 	e->events = events[0];
@@ -145,7 +145,7 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "out of memory");
 	}
 	if (pipe2(ready, O_CLOEXEC) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "egress", "pipe");
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "cannot make a pipe");
 	}
 	auto_fd told = ready[1];
 	e->ready = ready[0];
@@ -154,7 +154,8 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	e->dialler = start_dialler(e, plan, theirs, told);
 	e->broker = e->dialler < 0 ? -1 : start_broker(e, plan, ours, broker_end, told);
 	listeners_close(&e->listeners);
-	return e->broker < 0 ? ssb_fail(err, SSB_E_SYS, errno, "egress", "fork") : 0;
+	return e->broker < 0 ? ssb_fail(err, SSB_E_SYS, errno, "egress", "cannot start a process")
+	                     : 0;
 }
 
 int egress_ready(struct egress *e, struct ssb_error *err)

@@ -33,8 +33,8 @@ void ledger_free(struct ledger *l);
 /* Takes one report: writes an event into the trace, or counts it. */
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace);
 
-/* Bytes carried so far: those of ended connections, or what the broker last said if that is more.
- */
+/* Bytes carried so far: those of ended connections, or what the broker last said if that is
+ * more. */
 void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in);
 
 /* Call it when the broker is gone: connections that it has not ended end as `broker_lost`, and

@@ -474,7 +474,7 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 		t->ranges = calloc(plan->n_egress + 1, sizeof(*t->ranges));
 	}
 	if (t == NULL || t->slots == NULL || t->ranges == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "no memory for the network rules");
+		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "out of memory");
 	}
 	t->plan = plan;
 	t->v6 = host_has_v6();
@@ -489,7 +489,7 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 		pools |= t->slots[i].pool;
 	}
 	if (pools && share_given(t) != 0) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "no memory for the network rules");
+		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "out of memory");
 	}
 	*ret = steal_ptr(&t);
 	return 0;
