@@ -146,18 +146,15 @@ static void sort_repeats(struct record_reading *r)
 	r->n_repeats = n + 1;
 }
 
-/* If a line with a count names the first time, another line counts that one already. */
 uint64_t record_times(const struct record_reading *r, const struct line *l)
 {
 	const struct repeat key = { .of = l->seq };
-	int64_t count = json_integer(line_get(l, "count"), 1);
-	uint64_t here = count < 2 ? 1 : (uint64_t)count - (line_get(l, "first") != NULL);
 	const struct repeat *found = NULL;
 
 	if (r->n_repeats > 0) {
 		found = bsearch(&key, r->repeats, r->n_repeats, sizeof(key), by_first);
 	}
-	return here + (found != NULL ? found->count : 0);
+	return line_times(l) + (found != NULL ? found->count : 0);
 }
 
 /* ---- the first line ------------------------------------------------------------- */
