@@ -1,5 +1,6 @@
 #include "consent/consent.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -45,6 +46,7 @@ static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree
 	struct consent_found f = { 0 };
 	struct ssb_error why = { 0 };
 
+	assert(dir[0] == '/');
 	if (tree != NULL) {
 		memcpy(f.now.tree, tree, sizeof(f.now.tree));
 	}
@@ -161,6 +163,7 @@ int consent_by_approval(const struct owner *o, const struct consent_found *f, bo
 {
 	const struct lock *l = &f->lock;
 
+	assert(f->state != CONSENT_HOLDS || l->skill != NULL);
 	reset_word(inout);
 	inout->lock = l;
 	inout->holds = f->state == CONSENT_HOLDS;
@@ -180,6 +183,7 @@ int consent_once(const struct owner *o, const char *dir, const struct skill_file
 {
 	const bool has_copy = copied || shown->v != NULL;
 
+	assert(by[0] != '\0');
 	reset_word(inout);
 	if (has_copy && find_copy(o, dir, shown, copied, inout, err) != 0) {
 		return -1;
@@ -265,6 +269,7 @@ bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p
 /* If the caller named a script, the script was read, which may be any of the pinned files. */
 bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 {
+	assert(l->format != NULL);
 	return strcmp(l->format, skill_format_name(plan->format)) == 0 &&
 	       (plan->format == SKILL_SCRIPT ||
 	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0) &&
@@ -426,6 +431,7 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
 	struct ssb_error unswept = { 0 };
 	bool whole = shown != NULL && shown->n > 0;
 
+	assert(dir[0] == '/' && terms->by != NULL && (terms->some || terms->n_grants == 0));
 	if (!whole && lock_files_read(dir, &now, err) != 0) {
 		return -1;
 	}

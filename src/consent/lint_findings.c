@@ -1,4 +1,5 @@
 /* lint_findings.c - the list of findings: add to it, and write it for people and programs. */
+#include <assert.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,6 +63,7 @@ void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, 
 	auto_free char *text = NULL;
 	va_list ap;
 
+	assert(id < LINT_IDS && file != NULL && fmt != NULL);
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0) {
 		text = NULL;
@@ -108,6 +110,7 @@ void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned 
 		                  .grade = softer_grade(r->grade),
 		                  .line = line };
 
+	assert(id < LINT_IDS && file != NULL && text != NULL);
 	add_finding(l, f, file, text, MAX_LINT_FINDINGS);
 }
 

@@ -1,4 +1,5 @@
 /* lint_lines.c - a text as lines, the words in a line, and where a pipe leads. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -131,6 +132,7 @@ bool lint_lines(const char *bytes, size_t len, enum lint_kind kind, lint_line_fn
 	auto_free char *tight = malloc(MAX_LINT_LINE);
 	struct line_reader r = { .kind = kind, .fn = fn, .arg = arg, .low = low, .tight = tight };
 
+	assert(fn != NULL);
 	if (low == NULL || tight == NULL) {
 		return false;
 	}
@@ -187,6 +189,7 @@ size_t lint_find(const struct lint_line *l, bool tight, size_t from, const char 
 	size_t len = tight ? l->tight_len : l->len;
 	size_t best = SIZE_MAX;
 
+	assert(from <= len && alternatives[0] != '\0');
 	for (const char *s = alternatives;;) {
 		size_t n = strcspn(s, "\n");
 		size_t end = may_have(l, s, n) ? find_one(text, len, from, s, n) : SIZE_MAX;

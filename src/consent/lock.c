@@ -370,6 +370,7 @@ int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, vo
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
+	assert(inout->skill != NULL && fill != NULL);
 	if (begin_change(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 ||
 	    has_room(dir, inout->skill, err) != 0) {
 		return -1;
@@ -410,6 +411,7 @@ static int change_uses(const struct owner *o, const char *skill, const char *tre
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
+	assert(by == 1 || by == -1);
 	if (begin_change(o, USE_WAIT_MS, &dir, &lock, err) != 0 ||
 	    read_skill(o, dir, skill, &l, err) != 0) {
 		return -1;

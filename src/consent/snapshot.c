@@ -6,6 +6,7 @@
  *
  * A snapshot that differs from what was made (a name, a size, a mode, a link, an owner) does not
  * count. It is made again, and the new one replaces it in one step. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -362,6 +363,7 @@ int snapshot_make(const struct owner *o, const char *dir, const struct skill_fil
 {
 	char name[HEX_BYTES + 1];
 
+	assert(dir[0] == '/' && (p->n == 0 || p->v != NULL));
 	if (!snapshot_fits(p)) {
 		*ret_kept = false;
 		return 0;

@@ -1,5 +1,6 @@
 #include "consent/words.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,7 @@ int abilities_of(const struct ssb_plan *p, struct abilities *ret)
 
 int abilities_drop(struct abilities *a, size_t i)
 {
+	assert(i < a->n);
 	ability_done(&a->v[i]);
 	memmove(a->v + i, a->v + i + 1, (--a->n - i) * sizeof(*a->v));
 	return words_worst(a);

@@ -1,5 +1,6 @@
 #include "learn/decoy.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -222,6 +223,7 @@ static int make_one(const struct decoys *d, const struct owner *o, const char *t
 int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum access access,
                bool *ret_new, struct ssb_error *err)
 {
+	assert(d->top != NULL && asked[0] == '/');
 	struct stat st;
 	bool there = lstat(asked, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode));
 	bool secret = danger_named(o->home, asked) != NULL;
@@ -406,6 +408,7 @@ void decoy_text(struct buf *out, const char *path, const char *canary)
 {
 	const struct decoy_row *r = find_row(FILES, ARRAY_LEN(FILES), path);
 
+	assert(canary[0] != '\0');
 	fill_canary(out, r != NULL ? r->text : "%\n", canary);
 }
 

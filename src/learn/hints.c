@@ -6,6 +6,7 @@
  * is proposed only as a comment.
  *
  * The text is hostile: the search never looks past the end of a line. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -474,6 +475,7 @@ int hints_text(const char *file, const char *text, size_t len, struct needs *ino
 	struct hint_scan s = { .file = file, .out = inout, .text = text, .len = len };
 	const char *end = text + len;
 
+	assert(file != NULL && inout != NULL);
 	if (len == 0 || memchr(text, '\0', len) != NULL) {
 		return 0; /* not text */
 	}

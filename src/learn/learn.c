@@ -1,5 +1,6 @@
 #include "learn/learn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -421,6 +422,7 @@ int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *er
 	AUTO(learner_done) struct learner t = { .s = s, .args = s->args, .l = ret };
 	AUTO(needs_done) struct needs hints = { 0 };
 
+	assert(s->owner != NULL && s->options != NULL && s->dir[0] == '/');
 	*ret = (struct learned){ 0 };
 	if (begin_learning(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
 	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {

@@ -1,5 +1,6 @@
 #include "learn/needs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,7 @@ int needs_add(struct needs *s, const struct need *n)
 {
 	size_t at = 0;
 
+	assert(n->value != NULL && n->kind <= NEED_SYSCALL);
 	if (find_need(s, n, &at)) {
 		return merge_need(&s->v[at], n);
 	}

@@ -3,6 +3,7 @@
  * The text is cut at the places that the parser gives. The result is parsed again and compared with
  * what should remain: a way of writing that is not foreseen here leads to a longer patch, never to
  * a wrong one. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -465,6 +466,7 @@ int shrink_patch(const struct manifest *m, const struct shrink *s, const char *n
 {
 	AUTO(cut_done) struct cut c = { 0 };
 
+	assert(name[0] != '\0' && (text != NULL || len == 0));
 	if (!cut_begin(&c, text, len)) {
 		return -1;
 	}

@@ -1,5 +1,6 @@
 #include "learn/propose.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -408,6 +409,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 	if (d == NULL) {
 		return -1;
 	}
+	assert(base->name != NULL && base->file != NULL);
 	d->needs = n;
 	if (!begin_draft(d, base)) {
 		return -1;

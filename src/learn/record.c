@@ -3,6 +3,7 @@
  * The record is read twice: first for later lines that say something about earlier ones (how often
  * a line was repeated, which names the addresses in the sandbox stand for), then line by line. All
  * of it may be forged; the needs are judged like any request. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,7 @@ int needs_from_record(const struct owner *o, int fd, const char *why, struct nee
 {
 	AUTO(reading_done) struct record_reading r = { .owner = o, .out = inout, .why = why };
 
+	assert(fd >= 0 && why != NULL);
 	if (each_line(&r, fd, look_ahead, err) != 0) {
 		return -1;
 	}

@@ -1,5 +1,6 @@
 /* weigh.c - which needs exist on this machine, and how much else a directory would give away if it
  * were proposed instead of its files. */
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,7 @@ size_t needs_siblings(const struct needs *s, const struct need *n)
 	size_t len = parent_len(n->value);
 	size_t found = 0;
 
+	assert(is_path(n));
 	for (size_t i = 0; i < s->n; i++) {
 		const struct need *other = &s->v[i];
 		found += other->kind == n->kind && other->danger == NULL && !other->missing &&

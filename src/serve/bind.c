@@ -1,5 +1,6 @@
 #include "serve/bind.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,7 @@ int bind_ensure(const void *arg, struct ssb_error *err)
 	if (!x->own) {
 		return 0;
 	}
+	assert(x->id[0] != '\0' && x->binding != NULL);
 	if (s == NULL || d == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}

@@ -1,5 +1,6 @@
 #include "serve/frontmatter.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -187,6 +188,7 @@ int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, cons
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 	auto_buf block;
 
+	assert(ret->name == NULL && ret->description == NULL && ret->json == NULL);
 	buf_init(&block, MAX_YAML_BYTES);
 	if (block_read(&block, text, len) != 0) {
 		*ret_why = "its SKILL.md does not begin with frontmatter";

@@ -4,6 +4,7 @@
  * our own text. */
 #include "serve/run_say.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -360,6 +361,7 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	auto_buf text;
 	auto_buf json;
 
+	assert(end->ran && name != NULL);
 	buf_init(&text, SAY_BYTES);
 	buf_init(&json, SAY_BYTES);
 	show_stream(&out, end, 0);

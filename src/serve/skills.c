@@ -6,6 +6,7 @@
  * which files the owner has. */
 #include "serve/skills.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -312,6 +313,7 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 	const struct skill *v;
 	size_t n;
 
+	assert(word != NULL);
 	if (skills_list(s, &v, &n, err) != 0) {
 		return -1;
 	}

@@ -120,7 +120,7 @@ static void test_refused(void **state)
 	bad(HEAD "x: .inf\n" TAIL, "number");
 	bad(HEAD "x: 0xfffffffffffffffff\n" TAIL, "number");
 	/* Tags, invisible or by an escape; a mark that turns text around. */
-	bad("---\nname: a\ndescription: d\xf3\xa0\x81\x81\n---\n", "not seen");
+	bad("---\nname: a\ndescription: d\xf3\xa0\x81\x81\n---\n", "not visible");
 	bad("---\nname: a\ndescription: \"d\\u202e\"\n---\n", "");
 	bad(HEAD "\"k\\u200b\": 1\n" TAIL, "");
 	bad("\xef\xbb\xbf---\nname: a\ndescription: d\n---\n", "begin");
