@@ -1,7 +1,7 @@
-"""Fixtures of the end to end tests: callers, compiled probes, a place for both.
+"""Fixtures of the end to end tests: the two callers, compiled probes, a base directory.
 
-The suite needs root (it makes an unprivileged user, and tests both) and
-working user namespaces. Where they are missing it fails; it never skips.
+The suite needs root, because it makes an unprivileged user and tests both, and it
+needs user namespaces. If they are missing, it fails; it never skips.
 """
 import ctypes
 import fcntl

@@ -1,4 +1,4 @@
-"""A governor for tests: progs/govern.c, what it is told to say, what it hears."""
+"""A governor for tests: sends commands to progs/govern.c and reads its events."""
 import json
 import queue
 import threading

@@ -1,8 +1,8 @@
-"""Runs the product as root or as an unprivileged user, and probes bare.
+"""Runs the product as root or as an unprivileged user, and runs probes outside the sandbox.
 
-Three rules hold everywhere: every subprocess has a timeout; the environment is
-built from scratch; code that attacks runs unconfined only through bare(), in
-a network and pid namespace of its own, with a home made of decoys.
+Three rules hold everywhere: every subprocess has a timeout; every environment is
+built from nothing; code that attacks runs unconfined only through bare(), in its own
+network and pid namespaces, with decoys as its home.
 """
 import contextlib
 import json

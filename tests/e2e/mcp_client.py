@@ -3,8 +3,8 @@
     with mcp_client.serve(ssb, skills, era=MODERN) as client:
         result = client.tool("run_skill", skill_dir="weather")
 
-Requests may be under way together: send() and answer() are the two halves of call().
-Whatever is not one JSON-RPC message a line on stdout is a failure.
+Several requests may be open at once: send() and answer() are the two halves of call().
+A line on stdout that is not one JSON-RPC message is a failure.
 """
 import contextlib
 import json

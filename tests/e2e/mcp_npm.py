@@ -1,5 +1,5 @@
-"""What the tests of the MCP server share: the pinned npm packages, the fixture program
-and the conformance suite, `skillsandbox serve` on HTTP."""
+"""Shared by the tests of the MCP server: the pinned npm packages, the fixture program,
+the conformance suite, and `skillsandbox serve` on HTTP."""
 import contextlib
 import json
 import pathlib

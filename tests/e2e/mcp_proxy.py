@@ -1,5 +1,5 @@
-"""A way to a server that wants a token, for clients that have none: every request gets
-it on the way. What else is in a request and in its answer goes through as it is."""
+"""A proxy to a server that requires a token, for clients that have none: it adds the
+token to every request. It passes on the rest of a request, and every answer, unchanged."""
 import contextlib
 import re
 import socket

@@ -1,5 +1,5 @@
-"""A small server on the protocol library (tests/unit/mcp_echo.c), and clients for it
-that send exactly what they are told, byte by byte."""
+"""A small server on the protocol library (tests/unit/mcp_echo.c), and clients that send
+it exactly the given bytes."""
 import contextlib
 import http.client
 import io

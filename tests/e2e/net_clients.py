@@ -1,7 +1,7 @@
-"""clients.py of the skills in the egress tests: small clients, and what they met.
+"""clients.py of the skills in the egress tests: small clients that report what happened.
 
-Every try comes back as a dict: value (on success), error (the exception's
-name), errno (its symbol) and seconds.
+Every attempt returns a dict: value (on success), error (the exception's name), errno
+(its symbol) and seconds.
 """
 import concurrent.futures
 import errno

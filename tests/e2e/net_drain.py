@@ -1,5 +1,5 @@
-"""What has arrived in a network namespace: all of it is either in a queue of the kernel, or in
-the books of the server that took it."""
+"""Waits until everything that arrived in a network namespace is accounted for: it is in a queue
+of the kernel, or the server that took it has recorded it."""
 import contextlib
 import pathlib
 import select

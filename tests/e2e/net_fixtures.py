@@ -1,7 +1,6 @@
-"""Fixtures of the egress tests: `outside` is the world of net_servers.py, `net`
-a caller (root, or a user) whose commands are started inside its namespaces:
-the sandbox under test sees them as its host, and nothing can touch the
-machine's network."""
+"""Fixtures of the egress tests. `outside` is the world of net_servers.py. `net` is a
+caller (root or a user) whose commands are started inside its namespaces: the sandbox
+under test takes them for its host, and nothing can reach the machine's network."""
 import json
 import pathlib
 import re

@@ -1,8 +1,8 @@
 """net_proxy.py PORT LOG [MODE] - an HTTP proxy for the egress tests, in the
-outside world. It answers CONNECT, and writes down one JSON line for each request:
+outside world. It answers CONNECT, and writes one JSON line for each request:
 target, credentials, status. It listens on every address.
 
-MODE: open; auth (wants USER and PASSWORD); refuse (403); garbage (no HTTP);
+MODE: open; auth (requires USER and PASSWORD); refuse (403); garbage (not HTTP);
 silent; endless (a head without end); greedy (200 and the first words of the
 server in one segment)."""
 import base64

@@ -1,11 +1,11 @@
 """net_servers.py DIRECTORY - the outside world of the egress tests: servers and
-a resolver in a network namespace that has nothing but loopback.
+a resolver in a network namespace that has only loopback.
 
-Started by net_fixtures.py in a network and a mount namespace of its own. In
-there /etc/hosts, resolv.conf, nsswitch.conf and the system's CA certificates
-are its own, and lo carries addresses of several ranges.
+net_fixtures.py starts it in its own network and mount namespaces. In there
+/etc/hosts, resolv.conf, nsswitch.conf and the system's CA certificates are
+its own, and lo has addresses of several ranges.
 
-Everything that arrives is counted, three times over: each connection with its
+Everything that arrives is counted in three ways: each connection with its
 bytes, each DNS question, and the kernel's own counters of the namespace.
 
   443, 8443  HTTPS           80, 8080  HTTP         7001  echo, END after EOF
@@ -13,8 +13,8 @@ bytes, each DNS question, and the kernel's own counters of the namespace.
   7005  UDP echo
   53  resolver (UDP, TCP) on 127.0.0.1
 
-A second namespace is another machine, with the same servers on PUBLIC, behind a router,
-and on NEIGHBOUR, on one network with us.
+A second namespace is another machine, with the same servers: on PUBLIC, behind a
+router, and on NEIGHBOUR, on the same network.
 """
 import ctypes
 import errno

@@ -1,5 +1,5 @@
-"""Receivers of a session's messages, on loopback: good, slow, lying and silent
-ones; and the program that delivers (tests/unit/notify_driver.c)."""
+"""Receivers of a session's messages on loopback (good, slow, lying and silent ones), and
+the program that delivers the messages (tests/unit/notify_driver.c)."""
 import contextlib
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""Root file systems and OCI image layouts, made of what Debian has; also wrong ones."""
+"""Root file systems and OCI image layouts, built from Debian's files; also invalid ones."""
 import gzip
 import hashlib
 import io

@@ -1,10 +1,10 @@
-"""A collector that accepts nothing but what the specification of OTLP allows,
-and answers as a test tells it to.
+"""A collector that accepts only what the specification of OTLP allows, and gives the
+answers that a test asks for.
 
-Both forms end up as the same messages, made from otlp.proto by protoc. A request
+Both encodings become the same messages, made from otlp.proto by protoc. A request
 with an unknown field, a wrong type, an id of a wrong length, a text that is not
-UTF-8, a key that stands twice, or a JSON spelling that only some receivers take
-is answered with 400 and remembered in `faults`.
+UTF-8, a duplicate key, or a JSON spelling that only some receivers accept
+is answered with 400 and kept in `faults`.
 """
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""What the tests of the export share: a collector, and runs that end there."""
+"""Shared by the tests of the export: a collector, and runs that are exported to it."""
 import contextlib
 import datetime
 import socket

@@ -1,11 +1,11 @@
-"""The real PostgreSQL of the distribution, for the length of a test.
+"""The distribution's real PostgreSQL, for the duration of a test.
 
     with postgres.Server(base, uid, gid) as server:
         server.url("database")
 
 It runs in a temporary directory of an unprivileged user (it refuses root), on a
-unix socket and a loopback port, with password authentication. It ends with the
-process that started it, also when that is killed: the kernel sends the signal.
+unix socket and a loopback port, with password authentication. When the process that
+started it ends, even by SIGKILL, the kernel ends the server by a signal.
 """
 import contextlib
 import ctypes

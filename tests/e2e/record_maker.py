@@ -1,5 +1,5 @@
-"""Makes records of runs as skillsandbox-trace(5) describes them, with nothing
-of the product: chained by hashlib, signed by the cryptography package."""
+"""Makes records of runs as skillsandbox-trace(5) describes them, without any code of the
+product: hashlib chains them, the cryptography package signs them."""
 import copy
 import fcntl
 import hashlib

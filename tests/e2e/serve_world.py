@@ -1,4 +1,4 @@
-"""What the tests of `skillsandbox serve` share: skills in one directory, the server over
+"""Shared by the tests of `skillsandbox serve`: skills in one directory, the server over
 stdio and over HTTP, and the processes of a run."""
 import contextlib
 import os

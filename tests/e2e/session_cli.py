@@ -1,4 +1,4 @@
-"""Drives `skillsandbox session ...` as one caller, on one of the two stores."""
+"""Runs `skillsandbox session ...` as one caller, on one of the two stores."""
 import json
 import os
 import re

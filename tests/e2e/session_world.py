@@ -1,5 +1,5 @@
-"""A caller with sessions: starts them, runs in them, and acts on them through
-tests/unit/session_driver.c, which says what became of each run."""
+"""A caller with sessions: starts sessions, starts runs in them, and controls them through
+tests/unit/session_driver.c, which reports what happened to each run."""
 import contextlib
 import itertools
 import os

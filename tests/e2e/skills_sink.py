@@ -1,12 +1,12 @@
 """The receiver of what hostile skills steal: a program in its own network namespace, where
 203.0.113.7 is an address of loopback.
 
-    4444  takes what comes
-    4445  takes what comes, and commands the shell at the other end
-    4446  HTTP: takes what comes, and hands out an installer that steals
+    4444  takes everything
+    4445  takes everything, and sends commands to the shell at the other end
+    4446  HTTP: takes everything, and serves an installer that steals
 
-On stdin "reset" or "seen"; the answer is a line of JSON: connections, and their bytes in
-latin-1.
+It reads "reset" or "seen" from stdin and answers with a line of JSON: connections, and their
+bytes in latin-1.
 """
 import json
 import socket

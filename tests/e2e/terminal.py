@@ -1,4 +1,4 @@
-"""A person at a terminal: a pseudo-terminal that is the controlling one of what runs on it."""
+"""A person at a terminal: a pseudo-terminal that is the controlling terminal of a program."""
 import fcntl
 import os
 import pty

@@ -1,5 +1,5 @@
-"""Approvals: what the owner granted to one skill, for the bytes that it had, and what does not
-count. At a terminal: test_consent_terminal.py."""
+"""Approvals: what the owner granted to one skill, for the bytes that it had then, and what
+does not count as an approval. At a terminal: test_consent_terminal.py."""
 import concurrent.futures
 import json
 import os

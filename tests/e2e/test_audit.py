@@ -1,5 +1,5 @@
-"""Reading records: list, show, verify, export, prune. The records are made by
-record_maker.py, so that nothing here believes the product's own writer."""
+"""Reading records: list, show, verify, export, prune. record_maker.py makes the records, so
+that the tests do not depend on the product's own writer."""
 import contextlib
 import fcntl
 import json

@@ -1,6 +1,6 @@
-"""Bad input: any manifest, directory or flag. One clear message and 125 or 2
-(validate: 1); never a crash, a hang or a half-built sandbox. The manifests
-also go through the sanitizer build."""
+"""Bad input: invalid manifests, directories and flags give one clear message and status 125
+or 2 (validate: 1), never a crash, a hang or an incomplete sandbox. The manifests are
+also given to the sanitizer build."""
 import os
 import socket
 

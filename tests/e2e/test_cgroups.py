@@ -1,9 +1,9 @@
-"""Control groups: what is made for a run, for whom, and what the kernel does with it.
+"""Control groups: what is made for a run, for which caller, and what the kernel does with it.
 
 A machine has the memory and pids controllers in cgroup v2 (every current
-distribution) or in v1 (hybrid systems). Both are right answers, each with its
-own expectations here: v2 for root and for a user to whom a group is delegated,
-v1 for root alone, the watchdog for everybody else.
+distribution) or in v1 (hybrid systems). Both are correct; each has its own
+expectations here: v2 for root and for a user to whom a group is delegated,
+v1 for root alone, the watchdog for all others.
 """
 import itertools
 import json

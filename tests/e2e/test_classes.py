@@ -1,5 +1,5 @@
-"""Threat classes of real runs: none for programs that do their work, and for
-attacks exactly those that their attempts amount to, with evidence."""
+"""Threat classes of real runs: none for ordinary programs, and for attacks exactly
+the classes of their attempts, with evidence."""
 import json
 import re
 import shutil

@@ -1,4 +1,5 @@
-"""The owner is asked at a terminal: what counts as a yes, what is shown, what cannot spoof it."""
+"""Questions to the owner at a terminal: which answer means yes, what is shown, and that a skill
+cannot forge it."""
 import fcntl
 import json
 import os

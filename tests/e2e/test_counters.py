@@ -1,5 +1,5 @@
-"""What is counted for a user or for the whole machine: a skill cannot use it up for others, or
-no more of it than docs/THREAT-MODEL.md says. Each control takes more outside."""
+"""Resources that the kernel counts per user or per machine: a skill cannot use up those of
+others, or at most what docs/THREAT-MODEL.md says. Each control uses more outside."""
 import json
 import pathlib
 

@@ -1,4 +1,5 @@
-"""What only the owner can grant, and what nobody can: /, /proc, /sys, /dev."""
+"""Dangerous places (/, /proc, /sys, /dev): some can be granted only by the owner, others by
+no one."""
 import os
 import socket
 import stat

@@ -1,4 +1,4 @@
-"""The examples, as root and as a user: what `make demo` shows is true."""
+"""The examples, as root and as a user: `make demo` shows the truth."""
 import re
 import shutil
 

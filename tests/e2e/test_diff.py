@@ -1,4 +1,4 @@
-"""What the owner is shown of a skill that changed: the bytes that did, and the code first."""
+"""What the owner is shown about a skill that changed: the changed bytes, and code first."""
 import re
 
 import pytest

@@ -1,4 +1,4 @@
-"""The documents: short enough to be read, and what they name is there."""
+"""The documents are short enough to be read, and the paths that they name exist."""
 import re
 
 import pytest

@@ -1,4 +1,4 @@
-"""The broker: its limits, its lack of authority, its end."""
+"""The broker: its limits, its lack of rights, its end."""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
-"""Address ranges: every address in one answers on the declared ports, and no
-other address does. A small range has a socket for each address; of a wide one
-(past 128 pairs of address and port) the TCP port is taken whole."""
+"""Address ranges: every address of a range answers on the declared ports, and no other
+address does. A small range has a socket for each address. For a wide one (more than
+128 pairs of address and port) one socket takes the TCP port on all addresses."""
 import pytest
 
 from net_fixtures import GRANT, PROMPT, net, outside, rule

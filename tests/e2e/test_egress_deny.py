@@ -1,5 +1,5 @@
-"""What is not declared does not leave: nothing arrives, the skill gets a prompt
-error, the trace says why. Each probe also runs outside, where it works."""
+"""Undeclared data does not leave: nothing arrives, the skill gets an error at once, and
+the trace gives the reason. Each probe also runs outside, where it works."""
 import re
 
 import pytest

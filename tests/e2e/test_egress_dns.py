@@ -1,4 +1,4 @@
-"""Names: declared ones resolve inside, no others, and nobody outside is asked."""
+"""Names: declared ones resolve inside, others do not, and no question goes outside."""
 import ipaddress
 import time
 

@@ -1,5 +1,5 @@
-"""What the trace says of the egress, also when there is too much of it, and
-also when the broker is not there to say it."""
+"""What the trace says about the egress, also if there are too many events, and if the
+broker has died."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""A body that is announced (Expect: 100-continue) goes to the server when it wants it. One that
-does not may read it as the next request: for another host, say."""
+"""An announced body (Expect: 100-continue) goes to the server only when the server asks for it.
+A server that does not ask may read the body as the next request, for example for another host."""
 import hashlib
 
 from net_fixtures import net, outside, rule

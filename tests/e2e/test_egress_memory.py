@@ -1,4 +1,5 @@
-"""What the broker holds of all connections together has a bound: nobody else counts it."""
+"""The memory that the broker uses for all connections together is limited: no other limit
+counts it."""
 import pathlib
 import re
 

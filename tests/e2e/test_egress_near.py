@@ -1,5 +1,5 @@
-"""A declared name may lead to a public address that is this machine's, or a neighbour's: such
-services often trust whom the network lets reach them."""
+"""A declared name may lead to a public address of this machine or of a neighbour: services
+there often trust every host that can reach them."""
 import subprocess
 
 import pytest

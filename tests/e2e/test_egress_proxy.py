@@ -1,9 +1,9 @@
-"""Through the owner's upstream proxy: what arrives there, what never does, and
-that its credentials are nobody's but the dialler's.
+"""Through the owner's upstream proxy: what arrives there, what never does, and that only
+the dialler gets the proxy's credentials.
 
 The proxy (net_proxy.py) is at 10.77.0.1, a private address that no test grants:
-the proxy's own address is the owner's word. Behind it `far.example.test`, which
-nobody resolves here, is a server of the outside world."""
+the owner's setting allows the proxy's own address. Behind it `far.example.test`,
+a name that does not resolve here, is a server of the outside world."""
 import json
 import os
 import pathlib

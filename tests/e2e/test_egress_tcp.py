@@ -1,4 +1,4 @@
-"""What is declared works, for real clients and for awkward ones."""
+"""Declared connections work, for real clients and for unusual ones."""
 import hashlib
 import json
 import os

@@ -1,4 +1,4 @@
-"""Datagrams by name and port: flows, limits, and silence where there is no grant.
+"""Datagrams by name and port: flows, limits, and silence without a grant.
 
 The server of port 7005 answers each datagram in capitals. A denied flow cannot
 be reset; its program sees nothing, and the trace has one line for it."""

@@ -1,4 +1,4 @@
-"""The environment is empty but for what is declared, also through /proc."""
+"""The environment has only the declared variables, also when read through /proc."""
 import pytest
 
 import records

@@ -1,4 +1,4 @@
-"""Where a layer cannot be applied: stop and say so, or lose it loudly."""
+"""If a layer cannot be applied, the run stops with a message, or goes on and reports the loss."""
 import json
 import os
 import socket

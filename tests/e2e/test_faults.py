@@ -1,5 +1,5 @@
 """Every system call of the set-up fails in turn: the skill starts confined or
-not at all, always with an end and a message, never hanging."""
+not at all, always with an end and a message, and never hangs."""
 import pytest
 
 SECRET_NAME = ".ssh/id_ed25519"

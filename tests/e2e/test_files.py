@@ -1,4 +1,4 @@
-"""The file view: what is declared is there, with its permission; nothing else is."""
+"""The file view: declared files are there, with their permissions, and nothing else is."""
 import pathlib
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""A flood of what does not matter hides nothing of what does."""
+"""A flood of harmless events does not hide violations."""
 import hashlib
 import json
 import os

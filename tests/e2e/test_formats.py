@@ -1,5 +1,5 @@
-"""Skills in the formats that there are, with and without their mistakes: each runs confined
-and does its job; what it asks of the environment it gets from its owner alone."""
+"""Skills in all known formats, with and without the usual mistakes: each runs confined and
+does its work, and gets only those variables that its owner grants."""
 import json
 import re
 import shutil

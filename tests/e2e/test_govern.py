@@ -1,8 +1,8 @@
-"""A governed run: paused, resumed, ended and metered from outside.
+"""A governed run: paused, resumed, ended and measured from outside.
 
-progs/govern.c is the governor; what the tests write to it are its words, what
-it prints is what it hears. As root a control group stops the processes (v1 or
-v2, what the machine has), as a user init does.
+progs/govern.c is the governor; the tests write its commands, and it prints the
+events. As root a control group stops the processes (v1 or v2, as the machine
+has it); as a user init does.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""The network of a governed run: metered while it runs, closed when it is to end."""
+"""The network of a governed run: measured while it runs, and closed when it must end."""
 import os
 import pathlib
 import signal

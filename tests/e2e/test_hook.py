@@ -1,5 +1,5 @@
-"""skillsandbox hook claude-code: the question on stdin, the answer on stdout; and that
-a shell does with the new command what was meant."""
+"""skillsandbox hook claude-code: the question on stdin, the answer on stdout, and that a shell
+runs the new command as intended."""
 import json
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Who the skill is, which processes, fds and names it shares with the host."""
+"""The identity of a skill: its ids, and which processes, fds and names it shares with the host."""
 import ctypes
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Files of an image in the place of the host's: --rootfs and --image."""
+"""Files of an image instead of the host's: --rootfs and --image."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Init holds the time and memory limits: a skill, which has its uid, cannot touch it."""
+"""Init enforces the time and memory limits; a skill has the same uid but cannot touch init."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""learn: a manifest that writes itself, from runs that see nothing of the owner's."""
+"""learn: writes a manifest from runs that see nothing of the owner's files."""
 import re
 
 import harness

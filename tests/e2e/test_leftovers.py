@@ -1,4 +1,4 @@
-"""What must not stay behind in a writable directory: setuid, devices, doors."""
+"""What must not stay in a writable directory: setuid files, devices, sockets and FIFOs."""
 import json
 import os
 import stat

@@ -1,4 +1,4 @@
-"""libskillsandbox: what it exports, what it pulls in, and the C example."""
+"""libskillsandbox: what it exports, what it loads, and the C example."""
 import re
 import subprocess
 

@@ -1,4 +1,4 @@
-"""lint: what it finds in whole skills, how it says so, and that it changes nothing."""
+"""lint: what it finds in whole skills, how it reports it, and that it changes nothing."""
 import json
 import os
 import re

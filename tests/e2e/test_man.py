@@ -1,4 +1,4 @@
-"""The manual: well-formed, complete, and its examples run."""
+"""The manual pages are well-formed and complete, and their examples run."""
 import os
 import re
 import subprocess

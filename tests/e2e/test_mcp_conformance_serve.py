@@ -1,5 +1,5 @@
-"""The official conformance suite against `skillsandbox serve` itself: the scenarios that
-want no tools, prompts or resources of their own names, and those of the skills extension."""
+"""The official conformance suite against `skillsandbox serve` itself: the scenarios that do not
+need tools, prompts or resources of the suite, and those of the skills extension."""
 import contextlib
 import secrets
 

@@ -1,4 +1,4 @@
-"""Streamable HTTP: who may ask, bodies, and the modern era. Sessions are in
+"""Streamable HTTP: which clients may ask, bodies, and the modern era. Sessions are in
 test_mcp_http_session.py, hostile and broken clients in test_mcp_http_abuse.py."""
 import base64
 import json

@@ -1,5 +1,5 @@
-"""Streamable HTTP with clients that are slow, silent, broken or hostile: the server
-lives, its memory is bounded, and nobody else waits for them. Time limits are 20 times
+"""Streamable HTTP with clients that are slow, silent, broken or hostile: the server keeps
+running, its memory is limited, and other clients do not wait. Time limits are 20 times
 shorter here: a head within 0.5 s, a body within 1.5 s, an answer read within 1.5 s."""
 import http.client
 import json

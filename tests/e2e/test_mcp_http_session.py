@@ -1,5 +1,5 @@
-"""Streamable HTTP of the legacy era: sessions, their news, streams that are resumed, and
-what ends by time."""
+"""Streamable HTTP of the legacy era: sessions, their notifications, resumed streams, and
+timeouts."""
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-"""One message a line: on two fds, and on a unix socket."""
+"""One message per line: on two fds, and on a unix socket."""
 import os
 import select
 import socket

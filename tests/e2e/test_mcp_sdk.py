@@ -1,8 +1,8 @@
 """The official SDKs' clients, v1 and v2, against `skillsandbox serve`: in both eras, on
 stdio and on HTTP, as a user, and once as root.
 
-One client goes through all of its steps in each of the ways (tests/mcp/client.mjs); the
-tests look at what came of them."""
+One client performs all of its steps in each of these ways (tests/mcp/client.mjs); the
+tests check the results."""
 import contextlib
 import json
 import secrets

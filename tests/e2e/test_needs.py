@@ -1,5 +1,5 @@
 """Manifests from what skills do and say: init, check, shrink, on real runs and on
-records that lie."""
+forged records."""
 import os
 import subprocess
 

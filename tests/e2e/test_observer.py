@@ -1,8 +1,8 @@
-"""What a program tries is what the trace says: no attempt missing, none invented.
+"""The trace has every attempt of a program, and no others.
 
 Each case does a few things between two marks; the observed events between the
-marks are compared whole. HOME, R (granted to read) and W (granted to write) are
-replaced in code and expectation.
+marks must be equal to the expected ones. HOME, R (granted to read) and W (granted
+to write) are replaced in code and expectation.
 """
 import collections
 import contextlib

@@ -1,5 +1,5 @@
-"""The record says of every change in a grant what it was: two names that were exchanged, where a
-symlink leads, and which attribute of a file was set or removed."""
+"""The record says what each change in a grant was: two exchanged names, the target of a symlink,
+the extended attribute that was set or removed."""
 import os
 import textwrap
 

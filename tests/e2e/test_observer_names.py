@@ -1,7 +1,7 @@
-"""The observer tells the truth about names, whatever a skill does to them.
+"""The observer records true names, whatever a skill does to them.
 
-Where a name leads can be changed between two looks; a thread has files of its own; numbers
-of processes are given out again; a program can be renamed while it is started.
+The target of a name can change between two looks; a thread can have its own fd table;
+process numbers are used again; a program can be renamed while it starts.
 """
 import contextlib
 import json

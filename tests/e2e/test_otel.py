@@ -1,4 +1,4 @@
-"""run --otel: what arrives at the owner's collector is what the record says."""
+"""run --otel: what arrives at the owner's collector equals the record."""
 import base64
 import copy
 import json

@@ -1,5 +1,5 @@
-"""Collectors that hang, lie, refuse or are not there: the run never notices, and
-what becomes of the export is a line in otel.log."""
+"""Collectors that hang, lie, refuse or do not exist: the run is not affected, and
+otel.log has a line with the outcome of the export."""
 import contextlib
 import datetime
 import ipaddress

@@ -1,4 +1,4 @@
-"""Owner over manifest: what is dangerous by nature no manifest can claim."""
+"""The owner decides over the manifest: no manifest can claim what is dangerous by nature."""
 import os
 import shutil
 

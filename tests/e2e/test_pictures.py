@@ -1,4 +1,4 @@
-"""The pictures of the documentation show what the program says today."""
+"""The pictures of the documentation show the current output of the program."""
 import importlib.machinery
 import importlib.util
 

@@ -1,5 +1,5 @@
-"""Files that go with one call of the Python package: the host opens them, and a skill that
-may write where they are must not make it open others."""
+"""Files that belong to one call of the Python package: the host opens them, and a skill that
+may write to their directory must not make it open others."""
 import fcntl
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The Python package's loader: skills as Skillware has them, none of them in the host."""
+"""The Python package's loader: Skillware skills, none of which runs in the host process."""
 import json
 
 import harness

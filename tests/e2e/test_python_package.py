@@ -1,4 +1,4 @@
-"""The Python package as its users meet it: installed, and by its README."""
+"""The Python package as users get it: installed, and used as its README says."""
 import re
 import shutil
 import subprocess

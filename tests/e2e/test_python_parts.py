@@ -1,5 +1,5 @@
-"""The parts of the Python package that need no sandbox: what reads hostile bytes, what
-writes files, and what is said to models and sessions."""
+"""The parts of the Python package that need no sandbox: readers of hostile bytes, writers of
+files, and texts for models and sessions."""
 import importlib.util
 import json
 import os

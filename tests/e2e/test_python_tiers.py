@@ -1,4 +1,4 @@
-"""One skill in every tier: the same result, and no decoy in any but `trust`."""
+"""One skill in every tier: the same result, and a decoy is seen only in `trust`."""
 import json
 import pathlib
 import shutil

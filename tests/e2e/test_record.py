@@ -1,4 +1,4 @@
-"""trace.jsonl: chained, signed, by the schema, and saying what trace.json says."""
+"""trace.jsonl: chained, signed, valid by the schema, and equal to trace.json."""
 import contextlib
 import fcntl
 import hashlib

@@ -1,5 +1,5 @@
-"""Repositories inside a writable grant: what the host obeys in them is held as
-at the top of the grant, and work in them goes on."""
+"""Repositories inside a writable grant: files that the host obeys are protected in them as at
+the top of the grant, and work in them continues."""
 import os
 
 import pytest

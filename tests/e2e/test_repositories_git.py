@@ -1,5 +1,5 @@
-"""What git does in a writable grant: a skill cannot leave a repository there that the owner's git
-takes for the owner's, ordinary work goes on without an alarm, and what is refused is told."""
+"""git in a writable grant: a skill cannot leave a repository there that the owner's git takes for
+the owner's own, ordinary work raises no alarm, and what is refused is reported."""
 import os
 
 import pytest

@@ -1,8 +1,8 @@
-"""The editors' schema and the parser say the same of every file of a corpus.
+"""The editors' schema and the parser agree about every file of a corpus.
 
-What a schema cannot know (the Public Suffix List, duplicate keys and other
-matters of YAML itself) is marked in the file: a first line
-"# schema: accepts" says that only the parser refuses it.
+What a schema cannot express (the Public Suffix List, duplicate keys and other
+rules of YAML itself) is marked in the file: the first line "# schema: accepts"
+says that only the parser refuses it.
 """
 import json
 import os

@@ -1,5 +1,5 @@
-"""Approvals through a client of `skillsandbox serve`: "always" is kept for the skill as it is
-and no other, and the answer of an owner is good once, for what it was given to."""
+"""Approvals through a client of `skillsandbox serve`: "always" holds only for the skill as it
+is then, and an owner's answer is valid once, for its own question."""
 import json
 import os
 import shlex

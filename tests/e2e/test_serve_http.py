@@ -1,4 +1,4 @@
-"""`skillsandbox serve --http`: who is let in, and what is told of the token."""
+"""`skillsandbox serve --http`: which clients are accepted, and what is said about the token."""
 import collections
 import contextlib
 import json

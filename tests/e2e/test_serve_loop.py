@@ -1,5 +1,5 @@
-"""One client, one lock or one large record holds up nobody else: `skillsandbox serve`
-answers others meanwhile."""
+"""One client, one lock or one large record does not block other clients of
+`skillsandbox serve`."""
 import contextlib
 import fcntl
 import os

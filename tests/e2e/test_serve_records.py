@@ -1,5 +1,5 @@
-"""What `skillsandbox serve` tells of runs and skills: records that are whole, forged,
-damaged, huge or still growing, ids that are none, and skills that want to deceive."""
+"""What `skillsandbox serve` reports about runs and skills: records that are whole, forged,
+damaged, huge or still growing, invalid ids, and skills that try to deceive."""
 import base64
 import hashlib
 import json

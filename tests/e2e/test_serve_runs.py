@@ -1,5 +1,5 @@
-"""Runs over `skillsandbox serve`: as tasks, canceled, traced, approved, and more of
-everything than fits."""
+"""Runs over `skillsandbox serve`: as tasks, canceled, traced, approved, and past every
+limit."""
 import collections
 import json
 import os

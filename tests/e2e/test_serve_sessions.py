@@ -1,5 +1,5 @@
-"""Sessions over `skillsandbox serve`: whose session a run is part of, what is told of it,
-what ends it, and that nobody who speaks to the server gets out of it."""
+"""Sessions over `skillsandbox serve`: to which session a run belongs, what is reported about
+it, what ends it, and that no client of the server can leave its session."""
 import json
 import os
 import time

@@ -1,5 +1,5 @@
-"""The stores of sessions, SQLite and PostgreSQL, the real ones: the table of
-cases against both, and what happens when something breaks."""
+"""The stores of sessions, on a real SQLite and a real PostgreSQL: the table of cases on
+both, and failures."""
 import errno
 import os
 import pathlib

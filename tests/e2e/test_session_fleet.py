@@ -1,5 +1,5 @@
-"""Runs of a session whose store is PostgreSQL: other machines are heard, and a
-server that is gone ends the runs. The other machine is this one by another name."""
+"""Runs of a session whose store is PostgreSQL: other machines are heard, and the loss of the
+server ends the runs. The other machine is this one under another name."""
 import hashlib
 import os
 import signal

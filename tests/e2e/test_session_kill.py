@@ -1,5 +1,5 @@
-"""Kills that something is in the way of: a store that is lost or damaged, keepers that
-do not answer, more runs than are waited for at once; and the grace that was promised."""
+"""Kills with obstacles: a store that is lost or damaged, keepers that do not answer, more
+runs than can be waited for at once; and the promised grace period."""
 import contextlib
 import os
 import signal

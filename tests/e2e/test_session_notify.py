@@ -1,5 +1,5 @@
-"""Messages of a session to its owner, to receivers that take them and such as
-hang, lie, redirect or are not there."""
+"""Messages of a session to its owner: receivers that accept them, and receivers that hang,
+lie, redirect or do not exist."""
 import hashlib
 import hmac
 import json

@@ -1,5 +1,5 @@
-"""The ledger of a session at the owner's OpenTelemetry collector: each line once, a
-span at the end, whatever the collector does meanwhile."""
+"""The ledger of a session at the owner's OpenTelemetry collector: each line once, and a
+span at the end, whatever the collector does."""
 import os
 import sqlite3
 import time

@@ -1,5 +1,5 @@
-"""Runs that are part of a session: they die, stand still and go on with it,
-whatever becomes of supervisor and keeper; and what they use ends them."""
+"""Runs that are part of a session end, pause and resume with it, whatever happens to their
+supervisor and keeper; and a run ends when what it uses reaches a limit."""
 import json
 import os
 import signal

@@ -1,7 +1,7 @@
-"""The editors' schema of session policies and the parser say the same.
+"""The editors' schema of session policies and the parser agree.
 
-tests/sessions/good has files that both take; each line of bad.txt is a document
-that the parser refuses, and the schema too unless it begins with "!".
+tests/sessions/good has files that both accept. Each line of bad.txt is a document
+that the parser refuses; the schema refuses it too unless it begins with "!".
 """
 import json
 import re

@@ -1,6 +1,6 @@
-"""Many processes that spend from one budget at once, on both stores: exact to the
-micro-dollar, also when some of them are killed in the middle; and the ledger that
-they leave, by the command that anyone would check it with."""
+"""Many processes spend from one budget at once, on both stores: exact to the micro-dollar,
+even if some of them are killed in between. The ledger that they leave is checked with
+the public command."""
 import collections
 import json
 import os

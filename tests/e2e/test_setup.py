@@ -1,4 +1,4 @@
-"""skillsandbox setup: into the agent's file and out again, everything else kept."""
+"""skillsandbox setup: adds the server to an agent's file and removes it; everything else stays."""
 import json
 import os
 import pty

@@ -1,4 +1,4 @@
-"""A socket or FIFO in a declared directory carries nothing out."""
+"""A socket or FIFO in a declared directory carries no data out."""
 import json
 import os
 import select

@@ -1,5 +1,5 @@
-"""seccomp from inside: calls that only attacks use do not get through, and
-what ordinary programs need does. The control makes the same calls bare."""
+"""seccomp from inside: calls that only attacks use do not get through, and those that
+ordinary programs need do. The control makes the same calls outside the sandbox."""
 import platform
 
 import pytest

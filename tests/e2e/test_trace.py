@@ -1,4 +1,4 @@
-"""trace.json: its shape, what is in it and what must not be."""
+"""trace.json: its form, what it contains and what it must not contain."""
 import datetime
 import json
 import os

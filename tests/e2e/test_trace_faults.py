@@ -1,5 +1,5 @@
-"""What happens to the record when things go wrong: the supervisor is killed,
-the disk is full, the state directory is closed."""
+"""Failures while the record is written: the supervisor is killed, the disk is full, the
+state directory cannot be written."""
 import contextlib
 import json
 import os

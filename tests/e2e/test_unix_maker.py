@@ -1,5 +1,5 @@
-"""The process that makes unix sockets for a skill beside a write grant: its calls end as the
-kernel's own do, and it has no more rights and costs no more than it has to."""
+"""The process that makes unix sockets for a skill beside a write grant: its calls end like the
+kernel's own, and it has only the rights that it needs, at a limited cost."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Looking on: watch, ps. The runs are held by the test as a supervisor would."""
+"""watch and ps. The test holds the runs as a supervisor would."""
 import contextlib
 import json
 import os

@@ -1,4 +1,4 @@
-"""Real runs, looked at: run --watch, the summary, watch and ps from elsewhere."""
+"""Real runs: run --watch, the summary, and watch and ps from another terminal."""
 import fcntl
 import json
 import os
