@@ -1,5 +1,5 @@
-/* A client's configuration of arbitrary bytes: what is put in can be put in again
- * without a change, and taken out again. */
+/* A client's configuration of arbitrary bytes: what was added can be added again without a
+ * change, and removed again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

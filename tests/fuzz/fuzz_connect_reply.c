@@ -1,5 +1,5 @@
-/* A proxy's answer on arbitrary bytes: the verdict, and how many bytes are the
- * head's, do not depend on how they are cut nor on what follows. */
+/* A proxy's answer of arbitrary bytes: the verdict, and the length of the head, do not depend on
+ * how the bytes are cut, nor on what follows. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The DNS parser on arbitrary bytes: an answer to each message that fits its
- * room, repeats the question, and is never itself taken for a question. */
+/* The DNS parser on arbitrary bytes: an answer to each message fits its buffer, repeats the
+ * question, and is never itself taken for a question. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Git's settings on arbitrary bytes: what they name is never empty nor longer than a path, and
- * each has its own bytes. */
+/* Git's settings of arbitrary bytes: what they name is never empty nor longer than a path, and each
+ * name has its own bytes. */
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* A file of a skill, of arbitrary bytes: its first line is its name. Whatever it speaks
- * of, the manifest that is made of it is valid, and asks for nothing but that. */
+/* A file of a skill, of arbitrary bytes; the first line is its name. Whatever it contains, the
+ * manifest that is made from it is valid, and asks only for what was found. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A file of a skill, of arbitrary bytes: the first chooses its name. Two looks find the
- * same, each finding has a line that is there, and no text of it steers a terminal. */
+/* A file of a skill, of arbitrary bytes; the first byte chooses its name. Two looks find the same,
+ * each finding has an existing line, and no text of it can control a terminal. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* An approval of arbitrary bytes: what is taken for one can be written, and is the same
- * one when it is read again. */
+/* An approval of arbitrary bytes: one that is accepted can be written, and is the same when it is
+ * read again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A record of arbitrary bytes, from which a manifest is made, and by which one is
- * shrunk: both are valid, and nothing dangerous is asked for. */
+/* A record of arbitrary bytes, from which one manifest is made and by which another is shrunk: both
+ * are valid, and ask for nothing dangerous. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

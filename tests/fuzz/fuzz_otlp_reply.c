@@ -1,5 +1,5 @@
-/* What a collector answers, on arbitrary bytes: its partial success in both
- * forms, and the lines of its head. */
+/* A collector's answer of arbitrary bytes: its partial success in both encodings, and the lines of
+ * its head. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

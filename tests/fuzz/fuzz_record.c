@@ -1,6 +1,6 @@
-/* A record of arbitrary bytes: verified, gathered and shown. Whatever it holds,
- * the text for people is UTF-8 without anything that could steer a terminal,
- * and what parses as JSON comes back the same when it is written again. */
+/* A record of arbitrary bytes: verified, gathered and shown. Whatever it contains, the text for
+ * people is UTF-8 that cannot control a terminal, and valid JSON is the same after it is written
+ * again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

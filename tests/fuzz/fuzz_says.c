@@ -1,7 +1,6 @@
-/* The lenient reader of SKILL.md and manifest.yaml on arbitrary bytes: it ends, it does
- * not crash, it never fails, and what it makes of them is a manifest that our own strict
- * reader takes without a word, and that asks for nothing but variables. The first line is
- * read as that of a script as well. */
+/* The lenient reader of SKILL.md and manifest.yaml on arbitrary bytes: it ends, it does not crash,
+ * and it never fails. The manifest that it makes is accepted by our own strict reader without a
+ * warning, and asks only for variables. The first line is also read as that of a script. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

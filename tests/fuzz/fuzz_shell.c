@@ -1,5 +1,5 @@
-/* A shell command line of arbitrary bytes. Where the reader says that a command is
- * plain, its words quoted anew must be read as the same words. */
+/* A shell command line of arbitrary bytes. If the reader says that a command is plain, its words,
+ * quoted again, must be read as the same words. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

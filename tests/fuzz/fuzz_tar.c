@@ -1,5 +1,5 @@
-/* An archive on arbitrary bytes: what is found in it lies within it, names end, and data
- * stands only where there can be some. */
+/* An archive of arbitrary bytes: what is found in it lies within it, names end, and only kinds
+ * that can have data have data. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

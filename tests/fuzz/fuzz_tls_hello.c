@@ -1,5 +1,5 @@
-/* The ClientHello parser on arbitrary bytes: a prefix never says something else
- * than the whole, nor do the same bytes in other records. */
+/* The ClientHello parser on arbitrary bytes: a prefix never gives another answer than the whole,
+ * nor do the same bytes in other records. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Texts of a skill's in lines of ours: nothing that steers a terminal or begins a line
- * gets through, whatever the bytes; and the lines of two such texts are compared.
+/* Texts of a skill inside lines of ours: nothing that controls a terminal or begins a line gets
+ * through, whatever the bytes; and the lines of two such texts are compared.
  *
- * The first byte is the width of the terminal; the rest is one text, and split at its
- * middle two files. */
+ * The first byte is the width of the terminal; the rest is one text, and, split at its middle,
+ * two files. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* fixture_ask.c - tools that ask the client: by requests of ours in the legacy era, by
- * results that are not complete in the modern one. Which it is they do not know. */
+/* fixture_ask.c - tools that ask the client: by our requests in the legacy era, by incomplete
+ * results in the modern one. The tools do not know which. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* fixture_later.c - tools that take their time: the loop goes on meanwhile. */
+/* fixture_later.c - tools that take time, while the loop goes on. */
 #include <string.h>
 
 #include "base/own.h"

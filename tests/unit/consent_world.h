@@ -1,4 +1,4 @@
-/* consent_world.h - a skill's directory, and an owner who keeps what is approved. */
+/* consent_world.h - a skill's directory, and an owner whose approvals are stored. */
 #ifndef TESTS_CONSENT_WORLD_H
 #define TESTS_CONSENT_WORLD_H
 

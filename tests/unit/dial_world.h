@@ -1,6 +1,5 @@
-/* dial_world.h - a network for tests of dialling: nothing but loopback, a DNS
- * server on 127.0.0.1 that writes down what it is asked, and hosts,
- * resolv.conf and nsswitch.conf of the tests' making. */
+/* dial_world.h - a network for tests of dialling: only loopback, a DNS server on 127.0.0.1 that
+ * records its questions, and the tests' own hosts, resolv.conf and nsswitch.conf. */
 #ifndef TESTS_DIAL_WORLD_H
 #define TESTS_DIAL_WORLD_H
 

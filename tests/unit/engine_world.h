@@ -1,4 +1,4 @@
-/* engine_world.h - a session by its policy alone, and what the engine says of it. */
+/* engine_world.h - a session made from a policy alone, and the decisions of the engine. */
 #ifndef TESTS_ENGINE_WORLD_H
 #define TESTS_ENGINE_WORLD_H
 

@@ -1,4 +1,4 @@
-/* fds_world.h - which descriptors are open, for who must leave none. */
+/* fds_world.h - which descriptors are open, for tests that must leave none. */
 #ifndef TESTS_FDS_WORLD_H
 #define TESTS_FDS_WORLD_H
 

@@ -1,4 +1,4 @@
-/* http1_cases.h - what skills send, and what becomes of it. For test_http1.c. */
+/* http1_cases.h - requests of skills and the checker's answers, for test_http1.c. */
 #ifndef TESTS_UNIT_HTTP1_CASES_H
 #define TESTS_UNIT_HTTP1_CASES_H
 

@@ -1,5 +1,5 @@
-/* libcrypto.h - the few functions of OpenSSL that the tests compare with,
- * loaded at run time: nothing of ours is linked against it. */
+/* libcrypto.h - the few functions of OpenSSL with which the tests compare ours, loaded at run
+ * time: no program of ours is linked against it. */
 #ifndef TESTS_LIBCRYPTO_H
 #define TESTS_LIBCRYPTO_H
 

@@ -1,5 +1,5 @@
-/* mcp_world.h - a client that is none: an `out` that keeps what is sent to it, and an
- * application whose handlers do what a test says. */
+/* mcp_world.h - a fake client: an `out` that keeps what is sent to it, and an application whose
+ * handlers do what a test says. */
 #ifndef MCP_WORLD_H
 #define MCP_WORLD_H
 

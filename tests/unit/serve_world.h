@@ -1,5 +1,4 @@
-/* serve_world.h - skills in a directory of the test's own, and an owner who has nothing
- * else. */
+/* serve_world.h - skills in a directory of the test's own, and an owner without anything else. */
 #ifndef TESTS_UNIT_SERVE_WORLD_H
 #define TESTS_UNIT_SERVE_WORLD_H
 

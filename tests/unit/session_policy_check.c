@@ -1,5 +1,5 @@
-/* session_policy_check FILE... - what the parser says of session policies: its
- * findings, "FILE:LINE:COLUMN: text; remedy". Ends with 1 if any is refused. */
+/* session_policy_check FILE... - prints what the parser reports about session policies, as
+ * "FILE:LINE:COLUMN: text; remedy". Exit status 1 if it refuses any. */
 #include <stdio.h>
 
 #include "session/policy.h"

@@ -1,4 +1,4 @@
-/* session_tests.h - the tests of one program, in one world, on each store there is. */
+/* session_tests.h - runs the tests of one program on each available store. */
 #ifndef TESTS_SESSION_TESTS_H
 #define TESTS_SESSION_TESTS_H
 

@@ -1,6 +1,6 @@
-/* session_world.h - a store of sessions for tests, with a clock that they turn.
- * SQLite in a directory of its own; PostgreSQL where SSB_TEST_POSTGRES names one:
- * tests run on both, with ids that no other run of them has. */
+/* session_world.h - a store of sessions for tests, with a clock that the test sets. SQLite in a
+ * directory of its own; PostgreSQL if SSB_TEST_POSTGRES names a server. Tests run on both, with ids
+ * that no other run of them has. */
 #ifndef TESTS_SESSION_WORLD_H
 #define TESTS_SESSION_WORLD_H
 

@@ -1,4 +1,4 @@
-/* tar_world.h - tar archives, made member by member, also wrong ones. */
+/* tar_world.h - tar archives, made member by member, also invalid ones. */
 #ifndef TESTS_TAR_WORLD_H
 #define TESTS_TAR_WORLD_H
 

@@ -1,4 +1,4 @@
-/* Ranges in their one form; which text is an address is asked by test_guard.c. */
+/* Address ranges have one form. test_guard.c tests which text is an address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What was approved for a session: whose it is, how long, and how much of it. The
- * protocol is played: a call is its principal, and perhaps an answer. */
+/* Approvals for a session of the server: whose they are, how long they hold, and for how much.
+ * The test stands in for the protocol: a call is its principal, and perhaps an answer. */
 #include "serve_world.h"
 
 #include "base/json_read.h"

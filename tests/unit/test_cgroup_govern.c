@@ -1,4 +1,4 @@
-/* Control groups that are frozen and metered. */
+/* Control groups that are frozen and measured. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

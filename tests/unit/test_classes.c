@@ -1,5 +1,5 @@
-/* Threat classes: the tables agree with themselves, each rule by an event that
- * it was made for, and what follows from several. */
+/* Threat classes: the tables are consistent, each rule matches the event that it was made for,
+ * and what several events mean together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Edits of an agent's configuration: what was there stays, byte for byte. */
+/* Edits of an agent's configuration: everything else stays, byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Answers to CONNECT, whole and in every cut. */
+/* Answers to CONNECT, whole and cut at every place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The consent decision: each row plays the answers of the caller's steps, and says in which order
+/* The consent decision. Each row plays the answers of the caller's steps, and says in which order
  * the steps are needed and how it ends. The letters: L look, P plan, A ask, K keep. */
 #include "consent_world.h"
 

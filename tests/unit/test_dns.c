@@ -1,4 +1,4 @@
-/* DNS: what is a question, what is refused and how, and the answers as another
+/* DNS: which messages are questions, which are refused and how, and the answers as another
  * parser reads them. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Hosts and public suffixes: what is accepted, in which form, and what not. */
+/* Hosts and public suffixes: which are accepted, in which form, and which are refused. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
-/* The supervisor's end of the egress: a broker that goes on talking, one that is gone, and
- * what is left open where it could not be started. The linker puts our ledger and trace in
- * the place of the real ones. */
+/* The supervisor's end of the egress: a broker that keeps talking, a broker that is gone, and
+ * what is left open if it could not be started. The linker replaces the ledger and the trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

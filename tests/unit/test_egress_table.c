@@ -1,4 +1,4 @@
-/* The numbered egress of a plan: names and addresses both ways, pools, rules. */
+/* The numbered egress of a plan: names to addresses and back, pools, rules. */
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* Errands: what they bring, how they end, how many there are, and that none is left. */
+/* Errands: what they return, how they end, how many there may be, and that none is left. */
 #include "serve_world.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Repeats: what counts as the same attempt, and a table that never grows. */
+/* Repeats: which attempts are equal, and a table that never grows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What SKILL.md says of itself: as JSON, or not at all. */
+/* The frontmatter of SKILL.md: as JSON, or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Git's settings, as git reads them: what they say of hooks and of further files. */
+/* Git's settings, read as git reads them: which hooks and further files they name. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>

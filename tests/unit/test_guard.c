@@ -1,4 +1,4 @@
-/* Addresses: which text is one, which ranges are special, what a grant opens. */
+/* Addresses: which text is an address, which ranges are special, what a grant opens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

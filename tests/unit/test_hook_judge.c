@@ -1,4 +1,4 @@
-/* What becomes of a shell command that names a skill's files. */
+/* What the hook decides about a shell command that names a skill's files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The two kinds of commands: what must not pass, and what must. */
+/* The hook's two tables: commands that must not pass, and commands that must. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

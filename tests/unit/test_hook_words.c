@@ -1,5 +1,5 @@
-/* The reader of shell command lines: what each would start, word by word. The
- * golden form: words in <>, ~<> where one is not plain, joins between them. */
+/* The reader of shell command lines: what each line would start, word by word. In the expected
+ * text words are in <>, ~<> is a word that is not plain, and joins are between them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The HTTP/1 checker: every case whole, byte by byte and cut at every place,
- * with one answer; each denial beside a control that passes. */
+/* The HTTP/1 checker. Every case gives the same answer whole, byte by byte and cut at every
+ * place; each denial stands beside a control that passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The strict JSON reader: what it takes, what it refuses, and its caps. */
+/* The strict JSON reader: what it accepts, what it refuses, and its caps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* A learning run before it begins: what is planned for it, and what it is shown. */
+/* A learning run before it starts: its plan, and what the skill will see. */
 #include "plan_world.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* The ledger: what a trace says of the egress, in order and in bounds. */
+/* The ledger: what a trace says about the egress, in order and within bounds. */
 #include "egress/ledger.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The lines in which two texts differ: against a table, and against the definition. */
+/* The lines in which two texts differ, compared with a table and with the definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Control sockets: names, who is heard, what is removed; and processes that are
- * known by number and start time. */
+/* Control sockets: names, which peers are heard, what is removed; and processes known by number
+ * and start time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

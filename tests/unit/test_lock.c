@@ -1,4 +1,4 @@
-/* Approvals: what comes back, for how long one holds, and for how many runs. */
+/* Approvals: what they restore, and for how long and how many runs they hold. */
 #include "lock_world.h"
 
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-/* The files of the approvals: which is none, whose it is, and their bounds. */
+/* The files of the approvals: which are invalid, whose they are, and their bounds. */
 #include "lock_world.h"
 
 #include <sys/file.h>

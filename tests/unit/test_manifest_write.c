@@ -1,4 +1,4 @@
-/* Manifests as text: whatever is in one comes back, and a comment stays a comment. */
+/* Manifests as text: every value is read back, and a comment stays a comment. */
 #include "manifest_world.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A skill that runs from its own directory: what is changed in it meanwhile is noticed, also
- * when every byte, name, mode and time is put back. */
+/* A skill that runs from its own directory: a change during the run is noticed, even if every
+ * byte, name, mode and time is put back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

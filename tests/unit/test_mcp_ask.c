@@ -1,4 +1,4 @@
-/* Asking the client, in both eras: the same handler, the same answers. */
+/* Questions to the client, in both eras: the same handler, the same answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

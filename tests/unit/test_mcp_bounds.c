@@ -1,4 +1,4 @@
-/* What a client may make the protocol keep or ask: at the cap, and one more. */
+/* What a client may make the protocol keep or ask: at the cap, and one past it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

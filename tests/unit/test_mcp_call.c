@@ -1,4 +1,4 @@
-/* Who lives how long: calls, clients that go away, servers that end. */
+/* Lifetimes: calls, clients that disconnect, servers that end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Subscriptions of both eras: who hears what, how much of it, and until when. */
+/* Subscriptions of both eras: which client is notified, how much, and until when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Sealed states: good once, for what they were made for, for a while. */
+/* Sealed states: valid once, for their purpose, for a limited time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

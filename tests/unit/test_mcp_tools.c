@@ -1,4 +1,4 @@
-/* Tools as a table: what is said of them, what is checked, what comes back. */
+/* Tools as a table: their descriptions, the checks of arguments, the results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Amounts, times and words of sessions: exact, or refused. */
+/* Amounts, times and words of sessions: read exactly, or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

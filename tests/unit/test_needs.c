@@ -1,4 +1,4 @@
-/* Records, read for what a run needed. */
+/* What a run needed, read from its record. */
 #include "plan_world.h"
 
 #include <sys/mman.h>

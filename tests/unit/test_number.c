@@ -1,4 +1,4 @@
-/* Numbers in text: what is one, and each bound with its neighbour past it. */
+/* Numbers in text: which texts are numbers, and each bound with its neighbour past it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The observer as an object: what it takes and what it leaves alone. */
+/* The observer as an object: what it handles and what it leaves alone. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
-/* The layout of an image: how large its layers may say that they are, and that none is
- * copied which is larger. */
+/* The layout of an image: how large its layers may claim to be, and that none larger is copied. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

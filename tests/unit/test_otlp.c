@@ -1,4 +1,4 @@
-/* The two spellings of OTLP, byte by byte; what a collector answers; times. */
+/* The two encodings of OTLP, byte by byte; a collector's answers; times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

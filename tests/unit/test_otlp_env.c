@@ -1,5 +1,4 @@
-/* The owner's variables: what is taken, what is refused, and that no secret is
- * repeated. */
+/* The owner's variables: which are used, which are refused, and that no secret is repeated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

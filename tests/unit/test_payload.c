@@ -1,4 +1,4 @@
-/* A payload's sandbox that cannot even begin: nothing stays open. */
+/* A payload whose sandbox cannot even begin: nothing stays open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The names that are held in a writable grant, while other runs make and remove theirs. */
+/* Names that a run holds in a writable grant, while other runs make and remove theirs. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* What an approval and a caller have to say in a plan: what is given where it is lacked, what stays
- * out, what is done without. */
+/* Approvals and callers in a plan: requests that they grant, requests that stay out, and what a
+ * skill does without. */
 #include "plan_world.h"
 
 #define READ_SSH "permissions: {filesystem: {read: [~/.ssh]}}\n"

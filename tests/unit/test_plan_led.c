@@ -1,4 +1,4 @@
-/* What the owner's own names lead to: symlinks of hidden names, PATH and other variables. */
+/* The targets of the owner's own names: symlinks of hidden names, PATH and other variables. */
 #include <sched.h>
 #include <sys/mount.h>
 

@@ -1,4 +1,4 @@
-/* Dialling by a proxy: who goes to it, what it is told, what its answers do. */
+/* Dialling through a proxy: which hosts use it, what it is told, and what its answers cause. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Racing connects, against listeners that answer, refuse and hang. */
+/* Racing connects to listeners that answer, refuse and hang. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-/* The search for repositories in a writable grant: what it finds, what leads
- * it nowhere, and its bounds, at each and one past it. */
+/* The search for repositories in a writable grant: what it finds, what does not mislead it, and
+ * its bounds, each at the limit and one past it. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

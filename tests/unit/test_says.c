@@ -1,4 +1,4 @@
-/* What a SKILL.md or a manifest.yaml is understood to say, however it is written. */
+/* What a SKILL.md or a manifest.yaml is understood to say, in every way to write it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

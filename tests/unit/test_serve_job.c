@@ -1,4 +1,4 @@
-/* One run under way: its streams, its record, its end; canceled, crashed, and many. */
+/* One run of the server: its streams, its record, its end; canceled, crashed, and many at once. */
 #include "serve_world.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* Plans that are kept: the same while nothing changed, another as soon as anything did;
- * narrowed, and never widened. */
+/* Cached plans: the same while nothing changed, a new one as soon as anything did; narrowed, and
+ * never widened. */
 #include "serve_world.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* Which skills are served: by name, by path, and what is not. */
+/* Which skills are served: by name, by path, and which are not. */
 #include "serve_world.h"
 
 #include "base/limits.h"

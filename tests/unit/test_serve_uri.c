@@ -1,4 +1,4 @@
-/* Addresses, cursors, and data that hides nothing. */
+/* Addresses of resources, cursors, and data that hides nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

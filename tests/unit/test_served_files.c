@@ -1,4 +1,4 @@
-/* The files of a skill's directory: digests, what is left out, and the bounds. */
+/* The files of a skill that the server lists: digests, what is left out, and the bounds. */
 #include "serve_world.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Every decision of a session, in its order; and the holes that are closed. */
+/* Every decision of a session, in its order; and the closed holes of an existing engine. */
 #include "engine_world.h"
 
 /* ---- the known behaviours, in their order -------------------------------- */

@@ -1,4 +1,4 @@
-/* The ledger of a session, and its copies. On SQLite always, on PostgreSQL where
+/* The ledger of a session, and its copies. On SQLite always, and on PostgreSQL if
  * SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <signal.h>

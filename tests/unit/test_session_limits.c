@@ -1,4 +1,4 @@
-/* The limits of a session: runs, meters, violations; which one decides, and what is told. */
+/* The limits of a session: runs, meters, violations; which one decides, and what is reported. */
 #include "engine_world.h"
 
 static void runs(void **state)

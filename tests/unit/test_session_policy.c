@@ -1,4 +1,4 @@
-/* session.yaml: every key, every rule with a good and a bad case, and where. */
+/* session.yaml: every key, and every rule with a good and a bad case and the place of the error. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* A ledger on its way to collectors: what is sent when, and in which words. (What
- * goes over the wire: tests/e2e/test_session_otel.py.) */
+/* A ledger on its way to collectors: what is sent when, and in which words.
+ * tests/e2e/test_session_otel.py tests what goes over the wire. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What becomes of sessions and their reservations: in time, by their owner's word, and in
- * trees. On SQLite always, on PostgreSQL where SSB_TEST_POSTGRES names a server. */
+/* States of sessions and of their reservations: over time, by the owner's commands, and in trees.
+ * On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* What time alone does to sessions, seen as the store has it and not by a call that would
- * have done it too; and words of the owner's that are none. On SQLite always, on PostgreSQL
- * where SSB_TEST_POSTGRES names a server. */
+/* What time alone does to sessions, read from the store and not by a call that would do the same;
+ * and invalid commands of the owner. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names
+ * a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* Sessions of one tree, runs of one session, processes and machines that share a
- * store: what one of them does, as the others find it. On SQLite always, on
- * PostgreSQL where SSB_TEST_POSTGRES names a server. */
+/* Sessions of one tree, runs of one session, processes and machines that share a store: each sees
+ * what the others did. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

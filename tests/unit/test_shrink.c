@@ -1,5 +1,5 @@
-/* What was never used, and the patch that takes it out: applied by patch(1), whatever way
- * the manifest is written in. */
+/* Requests that were never used, and the patch that removes them: patch(1) applies it, in
+ * whatever style the manifest is written. */
 #include "manifest_world.h"
 
 #include <fcntl.h>

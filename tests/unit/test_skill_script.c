@@ -1,4 +1,5 @@
-/* The script that is named at a run: what runs it, what is none, and what there is. */
+/* The script that is named at a run: which interpreter runs it, which names are refused, and which
+ * scripts exist. */
 #include "skill_world.h"
 
 static void test_scripts(void **state)

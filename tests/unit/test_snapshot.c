@@ -1,4 +1,4 @@
-/* The copy that is kept of a skill's bytes. */
+/* The stored copy of a skill's bytes. */
 #include "consent_world.h"
 
 #include <errno.h>

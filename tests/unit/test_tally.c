@@ -1,5 +1,4 @@
-/* What a run has used: nothing is lost, nothing counts twice, and what must not
- * wait does not. */
+/* What a run has used: nothing is lost, nothing counts twice, and what must not wait does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* The owner's key: made once and private, agreed on by all who start at once,
- * and refused when others had or have a hand in it. */
+/* The owner's key: made once and private, the same for all runs that start at once, and refused if
+ * other users could have changed it. */
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>

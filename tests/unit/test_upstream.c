@@ -1,4 +1,4 @@
-/* The owner's proxy: its forms, where it comes from, what is never shown. */
+/* The owner's proxy: its forms, where it comes from, and what is never shown. */
 #include "plan_world.h"
 
 #include "policy/upstream.h"

@@ -1,4 +1,4 @@
-/* Text from others: everything that is not seen is written out. */
+/* Text from others: characters that cannot be seen are written as escapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

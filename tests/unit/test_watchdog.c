@@ -1,6 +1,6 @@
-/* The memory watchdog against real processes: each scenario runs in a pid
- * namespace of its own, where the test is PID 1 and looks at a hostile worker,
- * as root and as an unprivileged user in a user namespace. */
+/* The memory watchdog against real processes. Each scenario runs in its own pid namespace, where
+ * the test is PID 1 and watches a hostile worker, as root and as an unprivileged user in a user
+ * namespace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* What a plan comes to in words, and that no text of a skill's can pass for ours. */
+/* A plan in words, and that no text of a skill can look like ours. */
 #include "plan_world.h"
 
 #include "consent/lint.h"

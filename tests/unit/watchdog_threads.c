@@ -1,5 +1,5 @@
-/* Workers that hold memory where only a thread shows it: the first thread has
- * ended, or a thread has an fd table of its own. */
+/* Workers whose memory only a thread shows: the first thread has ended, or a thread has an fd
+ * table of its own. */
 #include "watchdog_workers.h"
 
 #include <sched.h>
