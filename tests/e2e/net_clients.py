@@ -50,8 +50,8 @@ def text(data):
 
 
 def read_all(sock, limit=1 << 20, quiet=6):
-    """Until the end, or until nothing came for a while: longer than whoever should say
-    something may stand still."""
+    """Reads until the end, or until nothing came for a while: longer than a slow peer may
+    pause."""
     sock.settimeout(quiet)
     data = b""
     try:

@@ -9,7 +9,7 @@ TABLES = ("tcp", "tcp6", "udp", "udp6")
 
 
 def waiting():
-    """Bytes, or connections where one listens, that nobody has taken yet."""
+    """Bytes that no server has read yet; for a listener, connections that it has not accepted."""
     lines = [line.split() for name in TABLES for line in
              pathlib.Path(f"/proc/net/{name}").read_text(encoding="ascii").splitlines()[1:]]
     return sum(int(words[4].split(":")[1], 16) for words in lines)
@@ -17,9 +17,9 @@ def waiting():
 
 @contextlib.contextmanager
 def drained(lock, seconds=10):
-    """Nothing waits, and nobody takes a connection meanwhile: a server that had no processor
-    for a while knows by then what arrived. Not for ever: there are tests in which nobody
-    reads."""
+    """Waits until no queue holds anything and no server accepts a connection: then a server
+    that had no processor for a while knows what arrived. There is a time limit, because
+    in some tests no server reads."""
     end = time.monotonic() + seconds
     while True:
         with lock:
@@ -30,7 +30,7 @@ def drained(lock, seconds=10):
 
 
 def taken(server, lock, note):
-    """Each connection, and what `note` makes of it before anybody can ask."""
+    """Each accepted connection, with the result of `note`, before a test can ask for it."""
     while True:
         select.select([server], [], [])
         with lock:

@@ -16,8 +16,8 @@ import net_clients
 import net_servers
 
 GRANT = ("--allow-private", "127.0.0.0/8")
-# Seconds in which what comes at once is there, also on a machine that stood still for a
-# moment. Whoever waits for nothing waits longer: clients 5 s and more, as libc's resolver.
+# Seconds within which an immediate answer arrives, even if the machine paused for a moment. A
+# client that waits in vain waits longer: 5 s and more, like libc's resolver.
 PROMPT = 4
 
 

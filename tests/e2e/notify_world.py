@@ -123,7 +123,7 @@ def raw(data):
 
 
 def deaf(sock):
-    """A bound port where connections are accepted by the kernel, and nobody reads."""
+    """A bound port where the kernel accepts connections and no program reads."""
     sock.bind(("127.0.0.1", 0))
     sock.listen()
     return f"http://127.0.0.1:{sock.getsockname()[1]}/"

@@ -23,7 +23,7 @@ def collector(*plan, **kw):
 
 @contextlib.contextmanager
 def reserved():
-    """A port where nobody listens and that nobody else gets; a collector of ours does."""
+    """A port where no program listens and that only a collector of ours gets."""
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(("127.0.0.1", 0))

@@ -51,8 +51,8 @@ def programs():
 
 
 def free_port():
-    """Below those that the kernel gives to whoever connects: nobody gets it while the server
-    is not there."""
+    """A port below those that the kernel gives to connecting programs: no other program gets it
+    while the server is down."""
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("127.0.0.1", 15000 + secrets.randbelow(15000)))

@@ -142,7 +142,7 @@ class State:
     def put(self, record, flat=False, mtime=None, text=None, lock=lambda new: None):
         name = f"{record.id}.trace.jsonl" if flat else f"{record.id}/trace.jsonl"
         path = self.dir / "runs" / name
-        # There at once, and its owner's: whoever is told of the name can open it.
+        # Complete and owned by the caller before a watcher is told the name.
         new = self.runner.write(f"{path}.new", record.text() if text is None else text, 0o600)
         lock(new)
         new.rename(path)
@@ -159,7 +159,7 @@ class Live:
         self.path = state.put(record, flat, text=b"", lock=self.lock)
 
     def lock(self, path):
-        """Before anybody is told of it: what nobody holds is a run that is over."""
+        """Called before a watcher sees the record: without a lock, the run is over."""
         self.file = open(path, "ab", buffering=0)
         fcntl.flock(self.file, fcntl.LOCK_EX)
 

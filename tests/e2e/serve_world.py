@@ -100,7 +100,7 @@ class Http:
     def tool(self, tool, more=None, **arguments):
         message = self.message(tool, arguments, more)
         status = 429
-        while status == 429:  # whoever came before it came too fast
+        while status == 429:  # earlier requests came too fast
             status, _, answer = self.once(body=message, **mcp_world.modern_fields(message))
         assert status == 200, answer
         return answer["result"]
@@ -112,7 +112,7 @@ class Http:
         self.process.terminate()
         assert self.process.wait(30) == 0, self.errors
         self.reader.join(10)
-        assert self.process.stdout.read() == b""  # it is nobody's
+        assert self.process.stdout.read() == b""  # not used over HTTP
 
 
 @contextlib.contextmanager

@@ -92,7 +92,7 @@ def outlive(act, lengths=(3, 12, 60)):
 
 
 def is_clean(r):
-    """Nothing of it steers a terminal, whoever wrote it."""
+    """Nothing in it controls a terminal, whatever its source."""
     for text in (r.text, r.errors):
         assert not STEERS.search(text), repr(r)
     return r

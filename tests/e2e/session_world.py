@@ -124,7 +124,7 @@ class Sessions:
 
     @contextlib.contextmanager
     def held(self):
-        """Nobody else can write the store: as good as gone."""
+        """No other process can write the store, as if it were lost."""
         if self.server is not None:
             with self.server.session(self.database) as say:
                 say("BEGIN; LOCK TABLE sessions, runs IN ACCESS EXCLUSIVE MODE;")

@@ -231,7 +231,7 @@ def test_a_long_name_does_not_hide_why(ssb):
 
 
 def test_places_are_those_of_the_skill(ssb):
-    """Not of the copy of it that runs: nobody is to change that."""
+    """Messages name the skill's own directory, not the copy that runs: that must not be changed."""
     d = ssb.skill("print(1)", read=["~/.ssh"])
     approve(ssb, d, "--without", "read ~/.ssh")
     plan = json.loads(ssb.ssb("inspect", "--json", d).ok().text)
@@ -254,7 +254,7 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
     lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
     ssb.ssb("approvals", "--revoke", asks).ok()
-    # One that the skill or the project brings along is nobody's.
+    # An approval that comes with the skill or the project does not count.
     for place in (asks / "approvals", asks / ".local/state/skillsandbox/approvals",
                   asks / "skillsandbox.lock"):
         ssb.write(place / lock.name, good, 0o600)
@@ -311,7 +311,7 @@ def test_what_was_declined_stays_out(ssb):
 
 
 def test_what_was_declined_stays_out_whatever_is_spoken(ssb):
-    """The port was taken out: that the update speaks TLS on it brings it back to nobody."""
+    """The port was taken out; the update speaks TLS on it, and it still stays out."""
     word = "connect to a.example:9000"
     rule = {"domain": "a.example", "ports": [9000]}
     d = ssb.skill("print('ran')", egress=[rule])
@@ -341,7 +341,7 @@ def test_version_control_is_no_part_of_it(ssb):
     """, files={".git/hidden.py": "print('HIDDEN')", ".git/index": "1", "kept/.git/x": ""})
     (d / "empty").mkdir()
     ssb.own(d / "empty")
-    assert ssb.run(d).ok().text.strip() == "HIDDEN"  # the control: nobody approved it
+    assert ssb.run(d).ok().text.strip() == "HIDDEN"  # the control: it is not approved
     approve(ssb, d)
     ssb.write(d / ".git/index", "2")
     ssb.write(d / ".git/hidden.py", "print('OTHER')")
@@ -377,7 +377,7 @@ def test_old_copies_go_with_a_run(ssb):
     assert ssb.run("--", "true").ok() and idle.exists()  # a bare command looks at none
     assert ssb.run(d).ok().text == "here\n"
     assert named.exists() and other.exists() and not idle.exists()
-    # One that may go on for days keeps its copy for so long, whoever else uses it meanwhile.
+    # A run that may last for days keeps its copy for that long, even if others use it meanwhile.
     assert named.stat().st_mtime < time.time() + 10
     for days in (3, 2):
         ssb.run("--timeout", str(days * 86400), d).ok()

@@ -831,7 +831,8 @@ def test_lists_that_make_the_index_anew_at_once(ssb):
 
 
 def test_an_index_in_use_is_not_replaced(user):
-    """Its journal has its name: whoever still had the old one would undo the new one."""
+    """The journal has the name of the index: a process that still has the old index open would undo
+    the new one."""
     state = State(user)
     record = Record()
     state.put(record)

@@ -173,7 +173,7 @@ def test_process_limit_is_exact(ssb, delegate):
 
 
 def test_group_without_controllers_is_not_used(ssb, delegate):
-    """Delegated, but empty: a limit that nobody holds would be a lie."""
+    """Delegated, but without controllers: no limit would be enforced, so none may be claimed."""
     top = delegate(ssb, ())
     ssb.inside("pass").ok()
     assert groups_beneath(top) == []

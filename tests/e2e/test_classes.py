@@ -127,10 +127,10 @@ ATTACKS = {
                {"privilege_escalation": ("high", ["T1055.008"], True)}),
     "cron": ("attempt(open, '/etc/cron.d/x', 'w')",
              {"persistence": ("high", ["T1053.003"], True)}),
-    # Into a home of its own, that nobody will ever log in to: not denied.
+    # Into a private home, which no login ever uses: not denied.
     "shell startup": ("open(HOME + '/.bashrc', 'a').close()",
                       {"persistence": ("high", ["T1546.004"], False)}),
-    # A home of its own can be shown to nobody; the owner's sshd would obey this name.
+    # The owner's sshd would obey this name, even though no login uses a private home.
     "a key that opens": ("os.mkdir(HOME + '/.ssh'); open(HOME + '/.ssh/authorized_keys', 'a')",
                          {"persistence": ("high", ["T1098.004"], False)}),
     # The run made its own store; this one the owner has as well (harness.DECOYS).
@@ -269,8 +269,8 @@ def test_gpg_and_the_owners_keys(ssb):
 
 
 def test_settings_of_ssh_and_its_keys(ssb):
-    """What everybody may read of /etc/ssh is no secret; the machine's keys there are. ssh's look
-    for its own settings is of no class, also where the owner has some; another program's is."""
+    """World-readable files of /etc/ssh are not secret; the machine's keys there are. A look of ssh
+    for its own settings has no class, even if the owner has some; that of another program has."""
     names = ["ssh_config", "ssh_config.d/x", "ssh_known_hosts", "ssh_host_rsa_key", "sshd_config"]
     ssb.inside(attack(f"for n in {names}: attempt(open, '/etc/ssh/' + n)")).ok()
     assert [v["data"]["path"] for v in trace_of(ssb)[0]["policy_violations"]] == \

@@ -29,7 +29,7 @@ def thief(ssb, **fields):
 
 
 def approved(ssb, d):
-    """May it run where nobody can be asked?"""
+    """May it run without a terminal for the question?"""
     r = ssb.run(d)
     assert r.code == 0 or "not granted" in r.errors, r
     return r.code == 0
@@ -42,7 +42,7 @@ def test_approve_takes_yes_alone(ssb):
         t = Terminal(ssb, "approve", d).wait_for(TYPE).type(answer)
         assert t.end() == code, (answer, t.text)
         assert not approved(ssb, d), answer
-    r = ssb.ssb("approve", d)  # nobody is there
+    r = ssb.ssb("approve", d)  # without a terminal
     assert r.code == 1 and "--yes" in r.errors and not approved(ssb, d), r
     # typed before the question stood there: it answers nothing
     t = Terminal(ssb, "approve", d, ahead=b"yes\n").wait_for(TYPE).type(CTRL_D)
@@ -116,7 +116,7 @@ def test_always_is_for_what_was_shown(ssb):
 
 
 def test_once_runs_from_what_was_shown(ssb):
-    """As an approval does; the control runs where nobody is asked."""
+    """Like an approval; the control runs without a question."""
     code = """
         print('rea' + 'dy', flush=True)
         input()

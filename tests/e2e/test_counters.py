@@ -252,7 +252,7 @@ def test_pipes_of_the_owner(ssb):
     assert left == [4096, 4096]
 
 
-# Bytes on their way between two ends of TCP that nobody reads.
+# Bytes between two ends of a TCP connection that no program reads.
 SOCKETS = """
 import json, socket, sys, time
 listener = socket.create_server(('127.0.0.1', 0), backlog=512)

@@ -121,7 +121,7 @@ def test_device_by_manifest_and_policy(ssb, device):
 
 
 def test_device_of_the_caller_alone(ssb, device):
-    """As root the skill is somebody else, and is told so before it starts."""
+    """Started by root, the skill has another uid; a message before the start says so."""
     path = device("mine", 0o600)
     r = ssb.run("-w", path, "--", "echo", "started")
     if ssb.is_root:

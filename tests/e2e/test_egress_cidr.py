@@ -170,8 +170,8 @@ def test_own_services_beside_a_small_range(ranges):
 
 
 def test_own_services_beside_a_wide_range(ranges):
-    """Its port is the range's on every address; nobody's connect to this side
-    of it is egress."""
+    """The range takes the port on every address; a connect to a service of the skill itself is
+    not egress."""
     got = ranges.probe(SERVICE.replace("'A'", "'10.78.5.17'"), [rule("10.78.0.0/16", 7001)],
                        flags=FLAGS)
     assert got[0]["errno"] == "EADDRINUSE" and got[1]["value"] == "connected", got

@@ -265,7 +265,7 @@ def test_remedies_for_datagrams_are_exact(net):
 
 
 def test_remedy_for_a_private_address_is_whole(net):
-    """Whoever follows it is not told of another one."""
+    """After the remedy is followed, no other one is needed."""
     code = "show(tried(raw, '10.77.0.1', 7001, 'x', half_close=True))"
     assert net.probe(code, flags=())["errno"] == "ENETUNREACH"
     told, = net.blocked("undeclared_address")
@@ -422,7 +422,8 @@ def test_rebinding(net):
                                          ("nowhere.example.test", "no_name"),
                                          ("api.example.test", "unreachable")])
 def test_dial_that_fails(net, name, reason):
-    """No such name outside, or nobody listens: a prompt end, and the reason."""
+    """The name does not exist outside, or no server listens: the attempt ends at once, with the
+    reason."""
     got = net.probe(f"show(tried(raw, {name!r}, 9, 'x', half_close=True))", [rule(name, 9)])
     assert failed(got), got
     assert net.blocked(name, 9, reason), net.runner.last_trace()["events"]
@@ -431,7 +432,7 @@ def test_dial_that_fails(net, name, reason):
 UDP = """
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 def ask(host, port):
-    s.settimeout(WAIT if port == 7005 else 0.7)  # nobody is at the others
+    s.settimeout(WAIT if port == 7005 else 0.7)  # no server on the others
     s.sendto(b'loot', (socket.getaddrinfo(host, port, socket.AF_INET)[0][4][0], port))
     return text(s.recv(100))
 """

@@ -122,7 +122,8 @@ def test_no_egress_no_dns(net):
     "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('127.0.0.11', 53))",
     "socket.create_connection(('127.0.0.11', 53), 5)"])
 def test_a_resolver_of_another_place(net, how):
-    """Hard-wired into a program, and nobody is there: what it asks for may well be declared."""
+    """The address of a resolver is fixed in a program, and no resolver is there; the names that it
+    asks for may be declared."""
     code = f"show([tried(lambda: {how}), tried(tls, 'api.example.test')])"
     asked, declared = net.probe(code, [API])
     assert asked["error"] == "ConnectionRefusedError" and asked["seconds"] < PROMPT, asked
@@ -253,7 +254,7 @@ show(got)
 @pytest.mark.parametrize("server", ["192.0.2.53", "10.77.0.1", "127.0.0.1", "127.0.0.53",
                                     "2001:db8::53", "fd77::1", "::1"])
 def test_hard_wired_server(net, server, audit):
-    """Served or refused, but at once and by nobody outside."""
+    """Answered or refused at once, and never by a server outside."""
     got = net.probe(f"""
     ways = ({{}}, {{'connected': False}}, {{'tcp': True}})
     show([[tried(dns, n, server={server!r}, **w) for w in ways]

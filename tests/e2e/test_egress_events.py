@@ -106,7 +106,7 @@ def test_each_connection_has_a_beginning_and_an_end(net):
         assert data["address_asked"].startswith(("198.1", "fd53:7373:6273:")) and data["reason"] == "ok"
         assert data["address_dialled"] == "127.0.0.1"
         assert (data["port"], data["protocol"]) in ((7001, "tcp"), (7005, "udp"))
-        assert "bytes_out" not in data, "nobody knows yet"
+        assert "bytes_out" not in data, "not known yet"
         end, = [c for c in closed if c["data"]["connection"] == data["connection"]]
         assert end["timestamp"] >= e["timestamp"]
         assert end["data"]["bytes_out"] > 0 and end["data"]["bytes_in"] > 0
@@ -136,7 +136,7 @@ def test_a_lost_broker_takes_no_connection_along(net, which):
     lost = [e for e in closed if e["data"]["reason"] == "broker_lost"]
     assert len(lost) == 3, closed
     for e in lost:
-        assert "bytes_out" not in e["data"] and "bytes_in" not in e["data"], "nobody knows"
+        assert "bytes_out" not in e["data"] and "bytes_in" not in e["data"], "not known"
         assert e["data"]["duration_us"] > 200000
     totals, = net.events("network_policy_removed")
     assert totals["data"]["lost"] == 3, "its bytes are not all"
@@ -392,7 +392,7 @@ def test_a_helper_that_cannot_be_confined_stops_the_run(net):
             ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=landlock_add_rule",
              "-e", "inject=landlock_add_rule:error=EPERM:when=14",
              net.runner.binary, "run", *GRANT, skill], timeout=60)
-    assert attempt([]).ok().json() == "ran", "nobody else has that many"
+    assert attempt([]).ok().json() == "ran", "no other process has that many"
     r = attempt([ECHO])
     assert r.code == 125 and "ran" not in r.text, r
     assert "egress" in r.errors and "confine" in r.errors, r
@@ -466,7 +466,7 @@ step([sent, refused, [answered(tls, 'api.example.test'), answered(raw, 'api.exam
 @pytest.mark.parametrize("code", [DNS_JUNK, FIRST_JUNK % 443, FIRST_JUNK % 80],
                          ids=["dns", "tls", "http"])
 def test_ten_thousand_malformed(net, code):
-    """Broken questions, hellos and requests: everybody lives, and nobody grows."""
+    """Broken questions, hellos and requests: every process survives, and none grows."""
     start = time.monotonic()
     with Live(net, code, [rule("api.example.test", 80, 443)],
               limits={"max_connections": 1000, "max_connections_per_second": 100000}) as run:

@@ -45,7 +45,7 @@ def rules_for(*names):
 
 
 def test_near_ones_are_refused(net):
-    assert net.control(code_for(*NAMES)) == [["x", "X"]] * len(NAMES), "they answer everybody"
+    assert net.control(code_for(*NAMES)) == [["x", "X"]] * len(NAMES), "they answer every client"
     got = net.probe(code_for(*NAMES), rules_for(*NAMES), flags=())
     assert all("x" not in (t, u) and "X" not in (t, u) for t, u in got), got
     seen = net.seen()

@@ -92,7 +92,7 @@ show(command('curl', '-sS', '--max-time', '10', '--cacert', CA,
         [("far.example.test:443", net_proxy.WANTED)]
     got = net.seen()
     assert [c["sni"] for c in got["connections"]] == ["far.example.test"]
-    assert got["queries"] == [], "nobody was asked for the name"
+    assert got["queries"] == [], "no resolver was asked for the name"
     event = data(net.allowed("far.example.test", 443))
     assert event["via"] == "proxy" and event["address_dialled"] == PRIVATE, event
     # Without the proxy there is no such name.

@@ -90,7 +90,7 @@ show([tried(ask, s, b'x' * 65520), tried(ask, s, b'small')])
 
 
 def test_flows_are_apart(net):
-    """Two sockets, two names on the same address: nobody hears another's answer."""
+    """Two sockets, two names on the same address: neither gets the other's answer."""
     code = CLIENT + """
 held = [client(h) for h in ('api.example.test', 'api.example.test', 'other.example.test')]
 heard = [set() for _ in held]
@@ -151,7 +151,7 @@ show([tried(once, 'api.example.test', 7006), tried(once, 'other.example.test'),
     assert port["errno"] == "ECONNREFUSED" and port["seconds"] < PROMPT, port
     assert name["error"] == "gaierror" and name["seconds"] < PROMPT, name
     assert address["errno"] == "ENETUNREACH", address
-    assert loopback["errno"] == "ECONNREFUSED", "its own loopback, where nobody is"
+    assert loopback["errno"] == "ECONNREFUSED", "its own loopback, without a server"
     assert net.nothing_arrived()
     assert net.blocked("other.example.test")
     control = net.control(code)

@@ -34,7 +34,7 @@ def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/
 
 
 def run_with_wait(runner, program, call, nth, error, slow):
-    """The same, with a `slow` call: whoever makes that one does not let the old root go."""
+    """The same, with a `slow` call: the process that makes it does not detach the old root."""
     calls = runner.write(runner.base / "calls", "")
     for _ in range(10):  # the other may have come later all the same
         r = run_with_fault(runner, program, call, nth, error,
@@ -61,8 +61,8 @@ def program(ssb, programs):
 
 
 def test_a_root_that_is_busy_for_an_instant(ssb, program):
-    """It is made read-only when nobody in the sandbox writes to it; not for ever is that
-    waited for."""
+    """It is made read-only when no process in the sandbox writes to it; the wait for that has a
+    limit."""
     for nth in range(1, 80):
         r = run_with_wait(ssb, program, "mount_setattr", f"{nth}+", "EBUSY", INIT_WAITS)
         if "read-only '/'" in r.errors:
@@ -74,7 +74,7 @@ def test_a_root_that_is_busy_for_an_instant(ssb, program):
 
 @pytest.mark.parametrize("slow", [INIT_WAITS, SKILL_WAITS])
 def test_an_old_root_that_stays(ssb, program, slow):
-    """Whoever was to let it go."""
+    """The process that should detach it does not."""
     r = run_with_wait(ssb, program, "umount2", 1, "EPERM", slow)
     assert r.code == 125 and "cannot leave the host's '/'" in r.errors and "SAFE" not in r.text, \
         repr(r)

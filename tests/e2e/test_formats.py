@@ -79,8 +79,8 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
 
 
 def test_a_remedy_helps(user):
-    """An approval gives neither what the policy file denies nor what steers the loader, and
-    nobody is told that it would."""
+    """An approval grants neither what the policy file denies nor what controls the loader, and no
+    message promises it."""
     d = user.mkdir("asks")
     user.write(d / "SKILL.md", "---\nmetadata: {openclaw: {envVars: [A, B, LD_PRELOAD]}}\n---\n")
     user.write(d / "s.py", "import os; print(*(n for n in ('A', 'B') if n in os.environ))")

@@ -39,7 +39,7 @@ def test_pause_stands_and_resume_goes(ssb, govern):
     skill, path = counting(ssb)
     g = govern(ssb, skill)
     wait_for(path.exists)
-    wait_for(lambda: grows(path, 0.1))  # control: it counts while nobody pauses it
+    wait_for(lambda: grows(path, 0.1))  # control: it counts while it is not paused
     for _ in range(2):
         g.say("pause")
         g.hear("stands")
@@ -200,7 +200,7 @@ def test_fifty_pauses_of_a_fork_bomb(ssb, govern):
             assert not any(grows(b, 0.1) for b in beats)
         g.say("resume")
         g.hear("goes")
-    wait_for(lambda: "T" not in states(init))  # whoever stood goes again
+    wait_for(lambda: "T" not in states(init))  # all paused processes run again
     for b in beats:
         wait_for(lambda path=b: grows(path, 0.1))
     g.say("kill 0 over")
@@ -528,8 +528,9 @@ def test_cpu_is_metered(ssb, govern, end):
 
 
 def test_cpu_of_children_that_nobody_waits_for(ssb, govern):
-    """SIGCHLD ignored: the kernel adds their time to nobody's. None ends before it was seen:
-    without a control group what a process used is known for as long as it is there."""
+    """SIGCHLD is ignored: the kernel adds the time of these children to no process. Each of them is
+    seen before it ends: without a control group, the use of a process is known only while it
+    exists."""
     code = BURN.split("burn(0.5)")[0] + """
 import signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -104,7 +104,7 @@ def children(pid):
 
 
 def test_governor_that_does_not_listen_loses_nothing(net, govern):
-    """Connections wait where nobody can be told of them; the run lives on."""
+    """Connections wait while the governor does not listen; the run keeps running."""
     code = GATE + MANY.replace("range(120)", "range(500)") + "print('made', flush=True)\n"
     skill, go = gated(net, code, [ECHO])
     g = govern(net.runner, *GRANT, skill)

@@ -303,7 +303,7 @@ def test_run_begins_while_another_removes_its_names(ssb):
 
 
 def test_run_of_another_user_ends_first(root, user):
-    """Whoever made the names, they are held until the last run that needs them has ended."""
+    """The names are held until the last run that needs them has ended, whichever run made them."""
     d = user.mkdir("shared")
     script = 'touch "$0/$1"; while [ -e "$0/$1" ]; do sleep 0.02; done; ' \
              '{ echo evil > "$0/.envrc"; } 2>&-; mkdir "$0/.vscode" 2>&-; echo over'

@@ -188,8 +188,8 @@ def test_what_is_no_question_blocks(root, text):
 
 
 def test_no_answer_in_time_blocks(root):
-    """A question that never ends: status 2, not death by a signal, also where whoever
-    starts the hook has the signal blocked."""
+    """A question that never ends: status 2, not death by a signal, even if the process that
+    starts the hook has blocked the signal."""
     block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     p = root.popen([root.binary, "hook", "claude-code"], stdin=subprocess.PIPE,
                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=block)

@@ -125,7 +125,7 @@ def test_kill_all_does_not_reach_the_caller(ssb):
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
-        pass  # nobody is there
+        pass  # no such process
     print('done')
     """
     assert ssb.inside(code).ok().text == "done\n"

@@ -359,8 +359,8 @@ send('good.example', 9999, b'hello')
 
 
 def test_it_gets_no_more_than_it_used(user):
-    """What is not there, a directory for a few of its files, names of the local network,
-    port 53 (on which the sandbox's resolver is), and whoever was sent a decoy."""
+    """Not proposed: files that do not exist, a directory for a few of its files, names of the local
+    network, port 53 (which has the sandbox's resolver), and every host that was sent a decoy."""
     many, large = user.mkdir("work/many"), user.mkdir("work/large")
     for i in range(100):
         user.write(large / f"f{i}", "")

@@ -102,7 +102,7 @@ def test_refused(server, fields, status):
         # Wrong tokens are rationed, and other tests send them too.
         assert eventually(lambda: _status(server, method, body, usual, fields) == status), (
             _status(server, method, body, usual, fields))
-        assert c.ask(body=PING, **modern_fields(PING))[0] == 200  # nobody else is concerned
+        assert c.ask(body=PING, **modern_fields(PING))[0] == 200  # other requests are not affected
 
 
 def _status(server, method, body, usual, fields):

@@ -42,7 +42,7 @@ MEASURED = pytest.mark.parametrize("patient", ["normal"], indirect=True)
 
 
 def quick(server):
-    """Somebody else is served at once; that it is not is so each time, or no fault."""
+    """Another client is served at once. It is a fault only if it is slow every time."""
     for _ in range(5):
         start = time.monotonic()
         try:
@@ -132,7 +132,7 @@ def test_busy_connections_are_not_taken_away(patient):
     message = call(1, "sleep", modern=True, ms=8000)
     busy = [patient.client().send(body=message, **modern_fields(message))
             for _ in range(CONNECTIONS)]
-    assert eventually(patient.rests)  # nobody can ask whether all of them are asleep
+    assert eventually(patient.rests)  # there is no way to ask whether all of them sleep
     with patient.client() as c:
         c.send(body=LIST, **modern_fields(LIST))
         assert status_of(c) in (503, None)
@@ -168,7 +168,7 @@ def begun(server, size):
 
 
 def test_bodies_that_come_in_are_bounded_and_service_returns():
-    """64 MiB together; whoever is past it hears so, and the others are served again."""
+    """64 MiB in total; a client past that is told so, and the others are served again."""
     with http_server(BUILDS["normal"]) as h:
         for _ in range(3):
             held = [begun(h, 4 << 20) for _ in range(16)]  # 16 bytes are left
@@ -282,7 +282,7 @@ def test_clients_that_die_in_the_middle(patient):
 
 
 def test_half_open_streams(server):
-    """Nobody says that a client is gone: what it does not read says so."""
+    """No packet says that a client is gone: only its unread data shows it."""
     fields = server.session()
     clients = [server.client().send("GET", **fields) for _ in range(20)]
     for c in clients:

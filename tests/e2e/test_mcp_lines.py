@@ -319,7 +319,7 @@ def test_root_may_speak_to_a_users_server(build, base_dir):
 
 @pytest.fixture
 def base_dir(request):
-    """A directory that everybody can reach."""
+    """A directory that both callers can reach."""
     d = harness.pathlib.Path(harness.tempfile.mkdtemp(dir=request.config.ssb["base"]))
     d.chmod(0o755)
     yield d

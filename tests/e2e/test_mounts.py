@@ -238,7 +238,7 @@ def test_other_layers_are_not_given_up_with_it(user):
 
 
 def test_private_keys_of_the_host(ssb):
-    """A key that everybody could read, as after a careless chmod."""
+    """A key that every user could read, as after a careless chmod."""
     plant = "mount -t tmpfs -o mode=0755 none /etc/ssl/private; " \
             f"echo {SECRET} > /etc/ssl/private/host.key; chmod 0644 /etc/ssl/private/host.key"
     look = ["sh", "-c", "cat /etc/ssl/private/host.key; ls /etc/ssl; ls /etc/ssl/certs | head -3"]

@@ -43,7 +43,7 @@ def patch(directory, text):
 
 
 def test_check_knows_that_it_does_not_know_a_host(ssb):
-    """Nobody hears which name is asked for where no host is declared."""
+    """The name that a skill asks for is not known if no host is declared."""
     skill = ssb.skill("import socket\ntry: socket.gethostbyname('a.example')\nexcept OSError: pass")
     ssb.run(skill).ok()
     r = ssb.ssb("check", skill, "--against", "last").ok()
@@ -169,7 +169,7 @@ HOSTILE = "\n      - /etc/shadow  # \x1b[2K\u202e\udcff"
 
 
 def test_records_that_lie(user):
-    """Names of files that a skill chose, and a record that nobody wrote."""
+    """Names of files that a skill chose, and a forged record."""
     skill, data = world(user)
     events = [("file_blocked", maker.attempt("open", "denied", f"{data}/x{HOSTILE}", True,
                                              mode="read", reason="outside_plan")),

@@ -615,8 +615,9 @@ def test_a_dying_target_stops_nothing(ssb):
 
 
 def test_a_socket_that_lingers_holds_nobody(ssb, programs):
-    """Whoever closes it last would wait for seconds: that is not the observer. The kernel's own
-    look for its protocol is so short that hardly any run meets it, and not one after another."""
+    """The process that closes it last would wait for seconds: the observer must not be that one.
+    The kernel's own look for its protocol is so short that hardly any run meets it, and never
+    twice in a row."""
     longest = []
     while not longest or (longest[-1] >= 2700 and len(longest) < 3):  # it lingers for 3 s
         r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()

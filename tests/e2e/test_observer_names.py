@@ -346,7 +346,7 @@ while sys.stdin.readline() == 'again\\n':
     os.waitpid(pid, 0)
 """
 
-# In a pid namespace of the test's own, where hardly anybody else takes a number.
+# In a pid namespace of the test's own, where hardly any other process takes a number.
 GIVE_OUT = """
 import os, pathlib, subprocess, sys
 p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)

@@ -334,7 +334,7 @@ def test_what_is_switched_off_is_not_sent(user, env, paths):
         assert user.run("--otel", "--", "/bin/true", env=world.environment(c, **env)).code == 0
         if paths:
             world.settled(user)
-        else:  # nobody is there to send: a second run, which is seen, comes later
+        else:  # no process is left to send: a second run, which is seen, comes later
             world.exported(user, c, "--", "/bin/true")
             assert len({r.trace_id for _, r in c.logs}) == 1
             return

@@ -199,7 +199,7 @@ def test_what_services_keep_is_not_written(ssb, path):
 
 
 def test_directory_of_the_skills_own_name(ssb):
-    """It is made for the skill and stays its own; one that was there is somebody else's."""
+    """It is made for the skill and stays its own; one that existed before is not the skill's."""
     cache = ssb.home / ".cache/ssb-town"
     count = f"open('{cache}/runs', 'a').write('x'); print(open('{cache}/runs').read())"
     d = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])

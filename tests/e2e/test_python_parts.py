@@ -419,7 +419,7 @@ def test_garbage_may_be_collected_at_any_time(tmp_path, monkeypatch):
 
     def collected(line):
         if line.startswith("+"):
-            reaper.remove(999999998)    # an instance that nobody held any more
+            reaper.remove(999999998)    # an instance without a holder
         say(line)
     monkeypatch.setattr(reaper, "_say", collected)
     thread = threading.Thread(target=reaper.add, args=(999999999,), daemon=True)

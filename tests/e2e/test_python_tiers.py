@@ -134,7 +134,7 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
                   bare=True)["trust"][0]["result"]
     for way in ("by_open", "by_fd", "by_shell", "environment"):
         assert harness.SECRET in control[way], control
-    # Pyodide alone keeps nobody in: that is why it is in the sandbox.
+    # Pyodide alone confines nothing: therefore it runs in the sandbox.
     told = {"pyodide": str(pyodide), "worker": str(world.package / "skillsandbox/_worker.py"),
             "skill": str(skill), "packages": [], "snapshot": str(next(
                 (world.ssb.home / KEPT).glob("*.snapshot")))}

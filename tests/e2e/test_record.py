@@ -237,8 +237,8 @@ def test_unchanged_files_are_not_read_again(ssb):
 
 
 def test_one_file_is_made_before_the_skill(ssb):
-    """The start is what everybody waits for: one new file, one sync, before the skill
-    may go; the others come while the last walls rise."""
+    """The caller waits for the start: only one new file and one sync come before the skill
+    starts; the others are made while the last layers are applied."""
     ssb.run("--", "true").ok()  # the key, the directory
     log = ssb.mkdir("log", 0o777) / "strace"
     ssb.as_caller(["strace", "-f", "-qq", "-o", log, "-e", "trace=openat,fdatasync,fsync,execve",

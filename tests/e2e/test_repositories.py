@@ -316,7 +316,7 @@ def test_settings_that_mean_harm(ssb):
     names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
              "\\q", "~", "~nobody/x"]
     text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
-    # Nor is a pipe of the owner's opened, by which whoever writes there would go on.
+    # The owner's pipes are not opened either: a process that writes to one would continue.
     owners = ssb.mkdir("owners") / "pipe"
     ssb.as_caller(["mkfifo", owners]).ok()
     text += f"[include]\n\tpath = {owners}\n"

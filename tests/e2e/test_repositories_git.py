@@ -214,7 +214,7 @@ def test_gits_name_excuses_only_upkeep(ssb, case):
     ssb.run("-w", d, "--", "sh", "-c", BY_GIT[case], cwd=d)
     told = {e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]}
     assert told == {"protected"}
-    # Nobody can tell these settings from those that `git branch -D` removes.
+    # These settings cannot be distinguished from those that `git branch -D` removes.
     ssb.run("-w", d, "--", "git", "config", "core.fsmonitor", "x", cwd=d)
     trace = ssb.last_trace()
     assert not trace["policy_violations"]

@@ -523,7 +523,7 @@ except PermissionError:
 except (BrokenPipeError, ConnectionResetError):
     print('closed')
 """
-STRANGER = 54321  # nobody's uid
+STRANGER = 54321  # the uid of no user
 
 
 def ping_as(uid, path):
@@ -541,7 +541,7 @@ def test_a_socket_for_its_owner(ssb):
         assert path.stat().st_mode & 0o777 == 0o600
         assert ping_as(ssb.uid, path) == "heard" and ping_as(0, path) == "heard"
         assert ping_as(STRANGER, path) == "denied"
-        # Whoever comes is looked at, also where the mode of the file would let them.
+        # The uid of each client is checked, even if the mode of the file would let it connect.
         path.chmod(0o666)
         assert ping_as(STRANGER, path) == "closed"
         assert ping_as(ssb.uid, path) == "heard"

@@ -123,7 +123,7 @@ def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
         no(state, tool="list_skills")
         _, theirs = question(other, skill_dir="keys", args=["a"])
         no(theirs)
-        # An answer that nobody asked for is none: the owner is asked.
+        # An answer without a question does not count: the owner is asked.
         alone = client.call("tools/call", {
             "name": "run_skill", "arguments": {"skill_dir": "keys", "args": ["a"]},
             "inputResponses": {key: accept("always")}})
@@ -270,7 +270,7 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
         with open(ssb.write(d / "big", ""), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 65 << 20)
         assert "too large to keep a copy" in asked(client)
-    # Nothing that it may not have, and yet: where nobody runs unapproved, it is all shown.
+    # Everything that it asks for is granted; but unapproved skills may not run, so all is shown.
     ssb.ssb("approve", "--revoke", d).ok()
     ssb.write(ssb.work / "p.yaml", "consent: {unapproved: refuse}\n"
               "grants: {read: ['~/.ssh']}\n", 0o600)
@@ -313,7 +313,7 @@ def test_what_was_not_shown_is_not_there(ssb, keys, decision):
         result, asked = answered(client, decision, skill_dir="keys")
         assert structured(result)["stdout"] == "False\n" and len(asked) == 1
     got = ssb.run("--without", "read ~/.ssh", keys).ok().text if decision == "once" else "True\n"
-    assert got == "True\n", "the control: it is there where nobody approved anything"
+    assert got == "True\n", "the control: it is there without an approval"
 
 
 @pytest.mark.parametrize("decision", ["once", "session", "always"])

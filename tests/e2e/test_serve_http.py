@@ -53,7 +53,7 @@ def test_who_is_let_in(ssb):
 
 
 def test_wrong_tokens_wait_their_turn(user):
-    """A flood of them is turned away; whoever has the right one is served."""
+    """A flood of wrong tokens is refused; a client with the right one is served."""
     skill(user, "hello", "print('hello')")
     with http_served(user) as h, contextlib.ExitStack() as stack:
         # The server stands still until all of them wait: ten a second are looked at, by its
@@ -70,8 +70,8 @@ def test_wrong_tokens_wait_their_turn(user):
 
 
 def test_a_token_of_the_owners_own(ssb):
-    """One that no header can carry is refused before anybody waits for the server; one
-    that can be guessed is warned of, once."""
+    """A token that no header can carry is refused before a client waits for the server; a token
+    that can be guessed causes one warning."""
     skill(ssb, "hello", "print('hello')")
     for token in ("trailing ", " leading", "a b", "a\nb", "t\u00f6ken-of-the-owner"):
         r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--http", "127.0.0.1:0",

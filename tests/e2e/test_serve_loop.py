@@ -40,7 +40,7 @@ def pings(client, until, seconds=60):
 
 
 def is_quick(took):
-    """One of them may have met somebody else's work."""
+    """One of them may have been delayed by other work."""
     return sorted(took)[-2] < QUICK and max(took) < 4 * QUICK
 
 
@@ -96,7 +96,7 @@ def test_the_store_is_held(user, sessions):
 
 
 def test_a_new_session_where_the_store_is_held(user, sessions):
-    """Many first calls of a client at once: one session, whoever makes it."""
+    """Many first calls of a client at once: one session, whichever call makes it."""
     skill(user, "hello", HELLO)
     sessions.start("--id", "other")  # the store is there
 

@@ -16,7 +16,7 @@ from record_maker import EVENTS, Live, Record, State, attempt
 
 RUNS = "skillsandbox://runs/"
 SKILLS = "skillsandbox://skills/"
-TAG = "\U000e0049\U000e0047"  # letters that nobody sees
+TAG = "\U000e0049\U000e0047"  # invisible letters
 UNSEEN = {*TAG, "\x1b", "\u202e", "\u200b"}
 HOSTILE = f"\x1b[2J\u202e{TAG}\u200b"
 
@@ -720,7 +720,7 @@ def test_word_of_a_run_that_grows(ssb, state, era):
         client.until(lambda: updated(client, uri) > before, 10)
         facts = json.loads(read(client, RUNS + wanted.id)[0]["text"])
         assert facts["run"]["state"] == "ended" and facts["verified"]["state"] == "complete"
-        # Nobody is told of what nobody asked for.
+        # A client is not told about runs that it did not subscribe to.
         assert not any(other.id in json.dumps(n) for n in client.news)
         unheard.close()
 
@@ -777,7 +777,7 @@ def test_skills_with_digests(ssb, era):
         assert files == {"skill://own/" + f for f in (
             "SKILL.md", "main.py", "skillsandbox.yaml", "ref/deep/a%20b.md", "tags.md",
             "bytes.bin")}
-        # What nobody would see does not go as text.
+        # Invisible characters are not sent as text.
         assert "blob" in read(client, "skill://own/tags.md")[0]
         for left in ("link", "linked/main.py", "pipe", ".git/config"):
             refused(client, "resources/read", {"uri": "skill://own/" + left})

@@ -200,7 +200,7 @@ def test_the_token_is_the_client(ssb, sessions):
     with http_served(ssb, "--session-policy", policy) as h:
         structured(h.tool("run_skill", skill_dir="hello"))
         own = structured(h.tool("session_status"))["session"]["session_id"]
-        # A word in a message gives no new budget: anybody can say another one.
+        # A field of a message gives no new budget: every client could send another one.
         other = h.tool("session_status", more=codex({"session_id": "turn"}))
         assert structured(other)["session"]["session_id"] == own
         assert not structured(h.tool("report_violation", type="leak"))["allowed"]

@@ -433,7 +433,7 @@ def test_what_is_over_refuses_and_says_why(sessions):
 
 
 def test_an_idle_session_expires(sessions):
-    """Nobody asks; in the known engine it lived for ever."""
+    """No command asks about it; in the known engine it stayed active forever."""
     sessions.start("--id", "long")
 
     def begin(seconds):
@@ -644,7 +644,7 @@ def test_no_details_keep_a_violation_from_being_counted(sessions):
 
 
 def test_a_store_that_was_written_by_others_cannot_either(local):
-    """Whoever has the file can put anything into it: it is shown as text, or not."""
+    """A program that can write the file can put anything into it: it is shown as text, or not."""
     local.start("--id", "s")
     local.ok("violation", "s", "--type", "x", "--details", "y")
     path = local.ssb.state / "skillsandbox/sessions.db"
@@ -703,7 +703,7 @@ def test_a_ledger_that_is_cut_back_is_noticed(sessions):
     r = ssb.ssb("audit", "verify", path)
     assert r.code == 3 and "cut back: the store knows 6 records" in r.text, repr(r)
 
-    # Elsewhere nobody knows better, but it does not pass for all there was.
+    # Another machine has no store to compare, but the cut ledger is not called complete.
     key = (ssb.state / "skillsandbox/trace.pub").read_text().strip()
     away = {"XDG_STATE_HOME": str(ssb.mkdir("away")), "XDG_CONFIG_HOME": str(ssb.mkdir("none"))}
     r = ssb.ssb("audit", "verify", "--key", key, path, env=away).ok()

@@ -236,7 +236,7 @@ def test_file_size_limit(sqlite):
 
 
 def test_others_directory(root, user, tools):
-    """Neither one that others can write nor one of somebody else."""
+    """A directory that others can write is refused, and so is one of another user."""
     mine = user.mkdir("open", 0o777)
     r = Probe(user, tools, mine / "s.db")("open")
     assert r.code == 1 and f"chmod go-w '{mine}'" in r.errors, repr(r)
@@ -336,7 +336,7 @@ def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
             proxy.dropped.clear()
             assert one.do("commit") == "ok 0"
             assert proxy.dropped.is_set()
-            # Without a lock there is no number to ask about: nobody knows.
+            # Without a lock there is no number to ask about: the outcome is unknown.
             assert one.do("begin") == "ok 0" and one.do("run") == "ok 0"
             proxy.dropped.clear()
             line = one.do("commit")

@@ -150,7 +150,7 @@ def test_then_the_budget(engine):
     ("kill", False, "killed"), ("pause", False, "paused"), ("block", False, "active"),
     ("alert", True, "alert"), ("log", True, "alert")])
 def test_on_exceed(engine, on_exceed, allowed, state):
-    """alert and log allow; the known engine denied, and told nobody."""
+    """alert and log allow; the known engine denied without a message."""
     s = engine.create_session(budget={"max_cost_per_session": 1, "max_cost_per_action": 9,
                                       "on_exceed": on_exceed})
     d = engine.pre_action(s, estimated_cost=1.5)
@@ -342,8 +342,8 @@ def test_a_refused_check_kills_the_runs(engine):
 
 
 def test_a_kill_that_was_cut_short_is_finished(user):
-    """It is in the store, and no further: whoever killed died before he acted, and
-    the keeper hears nothing."""
+    """The kill is only in the store: the process that killed died before it acted, and the keeper
+    was not told."""
     sessions = Sessions(user)
     s = sessions.start()
     run = Run(sessions, s)

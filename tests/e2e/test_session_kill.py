@@ -16,7 +16,7 @@ from test_session_runs import all_dead
 @pytest.mark.parametrize("either", ["user-sqlite", "user-postgres"], indirect=True)
 @pytest.mark.parametrize("how", ["policy", "owner"])
 def test_a_deaf_skill_has_its_whole_grace(either, how):
-    """Not less than was said, whoever hears of the kill by which way."""
+    """It is never shorter than promised, by whichever way the kill arrives."""
     either.start("a", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 9.0},
                        "kill_switch": {"grace_period": "1s" if how == "owner" else "2s"}})
     run, sleeper = either.sleeping("a", "trap '' TERM")
@@ -149,7 +149,7 @@ def test_keepers_sleep_while_others_have_their_grace(user):
 
 
 def test_the_keeper_is_nobodys_zombie(sessions):
-    """It may outlast a call of the library; whoever called has no child then."""
+    """It may outlast a call of the library; the caller then has no child."""
     sessions.start("a")
     run, _ = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")

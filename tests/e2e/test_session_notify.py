@@ -282,12 +282,12 @@ def test_many_messages_keep_their_order(box):
 
 
 def test_a_late_answer_changes_no_order(box):
-    """What is let go meanwhile, so that it is in nobody's way, is what came last."""
+    """Meanwhile the newest messages are given back, so that another herald can take them."""
     with Receiver(plan=[world.late]) as r:
         add_many(box, r)
         box.deliver(30)
         assert numbers(r) == list(range(64))
-        box.deliver()  # who begins anew has all the others
+        box.deliver()  # the next herald takes all others
         assert numbers(r) == list(range(100))
 
 
@@ -390,7 +390,7 @@ def test_a_herald(ssb, driver):
         box.add(JSON, r.url)
         begin = time.monotonic()
         assert box.start(SECRET_OF_THE_CALLER="x", PGHOST="db", no_proxy="*").code == 0
-        assert time.monotonic() - begin < 8  # nobody waits for the receiver
+        assert time.monotonic() - begin < 8  # the caller does not wait for the receiver
         wait_for(lambda: r.requests)
         pid, = wait_for(box.heralds)
         p = pathlib.Path("/proc") / str(pid)
@@ -405,7 +405,7 @@ def test_a_herald(ssb, driver):
         assert os.readlink(p / "cwd") == "/"
         ignored = next(int(x.split()[1], 16) for x in (p / "status").read_text().splitlines()
                        if x.startswith("SigIgn"))
-        # 32 and 33 are libc's own, and nobody else's to set.
+        # 32 and 33 belong to libc; no other code may set them.
         assert ignored & ~(3 << 31) == 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGHUP - 1)
         assert (p / "environ").stat().st_uid == 0  # no other process of the user reads it
         assert os.stat(lock).st_mode & 0o777 == 0o600
@@ -441,8 +441,8 @@ def test_one_at_a_time_sees_to_all(box):
 
 
 def test_no_message_is_left_when_one_ends(box):
-    """Messages that come as the herald goes: whoever is last sees to them. It
-    believes an empty outbox to be so for 0.3 s, twice."""
+    """Messages that arrive while the herald ends: the last herald delivers them. It must see an
+    empty outbox twice, 0.3 s apart."""
     with Receiver() as r:
         for i, after in enumerate([0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.2, 0.5]):
             time.sleep(after)

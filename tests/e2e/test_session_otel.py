@@ -298,7 +298,7 @@ def test_another_herald_goes_on_where_one_died(local, ssb):
 
 
 def test_a_herald_that_died_at_work_leaves_nothing_out(local, ssb):
-    """Nobody knows whether the collector had it: it gets it again."""
+    """It is unknown whether the collector had the lines: it gets them again."""
     with otlp_world.collector(("hang",)) as c:
         s = begin(local, c.url)
         wait_for(lambda: c.requests, 15)

@@ -51,7 +51,7 @@ def test_kill_ends_every_run(either):
     runs = [either.sleeping("a", script), either.sleeping("a"), either.sleeping("a")]
     other, others = either.sleeping("b")
     until(lambda: all(s.pids() for s in tree))
-    time.sleep(1.2)  # the control: nobody ends them, the store is asked again and again
+    time.sleep(1.2)  # the control: they are not ended, and the store is asked again and again
     assert all(s.pids() for s in [*tree, others, *(s for _, s in runs)])
     report = either.act("kill", "a")
     assert all_dead(*tree, *(s for _, s in runs)), "alive when the command returned"
@@ -130,7 +130,8 @@ NO_USERNS = """echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --amb
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_kill_where_there_are_no_namespaces(user, stopped):
-    """Its init is nobody's first process: with it alone the others would live on."""
+    """Its init is not the first process of a namespace: if only it ended, the others would keep
+    running."""
     sessions = Sessions(user)
     sessions.start("a")
     sleepers = [Sleeper() for _ in range(3)]
@@ -187,7 +188,7 @@ def test_no_run_without_keeper(sessions):
     os.kill(keeper, signal.SIGKILL)
     until(lambda: all_dead(sleeper))
     assert run.end().code == 125
-    assert len(sessions.runs("a")) == 1, "nobody was left to write it down"
+    assert len(sessions.runs("a")) == 1, "no process was left to record it"
     sessions.runner.run("--session", "a", "--", "/bin/true").ok()
     until(lambda: sessions.runs("a") == [])
 
@@ -217,7 +218,7 @@ def test_both_killed_at_once(sessions):
 
 
 def test_keeper_killed_beside_a_stopped_supervisor(sessions):
-    """Nobody is there who would end the run: whoever comes next does."""
+    """No process is left that would end the run: the next command does."""
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
@@ -330,7 +331,7 @@ def in_the_middle(run, sleepers, seconds=30):
 
 
 def soon_over(world):
-    """A run that may have ended before anybody looked at it."""
+    """A run that may have ended before the test looked at it."""
     sleeper = Sleeper()
     return world.popen("--timeout", "200", "--", *str(sleeper).split(), session="a"), sleeper
 
@@ -400,7 +401,7 @@ def test_violations_end_a_run_at_the_count(sessions):
     assert r.code == 125 and "through" not in r.text, repr(r)
     got = sessions.show("a")
     assert got["state"] == "killed" and got["violations"] >= 3
-    # The control: nobody counts them.
+    # The control: they are not counted.
     sessions.start("b")
     r = sessions.popen(str(skill), "--", "0", session="b").end()
     assert r.code == 0 and "through" in r.text, repr(r)
@@ -470,8 +471,8 @@ def test_no_way_from_inside(sessions):
     skill = sessions.runner.skill(code)
     r = sessions.runner.run("--session", "a", skill).ok()
     assert json.loads(r.text) == [False] * 4
-    # The owner may show it all he has; the sockets answer nobody inside even then,
-    # and to let it write there is refused.
+    # The owner may show everything to a skill. Even then the sockets do not answer a process
+    # inside, and write access there is refused.
     r = sessions.runner.run("--session", "a", "--read", sessions.runner.home, skill).ok()
     assert json.loads(r.text)[3] is False, repr(r)
     for path in (sessions.runner.home, sessions.state, sessions.state / "live"):
@@ -571,7 +572,7 @@ def test_ps_names_the_session(sessions):
 
 @pytest.mark.parametrize("either", ["root-sqlite", "user-postgres"], indirect=True)
 def test_a_lost_store(either):
-    """Held so that nobody else can write: as good as gone."""
+    """Locked so that no other process can write, as if it were lost."""
     policies = {"kill": {}, "pause": {"kill_switch": {"on_store_loss": "pause"}},
                 "on": {"kill_switch": {"on_store_loss": "continue"}}}
     for name, policy in policies.items():
@@ -652,7 +653,7 @@ def test_connections_and_domains(net, sessions, limit, most):
     egress = [rule(n, 7001, protocol="tcp") for n in names]
     code = f"NAMES = {names!r}\n" + CONNECT
     sessions.start("a", {"limits": {limit: most}, "kill_switch": {"grace_period": "0s"}})
-    # What comes after the limit comes later than anybody needs to notice it.
+    # What comes after the limit comes later than the time that is needed to notice it.
     r = net.inside("PAUSE = 20\n" + code, egress, flags=(*GRANT, "--session", "a"))
     assert r.code == 125 and "through" not in r.text and limit in r.errors, repr(r)
     assert sessions.show("a")[limit] == most + 1

@@ -279,7 +279,7 @@ def test_interactive_input(ssb, terminal):
 def test_terminal_is_restored(ssb, terminal):
     t = terminal("--", "sh", "-c", "stty raw -echo 2>/dev/null; exit 4")
     assert t.wait() == 4
-    # As a new one is; it may have been raw before anybody could look at it.
+    # Like a new terminal; it may have been raw before the test could look at it.
     assert termios.tcgetattr(t.fd)[3] & termios.ICANON
 
 

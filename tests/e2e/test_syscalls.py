@@ -177,7 +177,7 @@ def test_core_dumps_stay_off(ssb, profile):
 
 def test_a_caller_who_cannot_raise_the_limit(ssb):
     """With a limit of 0 the kernel still starts the host's program for core dumps, where there
-    is one: the record says so. tests/vm has such a machine; nobody can show this one another
+    is one: the record says so. tests/vm has such a machine; this one cannot be shown another
     pattern, because a /proc with a mount in it cannot be mounted again."""
     code = "import json, resource; print(json.dumps(resource.getrlimit(resource.RLIMIT_CORE)))"
     seen = ssb.as_caller(["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", ssb.binary, "run",

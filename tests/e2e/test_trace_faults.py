@@ -66,7 +66,7 @@ def test_kill_9_leaves_a_valid_prefix(ssb):
     assert {"begun", "stdout"} <= seen, f"only {seen}: the moments are badly chosen"
     harness.wait_for(lambda: not harness.alive_with(marker))
     ssb.run("--", "true").ok()
-    records.last(ssb)  # what came before harms nobody
+    records.last(ssb)  # earlier failures do no harm
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_classes_of_a_record_without_an_end(ssb, script):
     assert bool(told) == ("nothing" not in script)
     lines = path.read_bytes().splitlines(keepends=True)
     assert [json.loads(x)["kind"] for x in lines[-2:]] == ["end", "signature"]
-    for cut in 1, 2:  # an end that is not signed is nobody's word
+    for cut in 1, 2:  # an end without a signature proves nothing
         path.write_bytes(b"".join(lines[:-cut]))
         row, = ssb.ssb("audit", "list", "--rebuild", "--json").ok().json()
         assert row["state"] == "incomplete" and row["severity"] == whole["severity"], row

@@ -195,7 +195,7 @@ def cgroups(pid):
 
 
 def test_its_end_is_the_runs_end(ssb, waiting):
-    """Nobody would answer the calls that wait."""
+    """Without it, no process would answer the waiting calls."""
     run, maker = waiting
     os.kill(maker, signal.SIGKILL)
     _, errors = run.communicate(timeout=60)

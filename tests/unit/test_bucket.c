@@ -1,3 +1,4 @@
+/* The token bucket: exact over time, whatever the rate and the clock. */
 #include "base/bucket.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* The reader of HTTP requests: heads, fields and bodies, at each cap and past it. */
 #include "wire/http_request.h"
 
 #include <setjmp.h>

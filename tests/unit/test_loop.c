@@ -1,3 +1,4 @@
+/* The event loop: fds, timers and children that come and go while it runs. */
 #include "os/loop.h"
 
 #include <fcntl.h>

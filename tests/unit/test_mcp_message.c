@@ -1,3 +1,4 @@
+/* The messages of the protocol: which are read, which are refused, and their caps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

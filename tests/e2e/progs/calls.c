@@ -1,7 +1,6 @@
-/* calls - makes one system call after the other, each in a child of its own,
- * and prints "name outcome": ok, the name of errno, or SIGn. Arguments are
- * chosen so that an unfiltered kernel gives a different answer (success, or
- * EFAULT, EBADF, EINVAL) than a filter does; none of them can do harm. */
+/* calls - makes one system call after the other, each in a child of its own, and prints "name
+ * outcome": ok, the name of errno, or SIGn. The arguments make an unfiltered kernel give another
+ * answer (success, or EFAULT, EBADF, EINVAL) than a filter does; none of them can do harm. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

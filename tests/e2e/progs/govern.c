@@ -1,14 +1,14 @@
-/* Runs a plan with a governor whose words come from standard input, and tells
- * on standard output what it hears, one line of JSON each. Linked against the
- * static library, with its internal headers.
+/* Runs a plan with a governor that takes commands from standard input and prints its events to
+ * standard output, one line of JSON each. Linked with the static library and its internal
+ * headers.
  *
  *     govern [--best-effort LAYER] [--read P] [--write P] [--net N]
  *            [--allow-private R] [--timeout T] ... -- PROGRAM ARGUMENT...
  *     govern ... DIRECTORY
  *
- * Words: "pause", "resume", "kill GRACE_MS REASON", "garbage", "short", "close"
- * (the governor's end), "die" (of the governor, by SIGKILL). The skill's own
- * streams are empty and the file named by GOVERN_STDOUT. */
+ * Commands: "pause", "resume", "kill GRACE_MS REASON", "garbage", "short", "close" (the governor's
+ * end), "die" (the governor, by SIGKILL). The skill's own streams are empty and the file that
+ * GOVERN_STDOUT names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

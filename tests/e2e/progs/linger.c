@@ -1,6 +1,6 @@
-/* linger - one thread connects a socket to a place outside of the plan while another
- * closes it. The socket is full and lingers, so that whoever has it last waits in
- * close(). Prints the longest time in ms that a connect() took. */
+/* linger - one thread connects a socket to a place outside of the plan while another thread closes
+ * it. The socket is full and lingers, so that the process that closes it last waits in close().
+ * Prints the longest time in ms that a connect() took. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>

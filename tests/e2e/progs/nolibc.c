@@ -1,5 +1,5 @@
-/* nolibc - a static program without libc, the way Go's runtime is: it makes
- * its own system calls, a thread by raw clone included. Prints "static ok". */
+/* nolibc - a static program without libc, like Go's runtime: it makes its own system calls,
+ * including a thread by raw clone. Prints "static ok". */
 #include <asm/unistd.h>
 #include <linux/sched.h>
 

@@ -1,6 +1,6 @@
-/* unix_race MODE OWN GRANT - tries to reach the socket GRANT/s, of the host, by calls that name
- * OWN/s, its own: another thread changes the address, the fd, the path or the working directory
- * while the call is looked at. Prints how many calls succeeded. */
+/* unix_race MODE OWN GRANT - tries to reach the host's socket GRANT/s by calls that name its own
+ * socket OWN/s: another thread changes the address, the fd, the path or the working directory while
+ * the supervisor looks at the call. Prints how many calls succeeded. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
