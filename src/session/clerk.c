@@ -350,7 +350,8 @@ int clerk_new(struct session_store *ss, const struct owner *o, const struct sess
 	int failed = c->wake < 0 || c->given_fd < 0 ? errno : start_threads(c);
 	if (failed != 0) {
 		/* Nothing is freed: the keeper exits now, and one thread may already use `c`. */
-		return ssb_fail(err, SSB_E_SYS, failed, "session", "threads for the store");
+		return ssb_fail(err, SSB_E_SYS, failed, "session",
+		                "start the threads for the store");
 	}
 	add_todo(c);
 	*ret = c;

@@ -1,9 +1,9 @@
 /* db_postgres.c - the store of several machines.
  *
  * A statement is prepared on the server under the number of its place in the cache, again
- * for each connection. A lost connection is made again only between transactions: one that
- * breaks within a transaction has lost it. If it breaks during a commit, the server is
- * asked afterwards whether the commit happened.
+ * for each connection. A lost connection is made again only between transactions, because a
+ * transaction is lost with its connection. If the connection breaks during a commit, the
+ * server is asked afterwards whether the commit happened.
  *
  * News arrive on the same connection. They may arrive together with the answer to a query,
  * after which the socket is silent again. So the fd to poll is an epoll fd of the socket

@@ -37,12 +37,12 @@ static const struct {
 	{ "55P03", ETIMEDOUT, "other transactions have held a lock for 10 s" },
 	{ "57014", ETIMEDOUT, "a statement took too long" },
 	{ "53100", ENOSPC, "the server's disk is full" },
-	{ "53", EAGAIN, "the server has run out of something" },
-	{ "25006", EROFS, "the server can only be read; name the primary one" },
+	{ "53", EAGAIN, "the server has run out of a resource" },
+	{ "25006", EROFS, "the server is read-only; name the primary server" },
 	{ "42501", EACCES,
-	  "the role may not do that; give it a database, or a schema, of its own" },
-	{ "42P07", 0, "the database holds something else; give the store one of its own" },
-	{ "42703", 0, "the database holds something else; give the store one of its own" },
+	  "the role lacks a permission; give it a database, or a schema, of its own" },
+	{ "42P07", 0, "the database holds other tables; give the store one of its own" },
+	{ "42703", 0, "the database holds other tables; give the store one of its own" },
 };
 
 static void ignore_notice(void *arg, const char *message)

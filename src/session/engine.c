@@ -133,7 +133,7 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 	}
 	if (s->actions >= s->policy->max_actions) {
 		return make_verdict(lower_act(s, ACT_KILL), VERDICT_MAX_ACTIONS,
-		                    "the session has made its %" PRIu64 " actions",
+		                    "the session has used all its %" PRIu64 " actions",
 		                    s->policy->max_actions);
 	}
 	return all_good();
@@ -195,10 +195,10 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
 		                    money_show(estimate, a));
 	}
 	if (estimate > s->policy->max_cost_per_action) {
-		return make_verdict(ACT_BLOCK, VERDICT_MAX_COST_PER_ACTION,
-		                    "an action of %s is more than the %s that one may cost",
-		                    money_show(estimate, a),
-		                    money_show(s->policy->max_cost_per_action, b));
+		return make_verdict(
+		        ACT_BLOCK, VERDICT_MAX_COST_PER_ACTION,
+		        "an action of %s costs more than the %s that one action may cost",
+		        money_show(estimate, a), money_show(s->policy->max_cost_per_action, b));
 	}
 	wide total = (wide)s->spent + s->reserved + estimate;
 	return of_budget(s, total, total);
@@ -213,7 +213,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 	assert(s->policy != NULL && actual >= 0 && estimate >= 0);
 	if (session_is_over(s->state)) {
 		return make_verdict(ACT_LOG, VERDICT_OVER,
-		                    "the session is %s; the cost is written down",
+		                    "the session is %s; the cost is recorded",
 		                    session_state_name(s->state));
 	}
 	struct verdict v = of_budget(s, s->spent, (wide)s->spent + s->reserved);

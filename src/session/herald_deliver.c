@@ -107,7 +107,7 @@ static void post_end(struct herald *h, struct herald_held *m, bool late, struct 
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
 		*ret = (struct herald_result){ .retry = true, .retry_after_ms = -1 };
 		snprintf(ret->error, sizeof(ret->error), "%s",
-		         late ? "the request did not come back"
+		         late ? "the request did not finish in time"
 		              : "the request ended without a result");
 	}
 	ret->error[sizeof(ret->error) - 1] = '\0';

@@ -281,7 +281,7 @@ static void keep_time(struct keeper *k)
 		k->expired_at = now;
 	}
 	if (k->expired_at != 0 && now >= k->expired_at + EXPIRED_MS) {
-		keeper_kill(k, 0, "the time of the session is over (max_duration)");
+		keeper_kill(k, 0, "the session has expired (max_duration)");
 	}
 	if (k->killing && !k->dead && now >= k->force_at) {
 		if (k->init >= 0) {

@@ -41,7 +41,8 @@ static int settle_fds(int sock, int caller, struct ssb_error *err)
 	}
 	if (socks < 0 || dup3(socks, SOCK_FD, O_CLOEXEC) < 0 || callers < 0 ||
 	    dup3(callers, CALLER_FD, O_CLOEXEC) < 0 || close_range(CALLER_FD + 1, ~0U, 0) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "session", "fds of the keeper");
+		return ssb_fail(err, SSB_E_SYS, errno, "session",
+		                "set up the file descriptors of the keeper");
 	}
 	return 0;
 }
@@ -130,7 +131,7 @@ static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };
 
-	ssb_fail(&err, SSB_E_POLICY, 0, "session", "%s allows no run: %s", d->session,
+	ssb_fail(&err, SSB_E_POLICY, 0, "session", "session '%s' refuses the run: %s", d->session,
 	         d->verdict.reason);
 	answer_caller(k, &err);
 	own_close(&k->sup);

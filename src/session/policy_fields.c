@@ -34,19 +34,19 @@ static void read_limit(struct ctx *c, const struct ynode *n, const struct field 
 
 static const struct field COUNT_FIELDS[] = {
 	{ "max", values_read_number, LIMIT_AT(max), MAX_MISSING, .max = MAX_SESSION_COUNT },
-	{ "on_exceed", read_act, LIMIT_AT(act) },
+	{ "on_exceed", policy_read_act, LIMIT_AT(act) },
 };
 static const struct level COUNT_LEVEL = LEVEL("a limit", COUNT_FIELDS);
 
 static const struct field SECONDS_FIELDS[] = {
-	{ "max", read_seconds, LIMIT_AT(max), MAX_MISSING, .max = MAX_SESSION_SECONDS },
-	{ "on_exceed", read_act, LIMIT_AT(act) },
+	{ "max", policy_read_seconds, LIMIT_AT(max), MAX_MISSING, .max = MAX_SESSION_SECONDS },
+	{ "on_exceed", policy_read_act, LIMIT_AT(act) },
 };
 static const struct level SECONDS_LEVEL = LEVEL("a limit of time", SECONDS_FIELDS);
 
 static const struct field BYTES_FIELDS[] = {
-	{ "max", read_size, LIMIT_AT(max), MAX_MISSING, .max = MAX_NET_BYTES_CAP },
-	{ "on_exceed", read_act, LIMIT_AT(act) },
+	{ "max", policy_read_size, LIMIT_AT(max), MAX_MISSING, .max = MAX_NET_BYTES_CAP },
+	{ "on_exceed", policy_read_act, LIMIT_AT(act) },
 };
 static const struct level BYTES_LEVEL = LEVEL("a limit of bytes", BYTES_FIELDS);
 
@@ -93,7 +93,7 @@ static void add_threshold(struct ctx *c, const struct ynode *n, struct session_p
 static const struct field THRESHOLD_FIELDS[] = {
 	{ "count", values_read_number, offsetof(struct session_threshold, count),
 	  .missing = "write \"count: 3\"", .min = 1, .max = MAX_SESSION_COUNT },
-	{ "on_threshold", read_act, .offset = offsetof(struct session_threshold, act) },
+	{ "on_threshold", policy_read_act, .offset = offsetof(struct session_threshold, act) },
 };
 static const struct level THRESHOLD_LEVEL =
         LEVEL("an item of violations.thresholds", THRESHOLD_FIELDS);
@@ -103,7 +103,7 @@ static void read_thresholds(struct ctx *c, const struct ynode *n, const struct f
 	struct policy_draft *d = at;
 
 	if (n->kind != YNODE_MAP) {
-		level_read_map(c, n, f, d); /* says so */
+		level_read_map(c, n, f, d); /* reports the error */
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
@@ -152,7 +152,7 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 	struct policy_draft *d = at;
 
 	if (n->kind != YNODE_MAP) {
-		level_read_map(c, n, f, d); /* says so */
+		level_read_map(c, n, f, d); /* reports the error */
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
@@ -212,18 +212,19 @@ static void read_include(struct ctx *c, const struct ynode *n, const struct fiel
 #define AT(member) .offset = offsetof(struct policy_draft, member)
 
 static const struct field BUDGET_FIELDS[] = {
-	{ "max_cost_per_session", read_money, AT(p.max_cost_per_session) },
-	{ "max_cost_per_action", read_money, AT(p.max_cost_per_action) },
-	{ "alert_at", read_ppm, AT(p.alert_at_ppm) },
-	{ "on_exceed", read_act, AT(p.on_exceed) },
-	{ "reservation_timeout", read_duration, AT(p.reservation_ms), .min = 1000,
+	{ "max_cost_per_session", policy_read_money, AT(p.max_cost_per_session) },
+	{ "max_cost_per_action", policy_read_money, AT(p.max_cost_per_action) },
+	{ "alert_at", policy_read_ppm, AT(p.alert_at_ppm) },
+	{ "on_exceed", policy_read_act, AT(p.on_exceed) },
+	{ "reservation_timeout", policy_read_duration, AT(p.reservation_ms), .min = 1000,
 	  .max = MAX_SESSION_SECONDS * 1000 },
 	{ "on_timeout", read_timeout, AT(p.charge_on_timeout) },
 };
 static const struct level BUDGET_LEVEL = LEVEL("budget", BUDGET_FIELDS);
 
 static const struct field SESSION_FIELDS[] = {
-	{ "max_duration", read_duration, AT(p.max_duration_ms), .max = MAX_SESSION_SECONDS * 1000 },
+	{ "max_duration", policy_read_duration, AT(p.max_duration_ms),
+	  .max = MAX_SESSION_SECONDS * 1000 },
 	{ "max_actions", values_read_number, AT(p.max_actions), .max = MAX_SESSION_COUNT },
 };
 static const struct level SESSION_LEVEL = LEVEL("session", SESSION_FIELDS);
@@ -232,8 +233,8 @@ static const struct level NAMES_LEVEL = { "violations.thresholds", THRESHOLD_FIE
 
 static const struct field VIOLATION_FIELDS[] = {
 	{ "thresholds", read_thresholds, 0, .level = &NAMES_LEVEL },
-	{ "on_threshold", read_act, AT(on_threshold) },
-	{ "pii_scanner", read_ignored, .offset = 0 },
+	{ "on_threshold", policy_read_act, AT(on_threshold) },
+	{ "pii_scanner", policy_read_ignored, .offset = 0 },
 };
 static const struct level VIOLATION_LEVEL = LEVEL("violations", VIOLATION_FIELDS);
 
@@ -255,24 +256,24 @@ static const struct field LIMIT_FIELDS[] = {
 static const struct level LIMIT_LEVEL = LEVEL("limits", LIMIT_FIELDS);
 
 static const struct field KILL_FIELDS[] = {
-	{ "enabled", read_flag, AT(p.kill_enabled) },
+	{ "enabled", policy_read_flag, AT(p.kill_enabled) },
 	{ "notify", policy_read_notify, 0, .level = &NOTIFY_LEVEL },
-	{ "grace_period", read_duration, AT(p.grace_ms), .max = MAX_GRACE_SECONDS * 1000 },
+	{ "grace_period", policy_read_duration, AT(p.grace_ms), .max = MAX_GRACE_SECONDS * 1000 },
 	{ "on_store_loss", read_loss, AT(p.on_store_loss) },
 };
 static const struct level KILL_LEVEL = LEVEL("kill_switch", KILL_FIELDS);
 
 static const struct field AUDIT_FIELDS[] = {
-	{ "enabled", read_flag, AT(p.audit_enabled) },
+	{ "enabled", policy_read_flag, AT(p.audit_enabled) },
 	{ "include", read_include, .offset = 0 },
 	{ "export", policy_read_exports, 0, .level = &EXPORT_LEVEL },
 };
 static const struct level AUDIT_LEVEL = LEVEL("audit", AUDIT_FIELDS);
 
 static const struct field TOP_FIELDS[] = {
-	{ "version", read_short, AT(p.version),
+	{ "version", policy_read_short, AT(p.version),
 	  .max = sizeof(((struct session_policy *)0)->version) },
-	{ "agent_id", read_short, AT(p.agent_id), .max = SESSION_ID },
+	{ "agent_id", policy_read_short, AT(p.agent_id), .max = SESSION_ID },
 	{ "budget", level_read_map, 0, .level = &BUDGET_LEVEL },
 	{ "session", level_read_map, 0, .level = &SESSION_LEVEL },
 	{ "violations", level_read_map, 0, .level = &VIOLATION_LEVEL },

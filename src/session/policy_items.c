@@ -63,7 +63,7 @@ static void read_key(struct ctx *c, const struct ynode *n, const struct field *f
 	for (const char *p = s; p != NULL && *p != '\0'; p++) {
 		if (*p <= ' ' || *p > '~') {
 			report_add(c->rep, SSB_ERROR, n->line, n->col,
-			           "write the key as it is shown there", "%s is not a routing key",
+			           "write the key as PagerDuty shows it", "%s is not a routing key",
 			           f->key);
 			free(s);
 			return;
@@ -122,14 +122,14 @@ static const struct field NOTIFY_FIELDS[] = {
 	{ "format", read_format, AT(format) },
 	{ "secret_file", values_read_text, AT(secret_file), .check = check_absolute },
 	{ "url", read_url, AT(url), .max = MAX_NOTIFY_URL },
-	{ "allow_http", read_flag, AT(allow_http) },
+	{ "allow_http", policy_read_flag, AT(allow_http) },
 };
 const struct level NOTIFY_LEVEL = LEVEL("an item of kill_switch.notify", NOTIFY_FIELDS);
 
 static const struct field EXPORT_FIELDS[] = {
 	{ "file", values_read_text, AT(file), .check = check_export },
 	{ "otel", read_url, AT(otel), .max = MAX_OTEL_URL },
-	{ "allow_http", read_flag, AT(allow_http) },
+	{ "allow_http", policy_read_flag, AT(allow_http) },
 };
 const struct level EXPORT_LEVEL = LEVEL("an item of audit.export", EXPORT_FIELDS);
 
@@ -238,7 +238,7 @@ static void add_export(struct ctx *c, const struct ynode *n, struct session_poli
 	level_read(c, n, &EXPORT_LEVEL, &i);
 	if (has_key(n, "file") == has_key(n, "otel")) {
 		(void)refuse_item(c, n, "write \"- file: PATH\" or \"- otel: https://...\"",
-		                  "an item of export is one file or one otel");
+		                  "an item of export needs exactly one of file and otel");
 		return;
 	}
 	if (!url_is_safe(c, n, "otel", i.otel, i.allow_http) ||

@@ -31,15 +31,16 @@ extern const struct level EXPORT_LEVEL;
 #define ROW_READER(name)                                                                           \
 	void name(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 
-ROW_READER(read_money);    /* micros */
-ROW_READER(read_ppm);      /* unsigned: a fraction from 0 to 1, in millionths */
-ROW_READER(read_duration); /* uint64_t in ms, from min to max */
-ROW_READER(read_seconds);  /* uint64_t in ms; the file, min and max have whole seconds */
-ROW_READER(read_size);     /* uint64_t: bytes, also as 10MB */
-ROW_READER(read_flag);     /* bool */
-ROW_READER(read_act);      /* enum session_act */
-ROW_READER(read_short);    /* char[max]: one line that fits and is not empty */
-ROW_READER(read_ignored);  /* reads nothing: a key of the known schema that has no meaning here */
+ROW_READER(policy_read_money);    /* micros */
+ROW_READER(policy_read_ppm);      /* unsigned: a fraction from 0 to 1, in millionths */
+ROW_READER(policy_read_duration); /* uint64_t in ms, from min to max */
+ROW_READER(policy_read_seconds);  /* uint64_t in ms; the file, min and max have whole seconds */
+ROW_READER(policy_read_size);     /* uint64_t: bytes, also as 10MB */
+ROW_READER(policy_read_flag);     /* bool */
+ROW_READER(policy_read_act);      /* enum session_act */
+ROW_READER(policy_read_short);    /* char[max]: one line that fits and is not empty */
+ROW_READER(policy_read_ignored);  /* reads nothing: a key of the known schema that has no meaning
+                                     here */
 
 /* A new text of one line that is not empty, or NULL (reported). Findings do not repeat the
  * text, because it may be a secret. */

@@ -30,7 +30,7 @@ static bool is_plain(const struct ctx *c, const struct ynode *n, const struct fi
 	return true;
 }
 
-void read_money(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_money(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	const char *why = "";
 	char quoted[QUOTE_SIZE];
@@ -42,9 +42,9 @@ void read_money(struct ctx *c, const struct ynode *n, const struct field *f, voi
 	}
 }
 
-void read_ppm(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_ppm(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	static const char REMEDY[] = "write a part of one, such as 0.80";
+	static const char REMEDY[] = "write a fraction of 1, such as 0.80";
 	char quoted[QUOTE_SIZE];
 	struct decimal d;
 	uint64_t v = 0;
@@ -67,7 +67,7 @@ void read_ppm(struct ctx *c, const struct ynode *n, const struct field *f, void 
 	*(unsigned *)at = (unsigned)v;
 }
 
-void read_duration(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_duration(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	static const char REMEDY[] = "write a time such as 90s, 30m or 1.5h";
 	const char *s = values_node_text(c, n, f);
@@ -89,7 +89,7 @@ void read_duration(struct ctx *c, const struct ynode *n, const struct field *f, 
 	}
 }
 
-void read_seconds(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_seconds(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	uint64_t v = 0;
 
@@ -107,7 +107,7 @@ static bool has_unit(const struct ynode *n)
 	       (n->text[len - 1] > '9' || n->text[len - 1] < '0');
 }
 
-void read_size(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_size(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	char quoted[QUOTE_SIZE];
 	uint64_t v = 0;
@@ -124,7 +124,7 @@ void read_size(struct ctx *c, const struct ynode *n, const struct field *f, void
 	}
 }
 
-void read_flag(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_flag(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	char quoted[QUOTE_SIZE];
 	bool plain = n->kind == YNODE_SCALAR && !n->quoted;
@@ -145,7 +145,7 @@ void read_flag(struct ctx *c, const struct ynode *n, const struct field *f, void
 	}
 }
 
-void read_act(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_act(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	const char *names[SESSION_ACTS];
 
@@ -169,7 +169,7 @@ static const char *line_problem(const char *s, size_t room)
 	return strlen(s) >= room ? "is too long; shorten it" : NULL;
 }
 
-void read_short(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_short(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	const char *s = values_node_text(c, n, f);
 	const char *problem = s != NULL ? line_problem(s, f->max) : NULL;
@@ -181,7 +181,7 @@ void read_short(struct ctx *c, const struct ynode *n, const struct field *f, voi
 	}
 }
 
-void read_ignored(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_ignored(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	(void)c;
 	(void)n;

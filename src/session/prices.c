@@ -38,8 +38,8 @@ static const struct price *find_price(const struct prices *p, const char *model)
 /* ---- the owner's file ---------------------------------------------------- */
 
 static const struct field PRICE_FIELDS[] = {
-	{ "in", read_money, offsetof(struct price, in), .missing = "write \"in: 2.50\"" },
-	{ "out", read_money, offsetof(struct price, out), .missing = "write \"out: 10\"" },
+	{ "in", policy_read_money, offsetof(struct price, in), .missing = "write \"in: 2.50\"" },
+	{ "out", policy_read_money, offsetof(struct price, out), .missing = "write \"out: 10\"" },
 };
 static const struct level PRICE_LEVEL = LEVEL("a price", PRICE_FIELDS);
 
@@ -75,7 +75,7 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 static void read_models(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	if (n->kind != YNODE_MAP) {
-		level_read_map(c, n, f, at); /* says so */
+		level_read_map(c, n, f, at); /* reports the error */
 		return;
 	}
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {

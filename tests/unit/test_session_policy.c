@@ -353,8 +353,8 @@ static const struct {
 	  "1:75", "begins with \"~\"", "" },
 	/* exports */
 	{ "audit: {export: {file: x}}", "1:17", "export must be a list", "" },
-	{ "audit: {export: [{}]}", "1:18", "one file or one otel", "" },
-	{ "audit: {export: [{file: a, otel: 'https://b/'}]}", "1:18", "one file or one otel", "" },
+	{ "audit: {export: [{}]}", "1:18", "exactly one of file and otel", "" },
+	{ "audit: {export: [{file: a, otel: 'https://b/'}]}", "1:18", "exactly one of file and otel", "" },
 	{ "audit: {export: [{file: ../x}]}", "1:25", "has \"..\" in it", "" },
 	{ "audit: {export: [{file: .}]}", "1:25", "names no file", "" },
 	{ "audit: {export: [{file: ~/x}]}", "1:25", "begins with \"~\"", "" },
