@@ -354,7 +354,8 @@ static const struct {
 	/* exports */
 	{ "audit: {export: {file: x}}", "1:17", "export must be a list", "" },
 	{ "audit: {export: [{}]}", "1:18", "exactly one of file and otel", "" },
-	{ "audit: {export: [{file: a, otel: 'https://b/'}]}", "1:18", "exactly one of file and otel", "" },
+	{ "audit: {export: [{file: a, otel: 'https://b/'}]}", "1:18",
+	  "exactly one of file and otel", "" },
 	{ "audit: {export: [{file: ../x}]}", "1:25", "has \"..\" in it", "" },
 	{ "audit: {export: [{file: .}]}", "1:25", "names no file", "" },
 	{ "audit: {export: [{file: ~/x}]}", "1:25", "begins with \"~\"", "" },
