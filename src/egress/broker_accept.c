@@ -92,7 +92,7 @@ int broker_accept_wait_ms(const struct broker *b, int most)
 
 /* ---- the connection ------------------------------------------------------- */
 
-static const char *refused_at_once(const struct broker *b, const struct conn *c)
+static const char *find_refusal(const struct broker *b, const struct conn *c)
 {
 	return c->slot == NULL || c->rule < 0       ? "not_declared"
 	       : b->n_conns > b->c->max_connections ? "too_many_connections"
@@ -111,7 +111,7 @@ static bool is_any(const struct address *a)
 /* Where the skill meant to go. A listener with an address of its own is asked once, because all
  * its connections have that address. A listener for many addresses cannot tell, so each
  * connection is asked. */
-static bool address_meant(struct source *listener, struct conn *c)
+static bool find_meant_address(struct source *listener, struct conn *c)
 {
 	if (!listener->looked_at) {
 		listener->looked_at = true;
@@ -171,7 +171,8 @@ void conn_accept(struct broker *b, struct source *listener)
 	c->since_us = clock_us();
 	c->moved_ms = clock_ms();
 	conn_link(b, c);
-	c->slot = address_meant(listener, c) ? egress_by_address(b->c->table, &c->asked) : NULL;
+	c->slot =
+	        find_meant_address(listener, c) ? egress_by_address(b->c->table, &c->asked) : NULL;
 	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
 	if (c->slot == NULL && guard_is_loopback(&c->asked)) {
 		/* A wide range's listener: the skill meant its own loopback, where nothing
@@ -179,7 +180,7 @@ void conn_accept(struct broker *b, struct source *listener)
 		conn_drop(b, c);
 		return;
 	}
-	const char *refused = refused_at_once(b, c);
+	const char *refused = find_refusal(b, c);
 	if (refused != NULL) {
 		conn_deny(b, c, refused, "");
 	} else {

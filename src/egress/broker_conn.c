@@ -19,7 +19,7 @@
 #define DIALS   (MAX_DIALS / 2) /* requests at once; the dialler refuses more than MAX_DIALS */
 #define WAIT_MS 15000           /* limit of waiting for a place among them */
 
-static const char *protocol_of(const struct conn *c)
+static const char *name_protocol(const struct conn *c)
 {
 	return c->first == FIRST_TLS ? "tls" : c->first == FIRST_HTTP ? "http" : "tcp";
 }
@@ -42,7 +42,7 @@ static void report_conn(struct broker *b, const struct conn *c, enum egress_kind
 	snprintf(e.name, sizeof(e.name), "%s",
 	         c->slot != NULL ? egress_name(c->slot, &c->asked, text) : "");
 	snprintf(e.shown, sizeof(e.shown), "%s", c->shown);
-	snprintf(e.protocol, sizeof(e.protocol), "%s", protocol_of(c));
+	snprintf(e.protocol, sizeof(e.protocol), "%s", name_protocol(c));
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	snprintf(e.kind_of, sizeof(e.kind_of), "%s", kind_of);
 	broker_report(b, &e);
@@ -136,7 +136,7 @@ void conn_broken(struct broker *b, struct conn *c)
 
 /* The skill has ended this connection: is there still something to carry? A ClientHello leads to
  * nothing when its client is gone. */
-static bool is_worth_it(const struct conn *c)
+static bool has_more_to_carry(const struct conn *c)
 {
 	char any;
 
@@ -156,7 +156,7 @@ bool conn_finished(struct broker *b, bool quiet)
 		bool ended = c->up.ending || c->client_eof;
 		/* If it was not watched yet, its first event will tell whether it has ended. */
 		bool unsure = !c->client.watched && broker_watch(b, &c->client) == 0;
-		if (!unsure && (ended ? !is_worth_it(c) : quiet)) {
+		if (!unsure && (ended ? !has_more_to_carry(c) : quiet)) {
 			conn_close(b, c, "run_ended");
 		} else {
 			left = true;

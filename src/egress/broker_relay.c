@@ -32,7 +32,7 @@ static void conn_hung_up(struct broker *b, struct conn *c)
 
 /* Sends the first n bytes of the head and keeps what cannot be sent now. Returns false if the
  * connection is over. */
-static bool head_send(struct broker *b, struct conn *c, size_t n)
+static bool send_head(struct broker *b, struct conn *c, size_t n)
 {
 	while (n > 0) {
 		size_t may = fit_limit(b->bytes_out, b->c->max_bytes_out, n);
@@ -80,7 +80,7 @@ static void relay_http_up(struct broker *b, struct conn *c)
 			return;
 		}
 		if (c->passed > 0) {
-			if (!head_send(b, c, c->passed) || c->passed > 0) {
+			if (!send_head(b, c, c->passed) || c->passed > 0) {
 				return;
 			}
 			continue;
@@ -169,7 +169,7 @@ static void relay_http_down(struct broker *b, struct conn *c)
 
 /* Called when the limit is used up: returns true if there is nothing more to carry. Notes the end
  * of the source. */
-static bool at_end(struct flow *f)
+static bool is_at_end(struct flow *f)
 {
 	char more;
 	ssize_t n = recv(f->from, &more, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -184,7 +184,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	uint64_t moved = 0;
 	size_t max = fit_limit(*total, limit, TURN_BYTES);
 
-	if (max == 0 && !at_end(f)) {
+	if (max == 0 && !is_at_end(f)) {
 		conn_deny(b, c, "byte_limit", "");
 		return false;
 	}
@@ -221,7 +221,7 @@ void conn_relay(struct broker *b, struct conn *c)
 			}
 		}
 	} else if (c->head_len > 0) {
-		if (!head_send(b, c, c->head_len)) {
+		if (!send_head(b, c, c->head_len)) {
 			return;
 		}
 		if (c->head_len == 0) {

@@ -96,7 +96,7 @@ static void report_flow(struct broker *b, const struct udp_flow *f, enum egress_
 
 /* ---- the table of flows --------------------------------------------------- */
 
-static struct udp_flow **bucket_of(struct broker *b, const struct udp_client *c)
+static struct udp_flow **find_bucket(struct broker *b, const struct udp_client *c)
 {
 	const unsigned char *p = (const unsigned char *)&c->at;
 	uint32_t hash = 2166136261U ^ (uint32_t)c->listener;
@@ -109,7 +109,7 @@ static struct udp_flow **bucket_of(struct broker *b, const struct udp_client *c)
 
 static struct udp_flow *flow_find(struct broker *b, const struct udp_client *c)
 {
-	struct udp_flow *f = *bucket_of(b, c);
+	struct udp_flow *f = *find_bucket(b, c);
 
 	while (f != NULL && (f->client.listener != c->listener || f->client.len != c->len ||
 	                     memcmp(&f->client.at, &c->at, c->len) != 0)) {
@@ -120,7 +120,7 @@ static struct udp_flow *flow_find(struct broker *b, const struct udp_client *c)
 
 static void flow_forget(struct broker *b, struct udp_flow *f)
 {
-	struct udp_flow **p = bucket_of(b, &f->client);
+	struct udp_flow **p = find_bucket(b, &f->client);
 
 	while (*p != f) {
 		p = &(*p)->next;
@@ -221,7 +221,7 @@ static bool make_room(struct broker *b)
 
 /* ---- from the skill ------------------------------------------------------- */
 
-static const char *start_refused(struct broker *b, const struct udp_flow *f)
+static const char *find_refusal(struct broker *b, const struct udp_flow *f)
 {
 	bool used_up = b->bytes_out > b->c->max_bytes_out || b->bytes_in > b->c->max_bytes_in;
 
@@ -266,8 +266,8 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	                  ? egress_by_address(b->c->table, &f->asked)
 	                  : NULL;
 	f->rule = f->slot != NULL ? egress_rule_for(b->c->table, f->slot, f->port, true) : -1;
-	const char *refused = start_refused(b, f);
-	struct udp_flow **bucket = bucket_of(b, client);
+	const char *refused = find_refusal(b, f);
+	struct udp_flow **bucket = find_bucket(b, client);
 	f->next = *bucket;
 	*bucket = f;
 	if (refused != NULL) {

@@ -88,7 +88,7 @@ const char *dial_result_name(enum dial_result r)
 
 /* ---- one request ------------------------------------------------------- */
 
-static int type_of(const struct dial_request *q)
+static int choose_type(const struct dial_request *q)
 {
 	return q->id.kind == DIAL_UDP ? SOCK_DGRAM : SOCK_STREAM;
 }
@@ -110,8 +110,8 @@ static size_t find_targets(const struct dial_config *config, const struct dial_r
 		return address_parse(q->name, &targets[0].address) ? 1 : 0;
 	}
 	int64_t until_us;
-	return wait ? resolve_patiently(q->name, type_of(q), targets)
-	            : resolve_known(q->name, type_of(q), targets, &until_us);
+	return wait ? resolve_patiently(q->name, choose_type(q), targets)
+	            : resolve_known(q->name, choose_type(q), targets, &until_us);
 }
 
 /* Keeps the targets that may be dialled. The last refused one goes into the reply, in case that
@@ -156,7 +156,7 @@ static bool aim_race(const struct dial_config *config, const struct dial_request
 	}
 	memset(reply->range, 0, sizeof(reply->range));
 	race_interleave(targets, n);
-	race_init(ret_race, targets, n, q->port, type_of(q));
+	race_init(ret_race, targets, n, q->port, choose_type(q));
 	return true;
 }
 
@@ -199,7 +199,7 @@ static int send_patiently(int sock, const struct dial_reply *reply, const struct
 
 /* Returns what the broker gets instead of a UDP socket: the end of a gate (gate.h says why).
  * Takes `udp`. */
-static int through_gate(int udp, struct dial_reply *reply)
+static int pass_gate(int udp, struct dial_reply *reply)
 {
 	int end = gate_open(udp);
 
@@ -234,7 +234,7 @@ static void send_reply(const struct dialler *d, const struct dial_reply *reply, 
 static void answer_job(const struct dial_job *job, struct dial_reply *reply, int fd)
 {
 	if (fd >= 0 && job->request.id.kind == DIAL_UDP) {
-		fd = through_gate(fd, reply);
+		fd = pass_gate(fd, reply);
 	}
 	send_reply(job->dialler, reply, fd);
 }

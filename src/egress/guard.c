@@ -150,7 +150,7 @@ const char *guard_address_special(const struct address *a)
 }
 
 /* The kind of an address that is near, itself or by an IPv4 address in it; NULL: not near. */
-static const char *near_kind(const struct address *a)
+static const char *find_near_kind(const struct address *a)
 {
 	static const char *const NEAR[] = { [NET_BEYOND] = NULL,
 		                            [NET_HERE] = "this_machine",
@@ -184,7 +184,7 @@ bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_
 	}
 	const char *kind = guard_address_special(a);
 	if (kind == NULL) {
-		kind = near_kind(a);
+		kind = find_near_kind(a);
 	}
 	if (kind != NULL) {
 		*ret_kind = kind;

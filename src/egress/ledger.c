@@ -31,7 +31,7 @@ LIST_HEAD(entries, entry);
 /* A destination and all that went there. */
 struct total {
 	LIST_ENTRY(total) list;
-	struct egress_event where; /* destination_of() */
+	struct egress_event where; /* make_destination() */
 	uint64_t connections;
 	uint64_t lost; /* connections among them whose end was not reported */
 	uint64_t bytes_out, bytes_in;
@@ -243,7 +243,7 @@ static void tell_again(const struct ledger *l, const struct egress_event *e, uin
 
 /* ---- destinations --------------------------------------------------------- */
 
-static size_t bucket_of(const struct egress_event *id)
+static size_t find_bucket(const struct egress_event *id)
 {
 	const unsigned char *p = (const unsigned char *)id;
 	uint32_t hash = 2166136261U;
@@ -254,7 +254,7 @@ static size_t bucket_of(const struct egress_event *id)
 	return (hash ^ hash >> 16) % BUCKETS;
 }
 
-static struct egress_event destination_of(const struct egress_event *e)
+static struct egress_event make_destination(const struct egress_event *e)
 {
 	struct egress_event id;
 
@@ -269,10 +269,10 @@ static struct egress_event destination_of(const struct egress_event *e)
 }
 
 /* Never NULL: a destination without a place of its own is counted with the others. */
-static struct total *total_of(struct ledger *l, const struct egress_event *e)
+static struct total *find_total(struct ledger *l, const struct egress_event *e)
 {
-	struct egress_event id = destination_of(e);
-	struct totals *bucket = &l->totals[bucket_of(&id)];
+	struct egress_event id = make_destination(e);
+	struct totals *bucket = &l->totals[find_bucket(&id)];
 	struct total *t = LIST_FIRST(bucket);
 
 	while (t != NULL && memcmp(&t->where, &id, sizeof(id)) != 0) {
@@ -374,7 +374,7 @@ static void take_opened(struct ledger *l, const struct egress_event *e, struct t
 	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_OPEN };
 
 	l->opened++;
-	total_of(l, e)->connections++;
+	find_total(l, e)->connections++;
 	write_event(&d, trace);
 	/* A broker that keeps to its limit has no more open connections than this. */
 	if (l->n_open >= MAX_CONNECTIONS_CAP || find_open(l, e->connection) != NULL) {
@@ -393,7 +393,7 @@ static void take_closed(struct ledger *l, const struct egress_event *e, struct t
 {
 	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_CLOSED };
 	struct entry *o = find_open(l, e->connection);
-	struct total *t = total_of(l, o != NULL ? &o->event : e);
+	struct total *t = find_total(l, o != NULL ? &o->event : e);
 
 	t->bytes_out += e->bytes_out;
 	t->bytes_in += e->bytes_in;
@@ -418,7 +418,7 @@ static void close_lost(struct ledger *l, struct trace *trace)
 			snprintf(o->event.reason, sizeof(o->event.reason), "%s",
 			         reason_code(REASON_BROKER_LOST));
 			write_event(&d, trace);
-			total_of(l, &o->event)->lost++;
+			find_total(l, &o->event)->lost++;
 			forget_open(l, o);
 			l->lost++;
 		}
@@ -429,7 +429,7 @@ static void close_lost(struct ledger *l, struct trace *trace)
 
 /* What makes two facts the same: everything but time and amounts. Strings are copied only up to
  * their end, because the bytes after it are not part of them. */
-static struct egress_event identity_of(const struct egress_event *e)
+static struct egress_event make_identity(const struct egress_event *e)
 {
 	struct egress_event id;
 
@@ -466,8 +466,8 @@ static bool count_again(struct entries *bucket, const struct egress_event *id, u
 
 static void take_fact(struct ledger *l, const struct egress_event *e, struct trace *trace)
 {
-	struct egress_event id = identity_of(e);
-	struct entries *bucket = &l->facts[bucket_of(&id)];
+	struct egress_event id = make_identity(e);
+	struct entries *bucket = &l->facts[find_bucket(&id)];
 	uint64_t times = e->count > 0 ? e->count : 1;
 
 	if (count_again(bucket, &id, times)) {

@@ -20,8 +20,8 @@
 /* ---- which proxy -------------------------------------------------------- */
 
 /* The address that the rule itself names; false if it names a host. */
-static bool literal_of(const struct ssb_plan *plan, const struct dial_request *q,
-                       struct address *ret)
+static bool find_literal(const struct ssb_plan *plan, const struct dial_request *q,
+                         struct address *ret)
 {
 	return egress_is_literal(&plan->egress[q->rule]) && address_parse(q->name, ret);
 }
@@ -66,7 +66,7 @@ const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_
 	if (proxy->host == NULL || (q->id.kind == DIAL_UDP && plan->udp_direct)) {
 		return NULL;
 	}
-	const struct address *literal = literal_of(plan, q, &a) ? &a : NULL;
+	const struct address *literal = find_literal(plan, q, &a) ? &a : NULL;
 	if (is_this_machine(q->name, literal)) {
 		return NULL;
 	}
@@ -184,7 +184,7 @@ int proxy_dial(const struct dial_config *config, const struct upstream *proxy,
 	struct race_target targets[MAX_DIAL_ADDRESSES] = { 0 };
 	char text[ADDRESS_TEXT];
 	struct address asked;
-	bool literal = literal_of(config->table->plan, q, &asked);
+	bool literal = find_literal(config->table->plan, q, &asked);
 	const char *kind = NULL;
 	size_t tried = 0;
 

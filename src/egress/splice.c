@@ -48,7 +48,7 @@ void flow_done(struct flow *f)
 	own_close(&f->pipe[1]);
 }
 
-static bool not_now(void)
+static bool would_block(void)
 {
 	return errno == EAGAIN || errno == EINTR;
 }
@@ -64,12 +64,12 @@ static int copy_bytes(struct flow *f, uint64_t max, uint64_t *ret_moved)
 		f->readable = n < 0 && errno == EINTR;
 		f->urgent = f->urgent && f->readable;
 		f->eof = n == 0;
-		return n == 0 ? 1 : not_now() ? 0 : -1;
+		return n == 0 ? 1 : would_block() ? 0 : -1;
 	}
 	f->bulk = n == SMALL_BYTES;
 	f->readable = (size_t)n == want || f->ending || f->urgent;
 	ssize_t w = send(f->to, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (w < 0 && !not_now()) {
+	if (w < 0 && !would_block()) {
 		return -1;
 	}
 	size_t sent = w > 0 ? (size_t)w : 0;
@@ -105,7 +105,7 @@ static int fill_pipe(struct flow *f, uint64_t max)
 	}
 	/* With bytes in the pipe, the pipe may be what blocked. */
 	f->readable = f->piped > 0 || errno == EINTR;
-	return not_now() ? 0 : -1;
+	return would_block() ? 0 : -1;
 }
 
 /* Reads at most `max` bytes, counting those in the pipe. */
@@ -136,7 +136,7 @@ static int drain_pipe(struct flow *f, uint64_t max, uint64_t *ret_moved)
 		return 1;
 	}
 	f->blocked = true;
-	return n < 0 && not_now() ? 0 : -1;
+	return n < 0 && would_block() ? 0 : -1;
 }
 
 enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)

@@ -140,7 +140,7 @@ static size_t rule_narrowness(const struct egress_table *t, size_t rule)
 }
 
 /* Does the rule cover the slot? An unused slot of a pool may get any name beneath its wildcard. */
-static bool cover_rule(const struct egress_table *t, size_t rule, const struct slot *slot)
+static bool rule_covers(const struct egress_table *t, size_t rule, const struct slot *slot)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
 
@@ -162,7 +162,7 @@ static bool rule_serves(const struct egress_table *t, size_t rule, const struct 
 	const struct egress_rule *r = &t->plan->egress[rule];
 
 	return (r->protocol == PROTO_UDP) == udp && port_in(r->ports, r->n_ports, port) &&
-	       cover_rule(t, rule, slot);
+	       rule_covers(t, rule, slot);
 }
 
 /* Is the rule preferred to another one for the same slot and port? */

@@ -35,7 +35,7 @@ static const struct otlp_kind {
 	{ "resource_limit_hit", "sandbox.resource.limit_hit", "resource" },
 };
 
-static const struct otlp_kind *kind_of(const struct line *l)
+static const struct otlp_kind *find_kind(const struct line *l)
 {
 	static const struct otlp_kind other = { "", "sandbox.event", "policy" };
 
@@ -49,7 +49,7 @@ static const struct otlp_kind *kind_of(const struct line *l)
 
 const char *otlp_event_name(const struct line *l)
 {
-	return kind_of(l)->name;
+	return find_kind(l)->name;
 }
 
 bool otlp_is_decision(const struct line *l)
@@ -183,7 +183,7 @@ static bool is_there(const struct json_node *n)
 
 void otlp_event_attrs(struct otlp *w, const struct line *l)
 {
-	const struct otlp_kind *kind = kind_of(l);
+	const struct otlp_kind *kind = find_kind(l);
 
 	otlp_attr_int(w, "sandbox.record.seq", l->seq);
 	otlp_attr_str(w, "sandbox.event.kind", l->kind);
@@ -204,7 +204,7 @@ void otlp_event_attrs(struct otlp *w, const struct line *l)
 
 /* ---- log records ---------------------------------------------------------- */
 
-static enum otlp_severity severity_of(const struct line *l)
+static enum otlp_severity judge_severity(const struct line *l)
 {
 	const char *status = line_text(l, "status");
 
@@ -235,7 +235,7 @@ static void write_body(struct otlp *w, const struct line *l)
 	w->format->close(w);
 }
 
-static const uint8_t *span_of(const struct otlp_run *run, int64_t mono)
+static const uint8_t *find_span(const struct otlp_run *run, int64_t mono)
 {
 	if (mono < run->to_us[PHASE_SETUP] || !run->has[PHASE_RUN]) {
 		return run->phase_id[PHASE_SETUP];
@@ -252,9 +252,9 @@ void otlp_logs_add(struct otlp *w, const struct otlp_run *run, const struct otel
 	int64_t mono = otlp_mono(l);
 	const struct otlp_log log = {
 		.nano = otlp_nano(run, mono),
-		.severity = severity_of(l),
+		.severity = judge_severity(l),
 		.trace_id = run->trace_id,
-		.span_id = span_of(run, mono),
+		.span_id = find_span(run, mono),
 		.time = l->time,
 		.name = otlp_event_name(l),
 	};

@@ -37,7 +37,7 @@ static uint64_t hash_text(enum render_group group, const char *a, const char *b)
 }
 
 /* Returns a member as a new escaped text; NULL only without memory. */
-static char *text_of(const struct line *l, const char *name)
+static char *copy_text(const struct line *l, const char *name)
 {
 	auto_buf out;
 
@@ -46,7 +46,7 @@ static char *text_of(const struct line *l, const char *name)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-static char *kind_of(const struct line *l)
+static char *copy_kind(const struct line *l)
 {
 	auto_buf out;
 
@@ -55,7 +55,7 @@ static char *kind_of(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-static char *remedy_of(const struct line *l)
+static char *copy_remedy(const struct line *l)
 {
 	auto_buf out;
 
@@ -64,7 +64,7 @@ static char *remedy_of(const struct line *l)
 	return out.failed ? strdup("") : buf_steal(&out);
 }
 
-static char *rule_of(const struct line *l)
+static char *copy_rule(const struct line *l)
 {
 	auto_buf out;
 	int64_t at = json_integer(line_get(l, "rule_line"), 0);
@@ -79,7 +79,7 @@ static char *rule_of(const struct line *l)
 
 /* Writes the text by which things are counted together: for reads their directory, else the
  * whole. */
-static void key_text(struct buf *out, const struct line *l, enum render_group group)
+static void put_key(struct buf *out, const struct line *l, enum render_group group)
 {
 	const struct json_node *path = line_get(l, "path");
 
@@ -126,14 +126,14 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 {
 	enum event_status status = line_get_status(l);
 
-	i->kind = kind_of(l);
-	i->program = text_of(l, "program");
-	i->reason = text_of(l, "reason");
+	i->kind = copy_kind(l);
+	i->program = copy_text(l, "program");
+	i->reason = copy_text(l, "reason");
 	i->why = line_get_reason(l);
-	i->rule = rule_of(l);
-	i->error = text_of(l, "error");
-	i->remedy = remedy_of(l);
-	i->first = text_of(l, "time");
+	i->rule = copy_rule(l);
+	i->error = copy_text(l, "error");
+	i->remedy = copy_remedy(l);
+	i->first = copy_text(l, "time");
 	i->let_through =
 	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;
 	return i->kind != NULL && i->program != NULL && i->reason != NULL && i->rule != NULL &&
@@ -156,8 +156,8 @@ static void cut_text(struct buf *text)
 	buf_adds(text, "...");
 }
 
-static enum overview_bin bin_of(const struct overview *v, const struct line *l,
-                                enum render_group group)
+static enum overview_bin choose_bin(const struct overview *v, const struct line *l,
+                                    enum render_group group)
 {
 	const char *protocol = line_text(l, "protocol");
 
@@ -185,8 +185,8 @@ static bool take_place(struct overview *v, enum overview_bin bin)
 }
 
 /* Returns the item of a line, which may be new; NULL: there is no place for one more. */
-static struct overview_item *item_for(struct overview *v, const struct line *l,
-                                      enum render_group group)
+static struct overview_item *find_or_add_item(struct overview *v, const struct line *l,
+                                              enum render_group group)
 {
 	auto_buf text;
 	size_t at = 0;
@@ -194,7 +194,7 @@ static struct overview_item *item_for(struct overview *v, const struct line *l,
 	const char *reason = group != GROUP_NETWORK ? line_text(l, "reason") : NULL;
 
 	buf_init(&text, WHOLE_BYTES);
-	key_text(&text, l, group);
+	put_key(&text, l, group);
 	buf_add(&text, "", 0);
 	if (text.failed || text.data == NULL) {
 		return NULL;
@@ -204,7 +204,7 @@ static struct overview_item *item_for(struct overview *v, const struct line *l,
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct overview_item *i = find_slot(v, hash, text.data, &at);
-	enum overview_bin bin = bin_of(v, l, group);
+	enum overview_bin bin = choose_bin(v, l, group);
 	if (i != NULL || !take_place(v, bin)) {
 		return i;
 	}
@@ -242,7 +242,7 @@ static void remember_first(struct overview *v, int64_t seq, const struct overvie
 	v->firsts[v->n_firsts++].item = (uint32_t)(i - v->items);
 }
 
-static struct overview_item *first_of(struct overview *v, int64_t seq)
+static struct overview_item *find_first(struct overview *v, int64_t seq)
 {
 	size_t low = 0;
 	size_t high = v->n_firsts;
@@ -261,7 +261,7 @@ static struct overview_item *first_of(struct overview *v, int64_t seq)
 	return NULL;
 }
 
-static uint64_t amount_of(const struct line *l, const char *name)
+static uint64_t read_amount(const struct line *l, const char *name)
 {
 	int64_t n = json_integer(line_get(l, name), 0);
 
@@ -271,16 +271,16 @@ static uint64_t amount_of(const struct line *l, const char *name)
 /* Takes the total of a destination, because lines of its connections may be missing. */
 static void take_total(struct overview *v, const struct line *l)
 {
-	struct overview_item *i = item_for(v, l, GROUP_NETWORK);
+	struct overview_item *i = find_or_add_item(v, l, GROUP_NETWORK);
 
 	if (i == NULL) {
 		v->uncounted++;
 		v->left_out[GROUP_NETWORK]++;
 		return;
 	}
-	i->total.count += amount_of(l, "connections");
-	i->total.bytes_out += amount_of(l, "bytes_out");
-	i->total.bytes_in += amount_of(l, "bytes_in");
+	i->total.count += read_amount(l, "connections");
+	i->total.bytes_out += read_amount(l, "bytes_out");
+	i->total.bytes_in += read_amount(l, "bytes_in");
 }
 
 static void apply_totals(struct overview *v)
@@ -314,9 +314,9 @@ static void take_event(struct overview *v, const struct line *l)
 	struct overview_item *i = NULL;
 
 	if (repeat_of >= 0) {
-		i = first_of(v, repeat_of);
+		i = find_first(v, repeat_of);
 	} else if (group != GROUP_NONE) {
-		i = item_for(v, l, group);
+		i = find_or_add_item(v, l, group);
 	} else {
 		return;
 	}
@@ -329,14 +329,14 @@ static void take_event(struct overview *v, const struct line *l)
 		return;
 	}
 	i->count += (uint64_t)count;
-	i->bytes_out += amount_of(l, "bytes_out");
-	i->bytes_in += amount_of(l, "bytes_in");
+	i->bytes_out += read_amount(l, "bytes_out");
+	i->bytes_in += read_amount(l, "bytes_in");
 	if (repeat_of < 0) {
 		remember_first(v, l->seq, i);
 	}
 }
 
-static char *member_text(const struct line *l, const struct json_node *of, const char *name)
+static char *copy_member(const struct line *l, const struct json_node *of, const char *name)
 {
 	auto_buf out;
 
@@ -358,9 +358,9 @@ static void take_classes(struct overview *v, const struct line *l)
 	     c != NULL && v->classes != NULL && v->n_classes < MAX_CLASSES;
 	     c = json_next(&l->doc, c)) {
 		v->classes[v->n_classes++] = (struct overview_class){
-			.name = member_text(l, c, "class"),
-			.severity = member_text(l, c, "severity"),
-			.tactic = member_text(l, c, "mitre_tactic"),
+			.name = copy_member(l, c, "class"),
+			.severity = copy_member(l, c, "severity"),
+			.tactic = copy_member(l, c, "mitre_tactic"),
 			.count = json_integer(json_member(&l->doc, c, "count"), 0),
 			.prevented = !json_is(json_member(&l->doc, c, "prevented"), JSON_FALSE),
 		};

@@ -44,7 +44,7 @@ static const struct render_kind {
 	{ "resource_limit_hit", "LIMIT", GROUP_LIMITS, MARK_WARN },
 };
 
-static const struct render_kind *kind_of(const struct line *l)
+static const struct render_kind *find_kind(const struct line *l)
 {
 	static const struct render_kind unknown = { "", "EVENT", GROUP_NONE, MARK_NONE };
 
@@ -70,7 +70,7 @@ bool render_is_violation(const struct line *l)
 
 enum render_group render_group(const struct line *l)
 {
-	enum render_group group = kind_of(l)->group;
+	enum render_group group = find_kind(l)->group;
 
 	if (render_is_violation(l)) {
 		return GROUP_DENIED;
@@ -96,7 +96,7 @@ void render_text(struct buf *out, const struct json_node *node, const char *othe
 	}
 }
 
-static void what_file(struct buf *out, const struct line *l, const char *op_text)
+static void put_file(struct buf *out, const struct line *l, const char *op_text)
 {
 	static const struct {
 		const char *member;
@@ -133,7 +133,7 @@ static void what_file(struct buf *out, const struct line *l, const char *op_text
 	}
 }
 
-static void what_network(struct buf *out, const struct line *l)
+static void put_network(struct buf *out, const struct line *l)
 {
 	const struct json_node *to = line_get(l, "name");
 	bool question = text_is(l, "protocol", "dns");
@@ -153,8 +153,8 @@ static void what_network(struct buf *out, const struct line *l)
 	}
 }
 
-static void what_words(struct buf *out, const struct line *l, const struct json_node *first,
-                       const char *between)
+static void put_words(struct buf *out, const struct line *l, const struct json_node *first,
+                      const char *between)
 {
 	for (const struct json_node *a = first; a != NULL; a = json_next(&l->doc, a)) {
 		buf_adds(out, between);
@@ -170,20 +170,20 @@ static bool same_text(const struct json_node *node, const char *p, size_t n)
 
 /* The first word is chosen by the caller. It stands for the program only if it is the program's
  * path, or the name of a program of the host. */
-static void what_program(struct buf *out, const struct line *l, const struct json_node *args)
+static void put_program(struct buf *out, const struct line *l, const struct json_node *args)
 {
 	const struct json_node *path = line_get(l, "path");
 	const struct json_node *word = json_first(&l->doc, args);
 
 	if (!json_is(path, JSON_STRING) || same_text(word, path->str, path->len)) {
-		what_words(out, l, word, "");
+		put_words(out, l, word, "");
 		return;
 	}
 	const char *slash = memrchr(path->str, '/', path->len);
 	const char *name = slash != NULL ? slash + 1 : path->str;
 	bool honest = same_text(word, name, path->len - (size_t)(name - path->str));
 	if (honest && strncmp(path->str, "/usr/", 5) == 0) {
-		what_words(out, l, word, "");
+		put_words(out, l, word, "");
 		return;
 	}
 	render_text(out, path, "?");
@@ -192,24 +192,24 @@ static void what_program(struct buf *out, const struct line *l, const struct jso
 		render_text(out, word, "?");
 		buf_addc(out, ')');
 	}
-	what_words(out, l, json_next(&l->doc, word), " ");
+	put_words(out, l, json_next(&l->doc, word), " ");
 }
 
 void render_what(struct buf *out, const struct line *l)
 {
 	const char *op = line_text(l, "op");
 	const struct json_node *args = line_get(l, "args");
-	enum render_group group = kind_of(l)->group;
+	enum render_group group = find_kind(l)->group;
 
 	if (strcmp(l->kind, "syscall_blocked") == 0 && op != NULL) {
 		buf_adds(out, "call ");
 		visible_text(out, op, false);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
-		what_program(out, l, args);
+		put_program(out, l, args);
 	} else if (op != NULL && line_get(l, "path") != NULL) {
-		what_file(out, l, op);
+		put_file(out, l, op);
 	} else if (line_get(l, "address") != NULL || line_get(l, "name") != NULL) {
-		what_network(out, l);
+		put_network(out, l);
 	} else {
 		render_text(out, line_get(l, "message"), l->kind);
 	}
@@ -241,7 +241,7 @@ void render_duration(struct buf *out, int64_t micros)
 	}
 }
 
-static void message_end(struct buf *out, const struct line *l)
+static void put_end(struct buf *out, const struct line *l)
 {
 	const struct json_node *counters = line_get(l, "counters");
 	int64_t violations = json_integer(json_member(&l->doc, counters, "violations"), 0);
@@ -254,7 +254,7 @@ static void message_end(struct buf *out, const struct line *l)
 	}
 }
 
-static void message_layers(struct buf *out, const struct line *l)
+static void put_layers(struct buf *out, const struct line *l)
 {
 	const struct json_node *layers = line_get(l, "layers");
 	bool lost = false;
@@ -274,18 +274,18 @@ static void message_layers(struct buf *out, const struct line *l)
 }
 
 /* The arguments of a system call are mostly addresses, which do not make two attempts different. */
-static void message_arguments(struct buf *out, const struct line *l)
+static void put_arguments(struct buf *out, const struct line *l)
 {
 	const struct json_node *numbers = line_get(l, "arguments");
 
 	if (json_is(numbers, JSON_ARRAY) && numbers->n > 0) {
 		buf_addc(out, '(');
-		what_words(out, l, json_first(&l->doc, numbers), "");
+		put_words(out, l, json_first(&l->doc, numbers), "");
 		buf_addc(out, ')');
 	}
 }
 
-static void message_of(struct buf *out, const struct line *l)
+static void put_message(struct buf *out, const struct line *l)
 {
 	int64_t count = json_integer(line_get(l, "count"), 0);
 	int64_t first = json_integer(line_get(l, "repeat_of"), -1);
@@ -296,9 +296,9 @@ static void message_of(struct buf *out, const struct line *l)
 		buf_adds(out, json_is(version, JSON_STRING) && version->len > 0 ? " " : "");
 		render_text(out, version, "");
 	} else if (strcmp(l->kind, "end") == 0) {
-		message_end(out, l);
+		put_end(out, l);
 	} else if (strcmp(l->kind, "layers") == 0) {
-		message_layers(out, l);
+		put_layers(out, l);
 	} else if (strcmp(l->kind, "files") == 0) {
 		buf_addf(out, "%" PRId64 " of the skill, ", count);
 		render_text(out, line_get(l, "files_digest"), "no digest");
@@ -306,7 +306,7 @@ static void message_of(struct buf *out, const struct line *l)
 		buf_addf(out, "%" PRId64 " more like record %" PRId64, count, first);
 	} else {
 		render_what(out, l);
-		message_arguments(out, l);
+		put_arguments(out, l);
 	}
 }
 
@@ -333,14 +333,14 @@ void render_message(struct buf *out, const struct line *l)
 	auto_buf message;
 
 	buf_init(&message, RENDER_MAX);
-	message_of(&message, l);
+	put_message(&message, l);
 	cut_chars(&message, MESSAGE_CHARS);
 	buf_adds(out, message.data != NULL ? message.data : "");
 }
 
 const char *render_category(const struct line *l)
 {
-	return kind_of(l)->category;
+	return find_kind(l)->category;
 }
 
 enum render_mark render_mark(const struct line *l)
@@ -352,6 +352,6 @@ enum render_mark render_mark(const struct line *l)
 	case GROUP_ABSENT:
 		return MARK_NONE;
 	default:
-		return kind_of(l)->mark;
+		return find_kind(l)->mark;
 	}
 }

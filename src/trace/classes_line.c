@@ -5,7 +5,7 @@
 #include "trace/classes.h"
 #include "trace/reader.h"
 
-static enum event_kind kind_of(const char *name)
+static enum event_kind parse_kind(const char *name)
 {
 	int kind = 0;
 
@@ -15,23 +15,23 @@ static enum event_kind kind_of(const char *name)
 	return (enum event_kind)kind;
 }
 
-static struct bytes bytes_of(const struct line *l, const char *name)
+static struct bytes read_bytes(const struct line *l, const char *name)
 {
 	const struct json_node *n = line_get(l, name);
 
 	return json_is(n, JSON_STRING) ? (struct bytes){ n->str, n->len } : (struct bytes){ 0 };
 }
 
-static struct event event_of(const struct line *l)
+static struct event read_event(const struct line *l)
 {
 	return (struct event){
-		.kind = kind_of(l->kind),
+		.kind = parse_kind(l->kind),
 		.status = line_get_status(l),
 		.violation = line_true(l, "violation"),
 		.op = line_get_op(l),
-		.program = bytes_of(l, "program"),
-		.path = bytes_of(l, "path"),
-		.path2 = bytes_of(l, "path2"),
+		.program = read_bytes(l, "program"),
+		.path = read_bytes(l, "path"),
+		.path2 = read_bytes(l, "path2"),
 		.mode = line_get_mode(l),
 		.name = line_text(l, "name"),
 		.address = line_text(l, "address"),
@@ -43,14 +43,14 @@ static struct event event_of(const struct line *l)
 
 enum class_id classes_of_line(const struct line *l, const char *home)
 {
-	struct event e = event_of(l);
+	struct event e = read_event(l);
 
 	return e.kind < EV_COUNT ? classes_of(&e, home).id : CLASS_NONE;
 }
 
 void classes_add_line(struct classes *c, const struct line *l)
 {
-	struct event e = event_of(l);
+	struct event e = read_event(l);
 
 	e.times = line_times(l);
 	/* A repeat says only which line it repeats. */

@@ -65,7 +65,7 @@ struct fold_key fold_key(const struct event *e)
 	return key;
 }
 
-static uint16_t *set_of(struct fold *f, const struct fold_key *key)
+static uint16_t *find_set(struct fold *f, const struct fold_key *key)
 {
 	return f->table->sets[key->v[0] % FOLD_SETS];
 }
@@ -75,7 +75,7 @@ struct fold_entry *fold_find(struct fold *f, const struct fold_key *key)
 	if (f->table == NULL) {
 		return NULL;
 	}
-	const uint16_t *set = set_of(f, key);
+	const uint16_t *set = find_set(f, key);
 	for (size_t i = 0; i < FOLD_WAYS && set[i] != 0; i++) {
 		struct fold_entry *e = &f->table->entries[set[i] - 1];
 		if (memcmp(&e->key, key, sizeof(*key)) == 0) {
@@ -87,10 +87,10 @@ struct fold_entry *fold_find(struct fold *f, const struct fold_key *key)
 }
 
 /* Returns a free entry, or in a full set the one whose last use is the oldest. */
-static struct fold_entry *place_for(struct fold *f, const struct fold_key *key)
+static struct fold_entry *find_place(struct fold *f, const struct fold_key *key)
 {
 	struct fold_table *t = f->table;
-	uint16_t *set = set_of(f, key);
+	uint16_t *set = find_set(f, key);
 	struct fold_entry *oldest = NULL;
 
 	for (size_t i = 0; i < FOLD_WAYS; i++) {
@@ -115,7 +115,7 @@ bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry 
 			return false;
 		}
 	}
-	struct fold_entry *place = place_for(f, &entry->key);
+	struct fold_entry *place = find_place(f, &entry->key);
 	struct fold_entry gone = *place;
 	*place = *entry;
 	place->used = ++f->clock;

@@ -20,8 +20,8 @@ void trace_make_due(struct trace *t, bool urgent)
 }
 
 /* Writes message and data as JSON, one after the other, into t->text. */
-static bool render_as(struct trace *t, const struct event *e, const struct event_width *w,
-                      size_t *ret_message)
+static bool render_width(struct trace *t, const struct event *e, const struct event_width *w,
+                         size_t *ret_message)
 {
 	struct bytes message = e->message;
 	struct json j;
@@ -52,7 +52,7 @@ static bool render_event(struct trace *t, const struct event *e, enum room room,
 	const size_t most = ROOMS[room].line - TRACE_LINE_FRAME;
 
 	for (size_t i = event_first_width(e, most); i < EVENT_WIDTHS_COUNT; i++) {
-		if (render_as(t, e, &EVENT_WIDTHS[i], ret_message) && t->text.len <= most) {
+		if (render_width(t, e, &EVENT_WIDTHS[i], ret_message) && t->text.len <= most) {
 			return true;
 		}
 	}
@@ -97,7 +97,7 @@ static bool write_event(struct trace *t, const struct event *e, enum room room)
 	return true;
 }
 
-static uint64_t times_of(const struct event *e)
+static uint64_t count_times(const struct event *e)
 {
 	return e->times > 0 ? e->times : 1;
 }
@@ -139,8 +139,8 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	same->last_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 -
 	                (e->at_us != 0 ? (int64_t)(clock_us() - e->at_us) : 0);
-	same->count += times_of(e);
-	t->repeats += times_of(e);
+	same->count += count_times(e);
+	t->repeats += count_times(e);
 	classes_add(&t->classes, e, same->seq);
 	return true;
 }
@@ -151,7 +151,7 @@ static void fold_enter(struct trace *t, const struct event *e, enum room room,
 	struct fold_entry gone;
 	struct fold_entry entry = { .key = *key,
 		                    .seq = t->record.seq - 1,
-		                    .count = times_of(e) - 1,
+		                    .count = count_times(e) - 1,
 		                    .first_us = t->record.wall_us,
 		                    .last_us = t->record.wall_us,
 		                    .kind = e->kind,
@@ -178,8 +178,8 @@ void trace_add(struct trace *t, const struct event *e)
 	if (t->tally != NULL && !e->tallied) {
 		trace_again(t, e);
 	}
-	t->violations += e->violation ? times_of(e) : 0;
-	t->unreadable += e->reason == REASON_UNREADABLE ? times_of(e) : 0;
+	t->violations += e->violation ? count_times(e) : 0;
+	t->unreadable += e->reason == REASON_UNREADABLE ? count_times(e) : 0;
 	if (e->status != STATUS_NONE) {
 		key = fold_key(e);
 		if (fold_repeat(t, e, &key)) {
@@ -188,7 +188,7 @@ void trace_add(struct trace *t, const struct event *e)
 	}
 	enum room room = room_of(e, t->classes.home);
 	if (!write_event(t, e, room)) {
-		t->rooms.dropped[room] += times_of(e);
+		t->rooms.dropped[room] += count_times(e);
 		t->document.events_dropped++;
 		classes_add(&t->classes, e, CLASS_NO_LINE);
 		return;
