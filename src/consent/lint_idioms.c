@@ -341,7 +341,7 @@ static bool matches_idiom(struct idiom_scan *s, const struct idiom *d, const str
 			return true;
 		}
 		if ((d->when & (REMOTE | NOT_REGEX)) != 0) {
-			return false;
+			return false; /* only the first place in a line counts */
 		}
 	}
 	return false;

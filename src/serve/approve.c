@@ -15,7 +15,7 @@
 #include "base/own.h"
 #include "serve/approve_priv.h"
 
-/* Whose word it is, in the record. */
+/* Who approved it, for the record. */
 #define BY "MCP client, for a run or a session"
 
 /* Approved for one client as long as the client and the server exist: for one skill with this

@@ -61,7 +61,7 @@ static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
 	return plans_get(k->serve->plans, &w, ret, NULL, err);
 }
 
-/* Of the skill alone, whatever this call does without. */
+/* The plan of the skill itself, without what the arguments of this call remove. */
 static int get_whole_plan(const struct approve_case *k, const struct consent_word *word,
                           const struct ssb_plan **ret, struct ssb_error *err)
 {
