@@ -195,8 +195,8 @@ int diff_make(const struct lock *before, const struct skill_files *now, const st
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void color_line(struct buf *out, bool color, const char *code, const char *mark,
-                       const struct buf *text)
+static void put_color_line(struct buf *out, bool color, const char *code, const char *mark,
+                           const struct buf *text)
 {
 	out->failed |= text->failed;
 	if (!out->failed) {
@@ -206,7 +206,7 @@ static void color_line(struct buf *out, bool color, const char *code, const char
 	}
 }
 
-static void file_line(struct buf *out, const struct file_change *f, bool color)
+static void put_file_line(struct buf *out, const struct file_change *f, bool color)
 {
 	const struct skill_file *any = f->now != NULL ? f->now : f->before;
 	auto_buf text;
@@ -230,7 +230,7 @@ static void file_line(struct buf *out, const struct file_change *f, bool color)
 	           (f->before == NULL || (f->before->mode & 0111) == 0)) {
 		buf_adds(&text, ", can be executed");
 	}
-	color_line(out, color, "\033[33m", CHANGES[f->change].mark, &text);
+	put_color_line(out, color, "\033[33m", CHANGES[f->change].mark, &text);
 }
 
 static void add_items(struct buf *out, const char *mark, const struct string_list *l, bool color,
@@ -240,7 +240,7 @@ static void add_items(struct buf *out, const char *mark, const struct string_lis
 		auto_buf text;
 		buf_init(&text, 16UL * MAX_WORD_BYTES);
 		words_plain(&text, l->v[i]);
-		color_line(out, color, code, mark, &text);
+		put_color_line(out, color, code, mark, &text);
 	}
 }
 
@@ -280,7 +280,7 @@ void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
 	}
 	size_t n = most == 0 || d->n_files < most ? d->n_files : most;
 	for (size_t i = 0; i < n; i++) {
-		file_line(out, &d->files[i], color);
+		put_file_line(out, &d->files[i], color);
 	}
 	if (n < d->n_files) {
 		buf_addf(out, "  and %zu more: ", d->n_files - n);
@@ -302,7 +302,7 @@ void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static void side_json(struct json *j, const char *key, const struct skill_file *f)
+static void put_side(struct json *j, const char *key, const struct skill_file *f)
 {
 	char digest[DIGEST_TEXT];
 	char mode[8];
@@ -321,7 +321,7 @@ static void side_json(struct json *j, const char *key, const struct skill_file *
 	json_close(j, '}');
 }
 
-static void list_json(struct json *j, const char *key, const struct string_list *l)
+static void put_list(struct json *j, const char *key, const struct string_list *l)
 {
 	json_key(j, key);
 	json_open(j, '[');
@@ -335,8 +335,8 @@ void diff_json(struct json *j, const struct diff *d)
 {
 	json_open(j, '{');
 	json_kbool(j, "same", d->same);
-	list_json(j, "more", &d->more);
-	list_json(j, "less", &d->less);
+	put_list(j, "more", &d->more);
+	put_list(j, "less", &d->less);
 	json_key(j, "files");
 	json_open(j, '[');
 	for (size_t i = 0; i < d->n_files; i++) {
@@ -344,8 +344,8 @@ void diff_json(struct json *j, const struct diff *d)
 		json_open(j, '{');
 		json_kstr(j, "path", f->now != NULL ? f->now->path : f->before->path);
 		json_kstr(j, "change", CHANGES[f->change].name);
-		side_json(j, "before", f->before);
-		side_json(j, "now", f->now);
+		put_side(j, "before", f->before);
+		put_side(j, "now", f->now);
 		json_close(j, '}');
 	}
 	json_close(j, ']');

@@ -135,7 +135,7 @@ static const char *file_of(const char *where, char *out, size_t size)
 	return n > 0 && where[0] != '\0' ? out : MANIFEST_FILE;
 }
 
-static void not_valid(struct lint *l, const struct ssb_diags *diags, const struct ssb_error *err)
+static void add_invalid(struct lint *l, const struct ssb_diags *diags, const struct ssb_error *err)
 {
 	size_t before = l->n;
 	char file[NAME_MAX + 1];
@@ -184,7 +184,7 @@ static int look_at_skill(struct lint *l, const char *dir, int fd, struct ssb_err
 		look_at_found(l, &found, fd);
 		whole = lint_starts_foreign(found.manifest, fd);
 	} else if (err->code == SSB_E_MANIFEST || err->code == SSB_E_LIMIT) {
-		not_valid(l, diags, err);
+		add_invalid(l, diags, err);
 		*err = (struct ssb_error){ 0 };
 	} else {
 		return -1;

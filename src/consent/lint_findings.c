@@ -154,7 +154,7 @@ void lint_path(struct buf *out, const struct lint *l, const struct lint_finding 
 }
 
 /* Each rule is given as a reason once, however often it was found. */
-static bool said_before(const struct lint *l, size_t i)
+static bool is_repeated(const struct lint *l, size_t i)
 {
 	for (size_t k = 0; k < i; k++) {
 		if (l->v[k].id == l->v[i].id && l->v[k].grade == l->v[i].grade) {
@@ -166,10 +166,10 @@ static bool said_before(const struct lint *l, size_t i)
 
 static bool is_reason(const struct lint *l, size_t i)
 {
-	return l->grade > 'A' && l->v[i].grade == l->grade && !said_before(l, i);
+	return l->grade > 'A' && l->v[i].grade == l->grade && !is_repeated(l, i);
 }
 
-static void finding_text(struct buf *out, const struct lint *l, const struct lint_finding *f)
+static void put_finding_text(struct buf *out, const struct lint *l, const struct lint_finding *f)
 {
 	const struct lint_rule *r = &LINT_RULES[f->id];
 	auto_buf path;
@@ -187,7 +187,7 @@ static void finding_text(struct buf *out, const struct lint *l, const struct lin
 void lint_text(struct buf *out, const struct lint *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		finding_text(out, l, &l->v[i]);
+		put_finding_text(out, l, &l->v[i]);
 	}
 	visible_text(out, l->dir, false);
 	buf_addf(out, ": grade %c\n", l->grade);
@@ -199,7 +199,7 @@ void lint_text(struct buf *out, const struct lint *l)
 	}
 }
 
-static void finding_json(struct json *j, const struct lint_finding *f)
+static void put_finding_json(struct json *j, const struct lint_finding *f)
 {
 	const struct lint_rule *r = &LINT_RULES[f->id];
 
@@ -233,7 +233,7 @@ void lint_json(struct json *j, const struct lint *l)
 	json_key(j, "findings");
 	json_open(j, '[');
 	for (size_t i = 0; i < l->n; i++) {
-		finding_json(j, &l->v[i]);
+		put_finding_json(j, &l->v[i]);
 	}
 	json_close(j, ']');
 	json_close(j, '}');

@@ -213,7 +213,7 @@ static void take_grants(struct lock_reader *r, const struct json_node *list)
 }
 
 /* Is it a path as lock_files_read() returns it, which cannot lead out of the skill? */
-static bool path_valid(const char *path)
+static bool is_path_valid(const char *path)
 {
 	for (;;) {
 		size_t len = strcspn(path, "/");
@@ -228,7 +228,7 @@ static bool path_valid(const char *path)
 	}
 }
 
-static bool mode_parse(const char *s, unsigned *ret)
+static bool parse_mode(const char *s, unsigned *ret)
 {
 	if (s == NULL || strlen(s) != 4 || strspn(s, "01234567") != 4) {
 		return false;
@@ -261,7 +261,7 @@ static void take_content(struct lock_reader *r, const struct json_node *n, struc
 	}
 	take_digest(r, json_member(&r->doc, n, "sha256"), "a file", f->sha256);
 	if (n->n != 4 || size < 0 || (uint64_t)size > MAX_PINNED_BYTES ||
-	    !mode_parse(json_string(json_member(&r->doc, n, "mode"), NULL), &f->mode)) {
+	    !parse_mode(json_string(json_member(&r->doc, n, "mode"), NULL), &f->mode)) {
 		r->wrong = "a file";
 		return;
 	}
@@ -274,7 +274,7 @@ static void take_file(struct lock_reader *r, const struct json_node *n)
 	struct skill_file *f = &p->v[p->n++];
 
 	take_text(r, json_member(&r->doc, n, "path"), "a file", &f->path);
-	if (f->path == NULL || !path_valid(f->path) ||
+	if (f->path == NULL || !is_path_valid(f->path) ||
 	    (p->n > 1 && strcmp(p->v[p->n - 2].path, f->path) >= 0)) {
 		r->wrong = "a file";
 		return;

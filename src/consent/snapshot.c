@@ -259,7 +259,7 @@ static bool same_link(const struct tree_entry *e, const char *link)
 	return n >= 0 && (size_t)n == strlen(link) && memcmp(text, link, (size_t)n) == 0;
 }
 
-static bool as_it_was(const struct skill_file *f, const struct tree_entry *e)
+static bool is_unchanged(const struct skill_file *f, const struct tree_entry *e)
 {
 	const mode_t mode = e->st.st_mode & 07777;
 
@@ -279,7 +279,7 @@ static bool check_one(void *arg, const struct tree_entry *e)
 	bool good = e->st.st_uid == geteuid();
 
 	if (f != NULL) {
-		good = good && as_it_was(f, e);
+		good = good && is_unchanged(f, e);
 		c->found++;
 	} else {
 		good = good && S_ISDIR(e->st.st_mode) && (e->st.st_mode & 07777) == DIR_MODE &&

@@ -217,7 +217,7 @@ static void add_things(struct buf *out, const struct abilities *a, enum ability_
 	}
 }
 
-static void worst_with_network(struct buf *out, const struct abilities *a)
+static void say_worst_with_network(struct buf *out, const struct abilities *a)
 {
 	const struct ability *secret = pick_ability(a, ABILITY_READ, true);
 	secret = secret != NULL ? secret : pick_ability(a, ABILITY_WRITE, true);
@@ -252,7 +252,7 @@ static void worst_with_network(struct buf *out, const struct abilities *a)
 	}
 }
 
-static void worst_alone(struct buf *out, const struct abilities *a)
+static void say_worst_alone(struct buf *out, const struct abilities *a)
 {
 	const struct ability *write = pick_any(a, ABILITY_WRITE);
 	const struct ability *read = pick_any(a, ABILITY_READ);
@@ -278,9 +278,9 @@ static int set_worst(struct abilities *a)
 
 	buf_init(&out, MAX_SENTENCE);
 	if (pick_any(a, ABILITY_NETWORK) != NULL) {
-		worst_with_network(&out, a);
+		say_worst_with_network(&out, a);
 	} else {
-		worst_alone(&out, a);
+		say_worst_alone(&out, a);
 	}
 	free(a->worst);
 	a->worst = NULL;

@@ -75,7 +75,7 @@ static bool list_has(const struct mtext_list *l, const char *name)
 	return false;
 }
 
-static bool network_covers(const struct manifest *m, const struct need *n)
+static bool covers_network(const struct manifest *m, const struct need *n)
 {
 	for (size_t i = 0; i < m->n_egress; i++) {
 		if (cover_rule(&m->egress[i], n)) {
@@ -89,7 +89,7 @@ bool cover_manifest(const struct manifest *m, const char *home, const struct nee
 {
 	switch (n->kind) {
 	case NEED_NETWORK:
-		return network_covers(m, n);
+		return covers_network(m, n);
 	case NEED_READ:
 		return view_is_system(n->value) || list_covers(&m->read, home, n) ||
 		       list_covers(&m->write, home, n);

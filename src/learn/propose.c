@@ -24,7 +24,7 @@ struct proposal {
 	bool nomem;
 };
 
-static void draft_free(struct proposal *d)
+static void proposal_free(struct proposal *d)
 {
 	if (d == NULL) {
 		return;
@@ -43,9 +43,9 @@ static void draft_free(struct proposal *d)
 	free(d);
 }
 
-static void draft_freep(struct proposal **d)
+static void proposal_freep(struct proposal **d)
 {
-	draft_free(*d);
+	proposal_free(*d);
 }
 
 /* Takes `s`, and returns it for use. NULL: out of memory. */
@@ -402,7 +402,7 @@ static void write_draft(const struct proposal *d, const char *head, bool notes, 
 int propose_manifest(const struct manifest *base, const struct needs *n, const char *head,
                      struct buf *out)
 {
-	AUTO(draft_freep) struct proposal *d = calloc(1, sizeof(*d));
+	AUTO(proposal_freep) struct proposal *d = calloc(1, sizeof(*d));
 	auto_buf text;
 
 	buf_init(&text, MAX_YAML_BYTES);

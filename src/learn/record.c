@@ -19,7 +19,7 @@
 #include "trace/run_facts.h"
 #include "trace/runs.h"
 
-static void reading_done(struct record_reading *r)
+static void record_reading_done(struct record_reading *r)
 {
 	for (size_t i = 0; i < r->n_names; i++) {
 		free(r->names[i].address);
@@ -263,7 +263,8 @@ static int each_line(struct record_reading *r, int fd,
 int needs_from_record(const struct owner *o, int fd, const char *why, struct needs *inout,
                       struct ssb_error *err)
 {
-	AUTO(reading_done) struct record_reading r = { .owner = o, .out = inout, .why = why };
+	AUTO(record_reading_done)
+	struct record_reading r = { .owner = o, .out = inout, .why = why };
 
 	assert(fd >= 0 && why != NULL);
 	if (each_line(&r, fd, look_ahead, err) != 0) {

@@ -19,7 +19,7 @@ static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *
 }
 
 /* Was the rule used on this port? 0: on any port, and a lookup counts, too. */
-static bool rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
+static bool is_rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
 {
 	for (size_t i = 0; i < seen->n; i++) {
 		const struct need *n = &seen->v[i];
@@ -31,7 +31,7 @@ static bool rule_used(const struct egress_rule *r, const struct needs *seen, uin
 }
 
 /* Reading is also a use of a path that may be written. */
-static bool path_used(const struct mtext *at, const struct needs *seen)
+static bool is_path_used(const struct mtext *at, const struct needs *seen)
 {
 	for (size_t i = 0; i < seen->n; i++) {
 		const struct need *n = &seen->v[i];
@@ -43,7 +43,7 @@ static bool path_used(const struct mtext *at, const struct needs *seen)
 	return false;
 }
 
-static bool variable_used(const struct mtext *at, const struct needs *seen)
+static bool is_variable_used(const struct mtext *at, const struct needs *seen)
 {
 	for (size_t i = 0; i < seen->n; i++) {
 		const struct need *n = &seen->v[i];
@@ -60,7 +60,7 @@ static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtex
 	*to = (struct mtext_list){ calloc(from->n + 1, sizeof(to->v[0])), 0 };
 	for (size_t i = 0; to->v != NULL && i < from->n; i++) {
 		const struct mtext *at = &from->v[i];
-		if (kind == NEED_ENV ? variable_used(at, seen) : path_used(at, seen)) {
+		if (kind == NEED_ENV ? is_variable_used(at, seen) : is_path_used(at, seen)) {
 			to->v[to->n++] = *at;
 		} else if (!add_item(s, kind, at, 0)) {
 			return false;
@@ -76,12 +76,12 @@ static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struc
 	size_t used = 0;
 
 	for (size_t i = 0; i < from->n_ports; i++) {
-		used += rule_used(from, seen, from->ports[i]);
+		used += is_rule_used(from, seen, from->ports[i]);
 	}
 	to->ports = calloc(from->n_ports + 1, sizeof(to->ports[0]));
 	to->n_ports = 0;
 	for (size_t i = 0; to->ports != NULL && i < from->n_ports; i++) {
-		if (used == 0 || rule_used(from, seen, from->ports[i])) {
+		if (used == 0 || is_rule_used(from, seen, from->ports[i])) {
 			to->ports[to->n_ports++] = from->ports[i];
 		} else if (!add_item(s, NEED_NETWORK, &from->domain, from->ports[i])) {
 			return false;
@@ -96,7 +96,7 @@ static bool shrink_rules(struct shrink *s, const struct manifest *m, const struc
 	s->rest.n_egress = 0;
 	for (size_t i = 0; s->rest.egress != NULL && i < m->n_egress; i++) {
 		const struct egress_rule *r = &m->egress[i];
-		if (!rule_used(r, seen, 0)) {
+		if (!is_rule_used(r, seen, 0)) {
 			if (!add_item(s, NEED_NETWORK, &r->domain, 0)) {
 				return false;
 			}

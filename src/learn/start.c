@@ -13,7 +13,7 @@
 #include "policy/path.h"
 #include "skill/script.h"
 
-static int no_memory(struct ssb_error *err)
+static int fail_no_memory(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
 }
@@ -85,7 +85,7 @@ static int start_bare(const char *dir, char *const args[], struct skill_found *r
 		return -1;
 	}
 	if (write_bare(dir, &script, &text) != 0) {
-		return no_memory(err);
+		return fail_no_memory(err);
 	}
 	ret->no_entry = !found;
 	return manifest_parse(MANIFEST_FILE, text.data, text.len, &ret->manifest, diags, err);
@@ -128,7 +128,7 @@ int start_find(const char *dir, const char *config_dir, char *const args[], stru
 		return -1;
 	}
 	if (skill_format_derived(found.format) && take_wishes(&found, inout) != 0) {
-		return no_memory(err);
+		return fail_no_memory(err);
 	}
 	*ret = found;
 	found = (struct skill_found){ 0 };

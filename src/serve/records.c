@@ -126,7 +126,7 @@ struct served_skills {
 	size_t n;
 };
 
-static struct served_skills served_now(const struct serve *s)
+static struct served_skills list_served(const struct serve *s)
 {
 	struct served_skills now = { 0 };
 	struct ssb_error err = { 0 };
@@ -154,7 +154,7 @@ static bool is_visible(const struct serve *s, const struct served_skills *now, i
 
 bool records_visible(const struct serve *s, int fd, const char *id)
 {
-	const struct served_skills now = served_now(s);
+	const struct served_skills now = list_served(s);
 
 	return is_visible(s, &now, fd, id);
 }
@@ -163,7 +163,7 @@ int records_each(const struct serve *s, const char *begin, records_each_fn *fn, 
                  struct ssb_error *err)
 {
 	AUTO(runs_done) struct runs runs = RUNS_NONE;
-	const struct served_skills now = served_now(s);
+	const struct served_skills now = list_served(s);
 	size_t looked = 0;
 
 	if (runs_open_some(&runs, s->owner.state_dir, err) != 0) {

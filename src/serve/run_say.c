@@ -126,7 +126,7 @@ static const char *or_empty(const char *s)
 	return s != NULL ? s : "";
 }
 
-static void json_violations(struct json *j, const struct narrow *narrow, const struct overview *v)
+static void put_violations(struct json *j, const struct narrow *narrow, const struct overview *v)
 {
 	size_t n = 0;
 	auto_buf fix;
@@ -216,7 +216,7 @@ int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 	return 0;
 }
 
-static void json_withheld(struct json *j, const struct string_list *withheld)
+static void put_withheld(struct json *j, const struct string_list *withheld)
 {
 	json_key(j, "withheld");
 	json_open(j, '[');
@@ -237,7 +237,7 @@ static void say_withheld(struct buf *out, const struct string_list *withheld)
 
 /* ---- the answer -------------------------------------------------------------------- */
 
-static void json_classes(struct json *j, const char *classes)
+static void put_classes(struct json *j, const char *classes)
 {
 	json_key(j, "classes");
 	json_open(j, '[');
@@ -250,7 +250,7 @@ static void json_classes(struct json *j, const char *classes)
 	json_close(j, ']');
 }
 
-static void json_resource(struct json *j, const char *key, const char *id)
+static void put_resource(struct json *j, const char *key, const char *id)
 {
 	char uri[128];
 
@@ -260,9 +260,9 @@ static void json_resource(struct json *j, const char *key, const char *id)
 	}
 }
 
-static void result_json(struct buf *out, const struct job_end *end, const struct shown shown[2],
-                        const struct narrow *narrow, const struct overview *v,
-                        const struct string_list *withheld, const char *unseen)
+static void put_result(struct buf *out, const struct job_end *end, const struct shown shown[2],
+                       const struct narrow *narrow, const struct overview *v,
+                       const struct string_list *withheld, const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
 	struct json j;
@@ -276,17 +276,17 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 	json_kstr(&j, "stderr", or_empty(shown[1].text.data));
 	json_kbool(&j, "stdout_truncated", shown[0].cut);
 	json_kbool(&j, "stderr_truncated", shown[1].cut);
-	json_violations(&j, narrow, v);
+	put_violations(&j, narrow, v);
 	if (unseen != NULL) {
 		json_kstr(&j, "violations_unlisted", unseen);
 	}
 	json_kuint(&j, "violation_count", r->violations);
-	json_withheld(&j, withheld);
+	put_withheld(&j, withheld);
 	json_kstr(&j, "severity", r->severity);
-	json_classes(&j, r->classes);
+	put_classes(&j, r->classes);
 	json_kuint(&j, "duration_ms", r->duration_us / 1000);
-	json_resource(&j, "trace", r->run_id);
-	json_resource(&j, "output", r->run_id);
+	put_resource(&j, "trace", r->run_id);
+	put_resource(&j, "output", r->run_id);
 	if (r->end == SSB_END_SESSION) {
 		show_kstr(&j, "session_reason", r->session_reason);
 	}
@@ -374,8 +374,8 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	say_stream(&text, "stderr", &error, r->run_id);
 	say_violations(&text, r, &narrow, &v, unseen);
 	say_withheld(&text, withheld);
-	result_json(&json, end, (const struct shown[2]){ out, error }, &narrow, &v, withheld,
-	            unseen);
+	put_result(&json, end, (const struct shown[2]){ out, error }, &narrow, &v, withheld,
+	           unseen);
 	bool good = r->end == SSB_END_EXITED && r->exit_status == 0;
 	if (text.failed || json.failed) {
 		mcp_tool_fail(c, "no_memory", "the result is too large for an answer",

@@ -30,7 +30,7 @@ struct skills {
 	size_t n;
 };
 
-static int no_memory(struct ssb_error *err)
+static int fail_no_memory(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_NOMEM, 0, "skills", "out of memory");
 }
@@ -91,7 +91,7 @@ static int add_root(struct skills *s, const char *dir, struct ssb_error *err)
 	}
 	s->named[s->n_roots] = named != NULL ? steal_ptr(&named) : strdup(real);
 	if (s->named[s->n_roots] == NULL) {
-		return no_memory(err);
+		return fail_no_memory(err);
 	}
 	s->roots[s->n_roots++] = steal_ptr(&real);
 	return 0;
@@ -123,18 +123,18 @@ void skills_free(struct skills *s)
 	free(s);
 }
 
-static void freep_skills(struct skills **s)
+static void skills_freep(struct skills **s)
 {
 	skills_free(*s);
 }
 
 int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_error *err)
 {
-	AUTO(freep_skills) struct skills *s = calloc(1, sizeof(*s));
+	AUTO(skills_freep) struct skills *s = calloc(1, sizeof(*s));
 
 	if (s == NULL || (s->roots = calloc(n + 1, sizeof(*s->roots))) == NULL ||
 	    (s->named = calloc(n + 1, sizeof(*s->named))) == NULL) {
-		return no_memory(err);
+		return fail_no_memory(err);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (add_root(s, dirs[i], err) != 0) {
@@ -173,12 +173,12 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 	}
 	struct skill *v = realloc(s->v, (s->n + 1) * sizeof(*v));
 	if (v == NULL) {
-		return no_memory(err);
+		return fail_no_memory(err);
 	}
 	s->v = v;
 	v[s->n] = (struct skill){ strdup(path_base(real)), NULL };
 	if (v[s->n].name == NULL) {
-		return no_memory(err);
+		return fail_no_memory(err);
 	}
 	v[s->n++].dir = steal_ptr(&real);
 	return 0;
@@ -233,7 +233,7 @@ static int make_unique(struct skills *s, struct ssb_error *err)
 			const char *base = path_base(s->v[k].dir);
 			if (k != i && strcmp(path_base(s->v[i].dir), base) == 0 &&
 			    name_apart(&s->v[i], &s->v[k]) != 0) {
-				return no_memory(err);
+				return fail_no_memory(err);
 			}
 		}
 	}
@@ -252,7 +252,7 @@ int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struc
 		if (skill_is_one(s->roots[i])) {
 			char *copy = strdup(s->roots[i]);
 			if (copy == NULL || add_skill(s, copy, err) != 0) {
-				return copy == NULL ? no_memory(err) : -1;
+				return copy == NULL ? fail_no_memory(err) : -1;
 			}
 		} else if (add_children(s, s->roots[i], err) != 0) {
 			return -1;

@@ -237,7 +237,7 @@ static const struct mcp_tools SERVE_TOOLS = { TOOLS, ARRAY_LEN(TOOLS) };
 
 /* Is every served skill harmless, as it is now? Not if there are too many to look at for a list of
  * tools, or if one cannot be planned or needs the owner's approval. */
-static bool all_harmless(struct serve *s)
+static bool are_all_harmless(struct serve *s)
 {
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
@@ -261,7 +261,7 @@ static void list_looked(void *app, struct mcp_call *c)
 {
 	struct mcp_tool now[ARRAY_LEN(TOOLS)];
 	const struct mcp_tools t = { now, ARRAY_LEN(now) };
-	bool harmless = all_harmless(app);
+	bool harmless = are_all_harmless(app);
 
 	for (size_t i = 0; i < ARRAY_LEN(now); i++) {
 		now[i] = TOOLS[i];

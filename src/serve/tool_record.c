@@ -149,7 +149,7 @@ static void say_denials(struct buf *text, const struct overview *v, const struct
 	}
 }
 
-static void denials_json(struct json *j, const struct overview *v, size_t limit)
+static void put_denials(struct json *j, const struct overview *v, size_t limit)
 {
 	size_t told = 0;
 	size_t total = overview_count(v, GROUP_DENIED);
@@ -198,7 +198,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	json_open(&j, '{');
 	records_put_run(&r, &j);
 	records_put_verified(s, &r, &j);
-	denials_json(&j, &v, limit);
+	put_denials(&j, &v, limit);
 	json_close(&j, '}');
 	say_denials(&text, &v, &r, limit);
 	answer_call(c, &text, &out);
@@ -211,7 +211,7 @@ static void add_line(void *arg, const char *json, size_t len)
 	json_raw(arg, json, len);
 }
 
-static void page_json(struct json *j, const struct records_page *p, bool live)
+static void put_page(struct json *j, const struct records_page *p, bool live)
 {
 	json_key(j, "next_from");
 	if (p->broken == NULL && (p->more || live)) {
@@ -263,7 +263,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 		return;
 	}
 	json_close(&j, ']');
-	page_json(&j, &page, live);
+	put_page(&j, &page, live);
 	json_close(&j, '}');
 	answer_call(c, NULL, &out);
 }

@@ -303,7 +303,7 @@ static void on_step(void *arg, const struct ssb_error *err)
 }
 
 /* In an errand. */
-static void dry_run(void *app, struct mcp_call *c)
+static void answer_dry_run(void *app, struct mcp_call *c)
 {
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
 	const struct ssb_plan *plan = NULL;
@@ -327,7 +327,7 @@ void tool_run_skill(void *app, struct mcp_call *c)
 	struct ssb_error err = { 0 };
 
 	if (mcp_arg_boolean(c, "dry_run", false)) {
-		errand_tool(app, c, dry_run);
+		errand_tool(app, c, answer_dry_run);
 		return;
 	}
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));

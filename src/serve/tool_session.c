@@ -170,7 +170,7 @@ static int reach_runs(void *arg)
 	return d.undone.code == SSB_OK ? 0 : -1;
 }
 
-static void not_reached(void *arg, struct mcp_call *c, const struct errand_end *end)
+static void tell_not_reached(void *arg, struct mcp_call *c, const struct errand_end *end)
 {
 	(void)arg;
 	mcp_tool_fail(c, "session_unavailable",
@@ -187,7 +187,7 @@ void tool_report_violation(void *app, struct mcp_call *c)
 	struct session_report *r = calloc(1, sizeof(*r));
 	const struct errand_answer w = { .answer = answer_counted,
 		                         .after = reach_runs,
-		                         .failed = not_reached,
+		                         .failed = tell_not_reached,
 		                         .free = free,
 		                         .arg = r };
 
