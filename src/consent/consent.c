@@ -379,8 +379,7 @@ static int fail_too_much(struct ssb_error *err)
 	                "the skill asks for more than can be approved at once");
 }
 
-/* What was declined for any bytes stays declined; what was granted counts for the same bytes only.
- */
+/* What was declined stays declined for any bytes; a grant counts for the same bytes only. */
 static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
 {
 	static const struct lock NONE = { 0 };

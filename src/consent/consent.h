@@ -57,8 +57,7 @@ int consent_word_decline(struct consent_word *w, const char *item);
 /* The word as an input of planning. It borrows from `w`. */
 struct plan_consent consent_word_plan(const struct consent_word *w);
 
-/* The next two replace the word's lock, copy, author, time and tree; `given` and `declined` stay.
- */
+/* The next two replace the word's lock, copy, author, time and tree, not `given` or `declined`. */
 
 /* Uses the stored approval. What it declines stays declined, whatever changed since. If it holds,
  * it also grants what it lists and names the copy to run from. `copied`: the caller knows that the

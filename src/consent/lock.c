@@ -59,8 +59,7 @@ static void file_name(const char *skill, char ret[NAME_SIZE])
 
 /* ---- reading -------------------------------------------------------------------- */
 
-/* A symlink is not followed, as nowhere in the state directory. It is an error, not "no approvals".
- */
+/* A symlink is not followed, as nowhere in the state directory, and it is an error. */
 static int open_dir(const struct owner *o, struct ssb_error *err)
 {
 	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

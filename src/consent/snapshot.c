@@ -161,8 +161,7 @@ static int copy_one(const struct copying *c)
 
 /* ---- directories ---------------------------------------------------------------- */
 
-/* Removes the right to write from the directory and from all directories beneath it. Takes fd_in.
- */
+/* Makes the directory and all directories beneath it read-only. Takes fd_in. */
 static int protect_tree(int fd_in, int depth)
 {
 	auto_fd fd = fd_in;

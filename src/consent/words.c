@@ -190,8 +190,7 @@ static const struct ability *pick_any(const struct abilities *a, enum ability_ki
 	return found != NULL ? found : pick_ability(a, kind, false);
 }
 
-/* "a.example, b.example and c.example (and 2 more)". Only variables with a key or a password count.
- */
+/* "a.example, b.example and c.example (and 2 more)". Variables count only if they are secret. */
 static void add_things(struct buf *out, const struct abilities *a, enum ability_kind kind)
 {
 	size_t n = 0, told = 0;

@@ -143,8 +143,7 @@ static int decline_need(struct learner *t, struct need *n, struct ssb_error *err
 static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	if (n->vain) {
-		return 0; /* a stand-in would not help, and one for writing would hide its sockets
-		           */
+		return 0; /* a stand-in would not help, and a writable one would hide sockets */
 	}
 	const struct learn_setup *s = t->s;
 	bool real = can_be_real(t, n);

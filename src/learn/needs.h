@@ -80,8 +80,7 @@ int needs_from_run(const struct owner *o, const char *word, struct needs *inout,
 int needs_from_record(const struct owner *o, int fd, const char *why, struct needs *inout,
                       struct ssb_error *err);
 /* The ids of the recorded runs of the skill in `dir`, newest first; *ret is new. With `whole`, only
- * runs whose record contains everything that they did: *ret_part (may be NULL) counts the others.
- */
+ * runs whose record contains all that they did: *ret_part (may be NULL) counts the others. */
 int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct string_list *ret,
                   size_t *ret_part, struct ssb_error *err);
 
@@ -91,8 +90,7 @@ int hints_scan(const char *dir, struct needs *inout, struct ssb_error *err);
 /* The same for one file's text; its name decides how it is read. -1: out of memory. */
 int hints_text(const char *file, const char *text, size_t len, struct needs *inout);
 
-/* Writes "read ~/notes" or "connect to api.example.com:443 (tls)", with hostile bytes made visible.
- */
+/* Writes "read ~/notes" or "connect to api.example.com:443 (tls)", made visible. */
 struct buf;
 void need_text(struct buf *out, const struct need *n);
 

@@ -21,9 +21,8 @@ struct binding {
 	char shared[SESSION_ID]; /* for clients without an id: a new connection is no new budget */
 };
 
-/* Names the session of clients without an id of their own. It depends on the token, if there is
- * one, so that the client has the same session with another server; else it belongs to this server.
- */
+/* Names the session of clients without an id of their own. If there is a token, the session depends
+ * on it, so that the client has the same session with another server. */
 static int name_shared(struct binding *b, struct ssb_error *err)
 {
 	static const char SALT[] = "skillsandbox session of a token";

@@ -23,8 +23,7 @@ void plans_free(struct plans *p); /* accepts NULL */
  * `diags` may be NULL; with it the plan is always made again. */
 int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err);
-/* Changes nothing that outlives the run, and reaches nothing outside: for the tool's annotations.
- */
+/* Does the plan change nothing that stays and reach nothing outside? For the tool's annotations. */
 bool plans_harmless(const struct ssb_plan *p);
 
 #endif

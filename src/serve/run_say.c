@@ -62,8 +62,7 @@ static void shown_done(struct shown *s)
 	buf_done(&s->text);
 }
 
-/* Limits the size after the text was made visible, because an escape is longer than its character.
- */
+/* Limits the size of the visible text, because an escape is longer than its character. */
 static void show_stream(struct shown *s, const struct job_end *end, int i)
 {
 	buf_init(&s->text, (size_t)16 * MAX_RESULT_OUTPUT);
