@@ -7,7 +7,7 @@
  *   approve   what the owner is asked    child    the process under both
  *   bind      which session a run joins  records  records of runs
  *
- * tool_*.c, resource_*.c, prompts.c and skill_list.c handle calls of clients; tables.c lists them. */
+ * tool_*.c, resource_*.c, prompts.c and skill_list.c handle calls; tables.c lists them. */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
