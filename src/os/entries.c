@@ -6,7 +6,6 @@
 
 void entries_init(struct entries *e, int dir)
 {
-	assert(dir >= 0);
 	e->dir = dir;
 	e->at = e->len = 0;
 }
@@ -18,6 +17,7 @@ static bool is_dots(const char *name)
 
 const struct dirent64 *entries_next(struct entries *e)
 {
+	assert(e->dir >= 0);
 	for (;;) {
 		if (e->at == e->len) {
 			errno = 0;

@@ -44,8 +44,6 @@ int mount_set_attrs(int dir_fd, const char *path, uint64_t attrs)
 
 int mount_attach(int tree_fd, int dir_fd, const char *path)
 {
-	assert(tree_fd >= 0);
-
 	unsigned flags = MOVE_MOUNT_F_EMPTY_PATH;
 	if (path[0] == '\0') {
 		flags |= MOVE_MOUNT_T_EMPTY_PATH;

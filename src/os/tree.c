@@ -297,7 +297,6 @@ int tree_empty(int dir_fd)
 
 int tree_remove(int parent_fd, const char *name)
 {
-	assert(name[0] != '\0');
 	if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT) {
 		return 0;
 	}
