@@ -98,8 +98,9 @@ void resolve_skill(struct build *b);
 /* Grants a file of ours that was made for this run. It is not judged. */
 void resolve_stand_in(struct build *b, const struct stand_in *s);
 /* True if a directory that is shown whole, as `what` ("a skill's directory"), neither is a
- * dangerous place nor contains one. Otherwise the refusal is recorded. */
-bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what);
+ * dangerous place nor contains one. Otherwise the refusal is recorded, with `remedy`. */
+bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what,
+                   const char *remedy);
 
 /* rootfs.c: judges the owner's root file system and holds it open; does nothing without one. */
 void rootfs_build(struct build *b);

@@ -23,15 +23,15 @@ const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rul
 	return out;
 }
 
-const char *explain_proxy_use(const struct ssb_plan *p, int use)
+enum explain_use explain_proxy_use(const struct ssb_plan *p, int use)
 {
 	const struct upstream *u = p->upstream;
 
 	if (u[use].host == NULL) {
-		return NULL;
+		return USE_NONE;
 	}
 	bool same = u[0].host != NULL && u[1].host != NULL && strcmp(u[0].where, u[1].where) == 0;
-	return !same ? (use == UPSTREAM_HTTP ? "http" : "other") : use == 0 ? "all" : NULL;
+	return same ? (use == 0 ? USE_ALL : USE_NONE) : use == UPSTREAM_HTTP ? USE_HTTP : USE_OTHER;
 }
 
 const char *explain_proxy_url(const struct upstream *u, char *out, size_t size)
@@ -164,16 +164,17 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 
 static void text_proxy(struct buf *out, const struct ssb_plan *p)
 {
-	static const char *const WHAT[UPSTREAM_USES] = { "plain http", "all but plain http" };
+	static const char *const WHAT[] = {
+		[USE_HTTP] = "plain http", [USE_OTHER] = "all but plain http", [USE_ALL] = "all"
+	};
 	char url[320];
 
 	for (int i = 0; i < UPSTREAM_USES; i++) {
 		const struct upstream *u = &p->upstream[i];
-		const char *what = explain_proxy_use(p, i);
-		if (what != NULL) {
+		enum explain_use use = explain_proxy_use(p, i);
+		if (use != USE_NONE) {
 			put_label(out, "", false);
-			buf_addf(out, "%s by the proxy ",
-			         strcmp(what, "all") == 0 ? what : WHAT[i]);
+			buf_addf(out, "%s by the proxy ", WHAT[use]);
 			put_visible(out, explain_proxy_url(u, url, sizeof(url)));
 			buf_adds(out, u->credentials != NULL ? ", with credentials  (" : "  (");
 			put_visible(out, u->where);

@@ -12,9 +12,10 @@
 const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                                size_t size);
 
-/* Returns what a proxy is used for: "http", "other", or "all" if it serves both. NULL: there is
- * none, or the first one covers it. */
-const char *explain_proxy_use(const struct ssb_plan *p, int use);
+/* What a proxy is used for. USE_NONE: there is no proxy, or the first one serves both uses. */
+enum explain_use { USE_NONE, USE_HTTP, USE_OTHER, USE_ALL };
+
+enum explain_use explain_proxy_use(const struct ssb_plan *p, int use);
 
 /* Returns the proxy's URL without its credentials. */
 const char *explain_proxy_url(const struct upstream *u, char *out, size_t size);

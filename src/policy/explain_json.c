@@ -59,6 +59,9 @@ static void json_env(struct json *j, const struct ssb_plan *p)
 
 static void json_proxy(struct json *j, const struct ssb_plan *p)
 {
+	static const char *const FOR[] = {
+		[USE_HTTP] = "http", [USE_OTHER] = "other", [USE_ALL] = "all"
+	};
 	char url[320];
 
 	if (!plan_proxied(p)) {
@@ -68,9 +71,10 @@ static void json_proxy(struct json *j, const struct ssb_plan *p)
 	json_open(j, '[');
 	for (int i = 0; i < UPSTREAM_USES; i++) {
 		const struct upstream *u = &p->upstream[i];
-		if (explain_proxy_use(p, i) != NULL) {
+		enum explain_use use = explain_proxy_use(p, i);
+		if (use != USE_NONE) {
 			json_open(j, '{');
-			json_kstr(j, "for", explain_proxy_use(p, i));
+			json_kstr(j, "for", FOR[use]);
 			json_kstr(j, "url", explain_proxy_url(u, url, sizeof(url)));
 			json_kbool(j, "credentials", u->credentials != NULL);
 			json_kstr(j, "where", u->where);

@@ -333,7 +333,8 @@ void resolve_request(struct build *b, const struct path_request *asked)
 
 /* The owner named this directory, so it may lie in another user's home or among the agent's own
  * skills. It must not be a dangerous place or contain one. */
-bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what)
+bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what,
+                   const char *remedy)
 {
 	struct danger_hits hits;
 
@@ -356,10 +357,7 @@ bool resolve_shown(struct build *b, const struct subject *s, const char *where, 
 		}
 		auto_free char *why =
 		        build_printf(b, "as %s it would show %s, which %s", what, p->path, p->why);
-		auto_free char *remedy =
-		        build_printf(b, "put the %s into a directory of its own",
-		                     strcmp(where, "skill") == 0 ? where : "files");
-		if (why != NULL && remedy != NULL) {
+		if (why != NULL) {
 			build_refuse(b, REFUSAL_OTHER, where, s->path, why, remedy);
 		}
 		return false;
@@ -386,7 +384,8 @@ void resolve_skill(struct build *b)
 		no_directory(b);
 		return;
 	}
-	if (!resolve_shown(b, &s, "skill", "a skill's directory")) {
+	if (!resolve_shown(b, &s, "skill", "a skill's directory",
+	                   "put the skill into a directory of its own")) {
 		return;
 	}
 	struct grant g = {

@@ -95,7 +95,8 @@ void rootfs_build(struct build *b)
 	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, path, NULL) < 0) {
 		refuse_rootfs(b, b->opt->rootfs, "it is not a directory that you can open");
 	} else if (is_unpacked_image(b, path) ||
-	           resolve_shown(b, &s, options_flag(SSB_OPT_ROOTFS), "a root file system")) {
+	           resolve_shown(b, &s, options_flag(SSB_OPT_ROOTFS), "a root file system",
+	                         "put the files into a directory of its own")) {
 		hold_rootfs(b, path, &fd, &st);
 	}
 }

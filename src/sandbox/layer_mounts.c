@@ -33,7 +33,7 @@ struct mounted_view {
 	int proc; /* detached */
 	int pts;
 	int empty; /* beneath /proc: no process can put anything there */
-	/* Of the rows that come from the host: */
+	/* for the rows that come from the host: */
 	mode_t modes[VIEW_ROWS]; /* 0: absent */
 	int trees[VIEW_ROWS];    /* detached; unless a link or absent */
 };

@@ -202,7 +202,7 @@ static void visit_table(struct watchdog *w, struct fd_table *t)
 /* ---- threads --------------------------------------------------------------- */
 
 /* The lowest threads from `from` on, sorted: the kernel lists them by age, and reuses
- * numbers from the start when they run out, so its order is no place to continue at. */
+ * numbers from the start when they run out, so a scan cannot be continued in its order. */
 struct tids {
 	pid_t from;
 	bool more;

@@ -140,7 +140,7 @@ int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const cha
 		return -1;
 	}
 	if (!read_octal(block + SIZE, 12, &ret->size) || !read_octal(block + MODE, 8, &mode)) {
-		*ret_why = "a header has a number that is none";
+		*ret_why = "a header has an invalid number";
 		return -1;
 	}
 	ret->mode = (unsigned)(mode & 07777);
@@ -176,7 +176,7 @@ static int take_size(const char *s, size_t len, struct tar_over *over, const cha
 		v = v * 10 + (uint64_t)(s[i] - '0');
 	}
 	if (len == 0 || v > MAX_SIZE) {
-		*ret_why = "an extended header has a size that is none";
+		*ret_why = "an extended header has an invalid size";
 		return -1;
 	}
 	over->sized = true;
@@ -219,7 +219,7 @@ static int read_pax(const char *data, size_t len, struct tar_over *over, const c
 		const char *key = data + i + 1;
 		if (i == 0 || i >= len || data[i] != ' ' || n > len || n < i + 4 ||
 		    data[n - 1] != '\n') {
-			*ret_why = "an extended header is not as it should be";
+			*ret_why = "an extended header is malformed";
 			return -1;
 		}
 		size_t rest = n - i - 2; /* the length of the key, "=" and the value */
