@@ -65,16 +65,6 @@ static bool list_covers(const struct mtext_list *l, const char *home, const stru
 	return false;
 }
 
-static bool list_has(const struct mtext_list *l, const char *name)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i].s, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool covers_network(const struct manifest *m, const struct need *n)
 {
 	for (size_t i = 0; i < m->n_egress; i++) {
@@ -96,7 +86,7 @@ bool cover_manifest(const struct manifest *m, const char *home, const struct nee
 	case NEED_WRITE:
 		return list_covers(&m->write, home, n);
 	case NEED_ENV:
-		return list_has(&m->env, n->value);
+		return mtext_list_has(&m->env, n->value);
 	case NEED_PROGRAM:
 		return true; /* a manifest says nothing about programs */
 	case NEED_SYSCALL:

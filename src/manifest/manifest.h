@@ -35,6 +35,8 @@ struct mtext_list {
 	size_t n;
 };
 
+bool mtext_list_has(const struct mtext_list *l, const char *s);
+
 enum host_kind { HOST_EXACT, HOST_WILDCARD, HOST_ADDRESS, HOST_CIDR };
 
 struct egress_rule {

@@ -1,6 +1,7 @@
 /* values.c - one value of the tree: its type, its range, its check. */
 #include "manifest/values.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,8 +153,9 @@ void values_read_mtext(struct ctx *c, const struct ynode *n, const struct field 
 	}
 }
 
-static bool list_has(const struct mtext_list *l, const char *s)
+bool mtext_list_has(const struct mtext_list *l, const char *s)
 {
+	assert(s != NULL);
 	for (size_t i = 0; i < l->n; i++) {
 		if (strcmp(l->v[i].s, s) == 0) {
 			return true;
@@ -174,7 +176,7 @@ void values_read_texts(struct ctx *c, const struct ynode *n, const struct field 
 		if (s == NULL) {
 			continue;
 		}
-		if (f->unique && list_has(l, s)) {
+		if (f->unique && mtext_list_has(l, s)) {
 			char quoted[QUOTE_SIZE];
 			report_add(c->rep, SSB_WARNING, item->line, item->col, "remove this one",
 			           "%s has %s twice", f->key, report_quote(quoted, s));

@@ -1,6 +1,5 @@
 /* env.c - the environment of the run. It starts empty; then come the declared names that exist,
  * the owner's, certificate bundles (ca.c), and HOME, TMPDIR, PATH and LANG. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,17 +80,6 @@ const char *asks_env(const char *name)
 	return NULL;
 }
 
-static bool is_listed(const struct mtext_list *l, const char *name)
-{
-	assert(name != NULL);
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i].s, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool same_name(const char *a, const char *b)
 {
 	size_t len = strcspn(a, "=");
@@ -118,7 +106,7 @@ bool env_is_decided(const struct build *b, const char *name)
 	const char *word = owner_word(b, name);
 
 	return word != NULL ? strchr(word, '=') != NULL
-	                    : is_listed(&b->policy.lists[POLICY_DENY_ENV], name);
+	                    : mtext_list_has(&b->policy.lists[POLICY_DENY_ENV], name);
 }
 
 static const char *env_get(const struct ssb_plan *p, const char *name)
@@ -181,7 +169,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 {
 	const struct env_rule *rule = find_rule(name);
 	const char *more = secret != NULL ? secret : rule != NULL ? rule->why : NULL;
-	bool denied = is_listed(&b->policy.lists[POLICY_DENY_ENV], name);
+	bool denied = mtext_list_has(&b->policy.lists[POLICY_DENY_ENV], name);
 	auto_free char *what = build_printf(b, "environment %s", name);
 	auto_free char *why =
 	        denied       ? build_printf(b, "the policy file denies it")
@@ -315,12 +303,12 @@ static void add_declared(struct build *b, const struct mtext *t)
 	    (what != NULL && build_taken_out(b, REFUSAL_OTHER, where, what))) {
 		return;
 	}
-	bool denied = is_listed(&b->policy.lists[POLICY_DENY_ENV], t->s);
+	bool denied = mtext_list_has(&b->policy.lists[POLICY_DENY_ENV], t->s);
 	if (!derived && denied) {
 		refuse_env(b, where, t->s, "the policy file denies it");
 		return;
 	}
-	bool granted = !denied && is_listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
+	bool granted = !denied && mtext_list_has(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
 		/* An approval cannot give it: it would run other code than was approved. */
 		refuse_env(b, where, t->s, rule->why);
