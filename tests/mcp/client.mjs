@@ -148,7 +148,7 @@ const STEPS = {
     const ms = await untilGone(spec.marker);
     return { before, ms, error: String((await failed)?.message), after: await run('echo', []) };
   },
-  // In this order: what is approved for the session is so for whoever holds the token.
+  // In this order: an approval for the session holds for every client with the token.
   unasked: async () => {
     const other = await connect({});
     try {

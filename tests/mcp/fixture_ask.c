@@ -17,7 +17,7 @@ static const char *const REQUIRED[] = {
 	[MCP_CAN_LIST_ROOTS] = "{\"requiredCapabilities\":{\"roots\":{}}}",
 };
 
-/* The suite answers questions that nobody has asked, without a requestState. The library
+/* The suite answers questions that were not asked, without a requestState. The library
  * ignores such answers, because they prove nothing. The fixture reads them itself: its
  * tools guard nothing. An answer that is not an object is asked for again. */
 static enum mcp_answer find_answer(const struct mcp_call *c, const char *key,

@@ -13,7 +13,7 @@ struct later {
 	unsigned step;
 	later_step *fn;
 	char *text;
-	bool *ret_gone; /* told when it is; NULL: nobody asks */
+	bool *ret_gone; /* set when it is gone; NULL: not wanted */
 };
 
 static void later_free(struct later *l)

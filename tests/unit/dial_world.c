@@ -114,7 +114,7 @@ int world_listen(uint8_t last, int type, uint16_t port)
 	return fd;
 }
 
-/* A listener that answers nobody: its queue is full and never emptied. */
+/* A listener that answers no client: its queue is full and never emptied. */
 static void fill_queue(int listener, uint16_t port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,

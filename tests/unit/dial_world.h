@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* On 127.0.0.1 (OPEN on ::1 too): listens; nothing there; answers nobody, for
- * its queue is full; UDP. */
+/* Ports on 127.0.0.1 (OPEN on ::1 too): a listener; no listener; a listener that answers no
+ * client, because its queue is full; UDP. */
 enum { OPEN = 4000, CLOSED = 4001, FULL = 4002, DATAGRAM = 4003 };
 
 struct world {

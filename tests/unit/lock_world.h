@@ -10,7 +10,7 @@ static struct refusal REFUSALS[] = {
 	{ .what = (char[]){ "read ~/.ssh" },
 	  .option = SSB_OPT_READ,
 	  .value = (char[]){ "~/.ssh" } },
-	{ .what = (char[]){ "read /proc" }, .option = SSB_OPT_READ }, /* nobody can grant it */
+	{ .what = (char[]){ "read /proc" }, .option = SSB_OPT_READ }, /* cannot be granted */
 };
 static struct refusal WITHHELD[] = {
 	{ .what = (char[]){ "environment HAVE" },

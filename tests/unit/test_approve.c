@@ -491,7 +491,7 @@ static void asks_so_often(void **state)
 	}
 }
 
-/* Where no answer would help, or nobody knows what it would be about, none is asked for. */
+/* No question if no answer would help, or if its subject is unknown. */
 static void asks_for_what_can_be_given(void **state)
 {
 	const struct world *w = *state;
@@ -508,7 +508,7 @@ static void asks_for_what_can_be_given(void **state)
 	assert_null(the_question);
 }
 
-/* What does not fit is not asked at all: nobody agrees to half of it. */
+/* A question that does not fit is not asked: the owner must not agree to half of it. */
 static void does_not_ask_by_halves(void **state)
 {
 	const struct world *w = *state;

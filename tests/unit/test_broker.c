@@ -110,7 +110,7 @@ static struct sockaddr_in at(const char *address, uint16_t port)
 	return in;
 }
 
-/* A port of which nobody knows, on one address or on all. */
+/* A port that is not declared, on one address or on all. */
 static int listen_at(const char *address, uint16_t *ret_port)
 {
 	struct sockaddr_in in = at(address, 0);
@@ -243,8 +243,8 @@ static enum egress_kind next_record(const struct world *w)
 
 /* ---- tests ------------------------------------------------------------------ */
 
-/* Killed at whatever moment, the broker has sent nothing of which the supervisor does
- * not know; what nobody waits for comes when the bytes are on their way. */
+/* Killed at any moment, the broker has sent nothing that the supervisor does not know. Reports
+ * for which it does not wait come when the bytes are on their way. */
 static void on_record_before_the_first_byte(void **state)
 {
 	struct world w;
@@ -340,8 +340,8 @@ static void many_addresses_are_told_apart(void **state)
 	world_stop(&w);
 }
 
-/* Whoever handed a server's socket over may not have let go of it yet, and then it lives
- * on: nothing that happens there is the business of a connection that is no more. */
+/* The process that handed over a server's socket may still hold it, and then the socket stays
+ * open: what happens on it must not touch a connection that is gone. */
 static void an_end_is_the_end_of_events(void **state)
 {
 	struct world w;

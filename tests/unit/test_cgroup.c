@@ -193,7 +193,7 @@ static void test_directories_go(void **state)
 	cgroup_free(NULL);
 }
 
-/* With a process inside that nobody ends, freeing gives up soon. */
+/* If a process inside does not end, freeing soon gives up. */
 static void test_free_does_not_hang(void **state)
 {
 	(void)state;

@@ -151,7 +151,7 @@ static void test_thaw_by_fd(void **state)
 	munmap((void *)(uintptr_t)n, 4096);
 }
 
-/* Nobody asked for it: neither made nor promised. */
+/* Not requested: neither made nor promised. */
 static void test_ungoverned(void **state)
 {
 	(void)state;

@@ -193,8 +193,8 @@ static void test_network_and_calls(void **state)
 	expect(&(struct event){ .kind = EV_RESOURCE_LIMIT_HIT }, "resource_abuse", "T1499");
 }
 
-/* A new code of the egress gets a rule, or stands here: the way was declared, and nobody answered.
- */
+/* A new code of the egress gets a rule, or stands here: the way was declared, and no server
+ * answered. */
 static void test_every_code_has_a_rule(void **state)
 {
 	(void)state;

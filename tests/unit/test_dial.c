@@ -387,7 +387,7 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	assert_int_equal(reply.id.serial, len >= sizeof(reply.id.serial) ? 77 : 0);
 }
 
-/* More fds than anybody sends here: what msg_fds_recv() has room for, and credentials. */
+/* More fds than are ever sent here: what msg_fds_recv() has room for, and credentials. */
 static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };

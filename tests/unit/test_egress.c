@@ -139,7 +139,7 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Whoever runs a skill by the library may have signals of his own. */
+/* A caller of the library may have signals of its own. */
 static void test_words_across_a_signal(void **state)
 {
 	struct sigaction act = { .sa_handler = on_alarm };
@@ -157,7 +157,7 @@ static void test_words_across_a_signal(void **state)
 	egress_done(&e);
 }
 
-/* It died just before the run ended: nobody has looked since. */
+/* It died just before the run ended, and its end was not noticed yet. */
 static void test_gone_before_the_end(void **state)
 {
 	struct egress e;

@@ -174,7 +174,7 @@ static void wildcard_pool(void **state)
 	bool full = false;
 
 	assert_int_equal(t->n_slots, EGRESS_POOL);
-	assert_null(by_address(t, "198.18.1.1")); /* given to nobody yet */
+	assert_null(by_address(t, "198.18.1.1")); /* not given out yet */
 	for (int i = 0; i < EGRESS_POOL; i++) {
 		(void)snprintf(name, sizeof(name), "n%d.example.com", i);
 		struct slot *s = by_name(t, name);
@@ -298,7 +298,7 @@ static void literals(void **state)
 	assert_int_equal(egress_rule_for(t, s4, 81, false), 2);
 	assert_int_equal(egress_rule_for(t, s6, 80, false), 1);
 	assert_int_equal(egress_rule_for(t, s6, 81, false), -1);
-	/* The family that a literal has not is nobody's address. */
+	/* A literal has no address in the other family. */
 	assert_memory_equal(s4->v6, zero, 16);
 	assert_null(by_address(t, "::"));
 	assert_null(by_address(t, "0.0.0.0"));

@@ -304,8 +304,8 @@ static void unneeded(struct mcp_out *o)
 	(void)o;
 }
 
-/* The connection that asked for it goes, and the task stays with whoever has the token: so
- * does the name by which errands are counted. */
+/* The connection that asked for it ends, and the task stays with the clients that have the
+ * token: so does the name by which errands are counted. */
 static void outlives_the_connection(void **state)
 {
 	static const char CALL[] =
@@ -395,7 +395,7 @@ static void so_many_at_once(void **state)
 	assert_int_equal(world_children(), 0);
 }
 
-/* Whoever has the fewest under way comes first, and not whoever asked first. */
+/* The client with the fewest errands is next, not the client that asked first. */
 static void the_fewest_come_first(void **state)
 {
 	struct world *w = *state;

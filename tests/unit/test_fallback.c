@@ -86,7 +86,7 @@ static void test_all_end(void **state)
 	assert_true(fallback_end_all());
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	assert_true(fallback_end_all()); /* of nobody */
+	assert_true(fallback_end_all()); /* there is none */
 }
 
 static void test_who_is_not_listed_is_left(void **state)

@@ -324,7 +324,7 @@ static void test_hostile_words(void **state)
 			assert_int_equal(make(&m[kind], (enum notify_kind)kind, event), 0);
 		}
 		snprintf(want, sizeof(want), "*Reason:*\n%s", ROWS[i].slack);
-		/* What is behind a NUL is not shown to people, and nobody is misled. */
+		/* Text after a NUL is not shown to people, so it cannot mislead them. */
 		bool cut = strstr(ROWS[i].reason, "u0000") != NULL;
 		if (!cut) {
 			assert_string_equal(at(&m[NOTIFY_SLACK], "blocks.2.text.text"), want);

@@ -140,7 +140,7 @@ static void only_its_own_text(void **state)
 	make("node_modules");
 	put("scripts/a.py", HOST("a"), strlen(HOST("a")));
 	put("node_modules/b.js", HOST("b"), strlen(HOST("b")));
-	/* a link out, a FIFO that nobody writes to, and bytes */
+	/* a symlink out, a FIFO without a writer, and bytes that are not text */
 	snprintf(path, sizeof(path), "%s.outside.py", top);
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_int_equal(write(fd, HOST("c"), strlen(HOST("c"))), (ssize_t)strlen(HOST("c")));

@@ -102,7 +102,7 @@ static void test_caps(void **state)
 		buf_addc(&line, 'a');
 	}
 	assert_int_equal(ask(line.data, ".", false, &a), HOOK_ASK);
-	/* More places than are kept: nobody can say where it is. */
+	/* More places than are kept: its directory is unknown. */
 	buf_reset(&line);
 	for (size_t i = 0; i < MAX_HOOK_PLACES; i++) {
 		auto_free char *dir = NULL;

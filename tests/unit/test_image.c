@@ -287,7 +287,7 @@ static void test_caps(void **state)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(unpack(LAYER, 2, PASS_ADD, &err), -1);
 	assert_int_equal(err.code, SSB_E_LIMIT);
-	/* Directories that nobody names are files too. */
+	/* Directories without an entry of their own count as files, too. */
 	left = (struct unpack_left){ 3, 0 };
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(unpack(DEEP, 1, PASS_ADD, &err), -1);

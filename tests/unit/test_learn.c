@@ -441,7 +441,7 @@ static void test_nothing_of_the_callers_environment(void **state)
 	for (size_t i = 0; i < p->env.n; i++) {
 		real += strstr(p->env.v[i], REAL) != NULL;
 	}
-	/* NODE_AUTH_TOKEN and SSH_KEY nobody granted; HOME and TMPDIR are the sandbox's own. */
+	/* NODE_AUTH_TOKEN and SSH_KEY are not granted; HOME and TMPDIR are the sandbox's own. */
 	assert_int_equal(real, ARRAY_LEN(NOT_PASSED) - 4);
 	ssb_plan_free(p);
 

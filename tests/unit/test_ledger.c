@@ -419,7 +419,7 @@ static void attempts_are_tallied(void **state)
 		           .reason = REASON_CREDENTIAL_STORE };
 
 	(void)state;
-	trace_add(w.trace, &e); /* before anybody counts */
+	trace_add(w.trace, &e); /* before the counting begins */
 	trace_count(w.trace, &tally);
 	for (int i = 0; i < 4; i++) {
 		trace_add(w.trace, &e); /* folded, all of them */

@@ -154,7 +154,7 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 	int wstatus;
 
 	if (geteuid() != 0) {
-		return; /* only root can be somebody else; the suite runs as root as well */
+		return; /* only root can change its uid; the suite runs as root as well */
 	}
 	assert_int_equal(live_listen(w->dir, name, &listening, NULL), 0);
 	for (int as_other = 0; as_other < 2; as_other++) {
@@ -227,7 +227,7 @@ static void test_a_process_and_its_double(void **state)
 
 /* ---- a keeper on a busy machine ------------------------------------------- */
 
-#define LOOKS 3 /* at the clock, by which everybody has been asked */
+#define LOOKS 3 /* at the clock, after which every peer has been asked */
 
 static int slow = -1; /* who is kept waiting so far reads from its other end */
 

@@ -29,7 +29,7 @@ static void comes_back(void **state)
 	assert_string_equal(l.by, "a \"test\"\n");
 	assert_int_equal(l.uses, 3);
 	assert_true(l.expires == 4000000000 && l.snapshot);
-	assert_int_equal(l.n_grants, 2); /* not what was declined, nor what nobody grants */
+	assert_int_equal(l.n_grants, 2); /* not what was declined, nor what cannot be granted */
 	assert_string_equal(l.grants[0].value, "~/.ssh");
 	assert_string_equal(l.grants[1].value, "HAVE");
 	assert_int_equal(l.asked.n, 3);
@@ -297,7 +297,7 @@ static void once_among_many(void **state)
 	}
 }
 
-/* Whoever changes the store is alone. */
+/* A process that changes the store is alone. */
 static void one_at_a_time(void **state)
 {
 	(void)state;

@@ -371,7 +371,7 @@ static void is_there(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/nonexistent", path), 0);
 	assert_true(lock_there(&owner, skill));
-	/* Or nobody can look. */
+	/* Or it cannot be looked at. */
 	snprintf(path, sizeof(path), "%s/loop", top);
 	assert_int_equal(symlink(path, path), 0);
 	owner.state_dir = path;

@@ -54,7 +54,7 @@ static void stop(void *arg)
 	}
 }
 
-/* Runs until `ms` have passed, or somebody stops it. */
+/* Runs until `ms` have passed, or a callback stops it. */
 static void run_for(uint64_t ms)
 {
 	struct run_end end = { .turns = 20 };
@@ -114,7 +114,7 @@ static void lets_go_of_itself(void **state)
 	end_close(&e);
 }
 
-/* Both are ready in the same turn: whoever is first lets go of the other. */
+/* Both are ready in the same turn: the first one removes the other. */
 static void lets_go_of_another(void **state)
 {
 	struct end a = { .reads = true }, b = { .reads = true };
@@ -355,7 +355,7 @@ static void many_taken_back(void **state)
 }
 
 /* One that sets itself again at once must not keep the others waiting. */
-static void nobody_starves(void **state)
+static void none_starves(void **state)
 {
 	struct note n = { .name = 'n', .again_ms = 1 };
 	struct end e = { .reads = true };
@@ -420,7 +420,7 @@ int main(void)
 		IN_A_LOOP(never_too_early),
 		IN_A_LOOP(taken_back),
 		IN_A_LOOP(many_taken_back),
-		IN_A_LOOP(nobody_starves),
+		IN_A_LOOP(none_starves),
 		IN_A_LOOP(signals_do_not_end_it),
 		IN_A_LOOP(leftovers),
 	};

@@ -138,7 +138,7 @@ static void legacy_unable(void **state)
 	world_done(&w);
 }
 
-/* A question that cannot be built is refused: nobody would ever answer it. */
+/* A question that cannot be built is refused: it would never be answered. */
 static void legacy_too_long_to_ask(void **state)
 {
 	struct world w;
@@ -198,7 +198,7 @@ static void legacy_canceled_while_it_waits(void **state)
 	world_done(&w);
 }
 
-/* Nobody else's answer. */
+/* No answer from another client. */
 static void legacy_answers_of_another(void **state)
 {
 	struct mcp_peer *other = NULL;

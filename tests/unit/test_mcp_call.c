@@ -138,7 +138,7 @@ static void answers_when_canceled(void **state)
 	world_done(&w);
 }
 
-/* Where several clients share a peer, each with outs of its own, an id is nobody's. */
+/* If several clients share a peer, each with outs of its own, an id belongs to no client. */
 static void modern_ids_are_of_one_out(void **state)
 {
 	struct world_out one;
@@ -350,7 +350,7 @@ static void weight_of_all_is_capped(void **state)
 	world_done(&w);
 }
 
-/* There is no memory for the answer: whoever asked is still told, by its id. */
+/* There is no memory for the answer: the client is still told, by the id of its request. */
 static void no_memory_for_the_answer(void **state)
 {
 	struct world w;
@@ -367,7 +367,7 @@ static void no_memory_for_the_answer(void **state)
 	world_done(&w);
 }
 
-/* The client is gone, the handler works on, and answers to nobody. */
+/* The client is gone; the handler goes on, and its answer reaches no client. */
 static void peer_gone_while_a_handler_works(void **state)
 {
 	struct world w;

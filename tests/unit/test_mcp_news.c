@@ -248,7 +248,7 @@ static void test_listen_bad(void **state)
 	assert_false(mcp_resource_wanted(w.server, "u"));
 }
 
-/* Whoever is told may be gone by that, with all that it had. */
+/* A notification may end its own receiver, with everything that it had. */
 static void test_gone_while_told(void **state)
 {
 	(void)state;

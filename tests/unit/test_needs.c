@@ -408,7 +408,7 @@ static void names_and_repeats(void **state)
 	}
 }
 
-/* The lowest fd is a fd: whoever frees a plan that was not made whole closes it. */
+/* fd 0 is a valid fd: freeing an incomplete plan must not close it by mistake. */
 static void stdin_is_left_alone(void **state)
 {
 	struct needs s = { 0 };

@@ -210,8 +210,8 @@ static void test_bind_mounts(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* XDG_* lead through two symlinks: whoever replaces one of them, says where
- * the key is. */
+/* XDG_* lead through two symlinks: a process that replaces one of them decides where the key
+ * is. */
 static void test_symlinks(void **state)
 {
 	const char *before = owner.state_dir;

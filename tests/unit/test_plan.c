@@ -301,7 +301,7 @@ static void test_explained(void **state)
 	}
 	assert_non_null(strstr(text, "DENIED    read ~/.ssh"));
 	assert_non_null(strstr(text, "TOKEN"));
-	/* Values are nobody's business. */
+	/* Values are never shown. */
 	assert_null(strstr(json, "do-not-show"));
 	assert_null(strstr(text, "do-not-show"));
 	ssb_plan_free(p);

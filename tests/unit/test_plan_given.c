@@ -81,7 +81,7 @@ static void gives_what_is_lacked(void **state)
 	}
 }
 
-/* A word for something else, for what the policy file denies by now, or for what nobody asks for.
+/* A grant for something else, for what the policy file now denies, or for what is not requested.
  */
 static void gives_nothing_else(void **state)
 {

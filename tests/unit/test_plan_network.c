@@ -339,7 +339,7 @@ static void test_limits(void **state)
 	assert_int_equal(p->net.max_bytes_out, 5);
 	assert_int_equal(p->net.max_bytes_in, 1000);
 	ssb_plan_free(p);
-	p = skill(NOTHING, NULL); /* nobody asked */
+	p = skill(NOTHING, NULL); /* not requested */
 	assert_int_equal(p->warnings.n, 0);
 	ssb_plan_free(p);
 	policy(NULL);

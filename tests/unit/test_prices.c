@@ -229,7 +229,7 @@ static void wrong_files(void **state)
 	}
 }
 
-/* Whoever can write the file decides what a budget is worth. */
+/* A user who can write the file decides what a budget is worth. */
 static void only_the_owners_file(void **state)
 {
 	struct owner o = { .uid = getuid(), .config_dir = dir };

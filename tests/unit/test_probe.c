@@ -74,7 +74,7 @@ static void test_kernel_is_the_running_one(void **state)
 	assert_memory_equal(line, expected, strlen(expected));
 }
 
-/* The minimum kernel has these for everybody. */
+/* The minimum kernel has these for every user. */
 static void test_features_of_the_minimum_kernel(void **state)
 {
 	static const enum probe_id IDS[] = { PROBE_SECCOMP, PROBE_OPENAT2, PROBE_CLOSE_RANGE,

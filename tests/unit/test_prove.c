@@ -39,7 +39,7 @@ static int sandboxes;
 int __wrap_sandbox_run_payload(const struct run_request *q, sandbox_payload payload, void *arg,
                                struct buf *out, struct ssb_error *err);
 
-/* A filter that ends whoever calls perf_event_open, and nothing else. */
+/* A filter that ends a process that calls perf_event_open, and does nothing else. */
 static void kill_perf(void)
 {
 	struct sock_filter code[] = {

@@ -177,7 +177,7 @@ static size_t resolver(const char *name, int type, struct race_target *targets)
 	if (strcmp(name, "proxy.test") != 0) {
 		return 0;
 	}
-	assert_true(address_parse("127.0.0.3", &targets[0].address)); /* nobody is there */
+	assert_true(address_parse("127.0.0.3", &targets[0].address)); /* no listener */
 	assert_true(address_parse("127.0.0.1", &targets[1].address));
 	return 2;
 }
@@ -368,7 +368,7 @@ static void silence(void **state)
 	(void)state;
 	struct outcome o = dial_with(&PLAIN, request(NAME, "api.corp.test", 443), 300);
 
-	assert_int_equal(o.reply.result, DIAL_TIMEOUT); /* nobody accepts: open4's queue */
+	assert_int_equal(o.reply.result, DIAL_TIMEOUT); /* not accepted: open4's queue */
 	assert_true(o.took_ms >= 290 && o.took_ms < 10000);
 	auto_fd stale = accept4(world.open4, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(stale >= 0);

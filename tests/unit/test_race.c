@@ -109,7 +109,7 @@ static void at_once(void **state)
 	(void)close(fd);
 	(void)close(accept(listener, NULL, NULL));
 
-	race_init(&r, hanging, 2, FULL, SOCK_STREAM); /* nobody finishes it */
+	race_init(&r, hanging, 2, FULL, SOCK_STREAM); /* it never finishes */
 	assert_int_equal(race_at_once(&r), -1);
 	race_done(&r);
 	assert_int_equal(next_fd(), lowest);

@@ -663,7 +663,7 @@ static void test_where_links_lead(void **state)
 	assert_string_equal(links.v[40].path, "a");
 	assert_false(links.v[40].read_only);
 	links_done(&links);
-	/* One more is followed by nobody. */
+	/* One more is not followed. */
 	chain(40, "a/./x/../a/b/");
 	auto_free char *cut = links_follow(&links, &plan, in("w/l0"), false, &there);
 	assert_false(there);

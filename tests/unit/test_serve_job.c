@@ -250,7 +250,7 @@ static void many_at_once(void **state)
 	assert_int_equal(job_list_count(w->serve.jobs), MANY);
 	for (int left = MANY; left > 0;) {
 		for (int i = 0; i < MANY; i++) {
-			s[i].left = 1; /* whoever is next */
+			s[i].left = 1; /* the next one */
 		}
 		assert_int_equal(loop_run(w->serve.loop), 0);
 		left = 0;
@@ -519,7 +519,7 @@ static void the_end_kills_what_does_not_end(void **state)
 
 #define MUCH 300000 /* more than is read at a time, and than a pipe holds as it is made */
 
-/* Fills both pipes and is gone before anybody looks. What it leaves behind holds them. */
+/* Fills both pipes and ends before the server looks. A process that it leaves holds them. */
 static void writes_and_goes(const struct job_child *c)
 {
 	const int fds[] = { c->out, c->err };

@@ -257,11 +257,11 @@ static void test_reservations_hold(void **state)
 	}
 	assert_int_equal(allowed, 2);
 	assert_int_equal(world_get(&w, "parallel").reserved, USD(0.8));
-	/* Tools that nobody settles count as actions all the same. */
+	/* Tools that are never settled count as actions all the same. */
 	assert_int_equal(world_get(&w, "parallel").actions, 2);
 }
 
-/* Nothing is ended for it: whoever pays has to hear of it. */
+/* Nothing ends because of it; the caller that pays must be told. */
 static void test_overspending_is_told(void **state)
 {
 	(void)state;

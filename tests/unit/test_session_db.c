@@ -319,8 +319,8 @@ static void a_reader_sees_what_is_committed(struct store *s)
 	db_close(other);
 }
 
-/* As if there had never been one: a log that is left belongs to its file, and SQLite
- * removes it under whoever opens the next. */
+/* As if there had never been one: a log that is left belongs to its file, and SQLite removes it
+ * under the process that opens the next file. */
 static void remove_files(void)
 {
 	static const char *const ENDINGS[] = { "", "-wal", "-shm" };

@@ -307,7 +307,7 @@ static void past_everything_at_once(void **state)
 	expect(check(&w, 0.5), true, ACT_LOG, "max_cost_per_session");
 }
 
-/* An idle session has a time at which it is over, whoever looks. */
+/* An idle session has a time at which it is over, whether a process looks or not. */
 static void deadline(void **state)
 {
 	auto_world w;

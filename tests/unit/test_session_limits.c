@@ -156,7 +156,7 @@ static void what_happened_is_told(void **state)
 	begin(&w, "budget: {max_cost_per_session: 1}\nkill_switch: {enabled: false}\n"
 	          "limits: {bytes_out: {max: 10, on_exceed: log}, domains: 10,\n"
 	          "  bytes_in: {max: 10, on_exceed: block}}");
-	/* To refuse is no word to anybody. */
+	/* A refusal sends no message. */
 	struct verdict v = check(&w, 0.6);
 	assert_false(v.tells);
 	w.s.spent = USD(0.9);

@@ -309,7 +309,7 @@ static void test_outbox(void **state)
 	world_now += 30 * SECOND;
 	assert_true(take_mine(&item));
 	assert_int_equal(item.tries, 1);
-	/* Whoever took it and died: it comes again when the lease is over. */
+	/* The process that took it died: the message comes again when the lease is over. */
 	outbox_item_done(&item);
 	world_now += 60 * SECOND;
 	assert_true(take_mine(&item));

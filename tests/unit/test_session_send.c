@@ -294,7 +294,7 @@ static void test_refused(void **state)
 	(void)drain(&requests);
 }
 
-/* Whoever delivered is gone, before or after the collector had it. */
+/* The process that delivered is gone, before or after the collector had the lines. */
 static void test_lease(void **state)
 {
 	struct outbox_item item;

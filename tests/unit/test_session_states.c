@@ -46,7 +46,7 @@ static void test_time_out(void **state)
 	world_now = 0;
 }
 
-/* A bill that is late, but comes before anybody noticed, is an ordinary one. */
+/* A bill that is late, but comes before the delay was noticed, is an ordinary one. */
 static void test_late_but_first(void **state)
 {
 	(void)state;
@@ -82,8 +82,8 @@ static void test_many_time_out(void **state)
 	world_now = 0;
 }
 
-/* The tree is looked through when the first of them is due, whoever made it, and again
- * for those that are left. */
+/* The tree is looked through when the first reservation is due, whichever session made it, and
+ * again for those that are left. */
 static void test_each_times_out_in_its_time(void **state)
 {
 	(void)state;

@@ -43,7 +43,7 @@ static size_t sweep(void)
 	return swept.expired;
 }
 
-/* Nobody asks for the session any more: its reservation is given back all the same. */
+/* No command asks for the session any more: its reservation is still given back. */
 static void test_reservations_time_out(void **state)
 {
 	(void)state;

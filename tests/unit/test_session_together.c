@@ -130,7 +130,7 @@ static void test_dead_reservation_of_a_sibling(void **state)
 	world_now = 0;
 }
 
-/* One that is damaged keeps its reservation, and holds nobody up. */
+/* A damaged session keeps its reservation, and delays no other. */
 static void test_dead_reservation_of_the_damaged(void **state)
 {
 	(void)state;
@@ -148,7 +148,7 @@ static void test_dead_reservation_of_the_damaged(void **state)
 	world_now = 0;
 }
 
-/* Whoever has a session has no other one's reservations. */
+/* A caller with one session cannot settle the reservations of another. */
 static void test_numbers_cannot_be_guessed(void **state)
 {
 	(void)state;
@@ -218,8 +218,8 @@ static void test_acts_on_both(void **state)
 	assert_int_equal(world_get(&w, "ab-c").state, SESSION_KILLED);
 }
 
-/* Where both refuse alike it is the outer one that says so; what is refused there never
- * happened within, so that nobody is told of an alert there. */
+/* If both refuse alike, the outer session decides. What it refuses never happened in the inner
+ * one, so the inner one sends no alert. */
 static void test_the_outer_decides(void **state)
 {
 	static const char ONE[] =
@@ -350,8 +350,8 @@ static char *slurp(const char *path)
 	return buf_steal(&out);
 }
 
-/* Nothing waits for a copy that somebody has locked; it has all lines, in their
- * order, when that is over. */
+/* Nothing waits for a copy that another process has locked; it has all lines, in their order,
+ * when the lock is gone. */
 static void test_locked_copy(void **state)
 {
 	(void)state;
@@ -400,7 +400,7 @@ static void test_locked_copy(void **state)
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* Whoever does not know what came of a report tells it again: it counts once. */
+/* A process that does not know the outcome of a report sends it again: it counts once. */
 static void test_repeated_report(void **state)
 {
 	(void)state;
@@ -464,8 +464,8 @@ static void test_block_holds_for_all_runs(void **state)
 
 /* ---- clocks -------------------------------------------------------------- */
 
-/* A machine whose clock is fast gives back nobody else's reservations. With SQLite
- * there is one machine, and its clock is the one. */
+/* A machine whose clock is fast does not give back reservations of others. With SQLite there is
+ * one machine, and its clock counts. */
 static void test_whose_clock(void **state)
 {
 	(void)state;
@@ -501,8 +501,8 @@ static struct waiter open_waiter(void)
 	return r;
 }
 
-/* What is still known of a session from the last call is known no more when somebody
- * else, or a child, has been there. */
+/* What a process remembers about a session is not used any more after another process, or a
+ * child session, has changed it. */
 static void test_two_take_turns(void **state)
 {
 	(void)state;

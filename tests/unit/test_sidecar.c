@@ -86,7 +86,7 @@ static void test_it_counts_for_the_one_it_names(void **state)
 	assert_int_equal(p->format, SKILL_MARKDOWN);
 	ssb_plan_free(p);
 
-	/* Whoever may replace the symlink would choose the skill. */
+	/* A user who may replace the symlink would choose the skill. */
 	sidecar(at("by/weather"));
 	p = plan_of(one, NULL);
 	assert_int_equal(p->format, SKILL_MARKDOWN);

@@ -133,7 +133,7 @@ static void test_tree_stands(void **state)
 	still_signal(&dog, false, SIGCONT);
 	assert_true(all_beat_soon());
 	reap_all();
-	assert_false(still_moving(&dog, false)); /* nobody is left */
+	assert_false(still_moving(&dog, false)); /* no process is left */
 }
 
 static struct rlimit set_files(rlim_t files)
@@ -146,8 +146,8 @@ static struct rlimit set_files(rlim_t files)
 	return before;
 }
 
-/* A level of the tree takes fds: whoever lies deeper than there are of them is
- * not taken for still. */
+/* A level of the tree takes fds: a process deeper than the available fds does not count as
+ * paused. */
 static void test_deeper_than_there_are_fds(void **state)
 {
 	(void)state;

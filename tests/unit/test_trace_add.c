@@ -717,7 +717,7 @@ static void test_waiting_lines(void **state)
 	finish(t);
 }
 
-static int others; /* so many times somebody else has the lock */
+static int others; /* so many times another process has the lock */
 
 int flock(int fd, int operation)
 {
@@ -785,7 +785,7 @@ int fstatat64(int dir, const char *name, struct stat64 *ret, int flags)
 	return (int)rc;
 }
 
-/* Whoever lists the runs just then does not miss it. */
+/* A process that lists the runs at that moment does not miss it. */
 static void test_it_moves_while_it_is_listed(void **state)
 {
 	(void)state;
@@ -852,7 +852,7 @@ static void test_key(void **state)
 	assert_null(t);
 	assert_int_equal(sh("chmod 600 \"$1/trace.key\""), 0);
 	finish(begin());
-	/* Nothing runs, rather than a run whose record nobody can sign. */
+	/* Nothing runs if the record of the run could not be signed. */
 	assert_int_equal(sh("cp -p \"$1/trace.key\" \"$1/k\"; : >\"$1/trace.key\""), 0);
 	assert_int_equal(trace_open(&plan, NULL, &owner, &t, &err), -1);
 	assert_null(t);
@@ -970,8 +970,8 @@ static void test_a_copy_owns_its_texts(void **state)
 	assert_null(copy->args);
 }
 
-/* Nobody empties it: harmless events leave violations their room, and violations that
- * find none either are counted, as what they are. */
+/* The queue is never emptied: harmless events leave room for violations, and violations that
+ * find no room are counted by their kind. */
 static void test_a_queue_that_nobody_empties(void **state)
 {
 	(void)state;

@@ -153,7 +153,7 @@ static void test_remove_deep(void **state)
 	assert_false(is_there("b"));
 }
 
-/* What a process that is nobody in particular, or has a namespace of its own, says. */
+/* The answer of a process with the uid of no user, or with a namespace of its own. */
 static int in_child(int (*act)(void))
 {
 	int status = -1;

@@ -209,7 +209,7 @@ static void test_environment(void **state)
 		expect(p, UPSTREAM_OTHER, CASES[i].other, CASES[i].other_where);
 		assert_int_equal(plan_proxied(p), CASES[i].http || CASES[i].other);
 		ssb_plan_free(p);
-		p = plan_with(NOTHING, set); /* nobody is dialled */
+		p = plan_with(NOTHING, set); /* no proxy is used */
 		assert_false(plan_proxied(p));
 		ssb_plan_free(p);
 		for (size_t k = 0; k < 4; k++) {
@@ -240,7 +240,7 @@ static void test_refused(void **state)
 	ssb_plan_free(p);
 	p = plan_with(ONE_HOST, ENV(V("all_proxy=socks5://x:1"), V("http_proxy=a:1"),
 	                            V("https_proxy=https://a:1")));
-	assert_int_equal(p->n_refusals, 1); /* all_proxy is for nobody */
+	assert_int_equal(p->n_refusals, 1); /* all_proxy applies to no host */
 	assert_non_null(refused(p, "the proxy in https_proxy"));
 	ssb_plan_free(p);
 	policy("network: {upstream_proxy: none}\n");

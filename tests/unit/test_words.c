@@ -292,7 +292,7 @@ static void test_programs(void **state)
 	ssb_plan_free(p);
 }
 
-/* What nobody can grant is said to be so, and is no part of the worst. */
+/* What cannot be granted is shown as such, and is not part of the worst combination. */
 static void test_never(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [/proc]"), NULL);
