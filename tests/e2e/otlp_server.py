@@ -70,7 +70,7 @@ def plain_json(node, key=""):
         return [plain_json(v, key) for v in node]
     if key in IDS:
         check(isinstance(node, str) and re.fullmatch(f"[0-9a-f]{{{2 * IDS[key]}}}", node),
-              f"{key} is no id in hexadecimal: {node!r}")
+              f"{key} is not an id in hexadecimal: {node!r}")
         return base64.b64encode(bytes.fromhex(node)).decode()
     if key in INT64:
         check(isinstance(node, str) and re.fullmatch("-?[0-9]+", node),

@@ -165,7 +165,7 @@ def test_so_many_runs(ssb, asks):
     assert SECRET in ssb.run(asks).ok().text and rows(ssb)[0]["expires"] > rows(ssb)[0]["at"]
 
 
-def test_the_policy_for_what_nobody_approved(ssb):
+def test_the_policy_for_unapproved_skills(ssb):
     ssb.write(ssb.work / "data/x", "data")
     d = ssb.skill("print('started')", read=[ssb.work / "data"])
     assert ssb.run(d).code == 0

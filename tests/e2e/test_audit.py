@@ -510,7 +510,7 @@ def test_why_names_no_address_that_no_rule_can_have(ssb, address, remedy):
     assert r.code == (0 if remedy else 125), r
 
 
-def test_why_does_not_answer_for_what_nobody_watched(ssb):
+def test_why_says_that_a_run_was_not_observed(ssb):
     ssb.run("-q", "--audit", "off", "--", "cat", "/etc/shadow")
     assert "was not observed" in ssb.ssb("why", "last").ok().text
     ssb.run("-q", "--", "true").ok()

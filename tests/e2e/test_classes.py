@@ -225,8 +225,8 @@ except subprocess.TimeoutExpired:
 """
 
 
-def test_a_store_that_nobody_answers_for(root):
-    """On a file system that hangs: the observer never looks there, and the run ends by itself."""
+def test_a_credential_store_on_a_file_system_that_hangs(root):
+    """The observer never looks there, and the run ends by itself."""
     store = root.home / ".gnupg"
     root.write(store / "x", "x")
     code = attack("os.mkdir(HOME + '/.gnupg'); attempt(open, HOME + '/.gnupg/secret'); print('on')")
@@ -237,7 +237,7 @@ def test_a_store_that_nobody_answers_for(root):
         [f"{store}/secret"]
     control = root.bare([harness.PYTHON, "-c", STUCK, store, "timeout", "-s", "KILL", "1", "ls",
                          f"{store}/secret"])
-    assert control.code != 0 and control.errors == "", "control: who looks there waits"
+    assert control.code != 0 and control.errors == "", "control: a process that looks there waits"
 
 
 def test_a_store_of_its_own_hides_nothing(ssb):
@@ -282,7 +282,7 @@ def test_settings_of_ssh_and_its_keys(ssb):
     assert trace_of(ssb)[0]["violation_summary"]["classes"] == ["credential_harvesting"]
 
 
-def test_a_socket_is_asked_for_by_who_asks(ssb):
+def test_a_socket_counts_for_the_process_that_connects(ssb):
     """Right after ssh, which has ~/.ssh for its own, another program is not taken for it."""
     shutil.rmtree(ssb.home / ".ssh")
     ssb.inside(attack("""

@@ -163,7 +163,7 @@ def test_what_was_shown_runs_wherever_the_link_leads_meanwhile(ssb):
             ssb.ssb("approve", "--revoke", shown).ok()
 
 
-def test_nobody_is_asked_about_nothing(ssb):
+def test_no_question_without_a_request(ssb):
     d = ssb.skill("print('fine')")
     t = Terminal(ssb, "run", d)
     assert t.end() == 0 and ASK not in t.text and "fine" in t.text, t.text
@@ -199,7 +199,7 @@ def test_a_variable_that_comes_later_was_approved_too(ssb):
     assert ssb.run(d, "say.sh", env={"LATE_KEY": "k1"}).ok().text == "key=k1\n"
 
 
-def test_what_nobody_can_grant_is_taken_out_or_nothing_runs(ssb):
+def test_what_cannot_be_granted_is_taken_out_or_nothing_runs(ssb):
     d = ssb.skill("print('fine')", read=["/proc"])
     for answer in ("o", "a"):  # neither is offered
         t = Terminal(ssb, "run", d).wait_for("run it? [c]hoose what to take out, [N]o: ").type(answer)
@@ -294,7 +294,7 @@ def test_programs_and_limits_are_asked_about(ssb):
     assert t.end() == 0 and ASK not in t.text and f"{ssb.home}/tools" not in t.text, t.text
 
 
-def test_what_nobody_can_grant_is_not_offered(ssb):
+def test_what_cannot_be_granted_is_not_offered(ssb):
     d = ssb.skill("print('ran')", allow=["LD_PRELOAD"])
     t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
     assert t.end() == 125 and "\nran" not in t.text, t.text

@@ -106,7 +106,7 @@ def test_one_device(ssb, device):
     r, seen = use(ssb, path, "-w", path)
     assert seen == {"read": 8, "write": 1}
     plan = ssb.last_trace()["plan"]
-    assert plan["unix_sockets"], "a device is no directory to leave a socket in"
+    assert plan["unix_sockets"], "a device is not a directory for a socket"
     # Those that are always there keep working beside it.
     r = ssb.run("-r", path, "--", "sh", "-c", "echo x > /dev/null && head -c 4 /dev/zero | wc -c")
     assert r.ok().text == "4\n"

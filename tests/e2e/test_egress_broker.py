@@ -480,7 +480,7 @@ def test_nothing_outlives_the_supervisor(net, running):
 
 
 @BY_USER
-def test_slow_name_holds_nobody_else(net):
+def test_slow_name_delays_no_other(net):
     """A name whose resolver says nothing: its own connections wait and fail in
     time, all others go on."""
     code = """

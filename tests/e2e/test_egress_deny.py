@@ -335,7 +335,7 @@ def test_odd_literals(net):
     assert {r["value"] for r in control.values()} == {"connected"}
 
 
-def test_synthetic_addresses_of_nobody(net):
+def test_synthetic_addresses_without_a_name(net):
     """The range is local, but only the declared names live in it."""
     code = """
     mine = names('api.example.test', socket.AF_INET)[0]

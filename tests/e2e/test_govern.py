@@ -228,8 +228,8 @@ while True:
 """
 
 
-def test_who_wakes_himself_does_not_go_on(ssb, govern):
-    """A freezer holds him; where there are only signals the run ends."""
+def test_a_process_that_resumes_itself(ssb, govern):
+    """A freezer holds it; if there are only signals, the run ends."""
     g = govern(ssb, ssb.skill(RESTLESS))
     g.output("armed")
     g.say("pause")
@@ -527,7 +527,7 @@ def test_cpu_is_metered(ssb, govern, end):
     assert g.all("ended")
 
 
-def test_cpu_of_children_that_nobody_waits_for(ssb, govern):
+def test_cpu_of_children_without_a_wait(ssb, govern):
     """SIGCHLD is ignored: the kernel adds the time of these children to no process. Each of them is
     seen before it ends: without a control group, the use of a process is known only while it
     exists."""

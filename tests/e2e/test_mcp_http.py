@@ -283,7 +283,7 @@ def test_a_modern_stream(server):
         assert c.answer().status == 200
 
 
-def test_whoever_leaves_cancels(server):
+def test_a_client_that_disconnects_cancels(server):
     for streams in (0, 50):
         def count():
             return server.modern("count")

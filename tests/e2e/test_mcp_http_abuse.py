@@ -106,7 +106,7 @@ def test_a_second_request_has_no_more_time(server):
     assert min(took) < 2, took  # and not the 3 s that it may be idle
 
 
-def test_many_slow_clients_keep_nobody_out(server):
+def test_many_slow_clients_block_no_other(server):
     slow = [server.client().raw(b"POST /mcp HT") for _ in range(CONNECTIONS + 70)]
     for _ in range(10):
         assert quick(server)
@@ -207,7 +207,7 @@ def test_what_one_client_has_under_way_is_not_anothers(patient):
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_whoever_does_not_read_is_dropped(normal, streams):
+def test_a_client_that_does_not_read_is_dropped(normal, streams):
     assert quick(normal)
     before, fds = normal.rss(), normal.fds()
     message = (call(1, "flood", modern=True, progress="t", n=20000, bytes=2000) if streams

@@ -215,7 +215,7 @@ def test_elicitation_for_the_session(report):
     assert not v["forms"] and SECRET + "-aws" in structured(v["result"])["stdout"]
 
 
-def test_who_cannot_be_asked(report):
+def test_a_client_that_cannot_be_asked(report):
     result = report.value("unasked")
     assert result["isError"] and SECRET not in json.dumps(result)
     error = structured(result)["error"]

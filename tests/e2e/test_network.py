@@ -98,7 +98,7 @@ def test_names_do_not_resolve(ssb, how):
     assert trace["violation_summary"]["classes"] == ["data_exfiltration"]
 
 
-def test_own_names_ask_nobody(ssb):
+def test_own_names_ask_no_resolver(ssb):
     code = """
     import socket
     socket.getaddrinfo(socket.gethostname(), 80), socket.getaddrinfo('localhost', 80)

@@ -499,7 +499,7 @@ def test_exactly_what_was_tried(ssb, name):
     check(ssb, name, CASES[name])
 
 
-def test_who_did_it(ssb):
+def test_the_acting_process(ssb):
     code = ("print(os.getpid(), os.getppid(), flush=True)\n"
             "subprocess.call(['/bin/cat', R + '/file'])")
     r, got, _ = observed(ssb, code, "who")
@@ -614,7 +614,7 @@ def test_a_dying_target_stops_nothing(ssb):
     assert ssb.inside(code, timeout=60).ok().text == "done\n"
 
 
-def test_a_socket_that_lingers_holds_nobody(ssb, programs):
+def test_a_socket_that_lingers_delays_no_process(ssb, programs):
     """The process that closes it last would wait for seconds: the observer must not be that one.
     The kernel's own look for its protocol is so short that hardly any run meets it, and never
     twice in a row."""

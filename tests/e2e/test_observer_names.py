@@ -535,7 +535,7 @@ def test_a_crowd_of_threads_does_not_blind_the_observer(ssb, files):
 
 
 @pytest.mark.parametrize("ssb", ["user"], indirect=True)
-def test_in_a_directory_that_nobody_may_enter(ssb):
+def test_in_a_directory_that_no_user_may_enter(ssb):
     """What the observer cannot look at has its true name as far as that can be followed, and is
     judged by it: the kernel refuses it all, and an attempt outside the plan is a violation."""
     work = ssb.mkdir("work")
@@ -566,7 +566,7 @@ def test_in_a_directory_that_nobody_may_enter(ssb):
 
 @pytest.mark.parametrize("how", ["cwd", "fd", "self"])
 @pytest.mark.parametrize("ssb", ["user"], indirect=True)
-def test_behind_a_directory_that_nobody_may_enter(ssb, how):
+def test_behind_a_directory_that_no_user_may_enter(ssb, how):
     """The skill is in a directory already when it closes the one above: what it reaches from
     there is told by its true name. By a symlink that can be the owner's keys."""
     ssb.write(ssb.home / ".ssh/id_ed25519", harness.SECRET)

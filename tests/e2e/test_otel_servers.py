@@ -94,7 +94,7 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
             assert text.count("exported no spans, 0 log records") == n
 
 
-def test_nobody_listens(ssb):
+def test_no_collector_listens(ssb):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))  # bound, and not listening: refused
         url = f"http://127.0.0.1:{s.getsockname()[1]}"

@@ -237,7 +237,7 @@ def test_what_the_owner_names(ssb, own):
 
 @pytest.mark.parametrize("flag", ["-r", "-w"])
 @pytest.mark.parametrize("name", ["trace.key", "sessions.db", "live", "live/sock"])
-def test_secrets_are_nobodys(ssb, own, flag, name):
+def test_secrets_are_never_shown(ssb, own, flag, name):
     ssb.run("--", "true", env=own.env).ok()  # makes the key
     path = own.state / name
     s = socket.socket(socket.AF_UNIX)

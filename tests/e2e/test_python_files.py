@@ -282,7 +282,7 @@ def test_what_is_no_file_is_refused_and_nothing_stays_open(tmp_path, monkeypatch
     assert open_now() == before
 
 
-def test_a_file_that_is_leased_holds_nobody_up(tmp_path):
+def test_a_leased_file_delays_no_call(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"x")
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)    # tells of it, and would end us

@@ -403,7 +403,7 @@ def test_the_payload_of_an_import_finds_nothing(world):
 
 
 @BY_USER
-def test_who_asks_wrongly_is_told_what_is_wrong(world):
+def test_a_wrong_call_is_told_what_is_wrong(world):
     """The exception itself says it, because messages of the program beside it are not seen."""
     skill = world.skill(THING, files=FILES)
     found, _ = world.program(skill, """

@@ -84,7 +84,7 @@ def test_a_violation_is_counted_whatever_a_skill_says(ssb):
         assert any(k.startswith("\u6f22") and len(k) > 1300 for k in found["kept"])
 
 
-def test_a_violation_is_counted_whose_text_fails(ssb):
+def test_a_violation_with_an_invalid_text_is_counted(ssb):
     world = python_world.World(ssb)
     found, _ = world.program("-", """
         class Mute(ValueError):

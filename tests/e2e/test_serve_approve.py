@@ -137,7 +137,7 @@ def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
     assert rows(ssb) == []
 
 
-def test_an_answer_is_good_for_whom_it_was_asked(root):
+def test_an_answer_is_valid_for_its_client_only(root):
     """Two clients of one server."""
     ssb = root
     skill(ssb, "keys", CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])

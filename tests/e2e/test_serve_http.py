@@ -30,7 +30,7 @@ def ask(h, **fields):
     return h.once(body=message, **{**mcp_world.modern_fields(message), **fields})[0]
 
 
-def test_who_is_let_in(ssb):
+def test_which_clients_are_accepted(ssb):
     skill(ssb, "hello", "print('hello')")
     with http_served(ssb) as h:
         port = h.port

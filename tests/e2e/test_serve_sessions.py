@@ -212,7 +212,7 @@ def test_the_token_is_the_client(ssb, sessions):
         structured(h.tool("run_skill", skill_dir="hello"))
 
 
-def test_nobody_waits_for_the_grace(user):
+def test_no_client_waits_for_the_grace(user):
     """A run has an hour to end: the others are served meanwhile."""
     sessions = Sessions(user)
     skill(user, "stubborn", STUBBORN)

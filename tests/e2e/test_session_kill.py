@@ -82,7 +82,7 @@ def test_all_are_told_before_any_is_waited_for(user):
 
 
 @pytest.mark.parametrize("damage", ["another", "its own"])
-def test_a_damaged_row_saves_nobody(either, damage):
+def test_a_damaged_row_saves_no_run(either, damage):
     either.start("a")
     either.start("b")
     run, sleeper = either.sleeping("a")
@@ -105,7 +105,7 @@ def test_a_damaged_row_saves_nobody(either, damage):
     assert other.end().code == 125
 
 
-def test_an_alert_waits_for_nobody(sessions):
+def test_an_alert_waits_for_no_keeper(sessions):
     sessions.start("a", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 1.0,
                                     "alert_at": 0.5}})
     run, sleeper = sessions.sleeping("a")
@@ -148,7 +148,7 @@ def test_keepers_sleep_while_others_have_their_grace(user):
     sessions.done()
 
 
-def test_the_keeper_is_nobodys_zombie(sessions):
+def test_the_keeper_is_not_a_zombie_of_the_caller(sessions):
     """It may outlast a call of the library; the caller then has no child."""
     sessions.start("a")
     run, _ = sessions.sleeping("a")

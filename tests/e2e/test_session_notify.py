@@ -102,7 +102,7 @@ def test_ipv6(box):
 
 # ---- TLS -----------------------------------------------------------------
 
-def test_https_and_whom_it_trusts(ssb, driver):
+def test_https_and_the_authorities_it_trusts(ssb, driver):
     box = Outbox(ssb, driver)
     context, ca = world.authority(ssb)
     _, other = world.authority(ssb, "other")
@@ -241,7 +241,7 @@ def test_what_is_no_answer_is_tried_again(box, data):
         assert box.done()[0][1] == 0 and box.done()[0][2] >= 1000 and box.done()[0][3]
 
 
-def test_dead_and_silent_receivers_delay_nobody(box):
+def test_dead_and_silent_receivers_delay_no_other(box):
     with Receiver() as good, Receiver(plan=[world.silent] * 9) as slow, \
             socket.socket() as a, socket.socket() as b:
         deaf, dead = world.deaf(a), world.dead(b)
@@ -291,7 +291,7 @@ def test_a_late_answer_changes_no_order(box):
         assert numbers(r) == list(range(100))
 
 
-def test_a_flood_for_a_dead_receiver_holds_up_nobody(box):
+def test_a_flood_for_a_dead_receiver_delays_no_other(box):
     with Receiver() as good, socket.socket() as a:
         deaf = world.deaf(a)
         for _ in range(200):

@@ -232,7 +232,7 @@ def test_a_dead_collector_delays_nothing_and_gets_all_when_it_lives(sessions):
             wait_for(lambda: deliveries(sessions, s)[-1]["status"] == "sent")
 
 
-def test_a_slow_collector_is_nobody_elses_concern(local):
+def test_a_slow_collector_delays_no_command(local):
     with otlp_world.collector(("hang",), ("hang",), ("hang",)) as slow, \
             otlp_world.collector() as good, Receiver() as hook:
         s = begin(local, slow.url, good.url, kill_switch={"notify": [{"webhook": hook.url}]})

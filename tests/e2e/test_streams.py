@@ -85,7 +85,7 @@ def test_stdin_passes_through(ssb):
     assert r.text.strip() == hashlib.sha256(data).hexdigest()
 
 
-def test_stdin_that_nobody_reads(ssb):
+def test_stdin_that_is_not_read(ssb):
     assert ssb.inside("print('done')", stdin=b"x" * (1 << 20)).ok().text == "done\n"
 
 

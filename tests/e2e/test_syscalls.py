@@ -175,7 +175,7 @@ def test_core_dumps_stay_off(ssb, profile):
     assert control["dumped"] and control["raised"] != control["lowered"] == [0, 0]
 
 
-def test_a_caller_who_cannot_raise_the_limit(ssb):
+def test_a_caller_that_cannot_raise_the_limit(ssb):
     """With a limit of 0 the kernel still starts the host's program for core dumps, where there
     is one: the record says so. tests/vm has such a machine; this one cannot be shown another
     pattern, because a /proc with a mount in it cannot be mounted again."""

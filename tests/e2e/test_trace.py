@@ -59,7 +59,7 @@ def test_layers_are_reported(ssb):
         assert layer in text, layer
 
 
-def test_no_blocked_line_for_what_nobody_tried(ssb):
+def test_no_blocked_line_without_an_attempt(ssb):
     _, t = trace_of(ssb, "print('innocent')")
     blocked = [e for e in t["events"] if "blocked" in e["kind"] or e["kind"] == "policy_violation"]
     assert blocked == []
@@ -100,7 +100,7 @@ def test_trace_output(ssb):
     assert sorted(os.listdir(out.parent)) == ["t.json", "t.jsonl"], "no temporary file stays"
 
 
-def test_trace_output_where_nobody_can_write(user):
+def test_trace_output_in_an_unwritable_place(user):
     """The remedy is for the option that was given, not for the state directory."""
     out = user.mkdir("closed")
     out.chmod(0o555)

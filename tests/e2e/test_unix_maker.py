@@ -204,7 +204,7 @@ def test_its_end_is_the_runs_end(ssb, waiting):
     assert "unix sockets has ended" in json.dumps(ssb.last_trace())
 
 
-def test_who_waits_can_be_paused(ssb, govern):
+def test_a_waiting_process_can_be_paused(ssb, govern):
     """No call holds up the freezer; when it goes on, the same calls wait again."""
     work = ssb.mkdir("work")
     code = WAITERS.replace("print('ready', flush=True)", f"open({str(work / 'ready')!r}, 'w')")
@@ -223,7 +223,7 @@ def test_who_waits_can_be_paused(ssb, govern):
 
 
 @pytest.mark.parametrize("n, refused", [(32, 0), (33, 1)])
-def test_those_who_wait_are_bounded(ssb, n, refused):
+def test_waiting_processes_are_bounded(ssb, n, refused):
     """For one listener: the next is told that there is no room."""
     skill = ssb.skill(WAITERS, args=["main.py", str(n)], write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
@@ -311,7 +311,7 @@ print('bound', flush=True)
 """
 
 
-def test_a_name_that_nobody_got_is_free_again(ssb):
+def test_a_name_that_was_not_bound_is_free_again(ssb):
     """The caller ends (or is paused) after the maker has bound the name, and before it gets it."""
     log = ssb.mkdir("log") / "strace"
     skill = ssb.skill(BINDS, write=[ssb.mkdir("work")])

@@ -15,7 +15,7 @@ static struct address addr(const char *text)
 	struct address a;
 
 	if (!address_parse(text, &a)) {
-		fail_msg("%s is no address", text);
+		fail_msg("%s is not an address", text);
 	}
 	return a;
 }

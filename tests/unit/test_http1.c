@@ -204,7 +204,7 @@ static void test_upgrade_counts_once_allowed(void **state)
 	assert_int_equal(pass, strlen(WS WS));
 }
 
-/* A switch is no answer to it, and it can only be wanted once it has gone. */
+/* A switch is not an answer to it, and the server can ask for it only after it was sent. */
 static void test_only_100_continues(void **state)
 {
 	(void)state;

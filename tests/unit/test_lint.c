@@ -139,7 +139,7 @@ static void test_bytes(void **state)
 	check("x.txt", "MZ begins a text", 16, "");
 }
 
-/* Bytes that are no text are not read as one: a NUL near the beginning tells. */
+/* Bytes that are not text are not read as text: a NUL near the beginning shows it. */
 static void test_no_text(void **state)
 {
 	static const char turns[] = "\xe2\x80\xae";

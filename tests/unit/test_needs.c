@@ -430,7 +430,7 @@ static void stdin_is_left_alone(void **state)
 	assert_true(kept < 0 ? close(STDIN_FILENO) == 0 : dup2(kept, STDIN_FILENO) == 0);
 }
 
-/* A home that is no path is not the run's: the owner's is. */
+/* A home that is not a path is not the run's home: the owner's home counts. */
 static void home_of_a_record(void **state)
 {
 	auto_free char *lines = at_home(EVENT(
