@@ -1,7 +1,8 @@
-/* hook_judge.c - see hook_judge.h. The line is read twice: as it stands, and, unless it only looks,
- * crudely, without its quotes. What only the second reading finds is a question at most. */
+/* hook_judge.c - see hook_judge.h. Quoted texts that a program may start are read as further lines.
+ * What is found only there is a question at most. */
 #include "cli/hook_judge.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static const struct hook_word HERE = { .text = (char[]){ "." }, .plain = true };
 struct judging {
 	const struct hook_question *q;
 	struct hook_line line;
-	size_t n_read; /* commands of the first reading */
+	size_t n_read; /* commands of the line itself, without those in its texts */
 	bool looks;    /* none of these does more than look */
 	bool lost;     /* a `cd` leads to an unknown directory */
 	bool led;      /* a variable leads to a directory with skills */
@@ -32,9 +33,41 @@ struct judging {
 	struct buf *text;
 };
 
+/* Would a shell make more of the text than one word? */
+static bool is_line(const struct hook_word *w)
+{
+	const char *dollar = strchr(w->text, '$');
+
+	return w->text[strcspn(w->text, " \t\n;&|<>()`'\"\\")] != '\0' ||
+	       (dollar != NULL && (isalnum((unsigned char)dollar[1]) != 0 || dollar[1] == '{')) ||
+	       (w->plain && (w->text[0] == '~' || strpbrk(w->text, "*?{") != NULL));
+}
+
+/* Reads the texts in the words as lines of their own; the loop comes upon their words, too. Each
+ * text is shorter than the one that it stood in. `all`: a shell may get it from any command. */
+static int read_texts(struct judging *j, const struct hook_name names[], bool all)
+{
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		const struct hook_command c = j->line.commands[i]; /* the array moves */
+		bool piped = i + 1 < j->line.n_commands && j->line.commands[i + 1].join == '|' &&
+		             hook_programs_nest(&j->line.commands[i + 1]);
+		bool reads = all || piped || !hook_programs_look(&c, j->q->self);
+		for (size_t k = 0; k < c.n_words + c.n_redirects && reads; k++) {
+			const struct hook_word *w =
+			        k < c.n_words ? &c.words[k] : &c.redirects[k - c.n_words];
+			if (is_line(w) &&
+			    hook_line_read(&j->line, w->text, strlen(w->text), names, true) != 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
 static int read_line(struct judging *j, const struct hook_name names[])
 {
 	const struct hook_question *q = j->q;
+	bool nests = false;
 
 	if (hook_line_read(&j->line, q->command, q->len, names, false) != 0) {
 		return -1;
@@ -45,11 +78,12 @@ static int read_line(struct judging *j, const struct hook_name names[])
 		const struct hook_command *c = &j->line.commands[i];
 		bool looks = hook_programs_look(c, q->self);
 		j->looks = j->looks && looks;
-		j->line.odd = j->line.odd || (!looks && hook_programs_odd(c));
+		nests = nests || (!looks && hook_programs_nest(c));
+		j->line.odd = j->line.odd || nests || (!looks && hook_programs_odd(c));
 	}
 	bool odd = j->line.odd;
-	int rc = odd || !j->looks ? hook_line_read(&j->line, q->command, q->len, names, true) : 0;
-	j->line.odd = odd; /* by the first reading alone */
+	int rc = read_texts(j, names, nests);
+	j->line.odd = odd; /* by the line itself */
 	return rc;
 }
 
@@ -296,7 +330,7 @@ static enum hook_answer give_reason(const struct judging *j, enum hook_answer a,
 	return a;
 }
 
-/* In simple commands quoted text is not taken for commands that start a file of unknown name. */
+/* In simple commands quoted text is not taken for a start of what it does not name. */
 static enum hook_answer judge_unnamed(struct judging *j)
 {
 	for (size_t i = 0; i < (j->line.odd ? j->line.n_commands : j->n_read); i++) {

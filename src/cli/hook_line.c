@@ -19,7 +19,7 @@ struct line_reader {
 	bool begun; /* the word, also by an empty pair of quotes */
 	int depth;  /* of brackets */
 	bool tick;  /* between backquotes */
-	bool crude, failed;
+	bool nested, failed;
 };
 
 static int peek_char(const struct line_reader *r, size_t ahead)
@@ -142,7 +142,7 @@ static void read_operator(struct line_reader *r, int c)
 	if (twice) {
 		end_command(r, c == '&' ? '&' : 'o');
 	} else {
-		end_command(r, (char)(is_one_of(c, "|\n") ? c : c == '}' ? ')' : ';'));
+		end_command(r, (char)(is_one_of(c, "|\n") ? c : ';'));
 	}
 	r->at += twice ? 2 : 1;
 }
@@ -188,7 +188,7 @@ static void read_dollar(struct line_reader *r, bool quoted)
 	} else if (braced > 0 || c == '(' || (is_one_of(c, "'\"") && !quoted)) {
 		set_odd(r, true);
 		put_unknown(r);
-		r->at += quoted || braced > 0 ? 2 : 1;
+		r->at += 1 + braced;
 	} else if (is_one_of(c, "@*#?-$!0123456789[")) {
 		put_unknown(r);
 		r->at += 2;
@@ -198,55 +198,47 @@ static void read_dollar(struct line_reader *r, bool quoted)
 	}
 }
 
+/* A substitution in double quotes is read as if these ended before it: what stands in quotes
+ * behind it is wrong then, and is read again as text. */
 static void read_quoted(struct line_reader *r, int quote)
 {
 	r->begun = true;
 	r->word.bare = false;
 	for (r->at++; peek_char(r, 0) >= 0 && peek_char(r, 0) != quote;) {
-		int c = peek_char(r, 0);
-		if (quote == '"' && c == '$') {
+		int c = peek_char(r, 0), next = peek_char(r, 1);
+		bool twice = quote == '"';
+		if (twice && (c == '`' || (c == '$' && next == '('))) {
+			return;
+		}
+		if (twice && c == '$') {
 			read_dollar(r, true);
 			continue;
 		}
-		if (quote == '"' && c == '\\' && is_one_of(peek_char(r, 1), "$`\"\\")) {
-			c = peek_char(r, 1);
-			r->at++;
-		} else if (quote == '"' && is_one_of(c, "!`\\")) {
-			/* History of an interactive shell, a substitution, or a line that goes on.
-			 */
-			set_odd(r, c == '`' || peek_char(r, 1) == '\n');
-			r->word.plain = r->word.plain && c == '\\';
-		}
-		set_odd(r, c == '\0');
-		put_char(r, c);
+		/* History of an interactive shell, and a line that goes on. */
+		r->word.plain = r->word.plain && !(twice && c == '!');
+		set_odd(r, c == '\0' || (twice && c == '\\' && next == '\n'));
+		r->at += twice && c == '\\' && is_one_of(next, "$`\"\\") ? 1 : 0;
+		put_char(r, peek_char(r, 0));
 		r->at++;
 	}
 	set_odd(r, peek_char(r, 0) < 0);
 	r->at += peek_char(r, 0) >= 0;
 }
 
-/* In quoted text an escape is mostly a new line or a blank: printf 'cd x\n./y'. */
 static void read_escape(struct line_reader *r)
 {
 	int c = peek_char(r, 1);
 
-	if (r->crude && is_one_of(c, "nrtvf_")) {
-		if (is_one_of(c, "nr")) {
-			end_command(r, '\n');
-		} else {
-			end_word(r);
-		}
-		r->at += 2;
-	} else if (r->crude) {
-		r->at++; /* the next character counts as it is */
-	} else {
-		set_odd(r, c < 0);
-		if (c >= 0 && c != '\n') {
-			r->word.bare = false;
-			put_char(r, c);
-		}
-		r->at += c < 0 ? 1 : 2;
+	if (r->nested && is_one_of(c, "nr")) { /* printf 'cd x\n./y' */
+		end_command(r, '\n');
+	} else if (r->nested && is_one_of(c, "tvf_")) {
+		end_word(r);
+	} else if (c >= 0 && c != '\n') {
+		r->word.bare = false;
+		put_char(r, c);
 	}
+	set_odd(r, c < 0);
+	r->at += c < 0 ? 1 : 2;
 }
 
 /* "2>" is read when its ">" is met: the digit is then the word so far. */
@@ -257,15 +249,16 @@ static void read_redirect(struct line_reader *r, int c)
 	char op[sizeof(r->word.op)] = { (char)c };
 	size_t n = 1;
 
-	if (digits && c == '>' && r->text.len == 1 && is_one_of(r->text.data[0], "12")) {
+	if (digits) {
 		op[0] = r->text.data[0];
-		op[n++] = '>';
+		op[n++] = (char)c;
+		set_odd(r, r->text.len > 1 || !is_one_of(op[0], "12") || c != '>');
+		set_odd(r, r->word.op[0] != '\0'); /* "> 2>" */
 		start_word(r);
 	} else {
-		set_odd(r, digits);
 		end_word(r);
+		set_odd(r, r->word.op[0] != '\0'); /* "> >" */
 	}
-	set_odd(r, r->word.op[0] != '\0'); /* "> >" */
 	r->at++;
 	if (c == '>' && is_one_of(peek_char(r, 0), ">&")) {
 		op[n] = (char)peek_char(r, 0);
@@ -275,45 +268,43 @@ static void read_redirect(struct line_reader *r, int c)
 	memcpy(r->word.op, op, sizeof(op));
 }
 
-/* "~" is the home; what "~+" and "~you" are, only the shell knows. "{a,b}" becomes a "*": the crude
- * reading finds what stands in it. */
+/* "~" is the home; what "~+" and "~you" are, only the shell knows. "{a,b}" becomes a "*". */
 static void read_other(struct line_reader *r, int c)
 {
-	bool tilde = c == '~' && !r->begun, brace = c == '{';
+	const char *ends = c == '~' ? "/ \t\n\"'$`\\;&|()<>" : "/} \t\n\"'$`\\;&|()<>";
 	size_t n = 1;
 
-	while ((tilde && !is_one_of(peek_char(r, n), "/ \t\n\"'$`\\;&|()<>") &&
-	        peek_char(r, n) > 0) ||
-	       (brace && !is_one_of(peek_char(r, n), "} \t\n\"'$`\\;&|()<>") &&
-	        peek_char(r, n) > 0)) {
+	while (is_one_of(c, "~{") && peek_char(r, n) > 0 && !is_one_of(peek_char(r, n), ends)) {
 		n++;
 	}
-	if (tilde && n == 1) {
+	if (c == '~' && !r->begun && n == 1) {
 		put_variable(r, "HOME", 4, true);
-	} else if (tilde || (brace && n > 1)) {
-		set_odd(r, brace);
+	} else if (c == '~' && !r->begun) {
 		put_unknown(r);
-		n += brace && peek_char(r, n) == '}';
+		r->at += n - 1;
+	} else if (c == '{' && n > 1 && peek_char(r, n) == '}') {
+		put_unknown(r);
+		r->at += n;
+	} else if (c == '*' && r->nested) {
+		put_unknown(r);
 	} else {
 		/* What a shell would replace, and control characters, which no name has. */
-		if (is_one_of(c, "*?[{") || (c == '=' && !r->begun) || c < ' ' || c == 127) {
-			r->word.plain = false;
-		}
+		r->word.plain = r->word.plain && !is_one_of(c, "*?[{") && c >= ' ' && c != 127 &&
+		                (c != '=' || r->begun);
+		r->word.unknown = r->word.unknown || (c == '{' && peek_char(r, n) == '/');
 		put_char(r, c);
 	}
-	r->at += n;
+	r->at++;
 }
 
 static void read_char(struct line_reader *r)
 {
 	int c = peek_char(r, 0);
 
-	bool option = r->crude && r->begun && r->text.data[0] == '-';
+	bool option = r->nested && r->begun && r->text.data[0] == '-';
 
-	if (is_one_of(c, " \t") || (r->crude && c == ',') || (option && c == '=')) {
+	if (is_one_of(c, " \t") || (option && c == '=')) {
 		end_word(r);
-		r->at++;
-	} else if (is_one_of(c, "'\"") && r->crude) {
 		r->at++;
 	} else if (is_one_of(c, "'\"")) {
 		read_quoted(r, c);
@@ -321,17 +312,14 @@ static void read_char(struct line_reader *r)
 		read_escape(r);
 	} else if (c == '$') {
 		read_dollar(r, false);
-	} else if (c == '#' && !r->begun && !r->crude) {
+	} else if (c == '#' && !r->begun) {
 		const char *end = memchr(r->s + r->at, '\n', r->len - r->at);
 		r->at = end != NULL ? (size_t)(end - r->s) : r->len;
-	} else if (is_one_of(c, "<>") && r->crude) {
-		end_command(r, ')');
-		r->at++;
 	} else if (is_one_of(c, "<>")) {
 		read_redirect(r, c);
 	} else if (is_one_of(c, "()`")) {
 		read_bracket(r, c);
-	} else if (is_one_of(c, ";&|\n") || c == '\0' || (r->crude && is_one_of(c, "{}"))) {
+	} else if (is_one_of(c, ";&|\n") || c == '\0') {
 		read_operator(r, c);
 	} else {
 		read_other(r, c);
@@ -360,10 +348,10 @@ void hook_line_done(struct hook_line *line)
 }
 
 int hook_line_read(struct hook_line *line, const char *text, size_t len,
-                   const struct hook_name names[], bool crude)
+                   const struct hook_name names[], bool nested)
 {
 	struct line_reader r = {
-		.s = text, .len = len, .names = names, .line = line, .crude = crude
+		.s = text, .len = len, .names = names, .line = line, .nested = nested
 	};
 
 	if (len > MAX_SHELL_BYTES) {

@@ -41,11 +41,11 @@ struct hook_name {
 	bool about;        /* good enough to judge by: the word is not plain */
 };
 
-/* Appends the commands of `text` to `line`. `crude`: quotes are dropped, and braces end a command,
- * so that the commands within quoted text are found, too. `names` ends with a NULL name; "HOME"
- * is also "~". -1: out of memory, or past a cap of limits.h; `line` must still be freed. */
+/* Appends the commands of `text` to `line`. `nested`: it is a quoted text, in which an escape is
+ * mostly a new line or a blank, and a "*" may be unknown. `names` ends with a NULL name; "HOME" is
+ * also "~". -1: out of memory, or past a cap of limits.h; `line` must still be freed. */
 int hook_line_read(struct hook_line *line, const char *text, size_t len,
-                   const struct hook_name names[], bool crude);
+                   const struct hook_name names[], bool nested);
 void hook_line_done(struct hook_line *line);
 
 /* Is it NAME=value or NAME+=value? */

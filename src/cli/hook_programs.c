@@ -2,13 +2,13 @@
 #include "cli/hook_programs.h"
 
 #include <fnmatch.h>
-#include <regex.h>
 #include <string.h>
 
 #include "base/own.h"
 #include "policy/path.h"
 
-#define NAME "skillsandbox"
+#define NAME       "skillsandbox"
+#define MAX_SCRIPT 256 /* bytes: fnmatch(3) recurses for each one that "*([!/])" takes */
 
 static const char INTERPRETERS[] =
         "python python[0-9]* pypy* bash sh dash zsh ksh fish busybox node nodejs bun deno ruby "
@@ -51,6 +51,9 @@ static const struct known_command {
 	{ "sort", "--co*", NULL, NULL },
 	{ "find", "-exec* -ok* -fprint* -fls*", NULL, NULL },
 	{ "python*", "", "-m", CHECKERS },
+	/* Lines to print, and s/a/b/g: other scripts may start and write files. */
+	{ "sed", "-[!inE]* --*", "-i -n -E -Ei -i.bak",
+	  "*([0-9,$p]) s/*([!/])/*([!/])/*([gIip0-9]) s|*([!|])|*([!|])|*([gIip0-9])" },
 	{ "git", "--ext* --textconv*",
 	  "add diff log show status blame rm mv ls-files commit tag branch stash restore", NULL },
 	{ "gh", "", "pr issue", "create comment edit view list review status checks close reopen" },
@@ -79,20 +82,13 @@ static const struct {
 	{ "approvals", "--json", true },
 	{ "serve learn init", "--skills --skills=* --json -q --quiet", false },
 };
-/* Scripts of sed that start and write nothing: lines to print, and s/a/b/g. */
-static const char *const SED_LOOKS[] = {
-	"^[0-9,$p]*$",
-	"^s/([^/\\\\]|\\\\.)*/([^/\\\\]|\\\\.)*/[gIip0-9]*$",
-	"^s[|]([^|\\\\]|\\\\.)*[|]([^|\\\\]|\\\\.)*[|][gIip0-9]*$",
-};
-
 bool hook_programs_list(const char *list, const char *name)
 {
 	while (*list != '\0') {
 		size_t n = strcspn(list, " ");
-		char pattern[32] = "";
+		char pattern[48] = "";
 		memcpy(pattern, list, n < sizeof(pattern) ? n : 0);
-		if (fnmatch(pattern, name, 0) == 0) {
+		if (fnmatch(pattern, name, FNM_EXTMATCH) == 0) {
 			return true;
 		}
 		list += n + (list[n] == ' ');
@@ -144,28 +140,36 @@ size_t hook_programs_word(const struct hook_command *c)
 	return at;
 }
 
-/* Behind `sudo`, or `nice` with an option, any word may be the program. */
+/* Behind `sudo`, `eval`, or `nice` with an option, any word may be the program. */
 static bool hides_program(const struct hook_command *c, size_t at)
 {
 	return at < c->n_words &&
 	       ((at > 0 && c->words[at].text[0] == '-') || is_program(WRAPPERS, &c->words[at]) ||
-	        is_program(UNUSUAL, &c->words[at]));
+	        is_program(UNUSUAL, &c->words[at]) || is_program(EVALS, &c->words[at]));
 }
 
 bool hook_programs_odd(const struct hook_command *c)
 {
 	size_t program = hook_programs_word(c);
 
-	for (size_t i = 0; i < c->n_words; i++) {
-		const struct hook_word *w = &c->words[i];
-		const char *next = i + 1 < c->n_words ? c->words[i + 1].text : "-";
-		if ((i <= program && w->bare && hook_programs_list(KEYWORDS, w->text)) ||
-		    is_program(EVALS, w) ||
-		    (is_program(SHELLS, w) && (next[0] == '-' || next[0] == '+'))) {
+	for (size_t i = 0; i <= program && i < c->n_words; i++) {
+		if (c->words[i].bare && hook_programs_list(KEYWORDS, c->words[i].text)) {
 			return true;
 		}
 	}
 	return hides_program(c, program);
+}
+
+bool hook_programs_nest(const struct hook_command *c)
+{
+	for (size_t i = 0; i < c->n_words; i++) {
+		const char *next = i + 1 < c->n_words ? c->words[i + 1].text : "-";
+		if (is_program(EVALS, &c->words[i]) ||
+		    (is_program(SHELLS, &c->words[i]) && (next[0] == '-' || next[0] == '+'))) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool is_known(const struct hook_command *c, const struct known_command *v, size_t n)
@@ -173,7 +177,9 @@ static bool is_known(const struct hook_command *c, const struct known_command *v
 	for (size_t i = 0; i < n; i++) {
 		bool known = is_program(v[i].names, &c->words[0]) &&
 		             (v[i].second == NULL || is_word(c, 1, v[i].second)) &&
-		             (v[i].third == NULL || is_word(c, 2, v[i].third));
+		             (v[i].third == NULL ||
+		              (c->n_words > 2 && strlen(c->words[2].text) < MAX_SCRIPT &&
+		               is_word(c, 2, v[i].third)));
 		for (size_t k = 1; k < c->n_words && known; k++) {
 			known = !hook_programs_list(v[i].unless, c->words[k].text);
 		}
@@ -182,29 +188,6 @@ static bool is_known(const struct hook_command *c, const struct known_command *v
 		}
 	}
 	return false;
-}
-
-/* sed may write and start things, unless its script is one of SED_LOOKS. */
-static bool sed_looks(const struct hook_command *c)
-{
-	size_t at = 1;
-	bool looks = false;
-
-	while (is_word(c, at, "-i -E -r -n -i.bak")) {
-		at++;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(SED_LOOKS) && is_word(c, at, "*"); i++) {
-		regex_t re;
-		if (regcomp(&re, SED_LOOKS[i], REG_EXTENDED | REG_NOSUB) == 0) {
-			looks = looks || regexec(&re, c->words[at].text, 0, NULL, 0) == 0;
-			regfree(&re);
-		}
-	}
-	for (size_t i = at; i < c->n_words; i++) {
-		looks = looks && c->words[i].text[0] != '-' &&
-		        strchr(c->words[i].text, '\n') == NULL;
-	}
-	return looks;
 }
 
 /* Is `c` one of OURS_BY_OPTION? *ret_decides: with an option that is not in its list, or with a
@@ -255,7 +238,7 @@ bool hook_programs_look(const struct hook_command *c, const char *self)
 	if (strchr(w->text, '/') != NULL && !is_word(c, 0, "/bin/* /usr/bin/*")) {
 		return false;
 	}
-	return is_known(c, LOOKERS, ARRAY_LEN(LOOKERS)) || (is_program("sed", w) && sed_looks(c));
+	return is_known(c, LOOKERS, ARRAY_LEN(LOOKERS));
 }
 
 /* Does the command behind an option of `find` or `fd`, or behind the options of `xargs`, do more

@@ -16,8 +16,11 @@ size_t hook_programs_word(const struct hook_command *c);
  * python3 -m py_compile does. n_words: none. */
 size_t hook_programs_interpreter(const struct hook_command *c);
 
-/* Does it start its program in a way that is not followed: `sudo`, `nice -n 3`, `if`, `sh -c`? */
+/* Does it start its program in a way that is not followed: `sudo`, `nice -n 3`, `if`? */
 bool hook_programs_odd(const struct hook_command *c);
+
+/* Does it start a text: `sh -c`, `eval`, a shell that reads one? */
+bool hook_programs_nest(const struct hook_command *c);
 
 /* Does the command only look, or change files without starting any? `skillsandbox run` without a
  * grant counts, too. `self` is our executable. */

@@ -63,9 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	must(exact != NULL);
 	memcpy(exact, data, size);
-	for (int crude = 0; crude < 2; crude++) {
+	for (int nested = 0; nested < 2; nested++) {
 		struct hook_line line = { 0 };
-		if (hook_line_read(&line, exact, size, NAMES, crude == 1) == 0) {
+		if (hook_line_read(&line, exact, size, NAMES, nested == 1) == 0) {
 			for (size_t i = 0; i < line.n_commands; i++) {
 				if (line.commands[i].n_words > 0) {
 					(void)hook_line_assigns(&line.commands[i].words[0]);
