@@ -30,16 +30,16 @@ struct clerk_word {
 	bool stored; /* the usage is in the store; else it must be reported again */
 	bool ended;  /* the end is in the store, too */
 	struct ssb_error err;
-	bool looked; /* the chain was read. Otherwise `wish` follows from the usage only, and the
-	                fields below are unset: the previous values hold */
+	/* True: the chain was read. Otherwise `wish` follows from the usage only, and the fields
+	 * after `reason` are unset: the previous values hold. */
+	bool looked;
 	enum clerk_wish wish; /* valid if `stored` */
 	uint64_t grace_ms;
 	char reason[SESSION_REASON];
 	/* all below: valid if `looked` */
 	char chain[SESSION_DEPTH][SESSION_ID]; /* the session and its ancestors; then "" */
 	int64_t deadline_us;           /* wall clock; when the first session of the chain expires */
-	uint64_t room[SESSION_METERS]; /* left until the first limit; SESSION_NO_LIMIT: no limit
-	                                  ahead */
+	uint64_t room[SESSION_METERS]; /* until the first limit; or SESSION_NO_LIMIT */
 	enum session_act on_loss;      /* the hardest of the chain; ACT_LOG: the run goes on */
 };
 

@@ -164,8 +164,8 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 	if (sure > p->max_cost_per_session) {
 		enum session_act act = lower_act(s, p->on_exceed);
 		if (act == ACT_LOG && alert && s->state == SESSION_ACTIVE) {
-			act = ACT_ALERT; /* the budget is passed in one step: the alert of alert_at
-			                    is still given */
+			/* Passed in one step: the alert of alert_at is still given. */
+			act = ACT_ALERT;
 		}
 		return make_verdict(
 		        act, VERDICT_MAX_COST_PER_SESSION, "%s is more than the session's %s",

@@ -34,16 +34,15 @@ enum notify_kind {
 struct session_notify {
 	enum notify_kind kind;
 	char *url;
-	char *secret; /* path of the file with the HMAC key (json), or the routing key itself
-	                 (pagerduty) */
+	char *secret; /* path of the file with the key (json), or the routing key (pagerduty) */
 };
 
 enum session_export_kind { EXPORT_FILE, EXPORT_OTEL };
 
 struct session_export {
 	enum session_export_kind kind;
-	char *to; /* an http(s) URL; or a path without "..", absolute or below <state_dir>/exports
-	           */
+	/* An http(s) URL; or a path without "..", absolute or below <state_dir>/exports. */
+	char *to;
 };
 
 struct session_policy {

@@ -39,8 +39,7 @@ ROW_READER(policy_read_size);     /* uint64_t: bytes, also as 10MB */
 ROW_READER(policy_read_flag);     /* bool */
 ROW_READER(policy_read_act);      /* enum session_act */
 ROW_READER(policy_read_short);    /* char[max]: one line that fits and is not empty */
-ROW_READER(policy_read_ignored);  /* reads nothing: a key of the known schema that has no meaning
-                                     here */
+ROW_READER(policy_read_ignored);  /* reads nothing: a key that has no meaning here */
 
 /* A new text of one line that is not empty, or NULL (reported). Findings do not repeat the
  * text, because it may be a secret. */

@@ -38,8 +38,9 @@ struct act_report {
 	size_t forced;    /* ended through their pidfd */
 	size_t elsewhere; /* on other machines, whose keepers get the change from the store */
 	size_t left;      /* still running when we gave up */
-	size_t silent; /* keepers that did not say which session their run belongs to; counted only
-	                  if the store could not say so either */
+	/* Keepers that did not say which session their run belongs to; counted only if the store
+	 * could not say so either. */
+	size_t silent;
 	uint64_t took_us; /* until the last process was dead or stopped */
 };
 
@@ -149,8 +150,8 @@ struct session_usage {
 		uint64_t n;
 	} violations[32];
 	size_t n_violations;
-	uint64_t all_violations;    /* kinds and classes count the same violations; this counts each
-	                               once */
+	/* Kinds and classes count the same violations; this counts each once. */
+	uint64_t all_violations;
 	const char *const *domains; /* contacted; names that are new to the session count */
 	size_t n_domains;
 };
@@ -213,8 +214,7 @@ struct outbox_item {
 	char *body;   /* the event as JSON (herald.h) */
 	unsigned tries;
 	/* The fields below are for NOTIFY_OTEL. `body` holds lines of the ledger. */
-	bool span; /* a span for a session that is over; `body` holds the lines that become its
-	              events */
+	bool span;        /* for a session that is over; `body` holds the lines of its events */
 	int64_t begun_us; /* start of the session */
 	uint64_t upto;    /* the first line that is not in `body` */
 	size_t lines;     /* number of lines in `body` */

@@ -55,8 +55,9 @@ struct row {
 	int64_t depth; /* 1 for a root */
 	int64_t paused_by;
 	int64_t deadline;
-	int64_t due; /* of a root: when the first reservation of its tree times out at the earliest;
-	                0: none is open */
+	/* Of a root: the first reservation of its tree times out at this time at the earliest;
+	 * 0: none is open. */
+	int64_t due;
 	int64_t beneath; /* the ancestor whose change reached it */
 	char policy[STORE_HEX];
 	struct session s;
