@@ -140,10 +140,48 @@ static void test_edges(void **state)
 	free(much);
 }
 
+/* Whatever is opened is its own real path; every other spelling is left to realpath(). */
+static void test_open_real(void **state)
+{
+	static const struct {
+		const char *rest; /* after a new directory, which has "a/b" and "link" to "a" */
+		bool opened;
+	} CASES[] = {
+		{ "", true },       { "/a", true },         { "/a/b", true },
+		{ "/a/...", true }, { "/link", false },     { "/link/b", false },
+		{ "/a/", false },   { "//a", false },       { "/./a", false },
+		{ "/a/.", false },  { "/a/..", false },     { "/a/../a/b", false },
+		{ "/none", false }, { "/a/b/none", false },
+	};
+	char dir[] = "/tmp/test-open-real-XXXXXX";
+	char path[256];
+	(void)state;
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(mkdir("a", 0700), 0);
+	assert_int_equal(mkdir("a/b", 0700), 0);
+	assert_int_equal(mkdir("a/...", 0700), 0);
+	assert_int_equal(symlink("a", "link"), 0);
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		snprintf(path, sizeof(path), "%s%s", dir, CASES[i].rest);
+		auto_fd fd = file_open_real(path, O_PATH);
+		auto_free char *real = realpath(path, NULL);
+		if ((fd >= 0) != CASES[i].opened || (fd >= 0 && strcmp(real, path) != 0)) {
+			fail_msg("'%s': fd %d, real path '%s'", CASES[i].rest, fd, real);
+		}
+	}
+	assert_int_equal(file_open_real("a", O_PATH), -1);
+	assert_int_equal(file_open_real("", O_PATH), -1);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(tree_remove(AT_FDCWD, dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_table),
-		                            cmocka_unit_test(test_edges) };
+		                            cmocka_unit_test(test_edges),
+		                            cmocka_unit_test(test_open_real) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
