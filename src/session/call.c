@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "session/herald.h"
@@ -13,6 +14,7 @@ static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = VE
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err)
 {
 	assert(!c->open && c->n == 0 && c->n_others == 0);
+	assert(ss->pid == getpid());
 	c->ss = ss;
 	if (db_begin(ss->db, err) != 0) {
 		return -1;

@@ -78,7 +78,7 @@ uint64_t db_version(struct db *db);
  * does nothing. `session` must be the id of a session. */
 int db_tell(struct db *db, const char *session, struct ssb_error *err);
 /* As session_news_fd() and session_news(). The first call of db_news_fd() starts to listen,
- * and must be outside of a transaction. The fd stays the same when the connection is made
+ * and fails (-1) within a transaction. The fd stays the same when the connection is made
  * again. After db_news() returned -1 no news come until the connection is back; then the
  * first is a 1 with the id "": anything may have changed. */
 int db_news_fd(struct db *db);

@@ -79,6 +79,7 @@ int session_store_open(const struct owner *o, struct session_store **ret, struct
 	}
 	record_init(&ss->record);
 	ss->owner = o;
+	ss->pid = getpid();
 	if (open_db(o, &ss->db, err) != 0) {
 		session_store_close(ss);
 		return -1;

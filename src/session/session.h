@@ -11,7 +11,7 @@
  * decision. A caller that must answer first uses session_defer(). Sessions that expire
  * during a call about another session are left to their keepers, which know the time.
  *
- * A store belongs to one process: it must not be used after a fork. */
+ * A store belongs to the process that opened it: it must not be used after a fork. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 

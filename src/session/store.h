@@ -77,6 +77,7 @@ struct row {
 struct session_store {
 	struct db *db;
 	const struct owner *owner;
+	pid_t pid;                     /* the process that opened it */
 	struct record record;          /* the line being written, of any ledger */
 	struct store_policy *policies; /* each policy is parsed once */
 	struct store_place places[64]; /* indexed by the hash of the id */
