@@ -340,9 +340,6 @@ static bool matches_idiom(struct idiom_scan *s, const struct idiom *d, const str
 		if (is_meant(s, d, l, at)) {
 			return true;
 		}
-		if ((d->when & (REMOTE | NOT_REGEX)) != 0) {
-			return false; /* only the first place in a line counts */
-		}
 	}
 	return false;
 }
