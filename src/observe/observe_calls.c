@@ -93,7 +93,7 @@ static const struct observed_call *find_call(int nr)
 	return NULL;
 }
 
-static struct bytes bytes_of(const char *s)
+static struct bytes take_bytes(const char *s)
 {
 	return (struct bytes){ s, strlen(s) };
 }
@@ -106,7 +106,7 @@ void observe_tell(struct observer *o, const struct seccomp_notif *n, struct even
 	const struct process *p = observe_process(o, n);
 	e->pid = p->pid;
 	e->ppid = p->ppid;
-	e->program = bytes_of(p->program);
+	e->program = take_bytes(p->program);
 	if (o->threaded) {
 		e->at_us = clock_us();
 		observe_queue_put(&o->queue, e);
@@ -228,9 +228,9 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 		e->error = j->error;
 	}
 	e->violation = j->violation;
-	e->path = bytes_of(l->at.path);
+	e->path = take_bytes(l->at.path);
 	if (strcmp(l->raw, l->at.path) != 0) {
-		e->raw = bytes_of(l->raw);
+		e->raw = take_bytes(l->raw);
 	}
 	e->rule = j->rule;
 	e->reason = j->reason;

@@ -16,7 +16,7 @@
 #include "os/notify.h"
 
 /* The last number in a line of /proc/PID/status, which is that of the innermost namespace. */
-static pid_t last_number(const char *status, const char *key)
+static pid_t read_last_number(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
 	pid_t last = 0;
@@ -44,7 +44,7 @@ static bool read_text(int at, const char *path, char *out, size_t size)
 	return n > 0;
 }
 
-static struct process *slot_of(struct observer *o, pid_t tid)
+static struct process *find_slot(struct observer *o, pid_t tid)
 {
 	return &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
 }
@@ -111,9 +111,9 @@ static bool is_same(const struct process *p, pid_t tid)
 
 /* The parent's number in the sandbox. Mostly the parent has made observed calls itself and is in
  * the table. */
-static pid_t parent_of(struct observer *o, pid_t parent, pid_t inner)
+static pid_t find_parent(struct observer *o, pid_t parent, pid_t inner)
 {
-	const struct process *known = slot_of(o, parent);
+	const struct process *known = find_slot(o, parent);
 	char path[32], status[4096];
 
 	if (is_same(known, parent)) {
@@ -121,8 +121,9 @@ static pid_t parent_of(struct observer *o, pid_t parent, pid_t inner)
 	}
 	/* The sandbox's own /proc has the sandbox's numbers. */
 	snprintf(path, sizeof(path), "proc/%d/status", inner);
-	return read_text(o->root, path, status, sizeof(status)) ? last_number(status, "\nPPid:")
-	                                                        : 0;
+	return read_text(o->root, path, status, sizeof(status))
+	               ? read_last_number(status, "\nPPid:")
+	               : 0;
 }
 
 static void read_program(struct process *p)
@@ -139,10 +140,10 @@ static void look_up(struct observer *o, struct process *p, const struct seccomp_
 
 	hold_process(o, p, (pid_t)n->pid);
 	if (p->dir >= 0 && read_text(p->dir, "status", status, sizeof(status))) {
-		p->leader = last_number(status, "\nTgid:");
-		p->pid = last_number(status, "\nNStgid:");
-		p->thread = last_number(status, "\nNSpid:");
-		p->ppid = parent_of(o, last_number(status, "\nPPid:"), p->pid);
+		p->leader = read_last_number(status, "\nTgid:");
+		p->pid = read_last_number(status, "\nNStgid:");
+		p->thread = read_last_number(status, "\nNSpid:");
+		p->ppid = find_parent(o, read_last_number(status, "\nPPid:"), p->pid);
 		read_program(p);
 	}
 	if (!notify_valid(o->listener, n)) {
@@ -153,7 +154,7 @@ static void look_up(struct observer *o, struct process *p, const struct seccomp_
 const struct process *observe_process(struct observer *o, const struct seccomp_notif *n)
 {
 	pid_t tid = (pid_t)n->pid;
-	struct process *p = slot_of(o, tid);
+	struct process *p = find_slot(o, tid);
 
 	if (p->tid == tid && p->call == n->id) {
 		return p;
@@ -170,7 +171,7 @@ const struct process *observe_process(struct observer *o, const struct seccomp_n
 
 void observe_first(struct observer *o)
 {
-	struct process *p = slot_of(o, o->first);
+	struct process *p = find_slot(o, o->first);
 	struct rlimit files;
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
@@ -187,7 +188,7 @@ pid_t observe_pidfd(pid_t tid, int fd)
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
 	(void)read_text(AT_FDCWD, path, text, sizeof(text));
-	return last_number(text, "\nNSpid:");
+	return read_last_number(text, "\nNSpid:");
 }
 
 pid_t observe_leader(const struct observer *o, pid_t inner)
@@ -197,14 +198,14 @@ pid_t observe_leader(const struct observer *o, pid_t inner)
 	/* The sandbox's own /proc, over which the skill cannot mount anything. */
 	snprintf(path, sizeof(path), "proc/%d/status", inner);
 	pid_t leader = inner > 0 && read_text(o->root, path, status, sizeof(status))
-	                       ? last_number(status, "\nTgid:")
+	                       ? read_last_number(status, "\nTgid:")
 	                       : 0;
 	return leader > 0 ? leader : inner;
 }
 
 void observe_forget(struct observer *o, const struct seccomp_notif *n)
 {
-	struct process *p = slot_of(o, (pid_t)n->pid);
+	struct process *p = find_slot(o, (pid_t)n->pid);
 
 	if (p->tid == (pid_t)n->pid && p->leader == p->tid) {
 		p->renamed = true;

@@ -12,7 +12,7 @@
 #include "base/own.h"
 #include "os/notify.h"
 
-static void signal_members(struct json *j, void *arg)
+static void put_signal(struct json *j, void *arg)
 {
 	const int *v = arg;
 
@@ -21,7 +21,7 @@ static void signal_members(struct json *j, void *arg)
 }
 
 /* For people: which signal, and which processes kill(2) sends it to. */
-static struct bytes signal_words(const int v[2], char *out, size_t size)
+static struct bytes describe_signal(const int v[2], char *out, size_t size)
 {
 	int n = v[0] > 0     ? snprintf(out, size, "signal %d to process %d", v[1], v[0])
 	        : v[0] == 0  ? snprintf(out, size, "signal %d to its process group", v[1])
@@ -32,8 +32,8 @@ static struct bytes signal_words(const int v[2], char *out, size_t size)
 	return (struct bytes){ out, (size_t)n };
 }
 
-static pid_t signal_target(const struct observer *o, const struct seccomp_notif *n,
-                           enum signal_target target)
+static pid_t find_target(const struct observer *o, const struct seccomp_notif *n,
+                         enum signal_target target)
 {
 	int whom = (int)observe_arg(n, ARG0);
 
@@ -45,13 +45,13 @@ static pid_t signal_target(const struct observer *o, const struct seccomp_notif 
 void observe_signal(struct observer *o, const struct seccomp_notif *n,
                     const struct observed_call *c)
 {
-	int v[2] = { signal_target(o, n, c->target), (int)observe_arg(n, c->signal) };
+	int v[2] = { find_target(o, n, c->target), (int)observe_arg(n, c->signal) };
 	char words[80];
 	struct event e = { .kind = EV_SYSCALL_FILTERED,
 		           .status = STATUS_ASKED,
-		           .message = signal_words(v, words, sizeof(words)),
+		           .message = describe_signal(v, words, sizeof(words)),
 		           .op = c->op,
-		           .more = signal_members,
+		           .more = put_signal,
 		           .more_arg = v,
 		           .more_size = sizeof(v),
 		           .apart = (uint64_t)(uint32_t)v[0] << 32 | (uint32_t)v[1] };
@@ -64,7 +64,7 @@ void observe_signal(struct observer *o, const struct seccomp_notif *n,
 	}
 }
 
-static void call_members(struct json *j, void *arg)
+static void put_call(struct json *j, void *arg)
 {
 	const struct seccomp_notif *n = arg;
 
@@ -109,7 +109,7 @@ static uint64_t tell_apart(const struct seccomp_data *call, bool foreign)
 }
 
 /* The owner's smallest step that would let the call through; NULL: none does. */
-static const char *refusal_remedy(const struct observer *o, const struct seccomp_data *call)
+static const char *find_remedy(const struct observer *o, const struct seccomp_data *call)
 {
 	static const struct {
 		enum seccomp_profile profile;
@@ -171,9 +171,9 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
 		                             ? REASON_NO_NETWORK
 		                             : REASON_PROFILE,
-		           .remedy = kill_it ? NULL : refusal_remedy(o, &n->data),
+		           .remedy = kill_it ? NULL : find_remedy(o, &n->data),
 		           .error = error,
-		           .more = call_members,
+		           .more = put_call,
 		           .more_arg = n,
 		           .more_size = sizeof(*n),
 		           .apart = tell_apart(&n->data, name[0] == '\0') };

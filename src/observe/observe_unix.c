@@ -22,7 +22,7 @@
 #define MAKER_TRIES 8 /* starts that may fail; then this run has no maker */
 
 /* Reads an octal number after `key` in a small file of /proc; `otherwise`: there is none. */
-static unsigned long octal_of(int fd, const char *key, unsigned long otherwise)
+static unsigned long read_octal(int fd, const char *key, unsigned long otherwise)
 {
 	char text[1024];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -51,7 +51,7 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
 	auto_fd info = open(path, O_RDONLY | O_CLOEXEC);
-	unsigned long flags = octal_of(info, "flags:", 0);
+	unsigned long flags = read_octal(info, "flags:", 0);
 	r->type = strcmp(name, "UNIX-STREAM") == 0 ? SOCK_STREAM : SOCK_SEQPACKET;
 	r->fd = fd;
 	r->cloexec = (flags & O_CLOEXEC) != 0;
@@ -61,7 +61,7 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 
 /* Was such a call made on this socket already? Then the kernel would refuse it: returns the
  * errno; 0: no. A client may have a name: connecting a bound socket is left to the maker. */
-static int refused_again(pid_t tid, const struct unix_request *r)
+static int find_refusal(pid_t tid, const struct unix_request *r)
 {
 	char path[64];
 	struct stat st;
@@ -181,11 +181,11 @@ int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
 	r.cwd[cwd > 0 && cwd < (ssize_t)sizeof(r.cwd) - 1 ? cwd : 0] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/status", (pid_t)n->pid);
 	auto_fd status = open(path, O_RDONLY | O_CLOEXEC);
-	r.umask = (mode_t)octal_of(status, "\nUmask:", 077) & 0777;
+	r.umask = (mode_t)read_octal(status, "\nUmask:", 077) & 0777;
 	if (o->maker.requests < 0 || !look_at_fd((pid_t)n->pid, (int)n->data.args[0], &r)) {
 		return EACCES;
 	}
-	int again = refused_again((pid_t)n->pid, &r);
+	int again = find_refusal((pid_t)n->pid, &r);
 	if (again != 0) {
 		return again;
 	}

@@ -243,7 +243,7 @@ static size_t put_names(struct json *j, const char *key, const struct string_lis
 	return left_out;
 }
 
-static void env_members(struct json *j, void *arg)
+static void put_environment(struct json *j, void *arg)
 {
 	const struct ssb_plan *plan = arg;
 	size_t left_out = put_names(j, "granted", &plan->env);
@@ -263,7 +263,7 @@ void observer_environment(struct trace *t, const struct ssb_plan *plan)
 	                 plan->env.n, plan->env_missing.n, plan->env_withheld);
 	struct event e = { .kind = EV_ENV_VAR_ACCESS,
 		           .message = { message, (size_t)n },
-		           .more = env_members,
+		           .more = put_environment,
 		           .more_arg = (void *)(uintptr_t)plan };
 
 	trace_add(t, &e);

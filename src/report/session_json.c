@@ -46,7 +46,7 @@ void session_json_facts(struct json *j, const struct session *s)
 	json_kuint(j, "violation_count", s->violations);
 }
 
-static void json_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
+static void put_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
 {
 	char text[40];
 
@@ -59,7 +59,7 @@ static void json_meter(struct json *j, const char *key, enum session_meter m, ui
 	json_raw(j, text, (size_t)n);
 }
 
-static void json_limits(struct json *j, const struct session *s)
+static void put_limits(struct json *j, const struct session *s)
 {
 	const struct session_policy *p = s->policy;
 
@@ -71,7 +71,7 @@ static void json_limits(struct json *j, const struct session *s)
 		}
 		json_key(j, session_meter_name(m));
 		json_open(j, '{');
-		json_meter(j, "max", m, p->limits[m].max);
+		put_meter(j, "max", m, p->limits[m].max);
 		json_kstr(j, "on_exceed", session_act_name(p->limits[m].act));
 		json_close(j, '}');
 	}
@@ -98,7 +98,7 @@ void session_json_bounds(struct json *j, const struct session *s)
 	json_kmillionths(j, "max_duration_seconds", (int64_t)p->max_duration_ms * 1000);
 	json_kuint(j, "max_actions", p->max_actions);
 	json_close(j, '}');
-	json_limits(j, s);
+	put_limits(j, s);
 	json_key(j, "thresholds");
 	json_open(j, '{');
 	for (size_t i = 0; i < p->n_thresholds; i++) {
@@ -108,7 +108,7 @@ void session_json_bounds(struct json *j, const struct session *s)
 	json_key(j, "meters");
 	json_open(j, '{');
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
-		json_meter(j, session_meter_name(m), m, s->meters[m]);
+		put_meter(j, session_meter_name(m), m, s->meters[m]);
 	}
 	json_close(j, '}');
 }

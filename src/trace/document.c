@@ -60,7 +60,7 @@ static int flush_document(struct document *d)
 }
 
 /* Makes room in the buffer. A failure is kept in d->failure. */
-static void room_for(struct document *d, size_t len)
+static void make_room(struct document *d, size_t len)
 {
 	if (d->out.len + len > DOCUMENT_BUFFER) {
 		(void)flush_document(d);
@@ -72,7 +72,7 @@ static void put_long(struct document *d, const char *p, size_t left)
 {
 	while (left > 0) {
 		size_t n = left < DOCUMENT_BUFFER / 2 ? left : DOCUMENT_BUFFER / 2;
-		room_for(d, n);
+		make_room(d, n);
 		buf_add(&d->out, p, n);
 		p += n;
 		left -= n;
@@ -142,7 +142,7 @@ void document_event(struct document *d, const struct document_event *e)
 		d->events_dropped++;
 		return;
 	}
-	room_for(d, bytes);
+	make_room(d, bytes);
 	buf_addc(&d->out, '\n');
 	json_raw(&d->json, "", 0);
 	put_event(&d->out, e);
@@ -157,7 +157,7 @@ static void put_violations(struct document *d, const struct classes *classes)
 	json_open(j, '[');
 	put_long(d, d->kept.data, d->kept.len);
 	json_close(j, ']');
-	room_for(d, TRACE_TAIL_BYTES);
+	make_room(d, TRACE_TAIL_BYTES);
 	if (!classes_empty(classes)) {
 		json_key(j, "violation_summary");
 		classes_write(classes, j);
@@ -187,7 +187,7 @@ int document_end(struct document *d, const struct document_end *end)
 {
 	struct json *j = &d->json;
 
-	room_for(d, TRACE_TAIL_BYTES);
+	make_room(d, TRACE_TAIL_BYTES);
 	buf_addc(&d->out, '\n');
 	json_close(j, ']');
 	json_kstr(j, "completed_at", end->time);

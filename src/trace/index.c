@@ -213,7 +213,7 @@ static int index_update(struct index *x, const struct runs *runs)
 	return index_run(x, "COMMIT");
 }
 
-static void column_copy(struct index *x, sqlite3_stmt *st, int column, char *out, size_t size)
+static void copy_column(struct index *x, sqlite3_stmt *st, int column, char *out, size_t size)
 {
 	const char *text = (const char *)x->sql->column_text(st, column);
 
@@ -223,11 +223,11 @@ static void column_copy(struct index *x, sqlite3_stmt *st, int column, char *out
 static void index_row(struct index *x, sqlite3_stmt *st, struct run_facts *f)
 {
 	*f = (struct run_facts){ 0 };
-	column_copy(x, st, 0, f->id, sizeof(f->id));
-	column_copy(x, st, 1, f->started, sizeof(f->started));
-	column_copy(x, st, 2, f->skill, sizeof(f->skill));
-	column_copy(x, st, 3, f->version, sizeof(f->version));
-	column_copy(x, st, 4, f->end, sizeof(f->end));
+	copy_column(x, st, 0, f->id, sizeof(f->id));
+	copy_column(x, st, 1, f->started, sizeof(f->started));
+	copy_column(x, st, 2, f->skill, sizeof(f->skill));
+	copy_column(x, st, 3, f->version, sizeof(f->version));
+	copy_column(x, st, 4, f->end, sizeof(f->end));
 	int64_t state = x->sql->column_int64(st, 5);
 	f->state = state == RUN_LIVE ? RUN_LIVE : state == RUN_ENDED ? RUN_ENDED : RUN_INCOMPLETE;
 	f->exit_code = x->sql->column_int64(st, 6);

@@ -122,7 +122,7 @@ int trace_sync(struct trace *t, struct ssb_error *err)
 }
 
 /* The skill's own directory, as planning has opened it. */
-static int skill_fd(const struct ssb_plan *plan)
+static int find_skill_fd(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		if (plan->grants[i].origin == ORIGIN_SKILL && plan->grants[i].is_dir) {
@@ -148,7 +148,7 @@ void trace_place(struct trace *t)
 
 void trace_digest(struct trace *t, bool at_end)
 {
-	int skill = skill_fd(t->plan);
+	int skill = find_skill_fd(t->plan);
 
 	if (skill >= 0 && at_end) {
 		files_line_read(&t->files, skill);

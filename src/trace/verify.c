@@ -122,7 +122,7 @@ static bool read_head(const char *p, const char *end, struct head *h)
 	       skip_text(&p, end, ",\"kind\":\"") && skip_word(&p, end, &h->kind, &h->kind_len);
 }
 
-static bool kind_is(const struct head *h, const char *kind)
+static bool has_kind(const struct head *h, const char *kind)
 {
 	return h->kind_len == strlen(kind) && memcmp(h->kind, kind, h->kind_len) == 0;
 }
@@ -245,21 +245,21 @@ static bool check_key(struct verify *v)
 /* The first line says whether this is the record of a run or the ledger of a session. */
 static bool is_first(const struct head *h)
 {
-	return kind_is(h, "run") || kind_is(h, "session_created");
+	return has_kind(h, "run") || has_kind(h, "session_created");
 }
 
 static bool is_end(const struct verify *v, const struct head *h)
 {
-	return v->r->ledger ? kind_is(h, "session_killed") || kind_is(h, "session_completed") ||
-	                              kind_is(h, "session_expired")
-	                    : kind_is(h, "end");
+	return v->r->ledger ? has_kind(h, "session_killed") || has_kind(h, "session_completed") ||
+	                              has_kind(h, "session_expired")
+	                    : has_kind(h, "end");
 }
 
 /* A run's record has one signature, after its end line, and nothing follows it. Lines that are
  * added to the ledger of an ended session are signed again. */
 static bool check_place(struct verify *v, const struct head *h)
 {
-	bool signature = kind_is(h, "signature");
+	bool signature = has_kind(h, "signature");
 
 	if (v->phase == AT_END && !v->r->ledger) {
 		return fail_verify(v, "something follows the signature");
@@ -269,7 +269,7 @@ static bool check_place(struct verify *v, const struct head *h)
 		return fail_verify(v, "a record of this kind does not belong here");
 	}
 	if (v->phase == AT_RUN) {
-		v->r->ledger = kind_is(h, "session_created");
+		v->r->ledger = has_kind(h, "session_created");
 	}
 	return true;
 }
@@ -318,7 +318,7 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 		return false;
 	}
 	bool first = v->phase == AT_RUN;
-	bool signature = kind_is(&h, "signature");
+	bool signature = has_kind(&h, "signature");
 	if (signature && !check_signature(v, line, len)) {
 		return false;
 	}
