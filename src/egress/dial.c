@@ -12,7 +12,7 @@
  * modules, make sockets, and connect to addresses that it has judged itself (guard.h) or to the
  * owner's proxy.
  *
- * The dialler must not: write a file, start a program, accept a connection, or believe the
+ * The dialler must not: write a file, start a program, listen, accept, or believe the
  * broker. The broker reads the skill's bytes, so each request is checked against the plan as if
  * the skill had written it (request_read()). The broker gets a socket that is connected to a
  * judged address (for UDP a gate to one) and never chooses an address. Landlock and a seccomp
