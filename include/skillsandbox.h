@@ -87,8 +87,7 @@ enum ssb_option {
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead to this private range; many */
 	SSB_OPT_AUDIT,         /* "full", "violations" or "off": what is observed and recorded */
 	SSB_OPT_WITHHOLD,      /* a request of the manifest to leave out: "read ~/notes"; many */
-	SSB_OPT_ROOTFS, /* directory: a root file system, shown instead of the host's /usr, /lib,
-	                   ... */
+	SSB_OPT_ROOTFS,        /* directory: a root file system to show instead of the host's */
 };
 
 struct ssb_options;
@@ -190,8 +189,7 @@ SSB_API int ssb_run_watched(const struct ssb_plan *p, const char *id, const int 
 /* One denied thing, however often it was tried. The texts are never NULL. Parts that the skill
  * chose (paths, host names) are escaped and cannot control a terminal. */
 struct ssb_denial {
-	const char *kind;    /* type of its event in the record: "file_blocked",
-	                        "network_egress_blocked" */
+	const char *kind;    /* its event in the record: "file_blocked" */
 	const char *what;    /* "read ~/.ssh/id_rsa", "connect to api.example:443 (tls)" */
 	const char *reason;  /* stable code: "credential_store"; skillsandbox-trace(5); may be "" */
 	const char *why;     /* the reason in words */

@@ -53,8 +53,8 @@ const char *path_base(const char *path);
 /* Normalises an absolute path by its words alone: drops empty and "." parts, and ".." removes
  * the part before it. Returns new. */
 char *path_words(const char *path);
-/* Resolves symlinks as far as the path exists and appends the rest unchanged; the rest must not
- * contain "..". Relative to the current directory. Returns new; NULL with errno. */
+/* Resolves symlinks as far as the path exists and appends the rest unchanged. Relative to the
+ * current directory. Returns new; NULL with errno, also if the rest contains "..". */
 char *path_real(const char *path);
 
 #endif
