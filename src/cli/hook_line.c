@@ -359,6 +359,7 @@ int hook_line_read(struct hook_line *line, const char *text, size_t len,
 	}
 	buf_init(&r.text, len + MAX_PATH_BYTES);
 	start_word(&r);
+	set_odd(&r, memchr(text, '\0', len) != NULL); /* shells do not agree about it */
 	while (!r.failed && r.at < len) {
 		read_char(&r);
 	}

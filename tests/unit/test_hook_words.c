@@ -134,6 +134,7 @@ static void test_lines(void **state)
 	}
 	expect("a 'b\0c' d", 10, false, "!<a><b><d>");
 	expect("a\0b", 3, false, "!<a> ; <b>");
+	expect("a # b\0c", 7, false, "!<a>");
 }
 
 /* What stands in quotes: an escape is a new line or a blank there, and a "*" may be anything. */
