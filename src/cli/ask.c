@@ -1,3 +1,4 @@
+/* ask.c - see ask.h. */
 #include "cli/ask.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 
 #include "cli/say.h"
 
-/* A paste that follows the command may still be on its way; nobody reads a question and
- * answers it in so short a time. */
+/* A paste that follows the command may still be on its way. No person reads and answers a question
+ * in so short a time. */
 #define SETTLE_MS 120
 
 bool ask_terminal(void)
@@ -19,7 +20,8 @@ bool ask_terminal(void)
 	if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
 		return false;
 	}
-	/* In the background a question would only stop us, unseen. */
+	/* In the background, reading an answer would stop this process, and nobody would see why.
+	 */
 	pid_t front = tcgetpgrp(STDIN_FILENO);
 	return front < 0 || front == getpgrp();
 }
@@ -31,7 +33,7 @@ size_t ask_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
-/* One line, whatever the terminal's mode; what is behind it stays unread. */
+/* Reads one line in any mode of the terminal, and leaves what follows it unread. */
 static bool read_line(char *ret, size_t size)
 {
 	for (size_t n = 0; n < size;) {
@@ -48,7 +50,7 @@ static bool read_line(char *ret, size_t size)
 		}
 		n++;
 	}
-	(void)tcflush(STDIN_FILENO, TCIFLUSH); /* the rest of it is no answer either */
+	(void)tcflush(STDIN_FILENO, TCIFLUSH); /* the rest of the line is not an answer either */
 	return false;
 }
 
@@ -67,7 +69,8 @@ bool ask_line(const char *prompt, char *ret, size_t size)
 		return false;
 	}
 	if (!read_line(ret, size)) {
-		(void)!write(STDERR_FILENO, "\n", 1); /* no line of ours begins behind the prompt */
+		(void)!write(STDERR_FILENO, "\n",
+		             1); /* our next message starts on a line of its own */
 		return false;
 	}
 	return true;

@@ -1,8 +1,8 @@
-/* ask.h - the word of a person at the terminal.
+/* ask.h - asks a person at the terminal.
  *
- * Standard input and standard error are a terminal, and we are in its foreground: nobody
- * else is asked. What was typed before the question stood there is thrown away, so that
- * nothing that was pasted or typed ahead answers it. An answer is a whole line. */
+ * A question needs a terminal on standard input and standard error, and this process in its
+ * foreground. What was typed before the question is discarded, so that nothing pasted or typed
+ * ahead answers it. An answer is a whole line. */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H
 
@@ -12,16 +12,16 @@
 enum asked {
 	ASKED_NOBODY, /* there is no terminal */
 	ASKED_NO,
-	ASKED_YES, /* "yes" was typed, in so many letters; anything else is no */
+	ASKED_YES, /* exactly "yes" was typed; anything else is no */
 };
 
 enum asked ask_yes(const char *question);
 
-bool ask_terminal(void);  /* is there somebody to ask? */
-size_t ask_columns(void); /* of that terminal; 0: not known */
+bool ask_terminal(void);  /* can a person be asked? */
+size_t ask_columns(void); /* width of that terminal; 0: not known */
 
-/* Shows `prompt` (ours) as it is, and reads a line, which is stored without its end. False:
- * nobody is there, the input ended, or the line is longer than `size` - 1. */
+/* Shows `prompt` unchanged, so it must be our own text, and stores one line without its newline.
+ * False: there is no terminal, the input ended, or the line is longer than `size` - 1. */
 bool ask_line(const char *prompt, char *ret, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* cli.h - what the commands share: the command table, what was asked on the
- * command line, and the exit statuses. */
+/* cli.h - what the commands share: the command table, the parsed command line, and the exit
+ * statuses. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -13,13 +13,13 @@
 #include "policy/plan.h"
 #include "skillsandbox.h"
 
-/* Every exit status of the program; a skill's own passes through. */
+/* Every exit status of the program. The exit status of a skill is passed on. */
 enum exit_status {
 	EXIT_FINE = 0,
 	EXIT_FINDINGS = 1,     /* validate: not valid; prove: a probe got through;
 	                        * audit verify: bad; session: refused by its policy */
-	EXIT_USAGE = 2,        /* the words on the command line */
-	EXIT_INCOMPLETE = 3,   /* audit verify: good as far as it goes */
+	EXIT_USAGE = 2,        /* the command line is wrong */
+	EXIT_INCOMPLETE = 3,   /* audit verify: good, but without its end */
 	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds */
 	EXIT_SANDBOX = 125,    /* the sandbox failed or refused */
 	EXIT_NOT_EXEC = 126,   /* the entrypoint cannot be executed */
@@ -27,12 +27,12 @@ enum exit_status {
 	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb */
 };
 
-/* `named_program`: what was not found is the program itself, not a directory
- * or manifest on the way to it. */
+/* `named_program`: a file that was not found is the program itself, not a directory or manifest on
+ * the way to it. */
 int exit_status_of(const struct ssb_error *err, bool named_program);
 
-/* A flag that concerns the command line only; its bit in request.flags. Ids
- * below FLAG_FIRST in the option table are enum ssb_option. */
+/* A flag of the command line only; its bit is in request.flags. Ids below FLAG_FIRST in the option
+ * table are enum ssb_option. */
 enum cli_flag {
 	FLAG_FIRST = 1000,
 	FLAG_DRY_RUN = FLAG_FIRST,
@@ -81,7 +81,7 @@ enum cli_flag {
 	FLAG_DETAILS,
 	FLAG_REASON,
 	FLAG_GRACE,
-	FLAG_SKILLS,  /* again and again: request.skills */
+	FLAG_SKILLS,  /* may be repeated: request.skills */
 	FLAG_AGAINST, /* the same */
 	FLAG_HTTP,
 	FLAG_SOCKET,
@@ -92,14 +92,14 @@ enum cli_flag {
 	FLAG_END,
 };
 
-#define MAX_BEST_EFFORT 8 /* remembered to warn of; the library has them all */
+#define MAX_BEST_EFFORT 8 /* kept for warnings; the library has all of them */
 
 /* One command line, parsed. */
 struct request {
 	const struct command *command;
 	uint64_t flags;
 	unsigned given;              /* bits of enum ssb_option */
-	struct ssb_options *options; /* NULL for a command without owner's flags */
+	struct ssb_options *options; /* NULL for a command without the owner's flags */
 	struct operands operands;
 	const char *values[FLAG_END - FLAG_FIRST]; /* of flags with one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
@@ -130,7 +130,7 @@ struct command {
 	int (*run)(struct request *r); /* returns the exit status */
 };
 
-/* More than an int has: the enumeration is as wide as it needs (GNU C). */
+/* More bits than an int has: GNU C makes the enumeration as wide as it must be. */
 enum command_bit {
 	ON_RUN = 1,
 	ON_VALIDATE = 2,
@@ -169,7 +169,7 @@ enum command_bit {
 	ON_LINT = INT64_C(1) << 34,
 	ON_DIFF = INT64_C(1) << 35,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
-	ON_OWNER = ON_PLAN | ON_SERVE, /* take the owner's word */
+	ON_OWNER = ON_PLAN | ON_SERVE, /* take options that grant */
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
@@ -178,8 +178,8 @@ enum command_bit {
 
 extern const struct command COMMANDS[];
 extern const size_t N_COMMANDS;
-/* The command that the words name (NULL-terminated), and how many of them are
- * its name; NULL: unknown. */
+/* The command that the words (NULL-terminated) name; NULL: unknown. *ret_n counts the words of its
+ * name. */
 const struct command *command_find(char *const words[], int *ret_n);
 
 extern const struct option_row FLAGS[];
@@ -188,18 +188,17 @@ extern const size_t N_FLAGS;
 /* Fills `r` from the words after the command's name. */
 int request_parse(struct request *r, const struct command *c, char **argv, struct ssb_error *err);
 void request_done(struct request *r);
-/* The caller's settings, loaded when they are first asked for. NULL: *err says why. */
+/* The caller's settings, loaded on the first call. NULL with *err on failure. */
 const struct owner *request_owner(struct request *r, struct ssb_error *err);
-/* Freezes the plan that the operands and flags ask for. Findings are printed;
- * on failure the error too, and *ret_status is the exit status. `fallback`
- * (may be NULL) is the command where no operand was given. */
+/* Makes the plan that the operands and flags ask for, and prints findings. On failure it prints the
+ * error, too, and sets *ret_status to the exit status. `fallback` (may be NULL) is the command if
+ * there is no operand. */
 int request_plan(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
                  int *ret_status);
 
-/* Says the error, for `run --json` as the closing JSON line too; returns
- * `status`. */
+/* Prints the error, for `run --json` also as the closing JSON line. Returns `status`. */
 int request_fail(const struct request *r, const struct ssb_error *err, int status);
-/* The session that runs are to be part of, by --session or SKILLSANDBOX_SESSION; NULL: none. */
+/* The session of new runs, from --session or SKILLSANDBOX_SESSION; NULL: none. */
 const char *request_session(const struct request *r);
 
 static inline void plan_freep(struct ssb_plan **p)
@@ -228,7 +227,7 @@ int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
 int cmd_learn(struct request *r);
-/* Takes an approval back, and says so; the exit status. */
+/* Takes an approval back, and says so. Returns the exit status. */
 struct owner;
 int cmd_approvals_revoke(const struct owner *o, const char *dir);
 int cmd_diff(struct request *r);
@@ -247,10 +246,10 @@ int cmd_help_usage(void);
 int cmd_help_group(const char *first); /* -1: no command begins with this word */
 int cmd_help_version(void);
 
-/* The plan on standard output, as text or JSON; returns the exit status. */
+/* Prints the plan, as text or JSON. Returns the exit status. */
 int cmd_inspect_print(const struct ssb_plan *plan, bool as_json);
-/* Attacks the plan's sandbox. With `only_leaks` prints nothing but what got
- * through. Returns the exit status. */
+/* Attacks the plan's sandbox. `only_leaks`: prints only the probes that got through. Returns the
+ * exit status. */
 int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks);
 
 #endif

@@ -1,3 +1,4 @@
+/* cli_options.c - see cli_options.h. */
 #include "cli/cli_options.h"
 
 #include <string.h>
@@ -5,17 +6,17 @@
 #include "base/error.h"
 #include "base/suggest.h"
 
-static bool row_exists(const struct option_parse *p, const struct option_row *row)
+static bool has_row(const struct option_parse *p, const struct option_row *row)
 {
 	return (row->commands & p->command) != 0;
 }
 
-static const struct option_row *row_by_name(const struct option_parse *p, const char *name,
-                                            size_t len)
+static const struct option_row *find_by_name(const struct option_parse *p, const char *name,
+                                             size_t len)
 {
 	for (size_t i = 0; i < p->n_rows; i++) {
 		const struct option_row *row = &p->rows[i];
-		if (row_exists(p, row) && strlen(row->name) == len &&
+		if (has_row(p, row) && strlen(row->name) == len &&
 		    memcmp(row->name, name, len) == 0) {
 			return row;
 		}
@@ -23,36 +24,36 @@ static const struct option_row *row_by_name(const struct option_parse *p, const 
 	return NULL;
 }
 
-static const struct option_row *row_by_letter(const struct option_parse *p, char letter)
+static const struct option_row *find_by_letter(const struct option_parse *p, char letter)
 {
 	for (size_t i = 0; i < p->n_rows; i++) {
-		if (row_exists(p, &p->rows[i]) && p->rows[i].letter == letter && letter != '\0') {
+		if (has_row(p, &p->rows[i]) && p->rows[i].letter == letter && letter != '\0') {
 			return &p->rows[i];
 		}
 	}
 	return NULL;
 }
 
-/* Only the name is repeated, never the value: that may be a secret. */
-static int unknown_name(const struct option_parse *p, const char *name, size_t len,
+/* The message repeats the name only: the value may be a secret. */
+static int fail_unknown(const struct option_parse *p, const char *name, size_t len,
                         struct ssb_error *err)
 {
 	const char *near = suggest(name, len, &p->rows[0].name, p->n_rows, sizeof(p->rows[0]));
 
-	if (near != NULL && row_by_name(p, near, strlen(near)) != NULL) {
+	if (near != NULL && find_by_name(p, near, strlen(near)) != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "unknown option --%.*s; did you mean --%s?", (int)len, name, near);
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "", "unknown option --%.*s", (int)len, name);
 }
 
-static int no_value(const struct option_row *row, struct ssb_error *err)
+static int fail_no_value(const struct option_row *row, struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_USAGE, 0, "", "--%s needs a value: --%s %s", row->name,
 	                row->name, row->arg);
 }
 
-/* The value, where it is not in the same word: the next word. */
+/* The next word, which is the value if that is not in the same word. */
 static const char *next_word(char ***at)
 {
 	if ((*at)[1] == NULL) {
@@ -67,10 +68,10 @@ static int parse_long(const struct option_parse *p, char ***at, struct ssb_error
 	const char *name = **at + 2;
 	size_t len = strcspn(name, "=");
 	const char *value = name[len] == '=' ? name + len + 1 : NULL;
-	const struct option_row *row = row_by_name(p, name, len);
+	const struct option_row *row = find_by_name(p, name, len);
 
 	if (row == NULL) {
-		return unknown_name(p, name, len, err);
+		return fail_unknown(p, name, len, err);
 	}
 	if (row->arg == NULL) {
 		if (value != NULL) {
@@ -82,7 +83,7 @@ static int parse_long(const struct option_parse *p, char ***at, struct ssb_error
 		value = next_word(at);
 	}
 	if (value == NULL) {
-		return no_value(row, err);
+		return fail_no_value(row, err);
 	}
 	return p->handler(p->ctx, row, value, err);
 }
@@ -91,7 +92,7 @@ static int parse_long(const struct option_parse *p, char ***at, struct ssb_error
 static int parse_letters(const struct option_parse *p, char ***at, struct ssb_error *err)
 {
 	for (const char *s = **at + 1; *s != '\0'; s++) {
-		const struct option_row *row = row_by_letter(p, *s);
+		const struct option_row *row = find_by_letter(p, *s);
 		if (row == NULL) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "", "unknown option -%c", *s);
 		}
@@ -103,7 +104,7 @@ static int parse_letters(const struct option_parse *p, char ***at, struct ssb_er
 		}
 		const char *value = s[1] != '\0' ? s + 1 : next_word(at);
 		if (value == NULL) {
-			return no_value(row, err);
+			return fail_no_value(row, err);
 		}
 		return p->handler(p->ctx, row, value, err);
 	}
@@ -133,7 +134,7 @@ int cli_options_parse(const struct option_parse *p, char **argv, struct operands
 			return -1;
 		}
 	}
-	/* What is left are operands; they close up to those already found. */
+	/* The rest are operands; they move up to those already found. */
 	while (*at != NULL) {
 		argv[found.n++] = *at++;
 	}

@@ -1,3 +1,4 @@
+/* cli_record.c - see cli_record.h. */
 #include "cli/cli_record.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ int cli_record_fail(const struct ssb_error *err)
 	return err->code == SSB_E_USAGE ? EXIT_USAGE : EXIT_SANDBOX;
 }
 
-int record_request(const struct request *r, const char *fallback, struct record_request *ret)
+int cli_record_open(const struct request *r, const char *fallback, struct record_request *ret)
 {
 	struct record_request q = RECORD_REQUEST_NONE;
 	struct ssb_error err = { 0 };
@@ -34,14 +35,14 @@ int record_request(const struct request *r, const char *fallback, struct record_
 	}
 	if (owner_load(&q.owner, &err) != 0 ||
 	    run_file_open(&q.file, q.owner.state_dir, word, &err) != 0) {
-		record_request_done(&q);
+		cli_record_done(&q);
 		return cli_record_fail(&err);
 	}
 	*ret = q;
 	return EXIT_FINE;
 }
 
-void record_request_done(struct record_request *q)
+void cli_record_done(struct record_request *q)
 {
 	owner_done(&q->owner);
 	run_file_done(&q->file);
@@ -52,8 +53,8 @@ const char *cli_record_name(const struct record_request *q)
 	return q->file.id[0] != '\0' ? q->file.id : q->file.path;
 }
 
-/* A file with the key in hexadecimal and a newline. */
-static int key_from_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct ssb_error *err)
+/* The file holds the key in hexadecimal, and a newline. */
+static int read_key_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct ssb_error *err)
 {
 	auto_buf text;
 	auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -74,9 +75,9 @@ static int key_from_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct
 	return 0;
 }
 
-/* --key, or else the owner's own. *ret_known is false where there is none. */
-static int record_key(const struct request *r, const struct owner *owner,
-                      uint8_t ret[VERIFY_KEY_BYTES], bool *ret_known, struct ssb_error *err)
+/* The key of --key, or else the owner's own. *ret_known is false if there is none. */
+static int find_key(const struct request *r, const struct owner *owner,
+                    uint8_t ret[VERIFY_KEY_BYTES], bool *ret_known, struct ssb_error *err)
 {
 	struct ssb_error why = { 0 };
 	const char *word = request_value(r, FLAG_KEY);
@@ -85,7 +86,7 @@ static int record_key(const struct request *r, const struct owner *owner,
 	if (word != NULL) {
 		return hex_decode(word, strlen(word), ret, VERIFY_KEY_BYTES) == 0
 		               ? 0
-		               : key_from_file(word, ret, err);
+		               : read_key_file(word, ret, err);
 	}
 	if (trace_key_public(owner, ret, &why) != 0) {
 		*ret_known = false;
@@ -104,7 +105,7 @@ int cli_record_verify(const struct request *r, const struct record_request *q,
 	uint8_t key[VERIFY_KEY_BYTES];
 	bool known = false;
 
-	if (record_key(r, &q->owner, key, &known, &err) != 0) {
+	if (find_key(r, &q->owner, key, &known, &err) != 0) {
 		return cli_record_fail(&err);
 	}
 	struct verify_ask ask = { .key = known ? key : NULL, .run_id = q->file.id };
@@ -123,7 +124,7 @@ int cli_record_doubt(const struct request *r, const struct record_request *q)
 	} else if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, &v, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	/* Of a file from elsewhere, whose key it has is for `verify` to ask. */
+	/* Whose key signed a file from elsewhere is a question for `verify`. */
 	bool damaged = v.state == VERIFY_BAD && !(elsewhere && v.signed_end);
 	if (status == EXIT_FINE && damaged) {
 		say_errorf("the record was changed: bad at record %" PRIu64
@@ -132,7 +133,7 @@ int cli_record_doubt(const struct request *r, const struct record_request *q)
 		status = EXIT_FINDINGS;
 	}
 	if (status == EXIT_FINE && v.state == VERIFY_INCOMPLETE && v.records == 0) {
-		say_errorf("there is no whole record in it; see 'audit verify'");
+		say_errorf("the file has no complete record; see 'audit verify'");
 		status = EXIT_FINDINGS;
 	}
 	return status;
@@ -144,10 +145,10 @@ int cli_record_seconds(const char *text, int64_t *ret, struct ssb_error *err)
 		return 0;
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "",
-	                "'%s' is no time span; write 90s, 15m, 2h, 7d or 4w", text);
+	                "'%s' is not a time span; write 90s, 15m, 2h, 7d or 4w", text);
 }
 
-static void when_format(int64_t micros, char ret[WHEN_SIZE])
+static void format_time(int64_t micros, char ret[WHEN_SIZE])
 {
 	time_t t = (time_t)(micros / 1000000);
 	struct tm tm = { 0 };
@@ -158,8 +159,8 @@ static void when_format(int64_t micros, char ret[WHEN_SIZE])
 	snprintf(ret, WHEN_SIZE, "%.20s.%06dZ", text, (int)(micros % 1000000));
 }
 
-/* Two digits; -1: there are none. */
-static int two_digits(const char *p)
+/* The value of two digits; -1: these are not digits. */
+static int parse_two_digits(const char *p)
 {
 	return p[0] >= '0' && p[0] <= '9' && p[1] >= '0' && p[1] <= '9'
 	               ? (p[0] - '0') * 10 + (p[1] - '0')
@@ -176,8 +177,8 @@ static bool parse_zone(const char *p, int64_t *ret)
 	if ((*p != '+' && *p != '-') || strlen(p) != 6 || p[3] != ':') {
 		return false;
 	}
-	int hours = two_digits(p + 1);
-	int minutes = two_digits(p + 4);
+	int hours = parse_two_digits(p + 1);
+	int minutes = parse_two_digits(p + 4);
 	if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) {
 		return false;
 	}
@@ -185,7 +186,7 @@ static bool parse_zone(const char *p, int64_t *ret)
 	return true;
 }
 
-/* ".25" as microseconds; what is finer is left out. */
+/* ".25" as microseconds; further digits are dropped. */
 static int64_t parse_fraction(const char **p)
 {
 	int64_t micros = 0;
@@ -201,7 +202,7 @@ static int64_t parse_fraction(const char **p)
 	return micros;
 }
 
-/* The 30th of February is none: timegm() makes it a day of March. */
+/* timegm() turns the 30th of February into a day of March. */
 static bool is_date(const struct tm *tm)
 {
 	struct tm date = *tm;
@@ -240,16 +241,16 @@ int cli_record_when(const char *text, char ret[WHEN_SIZE], struct ssb_error *err
 
 	if (cli_record_seconds(text, &v, &none) == 0) {
 		int64_t now = (int64_t)time(NULL);
-		when_format((now > v ? now - v : 0) * 1000000, ret);
+		format_time((now > v ? now - v : 0) * 1000000, ret);
 		return 0;
 	}
 	if (!parse_time(text, &v)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "'%s' is no time; write 2h or 7d (ago), 2026-11-15, or "
+		                "'%s' is not a time; write 2h or 7d (ago), 2026-11-15, or "
 		                "2026-11-15T13:20:00Z",
 		                text);
 	}
-	when_format(v, ret);
+	format_time(v, ret);
 	return 0;
 }
 
@@ -264,12 +265,12 @@ int cli_record_until(const char *text, int64_t *ret, struct ssb_error *err)
 		v /= 1000000;
 	} else {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "'%s' is no time; write 2h or 30d (from now), 2026-11-15, or "
+		                "'%s' is not a time; write 2h or 30d (from now), 2026-11-15, or "
 		                "2026-11-15T13:20:00Z",
 		                text);
 	}
 	if (v <= now) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is over already", text);
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is in the past", text);
 	}
 	*ret = v;
 	return 0;

@@ -1,5 +1,5 @@
-/* cmd_approvals.c - what the owner approved, and whether it still holds; and taking it
- * back, also of a skill that is not there any more. */
+/* cmd_approvals.c - lists what you approved and whether it still holds, and takes an approval back,
+ * also for a skill that no longer exists. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,14 @@
 #include "policy/owner.h"
 #include "policy/path.h"
 
-struct row {
+struct approval_row {
 	const struct lock *lock;
 	const char *state; /* "holds", "changed", "expired", "used", "gone", "unreadable" */
-	const char *why;   /* of "unreadable"; else "" */
+	const char *why;   /* for "unreadable"; else "" */
 	struct ssb_error err;
 };
 
-static const char *state_of(const struct owner *o, struct row *r)
+static const char *find_state(const struct owner *o, struct approval_row *r)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	struct stat st;
@@ -45,7 +45,7 @@ static const char *state_of(const struct owner *o, struct row *r)
 
 /* ---- JSON ----------------------------------------------------------------------- */
 
-static void row_json(struct json *j, const struct row *r)
+static void put_row_json(struct json *j, const struct approval_row *r)
 {
 	const struct lock *l = r->lock;
 	char digest[DIGEST_TEXT];
@@ -64,14 +64,14 @@ static void row_json(struct json *j, const struct row *r)
 
 /* ---- text ----------------------------------------------------------------------- */
 
-static void text_words(struct buf *out, const char *label, const char *flag, const char *word)
+static void put_words(struct buf *out, const char *label, const char *flag, const char *word)
 {
 	buf_addf(out, "  %-9s %s", label, flag);
 	visible_text(out, word, false);
 	buf_addc(out, '\n');
 }
 
-static void row_text(struct buf *out, const struct row *r)
+static void put_row_text(struct buf *out, const struct approval_row *r)
 {
 	const struct lock *l = r->lock;
 	const struct timespec expires = { .tv_sec = (time_t)l->expires };
@@ -93,14 +93,14 @@ static void row_text(struct buf *out, const struct row *r)
 	         (unsigned long long)l->files.bytes);
 	for (size_t i = 0; i < l->n_grants; i++) {
 		snprintf(flag, sizeof(flag), "--%s ", lock_option_name(l->grants[i].option));
-		text_words(out, "granted", flag, l->grants[i].value);
+		put_words(out, "granted", flag, l->grants[i].value);
 	}
 	for (size_t i = 0; i < l->declined.n; i++) {
-		text_words(out, "declined", "", l->declined.v[i]);
+		put_words(out, "declined", "", l->declined.v[i]);
 	}
 }
 
-static void bad_json(struct json *j, const struct lock_bad *b)
+static void put_bad_json(struct json *j, const struct lock_bad *b)
 {
 	json_open(j, '{');
 	json_kstr(j, "skill", NULL);
@@ -110,17 +110,16 @@ static void bad_json(struct json *j, const struct lock_bad *b)
 	json_close(j, '}');
 }
 
-static void bad_text(struct buf *out, const struct lock_bad *b)
+static void put_bad_text(struct buf *out, const struct lock_bad *b)
 {
 	buf_addf(out, "%s: unreadable: ", b->file);
 	visible_text(out, b->why.text, false);
 	buf_addf(out,
-	         "\n  nothing is approved by it; to take it back: skillsandbox approvals "
-	         "--revoke %.64s\n",
+	         "\n  it approves nothing; to remove it: skillsandbox approvals --revoke %.64s\n",
 	         b->file);
 }
 
-static int list(const struct owner *o, bool as_json)
+static int list_approvals(const struct owner *o, bool as_json)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	struct ssb_error err = { 0 };
@@ -137,19 +136,19 @@ static int list(const struct owner *o, bool as_json)
 		json_open(&j, '[');
 	}
 	for (size_t i = 0; i < l.n; i++) {
-		struct row r = { .lock = &l.v[i] };
-		r.state = state_of(o, &r);
+		struct approval_row r = { .lock = &l.v[i] };
+		r.state = find_state(o, &r);
 		if (as_json) {
-			row_json(&j, &r);
+			put_row_json(&j, &r);
 		} else {
-			row_text(&out, &r);
+			put_row_text(&out, &r);
 		}
 	}
 	for (size_t i = 0; i < l.n_bad; i++) {
 		if (as_json) {
-			bad_json(&j, &l.bad[i]);
+			put_bad_json(&j, &l.bad[i]);
 		} else {
-			bad_text(&out, &l.bad[i]);
+			put_bad_text(&out, &l.bad[i]);
 		}
 	}
 	if (as_json) {
@@ -161,20 +160,20 @@ static int list(const struct owner *o, bool as_json)
 
 int cmd_approvals_revoke(const struct owner *o, const char *word)
 {
-	/* It may be gone; of a damaged one nobody knows whose it was. */
+	/* The skill may not exist any more; a damaged approval is named by its file. */
 	auto_free char *dir = lock_is_name(word) ? strdup(word) : path_real(word);
 	struct ssb_error err = { 0 };
 	bool was = false;
 
 	if (dir == NULL) {
-		say_errorf("%s: there is no such directory", word);
+		say_errorf("%s: directory not found", word);
 		return EXIT_USAGE;
 	}
 	if (consent_revoke(o, dir, &was, &err) != 0) {
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	say_notef(was ? "the approval was taken back" : "it was not approved");
+	say_notef(was ? "the approval was taken back" : "this skill was not approved");
 	return EXIT_FINE;
 }
 
@@ -186,7 +185,7 @@ int cmd_approvals(struct request *r)
 
 	if (r->operands.n != (revoke ? 1 : 0) || r->operands.dashes) {
 		say_errorf(revoke ? "approvals --revoke needs one DIR, or the name of a file"
-		                  : "approvals takes no DIR but with --revoke");
+		                  : "approvals takes a DIR only with --revoke");
 		return EXIT_USAGE;
 	}
 	if (owner_load(&owner, &err) != 0) {
@@ -194,5 +193,5 @@ int cmd_approvals(struct request *r)
 		return EXIT_SANDBOX;
 	}
 	return revoke ? cmd_approvals_revoke(&owner, r->operands.v[0])
-	              : list(&owner, request_has(r, FLAG_JSON));
+	              : list_approvals(&owner, request_has(r, FLAG_JSON));
 }

@@ -1,5 +1,5 @@
-/* cmd_approve.c - `approve` shows in plain words what one skill could do and asks the owner. An
- * approval holds for the skill's files exactly as they were shown. */
+/* cmd_approve.c - shows in plain words what a skill could do, and asks you. An approval holds for
+ * exactly the files that were shown. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,14 +25,15 @@ static bool ask_to_confirm(const struct request *r)
 	                               ? "approve this for one run?"
 	                               : "approve this, for as long as nothing in it changes?");
 	if (a == ASKED_NOBODY) {
-		say_errorf("approve needs a terminal to ask you on, or --yes");
+		say_errorf("approve needs a terminal to ask you, or --yes");
 	} else if (a == ASKED_NO) {
 		say_notef("nothing was approved");
 	}
 	return a == ASKED_YES;
 }
 
-/* A --without that matches no request is an error: the request that was meant would be approved. */
+/* A --without that matches no request must be an error: else the request that was meant would be
+ * approved. */
 static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 {
 	for (size_t i = 0; i < o->withhold.n; i++) {
@@ -52,7 +53,7 @@ static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 	return EXIT_FINE;
 }
 
-/* A request that nothing can allow stops every run: to approve the rest would be useless. */
+/* A request that nothing can allow stops every run, so the rest must not be approved. */
 static int refuse_never(const struct consent_view *v)
 {
 	for (size_t i = 0; i < v->abilities.n; i++) {
@@ -67,8 +68,9 @@ static int refuse_never(const struct consent_view *v)
 	return EXIT_FINDINGS;
 }
 
-static int plan_with(const struct request *r, const struct owner *owner, const char *dir,
-                     const struct consent_word *word, struct ssb_plan **ret, struct ssb_error *err)
+static int make_plan_with(const struct request *r, const struct owner *owner, const char *dir,
+                          const struct consent_word *word, struct ssb_plan **ret,
+                          struct ssb_error *err)
 {
 	const struct plan_request q = { .owner = owner,
 		                        .options = r->options,
@@ -78,7 +80,7 @@ static int plan_with(const struct request *r, const struct owner *owner, const c
 	return plan_decide(&q, ret, NULL, err);
 }
 
-/* Makes the plan that the approval would give: says its risk, and fails if it would still be
+/* Makes the plan that the approval would give, and says its risk. Fails if that plan would still be
  * refused something. */
 static int judge_plan(const struct request *r, const struct owner *owner,
                       const struct consent_view *v)
@@ -88,7 +90,7 @@ static int judge_plan(const struct request *r, const struct owner *owner,
 	struct ssb_error err = { 0 };
 
 	if (consent_view_say(v, &word, &err) != 0 ||
-	    plan_with(r, owner, v->dir, &word, &plan, &err) != 0) {
+	    make_plan_with(r, owner, v->dir, &word, &plan, &err) != 0) {
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
@@ -142,7 +144,7 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 	return ask_to_confirm(r) ? give_approval(r, owner, v, expires) : EXIT_FINDINGS;
 }
 
-/* Does the skill ask for something that the owner took out before? */
+/* Does the skill ask for something that you took out before? */
 static bool is_narrowed(const struct ssb_plan *p, const struct string_list *declined)
 {
 	bool found = false;
@@ -168,7 +170,7 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	/* An approval that cannot be read is replaced by this one. */
 	(void)consent_look_known(owner, dir, v.files.tree, &before, &none);
 	if ((until != NULL && cli_record_until(until, &expires, &err) != 0) ||
-	    plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
+	    make_plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
@@ -205,7 +207,7 @@ int cmd_approve(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: no such directory", r->operands.v[0]);
+		say_errorf("%s: directory not found", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
 	return approve_skill(r, &owner, dir);

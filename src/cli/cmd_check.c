@@ -1,4 +1,4 @@
-/* cmd_check.c - would this manifest have allowed what recorded runs did? */
+/* cmd_check.c - says whether a manifest would have allowed what recorded runs did. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "learn/propose.h"
 #include "policy/owner.h"
 
-/* What a run asked for and nobody had is missed by no one. */
+/* Drops what a run asked for and this machine did not have: to deny it changes nothing. */
 static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 {
 	size_t kept = 0;
@@ -26,8 +26,8 @@ static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 	return kept;
 }
 
-static int print(const struct request *r, const struct needs *n, const size_t *denied,
-                 size_t n_denied, size_t runs)
+static int print_denied(const struct request *r, const struct needs *n, const size_t *denied,
+                        size_t n_denied, size_t runs)
 {
 	struct json j;
 	auto_buf out;
@@ -60,7 +60,7 @@ static int print(const struct request *r, const struct needs *n, const size_t *d
 	return status != EXIT_FINE ? status : n_denied == 0 ? EXIT_FINE : EXIT_FINDINGS;
 }
 
-static int check(const struct request *r, struct owner *o, struct ssb_error *err)
+static int check_runs(const struct request *r, struct owner *o, struct ssb_error *err)
 {
 	AUTO(skill_found_done) struct skill_found skill = { 0 };
 	AUTO(needs_done) struct needs needs = { 0 };
@@ -86,13 +86,14 @@ static int check(const struct request *r, struct owner *o, struct ssb_error *err
 		return EXIT_SANDBOX;
 	}
 	if (needs.cut) {
-		say_warningf("not all that was done stands in the records");
+		say_warningf("the records do not have everything that was done");
 	}
 	if (needs.nameless) {
-		say_warningf("a host was asked for where none was declared, and which one is not "
-		             "known; 'skillsandbox learn' tells");
+		say_warningf(
+		        "the skill asked for a host although none was declared; which one is not "
+		        "known: run 'skillsandbox learn'");
 	}
-	return print(r, &needs, denied, drop_absent(&needs, denied, n), runs);
+	return print_denied(r, &needs, denied, drop_absent(&needs, denied, n), runs);
 }
 
 int cmd_check(struct request *r)
@@ -108,5 +109,5 @@ int cmd_check(struct request *r)
 	if (owner_load(&owner, &err) != 0) {
 		return request_fail(r, &err, exit_status_of(&err, false));
 	}
-	return check(r, &owner, &err);
+	return check_runs(r, &owner, &err);
 }

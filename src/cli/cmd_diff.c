@@ -1,4 +1,4 @@
-/* cmd_diff.c - what changed in a skill since it was approved: its files, their lines, and
+/* cmd_diff.c - shows what changed in a skill since it was approved: its files, their lines, and
  * what it asks for. */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "consent/consent.h"
 #include "policy/owner.h"
 
-#define MAX_FILES_SHOWN 8 /* of which the lines are shown too */
+#define MAX_FILES_SHOWN 8 /* files whose lines are shown */
 
-/* A manifest of the owner's own is not among the skill's files. */
-static bool other_manifest(const struct lock *l, const struct ssb_plan *p)
+/* The owner's own manifest is not among the skill's files. */
+static bool has_other_manifest(const struct lock *l, const struct ssb_plan *p)
 {
 	return p != NULL && (strcmp(l->format, skill_format_name(p->format)) != 0 ||
 	                     (p->format == SKILL_SIDECAR &&
@@ -31,8 +31,8 @@ static void put_lines(struct buf *out, const struct owner *o, const struct conse
 
 	if (kept == NULL || !f->lock.snapshot) {
 		buf_adds(out, d->n_files > 0
-		                      ? "Lines cannot be shown: no copy was kept of what was "
-		                        "approved.\n"
+		                      ? "Lines cannot be shown: no copy of the approved files was "
+		                        "kept.\n"
 		                      : "");
 		return;
 	}
@@ -56,14 +56,14 @@ static int print_text(const struct owner *o, const struct consent_found *f, cons
 
 	buf_init(&out, 2 * SAY_MAX);
 	if (manifest) {
-		buf_adds(&out, "It has another manifest than when it was approved.\n");
+		buf_adds(&out, "The skill has another manifest than when you approved it.\n");
 	}
 	if (!manifest || !d->same) {
 		diff_text(&out, d, say_coloured(STDOUT_FILENO), all ? 0 : MAX_SHOWN_FILES);
 	}
 	put_lines(&out, o, f, d, all);
 	if (f->state == CONSENT_OVER) {
-		buf_adds(&out, "The approval is over: it has expired, or was used up.\n");
+		buf_adds(&out, "The approval is over: it expired, or was used up.\n");
 	}
 	return say_out(STDOUT_FILENO, &out);
 }
@@ -80,20 +80,21 @@ static int print_json(const struct diff *d)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-static int compare(const struct request *r, const struct owner *o, const struct consent_found *f)
+static int compare_files(const struct request *r, const struct owner *o,
+                         const struct consent_found *f)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(diff_done) struct diff d = { 0 };
 	struct ssb_error err = { 0 };
 
 	if (ssb_plan_skill(r->options, f->lock.skill, NULL, &plan, NULL, &err) != 0) {
-		say_error(&err); /* its files can be compared all the same */
+		say_error(&err); /* the files can still be compared */
 	}
 	if (diff_make(&f->lock, &f->now, plan, &d) != 0) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}
-	bool manifest = other_manifest(&f->lock, plan);
+	bool manifest = has_other_manifest(&f->lock, plan);
 	d.same = d.same && !manifest;
 	int status = request_has(r, FLAG_JSON)
 	                     ? print_json(&d)
@@ -113,7 +114,7 @@ int cmd_diff(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: there is no such directory", r->operands.v[0]);
+		say_errorf("%s: directory not found", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
 	if (owner_load(&owner, &err) != 0 || consent_look(&owner, dir, &f, &err) != 0) {
@@ -121,8 +122,9 @@ int cmd_diff(struct request *r)
 		return EXIT_SANDBOX;
 	}
 	if (f.state == CONSENT_NONE) {
-		say_errorf("it was not approved: 'skillsandbox approve' shows what it could do");
+		say_errorf("this skill was not approved: 'skillsandbox approve' shows what it "
+		           "could do");
 		return EXIT_SANDBOX;
 	}
-	return compare(r, &owner, &f);
+	return compare_files(r, &owner, &f);
 }

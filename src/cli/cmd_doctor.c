@@ -1,4 +1,4 @@
-/* cmd_doctor.c - what this kernel and machine offer, layer by layer. */
+/* cmd_doctor.c - says what this kernel and machine offer, layer by layer. */
 #include <unistd.h>
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 
-static void doctor_json(struct buf *out, const struct ssb_check *checks, size_t n)
+static void put_json(struct buf *out, const struct ssb_check *checks, size_t n)
 {
 	struct json j;
 
@@ -25,7 +25,7 @@ static void doctor_json(struct buf *out, const struct ssb_check *checks, size_t 
 	buf_addc(out, '\n');
 }
 
-static void doctor_text(struct buf *out, const struct ssb_check *checks, size_t n)
+static void put_text(struct buf *out, const struct ssb_check *checks, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct ssb_check *c = &checks[i];
@@ -51,13 +51,13 @@ int cmd_doctor(struct request *r)
 
 	buf_init(&out, SAY_MAX);
 	if (r->operands.n > 0) {
-		say_errorf("doctor takes no operand");
+		say_errorf("doctor takes no argument");
 		return EXIT_USAGE;
 	}
 	if (ssb_doctor(&checks, &n, &err) != 0) {
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
-	(request_has(r, FLAG_JSON) ? doctor_json : doctor_text)(&out, checks, n);
+	(request_has(r, FLAG_JSON) ? put_json : put_text)(&out, checks, n);
 	return say_out(STDOUT_FILENO, &out);
 }

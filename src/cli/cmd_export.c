@@ -1,5 +1,5 @@
-/* cmd_export.c - a record, its key and the version of the program that wrote
- * it in one file, which `audit verify` takes anywhere. */
+/* cmd_export.c - writes a record, its key and the version of the program that wrote it to one file,
+ * which `audit verify` can verify anywhere. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/say.h"
 #include "os/file.h"
 
-/* The lines that were verified, and not one more: a live run goes on. */
+/* Writes exactly the lines that were verified: a running skill adds more. */
 static int write_bundle(int to, const struct record_request *q, const struct verify_result *v,
                         struct ssb_error *err)
 {
@@ -67,7 +67,7 @@ static int export_to(const char *path, const struct record_request *q,
 
 int cmd_export(struct request *r)
 {
-	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	AUTO(cli_record_done) struct record_request q = RECORD_REQUEST_NONE;
 	struct verify_result v = { 0 };
 	struct ssb_error err = { 0 };
 	const char *path = request_value(r, FLAG_OUTPUT);
@@ -76,7 +76,7 @@ int cmd_export(struct request *r)
 		say_errorf("audit export needs -o FILE");
 		return EXIT_USAGE;
 	}
-	int status = record_request(r, NULL, &q);
+	int status = cli_record_open(r, NULL, &q);
 	if (status == EXIT_FINE) {
 		status = cli_record_verify(r, &q, &v);
 	}

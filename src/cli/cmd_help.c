@@ -1,4 +1,4 @@
-/* cmd_help.c - help and --version, written from the tables. */
+/* cmd_help.c - help and --version, from the tables. */
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ int cmd_help_version(void)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-/* The commands of which the first word is `first`; all for NULL. How many. */
+/* Lists the commands whose first word is `first`, or all for NULL. Returns how many. */
 static size_t list_commands(struct buf *out, const char *first)
 {
 	size_t len = first != NULL ? strlen(first) : 0;

@@ -1,5 +1,5 @@
-/* cmd_init.c - a first manifest, from what a skill says of itself and what its files
- * speak of. Nothing is executed. */
+/* cmd_init.c - writes a first manifest from what a skill says about itself and what its files
+ * mention. It executes nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static int fail_exists(const char *path, struct ssb_error *err)
 	                path);
 }
 
-/* A file that is not there yet, in no place that a symlink of the skill's chose. */
+/* Creates a new file. O_EXCL follows no symlink that the skill left there. */
 static int write_new(const char *path, bool sidecar, const struct buf *text, struct ssb_error *err)
 {
 	auto_free char *parent = path_parent(path);
@@ -60,7 +60,7 @@ static int write_new(const char *path, bool sidecar, const struct buf *text, str
 	return 0;
 }
 
-/* The text; what is said of it, by `found` and `cut`. */
+/* Makes the text. `found` and *ret_cut are for the notes about it. */
 static int make_text(const struct request *r, const struct owner *o, const char *dir,
                      struct buf *out, struct skill_found *found, bool *ret_cut,
                      struct ssb_error *err)
@@ -82,14 +82,14 @@ static int make_text(const struct request *r, const struct owner *o, const char 
 		return ssb_fail(err, SSB_E_LIMIT, 0, "init",
 		                "what the files speak of is more than a manifest can hold");
 	}
-	/* What we write is valid, or we do not write it. */
+	/* What we write must be valid. */
 	return manifest_parse(MANIFEST_FILE, out->data, out->len, &again, NULL, err);
 }
 
-static void tell(const struct skill_found *found, const char *target, bool cut)
+static void say_notes(const struct skill_found *found, const char *target, bool cut)
 {
 	if (cut) {
-		say_notef("the skill has more text than is looked at; some of it was not");
+		say_notef("the skill has more text than is read; part of it was not read");
 	}
 	if (found->no_entry) {
 		say_warningf("which script is to run is not known: name it as SCRIPT, or write it "
@@ -112,7 +112,7 @@ int cmd_init(struct request *r)
 
 	buf_init(&text, MAX_YAML_BYTES);
 	if (r->operands.n < 1 || r->operands.n > 2) {
-		say_errorf("init needs a DIR, and perhaps the SCRIPT in it that is to run");
+		say_errorf("init needs a DIR, and optionally the SCRIPT in it that is to run");
 		return EXIT_USAGE;
 	}
 	dir = realpath(r->operands.v[0], NULL);
@@ -126,6 +126,6 @@ int cmd_init(struct request *r)
 	    (target != NULL && write_new(target, request_has(r, FLAG_SIDECAR), &text, &err) != 0)) {
 		return request_fail(r, &err, exit_status_of(&err, false));
 	}
-	tell(&found, target, cut);
+	say_notes(&found, target, cut);
 	return target != NULL ? EXIT_FINE : say_out(STDOUT_FILENO, &text);
 }

@@ -1,4 +1,4 @@
-/* cmd_learn.c - run a skill with decoys, and write the manifest that it needs. */
+/* cmd_learn.c - runs a skill with decoys, and writes the manifest that it needs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "learn/propose.h"
 #include "policy/owner.h"
 
-static int propose(const struct request *r, const struct owner *owner, const char *dir,
-                   struct learned *l, struct ssb_error *err)
+static int propose_needs(const struct request *r, const struct owner *owner, const char *dir,
+                         struct learned *l, struct ssb_error *err)
 {
 	auto_buf text;
 	const char *head = "Learned by 'skillsandbox learn': what it asked for, and no more.";
@@ -55,7 +55,7 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 		return -1;
 	}
 	learn_summary(&talk, &l);
-	return propose(r, owner, dir, &l, err);
+	return propose_needs(r, owner, dir, &l, err);
 }
 
 int cmd_learn(struct request *r)
@@ -73,10 +73,10 @@ int cmd_learn(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: there is no such directory", r->operands.v[0]);
+		say_errorf("%s: directory not found", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	/* Before anything runs: can it be written where it is to go? */
+	/* The place must be writable before anything runs. */
 	auto_free char *place = NULL;
 	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &place, &err) != 0 ||
 	    learn_and_say(r, &owner, dir, &err) != 0) {

@@ -1,4 +1,4 @@
-/* cmd_lint.c - what in a skill deserves a second look, and a grade for it. */
+/* cmd_lint.c - finds what in a skill deserves a second look, and grades it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int write_out(const char *path, const struct buf *out)
 	return EXIT_FINE;
 }
 
-static int report(const struct request *r, const struct lint v[], size_t n)
+static int report_findings(const struct request *r, const struct lint v[], size_t n)
 {
 	bool found = false, any = false;
 	auto_buf out;
@@ -73,8 +73,8 @@ static int report(const struct request *r, const struct lint v[], size_t n)
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Findings are the same on every machine; what the owner has written for the skill is of
- * this one, and told beside them. */
+/* Findings are the same on every machine. Your own manifest for the skill belongs to this machine,
+ * so what is odd in it is printed beside them. */
 static void say_sidecar(const char *dir)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
@@ -98,7 +98,7 @@ int cmd_lint(struct request *r)
 		return EXIT_USAGE;
 	}
 	if (request_has(r, FLAG_SARIF) && request_has(r, FLAG_JSON)) {
-		say_errorf("lint writes either --sarif or --json");
+		say_errorf("lint takes --sarif or --json, not both");
 		return EXIT_USAGE;
 	}
 	auto_free struct lint *v = calloc(n, sizeof(*v));
@@ -108,7 +108,7 @@ int cmd_lint(struct request *r)
 	}
 	int status = EXIT_SANDBOX;
 	if (done == n) {
-		status = report(r, v, n);
+		status = report_findings(r, v, n);
 	} else {
 		if (v == NULL) {
 			ssb_fail(&err, SSB_E_NOMEM, 0, "lint", "out of memory");

@@ -1,4 +1,4 @@
-/* cmd_list.c - recorded runs, newest first; cmd_ps.c lists the living ones. */
+/* cmd_list.c - lists recorded runs, newest first; cmd_ps.c lists those that are running. */
 #include <inttypes.h>
 #include <limits.h>
 #include <unistd.h>
@@ -36,14 +36,14 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 	if ((value = request_value(r, FLAG_SEVERITY)) != NULL) {
 		ask->severity = run_facts_severity_from(value, &known);
 		if (ask->severity < 0) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "", "--severity: '%s' is none of: %s",
-			                value, known);
+			return ssb_fail(err, SSB_E_USAGE, 0, "",
+			                "--severity: '%s' is not one of: %s", value, known);
 		}
 	}
 	if ((value = request_value(r, FLAG_LIMIT)) != NULL) {
 		if (!number_parse(value, 1, LONG_MAX, &limit)) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "",
-			                "--limit: '%s' is no number from 1 on", value);
+			                "--limit: '%s' is not a number from 1 on", value);
 		}
 		ask->limit = (long)limit;
 	}
@@ -61,7 +61,7 @@ int cmd_list(struct request *r)
 	size_t n = 0;
 
 	if (r->operands.n > 0) {
-		say_errorf("audit list takes no operand");
+		say_errorf("audit list takes no argument");
 		return EXIT_USAGE;
 	}
 	if (parse_ask(r, &ask, since, until, &err) != 0 || owner_load(&owner, &err) != 0 ||

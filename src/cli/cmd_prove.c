@@ -1,4 +1,4 @@
-/* cmd_prove.c - attack the very sandbox that `run` would build. */
+/* cmd_prove.c - attacks the sandbox that `run` would build. */
 #include <unistd.h>
 
 #include "base/json.h"
@@ -17,12 +17,12 @@ static const struct {
 	[SSB_PROBE_NO_CONTROL] = { "no control", "no_control", SAY_YELLOW },
 };
 
-struct tally {
+struct prove_tally {
 	size_t of[ARRAY_LEN(OUTCOMES)];
 };
 
-static void prove_json(struct buf *out, const struct ssb_probe *probes, size_t n,
-                       const struct tally *tally)
+static void put_json(struct buf *out, const struct ssb_probe *probes, size_t n,
+                     const struct prove_tally *tally)
 {
 	struct json j;
 
@@ -47,7 +47,7 @@ static void prove_json(struct buf *out, const struct ssb_probe *probes, size_t n
 	buf_addc(out, '\n');
 }
 
-static void prove_row(struct buf *out, int fd, const struct ssb_probe *p)
+static void put_row(struct buf *out, int fd, const struct ssb_probe *p)
 {
 	say_colour(out, fd, OUTCOMES[p->outcome].colour, OUTCOMES[p->outcome].word);
 	buf_addf(out, "  %-22s ", p->name);
@@ -59,7 +59,7 @@ static void prove_row(struct buf *out, int fd, const struct ssb_probe *p)
 	buf_addc(out, '\n');
 }
 
-static void prove_summary(struct buf *out, const struct tally *tally)
+static void put_summary(struct buf *out, const struct prove_tally *tally)
 {
 	buf_addf(out, "%zu held, %zu leaked, %zu without a control (these prove nothing here)\n",
 	         tally->of[SSB_PROBE_HELD], tally->of[SSB_PROBE_LEAKED],
@@ -71,7 +71,7 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 	struct ssb_error err = { 0 };
 	auto_free struct ssb_probe *probes = NULL;
 	size_t n = 0;
-	struct tally tally = { 0 };
+	struct prove_tally tally = { 0 };
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
@@ -83,20 +83,20 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 	for (size_t i = 0; i < n; i++) {
 		tally.of[probes[i].outcome]++;
 		if (!as_json && (!only_leaks || probes[i].outcome == SSB_PROBE_LEAKED)) {
-			prove_row(&out, fd, &probes[i]);
+			put_row(&out, fd, &probes[i]);
 		}
 	}
 	if (as_json) {
-		prove_json(&out, probes, n, &tally);
+		put_json(&out, probes, n, &tally);
 	} else if (!only_leaks) {
-		prove_summary(&out, &tally);
+		put_summary(&out, &tally);
 	}
 	int status = say_out(fd, &out);
 	if (tally.of[SSB_PROBE_LEAKED] > 0) {
 		return EXIT_FINDINGS;
 	}
 	if (tally.of[SSB_PROBE_HELD] == 0) {
-		say_errorf("no probe has a control on this machine: nothing is proven");
+		say_errorf("no probe has a control on this machine, so nothing is proven");
 		return EXIT_SANDBOX;
 	}
 	return status;

@@ -1,4 +1,4 @@
-/* cmd_prune.c - remove the records of old runs; never of one that lives. */
+/* cmd_prune.c - removes the records of old runs, never of one that is running. */
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
@@ -17,7 +17,7 @@
 /* A run takes its lock a moment after it has made its record. */
 #define FRESH_SECONDS 10
 
-/* What is known of a skill's files goes when no run has used it for so long. */
+/* The digests of a skill's files are removed if no run has used them for this long. */
 #define DIGESTS_SECONDS (30 * 24 * 3600)
 
 struct prune {
@@ -37,13 +37,13 @@ static int parse_count(const char *text, size_t *ret, struct ssb_error *err)
 
 	if (!number_parse(text, 0, 999999999, &n)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "--keep: '%s' is no number from 0 to 999999999", text);
+		                "--keep: '%s' is not a number from 0 to 999999999", text);
 	}
 	*ret = n;
 	return 0;
 }
 
-static int prune_parse(const struct request *r, struct prune *p, struct ssb_error *err)
+static int parse_request(const struct request *r, struct prune *p, struct ssb_error *err)
 {
 	const char *older = request_value(r, FLAG_OLDER_THAN);
 	const char *keep = request_value(r, FLAG_KEEP);
@@ -60,13 +60,13 @@ static int prune_parse(const struct request *r, struct prune *p, struct ssb_erro
 	int64_t now = (int64_t)time(NULL);
 	p->digests_before = now - (older != NULL ? seconds : DIGESTS_SECONDS);
 	seconds = seconds > FRESH_SECONDS ? seconds : FRESH_SECONDS;
-	/* In nanoseconds, of which a few hundred years are too many. */
+	/* Nanoseconds overflow after a few hundred years. */
 	p->before = (now > seconds ? now - seconds : 0) * 1000000000;
 	p->dry = request_has(r, FLAG_DRY_RUN);
 	return 0;
 }
 
-static void prune_one(struct prune *p, const struct runs *runs, const struct run_entry *e)
+static void remove_one(struct prune *p, const struct runs *runs, const struct run_entry *e)
 {
 	if (p->dry) {
 		auto_fd fd = runs_record(runs, e);
@@ -75,7 +75,7 @@ static void prune_one(struct prune *p, const struct runs *runs, const struct run
 		}
 	} else if (runs_remove(runs, e) != 0) {
 		if (errno != EBUSY) {
-			say_warningf("run %s stays: %s", e->id, strerrordesc_np(errno));
+			say_warningf("run %s was not removed: %s", e->id, strerrordesc_np(errno));
 			p->failed++;
 		}
 		return;
@@ -84,7 +84,7 @@ static void prune_one(struct prune *p, const struct runs *runs, const struct run
 	p->bytes += e->size;
 }
 
-static int prune_tell(const struct prune *p, bool as_json)
+static int print_result(const struct prune *p, bool as_json)
 {
 	auto_buf out;
 	struct json j;
@@ -115,23 +115,23 @@ int cmd_prune(struct request *r)
 	struct ssb_error err = { 0 };
 	struct prune p = { 0 };
 
-	if (prune_parse(r, &p, &err) != 0 || owner_load(&owner, &err) != 0 ||
+	if (parse_request(r, &p, &err) != 0 || owner_load(&owner, &err) != 0 ||
 	    runs_open_some(&runs, owner.state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
 	if (runs.cut) {
-		say_warningf("there are more runs than are looked at; prune again");
+		say_warningf("there are more runs than one call examines; run prune again");
 	}
 	runs_stat(&runs);
 	for (size_t i = p.keep; i < runs.n; i++) {
 		if (runs.v[i].mtime < p.before) {
-			prune_one(&p, &runs, &runs.v[i]);
+			remove_one(&p, &runs, &runs.v[i]);
 		}
 	}
 	p.digests = digest_cache_prune(owner.state_dir, p.digests_before, p.dry);
 	int status = EXIT_FINE;
 	if (request_has(r, FLAG_JSON) || !request_has(r, FLAG_QUIET)) {
-		status = prune_tell(&p, request_has(r, FLAG_JSON));
+		status = print_result(&p, request_has(r, FLAG_JSON));
 	}
 	return p.failed > 0 ? EXIT_SANDBOX : status;
 }

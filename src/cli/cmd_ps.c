@@ -9,16 +9,16 @@
 #include "cli/say.h"
 #include "session/live.h"
 
-#define PING_MS 1000 /* for all keepers; on a busy machine they need some of it */
+#define PING_MS 1000 /* for all keepers together */
 
-static int by_start(const void *a, const void *b)
+static int compare_starts(const void *a, const void *b)
 {
 	return strcmp(((const struct run_facts *)a)->started,
 	              ((const struct run_facts *)b)->started);
 }
 
 /* `*ret` is new. */
-static int live_runs(const struct runs *runs, struct run_facts **ret, size_t *ret_n)
+static int find_live_runs(const struct runs *runs, struct run_facts **ret, size_t *ret_n)
 {
 	auto_free struct run_facts *v = NULL;
 	size_t n = 0;
@@ -38,7 +38,7 @@ static int live_runs(const struct runs *runs, struct run_facts **ret, size_t *re
 		v[n++] = f;
 	}
 	if (n > 0) {
-		qsort(v, n, sizeof(*v), by_start);
+		qsort(v, n, sizeof(*v), compare_starts);
 	}
 	*ret = steal_ptr(&v);
 	*ret_n = n;
@@ -61,7 +61,7 @@ static void note_session(void *arg, const struct live_reply *r)
 	}
 }
 
-/* Their keepers know; one that does not answer is not waited for. */
+/* The keeper of a run knows its session. A keeper that does not answer in time is ignored. */
 static void find_sessions(const struct owner *o, struct run_facts *v, size_t n)
 {
 	struct live l = { v, n };
@@ -81,13 +81,13 @@ int cmd_ps(struct request *r)
 	size_t n = 0;
 
 	if (r->operands.n > 0) {
-		say_errorf("ps takes no operand");
+		say_errorf("ps takes no argument");
 		return EXIT_USAGE;
 	}
 	if (owner_load(&owner, &err) != 0 || runs_open(&runs, owner.state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	if (live_runs(&runs, &live, &n) != 0) {
+	if (find_live_runs(&runs, &live, &n) != 0) {
 		ssb_fail(&err, SSB_E_NOMEM, 0, "", "out of memory");
 		return cli_record_fail(&err);
 	}

@@ -1,4 +1,4 @@
-/* cmd_run.c - run a skill, or a bare command, and end with its exit status. */
+/* cmd_run.c - runs a skill, or a bare command, and ends with its exit status. */
 #include <unistd.h>
 
 #include "base/json.h"
@@ -15,15 +15,15 @@
 #include "os/file.h"
 #include "session/keeper.h"
 
-/* One line, the last on standard error: the streams are the skill's. */
-static void result_json(const struct ssb_result *r)
+/* One line, the last on standard error: the streams belong to the skill. */
+static void print_json(const struct ssb_result *r)
 {
 	struct json j;
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
 	if (r->stderr_bytes > 0) {
-		buf_addc(&out, '\n'); /* the skill's last line may have no end */
+		buf_addc(&out, '\n'); /* the skill's last line may have no newline */
 	}
 	json_init(&j, &out, false);
 	json_open(&j, '{');
@@ -49,8 +49,8 @@ static void result_json(const struct ssb_result *r)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* What the owner should know of an end that was not the skill's own doing. */
-static void result_notes(const struct ssb_result *r, bool quiet)
+/* What you should know about an end that the skill did not cause itself. */
+static void say_notes(const struct ssb_result *r, bool quiet)
 {
 	if (r->lost_layers[0] != '\0') {
 		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
@@ -77,7 +77,7 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 		          : r->stdout_cut                ? "stdout"
 		                                         : "stderr");
 	}
-	/* A skill that failed may have done so for want of what was refused without an alarm. */
+	/* A skill may have failed because it lacked what was denied without a violation. */
 	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
 	            cli_record_summary(r->trace_path, r->run_id);
 	if (r->violations > 0 && !told) {
@@ -86,7 +86,7 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 	}
 }
 
-static void result_summary(const struct ssb_result *r)
+static void say_summary(const struct ssb_result *r)
 {
 	say_notef("run %s: %s, exit status %d, %.3f s, stdout %ju B, stderr %ju B, "
 	          "violations %zu, trace %s",
@@ -98,7 +98,7 @@ static void result_summary(const struct ssb_result *r)
 static int run_plan(const struct request *r, const struct ssb_plan *plan, const struct owner *owner)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
-	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* ends last of all */
+	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* ends last */
 	AUTO(prepared_done) struct prepared found = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
@@ -117,7 +117,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
 	run_watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
-		/* What is said of a skill it cannot hide. */
+		/* The skill must not be able to hide what we say about it. */
 		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);
 	}
 	if (rc != 0) {
@@ -129,17 +129,17 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	for (size_t i = 0; request_has(r, FLAG_VERBOSE) && i < found.quiet.n; i++) {
 		say_notef("%s", found.quiet.v[i]);
 	}
-	result_notes(&result, request_has(r, FLAG_QUIET));
+	say_notes(&result, request_has(r, FLAG_QUIET));
 	if (request_has(r, FLAG_VERBOSE)) {
-		result_summary(&result);
+		say_summary(&result);
 	}
 	if (request_has(r, FLAG_JSON)) {
-		result_json(&result);
+		print_json(&result);
 	}
 	return result.exit_status;
 }
 
-static int refuse(const struct request *r, size_t refusals)
+static int refuse_run(const struct request *r, size_t refusals)
 {
 	struct ssb_error err = { .code = SSB_E_POLICY, .where = "refused" };
 
@@ -156,20 +156,20 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	if (owner == NULL) {
 		return request_fail(r, &err, exit_status_of(&err, true));
 	}
-	/* An approval may be for so many runs; and its copy stays for as long as this one. */
+	/* An approval may be for a number of runs. Its copy must stay as long as this run. */
 	if (plan->approved != NULL && consent_use(owner, plan, &err) != 0) {
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	int status = run_plan(r, plan, owner);
-	/* Old copies go when a run from one has ended: a plain command pays nothing for them. */
+	/* Old copies are removed after a run from a copy, so that a plain command pays nothing. */
 	if (plan->approved != NULL && plan->approved->snapshot) {
 		snapshot_tidy(owner);
 	}
 	return status;
 }
 
-/* Said before anything is asked of the owner. */
-static int no_entry(const struct request *r, const struct ssb_plan *plan)
+/* This error comes before any question. */
+static int fail_no_entry(const struct request *r, const struct ssb_plan *plan)
 {
 	struct ssb_error err = { .code = SSB_E_USAGE, .where = "script" };
 
@@ -189,16 +189,16 @@ int cmd_run(struct request *r)
 		status = cmd_inspect_print(plan, request_has(r, FLAG_JSON));
 	}
 	if (status == EXIT_FINE && ssb_plan_refusals(plan) > 0) {
-		return refuse(r, ssb_plan_refusals(plan));
+		return refuse_run(r, ssb_plan_refusals(plan));
 	}
 	if (status == EXIT_FINE && !request_has(r, FLAG_DRY_RUN) && plan->no_entry != NULL) {
-		return no_entry(r, plan);
+		return fail_no_entry(r, plan);
 	}
 	if (status != EXIT_FINE || request_has(r, FLAG_DRY_RUN)) {
 		return status;
 	}
 	for (size_t i = 0; i < r->n_best_effort; i++) {
-		say_warningf("--best-effort %s: where this machine cannot apply that layer, the "
+		say_warningf("--best-effort %s: if this machine cannot apply that layer, the "
 		             "skill runs without it",
 		             r->best_effort[i]);
 	}

@@ -1,5 +1,5 @@
-/* cmd_serve.c - serve skills to agents. Standard output is the protocol's: whatever is
- * for people goes to standard error. */
+/* cmd_serve.c - serves skills to agents. Standard output belongs to the protocol: messages for
+ * people go to standard error. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "serve/serve.h"
 
 #define TOKEN_BYTES    32
-#define SHORT_TOKEN    16 /* bytes of one that its owner made up */
+#define SHORT_TOKEN    16 /* bytes that a token from the environment should have */
 #define TOKEN_VARIABLE "SKILLSANDBOX_TOKEN"
 
 static void on_listening(const char *where)
@@ -25,13 +25,13 @@ static void on_listening(const char *where)
 	say_notef("listening on %s", where);
 }
 
-/* Those after --skills, and those that a shell made of one pattern there. */
+/* Takes the directories after --skills, and those that a shell made of one pattern there. */
 static int take_skills(struct request *r, struct ssb_error *err)
 {
 	for (int i = 0; i < r->operands.n; i++) {
 		if (r->n_skills == 0) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "serve",
-			                "'%.100s' stands alone; name directories with --skills",
+			                "'%.100s' is not an option; name directories with --skills",
 			                r->operands.v[i]);
 		}
 		if (r->n_skills == MAX_SERVED) {
@@ -47,7 +47,7 @@ static int take_skills(struct request *r, struct ssb_error *err)
 	return 0;
 }
 
-/* The variable is taken away, and wiped where it stood: no skill may ask for it, and
+/* Removes the variable, so that no skill can ask for it, and wipes its bytes, because
  * /proc/PID/environ shows the bytes that the process began with. */
 static void forget_variable(void)
 {
@@ -59,7 +59,7 @@ static void forget_variable(void)
 	}
 }
 
-/* Past the buffers of say.h, which would keep it. */
+/* Not through the buffers of say.h, which would keep a copy. */
 static void show_token(char *token)
 {
 	static char before[] = "skillsandbox: the token for HTTP is ";
@@ -71,7 +71,7 @@ static void show_token(char *token)
 	(void)!writev(STDERR_FILENO, v, ARRAY_LEN(v));
 }
 
-/* The owner's own, or a new one, which is shown once. */
+/* Takes the token from the environment, or makes a new one, which is shown once. */
 static int take_token(char **ret, struct ssb_error *err)
 {
 	const char *given = getenv(TOKEN_VARIABLE);
@@ -128,11 +128,11 @@ int cmd_serve(struct request *r)
 	}
 	forget_variable();
 	for (size_t i = 0; i < r->n_best_effort; i++) {
-		say_warningf("--best-effort %s: where this machine cannot apply that layer, skills "
+		say_warningf("--best-effort %s: if this machine cannot apply that layer, skills "
 		             "run without it",
 		             r->best_effort[i]);
 	}
-	/* Who names a policy, or a session, means that one. */
+	/* A policy on the command line excludes the session of the environment. */
 	const char *session = request_has(r, FLAG_SESSION_POLICY) ? request_value(r, FLAG_SESSION)
 	                                                          : request_session(r);
 	const struct serve_options o = { .skills = r->skills,

@@ -201,8 +201,8 @@ static int show_view(const struct request *r, const struct record_request *q)
 
 int cmd_show(struct request *r)
 {
-	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
-	int status = record_request(r, NULL, &q);
+	AUTO(cli_record_done) struct record_request q = RECORD_REQUEST_NONE;
+	int status = cli_record_open(r, NULL, &q);
 
 	if (status != EXIT_FINE) {
 		return status;

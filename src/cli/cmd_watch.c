@@ -274,8 +274,8 @@ static int only_live(const struct runs *runs, char id[RUN_ID_SIZE])
 
 static int watch_named(const struct request *r, struct watch *w)
 {
-	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
-	int status = record_request(r, NULL, &q);
+	AUTO(cli_record_done) struct record_request q = RECORD_REQUEST_NONE;
+	int status = cli_record_open(r, NULL, &q);
 
 	if (status != EXIT_FINE) {
 		return status;

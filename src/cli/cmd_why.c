@@ -102,13 +102,13 @@ static void why_text(struct buf *out, const struct overview *v)
 
 int cmd_why(struct request *r)
 {
-	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	AUTO(cli_record_done) struct record_request q = RECORD_REQUEST_NONE;
 	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
 
 	buf_init(&out, 8 * SAY_MAX);
-	int status = record_request(r, NULL, &q);
+	int status = cli_record_open(r, NULL, &q);
 	if (status != EXIT_FINE) {
 		return status;
 	}
