@@ -51,6 +51,18 @@ def make_base():
     return base
 
 
+def add_user(name):
+    """Another process may hold the lock of /etc/passwd, for which useradd waits seconds only."""
+    argv = ["useradd", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/sh", name]
+    for _ in range(20):
+        done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode == 0:
+            return
+        if "cannot lock" not in done.stderr:
+            break
+    pytest.exit(f"FAILED: useradd: {done.stderr}", returncode=1)
+
+
 def pytest_configure(config):
     if hasattr(config, "workerinput"):
         config.ssb = config.workerinput["ssb"]
@@ -61,8 +73,7 @@ def pytest_configure(config):
     for name in stale_users():
         subprocess.run(["userdel", name], timeout=30, check=False)
     name = f"{USER_PREFIX}{os.getpid()}"
-    subprocess.run(["useradd", "--no-create-home", "--home-dir", "/nonexistent", "--shell",
-                    "/bin/sh", name], check=True, timeout=30)
+    add_user(name)
     base = make_base()
     config.ssb = {"user": name, "base": str(base), "binary": str(install_binary(base))}
 
