@@ -23,12 +23,12 @@ BUILD = pathlib.Path(os.environ.get("SSB_BUILD", REPO / "build"))
 ASAN_BUILD = pathlib.Path(os.environ.get("SSB_ASAN_BUILD", REPO / "build-asan"))
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Of what is the same for both callers and costs much: times that are waited for, parsers
-# that are fed for long.
+# For slow tests that are the same for both callers: they wait for a time, or feed a parser for
+# long.
 BY_USER = pytest.mark.parametrize("ssb", ["user"], indirect=True)
 SECRET = "decoy-secret-7f3a91"
 
-# Before the code of a probe that tries one thing after another: `seen` has what each came to.
+# Put before the code of a probe that tries several things: `seen` has the result of each.
 ATTEMPT = """
 import json, os, socket
 seen, why = {}, {}
@@ -51,7 +51,7 @@ DECOYS = {
 
 
 class Result:
-    """What a finished command left: exit status as a shell would see it."""
+    """The result of a finished command."""
 
     def __init__(self, argv, returncode, stdout, stderr):
         self.argv = argv
@@ -83,13 +83,13 @@ class Result:
 
 
 def kernel():
-    """(6, 1) and the like: for what newer ones can do."""
+    """The version as a tuple such as (6, 1), for features of newer kernels."""
     major, minor = os.uname().release.split(".")[:2]
     return int(major), int(re.match(r"\d+", minor).group())
 
 
 def execute(argv, *, stdin=b"", timeout=60, cwd="/", env=None, **kw):
-    """subprocess.run with a hard end; a hang is a failure, not a wait."""
+    """Like subprocess.run, with a time limit: a command that hangs is killed and is a failure."""
     argv = [str(a) for a in argv]
     p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, cwd=cwd, env=env or {}, start_new_session=True,
@@ -176,7 +176,7 @@ class Runner:
         return self.own(path)
 
     def write(self, path, data, mode=0o644):
-        """A file of this caller; missing parents are made and owned as well."""
+        """Writes a file that this caller owns; makes missing parents, which it owns, too."""
         path = pathlib.Path(path)
         missing = []
         parent = path.parent
@@ -205,7 +205,7 @@ class Runner:
                 "--inh-caps=-all", "--"]
 
     def as_caller(self, argv, *, env=None, cwd=None, **kw):
-        """Any command with this caller's identity (not the sandbox)."""
+        """Runs any command with this caller's identity, outside the sandbox."""
         self.runs_before = self.runs()
         return execute([*self.identity(), *argv], env=self.environment(env),
                        cwd=cwd or self.work, **kw)
@@ -237,11 +237,11 @@ class Runner:
                         timeout=timeout, cwd=cwd)
 
     def probe(self, code, **kw):
-        """The same, and what it printed as JSON."""
+        """Like inside(); returns the JSON that the code printed."""
         return self.inside(code, **kw).ok().json()
 
     def bare(self, argv_or_code, *, env=None, timeout=60, stdin=b"", cwd=None):
-        """The control: unconfined, but only decoys are in sight. Its network
+        """The control: runs outside the sandbox, where only decoys can be reached. Its network
         and pid namespaces are new; environment and home are decoys."""
         argv = [PYTHON, "-c", textwrap.dedent(argv_or_code)] \
             if isinstance(argv_or_code, str) else argv_or_code
@@ -263,7 +263,7 @@ class Runner:
         return self.last_trace()["layers"]["limits"]["detail"].startswith("cgroup")
 
     def last_trace(self):
-        """What the last command of this caller wrote: exactly one trace."""
+        """The trace of the last command of this caller, which must have written exactly one."""
         files = self.runs() - self.runs_before
         assert len(files) == 1, f"the last command wrote {len(files)} traces"
         return json.loads(files.pop().read_bytes())
@@ -278,8 +278,8 @@ class Runner:
 
 
 def userns_denied(runner, *args):
-    """The command for the product where no further user namespace can be made: a user
-    namespace of the test whose own limit is zero. The caller is a user there."""
+    """A command that runs the product where no more user namespaces can be made: in a user
+    namespace of the test, with a limit of zero. The caller is an ordinary user there."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
     return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,
@@ -291,7 +291,7 @@ def without_userns(runner, *args, **kw):
 
 
 def wait_for(what, seconds=20):
-    """What it returns, as soon as that is true."""
+    """Calls `what` until it returns something true, and returns that."""
     end = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < end, f"not so after {seconds} s"
@@ -308,8 +308,8 @@ def ends_within(process, seconds):
 
 
 def cgroups_of(pid, since):
-    """The cgroups of the run whose supervisor has this pid; not what an earlier one of
-    the same number left when it was killed."""
+    """The cgroups of the run whose supervisor has this pid, without those that an earlier
+    supervisor of the same number left when it was killed."""
     found = []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         for d in dirs:
@@ -321,8 +321,8 @@ def cgroups_of(pid, since):
 
 
 def open_files(pid):
-    """What its descriptors lead to; those that it closes meanwhile are left out, and all
-    of a process that is gone."""
+    """The targets of its descriptors, without those that it closes meanwhile. Empty if the
+    process is gone."""
     found = set()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -332,7 +332,7 @@ def open_files(pid):
 
 
 def alive_with(marker):
-    """Processes of the host whose command line holds `marker`."""
+    """Processes of the host whose command line contains `marker`."""
     found = []
     for d in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -9,13 +9,13 @@ TAIL = 76  # ,"hash":" + 64 digits + "} + newline
 
 
 def read_lines(path):
-    """The whole lines of a file, and what follows the last of them."""
+    """The complete lines of a file, and the rest after the last of them."""
     *lines, rest = path.read_bytes().split(b"\n")
     return [line + b"\n" for line in lines], rest
 
 
 def verify(lines):
-    """Every line by its hash, its number and its clock; returns them parsed."""
+    """Checks hash, number and clock of every line; returns the parsed lines."""
     last, parsed = bytes(32), []
     for number, line in enumerate(lines):
         assert len(line) <= 65536
@@ -30,7 +30,7 @@ def verify(lines):
 
 
 def verify_end(records, key=None):
-    """The signed end; `key` is the owner's, in hex."""
+    """Checks the signed end; `key` is the owner's, in hex."""
     end, signature = records[-2:]
     assert end["kind"] == "end" and signature["kind"] == "signature"
     assert key is None or signature["key"] == key
@@ -40,8 +40,8 @@ def verify_end(records, key=None):
 
 
 def paths(runner):
-    """Every record in the caller's state directory, flat ones as well. Those first: one
-    that moves into its directory meanwhile is found there."""
+    """Every record in the caller's state directory, including those without a directory of
+    their own. These are read first: one that moves meanwhile is found in its directory."""
     runs = runner.state / "skillsandbox/runs"
     found = {}
     for pattern in ("*.trace.jsonl", "*/trace.jsonl"):
@@ -52,7 +52,7 @@ def paths(runner):
 
 
 def last(runner):
-    """The newest record, verified to its signature with the owner's key."""
+    """The newest record, verified with the owner's key up to its signature."""
     lines, rest = read_lines(paths(runner)[-1])
     assert rest == b""
     records = verify(lines)

@@ -11,7 +11,7 @@ from harness import alive_with, manifest
 
 TOKEN = "a-token-of-the-tests-0123456789"
 
-# Ends by nothing but SIGKILL, and so does its child.
+# Only SIGKILL ends it, and its child.
 STUBBORN = """
 import signal, subprocess, sys, time
 for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -36,7 +36,7 @@ def served(ssb, *flags, **kw):
 
 
 class Processes:
-    """Those that hold `marker` in their command line, and when they are gone."""
+    """The processes whose command line contains `marker`, and a wait for their end."""
 
     def __init__(self, marker, at_least=2):
         found = mcp_world.eventually(lambda: len(alive_with(marker)) >= at_least)
@@ -64,7 +64,7 @@ def meta(more=None, capabilities=None):
 
 
 class Http:
-    """The server over HTTP; what it says on standard error is kept."""
+    """The server over HTTP; its standard error is kept."""
 
     def __init__(self, ssb, *flags, token=TOKEN, env=None):
         self.token = token
@@ -128,7 +128,8 @@ def http_served(ssb, *flags, **kw):
 
 
 def rss(process):
-    """Bytes of the server itself: as the user it is the child of none, setpriv executes it."""
+    """The resident bytes of the server itself. As the user it has no parent between: setpriv
+    executes it."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
         return next(int(x.split()[1]) for x in f if x.startswith("VmRSS")) * 1024
 

@@ -13,12 +13,12 @@ DECISION = {"session_id", "state", "action_allowed", "action_taken", "code", "re
             "decided_by", "changed", "reservation", "session_state_snapshot"}
 SNAPSHOT = {"total_cost", "reserved_cost", "action_count", "violations", "duration_seconds",
             "estimated_cost", "action"}
-# What steers a terminal, or turns text around; a newline is not among them.
+# Characters that control a terminal or change the direction of text; not a newline.
 STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def store_url(request):
-    """Of the fixture's parameter: "postgresql" is a new database, "sqlite" is None."""
+    """The URL for the fixture's parameter: a new database for "postgresql", None for "sqlite"."""
     if request.param == "sqlite":
         return None
     return request.getfixturevalue("server").database(f"s{os.urandom(4).hex()}")
@@ -105,7 +105,7 @@ def on_terminal(ssb, *args, env=None):
 
 
 def end_heralds(ssb):
-    """Those of this caller that would try for a quarter of an hour."""
+    """Ends the heralds of this caller, which would otherwise retry for 15 minutes."""
     for pid, _ in harness.alive_with("skillsandbox-herald"):
         try:
             if f"HOME={ssb.home}\0".encode() in open(f"/proc/{pid}/environ", "rb").read():

@@ -27,7 +27,7 @@ def proc_args(pid):
 
 
 class Sleeper:
-    """A process inside a sandbox that is known by an odd argument."""
+    """A process inside a sandbox, found by a unique argument."""
 
     def __init__(self):
         self.seconds = f"300.{os.getpid()}{next(NUMBERS):04d}"
@@ -46,7 +46,7 @@ class Sleeper:
 
 
 class Run:
-    """One `run --session` under way."""
+    """A running `run --session`."""
 
     def __init__(self, process):
         self.process = process
@@ -93,7 +93,7 @@ class Sessions:
         return self.drive("show", name).ok().json()
 
     def runs(self, name):
-        """(init, keeper, socket) of the runs that the store believes to live."""
+        """(init, keeper, socket) of the runs that are running according to the store."""
         return [(int(a), int(b), c) for a, b, c, _ in
                 (line.split() for line in self.drive("runs", name).ok().text.splitlines())]
 
@@ -114,7 +114,7 @@ class Sessions:
         return run, sleeper
 
     def sql(self, text):
-        """A change to the store that no command of ours makes."""
+        """Changes the store directly, as no command does."""
         if self.server is not None:
             self.server.sql(text, self.database)
             return
@@ -190,7 +190,7 @@ def sessions(ssb):
 
 @pytest.fixture(params=["root-sqlite", "user-sqlite", "user-postgres"])
 def either(request):
-    """A caller's sessions, on either store: what they must do on both."""
+    """A caller's sessions, on each of the two stores: they must behave alike."""
     who, store = request.param.split("-")
     runner = request.getfixturevalue(who)
     world = Sessions(runner, request.getfixturevalue("server") if store == "postgres" else None)

@@ -13,7 +13,7 @@ CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
 class Terminal:
-    """One command of a caller on a terminal of its own; everything shown is in `seen`."""
+    """One command of a caller on a terminal of its own; `seen` has everything that was shown."""
 
     def __init__(self, caller, *argv, columns=80, ahead=b"", env=None):
         self.ours, theirs = pty.openpty()
@@ -37,7 +37,7 @@ class Terminal:
         return data != b""
 
     def wait_for(self, text, seconds=20):
-        """Until `text` is shown behind all that was waited for before."""
+        """Waits until `text` is shown after everything that was waited for before."""
         start, end = getattr(self, "at", 0), time.monotonic() + seconds
         while text.encode() not in self.seen[start:]:
             left = end - time.monotonic()
@@ -72,5 +72,5 @@ class Terminal:
 
 
 def controls(text):
-    """What would steer a terminal, or hide in it."""
+    """The characters of the text that would control a terminal or be invisible in it."""
     return re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", text)
