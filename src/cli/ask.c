@@ -76,7 +76,7 @@ bool ask_line(const char *prompt, char *ret, size_t size)
 	return true;
 }
 
-enum asked ask_yes(const char *question)
+enum ask_answer ask_yes(const char *question)
 {
 	char answer[8] = "";
 	auto_buf prompt;

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum asked {
+enum ask_answer {
 	ASKED_NOBODY, /* there is no terminal */
 	ASKED_NO,
 	ASKED_YES, /* exactly "yes" was typed; anything else is no */
 };
 
-enum asked ask_yes(const char *question);
+enum ask_answer ask_yes(const char *question);
 
 bool ask_terminal(void);  /* can a person be asked? */
 size_t ask_columns(void); /* width of that terminal; 0: not known */

@@ -21,9 +21,9 @@ static bool ask_to_confirm(const struct request *r)
 	if (request_has(r, FLAG_YES)) {
 		return true;
 	}
-	enum asked a = ask_yes(request_has(r, FLAG_ONCE)
-	                               ? "approve this for one run?"
-	                               : "approve this, for as long as nothing in it changes?");
+	enum ask_answer a = ask_yes(
+	        request_has(r, FLAG_ONCE) ? "approve this for one run?"
+	                                  : "approve this, for as long as nothing in it changes?");
 	if (a == ASKED_NOBODY) {
 		say_errorf("approve needs a terminal to ask you, or --yes");
 	} else if (a == ASKED_NO) {

@@ -1,4 +1,4 @@
-/* cmd_show.c - what a run did: denied first, then by subject. */
+/* cmd_show.c - shows what a run did: first what was denied, then the rest by subject. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static void show_head(struct buf *out, const struct overview *v)
 		render_duration(out, f->duration_us);
 	} else {
 		say_colour(out, STDOUT_FILENO, SAY_YELLOW,
-		           f->state == RUN_LIVE ? "none yet: the run lives"
+		           f->state == RUN_LIVE ? "none yet: the run is running"
 		                                : "none: the record is incomplete");
 	}
 	buf_addf(out, "\nevents   %" PRId64 ", violations %" PRId64 "\n", f->events, f->violations);
@@ -141,7 +141,7 @@ static void show_doubts(struct buf *out, const struct overview *v)
 	}
 }
 
-/* The lines themselves; 0, or the exit status. */
+/* Prints the lines as they are. Returns 0, or the exit status. */
 static int show_lines(const struct record_request *q)
 {
 	AUTO(reader_done) struct reader in;
@@ -158,8 +158,8 @@ static int show_lines(const struct record_request *q)
 			continue;
 		}
 		if (line_parse(&l, line, len, &why) != 0) {
-			say_errorf("line %" PRIu64 " is no record (%s); see 'audit verify'", at + 1,
-			           why);
+			say_errorf("line %" PRIu64 " is not a record (%s); see 'audit verify'",
+			           at + 1, why);
 			return EXIT_FINDINGS;
 		}
 		buf_reset(&out);
@@ -191,7 +191,8 @@ static int show_view(const struct request *r, const struct record_request *q)
 	}
 	int status = say_out(STDOUT_FILENO, &out);
 	if (v.broken != NULL) {
-		say_errorf("line %" PRIu64 " is no record (%s), and nothing after it was read; see "
+		say_errorf("line %" PRIu64
+		           " is not a record (%s), and nothing after it was read; see "
 		           "'audit verify'",
 		           v.lines + 1, v.broken);
 		return EXIT_FINDINGS;

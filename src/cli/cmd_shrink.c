@@ -1,5 +1,5 @@
-/* cmd_shrink.c - what a skill declares and no recorded run of it ever used, as a patch of
- * its manifest. */
+/* cmd_shrink.c - finds what a skill declares and no recorded run ever used, and prints it as a
+ * patch of the manifest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static void subject_file_done(struct subject_file *f)
 	buf_done(&f->text);
 }
 
-static int load(const struct owner *o, const char *dir, struct subject_file *ret,
-                struct ssb_error *err)
+static int load_manifest(const struct owner *o, const char *dir, struct subject_file *ret,
+                         struct ssb_error *err)
 {
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 
@@ -47,7 +47,7 @@ static int load(const struct owner *o, const char *dir, struct subject_file *ret
 		                "the skill has no manifest to shrink; 'skillsandbox init' writes "
 		                "one");
 	}
-	/* Parsed from the very bytes that are patched. */
+	/* The bytes that are parsed must be the bytes that are patched. */
 	auto_fd fd = open(ret->file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || file_read_all(fd, &ret->text) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, ret->file, "cannot read the manifest");
@@ -76,13 +76,13 @@ static int read_runs(const struct owner *o, const char *dir, struct needs *seen,
 		}
 	}
 	if (part > 0) {
-		say_notef("%zu more were not recorded in full, and say nothing", part);
+		say_notef("%zu more runs were not recorded in full, and are ignored", part);
 	}
 	*ret_runs = ids.n;
 	return 0;
 }
 
-static void unused_text(struct buf *out, const struct unused *u)
+static void put_unused(struct buf *out, const struct unused *u)
 {
 	struct need n = { .kind = u->kind, .value = (char *)(uintptr_t)u->value };
 
@@ -119,13 +119,13 @@ static void put_json(struct buf *out, const struct shrink *s, const char *file,
 	buf_addc(out, '\n');
 }
 
-/* To standard error: the patch alone goes to the other. */
-static void tell(const struct shrink *s, size_t runs)
+/* To standard error: only the patch goes to standard output. */
+static void say_unused(const struct shrink *s, size_t runs)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		auto_buf text;
 		buf_init(&text, SAY_MAX);
-		unused_text(&text, &s->v[i]);
+		put_unused(&text, &s->v[i]);
 		say_notef("never used in %zu run%s: %s", runs, runs == 1 ? "" : "s",
 		          text.data != NULL ? text.data : "");
 	}
@@ -134,8 +134,8 @@ static void tell(const struct shrink *s, size_t runs)
 	}
 }
 
-static int print(const struct request *r, const struct subject_file *f, const struct shrink *s,
-                 size_t runs)
+static int print_patch(const struct request *r, const struct subject_file *f,
+                       const struct shrink *s, size_t runs)
 {
 	auto_buf patch, out;
 
@@ -150,7 +150,7 @@ static int print(const struct request *r, const struct subject_file *f, const st
 		put_json(&out, s, f->file, &patch, runs);
 		return say_out(STDOUT_FILENO, &out);
 	}
-	tell(s, runs);
+	say_unused(s, runs);
 	return s->n > 0 ? say_out(STDOUT_FILENO, &patch) : EXIT_FINE;
 }
 
@@ -172,18 +172,19 @@ int cmd_shrink(struct request *r)
 		say_errorf("'%s': %s", r->operands.v[0], strerror(errno));
 		return EXIT_SANDBOX;
 	}
-	if (owner_load(&owner, &err) != 0 || load(&owner, dir, &file, &err) != 0 ||
+	if (owner_load(&owner, &err) != 0 || load_manifest(&owner, dir, &file, &err) != 0 ||
 	    read_runs(&owner, dir, &seen, &runs, &err) != 0) {
 		return request_fail(r, &err, exit_status_of(&err, false));
 	}
 	if (seen.cut) {
-		say_errorf("not all that the runs did is known: too much for the records, or too "
-		           "many different things; nothing is called unused");
+		say_errorf(
+		        "the records do not have everything that the runs did, or it is too much "
+		        "to compare; nothing is reported as unused");
 		return EXIT_SANDBOX;
 	}
 	if (shrink_find(file.manifest, &seen, &s) != 0) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}
-	return print(r, &file, &s, runs);
+	return print_patch(r, &file, &s, runs);
 }

@@ -1,4 +1,4 @@
-/* cmd_validate.c - check manifests, all of them, and report every finding. */
+/* cmd_validate.c - checks all given manifests, and reports every finding. */
 #include <unistd.h>
 
 #include "base/json.h"
@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 
-static void findings_json(struct json *j, const char *file, const struct ssb_diags *diags)
+static void put_findings(struct json *j, const char *file, const struct ssb_diags *diags)
 {
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
 		const struct ssb_diag *d = ssb_diags_get(diags, i);
@@ -22,8 +22,8 @@ static void findings_json(struct json *j, const char *file, const struct ssb_dia
 	}
 }
 
-/* What kept the file from being checked at all is a finding as well. */
-static void failure_json(struct json *j, const char *file, const struct ssb_error *err)
+/* A file that cannot be checked at all is a finding as well. */
+static void put_failure(struct json *j, const char *file, const struct ssb_error *err)
 {
 	json_open(j, '{');
 	json_kstr(j, "file", file);
@@ -44,10 +44,10 @@ static bool validate_one(const char *file, struct json *j, const struct request 
 	bool told = diags != NULL && ssb_diags_count(diags) > 0 && err.code == SSB_E_MANIFEST;
 	if (request_has(r, FLAG_JSON)) {
 		if (diags != NULL) {
-			findings_json(j, file, diags);
+			put_findings(j, file, diags);
 		}
 		if (!valid && !told) {
-			failure_json(j, file, &err);
+			put_failure(j, file, &err);
 		}
 		return valid;
 	}

@@ -1,7 +1,7 @@
-/* cmd_verify.c - is a record whole and unchanged. Ends with 0, 1 or 3.
+/* cmd_verify.c - checks that a record is complete and unchanged. Ends with 0, 1 or 3.
  *
- * A ledger goes on after it was signed, and so can be cut back to a signature. Where the
- * store that it comes from is at hand, it is asked how long it is. */
+ * A ledger grows after it was signed, and so can be cut back to a signature. If the store of the
+ * ledger is on this machine, verify asks it how long the ledger is. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static const int STATUS[] = {
 	[VERIFY_BAD] = EXIT_FINDINGS,
 };
 
-static void verify_json(struct buf *out, const struct verify_result *v, const char *key, bool live)
+static void put_json(struct buf *out, const struct verify_result *v, const char *key, bool live)
 {
 	struct json j;
 
@@ -43,7 +43,7 @@ static void verify_json(struct buf *out, const struct verify_result *v, const ch
 	buf_addc(out, '\n');
 }
 
-static void verify_text(struct buf *out, const struct verify_result *v, const char *key, bool live)
+static void put_text(struct buf *out, const struct verify_result *v, const char *key, bool live)
 {
 	switch (v->state) {
 	case VERIFY_COMPLETE:
@@ -57,7 +57,7 @@ static void verify_text(struct buf *out, const struct verify_result *v, const ch
 	case VERIFY_INCOMPLETE:
 		say_colour(out, STDOUT_FILENO, SAY_YELLOW, "incomplete");
 		buf_addf(out, ": %" PRIu64 " good records, then %s%s\n", v->records, v->why,
-		         live ? " (the run is still going on)" : "");
+		         live ? " (the run is still running)" : "");
 		return;
 	default:
 		say_colour(out, STDOUT_FILENO, SAY_RED, "bad");
@@ -85,7 +85,7 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	               k->lines);
 }
 
-/* Where it cannot be asked, what the ledger itself says holds. */
+/* Without an answer of the store, what the ledger itself says holds. */
 static void ask_store(const struct owner *owner, struct verify_result *v)
 {
 	struct session_store *store = NULL;
@@ -124,11 +124,11 @@ int cmd_verify(struct request *r)
 	bool live = v.state == VERIFY_INCOMPLETE && run_file_live(q.file.fd);
 	hex_encode(v.key, sizeof(v.key), key);
 	if (request_has(r, FLAG_JSON)) {
-		verify_json(&out, &v, key, live);
+		put_json(&out, &v, key, live);
 	} else if (!request_has(r, FLAG_QUIET)) {
 		visible_text(&out, cli_record_name(&q), false);
 		buf_adds(&out, ": ");
-		verify_text(&out, &v, key, live);
+		put_text(&out, &v, key, live);
 	}
 	status = say_out(STDOUT_FILENO, &out);
 	return status != EXIT_FINE ? status : STATUS[v.state];

@@ -1,8 +1,7 @@
-/* cmd_watch.c - follow runs that were started elsewhere.
+/* cmd_watch.c - follows runs that other processes started.
  *
- * New bytes are looked for ten times a second; new runs are told by inotify.
- * A run is over with its signature, or when nobody holds its record any more.
- */
+ * It looks for new bytes ten times a second, and learns of new runs by inotify. A run is over with
+ * its signature, or when no process holds its record any more. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #include "cli/say.h"
 
 #define TICK_MS    100
-#define IDLE_TICKS 10 /* without a supervisor and without a byte: it is gone */
+#define IDLE_TICKS 10 /* without a supervisor and a new byte: the run is gone */
 
 struct followed {
 	int fd;
@@ -77,7 +76,7 @@ static void watch_add(struct watch *w, int fd, const char *id, uint64_t from)
 		}
 	}
 	if (w->n == MAX_FOLLOWED) {
-		say_warningf("run %s is one too many to be watched", id);
+		say_warningf("run %s is not watched: more than %d runs", id, MAX_FOLLOWED);
 		own_close(&fd);
 		return;
 	}
@@ -94,7 +93,7 @@ static void watch_remove(struct watch *w, size_t i)
 	w->v[i] = w->v[--w->n];
 }
 
-static void line_json(struct watch *w, const struct followed *f, const char *text, size_t len)
+static void put_json(struct watch *w, const struct followed *f, const char *text, size_t len)
 {
 	struct json j;
 
@@ -112,7 +111,7 @@ static void line_json(struct watch *w, const struct followed *f, const char *tex
 	buf_addc(&w->out, '\n');
 }
 
-/* All that is new of one run. 0, or the exit status that ends the watch. */
+/* Prints what is new in one run. Returns 0, or the exit status that ends the watch. */
 static int watch_read(struct watch *w, struct followed *f)
 {
 	char who[9];
@@ -132,7 +131,7 @@ static int watch_read(struct watch *w, struct followed *f)
 		f->ended = strcmp(w->line.kind, "signature") == 0;
 		buf_reset(&w->out);
 		if (w->as_json) {
-			line_json(w, f, text, len);
+			put_json(w, f, text, len);
 		} else {
 			line_render(&w->out, &w->line, &style);
 		}
@@ -143,13 +142,13 @@ static int watch_read(struct watch *w, struct followed *f)
 		got = READER_END;
 	}
 	if (!f->ended && (got == READER_FAIL || got == READER_LONG)) {
-		say_errorf("the record of run %s cannot be read on", f->id);
+		say_errorf("the record of run %s cannot be read further", f->id);
 		return EXIT_FINDINGS;
 	}
 	return EXIT_FINE;
 }
 
-/* One look at every run; those that are over are left. */
+/* Reads every run once, and drops those that are over. */
 static int watch_tick(struct watch *w)
 {
 	int result = EXIT_FINE;
@@ -164,7 +163,7 @@ static int watch_tick(struct watch *w)
 			status = EXIT_INCOMPLETE;
 		}
 		if (status == EXIT_SANDBOX) {
-			return status; /* nobody reads us any more */
+			return status; /* the reader of our output is gone */
 		}
 		result = status != EXIT_FINE ? status : result;
 		if (f->ended || status != EXIT_FINE) {
@@ -182,10 +181,11 @@ static void watch_arrival(void *arg, const struct inotify_event *e)
 	struct run_entry run;
 
 	if ((e->mask & IN_Q_OVERFLOW) != 0) {
-		say_warningf("more runs have begun than could be told of: some are not shown");
+		say_warningf(
+		        "more runs have begun than the kernel could report: some are not shown");
 		return;
 	}
-	/* By its first name alone: it moves to its directory later, and is no other run. */
+	/* Only its first name counts: a run that moves to its directory later is the same run. */
 	if (e->len == 0 || !run_entry_from_name(&run, e->name) || !run.has_flat) {
 		return;
 	}
@@ -195,7 +195,7 @@ static void watch_arrival(void *arg, const struct inotify_event *e)
 	}
 }
 
-/* Until interrupted. Of runs that live already what comes from now on. */
+/* Until interrupted. For runs that are running already, only what is new from now on. */
 static int watch_all(struct watch *w, const char *state_dir)
 {
 	auto_fd dir = runs_directory(state_dir);
@@ -206,12 +206,12 @@ static int watch_all(struct watch *w, const char *state_dir)
 		say_errorf("cannot watch for new runs: %s", strerrordesc_np(errno));
 		return EXIT_SANDBOX;
 	}
-	/* Listed after that: a run that starts in between is in both, never in neither, and is
-	 * told from its beginning. */
+	/* The list comes after the watch: a run that starts in between is in both, never in
+	 * neither, and is shown from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	/* All of them: one that waits must not come after its run was read to its end and left. */
+	/* Takes all waiting events: one must not arrive after its run was read to its end. */
 	runs_news_take(notify, watch_arrival, w);
 	for (size_t i = 0; i < w->runs.n; i++) {
 		int fd = runs_record(&w->runs, &w->runs.v[i]);
@@ -247,8 +247,8 @@ static int watch_one(struct watch *w)
 	return status;
 }
 
-/* The one run that lives; its fd, or -1 with a message. */
-static int only_live(const struct runs *runs, char id[RUN_ID_SIZE])
+/* The fd of the only run that is running, or -1 with a message. */
+static int find_only_live(const struct runs *runs, char id[RUN_ID_SIZE])
 {
 	auto_fd found = -1;
 
@@ -258,7 +258,8 @@ static int only_live(const struct runs *runs, char id[RUN_ID_SIZE])
 			continue;
 		}
 		if (found >= 0) {
-			say_errorf("more than one run lives: name one (see 'skillsandbox ps'), or "
+			say_errorf("more than one run is running: name one (see 'skillsandbox "
+			           "ps'), or "
 			           "--all");
 			return -1;
 		}
@@ -266,8 +267,9 @@ static int only_live(const struct runs *runs, char id[RUN_ID_SIZE])
 		memcpy(id, runs->v[i].id, RUN_ID_SIZE);
 	}
 	if (found < 0) {
-		say_errorf("no run lives; name one that has ended, or wait for new ones with "
-		           "--all");
+		say_errorf(
+		        "nothing is running; name a run that has ended, or wait for new ones with "
+		        "--all");
 	}
 	return steal_fd(&found);
 }
@@ -308,7 +310,7 @@ int cmd_watch(struct request *r)
 	if (runs_open(&w->runs, owner.state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	int fd = only_live(&w->runs, id);
+	int fd = find_only_live(&w->runs, id);
 	if (fd < 0) {
 		return EXIT_SANDBOX;
 	}

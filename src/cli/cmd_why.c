@@ -1,6 +1,5 @@
-/* cmd_why.c - each thing that a run was denied: what was tried, how often, by
- * which rule, and the exact change that would allow it. The short form of it
- * follows a run. */
+/* cmd_why.c - explains each thing that a run was denied: what was tried, how often, by which rule,
+ * and the exact change that would allow it. The short form follows a run. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +14,14 @@
 
 #define SUMMARY_ITEMS 5
 
-static void why_row(struct buf *out, const char *name, const char *text)
+static void put_row(struct buf *out, const char *name, const char *text)
 {
 	if (text != NULL && text[0] != '\0') {
 		buf_addf(out, "   %-8s %s\n", name, text);
 	}
 }
 
-static void why_item(struct buf *out, size_t number, const struct overview_item *i)
+static void put_item(struct buf *out, size_t number, const struct overview_item *i)
 {
 	char times[48];
 
@@ -30,8 +29,8 @@ static void why_item(struct buf *out, size_t number, const struct overview_item 
 	say_colour(out, STDOUT_FILENO, SAY_BOLD, i->text);
 	buf_addc(out, '\n');
 	snprintf(times, sizeof(times), "%" PRIu64 " time%s", i->count, i->count == 1 ? "" : "s");
-	why_row(out, "tried", times);
-	why_row(out, "by", i->program);
+	put_row(out, "tried", times);
+	put_row(out, "by", i->program);
 	buf_addf(out, "   denied   %s", why_reason(i));
 	if (i->reason[0] != '\0') {
 		buf_addf(out, " (%s)", i->reason);
@@ -40,14 +39,14 @@ static void why_item(struct buf *out, size_t number, const struct overview_item 
 		buf_addf(out, "; the program got %s", i->error);
 	}
 	buf_addc(out, '\n');
-	why_row(out, "rule", i->rule);
+	put_row(out, "rule", i->rule);
 	if (i->let_through) {
-		why_row(out, "but", "it was NOT prevented");
+		put_row(out, "but", "it was NOT prevented");
 	}
-	why_row(out, "to allow", why_remedy(i));
+	put_row(out, "to allow", why_remedy(i));
 }
 
-static void why_list(struct buf *out, const struct overview *v)
+static void put_json_list(struct buf *out, const struct overview *v)
 {
 	struct json j;
 
@@ -56,43 +55,43 @@ static void why_list(struct buf *out, const struct overview *v)
 	buf_addc(out, '\n');
 }
 
-/* What a record without denials says, and what it cannot. */
-static const char *none_denied(const struct overview *v)
+/* The text for a record without denials. */
+static const char *text_without_denials(const struct overview *v)
 {
 	if (v->lost_layers != NULL && strstr(v->lost_layers, "audit") != NULL) {
-		return "nothing is known of what was denied: the run was not observed\n";
+		return "it is not known what was denied: the run was not observed\n";
 	}
 	if (v->has_facts && v->facts.state == RUN_LIVE) {
-		return "nothing was denied yet: the run lives\n";
+		return "nothing was denied yet: the run is running\n";
 	}
 	return !v->has_facts || v->facts.state == RUN_ENDED
 	               ? "nothing was denied\n"
-	               : "nothing was denied until the record breaks off\n";
+	               : "nothing was denied up to the end of this incomplete record\n";
 }
 
-static size_t why_group(struct buf *out, const struct overview *v, enum render_group group,
+static size_t put_group(struct buf *out, const struct overview *v, enum render_group group,
                         size_t number)
 {
 	for (size_t n = 0; n < v->n_items; n++) {
 		if (v->items[n].group == group) {
 			buf_adds(out, number > 0 ? "\n" : "");
-			why_item(out, ++number, &v->items[n]);
+			put_item(out, ++number, &v->items[n]);
 		}
 	}
 	return number;
 }
 
-/* Attempts outside the plan first; then what programs ask every day and were
- * refused, which explains a failure as well. */
-static void why_text(struct buf *out, const struct overview *v)
+/* Attempts outside the plan come first; then what programs ask every day and did not get, which
+ * explains a failure as well. */
+static void put_text(struct buf *out, const struct overview *v)
 {
-	size_t number = why_group(out, v, GROUP_REFUSED, why_group(out, v, GROUP_DENIED, 0));
+	size_t number = put_group(out, v, GROUP_REFUSED, put_group(out, v, GROUP_DENIED, 0));
 
 	if (number == 0) {
-		buf_adds(out, none_denied(v));
+		buf_adds(out, text_without_denials(v));
 	}
 	if (v->unexplained > 0) {
-		buf_addf(out, "\n%" PRIu64 " more attempts are in the record and not told here\n",
+		buf_addf(out, "\n%" PRIu64 " more attempts are in the record and not shown here\n",
 		         v->unexplained);
 	}
 	if (v->dropped > 0) {
@@ -115,7 +114,7 @@ int cmd_why(struct request *r)
 	if (overview_read(&v, q.file.fd, q.file.id, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	(request_has(r, FLAG_JSON) ? why_list : why_text)(&out, &v);
+	(request_has(r, FLAG_JSON) ? put_json_list : put_text)(&out, &v);
 	status = say_out(STDOUT_FILENO, &out);
 	if (v.broken != NULL) {
 		say_errorf("the record is damaged (%s); see 'audit verify'", v.broken);
@@ -124,15 +123,15 @@ int cmd_why(struct request *r)
 	return status != EXIT_FINE ? status : cli_record_doubt(r, &q);
 }
 
-/* What programs ask every day is told by 'why' alone, but for what would have stayed on the host:
- * git, say, has failed for want of it. */
+/* Only 'why' shows what programs ask every day, except what would have stayed on the host: a
+ * program such as git fails without it. */
 static bool is_in_summary(const struct overview_item *i)
 {
 	return i->group == GROUP_DENIED ||
 	       (i->group == GROUP_REFUSED && i->why == REASON_PROTECTED);
 }
 
-static size_t summary_count(const struct overview *v)
+static size_t count_summary(const struct overview *v)
 {
 	size_t count = 0;
 
@@ -142,9 +141,9 @@ static size_t summary_count(const struct overview *v)
 	return count;
 }
 
-static void summary_items(struct buf *out, const struct overview *v)
+static void put_summary(struct buf *out, const struct overview *v)
 {
-	size_t different = summary_count(v);
+	size_t different = count_summary(v);
 	size_t shown = 0;
 
 	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
@@ -178,20 +177,20 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	/* trace.json is named to people; the record lies beside it. */
+	/* People get the name of trace.json; the record is beside it. */
 	if (snprintf(path, sizeof(path), "%s%s", trace_path, trace_file_more(trace_path)) >=
 	    (int)sizeof(path)) {
 		return false;
 	}
 	if (run_file_open_path(&file, path, &err) != 0 ||
-	    overview_read(&v, file.fd, run_id, &err) != 0 || summary_count(&v) == 0) {
+	    overview_read(&v, file.fd, run_id, &err) != 0 || count_summary(&v) == 0) {
 		return false;
 	}
 	buf_adds(&out, "skillsandbox: ");
 	say_colour(&out, STDERR_FILENO, SAY_YELLOW,
 	           overview_count(&v, GROUP_DENIED) > 0 ? "attempts outside the plan" : "denied");
 	buf_adds(&out, ":\n");
-	summary_items(&out, &v);
+	put_summary(&out, &v);
 	buf_addf(&out, "  explained by: skillsandbox why %.8s\n", run_id);
 	(void)say_out(STDERR_FILENO, &out);
 	return true;

@@ -1,3 +1,4 @@
+/* consent_ask.c - see consent_ask.h. */
 #include "cli/consent_ask.h"
 
 #include <assert.h>
@@ -15,11 +16,11 @@
 
 #define MAX_ANSWER 512
 
-enum reply { REPLY_NO, REPLY_ONCE, REPLY_ALWAYS, REPLY_CHOOSE };
+enum consent_reply { REPLY_NO, REPLY_ONCE, REPLY_ALWAYS, REPLY_CHOOSE };
 
 static const struct {
 	const char *text;
-	enum reply reply;
+	enum consent_reply reply;
 } REPLIES[] = {
 	{ "o", REPLY_ONCE },        { "once", REPLY_ONCE }, { "a", REPLY_ALWAYS },
 	{ "always", REPLY_ALWAYS }, { "c", REPLY_CHOOSE },  { "choose", REPLY_CHOOSE },
@@ -32,7 +33,7 @@ static const char *const TITLES[] = {
 	[CONSENT_OVER] = "was approved, but the approval has ended.",
 };
 
-/* ---- what the command line gives already ----------------------------------------------- */
+/* ---- what the command line already gives ----------------------------------------------- */
 
 /* Does the list have the path, spelled as in a manifest ("~/notes") or in full? */
 static bool says_path(const struct ssb_plan *p, const struct string_list *l, const char *path)
@@ -174,7 +175,7 @@ static int take_out_items(struct consent_view *v)
 /* ---- the answer ----------------------------------------------------------------- */
 
 /* A reply that is not offered means no. */
-static bool is_offered(const struct consent_view *v, enum reply reply)
+static bool is_offered(const struct consent_view *v, enum consent_reply reply)
 {
 	switch (reply) {
 	case REPLY_ALWAYS:
@@ -189,7 +190,7 @@ static bool is_offered(const struct consent_view *v, enum reply reply)
 	return true;
 }
 
-static enum reply ask_reply(const struct consent_view *v)
+static enum consent_reply ask_reply(const struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
 	auto_buf prompt;

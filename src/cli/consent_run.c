@@ -1,5 +1,5 @@
-/* consent_run.c - the steps of a consent decision (consent/decision.h), done on the command line:
- * none of them waits for anything but the owner's answer. */
+/* consent_run.c - the steps of a consent decision (consent/decision.h) on the command line. No step
+ * waits for anything but the owner's answer. */
 #include "cli/consent_run.h"
 
 #include <assert.h>
@@ -92,7 +92,7 @@ static int make_plan(void *arg, struct ssb_error *err)
 	}
 	const struct ssb_plan *plan = a->p->plan;
 	assert(plan != NULL);
-	/* The caller reports a missing script, and runs nothing; no question before that. */
+	/* The caller reports a missing script, and runs nothing: no question must come before. */
 	d->dry |= plan->no_entry != NULL;
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE &&
 	                    d->answer == CONSENT_UNASKED && consent_needed(a->r, plan);

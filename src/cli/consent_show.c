@@ -1,3 +1,4 @@
+/* consent_show.c - see consent_show.h. */
 #include "cli/consent_show.h"
 
 #include <assert.h>

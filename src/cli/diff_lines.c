@@ -1,3 +1,4 @@
+/* diff_lines.c - see diff_lines.h. */
 #include "cli/diff_lines.h"
 
 #include <errno.h>
@@ -19,12 +20,13 @@
 
 #define CONTEXT        3
 #define LEAD           40 /* bytes shown before the first one that differs */
-#define MAX_SIDE_SHOWN 20 /* lines of each side, where too much differs */
+#define MAX_SIDE_SHOWN 20 /* lines of each side if too much differs */
 #define FLUSH          (1UL << 20)
 #define BENEATH        (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
-/* The bytes that were hashed, or why not. The skill's author may have put anything there:
- * nothing is followed, waited for, or read past its size. */
+/* Reads the bytes that were hashed. Returns the reason if it cannot. The skill's author may have
+ * put anything there, so it follows no symlink, waits for no FIFO, and reads no more than the size.
+ */
 static const char *read_hashed(const char *root, const struct skill_file *f, struct buf *out)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -39,10 +41,10 @@ static const char *read_hashed(const char *root, const struct skill_file *f, str
 		return "it is too large to be shown (more than 1 MiB)";
 	}
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
-		return "its bytes are not there";
+		return "the file cannot be read";
 	}
 	sha256(out->len > 0 ? out->data : "", out->len, hash);
-	return memcmp(hash, f->sha256, sizeof(hash)) == 0 ? NULL : "it has changed meanwhile";
+	return memcmp(hash, f->sha256, sizeof(hash)) == 0 ? NULL : "it was changed in the meantime";
 }
 
 static bool is_text(const struct buf *b)
@@ -58,7 +60,7 @@ static bool is_text(const struct buf *b)
 	return true;
 }
 
-/* One byte that is no text must not hide what else changed in a script. */
+/* One byte that is not text must not hide what else changed in a script. */
 static bool is_shown(const struct file_change *f, const struct buf *b)
 {
 	return is_text(b) ||
@@ -74,8 +76,8 @@ static bool is_blank(uint32_t cp)
 	       cp == 0x205f || cp == 0x2800 || cp == 0x3000;
 }
 
-/* Every byte so that it can be told from others: also blanks, where two lines may differ in
- * nothing else. `end`: the text goes up to the end of its line. */
+/* Writes every byte so that it differs visibly from all others, also blanks: two lines may differ
+ * only in these. `end`: the text goes up to the end of its line. */
 static void put_bytes(struct buf *out, const char *text, size_t len, bool end)
 {
 	size_t spaces = 0;
@@ -101,8 +103,8 @@ static void put_bytes(struct buf *out, const char *text, size_t len, bool end)
 	}
 }
 
-/* Not in the middle of a character. */
-static size_t boundary(const struct line_edit *e, size_t at)
+/* The nearest start of a character at or before `at`. */
+static size_t find_boundary(const struct line_edit *e, size_t at)
 {
 	while (at > 0 && at < e->len && ((unsigned char)e->text[at] & 0xc0) == 0x80) {
 		at--;
@@ -110,19 +112,20 @@ static size_t boundary(const struct line_edit *e, size_t at)
 	return at;
 }
 
-/* The part of a long line that is shown: around the first byte in which it differs from the
- * one that took its place. */
+/* Shows a part of a long line, around the first byte in which it differs from the line that took
+ * its place. */
 static void put_window(struct buf *out, const struct line_edit *e, size_t differs)
 {
-	size_t from = differs > LEAD ? boundary(e, differs - LEAD) : 0;
-	size_t to = e->len - from > MAX_WORD_BYTES ? boundary(e, from + MAX_WORD_BYTES) : e->len;
+	size_t from = differs > LEAD ? find_boundary(e, differs - LEAD) : 0;
+	size_t to =
+	        e->len - from > MAX_WORD_BYTES ? find_boundary(e, from + MAX_WORD_BYTES) : e->len;
 
 	buf_adds(out, from > 0 ? "..." : "");
 	put_bytes(out, e->text + from, to - from, to == e->len);
 	buf_adds(out, to < e->len ? "..." : "");
 }
 
-static size_t column_of(const struct line_edit *e, size_t at)
+static size_t find_column(const struct line_edit *e, size_t at)
 {
 	size_t n = 1;
 
@@ -132,7 +135,7 @@ static size_t column_of(const struct line_edit *e, size_t at)
 	return n;
 }
 
-/* Where two lines differ: from *ret_from on, and up to *ret_to bytes before the end. */
+/* Two lines differ from *ret_from on, and up to *ret_to bytes before the end. */
 static void compare_lines(const struct line_edit *a, const struct line_edit *b, size_t *ret_from,
                           size_t *ret_to)
 {
@@ -149,9 +152,9 @@ static void compare_lines(const struct line_edit *a, const struct line_edit *b, 
 	*ret_to = to;
 }
 
-/* The line that took its place, or whose place it took: the first '-' of some that changed
- * together goes with their first '+', and so on. NULL: none. */
-static const struct line_edit *peer_of(const struct line_edits *e, size_t at)
+/* The line that took its place, or whose place it took. In a group of lines that changed together
+ * the first '-' belongs to the first '+', and so on. NULL: none. */
+static const struct line_edit *find_peer(const struct line_edits *e, size_t at)
 {
 	const char op = e->v[at].op;
 	size_t from = at, number = 0;
@@ -168,7 +171,7 @@ static const struct line_edit *peer_of(const struct line_edits *e, size_t at)
 	return NULL;
 }
 
-/* What of a long line was not shown. */
+/* Says which part of a long line was not shown. */
 static void put_note(struct buf *out, const struct line_edit *e, const struct line_edit *peer)
 {
 	size_t from = 0, to = 0;
@@ -179,9 +182,9 @@ static void put_note(struct buf *out, const struct line_edit *e, const struct li
 		return;
 	}
 	compare_lines(e, peer, &from, &to);
-	size_t first = column_of(e, from), last = column_of(e, e->len - to) - 1;
+	size_t first = find_column(e, from), last = find_column(e, e->len - to) - 1;
 	buf_addf(out, "        (differs from column %zu to %zu of %zu%s)\n", first,
-	         last > first ? last : first, column_of(e, e->len) - 1,
+	         last > first ? last : first, find_column(e, e->len) - 1,
 	         e->len - to > from + MAX_WORD_BYTES - LEAD ? "; --all shows all of it" : "");
 }
 
@@ -207,7 +210,7 @@ static void put_edit(struct buf *out, const struct line_edits *edits, size_t at,
 {
 	const struct line_edit *e = &edits->v[at];
 	bool changed = e->op == '-' || e->op == '+';
-	const struct line_edit *peer = changed ? peer_of(edits, at) : NULL;
+	const struct line_edit *peer = changed ? find_peer(edits, at) : NULL;
 	bool cut = e->len > MAX_WORD_BYTES && !(all && changed);
 	size_t differs = 0, to = 0;
 	auto_buf line;
@@ -232,7 +235,7 @@ static void put_edit(struct buf *out, const struct line_edits *edits, size_t at,
 	}
 }
 
-/* One side of a file of which too much differs: `most` lines from `at` on (0: all). */
+/* One side of a file if too much differs: `most` lines from `at` on (0: all). */
 static void put_side(struct buf *out, const struct buf *b, size_t at, char op, size_t most)
 {
 	size_t n = 0;
@@ -246,7 +249,7 @@ static void put_side(struct buf *out, const struct buf *b, size_t at, char op, s
 	}
 }
 
-/* From the first line on that differs. */
+/* Both sides, from the first line that differs. */
 static void put_sides(struct buf *out, const struct buf *before, const struct buf *now, bool all)
 {
 	size_t least = before->len < now->len ? before->len : now->len;
@@ -268,7 +271,7 @@ static void put_sides(struct buf *out, const struct buf *before, const struct bu
 	                    "--all shows all)\n");
 }
 
-static bool ends_open(const struct buf *b)
+static bool lacks_newline(const struct buf *b)
 {
 	return b->len > 0 && b->data[b->len - 1] != '\n';
 }
@@ -289,9 +292,9 @@ static void put_edits(struct buf *out, const struct buf *before, const struct bu
 	if (e.n > most) {
 		buf_addf(out, "      (and %zu more lines; --all shows them)\n", e.n - most);
 	}
-	if (before->len > 0 && now->len > 0 && ends_open(before) != ends_open(now)) {
-		buf_adds(out, ends_open(now) ? "      (its last line has no end now)\n"
-		                             : "      (its last line had no end)\n");
+	if (before->len > 0 && now->len > 0 && lacks_newline(before) != lacks_newline(now)) {
+		buf_adds(out, lacks_newline(now) ? "      (its last line has no newline now)\n"
+		                                 : "      (its last line had no newline)\n");
 	}
 }
 

@@ -4,14 +4,13 @@
 
 #include "consent/diff.h"
 
-/* Of files that changed, and of new ones unless nothing is known to run them; of those too
- * with `all`. */
+/* True for files that changed, and for new files that may be run; with `all` for every new file. */
 bool diff_has_lines(const struct file_change *f, bool all);
-/* Appends a short unified diff of such a file; a new one is compared with nothing. `before` is
- * the snapshot's directory, `now` the skill's. Of a long line it shows the part that differs.
- * Where the file is not text, too large, or not the one that was hashed, a line says so. Every
- * byte of it is made visible. What is long is cut, and that is said, unless `all`; what is
- * very long is written to standard output on the way. */
+/* Appends a short unified diff of such a file; a new file is compared with an empty one. `before`
+ * is the directory of the snapshot, `now` that of the skill. A long line is shown in part, where it
+ * differs. A line says so if the file is not text, too large, or not the file that was hashed.
+ * Every byte is made visible. Long output is cut, with a note, unless `all`; very long output is
+ * written to standard output before the function returns. */
 void diff_lines(struct buf *out, const char *before, const char *now, const struct file_change *f,
                 bool all);
 

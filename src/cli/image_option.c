@@ -1,4 +1,4 @@
-/* image_option.c - --image: an image becomes the root file system of the plan. */
+/* image_option.c - see image_option.h. */
 #include "cli/image_option.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ static bool has_path(const struct ssb_options *o)
 	return false;
 }
 
-/* What the image asks for is taken where the owner said nothing. */
-static int set(struct request *r, struct image *i, struct ssb_error *err)
+/* The image's own settings count if the owner gave none. */
+static int set_options(struct request *r, struct image *i, struct ssb_error *err)
 {
 	auto_free char *path = NULL;
 
@@ -45,11 +45,12 @@ int image_option(struct request *r, struct ssb_error *err)
 		return 0;
 	}
 	if (r->options->rootfs != NULL) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "--image",
-		                "it is a root file system too: give --image or --rootfs");
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "--image",
+		        "an image is a root file system, too: give --image or --rootfs, not both");
 	}
 	const struct owner *owner = request_owner(r, err);
 	return owner == NULL || image_use(owner, request_value(r, FLAG_IMAGE), &image, err) != 0
 	               ? -1
-	               : set(r, &image, err);
+	               : set_options(r, &image, err);
 }

@@ -1,3 +1,4 @@
+/* learn_talk.c - see learn_talk.h. */
 #include "cli/learn_talk.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "cli/say.h"
 
 #define BAR         "  | "
-#define SHOWN_LINES 40 /* of a round's output, and of any list */
+#define SHOWN_LINES 40 /* of the output of a round, and of any list */
 
 /* ---- the skill's output ----------------------------------------------------- */
 
@@ -64,7 +65,7 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_addc(out, '\n');
 }
 
-/* A program that every sandbox shows is no news. */
+/* A program that every sandbox shows needs no mention. */
 static bool is_told(const struct need *n)
 {
 	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);
@@ -72,7 +73,7 @@ static bool is_told(const struct need *n)
 
 enum group { NEEDED, IN_VAIN, DANGEROUS };
 
-static enum group group_of(const struct need *n)
+static enum group find_group(const struct need *n)
 {
 	return n->danger != NULL                    ? DANGEROUS
 	       : n->kind == NEED_READ && n->missing ? IN_VAIN
@@ -147,7 +148,7 @@ static void say_needs(const struct learned *l, enum group group, const char *hea
 	buf_init(&out, SAY_MAX);
 	for (size_t i = 0; i < l->needs.n; i++) {
 		const struct need *n = &l->needs.v[i];
-		if (is_told(n) && group_of(n) == group && ++count <= SHOWN_LINES) {
+		if (is_told(n) && find_group(n) == group && ++count <= SHOWN_LINES) {
 			add_need(&out, n);
 		}
 	}
@@ -160,8 +161,8 @@ static void say_needs(const struct learned *l, enum group group, const char *hea
 	}
 }
 
-/* Whoever it talks to could get what it reads; in which of its connections it would have
- * gone, encrypted ones do not show. */
+/* Any host that the skill talks to could get what it reads. Encrypted connections do not show which
+ * one would have got it. */
 static void warn_of_both(const struct learned *l)
 {
 	size_t secrets = 0;
@@ -186,7 +187,7 @@ void learn_summary(const struct learn_talk *t, const struct learned *l)
 		show_output(t->output, t->output_len, t->output_cut);
 	}
 	if (l->canceled) {
-		say_warningf("it was ended; what it would have asked for later is not known");
+		say_warningf("it was stopped; what it would have asked for later is not known");
 	} else if (!l->settled) {
 		say_warningf("after %u rounds it still asked for new things; learn again to go on",
 		             l->rounds);
@@ -197,10 +198,10 @@ void learn_summary(const struct learn_talk *t, const struct learned *l)
 		             l->exit_status);
 	}
 	if (l->needs.cut) {
-		say_warningf("it asked for more than is kept");
+		say_warningf("it asked for more things than can be recorded");
 	}
 	if (t->canary) {
-		say_warningf("its output held what was in a decoy: it reads secrets");
+		say_warningf("its output had the content of a decoy: it reads secrets");
 	}
 	say_needs(l, NEEDED, "it needs:");
 	say_needs(l, IN_VAIN, "it looked for what is not there (a comment in the manifest):");

@@ -1,19 +1,19 @@
-/* learn_talk.h - what a person hears of a skill that is being learned, and is asked.
+/* learn_talk.h - the messages and questions of `learn`.
  *
- * The skill has ended when anything is said: its output is shown afterwards, each line
- * behind a bar and made visible, so that none of it looks like a question of ours; and
- * what was typed while it ran answers none. */
+ * Messages come when the skill has ended. Its output is shown after that, each line behind a bar
+ * and made visible, so that it cannot look like our question. What was typed while the skill ran
+ * answers no question. */
 #ifndef CLI_LEARN_TALK_H
 #define CLI_LEARN_TALK_H
 
 #include "learn/learn.h"
 
 struct learn_talk {
-	bool all;     /* the output of every round, not of the last alone */
+	bool all;     /* show the output of every round, not only of the last */
 	char *output; /* of the last round; owned */
 	size_t output_len;
 	bool output_cut;
-	bool canary; /* it held a decoy's content, in some round */
+	bool canary; /* the output of some round had the content of a decoy */
 };
 
 void learn_told(void *talk, const struct learn_round *r);

@@ -1,3 +1,4 @@
+/* line.c - see line.h. */
 #include "cli/line.h"
 
 #include <inttypes.h>
@@ -22,8 +23,8 @@ static const struct {
 	[MARK_STEP] = { "▸", ">", SAY_BOLD },
 };
 
-/* "2026-11-15T13:20:00.123456Z" in the local time; what is no time is dashes. */
-static void clock_text(char out[16], const char *time)
+/* "2026-11-15T13:20:00.123456Z" in the local time; dashes for what is not a time. */
+static void format_clock(char out[16], const char *time)
 {
 	struct tm tm = { 0 };
 	const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -62,7 +63,7 @@ static bool wants_utf8(void)
 	return known == 1;
 }
 
-/* Why it was denied, in capitals. */
+/* The reason of a denial, in capitals. */
 static void add_tag(struct buf *out, const struct line *l, int fd)
 {
 	char tag[48];
@@ -90,7 +91,7 @@ void line_render(struct buf *out, const struct line *l, const struct render_styl
 	    (render_group(l) == GROUP_OUTPUT && !style->output)) {
 		return;
 	}
-	clock_text(clock, l->time);
+	format_clock(clock, l->time);
 	buf_addf(out, "[%s] ", clock);
 	say_colour(out, style->fd, MARKS[mark].colour,
 	           wants_utf8() ? MARKS[mark].utf8 : MARKS[mark].ascii);

@@ -1,5 +1,5 @@
-/* main.c - the command table. Nothing happens before the command is known:
- * every run pays for what stands here. */
+/* main.c - the command table. Every run pays for work that is done here, so there is as little as
+ * possible before the command is known. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -65,14 +65,15 @@ const struct command COMMANDS[] = {
 	  cmd_session_settle },
 	{ "session violation", "ID", "count a violation that a scanner found", ON_S_VIOLATION, true,
 	  false, cmd_session_violation },
-	{ "session pause", "ID", "let every run of a session stand still", ON_S_PAUSE, true, false,
+	{ "session pause", "ID", "pause every run of a session", ON_S_PAUSE, true, false,
 	  cmd_session_become },
-	{ "session resume", "ID", "let them go on", ON_S_RESUME, true, false, cmd_session_become },
+	{ "session resume", "ID", "resume every run of a session", ON_S_RESUME, true, false,
+	  cmd_session_become },
 	{ "session kill", "ID", "end every run of a session, and refuse new ones", ON_S_KILL, true,
 	  false, cmd_session_become },
 	{ "session complete", "ID", "end a session that has done its work", ON_S_COMPLETE, true,
 	  false, cmd_session_become },
-	{ "session expire", "[ID]", "end what has outlived its time", ON_S_EXPIRE, true, false,
+	{ "session expire", "[ID]", "end sessions whose time is over", ON_S_EXPIRE, true, false,
 	  cmd_session_become },
 	{ "setup", "claude-code|codex|openclaw|opencode", "let an agent use the MCP server",
 	  ON_SETUP, true, false, cmd_setup },
@@ -98,8 +99,8 @@ const struct command *command_find(char *const words[], int *ret_n)
 	return NULL;
 }
 
-/* A closed standard stream would give its number to the next file that is
- * opened; a reader that goes away is an error to handle, not our death. */
+/* A closed standard stream would give its number to the next file that is opened. A reader that
+ * goes away must be an error, not a signal that ends this process. */
 static int prepare_streams(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
@@ -107,12 +108,12 @@ static int prepare_streams(void)
 			return -1;
 		}
 	}
-	/* What we make must be usable by us, whatever the caller's mask. */
+	/* The caller's mask must not make our own files unusable. */
 	(void)umask(022);
 	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -1 : 0;
 }
 
-static int dispatch(const struct command *c, char **argv)
+static int run_command(const struct command *c, char **argv)
 {
 	AUTO(request_done) struct request r = { 0 };
 	struct ssb_error err = { 0 };
@@ -131,8 +132,8 @@ static int dispatch(const struct command *c, char **argv)
 	return c->run(&r);
 }
 
-/* The second words of the commands that begin with `first`; how many. */
-static size_t second_words(const char *first, const char *ret[], size_t max)
+/* Finds the second words of the commands that begin with `first`. Returns how many. */
+static size_t find_second_words(const char *first, const char *ret[], size_t max)
 {
 	size_t len = strlen(first), n = 0;
 
@@ -145,8 +146,8 @@ static size_t second_words(const char *first, const char *ret[], size_t max)
 	return n;
 }
 
-/* `skillsandbox audit`, or `audit` and a word that is none of its. */
-static int unknown_second(const char *first, const char *word, const char *const words[], size_t n)
+/* `skillsandbox audit`, or `audit` and an unknown word. */
+static int fail_second(const char *first, const char *word, const char *const words[], size_t n)
 {
 	const char *near =
 	        word == NULL ? NULL : suggest(word, strlen(word), words, n, sizeof(words[0]));
@@ -165,18 +166,18 @@ static int unknown_second(const char *first, const char *word, const char *const
 	return EXIT_USAGE;
 }
 
-static int unknown_command(char *const words[])
+static int fail_command(char *const words[])
 {
 	const char *word = words[0];
 	const char *second[ARRAY_LEN(COMMANDS)];
-	size_t n = second_words(word, second, ARRAY_LEN(second));
+	size_t n = find_second_words(word, second, ARRAY_LEN(second));
 
 	if (n > 0 && words[1] != NULL &&
 	    (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)) {
 		return cmd_help_group(word);
 	}
 	if (n > 0) {
-		return unknown_second(word, words[1], second, n);
+		return fail_second(word, words[1], second, n);
 	}
 	const char *near =
 	        suggest(word, strlen(word), &COMMANDS[0].name, N_COMMANDS, sizeof(COMMANDS[0]));
@@ -211,5 +212,5 @@ int main(int argc, char **argv)
 	}
 	int n = 0;
 	const struct command *c = command_find(argv + 1, &n);
-	return c != NULL ? dispatch(c, argv + 1 + n) : unknown_command(argv + 1);
+	return c != NULL ? run_command(c, argv + 1 + n) : fail_command(argv + 1);
 }

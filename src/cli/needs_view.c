@@ -1,3 +1,4 @@
+/* needs_view.c - see needs_view.h. */
 #include "cli/needs_view.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* proposal.c - see proposal.h. */
 #include "cli/proposal.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ int proposal_place(const struct request *r, const struct owner *o, const char *d
 
 	if (word != NULL && request_has(r, FLAG_SIDECAR)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, r->command->name,
-		                "--output or --sidecar, not both");
+		                "give --output or --sidecar, not both");
 	}
 	if (word != NULL && strcmp(word, "-") == 0) {
 		*ret = NULL;
@@ -48,7 +49,8 @@ int proposal_place(const struct request *r, const struct owner *o, const char *d
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err)
 {
-	/* Of one that no manifest can say, what matters is withheld until it is approved. */
+	/* A path that a manifest cannot express is left out: then what matters is withheld until
+	 * you approve it. */
 	bool says = request_has(r, FLAG_SIDECAR) && manifest_can_say(dir);
 
 	free(inout->directory.s);
@@ -58,8 +60,8 @@ int proposal_name(const struct request *r, const char *dir, struct manifest *ino
 	               : 0;
 }
 
-/* What is there now, and is to be compared: never through a symlink, for a skill's
- * directory may hold one that leads anywhere. */
+/* Reads the file that is to be compared. It must not follow a symlink: the directory of a skill may
+ * have one that leads anywhere. */
 static int read_before(const char *file, struct buf *out, bool *ret_there, struct ssb_error *err)
 {
 	auto_fd fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -74,13 +76,13 @@ static int read_before(const char *file, struct buf *out, bool *ret_there, struc
 	return 0;
 }
 
-static int put(const char *file, const struct buf *text, bool sidecar, struct ssb_error *err)
+static int write_file(const char *file, const struct buf *text, bool sidecar, struct ssb_error *err)
 {
 	auto_free char *dir = sidecar ? path_parent(file) : NULL;
 	auto_fd made = dir != NULL ? file_mkdirs(dir) : -1;
 
 	if (sidecar && made < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "its directory cannot be made");
+		return ssb_fail(err, SSB_E_SYS, errno, file, "its directory cannot be created");
 	}
 	return file_replace(file, text->data, text->len, sidecar ? 0600 : 0644) != 0
 	               ? ssb_fail(err, SSB_E_SYS, errno, file, "cannot be written")
@@ -114,8 +116,8 @@ static void say_next(const char *dir)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* A line without the reason that stands behind it; a comment is a line of its own. */
-static size_t said(const char *line, size_t len)
+/* The length of a line without the reason behind it; a comment is a line of its own. */
+static size_t length_without_reason(const char *line, size_t len)
 {
 	const char *reason = line[strspn(line, " ")] == '#' ? NULL : memmem(line, len, "  # ", 4);
 
@@ -124,12 +126,13 @@ static size_t said(const char *line, size_t len)
 	               : len;
 }
 
-/* Do both say the same, if for other reasons? */
+/* Do both declare the same, perhaps for other reasons? */
 static bool says_the_same(const char *a, const char *b)
 {
 	while (*a != '\0' && *b != '\0') {
-		size_t len_a = strcspn(a, "\n"), len_b = strcspn(b, "\n"), n = said(a, len_a);
-		if (n != said(b, len_b) || memcmp(a, b, n) != 0) {
+		size_t len_a = strcspn(a, "\n"), len_b = strcspn(b, "\n"),
+		       n = length_without_reason(a, len_a);
+		if (n != length_without_reason(b, len_b) || memcmp(a, b, n) != 0) {
 			return false;
 		}
 		a += len_a + (a[len_a] == '\n');
@@ -165,12 +168,11 @@ int proposal_put(const struct request *r, const struct owner *o, const char *dir
 		return ssb_fail(err, SSB_E_SYS, errno, "output", "cannot be written");
 	}
 	if (there && !request_has(r, FLAG_WRITE_CONFIG)) {
-		say_notef("nothing was written; --write, before the directory, puts the new "
-		          "manifest in "
-		          "its place");
+		say_notef("nothing was written; to replace the manifest, give --write before the "
+		          "directory");
 		return 0;
 	}
-	if (put(file, text, request_has(r, FLAG_SIDECAR), err) != 0) {
+	if (write_file(file, text, request_has(r, FLAG_SIDECAR), err) != 0) {
 		return -1;
 	}
 	say_notef("written: %s", file);

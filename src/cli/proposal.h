@@ -1,8 +1,8 @@
-/* proposal.h - a manifest that we wrote, and where it goes.
+/* proposal.h - writes a manifest that `learn` or `init` made.
  *
- * Where there is none yet it is written: into the skill's directory, or with --sidecar
- * among the owner's settings, or with --output where that says. Where there is one the
- * difference is shown, and --write puts the new one in its place. */
+ * It goes into the skill's directory, with --sidecar into the owner's settings, with --output to
+ * that file. If there is a manifest already, the difference is shown, and only --write replaces it.
+ */
 #ifndef CLI_PROPOSAL_H
 #define CLI_PROPOSAL_H
 
@@ -11,11 +11,12 @@
 #include "manifest/manifest.h"
 #include "policy/plan.h"
 
-/* Where it goes (new); NULL: to standard output. `dir` is the skill's: real, absolute. */
+/* *ret (new) is where it goes; NULL: standard output. `dir` is the skill's, real and absolute. */
 int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
                    struct ssb_error *err);
 
-/* A sidecar says whose it is, any other manifest does not; before it is written. */
+/* Sets the skill's directory in a sidecar, and removes it from any other manifest. Must be called
+ * before proposal_put(). */
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err);
 

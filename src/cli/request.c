@@ -1,4 +1,4 @@
-/* request.c - from the words of one command line to a plan. */
+/* request.c - turns the words of a command line into a plan. */
 #include "cli/cli.h"
 
 #include <stdlib.h>
@@ -70,8 +70,8 @@ int request_parse(struct request *r, const struct command *c, char **argv, struc
 		return -1;
 	}
 	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0 && isatty(STDOUT_FILENO) == 1) {
-		/* A person at a terminal has the interpreter in mind that the shell
-		 * finds, unless the policy file says otherwise. */
+		/* A person at a terminal means the interpreter that the shell finds, unless the
+		 * policy file says otherwise. */
 		return ssb_options_set(r->options, SSB_OPT_TOOLCHAIN, "default", err);
 	}
 	return 0;
@@ -89,7 +89,7 @@ const struct owner *request_owner(struct request *r, struct ssb_error *err)
 	return r->owner.home != NULL || owner_load(&r->owner, err) == 0 ? &r->owner : NULL;
 }
 
-static void failure_json(int status, const struct ssb_error *err)
+static void print_failure(int status, const struct ssb_error *err)
 {
 	struct json j;
 	auto_buf out;
@@ -117,11 +117,11 @@ const char *request_session(const struct request *r)
 	return id != NULL && (id[0] != '\0' || request_has(r, FLAG_SESSION)) ? id : NULL;
 }
 
-static int fail_told(const struct request *r, const struct ssb_error *err, int status)
+static int fail_printed(const struct request *r, const struct ssb_error *err, int status)
 {
 	if (r->command->bit == ON_RUN && request_has(r, FLAG_JSON) &&
 	    !request_has(r, FLAG_DRY_RUN)) {
-		failure_json(status, err);
+		print_failure(status, err);
 	}
 	return status;
 }
@@ -129,10 +129,11 @@ static int fail_told(const struct request *r, const struct ssb_error *err, int s
 int request_fail(const struct request *r, const struct ssb_error *err, int status)
 {
 	say_error(err);
-	return fail_told(r, err, status);
+	return fail_printed(r, err, status);
 }
 
-/* The error is one of the findings, which were said: as much of it as an error holds. */
+/* Is the error one of the findings, which were printed? An error may hold only a part of the text.
+ */
 static bool is_finding(const struct ssb_error *err, const struct ssb_diags *diags)
 {
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
@@ -180,17 +181,17 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		return -1;
 	}
 	int rc = image_option(r, &err);
-	bool program = rc == 0 && bare; /* it is what was not found, and not the image */
+	bool program = rc == 0 && bare; /* what was not found is the program, not the image */
 	rc = rc != 0 ? rc : bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_diags(p.diags, SSB_NOTE);
 	} else if (!shown) {
-		say_diags(p.diags, SSB_ALARM); /* otherwise they stand in the printed plan */
+		say_diags(p.diags, SSB_ALARM); /* the printed plan has them otherwise */
 	}
 	if (rc != 0) {
 		*ret_status = exit_status_of(&err, program);
-		*ret_status = is_finding(&err, p.diags) ? fail_told(r, &err, *ret_status)
+		*ret_status = is_finding(&err, p.diags) ? fail_printed(r, &err, *ret_status)
 		                                        : request_fail(r, &err, *ret_status);
 		return -1;
 	}

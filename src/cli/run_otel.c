@@ -1,3 +1,4 @@
+/* run_otel.c - see run_otel.h. */
 #include "cli/run_otel.h"
 
 #include <fcntl.h>
@@ -7,7 +8,7 @@
 #include "base/own.h"
 #include "cli/say.h"
 
-/* A description of its own: ours holds the lock that says that the run lives. */
+/* Opens the record again: the lock on our own open file says that the run is running. */
 static void on_record(void *arg, int record)
 {
 	struct run_otel *o = arg;

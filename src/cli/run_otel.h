@@ -1,6 +1,5 @@
-/* run_otel.h - `run --otel`: the record goes to the owner's OpenTelemetry
- * collector when the run has ended (otel/otel.h). Whatever goes wrong there,
- * the run does not notice. */
+/* run_otel.h - `run --otel`: sends the record to the owner's OpenTelemetry collector when the run
+ * has ended (otel/otel.h). An error there never affects the run. */
 #ifndef CLI_RUN_OTEL_H
 #define CLI_RUN_OTEL_H
 
@@ -19,10 +18,9 @@ struct run_otel {
 		.record = -1                                                                       \
 	}
 
-/* Borrows q->owner. Warns where the owner's variables cannot be followed; then nothing is
- * exported. */
+/* Borrows q->owner. If the owner's variables are wrong it warns, and nothing is exported. */
 void run_otel_begin(struct run_otel *o, struct run_request *q);
-/* The run is over and its result told. */
+/* Must be called when the run is over and its result printed. */
 void run_otel_end(struct run_otel *o);
 
 #endif

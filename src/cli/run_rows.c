@@ -1,3 +1,4 @@
+/* run_rows.c - see run_rows.h. */
 #include "cli/run_rows.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 
 #define SHORT_ID 8
 
-static void row_state(struct buf *out, const struct run_facts *f)
+static void put_state(struct buf *out, const struct run_facts *f)
 {
 	char text[40];
 
@@ -22,7 +23,7 @@ static void row_state(struct buf *out, const struct run_facts *f)
 		say_colour(out, STDOUT_FILENO, f->state == RUN_LIVE ? SAY_GREEN : SAY_YELLOW, text);
 		return;
 	}
-	/* The word comes from the record: only letters of it. */
+	/* The word comes from the record, so only its letters are shown. */
 	char end[sizeof(f->end)];
 	snprintf(end, sizeof(end), "%.*s", (int)strspn(f->end, "abcdefghijklmnopqrstuvwxyz_"),
 	         f->end);
@@ -30,7 +31,7 @@ static void row_state(struct buf *out, const struct run_facts *f)
 	buf_addf(out, "%-14s", text);
 }
 
-static void row_text(struct buf *out, const struct run_facts *f)
+static void put_row(struct buf *out, const struct run_facts *f)
 {
 	auto_buf cell;
 	char number[32];
@@ -38,7 +39,7 @@ static void row_text(struct buf *out, const struct run_facts *f)
 	buf_init(&cell, SAY_MAX);
 	visible_text(&cell, f->started, false);
 	buf_addf(out, "%.*s  %.19sZ  ", SHORT_ID, f->id, cell.data != NULL ? cell.data : "");
-	row_state(out, f);
+	put_state(out, f);
 	buf_reset(&cell);
 	if (f->state == RUN_ENDED) {
 		render_duration(&cell, f->duration_us);
@@ -78,7 +79,7 @@ int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 		if (as_json) {
 			run_json(&j, &runs[i]);
 		} else {
-			row_text(&out, &runs[i]);
+			put_row(&out, &runs[i]);
 		}
 	}
 	if (as_json) {

@@ -7,7 +7,7 @@
 
 #include "trace/run_facts.h"
 
-/* On standard output; the exit status. */
+/* Prints on standard output. Returns the exit status. */
 int run_rows_print(const struct run_facts *runs, size_t n, bool as_json);
 
 #endif

@@ -1,3 +1,4 @@
+/* run_watch.c - see run_watch.h. */
 #include "cli/run_watch.h"
 
 #include <fcntl.h>
@@ -15,11 +16,11 @@
 #include "cli/say.h"
 
 #define TICK_MS   50
-#define LAST_MS   5000 /* for what is left to write after the run */
+#define LAST_MS   5000 /* for the rest of the output after the run */
 #define RECORD_FD 3
 
-/* While the skill has a terminal of its own ours is raw, and a newline only
- * goes down. */
+/* While the skill has a terminal of its own, ours is raw: a newline does not return to the first
+ * column. */
 static void put_returns(struct buf *out)
 {
 	struct termios t;
@@ -37,8 +38,8 @@ static void put_returns(struct buf *out)
 	buf_add(out, wide.data, wide.len);
 }
 
-/* Every line that is there; false: that was the last. */
-static bool follow(struct reader *in, struct line *l, struct buf *out)
+/* Prints every line that is there. False: that was the last. */
+static bool print_lines(struct reader *in, struct line *l, struct buf *out)
 {
 	static const struct render_style style = { STDERR_FILENO, false, "" };
 	const char *text = NULL;
@@ -66,19 +67,19 @@ static void watch_process(void)
 
 	buf_init(&out, SAY_MAX);
 	reader_init(&in, RECORD_FD, 0);
-	/* The caller's signals are for the run, and its end is ours. */
+	/* The caller's signals are for the run, and this process ends after it. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	bool live = true;
-	while (follow(&in, &l, &out) && live) {
+	while (print_lines(&in, &l, &out) && live) {
 		(void)poll(NULL, 0, TICK_MS);
 		live = run_file_live(RECORD_FD);
 	}
 	_exit(0);
 }
 
-/* Nothing stays open in it but the record, and standard error. */
+/* Keeps only the record and standard error open. */
 static bool settle_fds(int record)
 {
 	char path[64];
@@ -103,7 +104,7 @@ static void on_record(void *arg, int record)
 		_exit(1);
 	}
 	if (pid < 0) {
-		say_warningf("--watch: no process could be made; the record has it all");
+		say_warningf("--watch: cannot create a process; the record still has everything");
 	}
 	w->pid = pid > 0 ? pid : 0;
 }

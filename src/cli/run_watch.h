@@ -1,6 +1,5 @@
-/* run_watch.h - `run --watch`: a process of its own follows the record and
- * writes to standard error. However slowly somebody reads there, the run does
- * not wait for it. */
+/* run_watch.h - `run --watch`: a separate process follows the record and writes to standard error,
+ * so that the run never waits for a slow reader. */
 #ifndef CLI_RUN_WATCH_H
 #define CLI_RUN_WATCH_H
 
@@ -13,7 +12,7 @@ struct run_watch {
 };
 
 void run_watch_begin(struct run_watch *w, struct run_request *q);
-/* Waits until all is written, but not for ever. */
+/* Waits until all is written, for at most 5 s. */
 void run_watch_end(struct run_watch *w);
 
 #endif

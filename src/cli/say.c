@@ -1,3 +1,4 @@
+/* say.c - see say.h. */
 #include "cli/say.h"
 
 #include <errno.h>
@@ -69,8 +70,8 @@ void say_word(struct buf *out, const char *word)
 	}
 }
 
-/* What a skill has left behind goes before our first word. */
-static void say_first(void)
+/* Resets what a skill did to the terminal before our first message. */
+static void reset_terminal(void)
 {
 	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
 
@@ -94,7 +95,7 @@ int say_out(int fd, const struct buf *text)
 		return EXIT_SANDBOX;
 	}
 	if (fd == STDERR_FILENO && left > 0) {
-		say_first();
+		reset_terminal();
 	}
 	while (left > 0) {
 		ssize_t n = write(fd, p, left);
@@ -114,8 +115,9 @@ int say_out(int fd, const struct buf *text)
 	return EXIT_FINE;
 }
 
-/* One message, one write: lines of concurrent runs do not mix. */
-static void say_line(enum say_colour colour, const char *label, const char *where, const char *text)
+/* One write for each message, so that lines of concurrent runs do not mix. */
+static void write_message(enum say_colour colour, const char *label, const char *where,
+                          const char *text)
 {
 	auto_buf out;
 	buf_init(&out, SAY_MAX);
@@ -136,7 +138,7 @@ static void say_line(enum say_colour colour, const char *label, const char *wher
 
 void say_error(const struct ssb_error *err)
 {
-	say_line(SAY_PLAIN, "", err->where, err->text);
+	write_message(SAY_PLAIN, "", err->where, err->text);
 }
 
 #define FORMAT_TEXT(text, fmt)                                                                     \
@@ -149,14 +151,14 @@ void say_error(const struct ssb_error *err)
 void say_errorf(const char *fmt, ...)
 {
 	FORMAT_TEXT(text, fmt);
-	say_line(SAY_PLAIN, "", "", text);
+	write_message(SAY_PLAIN, "", "", text);
 }
 
 void say_warningf(const char *fmt, ...)
 {
 	FORMAT_TEXT(text, fmt);
 	if (!quiet_mode) {
-		say_line(SAY_YELLOW, "warning", "", text);
+		write_message(SAY_YELLOW, "warning", "", text);
 	}
 }
 
@@ -164,7 +166,7 @@ void say_notef(const char *fmt, ...)
 {
 	FORMAT_TEXT(text, fmt);
 	if (!quiet_mode) {
-		say_line(SAY_PLAIN, "", "", text);
+		write_message(SAY_PLAIN, "", "", text);
 	}
 }
 

@@ -985,8 +985,8 @@ def test_show_and_why_tell_of_a_changed_file(ssb):
     file = ssb.base / "copy.jsonl"
     for text, code, words in ((b"".join(lines), 0, "nothing was denied\n"),
                               (b"".join(lines[:4] + lines[5:]), 1, "was changed: bad at record 4"),
-                              (lines[0][:20], 1, "no whole record"), (b"", 1, "no whole record"),
-                              (b"".join(lines[:-3]), 0, "denied until the record breaks off")):
+                              (lines[0][:20], 1, "no complete record"), (b"", 1, "no complete record"),
+                              (b"".join(lines[:-3]), 0, "denied up to the end of this")):
         file.write_bytes(text)
         file.chmod(0o644)
         for command in (["why"], ["audit", "show"]):

@@ -37,7 +37,7 @@ HIDDEN = {
     "blanks at the end": ("x\n", "x  \n", ["-x\n", "+x\\x20\\x20\n"]),
     "a blank that is none": ("x = 1\n", "x\u00a0= 1\u2800\n", ["+x\\u{a0}= 1\\u{2800}\n"]),
     "an end of line": ("x\ny\n", "x\r\ny\n", ["-x\n", "+x\\x0d\n"]),
-    "the last newline": ("x\n", "x", ["its last line has no end now"]),
+    "the last newline": ("x\n", "x", ["its last line has no newline now"]),
     "a NUL": ("x\n", "#\0\n" + EVIL + "\n", [EVIL, "+#\\x00"]),
     "another encoding": ("x\n", b"# -*- coding: latin-1 -*- \xe4\n" + EVIL.encode() + b"\n",
                          [EVIL, "\\xe4"]),

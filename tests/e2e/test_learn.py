@@ -151,7 +151,7 @@ def test_it_sees_decoys_and_nothing_leaves(net):
     canary = re.search(r"aws_secret_access_key = (ssbcanary\w+)", said).group(1)
     assert f"TOKEN {canary}" in said and "PRIVATE KEY" in said and "WRITE written" in said
     assert "FILL OSError" in said, "its own disk is as large as any run's"
-    assert "its output held what was in a decoy" in said
+    assert "its output had the content of a decoy" in said
     assert "connect to api.example.test:7002 (tcp)" in said
     assert "read its code before you approve it" in said
     text = manifest_of(d)

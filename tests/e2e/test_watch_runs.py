@@ -118,7 +118,7 @@ def test_ps_and_watch_of_a_living_run(ssb, watcher):  # noqa: F811
     w = watcher()
     w.until(b"STDOUT  begun")
     r = ssb.ssb("audit", "verify", "last")
-    assert r.code == 3 and "still going on" in r.text
+    assert r.code == 3 and "still running" in r.text
     ssb.ssb("audit", "prune", "--keep", "0").ok()
     p.send_signal(signal.SIGTERM)
     p.wait(20)
