@@ -1,7 +1,7 @@
 /* cmd_setup.c - writes our MCP server into the configuration of an agent.
  *
- * The diff is shown first; the file is changed on the user's word only, and whole
- * or not at all. Who else has changed it in between is not overwritten. */
+ * It shows the diff first, and changes the file only after a yes, completely or not at all. It
+ * never overwrites a change that another program made in between. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,18 +31,17 @@
 
 enum form { FORM_CLAUDE, FORM_OPENCLAW, FORM_OPENCODE, FORM_TOML };
 
-/* A place is `variable`/`name` where the variable is set, else `otherwise` beneath
- * the home. */
-static const struct client {
+/* The file is `variable`/`name_there` if the variable is set, else `otherwise` beneath the home. */
+static const struct setup_client {
 	const char *name;
 	enum form form;
 	const char *variable;
 	const char *name_there; /* NULL: the variable is the file itself */
 	const char *otherwise;
-	const char *project; /* in the project's directory; NULL: there is none */
-	const char *path[4]; /* of the member, in JSON */
-	const char *lock;    /* a directory that is there while the client writes; a suffix */
-	const char *skills;  /* where its skills are, beneath the home */
+	const char *project; /* the file in a project's directory; NULL: there is none */
+	const char *path[4]; /* of the member in JSON */
+	const char *lock;    /* suffix of a directory that exists while the client writes */
+	const char *skills;  /* where the client's skills are, beneath the home */
 } CLIENTS[] = {
 	{ "claude-code",
 	  FORM_CLAUDE,
@@ -83,8 +82,8 @@ static const struct client {
 };
 
 struct setup {
-	const struct client *client;
-	char *file; /* where it really is */
+	const struct setup_client *client;
+	char *file; /* its real path */
 	char *self;
 	char *skills[MAX_SERVED];
 	size_t n_skills;
@@ -105,7 +104,7 @@ static void setup_done(struct setup *s)
 	buf_done(&s->after);
 }
 
-static const struct client *find_client(const char *name)
+static const struct setup_client *find_client(const char *name)
 {
 	for (size_t i = 0; name != NULL && i < ARRAY_LEN(CLIENTS); i++) {
 		if (strcmp(CLIENTS[i].name, name) == 0) {
@@ -116,7 +115,7 @@ static const struct client *find_client(const char *name)
 }
 
 /* Is the file (a real path) beneath the directory? */
-static bool stands_in(const char *file, const char *dir)
+static bool is_beneath(const char *file, const char *dir)
 {
 	auto_free char *real = realpath(dir, NULL);
 
@@ -125,15 +124,15 @@ static bool stands_in(const char *file, const char *dir)
 
 static int find_file(struct setup *s, bool project, struct ssb_error *err)
 {
-	const struct client *c = s->client;
+	const struct setup_client *c = s->client;
 	const char *dir = getenv(c->variable);
 	const char *home = getenv("HOME");
 	auto_free char *cwd = project ? getcwd(NULL, 0) : NULL;
 	auto_free char *path = NULL;
 
 	if (project && c->project == NULL) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s has no file of its own in a project",
-		                c->name);
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "%s has no configuration file in a project", c->name);
 	}
 	if (project) {
 		path = cwd != NULL ? path_join(cwd, c->project) : NULL;
@@ -145,17 +144,18 @@ static int find_file(struct setup *s, bool project, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "HOME is not set");
 	}
 	if (path == NULL) {
-		return ssb_fail(err, SSB_E_SYS, errno, "", "the place of the configuration");
+		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot find the configuration");
 	}
-	/* A symlink (to a directory of dotfiles, say) stays one. */
+	/* A symlink stays a symlink: the file may be in a directory of dotfiles. */
 	s->file = realpath(path, NULL);
 	if (s->file == NULL && errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, path, "cannot be reached");
 	}
 	if (s->file == NULL) {
 		s->file = steal_ptr(&path);
-	} else if (project && !stands_in(s->file, cwd)) {
-		/* A project is others' work: its symlinks do not say which file to change. */
+	} else if (project && !is_beneath(s->file, cwd)) {
+		/* Others may have written the project: its symlinks must not choose the file that
+		 * is changed. */
 		return ssb_fail(err, SSB_E_POLICY, 0, path,
 		                "it is a symlink that leads out of the project");
 	}
@@ -181,7 +181,7 @@ static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t
 	return 0;
 }
 
-/* Names that a configuration can hold as they are. */
+/* Can a configuration hold the name unchanged? */
 static bool can_be_written(const char *s)
 {
 	size_t len = strlen(s);
@@ -202,10 +202,11 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 	auto_free char *real = realpath(dir, NULL);
 
 	if (real == NULL || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "--skills %s: no such directory", dir);
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "--skills %s: directory not found", dir);
 	}
 	if (!can_be_written(real)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "--skills: a name that is no plain text");
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--skills: the name has control characters, or is not UTF-8");
 	}
 	if (s->n_skills == MAX_SERVED) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills", MAX_SERVED);
@@ -214,8 +215,8 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 	return 0;
 }
 
-/* --skills A B is the same as --skills A --skills B. Without any: where the client
- * has its own. */
+/* --skills A B is the same as --skills A --skills B. Without any, the directory of the client's own
+ * skills is served. */
 static int find_skills(struct setup *s, const struct request *r, struct ssb_error *err)
 {
 	for (size_t i = 0; i < r->n_skills; i++) {
@@ -250,8 +251,7 @@ static void put_args(const struct setup *s, struct json *j)
 	}
 }
 
-/* What stands for our server in the client's own form; a JSON string is a TOML
- * string too. */
+/* Our server in the client's own form. A JSON string is a TOML string, too. */
 static void put_server(const struct setup *s, struct buf *out)
 {
 	enum form form = s->client->form;
@@ -290,8 +290,8 @@ static void put_server(const struct setup *s, struct buf *out)
 	json_close(&j, '}');
 }
 
-/* Is the server of our name in a JSON text (which may be malformed: that is told
- * later) one that we have written: this program with "serve"? */
+/* Did we write the server of our name in a JSON text: is it this program with "serve"? True for a
+ * malformed text, which is an error later. */
 static bool is_ours(const struct setup *s)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
@@ -321,7 +321,7 @@ static bool is_ours(const struct setup *s)
 	       strcmp(json_string(args, ""), "serve") == 0;
 }
 
-static int edit(struct setup *s, bool removing, struct ssb_error *err)
+static int edit_config(struct setup *s, bool removing, struct ssb_error *err)
 {
 	const char *text = s->existed ? (s->before.data != NULL ? s->before.data : "") : NULL;
 	auto_buf server;
@@ -340,9 +340,10 @@ static int edit(struct setup *s, bool removing, struct ssb_error *err)
 	}
 	const char *value = removing ? NULL : server.data;
 	int rc = s->client->form == FORM_TOML
-	                 ? config_toml(text, s->before.len, TOML_TABLE, TOML_MARK, value, &s->after,
-	                               err)
-	                 : config_json(text, s->before.len, s->client->path, value, &s->after, err);
+	                 ? config_edit_toml(text, s->before.len, TOML_TABLE, TOML_MARK, value,
+	                                    &s->after, err)
+	                 : config_edit_json(text, s->before.len, s->client->path, value, &s->after,
+	                                    err);
 	if (rc != 0) {
 		char line[16];
 		snprintf(line, sizeof(line), "%.15s", err->where);
@@ -352,8 +353,8 @@ static int edit(struct setup *s, bool removing, struct ssb_error *err)
 	return rc;
 }
 
-/* Claude Code makes a directory beside its file while it writes there. */
-static int lock(const struct setup *s, char **ret_lock, struct ssb_error *err)
+/* Claude Code makes a directory beside its file while it writes the file. */
+static int take_lock(const struct setup *s, char **ret_lock, struct ssb_error *err)
 {
 	if (s->client->lock == NULL) {
 		return 0;
@@ -371,7 +372,7 @@ static int lock(const struct setup *s, char **ret_lock, struct ssb_error *err)
 		}
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 	}
-	return ssb_fail(err, SSB_E_SYS, errno, s->file, "%s is writing it, or has left %s behind",
+	return ssb_fail(err, SSB_E_SYS, errno, s->file, "%s is writing it, or left %s behind",
 	                s->client->name, s->client->lock);
 }
 
@@ -388,7 +389,7 @@ static int replace_file(const struct setup *s, struct ssb_error *err)
 	if (exists != s->existed || now.len != s->before.len ||
 	    (now.len > 0 && memcmp(now.data, s->before.data, now.len) != 0)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, s->file,
-		                "it was changed meanwhile; try again");
+		                "it was changed in the meantime; try again");
 	}
 	return file_replace(s->file, s->after.data, s->after.len, s->mode) != 0
 	               ? ssb_fail(err, SSB_E_SYS, errno, s->file, "cannot be replaced")
@@ -406,9 +407,9 @@ static int write_config(const struct setup *s, struct ssb_error *err)
 	}
 	auto_fd made = stat(dir, &st) == 0 ? -1 : file_mkdirs(dir);
 	if (made < 0 && stat(dir, &st) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, dir, "cannot be made");
+		return ssb_fail(err, SSB_E_SYS, errno, dir, "cannot be created");
 	}
-	if (lock(s, &held, err) != 0) {
+	if (take_lock(s, &held, err) != 0) {
 		return -1;
 	}
 	int rc = replace_file(s, err);
@@ -424,7 +425,7 @@ static int show_diff(const struct setup *s)
 
 	buf_init(&diff, SAY_MAX);
 	buf_init(&out, SAY_MAX);
-	config_diff(s->before.data != NULL ? s->before.data : "", s->after.data, &diff);
+	config_edit_diff(s->before.data != NULL ? s->before.data : "", s->after.data, &diff);
 	buf_adds(&out, s->existed ? "--- " : "--- (new) ");
 	visible_text(&out, s->file, false);
 	buf_addc(&out, '\n');
@@ -440,12 +441,13 @@ static int run_setup(struct setup *s, const struct request *r, struct ssb_error 
 
 	s->self = realpath("/proc/self/exe", NULL);
 	if (s->self == NULL || !can_be_written(s->self)) {
-		return ssb_fail(err, SSB_E_SYS, errno, "", "the program has no name to write down");
+		return ssb_fail(err, SSB_E_SYS, errno, "",
+		                "cannot find the path of this program, or it is not plain text");
 	}
 	if (find_file(s, request_has(r, FLAG_PROJECT), err) != 0 ||
 	    (!removing && find_skills(s, r, err) != 0) ||
 	    read_file(s->file, &s->before, &s->existed, &s->mode, err) != 0 ||
-	    edit(s, removing, err) != 0) {
+	    edit_config(s, removing, err) != 0) {
 		return -1;
 	}
 	return 0;
@@ -476,13 +478,13 @@ int cmd_setup(struct request *r)
 		return status;
 	}
 	if (!request_has(r, FLAG_WRITE_CONFIG) && ask_yes("change it?") != ASKED_YES) {
-		say_notef("nothing was changed; --write changes it");
+		say_notef("nothing was changed; to change it without a question, give --write");
 		return EXIT_FINDINGS;
 	}
 	if (write_config(&s, &err) != 0) {
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
-	say_notef("written; start %s anew to use it", s.client->name);
+	say_notef("written; restart %s to use it", s.client->name);
 	return EXIT_FINE;
 }

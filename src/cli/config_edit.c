@@ -1,5 +1,5 @@
-/* config_edit.c - see config_edit.h. The text was read by a strict reader before
- * anything is edited, so that the scanners here meet no malformed one. */
+/* config_edit.c - see config_edit.h. A strict reader has read the text before it is edited, so the
+ * scanners here never meet a malformed text. */
 #include "cli/config_edit.h"
 
 #include <ctype.h>
@@ -28,7 +28,7 @@ static size_t skip_blank(const char *s, size_t at)
 	return at + strspn(s + at, " \t\r\n");
 }
 
-/* Behind the string that begins at `at`. */
+/* The position after the string that begins at `at`. */
 static size_t skip_string(const char *s, size_t at)
 {
 	for (at++; s[at] != '"'; at++) {
@@ -37,7 +37,7 @@ static size_t skip_string(const char *s, size_t at)
 	return at + 1;
 }
 
-/* Behind the value that begins at `at`. */
+/* The position after the value that begins at `at`. */
 static size_t skip_value(const char *s, size_t at)
 {
 	size_t deep = 0;
@@ -60,9 +60,9 @@ static size_t skip_value(const char *s, size_t at)
 	return at;
 }
 
-/* The member `name` of the object that begins at `object`; *ret_last is the end of
- * its last member's value, 0 for an empty one. A name that is written with escapes
- * is not found, and then told by the reader as a duplicate. */
+/* Finds the member `name` of the object that begins at `object`. *ret_last is the end of the value
+ * of the last member, 0 for an empty object. A name that is written with escapes is not found: the
+ * reader later reports it as a duplicate. */
 static bool find_member(const char *s, size_t object, const char *name, struct member *ret,
                         size_t *ret_last)
 {
@@ -94,8 +94,8 @@ static void put_indent(struct buf *out, size_t deep)
 	}
 }
 
-/* `"a": {"b": value}` for the names that are left, each deeper by one. A value of
- * several lines is moved to where it stands. */
+/* `"a": {"b": value}` for the remaining names, each one level deeper. The lines of a value are
+ * indented to their place. */
 static void put_members(struct buf *out, const char *const path[], size_t deep, const char *value)
 {
 	size_t n = 0;
@@ -117,12 +117,12 @@ static void put_members(struct buf *out, const char *const path[], size_t deep, 
 	}
 }
 
-static int refuse(struct ssb_error *err, const char *why)
+static int refuse_edit(struct ssb_error *err, const char *why)
 {
 	return ssb_fail(err, SSB_E_POLICY, 0, "", "%s", why);
 }
 
-/* Takes out one member with one comma, and the blank in front of it. */
+/* Removes one member with one comma, and the blanks before it. */
 static void cut_member(const char *s, size_t len, const struct member *m, struct buf *out)
 {
 	size_t from = m->key, to = m->end;
@@ -137,7 +137,7 @@ static void cut_member(const char *s, size_t len, const struct member *m, struct
 		from--;
 	}
 	buf_add(out, s, from);
-	/* The last member of all: the brackets close up. */
+	/* It was the only member: the brackets move together. */
 	next = skip_blank(s, to);
 	to = s[from - 1] == '{' && s[next] == '}' ? next : to;
 	buf_add(out, s + to, len - to);
@@ -151,7 +151,8 @@ static int edit_json(const char *s, size_t len, const char *const path[], const 
 
 	for (;; path++, deep++) {
 		if (s[object] != '{') {
-			return refuse(err, "what should hold the server is no JSON object");
+			return refuse_edit(err,
+			                   "the place of the server in it is not a JSON object");
 		}
 		if (!find_member(s, object, path[0], &m, &last)) {
 			break;
@@ -197,13 +198,15 @@ static int check_json(const char *text, size_t len, struct ssb_error *err)
 
 	if (json_read(&doc, text, len, &why) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "",
-		                "it is no plain JSON (comments?): %s; add the server by hand", why);
+		                "it is not plain JSON (comments?): %s; add the server by hand",
+		                why);
 	}
-	return json_is(json_top(&doc), JSON_OBJECT) ? 0 : refuse(err, "it is no JSON object");
+	return json_is(json_top(&doc), JSON_OBJECT) ? 0
+	                                            : refuse_edit(err, "it is not a JSON object");
 }
 
-int config_json(const char *text, size_t len, const char *const path[], const char *value,
-                struct buf *out, struct ssb_error *err)
+int config_edit_json(const char *text, size_t len, const char *const path[], const char *value,
+                     struct buf *out, struct ssb_error *err)
 {
 	bool empty = text == NULL || skip_blank(text, 0) >= len;
 	const char *s = empty ? "{}\n" : text;
@@ -216,21 +219,21 @@ int config_json(const char *text, size_t len, const char *const path[], const ch
 	if (check_json(s, n, err) != 0 || edit_json(s, n, path, value, out, err) != 0) {
 		return -1;
 	}
-	/* Our own work is held to the same: a name that stood there twice, or was
-	 * written with escapes, shows here. */
+	/* The result is checked, too: this finds a name that was there twice, or was written with
+	 * escapes. */
 	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory")
 	                   : check_json(out->data, out->len, err);
 }
 
-static size_t line_end(const char *s, size_t len, size_t at)
+static size_t find_line_end(const char *s, size_t len, size_t at)
 {
 	const char *nl = memchr(s + at, '\n', len - at);
 
 	return nl != NULL ? (size_t)(nl - s) + 1 : len;
 }
 
-/* Is the line a header "[name]", or of a table beneath it? 1 and 2. */
-static int header_of(const char *s, size_t at, size_t end, const char *name)
+/* 1: the line is the header "[name]"; 2: it is the header of a table beneath that. */
+static int find_header(const char *s, size_t at, size_t end, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -242,12 +245,12 @@ static int header_of(const char *s, size_t at, size_t end, const char *name)
 }
 
 struct table {
-	size_t from; /* of its mark, else of its header */
+	size_t from; /* where its mark begins, else its header */
 	size_t body;
-	size_t to; /* where the next table begins, or what stands before that */
+	size_t to; /* where the next table begins, or the comments before that */
 	bool found;
 	bool ours;
-	bool strange; /* the name is there in a form that is not ours to judge */
+	bool strange; /* the name is there in a form that is not understood */
 };
 
 static bool is_key(const char *line, size_t len, const char *key, size_t n)
@@ -257,8 +260,8 @@ static bool is_key(const char *line, size_t len, const char *key, size_t n)
 	        (isalnum((unsigned char)line[n]) == 0 && line[n] != '_' && line[n] != '-'));
 }
 
-/* A key that is the table's, or that of the one above it: server = {...},
- * "server" = ..., servers.server.command = ... */
+/* Is it a key of the table, or of the one above it: server = {...}, "server" = ...,
+ * servers.server.command = ...? */
 static bool names_another_way(const char *line, size_t len, const char *name)
 {
 	const char *last = strrchr(name, '.') + 1;
@@ -268,7 +271,7 @@ static bool names_another_way(const char *line, size_t len, const char *name)
 	       is_key(line + quote, len - quote, name, (size_t)(last - name) - 1);
 }
 
-/* Multi-line strings could hold what looks like a header. */
+/* A multi-line string could have a line that looks like a header, so it makes the table strange. */
 static struct table find_table(const char *s, size_t len, const char *name, const char *mark)
 {
 	struct table t = { 0 };
@@ -278,9 +281,9 @@ static struct table find_table(const char *s, size_t len, const char *name, cons
 
 	t.strange = memmem(s, len, "\"\"\"", 3) != NULL || memmem(s, len, "'''", 3) != NULL;
 	for (size_t at = 0, end; at < len; before = at, at = end) {
-		end = line_end(s, len, at);
+		end = find_line_end(s, len, at);
 		size_t first = at + strspn(s + at, " \t");
-		int kind = header_of(s, at, end, name);
+		int kind = find_header(s, at, end, name);
 		bool header = first < end && s[first] == '[';
 		if (kind == 1 && !t.found) {
 			t = (struct table){ .from = marked ? before : at,
@@ -320,8 +323,8 @@ static int check_toml(const char *text, size_t len, struct ssb_error *err)
 	                why);
 }
 
-int config_toml(const char *text, size_t len, const char *name, const char *mark, const char *body,
-                struct buf *out, struct ssb_error *err)
+int config_edit_toml(const char *text, size_t len, const char *name, const char *mark,
+                     const char *body, struct buf *out, struct ssb_error *err)
 {
 	const char *s = text != NULL ? text : "";
 	size_t n = text != NULL ? len : 0;
@@ -339,7 +342,7 @@ int config_toml(const char *text, size_t len, const char *name, const char *mark
 		return ssb_fail(err, SSB_E_POLICY, 0, "",
 		                t.strange
 		                        ? CANNOT_TELL
-		                        : "[%s] is there already, and not written by skillsandbox; "
+		                        : "[%s] exists already, and skillsandbox did not write it; "
 		                          "change it by hand",
 		                name);
 	}
@@ -350,7 +353,7 @@ int config_toml(const char *text, size_t len, const char *name, const char *mark
 		}
 		buf_addf(out, "%s\n[%s]\n%s", mark, name, body);
 	} else if (t.found && out->len > 0 && t.to == n) {
-		/* The empty line that was put before it. */
+		/* Removes the empty line that was added before the table. */
 		while (out->len > 1 && out->data[out->len - 1] == '\n' &&
 		       out->data[out->len - 2] == '\n') {
 			out->data[--out->len] = '\0';
@@ -362,8 +365,8 @@ int config_toml(const char *text, size_t len, const char *name, const char *mark
 	if (out->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 	}
-	/* Our own work is held to the same: a line in an array that looks like a header, and
-	 * so like the end of our table, shows here. */
+	/* The result is checked, too: this finds a line in an array that looks like a header, and
+	 * so like the end of our table. */
 	unsigned line = 0;
 	return toml_check(out->data != NULL ? out->data : "", out->len, &line) == NULL
 	               ? 0
@@ -391,9 +394,8 @@ static void put_lines(struct buf *out, char sign, const char *from, const char *
 	}
 }
 
-/* An edit is one place: what both have in common at the beginning and at the end
- * is not shown but for a few lines. */
-void config_diff(const char *before, const char *after, struct buf *out)
+/* An edit is in one place: of the common lines before and after it only a few are shown. */
+void config_edit_diff(const char *before, const char *after, struct buf *out)
 {
 	const char *a = before, *b = after, *shown = before;
 	size_t lines = 0;

@@ -95,7 +95,7 @@ static int show_diff(const char *file, const struct buf *before, const struct bu
 
 	buf_init(&diff, SAY_MAX);
 	buf_init(&out, SAY_MAX);
-	config_diff(before->data != NULL ? before->data : "", text->data, &diff);
+	config_edit_diff(before->data != NULL ? before->data : "", text->data, &diff);
 	buf_adds(&out, "--- ");
 	visible_text(&out, file, false);
 	buf_addc(&out, '\n');

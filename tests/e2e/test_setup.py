@@ -93,7 +93,7 @@ def test_nothing_is_written_without_a_word(ssb):
     ('model = "o3\n[tools]\n', 1, "a string that is not closed"),
     ('model = "o3"\n\n[tools\nx = 1\n', 3, "the header of a table that is not closed"),
     ('a = 1\nb = [1,\n2\n', 2, "a '[' that is not closed"),
-    ("a = 1\nmodel = o3\n", 2, "a text without quotes")])
+    ("a = 1\nmodel = o3\n", 2, "needs quotes")])
 def test_no_valid_toml(ssb, text, line, word):
     """Codex does not read it, and a table behind an open string is none."""
     file = ssb.write(ssb.home / ".codex/config.toml", text)

@@ -25,10 +25,10 @@ static int edit(bool toml, const struct buf *in, bool out, struct buf *ret)
 	struct ssb_error err = { 0 };
 
 	buf_init(ret, (size_t)64 << 20);
-	return toml ? config_toml(in->data, in->len, "a.b", "# mark", out ? NULL : "x = 1\n", ret,
-	                          &err)
-	            : config_json(in->data, in->len, PATH, out ? NULL : "{\n  \"x\": 1\n}", ret,
-	                          &err);
+	return toml ? config_edit_toml(in->data, in->len, "a.b", "# mark", out ? NULL : "x = 1\n",
+	                               ret, &err)
+	            : config_edit_json(in->data, in->len, PATH, out ? NULL : "{\n  \"x\": 1\n}",
+	                               ret, &err);
 }
 
 static void round_trip(bool toml, const struct buf *in)
@@ -44,7 +44,7 @@ static void round_trip(bool toml, const struct buf *in)
 	}
 	must(edit(toml, &once, false, &twice) == 0);
 	must(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
-	config_diff(in->data, once.data, &diff);
+	config_edit_diff(in->data, once.data, &diff);
 	/* A table without our mark that happens to be the same is not ours to take. */
 	if (edit(toml, &once, true, &gone) == 0 && gone.data != NULL) {
 		must(gone.len <= once.len);

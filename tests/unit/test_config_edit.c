@@ -54,8 +54,8 @@ static void test_json(void **state)
 		auto_buf out;
 		buf_init(&out, 4096);
 		const char *b = CASES[i].before;
-		int rc =
-		        config_json(b, b != NULL ? strlen(b) : 0, PATH, CASES[i].value, &out, &err);
+		int rc = config_edit_json(b, b != NULL ? strlen(b) : 0, PATH, CASES[i].value, &out,
+		                          &err);
 		if (CASES[i].after == NULL) {
 			assert_int_equal(rc, -1);
 			assert_int_not_equal(err.code, SSB_OK);
@@ -112,8 +112,8 @@ static void test_toml(void **state)
 		auto_buf out;
 		buf_init(&out, 4096);
 		const char *b = CASES[i].before;
-		int rc = config_toml(b, b != NULL ? strlen(b) : 0, "a.b", MARK, CASES[i].body, &out,
-		                     &err);
+		int rc = config_edit_toml(b, b != NULL ? strlen(b) : 0, "a.b", MARK, CASES[i].body,
+		                          &out, &err);
 		if ((rc == 0) != (CASES[i].after != NULL)) {
 			print_error("case %zu\n", i);
 		}
@@ -223,7 +223,7 @@ static void test_diff(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		auto_buf out;
 		buf_init(&out, 4096);
-		config_diff(CASES[i].before, CASES[i].after, &out);
+		config_edit_diff(CASES[i].before, CASES[i].after, &out);
 		assert_string_equal(out.data, CASES[i].want);
 	}
 }
