@@ -1,9 +1,9 @@
 /* cmd_hook.c - answers a coding agent that asks before it uses a tool.
  *
- * Claude Code's PreToolUse: a JSON object on standard input; on standard output
- * nothing (go on as if we were not there) or an answer. What is rewritten is not
- * allowed by us: the user's own rules decide about the new command. Whatever goes
- * wrong here ends with a status that blocks the call (2), never with silence. */
+ * Claude Code's PreToolUse sends a JSON object to standard input. The answer on standard output is
+ * empty (the hook has no objection) or a JSON object. A rewritten command is not allowed by that:
+ * the user's own rules decide about it. Every failure ends with the status that blocks the call
+ * (2), never with silence. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 
 #define EVENT        "PreToolUse"
 #define TOOL         "Bash"
-#define HOOK_SECONDS 10 /* directories that do not answer must not hold the agent */
+#define HOOK_SECONDS 10 /* a directory that does not answer must not block the agent for longer */
 
-/* The tool's input with another command; all else as it was. */
+/* The tool's input with another command; everything else is unchanged. */
 static void put_input(struct json *j, const struct json_doc *doc, const struct json_node *input,
                       const char *command)
 {
@@ -73,8 +73,7 @@ static int put_answer(enum hook_answer a, const struct json_doc *doc, const stru
 	return say_out(STDOUT_FILENO, &out) == EXIT_FINE ? EXIT_FINE : EXIT_USAGE;
 }
 
-/* A question is answered about Bash alone; what we cannot read is no question that
- * may pass. */
+/* Only questions about Bash are answered. What cannot be read must not pass. */
 static int judge_question(const struct json_doc *doc, char *self)
 {
 	const struct json_node *top = json_top(doc);
@@ -83,12 +82,12 @@ static int judge_question(const struct json_doc *doc, char *self)
 	const char *cwd = json_string(json_member(doc, top, "cwd"), NULL);
 
 	if (!json_is(top, JSON_OBJECT)) {
-		say_errorf("hook: standard input is no JSON object");
+		say_errorf("hook: standard input is not a JSON object");
 		return EXIT_USAGE;
 	}
 	if (strcmp(json_string(json_member(doc, top, "hook_event_name"), EVENT), EVENT) != 0 ||
 	    strcmp(json_string(json_member(doc, top, "tool_name"), TOOL), TOOL) != 0) {
-		return EXIT_FINE; /* not our concern */
+		return EXIT_FINE; /* not a question for this hook */
 	}
 	if (!json_is(command, JSON_STRING) || cwd == NULL || cwd[0] != '/') {
 		say_errorf("hook: a question about Bash without a command, or without cwd");
@@ -116,7 +115,7 @@ static int judge_question(const struct json_doc *doc, char *self)
 	return put_answer(a, doc, input, &text);
 }
 
-/* Death by the signal would be another status than the one that blocks. */
+/* Without this handler the signal would end the process with a status that does not block. */
 static void too_late(int signo)
 {
 	static const char TEXT[] = "skillsandbox: hook: no answer in time\n";
@@ -134,7 +133,7 @@ static void limit_time(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	(void)sigaction(SIGALRM, &sa, NULL);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever the agent has left blocked */
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* the agent may have blocked it */
 	(void)alarm(HOOK_SECONDS);
 }
 
@@ -156,7 +155,7 @@ int cmd_hook(struct request *r)
 		return EXIT_USAGE;
 	}
 	if (json_read(&doc, in.data != NULL ? in.data : "", in.len, &why) != 0) {
-		say_errorf("hook: standard input is no JSON: %s", why);
+		say_errorf("hook: standard input is not JSON: %s", why);
 		return EXIT_USAGE;
 	}
 	return judge_question(&doc, self);

@@ -353,7 +353,8 @@ static enum hook_answer judge_line(struct judging *j)
 {
 	bool within = interprets_in_skill(j);
 
-	if (!line_names(j) && !within && !j->places.too_many) {
+	bool looks = j->looks && !j->line.odd;
+	if (!within && !j->places.too_many && (looks || !line_names(j))) {
 		return judge_unnamed(j);
 	}
 	if (rewrite_line(j)) {
@@ -365,9 +366,6 @@ static enum hook_answer judge_line(struct judging *j)
 			return give_reason(j, HOOK_DENY,
 			                   "this would start, outside the sandbox, a file");
 		}
-	}
-	if (j->looks && !j->line.odd && !within && !j->places.too_many) {
-		return judge_unnamed(j);
 	}
 	return give_reason(j, HOOK_ASK, "this names files, and may start some,");
 }

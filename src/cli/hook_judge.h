@@ -31,7 +31,7 @@ struct hook_question {
 	const char *self;       /* our own executable */
 };
 
-/* `text` (initialised) gets the new command, or the reason. */
+/* `text` must be initialised; it gets the new command, or the reason. */
 enum hook_answer hook_judge(const struct hook_question *q, struct buf *text);
 
 #endif

@@ -16,6 +16,8 @@
 #include "policy/path.h"
 #include "skill/skill.h"
 
+#define MAX_WILD_PARTS 3 /* of a pattern: glob(3) could take minutes for more */
+
 /* Anything with the name of a manifest makes the directory a skill. */
 static bool is_skill(const struct hook_skill_places *p, const char *dir)
 {
@@ -167,6 +169,13 @@ bool hook_skill_names(const struct hook_skill_places *p, const struct hook_word 
 	}
 	/* A variable alone names nothing. */
 	bool pattern = !w->plain && w->text[strspn(w->text, "*")] != '\0';
+	size_t wild = 0; /* parts of the path with a wildcard */
+	for (const char *c = w->text; (c = strpbrk(c, "*?[")) != NULL; c += strcspn(c, "/")) {
+		wild++;
+	}
+	if (pattern && wild > MAX_WILD_PARTS) {
+		return true;
+	}
 	for (size_t i = 0; i < p->n && pattern; i++) {
 		if (names_by_pattern(p, p->v[i], w->text, ret)) {
 			return true;

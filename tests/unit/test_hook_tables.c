@@ -225,6 +225,7 @@ static void test_asked(void **state)
 		"$CAT skills/x/main.py",
 		"PYTHONPATH=skills/x ./tools/other",
 		"tar xf a.tar -C skills/x",
+		"xdg-open */*/*/*/*/y",
 		"cd skills/x && python3 -m py_compile main.py", /* it loads modules from there */
 		"PATH=$PWD/skills/x:$PATH; main.py",
 		"PATH=$X:$PATH y",
@@ -390,6 +391,7 @@ static void test_passed(void **state)
 		"for i in 1 2; do make T=$i; done",
 		"docker run -v \"$PWD:/w\" image make",
 		"mkdir -p src/{a,b}/{c,d}",
+		"ls /*/*/*/*/*",
 		"cp a{,.bak}",
 		"curl -s localhost:8080/x | jq .",
 		"git ls-files '*.py' | xargs black",
