@@ -6,7 +6,6 @@
 #include "egress/guard.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "os/net.h"
 
@@ -21,46 +20,78 @@
 
 static const struct cidr GLOBAL = { { { 0x20 } }, 3 };
 
+enum special_kind {
+	SPECIAL_NONE, /* a public address */
+	SPECIAL_UNSPECIFIED,
+	SPECIAL_LOOPBACK,
+	SPECIAL_PRIVATE,
+	SPECIAL_UNIQUE_LOCAL,
+	SPECIAL_LINK_LOCAL,
+	SPECIAL_METADATA,
+	SPECIAL_CGNAT,
+	SPECIAL_MULTICAST,
+	SPECIAL_BROADCAST,
+	SPECIAL_BENCHMARK,
+	SPECIAL_DOCUMENTATION,
+	SPECIAL_RESERVED,
+};
+
+static const char *const KIND_NAMES[] = {
+	[SPECIAL_NONE] = NULL,
+	[SPECIAL_UNSPECIFIED] = "unspecified",
+	[SPECIAL_LOOPBACK] = "loopback",
+	[SPECIAL_PRIVATE] = "private",
+	[SPECIAL_UNIQUE_LOCAL] = "unique_local",
+	[SPECIAL_LINK_LOCAL] = "link_local",
+	[SPECIAL_METADATA] = "metadata",
+	[SPECIAL_CGNAT] = "cgnat",
+	[SPECIAL_MULTICAST] = "multicast",
+	[SPECIAL_BROADCAST] = "broadcast",
+	[SPECIAL_BENCHMARK] = "benchmark",
+	[SPECIAL_DOCUMENTATION] = "documentation",
+	[SPECIAL_RESERVED] = "reserved",
+};
+
 static const struct special {
 	struct cidr range;
-	const char *kind;
+	enum special_kind kind;
 } SPECIAL[] = {
-	{ { V4(100, 100, 100, 200), V4_BITS + 32 }, "metadata" },
-	{ { V4(168, 63, 129, 16), V4_BITS + 32 }, "metadata" },
-	{ { V4(169, 254, 0, 23), V4_BITS + 32 }, "metadata" },
-	{ { V4(169, 254, 42, 42), V4_BITS + 32 }, "metadata" },
-	{ { V4(169, 254, 169, 254), V4_BITS + 32 }, "metadata" },
-	{ { V4(169, 254, 170, 2), V4_BITS + 32 }, "metadata" },
-	{ { V4(169, 254, 170, 23), V4_BITS + 32 }, "metadata" },
-	{ { V4(192, 0, 0, 192), V4_BITS + 32 }, "metadata" },
-	{ { V4(0, 0, 0, 0), V4_BITS + 8 }, "unspecified" },
-	{ { V4(10, 0, 0, 0), V4_BITS + 8 }, "private" },
-	{ { V4(100, 64, 0, 0), V4_BITS + 10 }, "cgnat" },
-	{ { V4(127, 0, 0, 0), V4_BITS + 8 }, "loopback" },
-	{ { V4(169, 254, 0, 0), V4_BITS + 16 }, "link_local" },
-	{ { V4(172, 16, 0, 0), V4_BITS + 12 }, "private" },
-	{ { V4(192, 0, 0, 0), V4_BITS + 24 }, "reserved" },
-	{ { V4(192, 0, 2, 0), V4_BITS + 24 }, "documentation" },
-	{ { V4(192, 88, 99, 0), V4_BITS + 24 }, "reserved" }, /* relays of 6to4 */
-	{ { V4(192, 168, 0, 0), V4_BITS + 16 }, "private" },
-	{ { V4(198, 18, 0, 0), V4_BITS + 15 }, "benchmark" },
-	{ { V4(198, 51, 100, 0), V4_BITS + 24 }, "documentation" },
-	{ { V4(203, 0, 113, 0), V4_BITS + 24 }, "documentation" },
-	{ { V4(224, 0, 0, 0), V4_BITS + 4 }, "multicast" },
-	{ { V4(255, 255, 255, 255), V4_BITS + 32 }, "broadcast" },
-	{ { V4(240, 0, 0, 0), V4_BITS + 4 }, "reserved" },
+	{ { V4(100, 100, 100, 200), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(168, 63, 129, 16), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(169, 254, 0, 23), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(169, 254, 42, 42), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(169, 254, 169, 254), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(169, 254, 170, 2), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(169, 254, 170, 23), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(192, 0, 0, 192), V4_BITS + 32 }, SPECIAL_METADATA },
+	{ { V4(0, 0, 0, 0), V4_BITS + 8 }, SPECIAL_UNSPECIFIED },
+	{ { V4(10, 0, 0, 0), V4_BITS + 8 }, SPECIAL_PRIVATE },
+	{ { V4(100, 64, 0, 0), V4_BITS + 10 }, SPECIAL_CGNAT },
+	{ { V4(127, 0, 0, 0), V4_BITS + 8 }, SPECIAL_LOOPBACK },
+	{ { V4(169, 254, 0, 0), V4_BITS + 16 }, SPECIAL_LINK_LOCAL },
+	{ { V4(172, 16, 0, 0), V4_BITS + 12 }, SPECIAL_PRIVATE },
+	{ { V4(192, 0, 0, 0), V4_BITS + 24 }, SPECIAL_RESERVED },
+	{ { V4(192, 0, 2, 0), V4_BITS + 24 }, SPECIAL_DOCUMENTATION },
+	{ { V4(192, 88, 99, 0), V4_BITS + 24 }, SPECIAL_RESERVED }, /* relays of 6to4 */
+	{ { V4(192, 168, 0, 0), V4_BITS + 16 }, SPECIAL_PRIVATE },
+	{ { V4(198, 18, 0, 0), V4_BITS + 15 }, SPECIAL_BENCHMARK },
+	{ { V4(198, 51, 100, 0), V4_BITS + 24 }, SPECIAL_DOCUMENTATION },
+	{ { V4(203, 0, 113, 0), V4_BITS + 24 }, SPECIAL_DOCUMENTATION },
+	{ { V4(224, 0, 0, 0), V4_BITS + 4 }, SPECIAL_MULTICAST },
+	{ { V4(255, 255, 255, 255), V4_BITS + 32 }, SPECIAL_BROADCAST },
+	{ { V4(240, 0, 0, 0), V4_BITS + 4 }, SPECIAL_RESERVED },
 
-	{ { { { [15] = 1 } }, 128 }, "loopback" },
-	{ { { { 0x20, 0x01, 0, 0x02, 0, 0 } }, 48 }, "benchmark" },  /* 2001:2:: */
-	{ { { { 0x20, 0x01, 0x0d, 0xb8 } }, 32 }, "documentation" }, /* 2001:db8:: */
-	{ { { { 0x3f, 0xff, 0 } }, 20 }, "documentation" },          /* 3fff:: */
-	{ { { { 0xfd, 0, 0x0e, 0xc2 } }, 32 }, "metadata" },         /* fd00:ec2:: */
-	{ { { { 0xfd, 0x20, 0, 0xce } }, 32 }, "metadata" },         /* fd20:ce:: */
-	{ { { { 0xfc } }, 7 }, "unique_local" },
-	{ { { { 0xfe, 0x80, [12] = 0xa9, 0xfe, 0xa9, 0xfe } }, 128 }, "metadata" },
-	{ { { { 0xfe, 0x80 } }, 10 }, "link_local" },
-	{ { { { 0xfe, 0xc0 } }, 10 }, "private" }, /* site-local */
-	{ { { { 0xff } }, 8 }, "multicast" },
+	{ { { { [15] = 1 } }, 128 }, SPECIAL_LOOPBACK },
+	{ { { { 0x20, 0x01, 0, 0x02, 0, 0 } }, 48 }, SPECIAL_BENCHMARK },  /* 2001:2:: */
+	{ { { { 0x20, 0x01, 0x0d, 0xb8 } }, 32 }, SPECIAL_DOCUMENTATION }, /* 2001:db8:: */
+	{ { { { 0x3f, 0xff, 0 } }, 20 }, SPECIAL_DOCUMENTATION },          /* 3fff:: */
+	{ { { { 0xfd, 0, 0x0e, 0xc2 } }, 32 }, SPECIAL_METADATA },         /* fd00:ec2:: */
+	{ { { { 0xfd, 0x20, 0, 0xce } }, 32 }, SPECIAL_METADATA },         /* fd20:ce:: */
+	{ { { { 0xfc } }, 7 }, SPECIAL_UNIQUE_LOCAL },
+	{ { { { 0xfe, 0x80, [12] = 0xa9, 0xfe, 0xa9, 0xfe } }, 128 }, SPECIAL_METADATA },
+	{ { { { 0xfe, 0x80 } }, 10 }, SPECIAL_LINK_LOCAL },
+	{ { { { 0xfe, 0xc0 } }, 10 }, SPECIAL_PRIVATE }, /* site-local */
+	{ { { { 0xff } }, 8 }, SPECIAL_MULTICAST },
 };
 
 /* Assignments for protocols, 2001::/23: none is a host, except in Teredo, which is judged by the
@@ -87,14 +118,14 @@ static const struct embedding {
 	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 12, true },           /* and its client */
 };
 
-static const char *find_kind(const struct address *a)
+static enum special_kind find_kind(const struct address *a)
 {
 	for (size_t i = 0; i < ROWS(SPECIAL); i++) {
 		if (cidr_contains(&SPECIAL[i].range, a)) {
 			return SPECIAL[i].kind;
 		}
 	}
-	return NULL;
+	return SPECIAL_NONE;
 }
 
 /* Interface identifiers 0:5efe and 200:5efe, beneath any prefix. */
@@ -133,20 +164,26 @@ static size_t list_embedded(const struct address *a, struct address ret[MAX_EMBE
 	return n;
 }
 
-const char *guard_address_special(const struct address *a)
+static enum special_kind judge_special(const struct address *a)
 {
 	struct address within[MAX_EMBEDDED];
 	size_t n = list_embedded(a, within);
-	const char *kind = find_kind(a);
+	enum special_kind kind = find_kind(a);
 
-	for (size_t i = 0; kind == NULL && i < n; i++) {
+	for (size_t i = 0; kind == SPECIAL_NONE && i < n; i++) {
 		kind = find_kind(&within[i]);
 	}
-	if (kind != NULL || address_is_v4(a) || cidr_contains(&TEREDO, a) ||
+	if (kind != SPECIAL_NONE || address_is_v4(a) || cidr_contains(&TEREDO, a) ||
 	    cidr_contains(&NAT64, a)) {
 		return kind;
 	}
-	return !cidr_contains(&GLOBAL, a) || cidr_contains(&PROTOCOLS, a) ? "reserved" : NULL;
+	return !cidr_contains(&GLOBAL, a) || cidr_contains(&PROTOCOLS, a) ? SPECIAL_RESERVED
+	                                                                  : SPECIAL_NONE;
+}
+
+const char *guard_address_special(const struct address *a)
+{
+	return KIND_NAMES[judge_special(a)];
 }
 
 /* The kind of an address that is near, itself or by an IPv4 address in it; NULL: not near. */
@@ -168,9 +205,7 @@ static const char *find_near_kind(const struct address *a)
 
 bool guard_is_loopback(const struct address *a)
 {
-	const char *kind = guard_address_special(a);
-
-	return kind != NULL && strcmp(kind, "loopback") == 0;
+	return judge_special(a) == SPECIAL_LOOPBACK;
 }
 
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
