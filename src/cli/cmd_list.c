@@ -15,7 +15,6 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
                      char until[WHEN_SIZE], struct ssb_error *err)
 {
 	const char *value = NULL;
-	const char *known = NULL;
 	uint64_t limit = 0;
 
 	ask->skill = request_value(r, FLAG_SKILL);
@@ -34,10 +33,12 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 		ask->until = until;
 	}
 	if ((value = request_value(r, FLAG_SEVERITY)) != NULL) {
-		ask->severity = run_facts_severity_from(value, &known);
-		if (ask->severity < 0) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "",
-			                "--severity: '%s' is not one of: %s", value, known);
+		ask->severity = classes_severity_from(value);
+		if (ask->severity == SEVERITY_NONE) {
+			return ssb_fail(
+			        err, SSB_E_USAGE, 0, "",
+			        "--severity: '%s' is not one of: low, medium, high, critical",
+			        value);
 		}
 	}
 	if ((value = request_value(r, FLAG_LIMIT)) != NULL) {

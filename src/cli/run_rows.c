@@ -47,7 +47,7 @@ static void put_row(struct buf *out, const struct run_facts *f)
 	buf_addf(out, " %10s ", cell.data != NULL ? cell.data : "");
 	snprintf(number, sizeof(number), "%10" PRId64, f->violations);
 	say_colour(out, STDOUT_FILENO, f->violations > 0 ? SAY_RED : SAY_PLAIN, number);
-	buf_addf(out, "  %-12s ", f->severity > 0 ? run_facts_severity(f->severity) : "-");
+	buf_addf(out, "  %-12s ", f->severity > 0 ? classes_severity_name(f->severity) : "-");
 	visible_text(out, f->skill, false);
 	if (f->version[0] != '\0') {
 		buf_addc(out, ' ');

@@ -378,7 +378,7 @@ static void derive_classes(struct overview *v, const struct classes *found)
 		if (all.hits[i].count > 0) {
 			v->classes[v->n_classes++] = (struct overview_class){
 				.name = strdup(CLASSES[i].name),
-				.severity = strdup(CLASSES[i].severity),
+				.severity = strdup(classes_severity_name(CLASSES[i].severity)),
 				.tactic = strdup(CLASSES[i].tactic),
 				.count = (int64_t)all.hits[i].count,
 				.prevented = all.hits[i].not_prevented == 0,

@@ -19,6 +19,6 @@ void run_json(struct json *j, const struct run_facts *f)
 	}
 	json_kint(j, "events", f->events);
 	json_kint(j, "violations", f->violations);
-	json_kstr(j, "severity", f->severity > 0 ? run_facts_severity(f->severity) : NULL);
+	json_kstr(j, "severity", f->severity > 0 ? classes_severity_name(f->severity) : NULL);
 	json_close(j, '}');
 }

@@ -5,6 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
+
+static const char *const SEVERITIES[] = {
+	[SEVERITY_NONE] = "",     [SEVERITY_UNCLASSIFIED] = "unclassified",
+	[SEVERITY_LOW] = "low",   [SEVERITY_MEDIUM] = "medium",
+	[SEVERITY_HIGH] = "high", [SEVERITY_CRITICAL] = "critical",
+};
+
+const char *classes_severity_name(enum class_severity severity)
+{
+	return (size_t)severity < ARRAY_LEN(SEVERITIES) ? SEVERITIES[severity] : "";
+}
+
+enum class_severity classes_severity_from(const char *name)
+{
+	for (size_t i = SEVERITY_UNCLASSIFIED; i < ARRAY_LEN(SEVERITIES); i++) {
+		if (strcmp(name, SEVERITIES[i]) == 0) {
+			return (enum class_severity)i;
+		}
+	}
+	return SEVERITY_NONE;
+}
+
 void classes_init(struct classes *c, const char *home)
 {
 	*c = (struct classes){ .home = home };
@@ -122,7 +145,7 @@ static void write_class(struct json *j, enum class_id id, const struct class_hit
 
 	json_open(j, '{');
 	json_kstr(j, "class", info->name);
-	json_kstr(j, "severity", info->severity);
+	json_kstr(j, "severity", classes_severity_name(info->severity));
 	json_kstr(j, "description", info->description);
 	json_kstr(j, "prevented_by", info->prevented_by);
 	json_kstr(j, "mitre_tactic", info->tactic);
@@ -147,7 +170,7 @@ void classes_write(const struct classes *c, struct json *j)
 {
 	struct classes all;
 	bool prevented = c->not_prevented == 0;
-	const char *worst = NULL;
+	enum class_severity worst = classes_worst(c);
 
 	classes_derive(c, &all);
 	json_open(j, '{');
@@ -167,12 +190,25 @@ void classes_write(const struct classes *c, struct json *j)
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		if (all.hits[i].count > 0) {
 			json_str(j, CLASSES[i].name);
-			worst = worst != NULL ? worst : CLASSES[i].severity;
 		}
 	}
 	json_close(j, ']');
-	json_kstr(j, "max_severity", worst != NULL ? worst : "unclassified");
+	json_kstr(j, "max_severity",
+	          classes_severity_name(worst != SEVERITY_NONE ? worst : SEVERITY_UNCLASSIFIED));
 	json_close(j, '}');
+}
+
+enum class_severity classes_worst(const struct classes *c)
+{
+	struct classes all;
+
+	classes_derive(c, &all);
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		if (all.hits[i].count > 0) {
+			return CLASSES[i].severity;
+		}
+	}
+	return SEVERITY_NONE;
 }
 
 void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity)
@@ -182,7 +218,7 @@ void classes_names(const struct classes *c, char *out, size_t size, const char *
 
 	classes_derive(c, &all);
 	out[0] = '\0';
-	*ret_severity = "";
+	*ret_severity = classes_severity_name(SEVERITY_NONE);
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		const char *name = CLASSES[i].name;
 		size_t need = strlen(name) + (used > 0 ? 2 : 0);
@@ -190,7 +226,8 @@ void classes_names(const struct classes *c, char *out, size_t size, const char *
 			continue;
 		}
 		snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", name);
-		*ret_severity = used > 0 ? *ret_severity : CLASSES[i].severity;
+		*ret_severity =
+		        used > 0 ? *ret_severity : classes_severity_name(CLASSES[i].severity);
 		used += need;
 	}
 }

@@ -32,9 +32,19 @@ enum class_id {
 	CLASS_NONE = CLASS_COUNT,
 };
 
+/* In ascending order. */
+enum class_severity {
+	SEVERITY_NONE,
+	SEVERITY_UNCLASSIFIED, /* there are violations, but no class */
+	SEVERITY_LOW,
+	SEVERITY_MEDIUM,
+	SEVERITY_HIGH,
+	SEVERITY_CRITICAL,
+};
+
 struct class_info {
 	const char *name;
-	const char *severity; /* "critical", "high", "medium", "low" */
+	enum class_severity severity;
 	const char *description;
 	const char *prevented_by;
 	const char *tactic;     /* short name in MITRE ATT&CK */
@@ -95,6 +105,11 @@ bool classes_empty(const struct classes *c);
 void classes_derive(const struct classes *c, struct classes *ret);
 /* Writes the object violation_summary. */
 void classes_write(const struct classes *c, struct json *j);
+const char *classes_severity_name(enum class_severity severity); /* "" for SEVERITY_NONE */
+/* Returns SEVERITY_NONE for an unknown name. */
+enum class_severity classes_severity_from(const char *name);
+/* The highest severity; SEVERITY_NONE if there is no class. */
+enum class_severity classes_worst(const struct classes *c);
 /* Writes "supply_chain_attack, persistence", cut after a whole name, and the highest severity;
  * both are "" if there is no class. */
 void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity);

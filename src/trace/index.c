@@ -234,7 +234,7 @@ static void index_row(struct index *x, sqlite3_stmt *st, struct run_facts *f)
 	f->duration_us = x->sql->column_int64(st, 7);
 	f->events = x->sql->column_int64(st, 8);
 	f->violations = x->sql->column_int64(st, 9);
-	f->severity = (int)x->sql->column_int64(st, 10);
+	f->severity = (enum class_severity)x->sql->column_int64(st, 10);
 }
 
 static int index_bind(struct index *x, sqlite3_stmt *st, const struct index_ask *ask)

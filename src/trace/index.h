@@ -16,10 +16,10 @@ struct index_ask {
 	const char *skill; /* NULL: any */
 	const char *since; /* RFC 3339 in UTC; NULL: any */
 	const char *until;
-	bool violations; /* only runs with violations */
-	int severity;    /* at least this; 0: any */
-	long limit;      /* 0: all */
-	bool rebuild;    /* make the table anew */
+	bool violations;              /* only runs with violations */
+	enum class_severity severity; /* at least this; SEVERITY_NONE: any */
+	long limit;                   /* 0: all */
+	bool rebuild;                 /* make the table anew */
 };
 
 /* Returns the runs asked for, newest first; `*ret` is new (free()). */

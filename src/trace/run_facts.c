@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/classes.h"
 #include "trace/reader.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -15,24 +14,6 @@
 
 /* A record without an end is read to count and judge its violations, up to this many bytes. */
 #define MAX_COUNTED_BYTES ((uint64_t)256 << 20)
-
-static const char *const SEVERITIES[] = { "", "unclassified", "low", "medium", "high", "critical" };
-
-const char *run_facts_severity(int severity)
-{
-	return severity >= 0 && severity < (int)ARRAY_LEN(SEVERITIES) ? SEVERITIES[severity] : "";
-}
-
-int run_facts_severity_from(const char *name, const char **ret_known)
-{
-	*ret_known = "low, medium, high, critical";
-	for (int i = 1; i < (int)ARRAY_LEN(SEVERITIES); i++) {
-		if (strcmp(name, SEVERITIES[i]) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
 
 const char *run_state_name(enum run_state s)
 {
@@ -80,7 +61,6 @@ static void take_end(struct run_facts *f, const struct line *l)
 {
 	const struct json_node *counters = line_get(l, "counters");
 	const struct json_node *summary = line_get(l, "summary");
-	const char *known = NULL;
 
 	copy_text(f->end, sizeof(f->end), line_text(l, "end"));
 	f->exit_code = json_integer(line_get(l, "exit_code"), -1);
@@ -88,8 +68,9 @@ static void take_end(struct run_facts *f, const struct line *l)
 	f->events = json_integer(json_member(&l->doc, counters, "events"), 0);
 	f->violations = json_integer(json_member(&l->doc, counters, "violations"), 0);
 	const char *worst = json_string(json_member(&l->doc, summary, "max_severity"), NULL);
-	int severity = worst != NULL ? run_facts_severity_from(worst, &known) : -1;
-	f->severity = severity > 0 ? severity : f->violations > 0 ? 1 : 0;
+	enum class_severity severity = worst != NULL ? classes_severity_from(worst) : SEVERITY_NONE;
+	f->severity =
+	        severity == SEVERITY_NONE && f->violations > 0 ? SEVERITY_UNCLASSIFIED : severity;
 }
 
 /* Reads the last lines. Returns true if the end and the signature are among them. */
@@ -131,7 +112,7 @@ static bool is_worst(const struct classes *c)
 	bool worst = false;
 
 	for (size_t i = 0; i < CLASS_COUNT && !worst; i++) {
-		worst = c->hits[i].count > 0 && strcmp(CLASSES[i].severity, "critical") == 0;
+		worst = c->hits[i].count > 0 && CLASSES[i].severity == SEVERITY_CRITICAL;
 	}
 	return worst;
 }
@@ -140,10 +121,8 @@ static void count_lines(struct run_facts *f, struct line *l, int fd, const char 
 {
 	AUTO(reader_done) struct reader in;
 	struct classes classes;
-	char names[1024];
 	const char *line = NULL;
 	const char *why = NULL;
-	const char *worst = NULL;
 	size_t len = 0;
 	uint64_t bytes = 0;
 
@@ -159,9 +138,10 @@ static void count_lines(struct run_facts *f, struct line *l, int fd, const char 
 			classes_add_line(&classes, l);
 		}
 	}
-	classes_names(&classes, names, sizeof(names), &worst);
-	int severity = run_facts_severity_from(worst, &why);
-	f->severity = severity > 0 ? severity : f->violations > 0 || !classes_empty(&classes);
+	f->severity = classes_worst(&classes);
+	if (f->severity == SEVERITY_NONE && (f->violations > 0 || !classes_empty(&classes))) {
+		f->severity = SEVERITY_UNCLASSIFIED;
+	}
 }
 
 int run_facts_read(struct run_facts *ret, int fd, const char *id)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/classes.h"
 #include "trace/runs.h"
 
 enum run_state {
@@ -26,14 +27,12 @@ struct run_facts {
 	int64_t events;
 	int64_t violations;
 	char session[65]; /* of a running run, if the caller knows it; else "" */
-	int severity;     /* 0 none, 1 unclassified, 2 low ... 5 critical */
+	enum class_severity severity;
 };
 
 /* Reads the facts of a record. Returns -1 if it does not begin like a record. */
 int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
 const char *run_state_name(enum run_state s);
-const char *run_facts_severity(int severity);                          /* "" for 0 */
-int run_facts_severity_from(const char *name, const char **ret_known); /* -1: unknown name */
 
 #endif

@@ -71,16 +71,16 @@ static void expect(const struct event *e, const char *class, const char *techniq
 static void test_table(void **state)
 {
 	(void)state;
-	static const char *const ORDER[] = { "critical", "high", "medium", "low" };
-	size_t at = 0;
+	enum class_severity least = SEVERITY_CRITICAL;
 
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		const struct class_info *c = &CLASSES[i];
 		assert_true(c->name && c->description && c->prevented_by && c->tactic);
 		assert_int_equal(strncmp(c->techniques, "T1", 2), 0);
-		while (strcmp(ORDER[at], c->severity) != 0) {
-			assert_true(++at < ARRAY_LEN(ORDER)); /* the most severe first */
-		}
+		assert_in_range(c->severity, SEVERITY_LOW, least); /* the most severe first */
+		assert_int_equal(classes_severity_from(classes_severity_name(c->severity)),
+		                 c->severity);
+		least = c->severity;
 	}
 }
 
