@@ -110,6 +110,8 @@ static int prepare_streams(void)
 	}
 	/* The caller's mask must not make our own files unusable. */
 	(void)umask(022);
+	/* An ignored SIGCHLD is inherited, and would take away the exit statuses of children. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -1 : 0;
 }
 

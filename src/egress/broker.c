@@ -92,9 +92,8 @@ bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_por
 }
 
 /* Returns the one socket of a reply, or -1 if there is none. */
-static int take_only(struct msg_fds *fds)
+static int take_only(const struct msg_fds *fds)
 {
-	assert(fds->n <= 1); /* the dialler sends more only as spares */
 	return fds->n == 1 ? fds->v[0] : -1;
 }
 
@@ -110,8 +109,10 @@ static void hear_dialler(struct broker *b)
 	if (n < 0 && errno == EMSGSIZE) {
 		/* The message came, but its socket did not: no file descriptor was free. */
 		reply.result = DIAL_BUSY;
-	} else if (n != (ssize_t)sizeof(reply)) {
-		_exit(1); /* the dialler is gone, and the broker cannot work without it */
+	} else if (n != (ssize_t)sizeof(reply) || (reply.id.kind != DIAL_SPARES && fds.n > 1)) {
+		/* The dialler is gone, or it sends what it must not: only spares come in numbers. The
+		 * broker cannot work without it. */
+		_exit(1);
 	}
 	switch (reply.id.kind) {
 	case DIAL_TCP:

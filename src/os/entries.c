@@ -1,3 +1,4 @@
+/* entries.c - the names in an open directory, read without a DIR. */
 #include "os/entries.h"
 
 #include <assert.h>
@@ -22,6 +23,9 @@ const struct dirent64 *entries_next(struct entries *e)
 		if (e->at == e->len) {
 			errno = 0;
 			ssize_t n = getdents64(e->dir, e->raw, sizeof(e->raw));
+			if (n < 0 && errno == ENOENT) {
+				errno = 0; /* the directory was removed: it is empty */
+			}
 			if (n <= 0) {
 				return NULL;
 			}

@@ -303,7 +303,7 @@ static bool fits_limits(struct files_walk *w, uint64_t size)
 {
 	if (size > w->rules->file_bytes) {
 		files_fail_limit(w, "bytes in one file", w->rules->file_bytes >> 20, " MiB");
-	} else if (size > w->rules->bytes - w->out->bytes) {
+	} else if (size > w->rules->bytes || w->out->bytes > w->rules->bytes - size) {
 		files_fail_limit(w, "bytes in all its files", w->rules->bytes >> 20, " MiB");
 	} else {
 		return true;
@@ -375,10 +375,10 @@ void files_take(struct files_walk *w, int dir, const char *name, struct stat *st
 	}
 	auto_fd fd = name != NULL ? openat(dir, name, FILES_OPEN)
 	                          : file_openat2(w->root, w->path, FILES_OPEN, FILES_BENEATH);
-	if (read_record(w, fd, &r, st) == 0) {
-		take_record(w, st, &r);
-	} else {
+	if (read_record(w, fd, &r, st) != 0) {
 		take_unreadable(w, st, errno);
+	} else if (fits_limits(w, r.size)) { /* it may have grown since it was listed */
+		take_record(w, st, &r);
 	}
 }
 

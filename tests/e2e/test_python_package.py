@@ -30,7 +30,7 @@ parameters:
 env_vars: {SHOUT_KEY: {required: false}}
 """
 SAID = ["Says it louder", "['text']", "{'said': 'HELLO'}", "{'said': 'CONFIGUREDsecret'}", "QUIET",
-        "an action of $1000.00 is more than the $0.50 that one may cost"]
+        "an action of $1000.00 costs more than the $0.50 that one action may cost"]
 
 
 def test_the_examples_of_the_readme_do_what_they_say(user):

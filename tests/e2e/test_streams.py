@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import pathlib
 import pty
 import select
 import signal
@@ -131,6 +132,19 @@ def test_reader_that_goes_away(ssb):
 def test_closed_standard_streams(ssb):
     r = ssb.as_caller(["sh", "-c", '"$0" run -- true <&- >&- 2>&-; echo $?', ssb.binary])
     assert r.text.strip() == "0"
+
+
+def test_an_ignored_sigchld_is_not_inherited(ssb):
+    """With it the kernel keeps no exit statuses of children. The control is another program."""
+    for argv, ignored in (([ssb.binary, "run", "--", "sh", "-c", "echo up; read x"], False),
+                          (["/usr/bin/python3", "-c", "print('up', flush=True); input()"],
+                           True)):
+        p = ssb.popen(["env", "--ignore-signal=CHLD", *argv], stdin=-1, stdout=-1)
+        assert p.stdout.readline() == b"up\n"
+        status = pathlib.Path(f"/proc/{p.pid}/status").read_text("utf-8")
+        mask = next(int(x.split()[1], 16) for x in status.splitlines() if x.startswith("SigIgn:"))
+        p.communicate(b"\n", timeout=30)
+        assert bool(mask & 1 << (signal.SIGCHLD - 1)) == ignored, (argv, status)
 
 
 def test_interrupt_ends_the_skill(ssb):

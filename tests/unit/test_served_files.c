@@ -9,6 +9,20 @@
 #include "base/limits.h"
 #include "serve/served_files.h"
 
+/* The file that has grown by the time that it is read; and its size then. */
+static const char *grows;
+
+ssize_t __real_read(int fd, void *buf, size_t n);
+ssize_t __wrap_read(int fd, void *buf, size_t n);
+ssize_t __wrap_read(int fd, void *buf, size_t n)
+{
+	if (grows != NULL) {
+		assert_int_equal(truncate(grows, MAX_SKILL_FILE), 0);
+		grows = NULL;
+	}
+	return __real_read(fd, buf, n);
+}
+
 static void put(struct world *w, const char *path, size_t size)
 {
 	auto_free char *full = world_path(w, path);
@@ -129,15 +143,20 @@ static void sees_a_change(void **state)
 	assert_memory_not_equal(f.v[0].sha256, before, sizeof(before));
 }
 
-/* Why it cannot be served; NULL: it can. */
-static const char *refused(struct world *w)
+/* Why it cannot be served; NULL: it can. With a directory for the cache its files are read. */
+static const char *refused_with(struct world *w, const char *cache)
 {
 	static struct ssb_error err;
 	AUTO(skill_files_done) struct skill_files f = { 0 };
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 
 	err = (struct ssb_error){ 0 };
-	return served_files_read(&f, &s, NULL, &err) == 0 ? NULL : err.text;
+	return served_files_read(&f, &s, cache, &err) == 0 ? NULL : err.text;
+}
+
+static const char *refused(struct world *w)
+{
+	return refused_with(w, NULL);
 }
 
 static void too_many(void **state)
@@ -222,6 +241,28 @@ static void too_large(void **state)
 	                    "it has more bytes in all its files than the limit of 16 MiB");
 }
 
+/* The limits hold for the bytes that are read, also of a file that grows after it was listed. */
+static void too_large_by_growing(void **state)
+{
+	struct world *w = *state;
+	char name[64];
+
+	world_mkdir(w, "s");
+	put(w, "s/a", 1);
+	for (size_t i = 1; i <= MAX_SKILL_BYTES / MAX_SKILL_FILE; i++) {
+		snprintf(name, sizeof(name), "s/%c", (char)('a' + i));
+		put(w, name, MAX_SKILL_FILE - (i == 1));
+	}
+	assert_null(refused(w));
+	auto_free char *path = world_path(w, "s/a");
+	auto_free char *cache = world_path(w, "cache");
+	world_mkdir(w, "cache");
+	grows = path;
+	assert_string_equal(refused_with(w, cache),
+	                    "it has more bytes in all its files than the limit of 16 MiB");
+	assert_null(grows);
+}
+
 static void too_deep(void **state)
 {
 	struct world *w = *state;
@@ -266,6 +307,7 @@ int main(void)
 		T(too_many_directories),
 		T(is_in_order),
 		T(too_large),
+		T(too_large_by_growing),
 		T(too_deep),
 		cmocka_unit_test(base64),
 	};

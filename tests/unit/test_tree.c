@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/tree.h"
 
 static bool note(void *arg, const struct tree_entry *e)
@@ -268,6 +270,28 @@ static void test_remove_keeps_bind_mounts(void **state)
 	assert_int_equal(in_child(with_bind_mounts), 0);
 }
 
+/* The kernel reports ENOENT for a directory that was removed while it is open. */
+static void test_names_of_a_removed_directory(void **state)
+{
+	(void)state;
+	struct entries e;
+	char dir[] = "/tmp/test-entries-XXXXXX";
+
+	assert_non_null(mkdtemp(dir));
+	auto_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(rmdir(dir), 0);
+	entries_init(&e, fd);
+	errno = EBADF;
+	assert_null(entries_next(&e));
+	assert_int_equal(errno, 0);
+	/* the control: an error that is not "not there" stays one */
+	auto_fd file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	entries_init(&e, file);
+	assert_null(entries_next(&e));
+	assert_int_equal(errno, ENOTDIR);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void)
@@ -280,6 +304,7 @@ int main(void)
 		T(test_remove_without_rights),
 		T(test_remove_keeps_mounts),
 		T(test_remove_keeps_bind_mounts),
+		cmocka_unit_test(test_names_of_a_removed_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
