@@ -235,7 +235,8 @@ bool hook_programs_look(const struct hook_command *c, const char *self)
 		               ? looks && !decides
 		               : is_known(c, OURS_LOOK, ARRAY_LEN(OURS_LOOK));
 	}
-	if (strchr(w->text, '/') != NULL && !is_word(c, 0, "/bin/* /usr/bin/*")) {
+	if (strchr(w->text, '/') != NULL &&
+	    (!is_word(c, 0, "/bin/* /usr/bin/*") || strstr(w->text, "..") != NULL)) {
 		return false;
 	}
 	return is_known(c, LOOKERS, ARRAY_LEN(LOOKERS));

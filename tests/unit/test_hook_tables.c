@@ -222,6 +222,7 @@ static void test_asked(void **state)
 		"for f in skills/x/main.py; do cat $f; done",
 		"cat skills/x/main.py 'x",
 		"./cat skills/x/main.py",
+		"/bin/../@/skills/d/cat skills/x/main.py",
 		"$CAT skills/x/main.py",
 		"PYTHONPATH=skills/x ./tools/other",
 		"tar xf a.tar -C skills/x",
