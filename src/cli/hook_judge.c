@@ -55,9 +55,14 @@ static int read_texts(struct judging *j, const struct hook_name names[], bool al
 		for (size_t k = 0; k < c.n_words + c.n_redirects && reads; k++) {
 			const struct hook_word *w =
 			        k < c.n_words ? &c.words[k] : &c.redirects[k - c.n_words];
+			size_t n = j->line.n_commands;
 			if (is_line(w) &&
 			    hook_line_read(&j->line, w->text, strlen(w->text), names, true) != 0) {
 				return -1;
+			}
+			/* A word goes on behind a substitution: its text does, too. */
+			if (c.join == ')' && k == 0 && n < j->line.n_commands) {
+				j->line.commands[n].join = ')';
 			}
 		}
 	}

@@ -2,6 +2,7 @@
 #include "cli/hook_line.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,10 @@ struct line_reader {
 	struct hook_command command; /* the one that is being read, and its last word: */
 	struct hook_word word;
 	struct buf text;
-	bool begun; /* the word, also by an empty pair of quotes */
-	int depth;  /* of brackets */
-	bool tick;  /* between backquotes */
+	bool begun;      /* the word, also by an empty pair of quotes */
+	unsigned depth;  /* of brackets */
+	uint64_t quoted; /* a bit for each depth: that bracket began in double quotes */
+	bool tick;       /* between backquotes */
 	bool nested, failed;
 };
 
@@ -85,7 +87,7 @@ static void end_word(struct line_reader *r)
 		r->failed = true;
 		return;
 	}
-	if (strcmp(r->word.text, "[") == 0) {
+	if (strcmp(r->word.text, "[") == 0 || strcmp(r->word.text, "[[") == 0) {
 		r->word.plain = true; /* the command; it begins no pattern */
 	}
 	set_odd(r, strchr(r->word.op, '&') != NULL && strcmp(r->word.text, "1") != 0 &&
@@ -114,19 +116,38 @@ static void end_command(struct line_reader *r, char join)
 	}
 }
 
-/* What closes a substitution ends the command in it; the word around it goes on. */
-static void read_bracket(struct line_reader *r, int c)
+static void read_quoted(struct line_reader *r, int quote);
+
+static uint64_t find_bit(const struct line_reader *r)
+{
+	return r->depth < 64 ? UINT64_C(1) << r->depth : 0;
+}
+
+/* What closes a substitution ends the command in it; the word around it goes on, in double quotes
+ * if it began there. */
+static void read_bracket(struct line_reader *r, int c, bool quoted)
 {
 	bool opens = c == '(' || (c == '`' && !r->tick);
-	bool closes = !opens && (c == '`' || r->depth > 0);
+	bool closes = !opens && r->depth > 0;
 
 	set_odd(r, true);
 	if (c == '`' && opens) {
 		put_unknown(r);
 	}
 	r->tick = c == '`' ? opens : r->tick;
-	r->depth += c == '(' ? 1 : c == ')' && closes ? -1 : 0;
 	end_command(r, opens ? '(' : closes ? ')' : ';');
+	if (opens) {
+		r->depth++;
+		r->quoted = quoted ? r->quoted | find_bit(r) : r->quoted & ~find_bit(r);
+	} else if (closes) {
+		bool resumes = (r->quoted & find_bit(r)) != 0;
+		r->depth--;
+		if (resumes) {
+			put_unknown(r);
+			read_quoted(r, '"');
+			return;
+		}
+	}
 	r->at++;
 	if (closes && peek_char(r, 0) > 0 && !is_one_of(peek_char(r, 0), " \t\n;&|<>()`")) {
 		put_unknown(r);
@@ -198,8 +219,7 @@ static void read_dollar(struct line_reader *r, bool quoted)
 	}
 }
 
-/* A substitution in double quotes is read as if these ended before it: what stands in quotes
- * behind it is wrong then, and is read again as text. */
+/* Begins at the quote, or at what closes a substitution in it. */
 static void read_quoted(struct line_reader *r, int quote)
 {
 	r->begun = true;
@@ -208,6 +228,11 @@ static void read_quoted(struct line_reader *r, int quote)
 		int c = peek_char(r, 0), next = peek_char(r, 1);
 		bool twice = quote == '"';
 		if (twice && (c == '`' || (c == '$' && next == '('))) {
+			if (c == '$') {
+				put_unknown(r);
+				r->at++;
+			}
+			read_bracket(r, peek_char(r, 0), true);
 			return;
 		}
 		if (twice && c == '$') {
@@ -318,7 +343,7 @@ static void read_char(struct line_reader *r)
 	} else if (is_one_of(c, "<>")) {
 		read_redirect(r, c);
 	} else if (is_one_of(c, "()`")) {
-		read_bracket(r, c);
+		read_bracket(r, c, false);
 	} else if (is_one_of(c, ";&|\n") || c == '\0') {
 		read_operator(r, c);
 	} else {

@@ -23,7 +23,7 @@ static const char WRAPPERS[] = "exec command nohup time nice setsid env timeout"
 /* These have words of their own, or change how the command runs. */
 static const char UNUSUAL[] = "builtin sudo doas ionice stdbuf chrt taskset coproc";
 static const char KEYWORDS[] = "if then elif else fi for while until do done case esac in { } ! "
-                               "[[][[] select coproc function";
+                               "select coproc function";
 /* They start the names that they find, or are given on standard input. */
 static const char STARTERS[] = "find fd fdfind xargs parallel";
 /* Modules of Python that read what they are given, and write beside it at most. */
@@ -46,7 +46,9 @@ static const struct known_command {
 	{ "black ruff autopep8 pyflakes pycodestyle shellcheck shfmt clang-format gofmt rustfmt",
 	  "", NULL, NULL },
 	{ "rg", "--pre* --hostname-bin*", NULL, NULL },
-	{ "test [[]", "-v*", NULL, NULL }, /* the subscript of a variable is evaluated */
+	/* The subscript of a variable is evaluated: x[$(...)]. */
+	{ "test [[]", "-v*", NULL, NULL },
+	{ "[[][[]", "-v* -eq -ne -lt -le -gt -ge", NULL, NULL },
 	{ "less more", "+*", NULL, NULL }, /* "+!command" */
 	{ "sort", "--co*", NULL, NULL },
 	{ "find", "-exec* -ok* -fprint* -fls*", NULL, NULL },
@@ -219,12 +221,18 @@ static bool may_be_ours(const struct hook_word *w, const char *self)
 	         fnmatch(w->text, self, 0) == 0));
 }
 
-bool hook_programs_look(const struct hook_command *c, const char *self)
+bool hook_programs_look(const struct hook_command *all, const char *self)
 {
 	bool looks = false, decides = false;
+	size_t at = 0;
 
+	while (at < all->n_words && all->words[at].bare &&
+	       hook_programs_list(KEYWORDS, all->words[at].text)) {
+		at++;
+	}
+	const struct hook_command rest = skip_words(all, at), *c = &rest;
 	if (c->n_words == 0) {
-		return true; /* a redirection alone */
+		return true; /* a redirection alone, or `fi` */
 	}
 	const struct hook_word *w = &c->words[0];
 	if (!w->plain || hook_line_assigns(w)) {

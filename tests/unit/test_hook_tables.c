@@ -393,6 +393,12 @@ static void test_passed(void **state)
 		"docker run -v \"$PWD:/w\" image make",
 		"mkdir -p src/{a,b}/{c,d}",
 		"ls /*/*/*/*/*",
+		"git add -A && git commit -m \"$(cat <<'E'\nfix: don't use $X; it's (really) "
+		"bad\nE\n)\" && make",
+		"while read -r l; do echo \"$l x\"; done < a",
+		"echo \"$(date): done\" >> log",
+		"[[ \"$A\" == \"b\" ]] && make",
+		"if [ -f skills/x/main.py ]; then cat skills/x/main.py; fi",
 		"cp a{,.bak}",
 		"curl -s localhost:8080/x | jq .",
 		"git ls-files '*.py' | xargs black",
