@@ -1,5 +1,9 @@
 #include "base/name.h"
 
+#include <string.h>
+
+#include "base/own.h"
+
 static const char *const ENDS[] = {
 	[SSB_END_EXITED] = "exited",     /* it exited */
 	[SSB_END_SIGNALED] = "signaled", /* a signal ended it */
@@ -32,6 +36,16 @@ static const char *const SEVERITIES[] = {
 const char *name_of_end(enum ssb_end end)
 {
 	return ENDS[end];
+}
+
+int name_to_end(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
+		if (strcmp(ENDS[i], name) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
 }
 
 const char *name_of_code(enum ssb_code code)

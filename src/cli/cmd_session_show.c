@@ -63,8 +63,7 @@ static int short_line(void *arg, const char *line, size_t len)
 		return 0;
 	}
 	buf_reset(&w->signature);
-	session_view_line(strcmp(w->line.kind, "signature") == 0 ? &w->signature : &w->out,
-	                  &w->line);
+	session_view_line(w->line.kind == EV_SIGNATURE ? &w->signature : &w->out, &w->line);
 	return w->out.len > FLUSH ? flush_output(w) : 0;
 }
 

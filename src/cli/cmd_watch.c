@@ -128,7 +128,7 @@ static int watch_read(struct watch *w, struct followed *f)
 			return EXIT_FINDINGS;
 		}
 		f->idle = 0;
-		f->ended = strcmp(w->line.kind, "signature") == 0;
+		f->ended = w->line.kind == EV_SIGNATURE;
 		buf_reset(&w->out);
 		if (w->as_json) {
 			put_json(w, f, text, len);

@@ -87,8 +87,7 @@ void line_render(struct buf *out, const struct line *l, const struct render_styl
 	bool denied = mark == MARK_DENIED;
 
 	buf_init(&message, SAY_MAX);
-	if (strcmp(l->kind, "signature") == 0 ||
-	    (render_group(l) == GROUP_OUTPUT && !style->output)) {
+	if (l->kind == EV_SIGNATURE || (render_group(l) == GROUP_OUTPUT && !style->output)) {
 		return;
 	}
 	format_clock(clock, l->time);

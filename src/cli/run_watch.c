@@ -54,7 +54,7 @@ static bool print_lines(struct reader *in, struct line *l, struct buf *out)
 		}
 		line_render(out, l, &style);
 		put_returns(out);
-		more = strcmp(l->kind, "signature") != 0 && say_out(STDERR_FILENO, out) == 0;
+		more = l->kind != EV_SIGNATURE && say_out(STDERR_FILENO, out) == 0;
 	}
 	return more;
 }

@@ -213,7 +213,7 @@ static void line_signature(struct buf *out, const struct line *l)
 
 static void line_other(struct buf *out, const struct line *l)
 {
-	visible_text(out, l->kind, false);
+	visible_text(out, l->kind_name, false);
 	add_reason(out, l, ": ");
 }
 
@@ -250,7 +250,7 @@ void session_view_line(struct buf *out, const struct line *l)
 	int64_t us = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		k = strcmp(KINDS[i].kind, l->kind) == 0 ? &KINDS[i] : k;
+		k = strcmp(KINDS[i].kind, l->kind_name) == 0 ? &KINDS[i] : k;
 	}
 	/* UTC as in the line itself, because people in several time zones read one ledger. */
 	buf_addf(out, "  %4" PRId64 " %.12s ", l->seq,

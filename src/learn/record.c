@@ -112,7 +112,7 @@ static void look_ahead(struct record_reading *r, const struct line *l)
 
 	if (of >= 0) {
 		take_repeat(r, of, json_integer(line_get(l, "count"), 0));
-	} else if (strcmp(l->kind, "end") == 0) {
+	} else if (l->kind == EV_END) {
 		const struct json_node *counters = line_get(l, "counters");
 		r->out->cut |= json_integer(json_member(&l->doc, counters, "dropped"), 0) > 0;
 	} else {
@@ -218,7 +218,7 @@ static void take_run(struct record_reading *r, const struct line *l)
 
 static void take_line(struct record_reading *r, const struct line *l)
 {
-	if (strcmp(l->kind, "run") == 0) {
+	if (l->kind == EV_RUN) {
 		take_run(r, l);
 	} else if (line_get(l, "repeat_of") == NULL) {
 		record_event(r, l);
@@ -345,7 +345,7 @@ static bool read_first_line(int fd, struct line *l)
 
 	reader_init(&in, fd, 0);
 	return reader_next(&in, &text, &len) == READER_LINE &&
-	       line_parse(l, text, len, &why) == 0 && strcmp(l->kind, "run") == 0;
+	       line_parse(l, text, len, &why) == 0 && l->kind == EV_RUN;
 }
 
 /* Does the record contain all that the run did? Not if it was not observed, or has not ended. */

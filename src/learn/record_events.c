@@ -302,26 +302,20 @@ static void take_call(struct record_reading *r, const struct line *l)
 
 void record_event(struct record_reading *r, const struct line *l)
 {
-	static const struct {
-		const char *kind;
-		void (*take)(struct record_reading *r, const struct line *l);
-	} KINDS[] = {
-		{ "file_read", take_file },
-		{ "file_write", take_file },
-		{ "file_blocked", take_file },
-		{ "dns_resolution", take_network },
-		{ "network_egress_allowed", take_network },
-		{ "network_egress_blocked", take_network },
-		{ "network_egress_total", take_total },
-		{ "env_var_access", take_environment },
-		{ "process_spawned", take_program },
-		{ "syscall_blocked", take_call },
+	static void (*const TAKE[EV_OTHER + 1])(struct record_reading * r, const struct line *l) = {
+		[EV_FILE_READ] = take_file,
+		[EV_FILE_WRITE] = take_file,
+		[EV_FILE_BLOCKED] = take_file,
+		[EV_DNS_RESOLUTION] = take_network,
+		[EV_NETWORK_EGRESS_ALLOWED] = take_network,
+		[EV_NETWORK_EGRESS_BLOCKED] = take_network,
+		[EV_NETWORK_EGRESS_TOTAL] = take_total,
+		[EV_ENV_VAR_ACCESS] = take_environment,
+		[EV_PROCESS_SPAWNED] = take_program,
+		[EV_SYSCALL_BLOCKED] = take_call,
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		if (strcmp(l->kind, KINDS[i].kind) == 0) {
-			KINDS[i].take(r, l);
-			return;
-		}
+	if (TAKE[l->kind] != NULL) {
+		TAKE[l->kind](r, l);
 	}
 }

@@ -10,41 +10,35 @@
 #include "otel/otlp_request.h"
 
 static const struct otlp_kind {
-	const char *kind;
-	const char *name;
+	const char *name; /* NULL: unknown */
 	const char *category;
-} KINDS[] = {
-	{ "skill_started", "sandbox.skill.started", "skill" },
-	{ "skill_completed", "sandbox.skill.completed", "skill" },
-	{ "skill_failed", "sandbox.skill.failed", "skill" },
-	{ "dns_resolution", "sandbox.dns.resolve", "network" },
-	{ "network_policy_applied", "sandbox.policy.network_setup", "network" },
-	{ "network_policy_removed", "sandbox.policy.network_teardown", "network" },
-	{ "network_egress_allowed", "sandbox.policy.network_allow", "network" },
-	{ "network_egress_blocked", "sandbox.policy.network_deny", "network" },
-	{ "network_egress_total", "sandbox.policy.network_total", "network" },
-	{ "file_read", "sandbox.fs.read", "file" },
-	{ "file_write", "sandbox.fs.write", "file" },
-	{ "file_blocked", "sandbox.fs.blocked", "file" },
-	{ "env_var_access", "sandbox.policy.env_filter", "environment" },
-	{ "syscall_filtered", "sandbox.seccomp.filtered", "syscall" },
-	{ "syscall_blocked", "sandbox.seccomp.blocked", "syscall" },
-	{ "process_spawned", "sandbox.process.spawn", "process" },
-	{ "exit_code", "sandbox.process.exit", "process" },
-	{ "policy_violation", "sandbox.policy.violation", "policy" },
-	{ "resource_limit_hit", "sandbox.resource.limit_hit", "resource" },
+} KINDS[EV_OTHER + 1] = {
+	[EV_SKILL_STARTED] = { "sandbox.skill.started", "skill" },
+	[EV_SKILL_COMPLETED] = { "sandbox.skill.completed", "skill" },
+	[EV_SKILL_FAILED] = { "sandbox.skill.failed", "skill" },
+	[EV_DNS_RESOLUTION] = { "sandbox.dns.resolve", "network" },
+	[EV_NETWORK_POLICY_APPLIED] = { "sandbox.policy.network_setup", "network" },
+	[EV_NETWORK_POLICY_REMOVED] = { "sandbox.policy.network_teardown", "network" },
+	[EV_NETWORK_EGRESS_ALLOWED] = { "sandbox.policy.network_allow", "network" },
+	[EV_NETWORK_EGRESS_BLOCKED] = { "sandbox.policy.network_deny", "network" },
+	[EV_NETWORK_EGRESS_TOTAL] = { "sandbox.policy.network_total", "network" },
+	[EV_FILE_READ] = { "sandbox.fs.read", "file" },
+	[EV_FILE_WRITE] = { "sandbox.fs.write", "file" },
+	[EV_FILE_BLOCKED] = { "sandbox.fs.blocked", "file" },
+	[EV_ENV_VAR_ACCESS] = { "sandbox.policy.env_filter", "environment" },
+	[EV_SYSCALL_FILTERED] = { "sandbox.seccomp.filtered", "syscall" },
+	[EV_SYSCALL_BLOCKED] = { "sandbox.seccomp.blocked", "syscall" },
+	[EV_PROCESS_SPAWNED] = { "sandbox.process.spawn", "process" },
+	[EV_EXIT_CODE] = { "sandbox.process.exit", "process" },
+	[EV_POLICY_VIOLATION] = { "sandbox.policy.violation", "policy" },
+	[EV_RESOURCE_LIMIT_HIT] = { "sandbox.resource.limit_hit", "resource" },
 };
 
 static const struct otlp_kind *find_kind(const struct line *l)
 {
-	static const struct otlp_kind other = { "", "sandbox.event", "policy" };
+	static const struct otlp_kind other = { "sandbox.event", "policy" };
 
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		if (strcmp(KINDS[i].kind, l->kind) == 0) {
-			return &KINDS[i];
-		}
-	}
-	return &other;
+	return KINDS[l->kind].name != NULL ? &KINDS[l->kind] : &other;
 }
 
 const char *otlp_event_name(const struct line *l)
@@ -54,15 +48,18 @@ const char *otlp_event_name(const struct line *l)
 
 bool otlp_is_decision(const struct line *l)
 {
-	static const char *const NONE[] = { "run",       "layers", "files", "end",
-		                            "signature", "stdout", "stderr" };
-
-	for (size_t i = 0; i < ARRAY_LEN(NONE); i++) {
-		if (strcmp(l->kind, NONE[i]) == 0) {
-			return false;
-		}
+	switch (l->kind) {
+	case EV_RUN:
+	case EV_LAYERS:
+	case EV_FILES:
+	case EV_END:
+	case EV_SIGNATURE:
+	case EV_STDOUT:
+	case EV_STDERR:
+		return false;
+	default:
+		return true;
 	}
-	return true;
 }
 
 bool otlp_is_violation(const struct line *l)
@@ -96,7 +93,7 @@ static bool no_exec(const struct line *l)
 
 static bool asks_dns(const struct line *l)
 {
-	return strcmp(l->kind, "dns_resolution") == 0 || line_get(l, "qtype") != NULL;
+	return l->kind == EV_DNS_RESOLUTION || line_get(l, "qtype") != NULL;
 }
 
 static bool no_dns(const struct line *l)
@@ -186,7 +183,7 @@ void otlp_event_attrs(struct otlp *w, const struct line *l)
 	const struct otlp_kind *kind = find_kind(l);
 
 	otlp_attr_int(w, "sandbox.record.seq", l->seq);
-	otlp_attr_str(w, "sandbox.event.kind", l->kind);
+	otlp_attr_str(w, "sandbox.event.kind", l->kind_name);
 	otlp_attr_str(w, "security_rule.category", kind->category);
 	if (otlp_is_violation(l)) {
 		otlp_attr_bool(w, "sandbox.violation", true);
@@ -206,16 +203,15 @@ void otlp_event_attrs(struct otlp *w, const struct line *l)
 
 static enum otlp_severity judge_severity(const struct line *l)
 {
-	const char *status = line_text(l, "status");
+	enum event_status status = line_get_status(l);
 
-	if (strcmp(l->kind, "skill_failed") == 0) {
+	if (l->kind == EV_SKILL_FAILED) {
 		return OTLP_ERROR;
 	}
-	if (otlp_is_violation(l) || strcmp(l->kind, "resource_limit_hit") == 0 ||
-	    (status != NULL && strcmp(status, "denied") == 0)) {
+	if (otlp_is_violation(l) || l->kind == EV_RESOURCE_LIMIT_HIT || status == STATUS_DENIED) {
 		return OTLP_WARN;
 	}
-	return status != NULL && strcmp(status, "absent") == 0 ? OTLP_DEBUG : OTLP_INFO;
+	return status == STATUS_ABSENT ? OTLP_DEBUG : OTLP_INFO;
 }
 
 static void write_body(struct otlp *w, const struct line *l)

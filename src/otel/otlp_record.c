@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/sha256.h"
 #include "base/stamp.h"
@@ -67,11 +68,6 @@ static bool parse_trace_id(uint8_t ret[OTLP_TRACE_ID], const char *run)
 	return n == sizeof(hex) - 1 && hex_decode(hex, n, ret, OTLP_TRACE_ID) == 0;
 }
 
-static bool has_kind(const struct line *l, const char *kind)
-{
-	return strcmp(l->kind, kind) == 0;
-}
-
 struct record_facts {
 	struct otlp_run run;
 	bool begun;
@@ -83,7 +79,7 @@ static void take_first(struct record_facts *f, const struct line *l)
 {
 	const char *id = line_text(l, "run_id");
 
-	f->begun = l->seq == 0 && has_kind(l, "run") && id != NULL &&
+	f->begun = l->seq == 0 && l->kind == EV_RUN && id != NULL &&
 	           runs_id_valid(id, strlen(id)) && stamp_parse(l->time, &f->run.begin_us);
 	if (f->begun) {
 		snprintf(f->run.id, sizeof(f->run.id), "%s", id);
@@ -103,14 +99,15 @@ static void take_line(void *arg, const struct line *l)
 	}
 	f->run.end_us = at > f->run.end_us ? at : f->run.end_us;
 	f->run.denied += otlp_is_violation(l) ? 1 : 0;
-	if (has_kind(l, "layers") && f->exit_us < 0) {
+	if (l->kind == EV_LAYERS && f->exit_us < 0) {
 		f->layers_us = at;
-	} else if ((has_kind(l, "exit_code") || has_kind(l, "skill_failed")) && f->exit_us < 0) {
+	} else if ((l->kind == EV_EXIT_CODE || l->kind == EV_SKILL_FAILED) && f->exit_us < 0) {
 		f->exit_us = at;
-	} else if (has_kind(l, "end")) {
+	} else if (l->kind == EV_END) {
 		const char *end = line_text(l, "end");
 		f->run.complete = end != NULL;
 		f->run.exit_code = json_integer(line_get(l, "exit_code"), -1);
+		f->run.exited = end != NULL && name_to_end(end) == SSB_END_EXITED;
 		snprintf(f->run.end, sizeof(f->run.end), "%s", end != NULL ? end : "");
 	}
 }
@@ -165,39 +162,39 @@ int otlp_run_read(struct otlp_run *ret, int fd, const struct otel_config *c)
 
 /* Attributes of the run, from the lines of its record that are not events. */
 static const struct run_row {
-	const char *kind;
+	enum event_kind kind;
 	const char *object; /* NULL: the line itself */
 	const char *member;
 	const char *attribute;
 } ROWS[] = {
-	{ "run", NULL, "run_id", "sandbox.run.id" },
-	{ "run", NULL, "run_id", "sandbox.trace_id" },
-	{ "run", NULL, "skill_name", "sandbox.skill.name" },
-	{ "run", NULL, "skill_version", "sandbox.skill.version" },
-	{ "run", NULL, "manifest", "sandbox.manifest.path" },
-	{ "run", NULL, "manifest_digest", "sandbox.manifest.digest" },
-	{ "run", NULL, "plan_digest", "sandbox.plan.digest" },
-	{ "run", NULL, "audit", "sandbox.audit.level" },
-	{ "run", NULL, "user", "process.user.id" },
-	{ "run", NULL, "parent_run", "sandbox.parent_run.id" },
-	{ "run", NULL, "session", "session.id" },
-	{ "files", NULL, "files_digest", "sandbox.files.digest" },
-	{ "files", NULL, "count", "sandbox.files.count" },
-	{ "end", NULL, "exit_code", "sandbox.exit_code" },
-	{ "end", NULL, "exit_code", "process.exit.code" },
-	{ "end", NULL, "end", "sandbox.end" },
-	{ "end", NULL, "signal", "sandbox.signal" },
-	{ "end", "counters", "violations", "sandbox.violations.count" },
-	{ "end", "counters", "events", "sandbox.events.count" },
-	{ "end", "counters", "dropped", "sandbox.events.dropped" },
-	{ "end", "counters", "repeats", "sandbox.events.repeated" },
-	{ "end", "counters", "unreadable", "sandbox.events.unreadable" },
-	{ "end", "counters", "stdout_bytes", "sandbox.stdout.bytes" },
-	{ "end", "counters", "stderr_bytes", "sandbox.stderr.bytes" },
-	{ "end", "summary", "all_prevented", "sandbox.violations.all_prevented" },
-	{ "end", "summary", "total_enforcements", "sandbox.classification.total_enforcements" },
-	{ "end", "summary", "max_severity", "sandbox.classification.max_severity" },
-	{ "end", "summary", "classes", "sandbox.classification.classes" },
+	{ EV_RUN, NULL, "run_id", "sandbox.run.id" },
+	{ EV_RUN, NULL, "run_id", "sandbox.trace_id" },
+	{ EV_RUN, NULL, "skill_name", "sandbox.skill.name" },
+	{ EV_RUN, NULL, "skill_version", "sandbox.skill.version" },
+	{ EV_RUN, NULL, "manifest", "sandbox.manifest.path" },
+	{ EV_RUN, NULL, "manifest_digest", "sandbox.manifest.digest" },
+	{ EV_RUN, NULL, "plan_digest", "sandbox.plan.digest" },
+	{ EV_RUN, NULL, "audit", "sandbox.audit.level" },
+	{ EV_RUN, NULL, "user", "process.user.id" },
+	{ EV_RUN, NULL, "parent_run", "sandbox.parent_run.id" },
+	{ EV_RUN, NULL, "session", "session.id" },
+	{ EV_FILES, NULL, "files_digest", "sandbox.files.digest" },
+	{ EV_FILES, NULL, "count", "sandbox.files.count" },
+	{ EV_END, NULL, "exit_code", "sandbox.exit_code" },
+	{ EV_END, NULL, "exit_code", "process.exit.code" },
+	{ EV_END, NULL, "end", "sandbox.end" },
+	{ EV_END, NULL, "signal", "sandbox.signal" },
+	{ EV_END, "counters", "violations", "sandbox.violations.count" },
+	{ EV_END, "counters", "events", "sandbox.events.count" },
+	{ EV_END, "counters", "dropped", "sandbox.events.dropped" },
+	{ EV_END, "counters", "repeats", "sandbox.events.repeated" },
+	{ EV_END, "counters", "unreadable", "sandbox.events.unreadable" },
+	{ EV_END, "counters", "stdout_bytes", "sandbox.stdout.bytes" },
+	{ EV_END, "counters", "stderr_bytes", "sandbox.stderr.bytes" },
+	{ EV_END, "summary", "all_prevented", "sandbox.violations.all_prevented" },
+	{ EV_END, "summary", "total_enforcements", "sandbox.classification.total_enforcements" },
+	{ EV_END, "summary", "max_severity", "sandbox.classification.max_severity" },
+	{ EV_END, "summary", "classes", "sandbox.classification.classes" },
 };
 
 /* "sandbox.layer.net": "on" */
@@ -241,7 +238,7 @@ static void put_line_attrs(void *arg, const struct line *l)
 	struct otlp *w = arg;
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-		if (strcmp(ROWS[i].kind, l->kind) != 0) {
+		if (ROWS[i].kind != l->kind) {
 			continue;
 		}
 		const struct json_node *from =
@@ -250,9 +247,9 @@ static void put_line_attrs(void *arg, const struct line *l)
 		otlp_attr_node(w, ROWS[i].attribute, &l->doc,
 		               json_member(&l->doc, from, ROWS[i].member));
 	}
-	if (strcmp(l->kind, "layers") == 0) {
+	if (l->kind == EV_LAYERS) {
 		put_layer_attrs(w, l);
-	} else if (strcmp(l->kind, "end") == 0) {
+	} else if (l->kind == EV_END) {
 		put_class_attrs(w, l);
 		otlp_attr_int(w, "sandbox.duration_ms",
 		              json_integer(json_member(&l->doc, l->top, "duration_us"), 0) / 1000);
@@ -287,7 +284,7 @@ static void put_denial(void *arg, const struct line *l)
 
 static bool has_succeeded(const struct otlp_run *run)
 {
-	return run->complete && strcmp(run->end, "exited") == 0 && run->exit_code == 0;
+	return run->complete && run->exited && run->exit_code == 0;
 }
 
 static void write_run_status(struct otlp *w, const struct otlp_run *run)
@@ -316,10 +313,9 @@ static void write_run_span(struct otlp *w, const struct otlp_run *run, const str
 	otlp_attrs(w, SPAN_ATTRIBUTES);
 	otlp_each_line(fd, put_line_attrs, w);
 	if (!has_succeeded(run)) {
-		bool exited = strcmp(run->end, "exited") == 0;
 		otlp_attr_str(w, "error.type",
 		              !run->complete ? "incomplete"
-		              : exited       ? "exit_status"
+		              : run->exited  ? "exit_status"
 		                             : run->end);
 	}
 	otlp_attrs_end(w);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/classes.h"
+#include "trace/layers.h"
 #include "trace/reader.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -51,7 +52,7 @@ static char *copy_kind(const struct line *l)
 	auto_buf out;
 
 	buf_init(&out, TEXT_BYTES);
-	visible_text(&out, l->kind, false);
+	visible_text(&out, l->kind_name, false);
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
@@ -88,7 +89,7 @@ static void put_key(struct buf *out, const struct line *l, enum render_group gro
 		size_t n = slash != NULL ? (size_t)(slash - path->str) : path->len;
 		visible_bytes(out, path->str, n > 0 ? n : path->len, false);
 	} else if (group == GROUP_OUTPUT) {
-		buf_addf(out, "%s: ", l->kind);
+		buf_addf(out, "%s: ", l->kind_name);
 		render_text(out, line_get(l, "message"), "");
 	} else {
 		render_what(out, l);
@@ -394,8 +395,8 @@ static void take_layers(struct overview *v, const struct line *l)
 	buf_init(&out, TEXT_BYTES);
 	for (const struct json_node *n = json_first(&l->doc, line_get(l, "layers")); n != NULL;
 	     n = json_next(&l->doc, n)) {
-		const char *state = json_string(json_member(&l->doc, n, "state"), "on");
-		if (strcmp(state, "on") != 0 && n->key != NULL) {
+		const char *state = json_string(json_member(&l->doc, n, "state"), NULL);
+		if (layers_state_from(state) != LAYER_ON && n->key != NULL) {
 			buf_adds(&out, out.len > 0 ? ", " : "");
 			visible_text(&out, n->key, false);
 		}
@@ -423,14 +424,14 @@ static void take_dropped(struct overview *v, const struct line *l)
 
 static void take_line(struct overview *v, const struct line *l)
 {
-	if (strcmp(l->kind, "layers") == 0) {
+	if (l->kind == EV_LAYERS) {
 		take_layers(v, l);
-	} else if (strcmp(l->kind, "end") == 0) {
+	} else if (l->kind == EV_END) {
 		if (v->facts.state == RUN_ENDED) {
 			take_classes(v, l);
 		}
 		take_dropped(v, l);
-	} else if (strcmp(l->kind, "network_egress_total") == 0) {
+	} else if (l->kind == EV_NETWORK_EGRESS_TOTAL) {
 		take_total(v, l);
 	} else {
 		take_event(v, l);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "trace/layers.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -12,48 +13,42 @@
 
 /* How people see each kind of line. */
 static const struct render_kind {
-	const char *kind;
-	const char *category;
+	const char *category; /* NULL: unknown */
 	enum render_group group;
 	enum render_mark mark;
-} KINDS[] = {
-	{ "run", "RUN", GROUP_NONE, MARK_STEP },
-	{ "layers", "LAYERS", GROUP_NONE, MARK_STEP },
-	{ "files", "FILES", GROUP_NONE, MARK_STEP },
-	{ "end", "END", GROUP_NONE, MARK_STEP },
-	{ "skill_started", "START", GROUP_NONE, MARK_STEP },
-	{ "skill_completed", "DONE", GROUP_NONE, MARK_STEP },
-	{ "skill_failed", "FAILED", GROUP_NONE, MARK_WARN },
-	{ "exit_code", "EXIT", GROUP_NONE, MARK_STEP },
-	{ "dns_resolution", "DNS", GROUP_NETWORK, MARK_GOOD },
-	{ "network_policy_applied", "NET", GROUP_NONE, MARK_NONE },
-	{ "network_policy_removed", "NET", GROUP_NONE, MARK_NONE },
-	{ "network_egress_allowed", "NET", GROUP_NETWORK, MARK_GOOD },
-	{ "network_egress_blocked", "NET", GROUP_DENIED, MARK_DENIED },
-	{ "network_egress_total", "NET", GROUP_NETWORK, MARK_NONE },
-	{ "file_read", "READ", GROUP_READ, MARK_GOOD },
-	{ "file_write", "WRITE", GROUP_WRITTEN, MARK_GOOD },
-	{ "file_blocked", "FILE", GROUP_DENIED, MARK_DENIED },
-	{ "env_var_access", "ENV", GROUP_ENV, MARK_NONE },
-	{ "syscall_filtered", "SYSCALL", GROUP_PROGRAMS, MARK_NONE },
-	{ "syscall_blocked", "SYSCALL", GROUP_DENIED, MARK_DENIED },
-	{ "process_spawned", "EXEC", GROUP_PROGRAMS, MARK_GOOD },
-	{ "stdout", "STDOUT", GROUP_OUTPUT, MARK_NONE },
-	{ "stderr", "STDERR", GROUP_OUTPUT, MARK_NONE },
-	{ "policy_violation", "POLICY", GROUP_DENIED, MARK_DENIED },
-	{ "resource_limit_hit", "LIMIT", GROUP_LIMITS, MARK_WARN },
+} KINDS[EV_OTHER + 1] = {
+	[EV_RUN] = { "RUN", GROUP_NONE, MARK_STEP },
+	[EV_LAYERS] = { "LAYERS", GROUP_NONE, MARK_STEP },
+	[EV_FILES] = { "FILES", GROUP_NONE, MARK_STEP },
+	[EV_END] = { "END", GROUP_NONE, MARK_STEP },
+	[EV_SKILL_STARTED] = { "START", GROUP_NONE, MARK_STEP },
+	[EV_SKILL_COMPLETED] = { "DONE", GROUP_NONE, MARK_STEP },
+	[EV_SKILL_FAILED] = { "FAILED", GROUP_NONE, MARK_WARN },
+	[EV_EXIT_CODE] = { "EXIT", GROUP_NONE, MARK_STEP },
+	[EV_DNS_RESOLUTION] = { "DNS", GROUP_NETWORK, MARK_GOOD },
+	[EV_NETWORK_POLICY_APPLIED] = { "NET", GROUP_NONE, MARK_NONE },
+	[EV_NETWORK_POLICY_REMOVED] = { "NET", GROUP_NONE, MARK_NONE },
+	[EV_NETWORK_EGRESS_ALLOWED] = { "NET", GROUP_NETWORK, MARK_GOOD },
+	[EV_NETWORK_EGRESS_BLOCKED] = { "NET", GROUP_DENIED, MARK_DENIED },
+	[EV_NETWORK_EGRESS_TOTAL] = { "NET", GROUP_NETWORK, MARK_NONE },
+	[EV_FILE_READ] = { "READ", GROUP_READ, MARK_GOOD },
+	[EV_FILE_WRITE] = { "WRITE", GROUP_WRITTEN, MARK_GOOD },
+	[EV_FILE_BLOCKED] = { "FILE", GROUP_DENIED, MARK_DENIED },
+	[EV_ENV_VAR_ACCESS] = { "ENV", GROUP_ENV, MARK_NONE },
+	[EV_SYSCALL_FILTERED] = { "SYSCALL", GROUP_PROGRAMS, MARK_NONE },
+	[EV_SYSCALL_BLOCKED] = { "SYSCALL", GROUP_DENIED, MARK_DENIED },
+	[EV_PROCESS_SPAWNED] = { "EXEC", GROUP_PROGRAMS, MARK_GOOD },
+	[EV_STDOUT] = { "STDOUT", GROUP_OUTPUT, MARK_NONE },
+	[EV_STDERR] = { "STDERR", GROUP_OUTPUT, MARK_NONE },
+	[EV_POLICY_VIOLATION] = { "POLICY", GROUP_DENIED, MARK_DENIED },
+	[EV_RESOURCE_LIMIT_HIT] = { "LIMIT", GROUP_LIMITS, MARK_WARN },
 };
 
 static const struct render_kind *find_kind(const struct line *l)
 {
-	static const struct render_kind unknown = { "", "EVENT", GROUP_NONE, MARK_NONE };
+	static const struct render_kind unknown = { "EVENT", GROUP_NONE, MARK_NONE };
 
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		if (strcmp(KINDS[i].kind, l->kind) == 0) {
-			return &KINDS[i];
-		}
-	}
-	return &unknown;
+	return KINDS[l->kind].category != NULL ? &KINDS[l->kind] : &unknown;
 }
 
 static bool text_is(const struct line *l, const char *name, const char *value)
@@ -201,7 +196,7 @@ void render_what(struct buf *out, const struct line *l)
 	const struct json_node *args = line_get(l, "args");
 	enum render_group group = find_kind(l)->group;
 
-	if (strcmp(l->kind, "syscall_blocked") == 0 && op != NULL) {
+	if (l->kind == EV_SYSCALL_BLOCKED && op != NULL) {
 		buf_adds(out, "call ");
 		visible_text(out, op, false);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
@@ -211,7 +206,7 @@ void render_what(struct buf *out, const struct line *l)
 	} else if (line_get(l, "address") != NULL || line_get(l, "name") != NULL) {
 		put_network(out, l);
 	} else {
-		render_text(out, line_get(l, "message"), l->kind);
+		render_text(out, line_get(l, "message"), l->kind_name);
 	}
 }
 
@@ -261,8 +256,8 @@ static void put_layers(struct buf *out, const struct line *l)
 
 	for (const struct json_node *n = json_first(&l->doc, layers); n != NULL;
 	     n = json_next(&l->doc, n)) {
-		const char *state = json_string(json_member(&l->doc, n, "state"), "on");
-		if (strcmp(state, "on") != 0) {
+		const char *state = json_string(json_member(&l->doc, n, "state"), NULL);
+		if (layers_state_from(state) != LAYER_ON) {
 			buf_adds(out, lost ? ", " : "WITHOUT ");
 			visible_text(out, n->key != NULL ? n->key : "?", false);
 			lost = true;
@@ -290,16 +285,16 @@ static void put_message(struct buf *out, const struct line *l)
 	int64_t count = json_integer(line_get(l, "count"), 0);
 	int64_t first = json_integer(line_get(l, "repeat_of"), -1);
 
-	if (strcmp(l->kind, "run") == 0) {
+	if (l->kind == EV_RUN) {
 		render_text(out, line_get(l, "skill_name"), "?");
 		const struct json_node *version = line_get(l, "skill_version");
 		buf_adds(out, json_is(version, JSON_STRING) && version->len > 0 ? " " : "");
 		render_text(out, version, "");
-	} else if (strcmp(l->kind, "end") == 0) {
+	} else if (l->kind == EV_END) {
 		put_end(out, l);
-	} else if (strcmp(l->kind, "layers") == 0) {
+	} else if (l->kind == EV_LAYERS) {
 		put_layers(out, l);
-	} else if (strcmp(l->kind, "files") == 0) {
+	} else if (l->kind == EV_FILES) {
 		buf_addf(out, "%" PRId64 " of the skill, ", count);
 		render_text(out, line_get(l, "files_digest"), "no digest");
 	} else if (first >= 0) {

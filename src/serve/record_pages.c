@@ -39,7 +39,7 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 	}
 	for (const struct json_node *k = json_first(ask->kinds_doc, ask->kinds); k != NULL;
 	     k = json_next(ask->kinds_doc, k)) {
-		if (strcmp(json_string(k, ""), l->kind) == 0) {
+		if (event_kind_from(json_string(k, "")) == l->kind) {
 			return true;
 		}
 	}
@@ -56,7 +56,7 @@ static void put_stub(struct buf *text, const struct line *l)
 	json_open(&j, '{');
 	json_kint(&j, "seq", l->seq);
 	show_kstr(&j, "time", l->time);
-	show_kstr(&j, "kind", l->kind);
+	show_kstr(&j, "kind", l->kind_name);
 	json_kbool(&j, "cut", true);
 	json_close(&j, '}');
 }
@@ -231,7 +231,7 @@ static bool take_line(struct output_page *page, struct line *l, const char *text
 		return false;
 	}
 	const struct json_node *message =
-	        strcmp(l->kind, OUTPUT_KINDS[i]) == 0 ? line_get(l, "message") : NULL;
+	        l->kind == (i == 0 ? EV_STDOUT : EV_STDERR) ? line_get(l, "message") : NULL;
 	if (message == NULL || message->type != JSON_STRING) {
 		return true;
 	}

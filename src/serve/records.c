@@ -104,7 +104,7 @@ static char *read_skill_dir(int fd)
 
 	reader_init(&in, fd, 0);
 	if (reader_next(&in, &text, &len) != READER_LINE || line_parse(&l, text, len, &why) != 0 ||
-	    strcmp(l.kind, "run") != 0) {
+	    l.kind != EV_RUN) {
 		return NULL;
 	}
 	/* A plan that is too long for its line is left out; then the manifest mostly tells. */

@@ -33,7 +33,7 @@ static const struct ledger_kind *kind_of(const struct line *l)
 	static const struct ledger_kind other = { "", OTLP_INFO, false };
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		if (strcmp(KINDS[i].name, l->kind) == 0) {
+		if (strcmp(KINDS[i].name, l->kind_name) == 0) {
 			return &KINDS[i];
 		}
 	}
@@ -50,14 +50,14 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 /* True: the line reports the usage of a run with violations. */
 static bool has_violations(const struct line *l)
 {
-	return strcmp(l->kind, "usage") == 0 &&
+	return strcmp(l->kind_name, "usage") == 0 &&
 	       json_is(json_member(&l->doc, l->top, "violations"), JSON_OBJECT);
 }
 
 bool ledger_is_told(const struct line *l)
 {
-	return strcmp(l->kind, "signature") != 0 &&
-	       !(strcmp(l->kind, "notification") == 0 && text_is(l, "type", "otel"));
+	return l->kind != EV_SIGNATURE &&
+	       !(strcmp(l->kind_name, "notification") == 0 && text_is(l, "type", "otel"));
 }
 
 bool ledger_is_of_span(const struct line *l)
@@ -67,8 +67,9 @@ bool ledger_is_of_span(const struct line *l)
 
 bool ledger_is_end(const struct line *l)
 {
-	return strcmp(l->kind, "session_killed") == 0 || strcmp(l->kind, "session_expired") == 0 ||
-	       strcmp(l->kind, "session_completed") == 0;
+	return strcmp(l->kind_name, "session_killed") == 0 ||
+	       strcmp(l->kind_name, "session_expired") == 0 ||
+	       strcmp(l->kind_name, "session_completed") == 0;
 }
 
 /* Names events alike: "session.killed", "session.violation". */
@@ -232,7 +233,7 @@ struct writing {
 static void put_body(struct otlp *w, const struct line *l)
 {
 	const char *reason = json_string(json_member(&l->doc, l->top, "reason"), NULL);
-	const char *text = reason != NULL && reason[0] != '\0' ? reason : l->kind;
+	const char *text = reason != NULL && reason[0] != '\0' ? reason : l->kind_name;
 
 	w->format->open(w, LOG_BODY);
 	otlp_text(w, ANY_STRING, text, strlen(text));
@@ -249,7 +250,7 @@ static void put_log(void *arg, const struct line *l)
 		.trace_id = x->ids.trace,
 		.span_id = x->ids.span,
 		.time = l->time,
-		.name = event_name(l->kind, name),
+		.name = event_name(l->kind_name, name),
 	};
 
 	if (!ledger_is_told(l)) {
@@ -277,7 +278,7 @@ void ledger_write_logs(struct otlp *w, const struct outbox_item *item, const str
 
 static bool is_begin(const struct line *l)
 {
-	return strcmp(l->kind, "session_created") == 0;
+	return strcmp(l->kind_name, "session_created") == 0;
 }
 
 static void find_end(void *arg, const struct line *l)
@@ -291,7 +292,7 @@ static void find_end(void *arg, const struct line *l)
 	x->over = ledger_is_end(l);
 	if (x->over) {
 		const char *reason = json_string(json_member(&l->doc, l->top, "reason"), NULL);
-		x->good = strcmp(l->kind, "session_completed") == 0;
+		x->good = strcmp(l->kind_name, "session_completed") == 0;
 		snprintf(x->reason, sizeof(x->reason), "%s", reason != NULL ? reason : "");
 	}
 }
@@ -315,7 +316,7 @@ static void put_facts(void *arg, const struct line *l)
 		x->ended = true;
 		put_attributes(x->w, l, false);
 		if (!x->good) {
-			otlp_attr_str(x->w, "error.type", event_name(l->kind, name));
+			otlp_attr_str(x->w, "error.type", event_name(l->kind_name, name));
 		}
 	}
 }
@@ -327,11 +328,11 @@ static void put_event(void *arg, const struct line *l)
 	const struct otlp_format *f = x->w->format;
 
 	if (x->ended || !ledger_is_of_span(l) || is_begin(l) ||
-	    strcmp(l->kind, "session_completed") == 0) {
+	    strcmp(l->kind_name, "session_completed") == 0) {
 		return;
 	}
 	x->ended = ledger_is_end(l);
-	(void)event_name(has_violations(l) ? "violation" : l->kind, name);
+	(void)event_name(has_violations(l) ? "violation" : l->kind_name, name);
 	x->events++;
 	f->item(x->w, SPAN_EVENTS);
 	f->fixed64(x->w, EVENT_TIME, nano_of(x->item, otlp_mono(l)));

@@ -1,19 +1,7 @@
 /* classes_line.c - the classes of a record without a signed end, from its lines and by the
  * writer's rules (classes_table.c). A line has everything that a rule asks for. */
-#include <string.h>
-
 #include "trace/classes.h"
 #include "trace/reader.h"
-
-static enum event_kind parse_kind(const char *name)
-{
-	int kind = 0;
-
-	while (kind < EV_COUNT && strcmp(event_kind_name((enum event_kind)kind), name) != 0) {
-		kind++;
-	}
-	return (enum event_kind)kind;
-}
 
 static struct bytes read_bytes(const struct line *l, const char *name)
 {
@@ -25,7 +13,7 @@ static struct bytes read_bytes(const struct line *l, const char *name)
 static struct event read_event(const struct line *l)
 {
 	return (struct event){
-		.kind = parse_kind(l->kind),
+		.kind = l->kind,
 		.status = line_get_status(l),
 		.violation = line_true(l, "violation"),
 		.op = line_get_op(l),

@@ -17,6 +17,16 @@ static const char *const STATES[] = {
 	[LAYER_OFF_BEST_EFFORT] = "off_best_effort",
 };
 
+enum layer_state layers_state_from(const char *name)
+{
+	int state = name != NULL ? 0 : LAYER_ON;
+
+	while (name != NULL && state < LAYER_OTHER && strcmp(STATES[state], name) != 0) {
+		state++;
+	}
+	return (enum layer_state)state;
+}
+
 void layers_write(struct json *j, const struct layer_report layers[LAYER_COUNT])
 {
 	json_open(j, '{');

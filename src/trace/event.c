@@ -32,12 +32,12 @@ const char *const RECORD_KINDS[] = {
 	[EV_EXIT_CODE] = "exit_code",
 	[EV_POLICY_VIOLATION] = "policy_violation",
 	[EV_RESOURCE_LIMIT_HIT] = "resource_limit_hit",
-	[EV_COUNT] = "run",
-	"layers",
-	"files",
-	"end",
-	"signature",
-	NULL,
+	[EV_RUN] = "run",
+	[EV_LAYERS] = "layers",
+	[EV_FILES] = "files",
+	[EV_END] = "end",
+	[EV_SIGNATURE] = "signature",
+	[EV_OTHER] = NULL,
 };
 
 const struct event_width EVENT_WIDTHS[EVENT_WIDTHS_COUNT] = {
@@ -51,6 +51,16 @@ const struct event_width EVENT_WIDTHS[EVENT_WIDTHS_COUNT] = {
 const char *event_kind_name(enum event_kind kind)
 {
 	return (unsigned)kind < EV_COUNT ? RECORD_KINDS[kind] : NULL;
+}
+
+enum event_kind event_kind_from(const char *name)
+{
+	int kind = 0;
+
+	while (kind < EV_OTHER && strcmp(RECORD_KINDS[kind], name) != 0) {
+		kind++;
+	}
+	return (enum event_kind)kind;
 }
 
 /* How much of a too long text is kept before the ellipsis: whole characters only. */

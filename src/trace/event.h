@@ -36,6 +36,14 @@ enum event_kind {
 	EV_POLICY_VIOLATION,
 	EV_RESOURCE_LIMIT_HIT,
 	EV_COUNT,
+
+	/* The lines of a record that are not events. */
+	EV_RUN = EV_COUNT,
+	EV_LAYERS,
+	EV_FILES,
+	EV_END,
+	EV_SIGNATURE,
+	EV_OTHER, /* a kind of line that this version does not know */
 };
 
 /* Bytes from the skill: any bytes, including NUL and invalid UTF-8. */
@@ -103,9 +111,10 @@ size_t event_size(const struct event *e);
  * the copy. */
 struct event *event_copy(void *to, size_t size, const struct event *e);
 
-/* The name of each kind of line in a record, NULL at the end: first those of events, by their
- * number, then the other lines. */
+/* The name of each kind of line in a record, by enum event_kind; NULL for EV_OTHER, the end. */
 extern const char *const RECORD_KINDS[];
-const char *event_kind_name(enum event_kind kind);
+const char *event_kind_name(enum event_kind kind); /* NULL: not an event */
+/* From the text of a line that was read. */
+enum event_kind event_kind_from(const char *name);
 
 #endif

@@ -108,11 +108,12 @@ int line_parse(struct line *r, const char *line, size_t len, const char **ret_wh
 	r->data = json_is(r->data, JSON_OBJECT) ? r->data : NULL;
 	r->seq = json_integer(json_member(&r->doc, r->top, "seq"), -1);
 	r->time = json_string(json_member(&r->doc, r->top, "time"), NULL);
-	r->kind = json_string(json_member(&r->doc, r->top, "kind"), NULL);
-	if (r->seq < 0 || r->time == NULL || r->kind == NULL) {
+	r->kind_name = json_string(json_member(&r->doc, r->top, "kind"), NULL);
+	if (r->seq < 0 || r->time == NULL || r->kind_name == NULL) {
 		*ret_why = "not a line of a record";
 		return -1;
 	}
+	r->kind = event_kind_from(r->kind_name);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "trace/codes.h"
+#include "trace/event.h"
 #include "base/json_read.h"
 
 struct reader {
@@ -44,7 +45,9 @@ struct line {
 	const struct json_node *data; /* NULL: none */
 	int64_t seq;
 	const char *time;
-	const char *kind;
+	enum event_kind
+	        kind; /* EV_OTHER: also every line of a session's ledger but the signature */
+	const char *kind_name; /* for people, and for other tables of kinds */
 };
 
 /* Parses a line. Returns -1 with a reason (static text) if it is not a line of a record. `r` must

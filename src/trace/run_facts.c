@@ -43,8 +43,7 @@ static int read_first(struct run_facts *f, struct line *l, int fd, char home[PAT
 	if (got == READER_LINE && reader_is_header(line, len)) {
 		got = reader_next(&in, &line, &len);
 	}
-	if (got != READER_LINE || line_parse(l, line, len, &why) != 0 ||
-	    strcmp(l->kind, "run") != 0) {
+	if (got != READER_LINE || line_parse(l, line, len, &why) != 0 || l->kind != EV_RUN) {
 		return -1;
 	}
 	if (f->id[0] == '\0') {
@@ -87,7 +86,7 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 	while (reader_next(&in, &line, &len) == READER_LINE) {
 		/* The first may be only the rest of a line; it is skipped then. */
 		if (memmem(line, len < 200 ? len : 200, "\"kind\":\"end\"", 12) != NULL &&
-		    line_parse(l, line, len, &why) == 0 && strcmp(l->kind, "end") == 0) {
+		    line_parse(l, line, len, &why) == 0 && l->kind == EV_END) {
 			take_end(f, l);
 			ended = true;
 		} else {

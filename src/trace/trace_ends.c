@@ -30,7 +30,7 @@ int trace_check_key(const struct owner *owner, struct ssb_error *err)
 static void put_run(struct trace *t, const char *plan, size_t plan_len,
                     const uint8_t plan_digest[SHA256_BYTES], const struct utsname *host)
 {
-	struct json *j = record_begin(&t->record, "run");
+	struct json *j = record_begin(&t->record, RECORD_KINDS[EV_RUN]);
 
 	json_kint(j, "schema", TRACE_SCHEMA_VERSION);
 	json_kstr(j, "run_id", t->id);
@@ -81,7 +81,7 @@ int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err)
 
 void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT])
 {
-	struct json *j = record_begin(&t->record, "layers");
+	struct json *j = record_begin(&t->record, RECORD_KINDS[EV_LAYERS]);
 
 	json_key(j, "layers");
 	layers_write(j, layers);
@@ -96,7 +96,7 @@ void trace_put_files(struct trace *t)
 	if (!files_line_finish(&t->files, FILES_WAIT_MS, &members)) {
 		return; /* a bare command has no directory of its own */
 	}
-	struct json *j = record_begin(&t->record, "files");
+	struct json *j = record_begin(&t->record, RECORD_KINDS[EV_FILES]);
 	if (members.len > 0) {
 		json_raw(j, members.data, members.len);
 	} else {
@@ -136,7 +136,7 @@ static void put_counters(struct json *j, const struct trace *t, const struct ssb
 
 static void put_end(struct trace *t, const struct ssb_result *r)
 {
-	struct json *j = record_begin(&t->record, "end");
+	struct json *j = record_begin(&t->record, RECORD_KINDS[EV_END]);
 
 	json_key(j, "exit_code");
 	if (r != NULL) {
@@ -170,7 +170,7 @@ int trace_put_end(struct trace *t, const struct ssb_result *result, struct ssb_e
 		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
 	}
 	trace_key_sign(&key, t->record.hash, signature);
-	struct json *j = record_begin_same(&t->record, "signature");
+	struct json *j = record_begin_same(&t->record, RECORD_KINDS[EV_SIGNATURE]);
 	hex_encode(key.pair.public, sizeof(key.pair.public), hex);
 	json_kstr(j, "key", hex);
 	hex_encode(signature, sizeof(signature), hex);

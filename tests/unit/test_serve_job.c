@@ -82,7 +82,7 @@ static void on_line(void *arg, const struct line *l)
 	struct seen *s = arg;
 
 	s->lines++;
-	s->denied |= strcmp(l->kind, "file_blocked") == 0;
+	s->denied |= l->kind == EV_FILE_BLOCKED;
 }
 
 static void on_ended(void *arg, const struct job_end *end)
