@@ -1,9 +1,8 @@
-/* doctor.c - ssb_doctor(): what this machine offers, layer by layer, and what to do if
- * something is missing.
+/* doctor.c - ssb_doctor(): checks which features this machine has for each layer, and says what to
+ * do if one is missing.
  *
- * One row per check. A feature that the kernel either has or lacks is a row with the
- * probe's id; a check that must examine several things is a row with a function. The checks
- * try things out and leave nothing behind. */
+ * One row per check. If one probe decides, the row has the probe's id; otherwise it has a function.
+ * The checks try each feature out and leave nothing behind. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,8 +23,8 @@ struct check_row {
 	/* fills ok, detail and, if not ok, remedy; NULL: the feature `id` */
 	void (*look)(struct ssb_check *c);
 	enum probe_id id;
-	const char *good;   /* detail if it is present */
-	const char *remedy; /* if it is missing */
+	const char *good;   /* detail if the feature is present */
+	const char *remedy; /* if the feature is missing */
 };
 
 static void set_check(struct ssb_check *c, int ok, const char *detail, const char *remedy)
@@ -58,7 +57,7 @@ static void look_kernel(struct ssb_check *c)
 	set_check(c, ok, text, "install a newer kernel; on Debian 12 the stock one is new enough");
 }
 
-/* Settings that forbid user namespaces: the value that does so, and the remedy. */
+/* Settings that can forbid user namespaces: the value that forbids them, and the remedy. */
 static const struct {
 	const char *path;
 	long bad;
@@ -194,7 +193,7 @@ static void look_core_pattern(struct ssb_check *c)
 
 #define OLD_KERNEL "needs a newer kernel, or a container that does not filter the call"
 #define IN_A_USERNS                                                                                \
-	"check the seccomp profile of the container around, and "                                  \
+	"check the seccomp profile of the outer container, and "                                   \
 	"/proc/sys/user/max_*_namespaces"
 
 static const struct check_row ROWS[] = {
@@ -207,7 +206,7 @@ static const struct check_row ROWS[] = {
 	{ "utsns", NULL, PROBE_UTSNS, "host name namespace", IN_A_USERNS },
 	{ "cgroupns", NULL, PROBE_CGROUPNS, "cgroup namespace", IN_A_USERNS },
 	{ "proc", NULL, PROBE_PROC, "a fresh /proc can be mounted",
-	  "parts of /proc are masked by the container around: start it with an unmasked /proc "
+	  "parts of /proc are masked by the outer container: start that with an unmasked /proc "
 	  "(docker: --security-opt systempaths=unconfined)" },
 	{ "tmpfs", NULL, PROBE_TMPFS, "private tmpfs mounts", IN_A_USERNS },
 	{ "overlay", NULL, PROBE_OVERLAY, "read-only overlays in a user namespace",

@@ -1,4 +1,5 @@
-/* fallback.c - the run without namespaces: private directory, host paths, Landlock rules. */
+/* fallback.c - sets up a run without namespaces: its private directory, host paths and Landlock
+ * rules. */
 #include "sandbox/fallback.h"
 
 #include <errno.h>
@@ -20,8 +21,8 @@
 #include "sandbox/root.h"
 
 #define WORKER_NAME "worker.py"
-#define END_MS      10000 /* time for killed processes to be gone */
-#define PAUSE_AFTER 100   /* pause after so many rounds that reaped none */
+#define END_MS      10000 /* how long killed processes may take to end */
+#define PAUSE_AFTER 100   /* pause in each round after so many in vain */
 
 static int private_dir(struct stage_config *config, struct ssb_error *err)
 {
@@ -44,7 +45,7 @@ static int private_dir(struct stage_config *config, struct ssb_error *err)
 	return 0;
 }
 
-/* The plan's variables, with HOME and TMPDIR in the private directory. */
+/* Sets config->env: the plan's variables, but HOME and TMPDIR lie in the private directory. */
 static int private_env(struct stage_config *config, struct ssb_error *err)
 {
 	const struct string_list *env = &config->plan->env;
@@ -71,9 +72,9 @@ static int no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory");
 }
 
-/* Where a path of the view lies on the host, by the grant that shows it: "/skill" does not
- * exist on the host. Returns new; a copy of `otherwise` if no grant shows the path; NULL
- * without memory. */
+/* Returns the host path (new) of a path in the view, because "/skill", say, does not exist on the
+ * host. If no grant shows the path, returns a copy of `otherwise`. Returns NULL if there is no
+ * memory. */
 static char *host_path(const struct stage_config *config, const char *path, const char *otherwise)
 {
 	char *real = NULL;
@@ -95,7 +96,7 @@ static int host_workdir(struct stage_config *config, struct ssb_error *err)
 	return config->workdir == NULL ? no_memory(err) : 0;
 }
 
-/* The worker is a file of the view, too. */
+/* The worker is a file of the view as well, so it is written into the private directory. */
 static int host_worker(struct stage_config *config, struct ssb_error *err)
 {
 	auto_fd dir = open(config->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -194,19 +195,21 @@ int fallback_rules(const struct stage_config *config, int rules, int abi)
 	}
 	for (size_t i = 0; i < config->plan->n_grants; i++) {
 		const struct grant *g = &prepared_grants(config->of_run, config->plan)[i];
-		/* The fd of the judged object: the name may refer to another one by now. */
+		/* Use the fd of the object that planning judged: the name may refer to another
+		 * object by now. */
 		if (landlock_allow(rules, abi, g->fd, grants_rights(g)) != 0) {
 			return -1;
 		}
 	}
-	/* Landlock keeps the skill from the secrets of processes outside its domain. */
+	/* All of /proc may be read: Landlock itself protects the secrets of processes outside its
+	 * domain there. */
 	return allow_path(rules, abi, "/proc", LL_READ) != 0 ||
 	                       allow_path(rules, abi, config->private_dir, LL_ALL) != 0
 	               ? -1
 	               : 0;
 }
 
-/* Kills our children, as far as they can be listed. */
+/* Kills the children of this process, as many as fit into one listing. */
 static void kill_children(void)
 {
 	char path[64], list[4096];
@@ -218,7 +221,7 @@ static void kill_children(void)
 	for (char *p = list, *end; *p != '\0'; p = end) {
 		long pid = strtol(p, &end, 10);
 		if (end == p || *end == '\0') {
-			break; /* the last number may be cut off */
+			break; /* the last number may be incomplete */
 		}
 		(void)kill((pid_t)pid, SIGKILL);
 	}
@@ -230,8 +233,9 @@ bool fallback_end_all(void)
 	int in_vain = 0;
 	pid_t pid;
 
-	/* The children of a killed process become ours, so repeat until there are none. No
-	 * pause at first: a process that forks without end must not get the time for it. */
+	/* The children of a killed process become children of this one, so repeat until there are
+	 * none. Do not pause at first: a process that forks without end must not get the time for
+	 * it. */
 	for (uint64_t deadline = clock_ms() + END_MS; clock_ms() <= deadline; in_vain++) {
 		kill_children();
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {

@@ -1,8 +1,8 @@
-/* govern.c - how a governor pauses, resumes and ends a run.
+/* govern.c - pauses, resumes and ends a run as its governor asks.
  *
- * Nothing here waits for the governor while the run is active. The freezer of the control
- * group stops the processes, or init does (still.h); init sends SIGTERM, and the supervisor
- * SIGKILL. */
+ * Nothing here waits for the governor while the run is active. The processes are stopped by the
+ * freezer of the control group or, without one, by init (still.h). Init sends SIGTERM; the
+ * supervisor sends SIGKILL. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include "os/clone.h"
 #include "sandbox/govern_priv.h"
 
-#define LOOK_MS    2        /* between looks at a group that is freezing */
-#define DELIVER_MS 2000     /* for the output of an ended run */
-#define LAST_MS    2000     /* for all last messages together */
+#define LOOK_MS    2        /* between checks whether a group is frozen */
+#define DELIVER_MS 2000     /* time for the delivery of a killed run's output */
+#define LAST_MS    2000     /* time for all last messages together */
 #define MAX_GRACE  86400000 /* one day */
 
 int governed_new(const struct run_request *q, struct governed **ret, struct ssb_error *err)
@@ -89,7 +89,7 @@ static void pause_run(struct run *r)
 	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
 }
 
-/* The clock runs again first, then the processes. */
+/* Ends a pause: first the clock runs again, then the processes. */
 static void set_going(struct run *r)
 {
 	struct governed *g = r->govern;
@@ -146,7 +146,7 @@ void governed_let_die(struct run *r)
 	}
 }
 
-/* Ends the run at once. Only its output is left, with little time for it. */
+/* Kills the run at once. Then only its output is delivered, for at most DELIVER_MS. */
 static void kill_now(struct run *r)
 {
 	struct governed *g = r->govern;
@@ -162,7 +162,7 @@ static void kill_now(struct run *r)
 	g->kill_at = clock_ms() + DELIVER_MS;
 }
 
-/* Gives the processes a last chance, but ends their connections. */
+/* Sends SIGTERM to the processes and closes their network. */
 static void ask_to_end(struct run *r)
 {
 	struct msg m = { .kind = MSG_TERM };
@@ -236,7 +236,7 @@ void governed_hear(struct run *r)
 			resume_run(r);
 			break;
 		default:
-			governor_gone(r); /* the message means nothing */
+			governor_gone(r); /* an unknown message */
 		}
 	}
 }
@@ -338,7 +338,7 @@ void governed_last_look(struct run *r)
 	}
 }
 
-/* May wait: the run is over. */
+/* Waits until a message can be sent, at most until `until`. Call it only when the run is over. */
 static void wait_for_room(const struct governed *g, uint64_t until)
 {
 	struct pollfd p = { .fd = g->fd, .events = POLLOUT };

@@ -1,9 +1,9 @@
-/* govern.h - the messages between the supervisor and a governor, which may end, stop and
- * meter a run from outside, over a SOCK_SEQPACKET pair whose end is run_request.govern_fd
- * (-1: there is no governor). The sandbox knows nothing of sessions.
+/* govern.h - the messages between the supervisor and a governor, which may end, stop and meter a
+ * run from outside. They go over a SOCK_SEQPACKET pair. run_request.govern_fd is the supervisor's
+ * end of it; -1: there is no governor. The sandbox knows nothing of sessions.
  *
- * Supervisor to governor: what the run does. Governor to supervisor: what to do with it. If
- * the governor's end closes, the run is killed: no run continues ungoverned. */
+ * The supervisor reports what the run does; the governor sends commands. If the governor's end
+ * closes, the run is killed: no run continues ungoverned. */
 #ifndef SANDBOX_GOVERN_H
 #define SANDBOX_GOVERN_H
 
@@ -18,7 +18,7 @@ enum govern_kind {
 	                  to be built again without namespaces. */
 	GOVERN_USED,   /* every GOVERN_TICK_MS if anything has changed */
 	GOVERN_CONNECTION, /* a connection was opened */
-	GOVERN_VIOLATIONS, /* at the end of the loop's turn that saw them */
+	GOVERN_VIOLATIONS, /* sent at the end of each loop turn that recorded a violation */
 	GOVERN_STANDS,     /* paused: every process has stopped */
 	GOVERN_GOES,       /* resumed */
 	GOVERN_ENDED,      /* the last message: every process has ended and the trace is closed */
@@ -38,17 +38,17 @@ struct govern_msg {
 			int32_t init; /* pid as the host sees it */
 			uint64_t init_start;
 		} placed;
-		struct { /* since the start */
+		struct { /* totals since the start */
 			uint64_t cpu_ms;
 			uint64_t wall_ms; /* without pauses */
 			uint64_t bytes_out;
 			uint64_t bytes_in;
 		} used;
 		struct {
-			char name[256]; /* the rule's name as it was requested; without a name an
-			                   address */
+			char name[256]; /* the declared name of the destination; if the rule has no
+			                   name, its address */
 		} connection;
-		struct { /* since the last message */
+		struct { /* counts since the last GOVERN_VIOLATIONS */
 			uint64_t total;
 			uint64_t kinds[EV_COUNT];
 			uint64_t classes[CLASS_COUNT];
@@ -56,10 +56,12 @@ struct govern_msg {
 		struct {
 			int32_t exit_status;
 			int32_t end;                   /* enum ssb_end; -1: the run failed */
-			uint64_t derived[CLASS_COUNT]; /* classes that follow from others: 1 or 0 */
+			uint64_t derived[CLASS_COUNT]; /* 1: the run has this class, which is
+			                                  derived from other classes; else 0 */
 		} ended;
 		struct {
-			uint64_t grace_ms; /* SIGTERM first, with the network closed; 0: at once */
+			uint64_t grace_ms; /* time between SIGTERM, which also closes the network,
+			                      and SIGKILL; 0: SIGKILL at once */
 			char reason[256];
 		} kill;
 	};

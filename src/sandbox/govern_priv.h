@@ -1,4 +1,4 @@
-/* govern_priv.h - what govern.c and govern_tell.c share. */
+/* govern_priv.h - declarations that govern.c and govern_tell.c share. */
 #ifndef SANDBOX_GOVERN_PRIV_H
 #define SANDBOX_GOVERN_PRIV_H
 
@@ -20,10 +20,10 @@ struct used {
 struct governed {
 	int fd; /* borrowed */
 	bool gone;
-	struct trace_tally tally; /* since the last message */
+	struct trace_tally tally; /* violations that the governor was not told of yet */
 	struct meter meter;
 	struct used told;
-	uint64_t used_at;  /* when to look again; 0: nothing runs yet */
+	uint64_t used_at;  /* when to measure the use again; 0: the sandbox does not exist yet */
 	uint64_t start_us; /* of the skill */
 	uint64_t paused_us;
 	bool owes_stands, owes_goes;
@@ -31,10 +31,10 @@ struct governed {
 	enum motion motion;
 	bool wanted; /* a pause was requested before there was anything to pause */
 	bool by_group;
-	uint32_t number; /* of the pause */
+	uint32_t number; /* number of the current pause, from 1 */
 	uint64_t since_us;
 	uint64_t look_at;
-	uint64_t time_left; /* rest of the run's own time limit */
+	uint64_t time_left; /* rest of the run's own time limit, in ms, at the start of the pause */
 
 	bool killed;
 	uint64_t kill_at;
@@ -46,17 +46,18 @@ struct governed {
 	size_t n_names, room;
 };
 
-/* Sends all that the governor was not told of, except what was used. Returns false if some
- * of it has to wait. */
+/* Sends everything that the governor was not told of yet, except the use (see govern_tell_used()).
+ * Returns false if a message cannot be sent now. */
 bool govern_tell(struct governed *g);
 bool govern_owes(const struct governed *g);
 bool govern_tell_used(struct run *r);
-/* Looks at what was used, sends it, and sets when to look again. */
+/* Measures the use (CPU time, bytes, wall time), sends it if it changed, and sets the time of the
+ * next measurement. */
 void govern_look_and_tell(struct run *r);
 /* The handler of egress.opened: stores the name of a new connection. */
 void govern_keep_name(void *arg, const char *name);
-/* Returns false if the message cannot be sent now. For a governor that is gone, every
- * message counts as sent. */
+/* Returns false if the message cannot be sent now. If the governor is gone, the result is always
+ * true. */
 bool govern_say(const struct governed *g, const struct govern_msg *m);
 
 #endif

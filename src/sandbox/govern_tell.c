@@ -1,7 +1,7 @@
-/* govern_tell.c - what a governor learns of a run.
+/* govern_tell.c - sends a governor what happens in a run.
  *
- * Nothing here waits: what cannot be sent now is added up (violations, use) or stored (the
- * names of connections; while they wait, no more are read). */
+ * Nothing here waits. If a message cannot be sent now, violations and use are added up, and the
+ * names of connections are stored; until they are sent, no further names are read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,8 @@ bool govern_tell_used(struct run *r)
 	return true;
 }
 
-/* With thousands of processes a look takes its time, so the next one comes later. */
+/* With thousands of processes a measurement takes long, so the pause after it is 20 times as
+ * long. */
 void govern_look_and_tell(struct run *r)
 {
 	struct governed *g = r->govern;

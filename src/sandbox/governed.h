@@ -1,6 +1,6 @@
 /* governed.h - the supervisor's end of govern.h.
  *
- * Each function accepts a run without a governor (r->govern is NULL) and does nothing then. */
+ * If a run has no governor (r->govern or `g` is NULL), each function does nothing. */
 #ifndef SANDBOX_GOVERNED_H
 #define SANDBOX_GOVERNED_H
 
@@ -14,19 +14,23 @@
 int governed_new(const struct run_request *q, struct governed **ret, struct ssb_error *err);
 void governed_free(struct governed *g);
 
-/* What the loop waits for, and until when (clock_ms(); 0: never). */
+/* The fd and events that the loop must poll for, and the time at which it must call governed_tick()
+ * at the latest (compare with clock_ms(); 0: never). */
 struct pollfd governed_wants(const struct governed *g);
 uint64_t governed_due(const struct governed *g);
-/* True if the governor is behind: nothing more must be read that it has to be told. */
+/* True if names of connections wait to be sent to the governor. The loop must then read no egress
+ * events, which could add more names. */
 bool governed_full(const struct governed *g);
 
 /* Reads what the governor sent, or notices that it is gone. */
 void governed_hear(struct run *r);
-/* At the end of a turn: sends what is to be sent, and does what is due. */
+/* Call it at the end of each turn of the loop: sends the waiting messages and does the work that is
+ * due. */
 void governed_tick(struct run *r);
 
-/* The stations of a run: the trace is open; the sandbox exists; the skill starts; init
- * reports that every process has stopped, or that one does not stop. */
+/* Call them when the run reaches a state: the trace is open; the sandbox exists; the skill starts;
+ * init reports that every process has stopped (`number` is that of the pause), or that a process
+ * does not stop. */
 void governed_traced(struct run *r);
 void governed_placed(struct run *r);
 void governed_started(struct run *r);
@@ -34,14 +38,16 @@ void governed_stands(struct run *r, uint32_t number);
 void governed_restless(struct run *r);
 
 bool governed_stopped(const struct run *r); /* paused, or about to be */
-/* Why the governor ended the run; NULL: it did not. */
+/* Returns the reason (borrowed) if the governor ended the run, else NULL. */
 const char *governed_killed(const struct run *r);
 
-/* After SIGKILL to all: thaws frozen processes, which could not die otherwise. */
+/* Call it after all processes got SIGKILL: thaws frozen processes, which could not die
+ * otherwise. */
 void governed_let_die(struct run *r);
-/* Before init is reaped: measures what all processes have used. */
+/* Call it before init is reaped: measures the CPU time of all processes for the last time. */
 void governed_last_look(struct run *r);
-/* Sends the last messages: res->exit_status, and -1 as `end` if the run failed. */
+/* Sends the waiting messages and GOVERN_ENDED with res->exit_status and `end` (enum ssb_end; -1:
+ * the run failed). Waits up to 2 s for a slow governor. */
 void governed_ended(struct run *r, int end, const struct ssb_result *res);
 
 #endif

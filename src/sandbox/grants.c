@@ -1,11 +1,11 @@
 /* grants.c - mounts the granted files into the skill's view.
  *
- * A write grant is the host's own mount. A read grant of a directory is a read-only overlay
- * over it, which has inodes of its own: a unix socket or FIFO in it, even one that is made
- * later, is a name without function there and not a way out (a read-only bind mount stops
- * neither connect() nor a write to a FIFO). If the kernel cannot make the overlay, the
- * plain read-only mount is used and unix sockets are restricted instead. Only the object
- * that planning judged is mounted: the same device and inode. */
+ * A write grant is the host's own mount. A read grant of a directory is a read-only overlay over
+ * it. The overlay has inodes of its own, so a unix socket or FIFO of the host, even one that is
+ * made later, cannot be used through it. (A read-only bind mount stops neither connect() nor a
+ * write to a FIFO.) If the kernel cannot make the overlay, the plain read-only mount is used and
+ * unix sockets are restricted instead. Only the object that planning judged (same device and inode)
+ * is mounted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,9 +37,8 @@ uint64_t grants_attrs(const struct grant *g)
 {
 	switch (g->kind) {
 	case GRANT_DEVICES:
-		/* A device can be written on a read-only mount, too; Landlock decides about
-		 * that. The read-only mount keeps the skill from adding names to its
-		 * directory. */
+		/* A device on a read-only mount can still be written; Landlock decides about that.
+		 * The read-only mount only stops the skill from adding names to the directory. */
 		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
 	case GRANT_KERNEL:
 		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
@@ -70,8 +69,8 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		if (s->config->sources[i].tree >= 0 || s->config->sources[i].mask || g->scratch) {
 			continue;
 		}
-		/* The plan's fd belongs to the host's mount namespace and cannot be cloned
-		 * here: open the path again, and insist on the same object. */
+		/* The plan's fd belongs to the host's mount namespace and cannot be cloned here. So
+		 * open the path again, and check that it is the same object. */
 		auto_fd fd = file_open_nosymlink(g->path, O_PATH);
 		bool there = fd >= 0 && fstat(fd, &st) == 0;
 		if (g->of_whole && (!there || st.st_dev != g->dev || st.st_ino != g->ino)) {
@@ -94,8 +93,8 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* An overlay without an upper layer needs two lower directories and shows the content of
- * both. */
+/* An overlay without an upper layer needs two lower directories and shows the content of both, so
+ * the second one is `empty`. */
 int root_overlay(int root_fd, int empty, int *tree)
 {
 	char lower[64];
@@ -126,9 +125,9 @@ static bool in_work(const struct ssb_plan *plan, const char *path)
 	return in != NULL && grant_is_work(in);
 }
 
-/* Pins the directories that lead to a grant. If one could be renamed, the grant would be
- * reachable by a name of the skill's choice, and the grant's own path (on the host, too)
- * would mean what the skill makes there. */
+/* Pins the directories that lead to a grant's mount point. If the skill could rename one of them,
+ * it could move the grant to another path, and could make other content at the grant's own path (on
+ * the host, too). */
 static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 {
 	char part[PATH_MAX];
@@ -146,7 +145,8 @@ static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 	return 0;
 }
 
-/* Must run before anything is attached: the second lower directory has to be empty. */
+/* Puts an overlay over a read grant if it needs one. Must run before anything is attached: the
+ * second lower directory has to be empty. */
 static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	struct mount_source *src = &s->config->sources[i];
@@ -160,8 +160,8 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && view_in_private(s->config->plan, g->target)) {
-		/* In a private place Landlock has to allow writing, and nothing else would
-		 * stop a write to a FIFO of the host. */
+		/* In a private place Landlock has to allow writing, so without the overlay the
+		 * skill could write to a FIFO of the host. */
 		return fail_grant(err, g,
 		                  "contains other mounts, or cannot be overlaid; grant its parts:");
 	}
@@ -169,8 +169,8 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	return 0;
 }
 
-/* An empty directory that cannot be changed. It has mount points for what was granted
- * beneath it. */
+/* Makes a tree with an empty directory that cannot be changed. It has mount points for grants that
+ * lie beneath it. Returns its fd, or -1 with errno. */
 static int empty_tree(const struct stage *s, const struct grant *g)
 {
 	static const struct mount_option nothing[] = { { "size", "4k" },
@@ -189,7 +189,8 @@ static int empty_tree(const struct stage *s, const struct grant *g)
 	return tree >= 0 && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) == 0 ? steal_fd(&tree) : -1;
 }
 
-/* Hides what a plain mount of the directory above would show. */
+/* Mounts an empty object over the target of `g`, to hide the content that the mount of a directory
+ * above shows. */
 static int mask_attach(const struct stage *s, const struct grant *g, int root_fd,
                        struct ssb_error *err)
 {
@@ -207,7 +208,8 @@ static int mask_attach(const struct stage *s, const struct grant *g, int root_fd
 	return 0;
 }
 
-/* A scratch file system. All of them together have the size of the private places. */
+/* Makes a scratch file system. All of them together have the size of the private places. Returns
+ * its fd, or -1 with errno. */
 static int scratch_tree(const struct stage *s)
 {
 	unsigned long long share = s->config->plan->res.max_disk_mb * 1024;
@@ -239,14 +241,15 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	if (g->scratch && (s->config->sources[i].tree = scratch_tree(s)) < 0) {
 		return fail_grant(err, g, "cannot make a file system for");
 	}
-	/* Beneath another grant the place exists already, or cannot be made. */
+	/* Ignore a failure: beneath another grant the mount point exists already, or cannot be
+	 * made. */
 	(void)root_make_place(root_fd, name, g->is_dir);
 	if (pin_way(s->config->plan, root_fd, g->target) != 0) {
-		return fail_grant(err, g, "cannot hold the way to");
+		return fail_grant(err, g, "cannot protect the directories that lead to");
 	}
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
 	if (target < 0 && errno == EACCES && s->config->sources[i].submount) {
-		return 0; /* in a directory that is closed to the skill */
+		return 0; /* the host mount lies in a directory that is closed to the skill */
 	}
 	if (target < 0) {
 		return fail_grant(err, g,
@@ -286,8 +289,8 @@ int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	return 0;
 }
 
-/* Makes the place step by step: until the old root is gone a symlink on the way could lead
- * to the host, and beneath a writable grant another process may put one there. */
+/* Makes the path one directory at a time. Until the old root is gone, a symlink in the path could
+ * lead to the host, and beneath a writable grant another process may put one there. */
 int root_make_place(int root, const char *path, bool dir)
 {
 	char part[NAME_MAX + 1];

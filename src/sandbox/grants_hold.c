@@ -1,6 +1,6 @@
-/* grants_hold.c - protects names inside a writable grant: those that the host obeys
- * (policy/protect.h), and what they lead to (links.h). A thing that is mounted over itself
- * can be neither moved nor replaced. */
+/* grants_hold.c - protects files inside a writable grant: the protected names (policy/protect.h)
+ * and the files that they lead to (links.h). Each is pinned, that is, mounted over itself: it can
+ * then be neither moved nor replaced. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,12 +60,12 @@ static int open_name(int dir, const char *name)
 	return file_openat2(dir, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
-/* The directory that contains protected names, such as ".git". It is kept open for the next
- * names in it. */
+/* The path to a directory that contains protected names, such as ".git". The directory is kept open
+ * for the next names in it. */
 struct protected_way {
 	const char *name; /* a protected name in it; NULL: none yet */
-	size_t len;       /* of the part of the name that leads to it */
-	int dir;          /* -1: it does not exist, or nothing in it can be changed */
+	size_t len;       /* length of the part of `name` that leads to the directory */
+	int dir; /* the open directory; -1: it does not exist, or nothing in it can be changed */
 };
 
 static void way_done(struct protected_way *w)
@@ -73,8 +73,9 @@ static void way_done(struct protected_way *w)
 	own_close(&w->dir);
 }
 
-/* Pins one part of a way so that it cannot be renamed. A placeholder or a symlink ends the
- * way and becomes read-only; what a symlink leads to is held at its own place (links.h). */
+/* Pins one part of such a path so that it cannot be renamed, and opens it (*ret_dir). A placeholder
+ * or a symlink becomes read-only, and *ret_dir is not set: the target of a symlink is held
+ * separately (links.h). */
 static int pin_part(int dir, const char *part, int *ret_dir)
 {
 	auto_fd at = open_name(dir, part);
@@ -111,8 +112,8 @@ static int way_pin(struct protected_way *w, int top, const char *name, size_t le
 	return 0;
 }
 
-/* Finds the directory of a protected name. *ret_dir is borrowed; -1: there is nothing to
- * protect. */
+/* Finds and pins the directory that contains the protected name `name`. *ret_dir is borrowed; -1:
+ * there is nothing to protect. */
 static int way_to(struct protected_way *w, int top, const char *name, int *ret_dir)
 {
 	size_t len = strlen(name) - strlen(path_base(name));
@@ -126,8 +127,8 @@ static int way_to(struct protected_way *w, int top, const char *name, int *ret_d
 	return 0;
 }
 
-/* Mounts a private directory over the placeholder directory `name`. Its parents are pinned
- * already, because another protected name lies beside it. */
+/* Mounts a new private directory over the placeholder directory `at`. The parents of the
+ * placeholder need no pin here: another protected name beside it has pinned them. */
 static int give_private(int root_fd, int at, size_t nth)
 {
 	char place[32];
@@ -140,7 +141,8 @@ static int give_private(int root_fd, int at, size_t nth)
 	return made < 0 ? -1 : mount_attach(made, at, "");
 }
 
-/* Makes the name read-only. A name that does not exist is skipped, or has a placeholder. */
+/* Makes a protected name in `dir` read-only, if it exists. A private placeholder is covered
+ * instead. */
 static int protect_place(int root_fd, int dir, const struct protected_place *p, size_t nth)
 {
 	auto_fd at = open_name(dir, path_base(p->name));
@@ -164,9 +166,9 @@ struct protecting {
 	struct present present;
 };
 
-/* Adds the names of the placeholders to git's list of ignored names, beneath `gitdir` of
- * the grant's tree and in the view only: git inside would otherwise report them as new
- * files. Errors are ignored; this is only for comfort. */
+/* Adds the names of the placeholders to the list of names that git ignores (info/exclude in
+ * `gitdir` of the grant's tree). This changes only the view: otherwise git inside the sandbox would
+ * report placeholders as new files. Errors are ignored, because nothing depends on it. */
 static void hide_from_git(int root_fd, int tree, const char *gitdir, const struct protecting *d)
 {
 	char place[32], path[PATH_MAX];
@@ -214,12 +216,12 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 		}
 		name = d->gitdir ? protect_in_gitdir(p) : p->name;
 		failed = way_to(&way, d->dir, name, &dir);
-		/* A name with a grant of its own is mounted over this one. */
+		/* If the name has a grant of its own, that is mounted over it later. */
 		failed = failed == 0 && dir >= 0 ? protect_place(root_fd, dir, p, d->nth) : failed;
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                              "cannot protect '%s', which the host obeys, in "
+	                              "cannot protect '%s', which tools on the host follow, in "
 	                              "'%.90s%s%.70s' (%.40s)",
 	                              name, d->grant->path, *d->within != '\0' ? "/" : "",
 	                              d->within, d->grant->where);
@@ -245,7 +247,7 @@ static int open_pinned(int tree, const char *path)
 			return -1;
 		}
 		if (path[i] == '\0') {
-			/* Open it again: the mount is on top now. */
+			/* Open it again: the old fd is beneath the mount that pins it. */
 			return file_openat2(tree, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
 			                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 		}
@@ -291,8 +293,7 @@ int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_erro
 	return 0;
 }
 
-/* Pins one thing in the grant that a protected name passes or leads to, including the way
- * to it. */
+/* Pins one held path in the grant, and the directories that lead to it. */
 static int hold_one(int tree, const struct held_path *h)
 {
 	const char *name = h->read_only ? path_base(h->path) : "";
@@ -317,8 +318,8 @@ int grants_hold(const struct stage *s, size_t i, struct ssb_error *err)
 		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%.90s/%.90s' (%.40s), which a name leads to "
-			        "that the host obeys",
+			        "cannot protect '%.90s/%.90s' (%.40s), to which a name leads "
+			        "that tools on the host follow",
 			        src->grant.path, h->path, src->grant.where);
 		}
 	}

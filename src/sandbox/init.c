@@ -1,10 +1,10 @@
 /* init.c - PID 1 of the sandbox while the skill runs.
  *
- * It holds the control socket, /proc, the private tmpfs and, in a governed run, the
- * freezer's file; nothing else. It has no environment, a filter of its own, and no
- * capability except (without cgroups) the one to read how much memory the sandbox uses. It
- * is not dumpable, so that /proc/1 shows the skill nothing. When it exits, for any reason,
- * the kernel ends every process of the sandbox. */
+ * Its only open files are the control socket, the socket to the skill's process, a signalfd, /proc,
+ * the private tmpfs and, in a governed run, the freezer's file. It has no environment and a filter
+ * of its own. Its only capability, which it has only without cgroups, is the one to read how much
+ * memory the sandbox uses. It is not dumpable, so that /proc/1 shows the skill nothing. When it
+ * exits, for any reason, the kernel ends every process of the sandbox. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,33 +30,35 @@
 #include "sandbox/still.h"
 #include "sandbox/watchdog.h"
 
-/* Most runs are over before the memory is worth a look. */
+/* The time of the first memory check: most runs are over before it is worth the cost. */
 #define FIRST_LOOK_MS 20
 
-/* While all processes must stay stopped: the interval between two looks, how many looks may
- * find a running process, and how long it may take until all have stopped. */
+/* While all processes must stay stopped: the interval between two checks, how many checks may find
+ * a running process, and how long it may take until all have stopped. */
 #define STILL_LOOK_MS 20
 #define STILL_STRIKES 10
 #define STILL_MS      10000
 
-/* What init holds besides the stage. */
+/* Init's own state, in addition to struct stage. */
 static struct {
 	int sig_fd;
 	int thaw_fd; /* -1: only signals can stop processes */
 	struct watchdog dog;
 	uint64_t deadline;
-	uint64_t look_at; /* when the watchdog looks next; 0: never */
+	uint64_t look_at; /* time of the next memory check; 0: never */
 
-	bool paused; /* the deadline does not move closer */
+	bool paused; /* the clock of the time limit is stopped */
 	uint64_t paused_ms;
-	uint64_t still_at; /* when to look for running processes; 0: the freezer holds them */
-	uint32_t number;   /* of the pause */
-	unsigned quiet;    /* looks in a row that found every process stopped */
-	unsigned strikes;  /* looks that found a running process after all had stopped */
+	uint64_t still_at; /* time of the next check for running processes; 0: not checked, the
+	                      freezer keeps them stopped */
+	uint32_t number;   /* number of the current pause */
+	unsigned quiet;    /* checks in a row that found every process stopped */
+	unsigned strikes;  /* checks that found a running process after all had stopped */
 	bool told;         /* MSG_STANDS was sent */
 } init = { .thaw_fd = -1 };
 
-/* Moves the fds that stay to 0, 1, 2, ... and closes all others. */
+/* Moves the `n` fds to 0, 1, 2, ... in the order of `fds` and closes all others. An fd of -1 leaves
+ * its number closed. */
 static int init_keep_fds(int *fds[], int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -77,12 +79,14 @@ static int init_keep_fds(int *fds[], int n)
 int init_confine(struct stage *s, struct ssb_error *err)
 {
 	sigset_t chld;
-	/* Without a pid namespace the watchdog would count the whole host. */
+	/* Only a pid namespace limits /proc to the sandbox: the watchdog would count the whole
+	 * host. */
 	bool look = s->config->namespaces || s->config->governed;
 	int proc_fd = look ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (look && proc_fd < 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "the watchdog cannot see /proc");
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
+		                "the watchdog cannot open /proc");
 	}
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
@@ -91,10 +95,10 @@ int init_confine(struct stage *s, struct ssb_error *err)
 	if (init.sig_fd < 0 ||
 	    init_keep_fds((int *[]){ &s->ctl, &init.sig_fd, &s->meet, &proc_fd, &s->scratch }, 5) !=
 	            0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot reorder the open files");
+		return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot renumber the open files");
 	}
 	watchdog_init(&init.dog, s->config->plan->res.memory_mb << 20, proc_fd, s->scratch);
-	/* Without this capability the watchdog cannot read every process. */
+	/* Keep CAP_SYS_PTRACE: without it the watchdog cannot read every process. */
 	if ((s->config->namespaces && caps_drop(1ULL << CAP_SYS_PTRACE) != 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
@@ -116,10 +120,10 @@ void init_keep_thaw(int fd)
 	init.thaw_fd = fd;
 }
 
-/* Ends all other processes. The exit of PID 1 ends them anyway; without a pid namespace it
- * takes work. A metered run waits for each process, so that its CPU time is counted. A
- * frozen process cannot die, so they are thawed after SIGKILL, which leaves them no time to
- * act. Returns false if some survive. */
+/* Ends all other processes of the sandbox. With a pid namespace, the exit of PID 1 does that;
+ * without one, each process must be found and killed. A metered run waits for each process, so that
+ * its CPU time is counted. A frozen process cannot die, so the processes are thawed, but only after
+ * SIGKILL, so that they cannot run. Returns false if some survive. */
 static bool init_end_others(const struct stage *s)
 {
 	bool ended = true;
@@ -151,7 +155,8 @@ static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_caus
 	_exit(0);
 }
 
-/* Reaps what has ended. Returns unless the skill's first process was among it. */
+/* Reaps the processes that have ended. If the skill's first process is one of them, ends the run
+ * and does not return. */
 static void init_reap(const struct stage *s, pid_t skill)
 {
 	int wstatus;
@@ -190,8 +195,9 @@ static void init_resume(const struct stage *s)
 	}
 }
 
-/* One look for running processes. A process that keeps running has armed a SIGCONT timer on
- * purpose; after STILL_STRIKES the run is ended. */
+/* Checks once for running processes and stops them again. If a process keeps running, it has set a
+ * timer that sends SIGCONT, which no harmless program does: after STILL_STRIKES such checks the run
+ * is ended. */
 static void init_keep_still(const struct stage *s)
 {
 	struct msg m = { .kind = MSG_STANDS, .pause.number = init.number };
@@ -214,7 +220,8 @@ static void init_keep_still(const struct stage *s)
 	init.still_at = now + (init.told ? STILL_LOOK_MS : 1) + 3 * (now - start);
 }
 
-/* Reads one message of the supervisor, or ends with it. */
+/* Reads one message of the supervisor and does what it asks. If the supervisor has closed its
+ * socket, ends the sandbox. */
 static void init_hear(const struct stage *s, pid_t skill)
 {
 	struct msg m;
@@ -245,7 +252,8 @@ static void init_hear(const struct stage *s, pid_t skill)
 	}
 }
 
-/* Measures the memory once. Returns after how many ms to look again. */
+/* Measures the memory once and ends the run if it exceeds the limit. Returns the time until the
+ * next check in ms. */
 static unsigned init_look(const struct stage *s)
 {
 	uint64_t used = 0;
@@ -258,7 +266,7 @@ static unsigned init_look(const struct stage *s)
 	case 1:
 		init_end(s, 0, CAUSE_MEMORY, used);
 	default:
-		/* Without a measurement no limit would hold. */
+		/* Without a measurement the limit would not be enforced. */
 		ssb_fail(&err, SSB_E_LAYER, errno, "limits",
 		         "the skill's memory can no longer be measured, so the run was "
 		         "ended; a control group would always measure it (see 'skillsandbox "
@@ -299,7 +307,7 @@ static int init_rest_ms(void)
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
 	assert(skill > 0 && s->meet >= 0);
-	init_reap(s, skill); /* it may have ended before init listened */
+	init_reap(s, skill); /* the skill may have ended before the signalfd existed */
 	init.deadline = clock_ms() + s->config->max_seconds * 1000;
 	init.look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : 0;
 

@@ -1,5 +1,5 @@
-/* layer_ids.c - the user and network namespaces. They exist since clone; here they get
- * their content. */
+/* layer_ids.c - the user and network namespaces. Writes the id maps and limits of the user
+ * namespace, makes the network namespace, and takes the ids. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -17,7 +17,7 @@
 
 #define HOST_NAME "sandbox"
 
-/* An unprivileged caller may map exactly itself. */
+/* Writes the id maps without root: an unprivileged caller may map only its own uid and gid. */
 static int userns_map_self(const struct stage *s, struct ssb_error *err)
 {
 	char uid[48], gid[48];
@@ -34,9 +34,9 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Limits the inotify instances and watches of one run. They count for the caller's uid on
- * the whole machine, where its editors need them, too. Once the capabilities are gone no
- * process of the sandbox can raise the limit. */
+/* Limits the inotify instances and watches of one run, because the kernel counts them for the
+ * caller's uid on the whole machine, and the caller's editors need them, too. Once the capabilities
+ * are gone, no process of the sandbox can raise the limit. */
 static int userns_limit(struct stage *s, struct ssb_error *err)
 {
 	static const struct {
@@ -67,8 +67,8 @@ static int userns_limit(struct stage *s, struct ssb_error *err)
 
 int layer_take_ids(const struct stage *s, struct ssb_error *err)
 {
-	/* The skill must not have the keys of the caller's login. A kernel without keyrings
-	 * has none. */
+	/* A new session keyring: the skill must not have the keys of the caller's login. Ignore a
+	 * failure: a kernel without keyrings has no keys. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if (s->config->mapped_by_parent &&
 	    (setgroups(0, NULL) != 0 ||

@@ -1,5 +1,5 @@
-/* layer_limits.c - the resource limits of each process. The whole tree is limited by the
- * cgroup or, without one, by the process count of the user namespace and init's watchdog. */
+/* layer_limits.c - sets the resource limits of each process. All processes together are limited by
+ * the cgroup or, without one, by the process count of the user namespace and init's watchdog. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int set_limit(int what, uint64_t value)
 {
 	struct rlimit old, now = { .rlim_cur = value, .rlim_max = value };
 
-	/* The value only goes down: the caller's own hard limit may be lower. */
+	/* Never raise a limit: the caller's own hard limit may be lower. */
 	if (getrlimit((__rlimit_resource_t)what, &old) == 0 && old.rlim_max < now.rlim_max) {
 		now.rlim_cur = now.rlim_max = old.rlim_max;
 	}
@@ -37,9 +37,9 @@ int layer_limit_core(struct stage *s, struct ssb_error *err)
 	                   : 0;
 }
 
-/* The count of the user namespace includes init. With a cgroup, the limit is one higher, so
- * that the cgroup refuses first: it counts its refusals. Without namespaces every process
- * of the user counts. */
+/* Returns the value of RLIMIT_NPROC. The user namespace counts init as well, so the value is one
+ * higher than the plan's. With a cgroup it is two higher, so that the cgroup refuses first, because
+ * the cgroup counts its refusals. Without namespaces, all processes of the user count. */
 static uint64_t process_count(const struct stage *s)
 {
 	uint64_t beside = !s->config->namespaces ? 0 : s->watchdog ? 1 : 2;
@@ -50,8 +50,8 @@ static uint64_t process_count(const struct stage *s)
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->config->plan->res;
-	/* Helps the watchdog: bounds what can be allocated between two looks. Not
-	 * RLIMIT_AS: runtimes reserve far more address space than they use. */
+	/* Helps the watchdog: limits how much can be allocated between two checks. RLIMIT_AS would
+	 * not do: runtimes reserve far more address space than they use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
 	if (set_limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
@@ -69,7 +69,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	}
 	int now = getpriority(PRIO_PROCESS, 0);
 	int nice = s->nice ? share_to_nice(res->cpu_shares)
-	                   : 0; /* never below the current value, which may be root's */
+	                   : 0; /* 0: never lower the value, which root may have set */
 	if (nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot lower the priority");
 	}

@@ -1,11 +1,12 @@
 /* layer_mounts.c - builds the new root from the view table.
  *
- * One tmpfs holds everything that does not come from the host: the skeleton and the four
- * private places /tmp, /var/tmp, /dev/shm and $HOME. These are mounts of their own on the
- * same tmpfs, so that the rest of it can be made read-only and max_disk_mb bounds their
- * common size. System directories are read-only copies of the host's mounts, or come from
- * the owner's root file system (rootfs.c). Host objects are taken as detached trees before
- * the new root covers anything, and attached when it is in place. */
+ * One tmpfs contains everything that does not come from the host: the directories of the root
+ * and the four private places /tmp, /var/tmp, /dev/shm and $HOME. Each private place is a mount
+ * of its own on the same tmpfs: so the rest of the tmpfs can be made read-only, and max_disk_mb
+ * limits the size of all four together. System directories are read-only copies of the host's
+ * mounts, or come from the owner's root file system (rootfs.c). Files and directories of the
+ * host are cloned as detached trees before the new root covers anything, and attached when the
+ * new root is in place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,10 +33,10 @@ struct mounted_view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
-	int empty; /* beneath /proc: no process can put anything there */
-	/* for the rows that come from the host: */
+	int empty; /* the directory beneath the mount of /proc: no process can change it */
+	/* indexed by the row of VIEW, for rows that come from the host: */
 	mode_t modes[VIEW_ROWS]; /* 0: absent */
-	int trees[VIEW_ROWS];    /* detached; unless a link or absent */
+	int trees[VIEW_ROWS];    /* detached; not set if the object is a symlink or absent */
 };
 
 static int fail_mounts(struct ssb_error *err, const char *what, const char *name)
@@ -43,8 +44,9 @@ static int fail_mounts(struct ssb_error *err, const char *what, const char *name
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%s'", what, name);
 }
 
-/* Root that cannot map another uid is still root to the kernel. It owns the settings in
- * /proc/sys and needs no capability to write them, so /proc is read-only for it. */
+/* Returns the attributes of /proc's mount. Root that cannot map another uid is still root for the
+ * kernel: it owns the settings in /proc/sys and needs no capability to write them. So /proc is
+ * read-only for it. */
 static uint64_t proc_attrs(const struct stage *s)
 {
 	bool root = s->config->outer_uid == 0 && !s->config->mapped_by_parent;
@@ -53,7 +55,8 @@ static uint64_t proc_attrs(const struct stage *s)
 	       (root ? MOUNT_ATTR_RDONLY : 0);
 }
 
-/* Takes the parts that need the host's root, while it is still visible. */
+/* Clones the mounts of the host that the view shows, while the host's root is still visible. Also
+ * makes /proc and /dev/pts. */
 static int view_collect(struct mounted_view *v, int host, const struct stage *s,
                         struct ssb_error *err)
 {
@@ -93,7 +96,7 @@ static int view_collect(struct mounted_view *v, int host, const struct stage *s,
 	return v->pts < 0 ? fail_mounts(err, "cannot mount", "/dev/pts") : 0;
 }
 
-/* Makes the empty new root, which covers the host's /tmp until the pivot. */
+/* Makes the empty new root and mounts it over /tmp, where it stays until the pivot. */
 static int view_root(struct mounted_view *v, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	char size[32], inodes[32];
@@ -124,7 +127,7 @@ int root_make_file(int root, const char *name, const char *text)
 	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text));
 }
 
-/* Writes our files of /etc: accounts and name resolution. */
+/* Writes the sandbox's own files in /etc: accounts and name resolution. */
 static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 {
 	char passwd[PATH_MAX + 256], group[128];
@@ -142,8 +145,8 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/group", group },
 		{ "etc/hostname", "sandbox\n" },
 		{ "etc/hosts", SANDBOX_HOSTS },
-		/* A name can have addresses of both families. A program that takes the
-		 * first one gets IPv4, where most local services listen. */
+		/* A name can have addresses of both families. These files put IPv4 first, for
+		 * programs that use only the first address: most local services listen on IPv4. */
 		{ "etc/host.conf", "multi on\n" },
 		{ "etc/gai.conf",
 		  "precedence ::/0 40\nprecedence 2002::/16 30\nprecedence ::/96 20\n"
@@ -174,7 +177,7 @@ static int view_worker(int root, const struct ssb_plan *plan, struct ssb_error *
 	return 0;
 }
 
-/* Makes a mount point. Its parent mostly exists already. */
+/* Makes a mount point, with its parents if they are missing. */
 static int make_point(int root, const char *name, bool dir)
 {
 	int failed = dir ? mkdirat(root, name, 0755) : mknodat(root, name, S_IFREG | 0644, 0);
@@ -205,7 +208,8 @@ static int view_from_host(const struct mounted_view *v, int host, size_t row, st
 	               : 0;
 }
 
-/* Makes a directory of the tmpfs stay writable: a mount of its own over itself. */
+/* Mounts a directory of the tmpfs over itself, so that it stays writable when the root becomes
+ * read-only. */
 static int view_private(int root, const char *name, mode_t mode, struct ssb_error *err)
 {
 	if (fchmodat(root, name, mode, 0) != 0) {
@@ -233,7 +237,8 @@ static int view_mask(int root, int host, const char *name, struct ssb_error *err
 	return 0;
 }
 
-/* Makes what must exist before anything is mounted in it, and what is not a mount. */
+/* Makes one row of the view: a directory, a symlink, or a mount from the host. Rows of other kinds
+ * are handled by view_etc() and view_kernel(). */
 static int view_make(const struct mounted_view *v, int host, const struct view_row *r,
                      struct ssb_error *err)
 {
@@ -252,7 +257,7 @@ static int view_make(const struct mounted_view *v, int host, const struct view_r
 	case VIEW_DEVICE:
 		return view_from_host(v, host, (size_t)(r - VIEW), err);
 	default:
-		return 0; /* files are written together; the kernel provides the rest */
+		return 0; /* view_etc() writes the files; view_kernel() handles the rest */
 	}
 }
 
@@ -294,8 +299,9 @@ static int view_fill(struct mounted_view *v, int host, const struct stage *s, st
 	                                                 : view_private(v->root, home, 0700, err);
 }
 
-/* The kernel notes the access time when any process follows a symlink of the root, and is a
- * writer for that instant. The skill's process may do so right now, so try again. */
+/* Makes the root read-only. When any process follows a symlink of the root, the kernel updates its
+ * access time and counts as a writer for that moment, so the call fails with EBUSY. The skill's
+ * process may do so right now: try again. */
 static int seal_root(void)
 {
 	static const struct timespec instant = { .tv_nsec = 100000 };
@@ -324,7 +330,7 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	struct mounted_view v = { .root = -1, .proc = -1, .pts = -1, .empty = -1 };
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	/* The fds of the view are CLOEXEC; init closes them all at once. */
+	/* The fds in `v` are not closed here: init_confine() closes all fds at once. */
 	if (host < 0 || view_collect(&v, host, s, err) != 0 || rootfs_collect(s, err) != 0 ||
 	    grants_collect(s, err) != 0 || view_root(&v, s->config->plan, err) != 0 ||
 	    view_fill(&v, host, s, err) != 0) {

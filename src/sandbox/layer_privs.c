@@ -1,4 +1,4 @@
-/* layer_privs.c - the layers that belong to the process: environment, capabilities,
+/* layer_privs.c - the layers that change only the calling process: environment, capabilities,
  * Landlock, seccomp. */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,12 +54,13 @@ static int landlock_path(int rules, int abi, const char *path, unsigned may)
 {
 	auto_fd fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 
-	/* A path that the view does not have needs no rule. */
+	/* A path that does not exist in the view needs no rule. */
 	return fd < 0 ? 0 : landlock_allow(rules, abi, fd, may);
 }
 
-/* Rights reach down through mounts. If a writable grant lies beneath a private place, no
- * socket or FIFO can be made in either, because it could be left behind on the host. */
+/* Removes the right to make sockets and FIFOs if a writable grant lies beneath the private place
+ * `path`. Landlock's rights also apply to mounts beneath a path, so the skill could otherwise leave
+ * a socket or FIFO behind on the host. */
 static unsigned private_rights(const struct ssb_plan *plan, const char *path, unsigned may)
 {
 	size_t len = strlen(path);
@@ -74,8 +75,8 @@ static unsigned private_rights(const struct ssb_plan *plan, const char *path, un
 	return may;
 }
 
-/* A granted device appears in /dev beside ours. Landlock then names each device that may be
- * written. */
+/* Allows the sandbox's own devices one by one. It is used if a granted device appears in /dev: a
+ * rule for the whole directory would allow writing to that one, too. */
 static int landlock_devices(int rules, int abi)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
@@ -99,7 +100,8 @@ static bool grants_devices(const struct ssb_plan *plan)
 	return false;
 }
 
-/* A root file system has top directories of its own. */
+/* Returns the rights for a row of the view. An image's root file system has other directories at
+ * the top, so "/" itself must be readable. */
 static unsigned view_rights(const struct ssb_plan *plan, const struct view_row *v)
 {
 	bool top = plan->rootfs.path != NULL && v->path[1] == '\0';
@@ -170,8 +172,9 @@ const struct seccomp_blob *stage_filter(const struct stage_config *config, bool 
 	return seccomp_blob(PROFILES[config->plan->profile], unix_sockets, config->namespaces);
 }
 
-/* Loads the filter that asks the supervisor. The supervisor fetches the listener itself: a
- * sendmsg() under the filter would already wait for the answer. */
+/* Loads the filter that asks the supervisor about calls. The supervisor fetches the listener by its
+ * number: sendmsg() with the fd would itself have to wait for an answer, because the filter is
+ * active already. */
 static int load_observed(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_LISTENER, .listener.unix_sockets = s->unix_sockets };

@@ -1,4 +1,5 @@
-/* links.c - follows paths of the host link by link, and lists what must be held on the way. */
+/* links.c - follows paths of the host link by link, and lists the links and directories that must
+ * be held. */
 #include "sandbox/links.h"
 
 #include <errno.h>
@@ -13,11 +14,11 @@
 #include "os/file.h"
 #include "policy/path.h"
 
-#define MAX_LINKS_OF_PATH 40 /* as the kernel limits it */
+#define MAX_LINKS_OF_PATH 40 /* the kernel's own limit */
 
 /* The state of following one path. */
 struct link_walk {
-	char done[PATH_MAX]; /* no symlink in it; "" is "/" */
+	char done[PATH_MAX]; /* the path up to here, without a symlink; "" is "/" */
 	char rest[PATH_MAX];
 };
 
@@ -30,7 +31,7 @@ int links_unread(const char *path, struct ssb_error *err)
 {
 	return ssb_fail(
 	        err, SSB_E_LAYER, errno, "mounts",
-	        "cannot read '%.140s', which may make the host obey what the skill writes; %s",
+	        "cannot read '%.140s', which may lead tools on the host to files of the skill; %s",
 	        path,
 	        errno == EAGAIN   ? "end the program that has a lease on it, or wait"
 	        : errno == EACCES ? "make it readable for you, or grant another directory"
@@ -125,8 +126,8 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 	return 0;
 }
 
-/* True for a file system that another machine or program serves, or where a mere lookup
- * mounts something. */
+/* True for the type of a file system that another machine or program serves, or in which a lookup
+ * can mount something. */
 static bool is_remote(const char *type)
 {
 	static const char *const FIRST[] = { "9p",   "afs",  "autofs",   "ceph",    "cifs",
@@ -140,8 +141,8 @@ static bool is_remote(const char *type)
 	return found;
 }
 
-/* True if the path lies in a file system that may never answer, and in which the owner has
- * granted nothing. Returns -1 with errno. */
+/* Returns 1 if the path lies in a file system that may never answer and that contains neither a
+ * grant nor the home; otherwise 0, or -1 with errno. */
 static int is_far(struct links *l, const struct ssb_plan *plan, const char *path)
 {
 	if (l->mounts.n == 0 && mounts_load(&l->mounts) != 0) {

@@ -1,5 +1,5 @@
-/* links_hold.c - finds the names that the host obeys, directory by directory, and holds
- * what those that are symlinks lead to. */
+/* links_hold.c - finds the protected names, directory by directory. If one is a symlink, its target
+ * is held (links.h). */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,25 +22,26 @@
 #include "sandbox/repos.h"
 #include "sandbox/sources.h"
 
-/* True if the owner named exactly this path as writable: a link that leads there leads to
- * what the owner allowed. */
+/* True if the owner granted exactly this path by a flag or the policy file. The target of a link
+ * may then stay writable, because the owner allowed it. */
 static bool is_owners(const struct grant *g, const char *path)
 {
 	return (g->origin == ORIGIN_FLAG || g->origin == ORIGIN_POLICY) &&
 	       strcmp(g->target, path) == 0;
 }
 
-/* What the functions that hold names share. */
+/* The context of the functions in this file. */
 struct link_holder {
 	struct links *links;
 	const struct ssb_plan *plan;
-	const struct grant *grants; /* of the run */
+	const struct grant *grants; /* the run's grants, with the fds of created paths */
 	struct placeholders *placeholders;
 	struct ssb_error *err;
 };
 
-/* Holds what exists at `path`. A missing path cannot be made any more, except beneath a
- * placeholder, which is held then. */
+/* Holds the file or directory at `path`. If it is missing, the skill cannot create it any more,
+ * unless its parent is a placeholder directory: in this case the parent is held. Returns 0, or -1
+ * with errno. */
 static int hold_there(const struct link_holder *h, const char *path)
 {
 	struct stat st;
@@ -60,8 +61,8 @@ static int hold_there(const struct link_holder *h, const char *path)
 	return placeholders_is_ours(&st) ? links_add(h->links, h->plan, above, true) : 0;
 }
 
-/* True if another user made the link, in a directory that belongs to neither the skill nor
- * that user. What the caller's programs obey there is not under the caller's control. */
+/* True if another user made the link, in a directory that belongs to neither the skill nor that
+ * user. The caller has no control over such a link, so it is ignored. */
 static bool is_of_others(const struct ssb_plan *plan, const char *link)
 {
 	const struct grant *g = plan_shown_by(plan, link);
@@ -73,8 +74,8 @@ static bool is_of_others(const struct ssb_plan *plan, const char *link)
 	       st.st_uid != dir.st_uid;
 }
 
-/* Holds the target of a link, of which `is_dir` says what it should be. With `in`: not if
- * the target lies in this directory, which is held itself. */
+/* Holds the target of a link; `is_dir` says whether the target should be a directory. If the target
+ * lies in the directory `in`, nothing is done, because `in` is held itself (NULL: always hold). */
 static int hold_meant(const struct link_holder *h, const char *link, bool is_dir, const char *in)
 {
 	bool there;
@@ -91,7 +92,7 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	if (in != NULL && path_beneath(real, in) != NULL) {
 		return 0;
 	}
-	if (!there) { /* the skill could create it */
+	if (!there) { /* the skill could create the target */
 		if (g == NULL || !grant_is_work(g)) {
 			return 0;
 		}
@@ -106,17 +107,17 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	return g == NULL || is_owners(g, real) ? 0 : links_add(h->links, h->plan, real, true);
 }
 
-/* A directory that the host obeys, and the links in it. */
+/* A protected directory, whose files the host obeys, while the links in it are handled. */
 struct obeyed {
 	const struct link_holder *holder;
 	char path[PATH_MAX];
 	int dir;
-	unsigned levels; /* 1 or 2 */
+	unsigned levels; /* how deep it is searched: 1 or 2 */
 	size_t entries;
 };
 
-/* `rest` is the link's path in the obeyed directory. Nothing outside of that directory is
- * looked at: an earlier run may have chosen where the link leads. */
+/* Returns true if the link `rest` (relative to o->dir) leads out of o->dir. The lookup must not
+ * leave that directory: an earlier run may have chosen the target. */
 static bool leads_out(const struct obeyed *o, const char *rest)
 {
 	auto_fd at = file_openat2(o->dir, rest, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
@@ -137,8 +138,8 @@ static int take_link(struct obeyed *o, const char *within, const char *name)
 	if (n < 0 || (size_t)n >= sizeof(link) ||
 	    hold_meant(o->holder, link, false, o->path) != 0) {
 		return ssb_fail(o->holder->err, SSB_E_LAYER, errno, "mounts",
-		                "cannot protect what the symlink '%.180s', which the host obeys, "
-		                "leads to; remove it",
+		                "cannot protect the target of '%.180s', which tools on the host "
+		                "follow; remove this symlink",
 		                link);
 	}
 	return 0;
@@ -154,8 +155,8 @@ static int fail_obeyed(const struct obeyed *o, const char *within)
 
 static int take_links(struct obeyed *o, int dir, const char *within, unsigned level);
 
-/* Like take_links(), for the directory `name` in `at`. Other programs may change it
- * meanwhile. */
+/* Opens the directory `name` in `at` and calls take_links() for it. Another program may remove or
+ * replace it meanwhile; that is not an error. */
 static int take_links_in(struct obeyed *o, int at, const char *name, const char *within,
                          unsigned level)
 {
@@ -167,8 +168,8 @@ static int take_links_in(struct obeyed *o, int at, const char *name, const char 
 	return take_links(o, dir, within, level);
 }
 
-/* Handles the symlinks of a directory and of its subdirectories down to o->levels. `within`
- * is the directory's path in the obeyed one. */
+/* Holds the targets of the symlinks in the directory `dir` and in its subdirectories, down to level
+ * o->levels. `within` is the path of `dir` relative to o->dir. */
 static int take_links(struct obeyed *o, int dir, const char *within, unsigned level)
 {
 	const struct dirent64 *e;
@@ -195,15 +196,15 @@ static int take_links(struct obeyed *o, int dir, const char *within, unsigned le
 	return errno != 0 ? fail_obeyed(o, within) : 0;
 }
 
-/* A directory that contains names that the host obeys. */
+/* A directory that contains protected names. */
 struct names_at {
 	int dir;
-	const char *path; /* absolute path of it */
+	const char *path; /* its absolute path */
 	bool gitdir;      /* see repos.h */
-	unsigned levels;  /* see hold_obeyed() */
+	unsigned levels;  /* see struct obeyed */
 };
 
-/* True if the owner has granted the directory by name. */
+/* True if the owner has granted this directory for writing by its own path. */
 static bool is_obeyed_owners(const struct obeyed *o)
 {
 	const struct grant *g = plan_shown_by(o->holder->plan, o->path);
@@ -211,7 +212,8 @@ static bool is_obeyed_owners(const struct obeyed *o)
 	return g != NULL && g->access == ACCESS_WRITE && is_owners(g, o->path);
 }
 
-/* Opens the directory; follows links only as far as links_follow() does. */
+/* Opens the directory `name` in `in`. Links are followed only where links_follow() allows it.
+ * Returns a new fd, or -1 with errno. */
 static int open_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	bool there;
@@ -226,18 +228,17 @@ static int open_obeyed(const struct link_holder *h, const struct names_at *in, c
 	return real != NULL && there ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
 }
 
-/* Holds what the links in a directory lead to that is to be read-only: a hook that is a
- * symlink to a script of the tree, say. With two levels .claude/skills/x is examined, and
- * nothing deeper. */
+/* Holds the targets of the links in a protected directory: a hook may be a symlink to a script of
+ * the tree. With two levels, .claude/skills/x is examined, but nothing deeper. */
 static int hold_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	auto_fd at = open_obeyed(h, in, name);
 	struct obeyed o = { .holder = h, .dir = at, .levels = in->levels };
 
-	assert(o.levels <= 2); /* take_links() knows the name of one directory on its way */
+	assert(o.levels <= 2); /* take_links() keeps the name of only one subdirectory */
 	if (at < 0 &&
 	    (file_is_missing(errno) || errno == ELOOP || errno == EACCES || errno == EXDEV)) {
-		return 0; /* the way to it was judged before */
+		return 0; /* hold_name() has judged the links that lead to it */
 	}
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
 		return links_unread(name, h->err);
@@ -245,8 +246,8 @@ static int hold_obeyed(const struct link_holder *h, const struct names_at *in, c
 	return is_obeyed_owners(&o) ? 0 : take_links_in(&o, at, ".", "", 1);
 }
 
-/* The length of the first part of `name` that is a symlink; 0: there is none. Returns -1
- * with errno. */
+/* Returns the length of the first part of `name` that ends in a symlink; 0: `name` contains no
+ * symlink; -1 with errno. */
 static ssize_t linked_part(int dir, const char *name)
 {
 	auto_fd at = file_openat2(dir, name, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
@@ -257,7 +258,8 @@ static ssize_t linked_part(int dir, const char *name)
 	return at >= 0 ? 0 : (ssize_t)file_first_symlink(dir, name);
 }
 
-/* Holds one protected name in a directory, whose path is `where`, if it is a symlink. */
+/* If `name` in the directory `dir` (its path is `where`) is or contains a symlink, holds the
+ * target. Returns 0, or -1 with errno. */
 static int hold_name(const struct link_holder *h, int dir, const char *where, const char *name,
                      bool is_dir)
 {
@@ -275,8 +277,8 @@ static int hold_name(const struct link_holder *h, int dir, const char *where, co
 	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
 }
 
-/* Handles a name that should be a directory, if it exists, is readable and no symlink leads
- * there; *ret_done says whether it was. */
+/* Handles the common case of a protected directory: it is missing, or it can be read and no symlink
+ * leads to it. *ret_done is false if this is not the case. */
 static int hold_plain(const struct link_holder *h, const struct names_at *in, const char *name,
                       bool *ret_done)
 {
@@ -316,10 +318,11 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 			continue;
 		}
 		if (hold_name(h, at->dir, at->path, name, p->is_dir) != 0) {
-			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
-			                "cannot protect '%s', which the host obeys, in '%.150s'; "
-			                "if it is a symlink, remove it",
-			                name, at->path);
+			return ssb_fail(
+			        h->err, SSB_E_LAYER, errno, "mounts",
+			        "cannot protect '%s', which tools on the host follow, in '%.150s'; "
+			        "if it is a symlink, remove it",
+			        name, at->path);
 		}
 		if (p->is_dir && hold_obeyed(h, at, name) != 0) {
 			return -1;
@@ -328,7 +331,7 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 	return 0;
 }
 
-/* Holds the names in one directory, `within` a grant. */
+/* Handles the protected names in the directory `within` of a grant. */
 static int hold_within(const struct link_holder *h, const struct grant *g, const char *within,
                        bool gitdir)
 {
@@ -342,8 +345,8 @@ static int hold_within(const struct link_holder *h, const struct grant *g, const
 	                                           "cannot open '%.100s/%.100s'", g->path, within);
 }
 
-/* Holds the names in a directory above a grant. A home has many such names with much in
- * them: only their direct content is examined there. */
+/* Handles the protected names in a directory above a grant. In the home, only the direct content of
+ * each name is examined, because they contain many files there. */
 static int hold_around(const struct link_holder *h, const char *path)
 {
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -352,7 +355,7 @@ static int hold_around(const struct link_holder *h, const char *path)
 	return dir < 0 ? links_unread(path, h->err) : hold_names(h, &at);
 }
 
-/* Holds the names in a git directory that is not granted. */
+/* Handles the protected names in a git directory that is not granted. */
 static int hold_gitdir(const struct link_holder *h, const char *path)
 {
 	const struct grant *g = plan_shown_by(h->plan, path);
@@ -360,7 +363,7 @@ static int hold_gitdir(const struct link_holder *h, const char *path)
 	const struct names_at at = { dir, path, true, 2 };
 
 	if (g != NULL && grant_is_work(g)) {
-		return 0; /* one of the repositories */
+		return 0; /* links_hold() handles it as one of the repositories */
 	}
 	if (dir < 0) {
 		return links_is_unread(AT_FDCWD, path) ? links_unread(path, h->err) : 0;
@@ -368,7 +371,7 @@ static int hold_gitdir(const struct link_holder *h, const char *path)
 	return hold_names(h, &at);
 }
 
-/* Holds what the settings of repositories name. */
+/* Holds the paths that the settings of repositories name. */
 static int hold_named(const struct link_holder *h, const struct repos *repos)
 {
 	static const struct names_at ANYWHERE = { .dir = AT_FDCWD, .path = "/", .levels = 2 };
@@ -380,16 +383,16 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 		bool owners = path != NULL && is_owners(g, path);
 		if (owners && n->whole) {
 			return ssb_fail(h->err, SSB_E_LAYER, 0, "mounts",
-			                "git runs '%.150s' (%.40s) itself as a directory of hooks, "
+			                "git runs hooks from '%.150s' (%.40s) itself, "
 			                "which the skill must not be able to write; set "
 			                "core.hooksPath of the "
-			                "repository there to a directory of its own",
+			                "repository there to a separate directory",
 			                g->path, g->where);
 		}
 		if (!owners && (path == NULL || hold_there(h, path) != 0)) {
 			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
 			                "cannot protect '%.90s/%.90s' (%.40s), which git's "
-			                "settings there name",
+			                "settings name",
 			                g->path, n->path, g->where);
 		}
 		if (!owners && hold_obeyed(h, &ANYWHERE, path) != 0) {

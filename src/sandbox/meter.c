@@ -1,4 +1,4 @@
-/* meter.c - the CPU time of a sandbox, from its control group or from /proc. */
+/* meter.c - measures the CPU time of a sandbox, from its control group or from /proc. */
 #include "sandbox/meter.h"
 
 #include <dirent.h>
@@ -11,14 +11,14 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define WALKS 3 /* walks before a sum that went down is believed */
+#define WALKS 3 /* if a sum is lower than the last one, the highest of so many walks counts */
 
 /* Fields of /proc/PID/stat, counted from the state, which is the third field. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME, STAT_THREADS = 17, STAT_START = 19 };
 
 struct stat_line {
 	uint64_t own_us;
-	uint64_t waited_us; /* of children that it has waited for */
+	uint64_t waited_us; /* CPU time of the children that it has waited for */
 	uint64_t threads;
 	uint64_t start;
 };
@@ -54,7 +54,7 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 		return false;
 	}
 	text[n] = '\0';
-	char *p = strrchr(text, ')'); /* the name may contain anything */
+	char *p = strrchr(text, ')'); /* the program's name may contain anything, even ')' */
 	if (p == NULL || strlen(p) < 4) {
 		return false;
 	}
@@ -93,7 +93,8 @@ static void walk_add(struct meter_walk *w, pid_t pid)
 	w->v[w->n++] = (struct metered){ .pid = pid };
 }
 
-/* Reads a list of any length: numbers, each followed by a blank. */
+/* Adds the children of one thread. The kernel's list is a text of any length: numbers, each
+ * followed by a blank. */
 static void add_children(struct meter_walk *w, pid_t pid, const char *tid)
 {
 	char path[64], text[4096];
@@ -114,7 +115,8 @@ static void add_children(struct meter_walk *w, pid_t pid, const char *tid)
 	}
 }
 
-/* Children belong to the thread that made them. */
+/* Adds the children of all threads of a process: the kernel lists children for each thread that
+ * made them. */
 static void add_children_of_all(struct meter_walk *w, pid_t pid)
 {
 	char path[32];
@@ -139,7 +141,8 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* A process that moved to another parent during the walk counts once. */
+/* Returns the sum of all processes. A process that moved to another parent during the walk was
+ * found twice; it counts once. */
 static uint64_t walk_sum(struct meter_walk *w)
 {
 	uint64_t us = 0;
@@ -153,8 +156,8 @@ static uint64_t walk_sum(struct meter_walk *w)
 	return us;
 }
 
-/* A parent is read before its children: a child that ends in between is missed once, but
- * never counted twice. */
+/* A parent is read before its children, so a child that ends between the two reads is missing from
+ * this sum, but is never counted twice. */
 uint64_t meter_tree(pid_t init)
 {
 	struct meter_walk w = { 0 };
@@ -185,7 +188,8 @@ static void meter_set(struct meter *m, uint64_t us)
 	m->us = us > m->us ? us : m->us;
 }
 
-/* What the group does not count: init is not in it. */
+/* Measures by the control group. Init is not in the group, so its own time is added. Returns false
+ * if the group cannot tell. */
 static bool by_group(struct meter *m, pid_t init, const struct cgroup *cg)
 {
 	struct stat_line line = { 0 };

@@ -1,10 +1,10 @@
 /* meter.h - CPU time of a sandbox, measured from outside while it runs.
  *
- * The control group knows it, except for init's own time, which is added. Without a group,
- * the tree of processes beneath init is walked. In the tree a process includes the children
- * that it has waited for, so the sum counts a child once when it ends. A child whose parent
- * does not wait for it (SIGCHLD ignored) would vanish from the sum; its last known value is
- * kept. What such a child uses between two looks is visible only to a control group. */
+ * The control group counts it, except for init's own time, which is added. Without a group, the
+ * tree of processes beneath init is walked. The time of a process includes that of the children
+ * that it has waited for, so a child that ends is still counted once. A child whose parent does not
+ * wait for it (SIGCHLD ignored) would vanish from the sum, so the total never decreases. The time
+ * that such a child uses after the last measurement is visible only to a control group. */
 #ifndef SANDBOX_METER_H
 #define SANDBOX_METER_H
 
@@ -14,15 +14,15 @@
 #include "os/cgroup.h"
 
 struct meter {
-	uint64_t us;   /* as last measured; never decreases */
-	uint64_t tree; /* the part that the last walk found */
+	uint64_t us;   /* total at the last measurement; never decreases */
+	uint64_t tree; /* sum of the last walk through the process tree */
 };
 
-/* Measures again. `cg` may be NULL. */
+/* Measures and updates `m`. `cg` may be NULL. */
 void meter_look(struct meter *m, pid_t init, const struct cgroup *cg);
 
-/* Call it when init has ended and is not reaped yet: measures the exact total, if init
- * waited for all others. */
+/* Must be called after init has ended and before it is reaped. Measures the total, which is exact
+ * if init waited for all other processes. */
 void meter_last(struct meter *m, pid_t init, const struct cgroup *cg);
 
 /* Start time of a process in the kernel's ticks since boot; 0: it is gone. */

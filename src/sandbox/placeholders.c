@@ -1,18 +1,18 @@
-/* placeholders.c - empty files and directories that hold a protected name.
+/* placeholders.c - makes and removes the files and directories that hold protected names.
  *
- * A mount needs something that exists, so a name that the skill must not create is created
- * by us first, empty, for the length of the run. A placeholder is recognized by its mode
- * (sticky and read-only, which no other program gives such a file) and its size: what a
- * killed supervisor left behind is taken over by the next run and removed with it. A shared
- * lock keeps a placeholder as long as any run needs it, because removing it would end the
- * protection in the other runs. A name that must not seem to exist is held by a symlink to
- * nothing; the lock is then on its directory.
+ * A name can be protected by a mount only if it exists. So if the skill must not create a name, the
+ * supervisor first creates a placeholder there, for the length of the run. A placeholder is
+ * recognized by its mode (sticky and read-only, which no other program gives such a file) and its
+ * size. So the next run can take over a placeholder that a killed supervisor left behind, and
+ * remove it at its end. Each run that needs a placeholder has a shared lock on it: removing it
+ * earlier would end the protection in the other runs. A name that must not seem to exist is held by
+ * a symlink to nothing; the lock is then on its directory.
  *
- * git takes a directory with the names HEAD, objects and refs for a bare repository, and
- * obeys the settings in it. A skill must be free to make files of these names. So the
- * placeholder "commondir" at the top of a tree says that the rest of such a repository lies
- * in /dev/null, where nothing can be, and git then rejects it. If the skill has made the
- * three names, the placeholder stays. */
+ * git treats a directory with the names HEAD, objects and refs as a bare repository, and follows
+ * the settings in it. A skill must be allowed to make files of these names. So the placeholder
+ * "commondir" at the top of a tree says that the rest of such a repository lies in /dev/null, which
+ * is not a directory, and git rejects the repository. If the skill has made all three names, this
+ * placeholder stays after the run. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,20 +35,21 @@
 #define FILE_MODE 01444
 #define DIR_MODE  01555
 #define OPEN_MODE 01755 /* a directory that the owner's programs write to if it exists */
-/* A umask removes these bits and a directory adds them, so they do not identify the owner. */
+/* A umask can remove these bits, and a directory's setgid bit can add one. So they are ignored when
+ * a placeholder is recognized. */
 #define ANY_MODE  ((mode_t)(S_ISGID | 0055))
-#define ELSEWHERE "/dev/null" /* the text of commondir, see above */
+#define ELSEWHERE "/dev/null" /* the content of commondir, see the top of this file */
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
 
-/* How long another run may take to remove a placeholder. No other program locks them, but a
- * skill that may write there can. */
+/* How long to wait while another run removes a placeholder. A skill that may write there can also
+ * lock it; other programs do not. */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_US 5000
 
 struct placeholder {
-	int dir;       /* O_PATH: its directory; of a symlink: open for reading, and locked */
+	int dir;       /* its directory (O_PATH); for a symlink: opened for reading and locked */
 	int fd;        /* the placeholder itself, locked; -1: a symlink */
-	bool owns_dir; /* false: fd of an earlier placeholder, or of the grant */
+	bool owns_dir; /* false: `dir` belongs to an earlier placeholder or to the grant */
 	char name[NAME_MAX + 1];
 };
 
@@ -72,9 +73,8 @@ static bool is_git_layout(int dir)
 	return i == ARRAY_LEN(NAMES);
 }
 
-/* The content of a placeholder file. git needs a commondir that names something and
- * settings that it can parse, and an agent that starts meanwhile must not fail over
- * settings that are not JSON. */
+/* The content of a placeholder file. git needs a commondir that is not empty and settings that it
+ * can parse. An agent that starts during the run needs valid JSON. */
 static const char *placeholder_text(int dir, const char *name)
 {
 	if (strcmp(name, "commondir") == 0) {
@@ -99,13 +99,14 @@ bool placeholders_is_ours(const struct stat *st)
 	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size > 0 && st->st_size <= MAX_TEXT);
 }
 
-/* Another run is making it right now, or was killed while it did. */
+/* True for a placeholder that is still empty: another run is making it right now, or was killed
+ * while it did. */
 static bool is_unfinished(const struct stat *st)
 {
 	return has_mode(st, S_IFREG | FILE_MODE) && st->st_size == 0;
 }
 
-/* Makes it unless something exists there. Returns 0, or -1 with errno. */
+/* Makes a placeholder. Returns 0, or -1 with errno; EEXIST if the name exists. */
 static int placeholder_create(int dir, const char *name, mode_t mode)
 {
 	if (mode != FILE_MODE) {
@@ -125,7 +126,7 @@ static int placeholder_create(int dir, const char *name, mode_t mode)
 	return 0;
 }
 
-/* True if the name still refers to the object that is held. */
+/* True if the name still refers to the placeholder `held`. */
 static bool is_named(int dir, const char *name, const struct stat *held)
 {
 	struct stat named;
@@ -134,16 +135,17 @@ static bool is_named(int dir, const char *name, const struct stat *held)
 	       held->st_dev == named.st_dev && held->st_ino == named.st_ino;
 }
 
-/* True if the skill, which runs as the caller, could make later what the caller cannot make
- * now: the owner of a directory may give itself the right. */
+/* True if the skill could later create a name that the caller cannot create now: the skill runs as
+ * the caller, and the owner of a directory may give itself the right. */
 static bool may_later(int dir)
 {
 	struct stat st;
 	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
 }
 
-/* By errno, after a failed open: something of the owner's exists that we may not read or
- * that is of another kind. All other errors except ENOENT say nothing about what is there. */
+/* Call it after a failed open, with errno unchanged. True if the name exists and is not a
+ * placeholder: it cannot be read, or is of another kind. ENOENT means that nothing exists; other
+ * errors say nothing about it. */
 static bool is_owners(void)
 {
 	return errno == EACCES || errno == ELOOP || errno == ENOTDIR || errno == ENXIO;
@@ -151,8 +153,8 @@ static bool is_owners(void)
 
 enum placeholder_state { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
 
-/* Finds out what the name refers to. *ret_fd is open on it and *ret describes it, unless it
- * is gone or closed to us. UNKNOWN with errno. */
+/* Returns what the name refers to; for UNKNOWN, errno is set. If it can be opened, *ret_fd is its
+ * fd and *ret describes it. */
 static enum placeholder_state placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd,
                                                struct stat *ret)
 {
@@ -166,8 +168,8 @@ static enum placeholder_state placeholder_find(int dir, const char *name, bool i
 	return placeholders_is_ours(ret) ? OURS : is_unfinished(ret) ? UNFINISHED : OWNERS;
 }
 
-/* Removes an unfinished placeholder. If its maker is still running, it has not locked it
- * and can no longer do so: it will take over the one that we make. */
+/* Removes an unfinished placeholder. If its maker is still running, that run has not locked it yet,
+ * and will lock the new one that this run makes. */
 static void placeholder_clear(int dir, const char *name, int fd)
 {
 	struct stat st;
@@ -178,9 +180,9 @@ static void placeholder_clear(int dir, const char *name, int fd)
 	}
 }
 
-/* Makes or takes over a placeholder and locks it: *ret_fd. *ret_fd is -1 if the name
- * belongs to the owner, or cannot be made by any process of ours. Returns -1 with errno if
- * the name must be held and cannot be. */
+/* Makes or takes over a placeholder and locks it. *ret_fd is its fd, or -1 if no placeholder is
+ * needed: the name exists and is not one, or neither the caller nor the skill can create it.
+ * Returns 0, or -1 with errno if a placeholder is needed and cannot be made. */
 static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 {
 	bool is_dir = mode != FILE_MODE;
@@ -195,8 +197,8 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 		struct stat st;
 		enum placeholder_state found = placeholder_find(dir, name, is_dir, &fd, &st);
 		if (found == UNKNOWN || (found == OWNERS && made)) {
-			/* We made it and do not recognize it: this file system has no such
-			 * modes. */
+			/* If it was just made and is not recognized, this file system does not
+			 * support the mode. */
 			int error = found == UNKNOWN ? errno : EOPNOTSUPP;
 			if (made) {
 				(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
@@ -208,11 +210,12 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 			return 0;
 		}
 		if (made && found != GONE && (st.st_mode & 07777) != mode) {
-			/* The lock is shared with runs of other users, so the mode must not
-			 * depend on our umask. */
+			/* Set the mode again: it must not depend on the caller's umask, because
+			 * runs of other users lock the same file. */
 			(void)fchmod(fd, mode);
 		}
-		/* A run that ends now may be about to remove it: try again. */
+		/* If the lock fails, or the name has changed, a run that ends is removing it: try
+		 * again. */
 		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
 		    is_named(dir, name, &st)) {
 			*ret_fd = steal_fd(&fd);
@@ -234,16 +237,16 @@ bool placeholders_is_link(int dir, const char *name)
 	return file_is_link_to(dir, name, OBSERVER_NOTHING);
 }
 
-/* Holds the name by a symlink instead; `dir` is open for reading. *ret_held: the symlink
- * exists and `dir` is locked. */
+/* Makes a symlink as the placeholder. `dir` must be open for reading. *ret_held is true if the
+ * symlink exists and `dir` is locked. */
 static int placeholder_link(int dir, const char *name, bool *ret_held)
 {
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (symlinkat(OBSERVER_NOTHING, dir, name) != 0 && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
-		/* A run that ends removes it while it has the lock: look again with our own
-		 * lock. */
+		/* A run that ends removes the symlink while it has the lock, so check again with
+		 * the lock of this run. */
 		if (flock(dir, LOCK_SH | LOCK_NB) == 0 && placeholders_is_link(dir, name)) {
 			*ret_held = true;
 			return 0;
@@ -259,19 +262,22 @@ static int placeholder_link(int dir, const char *name, bool *ret_held)
 	return -1;
 }
 
-/* The directory of the names that are held next: most of them lie side by side. */
+/* The directory in which the next placeholders are made. It is kept open, because most of them lie
+ * in the same directory. */
 struct spot {
 	struct placeholders *placeholders;
 	int top;         /* O_PATH */
-	const char *way; /* a name that begins with the path from there */
-	size_t len;      /* of that path */
+	const char *way; /* a name whose first `len` bytes are the path from `top` to `dir` */
+	size_t len;      /* length of that path */
 	int dir;         /* O_PATH; -1: nothing can be made here */
 	int lock;        /* open for reading; -1: not opened yet */
-	/* The same three fds, or -1: borrowed, or owned by a placeholder that needs it. */
+	/* The same three fds if the spot owns them; -1: they are borrowed, or a placeholder owns
+	 * them. */
 	int own_top, own_dir, own_lock;
 };
 
-/* `own_top` is `top` or -1: borrowed for as long as the placeholders exist. */
+/* Starts at `top`. `own_top` is `top` if the spot takes it, or -1 if it is borrowed for as long as
+ * the placeholders exist. */
 static struct spot spot_at(struct placeholders *p, int top, int own_top)
 {
 	return (struct spot){ p, top, "", 0, top, -1, own_top, -1, -1 };
@@ -290,8 +296,8 @@ static void spot_done(struct spot *s)
 	own_close(&s->own_top);
 }
 
-/* Adds `h` as the placeholder of `name`. It takes over its directory from the spot, unless
- * another placeholder owns it. */
+/* Adds `h` as the placeholder of `name`. *own is the fd of h.dir if the spot owns it; the
+ * placeholder takes it. */
 static void spot_keep(struct spot *s, struct placeholder h, const char *name, int *own)
 {
 	assert(s->placeholders->n < s->placeholders->most);
@@ -321,7 +327,7 @@ static int hold_by_link(struct spot *s, const char *name)
 	return 0;
 }
 
-/* Holds a name by a file or directory. *ret_held: a placeholder exists there. */
+/* Makes a file or directory as the placeholder. *ret_held is true if a placeholder exists there. */
 static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *ret_held)
 {
 	struct placeholder h = { .dir = s->dir, .fd = -1 };
@@ -336,8 +342,8 @@ static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *re
 	return 0;
 }
 
-/* Continues in a directory of the spot. If it is missing, it is held itself: without it the
- * rest cannot be made. */
+/* Enters a subdirectory. If it is missing, a placeholder takes its name: without the directory, the
+ * rest of the path cannot be made. */
 static int spot_enter(struct spot *s, const char *name)
 {
 	int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -352,7 +358,8 @@ static int spot_enter(struct spot *s, const char *name)
 		}
 		next = held ? -1 : openat(s->dir, name, flags);
 	}
-	/* A part that is not a directory, or a symlink; the mounts decide about that. */
+	/* A part that is a symlink or not a directory needs no placeholder: grants_hold.c protects
+	 * it. */
 	if (next < 0 && !held && errno != ENOTDIR && errno != ELOOP) {
 		return -1;
 	}
@@ -389,8 +396,8 @@ static int spot_go(struct spot *s, const char *name)
 	return 0;
 }
 
-/* Holds the first missing part of `name` beneath the top of the spot. Does nothing if all
- * of it exists. */
+/* Makes a placeholder for the first missing part of `name` (relative to s->top). Does nothing if
+ * the whole path exists. */
 static int placeholder_hold(struct spot *s, const char *name, bool is_dir, enum protect_hold hold)
 {
 	mode_t mode = hold == HOLD_PRIVATE ? OPEN_MODE : is_dir ? DIR_MODE : FILE_MODE;
@@ -409,7 +416,7 @@ static int placeholder_hold(struct spot *s, const char *name, bool is_dir, enum 
 	                              : hold_by_thing(s, base, mode, &held);
 }
 
-/* Holds a path beneath a grant. */
+/* Makes a placeholder for a path beneath a grant. */
 static int hold_path(struct placeholders *p, int grant_fd, const char *path, bool is_dir)
 {
 	AUTO(spot_done) struct spot s = spot_at(p, grant_fd, -1);
@@ -417,26 +424,26 @@ static int hold_path(struct placeholders *p, int grant_fd, const char *path, boo
 	return placeholder_hold(&s, path, is_dir, HOLD_ANYWHERE);
 }
 
-/* One directory in which names are held. */
+/* A directory in which placeholders are made. */
 struct holding {
 	const struct grant *grant;
-	const char *path; /* from the grant's top; "" is the top */
+	const char *path; /* relative to the grant's top; "" is the top */
 	bool gitdir;      /* see repos.h */
 };
 
 static int cannot_hold(const struct grant *g, const char *within, const char *name,
                        struct ssb_error *err)
 {
-	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                "cannot hold the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
-	                "must not create; %s",
-	                name, g->path, *within != '\0' ? "/" : "", within, g->where,
-	                errno == EBUSY    ? "another skill that may write there has locked it: end "
-	                                    "that run ('skillsandbox ps'), or wait for it"
-	                : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
-	                : errno == EAGAIN
-	                        ? "end the program that has a lease on it, or wait"
-	                        : "make the directory writable for you, or grant another");
+	return ssb_fail(
+	        err, SSB_E_LAYER, errno, "mounts",
+	        "cannot reserve the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
+	        "must not create; %s",
+	        name, g->path, *within != '\0' ? "/" : "", within, g->where,
+	        errno == EBUSY    ? "another skill that may write there has locked it: end "
+	                            "that run ('skillsandbox ps'), or wait for it"
+	        : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
+	        : errno == EAGAIN ? "end the program that has a lease on it, or wait"
+	                          : "make the directory writable for you, or grant another");
 }
 
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,
@@ -528,8 +535,8 @@ int placeholders_add(struct placeholders *p, int grant_fd, const char *path, boo
 	return hold_path(p, grant_fd, path, is_dir);
 }
 
-/* True if the directory would be a bare repository made by the skill, if this placeholder
- * were removed. */
+/* True if the skill has made a bare repository, which git would use if this placeholder were
+ * removed. */
 static bool keeps_git_out(const struct placeholder *h)
 {
 	char text[sizeof(ELSEWHERE)];
@@ -549,7 +556,7 @@ bool placeholders_keep_git_out(const struct placeholders *p, char *ret_dir, size
 	return p != NULL && i < p->n && file_path(p->v[i].dir, ret_dir, size) >= 0;
 }
 
-/* Removes it, even if the skill has removed the write permission of the directory. */
+/* Removes a placeholder, even if the skill has removed the write permission of the directory. */
 static void placeholder_unlink(const struct placeholder *h, const struct stat *st)
 {
 	int flags = S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0;
@@ -557,7 +564,7 @@ static void placeholder_unlink(const struct placeholder *h, const struct stat *s
 
 	if (placeholders_is_open(st)) {
 		(void)unlinkat(h->fd, "abort-safety",
-		               0); /* git writes it when the owner commits during the run */
+		               0); /* git makes this file when the owner commits during the run */
 	}
 	if (unlinkat(h->dir, h->name, flags) == 0 || errno != EACCES || fstat(h->dir, &dir) != 0) {
 		return;
@@ -574,8 +581,7 @@ void placeholders_remove(struct placeholders *p)
 		struct placeholder *h = &p->v[i];
 		struct stat st;
 
-		/* Only the last run that needs it may remove it, and only if it is still
-		 * ours. */
+		/* Remove it only if no other run has locked it and it is still a placeholder. */
 		if (h->fd < 0) {
 			if (flock(h->dir, LOCK_EX | LOCK_NB) == 0 &&
 			    placeholders_is_link(h->dir, h->name)) {

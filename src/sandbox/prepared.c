@@ -14,8 +14,9 @@
 #include "os/file.h"
 #include "policy/unlisted.h"
 
-/* Makes `name` in `dir` unless it exists, and opens it. It must be a directory or an empty
- * file of the caller's own, not a symlink that another process put there meanwhile. */
+/* Makes `name` in `dir` unless it exists, and opens it. Returns a new fd, or -1. Fails unless it is
+ * the caller's own directory or regular file: another process may have put something else there
+ * meanwhile. */
 static int make_one(int dir, const char *name, bool is_dir, const struct grant *g,
                     struct ssb_error *err)
 {
@@ -83,13 +84,15 @@ static int create_grant(struct grant *g, struct ssb_error *err)
 	return 0;
 }
 
-/* Makes the places that must be covered, so that there is something to mount over. */
+/* Makes the directories that must be covered: a cover can be mounted only over something that
+ * exists. */
 static int create_covers(const struct ssb_plan *p, struct ssb_error *err)
 {
 	for (size_t i = 0; i < p->n_covers; i++) {
 		const struct cover *c = &p->covers[i];
 		auto_fd fd = c->create ? file_mkdirs(c->path) : -1;
-		/* What we may not make, the skill cannot make with our rights either. */
+		/* If the caller has no right to make it, the skill, which has the same rights,
+		 * cannot make it either. */
 		if (c->create && fd < 0 && errno != EROFS && errno != EACCES && errno != EPERM) {
 			return ssb_fail(err, SSB_E_SYS, errno, "covers",
 			                "cannot create '%.200s', which must be covered in '%.60s'",
@@ -99,7 +102,7 @@ static int create_covers(const struct ssb_plan *p, struct ssb_error *err)
 	return 0;
 }
 
-/* Copies the plan's grants. Those that are still to be made have no fd yet. */
+/* Copies the plan's grants. Grants that are still to be created have no fd yet. */
 static int copy_grants(const struct ssb_plan *plan, struct prepared *p, struct ssb_error *err)
 {
 	p->grants = calloc(plan->n_grants, sizeof(*p->grants));

@@ -8,7 +8,7 @@
 #include "base/own.h"
 #include "os/entries.h"
 
-/* Some file systems ignore case. */
+/* True if the letters are equal on a file system that ignores case. */
 static bool may_be_same(char a, char b)
 {
 	return ((a ^ b) & ~0x20) == 0;
@@ -25,7 +25,8 @@ static bool may_begin(const char *name, const char *entry)
 	return entry[len] == '\0' && (name[len] == '\0' || name[len] == '/');
 }
 
-/* On a file system that ignores case, a letter beyond ASCII can equal an ASCII letter. */
+/* Names beyond ASCII need care: on a file system that ignores case, such a letter can equal an
+ * ASCII letter. */
 static bool is_ascii(const char *name)
 {
 	while (*name != '\0' && (*name & 0x80) == 0) {
@@ -53,7 +54,7 @@ int present_list(int dir, bool gitdir, struct present *ret)
 	const struct dirent64 *e;
 	struct entries names;
 	struct present p = { 0 };
-	bool all = fd < 0; /* its names can be opened, but not listed */
+	bool all = fd < 0; /* the names in it can be opened, but not listed */
 	size_t n = 0;
 
 	if (fd < 0 && errno != EACCES) {

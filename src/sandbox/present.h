@@ -1,5 +1,5 @@
-/* present.h - which of the protected names (policy/protect.h) may exist in a directory. It
- * mostly has few of them, so one listing costs less than a look at each. */
+/* present.h - which of the protected names (policy/protect.h) may exist in a directory. Most
+ * directories contain few of them, so one listing costs less than a system call for each name. */
 #ifndef SANDBOX_PRESENT_H
 #define SANDBOX_PRESENT_H
 
@@ -8,13 +8,13 @@
 #include "policy/protect.h"
 
 struct present {
-	bool name[PROTECTED_MAX]; /* indexed as PROTECTED */
+	bool name[PROTECTED_MAX]; /* indexed like PROTECTED */
 };
 
-/* Finds the names by their first part; in a `gitdir` (repos.h) without ".git/". All names
- * are reported if the directory's mode forbids listing it, or if it has more than
- * MAX_LISTED_NAMES entries or one that is not ASCII. `dir` is borrowed. Returns -1 with
- * errno for any other reason. */
+/* Sets ret->name[i] for each protected name whose first part exists in `dir` (borrowed). In a
+ * `gitdir` (repos.h) the names count without ".git/". All names are reported if the directory's
+ * mode forbids listing it, or if it has more than MAX_LISTED_NAMES entries or one that is not
+ * ASCII. Returns 0, or -1 with errno for any other failure. */
 int present_list(int dir, bool gitdir, struct present *ret);
 
 #endif

@@ -1,6 +1,6 @@
-/* probes_files.c - attacks on files, the environment and inherited file descriptors.
- * Control and attack are the same code; where a control would touch the real system it
- * opens without a name (O_TMPFILE), or opens and never writes. */
+/* probes_files.c - attacks on files, the environment and inherited file descriptors. The control
+ * runs the same code. If it would change the real system, it makes only a file without a name
+ * (O_TMPFILE), or opens a file for writing and never writes. */
 #include "sandbox/prove.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ ATTACK(env_own)
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
 		if (strncmp(*e, PROVE_CANARY "=", sizeof(PROVE_CANARY)) == 0 &&
 		    strcmp(*e + sizeof(PROVE_CANARY), w->secret) == 0) {
-			return attack_worked(f, "the variable is there, with its value");
+			return attack_worked(f, "the variable exists, with its value");
 		}
 	}
 	return attack_failed(f, "no such variable");
@@ -80,7 +80,7 @@ ATTACK(read_decoy)
 		return attack_errno(f, "open");
 	}
 	return prove_reads_secret(w, fd) ? attack_worked(f, "read the secret")
-	                                 : attack_failed(f, "another file is there");
+	                                 : attack_failed(f, "another file has this path");
 }
 
 ATTACK(read_shm_file)
@@ -90,7 +90,7 @@ ATTACK(read_shm_file)
 		return attack_errno(f, "open");
 	}
 	return prove_reads_secret(w, fd) ? attack_worked(f, "read the secret")
-	                                 : attack_failed(f, "another file is there");
+	                                 : attack_failed(f, "another file has this path");
 }
 
 ATTACK(open_path)
@@ -102,7 +102,7 @@ ATTACK(open_path)
 	return fd >= 0 ? attack_worked(f, "opened") : attack_errno(f, "open");
 }
 
-/* Opens it for writing, and never writes. */
+/* Opens a file for writing, and never writes. */
 ATTACK(open_write)
 {
 	if (prove_granted(w->plan, a->arg)) {
@@ -114,7 +114,7 @@ ATTACK(open_write)
 
 ATTACK(host_devices)
 {
-	/* Opening these has no effect of its own. */
+	/* Merely opening these devices has no effect. */
 	static const char *const NODES[] = { "/dev/mem",    "/dev/kmsg",         "/dev/net/tun",
 		                             "/dev/fuse",   "/dev/loop-control", "/dev/kvm",
 		                             "/dev/uinput", "/dev/vhost-net" };
@@ -131,7 +131,7 @@ ATTACK(host_devices)
 	return attack_failed(f, "none of %zu can be opened", ARRAY_LEN(NODES));
 }
 
-/* The handle was taken outside: it names the decoy whatever is mounted where. */
+/* The handle was taken outside and identifies the decoy directly, independent of all mounts. */
 ATTACK(open_handle)
 {
 	auto_fd mount_fd = open(w->outside ? w->dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -150,7 +150,8 @@ ATTACK(open_handle)
 
 /* ---- writing ------------------------------------------------------------------- */
 
-/* A file without a name leaves nothing behind; inside, a file with a name is tried, too. */
+/* Tries a file without a name, which leaves nothing behind. Inside the sandbox, also tries a file
+ * with a name. */
 static enum attack_result write_into(const struct prove_world *w, const char *dir,
                                      struct finding *f)
 {
@@ -270,7 +271,7 @@ ATTACK(suid_mknod)
 	                                            : judge_mode(path, S_ISUID, f);
 }
 
-/* Device 0:0 is the one that any process may make. */
+/* Any process may make device 0:0. */
 ATTACK(device_node)
 {
 	char path[PATH_MAX];
@@ -293,7 +294,7 @@ static const char *writable_dir(const struct prove_world *w)
 	return NULL;
 }
 
-/* The control makes it among the decoys, never in the owner's directory. */
+/* The control makes the FIFO in the directory of the decoys, never in the owner's. */
 ATTACK(grant_fifo)
 {
 	const char *dir = writable_dir(w);
@@ -310,7 +311,7 @@ ATTACK(grant_fifo)
 	return attack_worked(f, "made");
 }
 
-/* Opens it and never writes; removes it if it did not exist before. */
+/* Makes the file and removes it again. If it exists, opens it for writing and never writes. */
 ATTACK(grant_obeyed)
 {
 	const char *dir = writable_dir(w);
@@ -374,7 +375,7 @@ static const struct attack FILES[] = {
 	ROW("env", "read a variable of the caller that was not granted", env_own),
 	ROW("env-proc", "find a withheld variable in /proc/*/environ", env_proc),
 	ROW("file", "read a private file of the owner by its path", read_decoy),
-	ROW("file-write", "make a file in the same directory", write_decoy_dir),
+	ROW("file-write", "make a file beside a private file of the owner", write_decoy_dir),
 	ROW("file-handle", "open a host file by its handle, past all mounts", open_handle),
 	ROW("shm-file", "read a shared memory file of the owner", read_shm_file),
 	ROW_ARG("shadow", "open /etc/shadow", open_path, "/etc/shadow"),
@@ -394,9 +395,11 @@ static const struct attack FILES[] = {
 	ROW("suid-mknod", "make a setuid file with mknod", suid_mknod),
 	ROW("device-node", "make a device node", device_node),
 	ROW("grant-fifo", "leave a FIFO in a writable directory", grant_fifo),
-	ROW_ARG("grant-envrc", "create a file there that the owner's shell obeys", grant_obeyed,
+	ROW_ARG("grant-envrc",
+	        "make a file in a writable directory that the owner's shell executes", grant_obeyed,
 	        ".envrc"),
-	ROW_ARG("grant-claude", "create a file there that the owner's agent obeys", grant_obeyed,
+	ROW_ARG("grant-claude",
+	        "make a file in a writable directory that the owner's agent follows", grant_obeyed,
 	        "CLAUDE.md"),
 	ROW("fd-low", "use an fd that the caller left open", fd_low),
 	ROW("fd-high", "use an open fd with a number of 1024 or more", fd_high),

@@ -18,14 +18,15 @@
 #include "base/own.h"
 #include "os/probe.h"
 
-/* Beyond these the attempt itself would be a nuisance. */
+/* If a limit is higher, the attack is not tried, because it would burden the machine. */
 #define TRY_PROCESSES 512
 #define TRY_FILES     16384
 #define TRY_DISK_MB   256
 #define TRY_MEMORY_MB 1024
-#define BEYOND        8 /* how much more than the limit */
+#define BEYOND        8 /* how much more than the limit an attack takes */
 
-/* At any limit except 1 the kernel starts the program that core_pattern may name. */
+/* Returns true if no attempt can change the limit of core files from 1. At any other limit the
+ * kernel may start the program that core_pattern names. */
 static bool core_stays_off(void)
 {
 	static const rlim_t TRIED[] = { 0, 4096, RLIM_INFINITY };
@@ -41,7 +42,7 @@ static bool core_stays_off(void)
 	return true;
 }
 
-/* Outside nothing crashes, because a program of the host would receive the dump. */
+/* The control crashes nothing, because a program of the host would receive the dump. */
 ATTACK(core)
 {
 	struct rlimit r;
@@ -57,8 +58,10 @@ ATTACK(core)
 	}
 	if (r.rlim_max == 0) {
 		return probe_core_taker() != ' '
-		               ? attack_worked(f, "your hard limit is 0: a program of the host can "
-		                                  "receive them")
+		               ? attack_worked(
+		                         f,
+		                         "your hard limit is 0: a program of the host can receive "
+		                         "core dumps")
 		               : attack_failed(f, "your own hard limit is 0");
 	}
 	pid_t pid = fork();
@@ -72,11 +75,11 @@ ATTACK(core)
 		return attack_errno(f, "fork");
 	}
 	if (!WIFSIGNALED(status)) {
-		return attack_worked(f,
-		                     "the limit is not 1: a program of the host can receive them");
+		return attack_worked(
+		        f, "the limit is not 1: a program of the host can receive core dumps");
 	}
-	return WCOREDUMP(status) ? attack_worked(f, "left one")
-	                         : attack_failed(f, "cannot be switched on");
+	return WCOREDUMP(status) ? attack_worked(f, "left a core dump")
+	                         : attack_failed(f, "core dumps cannot be switched on");
 }
 
 static void raise_soft(__rlimit_resource_t what)
@@ -98,7 +101,7 @@ ATTACK(processes)
 	if (want > TRY_PROCESSES || pipe2(hold, O_CLOEXEC) != 0) {
 		return attack_void(f, "the limit is too high to be tried");
 	}
-	/* Each child waits for the end of the pipe, so all exist at once. */
+	/* Each child waits until the pipe is closed, so all exist at once. */
 	int e = 0;
 	while (made < want && e == 0) {
 		pid_t pid = fork();
@@ -169,7 +172,8 @@ static bool machine_can_spare(uint64_t bytes)
 	return sysinfo(&si) == 0 && (uint64_t)si.freeram * si.mem_unit > bytes * 2;
 }
 
-/* Inside, the cgroup, the watchdog or RLIMIT_DATA ends it. The watchdog gets time to look. */
+/* Inside the sandbox, the cgroup, the watchdog or RLIMIT_DATA ends the attack. It waits one second,
+ * so that the watchdog has time for a check. */
 ATTACK(memory)
 {
 	size_t bytes = (size_t)(w->plan->res.memory_mb + BEYOND) << 20;

@@ -15,7 +15,7 @@
 
 #include "base/own.h"
 
-#define BAD_TYPE 15 /* the kernel refuses it before it looks for the family's module */
+#define BAD_TYPE 15 /* invalid: refused before any module is loaded */
 
 static enum attack_result try_socket(int family, int type, int protocol, struct finding *f)
 {
@@ -43,8 +43,8 @@ ATTACK(ping)
 	return try_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP, f);
 }
 
-/* True if a socket of that family would reach the kernel. Asked with a type that does not
- * exist, so that no protocol module is loaded. */
+/* True if a socket() call for that family reaches the kernel. Uses a type that does not exist, so
+ * that no protocol module is loaded. */
 static bool family_reaches_kernel(int family)
 {
 	auto_fd fd = socket(family, BAD_TYPE, 0);

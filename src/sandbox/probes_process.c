@@ -1,6 +1,6 @@
-/* probes_process.c - attacks on other processes and on the skill's own identity. The target
- * outside is the helper, an ordinary process of the owner's that the supervisor started for
- * this; inside it is the helper by its host pid, or the sandbox's own PID 1. */
+/* probes_process.c - attacks on other processes and on the skill's own identity. The control
+ * attacks the helper, an ordinary process of the owner's that the supervisor started for this.
+ * Inside the sandbox the target is the helper's pid on the host, or the sandbox's own PID 1. */
 #include "sandbox/prove.h"
 
 #include <dirent.h>
@@ -39,7 +39,7 @@ ATTACK(proc_read)
 	if (fd < 0) {
 		return attack_errno(f, "open");
 	}
-	/* The helper's memory is known to contain the secret at this address. */
+	/* The helper's memory contains the secret at this address. */
 	ssize_t n = strcmp(a->arg, "mem") == 0 ? pread(fd, &c, 1, (off_t)(uintptr_t)w->secret_at)
 	                                       : read(fd, &c, 1);
 	if (n < 0) {
@@ -97,12 +97,12 @@ ATTACK(see_helper)
 	return found ? attack_worked(f, "it is listed in /proc") : attack_failed(f, "not listed");
 }
 
-/* A pid may name another process inside, so the helper itself counts the signals that
- * arrive. */
+/* Inside the sandbox, the helper's pid may belong to another process. So the helper itself counts
+ * the signals that arrive. */
 ATTACK(signal_helper)
 {
 	unsigned before = *w->helper_hits;
-	int r = kill(w->helper, SIGURG); /* any other process that gets it ignores it */
+	int r = kill(w->helper, SIGURG); /* processes ignore SIGURG by default */
 	int e = errno;
 
 	for (int i = 0; i < 50 && r == 0 && *w->helper_hits == before; i++) {
@@ -173,8 +173,8 @@ ATTACK(take_fd)
 	return fd >= 0 ? attack_worked(f, "took its fd 0") : attack_errno(f, "pidfd_getfd");
 }
 
-/* In another pid namespace the caller's session has no number: 0. In the same one the
- * numbers can be compared. */
+/* If the session's leader lies outside the pid namespace, getsid() returns 0. In the same pid
+ * namespace the numbers can be compared. */
 ATTACK(session)
 {
 	pid_t sid = getsid(0);
@@ -188,7 +188,7 @@ ATTACK(session)
 ATTACK(sysv_shm)
 {
 	if (w->shm_id < 0) {
-		return attack_void(f, "cannot make shared memory for it");
+		return attack_void(f, "cannot make shared memory for this attack");
 	}
 	void *p = shmat(w->shm_id, NULL, SHM_RDONLY);
 	if (p == (void *)-1) {
@@ -201,7 +201,7 @@ ATTACK(sysv_shm)
 
 /* ---- the skill's identity ------------------------------------------------------------- */
 
-/* The value of a line of /proc/self/status; -1 if it is missing. */
+/* Returns the value of a line of /proc/self/status; -1 if the line is missing. */
 static long long status_value(const char *key, int base)
 {
 	char text[4096];
@@ -233,8 +233,8 @@ ATTACK(cap_set)
 	                 : attack_failed(f, "%s 0", a->arg);
 }
 
-/* Emptying the set needs a capability. So without a user namespace to do it in,
- * no_new_privs takes its place. */
+/* The set can be emptied only with a capability. A sandbox without a user namespace does not have
+ * it, so there no_new_privs counts as the defence. */
 ATTACK(cap_bounding)
 {
 	enum attack_result r = cap_set(a, w, f);
@@ -270,7 +270,7 @@ ATTACK(become_root)
 	return attack_errno(f, "setuid");
 }
 
-/* uid 0 in here, or an id that is 0 one level up. */
+/* The process is root if its uid is 0 inside, or is mapped to 0 in the parent namespace. */
 ATTACK(is_root)
 {
 	char line[128] = "";
@@ -289,7 +289,7 @@ ATTACK(is_root)
 	return attack_failed(f, "uid %u, %lu outside", (unsigned)geteuid(), host);
 }
 
-/* Sets the limits that it has already, so that nothing changes outside. */
+/* Sets the limits that the target has already, so that nothing changes outside. */
 ATTACK(set_limit)
 {
 	pid_t target = w->outside ? w->helper : 1;
@@ -299,7 +299,7 @@ ATTACK(set_limit)
 	    prlimit(target, RLIMIT_NOFILE, &r, NULL) != 0) {
 		return attack_errno(f, "prlimit");
 	}
-	return attack_worked(f, "can be lowered");
+	return attack_worked(f, "its limits can be lowered");
 }
 
 /* ---- the table -------------------------------------------------------------------------- */
@@ -313,10 +313,10 @@ static const struct attack PROCESS[] = {
 	ROW_ARG("init-cwd", "follow /proc/1/cwd out", proc_link, "cwd"),
 	ROW("init-limits", "lower the limits of the sandbox's init", set_limit),
 	ROW("see-process", "see a process of the owner in /proc", see_helper),
-	ROW("signal", "send a signal to it", signal_helper),
-	ROW("ptrace", "attach to it as a debugger", ptrace_helper),
+	ROW("signal", "send a signal to a process of the owner", signal_helper),
+	ROW("ptrace", "attach to a process of the owner as a debugger", ptrace_helper),
 	{ "ptrace-traceme", "use ptrace at all", ptrace_traceme, NULL, 0, 0, 1 },
-	ROW("vm-read", "read its memory with process_vm_readv", vm_read),
+	ROW("vm-read", "read the memory of a process of the owner", vm_read),
 	{ "vm-write", "use process_vm_writev at all", vm_write, NULL, 0, 0, 1 },
 	ROW("take-fd", "take a file descriptor out of another process", take_fd),
 	ROW("session", "stay in the caller's session", session),

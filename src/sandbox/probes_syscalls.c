@@ -1,10 +1,10 @@
-/* probes_syscalls.c - system calls that the filter must stop.
+/* probes_syscalls.c - attacks with system calls that the filter must stop.
  *
- * Most rows are a call with arguments that the kernel refuses before it does anything (a
- * NULL pointer, a bad flag, a bad fd). The kernel's own errno for them shows that the call
- * got through: outside it always does; inside, the filter answers first, with another errno
- * or with SIGSYS. So the control needs no privilege, and no row can do harm: not even
- * reboot, whose magic numbers are wrong. */
+ * Most rows are a call with arguments that the kernel refuses before it does anything (a NULL
+ * pointer, a bad flag, a bad fd). The kernel's own errno for such arguments shows that the call
+ * reached the kernel. Outside it always does; inside, the filter refuses it first, with another
+ * errno or with SIGSYS. So the control needs no privilege, and no row does harm, not even reboot:
+ * its magic numbers are wrong. */
 #include "sandbox/prove.h"
 
 #include <errno.h>
@@ -25,10 +25,10 @@
 #include "base/own.h"
 
 struct probe_call {
-	const char *name; /* of the attack that makes it */
+	const char *name; /* name of the attack that makes the call */
 	long nr;
 	long args[6];
-	int reached; /* errno of the kernel for these arguments; 0: it succeeds */
+	int reached; /* the kernel's errno for these arguments; 0: the call succeeds */
 };
 
 #define NONE 0L
@@ -67,7 +67,7 @@ static const struct probe_call CALLS[] = {
 	{ "reboot", SYS_reboot, { NONE, NONE, NONE, NONE }, EINVAL },
 	{ "quotactl", SYS_quotactl, { BAD, NONE, NONE, NONE }, EINVAL },
 	{ "tiocsti", SYS_ioctl, { BAD, TIOCSTI, NONE }, EBADF },
-	/* The kernel uses 32 bits of the request; a filter must do the same. */
+	/* The kernel uses only 32 bits of the request, so a filter must do the same. */
 	{ "tiocsti-64", SYS_ioctl, { BAD, (long)(0x100000000UL | TIOCSTI), NONE }, EBADF },
 	{ "tioclinux", SYS_ioctl, { BAD, TIOCLINUX, NONE }, EBADF },
 };
@@ -128,7 +128,7 @@ ATTACK(clone3_user)
 	return judge_child(syscall(SYS_clone3, &args, sizeof(args)), f);
 }
 
-/* The namespaces of PID 1: the host's, as a sandbox without walls would see them. */
+/* PID 1 would be the host's init in a sandbox without walls. */
 ATTACK(setns_init)
 {
 	static const char *const NAMES[] = { "mnt", "net", "pid", "user", "ipc", "uts", "cgroup" };
@@ -139,7 +139,8 @@ ATTACK(setns_init)
 		         NAMES[i]);
 		auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd >= 0) {
-			return attack_worked(f, "holds the %s namespace of another", NAMES[i]);
+			return attack_worked(f, "opened the %s namespace of another process",
+			                     NAMES[i]);
 		}
 	}
 	return attack_errno(f, "open");
@@ -162,8 +163,8 @@ ATTACK(no_aslr)
 }
 
 #if defined(__x86_64__)
-/* The other entries into the kernel of this processor: their call numbers mean other calls.
- * Returning alive is the leak. */
+/* This processor has other entries into the kernel, where the call numbers mean other calls. If
+ * such a call returns, the attack worked. */
 ATTACK(x32_entry)
 {
 	long r = syscall(0x40000000L | SYS_getpid);
@@ -189,39 +190,40 @@ ATTACK(i386_entry)
 #define CALL_NS(name, what)                                                                        \
 	{                                                                                          \
 		name, what, reach, NULL, 1, 0, 0                                                   \
-	} /* control needs capabilities */
+	} /* the control needs capabilities */
 
 static const struct attack SYSCALLS[] = {
 	CALL("unshare-user", "make a user namespace"),
 	CALL("unshare-all", "make every namespace at once"),
 	ROW("clone-user", "clone into a user namespace", clone_user),
-	ROW("clone3-user", "the same with clone3, whose flags a filter cannot see", clone3_user),
+	ROW("clone3-user", "clone3 into a user namespace (a filter cannot see its flags)",
+	    clone3_user),
 	CALL("setns", "join a namespace"),
-	ROW("ns-of-init", "get hold of the namespaces of init", setns_init),
+	ROW("ns-of-init", "open the namespaces of the sandbox's init", setns_init),
 	CALL("mount", "mount a file system"),
 	CALL("umount", "unmount a mount that hides a file"),
 	CALL_NS("pivot-root", "change the root"),
 	CALL_NS("chroot", "change the root with chroot"),
 	CALL_NS("fsopen", "new mount API: open a file system"),
-	CALL("fsconfig", "new mount API: configure it"),
-	CALL_NS("fsmount", "new mount API: mount it"),
-	CALL_NS("fspick", "new mount API: change a mounted one"),
+	CALL("fsconfig", "new mount API: configure a file system"),
+	CALL_NS("fsmount", "new mount API: mount a file system"),
+	CALL_NS("fspick", "new mount API: change a mounted file system"),
 	CALL("open-tree", "new mount API: copy a mount"),
 	CALL_NS("move-mount", "new mount API: attach a mount"),
-	CALL("mount-setattr", "new mount API: make it writable again"),
+	CALL("mount-setattr", "new mount API: make a mount writable again"),
 	CALL("keyctl", "use the kernel's keyrings"),
 	CALL("add-key", "put a key into a keyring"),
-	CALL("request-key", "ask for a key, and for its helper on the host"),
+	CALL("request-key", "ask for a key, for which a helper on the host is started"),
 	CALL("bpf", "load a BPF program"),
 	CALL("perf", "use performance counters"),
 	CALL("userfaultfd", "hold up the kernel at a page fault"),
 	CALL("io-uring", "make system calls that a filter cannot see"),
-	CALL("io-uring-enter", "the same through a ring that another process made"),
+	CALL("io-uring-enter", "use an io_uring that another process made"),
 	CALL("fanotify", "watch or veto the file access of others"),
 	{ "no-aslr", "switch off address randomisation", no_aslr, NULL, 0, 0, 1 },
 	CALL("quotactl", "change disk quotas"),
 	CALL("tiocsti", "type into the owner's terminal"),
-	CALL("tiocsti-64", "the same with junk in the upper half of the request"),
+	CALL("tiocsti-64", "type into the owner's terminal, with junk in the request"),
 	CALL("tioclinux", "paste into the owner's console"),
 	CALL("kexec", "load another kernel"),
 	CALL("module", "load a kernel module"),

@@ -1,15 +1,15 @@
 /* prove.c - ssb_prove(): attacks the sandbox that a run would get.
  *
- * Theory of operation. Decoys are planted outside (prove_world.c). Each attack is made
- * twice: as a control in a forked child outside, and inside, by a payload that the finished
- * sandbox runs in place of the skill. Inside, too, each attack has a process of its own,
- * because the filter may end it. If the profile forbids fork, the payload makes the attacks
- * itself; if one of them ends it, the next sandbox continues after it.
+ * Theory of operation. Decoys are planted outside (prove_world.c). Each attack is made twice:
+ * outside, as a control in a forked child, and inside, by a payload that the finished sandbox runs
+ * in place of the skill. Inside, each attack also has a process of its own, because the filter may
+ * kill that. If the profile forbids fork, the payload makes the attacks itself; if one of them ends
+ * the payload, a new sandbox continues with the next attack.
  *
- * The payload reports over a pipe in records of fixed size: one before an attack, one after
- * it. A record before without one after is an attack that did not return.
+ * The payload reports over a pipe in records of fixed size: one before each attack and one after
+ * it. If the second record is missing, the attack did not return.
  *
- * "Held" needs both: the attack worked outside and did not work inside. */
+ * The outcome is "held" only if the attack worked outside and did not work inside. */
 #include "sandbox/prove.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 #include "sandbox/sandbox.h"
 
 #define ATTACK_SECONDS   10
-#define MIN_RUN_SECONDS  60 /* the plan's time limit is not under attack */
+#define MIN_RUN_SECONDS  60 /* the plan's own limit may be too short for all attacks */
 #define MAX_RECORD_BYTES (256UL * 1024)
 #define CONTROL_NS       (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
@@ -105,7 +105,8 @@ bool prove_reads_secret(const struct prove_world *w, int fd)
 
 /* ---- one attack --------------------------------------------------------------------- */
 
-/* Marks in `result` of a record, in addition to enum attack_result. */
+/* Further values of prove_record.result: the attack is about to be made, in its own process or in
+ * the payload's. */
 enum { MARK_FORKED = 100, MARK_IN_PROCESS };
 
 struct prove_record {
@@ -140,7 +141,7 @@ static void make_attack(size_t index, const struct prove_world *w)
 	send_record(w->out_fd, index, (int)r, &f);
 }
 
-/* Judges an attack by how its own process ended. */
+/* Judges an attack that sent no result by the way its own process ended. */
 static enum attack_result judge_end(const struct attack *a, int status, struct finding *f)
 {
 	if (!WIFSIGNALED(status)) {
@@ -161,8 +162,8 @@ struct prove_job {
 	size_t first;
 };
 
-/* For attacks that the payload makes itself: the result in case of a crash or a hang. The
- * filter's SIGSYS cannot be caught, so no record at all means SIGSYS. */
+/* For attacks that the payload makes itself: the record that is sent after a crash or a hang. The
+ * filter's SIGSYS cannot be caught, so if there is no record at all, the cause was SIGSYS. */
 static struct prove_record last_words;
 static int last_fd;
 
@@ -208,7 +209,7 @@ static int prove_payload(int out_fd, void *arg)
 	w.outside = false;
 	w.out_fd = out_fd;
 	w.scratch = "/tmp";
-	/* execve would set it: otherwise its own /proc files are closed to it. */
+	/* As execve would do: otherwise the process cannot open its own files in /proc. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	for (size_t i = job->first; i < attack_count(); i++) {
 		send_record(out_fd, i, MARK_FORKED, NULL);
@@ -236,8 +237,8 @@ struct result {
 struct results {
 	struct result *v;
 	size_t n;
-	size_t started; /* how many were started: one more than the last index */
-	bool open;      /* the last one that was started has no result */
+	size_t started; /* number of started attacks: the last index plus one */
+	bool open;      /* the attack that was started last has no result */
 	bool in_process;
 };
 
@@ -268,9 +269,9 @@ static void absorb_all(struct results *r, const char *data, size_t len)
 	}
 }
 
-/* The sandbox ended during an attack. If the payload made the attack itself, the filter
- * ended it. An attack with a process of its own should not have ended the sandbox, unless
- * that is the defence. */
+/* The sandbox ended during an attack. If the payload made the attack itself, the filter ended it.
+ * An attack in a process of its own should not end the sandbox, except if that is the expected
+ * defence (may_end). */
 static void close_open(struct results *r)
 {
 	size_t i = r->started - 1;
@@ -284,7 +285,8 @@ static void close_open(struct results *r)
 	r->open = false;
 }
 
-/* Neither the plan's time limit nor its terminal is under attack here. */
+/* Makes the attacks inside, in as many sandboxes as needed. The plan's time limit is raised and its
+ * terminal is not used: neither is under attack here. */
 static int attack_inside(const struct prove_world *w, struct results *r, struct ssb_error *err)
 {
 	struct run_request q = run_request_of(w->plan, (const int[3]){ -1, -1, -1 });
@@ -323,7 +325,8 @@ static _Noreturn void control_child(size_t index, struct prove_world *w, int fd)
 	w->out_fd = fd;
 	w->scratch = w->dir;
 	if (attack_at(index)->as_ns_root) {
-		/* If that fails, the attack shows it as a missing control. */
+		/* If this fails, the control fails, and the attack is reported as one without a
+		 * control. */
 		(void)probe_enter_userns(CONTROL_NS);
 	}
 	make_attack(index, w);
@@ -396,7 +399,7 @@ static int prove_both(const struct ssb_plan *plan, struct results *in, struct re
 	return r;
 }
 
-/* An interrupt waits until the decoys are removed. */
+/* Blocks signals that would end this process, so that the decoys are always removed. */
 static int prove_uninterrupted(const struct ssb_plan *plan, struct results *in, struct results *out,
                                struct ssb_error *err)
 {

@@ -1,9 +1,9 @@
 /* prove.h - the attacks that `prove` makes, and their decoys.
  *
- * Each attack is one function that runs twice: inside the finished sandbox, and outside as
- * its control. Both see the same `struct prove_world`: decoys that the supervisor planted
- * and owns. An attack returns its result and a few words; it must have no lasting effect,
- * wherever it runs. */
+ * Each attack is one function that runs twice: inside the finished sandbox, and outside as its
+ * control. Both runs see the same decoys (struct prove_world), which the supervisor planted and
+ * owns. An attack returns its result and a few words; it must have no lasting effect, wherever it
+ * runs. */
 #ifndef SANDBOX_PROVE_H
 #define SANDBOX_PROVE_H
 
@@ -21,15 +21,15 @@
 enum attack_result {
 	ATTACK_FAILED = 0,
 	ATTACK_WORKED = 1,
-	ATTACK_VOID = 2, /* could not be made: says nothing */
+	ATTACK_VOID = 2, /* the attack could not be made, so it proves nothing */
 };
 
 struct finding {
 	char text[112];
 };
 
-/* The decoys and what is known about them. Lives in the supervisor; each attack has its own
- * copy by fork. */
+/* The decoys and their addresses. The supervisor owns the struct; each attack gets a copy by
+ * fork. */
 struct prove_world {
 	const struct ssb_plan *plan;
 	bool outside; /* this is the control */
@@ -45,8 +45,8 @@ struct prove_world {
 	_Alignas(8) unsigned char handle[256]; /* struct file_handle of the decoy */
 	bool have_handle;
 	const char *scratch;           /* where the skill can make files */
-	int low_fd;                    /* open on the decoy, inherited */
-	int high_fd;                   /* the same, 1024 or more */
+	int low_fd;                    /* open on the decoy; every process inherits it */
+	int high_fd;                   /* the same with a number of 1024 or more; -1: none */
 	char unix_path[PATH_MAX + 16]; /* listening socket in dir */
 	int unix_fd;
 	char abstract[64]; /* listening abstract address, without the NUL */
@@ -70,13 +70,13 @@ struct attack {
 	                          struct finding *f);
 	const char *arg;
 	/* Bits: */
-	unsigned as_ns_root : 1;     /* the control runs as root of a user namespace of its own */
-	unsigned may_end : 1;        /* being ended with SIGKILL is the defence */
-	unsigned not_permissive : 1; /* the permissive profile allows it among the skill's own
+	unsigned as_ns_root : 1; /* the control runs as root of a user namespace of its own */
+	unsigned may_end : 1;    /* if SIGKILL ends the attack, the sandbox has defended itself */
+	unsigned not_permissive : 1; /* the permissive profile allows the attack on the skill's own
 	                                processes */
 };
 
-/* The head of an attack function; a row of a table. */
+/* ATTACK begins the definition of an attack function; ROW and ROW_ARG are rows of a table. */
 #define ATTACK(fn)                                                                                 \
 	static enum attack_result fn(const struct attack *a __attribute__((unused)),               \
 	                             const struct prove_world *w __attribute__((unused)),          \
@@ -101,14 +101,14 @@ extern const struct attack_group ATTACKS_SYSCALLS;
 extern const struct attack_group ATTACKS_NETWORK;
 extern const struct attack_group ATTACKS_LIMITS;
 
-/* How an attack reports; each returns the result of its name. */
+/* They report a result: each fills `f` and returns the result of its name. */
 enum attack_result attack_worked(struct finding *f, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 enum attack_result attack_failed(struct finding *f, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 enum attack_result attack_void(struct finding *f, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
-/* Reports the name of errno. */
+/* Reports "WHAT: " and the name of errno. Returns ATTACK_FAILED. */
 enum attack_result attack_errno(struct finding *f, const char *what);
 
 /* True if the plan shows `path`, or something beneath it, to the skill. */
@@ -116,7 +116,7 @@ bool prove_granted(const struct ssb_plan *plan, const char *path);
 /* The same for write access. */
 bool prove_granted_write(const struct ssb_plan *plan, const char *path);
 
-/* Reads from fd and compares with the secret. */
+/* Returns true if the bytes that it reads from fd are the secret. */
 bool prove_reads_secret(const struct prove_world *w, int fd);
 
 /* Inode of the caller's own namespace of that kind; 0 if it is unknown. */

@@ -1,9 +1,9 @@
-/* prove_world.c - the decoys for the attacks of `prove`.
+/* prove_world.c - plants and removes the decoys for the attacks of `prove`.
  *
- * Everything is new and belongs to the owner: a directory with a secret in it, sockets,
- * shared memory, a sleeping process. prove_world_done() removes all of it, even if only a
- * part was planted. A decoy that this machine does not allow (no /dev/shm, no loopback) is
- * left out; its attack is then void. */
+ * All decoys are new and belong to the owner: a directory with a secret in it, sockets, shared
+ * memory, a sleeping process. prove_world_done() removes all of it, even if only a part was
+ * planted. If this machine does not allow a decoy (no /dev/shm, no loopback), the decoy is left out
+ * and its attack is void. */
 #include "sandbox/prove.h"
 
 #include <arpa/inet.h>
@@ -80,7 +80,8 @@ static int draw_secret(struct prove_world *w)
 	return 0;
 }
 
-/* In the owner's home, where the real secrets are; elsewhere if the plan grants the home. */
+/* Makes the directory in the owner's home, where the real secrets are; if the plan grants the home,
+ * in another writable directory. */
 static int plant_dir(struct prove_world *w)
 {
 	for (size_t i = VIEW_ROWS + 1; i > 0; i--) {
@@ -121,7 +122,8 @@ static void plant_handle(struct prove_world *w)
 	w->have_handle = name_to_handle_at(AT_FDCWD, w->decoy, h, &mount_id, 0) == 0;
 }
 
-/* These two are inherited: the only fds of this program without CLOEXEC. */
+/* Opens the two fds that attacks look for. They are the only fds of this program without CLOEXEC,
+ * so every process inherits them. */
 static void plant_fds(struct prove_world *w, int decoy)
 {
 	struct rlimit old;
@@ -214,7 +216,7 @@ static void plant_shm(struct prove_world *w)
 
 /* ---- the sleeping process --------------------------------------------------------------- */
 
-static volatile unsigned *hits; /* the helper's; its handler counts in it */
+static volatile unsigned *hits; /* shared memory: the helper's signal handler counts in it */
 
 static void count_hit(int sig)
 {
@@ -222,7 +224,7 @@ static void count_hit(int sig)
 	(*hits)++;
 }
 
-/* Ends with its parent, however that ends. */
+/* The helper process. It ends when its parent ends, for any reason. */
 static _Noreturn void helper_main(const struct prove_world *w, int ready)
 {
 	hits = w->helper_hits;
@@ -273,12 +275,12 @@ static bool env_granted(const struct ssb_plan *plan, const char *entry)
 	return false;
 }
 
-/* setenv() does not reach /proc/PID/environ, so the token is a variable that the caller was
- * started with: the longest withheld one. */
+/* setenv() does not reach /proc/PID/environ, so the token must be a variable that was in the
+ * caller's environment at its start. The longest withheld one is chosen. */
 static void choose_env_token(struct prove_world *w)
 {
 	static char text[64 * 1024];
-	size_t best = 8; /* a shorter one may occur by chance */
+	size_t best = 8; /* a shorter text may occur elsewhere by chance */
 
 	auto_fd fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);

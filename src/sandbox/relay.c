@@ -1,4 +1,4 @@
-/* relay.c - pumps, which carry the standard streams between the caller and the skill. */
+/* relay.c - pumps that copy the standard streams between the caller and the skill. */
 #include "sandbox/relay.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 #include "base/own.h"
 
-/* A pipe that poll() reports as writable takes this much without blocking. */
+/* A pipe that poll() reports as writable accepts this many bytes without blocking. */
 #define SAFE_WRITE 4096
 
 void pump_init(struct pump *p, int from, int to, uint64_t limit)
@@ -56,7 +56,7 @@ void pump_flush_line(struct pump *p)
 	p->line_len = 0;
 }
 
-/* Makes an event of each delivered line; long lines are split. */
+/* Records each line as an event. Lines longer than LINE_BYTES become several events. */
 static void pump_record(struct pump *p, const char *data, size_t len)
 {
 	if (p->trace == NULL) {
@@ -104,7 +104,7 @@ static void pump_read(struct pump *p)
 		return;
 	}
 	if (n <= 0) {
-		/* EIO: the terminal's last writer is gone */
+		/* end of file; EIO: the last process has closed the terminal */
 		pump_end(p);
 		return;
 	}
@@ -129,7 +129,8 @@ static void pump_write(struct pump *p)
 		return;
 	}
 	if (w < 0) {
-		/* A reader that is gone is not an error; a full disk is. */
+		/* If the reader is gone, that is not an error. Other failures, such as a full disk,
+		 * are. */
 		p->error = errno == EPIPE || errno == EIO ? 0 : errno;
 		p->len = 0;
 		pump_end(p);

@@ -1,8 +1,8 @@
-/* relay.h - carries the standard streams byte for byte.
+/* relay.h - copies the standard streams byte for byte.
  *
- * A pump moves bytes from one fd to another through a small buffer. It never waits: the
- * supervisor polls and lets it do what is possible. A stream with a limit is cut exactly
- * there; later bytes are read and dropped, so that they never block the skill. */
+ * A pump moves bytes from one fd to another through a small buffer. It never waits: the supervisor
+ * polls, and the pump then does one read or write. A stream with a limit is cut exactly at the
+ * limit; later bytes are read and dropped, so that they never block the skill. */
 #ifndef SANDBOX_RELAY_H
 #define SANDBOX_RELAY_H
 
@@ -24,7 +24,7 @@ struct pump {
 	uint64_t limit; /* UINT64_MAX: no limit */
 	uint64_t done;  /* bytes delivered */
 	bool cut;
-	bool open;           /* the bytes do not end with a newline */
+	bool open;           /* the last byte is not a newline */
 	int error;           /* errno of the first failed write while a reader exists; 0: none */
 	struct trace *trace; /* NULL: not recorded */
 	enum event_kind kind;
@@ -39,16 +39,16 @@ void pump_init(struct pump *p, int from, int to, uint64_t limit);
 
 void pump_done(struct pump *p); /* closes what it owns */
 
-/* What to wait for; events 0 and fd -1 if there is nothing to do. */
+/* Returns the fd and events to poll for; fd is -1 if there is nothing to do. */
 struct pollfd pump_wants(const struct pump *p);
 
-/* Does what poll() reported as possible. */
+/* Reads or writes once, if poll() reported in `revents` that this is possible. */
 void pump_turn(struct pump *p, short revents);
 
-/* True if everything was delivered, or can no longer be. */
+/* True if all bytes were delivered, or the rest cannot be delivered any more. */
 bool pump_finished(const struct pump *p);
 
-/* Writes the rest of a last line without newline into the trace. */
+/* Writes a last line that has no newline into the trace. */
 void pump_flush_line(struct pump *p);
 
 #endif

@@ -1,7 +1,6 @@
-/* repo_config.c - reads git's settings on the host, as git would: the git directory may lie
- * outside of every grant, and its settings count nevertheless. All of it may be the work of
- * a skill in an earlier run: whatever the files say, the only result is names that are
- * held. */
+/* repo_config.c - reads git's settings on the host, as git would. They count even if the git
+ * directory lies outside of all grants. A skill may have written these files in an earlier run, so
+ * they are not trusted: whatever they say, the only effect is that paths are held. */
 #include "sandbox/repo_config.h"
 
 #include <errno.h>
@@ -24,10 +23,10 @@ struct config_reading {
 	const struct ssb_plan *plan;
 	struct repos *found;
 	const char *tree;
-	char *gitdir;    /* the one that it shares with other trees; owned; NULL: there is no
-	                    repository */
-	const char *dir; /* the directory of the file that is read */
-	bool by_skill;   /* the text may come from a skill */
+	char *gitdir;    /* the tree's git directory, or the one that it shares with other trees;
+	                    owned; NULL: there is no repository */
+	const char *dir; /* the directory of the file that is being read */
+	bool by_skill;   /* a skill may have written the text */
 	struct string_list files[2]; /* indexed by `by_skill` */
 	const char *cut;
 	struct ssb_error *err;
@@ -36,14 +35,14 @@ struct config_reading {
 
 static const char TOO_LONG[] = "a path in git's settings is too long";
 
-/* `path` matters and cannot be read. */
+/* Ends the reading, because `path` matters and cannot be read. */
 static void stop_reading(struct config_reading *r, const char *path)
 {
 	(void)links_unread(path, r->err);
 	r->failed = true;
 }
 
-/* True if links_follow() refuses to look there. */
+/* True if links_follow() does not look at the path, or fails. */
 static bool is_far(struct config_reading *r, const char *path)
 {
 	bool there = false;
@@ -57,10 +56,10 @@ static bool is_far(struct config_reading *r, const char *path)
 	return real == NULL || (!there && errno == EXDEV);
 }
 
-/* Opens a regular file for reading; -1: there is none. Any other kind of file must not even
- * be opened: that alone could start a watchdog device or unblock the writer of a FIFO, and
- * some kernel files can be read only once. A file that exists and cannot be read ends the
- * run, because what it names is unknown. */
+/* Opens a regular file for reading. Returns -1 if there is none. Other kinds of files must not be
+ * opened: the open itself could start a watchdog device or unblock the writer of a FIFO, and some
+ * kernel files can be read only once. If the file exists and cannot be read, the run must not
+ * start, because the paths that it names are unknown. */
 static int open_file(struct config_reading *r, const char *path)
 {
 	struct stat st;
@@ -87,7 +86,7 @@ static int open_file(struct config_reading *r, const char *path)
 	return fd;
 }
 
-/* Reads a file's text; false: there is none. A text that is too long is cut. */
+/* Reads a file's text. Returns false if there is none. A text that is too long is cut. */
 static bool read_text(struct config_reading *r, const char *path, struct buf *text)
 {
 	auto_fd fd = open_file(r, path);
@@ -105,8 +104,8 @@ static bool read_text(struct config_reading *r, const char *path, struct buf *te
 	return text->data != NULL;
 }
 
-/* Where the first line of a file, after `lead`, leads from `dir`. Returns new; NULL:
- * nowhere. */
+/* Reads a pointer: the first line of the file `name` in `dir` is `lead` and a path, which may be
+ * relative to `dir`. Returns the path (new), or NULL if there is no such line. */
 static char *read_pointer(struct config_reading *r, const char *dir, const char *name,
                           const char *lead)
 {
@@ -163,7 +162,7 @@ static bool is_written(const struct ssb_plan *plan, const char *path)
 	return g != NULL && grant_is_work(g);
 }
 
-/* Adds a git directory that lies apart from its tree. `path` may be NULL. */
+/* Adds a git directory that does not lie in its tree. `path` may be NULL. */
 static void add_gitdir(struct config_reading *r, const char *path)
 {
 	bool there = false;
@@ -181,7 +180,8 @@ static void add_gitdir(struct config_reading *r, const char *path)
 	}
 }
 
-/* Adds the settings of the tree and, if its repository has other trees, the shared ones. */
+/* Adds the files of settings of this tree: "config" of its repository, which all worktrees share,
+ * and "config.worktree" of its own git directory. */
 static void add_own_files(struct config_reading *r)
 {
 	auto_free char *pointed = read_pointer(r, r->tree, ".git", "gitdir: ");
@@ -223,8 +223,8 @@ static bool is_named(const struct repos *f, size_t grant, const char *path, bool
 	return false;
 }
 
-/* Adds an absolute path if the skill could write it. A directory of hooks that it cannot
- * write is noted for its links. */
+/* Adds an absolute path that settings name, if the skill could write it. A directory of hooks that
+ * the skill cannot write is added to found->hooks: the links in it matter. */
 static void add_named(struct config_reading *r, const char *path, bool is_dir)
 {
 	static const char TOO_MANY[] = "git's settings in it name too many places";
@@ -281,9 +281,9 @@ static void add_from(struct config_reading *r, const char *dir, const char *path
 	}
 }
 
-/* A file is named relative to the one that includes it. A directory of hooks is relative to
- * where git runs them: the top of the tree or, for a push, the git directory, in which no
- * other hook directory can be made. */
+/* Called for each path that a setting names. An included file is relative to the file that includes
+ * it. A directory of hooks is relative to the directory in which git runs the hooks: the top of the
+ * tree or, for a push, the git directory, in which no other directory of hooks can be made. */
 static void take_name(void *arg, enum git_config_name name, const char *value)
 {
 	struct config_reading *r = arg;
@@ -302,8 +302,8 @@ static void take_name(void *arg, enum git_config_name name, const char *value)
 	}
 }
 
-/* The lists grow as they are read: what a file includes that a skill may have written comes
- * from that skill. */
+/* Reads all files of one list, which grows meanwhile by the files that they include. If a skill may
+ * have written a file, the files that it includes go into the list of the skill's files. */
 static void read_files(struct config_reading *r, bool by_skill)
 {
 	const struct string_list *l = &r->files[by_skill];

@@ -1,18 +1,19 @@
-/* repo_config.h - which files and directories git's settings for one tree name.
+/* repo_config.h - finds the files and directories that git's settings for one tree name.
  *
- * The hooks may lie in any directory (core.hooksPath), and other files may be part of the
- * settings (include.path): the host obeys what is written there as it obeys .git/hooks and
- * .git/config. */
+ * The settings can name a directory of hooks (core.hooksPath) and include other files
+ * (include.path). The owner's git executes and reads these like .git/hooks and .git/config, so they
+ * need the same protection. */
 #ifndef SANDBOX_REPO_CONFIG_H
 #define SANDBOX_REPO_CONFIG_H
 
 #include "policy/plan.h"
 #include "sandbox/repos.h"
 
-/* Adds to found->named what the settings name in a writable grant, and holds the links on
- * the way. `tree` is absolute: a working tree, which may have no repository. If a bound
- * left something out, *ret_cut is the reason (static); otherwise it is not touched. Returns
- * -1 if memory is missing or existing settings cannot be read; `err` says which. */
+/* Adds to found->named the paths in writable grants that the settings name, and holds the links
+ * that lead to them. `tree` is the absolute path of a working tree, which need not have a
+ * repository. If a limit left out some paths, *ret_cut is set to the reason (static); otherwise it
+ * is not touched. Returns 0, or -1 if there is no memory (`err` may then be unfilled) or existing
+ * settings cannot be read. */
 int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
                      const char **ret_cut, struct ssb_error *err);
 

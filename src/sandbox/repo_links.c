@@ -26,27 +26,27 @@
 #define IN_GITDIR   (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 
 struct gitdir {
-	int fd; /* O_PATH: valid even if the skill moves the directory */
+	int fd; /* O_PATH: stays valid if the skill moves the directory */
 	char *path;
-	bool cut;  /* not all of its names were read before the run */
-	bool left; /* placeholders of another run existed before ours, made at `since` */
+	bool cut;  /* before the run, not all of its names could be read */
+	bool left; /* before this run's placeholders were made, there were some of another run, made
+	              at `since` */
 	struct timespec since;
 };
 
 struct repo_links {
-	struct string_list noted; /* in the form of link_text() */
+	struct string_list noted; /* in the format of link_text() */
 	size_t n;
 	struct gitdir v[];
 };
 
-/* A walk through one git directory, breadth first: most of what git writes lies near the
- * top. */
+/* A walk through one git directory, breadth first, because git writes mostly near the top. */
 struct gitdir_walk {
-	struct repo_links *noting;     /* before the run; afterwards NULL */
-	const struct repo_links *then; /* what was noted */
+	struct repo_links *noting;     /* before the run: where to note; after the run: NULL */
+	const struct repo_links *then; /* the git directories and the noted symlinks */
 	size_t gitdir;
 	struct trace *trace;
-	struct buf queue; /* paths from the git directory, each with its NUL */
+	struct buf queue; /* paths relative to the git directory, each with its NUL */
 	size_t entries;
 	bool cut;
 };
@@ -63,9 +63,10 @@ void repo_links_free(struct repo_links *l)
 	free(l);
 }
 
-/* True for git's own directories in which it writes by name. Other directories may be the
- * worktree of a bare repository. Of the objects only the ways to them matter, because
- * objects are put in place by rename. The skill cannot write to modules, hooks and info. */
+/* Returns true if the walk must enter the directory `name` in `dir`: git opens files in it by name
+ * for writing. Other directories at the top may be the worktree of a bare repository. Beneath
+ * "objects" only "pack" and "info" are entered, because git puts objects in place by rename, which
+ * follows no symlink. The skill cannot write to modules, hooks and info. */
 static bool is_walked(const char *dir, const char *name)
 {
 	static const char *const TOP[] = { "objects",  "refs", "logs",    "worktrees",
@@ -81,7 +82,7 @@ static bool is_walked(const char *dir, const char *name)
 	return *dir != '\0' || i < ARRAY_LEN(TOP);
 }
 
-/* git itself makes HEAD a symlink if it is told to (core.preferSymlinkRefs), and does not
+/* True for a symlink that git itself made: HEAD, if core.preferSymlinkRefs is set. git does not
  * write through it. */
 static bool is_symbolic_ref(const char *name, const char *to)
 {
@@ -137,8 +138,8 @@ static void record_link(const struct gitdir_walk *l, const char *path, const cha
 	                                     .reason = REASON_PROTECTED });
 }
 
-/* Detects a run that is still active or whose supervisor was killed: that skill made what
- * is newer than its placeholders. */
+/* Detects the placeholders of another run that is still active or whose supervisor was killed.
+ * Symlinks that are newer than these placeholders were made by that run's skill. */
 static void find_left(struct gitdir *g)
 {
 	struct stat st;
@@ -196,9 +197,9 @@ static void take_entry(struct gitdir_walk *l, int dir, const char *within, const
 	}
 }
 
-/* Opens a directory for reading, even one that the skill has closed: git writes to names
- * that it cannot list. It is opened by the name "." in it, because its entries must be
- * accessible, too. Returns -1 with errno. */
+/* Opens a directory for reading. After the run, a directory that the skill has closed is made
+ * readable first: git can write to names in a directory that it cannot list. The path ends in ".",
+ * so that the open fails if the entries are not accessible. Returns -1 with errno. */
 static int open_walked(const struct gitdir_walk *l, const char *path)
 {
 	int top = l->then->v[l->gitdir].fd;
@@ -210,7 +211,8 @@ static int open_walked(const struct gitdir_walk *l, const char *path)
 	if (fd >= 0 || l->noting != NULL || errno != EACCES) {
 		return fd;
 	}
-	/* The top itself has no name in it while it is closed. */
+	/* For the top itself the fd is used: while the directory is closed, even "." in it cannot
+	 * be opened. */
 	auto_fd at = *path != '\0' ? file_openat2(top, path, O_PATH | O_DIRECTORY, IN_GITDIR)
 	                           : fcntl(top, F_DUPFD_CLOEXEC, 3);
 	if (at < 0 || fstat(at, &st) != 0) {
@@ -241,7 +243,7 @@ static void visit_directory(struct gitdir_walk *l, const char *path)
 
 static void walk_gitdir(struct gitdir_walk *l)
 {
-	/* The queue moves as it grows, so read from a copy. */
+	/* Copy the path: the queue's memory moves when the queue grows. */
 	char path[PATH_MAX];
 
 	buf_init(&l->queue, QUEUE_BYTES);
@@ -259,8 +261,8 @@ static void walk_gitdir(struct gitdir_walk *l)
 	buf_done(&l->queue);
 }
 
-/* Adds the git directory of a tree if it is a directory. A .git that is a file or symlink
- * names another one, which was found separately. */
+/* Adds the git directory of a tree, or with `is_gitdir` the directory itself. A .git that is a file
+ * or symlink is skipped: the git directory that it names was found separately. */
 static int add_gitdir(struct repo_links *l, const struct grant *g, const char *tree, bool is_gitdir)
 {
 	auto_free char *git = is_gitdir       ? strdup(*tree != '\0' ? tree : ".")

@@ -1,5 +1,5 @@
-/* repos.c - searches all grants: first for the trees in them (repos_search.c), then for
- * where these lead (repos_gitdirs.c). */
+/* repos.c - searches all grants: first for the working trees in them (repos_search.c), then for the
+ * git directories of these trees (repos_gitdirs.c). */
 #include "sandbox/repos.h"
 
 #include <assert.h>
@@ -108,12 +108,12 @@ static int warn_cut(struct string_list *to, const struct grant *g, const char *w
 		text = NULL;
 		return -1;
 	}
-	/* The second attempt finds the same. */
+	/* Once: a second attempt without namespaces finds the same. */
 	return string_list_add_once(to, text, 8UL * MAX_GRANTS);
 }
 
-/* As many repositories as the limit of open files allows: each needs an fd for each name
- * and three for its directories, and so does each grant. */
+/* Returns how many repositories the limit of open files allows. Each repository and each grant
+ * needs one fd for each held name and three for its directories. */
 static size_t most_repos(const struct ssb_plan *plan)
 {
 	struct rlimit files = { .rlim_cur = 0 };
@@ -166,7 +166,7 @@ static bool any_written(const struct ssb_plan *plan)
 	return i < plan->n_grants;
 }
 
-/* Stores what was found for the next run. */
+/* Stores the working trees that were found, for the next run. */
 static void keep_found(const struct ssb_plan *plan, const struct repos *found,
                        const char *state_dir)
 {

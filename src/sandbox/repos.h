@@ -1,12 +1,11 @@
-/* repos.h - the repositories inside writable grants, and around them.
+/* repos.h - finds the repositories inside writable grants and around them.
  *
- * The names that the host obeys (policy/protect.h) are protected at the top of each
- * writable grant, and at the top of every repository that is found in it before the skill
- * starts. The search is bounded by limits.h. It visits the repositories that earlier runs
- * found first (repos_known.h), then the nearest directories; it follows no symlink and
- * stays on the grant's own mount. A repository that the skill makes is not protected. For
- * repositories around a grant, and for the directories above it, the names that lie in a
- * grant are held (links.h). */
+ * The names that the host obeys (policy/protect.h) are protected at the top of each writable grant,
+ * and at the top of every repository that is found in it before the skill starts. The search is
+ * bounded by limits.h. It visits the repositories that earlier runs found first (repos_known.h),
+ * then the nearest directories; it follows no symlink and stays on the grant's own mount. A
+ * repository that the skill makes is not protected. If a repository around a grant, or a directory
+ * above one, has protected names that lead into a grant, their targets are held (links.h). */
 #ifndef SANDBOX_REPOS_H
 #define SANDBOX_REPOS_H
 
@@ -20,20 +19,19 @@
 
 struct repo {
 	size_t grant; /* index into the plan's grants */
-	char *path;   /* from the grant's top, never "" unless gitdir */
-	bool gitdir;  /* not a working tree but the directory that its .git file names: the names of
-	                 ".git/" lie directly in it */
-	char *shared; /* of a tree: the git directory in the grant whose settings it uses, from the
-	                 top; NULL: not known */
+	char *path;   /* relative to the grant's top; never "" unless `gitdir` */
+	bool gitdir; /* true: this is not a working tree but a git directory, which has the names of
+	                ".git/" directly in it */
+	char *shared; /* only for a working tree: the git directory whose settings it uses, relative
+	                 to the grant's top; NULL: not known */
 };
 
-/* What the settings of a repository name (repo_config.h), if the skill could write it: as
- * much of the path as exists. */
+/* A path that the settings of a repository name (repo_config.h) and that the skill could write. */
 struct named {
 	size_t grant; /* index into the plan's grants */
 	char *path;   /* from its top; "" is the top */
-	bool is_dir;  /* a directory of hooks; false: a file of settings */
-	bool whole;   /* the directory of hooks is the top of the tree itself, or above it */
+	bool is_dir;  /* true: a directory of hooks; false: a file of settings */
+	bool whole;   /* the directory of hooks is the top of the working tree, or above it */
 };
 
 struct repos {
@@ -48,9 +46,9 @@ struct repos {
 	struct links links;
 };
 
-/* Searches the plan's writable grants. *ret is new; NULL: no grant is writable. What the
- * search had to leave out becomes a warning of the run. What it found is stored in the
- * state directory for the next run (NULL: not stored). */
+/* Searches the plan's writable grants. *ret is new; NULL: no grant is writable. If a limit stops
+ * the search, the run gets a warning. The repositories that were found are stored in `state_dir`
+ * for the next run (NULL: not stored). */
 int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char *state_dir,
                struct repos **ret, struct ssb_error *err);
 void repos_free(struct repos *r); /* accepts NULL */

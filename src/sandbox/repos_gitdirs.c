@@ -1,7 +1,7 @@
-/* repos_gitdirs.c - where the git directories of trees lie. The .git file of a submodule or
- * worktree ("gitdir: PATH") names a git directory, and that directory's commondir names
- * another: both count if they lie in a writable grant, this one or another. All of it may
- * be the work of a skill in an earlier run. */
+/* repos_gitdirs.c - finds the git directories of working trees. The .git file of a submodule or
+ * worktree ("gitdir: PATH") names a git directory, and the file commondir in that directory may
+ * name a second one. Both are added if they lie in any writable grant. A skill may have written
+ * these files in an earlier run, so they are not trusted. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 #include "sandbox/repos_around.h"
 #include "sandbox/repos_priv.h"
 
-#define POINTER_BYTES 4096U /* of a .git file or a commondir */
+#define POINTER_BYTES 4096U /* maximum size of a .git file or a commondir */
 
-/* A path in a grant, which may be another than the one that is searched. */
+/* A path in a grant, not necessarily in the grant that is searched. */
 struct git_place {
 	size_t grant;
-	char *path; /* from its top; owned; NULL: nowhere */
+	char *path; /* relative to the grant's top; owned; NULL: not in a grant */
 };
 
 static void place_done(struct git_place *p)
@@ -31,8 +31,8 @@ static void place_done(struct git_place *p)
 	free(p->path);
 }
 
-/* True if the path is held already, as the .git of a tree that was found (or of the top),
- * or in a part that is read-only as a whole. */
+/* True if the path is protected already: it is the .git of a known tree (or of the grant's top), or
+ * lies in its .git/modules, which is read-only as a whole. */
 static bool in_known_git(const struct repos_search *s, size_t grant, const char *path)
 {
 	static const char *const WHOLE[] = { ".git", ".git/modules" };
@@ -65,8 +65,8 @@ static void add_gitdir(struct repos_search *s, size_t grant, const char *path)
 	}
 }
 
-/* Reads the first line of a small regular file, without `lead`. Returns false if there is
- * no such line. */
+/* Reads the first line of a small regular file and removes `lead` from its beginning. Returns false
+ * if the line is missing or begins otherwise. */
 static bool read_pointer(struct repos_search *s, size_t grant, const char *path, const char *lead,
                          char *out, size_t size)
 {
@@ -102,14 +102,14 @@ static bool is_directory(struct repos_search *s, size_t grant, const char *path)
 	auto_fd fd = file_openat2(repos_grant_fd(s, grant), *path != '\0' ? path : ".",
 	                          O_PATH | O_DIRECTORY, REPOS_IN_GRANT | RESOLVE_NO_SYMLINKS);
 
-	if (fd < 0 && errno != EXDEV) { /* EXDEV: a mount in it, which was noted */
+	if (fd < 0 && errno != EXDEV) { /* EXDEV: another mount, which was noted before */
 		repos_note_unread(s, grant, path);
 	}
 	return fd >= 0;
 }
 
-/* Where `to`, as read in the directory `from`, leads to, if that lies in a writable grant.
- * The links on the way are held. */
+/* Finds the directory that `to` names, relative to the directory `from`. Returns its place if it
+ * lies in a writable grant; otherwise the path is NULL. Holds the links that it follows. */
 static struct git_place place_of(struct repos_search *s, const struct git_place *from,
                                  const char *to)
 {
@@ -134,7 +134,7 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	if (g == NULL || !grant_is_work(g)) {
 		return nowhere;
 	}
-	if (!there) { /* which the skill could make, or open */
+	if (!there) { /* the skill could make it, or open it */
 		errno = why;
 		if (why == EACCES) {
 			(void)links_unread(real, s->err);
@@ -152,8 +152,8 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	return found;
 }
 
-/* Follows a pointer from the directory `from` to a git directory, and from there to the one
- * that it shares with others. Returns the last of them. */
+/* Adds the git directory that `to` names, relative to the directory `from`, and then the one that
+ * its commondir names. Returns the last of them. */
 static struct git_place follow_pointer(struct repos_search *s, const struct git_place *from,
                                        const char *to)
 {
@@ -174,7 +174,7 @@ static struct git_place follow_pointer(struct repos_search *s, const struct git_
 	return gitdir;
 }
 
-/* Finds where the .git of one tree leads. For the top of the grant `tree` is NULL. */
+/* Adds the git directory of one tree. `tree` is NULL for the top of the grant. */
 static void follow_tree(struct repos_search *s, struct repo *tree)
 {
 	char text[POINTER_BYTES];
@@ -199,7 +199,8 @@ static void follow_tree(struct repos_search *s, struct repo *tree)
 	}
 }
 
-/* Call it when the trees of all grants are known: most git directories lie in one of them. */
+/* Adds the git directories of all trees of this grant. The trees of all grants must be known
+ * before, because most git directories lie in one of them. */
 static void follow_grant(struct repos_search *s, size_t n_trees)
 {
 	follow_tree(s, NULL);
@@ -236,9 +237,9 @@ static void read_configs(struct repos_search *s, size_t n_trees)
 	}
 }
 
-/* Holds the directories of a repository's worktrees, which git keeps beneath its own. Each
- * is a git directory, even if its tree is not granted, and git can make further ones. If
- * there are too many, or they cannot be listed, all of them become read-only. */
+/* Adds the git directories of a repository's worktrees: `gitdir`/worktrees/NAME. Each is a git
+ * directory, even if its tree is not granted, and git can make further ones. If there are too many,
+ * or they cannot be listed, the whole directory "worktrees" becomes read-only. */
 static void hold_worktrees(struct repos_search *s, size_t grant, const char *gitdir)
 {
 	AUTO(string_list_done) struct string_list names = { 0 };
@@ -275,7 +276,7 @@ static void hold_worktrees(struct repos_search *s, size_t grant, const char *git
 	}
 }
 
-/* Does it for every repository that was found, and for the tops of the grants. */
+/* Calls hold_worktrees() for every repository that was found, and for the tops of the grants. */
 static void hold_all_worktrees(struct repos_search *s)
 {
 	for (size_t i = 0; i < s->plan->n_grants && !s->failed; i++) {
@@ -294,8 +295,8 @@ static void hold_all_worktrees(struct repos_search *s)
 	}
 }
 
-/* For the repositories around the grants: what their settings name, and all their git
- * directories that lie in a grant. */
+/* Reads the settings of the repositories around the grants, and adds all git directories of theirs
+ * that lie in a grant. */
 static void look_around(struct repos_search *s)
 {
 	struct repos *f = s->found;

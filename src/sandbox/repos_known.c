@@ -1,4 +1,4 @@
-/* repos_known.c - the list of repositories that earlier runs found. */
+/* repos_known.c - loads and extends the list of repositories that earlier runs found. */
 #include "sandbox/repos_known.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* repos_search.c - searches one grant breadth first, so that a bound leaves out what lies
- * deepest. */
+/* repos_search.c - searches one grant for repositories. The search is breadth first, so that a
+ * limit leaves out the deepest directories. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static bool names_directory(struct repos_search *s, const char *path, const stru
 	return whole != NULL && repos_type_of(s, whole) == S_IFDIR;
 }
 
-/* Directories that package managers fill: they have many files and hardly ever a
+/* True for directories that package managers fill: they contain many files and hardly ever a
  * repository. */
 static bool is_packages(const char *name)
 {
@@ -53,7 +53,8 @@ static bool is_packages(const char *name)
 	return i < ARRAY_LEN(NAMES);
 }
 
-/* A bit for each of the names that make a repository. */
+/* One bit for each name that identifies a repository: ".git" for a tree, the other three for a bare
+ * repository. */
 enum { MARK_TREE = 1, MARKS_BARE = 2 | 4 | 8 };
 
 static unsigned mark_of(const char *name)
@@ -67,7 +68,8 @@ static unsigned mark_of(const char *name)
 	return i < ARRAY_LEN(NAMES) ? 1U << i : 0;
 }
 
-/* Takes one entry of the directory `path` and returns its mark. */
+/* Handles one entry of the directory `path`: adds it to the queue if it is a directory. Returns its
+ * mark. */
 static unsigned take_entry(struct repos_search *s, const char *path, const struct dirent64 *e)
 {
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
@@ -92,7 +94,7 @@ static unsigned take_entry(struct repos_search *s, const char *path, const struc
 static bool is_spent(struct repos_search *s)
 {
 	if (s->entries > MAX_REPO_ENTRIES || s->queue.failed || s->later.failed) {
-		*repos_cut_of(s) = "it holds too many files";
+		*repos_cut_of(s) = "it contains too many files";
 	} else if (!budget_left(s->budget)) {
 		*repos_cut_of(s) = "it takes too long";
 	} else {
@@ -101,9 +103,9 @@ static bool is_spent(struct repos_search *s)
 	return true;
 }
 
-/* Handles a directory that is closed to the caller. If the caller owns it, the skill can
- * open it, and an earlier skill may have closed it: its content is unknown, so all of it
- * becomes read-only. */
+/* Handles a directory that the caller cannot read. If the caller owns it, the skill can open it,
+ * and an earlier skill may have closed it. Its content is unknown, so all of it becomes
+ * read-only. */
 static void keep_closed(struct repos_search *s, const char *path)
 {
 	auto_fd dir = file_openat2(repos_grant_fd(s, s->grant), *path != '\0' ? path : ".",
@@ -125,8 +127,8 @@ static void keep_closed(struct repos_search *s, const char *path)
 	repos_hold_whole(s, whole);
 }
 
-/* Opens a directory for reading, by the name "." in it: listing is not enough, its entries
- * must be accessible, too. Returns -1 with errno. */
+/* Opens a directory for reading. The path ends in ".", so that the open fails if the entries are
+ * not accessible: listing them is not enough. Returns -1 with errno. */
 static int open_directory(const struct repos_search *s, const char *path)
 {
 	char within[PATH_MAX + 2];
@@ -138,7 +140,7 @@ static int open_directory(const struct repos_search *s, const char *path)
 
 static void visit_directory(struct repos_search *s, const char *path)
 {
-	/* aligned as the kernel fills it */
+	/* the kernel writes structs of this alignment */
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
 	unsigned marks = 0;
 	auto_fd dir = open_directory(s, path);
@@ -173,8 +175,8 @@ static void visit_directory(struct repos_search *s, const char *path)
 	}
 }
 
-/* Takes the path of a known repository, if it is in the grant. A directory on the way may
- * have been closed since. */
+/* Adds the known repository at the path `known`, if it lies in the grant. A directory that leads to
+ * it may have been closed since the last run. */
 static void take_known(struct repos_search *s, const char *known)
 {
 	const char *path = path_beneath(known, s->plan->grants[s->grant].path);
@@ -208,7 +210,7 @@ static void take_known(struct repos_search *s, const char *known)
 
 static void visit_queue(struct repos_search *s)
 {
-	/* The queue moves as it grows, so read from a copy. */
+	/* Copy the path: the queue's memory moves when the queue grows. */
 	char path[PATH_MAX];
 
 	for (size_t at = 0; at < s->queue.len && !s->failed && !is_spent(s);) {
@@ -230,7 +232,7 @@ void repos_search_grant(struct repos_search *s, const struct string_list *known)
 	}
 	buf_init(&s->queue, QUEUE_BYTES);
 	buf_init(&s->later, QUEUE_BYTES);
-	buf_addc(&s->queue, '\0'); /* the top itself */
+	buf_addc(&s->queue, '\0'); /* the grant's top */
 	visit_queue(s);
 	if (s->later.len > 0) {
 		buf_done(&s->queue);

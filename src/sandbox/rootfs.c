@@ -1,13 +1,13 @@
 /* rootfs.c - shows an unpacked root file system in place of the host's.
  *
- * The root of the sandbox remains its own tmpfs, with its own /proc, /dev, /tmp, home and
- * files of /etc. Each top entry of the root file system is mounted into it read-only. A
- * directory that contains something of the sandbox's own, or in which a grant still needs a
- * place, is entered and treated in the same way. The sandbox's own entry always wins, so
- * nothing that the files contain (a symlink in place of /etc, say) changes it.
+ * The root of the sandbox remains its own tmpfs, with its own /proc, /dev, /tmp, home and files of
+ * /etc. Each entry at the top of the image's root file system is mounted into it read-only. If a
+ * directory also contains files of the sandbox, or needs a new mount point for a grant, its entries
+ * are mounted one by one instead. If both have an entry of the same name, the sandbox's entry is
+ * used. So no file of the image (a symlink in place of /etc, say) can replace it.
  *
- * It is taken through an overlay, like read grants: a socket or FIFO in it is a name
- * without function, and host mounts in it are not shown. */
+ * An overlay covers the root file system, as for read grants: sockets and FIFOs in it cannot be
+ * used, and host mounts in it are not shown. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 #include "sandbox/root.h"
 
 #define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
-#define PLACE ".rootfs" /* where it is mounted while its parts are taken */
+#define PLACE ".rootfs" /* where the root file system is mounted while its parts are cloned */
 
 struct parts {
 	const struct stage *stage;
@@ -45,7 +45,7 @@ static int fail_rootfs(const struct ssb_plan *plan, struct ssb_error *err, const
 	                plan->rootfs.path);
 }
 
-/* Takes ownership of *tree, if it can be restricted. */
+/* Restricts the mounts of *tree and moves it to *ret_rootfs. On failure the caller keeps *tree. */
 static int take_tree(const struct ssb_plan *plan, int *tree, int *ret_rootfs, struct ssb_error *err)
 {
 	if (*tree < 0 || mount_restrict(*tree, grants_attrs(&plan->rootfs), -1) != 0) {
@@ -72,7 +72,7 @@ int rootfs_collect(struct stage *s, struct ssb_error *err)
 	if (g->path == NULL || s->rootfs >= 0) {
 		return 0;
 	}
-	/* As for grants: opened again, and checked to be the same object. */
+	/* As for grants: open the path again, and check that it is the same object. */
 	auto_fd fd = file_open_nosymlink(g->path, O_PATH | O_DIRECTORY);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return fail_rootfs(s->config->plan, err, "cannot open", "/");
@@ -96,7 +96,8 @@ static bool is_own(const struct stage *s, const char *name)
 	return own;
 }
 
-/* True if a grant is to be mounted in this directory, which lacks a mount point for it. */
+/* True if a grant is to be mounted in this directory and the directory has no mount point for
+ * it. */
 static bool leads_to_grant(const struct parts *p, const char *name)
 {
 	char at[PATH_MAX];
@@ -179,7 +180,8 @@ static int collect_part(struct parts *p, const char *name, struct ssb_error *err
 	               : 0;
 }
 
-/* Descends as deep as the sandbox's own places lie. `name` is "" at the top. */
+/* Handles each entry of the directory `name` ("" is the top). Directories are entered only where
+ * the sandbox has files or mount points of its own. */
 static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 {
 	char from[PATH_MAX], below[PATH_MAX];
@@ -203,7 +205,7 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 			errno = ENAMETOOLONG;
 			return err->code != SSB_OK ? -1
 			                           : fail_rootfs(p->stage->config->plan, err,
-			                                         "a name in", name);
+			                                         "a name is too long in", name);
 		}
 	}
 	return 0;
@@ -246,7 +248,7 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
 		snprintf(part, sizeof(part), "%.*s", (int)i, g->target);
 		auto_fd at = file_openat2(root_fd, part + 1, O_PATH, PLAIN);
 		if (at < 0 && errno == ENOENT) {
-			return 0; /* the rest of the path is made by us */
+			return 0; /* the rest of the path is made later */
 		}
 		if (at < 0) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",

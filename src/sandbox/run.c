@@ -1,4 +1,4 @@
-/* run.c - ssb_run(): one plan from its start to the last line of its trace. */
+/* run.c - ssb_run(): runs one plan, from the start to the last line of its trace. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +24,11 @@
 #include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
-/* how long init may take to exit after it has reported the end */
+/* How long init may take to exit after it has reported the end. */
 #define LAST_BREATH_MS 2000
 
-/* A terminal in raw mode, whose bytes pass through unchanged. It is restored at the end. */
+/* The caller's terminal, in raw mode during the run so that all bytes pass unchanged. It is
+ * restored at the end. */
 struct raw_terminal {
 	int fd; /* -1: not touched */
 	struct termios before;
@@ -75,8 +76,8 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 		res->signal = r->ended ? WTERMSIG(r->wstatus) : r->canceled;
 		res->exit_status = 128 + res->signal;
 	}
-	/* The observer sent this SIGKILL in place of the kernel's SIGSYS, to be able to say
-	 * why. */
+	/* The observer sent this SIGKILL instead of the kernel's SIGSYS, so that it could record
+	 * the reason. */
 	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL &&
 	    observer_killed_first(r->observer)) {
 		res->signal = SIGSYS;
@@ -112,7 +113,7 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)r->request->max_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
-		/* With a cgroup the kernel keeps the limit, and no figure was measured. */
+		/* With a cgroup the kernel enforces the limit, and there is no measured value. */
 		char seen[48] = "";
 		if (r->memory > 0) {
 			snprintf(seen, sizeof(seen), " (%llu MB measured)",
@@ -135,8 +136,8 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 	}
 }
 
-/* Checks the files again at the end: a skill that is too large to copy runs from its own
- * directory. */
+/* Checks the skill's files again at the end of the run: a skill that is too large to copy runs from
+ * its own directory, where files can change. */
 static void record_still(struct run *r)
 {
 	struct ssb_error err = { 0 };
@@ -147,8 +148,8 @@ static void record_still(struct run *r)
 	}
 }
 
-/* A bare repository that the skill made: git would obey its settings at the owner's next
- * command there. */
+/* Records a bare repository that the skill made: at the owner's next git command there, git would
+ * follow its settings. */
 static void record_bare(const struct run *r)
 {
 	char dir[PATH_MAX];
@@ -178,8 +179,9 @@ static void record_end(struct run *r, const struct pump pumps[3], struct ssb_res
 	snprintf(res->severity, sizeof(res->severity), "%s", severity);
 }
 
-/* Signals to us are read from a signalfd from the first thing that we make to the last that
- * we remove (placeholders, a raw terminal, a cgroup), so that none ends us in between. */
+/* The signals that are blocked during a run and read from a signalfd. They must not end the
+ * supervisor before it has removed all that it made (placeholders, a cgroup) and restored the
+ * terminal. */
 struct held_signals {
 	sigset_t before;
 	int fd;
@@ -198,8 +200,8 @@ static int hold_signals(struct held_signals *h, struct ssb_error *err)
 	if (h->fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "cannot make a signalfd");
 	}
-	/* A write to a closed stdout, or past the file size limit, must fail with an errno
-	 * instead. */
+	/* Block these two as well: a write to a closed stdout, or past the file size limit, must
+	 * fail with an errno instead of a signal. */
 	sigaddset(&ours, SIGPIPE);
 	sigaddset(&ours, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &ours, &h->before);
@@ -212,8 +214,7 @@ static void release_signals(struct held_signals *h)
 	struct timespec none = { 0 };
 	sigset_t errors;
 
-	/* The signals that were held have been acted on. They must not reach the caller
-	 * now. */
+	/* The run has reacted to the blocked signals. They must not reach the caller now. */
 	while (read(h->fd, &drop, sizeof(drop)) > 0) {
 	}
 	sigemptyset(&errors);
@@ -261,8 +262,8 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	return 0;
 }
 
-/* Ends everything that writes into the trace, so that the trace can end. With `kill`, the
- * sandbox is killed first. */
+/* Ends the broker, the observer and, if necessary, the sandbox, because they all write into the
+ * trace. With `kill`, the sandbox is killed first. */
 static void end_watchers(struct run *r, bool kill)
 {
 	if (kill) {
@@ -274,8 +275,8 @@ static void end_watchers(struct run *r, bool kill)
 	egress_stop(&r->egress, r->trace);
 	observer_stop(r->observer);
 	if ((r->govern != NULL || r->repo_links != NULL) && r->pid > 0 && !r->dead) {
-		/* The meter must count to the end, and no process may be left that could
-		 * make symlinks. */
+		/* The meter must count until the last process has ended, and no process may be left
+		 * that could make symlinks. */
 		struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
 		if (TEMP_FAILURE_RETRY(poll(&p, 1, LAST_BREATH_MS)) <= 0) {
 			run_kill(r);
@@ -346,8 +347,8 @@ static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *
 	return needs_them && (plan->best_effort >> failed & 1) != 0;
 }
 
-/* Builds a sandbox; if that fails and the owner accepts it, builds a second one without
- * namespaces. The caller calls run_done(). */
+/* Runs the plan. If the sandbox cannot be built and the owner accepts a run without namespaces,
+ * tries again without them. The caller must call run_done(). */
 static int run_attempts(struct run *r, int sig_fd, struct ssb_result *res, struct ssb_error *err)
 {
 	int failed = run_supervised(r, sig_fd, res, err);
@@ -442,7 +443,8 @@ static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
 	                          plan->no_entry != NULL ? plan->no_entry : "nothing to run");
 }
 
-/* Below MIN_RUN_FILES some step fails with an error that does not name the cause. */
+/* Fails if the limit of open files is too low: below MIN_RUN_FILES some later step fails with an
+ * error that does not name the cause. */
 static int run_enough_files(struct ssb_error *err)
 {
 	struct rlimit files;
@@ -510,7 +512,8 @@ int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, vo
 	if (hold_signals(&held, err) != 0) {
 		return -1;
 	}
-	/* The output of a payload fits into the pipe: it is read after the end. */
+	/* The pipe is made large enough for the payload's whole output, which is read only after
+	 * the end. */
 	(void)fcntl(from, F_SETPIPE_SZ, 1 << 20);
 	run_init(&r, q, NULL, &prepared);
 	r.config.payload = payload;

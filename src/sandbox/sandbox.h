@@ -23,18 +23,19 @@
 
 #define RUN_WATCHES 2 /* `run --watch --otel` has two */
 
-/* One run as its caller wants it: a plan, which is final, and what belongs to this run
- * alone. Everything is borrowed. */
+/* The request for one run: a final plan, and the settings of this run. All pointers and fds are
+ * borrowed. */
 struct run_request {
 	const struct ssb_plan *plan;
-	const struct owner *owner; /* NULL: the run loads it */
+	const struct owner *owner; /* NULL: sandbox_run() loads it */
 	int stdio[3];              /* -1: empty input, or discarded output */
 	uint64_t
 	        max_seconds; /* run_request_of() takes it from the plan; the caller may change it */
-	enum tty_mode tty;   /* the same */
+	enum tty_mode tty;   /* likewise: from the plan, and the caller may change it */
 	int govern_fd;       /* see sandbox/govern.h; -1: no session governs the run */
-	/* Called right before the skill starts and again at its end: fails if the skill's
-	 * files are no longer the approved ones, see consent_still(). NULL: not checked. */
+	/* Called right before the skill starts and again at its end: returns -1 if the skill's
+	 * files are no longer the approved ones, see consent_still(). NULL: the files are not
+	 * checked. */
 	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct ssb_watch watches[RUN_WATCHES];
 	size_t n_watches;
@@ -57,18 +58,18 @@ static inline void run_request_watch(struct run_request *q, struct ssb_watch wat
 	q->watches[q->n_watches++] = watch;
 }
 
-/* Runs as the request says, like ssb_run(). `*ret_prepared` is new (prepared_done()); the
- * pointer may be NULL. */
+/* Like ssb_run(), for this request. *ret_prepared is new, for prepared_done(); `ret_prepared` may
+ * be NULL. */
 int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
                 struct prepared *ret_prepared, struct ssb_error *err);
 
-/* Code that runs inside the finished sandbox in place of execve, as the skill's process,
- * with its own copy of our memory. Its result is the exit status. out_fd is a pipe to the
+/* A function that the skill's process calls inside the finished sandbox instead of execve, with its
+ * own copy of the supervisor's memory. It returns the exit status. out_fd is a pipe to the
  * supervisor. */
 typedef int (*sandbox_payload)(int out_fd, void *arg);
 
-/* Runs `payload` inside the finished sandbox of the plan and appends what it writes to
- * out_fd (bounded) to `out`. No trace is written. */
+/* Runs `payload` inside the finished sandbox of the plan. Appends its output on out_fd to `out`, up
+ * to the cap of `out` and at most as much as a pipe holds. No trace is written. */
 int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, void *arg,
                         struct buf *out, struct ssb_error *err);
 

@@ -1,5 +1,5 @@
-/* share.c - the skill's CPU share by nice values, and the caller's privileges that it gives
- * up. */
+/* share.c - sets the skill's CPU share by nice values, and drops privileges that it inherits from
+ * the caller. */
 #include "sandbox/share.h"
 
 #include <assert.h>
@@ -18,9 +18,9 @@
 #include "os/clone.h"
 
 #define TIMER_SLACK_NS 50000UL /* the kernel's default */
-#define CHILD_TRIES    5000    /* one millisecond each, until init has a child */
+#define CHILD_TRIES    5000    /* how often to look for init's child, every ms */
 
-/* ioprio_get(2) has no header. */
+/* From ioprio_get(2), for which there is no header. */
 #define IO_OF_PROCESS  1
 #define IO_CLASS_SHIFT 13
 #define IO_REALTIME    1
@@ -95,7 +95,7 @@ int share_shed_oom(pid_t init)
 	if (failed != 0 || adjusted >= 0) {
 		return failed;
 	}
-	/* Init forks the skill's process first of all, but may not have got there yet. */
+	/* Init forks the skill's process before anything else, but it may not have done so yet. */
 	failed = first_child(init, &skill);
 	for (int i = 0; i < CHILD_TRIES && failed != 0 && errno == EAGAIN; i++) {
 		(void)nanosleep(&instant, NULL);
@@ -115,6 +115,6 @@ int share_set_session(pid_t init, uint64_t shares)
 	}
 	snprintf(path, sizeof(path), "/proc/%ld/autogroup", skill);
 	snprintf(text, sizeof(text), "%d", share_to_nice(shares));
-	/* EACCES: the process has not reached execve yet */
+	/* EAGAIN: too many changes now; EACCES: the process has not reached execve yet */
 	return clone_proc_write(AT_FDCWD, path, text) != 0 && (errno == EAGAIN || errno == EACCES);
 }

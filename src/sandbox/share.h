@@ -1,34 +1,36 @@
 /* share.h - the priority that a skill inherits from its caller, and cpu_shares on machines
  * without a cpu cgroup for us.
  *
- * The kernel weighs sessions against each other (autogroups), and processes within a
- * session by their nice value, so both get the nice value that is nearest to the share. A
- * user can set the session's only ten times a second on the whole machine: it is tried
- * again until it succeeds. */
+ * The kernel weighs sessions against each other (autogroups), and processes within a session by
+ * their nice value, so both get the nice value that is nearest to the share. The kernel lets a user
+ * set the value of a session only ten times a second on the whole machine, so this is repeated
+ * until it succeeds. */
 #ifndef SANDBOX_SHARE_H
 #define SANDBOX_SHARE_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 1024 and more is nice 0, the highest priority that a user may set. */
+/* Returns the nice value that is nearest to `shares`. 1024 and more become 0, the highest priority
+ * that a user may set. */
 int share_to_nice(uint64_t shares);
 
-/* Leaves the realtime classes if the caller is in one: no weight counts there, and a cgroup
- * may not accept such a process. */
+/* Moves the calling process out of the real-time scheduling classes: they ignore all weights, and a
+ * cgroup may not accept such a process. Returns 0, or -1 with errno. */
 int share_leave_realtime(void);
 
-/* Drops what the caller's process may have and a skill's must not: real-time I/O, a
- * personality that weakens the address space, another timer slack. A lower priority is the
- * caller's wish and is kept. */
+/* Resets attributes that are inherited from the caller and that a skill must not have: real-time
+ * I/O, a personality that weakens the address space, a changed timer slack. A lower priority is
+ * kept, because the caller chose it. Returns 0, or -1 with errno. */
 int share_shed_caller(void);
 
-/* Drops the caller's protection from the OOM killer, for init's first child before it runs.
- * Only a caller with CAP_SYS_RESOURCE can also take away the right to return to it. */
+/* Resets the protection from the OOM killer that the skill's process (init's first child) inherits
+ * from the caller. Must be called before the skill runs. Unless the caller has CAP_SYS_RESOURCE,
+ * the skill may set the inherited value again. Returns 0, or -1 with errno. */
 int share_shed_oom(pid_t init);
 
-/* Sets the session of init's first child, the skill, to that value. Returns 0 when done or
- * impossible, 1 to be called again in SHARE_RETRY_MS. */
+/* Sets the nice value of `shares` for the session of init's first child, which is the skill.
+ * Returns 0 if this is done or impossible; 1 if the caller must try again in SHARE_RETRY_MS. */
 int share_set_session(pid_t init, uint64_t shares);
 
 #define SHARE_RETRY_MS 110

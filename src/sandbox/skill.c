@@ -1,4 +1,4 @@
-/* skill.c - the skill's process, from fork to execve: its half of stage.c. */
+/* skill.c - the steps of the skill's process, from fork to execve (see stage.c). */
 #include "sandbox/stage.h"
 
 #include <errno.h>
@@ -32,8 +32,9 @@ static int fail_self_test(const char *leak, struct ssb_error *err)
 	                               "%s; the skill was not started", leak);
 }
 
-/* Tries what the layers forbid, except the layers that the owner gave up. It must come
- * before the filter, which would refuse the calls before the other walls could. */
+/* Self-test: tries some actions that the layers must forbid, except layers that the owner gave up.
+ * It must run before the filter is loaded: the filter would refuse the calls first, and the other
+ * layers would not be tested. */
 int skill_try_walls(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
@@ -51,8 +52,8 @@ int skill_try_walls(struct stage *s, struct ssb_error *err)
 	return fail_self_test(leak, err);
 }
 
-/* The last test. Its call is one that every kernel has, that the filter never allows and
- * that the observer never sees: the kernel itself must refuse it. */
+/* The last self-test: checks that the filter refuses clone3 with ENOSYS, and that "/" is read-only.
+ * The filter never allows clone3, and the observer never handles it. */
 int skill_try_filter(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
@@ -70,7 +71,7 @@ int skill_try_filter(struct stage *s, struct ssb_error *err)
 	return fail_self_test(leak, err);
 }
 
-/* The streams become fds 0, 1 and 2. */
+/* Moves the streams to fds 0, 1 and 2. */
 static int place_streams(const struct stage *s, struct ssb_error *err)
 {
 	int up[3];
@@ -111,9 +112,9 @@ static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 	return len >= 0 && len < PATH_MAX;
 }
 
-/* Sets s->path: the rest of PATH from the first directory that has the program, or all of
- * PATH if none has it. It must come before the filter: with it, each execve that fails is a
- * question to the supervisor. */
+/* Sets s->path: the rest of PATH from the first directory that has the program, or all of PATH if
+ * none has it. It must run before the filter is loaded: with the filter, each failing execve would
+ * ask the supervisor. */
 int skill_find_program(struct stage *s, struct ssb_error *err)
 {
 	char **env = skill_env(s);
@@ -179,7 +180,7 @@ static int fail_pty(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
 }
 
-/* Opens a pty of the sandbox's own devpts once the view is ready. The slave becomes the
+/* Opens a pty in the sandbox's own devpts, so the view must be ready. The slave becomes the three
  * streams; the supervisor gets the master. */
 int skill_open_pty(struct stage *s, struct ssb_error *err)
 {
@@ -204,8 +205,8 @@ int skill_open_pty(struct stage *s, struct ssb_error *err)
 	return place_streams(s, err);
 }
 
-/* Finds the arguments in fields 48 and 49 of /proc/self/stat: only the kernel's answer is
- * reliable. */
+/* Reads the address of the arguments from fields 48 and 49 of /proc/self/stat, the only reliable
+ * source. If that fails, both values are 0. */
 static struct arguments find_arguments(void)
 {
 	static const struct arguments none = { 0, 0 };
@@ -229,7 +230,7 @@ static struct arguments find_arguments(void)
 	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
 }
 
-/* Tells init that it may enter our namespaces. */
+/* Tells init that it may enter the namespaces of this process, and the address of the arguments. */
 int skill_tell_init(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
@@ -248,7 +249,7 @@ int skill_unbind_caps(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Waits for the view. Detaches the host's root if init has not. */
+/* Waits until init has completed the view. Detaches the host's root unless init has done so. */
 int skill_take_view(struct stage *s, struct ssb_error *err)
 {
 	struct view_ready ready;
@@ -259,7 +260,7 @@ int skill_take_view(struct stage *s, struct ssb_error *err)
 	s->unix_sockets = ready.unix_sockets;
 	s->reports[LAYER_USERNS] = ready.userns;
 	s->reports[LAYER_MOUNTS] = ready.mounts;
-	/* Init finished its first layer, so the id maps are written. */
+	/* The id maps are written: init wrote them before the view. */
 	if (s->config->namespaces && layer_take_ids(s, err) != 0) {
 		return -1;
 	}
@@ -299,10 +300,9 @@ static const char *workdir_of(const struct stage *s)
 	return s->config->namespaces ? s->config->plan->workdir : s->config->workdir;
 }
 
-/* It must come after the host's root is gone: that root is one ".." away, and the path to
- * the directory may contain a symlink of the skill or of an image. The path must not lead
- * through /proc/self/fd or cwd either: the fds that are still open are directories of the
- * host. */
+/* Enters the working directory. The path may contain symlinks of the skill or of an image. So the
+ * host's root must be detached before: until then ".." from "/" can lead to it. The path must not
+ * pass /proc/self/fd or cwd either: directories of the host are still open there. */
 int skill_enter_workdir(struct stage *s, struct ssb_error *err)
 {
 	const char *workdir = workdir_of(s);
@@ -313,7 +313,7 @@ int skill_enter_workdir(struct stage *s, struct ssb_error *err)
 	                                   : 0;
 }
 
-/* The handlers are the default ones since stage_main(). */
+/* Unblocks all signals. stage_main() has reset their handlers. */
 static void unblock_signals(void)
 {
 	sigset_t none;
@@ -322,7 +322,7 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Leaves what the skill must not share with the caller: fds, signal mask, session, umask. */
+/* Drops what the skill must not share with the caller: fds, signal mask, session, umask. */
 int skill_leave_caller(struct stage *s, struct ssb_error *err)
 {
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
@@ -339,9 +339,9 @@ int skill_leave_caller(struct stage *s, struct ssb_error *err)
 	return s->config->pty ? 0 : place_streams(s, err);
 }
 
-/* Closes the directories of the host, which stay open until the last wall that is built
- * from them is up. execve would close them too late: it first follows the paths of the
- * program and of its interpreter, and through /proc/self/fd either could lead into them. */
+/* Closes the directories of the host that were open for building the layers. execve would close
+ * them too late: it first follows the paths of the program and of its interpreter, which could lead
+ * through /proc/self/fd into these directories. */
 int skill_close_others(struct stage *s, struct ssb_error *err)
 {
 	const int kept[] = { s->ctl, s->meet, s->config->exec_fd, s->config->payload_fd };
@@ -365,10 +365,10 @@ int skill_report(struct stage *s, struct ssb_error *err)
 
 static _Noreturn void run_payload(const struct stage_config *config)
 {
-	/* The kernel blocks an observed call until the supervisor has fetched the listener.
-	 * No execve will wait for that here, so this call does. */
+	/* The kernel blocks an observed call until the supervisor has fetched the listener. For a
+	 * skill, execve waits for this; a payload has no execve, so this open() waits. */
 	(void)close(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-	/* No execve will close the remaining fds. */
+	/* Close all other fds, as execve would do. */
 	if (dup2(config->payload_fd, 3) < 0 || close_range(4, ~0U, 0) != 0) {
 		_exit(125);
 	}

@@ -1,7 +1,6 @@
-/* snapshot.c - a bounded copy of a directory on a private tmpfs, for file systems that
- * cannot be idmapped. It contains files, directories and symlinks; sockets, FIFOs and
- * devices are left out. Everything in it is readable by all, and it is mounted read-only
- * into one sandbox alone. */
+/* snapshot.c - copies a directory to a private tmpfs, up to a limit, for file systems that cannot
+ * be idmapped. It contains files, directories and symlinks; sockets, FIFOs and devices are left
+ * out. Every uid can read the copy, but it is mounted (read-only) into only one sandbox. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -50,8 +49,7 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
                      struct ssb_error *err)
 {
 	struct stat st;
-	/* The caller saw a regular file. If it was replaced by a FIFO, the open must not
-	 * block. */
+	/* O_NONBLOCK: if the regular file was replaced by a FIFO, the open must not block. */
 	auto_fd from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0 || fstat(from, &st) != 0) {
 		return fail_snapshot(err, s, "cannot open a file");
@@ -62,13 +60,14 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
 	if (count_file(s, (uint64_t)st.st_size, err) != 0) {
 		return -1;
 	}
-	/* Root writes here: if a name comes twice, what it was before must not be followed. */
+	/* O_EXCL and O_NOFOLLOW: root writes here. If the directory lists a name twice, the first
+	 * copy may be a symlink, which must not be followed. */
 	auto_fd to =
 	        openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0) {
 		return fail_snapshot(err, s, "cannot create a file");
 	}
-	/* Copies no more than was counted, even if the file grows meanwhile. */
+	/* Copies at most the counted bytes, even if the file grows meanwhile. */
 	for (off_t left = st.st_size; left > 0;) {
 		ssize_t n = sendfile(to, from, NULL, (size_t)left);
 		if (n < 0) {

@@ -1,5 +1,5 @@
-/* sources.c - the host files that become mounts: grants, host mounts beneath them, covers,
- * and their idmapped trees. */
+/* sources.c - lists the host files that become mounts (grants, host mounts beneath them, covers)
+ * and makes their idmapped trees. */
 #include "sandbox/sources.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@
 
 #define HOLDER_STACK 4096
 
-/* The only task of this process is to keep its user namespace alive until it is killed. It
- * shares our memory, so it must not return from a system call, which could set our errno. */
+/* The process that keeps a user namespace alive until it is killed. It shares the supervisor's
+ * memory, so it must not return from a system call: that could change the supervisor's errno. */
 static int hold_namespace(void *unused)
 {
 	(void)unused;
@@ -40,9 +40,10 @@ static int hold_namespace(void *unused)
 	return 0;
 }
 
-/* Makes a user namespace that maps uid:gid of a file system to host_uid:host_gid. It exists
- * as long as the returned fd. The process that makes it shares our memory, because copying
- * and freeing a copy would take longer than everything else here. */
+/* Makes a user namespace that maps uid:gid of a file system to host_uid:host_gid. Returns an fd
+ * that keeps it alive, or -1 with errno. The process that makes the namespace shares the
+ * supervisor's memory, because copying that and freeing the copy would take longer than everything
+ * else here. */
 static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 {
 	alignas(16) char stack[HOLDER_STACK];
@@ -95,9 +96,9 @@ static int source_fallback(const struct grant *g, struct mount_source *src, stru
 	return src->tree < 0 ? -1 : 0;
 }
 
-/* Adds the host's mount at `point`, beneath the read grant `g`, as a source. A mount that
- * cannot be opened is not shown; it could not be read anyway. A kernel file system must be
- * granted by name, but "/" may contain some. */
+/* Adds the host's mount at `point`, beneath the read grant `g`, as a source. If the mount cannot be
+ * opened, it is left out: the skill could not read it anyway. A kernel file system is masked,
+ * because it must be granted by name; a grant of "/" contains some. */
 static int submount_add(struct stage_config *config, const struct grant *g, const char *point,
                         struct ssb_error *err)
 {
@@ -130,7 +131,7 @@ static int submount_add(struct stage_config *config, const struct grant *g, cons
 	return 0;
 }
 
-/* The innermost grant whose host path contains `path`; NULL: none. The plan's grants are
+/* Returns the innermost grant whose host path contains `path`, or NULL. The plan's grants are
  * sorted with parents first. */
 static const struct grant *grant_above(const struct ssb_plan *plan, const char *path)
 {
@@ -143,7 +144,8 @@ static const struct grant *grant_above(const struct ssb_plan *plan, const char *
 	return found;
 }
 
-/* A mount in a covered place is covered with it, unless a grant names it. */
+/* True if a cover hides the mount at `point`: it lies in a covered place, and no grant names
+ * anything there. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *point)
 {
 	for (size_t i = 0; i < plan->n_covers; i++) {
@@ -167,8 +169,8 @@ static int submounts_add(struct stage_config *config, struct ssb_error *err)
 	for (size_t i = 0; i < mounts.n && failed == 0; i++) {
 		const char *point = mounts.v[i].point;
 		const struct grant *g = grant_above(config->plan, point);
-		/* A writable grant, or a kernel file system, is mounted with the host's
-		 * submounts. */
+		/* Only read grants of directories need this: other grants are mounted together with
+		 * the host's mounts beneath them. */
 		if (g != NULL && g->access == ACCESS_READ && g->is_dir && g->kind == GRANT_FILES &&
 		    strcmp(g->path, point) != 0 && !is_covered(config->plan, g, point)) {
 			failed = submount_add(config, g, point, err);
@@ -218,7 +220,7 @@ int sources_init(struct stage_config *config, struct ssb_error *err)
 	if (room == 0) {
 		return 0;
 	}
-	/* malloc, not calloc: pages that are not used are never touched. */
+	/* malloc, not calloc: unused pages are never touched. */
 	config->sources = malloc(room * sizeof(*config->sources));
 	if (config->sources == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
@@ -257,8 +259,9 @@ void sources_done(struct stage_config *config)
 	config->n_sources = 0;
 }
 
-/* Takes a tree without id mapping, for which the skill is one of the "others". Devices and
- * kernel file systems have no owners to map. */
+/* Clones a tree without id mapping: for its files, the skill is neither owner nor group. It is used
+ * for devices and kernel file systems, which have no owners to map, and for paths that only the
+ * manifest asks for. */
 static int source_as_is(struct mount_source *src, struct ssb_error *err)
 {
 	auto_fd tree = src->grant.kind == GRANT_FILES ? mount_clone_one(src->grant.fd)
@@ -285,9 +288,8 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 		if (config->sources[i].mask || g->scratch) {
 			continue;
 		}
-		/* For a path that a manifest reads and the owner did not name, the kernel's
-		 * own permission bits decide as for others, so that a mode of 0600 keeps
-		 * the skill out. */
+		/* If only the manifest asks to read a path and the owner did not name it, the skill
+		 * gets the permissions of "others", so that a mode of 0600 denies access. */
 		bool unasked = g->unasked && config->plan->approved == NULL;
 		if (g->kind != GRANT_FILES || unasked) {
 			if (source_as_is(&config->sources[i], err) != 0) {
@@ -305,8 +307,8 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 				                "cannot make a user namespace for idmapped mounts");
 			}
 		}
-		/* A mount beneath a read grant is a source of its own, and its file system
-		 * may not support id mapping. */
+		/* Clone only this mount of a read grant: a mount beneath it is a source of its own,
+		 * and its file system may not support id mapping. */
 		auto_fd tree =
 		        g->access == ACCESS_READ ? mount_clone_one(g->fd) : mount_clone(g->fd, "");
 		if (tree < 0 && !g->of_whole) {
@@ -316,8 +318,8 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 		if (tree >= 0 && mount_restrict(tree, grants_attrs(g), userns) == 0) {
 			config->sources[i].tree = steal_fd(&tree);
 		} else if (g->of_whole && (tree < 0 || config->sources[i].submount)) {
-			config->left_out++; /* removed meanwhile, or its file system cannot be
-			                       mapped */
+			config->left_out++; /* it was removed meanwhile, or its file system cannot
+			                       be mapped */
 		} else if (source_fallback(g, &config->sources[i], err) != 0) {
 			return -1;
 		}

@@ -1,5 +1,5 @@
-/* sources.h - what the supervisor does with the granted host files before the sandbox
- * exists, and undoes afterwards. */
+/* sources.h - prepares the granted host files before the sandbox exists, and undoes this after the
+ * run. */
 #ifndef SANDBOX_SOURCES_H
 #define SANDBOX_SOURCES_H
 
@@ -13,36 +13,37 @@
  * directory, so the host's mounts under a read grant become sources of their own, with the
  * same permission. */
 int sources_init(struct stage_config *config, struct ssb_error *err);
-void sources_close(struct stage_config *config); /* closes the trees, which only the child needs */
+void sources_close(struct stage_config *config); /* closes the trees; call it after the clone,
+                                                    because only the child needs them */
 void sources_done(struct stage_config *config);
 
-/* For a run that root starts, where the skill has a host uid of its own. Each source
- * becomes a tree in which the owner of the granted object, and no other user, appears as
- * that uid. If a file system does not support it, reads come from a read-only snapshot and
- * writes fail. */
+/* Call it if root started the run and the skill has a host uid of its own. Each source becomes a
+ * tree in which the owner of the granted object, and no other user, appears as that uid. If a file
+ * system does not support id mapping, a read grant becomes a read-only snapshot, and a write grant
+ * makes the run fail. */
 int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
                   struct ssb_error *err);
 
-/* Copies the directory or file behind fd into a tree of its own, readable by all and
- * bounded by limits.h (snapshot.c). Returns an owned fd. */
+/* Copies the directory behind fd (borrowed) into a new tree that every uid can read; limits.h
+ * bounds its size (snapshot.c). Returns the new tree's fd, or -1 with `err`. */
 int snapshot_tree(int fd, const char *name, struct ssb_error *err);
 
-/* Placeholders: empty files and directories that hold, during the run, the names that the
- * host would obey and that do not exist yet, so that the skill cannot make them. They are
- * made in writable grants and the repositories in them (`repos` may be NULL; see
- * policy/protect.h, placeholders.c). */
+/* Placeholders are almost empty files and directories that take, during the run, the protected
+ * names that do not exist yet. So the skill cannot create a file of that name that programs of the
+ * host would execute or read as settings. They are made in writable grants and in the repositories
+ * there (`repos` may be NULL). See policy/protect.h and placeholders.c. */
 struct placeholders;
-bool placeholders_is_ours(const struct stat *st);     /* decided by its mode */
-bool placeholders_is_open(const struct stat *st);     /* a HOLD_PRIVATE placeholder, by its mode */
-bool placeholders_is_link(int dir, const char *name); /* decided by its target */
+bool placeholders_is_ours(const struct stat *st);     /* by its mode and size */
+bool placeholders_is_open(const struct stat *st);     /* HOLD_PRIVATE; by its mode */
+bool placeholders_is_link(int dir, const char *name); /* by its target */
 int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run,
                       const struct repos *repos, struct placeholders **ret, struct ssb_error *err);
-/* Adds a placeholder for a missing path beneath the grant that a symlink leads to. Returns
- * -1 with errno. */
+/* Adds a placeholder for `path`, which is relative to the grant and missing, and which a symlink
+ * leads to. Returns 0, or -1 with errno. */
 int placeholders_add(struct placeholders *p, int grant_fd, const char *path, bool is_dir);
-void placeholders_remove(struct placeholders *p); /* accepts NULL; frees */
-/* True if the skill has made a bare repository: a placeholder then stays there, so that git
- * ignores it. */
+void placeholders_remove(struct placeholders *p); /* frees `p`, too; accepts NULL */
+/* Returns true if the skill has made a bare repository, and writes its directory to `ret_dir`. A
+ * placeholder then stays there after the run, so that git ignores the repository. */
 bool placeholders_keep_git_out(const struct placeholders *p, char *ret_dir, size_t size);
 
 #endif

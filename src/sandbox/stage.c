@@ -1,8 +1,9 @@
-/* stage.c - from clone to execve, in the order that is the security argument.
+/* stage.c - builds the sandbox, from clone to execve. The order of the steps is the security
+ * argument.
  *
  * Two processes build the sandbox at the same time, because a network namespace takes as long to
- * make as the whole file view. STEPS below is the whole order; each process takes its own steps
- * from top to bottom, and waits for the other where the table has a step of both:
+ * make as the whole file view. STEPS below is the whole order. Each process takes its own steps
+ * from top to bottom. They wait for each other at the arrows:
  *
  *   init                                 the skill's process
  *   id maps, new root, grants            network, IPC, host name, cgroup namespace
@@ -14,12 +15,13 @@
  *            └──── go (cgroup, limits) ────►
  *                                        limits, self-test, execve
  *
- * Whichever process reaches the meeting point first detaches the old root: the kernel takes a
- * while for it.
+ * The process that reaches the meeting point first detaches the old root, because the kernel needs
+ * some time for that.
  *
- * Landlock forbids later mounts. The filter comes after it, so that no filter has to allow set-up.
- * Only the limits come later still: every process may lower its own. At the end we try what must
- * not work any more, and do not start the skill if any of it works. */
+ * Landlock comes after all mounts, because it forbids them. The filter comes after Landlock, so
+ * that it need not allow the set-up. Only the limits come later, because every process may lower
+ * its own. At the end the self-tests try actions that must be blocked; if one of them works, the
+ * skill is not started. */
 #include "sandbox/stage.h"
 
 #include <assert.h>
@@ -43,12 +45,12 @@
 #include "os/cgroup.h"
 #include "os/clone.h"
 
-/* The phases of both processes. Within one, they do not wait for each other. */
+/* The phases of both processes. Within a phase, the processes do not wait for each other. */
 enum stage_phase {
 	BUILD,   /* make the namespaces and the view */
-	MEET,    /* each gets what the other has built */
+	MEET,    /* each process takes over what the other has built */
 	CONFINE, /* give up the authority that building needed */
-	START,   /* the record is on disk: set the limits, try the walls, start the skill */
+	START,   /* the record is on disk: set the limits, test the filter, start the skill */
 };
 
 enum step_when { ALWAYS, WITH_NAMESPACES };
@@ -73,7 +75,7 @@ static const struct stage_step STEPS[] = {
 	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_tell_init },
 	{ BUILD, BY_SKILL, NO_LAYER, WITH_NAMESPACES, layer_loopback },
 	{ BUILD, BY_SKILL, NO_LAYER, WITH_NAMESPACES, skill_unbind_caps },
-	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_leave_caller }, /* its fds, session, streams */
+	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_leave_caller }, /* fds, session, streams */
 	{ BUILD, BY_INIT, LAYER_USERNS, WITH_NAMESPACES, layer_userns },
 	{ BUILD, BY_INIT, LAYER_MOUNTS, WITH_NAMESPACES, layer_mounts },
 
@@ -103,7 +105,7 @@ _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_FAILED, .error = *err };
 
-	/* write, not sendmsg: allowed by every filter. */
+	/* write() and not sendmsg(): every filter allows it. */
 	(void)!write(s->ctl, &m, sizeof(m));
 	_exit(125);
 }
@@ -147,8 +149,8 @@ static void take_step(struct stage *s, const struct stage_step *step)
 		}
 		return;
 	}
-	/* A view without one of the layers that need namespaces would be half a view: the
-	 * supervisor then starts again without any of them. */
+	/* If a layer that needs namespaces fails, this sandbox ends even with --best-effort. The
+	 * supervisor then starts again without any namespaces. */
 	if (!layer || step->when == WITH_NAMESPACES ||
 	    (s->config->plan->best_effort >> step->layer & 1) == 0) {
 		stage_die(s, &err);
@@ -179,14 +181,15 @@ void stage_wipe_memory(const struct arguments *args)
 	}
 }
 
-/* Without namespaces this process is not PID 1: it becomes a subreaper of orphans, and root
- * takes a uid that no account has. */
+/* Without namespaces this process is not PID 1, so it becomes the subreaper of its descendants. If
+ * root started the run, it takes a uid that no account has. */
 static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 {
 	sigset_t all;
 
-	/* When ctl ends, this process first ends its descendants and then itself. It still
-	 * belongs to the caller's process group; a signal to that group must not end it. */
+	/* Block all signals: this process still belongs to the caller's process group, and a signal
+	 * to that group must not end it. When the supervisor closes ctl, it ends its descendants
+	 * and then itself. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
@@ -194,7 +197,7 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become a subreaper");
 	}
 	if (!s->config->mapped_by_parent) {
-		/* A user has no capabilities; root of a container drops its own. */
+		/* An ordinary user has no capabilities; root of a container drops them. */
 		return caps_none(false) || caps_drop(0) == 0
 		               ? 0
 		               : ssb_fail(err, SSB_E_LAYER, errno, "caps",
@@ -217,8 +220,8 @@ static bool is_there(int meet)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Waits until the skill's process has its namespaces, enters them and says that the view is
- * ready. */
+/* Waits until the skill's process has made its namespaces, enters them and tells it that the view
+ * is ready. */
 static int init_meet(struct stage *s, struct ssb_error *err)
 {
 	struct view_ready ready = { .unix_sockets = s->unix_sockets,
@@ -244,8 +247,8 @@ static int init_meet(struct stage *s, struct ssb_error *err)
 	               : 0;
 }
 
-/* Makes the sandbox's ends of the network, which the broker serves, and sends them to the
- * supervisor. */
+/* Makes the listening sockets of the sandbox's network and sends them to the supervisor, for the
+ * broker. */
 static int init_listen(struct stage *s, struct ssb_error *err)
 {
 	static struct listeners l;
@@ -253,7 +256,7 @@ static int init_listen(struct stage *s, struct ssb_error *err)
 	if (s->config->egress == NULL) {
 		return 0;
 	}
-	/* Init can get here before the skill's process has brought up the loopback. */
+	/* The skill's process may not have brought up the loopback yet. */
 	int failed = layer_loopback(s, err) != 0 ? -1 : listeners_make(s->config->egress, &l, err);
 
 	for (size_t at = 0; failed == 0 && at < l.n;) {
@@ -273,8 +276,8 @@ static int init_listen(struct stage *s, struct ssb_error *err)
 	return failed;
 }
 
-/* Waits until the record is on disk, then tells the skill's process to start. Init is
- * confined by now. */
+/* Waits for MSG_GO (the record is on disk) and then tells the skill's process to start. Init is
+ * confined already. */
 static int init_start_skill(struct stage *s, struct ssb_error *err)
 {
 	struct start_order start = { 0 };
@@ -322,8 +325,8 @@ _Noreturn void stage_main(const struct stage_config *config)
 	assert(config->ctl >= 0 && config->plan != NULL);
 	*s = stage_of(config);
 
-	/* Until init listens on ctl, this signal ends it when the supervisor ends. Later
-	 * the end of ctl does. */
+	/* If the supervisor ends before init listens on ctl, this signal ends init. Later, init
+	 * ends when ctl is closed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* The caller's handlers must not run here. If the caller ignores SIGCHLD, the
 	 * kernel would reap our children before we see them. */
@@ -350,8 +353,8 @@ _Noreturn void stage_main(const struct stage_config *config)
 	}
 	(void)close(meet[1]);
 	s->meet = meet[0];
-	/* Let the skill's process run first: if one process has to wait for a core, it should be
-	 * the supervisor, which waits for the disk anyway. */
+	/* Let the skill's process run first. If there are not enough cores, the supervisor should
+	 * wait, because it waits for the disk anyway. */
 	(void)sched_yield();
 	stage_take_steps(s, BY_INIT);
 	init_main(s, skill);

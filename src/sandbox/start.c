@@ -1,4 +1,4 @@
-/* start.c - a run from its request to the cloned child. */
+/* start.c - prepares a run, and clones the child. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
-/* When root starts us, each run gets a host uid of its own: one that no account has, and
- * different for every live supervisor. */
-#define HOST_UID_BASE 1610612736U /* 0x60000000, beyond what distributions hand out */
+/* If root starts the run, the skill gets a host uid of its own, which no account has and which is
+ * different for every running supervisor. */
+#define HOST_UID_BASE 1610612736U /* 0x60000000, above the uids that distributions assign */
 #define INNER_ID      1000U
 
 void run_init(struct run *r, const struct run_request *q, const struct owner *owner,
@@ -65,12 +65,12 @@ void run_kill(struct run *r)
 	}
 	r->killed = true;
 	if (r->config.namespaces) {
-		/* Not kill(): the number may belong to another process if the caller reaps
-		 * on SIGCHLD. */
+		/* Not kill(): if the caller reaps on SIGCHLD, the pid may already belong to another
+		 * process. */
 		(void)pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
 	} else {
-		/* Without a pid namespace init must end the others first. It does so when
-		 * our end is closed. */
+		/* Without a pid namespace init must end the other processes first. It does so when
+		 * this socket is closed. */
 		(void)shutdown(r->ctl, SHUT_WR);
 	}
 	governed_let_die(r);
@@ -87,7 +87,7 @@ void run_reap(struct run *r)
 {
 	if (r->govern != NULL) {
 		wait_for_end(r, WNOWAIT);
-		governed_last_look(r); /* the meter must still see the process */
+		governed_last_look(r); /* before the process is reaped */
 	}
 	wait_for_end(r, 0);
 	r->dead = true;
@@ -123,7 +123,7 @@ void run_done(struct run *r)
 	fallback_leave(&r->config);
 }
 
-/* Makes a pipe for each stream that the caller gave: one end for the skill, one for us. */
+/* Makes a pipe for each standard stream: one end for the skill, one for the supervisor. */
 static int make_pipes(struct run *r, struct ssb_error *err)
 {
 	for (int i = 0; i < 3; i++) {
@@ -138,8 +138,8 @@ static int make_pipes(struct run *r, struct ssb_error *err)
 	return 0;
 }
 
-/* True for root of the whole machine, which has uids to give away. Root of a container may
- * have none, and then counts as an ordinary user. */
+/* True for root that can map `id`: root of the whole machine. Root of a container may have no such
+ * uids, and then counts as an ordinary user. */
 static bool owns_ids(uid_t uid, uid_t id)
 {
 	char map[1024];
@@ -160,8 +160,8 @@ static bool owns_ids(uid_t uid, uid_t id)
 	return false;
 }
 
-/* The skill opens its pipe again through /dev/stderr, which needs the pipe to belong to the
- * skill's uid. */
+/* Gives the pipes to the skill's uid: a program that opens /dev/stderr opens its pipe again, which
+ * only the owner may do. */
 static void give_streams(const struct run *r, uid_t id)
 {
 	for (int i = 0; i < 3; i++) {
@@ -199,7 +199,7 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	                                         : sources_idmap(&r->config, host_id, host_id, err);
 }
 
-/* As root, maps the uid and gid of the child to a host uid of its own. */
+/* As root, maps the child's uid and gid to a separate uid and gid on the host. */
 static int map_child(const struct run *r, struct ssb_error *err)
 {
 	char path[64], map[64];
@@ -230,7 +230,7 @@ static int clone_failed(int error, struct ssb_error *err)
 	                                  "--best-effort userns accepts a weaker sandbox");
 }
 
-/* Clones without namespaces, which the owner accepted with --best-effort. */
+/* Clones the child without namespaces. The owner has accepted this with --best-effort. */
 static int clone_without(struct run *r, struct ssb_error *err)
 {
 	bool root = r->config.mapped_by_parent;
@@ -288,13 +288,13 @@ int run_start(struct run *r, struct ssb_error *err)
 		return -1;
 	}
 	if (r->pid == 0) {
-		/* The child must not hold our end: it has to close when the supervisor
+		/* Close the supervisor's end here: the child must notice when the supervisor
 		 * ends. */
 		own_close(&r->ctl);
 		stage_main(&r->config);
 	}
-	/* The kernel may have queued the child behind us on our core. Its work takes longer
-	 * than what is left for us, so let it run first. */
+	/* Let the child run first: the kernel may have queued it behind this process on the same
+	 * core, and its work takes longer than the rest of ours. */
 	(void)sched_yield();
 	close_child_ends(r);
 	if (r->config.mapped_by_parent && r->config.namespaces && map_child(r, err) != 0) {

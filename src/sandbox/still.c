@@ -1,5 +1,4 @@
-/* still.c - stops every process of the sandbox by signals, and checks that all have
- * stopped. */
+/* still.c - signals every process of the sandbox, and checks whether all have stopped. */
 #include "sandbox/still.h"
 
 #include <errno.h>
@@ -14,12 +13,12 @@
 #include "base/own.h"
 #include "sandbox/watchdog_priv.h"
 
-/* The deepest level of descendants that is searched; a deeper one always counts as running.
- * Each level takes 9 KiB of the stack. */
+/* The number of generations of descendants that are searched. A deeper process always counts as
+ * running. Each generation takes 9 KiB of the stack. */
 #define MAX_DEPTH 400
 
-/* True if a stop signal is pending for a thread that cannot take it now, as in vfork(). The
- * thread runs no code of its own before it stops. */
+/* True if SIGSTOP is pending for a thread that cannot receive it now, as in vfork(). Such a thread
+ * counts as stopped: it stops before it runs any code of its own. */
 static bool stop_pends(const struct watchdog *w, pid_t task)
 {
 	static const char *const SETS[] = { "SigPnd:", "ShdPnd:" };
@@ -38,7 +37,8 @@ static bool stop_pends(const struct watchdog *w, pid_t task)
 	return false;
 }
 
-/* Reads the state letter behind the program's name. The name itself may hold any character. */
+/* Returns true if the thread is running, by the state letter after the program's name in
+ * /proc/TASK/stat. The name itself may contain any character. */
 static bool task_moves(const struct watchdog *w, pid_t task)
 {
 	char text[512];
@@ -89,7 +89,7 @@ static bool visit_process(struct watchdog *w, int dir_fd, int pid, void *arg)
 /* ---- without a pid namespace: the tree beneath us ------------------------- */
 
 struct tree {
-	int sig; /* 0: only look */
+	int sig; /* the signal to send; 0: only check whether a process is running */
 	bool moving;
 	int depth;
 };
@@ -120,7 +120,8 @@ static bool visit_children(struct watchdog *w, int dir_fd, int task, void *arg)
 	return true;
 }
 
-/* A process that cannot be examined, for lack of fds, counts as running. */
+/* Like watchdog_open(). If it fails for another reason than that the process is gone (too few fds,
+ * say), the process counts as running. */
 static int open_of(const struct watchdog *w, pid_t pid, const char *name, int flags, struct tree *t)
 {
 	int fd = watchdog_open(w, pid, name, flags);
@@ -129,7 +130,7 @@ static int open_of(const struct watchdog *w, pid_t pid, const char *name, int fl
 	return fd;
 }
 
-/* task 0: the children of all threads */
+/* Walks the children of one thread; `task` 0: of all threads. */
 static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree *t)
 {
 	char name[40], text[256];
@@ -171,7 +172,7 @@ void still_signal(struct watchdog *w, bool namespaces, int sig)
 	struct tree t = { .sig = sig };
 
 	if (namespaces) {
-		(void)kill(-1, sig); /* all but us, in one step of the kernel */
+		(void)kill(-1, sig); /* all except init, in one step of the kernel */
 	} else {
 		walk_children(w, w->self, 0, &t);
 	}

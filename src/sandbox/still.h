@@ -1,9 +1,9 @@
 /* still.h - keeps every process of the sandbox stopped, by signals.
  *
- * Used if no control group can be frozen. Runs in init, without heap. One SIGSTOP to all is
- * not enough: a process that has not stopped yet can send SIGCONT to another, and a timer
- * can send it later. So init looks at every thread until two looks in a row have found all
- * of them stopped, and continues to look while they must stay stopped. */
+ * Used if no control group can be frozen. Runs in init, without heap. One SIGSTOP to all is not
+ * enough: a process that has not stopped yet can send SIGCONT to another, and a timer can send it
+ * later. So init checks every thread until two checks in a row have found all of them stopped, and
+ * continues to check while they must stay stopped. */
 #ifndef SANDBOX_STILL_H
 #define SANDBOX_STILL_H
 
@@ -16,8 +16,8 @@
  * `namespaces` false, to every descendant. */
 void still_signal(struct watchdog *w, bool namespaces, int sig);
 
-/* Returns true if a thread is running. w->proc_fd is /proc. A thread that cannot be read
- * counts as running. */
+/* Returns true if a thread of the sandbox is running. w->proc_fd must be /proc. A thread whose
+ * state cannot be read counts as running. */
 bool still_moving(struct watchdog *w, bool namespaces);
 
 #endif

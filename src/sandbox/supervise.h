@@ -13,53 +13,54 @@
 
 struct governed;
 
-/* One run. Zero it, then call run_init(); call run_done() in every case. */
+/* One run. Call run_init() first, and run_done() in every case. */
 struct run {
 	const struct run_request *request;
-	const struct ssb_plan *plan; /* the request's */
+	const struct ssb_plan *plan; /* request->plan */
 	const struct owner *owner;   /* NULL: no trace is written */
-	struct prepared *prepared;   /* shared by all attempts */
+	struct prepared *prepared;   /* borrowed; both attempts use it */
 	struct trace *trace;
 	uint64_t start_us;
 	struct stage_config config;
 	struct layer_report reports[LAYER_COUNT]; /* filled from MSG_STARTED */
-	bool unix_sockets; /* those of the filter that the skill's process loaded */
+	bool unix_sockets; /* whether the filter that the skill's process loaded allows them */
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
 	struct governed *govern;   /* borrowed; NULL: no session governs the run (governed.h) */
 	int payload_spare;         /* a copy for the second attempt; -1: none */
 	bool without_namespaces;   /* the owner accepted it and namespaces failed */
 	struct repos *repos;
-	struct string_list stores; /* by observer_stores(), if the plan does not know them */
+	struct string_list stores; /* filled by observer_stores() if plan->stores_known is false */
 	struct placeholders *placeholders;
 	struct repo_links *repo_links;
 	struct cgroup *cgroup;
 	pid_t pid; /* init, as the host sees it */
 	int pidfd;
-	int ctl;       /* our end */
+	int ctl;       /* the supervisor's end */
 	int master;    /* of the pty, or -1 */
 	int oom;       /* eventfd of cgroup v1, or -1 */
 	int thaw;      /* cgroup_thaw_fd(), or -1 */
-	int exec_pipe; /* reads the end of file when the skill reaches execve */
-	int pipes[3];  /* our ends */
+	int exec_pipe; /* end of file when the skill's execve succeeds or its process ends */
+	int pipes[3];  /* the supervisor's ends */
 	bool started;  /* all layers are applied; execve is next */
 	bool ended;    /* the skill's first process has ended */
 	bool dead;     /* every process has ended */
-	bool killed;   /* every process has ended or will; start nothing new */
+	bool killed;   /* every process has ended or is about to: start nothing new */
 	int wstatus;
 	enum end_cause cause;
 	uint64_t memory;
 	uint64_t share_at; /* when to set the session's CPU share; 0: never */
 	int share_tries;
-	uint64_t digest_at; /* when to digest the skill's files; 0: done, or not wanted */
-	uint64_t deadline;  /* the supervisor's own, later than init's: also bounds the delivery of
-	                       the output */
+	uint64_t digest_at; /* when to compute the digests of the skill's files; 0: done, or not
+	                       needed */
+	uint64_t deadline;  /* the supervisor's own time limit, which is later than init's; it also
+	                     * bounds the delivery of the  output  the output */
 	bool gave_up;       /* some output was not delivered */
-	int canceled;       /* the signal that asked us to stop */
+	int canceled;       /* the signal that asked the supervisor to stop; 0: none */
 	struct marks seen;  /* filled by request->still */
 	struct ssb_error failure;
-	bool follows; /* `failure` follows from the end of another process, whose own error is still
-	                 to be read */
+	bool follows; /* `failure` is only a consequence: another process has ended, and its own
+	               * error is still to be read to be read */
 };
 
 void run_init(struct run *r, const struct run_request *q, const struct owner *owner,
@@ -69,14 +70,14 @@ void run_done(struct run *r);
 /* Ends every process of the sandbox. Returns at once. */
 void run_kill(struct run *r);
 
-/* Waits for init to end; every other process has ended then. */
+/* Waits until init has ended, and with it every other process. */
 void run_reap(struct run *r);
 
-/* Everything up to the cloned child. */
+/* Prepares the run and clones the child, which then builds the sandbox. */
 int run_start(struct run *r, struct ssb_error *err);
 
-/* Runs until the skill has ended and every byte is delivered. `pumps` are the caller's
- * three; sig_fd reads the signals that the caller blocks. */
+/* Supervises the run until the skill has ended and its output is delivered. `pumps` carry stdin,
+ * stdout and stderr; sig_fd is a signalfd of the signals that the caller blocks. */
 int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err);
 
 #endif

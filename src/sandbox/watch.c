@@ -20,10 +20,10 @@
 #include "sandbox/share.h"
 #include "sandbox/supervise.h"
 
-/* how long a skill that was told to stop may take */
+/* How long a skill may take to stop after it was asked to. */
 #define GRACE_MS 2000
 
-/* how long after the start work that can wait is put off */
+/* How long after the start the digests are computed. */
 #define DIGEST_MS 10
 
 enum {
@@ -54,8 +54,8 @@ static bool weighs_by_nice(const struct run *r)
 	return r->cgroup == NULL || !cgroup_weighs(r->cgroup);
 }
 
-/* Makes a cgroup if the machine allows it. Otherwise the limits are rlimits, the process
- * count of the user namespace, and init's watchdog. */
+/* Makes a cgroup if the machine allows it, and fills `go` and *ret_fds for it. Without a cgroup,
+ * rlimits, the process count of the user namespace and init's watchdog enforce the limits. */
 static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 {
 	const struct resources *res = &r->plan->res;
@@ -80,9 +80,9 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 	go->go.nice = weighs_by_nice(r);
 }
 
-/* Puts the run record on disk and makes the cgroup while the child builds the sandbox, and
- * then lets the skill start. Before the skill's first action, the owner's stores are looked
- * up, unless the plan knows them. */
+/* Puts the run record on disk and makes the cgroup while the child builds the sandbox, and then
+ * lets the skill start. Also looks up the paths of the owner's secret stores (observer_stores()),
+ * unless the plan knows them. */
 static int send_go(struct run *r, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_GO };
@@ -100,11 +100,12 @@ static int send_go(struct run *r, struct ssb_error *err)
 		                "cannot reset the skill's oom_score_adj");
 	}
 	if (msg_fds_send(r->ctl, &m, sizeof(m), &fds) != 0) {
-		/* The child is gone and has said why, or would wait for ever. */
+		/* The child has ended and reported the reason; if it has not ended, it would wait
+		 * for ever. */
 		run_kill(r);
 	}
-	/* The child builds for a while yet, and the skill's first execve waits for our
-	 * answer. */
+	/* There is time for the following: the child is still building, and the skill's first
+	 * execve waits for the observer's answer. */
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
@@ -114,8 +115,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 	               : 0;
 }
 
-/* The broker's ends of the network arrive in several messages. The last one starts the
- * broker. */
+/* Takes the sockets of the sandbox's network for the broker. They arrive in several messages; after
+ * the last one the broker is started. */
 static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *fds)
 {
 	struct listeners *l = &r->egress.listeners;
@@ -167,10 +168,10 @@ static bool is_guarded(void *arg, const struct address *to)
 	return guard_address_special(to) != NULL;
 }
 
-/* From now on the skill's calls wait for the observer. */
+/* Starts the observer. From now on the skill's calls wait for it. */
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
-	/* The filter that was loaded decides the calls, not the planned one. */
+	/* Judge calls by the filter that was loaded, which may not be the planned one. */
 	r->unix_sockets = r->config.unix_sockets && m->listener.unix_sockets;
 	const struct observer_setup setup = {
 		.plan = r->plan,
@@ -187,7 +188,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	};
 
 	if (r->killed) {
-		return; /* it sent this before it was killed */
+		return; /* the message was sent before the child was killed */
 	}
 	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
 	    observer_attach(r->observer, from, m->listener.number, &r->failure) != 0) {
@@ -203,7 +204,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	ssize_t n = msg_fds_recv(r->ctl, &m, sizeof(m), &fds);
 
 	if (n < 0 && errno == ECONNRESET) {
-		return; /* it left messages of ours unread; its own come next */
+		return; /* the child ended with unread messages; its own messages come next */
 	}
 	if (n != (ssize_t)sizeof(m)) {
 		if (n > 0) {
@@ -214,7 +215,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	}
 	switch (m.kind) {
 	case MSG_FAILED:
-		/* The first failure is the cause; others follow from it. */
+		/* Keep the first failure: it is the cause of the others. */
 		if (r->failure.code == SSB_OK || r->follows) {
 			r->failure = m.error;
 			r->follows = false;
@@ -252,7 +253,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 			        &r->failure, SSB_E_LAYER, 0, "userns",
 			        "the skill has ended, but some processes that it started could not "
 			        "be ended and are still running");
-			r->gave_up = true; /* they may keep the output open */
+			r->gave_up = true; /* these processes may keep the output open */
 		}
 		if (r->cause == CAUSE_RESTLESS) {
 			governed_restless(r);
@@ -290,17 +291,19 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
 	r->canceled = sig;
 	*kill_at = clock_ms() + GRACE_MS;
-	/* A paused skill cannot react to it, and must not continue. */
+	/* A paused skill cannot react to the signal, and must not be resumed for it. */
 	if (!r->started || governed_stopped(r) || msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
 	}
 }
 
-/* execve succeeded, or an earlier failure has been reported already. */
+/* Called when the exec pipe is closed: execve has succeeded, or the process has ended and its
+ * failure was reported before. */
 static void note_exec(struct run *r)
 {
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
-		/* Later: a program that starts opens its libraries, which waits for us. */
+		/* Compute the digests later: the program now opens its libraries, and each open
+		 * waits for the observer. */
 		r->digest_at = clock_ms() + DIGEST_MS;
 		observer_started(r->observer);
 		if (r->observer == NULL) {
@@ -309,7 +312,7 @@ static void note_exec(struct run *r)
 	}
 }
 
-/* Ends a run whose record can no longer be written. */
+/* Does the trace's work that is due, and ends the run if the trace can no longer be written. */
 static void keep_record(struct run *r)
 {
 	if (r->trace == NULL) {
@@ -328,13 +331,14 @@ static void keep_record(struct run *r)
 	}
 }
 
-/* The earlier of two times; 0 is never. */
+/* Returns the earlier of two times; 0 means never. */
 static uint64_t next_due(uint64_t a, uint64_t b)
 {
 	return a == 0 ? b : b == 0 || a < b ? a : b;
 }
 
-/* Milliseconds for poll() until `due`, at most an hour; 0 is never. */
+/* Returns the timeout of poll() in milliseconds until `due`, at most an hour. If `due` is 0
+ * (never), returns -1. */
 static int poll_ms(uint64_t due)
 {
 	uint64_t now = clock_ms();
@@ -343,7 +347,7 @@ static int poll_ms(uint64_t due)
 	return due == 0 ? -1 : left < 3600000 ? (int)left : 3600000;
 }
 
-/* Does what is due by now. */
+/* Does the work whose time has come: kills, the time limit, the CPU share. */
 static void keep_time(struct run *r, uint64_t *kill_at)
 {
 	uint64_t now = clock_ms();
@@ -354,8 +358,8 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 		*kill_at = 0;
 	}
 	if (r->deadline != 0 && now >= r->deadline) {
-		/* Init enforces the time limit. This is for an init that was stopped, and
-		 * for a reader that does not read. */
+		/* Normally init enforces the time limit. This is a second check, in case that init
+		 * was stopped or that the reader of the output does not read. */
 		r->cause = CAUSE_TIME;
 		r->gave_up = r->ended;
 		r->deadline = 0;
@@ -370,7 +374,7 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 	}
 }
 
-/* Waits until something comes in or is due. */
+/* Waits until an fd is ready or some work is due. */
 static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
                           struct pollfd p[AT_COUNT])
 {
@@ -400,8 +404,8 @@ static int maker_fd(const struct run *r)
 	return r->killed || r->ended || r->dead ? -1 : observer_maker(r->observer);
 }
 
-/* The socket maker has ended: the skill's calls could wait for it for ever, and whatever
- * ended it may have ended all of them. */
+/* Ends the run because the process that makes the skill's unix sockets has ended: calls of the
+ * skill could wait for it for ever. The OOM killer may have ended it with the whole cgroup. */
 static void lose_maker(struct run *r)
 {
 	if (maker_fd(r) < 0) {
@@ -432,16 +436,17 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 	};
 
 	wait_for_news(r, pumps, *kill_at, p);
-	/* First, because a process waits for the answer. */
+	/* The observer comes first, because a process of the skill waits for its answer. */
 	if (p[AT_OBSERVER].revents != 0) {
 		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
 	}
-	/* What the skill writes and which hosts it reaches follows from what it did before. */
+	/* Write the observed calls before the output and the connections that followed from
+	 * them. */
 	if ((p[AT_EGRESS].revents | p[AT_PUMPS + 1].revents | p[AT_PUMPS + 2].revents) != 0) {
 		observer_write(r->observer);
 	}
 	keep_time(r, kill_at);
-	/* All messages: a failure must be known before what follows from it. */
+	/* Read all messages: a failure must be known before its consequences are handled. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
 		p[AT_CTL].revents = 0;
@@ -491,18 +496,18 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 			return -1;
 		}
 	}
-	/* An init that has reported the end exits by itself: run_done() waits for it. */
+	/* After init has reported the end, it exits by itself; run_done() waits for it. */
 	while (!r->gave_up && ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) ||
 	                       !pump_finished(&pumps[1]) || !pump_finished(&pumps[2]))) {
 		take_turn(r, pumps, sig_fd, &kill_at);
 		if (r->dead) {
-			/* no process reads it any more */
+			/* no process reads the input any more */
 			pumps[0].from = -1;
 			pumps[0].len = 0;
 		}
 	}
 	if (governed_killed(r) != NULL) {
-		return 0; /* everything else follows from that */
+		return 0; /* other failures are only consequences of that */
 	}
 	if (r->failure.code != SSB_OK) {
 		*err = r->failure;

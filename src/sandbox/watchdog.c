@@ -1,23 +1,24 @@
-/* watchdog.c - measures how much memory the sandbox uses, as cheaply as is safe.
+/* watchdog.c - measures how much memory the sandbox uses, at the lowest cost that is safe.
  *
- * Three steps, each only if the one before could not decide:
- * 1. bound: resident pages of all processes, and all shared memory files. Shared pages
- *    count many times. If the sum is below the limit, all is well.
- * 2. shares: the proportional share of each process, anonymous and shared memory apart.
- *    The price is proportional to a process's pages and mappings, so the processes with
- *    the most are examined first; for the others their resident pages are used until the
- *    sum fits, or the certain part exceeds the limit. The shared part overlaps with the
- *    files to an unknown degree: if the smaller sum exceeds the limit, the limit is
- *    exceeded; if the larger does not, all is well.
- * 3. overlap: the mappings of those files are found and subtracted.
- * A verdict against the skill is confirmed by a second measurement, because a fork between
- * two looks shows the same pages twice.
+ * There are three steps. Each is taken only if the step before could not decide:
+ * 1. bound: resident pages of all processes, and all shared memory files. Shared pages count once
+ *    for each process. If the sum is below the limit, the limit is kept.
+ * 2. shares: the proportional share of each process, separately for anonymous and shared memory.
+ *    The cost grows with a process's pages and mappings, so the processes with the most pages are
+ *    examined first. For processes that are not examined yet, their resident pages count. This ends
+ *    when the sum is within the limit, or when the measured part alone exceeds it. The shared
+ *    memory of the processes and the files may be the same memory: if the sum is too large even
+ *    when the overlap is counted once, the limit is exceeded; if it is small enough when the
+ *    overlap is counted twice, the limit is kept.
+ * 3. overlap: the mappings of those files are found and subtracted. Before the skill is ended, a
+ *    second measurement must confirm the result, because a fork between two reads makes the same
+ *    pages count twice.
  *
- * Steps 2 and 3 have a time budget, which is enough for a pool of forks that share
- * gigabytes. A skill that makes the looks slow enough to exceed it (many mappings, many
- * processes) is judged by its resident pages: what cannot be measured in time counts in
- * full. So the limit can be exceeded for that time and no longer. If the time passed in
- * waiting, as on a machine that pauses, the measurement is repeated first. */
+ * Steps 2 and 3 have a time budget, which is enough for a pool of forked processes that share
+ * gigabytes. If a skill makes the measurement slower than that (many mappings, many processes), the
+ * resident pages of processes that were not measured in time count in full. So the limit can be
+ * exceeded only for the time of the budget. If the time was spent waiting, as on a machine that
+ * pauses, the measurement is repeated first. */
 #include "sandbox/watchdog_priv.h"
 
 #include <errno.h>
@@ -38,23 +39,23 @@
 #include "os/budget.h"
 #include "os/clock.h"
 
-/* For steps 2 and 3 together. A look takes about 35 ms for each GB that is resident, and up
- * to 30 ms for mappings. The second value includes waiting for the processor and for a
- * skill's locks. */
+/* The time budget of steps 2 and 3 together. Measuring one process takes about 35 ms for each
+ * resident GB, and up to 30 ms for mappings. EXACT_WALL_MS includes waiting for the processor and
+ * for locks that the skill holds. */
 #define EXACT_CPU_MS  1000
 #define EXACT_WALL_MS 2000
-#define MAX_LATE      3    /* measurements in a row that waiting may cut short */
+#define MAX_LATE      3    /* how many measurements in a row may be postponed because of waiting */
 #define MAX_KCMP      1024 /* comparisons of address spaces per check */
-#define LIVING_TRIES  4    /* threads may end while a live one is searched for */
+#define LIVING_TRIES  4    /* attempts to find a live thread: threads may end meanwhile */
 
 /* ---- texts and processes -------------------------------------------------- */
 
 typedef void line_visit(struct watchdog *w, const char *line, void *arg);
 
-/* Calls `visit` for every line of a text of any length, as far as the budget goes (NULL: no
- * budget). A line that does not fit (a hostile path) is cut, and its rest is skipped, so
- * that it is never taken for a line. Returns -1 with errno if the text could not be read to
- * its end. */
+/* Calls `visit` for every line of a text of any length, until the budget is used up (NULL: no
+ * budget). A line that is too long for the buffer (a hostile path) is cut. Its rest is skipped, so
+ * that it is never read as a line of its own. Returns -1 with errno if the text could not be read
+ * to its end. */
 static int each_line(struct watchdog *w, int fd, const struct budget *budget, line_visit *visit,
                      void *arg)
 {
@@ -133,8 +134,9 @@ static bool visit_thread(struct watchdog *w, int dir_fd, int tid, void *arg)
 	return !is_holder(w, tid, arg);
 }
 
-/* Once the first thread has ended, /proc/PID shows no memory although the other threads
- * still have it: any live thread will do. */
+/* Finds a live thread through which the memory of a process can be read. When the first thread has
+ * ended, /proc/PID shows no memory, although the other threads still use it. Returns false if there
+ * is none. */
 static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 {
 	struct holder h = { 0 };
@@ -156,8 +158,8 @@ static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 	return true;
 }
 
-/* Memory that is not in the count of resident pages: what is in swap, and the page tables,
- * which need the same space for empty pages. */
+/* Returns the bytes that the count of resident pages does not include: swapped pages and page
+ * tables. Page tables take the same space even for empty pages. */
 static uint64_t beside_pages(const char *status)
 {
 	return (watchdog_field(status, "VmPTE:") + watchdog_field(status, "VmSwap:")) * 1024;
@@ -182,11 +184,11 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 	return true;
 }
 
-/* What the System V namespace contains, from its lists: the bytes of one object, and of
- * each unit in two neighbouring columns. */
+/* The lists of System V objects in /proc. For each list: the bytes of one object, and the bytes of
+ * each unit that two neighbouring columns count. */
 static const struct sysv {
 	const char *list;
-	int column; /* of the first number, from 0 */
+	int column; /* index of the first of the two columns, from 0 */
 	unsigned object, first, second;
 } SYSV[] = {
 	/* key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap */
@@ -202,7 +204,7 @@ struct sysv_sum {
 	uint64_t bytes;
 };
 
-/* The heading contains no numbers and adds nothing. */
+/* Adds the bytes of one object. The heading contains no numbers and adds nothing. */
 static void sysv_line(struct watchdog *w, const char *line, void *arg)
 {
 	struct sysv_sum *sum = arg;
@@ -235,7 +237,8 @@ static uint64_t sysv_bytes(struct watchdog *w)
 	return sum.bytes;
 }
 
-/* All shared memory of the machine, at most: anything in swap may be shared memory. */
+/* Returns an upper bound of the machine's shared memory: all of the used swap may be shared
+ * memory. */
 static uint64_t machine_shmem(void)
 {
 	struct sysinfo si;
@@ -246,7 +249,8 @@ static uint64_t machine_shmem(void)
 	return ((uint64_t)si.sharedram + si.totalswap - si.freeswap) * si.mem_unit;
 }
 
-/* The files that exist, mapped or not. */
+/* Returns the bytes of all shared memory files (memfds, System V objects, the private tmpfs),
+ * mapped or not. */
 static uint64_t shared_files(struct watchdog *w)
 {
 	uint64_t sum = watchdog_memfd_bytes(w) + sysv_bytes(w);
@@ -258,7 +262,8 @@ static uint64_t shared_files(struct watchdog *w)
 		sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	}
 	if (watchdog_memfd_blind(w)) {
-		/* What the machine has more than at the start could be there. */
+		/* Some memfds are unknown. They could contain all the shared memory that the
+		 * machine has gained since the start. */
 		uint64_t now = machine_shmem();
 		uint64_t more = now > w->shmem_start ? now - w->shmem_start : 0;
 		sum = more > sum ? more : sum;
@@ -273,13 +278,14 @@ struct shares {
 	uint64_t shmem;
 };
 
-/* The files may be the same memory as the shared part. */
+/* Returns the smallest possible sum: the files and the processes' shared memory may be the same
+ * memory. */
 static uint64_t least_used(const struct shares *s, uint64_t files)
 {
 	return s->anon + (files > s->shmem ? files : s->shmem);
 }
 
-/* Upper bounds that any process may read: shared memory counts for each process. */
+/* Adds upper bounds, for which no capability is needed: shared memory counts in each process. */
 static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct shares *s = arg;
@@ -303,7 +309,7 @@ static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 	return true;
 }
 
-/* The largest process that was not examined yet; NULL: none. */
+/* Returns the largest process that was not measured yet, or NULL. */
 static struct watchdog_mm *largest_resident(struct watchdog *w)
 {
 	struct watchdog_mm *most = NULL;
@@ -318,8 +324,8 @@ static struct watchdog_mm *largest_resident(struct watchdog *w)
 	return most;
 }
 
-/* Returns false if the look failed (the process has ended, say); the upper bound then
- * remains. */
+/* Measures the proportional share of one process. If that fails (the process may have ended),
+ * returns false and leaves the upper bounds in `mm` unchanged. */
 static bool look_at_share(const struct watchdog *w, struct watchdog_mm *mm)
 {
 	char text[4096];
@@ -334,7 +340,8 @@ static bool look_at_share(const struct watchdog *w, struct watchdog_mm *mm)
 	return true;
 }
 
-/* Replaces upper bounds by shares, as far as it matters. */
+/* Replaces upper bounds by measured shares, until the sum is within the limit or certainly exceeds
+ * it. */
 static void look_at_shares(struct watchdog *w, uint64_t files, const struct budget *budget,
                            struct shares *s)
 {
@@ -357,8 +364,9 @@ static void look_at_shares(struct watchdog *w, uint64_t files, const struct budg
 	}
 }
 
-/* Between vfork and exec two processes share one address space, and each shows all of it.
- * Only the kernel's answer counts here: a skill can make figures equal. */
+/* Counts each address space once: between vfork and exec, two processes share one, and /proc shows
+ * all of it for both. The kernel must confirm it (kcmp), because a skill can make the numbers of
+ * two processes equal. */
 static void drop_same_mm(struct watchdog *w, struct shares *s)
 {
 	unsigned tries = 0;
@@ -385,8 +393,8 @@ static void drop_same_mm(struct watchdog *w, struct shares *s)
 struct overlap {
 	uint64_t bytes;
 	struct budget budget;
-	bool ours;    /* the current mapping is of a file that was counted as a file */
-	uint64_t pss; /* its share in kB */
+	bool ours;    /* the current mapping belongs to a file that was counted already */
+	uint64_t pss; /* proportional share of the current mapping in kB */
 };
 
 /* "55d0-55d1 rw-s 00000000 00:01 1234  /memfd:x (deleted)" */
@@ -409,7 +417,7 @@ static bool is_counted_file(const struct watchdog *w, const char *line)
 	if (dev == 0) {
 		return false; /* not a file */
 	}
-	/* A segment's number takes the place of the inode, and the first is 0. */
+	/* A System V segment has its id in place of the inode; the first id is 0. */
 	return dev == w->scratch_dev || watchdog_knows_file(w, dev, ino) ||
 	       (dev == w->shm_dev && strncmp(path, "/SYSV", 5) == 0);
 }
@@ -424,7 +432,8 @@ static void overlap_line(struct watchdog *w, const char *line, void *arg)
 	} else if (o->ours && strncmp(line, "Pss:", 4) == 0) {
 		o->pss = strtoull(line + 4, NULL, 10);
 	} else if (o->ours && strncmp(line, "Anonymous:", 10) == 0) {
-		/* Private copies of its pages were counted as anonymous memory. */
+		/* Do not subtract private copies of the file's pages: they were counted as
+		 * anonymous memory. */
 		uint64_t anon = strtoull(line + 10, NULL, 10);
 		o->bytes += o->pss > anon ? (o->pss - anon) * 1024 : 0;
 	}
@@ -441,7 +450,7 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 	}
 	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);
 	o->ours = false;
-	(void)each_line(w, fd, &o->budget, overlap_line, o); /* what is not subtracted counts */
+	(void)each_line(w, fd, &o->budget, overlap_line, o); /* on failure less is subtracted */
 	return true;
 }
 
@@ -464,7 +473,8 @@ static uint64_t measure_exactly(struct watchdog *w, uint64_t files, const struct
 	}
 	struct overlap o = { .budget = *budget };
 	(void)each_process(w, visit_overlap, &o);
-	/* Never less than what is certain, whatever changed in between. */
+	/* The result is never less than the certain part, even if the processes changed
+	 * meanwhile. */
 	return most - least > o.bytes ? most - o.bytes : least;
 }
 
@@ -476,8 +486,7 @@ static unsigned next_look(const struct watchdog *w, uint64_t used, uint64_t spen
 		ms = 0;
 	}
 	if (ms < 3 * spent_ms) {
-		ms = 3 *
-		     spent_ms; /* at most a quarter of a CPU for the watchdog, if looks are quick */
+		ms = 3 * spent_ms; /* so quick checks use at most a quarter of a CPU */
 	}
 	if (ms < WATCHDOG_MIN_MS) {
 		ms = WATCHDOG_MIN_MS;
@@ -489,7 +498,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 {
 	struct stat st;
 
-	/* Not the tables: touching them costs more than everything else. */
+	/* Do not touch the two large arrays: that would cost more than all the rest. */
 	memset(w, 0, offsetof(struct watchdog, files));
 	w->limit = limit_bytes;
 	w->proc_fd = proc_fd;
@@ -509,7 +518,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	}
 }
 
-/* True if the verdict is postponed: waiting took the time, not the looks. */
+/* True if the decision is postponed: the time was spent waiting, not measuring. */
 static bool came_late(struct watchdog *w, const struct budget *budget)
 {
 	bool waited = !budget_left(budget) && clock_cpu_us() < budget->cpu_us;
@@ -523,8 +532,8 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t start = clock_ms();
 	uint64_t bound = 0;
 
-	/* A thread with an fd table of its own can hide only shared memory of the machine:
-	 * while all of that would still fit, the threads need no look. */
+	/* A thread with an fd table of its own can hide only shared memory. While all shared memory
+	 * of the machine would still be within the limit, threads need not be examined. */
 	w->threads = w->bound + machine_shmem() > w->limit;
 	w->lost = 0;
 	watchdog_round_begin(w);

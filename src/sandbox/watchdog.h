@@ -1,23 +1,22 @@
 /* watchdog.h - the memory limit for machines without a control group for us.
  *
- * It runs inside init, PID 1 of the sandbox, on a timer: it adds up the memory of all
- * processes of the sandbox's pid namespace and tells whether that exceeds the limit. It
- * counts what the kernel cannot reclaim: anonymous memory by its proportional share, page
- * tables, shared memory (tmpfs, memfd, shared anonymous mappings) and System V objects
- * (segments, semaphores, messages), the latter two once, mapped or not. Cached file pages
- * do not count.
+ * It runs inside init, PID 1 of the sandbox, on a timer: it adds up the memory of all processes of
+ * the sandbox's pid namespace and reports whether the sum exceeds the limit. It counts what the
+ * kernel cannot reclaim: anonymous memory by its proportional share, page tables, shared memory
+ * (tmpfs, memfd, shared anonymous mappings) and System V objects (segments, semaphores, messages),
+ * the latter two once, mapped or not. Cached file pages do not count.
  *
- * The processes are hostile: they fork, exit and exec during a look, make themselves
- * non-dumpable, hold thousands of fds. Therefore no heap, no waiting, bounded work per
- * check, and upper bounds wherever they can be had without the look that failed. Where they
- * cannot, the check fails, and init ends the run.
+ * The processes are hostile: they fork, exit and exec during a measurement, make themselves
+ * non-dumpable, and hold thousands of fds. Therefore the watchdog uses no heap, never waits and
+ * does bounded work per check. If a measurement fails, an upper bound takes its place. If there is
+ * no upper bound either, the check fails, and init ends the run.
  *
  * A process is examined through one of its live threads, and through the fd tables of all
  * its threads: the first thread can end before the others, and a thread can have a table of
  * its own.
  *
- * What is invisible from here, while a control group sees it (except locks of files, which
- * nothing counts):
+ * The watchdog cannot see the following memory. A control group counts it, except for locks of
+ * files, which nothing counts:
  * - a memfd that no process maps or holds, in flight in the queue of a socket (SCM_RIGHTS);
  * - pages of a shared mapping without an fd that no process has in its page tables, as
  *   after MADV_DONTNEED: they are kept, but belong to no process;
@@ -32,8 +31,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WATCHDOG_MAX_FDS      4096 /* examined per check; the next check continues there */
-#define WATCHDOG_MAX_FILES    1024 /* distinct memfds; further ones may count twice */
+#define WATCHDOG_MAX_FDS      4096 /* most per check; the next continues there */
+#define WATCHDOG_MAX_FILES    1024 /* distinct memfds that are remembered; others may count twice */
 #define WATCHDOG_MAX_MM       512  /* processes whose address spaces are compared */
 #define WATCHDOG_MAX_TIDS     512  /* threads of a process that are listed at a time */
 #define WATCHDOG_MIN_MS       10
@@ -45,13 +44,14 @@ struct watchdog_file {
 	uint64_t ino; /* 0: free slot */
 };
 
-/* What one process adds, kept to find address spaces that were counted twice. */
+/* The memory of one process, kept to find address spaces that were counted twice. */
 struct watchdog_mm {
 	pid_t task;    /* a live thread */
-	bool looked;   /* anon and shmem are shares, unless the look failed */
+	bool looked;   /* anon and shmem were measured as proportional shares; if that failed, they
+	                  are still upper bounds */
 	uint64_t size; /* pages of address space */
 	uint64_t tables;
-	uint64_t anon; /* upper bounds at first; includes the tables */
+	uint64_t anon; /* this and shmem are upper bounds until `looked`; includes the tables */
 	uint64_t shmem;
 };
 
@@ -65,12 +65,14 @@ struct watchdog {
 	uint64_t scratch_dev; /* 0: none */
 	uint64_t shm_dev;     /* the device of memfds and SysV segments; 0: unknown */
 	uint64_t shmem_start; /* shared memory of the machine at the start */
-	uint64_t errors;      /* failed looks at processes that still exist */
-	int lost; /* errno of a failed look of this check that has no substitute; 0: none */
+	uint64_t errors;      /* failed reads about processes that still exist */
+	int lost; /* errno of a read in this check that failed and for which there is no upper
+	             bound; 0: none */
 
-	uint64_t bound; /* of the last check */
-	bool threads;   /* fd tables of threads could hide enough to matter */
-	unsigned late;  /* measurements in a row that waiting cut short */
+	uint64_t bound; /* upper bound of the memory at the last check */
+	bool threads; /* fd tables of single threads could hide enough memory to exceed the limit */
+	unsigned late; /* how many measurements in a row ended early because the machine made us
+	                  wait */
 
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;
@@ -80,12 +82,12 @@ struct watchdog {
 	unsigned round_left; /* fds that this check may still examine */
 	uint64_t round_bytes;
 	bool round_blind;
-	uint64_t memfd_bytes; /* of the last complete round */
-	bool blind;           /* in that round a table could not be opened */
+	uint64_t memfd_bytes; /* result of the last complete round */
+	bool blind;           /* in the last complete round, an fd table could not be opened */
 
 	unsigned n_files;
 	unsigned n_mm;
-	struct watchdog_file files[WATCHDOG_MAX_FILES]; /* from here on filled by each check */
+	struct watchdog_file files[WATCHDOG_MAX_FILES]; /* this and mm: filled by each check */
 	struct watchdog_mm mm[WATCHDOG_MAX_MM];
 };
 
@@ -94,12 +96,12 @@ struct watchdog {
  * scratch_fd: any fd on the private tmpfs. */
 void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int scratch_fd);
 
-/* Returns 1: the limit is exceeded; 0: it is not; -1: something could not be counted, and
- * errno says why (counted in errors). An object that is gone counts as nothing; every other
- * failure is an error. *ret_used is an upper bound while that is below the limit. Above it,
- * the value is measured, or an upper bound if the time was too short. It is the limit
- * itself, and the result 0, if the machine left no time for a measurement. *ret_next_ms
- * says when to look again: before the headroom can be filled. Both are set in every case. */
+/* Returns 1 if the limit is exceeded, 0 if it is not, and -1 with errno if some memory could not be
+ * counted (w->errors counts such failures). A process or file that is gone counts as 0. *ret_used
+ * is an upper bound as long as that is below the limit. Above the limit it is a measured value, or
+ * an upper bound if the time budget was too short. If the machine left no time for a measurement,
+ * *ret_used is the limit and the result is 0. *ret_next_ms is the time until the next check, which
+ * must come before the rest of the limit can be filled. Both are set in every case. */
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms);
 
 #endif

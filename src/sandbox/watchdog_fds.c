@@ -1,12 +1,12 @@
-/* watchdog_fds.c - shared memory that an fd holds and that is perhaps not mapped.
+/* watchdog_fds.c - finds memfds by the fds that keep them, because they need not be mapped.
  *
- * A round looks once at every fd of every process, in ascending order of pid, thread and
- * fd. When a check has used up its share, the round stays open and the next check continues
- * at that place, so that no number of threads or fds can stall init or hide a memfd for
- * long. The set of files is emptied with each new round.
+ * A round examines every fd of every process once, in ascending order of pid, thread and fd. A
+ * check examines at most WATCHDOG_MAX_FDS of them. The round then stays open, and the next check
+ * continues there. So no number of threads or fds can stall init or hide a memfd for long. The set
+ * of files is emptied with each new round.
  *
- * Threads mostly share one fd table, which is then examined once. But each can have its
- * own, and that of the first thread is empty when it has ended. */
+ * Threads mostly share one fd table, which is examined once. But a thread can have a table of its
+ * own, and the table of the first thread is empty when that thread has ended. */
 #include "sandbox/watchdog_priv.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "base/own.h"
 
-#define K_PIDFD_THREAD O_EXCL /* of pidfd_open(), Linux 6.9 */
+#define K_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, a flag of pidfd_open() since Linux 6.9 */
 
 static unsigned file_slot(uint64_t dev, uint64_t ino)
 {
@@ -74,10 +74,11 @@ static void file_count(struct watchdog *w, const struct stat *st)
 struct fd_table {
 	pid_t pid;
 	pid_t tid;
-	int from; /* the first fd that this round has not seen */
+	int from; /* the first fd that this round has not examined */
 };
 
-/* Stops the round at this fd if the share of this check is used up. */
+/* Counts one fd. If this check may not examine more, interrupts the round before `fd` and returns
+ * true. */
 static bool round_pause(struct watchdog *w, const struct fd_table *t, int fd)
 {
 	if (w->round_left > 0) {
@@ -91,9 +92,9 @@ static bool round_pause(struct watchdog *w, const struct fd_table *t, int fd)
 	return true;
 }
 
-/* A look failed, and not because its object is gone. For a table that cannot be opened
- * there is a substitute (shared_files()); for a look that is forbidden altogether there is
- * none. */
+/* Call it after a read failed, with errno unchanged. If the fd table may not be opened,
+ * shared_files() uses an upper bound instead; for other failures there is none, unless the process
+ * is gone. */
 static void round_failed(struct watchdog *w)
 {
 	if (errno == EACCES || errno == EPERM || errno == EINVAL) {
@@ -104,8 +105,8 @@ static void round_failed(struct watchdog *w)
 	}
 }
 
-/* True if the fd behind this link is a memfd. Only the link's text is read: asking for the
- * size of a file on a dead network share could block. */
+/* True if the fd behind this link is a memfd. Reads only the text of the link: stat() of a file on
+ * a dead network share could block. */
 static bool is_memfd(struct watchdog *w, int dir_fd, const char *name)
 {
 	static const char MEMFD[] = "/memfd:";
@@ -142,8 +143,8 @@ static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 	return true;
 }
 
-/* A non-dumpable process hides its fd directory, even from a tracer in its own user
- * namespace. The fds themselves can still be taken, one by one. */
+/* Examines the fds of a non-dumpable process. Its fd directory is hidden, even from a tracer in its
+ * own user namespace, but the fds can still be copied one by one. */
 static void visit_hidden(struct watchdog *w, const struct fd_table *t)
 {
 	char text[WATCHDOG_STATUS_BYTES];
@@ -201,8 +202,8 @@ static void visit_table(struct watchdog *w, struct fd_table *t)
 
 /* ---- threads --------------------------------------------------------------- */
 
-/* The lowest threads from `from` on, sorted: the kernel lists them by age, and reuses
- * numbers from the start when they run out, so a scan cannot be continued in its order. */
+/* The threads with the lowest numbers from `from` on, sorted. The kernel lists threads by age and
+ * reuses numbers, so a scan could not be continued in the kernel's order. */
 struct tids {
 	pid_t from;
 	bool more;
@@ -246,17 +247,19 @@ static void list_tids(struct watchdog *w, pid_t pid, pid_t from, struct tids *li
 	}
 }
 
-/* If it cannot be decided, they count as two. */
+/* True if both threads use the same fd table. If the kernel does not say, they count as two
+ * tables. */
 static bool same_table(pid_t a, pid_t b)
 {
 	return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
 }
 
-/* Each thread costs a comparison, so it counts like an fd. */
+/* Examines the fd tables of all threads of a process. Each thread counts like an fd, because it
+ * costs a comparison. */
 static void visit_threads(struct watchdog *w, pid_t pid, pid_t from)
 {
 	struct tids list = { .more = true };
-	pid_t last = pid; /* the last thread whose table was examined */
+	pid_t last = pid; /* the thread whose table was examined last */
 
 	while (list.more) {
 		list_tids(w, pid, from, &list);
@@ -293,13 +296,14 @@ void watchdog_round_begin(struct watchdog *w)
 		w->round_tid = 0;
 		w->round_fd = 0;
 	}
-	w->round_open = false; /* unless it is paused again */
+	w->round_open = false; /* round_pause() sets it again */
 }
 
 void watchdog_round_process(struct watchdog *w, pid_t pid, bool threads)
 {
 	if (w->round_open || pid < w->round_pid) {
-		return; /* paused in this check, or examined before the pause */
+		return; /* the round was interrupted in this check, or has examined this process
+		           before */
 	}
 	pid_t from = pid == w->round_pid ? w->round_tid : 0;
 	if (threads && watchdog_threaded(w, pid)) {

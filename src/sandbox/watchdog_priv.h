@@ -1,4 +1,4 @@
-/* watchdog_priv.h - what the files of the watchdog share. */
+/* watchdog_priv.h - declarations that the files of the watchdog share. */
 #ifndef SANDBOX_WATCHDOG_PRIV_H
 #define SANDBOX_WATCHDOG_PRIV_H
 
@@ -7,46 +7,48 @@
 
 #include "sandbox/watchdog.h"
 
-#define WATCHDOG_STATUS_BYTES 16384 /* room for the numbers of some 2,000 groups */
+#define WATCHDOG_STATUS_BYTES 16384 /* enough for the ids of about 2,000 groups */
 
 /* ---- /proc (watchdog_proc.c) -------------------------------------------- */
 
-/* Calls `visit` for every entry of the directory whose name is a number, in the kernel's
- * order, until it returns false. Returns -1 if the directory cannot be read. */
+/* Calls `visit` for every entry of the directory whose name is a number, in the kernel's order,
+ * until `visit` returns false. Returns 0, or -1 with errno if the directory cannot be read. */
 typedef bool watchdog_visit(struct watchdog *w, int dir_fd, int number, void *arg);
 int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg);
 
-/* Opens "/proc/TASK/NAME" without blocking. The task is a process or a thread: /proc lists
- * only processes, but opens both. */
+/* Opens "/proc/TASK/NAME" without blocking. Returns a new fd, or -1 with errno. `task` is a process
+ * or a thread: /proc lists only processes, but has a directory for both. */
 int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int flags);
 
-/* Reads the first bytes of "/proc/TASK/NAME" as a string. Returns false with errno if there
- * are none. */
+/* Reads the first bytes of "/proc/TASK/NAME" as a string. Returns false with errno if nothing can
+ * be read. */
 bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size);
 
-/* Reads "status" up to the lines about memory, which follow a list of groups of any length. */
+/* Reads "status" up to and including the lines about memory, which follow a list of groups of any
+ * length. Returns false if they are missing. */
 bool watchdog_status(struct watchdog *w, pid_t task, char out[WATCHDOG_STATUS_BYTES]);
 
-/* True if errno says that the object of a look is gone. */
+/* True if errno says that the process or file is gone. */
 bool watchdog_gone(void);
 
-/* A look failed: unless its object is gone, this check has failed. */
+/* Call it after a read failed, with errno unchanged: unless the process or file is gone, this check
+ * has failed. */
 void watchdog_lost(struct watchdog *w);
 
 /* True if the process has more than one thread, including ended ones that are still listed. */
 bool watchdog_threaded(struct watchdog *w, pid_t pid);
 
-/* The number after "KEY" at the start of a line; 0 if there is none. */
+/* Returns the number after "KEY" at the start of a line; 0 if no line begins so. */
 uint64_t watchdog_field(const char *text, const char *key);
 
 /* ---- memfds (watchdog_fds.c) -------------------------------------------- */
 
 void watchdog_round_begin(struct watchdog *w);
-/* threads: examine also the tables that threads have for themselves. */
+/* With `threads`, also examines fd tables that single threads have for themselves. */
 void watchdog_round_process(struct watchdog *w, pid_t pid, bool threads);
 void watchdog_round_end(struct watchdog *w);
 uint64_t watchdog_memfd_bytes(const struct watchdog *w);
-/* True if some fds could not be examined: the figure may be too small. */
+/* True if some fds could not be examined: watchdog_memfd_bytes() may be too small. */
 bool watchdog_memfd_blind(const struct watchdog *w);
 bool watchdog_knows_file(const struct watchdog *w, uint64_t dev, uint64_t ino);
 

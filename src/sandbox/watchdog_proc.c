@@ -75,7 +75,7 @@ bool watchdog_status(struct watchdog *w, pid_t task, char out[WATCHDOG_STATUS_BY
 {
 	bool found = watchdog_read(w, task, "status", out, WATCHDOG_STATUS_BYTES);
 
-	if (found && strstr(out, "\nThreads:") == NULL) { /* the next line, which every task has */
+	if (found && strstr(out, "\nThreads:") == NULL) { /* every task has it */
 		errno = E2BIG;
 		found = false;
 	}
@@ -96,7 +96,7 @@ bool watchdog_threaded(struct watchdog *w, pid_t pid)
 		return false;
 	}
 	return st.st_nlink >
-	       2 + 1; /* a directory has one link for each subdirectory, here for each thread */
+	       2 + 1; /* the link count is 2 and one for each subdirectory, here for each thread */
 }
 
 uint64_t watchdog_field(const char *text, const char *key)

@@ -1,4 +1,5 @@
-/* worker.c - the bytes of python/skillsandbox/_worker.py, and whether a plan needs them. */
+/* worker.c - contains the text of python/skillsandbox/_worker.py, and checks whether a plan needs
+ * it. */
 #include <string.h>
 
 #include "sandbox/root.h"
