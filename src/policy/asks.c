@@ -10,7 +10,7 @@
 
 struct asks {
 	struct build b;
-	struct manifest manifest; /* empty: only its existence matters */
+	struct manifest manifest; /* empty: the build only checks that there is a manifest */
 	struct ssb_options *options;
 	struct plan_request request;
 };
@@ -71,7 +71,7 @@ int asks_path(struct asks *a, const char *path, enum access access, char **ret_w
 		why = strdup(p->refusals[0].why);
 		a->b.failed = why == NULL;
 	}
-	/* So that no earlier answer decides the next question. */
+	/* The answer to one question must not decide the next one. */
 	build_forget_answers(p);
 	if (a->b.failed) {
 		return -1;

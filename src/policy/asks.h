@@ -1,5 +1,5 @@
-/* asks.h - what a plan would answer to a single request of a manifest, without the rest of the
- * plan. It serves manifests that are still to be written. */
+/* asks.h - says whether a plan would grant one request of a manifest, without building the whole
+ * plan. src/learn uses it to write manifests. */
 #ifndef POLICY_ASKS_H
 #define POLICY_ASKS_H
 
@@ -7,17 +7,18 @@
 
 struct asks;
 
-/* Prepares questions that the owner's policy file answers, without any option of the command
- * line. `skill_dir` (borrowed) may be NULL. On success *ret is new. */
+/* Prepares asks_path() with the owner's policy file and without options of the command line.
+ * `skill_dir` (borrowed) may be NULL. On success *ret is new. */
 int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret,
              struct ssb_error *err);
 void asks_free(struct asks *a); /* accepts NULL */
 
-/* Sets *ret_why to NULL if the path would be granted, or need not be asked for; otherwise to the
- * reason, for people (new). Returns -1 without memory. */
+/* Sets *ret_why to NULL if the path would be granted or needs no grant; otherwise to a new text for
+ * people: the reason for the refusal. Returns -1 without memory. */
 int asks_path(struct asks *a, const char *path, enum access access, char **ret_why);
 
-/* The same for the name of a variable. The text is static. */
+/* Returns NULL if a manifest may ask for a variable of this name; otherwise the reason against it,
+ * as a static text for people. */
 const char *asks_env(const char *name);
 
 #endif

@@ -180,8 +180,8 @@ const char *build_where(const struct build *b, const struct mtext *t, char *out,
 	return out;
 }
 
-/* Places that are dangerous only to write are not looked up for a read. But if a write may still
- * follow, everything is looked up at once. */
+/* Returns the access for which places must be looked up. Places that are dangerous only to write
+ * are not needed for a read. But if a write may still follow, everything is looked up at once. */
 static enum access widest_access(const struct build *b)
 {
 	bool writes = b->manifest == NULL || b->manifest->write.n > 0 || b->opt->write.n > 0 ||
@@ -190,7 +190,7 @@ static enum access widest_access(const struct build *b)
 	return writes ? ACCESS_WRITE : ACCESS_READ;
 }
 
-/* The table's places, what the policy file denies, and the skill's own code. */
+/* Adds to the table's places those that the policy file denies, and the skill's own code. */
 struct danger *build_danger(struct build *b, enum access access)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* build.h - a plan while it is built; shared by the files of src/policy. */
+/* build.h - the state of a plan that is being built. Only the files of src/policy include it. */
 #ifndef POLICY_BUILD_H
 #define POLICY_BUILD_H
 
@@ -12,14 +12,14 @@
 
 struct build {
 	const struct plan_request *request;
-	const struct owner *owner;       /* that of the request */
-	const struct ssb_options *opt;   /* those of the request, or defaults */
+	const struct owner *owner;       /* request->owner */
+	const struct ssb_options *opt;   /* request->options, or defaults */
 	const struct manifest *manifest; /* NULL: a bare command */
 	const char *skill_dir;           /* real path; NULL for a bare command */
 	int skill_fd;                    /* of `skill_dir`, borrowed */
-	bool unbound;                    /* the manifest is a sidecar that names no directory */
-	const struct skill_dir
-	        *source; /* where the skill's files are: its directory, or a copy of it */
+	bool unbound; /* the owner's own manifest (sidecar) does not name the skill's directory */
+	/* the directory from which the skill's files are read: its own, or that of a copy */
+	const struct skill_dir *source;
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;
@@ -27,91 +27,98 @@ struct build {
 	char *tool_bin;               /* goes first in PATH; NULL: none */
 	struct string_list ca_env;    /* "NAME=FILE" of the owner's certificate bundles */
 	struct string_list given_env; /* variables that the approval gives */
-	bool lifted; /* the path judged last is not refused: the approval gives it as a flag would
-	              */
-	bool failed; /* out of memory: the plan must not be used */
+	/* The path that was judged last is not refused, because the approval grants it like a
+	 * flag. */
+	bool lifted;
+	bool failed; /* memory is exhausted: the plan must not be used */
 };
 
 #define UNBOUND "the sidecar does not say for which directory it is"
 #define UNBOUND_REMEDY                                                                             \
 	"write 'directory:' under 'skill:' in it, or approve the skill: skillsandbox approve DIR"
 
-/* Returns a new empty plan, which holds no fd (0 would be a valid one); NULL without memory. */
+/* Returns a new empty plan, whose fds are -1 (0 would be a valid fd); NULL without memory. */
 struct ssb_plan *build_new_plan(void);
 /* Removes the plan's grants, refusals and warnings. */
 void build_forget_answers(struct ssb_plan *p);
 
-/* Returns the path as one word for a shell that knows "~/"; the path may be hostile. The result
- * is new; NULL without memory, and then the build has failed. */
+/* Quotes a path, which may be hostile, as one word of a shell that expands "~/". Returns new; NULL
+ * without memory, after marking the build failed. */
 char *build_word(struct build *b, const char *path);
 
-/* Record a refusal or a warning in the plan and in the diags. */
+/* Records a refusal in the plan and in the diags. */
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
                   const char *why, const char *remedy);
-/* Leaves a request out without stopping the run. Copies the strings of `r`. */
+/* Records a request as withheld: it is left out of the plan, but does not stop the run. Copies the
+ * strings of `r`. */
 void build_withhold(struct build *b, const struct refusal *r);
-/* Names the owner's option that would allow what was refused last. */
+/* Adds to the last refusal the option with which the owner can allow the request. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
-/* True if the approval gives this. */
+/* True if the approval grants this option with this value. */
 bool build_gives(const struct build *b, enum ssb_option option, const char *value);
-/* True if the owner took this request out. */
+/* True if the owner declined this request, with --without or in the approval. */
 bool build_is_taken_out(const struct build *b, const char *what);
-/* The same; if true, it is also recorded, and the caller must not examine the request further. */
+/* Like build_is_taken_out(), but also records a declined request as withheld. If it returns true,
+ * the caller must not examine the request further. */
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what);
-/* Withholds the write of `path` if a sidecar that fits any directory of its name asks for it and
- * the owner did not allow it for this directory. Returns true if it was withheld. */
+/* Withholds the request to write `path` if a sidecar that names no directory makes it and the owner
+ * did not allow the path with --write. Returns true if it was withheld. */
 bool build_unbound(struct build *b, const char *where, const char *what, const char *path);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-/* A warning that is shown at every run. */
+/* Records a warning that is shown at every run. */
 void build_alarm(struct build *b, const char *where, const char *text);
-/* Appends a copy; marks the build failed if it cannot. */
+/* Appends a copy of `s` to a list of at most `max` items; marks the build failed if it cannot. */
 void build_add(struct build *b, struct string_list *l, const char *s, size_t max);
 /* Returns new, or NULL with the build marked failed. */
 char *build_printf(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Writes "skillsandbox.yaml:12:7" into `out` and returns `out`. */
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size);
-/* Returns the dangerous places, looked up for at least this access. NULL: the build failed. */
+/* Returns the dangerous places for at least this access; the build owns them. NULL: the build has
+ * failed. */
 struct danger *build_danger(struct build *b, enum access access);
 
-/* resolve.c: paths become grants or refusals. */
+/* resolve.c: turns paths into grants or refusals. */
 struct path_request {
 	const char *text; /* as written */
 	enum access access;
 	enum grant_origin origin;
 	const char *where;
-	/* Where the symlink in the path leads; NULL if there is no symlink. A path of a manifest
-	 * that has one stays refused even if the owner grants it by name. */
+	/* Where the path leads, if it contains a symlink; otherwise NULL. A manifest's path that
+	 * contains a symlink stays refused even if the owner grants it by name. */
 	const char *real;
 	const char *words; /* with `real`, for a path of the owner: the path as it was written */
-	bool unasked;      /* a manifest's read that the policy file does not name */
+	bool unasked;      /* requested by a manifest, to read, and not named in the policy file */
 };
-/* Refuses the request, as "read ~/.ssh". A NULL text (no memory) marks the build failed. */
+/* Records a refusal of the request, named for example "read ~/.ssh". If `why` or `remedy` is NULL
+ * (no memory), the build is marked failed. */
 void build_refuse_request(struct build *b, const struct path_request *r, const char *why,
                           const char *remedy);
 void resolve_request(struct build *b, const struct path_request *r);
-/* Normalises a path of the owner by its words, so that it can be compared with real paths. It
- * follows only symlinks that no skill can have made: HOME as it is spelt, and those of
- * file_follow_fixed(). Returns new; NULL without memory. */
+/* Normalises a path that the owner wrote, so that it can be compared with real paths. It follows
+ * only symlinks that no skill can have made: those in $HOME, and those that file_follow_fixed()
+ * follows. Returns new; NULL without memory. */
 char *resolve_words(const struct build *b, const char *path);
 void resolve_skill(struct build *b);
-/* Grants a file of ours that was made for this run. It is not judged. */
+/* Grants a file that the runtime made for this run. The file is not judged. */
 void resolve_stand_in(struct build *b, const struct stand_in *s);
-/* True if a directory that is shown whole, as `what` ("a skill's directory"), neither is a
- * dangerous place nor contains one. Otherwise the refusal is recorded, with `remedy`. */
+/* Judges a directory that is shown as a whole; `what` says for what it is used ("a skill's
+ * directory"). Returns true if it neither is a dangerous place nor contains one. Otherwise returns
+ * false and records a refusal with `remedy`. */
 bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what,
                    const char *remedy);
 
-/* rootfs.c: judges the owner's root file system and holds it open; does nothing without one. */
+/* rootfs.c: judges the root file system that the owner named, and holds it open; does nothing if
+ * the owner named none. */
 void rootfs_build(struct build *b);
-/* Grants an object that was judged. Takes the fd. */
+/* Grants an object that was judged. Takes the fd. `of_whole`: it is one part of a grant of "/". */
 void resolve_take_object(struct build *b, const struct path_request *r, const char *path, int *fd,
                          const struct stat *st, bool of_whole);
 
 /* whole.c: grants "/", which must have been judged. */
 void whole_resolve(struct build *b, const struct path_request *r);
 
-/* judge.c: true if this may be granted. A refusal or warning is recorded. */
+/* judge.c: returns true if the request may be granted. Records the refusal, or a warning. */
 bool judge_request(struct build *b, const struct path_request *r, const struct subject *s);
 bool judge_policy_allows(const struct build *b, const struct path_request *r,
                          const struct subject *s);
@@ -123,13 +130,14 @@ void grants_release(struct grant *g);
 	.fd = (file), .dev = (st)->st_dev, .ino = (st)->st_ino, .uid = (st)->st_uid,               \
 	.gid = (st)->st_gid, .parent_fd = -1
 void grants_add(struct build *b, struct grant *g); /* takes the strings and fds of `g` */
-/* Returns the grant with at least this access whose object is, or lies above, the first object
- * of the chain; `path` decides for an object that does not exist yet. NULL: none. */
+/* Returns a grant with at least this access that includes the first object of the chain; NULL if
+ * there is none. A grant whose object does not exist yet is compared by `path`. */
 const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c, const char *path,
                                  enum access access);
-void grants_finish(struct build *b); /* sorts, merges, drops grants that others include */
+void grants_finish(struct build *b); /* sorts them, and drops those that another grant includes */
 
-/* env.c, toolchain.c, network.c, upstream.c, ca.c, settings.c: the steps of build_plan() */
+/* env.c, toolchain.c, network.c, upstream.c, ca.c, settings.c, withhold.c, narrow.c: the steps of
+ * build_plan() */
 int env_build(struct build *b, struct ssb_error *err);
 /* True if the owner gave the variable a value (--env NAME=VALUE) or denied it. */
 bool env_is_decided(const struct build *b, const char *name);
@@ -139,11 +147,11 @@ void upstream_build(struct build *b); /* after the network */
 void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
 void withhold_finish(struct build *b);
-void narrow_build(struct build *b); /* last: it only takes away */
-/* Treats a limit above the usual value as a request; the usual value applies if the owner took
- * it out. */
+void narrow_build(struct build *b); /* last: it only removes permissions */
+/* If *v is above the usual value, records it as a request of the manifest. If the owner declined
+ * that request, sets *v to the usual value. */
 void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uint64_t usual);
-/* Lowers a limit to that of the policy file, with a warning. */
+/* Lowers *v to `most`, the limit of the policy file, and warns about it. */
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);
 
 #endif

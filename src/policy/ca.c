@@ -1,9 +1,9 @@
 /* ca.c - the owner's own certificate authorities, for a run with egress.
  *
- * If a variable names a bundle to the owner's programs, the skill's programs get that variable
- * too: without it they could not verify a proxy or server of the owner's company. The system's
- * bundle is in every sandbox and needs nothing. The variable is not an explicit grant of the
- * owner, so it opens nothing that is dangerous. */
+ * If a variable names a certificate bundle for the owner's programs, the skill's programs get that
+ * variable, too: without it they could not verify a proxy or server of the owner's company. The
+ * system's bundle is in every sandbox and needs nothing. The variable is not a grant of the owner,
+ * so a bundle in a dangerous place is not passed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static const char *judge_file(struct build *b, int fd, const char *real)
 	return hits.n > 0 ? "it is in a dangerous place, which only you can grant" : NULL;
 }
 
-/* Returns NULL, or why not. The object that is granted is the one that was judged. */
+/* Grants the file. Returns NULL, or why it cannot be granted. The object that is granted is the one
+ * that was judged. */
 static const char *grant_file(struct build *b, const char *name, const char *real)
 {
 	auto_fd fd = file_open_nosymlink(real, O_PATH);
@@ -85,7 +86,7 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 		           name, value, why);
 		return;
 	}
-	/* The path of the file in the sandbox: without symlinks. */
+	/* In the sandbox the file is at its path without symlinks. */
 	auto_free char *pair = build_printf(b, "%s=%s", name, real);
 	if (pair != NULL) {
 		build_add(b, &b->ca_env, pair, ARRAY_LEN(VARIABLES));

@@ -1,5 +1,5 @@
-/* danger.c - is this object a dangerous place, does it contain one, or does it lie in one? The
- * ancestors of the places are known as `folders`, so "contains" is one comparison, also for
+/* danger.c - decides whether an object is a dangerous place, contains one, or lies in one. The
+ * directories above the places are known as `folders`, so "contains" is one comparison, also for
  * places that do not exist yet but could be created in a writable folder. */
 #include "policy/danger.h"
 
@@ -28,7 +28,7 @@ static void add_hit(struct danger_hits *hits, const struct place *p, enum danger
 	if (hits->n < MAX_DANGER_HITS) {
 		hits->n++;
 	} else if ((p->flags & FINAL) == 0) {
-		return; /* enough reasons; but a final one must always be kept */
+		return; /* there are enough reasons; only a final one must always be kept */
 	}
 	size_t at = hits->n - 1;
 	if ((p->flags & FINAL) != 0) {
@@ -38,7 +38,7 @@ static void add_hit(struct danger_hits *hits, const struct place *p, enum danger
 	hits->v[at] = (struct danger_hit){ p, how };
 }
 
-/* True if both are the same relative path, or one leads to the other. */
+/* True if one path is the other or contains it. Sets *ret to the relation of `path` to `place`. */
 static bool relative_relation(const char *place, const char *path, enum danger_how *ret)
 {
 	size_t a = strlen(place);
@@ -59,7 +59,8 @@ static bool relative_relation(const char *place, const char *path, enum danger_h
 	return true;
 }
 
-/* Compares through a folder that is the subject, or the subject's existing parent. */
+/* Finds the relation through a known folder that is the subject, or the nearest existing parent of
+ * a missing subject. */
 static bool folder_relation(const struct danger *d, const struct place *p, const struct subject *s,
                             struct object at, enum danger_how *ret)
 {
@@ -74,8 +75,8 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 		}
 		if (s->missing != NULL) {
 			if (relative_relation(rest, s->missing, ret)) {
-				/* Nothing in /etc may be written. A read of a missing path is in
-				 * the way only where everything is dangerous. */
+				/* A missing path that lies in the place is dangerous only if
+				 * everything beneath the place is. */
 				return *ret != DANGER_LIES_IN || (p->flags & DANGER_BENEATH) != 0;
 			}
 			continue;
@@ -86,14 +87,14 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 	return false;
 }
 
-/* True if the place says anything about an object that contains it, or about others. */
+/* True if the place makes an object with this relation to it dangerous. */
 static bool place_counts(const struct place *p, enum danger_how how)
 {
 	return (p->flags & (how == DANGER_CONTAINS ? DANGER_ITSELF : DANGER_AROUND)) == 0;
 }
 
-/* Finds which of the directories above is the place. The owner's own home, met on the way up,
- * ends a place that contains homes. */
+/* True if the object lies in the place: one of the directories above it is the place. If the
+ * owner's own home is on the way, a place that contains homes does not count. */
 static bool lies_in(const struct danger *d, const struct place *p, const struct chain *c,
                     size_t from)
 {
@@ -187,13 +188,14 @@ static const struct place *kernel_place(int kind, enum access access, bool named
 	return access == ACCESS_WRITE ? &TO_WRITE : named ? &TO_READ : &BENEATH;
 }
 
-/* A second proc or sysfs, for example in a container's directory, has another inode. `named`: it
- * is the requested object, and not merely contained in it. */
+/* Judges by the type of the file system, because a second proc or sysfs, for example in a
+ * container's directory, has another inode than the place of the table. `named`: `fd` is the
+ * requested object, not something that it contains. */
 static int judge_kernel_fs(int fd, enum access access, bool named, struct danger_hits *hits)
 {
 	int kind = kernel_fs_of(fd);
 	const struct place *p = kernel_place(kind, access, named);
-	/* The table describes /proc and /sys themselves better. */
+	/* For /proc and /sys themselves the table has better reasons. */
 	bool known = has_flag(hits, DANGER_NEVER) ||
 	             (kind == KERNEL_FS_SETTINGS && has_flag(hits, DANGER_LOUD));
 

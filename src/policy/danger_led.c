@@ -1,13 +1,13 @@
-/* danger_led.c - what the owner's own names lead to, wherever it lies.
+/* danger_led.c - the places to which the owner's own names lead, wherever they are.
  *
  * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
- * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. The target of such a symlink is as hidden as
- * its name, and so is what a bind mount shows of it. The search covers the names of the home and
- * those that belong to one program in ~/.config, ~/.cache and ~/.local (see unlisted.h); it does
- * not look for symlinks deeper in them.
+ * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. The target of such a symlink is treated as
+ * hidden, like its name, and so is every other path at which a bind mount shows a hidden name. The
+ * search covers the names of the home and those that belong to one program in ~/.config, ~/.cache
+ * and ~/.local (see unlisted.h); it does not look for symlinks deeper in them.
  *
- * The same applies to directories that the environment names: those in PATH, from which the
- * owner executes programs, and those that programs use instead of ~/.config and similar ones. */
+ * The same applies to directories that the environment names: those in PATH, from which the owner
+ * executes programs, and those that programs use instead of ~/.config and similar ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -36,14 +36,15 @@ struct led_search {
 	size_t names, links;
 };
 
-/* The home itself and the directories that contain it say nothing about what is in the home. */
+/* True for the home itself and for directories that contain it. A name that leads there does not
+ * show that anything is hidden. */
 static bool is_around_home(const struct owner *o, const struct place *p)
 {
 	return path_beneath(o->home, p->path) != NULL;
 }
 
-/* Outside the home, a directory of another user contains nothing of the owner's: /usr/share,
- * /nix/store. */
+/* True for a directory of another user outside the home, such as /usr/share or /nix/store: it
+ * contains nothing of the owner's. */
 static bool is_anothers(const struct owner *o, const struct place *p)
 {
 	struct stat st;
@@ -52,8 +53,8 @@ static bool is_anothers(const struct owner *o, const struct place *p)
 	       st.st_uid != o->uid;
 }
 
-/* Removes the places from `first` on, of which the last was just added, if that one says
- * nothing. */
+/* Removes the places from `first` on if the last one, which was just added, contains the home or
+ * belongs to another user. */
 static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
 {
 	const struct place *p = &d->places[d->n_places - 1];
@@ -63,8 +64,8 @@ static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
 	}
 }
 
-/* Returns where the symlink leads, by its words if they are enough; new. `real`: no symlink
- * leads to its directory. */
+/* Returns the target of the symlink, from its text if that is enough; new. `real`: the path of the
+ * symlink's directory contains no symlink. */
 static char *target_of(const char *link, bool real)
 {
 	char *words = real ? danger_link_words(link) : NULL;
@@ -90,7 +91,7 @@ static int add_link(struct led_search *s, const char *link, bool real)
 
 static int look_in(struct led_search *s, const char *rest, bool real);
 
-/* `rest` is a name relative to the home, as unlisted_length() takes it. */
+/* Examines one name. `rest` is relative to the home, as unlisted_length() takes it. */
 static int look_at(struct led_search *s, const char *rest, bool real, unsigned char type)
 {
 	auto_free char *path = path_join(s->o->home, rest);
@@ -113,7 +114,8 @@ static int look_at(struct led_search *s, const char *rest, bool real, unsigned c
 	               : 0;
 }
 
-/* A directory that is missing, or that the owner's programs cannot read, contains nothing. */
+/* Examines the names in a directory. One that is missing, or that the owner's programs cannot read,
+ * counts as empty. */
 static int look_in(struct led_search *s, const char *rest, bool real)
 {
 	auto_free char *dir = path_join(s->o->home, rest);
@@ -148,7 +150,8 @@ static int look_in(struct led_search *s, const char *rest, bool real)
 	return result;
 }
 
-/* A relative entry of PATH names no place of its own. */
+/* Adds the directories of PATH. A relative entry is skipped, because it names no fixed
+ * directory. */
 static int add_path(struct danger *d, const struct owner *o)
 {
 	const char *dirs = owner_getenv(o, "PATH");
@@ -176,7 +179,8 @@ static int add_path(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* A place with a hidden name is judged by that name. */
+/* Adds the directories that these variables name. One with a hidden name is skipped, because it is
+ * judged by that name. */
 static int add_variables(struct danger *d, const struct owner *o)
 {
 	static const char *const NAMES[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -246,7 +250,7 @@ const struct danger *danger_led(struct danger *d, const struct owner *o)
 		return NULL;
 	}
 	led->home = d->home;
-	led->access = ACCESS_WRITE; /* it has few places, so it serves every access */
+	led->access = ACCESS_WRITE; /* there are few such places, so one set serves both accesses */
 	if (look_up(led, o, danger_mounts(d)) < 0) {
 		danger_free(led);
 		return NULL;

@@ -1,12 +1,12 @@
-/* danger_name.c - is this the name of a secret? Judges by the words alone, for paths that need
- * not exist on this machine. */
+/* danger_name.c - says by the text of a path alone whether it names a dangerous place. The path
+ * need not exist on this machine. */
 #include <string.h>
 
 #include "policy/danger_set.h"
 #include "policy/unlisted.h"
 
-/* True for a row that is dangerous to read with everything in it; false for whole trees whose
- * other names are harmless. */
+/* True for a place that is dangerous to read with everything in it. False for large trees that also
+ * contain harmless files, such as /run. */
 static bool is_store(const struct danger_row *row)
 {
 	static const unsigned reading = DANGER_READ | DANGER_BENEATH;
@@ -21,7 +21,7 @@ static bool is_or_beneath(const char *path, const char *place)
 	size_t n = 0;
 
 	while (place[n] != '\0' && place[n] == path[n]) {
-		n++; /* usually the first letters differ, and this is called often */
+		n++; /* this is called often, and usually the first letters differ */
 	}
 	return place[n] == '\0' && (path[n] == '\0' || path[n] == '/');
 }
@@ -61,7 +61,7 @@ bool danger_knows(const char *name)
 		while (*at == '/') {
 			at += strspn(at, "/.");
 			if (strncasecmp(at, name, len) == 0 && strchr("./", at[len]) != NULL) {
-				return true; /* also at the end, where the byte is 0 */
+				return true; /* strchr() also finds the final NUL */
 			}
 			at += strcspn(at, "/");
 		}

@@ -1,9 +1,9 @@
 /* danger_own.c - the runtime's own files as dangerous places.
  *
- * A directory that contains them is never granted for writing: a skill could replace them, and
- * the owner's next run would trust a forged key or policy. It may be granted for reading,
- * because they are covered there (own_dirs.h). No name shows a skill what is secret in the state
- * directory. */
+ * A directory that contains them is never granted for writing: a skill could replace them, and the
+ * owner's next run would trust a forged key or policy. Such a directory may be granted for reading,
+ * because the runtime's files in it are covered (own_dirs.h). The secrets of the state directory
+ * are never shown, whatever path is granted. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static int add_program(struct danger *d)
 	               : danger_add(d, exe, "is the sandbox program itself", DANGER_WRITE);
 }
 
-/* Removes the first name from a path. */
+/* Moves the first name of the path `left` to `name`. Returns false if there is none or it is too
+ * long. */
 static bool take_name(char *left, char name[NAME_MAX + 1])
 {
 	size_t skip = strspn(left, "/");
@@ -56,8 +57,8 @@ static bool take_name(char *left, char name[NAME_MAX + 1])
 	return true;
 }
 
-/* Adds every symlink on the way to `path`: a skill that can replace one decides where the
- * runtime looks for its files. */
+/* Adds every symlink on the way to `path`, because a skill that could replace one would decide
+ * where the runtime looks for its files. */
 static int add_links(struct danger *d, const char *path)
 {
 	char at[PATH_MAX] = ""; /* without symlinks; "" is the root */
@@ -65,7 +66,7 @@ static int add_links(struct danger *d, const char *path)
 	int links = 0;
 
 	if (snprintf(left, sizeof(left), "%s", path) >= (int)sizeof(left)) {
-		return 0; /* nothing can be there */
+		return 0; /* no file can have so long a path */
 	}
 	while (links < MAX_LINKS && take_name(left, name)) {
 		size_t len = strlen(at);
@@ -92,7 +93,7 @@ static int add_links(struct danger *d, const char *path)
 		if ((size_t)n + rest > sizeof(left)) {
 			return 0;
 		}
-		memmove(left + n, left, rest); /* begins with a slash, or is empty */
+		memmove(left + n, left, rest); /* `left` begins with a slash, or is empty */
 		memcpy(left, to, (size_t)n);
 		at[to[0] == '/' ? 0 : len] = '\0';
 	}
@@ -119,7 +120,7 @@ int danger_add_own(struct danger *d, const struct owner *o)
 	const struct {
 		const char *path;
 		const char *why;
-		unsigned flags; /* for a grant to write, which is never given */
+		unsigned flags; /* against grants for writing, which are never given */
 	} dirs[] = {
 		{ o->config_dir, "holds the owner's policy",
 		  DANGER_WRITE | DANGER_NEVER | DANGER_AROUND },

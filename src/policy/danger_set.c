@@ -20,7 +20,7 @@
 
 #define LISTING_BYTES 16384U
 
-/* Reads a directory of usual size; gives up on a huge one. */
+/* Reads the names of a directory of usual size; leaves *l empty for a huge one. */
 static void listing_load(struct dir_names *l, const char *home, const char *name)
 {
 	auto_free char *dir = path_join(home, name);
@@ -113,7 +113,8 @@ char *danger_link_words(const char *link)
 	}
 	to[n] = '\0';
 	while (strncmp(names, "../", 3) == 0) {
-		names += 3; /* the directory has no symlink in it */
+		/* ".." at the beginning is safe, because the directory's path has no symlink */
+		names += 3;
 	}
 	if (strstr(names, "..") != NULL) {
 		return NULL;
@@ -125,8 +126,9 @@ char *danger_link_words(const char *link)
 
 static ssize_t folder_index(struct danger *d, const char *path, size_t len);
 
-/* A symlink to a directory that is known, or will be soon: /var/run leads to /run. True if the
- * words of the symlink lead to an object without a further symlink. */
+/* Follows a symlink by its text, because its target is often a folder that is needed anyway:
+ * /var/run leads to /run. Returns true if the text leads to an existing object without a further
+ * symlink. */
 static bool follow_words(struct danger *d, size_t link)
 {
 	if (d->follows) {
@@ -180,7 +182,7 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 	if (f->path == NULL) {
 		return -1;
 	}
-	d->n_folders++; /* a symlink that leads to itself finds it */
+	d->n_folders++; /* counted before it is complete, so that a symlink to itself finds it */
 	errno = ENOENT;
 	f->named = above_exists && may_exist(d, f->path) && lstat(f->path, &st) == 0;
 	f->real = above_real && !(f->named && S_ISLNK(st.st_mode));
@@ -226,7 +228,7 @@ static struct place *append_place(struct danger *d, const char *path, const char
 	return p->path != NULL ? p : NULL;
 }
 
-/* `name` is the path of the symlink that leads there (borrowed); NULL: none does. */
+/* Adds a place. `name` is the path of the symlink that leads there (borrowed); NULL: none does. */
 static int add_place(struct danger *d, const char *path, const char *name, const char *why,
                      unsigned flags)
 {
@@ -259,7 +261,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 		p->id = f->id;
 		return 0;
 	}
-	/* The path has a symlink: the real place is the dangerous one. */
+	/* The path contains a symlink, so its target is added as a place of its own. */
 	auto_free char *real = f->led_to != NULL ? strdup(f->led_to) : danger_led_to(path);
 	if (real == NULL) {
 		return errno == ENOMEM ? -1 : 0;
@@ -318,9 +320,8 @@ void danger_drop(struct danger *d, size_t from)
 	}
 }
 
-/* Adds homes of users outside /home, and the caller's own home from the password file if HOME
- * names another: the caller's keys are there all the same. It reads the file and asks no name
- * service. */
+/* Adds the homes of users outside /home, and the owner's home in the password file if HOME names
+ * another directory: the owner's keys may be there. Reads /etc/passwd and asks no name service. */
 static int add_other_homes(struct danger *d, const struct owner *o)
 {
 	auto_file f = fopen("/etc/passwd", "re");
@@ -331,7 +332,7 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 		char *save = NULL;
 		char *field[6];
 		size_t n = 0;
-		/* The fields that are used are never empty; earlier ones may be. */
+		/* strsep() also counts empty fields; those that are used here are never empty. */
 		for (char *s = line; n < 6 && (field[n] = strsep(&s, ":")) != NULL; n++) {
 			save = field[n];
 		}
@@ -362,7 +363,7 @@ static int add_row(struct danger *d, const struct owner *o, const struct danger_
 	if (path == NULL || danger_add(d, path, row->why, row->flags | more) < 0) {
 		return -1;
 	}
-	/* A place that is a symlink counts as two. */
+	/* A symlink was added as two places. */
 	for (size_t i = first; i < d->n_places; i++) {
 		d->places[i].instead = instead;
 	}

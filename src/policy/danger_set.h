@@ -17,10 +17,11 @@ struct danger_row {
 extern const struct danger_row DANGER_ROWS[];
 extern const size_t DANGER_ROWS_COUNT;
 
-/* A place that the owner cannot grant either. Its flags do not contain DANGER_NEVER. */
+/* A place that not even the owner can grant. Its flags omit DANGER_NEVER, which is added when the
+ * place is looked up. */
 struct never_row {
 	struct danger_row row;
-	const char *instead; /* what to do: a remedy */
+	const char *instead; /* what the owner can do instead */
 };
 
 extern const struct never_row NEVER_ROWS[];
@@ -33,14 +34,15 @@ struct folder {
 	struct object id;
 	bool named;   /* the name exists, even if it is a symlink that leads nowhere */
 	bool exists;  /* `id` is known */
-	bool unknown; /* an error hides whether it, or anything in it, exists */
+	bool unknown; /* an error hides whether the path, or anything in it, exists */
 	bool real;    /* the path contains no symlink */
-	char *led_to; /* the real path to which this symlink leads; NULL: not one, or not known */
+	/* the real path to which this symlink leads; NULL: no symlink, or not known */
+	char *led_to;
 };
 
-/* The names in one directory, so that its many absent places need no lookup. */
+/* The names in one directory, so that its many absent places need no system call. */
 struct dir_names {
-	char *dir;   /* NULL: too many names, or they cannot be read */
+	char *dir;   /* NULL: not read, because it has too many names or cannot be read */
 	char *names; /* each NUL-terminated */
 	size_t len;
 };
@@ -51,8 +53,9 @@ struct danger {
 	size_t n_places;
 	struct folder *folders;
 	size_t n_folders;
-	bool follows; /* a symlink is being followed: no second one is, which bounds the recursion
-	               */
+	/* A symlink is being followed. No second one is followed meanwhile, which bounds the
+	 * recursion. */
+	bool follows;
 	struct object home;
 	struct mounts mounts; /* read when first needed */
 	struct dir_names listings[3];
@@ -60,18 +63,19 @@ struct danger {
 	struct danger *led;        /* see danger_led() */
 };
 
-/* Returns where a symlink leads, even if nothing is there yet; new. NULL with errno. */
+/* Returns where a symlink leads, even if its target does not exist yet; new. NULL with errno. */
 char *danger_led_to(const char *path);
-/* Returns where the words of a symlink say that it leads; new. Further symlinks may be on that way.
- * The path of the symlink's directory must have no symlink. NULL if the words are not enough. */
+/* Computes the target of a symlink from its text alone; new. The target's path may contain further
+ * symlinks. The path of the symlink's directory must contain none. Returns NULL if the text is not
+ * enough, or on an error. */
 char *danger_link_words(const char *link);
 /* Adds the place that a symlink leads to, under the symlink's name. Copies both paths. */
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
                     unsigned flags);
-/* Returns the deepest existing directory above `path` that does not contain the next name; NULL
- * if a symlink is on the way or `path` was not looked up. */
+/* Returns the deepest existing directory above `path`, which must be missing. NULL if a symlink is
+ * on the way, if `path` exists, or if the directories above it were not looked up. */
 const struct folder *danger_above(const struct danger *d, const char *path);
-/* Removes the places from this index on. */
+/* Removes the places with index `from` and higher. */
 void danger_drop(struct danger *d, size_t from);
 
 /* Adds the runtime's own files, wherever they are (danger_own.c). Returns -1 without memory. */

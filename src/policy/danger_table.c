@@ -1,4 +1,4 @@
-/* danger_table.c - the dangerous places: one line each. */
+/* danger_table.c - the dangerous places, one line each. */
 #include "base/own.h"
 #include "policy/danger_set.h"
 
@@ -22,7 +22,7 @@ const struct never_row NEVER_ROWS[] = {
 const size_t NEVER_ROWS_COUNT = ARRAY_LEN(NEVER_ROWS);
 
 const struct danger_row DANGER_ROWS[] = {
-	/* kernel interfaces, if they can be granted at all */
+	/* interfaces of the kernel that can be granted */
 	{ "/sys", DANGER_READ | IN | DANGER_LOUD, "is the kernel's control surface" },
 	{ "/dev", RW | IN | DANGER_LOUD, "holds devices" },
 	{ "/", DANGER_READ | DANGER_LOUD, "is the whole machine" },
@@ -252,7 +252,7 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/.aider.conf.yml", KEYS, "steers the agent and holds its credentials" },
 	{ "~/.config/claude", AGENT, "steers the agent and holds its credentials" },
 	{ "~/.config/Claude", AGENT, "steers the agent and holds its credentials" },
-	/* what the owner's next login or shell executes */
+	/* files that the owner's next login or shell executes */
 	{ "~/.bashrc", KEYS, "runs in the owner's shell" },
 	{ "~/.bash_profile", KEYS, "runs in the owner's shell" },
 	{ "~/.bash_login", KEYS, "runs in the owner's shell" },
@@ -320,7 +320,7 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/.psqlrc", CODE, "runs in the owner's programs" },
 	{ "~/.sqliterc", CODE, "runs in the owner's programs" },
 	{ "~/.lldbinit", CODE, "runs in the owner's programs" },
-	/* libraries: they have a directory, but there is no program of that name */
+	/* libraries, which have a directory although no program has that name */
 	{ "~/.config/vulkan", CODE, "names code that the owner's programs load" },
 	{ "~/.local/share/vulkan", CODE, "names code that the owner's programs load" },
 	{ "~/.config/openxr", CODE, "names code that the owner's programs load" },
@@ -420,7 +420,7 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/google-cloud-sdk", CODE, "holds programs that the owner runs" },
 	{ "~/.xsessionrc", KEYS, "runs at the owner's login" },
 	{ "~/.local/share/applications", CODE, "holds programs that the owner runs" },
-	/* the runtime's own, also if they are not at the default place */
+	/* the runtime's own files at their usual places, even if it uses other places */
 	{ "~/.config/skillsandbox", KEYS | DANGER_OWN, "holds the owner's policy" },
 	{ "~/.local/state/skillsandbox", KEYS | DANGER_OWN, "holds the runtime's records" },
 	{ "~/.local/share/skillsandbox", KEYS | DANGER_OWN, "holds the runtime's records" },

@@ -1,7 +1,7 @@
-/* decide.h - one request, one plan.
+/* decide.h - makes one plan for one request.
  *
- * A request holds everything that decides what a run may do: what the skill asks for, the
- * owner's flags and policy file, what the owner approved, and what the caller does without.
+ * A request contains everything that decides what a run may do: what the skill asks for, the
+ * owner's flags and policy file, what the owner approved, and the restrictions of the caller.
  * Planning reads all of it, changes nothing on disk and executes nothing. The returned plan is
  * never changed; a caller that needs another plan makes another request. */
 #ifndef POLICY_DECIDE_H
@@ -10,31 +10,35 @@
 #include "policy/options.h"
 #include "policy/plan.h"
 
-/* One thing that an approval gives, written like a flag: SSB_OPT_READ, "~/notes". It counts only
- * if the plan would otherwise lack exactly that, and the policy file does not deny it. */
+/* One permission that an approval gives, as an option and its value: SSB_OPT_READ, "~/notes". It is
+ * used only if the plan would otherwise not contain exactly this, and the policy file does not deny
+ * it. */
 struct given {
 	enum ssb_option option;
 	char *value;
 };
-/* Adds a copy unless it is there already. Returns -1 without memory, or beyond MAX_GRANTS. */
+/* Adds a copy of the value unless the list has it already. Returns -1 without memory, or beyond
+ * MAX_GRANTS. */
 int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value);
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value);
-void given_free(struct given *v, size_t n); /* with its values */
+void given_free(struct given *v, size_t n); /* frees the values, too */
 
 /* What the owner approved for this skill. All zero: nothing. Everything in it is borrowed. */
 struct plan_consent {
 	const struct string_list *declined[2]; /* items of plan->requested that stay out; or NULL */
-	const struct given *given[2];          /* [0] permanently, [1] in addition to that */
+	const struct given *given[2]; /* [0] by the stored approval, [1] for this request only */
 	size_t n_given[2];
 	const char *source; /* the copy that is read and shown instead of the directory; or NULL */
 	struct plan_approval approval; /* for the record; all zero: no approval applies */
-	const char *state; /* of a plan that is only looked at: "none", "holds"; static; or NULL */
+	/* state of the approval, for a plan that is only inspected: "none", "holds"; static; or
+	 * NULL */
+	const char *state;
 };
 
-/* What a caller does without. All zero: the plan is not narrowed. */
+/* Restrictions that a caller adds to a plan. All zero: none. */
 struct narrow {
 	bool offline;         /* no network */
-	bool read_only;       /* no writable grant remains after the run */
+	bool read_only;       /* every grant is read-only */
 	uint64_t max_seconds; /* upper bound; 0: as planned */
 };
 
@@ -44,7 +48,8 @@ struct skill_dir;
 struct plan_request {
 	const struct owner *owner;
 	const struct ssb_options *options; /* NULL: none given */
-	const char *skill;                 /* its directory; NULL: `dir`, or a bare command */
+	/* the skill's directory; NULL: `dir` is used, or the request is for a bare command */
+	const char *skill;
 	const struct skill_dir *dir; /* the same directory, already open; NULL: `skill` is opened */
 	char *const
 	        *args; /* arguments of the skill (NULL: none), or the command and its arguments */
@@ -54,8 +59,8 @@ struct plan_request {
 	                place */
 };
 
-/* On success *ret_plan is new. Refusals are part of the plan, and stop a run of it. `diags` may
- * be NULL. */
+/* Makes the plan for a request. On success *ret_plan is new. The plan may contain refusals, which
+ * prevent its run. `diags` may be NULL. */
 int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct ssb_diags *diags,
                 struct ssb_error *err);
 

@@ -1,5 +1,6 @@
-/* env.c - the environment of the run. It starts empty; then come the declared names that exist,
- * the owner's, certificate bundles (ca.c), and HOME, TMPDIR, PATH and LANG. */
+/* env.c - the environment of the run. It starts empty. Then these are added: the declared variables
+ * that exist, those that the owner gives, certificate bundles (ca.c), and HOME, TMPDIR, PATH and
+ * LANG. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,11 @@
 #include "skill/programs.h"
 
 enum env_kind {
-	ENV_REFUSED, /* steers the loader or the runtime */
+	ENV_REFUSED, /* controls the loader or the runtime */
 	ENV_USELESS, /* names something that is not in the sandbox */
 };
 
-#define BY_US "hosts are dialled from outside, through your proxy; the skill cannot reach it"
+#define BY_US "the sandbox dials hosts through your proxy; the skill cannot reach the proxy"
 
 /* A final '_' makes a name a prefix. Credentials are in secrets.c. */
 static const struct env_rule {
@@ -149,8 +150,8 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	}
 }
 
-/* True if the caller has the variable and the owner approved it. It is then passed as with
- * --env. */
+/* Passes the variable as with --env if the caller has it and the owner approved it. Returns true if
+ * it was passed. */
 static bool give_env(struct build *b, const char *name)
 {
 	const char *value = owner_getenv(b->owner, name);
@@ -163,8 +164,8 @@ static bool give_env(struct build *b, const char *name)
 	return true;
 }
 
-/* Withholds a variable that only the owner can give. `secret` says what makes it a secret, or is
- * NULL. Returns true if the owner gave it. */
+/* Records a variable that only the owner can give as withheld, unless the approval gives it.
+ * `secret` says why it is a secret, or is NULL. Returns true if the approval gave it. */
 static bool withhold_env(struct build *b, const char *where, const char *name, const char *secret)
 {
 	const struct env_rule *rule = find_rule(name);
@@ -177,8 +178,8 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	                     : build_printf(b, "%s asks for it, and it is not granted%s%s%s",
 	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
 	                                    more != NULL ? more : "", more != NULL ? ")" : "");
-	/* An approval cannot give it: a variable that steers the loader runs other code than was
-	 * approved. */
+	/* An approval cannot give a variable that controls the loader: it could run code that was
+	 * not approved. */
 	bool by_flag = denied || (rule != NULL && rule->kind == ENV_REFUSED);
 	if (!by_flag && give_env(b, name)) {
 		return true;
@@ -186,7 +187,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	auto_free char *remedy = b->unbound && !by_flag
 	                                 ? build_printf(b, "%s", UNBOUND_REMEDY)
 	                                 : build_printf(b, "pass it with --env %s%s", name,
-	                                                by_flag ? "; an approval does not"
+	                                                by_flag ? "; an approval cannot"
 	                                                        : ", or approve the skill: "
 	                                                          "skillsandbox approve DIR");
 
@@ -202,7 +203,8 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	return false;
 }
 
-/* These variables only tell where the caller is and which language the caller reads. */
+/* True for a variable that only says where the caller is and which language the caller reads, with
+ * a value of harmless characters. */
 static bool is_harmless(const char *name, const char *value)
 {
 	static const char *const NAMES[] = {
@@ -246,7 +248,7 @@ static bool speaks_of(const struct manifest *m, const char *word)
 }
 
 /* True if the name says that the key is for the skill's own service, as OPENWEATHER_API_KEY for
- * api.openweathermap.org, or if it does not say what it is for: API_KEY. */
+ * api.openweathermap.org, or if it says nothing about the service, as API_KEY. */
 static bool is_its_own(const struct manifest *m, const char *name)
 {
 	auto_free char *words = strdup(name);
@@ -310,7 +312,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	bool granted = !denied && mtext_list_has(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
-		/* An approval cannot give it: it would run other code than was approved. */
+		/* An approval cannot give it, because it could run code that was not approved. */
 		refuse_env(b, where, t->s, rule->why);
 		return;
 	}
@@ -318,11 +320,11 @@ static void add_declared(struct build *b, const struct mtext *t)
 		build_warn(b, where, "environment %s is not passed: %s", t->s, rule->why);
 		return;
 	}
-	/* A file that was not written for us cannot grant anything, and a skill's own manifest
-	 * cannot grant the owner's keys. */
+	/* A derived manifest, or a sidecar that names no directory, cannot grant a variable, and a
+	 * skill's own manifest cannot grant a secret of the owner. Such a variable is withheld even
+	 * if it is unset now, because an approval also applies to later runs. */
 	bool held = (derived || secret != NULL) && !granted;
-	if (held && withhold_env(b, where, t->s,
-	                         secret)) { /* even if it is unset: an approval applies later */
+	if (held && withhold_env(b, where, t->s, secret)) {
 		return;
 	}
 	if (value == NULL) {
@@ -376,7 +378,7 @@ static void add_bundles(struct build *b)
 	}
 }
 
-/* The directory of the tool that runs goes first, so that it is found. */
+/* Sets PATH. The directory of the program that runs goes first, so that the program is found. */
 static void set_path(struct build *b)
 {
 	const char *word = owner_word(b, "PATH");
@@ -417,8 +419,8 @@ static void set_defaults(struct build *b)
 	set_path(b);
 }
 
-/* A name that the manifest declares and the caller does not have may still be in the
- * environment, as our default or from the owner. Then it is granted, not missing. */
+/* Removes from the missing variables those that are set after all, as our default or by the
+ * owner. */
 static void drop_granted(struct ssb_plan *p)
 {
 	struct string_list *l = &p->env_missing;

@@ -1,5 +1,5 @@
-/* explain.c - the plan for people: what is requested, what is granted, what is denied and why,
- * and what would allow it. It never shows values of variables. */
+/* explain.c - the plan as text for people: what is requested, what is granted, what is denied and
+ * why, and what would allow it. It never shows values of variables. */
 #include "policy/explain.h"
 
 #include <stdio.h>
@@ -43,7 +43,8 @@ const char *explain_proxy_url(const struct upstream *u, char *out, size_t size)
 	return out;
 }
 
-/* Names come from manifests and file systems: only printable characters are printed. */
+/* Appends a text in which only printable characters are left: names come from manifests and file
+ * systems. */
 static void put_visible(struct buf *out, const char *s)
 {
 	visible_text(out, s, false);

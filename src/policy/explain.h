@@ -1,4 +1,4 @@
-/* explain.h - texts that both explanations of a plan share. */
+/* explain.h - what the two explanations of a plan (text and JSON) share. */
 #ifndef POLICY_EXPLAIN_H
 #define POLICY_EXPLAIN_H
 
@@ -8,16 +8,18 @@
 
 #define MAX_EXPLANATION (1UL << 24)
 
-/* Returns where a rule comes from: the manifest's line, or the owner's flag. */
+/* Writes into `out` where a rule comes from, the manifest's line or the owner's flag; returns
+ * `out`. */
 const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                                size_t size);
 
-/* What a proxy is used for. USE_NONE: there is no proxy, or the first one serves both uses. */
+/* What a proxy is used for. USE_NONE: there is no proxy for this use, or it is the one that was
+ * explained for the first use (USE_ALL). */
 enum explain_use { USE_NONE, USE_HTTP, USE_OTHER, USE_ALL };
 
 enum explain_use explain_proxy_use(const struct ssb_plan *p, int use);
 
-/* Returns the proxy's URL without its credentials. */
+/* Writes the proxy's URL without its credentials into `out`; returns `out`. */
 const char *explain_proxy_url(const struct upstream *u, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* explain_json.c - the plan for programs: the same facts as the text. It never shows values of
- * variables. */
+/* explain_json.c - the plan as JSON for programs, with the same facts as the text. It never shows
+ * values of variables. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* grants.c - the list of grants: sorted, without those that others include. */
+/* grants.c - the list of grants. It is sorted, and contains no grant that another one includes. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,8 @@ static int compare_grants(const void *x, const void *y)
 	int d = path_order(a->target, b->target);
 
 	if (d == 0) {
-		d = (int)b->access - (int)a->access; /* the wider access first: that one stays */
+		/* the wider access comes first, because the first grant is kept */
+		d = (int)b->access - (int)a->access;
 	}
 	return d != 0 ? d : (int)a->origin - (int)b->origin;
 }
@@ -95,14 +96,15 @@ static bool is_included(struct build *b, const struct grant *outer, const struct
 	const char *rest = path_beneath(g->target, outer->target);
 
 	if (*rest == '\0') {
-		return true; /* the same object; sorted by access */
+		return true; /* the same object, and the outer grant has the wider access */
 	}
 	if (g->access != outer->access || path_beneath(g->path, outer->path) == NULL) {
 		return false;
 	}
-	/* Each writable directory protects names of its own. A grant that only contains the
-	 * runtime's files does not show them. Files that the owner named are read with other
-	 * rights. */
+	/* A grant inside another one adds something if it is writable, because each writable
+	 * directory protects names of its own; if it names the runtime's own files, which the outer
+	 * grant does not show; or if the owner named it and only the manifest asked for the outer
+	 * one, which is read with other rights. */
 	return g->access != ACCESS_WRITE && !own_named(b, g) && (g->unasked || !outer->unasked);
 }
 

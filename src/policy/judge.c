@@ -1,8 +1,8 @@
-/* judge.c - the owner decides over the manifest.
+/* judge.c - decides whether a path may be granted.
  *
- * A manifest's request for a dangerous place is refused unless the policy file lists it. The
- * owner's own grant is accepted, with a warning that says what it opens. A place that would
- * leave no sandbox is never granted. */
+ * A manifest's request for a dangerous place is refused unless the policy file lists the place. The
+ * owner's own grant is accepted, with a warning that says what it opens. A place that would leave
+ * no sandbox is never granted. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "policy/protect.h"
 #include "policy/unlisted.h"
 
-/* "it contains ~/.ssh, which holds SSH keys" */
+/* Returns a text such as "it contains ~/.ssh, which holds SSH keys"; new. */
 static char *explain_hit(struct build *b, const struct danger_hit *h)
 {
 	static const char *const HOW[] = {
@@ -42,8 +42,8 @@ static enum ssb_option access_option(enum access access)
 	return access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ;
 }
 
-/* Returns the flag and the line of the policy file that would grant it. The path comes from the
- * manifest, so it is quoted as one word of a shell, and as one text of the list. */
+/* Returns the flag and the line of the policy file that would grant the request; new. The path
+ * comes from the manifest, so it is quoted as one word of a shell, and as one text of the list. */
 static char *say_grant(struct build *b, const struct path_request *r)
 {
 	const char *file =
@@ -64,7 +64,7 @@ static char *say_grant(struct build *b, const struct path_request *r)
 	                              access, word, access, text.data, file);
 }
 
-/* With `real`: a symlink leads there. */
+/* Returns the remedy for a path with a symlink, which leads to r->real; new. */
 static char *say_real(struct build *b, const struct path_request *r)
 {
 	auto_free char *word = build_word(b, r->real);
@@ -77,8 +77,8 @@ static char *say_real(struct build *b, const struct path_request *r)
 	                              r->real);
 }
 
-/* True if the approval gives what this manifest's path would need from the owner. The path is
- * then resolved again, as a path of the owner. */
+/* True if the approval grants this path of the manifest. plan.c then resolves the path again, as a
+ * path of the owner. */
 static bool is_lifted(struct build *b, const struct path_request *r)
 {
 	b->lifted = r->origin == ORIGIN_MANIFEST && r->real == NULL &&
@@ -117,10 +117,10 @@ static void refuse_hit(struct build *b, const struct path_request *r, const stru
 	}
 }
 
-/* Returns the entry by which the policy file lets manifests have this place, or one that
- * contains it: the longest, new; NULL: none. The words of the entry are compared with the real
- * path, so that no symlink widens an entry: a skill may write above an entry's path, and put a
- * symlink to ~/.ssh in its place. */
+/* Returns the longest entry of the policy file's grants that is this place or contains it; new;
+ * NULL: none. The text of the entry is compared with the real path, so that no symlink widens an
+ * entry: a skill that may write above an entry's path could put a symlink to ~/.ssh in its
+ * place. */
 static char *policy_entry(const struct build *b, const struct path_request *r,
                           const struct subject *s)
 {
@@ -155,8 +155,9 @@ bool judge_policy_allows(const struct build *b, const struct path_request *r,
 	return entry != NULL;
 }
 
-/* Returns the part of the path in which the host would execute or obey a file: "x/.git/hooks",
- * or a part of it such as "x/.git". NULL: none. */
+/* Looks in the path for a protected place (protect.h), where the host would later execute or read a
+ * file. Returns the part of the path from that place on ("x/.git/hooks/a": ".git/hooks/a"). If such
+ * a place would lie in the path ("x/.git"), returns the name of that place. NULL: none. */
 static const char *protected_part(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
@@ -180,8 +181,10 @@ static void refuse_protected(struct build *b, const struct path_request *r, cons
 	if (is_lifted(b, r)) {
 		return;
 	}
-	auto_free char *why =
-	        build_printf(b, "the host later executes or obeys what is in '%s'", part);
+	auto_free char *why = build_printf(b,
+	                                   "programs of the host later execute '%s', or read it as "
+	                                   "settings or instructions",
+	                                   part);
 	auto_free char *word = build_word(b, r->text);
 	auto_free char *remedy = r->real != NULL
 	                                 ? say_real(b, r)
@@ -206,7 +209,8 @@ static bool judge_protected(struct build *b, const struct path_request *r, const
 	return part == NULL;
 }
 
-/* Returns the clearest reason: what the object is comes before how it relates to another place. */
+/* Returns the hit with one of the flags (0: any) that is the clearest reason: a place that the
+ * object is comes before one that it contains or lies in. */
 static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigned flags)
 {
 	const struct danger_hit *best = NULL;
@@ -231,7 +235,7 @@ static bool is_loud(const struct danger_hits *hits)
 	return false;
 }
 
-/* `text` is NULL without memory; the build has failed then. */
+/* Adds a warning. `text` is NULL without memory; the build has then failed. */
 static void tell_warning(struct build *b, const struct path_request *r, const char *text, bool loud)
 {
 	if (text != NULL && loud) {
@@ -241,13 +245,14 @@ static void tell_warning(struct build *b, const struct path_request *r, const ch
 	}
 }
 
-/* True for "/" under that name: places that the sandbox has itself are left out (whole.c). */
+/* True for a request to read "/" by that name. Its grant leaves out the places that the sandbox has
+ * itself (whole.c). */
 static bool is_whole(const struct path_request *r, const struct subject *s)
 {
 	return r->access == ACCESS_READ && s->missing == NULL && strcmp(s->path, "/") == 0;
 }
 
-/* A grant of "/" leaves out the places in it that are never granted. */
+/* Removes the hits that are never granted, because a grant of "/" leaves out these places. */
 static void forget_left_out(struct danger_hits *hits)
 {
 	size_t n = 0;
@@ -267,8 +272,9 @@ static void tell_whole(struct build *b, const struct path_request *r)
 	path_pretty(b->owner, b->owner->home, home, sizeof(home));
 	auto_free char *text = build_printf(
 	        b,
-	        "read / opens the whole machine to the skill: every file that you can read, but "
-	        "for %s, /proc, /dev, /etc and the temporary directories, which are its own",
+	        "read / opens the whole machine to the skill: every file that you can read, "
+	        "except in %s, /proc, /dev, /etc and the temporary directories, of which it has "
+	        "its own",
 	        home);
 	tell_warning(b, r, text, true);
 }
@@ -286,7 +292,7 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	}
 	auto_free char *entry = policy_entry(b, r, s);
 	if (entry != NULL) {
-		/* A protected name inside a grant must be named itself. */
+		/* An entry that only contains a protected place does not grant that place. */
 		if (protected_part(entry) == NULL && !judge_protected(b, r, s)) {
 			return false;
 		}
@@ -304,8 +310,8 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	return judge_protected(b, r, s);
 }
 
-/* True if only hidden places were hit and the owner's words name a hidden place, too: ~/.vimrc,
- * which leads to ~/.dotfiles/vimrc. No skill can have put a symlink there. */
+/* True if hidden places were hit and the path that the owner wrote is a hidden place, too:
+ * ~/.vimrc, which leads to ~/.dotfiles/vimrc. No skill can have put a symlink there. */
 static bool names_hidden(const struct build *b, const char *words, const struct danger_hits *hits)
 {
 	const char *rest = path_beneath(words, b->owner->home);
@@ -314,8 +320,8 @@ static bool names_hidden(const struct build *b, const char *words, const struct 
 	return n > 0 && rest[n] == '\0' && (hits->v[0].place->flags & DANGER_HIDDEN) != 0;
 }
 
-/* Refuses a symlink that leads to a dangerous place, or to a file that the host executes or
- * obeys, if the owner's words do not show that. */
+/* Refuses a path with a symlink that leads to a dangerous or protected place, if the path that the
+ * owner wrote does not show that. Returns true if it was refused. */
 static bool refuse_led(struct build *b, const struct path_request *r,
                        const struct danger_hits *hits)
 {
@@ -334,7 +340,8 @@ static bool refuse_led(struct build *b, const struct path_request *r,
 	return true;
 }
 
-/* Accepts the owner's request for the places that it names, and warns about what it opens. */
+/* Accepts the owner's request for the places that its path names, and warns about what the grant
+ * opens. */
 static bool judge_owner(struct build *b, const struct path_request *r,
                         const struct danger_hits *hits)
 {
@@ -397,7 +404,7 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	     danger_judge_mounts(b->danger, danger_mounts(b->danger), s, r->access, &hits) < 0)) {
 		return refuse_unseen(b, r);
 	}
-	/* The table has better words. */
+	/* The table gives better reasons, so other places are looked up only if it has none. */
 	if (hits.n == 0 && unlisted_judge(b, r, s, &room, &hits) < 0) {
 		return refuse_unseen(b, r);
 	}

@@ -6,7 +6,7 @@
 
 #include "base/own.h"
 
-/* Not defined in any installed header. */
+/* No installed header defines it. */
 #define MQUEUE_MAGIC 0x19800202UL
 
 static const struct {

@@ -1,5 +1,5 @@
-/* mounts.c - parses lines of mountinfo: "36 35 98:0 /root /point options - type ...", with
- * space, tab, newline and backslash as octal escapes. */
+/* mounts.c - parses the lines of mountinfo: "36 35 98:0 /root /point options - type ...". Spaces,
+ * tabs, newlines and backslashes are written as octal escapes. */
 #include "policy/mounts.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
-/* narrow.c - removes what a caller does without from a plan while it is built. Nothing here adds
- * to it. */
+/* narrow.c - applies the restrictions of a caller (struct narrow) to a plan that is being built. It
+ * removes permissions and never adds one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/build.h"
 
-/* A request that is no longer made needs no permission. */
+/* Drops the refusals of this kind, because the plan no longer makes these requests. */
 static void drop_refusals(struct ssb_plan *p, enum refusal_kind kind)
 {
 	size_t n = 0;
@@ -31,7 +31,7 @@ static void drop_network(struct ssb_plan *p)
 	drop_refusals(p, REFUSAL_NETWORK);
 }
 
-/* Drops a directory that would have to be created; a cover in it covers nothing then. */
+/* Drops the grant of a directory that would have to be created, and the covers in it. */
 static void drop_grant(struct ssb_plan *p, size_t i)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
-/* network.c - which hosts a plan reaches, how much traffic passes, and which of the addresses
- * that are blocked by nature the owner opens. */
+/* network.c - the network of a plan: which hosts it reaches, how much traffic is allowed, and which
+ * of the addresses that are always blocked otherwise the owner opens. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 	return false;
 }
 
-/* True if `owner` covers everything that `rule` asks for. */
+/* True if the address or range of `owner` contains that of `rule`. */
 static bool host_within(const struct egress_rule *owner, const struct egress_rule *rule)
 {
 	struct cidr outer;
@@ -78,7 +78,8 @@ static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct 
 	return found;
 }
 
-/* Returns false, after a refusal, for an address or range that cannot be enforced. */
+/* Returns false and records a refusal if the rule names an address or range that cannot be
+ * enforced. */
 static bool judge_range(struct build *b, const char *where, const char *what,
                         const struct egress_rule *rule)
 {
@@ -95,7 +96,8 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 
 static void add_owner_egress(struct build *b, const char *value);
 
-/* Returns true if the approval gives it. */
+/* Handles a rule that names an address instead of a host, for one port. Returns true if the
+ * approval gives it; otherwise records a refusal. */
 static bool judge_literal(struct build *b, const char *where, const char *what,
                           const struct egress_rule *rule, unsigned port)
 {
@@ -124,7 +126,7 @@ static bool judge_literal(struct build *b, const char *where, const char *what,
 	return false;
 }
 
-/* Returns the protocol, if the port alone does not tell it. */
+/* Returns the protocol as a suffix such as "/udp"; "" if it is TCP or the port alone shows it. */
 static const char *protocol_part(const struct egress_rule *rule)
 {
 	uint16_t only = rule->n_ports == 1 ? rule->ports[0] : 0;
@@ -142,8 +144,8 @@ static const char *protocol_part(const struct egress_rule *rule)
 	return "";
 }
 
-/* Returns "connect to HOST", with the ports if they are not the usual one: a rule for another
- * port, or for another protocol, is another request. */
+/* Names the request: "connect to HOST" for port 443 alone; otherwise with the ports and the
+ * protocol, because a rule for another port or protocol is another request. Returns new. */
 static char *what_rule(struct build *b, const struct egress_rule *rule, const char *protocol)
 {
 	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && *protocol == '\0';
@@ -161,8 +163,8 @@ static char *what_rule(struct build *b, const struct egress_rule *rule, const ch
 	return what;
 }
 
-/* Returns the older or shorter name of a request if the owner declined it by that name, so that
- * it stays out. */
+/* Returns the name of the request; new. An older form of the name has no protocol: if the owner
+ * declined the request by that form, returns it, so that the request stays declined. */
 static char *request_of(struct build *b, const struct egress_rule *rule)
 {
 	const char *protocol = protocol_part(rule);
@@ -202,7 +204,8 @@ static void add_owner_egress(struct build *b, const char *value)
 	struct egress_rule rule;
 
 	if (options_net(value, &rule) != NULL) {
-		b->failed = true; /* checked when it was given, so only memory can be missing */
+		/* the value was valid when it was given, so memory is exhausted */
+		b->failed = true;
 		return;
 	}
 	auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
@@ -222,7 +225,7 @@ static void add_owner_egress(struct build *b, const char *value)
 
 /* ---- the owner's ranges ----------------------------------------------------- */
 
-/* Accepts the range of the owner, and warns that it opens every service there. */
+/* Adds a range that the owner opens. Warns if it contains all addresses. */
 static void add_private(struct build *b, const char *where, const char *range)
 {
 	struct string_list *l = &b->plan->allow_private;
@@ -234,7 +237,7 @@ static void add_private(struct build *b, const char *where, const char *range)
 	if (strcmp(range, "0.0.0.0/0") == 0 || strcmp(range, "::/0") == 0) {
 		build_warn(b, where,
 		           "%s opens to the skill: this machine's own services, its network and "
-		           "its metadata, wherever a granted name leads there",
+		           "its metadata, if a granted name leads there",
 		           range);
 	}
 }
@@ -256,7 +259,8 @@ static void set_private(struct build *b)
 	}
 }
 
-/* For each rule, and only by the owner: ECH hides the real name from us. */
+/* Allows an encrypted ClientHello (ECH) for the rules that the policy file lists. Only the owner
+ * can allow it, because it hides the real host name from us. */
 static void set_ech(struct build *b)
 {
 	const struct mtext_list *l = &b->policy.lists[POLICY_ALLOW_ECH];
@@ -283,8 +287,9 @@ static void set_net_limits(struct build *b)
 	}
 }
 
-/* The owner's hosts are reached. Every other name gets an address, too, so that a wanted host
- * becomes visible. None of them may be at a private address. */
+/* Plans a learning run. The hosts that the owner named are reached. Every other name gets an
+ * address, too, so that the run shows which hosts the skill wants. No name may lead to a private
+ * address. */
 static void learn_network(struct build *b)
 {
 	const struct learn_options *l = &b->opt->learn;

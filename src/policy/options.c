@@ -1,7 +1,7 @@
-/* options.c - the owner's flags, checked one by one as they arrive.
+/* options.c - the owner's flags, which are checked one by one as they arrive.
  *
- * Checks that need the file system (does a path exist, what is it) happen in the plan. Here are
- * syntax and range, so that a wrong flag is reported at once. */
+ * Syntax and range are checked here, so that a wrong flag is reported at once. Checks that need the
+ * file system (does a path exist, what is it) are made when the plan is built. */
 #include "policy/options.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "base/own.h"
 #include "manifest/resources.h"
 
-/* Which flag sets which limit. The unit decides how the value is written. */
+/* The limit that each flag sets. The unit of the limit says how the value is written. */
 static const struct {
 	enum ssb_option what;
 	size_t at; /* in struct resources */
@@ -81,7 +81,7 @@ struct ssb_options *ssb_options_new(void)
 	return o;
 }
 
-/* The lists that options own. */
+/* The lists and texts that struct ssb_options owns. */
 static const size_t LISTS[] = {
 	offsetof(struct ssb_options, read),     offsetof(struct ssb_options, write),
 	offsetof(struct ssb_options, net),      offsetof(struct ssb_options, env),
@@ -167,8 +167,8 @@ const char *options_net(const char *value, struct egress_rule *ret)
 		*end = '\0';
 		memmove(host, host + 1, (size_t)(end - host));
 	} else if (strchr(host, ':') == strrchr(host, ':') && strstr(host, "://") == NULL) {
-		/* More than one colon: an IPv6 address without a port. And a URL is not reported
-		 * as a wrong port. */
+		/* A text with more than one colon is an IPv6 address without a port. A URL is not
+		 * split, so that the message is not about its port. */
 		colon = strchr(host, ':');
 	}
 	if (colon != NULL) {
@@ -210,8 +210,8 @@ const char *options_cidr(const char *value, char **ret)
 	return NULL;
 }
 
-/* Returns NULL, or what is wrong with an item of a repeatable flag. `*ret` is new if the item
- * has a normalised form. */
+/* Returns NULL, or what is wrong with an item of a repeatable flag. `*ret` is new if the item is
+ * stored in a normalised form. */
 static const char *check_item(enum ssb_option what, const char *value, char **ret)
 {
 	if (what == SSB_OPT_ALLOW_PRIVATE) {
@@ -270,7 +270,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	return 0;
 }
 
-/* Returns the index of `value` among NULL-terminated words; -1 with an error. */
+/* Returns the index of `value` in a NULL-terminated list of words; -1 with an error. */
 static int one_of(enum ssb_option what, const char *const words[], const char *value,
                   struct ssb_error *err)
 {

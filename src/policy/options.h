@@ -8,17 +8,17 @@
 /* The value of a resource that was not given. */
 #define OPTION_UNSET UINT64_MAX
 
-/* A file or directory of ours that is shown in place of one that a skill asks for. */
+/* A file or directory of the runtime that is shown in place of one that a skill asks for. */
 struct stand_in {
 	char *path;
 	char *target;
 	enum access access;
 };
 
-/* How a learning run is planned: requests of the manifest for files and hosts are neither
- * granted nor refused. Stand-ins are shown, and any name can be looked up. */
+/* Options of a learning run. The manifest's requests for files and hosts are neither granted nor
+ * refused in it. Stand-ins are shown, and any host name can be looked up. */
 struct learn_options {
-	enum learning mode; /* LEARNING_NOT: the other members mean nothing */
+	enum learning mode; /* LEARNING_NOT: the other members are not used */
 	uint16_t ports[MAX_LEARN_PORTS];
 	size_t n_ports;
 	char canary[CANARY_BYTES];
@@ -36,30 +36,32 @@ struct ssb_options {
 	int profile;                      /* -1 until given */
 	int unix_sockets;                 /* -1 until given */
 	bool toolchain_auto;
-	bool toolchain_given; /* "auto" or "off" was given, which overrides the policy file */
+	bool toolchain_given; /* the flag was "auto" or "off", which overrides the policy file */
 	unsigned best_effort;
 	char *policy_file; /* NULL: the default place; "": no file */
 	char *trace_output;
-	char *rootfs;  /* NULL: the host's system directories */
-	char *workdir; /* the image's, for a bare command that is given no other; or NULL */
+	char *rootfs; /* NULL: the host's system directories */
+	/* the image's work directory, for a bare command whose current directory is not granted; or
+	 * NULL */
+	char *workdir;
 	enum tty_mode tty;
 	int audit; /* enum audit_level; -1 until given */
-	/* Items of plan->requested: what the skill asks for and the owner took out. */
+	/* Items of plan->requested that the owner declined with --without. */
 	struct string_list withhold;
 	struct learn_options learn;
 };
 
-/* SSB_OPT_TOOLCHAIN also accepts "default": auto, unless the policy file says off. The command
- * line uses it on a terminal if the flag is absent. */
+/* SSB_OPT_TOOLCHAIN also accepts "default", which means "auto" unless the policy file says off. The
+ * command line sets it if the flag is absent and the run is on a terminal. */
 
-/* The flag's name, for messages: "--read". */
+/* Returns the name of the flag that sets an option, for messages: "--read". */
 const char *options_flag(enum ssb_option what);
 
-/* Parses HOST[:PORT] of --net as a rule (port 443 if none is given). Returns NULL, or what is
- * wrong with it. Fills `*ret` on success: its domain.s and ports are new. */
+/* Parses HOST[:PORT] of --net as a rule (port 443 if none is given). Returns NULL, or what is wrong
+ * with the value. On success fills `*ret`, whose domain.s and ports are new. */
 const char *options_net(const char *value, struct egress_rule *ret);
 
-/* Normalises an address or range, with its prefix. Returns NULL, or what is wrong with it;
+/* Normalises an address or range, with its prefix. Returns NULL, or what is wrong with the value;
  * `*ret` is new on success. */
 const char *options_cidr(const char *value, char **ret);
 

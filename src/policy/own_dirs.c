@@ -1,7 +1,8 @@
-/* own_dirs.c - covers. A directory has one name in its file system; everything else that leads
- * to it is a mount, and one table lists all mounts. The names of a place are computed from that
- * table and compared by device and inode, and every grant that contains one of them gets a cover
- * there. */
+/* own_dirs.c - covers the runtime's own directories in every grant that contains them.
+ *
+ * A directory has one path in its file system; every other path that leads to it goes through a
+ * mount, and one table lists all mounts. The paths of a place are computed from that table and
+ * checked by device and inode. Every grant that contains one of these paths gets a cover there. */
 #include "policy/own_dirs.h"
 
 #include <dirent.h>
@@ -106,7 +107,7 @@ static void cover_done(struct cover *c)
 	free(c->target);
 }
 
-/* Takes both texts. */
+/* Adds a cover for the grant `g`. Takes the texts of `c`. */
 static void cover_add(struct build *b, struct cover *c, const struct grant *g)
 {
 	struct ssb_plan *p = b->plan;
@@ -124,7 +125,8 @@ static void cover_add(struct build *b, struct cover *c, const struct grant *g)
 		b->failed |= p->n_covers < MAX_COVERS;
 		if (p->n_covers == MAX_COVERS) {
 			build_refuse(b, REFUSAL_OTHER, g->where, g->path,
-			             "the runtime's own files have too many names in it",
+			             "bind mounts show the runtime's own files at too many "
+			             "paths in this directory",
 			             "name the directories in it that are needed");
 		}
 		cover_done(c);
@@ -144,14 +146,14 @@ static bool is_target(const struct ssb_plan *p, const char *target)
 	return false;
 }
 
-/* `name` is a path of the place on the host: it is covered in every grant that contains it. */
+/* Covers `name`, a path of the place on the host, in every grant that contains it. */
 static void cover_name(struct build *b, const char *name, bool is_dir, bool create)
 {
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
 		const struct grant *g = &b->plan->grants[i];
 		const char *rest = g->is_dir ? path_beneath(name, g->path) : NULL;
 		if (rest == NULL || *rest == '\0') {
-			continue; /* not in this grant, or it is the granted object */
+			continue; /* the grant does not contain it, or is a grant of it */
 		}
 		struct cover c = { strdup(name), path_join(g->target, rest), g->where, is_dir,
 			           create };
@@ -166,14 +168,15 @@ static void cover_name(struct build *b, const char *name, bool is_dir, bool crea
 	}
 }
 
-/* The part of a place that exists, and what would have to be created. */
+/* A place of the runtime: the part of its path that exists, and the rest. */
 struct own_place {
 	const char *path; /* real */
-	const char *tail; /* "" if all of it exists */
+	const char *tail; /* the rest, which would have to be created; "" if all exists */
 	struct object id;
 };
 
-/* Covers the place under mount `m`, which shows it from `rest` on. */
+/* Covers the place at its path under mount `m`, if it is visible there. `rest` is the path from the
+ * mount point on. */
 static void cover_alias(struct build *b, const struct own_place *h, const struct mount *m,
                         const char *rest)
 {
@@ -219,12 +222,13 @@ static void cover_head(struct build *b, const struct own_place *h)
 			cover_alias(b, h, m, rest);
 		} else if (*h->tail == '\0' && path_beneath(m->root, inner) != NULL &&
 		           stat(m->point, &st) == 0) {
-			cover_name(b, m->point, S_ISDIR(st.st_mode), false); /* a part of it */
+			/* the mount shows a part of the place */
+			cover_name(b, m->point, S_ISDIR(st.st_mode), false);
 		}
 	}
 }
 
-/* Covers a directory that does not exist yet but that the next command will create. */
+/* Covers a directory that does not exist yet, but that a later command will create. */
 static void cover_missing(struct build *b, const char *path)
 {
 	auto_free char *words = path_words(path);
@@ -250,8 +254,8 @@ static void cover_missing(struct build *b, const char *path)
 	}
 }
 
-/* True if an earlier row is the same place: one of these places comes from two rules, and
- * usually the first one is the table's. */
+/* True if an earlier place has the same path: the usual places come from the table and again from
+ * danger_own.c. */
 static bool was_covered(const struct danger *d, size_t nth)
 {
 	for (size_t i = 0; i < nth; i++) {

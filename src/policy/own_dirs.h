@@ -21,14 +21,14 @@ struct own_secret {
 extern const struct own_secret OWN_SECRETS[];
 extern const size_t OWN_SECRETS_COUNT;
 
-/* If this is a grant of the state directory itself, replaces it by grants of what is in it
- * except the secrets, so that a secret made later does not appear either. Returns false if it is
- * not. */
+/* If `id` is the state directory itself, grants every object in it except the secrets, so that a
+ * secret that is created later does not appear either; returns true. Otherwise does nothing and
+ * returns false. */
 bool own_resolve(struct build *b, const struct path_request *r, const char *path,
                  const struct object *id);
 
-/* True if the object is, or lies in, one of these directories: it was named, and is not merely
- * included in a grant that contains it. */
+/* True if the granted object is one of the runtime's own directories, or lies in one. The owner has
+ * then named it; it does not only lie in a grant that contains it. */
 bool own_named(struct build *b, const struct grant *g);
 
 /* Fills the plan's covers. Must be called after the grants are final. */

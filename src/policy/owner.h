@@ -1,13 +1,13 @@
-/* owner.h - the person who runs us, from the process's own credentials and environment. Usually
- * no name service is asked. */
+/* owner.h - the user who runs the program, found from the credentials and the environment of the
+ * process. A name service is asked only if HOME is not usable. */
 #ifndef POLICY_OWNER_H
 #define POLICY_OWNER_H
 
 #include "policy/plan.h"
 
-/* Fills `ret`, which the caller frees with owner_done(). The home is $HOME if that is an
- * absolute path of a directory, else that of the passwd entry. Its symlinks are resolved, so
- * that paths beneath it can be compared by name. */
+/* Fills `ret`, which the caller must pass to owner_done(). The home is $HOME if that is an absolute
+ * path of a directory; otherwise the home of the passwd entry. Its symlinks are resolved, so that
+ * paths beneath it can be compared by name. */
 int owner_load(struct owner *ret, struct ssb_error *err);
 void owner_done(struct owner *o); /* accepts a zeroed one */
 

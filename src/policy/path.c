@@ -60,7 +60,7 @@ int chain_from(int fd, const char *path, struct chain *ret)
 		}
 		struct object o = { st.st_dev, st.st_ino };
 		if (object_same(o, ret->v[n - 1])) {
-			ret->n = n; /* ".." of the root is the root */
+			ret->n = n; /* the ".." of the root is the root itself */
 			return 0;
 		}
 		if (n == MAX_PATH_DEPTH) {
@@ -225,7 +225,8 @@ char *path_real(const char *path)
 			free(real);
 			return whole;
 		}
-		/* A dangling symlink exists but leads nowhere, so the path is not "missing". */
+		/* A dangling symlink exists but leads nowhere: the path is not "missing", and this
+		 * is an error. */
 		if (errno != ENOENT || len == 0 || lstat(head, &st) == 0) {
 			errno = errno == 0 ? ENOENT : errno;
 			return NULL;

@@ -27,14 +27,14 @@ struct chain {
 	size_t n;
 };
 
-/* Walks up from an O_PATH fd (borrowed). `path` is its path without symlinks, used if the object
- * itself has no "..". Returns -1 with errno. */
+/* Walks up from an O_PATH fd (borrowed) to "/". `path` is its path without symlinks; it is needed
+ * for an object that has no "..", such as a file. Returns -1 with errno. */
 int chain_from(int fd, const char *path, struct chain *ret);
 bool chain_has(const struct chain *c, struct object o, size_t from);
 
 /* Expands "~" and "~/x" to the owner's home; leaves other paths unchanged. Returns new. */
 char *path_expand(const struct owner *o, const char *path);
-/* The reverse, for people. Writes into `out` and returns it. */
+/* The reverse of path_expand(), for people. Writes into `out` and returns it. */
 const char *path_pretty(const struct owner *o, const char *path, char *out, size_t size);
 
 /* Returns what follows `dir` in `path`, without its slash; "" if they are equal; NULL if `path`
@@ -47,14 +47,14 @@ char *path_join(const char *dir, const char *rest); /* returns new */
 /* Like path_join(), but returns `path` itself if it is absolute. Returns new. */
 char *path_from(const char *dir, const char *path);
 char *path_parent(const char *path); /* returns new */
-bool path_is_top(const char *dir);   /* "/", "/srv", "~"; not "~/notes" */
+bool path_is_top(const char *dir);   /* true for "/", "/srv", "~"; false for "~/notes" */
 const char *path_base(const char *path);
 
-/* Normalises an absolute path by its words alone: drops empty and "." parts, and ".." removes
- * the part before it. Returns new. */
+/* Normalises an absolute path as text, without looking at the file system: drops empty and "."
+ * parts, and ".." removes the part before it. Returns new. */
 char *path_words(const char *path);
-/* Resolves symlinks as far as the path exists and appends the rest unchanged. Relative to the
- * current directory. Returns new; NULL with errno, also if the rest contains "..". */
+/* Resolves symlinks as far as the path exists and appends the rest unchanged. A relative path
+ * begins at the current directory. Returns new; NULL with errno, also if the rest contains "..". */
 char *path_real(const char *path);
 
 #endif

@@ -1,5 +1,6 @@
-/* plan.c - manifest ∩ owner's policy file ∩ owner's options, in order of growing authority. The
- * owner's options are read first, so that a request can be recognised as granted already. */
+/* plan.c - builds a plan: manifest ∩ owner's policy file ∩ owner's options, in order of growing
+ * authority. The owner's options are read first, so that a request of the manifest can be
+ * recognised as already granted. */
 #include "policy/plan.h"
 
 #include <assert.h>
@@ -23,7 +24,8 @@
 #include "policy/view.h"
 #include "skill/skill.h"
 
-#define NO_ENTRY_NAMES 160 /* bytes; other names are only counted: a message has a limit */
+/* bytes of script names; further names are only counted, because a message has a limit */
+#define NO_ENTRY_NAMES 160
 
 #define BUILD_OF(q, d)                                                                             \
 	{                                                                                          \
@@ -64,7 +66,7 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 	}
 }
 
-/* Resolves a path that an approval gives like the owner's own flag. */
+/* Resolves a path that an approval gives, like a path of the owner's flag. */
 static void add_given(struct build *b, const char *path, enum access access)
 {
 	resolve_request(b,
@@ -74,8 +76,8 @@ static void add_given(struct build *b, const char *path, enum access access)
 	                        NULL, NULL, false });
 }
 
-/* Handles a write request of a sidecar that fits any directory of its name: only the owner can
- * allow it. */
+/* Handles a write request of a sidecar that names no directory: only the owner can allow it.
+ * Returns true if the request needs nothing more. */
 static bool add_unbound(struct build *b, const char *where, const char *what, const char *path)
 {
 	if (b->unbound && build_gives(b, SSB_OPT_WRITE, path)) {
@@ -132,14 +134,14 @@ static void add_paths(struct build *b)
 	}
 }
 
-/* Returns the owner's own home, where a private tmpfs is mounted, so that "~" means the same
- * inside; but never a place of the system's own directories. */
+/* Returns the home in the sandbox, where a private tmpfs is mounted. It has the path of the owner's
+ * home, so that "~" means the same inside, unless the sandbox uses that path itself. */
 static const char *sandbox_home(const struct owner *o)
 {
 	return view_claimed(o->home, VIEW_OURS | VIEW_ITSELF) ? "/home/skill" : o->home;
 }
 
-/* True if the path lies beneath a place of the runtime's own, in a grant that only contains it. */
+/* True if the path is or lies in a cover, and the grant itself does not. */
 static bool is_covered(const struct ssb_plan *p, const struct grant *g, const char *path)
 {
 	for (size_t i = 0; i < p->n_covers; i++) {
@@ -151,7 +153,8 @@ static bool is_covered(const struct ssb_plan *p, const struct grant *g, const ch
 	return false;
 }
 
-/* Returns the current directory as the sandbox shows it, if a grant includes it. */
+/* Returns the path at which a grant shows the current directory; new; NULL: no grant includes
+ * it. */
 static char *granted_cwd(const struct ssb_plan *p)
 {
 	auto_free char *cwd = p->n_grants > 0 ? getcwd(NULL, 0) : NULL;
@@ -242,7 +245,8 @@ static int add_arguments(struct build *b, char *const args[], struct ssb_error *
 	return 0;
 }
 
-/* The observer compares them with paths of the sandbox, where the home may be another. */
+/* Gives the plan the owner's secret places, which the observer compares with paths of the sandbox.
+ * It cannot do so if the home in the sandbox has another path. */
 static void take_stores(struct build *b)
 {
 	struct ssb_plan *p = b->plan;
@@ -253,7 +257,7 @@ static void take_stores(struct build *b)
 	}
 }
 
-/* Builds everything that follows the names and argv. */
+/* Builds the rest of a plan whose names and argv are set. */
 static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_error *err)
 {
 	set_simple(b);
@@ -264,7 +268,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	add_paths(b);
 	network_build(b);
 	upstream_build(b);
-	if (b->opt->rootfs == NULL) { /* the host's directories, under the host's names */
+	if (b->opt->rootfs == NULL) { /* these need the host's directories at the host's paths */
 		ca_build(b);
 		toolchain_build(b);
 	}
@@ -308,7 +312,7 @@ static void freep_options(struct ssb_options **o)
 	ssb_options_free(*o);
 }
 
-/* Sets defaults if the caller gave no options or no place for findings. */
+/* Begins the build. Sets defaults if the caller gave no options or no list for findings. */
 static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb_diags **ret_d,
                          struct ssb_error *err)
 {
@@ -346,8 +350,8 @@ static int decide_command(const struct plan_request *q, struct ssb_plan **ret_pl
 	return build_plan(&b, ret_plan, err);
 }
 
-/* Copies what was unusual in a leniently read file into the plan, and what must be shown at
- * every run. */
+/* Reports the findings about a manifest. An alarm also becomes a warning of the plan. So does a
+ * warning with `in_plan`: the file was read leniently and had something unusual. */
 static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
 {
 	for (size_t i = 0; i < ssb_diags_count(found); i++) {
@@ -400,8 +404,8 @@ static void set_entry(struct build *b, const struct skill_found *found)
 	}
 }
 
-/* Opens the copy that the owner approved, which is read and shown instead of the directory. The
- * path must not contain a symlink. */
+/* Opens the copy that the owner approved. It is read and shown instead of the skill's directory.
+ * Its path must not contain a symlink. */
 static int open_copy(const char *path, struct skill_dir *ret, struct ssb_error *err)
 {
 	auto_fd fd = file_open_nosymlink(path, O_PATH | O_DIRECTORY);
@@ -459,7 +463,7 @@ int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct
 	                                          : decide_command(q, ret_plan, diags, err);
 }
 
-/* Decides with the caller as the owner. */
+/* Makes a plan whose owner is the calling user. */
 static int decide_for_caller(const struct plan_request *q, struct ssb_plan **ret_plan,
                              struct ssb_diags *diags, struct ssb_error *err)
 {

@@ -26,53 +26,56 @@ enum grant_origin {
 	ORIGIN_SKILL, /* the skill's own directory, shown at /skill */
 };
 
-/* The kind of a granted object; only files can be written in the usual sense. */
+/* The kind of a granted object. A skill can create and change files only in GRANT_FILES. */
 enum grant_kind {
 	GRANT_FILES,
-	GRANT_DEVICES, /* a device, or a directory of devices: nothing is added to it */
-	GRANT_KERNEL,  /* a kernel file system: shown as it is, and read-only */
+	GRANT_DEVICES, /* a device, or a directory of devices, to which nothing can be added */
+	GRANT_KERNEL,  /* a kernel file system, which is shown as it is and read-only */
 };
 
-/* Beginnings of those items of plan->requested that are in no list of a manifest. */
-#define TOOLCHAIN_ASKS "use the programs in " /* DIR: where the interpreter of a skill lives */
-#define LIMIT_ASKS     "limit "               /* NAME NUMBER, if it is above the usual value */
+/* Prefixes of items of plan->requested. These items come from no list of the manifest. */
+#define TOOLCHAIN_ASKS "use the programs in " /* DIR contains the interpreter of a skill */
+#define LIMIT_ASKS     "limit " /* NAME NUMBER, if the number is above the usual value */
 
-/* A run that is to show what a skill needs (src/learn): every name has an address, and a
- * connection to it is read until its first bytes show what it is. */
+/* Whether a run finds out what a skill needs (src/learn). In such a run every host name has an
+ * address, and the first bytes of each connection are read to see what the connection is for. */
 enum learning {
 	LEARNING_NOT,
-	LEARNING_CLOSED,  /* nothing leaves the machine except to hosts that the owner names */
-	LEARNING_CONNECT, /* public hosts are really reached */
+	LEARNING_CLOSED,  /* only hosts that the owner names are reached */
+	LEARNING_CONNECT, /* other public hosts are reached, too */
 };
 
 #define LEARNING_ANY "*" /* the domain of the rule for names that are not declared */
 
-#define CANARY_BYTES 25 /* lower case, with the NUL: it must survive as a host name */
+/* with the NUL; lower case, because it must stay the same as part of a host name */
+#define CANARY_BYTES 25
 
 /* A host file or directory that appears in the sandbox. */
 struct grant {
-	char *path;   /* on the host: absolute, no symlink in it */
-	char *target; /* in the sandbox: the same, but "/skill" for the skill, and for a toolchain
-	                 the path by which its program is reached */
+	char *path; /* on the host: absolute, no symlink in it */
+	/* In the sandbox: the same path, except "/skill" for the skill, and for a toolchain the
+	 * path by which its program was found. */
+	char *target;
 	enum access access;
 	enum grant_origin origin;
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	enum grant_kind kind;
-	bool of_whole; /* one part of "/": left out if it cannot be shown */
-	bool scratch;  /* shown as a file system of the run's own, which is removed with it */
-	bool unasked;  /* a manifest's read that the owner did not name: see sources_idmap() */
+	bool of_whole; /* part of a grant of "/"; left out if it cannot be shown */
+	bool scratch;  /* shown as a private file system, which is removed with the run */
+	/* requested by a manifest, to read, and not named by the owner: see sources_idmap() */
+	bool unasked;
 	bool is_dir;
 	int fd; /* O_PATH, owned; the judged object; -1 with `create` */
 	dev_t dev;
 	ino_t ino;
 	uid_t uid; /* owner of the object on the host */
 	gid_t gid;
-	bool create;    /* does not exist yet: the run creates it (sandbox/prepared.h) */
-	int parent_fd;  /* with `create`: O_PATH of the nearest existing parent, owned; or -1 */
-	char *missing;  /* with `create`: the path from there, "a/b"; or NULL */
-	char *made_for; /* with `create`: directories are recorded as this skill's (unlisted.h); or
-	                   NULL */
-	char *kept_in;  /* with `made_for`: the owner's state directory */
+	bool create;   /* does not exist yet: the run creates it (sandbox/prepared.h) */
+	int parent_fd; /* with `create`: O_PATH of the nearest existing parent, owned; or -1 */
+	char *missing; /* with `create`: the path from that parent, "a/b"; or NULL */
+	/* with `create`: the skill for which new directories are recorded (unlisted.h); or NULL */
+	char *made_for;
+	char *kept_in; /* with `made_for`: the owner's state directory, which has the record */
 };
 
 /* True for a path of the host that the skill may write. */
@@ -91,12 +94,13 @@ static inline bool grant_is_work(const struct grant *g)
 struct cover {
 	char *path;        /* on the host */
 	char *target;      /* in the sandbox */
-	const char *where; /* that of the grant, borrowed */
+	const char *where; /* grant.where, borrowed */
 	bool is_dir;
 	bool create; /* does not exist yet */
 };
 
-/* The kind of a refused request. A caller that does without the kind is not asked about it. */
+/* The kind of a refused request. If the caller gives up that kind (struct narrow), its refusals are
+ * dropped. */
 enum refusal_kind { REFUSAL_OTHER, REFUSAL_READ, REFUSAL_WRITE, REFUSAL_NETWORK };
 
 /* A request that is not granted. Any refusal stops a run. */
@@ -106,8 +110,8 @@ struct refusal {
 	char *where;
 	char *why;
 	char *remedy; /* the exact flag or policy line that would allow it */
-	/* The single option of the owner that would allow it, with its value. NULL: there is
-	 * none, or the policy file denies it. */
+	/* The option that would allow the request, and its value. `value` NULL: no single option
+	 * would allow it, or the policy file denies it. */
 	enum ssb_option option;
 	char *value;
 };
@@ -143,7 +147,7 @@ struct upstream {
 	char *where;       /* "policy.yaml:2:19", "https_proxy" */
 };
 
-/* Programs know one proxy for plain HTTP, and one for everything that is tunnelled. */
+/* Programs use one proxy for plain HTTP, and one for all connections that are tunnelled. */
 enum upstream_use { UPSTREAM_HTTP, UPSTREAM_OTHER, UPSTREAM_USES };
 
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
@@ -152,12 +156,12 @@ enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_level_name(enum audit_level level);
 
-/* The owner's approval that a plan was made with, for its record. */
+/* The owner's approval on which a plan is based, for the record of the run. */
 struct plan_approval {
 	char *by;
 	char *at;
 	char *tree;    /* "sha256:HEX" of all files */
-	bool snapshot; /* it runs from a copy of the approved bytes */
+	bool snapshot; /* the skill runs from a copy of the approved bytes */
 	bool counted;  /* valid for a number of runs */
 };
 void plan_approval_free(struct plan_approval *a); /* accepts NULL */
@@ -178,7 +182,8 @@ struct ssb_plan {
 	/* A root file system that is shown instead of the host's system directories. It is held
 	 * and mounted like a grant. path NULL: there is none. */
 	struct grant rootfs;
-	struct string_list rootfs_places; /* its directories that no host has: "/app" */
+	/* its top directories that the view (view.h) does not know: "/app" */
+	struct string_list rootfs_places;
 	struct cover *covers;
 	size_t n_covers;
 	struct refusal *refusals;
@@ -189,13 +194,13 @@ struct ssb_plan {
 	size_t n_withheld;
 	enum skill_format format; /* of the skill */
 	char *skill_dir;          /* real, absolute; NULL for a bare command */
-	/* Lists the scripts of the skill if the caller must name one and named none; `argv` is
-	 * empty then. NULL: there is something to run. */
+	/* A message that lists the skill's scripts, if the caller must name a script and did not;
+	 * `argv` is then empty. NULL: the plan has a command. */
 	char *no_entry;
 	struct plan_approval *approved; /* NULL: none */
 	struct consent_policy consent;
-	/* For a plan that is only looked at, the state of the approval: "none", "holds",
-	 * "changed", "over"; static. NULL: it was not looked up. */
+	/* The state of the approval, for a plan that is only inspected: "none", "holds", "changed",
+	 * "over"; static. NULL: it was not looked up. */
 	const char *consent_state;
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks for, for people: "read ~/notes" */
@@ -203,13 +208,13 @@ struct ssb_plan {
 	struct string_list env_missing; /* declared variables that the caller does not have */
 	size_t env_withheld;            /* how many of the caller's variables are not passed */
 	struct string_list argv;        /* what is executed: the command, then its arguments */
-	char *workdir;                  /* the directory in the sandbox where it starts */
+	char *workdir;                  /* the directory in the sandbox where the command starts */
 	char *home;                     /* $HOME in the sandbox: a private tmpfs at this path */
 	struct egress_rule *egress;     /* granted rules */
 	size_t n_egress;
 	struct net_limits net;
 	struct string_list stores;        /* see danger_take_stores() */
-	bool stores_known;                /* they were looked up */
+	bool stores_known;                /* `stores` was looked up */
 	struct string_list allow_private; /* from the owner: "10.0.0.0/8", by cidr_format() */
 	struct upstream upstream[UPSTREAM_USES];
 	struct string_list no_proxy; /* dialled directly even with a proxy: "*", ranges, domains */
@@ -218,8 +223,9 @@ struct ssb_plan {
 	char canary[CANARY_BYTES]; /* learning: part of every decoy; "" none */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
-	bool own_sockets;  /* without unix_sockets: only sockets that lead to the run itself
-	                      (os/unix_maker.h) */
+	/* if unix_sockets is false: sockets that lead to the run itself are allowed
+	 * (os/unix_maker.h) */
+	bool own_sockets;
 	struct resources res;
 	unsigned best_effort; /* 1 << enum layer_id */
 	bool toolchain_auto;
@@ -228,22 +234,22 @@ struct ssb_plan {
 	char *trace_output; /* NULL: the state directory */
 };
 
-/* What a run creates and finds out when it starts; the plan itself does not change. */
+/* What a run creates and finds out at its start. The plan itself does not change. */
 struct prepared {
-	/* The plan's grants, with the objects that were created because they did not exist.
-	 * Borrows their strings. NULL: all existed. */
+	/* A copy of the plan's grants that also has the objects which the run had to create.
+	 * Borrows their strings. NULL: all objects existed. */
 	struct grant *grants;
 	size_t n_grants;
 	struct string_list warnings;
-	struct string_list quiet; /* warnings of ordinary facts: they go only to the record */
+	struct string_list quiet; /* warnings about ordinary facts, which go only to the record */
 };
 
-/* Like ssb_plan_json(), with the warnings of a run (NULL: no run). If not pretty, it is one line
- * without a newline. */
+/* Like ssb_plan_json(), with the warnings of a run (NULL: no run). If `pretty` is false, the text
+ * is one line without a newline. Returns new. */
 char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty);
 
-/* Returns the plan's grants with the objects that they show. Before the run (NULL) some have
- * none yet. */
+/* Returns the grants with their objects. If `of_run` is NULL (before a run), a grant whose object
+ * must be created has none yet. */
 static inline const struct grant *prepared_grants(const struct prepared *of_run,
                                                   const struct ssb_plan *p)
 {
@@ -255,12 +261,12 @@ const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through a proxy */
 
-/* Overwrites the credentials of the proxy in this process's copy of the memory. They are stored
- * in buffers of their own, which are not part of what is frozen. A forked process that does not
- * use them must call this first. */
+/* Overwrites the credentials of the proxy in this process's copy of the memory. They are in buffers
+ * of their own, which may change although the plan is frozen. A forked process that does not use
+ * them must call this first. */
 void plan_wipe_credentials(const struct ssb_plan *p);
 
-/* The person for whom a plan is made, as the program found it; tests give their own. */
+/* The user for whom a plan is made (see owner_load()). Tests fill it themselves. */
 struct owner {
 	uid_t uid;
 	gid_t gid;

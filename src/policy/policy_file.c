@@ -1,6 +1,5 @@
 /* policy_file.c - parses policy.yaml as strictly as the manifest: unknown keys, wrong types and
- * wrong values are errors, and all of them are reported. A table says which key may be where; a
- * map is a path of keys ("grants.read"). */
+ * wrong values are errors, and all of them are reported. A table lists the keys of every map. */
 #include "policy/policy_file.h"
 
 #include <assert.h>
@@ -43,7 +42,7 @@ struct policy_reader {
 };
 
 struct key {
-	const char *in; /* path of the map; "" is the top */
+	const char *in; /* name of the map that contains the key; "" is the top */
 	const char *name;
 	enum policy_value value;
 	size_t at;    /* list number, or offset in struct policy */
@@ -187,7 +186,7 @@ static void read_list(const struct policy_reader *r, const struct key *k, const 
 	r->policy->no_proxy_given |= k->value == VALUE_NO_PROXY;
 }
 
-/* Reports what is wrong without the value, which may contain a password. */
+/* Error messages do not quote the value, which may contain a password. */
 static void read_proxy(const struct policy_reader *r, const struct ynode *n)
 {
 	struct policy *p = r->policy;
@@ -253,7 +252,8 @@ static void read_sockets(const struct policy_reader *r, const struct ynode *n)
 	}
 }
 
-/* Sets *inout to a bit for each name in the list. `from_name` returns -1 for an unknown name. */
+/* Sets *inout to the bits of the names in the list. `from_name` returns the number of a name's bit,
+ * or -1 for an unknown name. */
 static void read_names(const struct policy_reader *r, const struct ynode *n,
                        int (*from_name)(const char *s), const char *remedy, unsigned *inout)
 {
@@ -327,13 +327,13 @@ static bool store_url_valid(const char *s)
 	return scheme != 0 && s[scheme] != '\0' && strlen(s) <= MAX_STORE_URL;
 }
 
-/* Reports errors like those of a proxy: without any part of the value. */
+/* Error messages do not quote the value, which may contain a password. */
 static void read_store(const struct policy_reader *r, const struct ynode *n)
 {
 	struct policy *p = r->policy;
 
 	if (n->kind == YNODE_SCALAR && strcmp(n->text, "sqlite") == 0) {
-		return; /* the default without the key */
+		return; /* the same as without the key */
 	}
 	if (n->kind != YNODE_SCALAR || !store_url_valid(n->text)) {
 		wrong_value(r, n, "write sqlite, or postgresql://USER@HOST:PORT/DATABASE");
@@ -427,7 +427,8 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 	}
 }
 
-/* Reads one level of maps below the top; the table ends the recursion there. */
+/* Reads the keys of one map. The recursion ends after one step, because the table has maps only at
+ * the top. */
 static void level_read_map(const struct policy_reader *r, const char *in, const struct ynode *map)
 {
 	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
@@ -440,7 +441,7 @@ static void level_read_map(const struct policy_reader *r, const char *in, const 
 	}
 }
 
-/* Returns the first error of the file as the error of the call. */
+/* Returns the first error of the file through `err`. Always returns -1. */
 static int fail_with_first(const struct ssb_diags *diags, size_t from, const char *file,
                            struct ssb_error *err)
 {

@@ -1,5 +1,5 @@
-/* policy_file.h - what the owner always or never allows: policy.yaml. skillsandbox-policy(5)
- * describes the format. */
+/* policy_file.h - reads policy.yaml, which says what the owner always allows and never allows.
+ * skillsandbox-policy(5) describes the format. */
 #ifndef POLICY_POLICY_FILE_H
 #define POLICY_POLICY_FILE_H
 
@@ -30,11 +30,11 @@ struct policy {
 	struct net_limits net;   /* the same for the network */
 	bool literal_addresses;
 	struct upstream upstream; /* as upstream_parse() fills it */
-	bool upstream_given;      /* a proxy, or `none` */
-	struct mtext upstream_at; /* where that was written; it has no text */
+	bool upstream_given;      /* the file names a proxy, or `none` */
+	struct mtext upstream_at; /* the place of upstream_proxy in the file; it has no text */
 	bool no_proxy_given;
 	bool udp_direct;
-	unsigned profiles;    /* 1 << enum profile that manifests may name */
+	unsigned profiles;    /* bits 1 << enum profile: the profiles that manifests may name */
 	int unix_sockets;     /* -1: not given */
 	int toolchain;        /* -1: not given; 0 off; 1 auto */
 	unsigned best_effort; /* 1 << enum layer_id */
@@ -45,8 +45,8 @@ struct policy {
 void policy_init(struct policy *p); /* sets the values that apply without a file */
 void policy_done(struct policy *p);
 
-/* Reads the file that the options name, or config_dir/policy.yaml, which may be absent. The
- * caller initialises `ret`. All findings go to `diags` (not NULL); any error in the file is
+/* Reads the file that the options name, or config_dir/policy.yaml, which may be absent. The caller
+ * initialises `ret`. All findings go to `diags` (not NULL). Any error in the file is returned as
  * SSB_E_POLICY. */
 int policy_load(const struct owner *o, const struct ssb_options *opt, struct policy *ret,
                 struct ssb_diags *diags, struct ssb_error *err);

@@ -26,7 +26,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
 	}
-	/* O_NONBLOCK: a FIFO with this name is an error and does not block. */
+	/* O_NONBLOCK: opening a FIFO with this name must not block; it is an error. */
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
 		return 0;
@@ -36,7 +36,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	}
 	auto_buf text;
 	buf_init(&text, MAX_YAML_BYTES);
-	/* Any user who can write this file decides what skills get. */
+	/* A user who can write this file decides what skills get. */
 	if (owner_file_check(o, fd, "policy file", file, err) < 0) {
 		return -1;
 	}

@@ -8,24 +8,27 @@
 const struct protected_place PROTECTED[] = {
 	/* version control: hooks, settings that name programs, and names that lead git to other
 	 * settings */
-	{ ".git/rebase-merge", true, HOLD_BY_LINK }, /* "exec" lines that --continue runs, and */
-	{ ".git/rebase-apply", true, HOLD_BY_LINK }, /* strategies, which are programs */
+	/* "git rebase --continue" runs the "exec" lines in these two, and their strategies, which
+	 * are programs. */
+	{ ".git/rebase-merge", true, HOLD_BY_LINK },
+	{ ".git/rebase-apply", true, HOLD_BY_LINK },
 	{ ".git/sequencer", true, HOLD_PRIVATE },
 	{ ".git/hooks", true, HOLD_ANYWHERE },
 	{ ".git/config", false, HOLD_ANYWHERE },
 	{ ".git/config.worktree", false, HOLD_ANYWHERE },
-	{ ".git/commondir", false, HOLD_ANYWHERE }, /* with "." as neutral content */
+	{ ".git/commondir", false, HOLD_ANYWHERE }, /* its placeholder contains "." */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
-	{ ".git/remotes", true,
-	  HOLD_ANYWHERE }, /* where to push: the hooks of that repository run */
+	/* names the repositories to push to, and their hooks run */
+	{ ".git/remotes", true, HOLD_ANYWHERE },
 	{ ".git/branches", true, HOLD_ANYWHERE },
-	{ ".git/gitdir", false, HOLD_NOT },    /* in a worktree, see repos_gitdirs.c */
-	{ "commondir", false, HOLD_ANYWHERE }, /* keeps git from a bare repository there */
+	{ ".git/gitdir", false, HOLD_NOT }, /* of a worktree: see repos_gitdirs.c */
+	/* its placeholder keeps git from using settings of a bare repository in this directory */
+	{ "commondir", false, HOLD_ANYWHERE },
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },
-	{ ".hg/hgrc", false, HOLD_NOT }, /* a placeholder .hg would look like a repository to hg */
+	{ ".hg/hgrc", false, HOLD_NOT }, /* hg would take a placeholder .hg for a repository */
 	{ ".hgrc", false, HOLD_NOT },
 	{ ".husky", true, HOLD_ANYWHERE },
 	{ ".githooks", true, HOLD_NOT },

@@ -1,21 +1,24 @@
-/* protect.h - files that the host later executes or obeys.
+/* protect.h - files that programs of the host later execute, or read as settings or instructions.
  *
  * A skill that may write a directory must not leave code there that runs outside. These names,
- * relative to the top of a writable grant or of a repository in it, are read-only inside it
- * unless they are granted by name. Those that are held (see below) cannot be created either; the
- * others can. */
+ * relative to the top of a writable grant or of a repository in it, are read-only inside it unless
+ * they are granted by name. Those that are held (see enum protect_hold) cannot be created either;
+ * the others can. */
 #ifndef POLICY_PROTECT_H
 #define POLICY_PROTECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a placeholder holds a name that does not exist yet during the run. Each placeholder is
- * visible on the host meanwhile, so only names that tools obey without being asked are held;
- * shells read theirs only in a home. If a program takes the name itself for a state (git: "a
- * rebase is under way"), the placeholder is a symlink to nothing, which stat() does not find.
- * HOLD_PRIVATE is a directory that git writes to if it exists (after each cherry-pick or
- * revert); the skill gets a private one instead. */
+/* Whether the run puts a placeholder at a name that does not exist, so that the skill cannot create
+ * it.
+ *
+ * The placeholder is visible on the host during the run. So only names that tools read without
+ * being asked get one (HOLD_ANYWHERE); shells read theirs only in a home (HOLD_IN_HOME).
+ * HOLD_BY_LINK is for a name whose mere existence has a meaning (for git: "a rebase is under way"):
+ * its placeholder is a symlink to nothing, which stat() does not find. HOLD_PRIVATE is for a
+ * directory that git writes to if it exists (after each cherry-pick or revert): the skill gets a
+ * private directory instead. */
 enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME, HOLD_BY_LINK, HOLD_PRIVATE };
 
 struct protected_place {
@@ -29,18 +32,20 @@ struct protected_place {
 extern const struct protected_place PROTECTED[];
 extern const size_t PROTECTED_COUNT; /* at most PROTECTED_MAX */
 
-/* Returns its name inside a git directory: "hooks" for ".git/hooks". NULL: it has none there. */
+/* Returns the place's name inside a git directory: "hooks" for ".git/hooks". NULL: the place is not
+ * in a git directory. */
 const char *protect_in_gitdir(const struct protected_place *p);
 
-/* Returns how many of them are held if none exists, without those of a home. */
+/* Returns the number of places with HOLD_ANYWHERE or HOLD_PRIVATE: so many are held where none of
+ * them exists. */
 size_t protect_count_held(void);
 
-/* True if `name` (relative to the top of a writable grant) is one of them or lies in one: a
- * grant of it by name is kept in addition to the grant of its parent. */
+/* True if `name` (relative to the top of a writable grant) is a protected place or lies in one. A
+ * grant of such a name is kept in addition to the grant that contains it. */
 bool protect_has_name(const char *name);
 
-/* True if the path ends with one of them that is a file: if it is missing, it is created as a
- * file, not as a directory. */
+/* True if the path ends with the name of a protected file. If the path is missing, it must be
+ * created as a file, not as a directory. */
 bool protect_is_file(const char *path);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-/* The first rows are those that the broker's names and resolver use. */
+/* The first SANDBOX_ROWS rows are the addresses of the broker's names and of its resolver. */
 #define SANDBOX_ROWS 2
 static const struct {
 	const char *range;
@@ -24,7 +24,7 @@ static const struct {
 	{ "ff00::/8", "it overlaps with ff00::/8, which no host has" },
 };
 
-/* For single addresses: no socket in the sandbox can have these. */
+/* Single addresses that no socket in the sandbox can have. */
 static const struct {
 	const char *range;
 	const char *why;

@@ -1,9 +1,9 @@
-/* resolve.c - a path becomes a grant: opened once, judged, and held.
+/* resolve.c - turns a path into a grant. The path is opened once, judged, and held open.
  *
- * A path of the manifest is walked without following any symlink. A path of the owner may
- * contain symlinks, but they may not lead to a dangerous place that the path does not name,
- * because a skill that could write there may have put the symlink. A path to write that does not
- * exist is held by its nearest existing parent, and the run creates it. */
+ * A path of the manifest is walked without following any symlink. A path of the owner may contain
+ * symlinks, but they may not lead to a dangerous place that the path does not name: a skill that
+ * could write there may have put the symlink. A path to write that does not exist is held by its
+ * nearest existing parent, and the run creates it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,13 +31,14 @@ static void refuse_errno(struct build *b, const struct path_request *r, int e)
 	build_refuse_request(b, r, why, "name an existing file or directory that you may enter");
 }
 
-/* True in every sandbox, except one with a root file system of its own. */
+/* True if every sandbox shows the path. Never true if the owner names a root file system. */
 static bool is_shown(const struct build *b, const char *path)
 {
 	return b->opt->rootfs == NULL && view_is_system(path);
 }
 
-/* The target of the link may be a better reason for the refusal; it is recorded then. */
+/* True if the target of the symlink is refused, too. That refusal is recorded, because it is the
+ * better reason. */
 static bool leads_to_danger(struct build *b, const struct path_request *r, const char *real)
 {
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH) : -1;
@@ -48,8 +49,8 @@ static bool leads_to_danger(struct build *b, const struct path_request *r, const
 	return fd >= 0 && subject_init(&s, fd, real, NULL) == 0 && !judge_request(b, &led, &s);
 }
 
-/* Refuses a symlink: in a place that others can write, it could lead anywhere. What the system
- * shows anyway needs no grant. */
+/* Refuses a path with a symlink: in a directory that others can write, it could lead anywhere. A
+ * path that every sandbox shows needs no grant and is not refused. */
 static void refuse_symlink(struct build *b, const struct path_request *r, const char *path)
 {
 	auto_free char *real = realpath(path, NULL);
@@ -69,7 +70,7 @@ static void refuse_symlink(struct build *b, const struct path_request *r, const 
 	build_refuse_request(b, r, why, remedy);
 }
 
-/* Judges by the object: a device is one wherever its node is. */
+/* A device is recognised by the object, wherever its node is. */
 static enum grant_kind kind_of(int fd, const char *path, const struct stat *st)
 {
 	struct stat dev;
@@ -101,8 +102,9 @@ void resolve_take_object(struct build *b, const struct path_request *r, const ch
 	grants_add(b, &g);
 }
 
-/* If root starts the run, the skill's uid is one that nothing else uses, and devices cannot be
- * mapped. */
+/* True if the skill can open the device; otherwise records a refusal. If root starts the run, the
+ * skill gets a uid that nothing else uses. The owner of a device cannot be mapped to that uid, so
+ * the device must be open to all users. */
 static bool device_opens(struct build *b, const struct path_request *r, const struct stat *st)
 {
 	mode_t need = r->access == ACCESS_WRITE ? S_IROTH | S_IWOTH : S_IROTH;
@@ -112,8 +114,8 @@ static bool device_opens(struct build *b, const struct path_request *r, const st
 	}
 	auto_free char *why = build_printf(
 	        b,
-	        "started by root, the skill has a uid of its own, and the mode of the device "
-	        "(%04o) lets others not open it",
+	        "if root starts the run, the skill has a uid of its own, and the mode of the "
+	        "device (%04o) does not let other users open it",
 	        (unsigned)(st->st_mode & 07777));
 	build_refuse_request(b, r, why,
 	                     "start skillsandbox as a user who may open it, or open it to all "
@@ -233,8 +235,8 @@ static void add_missing(struct build *b, const struct path_request *r, const cha
 	grants_add(b, &g);
 }
 
-/* A path that cannot be opened is judged all the same: ~/.aws is also refused on a machine that
- * does not have it. */
+/* Judges a path that cannot be opened, too: ~/.aws is also refused on a machine that does not have
+ * it. `why` is the errno of the failed open. */
 static void resolve_missing(struct build *b, const struct path_request *r, const char *path,
                             int why)
 {
@@ -305,8 +307,9 @@ void resolve_request(struct build *b, const struct path_request *asked)
 		words = resolve_words(b, path);
 		free(path);
 		path = real;
-		/* Compares with the path that is granted, and does not look at the symlink again:
-		 * the process that put it may have removed it in the meantime. */
+		/* The text is compared with the path that is granted. Looking for the symlink a
+		 * second time would not be safe: the process that made it may have removed it in
+		 * the meantime. */
 		if (words != NULL && strcmp(words, real) != 0) {
 			r->words = words;
 			r->real = real;
@@ -332,7 +335,7 @@ void resolve_request(struct build *b, const struct path_request *asked)
 }
 
 /* The owner named this directory, so it may lie in another user's home or among the agent's own
- * skills. It must not be a dangerous place or contain one. */
+ * skills. It must not be a dangerous place itself or contain one. */
 bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what,
                    const char *remedy)
 {
@@ -372,7 +375,8 @@ static void no_directory(struct build *b)
 	             "name a directory that you may enter");
 }
 
-/* A copy lies in the owner's own state directory; the skill's directory is what is judged. */
+/* Grants the skill's files. If they are read from a copy in the owner's state directory, the
+ * skill's own directory is judged instead of the copy. */
 void resolve_skill(struct build *b)
 {
 	auto_fd fd = fcntl(b->source->fd, F_DUPFD_CLOEXEC, 0);
@@ -407,7 +411,8 @@ void resolve_stand_in(struct build *b, const struct stand_in *s)
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		build_refuse(b, REFUSAL_OTHER, "learn", s->target,
-		             "the file that replaces it cannot be opened", "learn again");
+		             "the file that is shown in its place cannot be opened",
+		             "run skillsandbox learn again");
 		return;
 	}
 	struct grant g = {

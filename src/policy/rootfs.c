@@ -1,8 +1,8 @@
-/* rootfs.c - the root file system that the owner named: judged once, and held open.
+/* rootfs.c - judges the root file system that the owner named, once, and holds it open.
  *
- * All of it is shown, so it must neither be a dangerous place nor contain one. Root file systems
- * that were unpacked from images lie among the runtime's own files and are accepted all the
- * same: no skill can write there. */
+ * All of it is shown, so it must neither be a dangerous place nor contain one. A root file system
+ * that was unpacked from an image lies among the runtime's own files. It is accepted, because no
+ * skill can write there. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static bool is_unpacked_image(const struct build *b, const char *path)
 	return rest != NULL && *rest != '\0';
 }
 
-/* True for names of the view, for homes and for mount points of disks: they are not directories
- * of the root file system's own. */
+/* True for a name that is not special to this root file system: a name of the view, a home, or a
+ * mount point of disks. */
 static bool is_known(const char *name)
 {
 	static const char *const PEOPLES[] = { "root", "mnt", "media" };
@@ -64,7 +64,7 @@ static void find_places(struct build *b, const char *path)
 	}
 }
 
-/* Takes the fd. */
+/* Makes the root file system part of the plan. Takes the fd. */
 static void hold_rootfs(struct build *b, const char *path, int *fd, const struct stat *st)
 {
 	b->plan->rootfs = (struct grant){

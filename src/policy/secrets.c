@@ -56,7 +56,8 @@ static const struct {
 	{ "DEEPSEEK_API_KEY", "DeepSeek" },
 };
 
-/* Lists of words, each between spaces. A name is judged by its words, which "_" separates. */
+/* The following lists contain words, each between spaces. A name is judged by its words, which "_"
+ * separates. */
 
 /* Services whose keys are always the owner's: clouds, code, publishing, payment, messages, team
  * tools, and models, which cost money. A key for any other service may be the skill's own. */
@@ -88,13 +89,14 @@ static const char OWNERS[] =
 static const char STORES[] =
         " REDIS MONGO MONGODB POSTGRES POSTGRESQL PG MYSQL MARIADB RABBITMQ AMQP"
         " CLICKHOUSE CELERY DATABASE DB BROKER CONNECTION JDBC ";
-/* Last words that show that the name is about a secret but holds none: COOKIE_NAME,
+/* Last words of names that are about a secret but contain none: COOKIE_NAME,
  * PASSWORD_MIN_LENGTH. */
 static const char ABOUT[] =
         " DIR NAME TYPE TTL TIMEOUT LENGTH LEN SIZE COUNT LIMIT MIN MAX ENABLED"
         " DISABLED POLICY ALGORITHM ALG PROVIDER DOMAIN HOST PORT SECURE SAMESITE"
         " HTTPONLY REGION EXPIRY EXPIRES SOCK PARALLELISM MODE METHOD PROMPT ";
-/* A key or token of such a kind belongs to a person or a machine, whatever it is for. */
+/* Words before KEY or TOKEN. Such a key or token belongs to a person or a machine, whatever it is
+ * for. */
 #define OF_OWNERS                                                                                  \
 	" PRIVATE SECRET ACCESS AGE SIGNING SIGN ENCRYPTION ENCRYPT MASTER DEPLOY ADMIN ROOT"      \
 	" ACCOUNT STORAGE SHARED RECOVERY SSH GPG PGP SESSION AUTH REFRESH BEARER PERSONAL BOT "
@@ -102,7 +104,8 @@ static const char ABOUT[] =
 /* Words of OWNERS that mean nothing after another word, because they are ordinary words. */
 static const char ORDINARY[] = " ARM CI CF DO FLY RENDER NODE UV GEM HEX SQUARE OP BW TF TOGETHER"
                                " COMET NEPTUNE NEW DD CIRCLE LINEAR NOTION NEON TS EXPO CLERK ";
-/* Words that show that "tokens" are those of a model, which are counted: MAX_TOKENS. */
+/* Words that show that "tokens" are the tokens of a language model, which are counted:
+ * MAX_TOKENS. */
 static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMPLETION CONTEXT"
                               " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
 
@@ -112,7 +115,8 @@ enum word_place {
 	LAST = 4,  /* the last word */
 };
 
-/* For one word, the first matching row decides; of all words, the most severe one. */
+/* The first row that matches a word decides about that word. The most severe word decides about a
+ * name. */
 static const struct {
 	const char *word;
 	const char *before; /* the word before it must be one of these; NULL: any word, or none */
@@ -167,7 +171,7 @@ static const struct {
 struct secret_word {
 	const char *s; /* not terminated */
 	size_t len;    /* without its final digits */
-	size_t whole;  /* with them: AUTH0 */
+	size_t whole;  /* with its final digits, as in AUTH0 */
 	bool last;
 };
 
@@ -215,7 +219,7 @@ static enum secret secret_of_word(struct secret_word w, const struct secret_word
 	return SECRET_NOT;
 }
 
-/* Judges by the words of the name. A service's word affects the words after it. */
+/* Judges a name by its words. The name of a service affects the words after it. */
 static enum secret secret_of_words(const char *name)
 {
 	const struct secret_word first = word_at(name);

@@ -12,8 +12,10 @@ void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most)
 		return;
 	}
 	if (b->manifest != NULL) {
-		build_warn(b, "limits", "%s: %llu is asked, the policy file allows %llu", name,
-		           (unsigned long long)*v, (unsigned long long)most);
+		build_warn(b, "limits",
+		           "%s: %llu is requested, but the policy file allows at "
+		           "most %llu",
+		           name, (unsigned long long)*v, (unsigned long long)most);
 	}
 	*v = most;
 }
@@ -34,7 +36,7 @@ void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uin
 	}
 }
 
-/* Returns MiB; 0 if it cannot be read. */
+/* Returns the memory of the machine in MiB; 0 if it cannot be read. */
 static uint64_t memory_of_machine(void)
 {
 	struct sysinfo machine;
@@ -42,8 +44,8 @@ static uint64_t memory_of_machine(void)
 	return sysinfo(&machine) == 0 ? (uint64_t)machine.totalram * machine.mem_unit >> 20 : 0;
 }
 
-/* `most` is the memory of the machine. Both limits are memory: the disk of a run is a file system
- * in memory. */
+/* Lowers a limit in MiB to `most`, the memory of the machine. This includes the disk limit, because
+ * the disk of a run is a file system in memory. */
 static void lower_to_machine(struct build *b, const struct resource *r, uint64_t most, uint64_t *v)
 {
 	if (r->unit != UNIT_MIB || most == 0 || *v <= most || most < r->least) {
@@ -51,7 +53,8 @@ static void lower_to_machine(struct build *b, const struct resource *r, uint64_t
 	}
 	if (*v > resource_of(&RESOURCE_DEFAULTS, r)) {
 		build_warn(b, "limits",
-		           "%s: %llu is asked, and the machine has %llu MiB of memory: it is %llu",
+		           "%s: %llu is requested, but the machine has only %llu MiB of memory, "
+		           "so the limit is %llu",
 		           r->name, (unsigned long long)*v, (unsigned long long)most,
 		           (unsigned long long)most);
 	}
@@ -114,12 +117,12 @@ static void set_sockets(struct build *b)
 
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
 		const struct grant *g = &b->plan->grants[i];
-		/* A single device does not count: no socket can be made in it. */
+		/* A single device does not count, because no socket can be made in it. */
 		writes |= g->access == ACCESS_WRITE && (g->kind == GRANT_FILES || g->is_dir);
 	}
 	int said = b->opt->unix_sockets >= 0 ? b->opt->unix_sockets : b->policy.unix_sockets;
 	b->plan->unix_sockets = said >= 0 ? said != 0 : !writes;
-	/* The observer lets these sockets be made; without the observer there are none. */
+	/* Only the observer allows these sockets, so there are none without it. */
 	b->plan->own_sockets = said < 0 && b->plan->audit != AUDIT_OFF;
 	if (writes && said < 0 && !b->plan->own_sockets) {
 		build_warn(b, "unix-sockets",

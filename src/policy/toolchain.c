@@ -1,14 +1,14 @@
-/* toolchain.c - interpreters outside the system directories.
+/* toolchain.c - grants the directories of interpreters outside the system directories.
  *
- * The command is looked up as the caller's shell would find it, and followed link by link (a
- * venv's python, a version manager's shim, a script's first line). Each directory outside the
- * system is granted read-only with the smallest prefix that works: PREFIX, for PREFIX/bin/x with
- * libraries beside bin.
+ * The command is looked up as the caller's shell would find it, and followed link by link (a venv's
+ * python, a version manager's shim, a script's first line). Each directory outside the system is
+ * granted read-only with the smallest prefix that works: PREFIX, for PREFIX/bin/x with libraries
+ * beside bin.
  *
  * The author of a skill chooses its command, and must not choose which directory of the owner is
- * shown. So for a skill only a well-known interpreter, by its bare name and found in the owner's
- * own PATH, brings its directory, and each such directory is a request that the owner sees and
- * can take out. The owner chooses a bare command. */
+ * shown. So for a skill a directory is granted only for a well-known interpreter that is named
+ * without a path and found in the owner's own PATH. Each such directory is a request, which the
+ * owner sees and can decline. A bare command is chosen by the owner, so it has no such limits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,7 +25,7 @@
 #include "policy/view.h"
 
 #define MAX_LINKS  8 /* for one command */
-#define MAX_SCRIPT 3 /* a script whose interpreter is a script, and so on */
+#define MAX_SCRIPT 3 /* how deep scripts may be interpreters of scripts */
 
 /* Alone or with a version: "python", "python3", "python3.12". */
 static const char *const INTERPRETERS[] = {
@@ -39,8 +39,8 @@ static const char *const INTERPRETERS[] = {
 struct toolchain_search {
 	struct build *b;
 	const char *command; /* as the plan names it */
-	bool asks;           /* for a skill: a grant is a request that the owner sees */
-	bool chosen;         /* the skill's author chose the command: nothing is granted for it */
+	bool asks;           /* for a skill: each directory is a request that the owner sees */
+	bool chosen; /* the skill's author chose the command, so nothing is granted for it */
 };
 
 static bool is_interpreter(const char *name)
@@ -69,7 +69,7 @@ static bool exists_in(const char *dir, const char *name)
 	return path != NULL && access(path, F_OK) == 0;
 }
 
-/* Finds the command like the caller's shell. Returns new, or NULL. */
+/* Finds the command as the caller's shell would. Returns its path, new; or NULL. */
 static char *find_command(const struct owner *o, const char *name)
 {
 	const char *path = owner_getenv(o, "PATH");
@@ -78,7 +78,7 @@ static char *find_command(const struct owner *o, const char *name)
 		return is_executable(name) ? strdup(name) : NULL;
 	}
 	if (strchr(name, '/') != NULL || *name == '\0') {
-		return NULL; /* relative to the work directory in the sandbox */
+		return NULL; /* such a path is relative to the work directory in the sandbox */
 	}
 	while (path != NULL && *path != '\0') {
 		size_t n = strcspn(path, ":");
@@ -96,7 +96,7 @@ static char *find_command(const struct owner *o, const char *name)
 	return NULL;
 }
 
-/* The first word of a small file; empty if there is none. */
+/* Writes the first word of a small file into `out`; "" if there is none. */
 static void first_word(const char *file, char *out, size_t size)
 {
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -141,7 +141,7 @@ static char *resolve_shim(const struct owner *o, const char *file)
 	return real;
 }
 
-/* Returns PREFIX of PREFIX/bin/x if its libraries are beside bin; otherwise NULL. */
+/* If `dir` is PREFIX/bin with its libraries beside bin, returns PREFIX, new; otherwise NULL. */
 static char *prefix_of(const char *dir)
 {
 	static const char *const SIGNS[] = { "lib", "lib64", "share", "pyvenv.cfg" };
@@ -158,8 +158,8 @@ static char *prefix_of(const char *dir)
 	return NULL;
 }
 
-/* Opens a directory that may be granted without asking: it neither contains a dangerous place
- * nor lies in one. Its real path is new in *ret_real. */
+/* Opens a directory that may be granted without asking, because it neither contains a dangerous
+ * place nor lies in one. Returns an fd, with the real path new in *ret_real; or -1. */
 static int open_harmless(struct build *b, const char *dir, char **ret_real)
 {
 	auto_free char *real = realpath(dir, NULL);
@@ -197,7 +197,7 @@ static void add_grant(struct build *b, const char *target, const char *real, int
 	grants_add(b, &g);
 }
 
-/* True if a granted directory is already shown at this path. */
+/* True if a grant already shows the directory at this path. */
 static bool already_shown(const struct build *b, const char *path)
 {
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
@@ -212,7 +212,8 @@ static bool already_shown(const struct build *b, const char *path)
 	return false;
 }
 
-/* True if the owner, who sees what a skill is shown, took this directory out. */
+/* For a skill, records the directory as a request. Returns true if the owner declined it, or
+ * without memory. */
 static bool is_declined(const struct toolchain_search *s, const char *real)
 {
 	struct build *b = s->b;
@@ -227,8 +228,8 @@ static bool is_declined(const struct toolchain_search *s, const char *real)
 	return build_taken_out(b, REFUSAL_READ, s->command, what);
 }
 
-/* Grants what `dir`, a directory with a program in it, needs. Returns false, after a warning, if
- * it is not granted; the rest of the way does not matter then. */
+/* Grants `dir`, which contains a program, or the prefix around it. Returns false if nothing is
+ * granted; the caller must then stop the search. */
 static bool need_directory(const struct toolchain_search *s, const char *dir)
 {
 	struct build *b = s->b;
@@ -244,15 +245,15 @@ static bool need_directory(const struct toolchain_search *s, const char *dir)
 	}
 	if (s->chosen) {
 		build_warn(b, "toolchain",
-		           "%s, which the skill names, is in %s and not in the sandbox: only a "
-		           "known interpreter by its bare name brings its directory "
-		           "(--toolchain); add --read %s",
+		           "the skill names %s, which is in %s and not in the sandbox; "
+		           "--toolchain adds a directory only for a known interpreter that is "
+		           "named without a path; add --read %s",
 		           s->command, dir, dir_word);
 		return false;
 	}
 	if (!b->plan->toolchain_auto && !s->asks) {
 		build_warn(b, "toolchain",
-		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, "
+		           "%s is in %s, which is not in the sandbox: add --toolchain auto, "
 		           "or --read %s",
 		           s->command, dir, wanted_word);
 		return false;
@@ -264,8 +265,7 @@ static bool need_directory(const struct toolchain_search *s, const char *dir)
 	}
 	if (fd < 0) {
 		build_warn(b, "toolchain",
-		           "%s lives in %s, which is too much to grant without being asked: add "
-		           "--read %s",
+		           "%s is in %s, which cannot be granted automatically: add --read %s",
 		           s->command, dir, dir_word);
 		return false;
 	}
@@ -277,7 +277,7 @@ static bool need_directory(const struct toolchain_search *s, const char *dir)
 	return true;
 }
 
-/* Finds the interpreter of a script's first line; its path is new in *ret. */
+/* Finds the interpreter that the first line of a script names. Returns its path, new; or NULL. */
 static char *read_interpreter(const struct owner *o, const char *file)
 {
 	char line[256];
@@ -299,7 +299,7 @@ static char *read_interpreter(const struct owner *o, const char *file)
 	return program != NULL ? find_command(o, program) : NULL;
 }
 
-/* Follows the symlink `file` one step; NULL if it is not a symlink. */
+/* Follows the symlink `file` one step. Returns the path, new; NULL if it is not a symlink. */
 static char *next_link(const char *file)
 {
 	char to[PATH_MAX];
@@ -324,7 +324,7 @@ static char *next_link(const char *file)
 	return target_dir != NULL ? path_join(target_dir, slash + 1) : NULL;
 }
 
-/* Handles every directory on the way from `file` to the program, and to the interpreter of a
+/* Grants every directory on the way from `file` to the program, and to the interpreter of a
  * script. */
 static void follow_links(const struct toolchain_search *s, const char *file, unsigned scripts)
 {
@@ -355,8 +355,9 @@ static void follow_links(const struct toolchain_search *s, const char *file, uns
 	}
 }
 
-/* A skill must ask for the same directories on a terminal and without one, where nothing is
- * granted. So they are looked up in both cases, and taken back here. */
+/* Removes the grants again, because the toolchain is off. They were made only to record the
+ * requests: a skill must have the same requests on a terminal, where the toolchain is on by
+ * default, and without one. */
 static void take_back(struct build *b, size_t n_before, const char *command)
 {
 	struct ssb_plan *p = b->plan;
@@ -365,7 +366,7 @@ static void take_back(struct build *b, size_t n_before, const char *command)
 	        p->n_grants > n_before ? build_word(b, p->grants[n_before].target) : NULL;
 	if (word != NULL) {
 		build_warn(b, "toolchain",
-		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, or "
+		           "%s is in %s, which is not in the sandbox: add --toolchain auto, or "
 		           "--read %s",
 		           command, p->grants[n_before].target, word);
 	}
@@ -382,7 +383,7 @@ void toolchain_build(struct build *b)
 	auto_free char *file = find_command(b->owner, command);
 
 	if (file == NULL || path_beneath(file, "/skill") != NULL) {
-		return; /* the run will say "not found" */
+		return; /* the run will report "not found" */
 	}
 	char *real = resolve_shim(b->owner, file);
 	if (real != NULL) {

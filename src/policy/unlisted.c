@@ -16,15 +16,15 @@
 #include "skill/programs.h"
 
 static const char CLOSED[] =
-        "is closed to others; if root starts the run, a manifest gets only what they "
-        "may read, unless the owner allows more";
-static const char NAMED[] = "has the name of a program, or of a place that programs know";
+        "is closed to others; if root starts the run, a manifest gets only what other users may "
+        "read, unless the owner allows more";
+static const char NAMED[] = "has the name of a program, or of a place that programs use";
 static const char BEFORE[] = "existed before this skill, and may belong to another program";
 static const char UNREAD[] =
         "may belong to another program: 'own-directories' in the runtime's state directory, "
         "which records that, cannot be read";
 
-/* How many leading names of a path belong together, by the first name. */
+/* How many leading names of a path name one program's place, by the first name. */
 static const struct {
 	const char *first;
 	size_t names;
@@ -68,7 +68,7 @@ bool unlisted_is_shared(const char *rest)
 
 /* ---- the skill's own ---------------------------------------------------------- */
 
-/* True for a name that no table, shell or file system can read as another one. */
+/* True for a name that no table, shell or file system can take for another name. */
 static bool is_plain(const char *name)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_");
@@ -91,11 +91,11 @@ static bool is_in_path(const char *dirs, const char *name)
 	return false;
 }
 
-/* Writes the row "DIRECTORY//INODE:BIRTH/SKILL". A real path contains no "//", and the skill's
- * begins with one '/'. A directory that is removed and created again has another time of birth,
- * which no program can set. The device number is left out, because some file systems get another
- * one at each boot. Returns new; NULL: the file system does not tell the time of birth, or no
- * memory. */
+/* Returns the row "DIRECTORY//INODE:BIRTH/SKILL", new. A real path contains no "//", and the
+ * skill's path begins with one '/'. A directory that is removed and created again has another time
+ * of birth, which no program can set. The device number is left out, because some file systems get
+ * another one at each boot. Returns NULL if the file system does not store the time of birth, or
+ * without memory. */
 static char *own_row(int fd, const char *skill_dir)
 {
 	char path[MAX_PATH_BYTES];
@@ -133,7 +133,8 @@ static bool is_current(const char *row)
 static const struct kept_rows OWN = { "own-directories", "list of the skills' own directories",
 	                              "write", is_current };
 
-/* Returns why the existing directory is not known as made for the skill; NULL: it is. */
+/* Returns NULL if the existing directory is recorded as made for the skill; otherwise why it does
+ * not count as the skill's. */
 static const char *why_not_made(const struct build *b, const char *dir)
 {
 	AUTO(string_list_done) struct string_list rows = { 0 };
@@ -158,7 +159,7 @@ void unlisted_mark(int fd, const char *skill_dir, const char *state_dir)
 	}
 }
 
-/* Returns why the place, "HOME/.config/x", is not the skill's own; NULL: it is. */
+/* Returns NULL if the place, "HOME/.config/x", is the skill's own; otherwise why it is not. */
 static const char *why_not_own(const struct build *b, const char *place, const char *rest)
 {
 	const char *name = b->manifest != NULL ? b->manifest->name : NULL;
@@ -176,7 +177,8 @@ static const char *why_not_own(const struct build *b, const char *place, const c
 	return lstat(place, &st) < 0 && errno == ENOENT ? NULL : why_not_made(b, place);
 }
 
-/* True if `path`, relative to the home, is or lies in a place of the skill's own. */
+/* True if `path` is or lies in a place of the skill's own in the owner's home. `path` is
+ * absolute. */
 static bool is_own(const struct build *b, const char *path)
 {
 	const char *rest = path_beneath(path, b->owner->home);
@@ -186,7 +188,7 @@ static bool is_own(const struct build *b, const char *path)
 	return place != NULL && why_not_own(b, place, place + (rest - path)) == NULL;
 }
 
-/* The same for ~/dots/config/x if ~/.config leads to ~/dots/config. */
+/* Like is_own(), for a path such as ~/dots/config/x if ~/.config leads to ~/dots/config. */
 static bool is_own_led(const struct build *b, const struct place *led, const char *path)
 {
 	const char *rest = path_beneath(path, led->path);
@@ -208,8 +210,8 @@ bool unlisted_is_own(const struct build *b, const char *path)
 
 /* ---- a request ------------------------------------------------------------------ */
 
-/* Returns what follows the owner's home in `whole`, which begins with the subject's path; NULL:
- * it does not lie there. Compares device and inode, because the home may also be mounted
+/* Returns the part of `whole` after the owner's home; NULL if `whole` does not lie there. `whole`
+ * begins with the subject's path. Compares device and inode, because the home may also be mounted
  * elsewhere. */
 static const char *from_home(const struct build *b, const struct subject *s, const char *whole)
 {
@@ -259,7 +261,8 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 		if (object_same(c->v[i], b->danger->home) && i + 1 < c->n) {
 			break;
 		}
-		closed = (c->mode[i] & need) != need ? len : closed; /* the outermost */
+		/* at the end: the outermost closed one */
+		closed = (c->mode[i] & need) != need ? len : closed;
 		need = S_IXOTH;
 		while (len > 1 && s->path[--len] != '/') {
 		}
@@ -269,7 +272,8 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 	}
 }
 
-/* A request of the owner that merely contains such a place is not affected. */
+/* Judges the places to which hidden names lead. A path of the owner that merely contains such a
+ * place is not a hit. */
 static int judge_led(struct build *b, const struct path_request *r, const struct subject *s,
                      const char *whole, struct danger_hits *hits)
 {

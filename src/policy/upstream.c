@@ -1,8 +1,8 @@
-/* upstream.c - the proxy for a plan's hosts: that of the policy file, or else of the variables
- * that the owner's other programs obey.
+/* upstream.c - finds the proxy for a plan's hosts: in the policy file, or else in the variables
+ * that the owner's other programs use.
  *
- * If the policy file names a proxy, or `none`, the environment is ignored. A proxy that we
- * cannot use is a refusal, not a reason to dial without it. No message contains its password. */
+ * If the policy file names a proxy, or `none`, the environment is ignored. A proxy that we cannot
+ * use is a refusal; the hosts are not dialled without it. No message contains its password. */
 #include "policy/upstream.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static struct upstream steal_upstream(struct upstream *u)
 	return r;
 }
 
-/* Copies `from`, found at `where`; false without memory. */
+/* Copies `from`, which was found at `where`. Returns false without memory. */
 static bool upstream_copy(const struct upstream *from, const char *where, struct upstream *ret)
 {
 	AUTO(upstream_done) struct upstream u = { .port = from->port };
@@ -57,7 +57,7 @@ static bool upstream_copy(const struct upstream *from, const char *where, struct
 	return true;
 }
 
-/* Decodes "%40" to "@". Returns the length, or 0 if the text cannot be sent. */
+/* Decodes a text in which "%40" means "@". Returns its length, or 0 if it cannot be sent. */
 static size_t decode_percent(const char *text, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
@@ -81,7 +81,8 @@ static size_t decode_percent(const char *text, size_t len, char *out, size_t siz
 	return n;
 }
 
-/* Encodes USER or USER:PASSWORD for basic authentication. */
+/* Encodes USER or USER:PASSWORD for basic authentication into u->credentials. Returns NULL, or what
+ * is wrong with it. */
 static const char *parse_user(const char *text, size_t len, struct upstream *u)
 {
 	char plain[MAX_PROXY_USER];
@@ -117,7 +118,7 @@ static const char *parse_port(const char *text, uint16_t *ret)
 	return NULL;
 }
 
-/* Parses HOST:PORT; for IPv6 [ADDRESS]:PORT. */
+/* Parses HOST:PORT, or [ADDRESS]:PORT for IPv6. Returns NULL, or what is wrong with it. */
 static const char *parse_host(char *text, struct upstream *u)
 {
 	char *end = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -138,7 +139,8 @@ static const char *parse_host(char *text, struct upstream *u)
 	return wrong != NULL ? wrong : parse_port(colon + 1, &u->port);
 }
 
-/* Returns NULL if the scheme is HTTP, and moves *text past it. */
+/* Moves *text past "http://", if it begins so. Returns NULL, or what is wrong with another
+ * scheme. */
 static const char *parse_scheme(const char **text)
 {
 	const char *end = strstr(*text, "://");
@@ -285,7 +287,7 @@ static void refuse_variable(struct build *b, const char *name, const char *wrong
 
 	for (size_t i = 0; what != NULL && i < b->plan->n_refusals; i++) {
 		if (strcmp(b->plan->refusals[i].what, what) == 0) {
-			return; /* for the other use */
+			return; /* it was already refused for the other use */
 		}
 	}
 	if (what != NULL && why != NULL) {
@@ -327,9 +329,9 @@ static void warn_of_udp(struct build *b)
 	for (size_t i = 0; i < p->n_egress; i++) {
 		if (p->egress[i].protocol == PROTO_UDP) {
 			build_warn(b, p->upstream[UPSTREAM_OTHER].where,
-			           "udp cannot pass the proxy, and is refused when it is used, but "
-			           "for hosts in no_proxy; 'network: {udp_direct: true}' in the "
-			           "policy file sends it past the proxy");
+			           "udp cannot pass the proxy and is blocked, except to hosts "
+			           "in no_proxy; 'network: {udp_direct: true}' in the policy "
+			           "file sends it without the proxy");
 			return;
 		}
 	}

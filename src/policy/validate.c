@@ -1,4 +1,4 @@
-/* validate.c - the public functions that check manifests, and skills without one. */
+/* validate.c - ssb_validate(), which checks a manifest, or a skill without one. */
 #include <sys/stat.h>
 
 #include "base/own.h"

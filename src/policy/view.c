@@ -49,7 +49,8 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	SYSTEM("/lib64"),
 	SYSTEM("/libx32"),
 	{ "/etc", VIEW_DIR, ZONE_PARTIAL, LL_READ, VIEW_OURS | VIEW_STAYS, NULL },
-	/* Only files of the run's own processes can be read: those of the kernel belong to root. */
+	/* The skill can write only to files of the run's own processes; the kernel's files belong
+	 * to root. */
 	{ "/proc", VIEW_KERNEL, ZONE_KERNEL, RW, VIEW_OURS | VIEW_STAYS | VIEW_ROOTFS, NULL },
 	{ "/dev", VIEW_DIR, ZONE_KERNEL, RW, VIEW_OURS | VIEW_STAYS | VIEW_ROOTFS, NULL },
 	{ "/dev/shm", VIEW_PRIVATE, ZONE_PRIVATE, ALL, VIEW_OURS | VIEW_STAYS, NULL },
@@ -59,12 +60,12 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	  NULL },
 	{ "/run", VIEW_DIR, ZONE_PARTIAL, 0, VIEW_OURS | VIEW_ROOTFS, NULL },
 	{ "/skill", VIEW_DIR, ZONE_OUTSIDE, 0, VIEW_OURS | VIEW_STAYS | VIEW_ROOTFS,
-	  NULL }, /* the skill's directory, a grant of its own */
+	  NULL }, /* the skill's directory is shown there by its own grant */
 	PARTIAL("/sys", VIEW_OURS | VIEW_ROOTFS),
 	PARTIAL("/opt", 0),
 	PARTIAL("/selinux", 0),
 	{ "/home", VIEW_NOTHING, ZONE_OUTSIDE, 0, VIEW_ITSELF, NULL },
-	/* From here on: entries inside the directories above. */
+	/* The following rows are entries inside the directories above. */
 	{ "/etc/alternatives", VIEW_HOST, ZONE_AROUND, 0, VIEW_ALWAYS, NULL },
 	HOST("/etc/ca-certificates"),
 	HOST("/etc/chromium.d"), /* sourced by Debian's wrapper */
@@ -106,10 +107,11 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	LINK("/dev/stdout", "/proc/self/fd/1"),
 	LINK("/dev/stderr", "/proc/self/fd/2"),
 	LINK("/dev/ptmx", "pts/ptmx"),
-	/* They list the keys of the owner's other sessions, whatever the keyring. */
+	/* These files list the keys of the owner's other sessions, whichever keyring the reader
+	 * has. */
 	MASKED("/proc/keys"),
 	MASKED("/proc/key-users"),
-	/* If the plan names the worker (sandbox/worker.c), it is in this directory. */
+	/* If the plan names the worker (sandbox/worker.c), the worker is in this directory. */
 	{ "/run/skillsandbox", VIEW_NOTHING, ZONE_AROUND, LL_READ, 0, NULL },
 };
 

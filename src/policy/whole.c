@@ -1,8 +1,9 @@
-/* whole.c - grants "/" for reading: everything in it at its own place, except what the sandbox
- * has of its own. The grant becomes one grant for each directory and file directly in it. A
- * directory that contains a place of the sandbox's own is handled in the same way, so that this
- * place is left out and stays as it is. Symlinks are left out: those of the system are in every
- * sandbox. */
+/* whole.c - grants "/" for reading. Everything in it is shown at its own path, except the places
+ * that the sandbox has itself.
+ *
+ * The grant becomes one grant for each directory and file directly in "/". A directory that
+ * contains a place of the sandbox's own is split in the same way, so that this place is left out.
+ * Symlinks are left out: those of the system are in every sandbox. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,14 +17,14 @@
 #include "policy/kernel_fs.h"
 #include "policy/view.h"
 
-/* True for a place that the sandbox keeps as its own; everything else in /etc and /dev is
- * granted by name. */
+/* True for a place that the sandbox keeps as its own. That includes all of /etc and /dev, in which
+ * the host's files must be granted by name. */
 static bool is_kept(const struct build *b, const char *path)
 {
 	return path_beneath(path, b->owner->home) != NULL || view_claimed(path, VIEW_STAYS);
 }
 
-/* True if a kept place lies in it. */
+/* True if the directory contains a place that the sandbox keeps. */
 static bool leads_to_kept(const struct build *b, const char *path)
 {
 	bool leads = path_beneath(b->owner->home, path) != NULL;
@@ -42,7 +43,9 @@ static void grant_entry(struct build *b, const struct path_request *r, const cha
 
 	if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) ||
 	    view_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
-		return; /* a symlink, or an object that a directory would not show either */
+		/* it is a symlink or special file, or is already shown, or leads to processes of
+		 * the host */
+		return;
 	}
 	resolve_take_object(b, r, path, &fd, &st, true);
 }
@@ -61,7 +64,8 @@ static void whole_entry(struct build *b, const struct path_request *r, const cha
 	}
 }
 
-/* Goes as deep as the sandbox's own places lie. */
+/* Grants the entries of a directory. Enters only directories that contain a place of the sandbox's
+ * own. */
 static void whole_directory(struct build *b, const struct path_request *r, const char *dir)
 {
 	DIR *d = opendir(dir);

@@ -1,6 +1,6 @@
-/* withhold.c - requests that are left out without stopping the run: those that the owner took
- * out (--without, or in the approval), and those of the owner's own manifest that serves any
- * skill of its name. */
+/* withhold.c - requests that are withheld: they are left out of the plan without stopping the run.
+ * These are the requests that the owner declined (--without, or in the approval), and requests of a
+ * sidecar that names no directory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ bool build_unbound(struct build *b, const char *where, const char *what, const c
 	return true;
 }
 
-/* A word that takes nothing out is most likely mistyped. */
+/* Warns about each --without that matched no request: it is probably mistyped. */
 void withhold_finish(struct build *b)
 {
 	const struct string_list *l = &b->opt->withhold;
@@ -64,8 +64,8 @@ void withhold_finish(struct build *b)
 		}
 		if (!found) {
 			build_warn(b, options_flag(SSB_OPT_WITHHOLD),
-			           "'%.200s' is nothing that it asks for; 'skillsandbox inspect "
-			           "--json' has the list (requested)",
+			           "'%.200s' is not a request of the skill; 'skillsandbox "
+			           "inspect --json' lists them (requested)",
 			           l->v[i]);
 		}
 	}

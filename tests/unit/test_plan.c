@@ -209,7 +209,7 @@ static void test_withhold(void **state)
 		assert_string_equal(withheld(p, ALL[i])->why, "the owner took it out");
 	}
 	assert_int_equal(p->requested.n, ARRAY_LEN(ALL)); /* it was asked for all the same */
-	assert_true(warned(p, "'read ~/note' is nothing that it asks for"));
+	assert_true(warned(p, "'read ~/note' is not a request of the skill"));
 	ssb_plan_free(p);
 	/* The owner's own word beside it stands. */
 	p = skill(MANIFEST, FLAGS({ SSB_OPT_WITHHOLD, ALL[0] }, { SSB_OPT_READ, "~/notes" },

@@ -67,8 +67,8 @@ static void test_limits_are_asked(void **state)
 	assert_int_equal(p->res.memory_mb, mib);
 	assert_int_equal(p->res.max_disk_mb, mib);
 	assert_int_equal(p->res.max_runtime_seconds, 3600);
-	assert_true(warned(p, "memory_mb: 1048576 is asked, and the machine has"));
-	assert_true(warned(p, "max_disk_mb: 1048576 is asked, and the machine has"));
+	assert_true(warned(p, "memory_mb: 1048576 is requested, but the machine has only"));
+	assert_true(warned(p, "max_disk_mb: 1048576 is requested, but the machine has only"));
 	ssb_plan_free(p);
 
 	p = skill(BIG, FLAGS({ SSB_OPT_WITHHOLD, "limit memory_mb 1048576" },
