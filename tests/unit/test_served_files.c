@@ -301,15 +301,9 @@ static void base64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(digests_and_what_is_left_out),
-		T(sees_a_change),
-		T(too_many),
-		T(too_many_directories),
-		T(is_in_order),
-		T(too_large),
-		T(too_large_by_growing),
-		T(too_deep),
-		cmocka_unit_test(base64),
+		T(digests_and_what_is_left_out), T(sees_a_change), T(too_many),
+		T(too_many_directories),         T(is_in_order),   T(too_large),
+		T(too_large_by_growing),         T(too_deep),      cmocka_unit_test(base64),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
