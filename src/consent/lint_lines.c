@@ -13,7 +13,7 @@
 
 /* ---- lines ------------------------------------------------------------------------ */
 
-struct line_reader {
+struct lint_reader {
 	enum lint_kind kind;
 	lint_line_fn *fn;
 	void *arg;
@@ -61,7 +61,7 @@ static bool goes_on(const char *line, size_t *inout_len)
 }
 
 /* Appends as much as there is room for. */
-static void append_bytes(struct line_reader *r, struct lint_line *l, const char *line, size_t len)
+static void append_bytes(struct lint_reader *r, struct lint_line *l, const char *line, size_t len)
 {
 	for (size_t i = 0; i < len && l->len < MAX_LINT_LINE; i++) {
 		char c = (char)tolower((unsigned char)line[i]);
@@ -74,7 +74,7 @@ static void append_bytes(struct line_reader *r, struct lint_line *l, const char 
 }
 
 /* Looks at a long line in pieces that overlap. */
-static void look_at_long(struct line_reader *r, const char *line, size_t len, unsigned no)
+static void look_at_long(struct lint_reader *r, const char *line, size_t len, unsigned no)
 {
 	for (size_t at = 0; at < len; at += MAX_LINT_LINE - LINT_OVERLAP) {
 		struct lint_line l = { .low = r->low, .tight = r->tight, .no = no };
@@ -83,7 +83,7 @@ static void look_at_long(struct line_reader *r, const char *line, size_t len, un
 	}
 }
 
-static void flush_line(struct line_reader *r, struct lint_line *l)
+static void flush_line(struct lint_reader *r, struct lint_line *l)
 {
 	if (l->tight_len >= SHORTEST) {
 		r->fn(r->arg, l);
@@ -91,7 +91,7 @@ static void flush_line(struct line_reader *r, struct lint_line *l)
 	*l = (struct lint_line){ .low = r->low, .tight = r->tight };
 }
 
-static void read_lines(struct line_reader *r, const char *bytes, size_t len)
+static void read_lines(struct lint_reader *r, const char *bytes, size_t len)
 {
 	struct lint_line l = { .low = r->low, .tight = r->tight };
 	unsigned no = 1;
@@ -130,7 +130,7 @@ bool lint_lines(const char *bytes, size_t len, enum lint_kind kind, lint_line_fn
 {
 	auto_free char *low = malloc(MAX_LINT_LINE);
 	auto_free char *tight = malloc(MAX_LINT_LINE);
-	struct line_reader r = { .kind = kind, .fn = fn, .arg = arg, .low = low, .tight = tight };
+	struct lint_reader r = { .kind = kind, .fn = fn, .arg = arg, .low = low, .tight = tight };
 
 	assert(fn != NULL);
 	if (low == NULL || tight == NULL) {
