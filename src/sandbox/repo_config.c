@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,24 +282,86 @@ static void add_from(struct config_reading *r, const char *dir, const char *path
 	}
 }
 
-/* Called for each path that a setting names. An included file is relative to the file that includes
- * it. A directory of hooks is relative to the directory in which git runs the hooks: the top of the
- * tree or, for a push, the git directory, in which no other directory of hooks can be made. */
-static void take_name(void *arg, enum git_config_name name, const char *value)
+/* An included file is relative to the file that includes it. A directory of hooks is relative to
+ * the directory in which git runs the hooks: the top of the tree or, for a push, the git directory,
+ * in which no other directory of hooks can be made. A directory of templates is relative to the
+ * directory in which "git init" is started, which is not known. */
+static void take_path(struct config_reading *r, enum git_config_name name, const char *path)
 {
-	struct config_reading *r = arg;
-	const struct owner owner = { .home = r->plan->home };
-	auto_free char *path = path_expand(&owner, value);
-
-	if (path == NULL) {
-		r->failed = true;
-	} else if (name == GIT_CONFIG_INCLUDE) {
+	if (name == GIT_CONFIG_INCLUDE) {
 		add_from(r, r->dir, path, false);
-	} else if (*path == '/' || r->gitdir != NULL) {
+	} else if (*path == '/') {
+		add_named(r, path, true);
+	} else if (name == GIT_CONFIG_HOOKS && r->gitdir != NULL) {
 		add_from(r, r->tree, path, true);
-		if (*path != '/' && strncmp(path, ".git/", 5) != 0) {
+		if (strncmp(path, ".git/", 5) != 0) {
 			add_from(r, r->gitdir, path, true);
 		}
+	}
+}
+
+/* Finds the home of the user `name` (`len` bytes) in the password file, without a name service,
+ * which could block. Returns new; NULL if the user is not in it. */
+static char *find_home(const char *name, size_t len)
+{
+	auto_file f = fopen("/etc/passwd", "re");
+	struct passwd pw;
+	struct passwd *found = NULL;
+	char text[4096];
+
+	while (f != NULL && fgetpwent_r(f, &pw, text, sizeof(text), &found) == 0) {
+		if (strlen(pw.pw_name) == len && memcmp(pw.pw_name, name, len) == 0) {
+			return strdup(pw.pw_dir);
+		}
+	}
+	return NULL;
+}
+
+/* "~name/rest" */
+static void take_home_path(struct config_reading *r, enum git_config_name name, const char *value)
+{
+	size_t len = strcspn(value + 1, "/");
+	auto_free char *home = find_home(value + 1, len);
+	const char *rest = value + 1 + len;
+	auto_free char *path = home != NULL ? path_join(home, rest + strspn(rest, "/")) : NULL;
+
+	if (home == NULL) {
+		r->cut = "git's settings in it name the home of a user who is not in /etc/passwd";
+	} else if (path == NULL) {
+		r->failed = true;
+	} else {
+		take_path(r, name, path);
+	}
+}
+
+/* Called for each path that a setting names, in the forms that git expands. */
+static void take_name(void *arg, enum git_config_name name, const char *value)
+{
+	static const char OPTIONAL[] = ":(optional)";
+	static const char PREFIX[] = "%(prefix)/"; /* where git is installed */
+	static const char *const PREFIXES[] = { "/usr", "/usr/local" };
+	struct config_reading *r = arg;
+	const struct owner owner = { .home = r->plan->home };
+
+	value += strncmp(value, OPTIONAL, sizeof(OPTIONAL) - 1) == 0 ? sizeof(OPTIONAL) - 1 : 0;
+	if (strncmp(value, PREFIX, sizeof(PREFIX) - 1) == 0) {
+		for (size_t i = 0; i < ARRAY_LEN(PREFIXES) && !r->failed; i++) {
+			auto_free char *path = path_join(PREFIXES[i], value + sizeof(PREFIX) - 1);
+			r->failed |= path == NULL;
+			if (path != NULL) {
+				take_path(r, name, path);
+			}
+		}
+		return;
+	}
+	if (value[0] == '~' && value[1] != '/' && value[1] != '\0') {
+		take_home_path(r, name, value);
+		return;
+	}
+	auto_free char *path = path_expand(&owner, value);
+	r->failed |= path == NULL;
+	if (path != NULL) {
+		take_path(r, name, path);
 	}
 }
 

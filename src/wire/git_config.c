@@ -18,6 +18,7 @@ static const struct {
 	{ "core", "hookspath", false, GIT_CONFIG_HOOKS },
 	{ "include", "path", false, GIT_CONFIG_INCLUDE },
 	{ "includeif", "path", true, GIT_CONFIG_INCLUDE },
+	{ "init", "templatedir", false, GIT_CONFIG_TEMPLATE },
 };
 
 struct git_config_reader {

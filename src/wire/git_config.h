@@ -1,4 +1,4 @@
-/* git_config.h - finds hooks and included files in a git configuration.
+/* git_config.h - finds hooks, templates and included files in a git configuration.
  *
  * Reads like git: section and key in any case, comments, quotes, escapes, continued lines. Git
  * stops at the first line that it does not understand. This reader skips that line and reads on, so
@@ -9,8 +9,9 @@
 #include <stddef.h>
 
 enum git_config_name {
-	GIT_CONFIG_HOOKS,   /* core.hooksPath */
-	GIT_CONFIG_INCLUDE, /* include.path and includeIf.CONDITION.path, for every condition */
+	GIT_CONFIG_HOOKS,    /* core.hooksPath */
+	GIT_CONFIG_INCLUDE,  /* include.path and includeIf.CONDITION.path, for every condition */
+	GIT_CONFIG_TEMPLATE, /* init.templateDir, from which "git init" copies hooks */
 };
 
 /* `path` is the value as git reads it; it is not empty and not longer than a path can be. */

@@ -16,7 +16,7 @@
 
 static void note(void *arg, enum git_config_name name, const char *path)
 {
-	buf_addf(arg, "%c:%s|", name == GIT_CONFIG_HOOKS ? 'h' : 'i', path);
+	buf_addf(arg, "%c:%s|", "hit"[name], path);
 }
 
 /* In memory of its exact size, so that a byte too many is seen. */
