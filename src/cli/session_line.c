@@ -218,40 +218,36 @@ static void line_other(struct buf *out, const struct line *l)
 }
 
 static const struct kind {
-	const char *kind;
-	const char *word;
+	const char *word; /* NULL: not a line of a ledger */
 	enum say_colour colour;
 	line_fn *fn;
-} KINDS[] = {
-	{ "session_created", "STARTED", SAY_BOLD, line_created },
-	{ "action_allowed", "ALLOWED", SAY_PLAIN, line_allowed },
-	{ "action_blocked", "REFUSED", SAY_RED, line_blocked },
-	{ "action_settled", "SETTLED", SAY_PLAIN, line_settled },
-	{ "child", "CHILD", SAY_PLAIN, line_child },
-	{ "budget_alert", "ALERT", SAY_YELLOW, line_reason },
-	{ "violation", "VIOLATION", SAY_RED, line_violation },
-	{ "run_begun", "RUN", SAY_PLAIN, line_begun },
-	{ "run_ended", "RUN", SAY_PLAIN, line_ended },
-	{ "usage", "USED", SAY_PLAIN, line_usage },
-	{ "session_paused", "PAUSED", SAY_YELLOW, line_reason },
-	{ "session_resumed", "RESUMED", SAY_GREEN, line_reason },
-	{ "session_killed", "KILLED", SAY_RED, line_reason },
-	{ "session_completed", "COMPLETED", SAY_GREEN, line_reason },
-	{ "session_expired", "EXPIRED", SAY_RED, line_reason },
-	{ "notification", "MESSAGE", SAY_PLAIN, line_notification },
-	{ "signature", "SIGNED", SAY_PLAIN, line_signature },
+} KINDS[EV_OTHER + 1] = {
+	[EV_SESSION_CREATED] = { "STARTED", SAY_BOLD, line_created },
+	[EV_ACTION_ALLOWED] = { "ALLOWED", SAY_PLAIN, line_allowed },
+	[EV_ACTION_BLOCKED] = { "REFUSED", SAY_RED, line_blocked },
+	[EV_ACTION_SETTLED] = { "SETTLED", SAY_PLAIN, line_settled },
+	[EV_CHILD] = { "CHILD", SAY_PLAIN, line_child },
+	[EV_BUDGET_ALERT] = { "ALERT", SAY_YELLOW, line_reason },
+	[EV_VIOLATION] = { "VIOLATION", SAY_RED, line_violation },
+	[EV_RUN_BEGUN] = { "RUN", SAY_PLAIN, line_begun },
+	[EV_RUN_ENDED] = { "RUN", SAY_PLAIN, line_ended },
+	[EV_USAGE] = { "USED", SAY_PLAIN, line_usage },
+	[EV_SESSION_PAUSED] = { "PAUSED", SAY_YELLOW, line_reason },
+	[EV_SESSION_RESUMED] = { "RESUMED", SAY_GREEN, line_reason },
+	[EV_SESSION_KILLED] = { "KILLED", SAY_RED, line_reason },
+	[EV_SESSION_COMPLETED] = { "COMPLETED", SAY_GREEN, line_reason },
+	[EV_SESSION_EXPIRED] = { "EXPIRED", SAY_RED, line_reason },
+	[EV_NOTIFICATION] = { "MESSAGE", SAY_PLAIN, line_notification },
+	[EV_SIGNATURE] = { "SIGNED", SAY_PLAIN, line_signature },
 };
 
 void session_view_line(struct buf *out, const struct line *l)
 {
-	static const struct kind other = { "", "OTHER", SAY_PLAIN, line_other };
-	const struct kind *k = &other;
+	static const struct kind other = { "OTHER", SAY_PLAIN, line_other };
+	const struct kind *k = KINDS[l->kind].word != NULL ? &KINDS[l->kind] : &other;
 	char word[16];
 	int64_t us = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		k = strcmp(KINDS[i].kind, l->kind_name) == 0 ? &KINDS[i] : k;
-	}
 	/* UTC as in the line itself, because people in several time zones read one ledger. */
 	buf_addf(out, "  %4" PRId64 " %.12s ", l->seq,
 	         stamp_parse(l->time, &us) ? l->time + 11 : "--:--:--.---");

@@ -71,8 +71,8 @@ static void copy_member(struct json *j, const char *key, const struct json_node 
 
 static const char *action_outcome(const struct line *l)
 {
-	if (strcmp(l->kind_name, "action_settled") != 0) {
-		return strcmp(l->kind_name, "action_blocked") == 0 ? "blocked" : "reserved";
+	if (l->kind != EV_ACTION_SETTLED) {
+		return l->kind == EV_ACTION_BLOCKED ? "blocked" : "reserved";
 	}
 	return line_true(l, "released")    ? "released"
 	       : line_true(l, "timed_out") ? "timed_out"
@@ -81,8 +81,8 @@ static const char *action_outcome(const struct line *l)
 
 static void put_action(struct buf *out, const struct line *l)
 {
-	bool settled = strcmp(l->kind_name, "action_settled") == 0;
-	bool blocked = strcmp(l->kind_name, "action_blocked") == 0;
+	bool settled = l->kind == EV_ACTION_SETTLED;
+	bool blocked = l->kind == EV_ACTION_BLOCKED;
 	struct json j;
 
 	json_init(&j, out, false);
@@ -180,7 +180,7 @@ static void wait_for(struct session_story *s, const struct line *l, int64_t rese
 static void add_action(struct session_story *s, const struct line *l)
 {
 	int64_t reservation = json_integer(line_get(l, "reservation"), 0);
-	bool open = strcmp(l->kind_name, "action_allowed") == 0 || line_true(l, "timed_out");
+	bool open = l->kind == EV_ACTION_ALLOWED || line_true(l, "timed_out");
 	auto_buf one;
 
 	buf_init(&one, STORY_BYTES);
@@ -198,15 +198,23 @@ static void add_action(struct session_story *s, const struct line *l)
 
 void session_story_add(struct session_story *s, const struct line *l)
 {
-	if (strncmp(l->kind_name, "action_", 7) == 0) {
+	switch (l->kind) {
+	case EV_ACTION_ALLOWED:
+	case EV_ACTION_BLOCKED:
+	case EV_ACTION_SETTLED:
 		add_action(s, l);
-	} else if (strcmp(l->kind_name, "violation") == 0) {
+		break;
+	case EV_VIOLATION:
 		put_violation(s, l, NULL);
-	} else if (strcmp(l->kind_name, "usage") == 0) {
+		break;
+	case EV_USAGE:
 		for (const struct json_node *n = json_first(&l->doc, line_get(l, "violations"));
 		     n != NULL; n = json_next(&l->doc, n)) {
 			put_violation(s, l, n);
 		}
+		break;
+	default:
+		break;
 	}
 }
 

@@ -39,7 +39,7 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 	}
 	for (const struct json_node *k = json_first(ask->kinds_doc, ask->kinds); k != NULL;
 	     k = json_next(ask->kinds_doc, k)) {
-		if (event_kind_from(json_string(k, "")) == l->kind) {
+		if (json_is(k, JSON_STRING) && event_kind_from(k->str, k->len) == l->kind) {
 			return true;
 		}
 	}

@@ -262,10 +262,10 @@ static int raise_alert(struct call *c, struct row *row, const struct verdict *v,
 	row->s.state = to;
 	row->s.alerted = true;
 	row->dirty = row->restated = true;
-	struct json *j = entry_begin(c, row, "budget_alert");
+	struct json *j = entry_begin(c, row, EV_BUDGET_ALERT);
 	json_kstr(j, "code", session_code_name(v->code));
 	json_kstr(j, "reason", v->reason);
-	return entry_end(c, row, err) == 0 ? outbox_put(c, row, "budget_alert", v->reason, err)
+	return entry_end(c, row, err) == 0 ? outbox_put(c, row, EV_BUDGET_ALERT, v->reason, err)
 	                                   : -1;
 }
 

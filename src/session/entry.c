@@ -62,11 +62,11 @@ static void resume_record(struct call *c, struct row *row)
 	record_resume(&c->ss->record, row->seq, row->hash, c->now, row->mono);
 }
 
-struct json *entry_begin(struct call *c, struct row *row, const char *kind)
+struct json *entry_begin(struct call *c, struct row *row, enum event_kind kind)
 {
 	assert(c->open);
 	resume_record(c, row);
-	struct json *j = record_begin_same(&c->ss->record, kind);
+	struct json *j = record_begin_same(&c->ss->record, RECORD_KINDS[kind]);
 	json_kstr(j, "session_id", row->s.id);
 	json_kstr(j, "agent_id", row->s.agent);
 	return j;
@@ -170,7 +170,7 @@ static void put_change(struct json *j, const struct totals *was, const struct to
 	json_close(j, '}');
 }
 
-int entry_child(struct call *c, struct row *row, const struct row *child, const char *event,
+int entry_child(struct call *c, struct row *row, const struct row *child, enum event_kind event,
                 struct ssb_error *err)
 {
 	struct totals is = row_totals(row);
@@ -178,14 +178,14 @@ int entry_child(struct call *c, struct row *row, const struct row *child, const 
 	if (memcmp(&is, &row->told, sizeof(is)) == 0) {
 		return 0;
 	}
-	struct json *j = entry_begin(c, row, "child");
+	struct json *j = entry_begin(c, row, EV_CHILD);
 	json_kstr(j, "child", child->s.id);
-	json_kstr(j, "event", event);
+	json_kstr(j, "event", RECORD_KINDS[event]);
 	put_change(j, &row->told, &is);
 	return entry_end(c, row, err);
 }
 
-int entry_ancestors(struct call *c, const char *event, struct ssb_error *err)
+int entry_ancestors(struct call *c, enum event_kind event, struct ssb_error *err)
 {
 	for (size_t i = 0; i + 1 < c->n; i++) {
 		if (entry_child(c, &c->chain[i], call_own(c), event, err) != 0) {
@@ -220,7 +220,7 @@ int entry_sign(struct call *c, struct row *row, struct ssb_error *err)
 	}
 	resume_record(c, row);
 	trace_key_sign(&key, row->hash, signature);
-	struct json *j = record_begin_same(&c->ss->record, "signature");
+	struct json *j = record_begin_same(&c->ss->record, RECORD_KINDS[EV_SIGNATURE]);
 	hex_encode(key.pair.public, sizeof(key.pair.public), hex);
 	json_kstr(j, "key", hex);
 	hex_encode(signature, sizeof(signature), hex);

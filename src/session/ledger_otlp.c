@@ -13,31 +13,20 @@
 
 #define NAME_SIZE 96
 
-static const struct ledger_kind {
-	const char *name;
-	enum otlp_severity severity;
-	bool of_span;
-} KINDS[] = {
-	{ "session_created", OTLP_INFO, true },  { "session_resumed", OTLP_INFO, true },
-	{ "session_paused", OTLP_WARN, true },   { "session_killed", OTLP_ERROR, true },
-	{ "session_expired", OTLP_ERROR, true }, { "session_completed", OTLP_INFO, true },
-	{ "budget_alert", OTLP_WARN, true },     { "violation", OTLP_WARN, true },
-	{ "action_blocked", OTLP_WARN, false },  { "action_allowed", OTLP_INFO, false },
-	{ "action_settled", OTLP_INFO, false },  { "run_begun", OTLP_INFO, false },
-	{ "run_ended", OTLP_INFO, false },       { "usage", OTLP_INFO, false },
-	{ "notification", OTLP_INFO, false },
-};
-
-static const struct ledger_kind *kind_of(const struct line *l)
+static enum otlp_severity judge_severity(const struct line *l)
 {
-	static const struct ledger_kind other = { "", OTLP_INFO, false };
-
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		if (strcmp(KINDS[i].name, l->kind_name) == 0) {
-			return &KINDS[i];
-		}
+	switch (l->kind) {
+	case EV_SESSION_KILLED:
+	case EV_SESSION_EXPIRED:
+		return OTLP_ERROR;
+	case EV_SESSION_PAUSED:
+	case EV_BUDGET_ALERT:
+	case EV_VIOLATION:
+	case EV_ACTION_BLOCKED:
+		return OTLP_WARN;
+	default:
+		return OTLP_INFO;
 	}
-	return &other;
 }
 
 static bool text_is(const struct line *l, const char *member, const char *text)
@@ -50,26 +39,34 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 /* True: the line reports the usage of a run with violations. */
 static bool has_violations(const struct line *l)
 {
-	return strcmp(l->kind_name, "usage") == 0 &&
+	return l->kind == EV_USAGE &&
 	       json_is(json_member(&l->doc, l->top, "violations"), JSON_OBJECT);
 }
 
 bool ledger_is_told(const struct line *l)
 {
 	return l->kind != EV_SIGNATURE &&
-	       !(strcmp(l->kind_name, "notification") == 0 && text_is(l, "type", "otel"));
+	       !(l->kind == EV_NOTIFICATION && text_is(l, "type", "otel"));
 }
 
 bool ledger_is_of_span(const struct line *l)
 {
-	return kind_of(l)->of_span || has_violations(l);
+	switch (l->kind) {
+	case EV_SESSION_CREATED:
+	case EV_SESSION_RESUMED:
+	case EV_SESSION_PAUSED:
+	case EV_BUDGET_ALERT:
+	case EV_VIOLATION:
+		return true;
+	default:
+		return ledger_is_end(l) || has_violations(l);
+	}
 }
 
 bool ledger_is_end(const struct line *l)
 {
-	return strcmp(l->kind_name, "session_killed") == 0 ||
-	       strcmp(l->kind_name, "session_expired") == 0 ||
-	       strcmp(l->kind_name, "session_completed") == 0;
+	return l->kind == EV_SESSION_KILLED || l->kind == EV_SESSION_EXPIRED ||
+	       l->kind == EV_SESSION_COMPLETED;
 }
 
 /* Names events alike: "session.killed", "session.violation". */
@@ -246,7 +243,7 @@ static void put_log(void *arg, const struct line *l)
 	char name[NAME_SIZE];
 	const struct otlp_log log = {
 		.nano = nano_of(x->item, otlp_mono(l)),
-		.severity = text_is(l, "status", "failed") ? OTLP_WARN : kind_of(l)->severity,
+		.severity = text_is(l, "status", "failed") ? OTLP_WARN : judge_severity(l),
 		.trace_id = x->ids.trace,
 		.span_id = x->ids.span,
 		.time = l->time,
@@ -278,7 +275,7 @@ void ledger_write_logs(struct otlp *w, const struct outbox_item *item, const str
 
 static bool is_begin(const struct line *l)
 {
-	return strcmp(l->kind_name, "session_created") == 0;
+	return l->kind == EV_SESSION_CREATED;
 }
 
 static void find_end(void *arg, const struct line *l)
@@ -292,7 +289,7 @@ static void find_end(void *arg, const struct line *l)
 	x->over = ledger_is_end(l);
 	if (x->over) {
 		const char *reason = json_string(json_member(&l->doc, l->top, "reason"), NULL);
-		x->good = strcmp(l->kind_name, "session_completed") == 0;
+		x->good = l->kind == EV_SESSION_COMPLETED;
 		snprintf(x->reason, sizeof(x->reason), "%s", reason != NULL ? reason : "");
 	}
 }
@@ -327,8 +324,7 @@ static void put_event(void *arg, const struct line *l)
 	char name[NAME_SIZE];
 	const struct otlp_format *f = x->w->format;
 
-	if (x->ended || !ledger_is_of_span(l) || is_begin(l) ||
-	    strcmp(l->kind_name, "session_completed") == 0) {
+	if (x->ended || !ledger_is_of_span(l) || is_begin(l) || l->kind == EV_SESSION_COMPLETED) {
 		return;
 	}
 	x->ended = ledger_is_end(l);

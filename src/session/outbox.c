@@ -33,14 +33,14 @@ static void put_time(struct json *j, const struct call *c)
 
 /* Writes the event for any kind of receiver; herald_body() makes each receiver's form of
  * it. */
-static int put_event(struct call *c, const struct row *row, const char *event, const char *reason,
-                     struct buf *out, struct ssb_error *err)
+static int put_event(struct call *c, const struct row *row, enum event_kind event,
+                     const char *reason, struct buf *out, struct ssb_error *err)
 {
 	struct json j;
 
 	json_init(&j, out, false);
 	json_open(&j, '{');
-	json_kstr(&j, "event", event);
+	json_kstr(&j, "event", RECORD_KINDS[event]);
 	json_kstr(&j, "session_id", row->s.id);
 	json_kstr(&j, "agent_id", row->s.agent);
 	json_kstr(&j, "state", session_state_name(row->s.state));
@@ -59,7 +59,7 @@ static int put_event(struct call *c, const struct row *row, const char *event, c
 	return out->failed ? ssb_fail(err, SSB_E_LIMIT, 0, "outbox", "the message is too long") : 0;
 }
 
-int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
+int outbox_put(struct call *c, struct row *row, enum event_kind event, const char *reason,
                struct ssb_error *err)
 {
 	auto_buf body;
@@ -244,7 +244,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
                  const char *status, struct ssb_error *err)
 {
 	struct row *own = call_own(c);
-	struct json *j = entry_begin(c, own, "notification");
+	struct json *j = entry_begin(c, own, EV_NOTIFICATION);
 	char text[SESSION_REASON];
 
 	assert(c->open && item->url != NULL);

@@ -10,15 +10,15 @@
 #include "session/store.h"
 
 static const struct {
-	const char *kind; /* kind of its line and of the message */
+	enum event_kind kind; /* kind of its line and of the message */
 	bool notify;
 } STATES[SESSION_STATES] = {
-	[SESSION_ACTIVE] = { "session_resumed", false },
-	[SESSION_ALERT] = { "session_resumed", false },
-	[SESSION_PAUSED] = { "session_paused", true },
-	[SESSION_KILLED] = { "session_killed", true },
-	[SESSION_COMPLETED] = { "session_completed", false },
-	[SESSION_EXPIRED] = { "session_expired", true },
+	[SESSION_ACTIVE] = { EV_SESSION_RESUMED, false },
+	[SESSION_ALERT] = { EV_SESSION_RESUMED, false },
+	[SESSION_PAUSED] = { EV_SESSION_PAUSED, true },
+	[SESSION_KILLED] = { EV_SESSION_KILLED, true },
+	[SESSION_COMPLETED] = { EV_SESSION_COMPLETED, false },
+	[SESSION_EXPIRED] = { EV_SESSION_EXPIRED, true },
 };
 
 static int put_line(struct call *c, struct row *row, const struct row *by, size_t damaged,

@@ -204,7 +204,7 @@ static int insert_row(struct call *c, struct row *row, struct ssb_error *err)
 static int put_created(struct call *c, struct row *row, struct ssb_error *err)
 {
 	const struct session_policy *p = row->s.policy;
-	struct json *j = entry_begin(c, row, "session_created");
+	struct json *j = entry_begin(c, row, EV_SESSION_CREATED);
 
 	json_kint(j, "schema", 1);
 	json_kstr(j, "parent", row->s.parent[0] != '\0' ? row->s.parent : NULL);

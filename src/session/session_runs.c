@@ -60,7 +60,7 @@ static int insert_run(struct call *c, struct session_run *run, struct ssb_error 
 static int put_begin(struct call *c, const struct session_run *run, struct ssb_error *err)
 {
 	struct row *own = call_own(c);
-	const char *kind = c->verdict.allowed ? "run_begun" : "action_blocked";
+	enum event_kind kind = c->verdict.allowed ? EV_RUN_BEGUN : EV_ACTION_BLOCKED;
 
 	if (entry_only_counts(own)) {
 		return 0;
@@ -199,7 +199,7 @@ static int put_usage(struct call *c, const struct session_run *run,
                      const struct session_usage *used, struct ssb_error *err)
 {
 	struct row *own = call_own(c);
-	struct json *j = entry_begin(c, own, "usage");
+	struct json *j = entry_begin(c, own, EV_USAGE);
 
 	json_kint(j, "run", run->n);
 	json_key(j, "used");
@@ -219,7 +219,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 		json_close(j, '}');
 	}
 	entry_verdict(c, j);
-	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "usage", err) : -1;
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, EV_USAGE, err) : -1;
 }
 
 /* *ret: this report was not counted before. */
@@ -293,7 +293,7 @@ int session_run_end(struct session_store *ss, const struct session_run *run, int
 	/* 0 rows: another process found the run dead first and recorded the end. */
 	if (db_changes(ss->db) == 1) {
 		struct row *own = call_own(&c);
-		struct json *j = entry_begin(&c, own, "run_ended");
+		struct json *j = entry_begin(&c, own, EV_RUN_ENDED);
 		json_kint(j, "run", run->n);
 		if (run->run_id[0] != '\0') {
 			json_kstr(j, "run_id", run->run_id);

@@ -113,7 +113,7 @@ static void time_out_sums(struct row *row, micros amount)
 static int put_time_out(struct call *c, struct row *row, const struct reservation *r,
                         struct ssb_error *err)
 {
-	struct json *j = entry_begin(c, row, "action_settled");
+	struct json *j = entry_begin(c, row, EV_ACTION_SETTLED);
 
 	json_kstr(j, "action", r->action);
 	json_kint(j, "reservation", r->n);
@@ -140,7 +140,7 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 	for (size_t i = 0; i < n; i++) {
 		time_out_sums(path[i], r->amount);
 		if (i == 0 ? put_time_out(c, path[i], r, err) != 0
-		           : entry_child(c, path[i], path[0], "action_settled", err) != 0) {
+		           : entry_child(c, path[i], path[0], EV_ACTION_SETTLED, err) != 0) {
 			return -1;
 		}
 	}
@@ -249,7 +249,7 @@ static int put_check(struct call *c, const char *action, micros estimate, int64_
 {
 	struct row *own = call_own(c);
 	bool allowed = c->verdict.allowed;
-	const char *kind = allowed ? "action_allowed" : "action_blocked";
+	enum event_kind kind = allowed ? EV_ACTION_ALLOWED : EV_ACTION_BLOCKED;
 
 	if (entry_only_counts(own)) {
 		return 0;
@@ -346,7 +346,7 @@ static int put_settle(struct call *c, const struct reservation *r, micros actual
                       struct ssb_error *err)
 {
 	struct row *own = call_own(c);
-	struct json *j = entry_begin(c, own, "action_settled");
+	struct json *j = entry_begin(c, own, EV_ACTION_SETTLED);
 
 	json_kstr(j, "action", r->action);
 	json_kint(j, "reservation", r->n);
@@ -360,7 +360,7 @@ static int put_settle(struct call *c, const struct reservation *r, micros actual
 		json_kbool(j, "late", true);
 	}
 	entry_verdict(c, j);
-	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "action_settled", err) : -1;
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, EV_ACTION_SETTLED, err) : -1;
 }
 
 int session_settle(struct session_store *ss, int64_t reservation, micros actual,

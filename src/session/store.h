@@ -11,6 +11,7 @@
 
 #include <assert.h>
 
+#include "trace/event.h"
 #include "trace/record.h"
 #include "base/own.h"
 #include "session/db.h"
@@ -212,15 +213,15 @@ int session_expire_due(struct session_store *ss, bool enforce, struct session_sw
 
 /* Begins a line. The caller adds members; entry_end() adds the snapshot and stores the
  * line. */
-struct json *entry_begin(struct call *c, struct row *row, const char *kind);
+struct json *entry_begin(struct call *c, struct row *row, enum event_kind kind);
 /* Adds what was decided, and why unless it is "ok". */
 void entry_verdict(const struct call *c, struct json *j);
 int entry_end(struct call *c, struct row *row, struct ssb_error *err);
 /* A line for each ancestor whose totals have changed since its last line. `event` is the
  * kind of the session's own line. */
-int entry_ancestors(struct call *c, const char *event, struct ssb_error *err);
+int entry_ancestors(struct call *c, enum event_kind event, struct ssb_error *err);
 /* The same for one ancestor. */
-int entry_child(struct call *c, struct row *row, const struct row *child, const char *event,
+int entry_child(struct call *c, struct row *row, const struct row *child, enum event_kind event,
                 struct ssb_error *err);
 /* Counts a refusal if the session is over. True: only counted. Only the first refusal gets
  * a line, so that an agent that keeps asking cannot fill the disk. */
@@ -251,7 +252,7 @@ int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret
 /* ---- outbox.c ------------------------------------------------------------ */
 
 /* A message for each receiver that the policy of `row` names. */
-int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
+int outbox_put(struct call *c, struct row *row, enum event_kind event, const char *reason,
                struct ssb_error *err);
 
 /* A db_row_fn that fills an int64_t, which is untouched if there is no number. */

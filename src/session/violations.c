@@ -79,7 +79,7 @@ static int put_violation(struct call *c, const char *type, const char *details, 
 	if (entry_only_counts(own)) {
 		return 0;
 	}
-	struct json *j = entry_begin(c, own, "violation");
+	struct json *j = entry_begin(c, own, EV_VIOLATION);
 	json_kstr(j, "violation_type", type);
 	json_kuint(j, "cumulative_count", count);
 	json_key(j, "threshold");
@@ -92,7 +92,7 @@ static int put_violation(struct call *c, const char *type, const char *details, 
 		json_kstr(j, "details", details);
 	}
 	entry_verdict(c, j);
-	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "violation", err) : -1;
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, EV_VIOLATION, err) : -1;
 }
 
 int session_violation(struct session_store *ss, const char *id, const char *type,

@@ -37,6 +37,23 @@ const char *const RECORD_KINDS[] = {
 	[EV_FILES] = "files",
 	[EV_END] = "end",
 	[EV_SIGNATURE] = "signature",
+	[EV_END_OF_RUN_KINDS] = NULL,
+	[EV_SESSION_CREATED] = "session_created",
+	[EV_SESSION_RESUMED] = "session_resumed",
+	[EV_SESSION_PAUSED] = "session_paused",
+	[EV_SESSION_KILLED] = "session_killed",
+	[EV_SESSION_EXPIRED] = "session_expired",
+	[EV_SESSION_COMPLETED] = "session_completed",
+	[EV_BUDGET_ALERT] = "budget_alert",
+	[EV_VIOLATION] = "violation",
+	[EV_ACTION_ALLOWED] = "action_allowed",
+	[EV_ACTION_BLOCKED] = "action_blocked",
+	[EV_ACTION_SETTLED] = "action_settled",
+	[EV_CHILD] = "child",
+	[EV_RUN_BEGUN] = "run_begun",
+	[EV_RUN_ENDED] = "run_ended",
+	[EV_USAGE] = "usage",
+	[EV_NOTIFICATION] = "notification",
 	[EV_OTHER] = NULL,
 };
 
@@ -53,14 +70,15 @@ const char *event_kind_name(enum event_kind kind)
 	return (unsigned)kind < EV_COUNT ? RECORD_KINDS[kind] : NULL;
 }
 
-enum event_kind event_kind_from(const char *name)
+enum event_kind event_kind_from(const char *name, size_t len)
 {
-	int kind = 0;
-
-	while (kind < EV_OTHER && strcmp(RECORD_KINDS[kind], name) != 0) {
-		kind++;
+	for (int kind = 0; kind < EV_OTHER; kind++) {
+		const char *known = RECORD_KINDS[kind];
+		if (known != NULL && strlen(known) == len && memcmp(known, name, len) == 0) {
+			return (enum event_kind)kind;
+		}
 	}
-	return (enum event_kind)kind;
+	return EV_OTHER;
 }
 
 /* How much of a too long text is kept before the ellipsis: whole characters only. */

@@ -42,7 +42,26 @@ enum event_kind {
 	EV_LAYERS,
 	EV_FILES,
 	EV_END,
-	EV_SIGNATURE,
+	EV_SIGNATURE,        /* of a session's ledger, too */
+	EV_END_OF_RUN_KINDS, /* where RECORD_KINDS ends for a run's record */
+
+	/* The other lines of a session's ledger. */
+	EV_SESSION_CREATED,
+	EV_SESSION_RESUMED,
+	EV_SESSION_PAUSED,
+	EV_SESSION_KILLED,
+	EV_SESSION_EXPIRED,
+	EV_SESSION_COMPLETED,
+	EV_BUDGET_ALERT,
+	EV_VIOLATION,
+	EV_ACTION_ALLOWED,
+	EV_ACTION_BLOCKED,
+	EV_ACTION_SETTLED,
+	EV_CHILD,
+	EV_RUN_BEGUN,
+	EV_RUN_ENDED,
+	EV_USAGE,
+	EV_NOTIFICATION,
 	EV_OTHER, /* a kind of line that this version does not know */
 };
 
@@ -111,10 +130,11 @@ size_t event_size(const struct event *e);
  * the copy. */
 struct event *event_copy(void *to, size_t size, const struct event *e);
 
-/* The name of each kind of line in a record, by enum event_kind; NULL for EV_OTHER, the end. */
+/* The name of each kind of line, by enum event_kind. NULL ends the kinds of a run's record and
+ * those of a ledger. */
 extern const char *const RECORD_KINDS[];
 const char *event_kind_name(enum event_kind kind); /* NULL: not an event */
 /* From the text of a line that was read. */
-enum event_kind event_kind_from(const char *name);
+enum event_kind event_kind_from(const char *name, size_t len);
 
 #endif

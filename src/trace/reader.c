@@ -113,7 +113,7 @@ int line_parse(struct line *r, const char *line, size_t len, const char **ret_wh
 		*ret_why = "not a line of a record";
 		return -1;
 	}
-	r->kind = event_kind_from(r->kind_name);
+	r->kind = event_kind_from(r->kind_name, strlen(r->kind_name));
 	return 0;
 }
 

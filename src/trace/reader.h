@@ -45,9 +45,8 @@ struct line {
 	const struct json_node *data; /* NULL: none */
 	int64_t seq;
 	const char *time;
-	enum event_kind
-	        kind; /* EV_OTHER: also every line of a session's ledger but the signature */
-	const char *kind_name; /* for people, and for other tables of kinds */
+	enum event_kind kind;
+	const char *kind_name; /* the text that `kind` is from */
 };
 
 /* Parses a line. Returns -1 with a reason (static text) if it is not a line of a record. `r` must

@@ -115,12 +115,7 @@ enum room room_of(const struct event *e, const char *home)
 	case EV_SYSCALL_FILTERED:
 	case EV_SYSCALL_BLOCKED:
 	case EV_POLICY_VIOLATION:
-	case EV_RUN: /* this one and the next are not events */
-	case EV_LAYERS:
-	case EV_FILES:
-	case EV_END:
-	case EV_SIGNATURE:
-	case EV_OTHER:
+	case EV_RUN ... EV_OTHER: /* not events */
 		break;
 	}
 	return ROOM_OTHER;

@@ -110,21 +110,22 @@ struct head {
 	uint64_t mono;
 	const char *time;
 	size_t time_len;
-	const char *kind;
-	size_t kind_len;
+	enum event_kind kind;
 };
 
 static bool read_head(const char *p, const char *end, struct head *h)
 {
-	return skip_text(&p, end, "{\"seq\":") && skip_number(&p, end, &h->seq) &&
-	       skip_text(&p, end, ",\"time\":\"") && skip_word(&p, end, &h->time, &h->time_len) &&
-	       skip_text(&p, end, ",\"mono\":") && skip_number(&p, end, &h->mono) &&
-	       skip_text(&p, end, ",\"kind\":\"") && skip_word(&p, end, &h->kind, &h->kind_len);
-}
+	const char *kind = NULL;
+	size_t len = 0;
 
-static bool has_kind(const struct head *h, const char *kind)
-{
-	return h->kind_len == strlen(kind) && memcmp(h->kind, kind, h->kind_len) == 0;
+	if (!(skip_text(&p, end, "{\"seq\":") && skip_number(&p, end, &h->seq) &&
+	      skip_text(&p, end, ",\"time\":\"") && skip_word(&p, end, &h->time, &h->time_len) &&
+	      skip_text(&p, end, ",\"mono\":") && skip_number(&p, end, &h->mono) &&
+	      skip_text(&p, end, ",\"kind\":\"") && skip_word(&p, end, &kind, &len))) {
+		return false;
+	}
+	h->kind = event_kind_from(kind, len);
+	return true;
 }
 
 /* Checks that the hash at the end of the line is that of the previous hash and the line. */
@@ -245,21 +246,21 @@ static bool check_key(struct verify *v)
 /* The first line says whether this is the record of a run or the ledger of a session. */
 static bool is_first(const struct head *h)
 {
-	return has_kind(h, "run") || has_kind(h, "session_created");
+	return h->kind == EV_RUN || h->kind == EV_SESSION_CREATED;
 }
 
 static bool is_end(const struct verify *v, const struct head *h)
 {
-	return v->r->ledger ? has_kind(h, "session_killed") || has_kind(h, "session_completed") ||
-	                              has_kind(h, "session_expired")
-	                    : has_kind(h, "end");
+	return v->r->ledger ? h->kind == EV_SESSION_KILLED || h->kind == EV_SESSION_COMPLETED ||
+	                              h->kind == EV_SESSION_EXPIRED
+	                    : h->kind == EV_END;
 }
 
 /* A run's record has one signature, after its end line, and nothing follows it. Lines that are
  * added to the ledger of an ended session are signed again. */
 static bool check_place(struct verify *v, const struct head *h)
 {
-	bool signature = has_kind(h, "signature");
+	bool signature = h->kind == EV_SIGNATURE;
 
 	if (v->phase == AT_END && !v->r->ledger) {
 		return fail_verify(v, "something follows the signature");
@@ -269,7 +270,7 @@ static bool check_place(struct verify *v, const struct head *h)
 		return fail_verify(v, "a record of this kind does not belong here");
 	}
 	if (v->phase == AT_RUN) {
-		v->r->ledger = has_kind(h, "session_created");
+		v->r->ledger = h->kind == EV_SESSION_CREATED;
 	}
 	return true;
 }
@@ -318,7 +319,7 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 		return false;
 	}
 	bool first = v->phase == AT_RUN;
-	bool signature = has_kind(&h, "signature");
+	bool signature = h.kind == EV_SIGNATURE;
 	if (signature && !check_signature(v, line, len)) {
 		return false;
 	}
