@@ -15,6 +15,7 @@
 #include "learn/needs.h"
 #include "learn/record_priv.h"
 #include "policy/path.h"
+#include "policy/plan.h"
 #include "trace/reader.h"
 #include "trace/run_facts.h"
 #include "trace/runs.h"
@@ -163,15 +164,16 @@ uint64_t record_times(const struct record_reading *r, const struct line *l)
 static void take_place(struct record_reading *r, const struct line *l, const struct json_node *n)
 {
 	const char *target = record_value(json_member(&l->doc, n, "target"));
-	const char *origin = json_string(json_member(&l->doc, n, "origin"), "");
+	enum grant_origin origin =
+	        grant_origin_from(json_string(json_member(&l->doc, n, "origin"), ""));
 
 	if (target != NULL && grow_array(r, &r->places, r->n_places, 4UL * MAX_GRANTS,
 	                                 sizeof(r->places[0])) != NULL) {
 		char *copy = strdup(target);
 		r->nomem |= copy == NULL;
 		r->places[r->n_places] =
-		        (struct shown_place){ copy, strcmp(origin, "skill") == 0 ||
-			                                    strcmp(origin, "toolchain") == 0 };
+		        (struct shown_place){ copy, origin == ORIGIN_SKILL ||
+			                                    origin == ORIGIN_TOOLCHAIN };
 		r->n_places += copy != NULL;
 	}
 }
@@ -315,7 +317,8 @@ static const char *skill_of(const struct line *l)
 
 	for (const struct json_node *n = json_first(&l->doc, files); dir == NULL && n != NULL;
 	     n = json_next(&l->doc, n)) {
-		if (strcmp(json_string(json_member(&l->doc, n, "origin"), ""), "skill") == 0) {
+		const char *origin = json_string(json_member(&l->doc, n, "origin"), "");
+		if (grant_origin_from(origin) == ORIGIN_SKILL) {
 			dir = json_string(json_member(&l->doc, n, "path"), NULL);
 		}
 	}

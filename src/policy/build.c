@@ -18,15 +18,24 @@ const char *access_name(enum access a)
 	return a == ACCESS_WRITE ? "write" : "read";
 }
 
+static const char *const ORIGINS[] = {
+	[ORIGIN_MANIFEST] = "manifest",   [ORIGIN_FLAG] = "flag",   [ORIGIN_POLICY] = "policy",
+	[ORIGIN_TOOLCHAIN] = "toolchain", [ORIGIN_SKILL] = "skill", [ORIGIN_OTHER] = "?",
+};
+
 const char *grant_origin_name(enum grant_origin o)
 {
-	static const char *const NAMES[] = {
-		[ORIGIN_MANIFEST] = "manifest", [ORIGIN_FLAG] = "flag",
-		[ORIGIN_POLICY] = "policy",     [ORIGIN_TOOLCHAIN] = "toolchain",
-		[ORIGIN_SKILL] = "skill",
-	};
+	return (size_t)o < ARRAY_LEN(ORIGINS) ? ORIGINS[o] : "?";
+}
 
-	return (size_t)o < ARRAY_LEN(NAMES) ? NAMES[o] : "?";
+enum grant_origin grant_origin_from(const char *name)
+{
+	int origin = 0;
+
+	while (origin < ORIGIN_OTHER && strcmp(ORIGINS[origin], name) != 0) {
+		origin++;
+	}
+	return (enum grant_origin)origin;
 }
 
 char *build_printf(struct build *b, const char *fmt, ...)

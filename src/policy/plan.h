@@ -24,6 +24,7 @@ enum grant_origin {
 	ORIGIN_POLICY,
 	ORIGIN_TOOLCHAIN,
 	ORIGIN_SKILL, /* the skill's own directory, shown at /skill */
+	ORIGIN_OTHER, /* only in a record: an origin that this version does not know */
 };
 
 /* The kind of a granted object. A skill can create and change files only in GRANT_FILES. */
@@ -137,7 +138,8 @@ int plan_layer_from_name(const char *s); /* -1: unknown */
 
 /* For people and records: "read", "manifest". */
 const char *access_name(enum access a);
-const char *grant_origin_name(enum grant_origin o);
+const char *grant_origin_name(enum grant_origin o); /* "?" for ORIGIN_OTHER */
+enum grant_origin grant_origin_from(const char *name);
 
 /* The owner's HTTP proxy, through which hosts are dialled. */
 struct upstream {
