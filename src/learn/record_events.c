@@ -193,7 +193,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	const char *address = record_text(l, "address");
 	enum reason reason = line_get_reason(l);
 	int64_t port = json_integer(line_get(l, "port"), 0);
-	bool question = strcmp(record_text(l, "protocol"), "dns") == 0;
+	bool question = line_get_protocol(l) == PROTOCOL_DNS;
 	/* Refused without a violation: the connect of a datagram socket. */
 	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
@@ -203,7 +203,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	}
 	r->out->nameless |= question && denied && name[0] == '\0';
 	if (name[0] == '\0' || port < 0 || port > UINT16_MAX ||
-	    strcmp(record_text(l, "protocol"), "unix") == 0) {
+	    line_get_protocol(l) == PROTOCOL_UNIX) {
 		return;
 	}
 	enum host_kind kind = HOST_EXACT;

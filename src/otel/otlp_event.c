@@ -73,13 +73,6 @@ static bool is_any(const struct line *l)
 	return true;
 }
 
-static bool text_is(const struct line *l, const char *member, const char *text)
-{
-	const char *s = line_text(l, member);
-
-	return s != NULL && strcmp(s, text) == 0;
-}
-
 /* The executed program is the process; the program that asked for it is the caller. */
 static bool is_exec(const struct line *l)
 {
@@ -108,8 +101,9 @@ static bool has_peer(const struct line *l)
 
 static bool has_transport(const struct line *l)
 {
-	return text_is(l, "protocol", "tcp") || text_is(l, "protocol", "udp") ||
-	       text_is(l, "protocol", "unix");
+	enum event_protocol protocol = line_get_protocol(l);
+
+	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_UNIX;
 }
 
 static bool no_transport(const struct line *l)

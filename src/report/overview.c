@@ -160,12 +160,10 @@ static void cut_text(struct buf *text)
 static enum overview_bin choose_bin(const struct overview *v, const struct line *l,
                                     enum render_group group)
 {
-	const char *protocol = line_text(l, "protocol");
-
 	if (group == GROUP_DENIED) {
 		return (enum overview_bin)(BIN_CLASS + (int)classes_of_line(l, v->home));
 	}
-	bool lookup = group == GROUP_NETWORK && protocol != NULL && strcmp(protocol, "dns") == 0;
+	bool lookup = group == GROUP_NETWORK && line_get_protocol(l) == PROTOCOL_DNS;
 	return lookup ? BIN_LOOKUPS : (enum overview_bin)(BIN_GROUP + (int)group);
 }
 

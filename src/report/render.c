@@ -51,13 +51,6 @@ static const struct render_kind *find_kind(const struct line *l)
 	return KINDS[l->kind].category != NULL ? &KINDS[l->kind] : &unknown;
 }
 
-static bool text_is(const struct line *l, const char *name, const char *value)
-{
-	const char *text = line_text(l, name);
-
-	return text != NULL && strcmp(text, value) == 0;
-}
-
 bool render_is_violation(const struct line *l)
 {
 	return json_is(json_member(&l->doc, l->top, "violation"), JSON_TRUE);
@@ -131,7 +124,7 @@ static void put_file(struct buf *out, const struct line *l, const char *op_text)
 static void put_network(struct buf *out, const struct line *l)
 {
 	const struct json_node *to = line_get(l, "name");
-	bool question = text_is(l, "protocol", "dns");
+	bool question = line_get_protocol(l) == PROTOCOL_DNS;
 
 	to = to != NULL && to->len > 0 ? to : line_get(l, "address");
 	buf_adds(out, question                    ? "look up "

@@ -48,6 +48,11 @@ static const char *const STATUSES[STATUS_COUNT] = {
 #include "trace/codes.def"
 };
 
+static const char *const PROTOCOLS[PROTOCOL_OTHER] = {
+#define PROTOCOL(id, name) [PROTOCOL_##id] = (name),
+#include "trace/codes.def"
+};
+
 const char *reason_code(enum reason r)
 {
 	assert((unsigned)r < REASON_COUNT);
@@ -179,4 +184,18 @@ enum event_status event_status_from(const char *name)
 		}
 	}
 	return STATUS_NONE;
+}
+
+enum event_protocol event_protocol_from(const char *name)
+{
+	int protocol = PROTOCOL_NONE;
+
+	if (name != NULL && name[0] != '\0') {
+		for (protocol = PROTOCOL_NONE + 1; protocol < PROTOCOL_OTHER; protocol++) {
+			if (strcmp(PROTOCOLS[protocol], name) == 0) {
+				break;
+			}
+		}
+	}
+	return (enum event_protocol)protocol;
 }

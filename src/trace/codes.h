@@ -39,6 +39,14 @@ enum event_status {
 	STATUS_COUNT,
 };
 
+/* What a connection carries, as the record says it. */
+enum event_protocol {
+	PROTOCOL_NONE,
+#define PROTOCOL(id, name) PROTOCOL_##id,
+#include "trace/codes.def"
+	PROTOCOL_OTHER, /* a protocol that this version does not know */
+};
+
 /* How the owner can allow what was refused; codes.def says which texts a remedy is made from. */
 enum reason_remedy { REMEDY_NONE, REMEDY_FIXED, REMEDY_NETWORK, REMEDY_PATH };
 
@@ -69,5 +77,7 @@ enum mode mode_from(const char *name); /* NULL and "" are MODE_NONE */
 
 const char *event_status_name(enum event_status status); /* NULL for STATUS_NONE */
 enum event_status event_status_from(const char *name);   /* STATUS_NONE: unknown */
+
+enum event_protocol event_protocol_from(const char *name); /* NULL and "" are PROTOCOL_NONE */
 
 #endif

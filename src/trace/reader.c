@@ -150,6 +150,11 @@ enum mode line_get_mode(const struct line *r)
 	return mode_from(line_text(r, "mode"));
 }
 
+enum event_protocol line_get_protocol(const struct line *r)
+{
+	return event_protocol_from(line_text(r, "protocol"));
+}
+
 enum event_status line_get_status(const struct line *r)
 {
 	return event_status_from(line_text(r, "status"));

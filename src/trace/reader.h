@@ -61,6 +61,7 @@ const char *line_text(const struct line *r, const char *name);
 enum reason line_get_reason(const struct line *r);
 enum op line_get_op(const struct line *r);
 enum mode line_get_mode(const struct line *r);
+enum event_protocol line_get_protocol(const struct line *r);
 enum event_status line_get_status(const struct line *r);
 /* From the line `run`: the skill's home in the sandbox; NULL: the line does not have it. */
 const char *line_home(const struct line *r);
