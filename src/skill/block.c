@@ -5,7 +5,8 @@
 
 #include "base/limits.h"
 
-/* Returns the length of a line of three hyphens at `text`, with its end; 0: it is not one. */
+/* Returns the length of the line at `text`, with its end, if it is a fence (three hyphens);
+ * otherwise 0. */
 static size_t fence_length(const char *text, size_t len)
 {
 	size_t n = 3;

@@ -1,4 +1,5 @@
-/* block.h - the lines between the two fences at the beginning of a SKILL.md. Pure. */
+/* block.h - reads the frontmatter of a SKILL.md: the lines between the two fences ("---") at its
+ * beginning. Pure. */
 #ifndef SKILL_BLOCK_H
 #define SKILL_BLOCK_H
 
@@ -6,11 +7,13 @@
 
 #include "base/buf.h"
 
-/* Appends these lines with plain line ends. Returns -1 if the text does not begin with a line of
- * three hyphens, if there is no second one, or if the lines do not fit into the buffer. */
+/* Appends these lines, each with a plain line end. Returns 0, or -1 if the text does not begin with
+ * a line of three hyphens, if there is no second such line, or if the lines do not fit into the
+ * buffer. */
 int block_read(struct buf *out, const char *text, size_t len);
-/* The same after a byte order mark and empty lines. Returns 1; 0 if the text does not begin with
- * a fence; -1 if it does and is not a block. *ret_line is the line of the first fence. */
+/* Like block_read(), but skips a byte order mark and empty lines at the beginning. Returns 1 if the
+ * lines were read, 0 if the text does not begin with a fence, and -1 if it does but block_read()
+ * fails. Sets *ret_line to the line of the first fence. */
 int block_find(struct buf *out, const char *text, size_t len, unsigned *ret_line);
 
 #endif

@@ -11,12 +11,12 @@ static void put_skill(struct buf *out, const struct derived *d)
 	buf_adds(out, "skill:\n  name: ");
 	manifest_put_text(out, s->name != NULL ? s->name : d->name);
 	if (s->name == NULL) {
-		buf_adds(out, " # the directory's name: the skill has none");
+		buf_adds(out, "# the name of the directory, because the skill gives none");
 	}
 	buf_adds(out, "\n  version: ");
 	manifest_put_text(out, s->version != NULL ? s->version : "0");
 	if (s->version == NULL) {
-		buf_adds(out, " # it gives none");
+		buf_adds(out, "# the skill gives no version");
 	}
 	buf_adds(out, "\n  description: ");
 	manifest_put_text(out, s->description != NULL ? s->description : "");
@@ -65,9 +65,9 @@ static void put_entry(struct buf *out, const struct derived *d)
 void derive_manifest(struct buf *out, const struct derived *d)
 {
 	assert(d->from != NULL && d->name != NULL && d->says != NULL);
-	buf_adds(out, "# What ");
-	manifest_put_comment(out, d->from); /* a script's name: it may contain any bytes */
-	buf_adds(out, " amounts to.\n");
+	buf_adds(out, "# Derived from ");
+	manifest_put_comment(out, d->from); /* this may be a script's name, with any bytes */
+	buf_adds(out, ".\n");
 	put_skill(out, d);
 	put_permissions(out, d);
 	put_entry(out, d);

@@ -1,8 +1,8 @@
-/* derive.h - writes the manifest that a skill without one amounts to, as text. Pure.
+/* derive.h - writes a manifest, as text, for a skill that has none. Pure.
  *
- * The text goes through manifest_parse() like any other, so a derived manifest is checked as
+ * manifest_parse() reads the text like any other manifest, so a derived manifest is checked as
  * strictly as a written one. It asks for no network and no files, has the usual limits, and asks
- * for variables as wishes. */
+ * for variables only as wishes that the owner must grant. */
 #ifndef SKILL_DERIVE_H
 #define SKILL_DERIVE_H
 
@@ -12,9 +12,9 @@
 
 struct derived {
 	const char *from;        /* "SKILL.md" */
-	const char *name;        /* used if the skill does not name itself */
+	const char *name;        /* the skill's name if its text has none */
 	const struct says *says; /* borrowed, like argv */
-	char *const *argv;       /* the entry, NULL-terminated; NULL: the caller named no script */
+	char *const *argv; /* the command, NULL-terminated; NULL: the caller named no script */
 };
 
 void derive_manifest(struct buf *out, const struct derived *d);

@@ -24,8 +24,8 @@ struct header {
 	uint8_t hash[SHA256_BYTES]; /* of the records: reveals a torn write */
 };
 
-/* Two writes within one tick of the kernel's clock have the same ctime, so a file as young as
- * that is read again. */
+/* Two writes within one tick of the kernel's clock have the same ctime. So a file that was changed
+ * so recently is not put into the cache. */
 #define SETTLED_NS 2000000000LL
 
 struct digest_record digest_record_of(const struct stat *st)
@@ -205,7 +205,8 @@ void digest_cache_store(struct digest_cache *c, int state_fd, bool partial)
 	}
 }
 
-/* Includes the files that killed runs left behind: "DEV-INODE.PID". */
+/* True for a cache file that was last used before `before`, and for an old file "DEV-INODE.PID"
+ * that a killed run left behind. */
 static bool is_old(int fd, const char *name, time_t before)
 {
 	struct stat st;

@@ -1,6 +1,8 @@
-/* digest_cache.h - the known digests of a directory's files, from the last run:
- * <state_dir>/digests/<device>-<inode>, a header and records sorted by device and inode. A file
- * that does not look like that is treated as empty. */
+/* digest_cache.h - the digests of a directory's files from earlier runs, so that unchanged files
+ * need not be read again.
+ *
+ * The cache of a directory is the file <state_dir>/digests/<device>-<inode>: a header, and records
+ * sorted by device and inode. A file of another form counts as empty. */
 #ifndef SKILL_DIGEST_CACHE_H
 #define SKILL_DIGEST_CACHE_H
 
@@ -33,20 +35,22 @@ struct digest_cache {
 
 struct digest_record digest_record_of(const struct stat *st);
 
-/* The caller must give `cache` to digest_cache_done() in every case. */
+/* Loads the cache of the directory with the attributes `dir`. If there is none, or state_fd is -1,
+ * the cache is empty. The caller must pass `c` to digest_cache_done() in every case. */
 void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *dir);
 void digest_cache_done(struct digest_cache *c);
 
-/* Finds the hash of a file that has not changed. Returns false if the file must be read. */
+/* Sets inout->hash to the digest of a file that has not changed. Returns false if the file must be
+ * read. */
 bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout);
-/* Remembers the record for the next run; `fresh`: the file was read just now. */
+/* Adds the record for the next run. `fresh`: the file was read just now. */
 void digest_cache_add(struct digest_cache *c, const struct digest_record *r, bool fresh);
-/* Writes the cache file if anything is new. `partial`: records of files that were not looked at
- * are kept. */
+/* Writes the cache file if anything is new. `partial`: not all files were examined, so the old
+ * records of the others are kept. */
 void digest_cache_store(struct digest_cache *c, int state_fd, bool partial);
 
-/* Removes the cache files that no run has used since `before`; `dry`: only counts them. Returns
- * the number. */
+/* Removes the cache files that no run has used since `before`, or with `dry` only counts them.
+ * Returns their number. */
 size_t digest_cache_prune(const char *state_dir, time_t before, bool dry);
 
 #endif

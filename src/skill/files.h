@@ -1,7 +1,7 @@
 /* files.h - every file of a skill's directory with its digest, and one digest of all of them.
  *
- * Approvals, records and the server read a skill's files here and nowhere else, so that one skill
- * has one digest: the digest that the owner approved is the digest in the record of a run.
+ * Approvals, records and the server all use these functions to read a skill's files, so that one
+ * skill has one digest: the digest that the owner approved is the digest in the record of a run.
  *
  * The digest of all files is the SHA-256 of one entry for each file, symlink and empty directory,
  * in the order of their paths as bytes:
@@ -11,17 +11,19 @@
  *   KIND   'f' a file, 'l' a symlink, 'd' a directory without entries
  *   MODE   four octal digits: the permissions to read and to execute, with the owner's right to
  *          read (mode & 0555 | 0400); 0555 for a symlink and for a directory. The copy that an
- *          approved skill runs from has exactly these, so its digest is that of the original.
- *   HEX    SHA-256 of the file's bytes, of the symlink's text, of nothing for a directory;
+ *          approved skill runs from has exactly these permissions, so its digest is that of the
+ *          original.
+ *   HEX    SHA-256 of the file's bytes, of the symlink's text, or of nothing for a directory;
  *          64 hyphens if the file cannot be read
- *   PATH   from the skill's directory on
+ *   PATH   relative to the skill's directory
  *
- * Directories with entries are known by the paths of these. Owners, times, extended attributes and
- * hard links do not count. FIFOs, sockets and devices have no content: they have no entry.
+ * A directory that has entries needs none itself, because their paths contain its name. Owners,
+ * times, extended attributes and hard links do not count. FIFOs, sockets and devices have no
+ * content and no entry.
  *
- * The directory is hostile. It is read level by level, its entries in the order of their names, so
- * that neither the order of a directory nor a deep tree decides what is recorded; no symlink is
- * followed, and every dimension has a limit (base/limits.h). */
+ * The directory is hostile. It is read level by level, and the entries of a directory in the order
+ * of their names, so that neither the order of a directory nor a deep tree decides what is
+ * recorded. No symlink is followed, and every dimension has a limit (base/limits.h). */
 #ifndef SKILL_FILES_H
 #define SKILL_FILES_H
 
@@ -51,9 +53,10 @@ struct skill_file {
 struct skill_files {
 	struct skill_file *v; /* in the order of their paths */
 	size_t n;
-	uint64_t bytes;    /* sum of their sizes */
-	size_t n_cached;   /* files whose digest came from the cache */
-	size_t n_left_out; /* FILES_SERVE: entries that cannot be served, named in v or not */
+	uint64_t bytes;  /* sum of their sizes */
+	size_t n_cached; /* files whose digest came from the cache */
+	/* FILES_SERVE: number of entries that cannot be served; `v` has only the first ones */
+	size_t n_left_out;
 	uint8_t tree[SHA256_BYTES]; /* the digest of all; set only if all of them were read */
 };
 
@@ -67,8 +70,9 @@ enum files_use {
 	/* For the record of a run: as much as the limits allow, small directories and files
 	 * first. A file that cannot be read is kept without a digest. */
 	FILES_RECORD,
-	/* The same for a small skill on a local file system, which the supervisor reads itself:
-	 * everything within small limits and without another mount, or an error. */
+	/* Like FILES_RECORD, for a small skill on a local file system, which the supervisor reads
+	 * itself. The limits are small, and no other file system may be mounted in the directory.
+	 * Everything is read, or there is an error. */
 	FILES_RECORD_SMALL,
 	/* For the server: regular files and every directory. Entries that cannot be served, the
 	 * first MAX_SKILL_LEFT of them, are kept without a digest. */
@@ -77,16 +81,16 @@ enum files_use {
 
 struct files_wish {
 	enum files_use use;
-	int state_fd;    /* of the state directory, for the cache (digest_cache.h); -1: read all */
+	int state_fd;    /* of the state directory, for the cache (digest_cache.h); -1: no cache */
 	bool names_only; /* no digests: no file is opened */
 	struct marks *marks; /* FILES_APPROVE: receives the kernel's times of everything that was
 	                        read; or NULL */
 	const volatile sig_atomic_t *stop; /* ends the reading when it is not 0; or NULL */
 };
 
-/* Reads the directory `dir_fd` (borrowed, may be O_PATH). Returns 0 if everything was read;
- * otherwise -1, `err` says why, and `out` has what was read before, without a tree digest. The
- * caller must give `out` to skill_files_done() in both cases. */
+/* Reads the directory `dir_fd` (borrowed, may be O_PATH). Returns 0 if everything was read.
+ * Otherwise returns -1: `err` says why, and `out` has the entries that were read before, without a
+ * tree digest. The caller must pass `out` to skill_files_done() in both cases. */
 int skill_files_read(int dir_fd, const struct files_wish *wish, struct skill_files *out,
                      struct ssb_error *err);
 void skill_files_done(struct skill_files *f);

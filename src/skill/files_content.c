@@ -1,4 +1,5 @@
-/* files_content.c - one entry of a skill's directory: its limits, its times, its bytes. */
+/* files_content.c - reads one entry of a skill's directory: checks its limits and its times, and
+ * hashes its bytes. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,7 @@ void files_fail(struct files_walk *w, enum ssb_code code, int sys_errno, const c
 
 void files_fail_sys(struct files_walk *w, int error)
 {
-	if (w->rules->served) { /* without hostile names, because an agent reads it */
+	if (w->rules->served) { /* no hostile name in a text that an agent reads */
 		files_fail(w, SSB_E_SYS, error, "a directory of it cannot be read");
 		return;
 	}
@@ -54,7 +55,6 @@ void files_fail_changed(struct files_walk *w)
 	fail_pin(w, "changed while it was read; try again");
 }
 
-/* There is no room for more, whatever the use. */
 void files_fail_limit(struct files_walk *w, const char *what, uint64_t most, const char *unit)
 {
 	files_fail(w, SSB_E_LIMIT, 0, "it has more %s than the limit of %ju%s", what,
@@ -105,7 +105,6 @@ static bool count_path(struct files_walk *w, size_t n)
 	return true;
 }
 
-/* Adds the current path. Returns NULL, and records the failure, if there is no room. */
 struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const char *link)
 {
 	if (!count_path(w, strlen(w->path) + (link != NULL ? strlen(link) : 0))) {
@@ -123,7 +122,6 @@ struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const ch
 	return &w->out->v[w->out->n++];
 }
 
-/* The same for an entry that counts as a file. */
 struct skill_file *files_add(struct files_walk *w, unsigned mode, const char *link)
 {
 	if (w->n_files == w->rules->files) {
@@ -146,9 +144,8 @@ void files_add_left_out(struct files_walk *w, const char *why)
 
 /* ---- marks ------------------------------------------------------------------------ */
 
-/* Must be called before the content is read, so that a later change gets a later time. A change
- * from before is old enough after a short wait; a time that is still young then means that the
- * file is being changed. */
+/* If the last change is so recent that a later one could get the same time, waits a moment. If all
+ * waits together take too long, a file is being changed. */
 bool files_mark(struct files_walk *w, const struct stat *st)
 {
 	int64_t ns = w->wish->marks != NULL ? mark_young(st) : 0;
@@ -172,14 +169,15 @@ bool files_mark(struct files_walk *w, const struct stat *st)
 
 /* ---- regular files ---------------------------------------------------------------- */
 
-/* True if the file has fewer blocks than bytes: it may be sparse. */
+/* True if the file has fewer blocks than its bytes need, so that it may be sparse. */
 static bool lacks_blocks(const struct stat *st)
 {
 	return (uint64_t)st->st_blocks * 512 + MAX_PINNED_HOLES < (uint64_t)st->st_size;
 }
 
-/* Holes cost the author nothing, but a copy of them a whole disk. Linkers write files with a few
- * holes of one page. Compressed files have few blocks, too, but no holes. */
+/* True if the file has large holes: they cost the author nothing, but a copy of them could fill a
+ * disk. A few holes of one page are accepted, because linkers write such files. Compressed files
+ * have few blocks, too, but no holes. */
 static bool is_sparse(int fd, const struct stat *st)
 {
 	bool sparse = lacks_blocks(st) && lseek(fd, 0, SEEK_HOLE) < st->st_size;
@@ -187,7 +185,7 @@ static bool is_sparse(int fd, const struct stat *st)
 	return sparse || lseek(fd, 0, SEEK_SET) != 0;
 }
 
-/* Returns 0 with all bytes up to the end of the file hashed, or -1 with errno. errno 0: the
+/* Hashes all bytes up to the end of the file. Returns 0; or -1 with errno, which is 0 if the
  * failure is recorded already. */
 static int hash_content(struct files_walk *w, int fd, uint64_t size, uint8_t ret[SHA256_BYTES],
                         uint64_t *ret_size)
@@ -235,7 +233,8 @@ static bool same_record(const struct digest_record *a, const struct digest_recor
 	return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* Hashes an open file. A file that changes meanwhile cannot be pinned and is not remembered. */
+/* Hashes an open file. A file that changes meanwhile cannot be pinned and is not put into the
+ * cache. */
 static int hash_file(struct files_walk *w, int fd, struct digest_record *r)
 {
 	struct stat after;
@@ -256,7 +255,7 @@ static int hash_file(struct files_walk *w, int fd, struct digest_record *r)
 	return 0;
 }
 
-/* True if the content of this open file is certain. */
+/* True if the content of this open file can be pinned; otherwise records why not. */
 static bool can_pin(struct files_walk *w, int fd, const struct stat *st)
 {
 	if (is_sparse(fd, st)) {
@@ -340,7 +339,6 @@ static void take_record(struct files_walk *w, const struct stat *st, const struc
 	}
 }
 
-/* Puts the current path at the end of a queue. */
 void files_queue(struct files_walk *w, enum files_pass pass)
 {
 	if (count_path(w, strlen(w->path)) &&
@@ -349,7 +347,6 @@ void files_queue(struct files_walk *w, enum files_pass pass)
 	}
 }
 
-/* Reads the regular file `name` in `dir`, whose attributes are `st`. */
 void files_take(struct files_walk *w, int dir, const char *name, struct stat *st)
 {
 	struct digest_record r = digest_record_of(st);
@@ -362,7 +359,8 @@ void files_take(struct files_walk *w, int dir, const char *name, struct stat *st
 		take_record(w, st, &r);
 		return;
 	}
-	/* With marks each file is opened, to check for writers. */
+	/* If marks are wanted, each file is opened to check for writers, even if its digest is
+	 * known. */
 	if (cached && w->wish->marks == NULL && !(w->rules->pinned && lacks_blocks(st))) {
 		digest_cache_add(&w->cache, &r, false);
 		w->out->n_cached++;
@@ -384,7 +382,8 @@ void files_take(struct files_walk *w, int dir, const char *name, struct stat *st
 
 /* ---- symlinks, and entries without content ---------------------------------------- */
 
-/* The kernel follows the symlink as it would for the skill, and fails if the symlink leads out. */
+/* True if the symlink stays inside the skill's directory. The kernel follows it as it would for the
+ * skill. */
 static bool stays_inside(const struct files_walk *w)
 {
 	auto_fd fd =

@@ -25,10 +25,12 @@ struct files_rules {
 	uint64_t read;       /* bytes that are read: files in the cache are not */
 	bool whole;          /* the first failure ends the reading */
 	bool pinned;         /* content that cannot be pinned is a failure */
-	bool served; /* every directory is an entry, and an entry that cannot be served has a reason
-	              */
+	/* every directory is an entry, and an entry that cannot be served is kept with the
+	 * reason */
+	bool served;
 	bool small_first; /* large directories and files come last */
-	bool local; /* a file system that may not answer is a failure, and so is a second one */
+	/* a file system that could block is a failure, and so is a second file system */
+	bool local;
 };
 
 enum files_pass { PASS_SMALL, PASS_LARGE, PASSES };
@@ -37,7 +39,7 @@ struct files_walk {
 	const struct files_rules *rules;
 	const struct files_wish *wish;
 	struct skill_files *out;
-	size_t room;       /* of out->v */
+	size_t room;       /* allocated items of out->v */
 	size_t n_files;    /* entries, without directories that have any */
 	size_t n_dirs;     /* directories, including the skill's own */
 	size_t path_bytes; /* of entries and queues */
@@ -56,33 +58,35 @@ struct files_walk {
 	char path[MAX_PATH_BYTES]; /* of the current entry, from the skill's directory on */
 };
 
-/* These record a failure: not everything was read. The first reason is kept. If the use wants
- * all files or none, the failure also ends the reading. */
+/* Each of these functions records a failure, which means that not everything was read. Only the
+ * first reason is kept. If rules->whole is set, the failure also ends the reading. */
 void files_fail(struct files_walk *w, enum ssb_code code, int sys_errno, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 void files_fail_sys(struct files_walk *w, int error);
 void files_fail_changed(struct files_walk *w);
-/* Ends the reading for every use: "it has more WHAT than the limit of MOST UNIT". */
+/* Records a failure with the text "it has more WHAT than the limit of MOST UNIT", and ends the
+ * reading for every use. */
 void files_fail_limit(struct files_walk *w, const char *what, uint64_t most, const char *unit);
 void files_fail_memory(struct files_walk *w);
 /* True if the caller must stop reading. */
 bool files_stopped(struct files_walk *w);
 
-/* Adds the current path as an entry that counts as a file. Returns NULL, and records the
- * failure, if there is no room. */
+/* Add the current path as an entry; files_add() also counts it as a file. Both return NULL, after
+ * recording the failure, if there is no room. */
 struct skill_file *files_add(struct files_walk *w, unsigned mode, const char *link);
 struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const char *link);
 /* Adds an entry that is not served; `why` is static. */
 void files_add_left_out(struct files_walk *w, const char *why);
-/* Puts the current path, of a directory or of a large file, at the end of a queue. */
+/* Appends the current path, of a directory or of a large file, to a queue. */
 void files_queue(struct files_walk *w, enum files_pass pass);
 
-/* Marks the current path if marks are wanted. Must be called before the content is read, so that
- * a later change gets a later time. Returns false if the failure was recorded. */
+/* If marks are wanted, adds one for the current path. Must be called before the content is read, so
+ * that a later change gets a later time. Returns false if it failed, after recording the
+ * failure. */
 bool files_mark(struct files_walk *w, const struct stat *st);
 
-/* Reads the current path, which is `name` in the directory `dir`, with the attributes `st`. If
- * `name` is NULL, it is opened by its path. */
+/* Reads the regular file at the current path, which is `name` in the directory `dir` and has the
+ * attributes `st`. If `name` is NULL, the file is opened by its path. */
 void files_take(struct files_walk *w, int dir, const char *name, struct stat *st);
 void files_take_symlink(struct files_walk *w, int dir, const char *name, const struct stat *st);
 void files_take_special(struct files_walk *w, mode_t mode);

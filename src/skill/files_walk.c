@@ -1,4 +1,5 @@
-/* files_walk.c - reads the files of a skill's directory: its rules, its order, its bounds. */
+/* files_walk.c - walks a skill's directory: the limits of each use, and the order in which entries
+ * are read. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,8 @@ static size_t depth_of(const char *path)
 	return n;
 }
 
-/* A directory is an entry if it is empty, and always for the server. */
+/* Adds the current directory as an entry. Only an empty directory is one; for the server every
+ * directory is. */
 static void add_directory(struct files_walk *w)
 {
 	struct skill_file *f = w->rules->served ? files_add_entry(w, SKILL_DIR_MODE, NULL)
@@ -87,8 +89,8 @@ static void take_directory(struct files_walk *w)
 	files_queue(w, w->pass);
 }
 
-/* True for version control, which is not part of the skill: at the top, and for the server
- * anywhere. */
+/* True for a directory of version control that is left out: for an approval at the top of the
+ * skill, for the server anywhere. */
 static bool is_left_out(const struct files_walk *w, const char *name, size_t n, size_t dir_len)
 {
 	return skill_is_foreign(name, n) &&
@@ -156,9 +158,9 @@ static void keep_first(struct files_walk *w, struct string_list *names, size_t m
 	}
 }
 
-/* Reads the names of a directory and sorts them, so that its own order decides nothing, even if
- * it has more names than are kept. Returns false if it is a large directory and this is the pass
- * of the small ones. */
+/* Reads the names of a directory and sorts them, so that the order of the directory does not
+ * matter, even if it has more names than are kept. Returns false if it is a large directory and
+ * this is the pass for small ones. */
 static bool read_names(struct files_walk *w, int dir, struct string_list *names)
 {
 	size_t most = w->rules->files + w->rules->dirs;
@@ -184,8 +186,8 @@ static bool read_names(struct files_walk *w, int dir, struct string_list *names)
 	return true;
 }
 
-/* Reads the entries of the directory at the current path. Its files come first; its directories
- * wait in the queue. Takes `fd_in`. */
+/* Reads the entries of the directory at the current path. Its files are read now; its directories
+ * are put into the queue. Takes `fd_in`. */
 static void visit_directory(struct files_walk *w, int fd_in, const struct stat *st)
 {
 	AUTO(string_list_done) struct string_list names = { 0 };
@@ -233,8 +235,9 @@ static void visit_path(struct files_walk *w, const char *path)
 
 /* ---- the whole directory ---------------------------------------------------------- */
 
-/* Goes level by level, so that the top of the skill never waits for deep directories, and small
- * before large, so that no single directory or file displaces the rest. */
+/* Visits the queued paths level by level, so that deep directories do not delay the top of the
+ * skill. Small ones come before large ones, so that no single directory or file uses up the
+ * limits. */
 static void walk_queues(struct files_walk *w)
 {
 	for (w->pass = PASS_SMALL; w->pass < PASSES; w->pass++) {
@@ -245,8 +248,8 @@ static void walk_queues(struct files_walk *w)
 	}
 }
 
-/* The rest is too large to be copied: the skill will run from its own directory, and sees the
- * directories of version control, too. */
+/* Reads the directories of version control, too. It is called if the rest is too large to be
+ * copied: the skill will then run from its own directory, where it sees them. */
 static void walk_foreign(struct files_walk *w)
 {
 	w->with_foreign = true;
@@ -293,7 +296,7 @@ static void walk_all(struct files_walk *w)
 		return;
 	}
 	if (w->rules->local && !is_local(w->root)) {
-		files_fail(w, SSB_E_LIMIT, 0, "its file system may not answer");
+		files_fail(w, SSB_E_LIMIT, 0, "its file system could block the reader");
 		return;
 	}
 	w->dev = st.st_dev;
@@ -304,7 +307,8 @@ static void walk_all(struct files_walk *w)
 		walk_foreign(w);
 	}
 	if (wish->state_fd >= 0 && !wish->names_only) {
-		/* A run reads more than the other uses: what it knows must stay in the cache. */
+		/* A run reads more than the other uses, so they must not remove its records from
+		 * the cache. */
 		digest_cache_store(&w->cache, wish->state_fd,
 		                   w->failed || wish->use != FILES_RECORD);
 	}

@@ -1,5 +1,6 @@
-/* find_derived.c - skills without a manifest of ours, by format: SKILL.md, Skillware, and a
- * script that the caller names. What their files say becomes a manifest (derive.h). */
+/* find_derived.c - derives manifests for skills without a skillsandbox.yaml, by format: SKILL.md,
+ * Skillware, and a script that the caller names. What their files ask for becomes a manifest
+ * (derive.h). */
 #include "skill/skill_priv.h"
 
 #include <assert.h>
@@ -64,7 +65,8 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 	}
 	if (!found) {
 		diag_add(s->diags, SSB_WARNING, file, "install one",
-		         "it needs one of several programs ('%s', ...), and the system has none",
+		         "it needs one of several programs ('%s', ...), and the system has none "
+		         "of them",
 		         any->v[0].name);
 	}
 }
@@ -80,7 +82,7 @@ static void warn_wishes(const struct skill_search *s, const char *file, const st
 		linux_too |= strcmp(os->v[i].name, "linux") == 0;
 	}
 	if (!linux_too) {
-		diag_add(s->diags, SSB_WARNING, file, "", "it is not made for Linux, but for '%s'",
+		diag_add(s->diags, SSB_WARNING, file, "", "it is made for '%s', not for Linux",
 		         os->v[0].name);
 	}
 	for (size_t i = 0; i < packages->n; i++) {
@@ -101,7 +103,8 @@ static const char *fallback_name(const struct skill_search *s)
 	               : "skill";
 }
 
-/* Parses the derived manifest. Each variable gets the place where the skill asked for it. */
+/* Parses the derived manifest. Each variable in it gets the line and column where the skill asked
+ * for it. */
 static int take_derived(const struct skill_search *s, const struct derived *d,
                         const struct buf *head, struct skill_found *ret, struct ssb_error *err)
 {
@@ -126,8 +129,8 @@ static int take_derived(const struct skill_search *s, const struct derived *d,
 	return 0;
 }
 
-/* Fills `argv` with the interpreter, its words and "/skill/PATH"; borrows all except the last,
- * which is new. */
+/* Fills `argv` with the interpreter, its arguments and "/skill/PATH". Borrows all of them except
+ * the last, which is new. */
 static int script_argv(const struct script *script, char *argv[MAX_SHEBANG_WORDS + 2],
                        struct ssb_error *err)
 {
@@ -140,8 +143,8 @@ static int script_argv(const struct script *script, char *argv[MAX_SHEBANG_WORDS
 typedef int says_fn(struct says *ret, const char *file, const char *text, size_t len,
                     struct ssb_diags *diags);
 
-/* Reads the file `name` of the skill into `head`, and with `says` what it says; `file` is its whole
- * path. */
+/* Reads the file `name` of the skill into `head`, and parses it with `says` into `ret`. `file` is
+ * its absolute path, for messages; NULL: no memory. */
 static int read_says(const struct skill_search *s, const char *name, const char *file,
                      says_fn *says, struct says *ret, struct buf *head, struct ssb_error *err)
 {
@@ -188,8 +191,8 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 	return take_derived(s, &d, &head, ret, err);
 }
 
-/* A program of ours, which the sandbox shows, imports the skill's code. The parameters are an
- * argument, or come on standard input. */
+/* The command of a Skillware skill is a program of the runtime, which imports the skill's code. It
+ * gets the parameters as an argument or on standard input. */
 int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
                          struct ssb_error *err)
 {
@@ -208,7 +211,7 @@ int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
 	return take_derived(s, &d, &head, ret, err);
 }
 
-/* A directory that says nothing about itself, and a script in it that the caller names. */
+/* Handles a directory without any manifest, in which the caller names a script. */
 int skill_find_script(const struct skill_search *s, struct skill_found *ret, struct ssb_error *err)
 {
 	AUTO(script_done) struct script script = { 0 };

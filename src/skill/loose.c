@@ -16,8 +16,8 @@
 struct loose {
 	struct report rep;
 	struct ynode *root;
-	size_t entries; /* entries that were looked at */
-	size_t kept;    /* entries that they contained */
+	size_t entries; /* entries of the text so far */
+	size_t kept;    /* entries of the result so far */
 	bool nomem;
 };
 
@@ -40,8 +40,8 @@ static struct ynode *new_node(enum ynode_kind kind, unsigned line)
 
 /* ---- the bytes --------------------------------------------------------------- */
 
-/* Drops bytes that YAML must not contain, and tabs that indent. Returns true if nothing was
- * dropped. */
+/* Drops bytes that YAML must not contain, and replaces tabs in the indentation by spaces. Returns
+ * true if nothing was changed. */
 static bool clean_bytes(struct buf *out, const char *text, size_t len)
 {
 	bool whole = true;
@@ -81,7 +81,8 @@ static void warn_line(const struct loose *l, unsigned line, const char *text)
 	report_add(&l->rep, SSB_WARNING, line, 1, "", "%s", text);
 }
 
-/* Reports the findings of the strict reader as warnings. Returns new, or NULL. */
+/* Parses the text with the strict reader. `tell`: reports its findings as warnings. Returns new, or
+ * NULL. */
 static struct ynode *parse_strict(const struct loose *l, const char *text, size_t len,
                                   unsigned lines, bool tell)
 {
@@ -120,7 +121,7 @@ static size_t line_length(const char *text, size_t len)
 	return end != NULL ? (size_t)(end - text) + 1 : len;
 }
 
-/* Takes the entries of `from` that do not exist yet. */
+/* Moves the entries of `from` to the result, except those whose key is already in it. */
 static void adopt_entries(struct loose *l, struct ynode *from)
 {
 	struct ynode **tail = &l->root->first;
@@ -132,8 +133,9 @@ static void adopt_entries(struct loose *l, struct ynode *from)
 		struct ynode *n = from->first;
 		from->first = n->next;
 		n->next = NULL;
-		/* One entry may contain others, under keys that are not recognised as such: "a":
-		 * 1. So each is compared with all. */
+		/* The text of one entry may contain more keys than the first one, because
+		 * key_length() does not recognise every form of a key ("a": 1). So each key is
+		 * compared with all others. */
 		if (l->kept == MAX_LOOSE_ENTRIES) {
 			warn_line(l, n->line, "too many entries; the rest is left out");
 			yaml_doc_free(n);
@@ -150,7 +152,8 @@ static void adopt_entries(struct loose *l, struct ynode *from)
 	}
 }
 
-/* An entry that is not YAML may still be a text for people: its whole first line. */
+/* Reads the first line of an entry that is not valid YAML: all that follows its key is taken as one
+ * text for people. Returns a map with this one value, new; NULL without memory. */
 static struct ynode *as_text(struct loose *l, const char *text, size_t len, size_t key)
 {
 	AUTO(ydoc_freep) struct ynode *map = new_node(YNODE_MAP, 1);
@@ -197,7 +200,8 @@ static void read_entry(struct loose *l, const char *text, size_t len, unsigned l
 	}
 }
 
-/* An entry is a line that begins with a key, and everything up to the next such line. */
+/* Reads the text entry by entry. An entry is a line that begins with a key, and everything up to
+ * the next such line. */
 static void read_entries(struct loose *l, const char *text, size_t len)
 {
 	unsigned line = 1;
@@ -267,7 +271,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 
 /* ---- looking up --------------------------------------------------------------- */
 
-/* JSON is YAML: a text that contains JSON is replaced by its content. */
+/* Replaces a text that contains JSON by its content; the YAML reader can read JSON. */
 static void unfold_json(struct ynode *n)
 {
 	const char *text = n->text != NULL ? n->text + strspn(n->text, " \t\r\n") : "";

@@ -1,21 +1,21 @@
-/* loose.h - YAML as people write it, as far as it can be understood. Pure.
+/* loose.h - reads YAML as people write it, even if it is not quite valid. Pure.
  *
- * One in fifty of all SKILL.md files is not valid YAML. Unreadable parts are left out with a
- * warning and are never an error: what is left out asks for nothing. The tree is that of
- * manifest/yaml_doc.h. */
+ * One in fifty of all SKILL.md files is not valid YAML. Parts that cannot be read are left out with
+ * a warning. They are never an error, because a part that is left out asks for nothing. The result
+ * is a tree of manifest/yaml_doc.h. */
 #ifndef SKILL_LOOSE_H
 #define SKILL_LOOSE_H
 
 #include "manifest/yaml_doc.h"
 
-/* Returns the mapping in the text, new (yaml_doc_free); an empty one if there is none; NULL
- * without memory. `line` is the line of `file` where the text begins. If the text as a whole is
- * not valid, each entry of the top level is read by itself. */
+/* Returns the mapping in the text, new (yaml_doc_free()); an empty mapping if there is none; NULL
+ * without memory. `line` is the line of `file` where the text begins. If the text as a whole is not
+ * valid, each entry of the top level is read separately. */
 struct ynode *loose_read(const char *file, const char *text, size_t len, unsigned line,
                          struct ssb_diags *diags);
 
-/* Returns the value at "a.b.c", or NULL. A text on the way that contains JSON is parsed and
- * becomes part of the tree. */
+/* Returns the value at the path "a.b.c" in `map`, borrowed; or NULL. If a value on the way is a
+ * text with JSON in it, the text is parsed and becomes part of the tree. */
 struct ynode *loose_at(struct ynode *map, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* programs.h - the programs that every sandbox has: those of the system. */
+/* programs.h - finds programs of the system, which every sandbox has. */
 #ifndef SKILL_PROGRAMS_H
 #define SKILL_PROGRAMS_H
 
@@ -6,7 +6,7 @@
 
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* True if there is a program with this name or absolute path. */
+/* True if the system has a program with this name or absolute path. */
 bool programs_has(const char *name);
 
 #endif

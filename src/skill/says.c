@@ -22,7 +22,7 @@ struct says_reading {
 	bool nomem;
 };
 
-/* Where wishes are written. */
+/* A place in the text where wishes of one kind are written. */
 struct wish_place {
 	const char *path;
 	enum wishes kind;
@@ -43,7 +43,7 @@ static const struct wish_place MARKDOWN[] = {
 	DIALECT("metadata.clawdbot."),
 	DIALECT("metadata.clawdis."),
 	DIALECT("metadata.moltbot."),
-	/* Where people write them who know the keys but not their place. */
+	/* Some authors write these keys at a wrong place. */
 	DIALECT("metadata."),
 	DIALECT(""),
 };
@@ -74,7 +74,7 @@ void says_done(struct says *s)
 
 /* ---- wishes ------------------------------------------------------------------- */
 
-/* Returns why a name cannot be wished for; NULL: it can. */
+/* Returns NULL if the name is valid for this kind of wish; otherwise what is wrong with it. */
 static const char *name_problem(enum wishes kind, const char *name)
 {
 	if (kind == WISH_ENV) {
@@ -153,7 +153,8 @@ static void wishes_add(struct says_reading *r, const struct wish_place *p, struc
 
 /* ---- texts ---------------------------------------------------------------------- */
 
-/* Returns new, or NULL. Leaves out a text that a manifest would not accept. */
+/* Returns the text at this path, new; NULL if there is none, or if a manifest would not accept it
+ * (with a warning). */
 static char *text_at(struct says_reading *r, struct ynode *root, const char *path,
                      const char *(*check)(const char *s, char **ret))
 {
@@ -208,7 +209,7 @@ static void places_read(struct says_reading *r, struct ynode *root, const struct
 	}
 }
 
-/* Handles keys that look like permissions but have no effect here. */
+/* Reports keys that look like permissions but have no effect here. */
 static void notes_read(struct says_reading *r, struct ynode *root)
 {
 	const struct ynode *tools = ynode_get(root, "allowed-tools");

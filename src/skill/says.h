@@ -1,7 +1,7 @@
-/* says.h - what a skill without a manifest of ours says about itself. Pure.
+/* says.h - reads what a skill without a skillsandbox.yaml says about itself. Pure.
  *
- * It is read leniently (loose.h): nothing here is an error, and what is not understood asks for
- * nothing. Everything that it says is a wish of an untrusted party. */
+ * The text is read leniently (loose.h): nothing in it is an error, and a part that is not
+ * understood asks for nothing. Everything that it asks for is a wish of an untrusted author. */
 #ifndef SKILL_SAYS_H
 #define SKILL_SAYS_H
 
@@ -21,8 +21,8 @@ enum wishes {
 	WISH_ENV,      /* variables; each a valid name */
 	WISH_BINS,     /* programs that are all needed */
 	WISH_ANY_BINS, /* one of these is enough */
-	WISH_OS,       /* systems; none: any */
-	WISH_PACKAGES, /* of Python */
+	WISH_OS,       /* operating systems; none: any of them */
+	WISH_PACKAGES, /* Python packages */
 	WISH_KINDS,
 };
 
@@ -32,17 +32,17 @@ struct wish_list {
 };
 
 struct says {
-	char *name; /* in the form of manifests; NULL: the text has no such name */
+	char *name; /* as a manifest accepts it; NULL: the text has no such name */
 	char *version;
 	char *description;
 	struct wish_list wishes[WISH_KINDS];
 };
 
-/* Reads a SKILL.md of any dialect. `file` is its name for messages. Returns -1 without memory.
- * The caller must give `ret` to says_done() in any case. */
+/* Reads a SKILL.md of any dialect. `file` is its name for messages. Returns -1 without memory. The
+ * caller must pass `ret` to says_done() in every case. */
 int says_markdown(struct says *ret, const char *file, const char *text, size_t len,
                   struct ssb_diags *diags);
-/* The same for a manifest.yaml of Skillware. */
+/* Like says_markdown(), for a manifest.yaml of Skillware. */
 int says_skillware(struct says *ret, const char *file, const char *text, size_t len,
                    struct ssb_diags *diags);
 void says_done(struct says *s);

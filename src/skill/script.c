@@ -104,7 +104,9 @@ int script_read_shebang(const char *text, size_t len, struct script *ret)
 			at++;
 		}
 		while (at + n < len && memchr(" \t\r\n", text[at + n], 5) == NULL) {
-			n++; /* a NUL also ends a word: it is the fifth */
+			/* memchr() also finds the NUL at the end of the string, so a NUL ends a
+			 * word, too */
+			n++;
 		}
 		if (n == 0) {
 			break;
@@ -164,7 +166,8 @@ static int choose_program(struct script *s, const char *head, size_t len, mode_t
 		               : ssb_fail(err, SSB_E_NOT_EXEC, 0, "script",
 		                          "'%.150s' is a program, but not executable", s->path);
 	}
-	/* A first line that is cut off does not count: half a path is another path. */
+	/* A first line that does not fit into `head` is ignored, because a part of a path is
+	 * another path. */
 	bool whole = len < MAX_SHEBANG_BYTES || memchr(head, '\n', len) != NULL;
 	bool said = whole && script_read_shebang(head + skip, len - skip, s) == 0;
 	if (said && (program == NULL || programs_has(s->words[0]))) {
@@ -175,13 +178,15 @@ static int choose_program(struct script *s, const char *head, size_t len, mode_t
 	}
 	if (said) {
 		diag_add(diags, SSB_WARNING, "script", "",
-		         "%s names '%s', which is not installed; %s runs it, by its ending",
+		         "%s names the interpreter '%s', which is not installed; %s runs it "
+		         "instead, because of the ending of its name",
 		         s->path, s->words[0], program);
 	}
 	return take_program(s, program, err);
 }
 
-/* Finds the script's path in the skill. Returns NULL, or why there is none. */
+/* Sets *ret to the script's path relative to the skill. Returns NULL, or what is wrong with
+ * `word`. */
 static const char *place_in(const char *name, const char *word, const char **ret)
 {
 	size_t len = strlen(name);

@@ -1,4 +1,5 @@
-/* script.h - how a script of a skill is started: by its first line, or by its ending. */
+/* script.h - decides how a script of a skill is started: by its first line, or by the ending of its
+ * name. */
 #ifndef SKILL_SCRIPT_H
 #define SKILL_SCRIPT_H
 
@@ -7,14 +8,15 @@
 #include "skillsandbox.h"
 
 struct script {
-	char *path;                         /* in the skill, without "./" */
-	char *words[MAX_SHEBANG_WORDS + 1]; /* the words before it; may be none */
+	char *path;                         /* relative to the skill's directory, without "./" */
+	char *words[MAX_SHEBANG_WORDS + 1]; /* the interpreter and its arguments; may be none */
 	size_t n;
 };
 
-/* Finds the script that `word` names. `dir` is an O_PATH fd of the skill's directory (borrowed),
- * `name` its path, for words that are absolute. The script must be a regular file in it, and no
- * symlink may lead out. */
+/* Finds the script that `word` names, and its interpreter. `dir` is an O_PATH fd of the skill's
+ * directory (borrowed); `name` is the path of that directory, needed if `word` is absolute. The
+ * script must be a regular file in the directory, and no symlink may lead out of it. On success
+ * returns 0, and `ret` is new (script_done()). */
 int script_find(int dir, const char *name, const char *word, struct script *ret,
                 struct ssb_diags *diags, struct ssb_error *err);
 void script_done(struct script *s);
@@ -23,8 +25,9 @@ void script_done(struct script *s);
  * line. Pure. */
 int script_read_shebang(const char *text, size_t len, struct script *ret);
 
-/* Appends "scripts/a.py, scripts/b.sh": the scripts that can be started, as many as fit, made
- * visible; "" if there are none. */
+/* Appends the scripts that can be started, for people: "scripts/a.py, scripts/b.sh". Appends as
+ * many names as fit and the number of the others, with unprintable bytes made visible. Appends
+ * nothing if there are none. */
 void script_names(int dir, struct buf *out);
 
 #endif

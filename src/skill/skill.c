@@ -20,7 +20,8 @@
 
 #define SKILLWARE_ENTRY "skill.py"
 
-/* The file that marks a format; the first that exists decides. Some write it in lower case. */
+/* The names of the file that marks a SKILL.md skill; the first that exists is used. Some authors
+ * write it in lower case. */
 static const char *const MARKDOWN_FILES[] = { "SKILL.md", "skill.md" };
 
 const char *skill_format_name(enum skill_format f)
@@ -161,7 +162,7 @@ static int find_declared(const struct skill_search *s, struct skill_found *ret,
 	if (manifest_load_in(s->fd, s->source, &ret->manifest, s->diags, err) != 0) {
 		return -1;
 	}
-	/* Messages name the file that its author edits, wherever the copy lies. */
+	/* Messages name the file that its author edits, even if a copy of it was read. */
 	free(ret->manifest->file);
 	ret->manifest->file = strdup(file);
 	ret->format = SKILL_DECLARED;
@@ -188,8 +189,8 @@ static bool is_for(const struct manifest *m, const char *dir)
 	return m->directory.s == NULL || (named != NULL && strcmp(named, dir) == 0);
 }
 
-/* Another author's skill may have the same name. The message shows the line to add exactly as it
- * must be written. */
+/* Warns that the sidecar names no directory: another author's skill may have the same name. The
+ * message shows the line to add exactly as it must be written. */
 static void warn_unbound(const struct skill_search *s, const char *file)
 {
 	auto_buf path;
@@ -197,8 +198,9 @@ static void warn_unbound(const struct skill_search *s, const char *file)
 	buf_init(&path, (size_t)2 * MAX_PATH_BYTES);
 	manifest_put_text(&path, s->dir);
 	diag_add(s->diags, SSB_ALARM, file, "",
-	         "your %s does not say for which directory it is, and is used for every one of "
-	         "that name; if this is the one, add the line 'directory: %s' under 'skill:'",
+	         "your %s does not name the skill's directory, so it is used for every "
+	         "directory of that name; if it is for this one, add the line 'directory: %s' "
+	         "under 'skill:'",
 	         file, path.failed || path.data == NULL ? "PATH" : path.data);
 }
 
@@ -217,8 +219,8 @@ static void pass_over(const struct skill_search *s, const char *file, const char
 	         directory);
 }
 
-/* Reads the owner's manifest: no other user may have written it, and errors in it are not
- * ignored. A sidecar for another directory of that name is not found. */
+/* Reads the owner's sidecar. It is an error if another user could have written the file, or if it
+ * is not valid. A sidecar that names another directory is ignored: `ret` stays unchanged. */
 static int find_sidecar(const struct skill_search *s, const char *file, int fd,
                         struct skill_found *ret, struct ssb_error *err)
 {
@@ -258,7 +260,7 @@ static bool names_script(const struct skill_search *s)
 	       skill_has(s->fd, s->args[0]);
 }
 
-/* True if the sidecar is for this directory. An unreadable one may be. */
+/* True if the sidecar is for this directory, or cannot be read, so that it may be. */
 static bool counts_no_more(const struct skill_search *s, const char *file, int fd)
 {
 	AUTO(diags_freep) struct ssb_diags *unsaid = ssb_diags_new();
@@ -280,7 +282,7 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	bool owners = file != NULL && closed != ENOENT;
 	struct stat st;
 
-	/* The object with the manifest's name decides, whatever kind it is. */
+	/* If any object has the manifest's name, it is used as the manifest, whatever its type. */
 	if (fstatat(s->fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (owners && closed != 0) {
 			diag_add(s->diags, SSB_ALARM, file,

@@ -1,5 +1,5 @@
-/* skill_priv.h - shared by the parts of the search for a skill's manifest: skill.c knows the
- * formats and their order, find_derived.c the formats without a manifest of ours. */
+/* skill_priv.h - what skill.c and find_derived.c share. skill.c knows the formats and their order;
+ * find_derived.c derives manifests. */
 #ifndef SKILL_SKILL_PRIV_H
 #define SKILL_SKILL_PRIV_H
 
@@ -9,7 +9,7 @@
 
 struct skill_search {
 	const char *dir;    /* the skill's directory: real, absolute */
-	const char *source; /* where its files are read */
+	const char *source; /* path of the directory from which the files are read */
 	int fd;             /* of the source, O_PATH */
 	const char *config_dir;
 	char *const *args;
@@ -22,7 +22,7 @@ char *skill_join(const char *dir, const char *name); /* new; NULL: no memory */
 const char *skill_base(const char *path);            /* the last part of the path */
 int skill_no_memory(struct ssb_error *err);
 
-/* `name` is the SKILL.md's name as the directory has it. */
+/* `name` is the file's name in the directory: SKILL.md or skill.md. */
 int skill_find_markdown(const struct skill_search *s, const char *name, struct skill_found *ret,
                         struct ssb_error *err);
 int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,

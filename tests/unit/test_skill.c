@@ -247,7 +247,7 @@ static void test_warnings(void **state)
 	assert_true(warned(p, "'no-such-program'"));
 	assert_false(warned(p, "'sh'"));
 	assert_true(warned(p, "'no-such-one'"));
-	assert_true(warned(p, "not made for Linux"));
+	assert_true(warned(p, "not for Linux"));
 	ssb_plan_free(p);
 	put(dir, "SKILL.md",
 	    FRONT("metadata: {openclaw: {os: [linux, darwin], requires: {anyBins: [no-such-one, "
