@@ -1,8 +1,8 @@
-/* domain.c - hosts: exact names, "*.example.com", addresses and address ranges.
+/* domain.c - checks hosts: exact names, "*.example.com", addresses and address ranges.
  *
- * A host has only one reading: what resolvers, URL libraries and people could read
- * differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is either brought into one form
- * first, or refused. */
+ * Each host that is accepted has only one meaning. A text that resolvers, URL libraries and people
+ * could understand differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is either brought into
+ * one form first, or refused. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool covers_all(const struct cidr *c)
 static const char *check_cidr(const char *s, const char *slash, char **ret)
 {
 	char text[CIDR_TEXT];
-	char zero[24]; /* the prefix alone, after an address without bits */
+	char zero[24]; /* the prefix after an address of zeros, to check it alone */
 	struct address a;
 	struct cidr c;
 	auto_free char *head = strndup(s, (size_t)(slash - s));
@@ -71,7 +71,7 @@ static const char *check_cidr(const char *s, const char *slash, char **ret)
 	return copy_text(text, ret);
 }
 
-/* "[2001:db8::1]" and bare forms with colons. */
+/* Checks an IPv6 address, in brackets ("[2001:db8::1]") or bare. */
 static const char *check_with_colon(const char *s, char **ret)
 {
 	struct address a;
@@ -105,8 +105,8 @@ static const char *check_with_colon(const char *s, char **ret)
 	return address_text(&a, ret);
 }
 
-/* A last label of digits, or of 0x and hex digits, makes libraries take the whole name for
- * an IPv4 address in one of its old forms. */
+/* True if the last label consists of digits, or of 0x and hex digits. Libraries take the whole name
+ * for an IPv4 address in one of its old forms then. */
 static bool looks_numeric(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -118,7 +118,7 @@ static bool looks_numeric(const char *name)
 	return last[strspn(last, "0123456789")] == '\0';
 }
 
-/* Labels of letters, digits, "-" and "_", already in lower case. */
+/* Checks labels of letters, digits, "-" and "_", which are already in lower case. */
 static const char *check_labels(const char *name)
 {
 	if (strlen(name) > MAX_HOST) {
@@ -212,7 +212,8 @@ static const char *check_ascii(const char *s, char **ret, enum host_kind *ret_ki
 	return NULL;
 }
 
-/* Replaces *s by its A-label form; a leading "*." is not part of the name. */
+/* Replaces the name *s by its A-label form. A leading "*." is kept unchanged. Returns NULL, or what
+ * is wrong with the name. */
 static const char *convert_name(char **s)
 {
 	size_t star = strncmp(*s, "*.", 2) == 0 ? 2 : 0;
@@ -276,13 +277,14 @@ bool host_kind_is_sandbox(const char *name)
 	static const char HOSTS[] = SANDBOX_HOSTS;
 	size_t len = strlen(name);
 
-	/* Programs resolve the names beneath it themselves. */
+	/* Programs resolve names beneath localhost themselves, without /etc/hosts. */
 	if (len >= sizeof(LOCAL) && strcmp(name + len - sizeof(LOCAL) + 1, LOCAL) == 0) {
 		return true;
 	}
 	for (const char *s = HOSTS; *s != '\0'; s += strspn(s, " \n")) {
 		size_t word = strcspn(s, " \n");
-		bool first = s == HOSTS || s[-1] == '\n'; /* the address */
+		/* the first word of a line is the address */
+		bool first = s == HOSTS || s[-1] == '\n';
 		if (!first && word == len && memcmp(s, name, len) == 0) {
 			return true;
 		}

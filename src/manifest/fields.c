@@ -1,5 +1,5 @@
-/* fields.c - the format as tables: one row per key, one table per level. A row says how the
- * value is read, where it goes, and what to write if it is missing. */
+/* fields.c - the format of the manifest as tables (see levels.h): one table per level, one row per
+ * key. */
 #include "manifest/fields.h"
 
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static void read_domain(struct ctx *c, const struct ynode *n, const struct field
 	rule->domain.col = n->col;
 }
 
-/* Inserts a port in sorted order; false if it is there already. */
+/* Inserts a port in sorted order. Returns false if it is there already. */
 static bool port_insert(struct egress_rule *rule, uint16_t port)
 {
 	size_t i = 0;

@@ -1,4 +1,4 @@
-/* fields.h - turns the tree of a file into a struct manifest. */
+/* fields.h - fills a struct manifest from the tree of a file. */
 #ifndef MANIFEST_FIELDS_H
 #define MANIFEST_FIELDS_H
 
@@ -8,8 +8,8 @@
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
 
-/* Fills `m` (zero except for its defaults) from the root of a file; every finding goes to
- * the report. Returns false only without memory. */
+/* Fills `m` (zero except for its defaults) from the root of a file. Every finding goes to the
+ * report. Returns false only without memory. */
 bool fields_read(const struct report *rep, const struct ynode *root, struct manifest *m);
 
 #endif

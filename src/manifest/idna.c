@@ -1,5 +1,5 @@
-/* idna.c - libidn2, which is loaded only for a name that needs it: no other run pays for
- * it, and the program does not depend on it. */
+/* idna.c - converts names with libidn2. The library is loaded only for a name that needs it, so
+ * that no other run takes that time and the program does not depend on it. */
 #include "manifest/idna.h"
 
 #include <dlfcn.h>
@@ -7,9 +7,9 @@
 
 #include "manifest/check.h"
 
-/* From libidn2's stable ABI; its header is not needed to build. IDN2_USE_STD3_ASCII_RULES
- * (32) is not set: it silently drops forbidden characters, so that "bü/cher" becomes
- * "bücher". The caller checks the labels. */
+/* A flag of libidn2's stable ABI, so its header is not needed to build. IDN2_USE_STD3_ASCII_RULES
+ * (32) is not set, because it silently drops forbidden characters: "bü/cher" would become "bücher".
+ * The caller checks the labels. */
 #define NONTRANSITIONAL 8
 
 typedef int to_ascii_fn(const char *input, char **output, int flags);

@@ -1,5 +1,4 @@
-/* levels.c - reads mappings: each key by its row; for unknown keys it suggests the probable
- * one. */
+/* levels.c - reads mappings, each key by its row. For an unknown key it suggests a similar one. */
 #include "manifest/levels.h"
 
 #include <string.h>

@@ -1,12 +1,13 @@
-/* levels.h - a format as tables: one row per key, one table per level of mappings. A row
- * says how the value is read, where it goes, and what to write if it is missing. */
+/* levels.h - reads a file format that is described by tables: one table per level of mappings, one
+ * row per key. A row says how the value is read, where it is stored, and what to write if it is
+ * missing. */
 #ifndef MANIFEST_LEVELS_H
 #define MANIFEST_LEVELS_H
 
 #include "manifest/values.h"
 
 struct level {
-	const char *name; /* where these keys belong, for people */
+	const char *name; /* the place of these keys, for people */
 	const struct field *fields;
 	size_t n;
 };
@@ -16,8 +17,8 @@ struct level {
 		(where), (table), ARRAY_LEN(table)                                                 \
 	}
 
-/* Reads the entries of a mapping into `base`, to which the rows' offsets refer. Reports
- * unknown and missing keys. */
+/* Reads the entries of a mapping into the struct at `base`, to which the rows' offsets refer.
+ * Reports unknown and missing keys. */
 void level_read(struct ctx *c, const struct ynode *map, const struct level *l, void *base);
 
 /* A reader for rows: reads a mapping with the row's level. */

@@ -72,8 +72,8 @@ static bool set_default(char **s, const char *value)
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err)
 {
-	/* A list of our own: the caller's may be missing, or contain findings about another
-	 * file. */
+	/* This list is our own, because the caller's may be missing, or contain findings about
+	 * another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	AUTO(manifest_freep) struct manifest *m = calloc(1, sizeof(*m));
 
@@ -103,7 +103,8 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Reports a failure before the first line. */
+/* Reports that the manifest cannot be opened or read. Such a failure has no line number. Returns
+ * -1. */
 static int fail_open(enum ssb_code code, int sys_errno, const char *file, const char *text,
                      const char *remedy, struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -112,7 +113,8 @@ static int fail_open(enum ssb_code code, int sys_errno, const char *file, const 
 
 	report_where(where, sizeof(where), file, 0, 0);
 	(void)ssb_fail(&e, code, sys_errno, where, "%s", text);
-	if (code == SSB_E_MANIFEST) { /* for other codes there is no manifest to complain about */
+	/* with other codes no manifest was found that could be wrong */
+	if (code == SSB_E_MANIFEST) {
 		diag_add(diags, SSB_ERROR, where, remedy, "%s", e.text);
 	}
 	if (remedy[0] != '\0') {
@@ -217,8 +219,8 @@ static char *file_in(const char *dir)
 	return asprintf(&s, "%.*s%s%s", (int)len, dir, between, MANIFEST_FILE) < 0 ? NULL : s;
 }
 
-/* The place of a manifest tells which skill it is for. Only the owner's manifest, which
- * lies elsewhere, has to name the directory. */
+/* Reports a skill.directory in a skill's own manifest: the place of that file already shows which
+ * skill it is for. Only the owner's manifest, which is elsewhere, must name the directory. */
 static int refuse_directory(const struct manifest *m, const char *file, struct ssb_diags *diags,
                             struct ssb_error *err)
 {
@@ -232,7 +234,7 @@ static int refuse_directory(const struct manifest *m, const char *file, struct s
 	return ssb_fail(err, SSB_E_MANIFEST, 0, where, "%s; remove the key", what);
 }
 
-/* `file` is what messages call it. */
+/* Loads the manifest `name` in a directory. Messages call it `file`. */
 static int load_beneath(int dir_fd, const char *name, const char *file, struct manifest **ret,
                         struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -276,7 +278,8 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 	if (dir >= 0) {
 		file = file_in(path);
 	} else if (errno == ENOTDIR) {
-		/* A file: it may not leave its directory, which is the skill. */
+		/* `path` is a file. Its directory is the skill, and no symlink may lead out of
+		 * it. */
 		file = strdup(path);
 		parent = parent_of(path, &name);
 		if (parent != NULL) {

@@ -1,7 +1,7 @@
 /* manifest.h - skillsandbox.yaml as a checked struct.
  *
- * The manifest is written by a party that is not trusted: it is a request. Everything here
- * is syntax and range; src/policy decides what is granted. */
+ * The author of a manifest is not trusted, so a manifest is only a request. The functions here
+ * check its syntax and its ranges; src/policy decides what is granted. */
 #ifndef MANIFEST_MANIFEST_H
 #define MANIFEST_MANIFEST_H
 
@@ -15,10 +15,11 @@
 
 /* The sandbox's /etc/hosts: these names always mean the sandbox itself. */
 #define SANDBOX_HOSTS "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n"
-/* The warning about a rule for one of them: name, port. */
+/* Format of the warning about an egress rule for one of these names; its arguments are the name and
+ * the port. */
 #define RULE_OF_SANDBOX                                                                            \
-	"%s is the sandbox itself there, so the rule leads nowhere; for a service of this "        \
-	"machine: --net 127.0.0.1:%u --allow-private 127.0.0.1"
+	"in the sandbox, %s is the sandbox itself, so the rule has no effect; to reach a "         \
+	"service of this machine: --net 127.0.0.1:%u --allow-private 127.0.0.1"
 
 enum profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_PERMISSIVE };
 enum protocol { PROTO_TCP, PROTO_UDP, PROTO_TLS, PROTO_HTTP };
@@ -45,13 +46,13 @@ struct egress_rule {
 	uint16_t *ports;     /* sorted, unique */
 	size_t n_ports;
 	enum protocol protocol;
-	bool ech; /* the owner allows its ClientHellos to hide the real name */
+	bool ech; /* the owner allows ClientHellos of this rule to hide the real name */
 };
 
-/* For all rules of a run together. */
+/* Limits for all rules of a run together. */
 struct net_limits {
 	uint64_t max_connections;            /* at the same time */
-	uint64_t max_connections_per_second; /* new ones; further ones wait */
+	uint64_t max_connections_per_second; /* new ones in one second; further ones wait */
 	uint64_t max_bytes_out;
 	uint64_t max_bytes_in;
 };
@@ -67,13 +68,13 @@ struct resources {
 };
 
 struct manifest {
-	char *file;         /* in the user's words, for "file:line:column" */
+	char *file;         /* as the user wrote it, for "file:line:column" */
 	uint8_t digest[32]; /* SHA-256 of its bytes */
 	char *name;
 	char *version;
 	char *description;
 	char *author;
-	struct mtext directory; /* of a sidecar: the directory of its skill; NULL: none */
+	struct mtext directory; /* only in a sidecar: the directory of its skill; s NULL: none */
 	struct egress_rule *egress;
 	size_t n_egress;
 	struct net_limits net;
@@ -87,18 +88,18 @@ struct manifest {
 	char *workdir; /* absolute, normalised */
 };
 
-/* Opens `path` (a skill directory, or a manifest file) without following a symlink that
- * leaves the skill, checks it and returns it new. All findings go to `diags` (borrowed, may
- * be NULL). */
+/* Opens `path` (a skill directory, or a manifest file) without following a symlink that leaves the
+ * skill, and checks the manifest. On success `*ret` is new. All findings go to `diags` (borrowed,
+ * may be NULL). */
 int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
                   struct ssb_error *err);
 
-/* The same of the open directory of a skill, which messages call `dir`. */
+/* Like manifest_load(), for the open directory of a skill. Messages call it `dir`. */
 int manifest_load_in(int dir_fd, const char *dir, struct manifest **ret, struct ssb_diags *diags,
                      struct ssb_error *err);
 
-/* The same for bytes in memory; `file` names them in messages. They may name a directory,
- * which a skill's own manifest may not. */
+/* Like manifest_load(), for bytes in memory. Messages call them `file`. They may contain
+ * skill.directory, which is an error in a skill's own manifest. */
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err);
 
@@ -112,16 +113,17 @@ static inline void manifest_freep(struct manifest **m)
 extern const struct resources RESOURCE_DEFAULTS;
 extern const struct net_limits NET_DEFAULTS;
 
-/* Names in files and enums; -1 for an unknown name. */
+/* Convert between the names in files and the enums. The *_from_name functions return -1 for an
+ * unknown name. */
 const char *profile_name(enum profile p);
 int profile_from_name(const char *s);
 const char *protocol_name(enum protocol p);
 int protocol_from_name(const char *s);
 
-/* Shared checks, also for the owner's flags and policy file. Each returns NULL, or a static
- * text of the form "what is wrong; what to write instead", with `*ret` new on success. */
+/* Checks that are also used for the owner's flags and policy file. Each returns NULL, or a static
+ * text of the form "what is wrong; what to write instead"; `*ret` is new on success. */
 const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind);
-/* True if it is a name of the sandbox itself: in SANDBOX_HOSTS or beneath localhost. */
+/* True if `name` always means the sandbox itself: it is in SANDBOX_HOSTS or beneath localhost. */
 bool host_kind_is_sandbox(const char *name);
 const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
 const char *check_env_name(const char *s);         /* NULL if fine */

@@ -1,10 +1,10 @@
 /* psl.c - searches the table of public suffixes.
  *
- * The table is one sorted blob of NUL-terminated rules, made at build time by
- * tools/gen-psl.py. It contains no pointers: no relocations, no start-up cost, and its
- * pages are read only when a wildcard is checked. Rules are written from the top-level
- * label down ("uk.co"), so that everything beneath a name is contiguous; "ck.*" is a
- * wildcard rule, "ck.www!" an exception. */
+ * The table is one sorted array of NUL-terminated rules, which tools/gen-psl.py makes at build
+ * time. It contains no pointers, so it needs no relocations and no start-up time, and its pages are
+ * read only when a wildcard is checked. Rules are written from the top-level label down ("uk.co"),
+ * so that everything beneath a name is contiguous. "ck.*" is a wildcard rule, "ck.www!" an
+ * exception. */
 #include "manifest/psl.h"
 
 #include <stddef.h>
@@ -14,7 +14,8 @@
 
 #define PSL_MAX_NAME 253
 
-/* "www.example.com" -> "com.example.www"; false if too long. */
+/* Turns "www.example.com" into "com.example.www". Returns false if the name is empty or too
+ * long. */
 static bool reverse_labels(const char *name, char ret[PSL_MAX_NAME + 1])
 {
 	size_t left = strlen(name);
@@ -40,13 +41,13 @@ static bool reverse_labels(const char *name, char ret[PSL_MAX_NAME + 1])
 	return true;
 }
 
-/* The first rule that does not sort before `key`; NULL if there is none. */
+/* Returns the first rule that does not sort before `key`; NULL if there is none. */
 static const char *lower_bound(const char *key)
 {
 	size_t low = 0;
 	size_t high = sizeof(PSL_RULES) - 1; /* the literal's own NUL is not a rule */
 
-	while (low < high) { /* both are the start of a rule */
+	while (low < high) { /* `low` and `high` are always the start of a rule */
 		size_t mid = low + (high - low) / 2;
 		while (mid > low && PSL_RULES[mid - 1] != '\0') {
 			mid--;
@@ -60,7 +61,7 @@ static const char *lower_bound(const char *key)
 	return low < sizeof(PSL_RULES) - 1 ? PSL_RULES + low : NULL;
 }
 
-/* True if there is a rule that reads head (of len bytes) followed by tail. */
+/* True if there is a rule that consists of `head` (`len` bytes) and `tail`. */
 static bool has_rule(const char *head, size_t len, const char *tail)
 {
 	char key[PSL_MAX_NAME + 4];
@@ -84,7 +85,8 @@ bool psl_is_suffix(const char *name)
 	}
 	const char *last_dot = strrchr(key, '.');
 	if (last_dot == NULL) {
-		return true; /* every top-level label is one, listed or not */
+		/* every top-level label is a public suffix, even if the table does not have it */
+		return true;
 	}
 	if (has_rule(key, strlen(key), "!")) {
 		return false;

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* `name` is in A-labels, lower case, without a final dot, at most 253 bytes. */
+/* True if `name` is a public suffix. It must be in A-labels, lower case, without a final dot, and
+ * have at most 253 bytes. */
 bool psl_is_suffix(const char *name);
 
 /* True if a public suffix lies beneath `name` (amazonaws.com: s3.amazonaws.com). */

@@ -99,7 +99,7 @@ bool report_deliver(const struct ssb_diags *found, enum ssb_code code, const cha
 			               d->remedy[0] != '\0' ? "; " : "", d->remedy);
 		}
 	}
-	if (diag_has_errors(found)) { /* even if there was no memory for its text */
+	if (diag_has_errors(found)) { /* even if there was no memory for the error's text */
 		(void)ssb_fail(err, code, 0, file, "not valid");
 		return false;
 	}

@@ -1,4 +1,4 @@
-/* resources.c - the tables of limits, and numbers with units. */
+/* resources.c - the tables of limits, and a parser for numbers with units. */
 #include "manifest/resources.h"
 
 #include <ctype.h>

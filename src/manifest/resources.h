@@ -1,11 +1,11 @@
 /* resources.h - every limit of a run: name, unit, bounds, default.
  *
- * This is their only place: the manifest's and the policy file's keys, the flags, the plan
- * and its descriptions all follow these rows. A row is
+ * These tables are the only definition of the limits. The keys of the manifest and of the policy
+ * file, the flags, the plan and its descriptions are all made from them. A row is
  *
  *   X(name, unit, text after a number, least, most, default)
  *
- * with the name of its member in struct resources or struct net_limits. */
+ * where `name` is the name of a member of struct resources or struct net_limits. */
 #ifndef MANIFEST_RESOURCES_H
 #define MANIFEST_RESOURCES_H
 
@@ -35,14 +35,14 @@ enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
 	X(max_bytes_in, UNIT_BYTES, " bytes in", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES)
 /* clang-format on */
 
-/* The rows as data. */
+/* One row of the tables. */
 struct resource {
 	const char *name;
 	enum unit unit;
-	const char *after; /* for people, after a number */
+	const char *after; /* the text after a number, for people */
 	uint64_t least;
 	uint64_t most;
-	size_t at; /* offset in its struct */
+	size_t at; /* offset in struct resources or net_limits */
 };
 
 extern const struct resource RESOURCES[]; /* of struct resources */
@@ -50,7 +50,7 @@ extern const size_t RESOURCE_COUNT;
 extern const struct resource NET_LIMITS[]; /* of struct net_limits */
 extern const size_t NET_LIMIT_COUNT;
 
-/* The member of a row; `s` is a struct resources or net_limits. */
+/* Returns the member of `s` that the row describes; `s` is a struct resources or net_limits. */
 static inline uint64_t *resource_in(void *s, const struct resource *r)
 {
 	return (uint64_t *)(void *)((char *)s + r->at);
@@ -61,8 +61,9 @@ static inline uint64_t resource_of(const void *s, const struct resource *r)
 	return *(const uint64_t *)(const void *)((const char *)s + r->at);
 }
 
-/* Reads "64M", "10KB", "90s" as people write them, and returns MiB, bytes or seconds, as
- * the unit says. Sizes are powers of 1024; "m" and "h" are times. */
+/* Reads a number with a unit as people write it: "64M", "10KB", "90s". Sets *ret to MiB, bytes,
+ * seconds or a count, as `unit` says. Units of size are powers of 1024; "m" and "h" are minutes and
+ * hours. Returns false if the text is not such a number. */
 bool resource_number(const char *s, enum unit unit, uint64_t *ret);
 
 #endif

@@ -1,4 +1,5 @@
-/* values.c - one value of the tree: its type, its range, its check. */
+/* values.c - reads one value of the tree: checks its type and its range, and runs the check of its
+ * row. */
 #include "manifest/values.h"
 
 #include <assert.h>
@@ -52,7 +53,7 @@ static const char *no_text_remedy(const struct ynode *n, const struct field *f)
 	return f->missing != NULL ? f->missing : "write \"\" for none, or remove the key";
 }
 
-/* Returns the text of a node that must be one; NULL if it is not (reported). */
+/* Returns the text of a node, borrowed; NULL, after a report, if the node is not a text. */
 const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	char remedy[64];
@@ -96,7 +97,6 @@ bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struc
 	return true;
 }
 
-/* Allocates room for every item of a list; leaves `*ret` alone for an empty one. */
 bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret)
 {
 	size_t n = 0;
@@ -118,7 +118,7 @@ bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Runs the row's check. Returns new; NULL on failure (reported). */
+/* Returns the text after the row's check, new; NULL, after a report, if it was refused. */
 static char *checked_text(struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	const char *s = values_node_text(c, n, f);
@@ -189,7 +189,7 @@ void values_read_texts(struct ctx *c, const struct ynode *n, const struct field 
 static bool parse_digits(const char *s, uint64_t max, uint64_t *ret)
 {
 	if (s[0] == '\0' || s[strspn(s, "0123456789")] != '\0' || (s[0] == '0' && s[1] != '\0')) {
-		return false; /* some readers take a leading zero for octal */
+		return false; /* some readers take a number with a leading zero for octal */
 	}
 	if (!number_parse(s, 0, max, ret)) {
 		*ret = UINT64_MAX; /* the caller reports that it is out of range */
@@ -239,7 +239,6 @@ void values_read_number(struct ctx *c, const struct ynode *n, const struct field
 	(void)values_node_number(c, n, f, at);
 }
 
-/* The index of a word in its table; -1 if it is not in it (reported). */
 int values_node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
                        const char *const *names, size_t n_names)
 {

@@ -14,7 +14,8 @@ struct level;
 
 struct ctx {
 	const struct report *rep;
-	const struct level *const *levels; /* all levels of the file, to find where a key belongs */
+	/* all levels of the file, to find the level to which an unknown key belongs */
+	const struct level *const *levels;
 	size_t n_levels;
 	bool nomem;
 };
@@ -30,25 +31,25 @@ struct field {
 	uint64_t min, max;
 };
 
-/* Readers for rows: a text, a text with its position, a list of those, a number. Each
- * reports a value that it refuses, and leaves `*at` alone then. */
+/* Readers for rows: a text, a text with its position, a list of such texts, a number. A reader
+ * reports a value that it refuses, and then leaves `*at` unchanged. */
 void values_read_text(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 void values_read_mtext(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 void values_read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 void values_read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 
-/* Parts of readers. They report what they refuse. values_node_text() returns a borrowed
- * text, or NULL. */
+/* Parts of readers; they report what they refuse. values_node_text() returns a borrowed text, or
+ * NULL. The other two return false for a refused value. */
 const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f);
 bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f);
 bool values_node_number(const struct ctx *c, const struct ynode *n, const struct field *f,
                         uint64_t *ret);
-/* The index of the word in its table, or -1. */
+/* Returns the index of the word in `names`; -1, after a report, if it is not one of them. */
 int values_node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
                        const char *const *names, size_t n_names);
 
-/* Allocates room for every item of a list in `*ret` (a pointer's address). Returns false,
- * and allocates nothing, for an empty list or without memory. */
+/* Allocates an array for the items of a list and stores its address in the pointer at `ret`.
+ * Returns false, and allocates nothing, if the list is empty or without memory. */
 bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret);
 
 void values_report_type(const struct ctx *c, const struct ynode *n, const struct field *f,

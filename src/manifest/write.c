@@ -23,7 +23,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* True if every reader of YAML takes it for the same text without quotes. */
+/* True if every reader of YAML reads the text as the same text without quotes. */
 static bool is_plain(const char *s)
 {
 	struct ynode n = { .kind = YNODE_SCALAR, .text = (char *)(uintptr_t)s };
@@ -152,7 +152,7 @@ static void put_asides(const struct writer *w, enum write_list list, unsigned in
 	}
 }
 
-/* Writes the reason of an item, and the end of its line. */
+/* Writes the reason of an item, if there is one, and ends the line. */
 static void put_why(const struct writer *w, enum write_list list, size_t item)
 {
 	const char *const *why = list < WRITE_OTHER ? w->notes->why[list] : NULL;
@@ -164,7 +164,8 @@ static void put_why(const struct writer *w, enum write_list list, size_t item)
 	buf_addc(w->out, '\n');
 }
 
-/* A key with items, or only with asides: then the key is a comment, too. */
+/* Writes a key. If its list has no items but only asides (`real` is false), the key is a comment,
+ * too. */
 static void put_key(const struct writer *w, unsigned indent, const char *key, bool real)
 {
 	put_pad(w->out, indent);
@@ -203,7 +204,8 @@ static void put_rule(const struct writer *w, size_t at)
 
 /* ---- the parts ------------------------------------------------------------ */
 
-/* Writes the rows that differ from their defaults, and returns how many. */
+/* Writes the limits that differ from their defaults (`out` NULL: writes nothing). Returns how many
+ * differ. */
 static size_t put_limits(struct buf *out, unsigned indent, const struct resource *rows, size_t n,
                          const void *is, const void *usual)
 {

@@ -1,9 +1,9 @@
-/* yaml_doc.c - the strict layer over libyaml's events.
+/* yaml_doc.c - makes the tree from libyaml's events, and is stricter than libyaml.
  *
- * libyaml itself accepts duplicate keys, anchors, tags and many documents. Everything that
- * makes two readers of one file see two different manifests is refused here. A violation
- * that leaves the structure readable is reported and the reading continues; a syntax error
- * or an exceeded limit ends it, because the rest would be guesswork. */
+ * libyaml itself accepts duplicate keys, anchors, tags and many documents. Everything that could
+ * make two readers of one file see two different manifests is refused here. After a violation that
+ * leaves the structure readable, reading continues; a syntax error or an exceeded limit ends it,
+ * because the rest could only be guessed. */
 #include "manifest/yaml_doc.h"
 
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static void report_nomem(const struct yaml_reader *r)
 	report_add(&r->rep, SSB_ERROR, 0, 0, "", "out of memory");
 }
 
-/* Remedies for libyaml's messages; the first row that matches counts. */
+/* Remedies for libyaml's messages; the first row that matches is used. */
 static const struct {
 	const char *context; /* part of "while ..."; "" matches everything */
 	const char *problem;
@@ -131,8 +131,9 @@ static const struct {
 	  "check the indentation; put a value with \": \" in it in quotes" },
 	{ "flow sequence", "", "close the list with \"]\" and put commas between its items" },
 	{ "flow mapping", "", "close it with \"}\" and put commas between its entries" },
-	{ "", "expected key", "check the indentation: keys of one level stand in one column" },
-	{ "", "expected '-' indicator", "check the indentation: items stand in one column" },
+	{ "", "expected key",
+	  "check the indentation: keys of one level must be in the same column" },
+	{ "", "expected '-' indicator", "check the indentation: items must be in the same column" },
 	{ "", "expected ':'", "write \"key: value\"" },
 	{ "", "tab character", "indent with spaces" },
 };
@@ -184,7 +185,8 @@ static void check_decoration(const struct yaml_reader *r, const yaml_event_t *ev
 	}
 }
 
-/* With an escape ("\0") a scalar's value can contain what the file itself cannot. */
+/* Checks the value of a scalar. Written with an escape ("\0"), it can contain characters that the
+ * file itself cannot. */
 static bool scalar_ok(const struct yaml_reader *r, const yaml_event_t *ev)
 {
 	const char *s = (const char *)ev->data.scalar.value;
@@ -332,7 +334,7 @@ static bool level_read_map(struct yaml_reader *r, const yaml_event_t *start, str
 	}
 }
 
-/* Reads the node that begins with `ev`. NULL (reported) ends the reading. */
+/* Reads the node that begins with `ev`. Returns NULL, after a report, if reading must end. */
 static struct ynode *read_node(struct yaml_reader *r, const yaml_event_t *ev, unsigned depth)
 {
 	AUTO(ydoc_freep) struct ynode *n = NULL;

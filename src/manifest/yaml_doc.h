@@ -1,9 +1,9 @@
-/* yaml_doc.h - a strict subset of YAML as a tree with positions.
+/* yaml_doc.h - reads a strict subset of YAML into a tree with positions.
  *
- * One document; mappings, sequences and scalars; no aliases, anchors, tags, merge keys,
- * duplicate or non-scalar keys; valid UTF-8 without NUL and control characters; sizes and
- * depth bounded by limits.h. All violations are reported to the diags, not only the first
- * (a syntax error ends the reading). */
+ * The subset has one document; mappings, sequences and scalars; no aliases, anchors, tags, merge
+ * keys, duplicate or non-scalar keys; valid UTF-8 without NUL and control characters. limits.h
+ * bounds sizes and depth. All violations are reported to the diags, not only the first; but a
+ * syntax error ends the reading. */
 #ifndef MANIFEST_YAML_DOC_H
 #define MANIFEST_YAML_DOC_H
 
@@ -20,7 +20,7 @@ struct ynode {
 	unsigned col;
 	char *text;  /* scalar */
 	bool quoted; /* scalar in quotes or a block: always a string */
-	bool bad;    /* its value was refused and reported: skip it */
+	bool bad;    /* its value was refused and reported: the caller must skip it */
 	char *key;   /* if this node is a value in a map */
 	unsigned key_line;
 	unsigned key_col;
@@ -28,10 +28,10 @@ struct ynode {
 	struct ynode *next;
 };
 
-/* Parses bytes; `file` names them in messages ("file:line:column"). Returns the root (new:
- * yaml_doc_free()) or NULL; with NULL there is always a finding of severity error. A tree
- * with findings is returned if possible, so that later checks can report more. A file
- * without content is one null scalar; the caller decides whether that is an error. */
+/* Parses bytes; messages call them `file` ("file:line:column"). Returns the root, new
+ * (yaml_doc_free()); or NULL, and then `diags` has an error. A tree with errors is returned if
+ * possible, so that later checks can report more. A file without content becomes one null scalar;
+ * the caller decides whether that is an error. */
 struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,
                              struct ssb_diags *diags);
 void yaml_doc_free(struct ynode *root); /* accepts NULL */

@@ -1,9 +1,9 @@
-/* yaml_text.c - which characters a file may contain.
+/* yaml_text.c - checks which characters a file contains.
  *
- * A person in an editor must see what we read. So besides what YAML itself forbids we
- * refuse characters that make the view differ from the bytes: lone carriage returns, rare
- * line separators at which only some parsers break lines, and characters that change the
- * direction of the text. */
+ * A person must see in an editor what we read. So besides the characters that YAML itself forbids
+ * we refuse characters that make the view differ from the bytes: lone carriage returns, rare line
+ * separators at which only some parsers break lines, and characters that change the direction of
+ * the text. */
 #include "manifest/yaml_text.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static const struct {
 	{ 0x202a, 0x202e, "text-direction character" },
 	{ 0x2066, 0x2069, "text-direction character" },
 	{ 0xfeff, 0xfeff, "byte order mark inside the text" },
-	{ 0xfffe, 0xffff, "character that is not one" },
+	{ 0xfffe, 0xffff, "code point that is not a character" },
 };
 
 const char *yaml_char_problem(uint32_t cp)
