@@ -46,7 +46,7 @@ struct ssb_error {
 
 /* ---- diagnostics: all findings of a file or plan, not only the first ------ */
 
-/* SSB_ALARM: nothing is wrong, but what the owner allowed removes a protection. */
+/* SSB_ALARM is not an error: the owner allowed something that removes a protection. */
 enum ssb_severity { SSB_NOTE, SSB_WARNING, SSB_ALARM, SSB_ERROR };
 
 struct ssb_diag {
@@ -66,10 +66,10 @@ SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i
 /* ---- what the owner allows -------------------------------------------- */
 
 enum ssb_option {
-	SSB_OPT_READ,          /* path; may be given many times */
-	SSB_OPT_WRITE,         /* path; many */
-	SSB_OPT_NET,           /* HOST[:PORT]; many */
-	SSB_OPT_ENV,           /* NAME or NAME=VALUE; many */
+	SSB_OPT_READ,          /* path; repeatable */
+	SSB_OPT_WRITE,         /* path; repeatable */
+	SSB_OPT_NET,           /* HOST[:PORT]; repeatable */
+	SSB_OPT_ENV,           /* NAME or NAME=VALUE; repeatable */
 	SSB_OPT_MEMORY,        /* "512M", "1G", bare number = MiB */
 	SSB_OPT_TIMEOUT,       /* "30s", "5m", "1h", bare number = seconds */
 	SSB_OPT_CPU_SHARES,    /* 2..262144 */
@@ -77,17 +77,21 @@ enum ssb_option {
 	SSB_OPT_MAX_PROCESSES, /* 1..65536 */
 	SSB_OPT_MAX_FILES,     /* open files per process */
 	SSB_OPT_MAX_DISK,      /* "64M"; bare number = MiB */
-	SSB_OPT_PROFILE,       /* default | strict | permissive */
-	SSB_OPT_TOOLCHAIN,     /* auto | off | default: auto, unless the policy file says off */
-	SSB_OPT_BEST_EFFORT,   /* name of a layer; many */
-	SSB_OPT_UNIX_SOCKETS,  /* "yes" | "no": AF_UNIX even if a path is granted for writing */
-	SSB_OPT_POLICY_FILE,   /* instead of ~/.config/skillsandbox/policy.yaml; "" = none */
+	SSB_OPT_PROFILE,       /* "default" | "strict" | "permissive" */
+	SSB_OPT_TOOLCHAIN,   /* "auto" | "off" | "default": auto, unless the policy file says off */
+	SSB_OPT_BEST_EFFORT, /* name of a layer that may be missing; repeatable */
+	/* "yes" | "no": AF_UNIX sockets, even if a path is granted for writing */
+	SSB_OPT_UNIX_SOCKETS,
+	/* file to use instead of ~/.config/skillsandbox/policy.yaml; "": none */
+	SSB_OPT_POLICY_FILE,
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
-	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
-	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead to this private range; many */
+	SSB_OPT_TTY,           /* "auto" | "yes" | "no": the skill gets a pty of its own */
+	SSB_OPT_ALLOW_PRIVATE, /* CIDR: a private range to which host names may lead; repeatable */
 	SSB_OPT_AUDIT,         /* "full", "violations" or "off": what is observed and recorded */
-	SSB_OPT_WITHHOLD,      /* a request of the manifest to leave out: "read ~/notes"; many */
-	SSB_OPT_ROOTFS,        /* directory: a root file system to show instead of the host's */
+	/* a request of the manifest that is left out: "read ~/notes"; repeatable */
+	SSB_OPT_WITHHOLD,
+	/* directory with a root file system, which is shown instead of the host's */
+	SSB_OPT_ROOTFS,
 };
 
 struct ssb_options;
@@ -108,66 +112,70 @@ SSB_API int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_e
 struct ssb_plan;
 
 /* Freezes the manifest, the owner's policy file and the options into a plan. `args`
- * (NULL-terminated, may be NULL, borrowed) follow the arguments of the skill's entrypoint.
- * Refusals and warnings go to `diags` (may be NULL). A plan with refusals is returned, too, for
- * inspection, but ssb_run() rejects it. `*ret_plan` is new and must be freed with
+ * (NULL-terminated, may be NULL, borrowed) are appended to the arguments of the skill's entrypoint.
+ * Refusals and warnings go to `diags` (may be NULL). A plan with refusals is also returned and can
+ * be inspected, but ssb_run() rejects it. `*ret_plan` is new and must be freed with
  * ssb_plan_free(). */
 SSB_API int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
                            struct ssb_plan **ret_plan, struct ssb_diags *diags,
                            struct ssb_error *err);
-/* The same for a bare command: only the options decide. */
+/* Like ssb_plan_skill(), for a bare command. There is no manifest: the options and the policy file
+ * decide. */
 SSB_API int ssb_plan_command(const struct ssb_options *o, char *const argv[],
                              struct ssb_plan **ret_plan, struct ssb_diags *diags,
                              struct ssb_error *err);
 SSB_API void ssb_plan_free(struct ssb_plan *p); /* accepts NULL */
 SSB_API size_t ssb_plan_refusals(const struct ssb_plan *p);
-/* Return a new NUL-terminated text (free()); NULL only without memory. */
+/* Return a new NUL-terminated text, which the caller must free(); NULL only without memory. */
 SSB_API char *ssb_plan_json(const struct ssb_plan *p);
 SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 
 /* ---- running ----------------------------------------------------------- */
 
 enum ssb_end {
-	SSB_END_EXITED,   /* it exited: exit_status is its own */
-	SSB_END_SIGNALED, /* by signal `signal` */
-	SSB_END_TIMEOUT,  /* max_runtime_seconds */
-	SSB_END_MEMORY,   /* memory_mb */
+	SSB_END_EXITED,   /* the skill exited: exit_status is its status */
+	SSB_END_SIGNALED, /* the skill was ended by the signal `signal` */
+	SSB_END_TIMEOUT,  /* it ran longer than max_runtime_seconds */
+	SSB_END_MEMORY,   /* it used more than memory_mb */
 	SSB_END_CANCELED, /* the caller received a signal to stop */
 	SSB_END_SESSION,  /* the session of the run ended it */
 };
 
 struct ssb_result {
 	enum ssb_end end;
-	int exit_status; /* as the command line reports it: the skill's own, 128+N, 124, 125, 137 */
+	/* as the command line tool reports it: the skill's own, 128+N, 124, 125, 137 */
+	int exit_status;
 	int signal;
 	uint64_t duration_us;
-	uint64_t stdout_bytes; /* delivered */
+	uint64_t stdout_bytes; /* bytes that were delivered */
 	uint64_t stderr_bytes;
 	int stdout_cut; /* output exceeded max_output_bytes */
 	int stderr_cut;
 	int stdout_open; /* the last line has no line end */
 	int stderr_open;
 	size_t violations;
-	char severity[16];        /* the highest of the threat classes: "critical"; "" if none */
-	char classes[320];        /* their names, worst first, separated by ", "; "" if none */
+	/* the highest severity of the run's threat classes: "critical"; "" if none */
+	char severity[16];
+	/* names of the threat classes, worst first, separated by ", "; "" if none */
+	char classes[320];
 	char session_reason[256]; /* SSB_END_SESSION: the reason */
 	char lost_layers[80];     /* layers lost as --best-effort allows; "" if none */
 	char run_id[40];
 	char trace_path[4096];
 };
 
-/* Builds the sandbox, runs the plan to its end, relays the standard streams given as fds
- * (borrowed; -1: empty or discarded), and writes the trace. Fails closed: if the sandbox cannot
- * be built, the skill is not started. Returns -1 then, and also if the skill could not be
- * executed (SSB_E_NOT_FOUND, SSB_E_NOT_EXEC), if the sandbox broke during the run, or if the
- * trace could not be finished. */
+/* Builds the sandbox, runs the plan to its end, and writes the trace. The standard streams of the
+ * skill are relayed to `stdio` (borrowed fds; -1: the input is empty, or the output is discarded).
+ * Fails closed: if the sandbox cannot be built, the skill is not started. Returns -1 in that case,
+ * and also if the skill could not be executed (SSB_E_NOT_FOUND, SSB_E_NOT_EXEC), if the sandbox
+ * broke during the run, or if the trace could not be finished. */
 SSB_API int ssb_run(const struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
                     struct ssb_error *err);
 
-/* The same as part of the session `id` (see `skillsandbox session start`): the run counts in it,
- * and is ended or paused together with it. If the session does not allow the run, returns -1
- * with SSB_E_POLICY and the reason, and starts nothing. A run that the session ended has
- * SSB_END_SESSION. */
+/* Like ssb_run(), as part of the session `id` (see `skillsandbox session start`): the run is
+ * counted in the session, and is ended or paused together with it. If the session does not allow
+ * the run, starts nothing and returns -1 with SSB_E_POLICY and the reason. If the session ends the
+ * run, ret_result->end is SSB_END_SESSION. */
 SSB_API int ssb_run_in_session(const struct ssb_plan *p, const char *id, const int stdio[3],
                                struct ssb_result *ret_result, struct ssb_error *err);
 
@@ -186,34 +194,34 @@ SSB_API int ssb_run_watched(const struct ssb_plan *p, const char *id, const int 
 
 /* ---- what a run was denied ---------------------------------------------- */
 
-/* One denied thing, however often it was tried. The texts are never NULL. Parts that the skill
- * chose (paths, host names) are escaped and cannot control a terminal. */
+/* One thing that the skill was denied, however often it tried. The texts are never NULL. Parts that
+ * the skill chose (paths, host names) are escaped and cannot control a terminal. */
 struct ssb_denial {
-	const char *kind;    /* its event in the record: "file_blocked" */
+	const char *kind;    /* the name of its event in the record: "file_blocked" */
 	const char *what;    /* "read ~/.ssh/id_rsa", "connect to api.example:443 (tls)" */
 	const char *reason;  /* stable code: "credential_store"; skillsandbox-trace(5); may be "" */
 	const char *why;     /* the reason in words */
 	const char *remedy;  /* the smallest change that allows it; "" if nothing can */
 	const char *program; /* path in the sandbox; "" if unknown */
 	uint64_t count;      /* attempts */
-	int violation;       /* 0: an ordinary refusal, which counts for no threat class */
-	int prevented;       /* 0: it was only recorded */
+	int violation;       /* 0: an ordinary refusal, which belongs to no threat class */
+	int prevented;       /* 0: it was only recorded, not prevented */
 };
 
 struct ssb_denials;
 
-/* Reads from its record what a run was denied. `of` (borrowed) must be a result of ssb_run()
- * that returned 0. Violations come first. `*ret_denials` is new and must be freed with
- * ssb_denials_free(). The record lies next to of->trace_path and must still exist
- * (SSB_E_NOT_FOUND). This function does not verify it: use `skillsandbox audit verify`. */
+/* Reads what a run was denied from the record of the run. `of` (borrowed) must be the result of an
+ * ssb_run() that returned 0. Violations come first. `*ret_denials` is new and must be freed with
+ * ssb_denials_free(). The record is next to of->trace_path and must still exist (otherwise
+ * SSB_E_NOT_FOUND). This function does not verify it: use `skillsandbox audit verify`. */
 SSB_API int ssb_denials_read(const struct ssb_result *of, struct ssb_denials **ret_denials,
                              struct ssb_error *err);
 SSB_API void ssb_denials_free(struct ssb_denials *d);          /* accepts NULL */
 SSB_API size_t ssb_denials_count(const struct ssb_denials *d); /* accepts NULL */
 /* Borrows from `d`; NULL if `i` is not below the count. */
 SSB_API const struct ssb_denial *ssb_denials_get(const struct ssb_denials *d, size_t i);
-/* Returns 1 if the list has everything that was denied; 0 if the run was not observed
- * (SSB_OPT_AUDIT "off"), the record is damaged, or it or this list has no room for more. */
+/* Returns 1 if the list contains everything that was denied. Returns 0 if the run was not observed
+ * (SSB_OPT_AUDIT "off"), if the record is damaged, or if the record or this list was full. */
 SSB_API int ssb_denials_complete(const struct ssb_denials *d);
 
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
@@ -225,13 +233,13 @@ struct ssb_check {
 	char remedy[300];
 };
 
-/* `*ret_checks` is new (free()), `*ret_count` its length. */
+/* Checks what this machine supports. `*ret_checks` is new (free()), `*ret_count` is its length. */
 SSB_API int ssb_doctor(struct ssb_check **ret_checks, size_t *ret_count, struct ssb_error *err);
 
 enum ssb_probe_outcome {
-	SSB_PROBE_HELD,       /* works outside, fails inside */
-	SSB_PROBE_LEAKED,     /* works inside */
-	SSB_PROBE_NO_CONTROL, /* does not work outside either: proves nothing */
+	SSB_PROBE_HELD,       /* the attack works outside the sandbox and fails inside */
+	SSB_PROBE_LEAKED,     /* the attack works inside */
+	SSB_PROBE_NO_CONTROL, /* it does not work outside either, so it proves nothing */
 };
 
 struct ssb_probe {
