@@ -23,7 +23,7 @@ const struct protected_place PROTECTED[] = {
 	{ ".git/remotes", true, HOLD_ANYWHERE },
 	{ ".git/branches", true, HOLD_ANYWHERE },
 	{ ".git/gitdir", false, HOLD_NOT }, /* of a worktree: see repos_gitdirs.c */
-	/* its placeholder keeps git from using settings of a bare repository in this directory */
+	/* its placeholder makes git reject the directory as a bare repository */
 	{ "commondir", false, HOLD_ANYWHERE },
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
