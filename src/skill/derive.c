@@ -11,12 +11,12 @@ static void put_skill(struct buf *out, const struct derived *d)
 	buf_adds(out, "skill:\n  name: ");
 	manifest_put_text(out, s->name != NULL ? s->name : d->name);
 	if (s->name == NULL) {
-		buf_adds(out, "# the name of the directory, because the skill gives none");
+		buf_adds(out, " # the name of the directory, because the skill gives none");
 	}
 	buf_adds(out, "\n  version: ");
 	manifest_put_text(out, s->version != NULL ? s->version : "0");
 	if (s->version == NULL) {
-		buf_adds(out, "# the skill gives no version");
+		buf_adds(out, " # the skill gives no version");
 	}
 	buf_adds(out, "\n  description: ");
 	manifest_put_text(out, s->description != NULL ? s->description : "");
