@@ -1,4 +1,4 @@
-/* observe.h - what the files of the observer share. */
+/* observe.h - declarations that the source files of the observer share. */
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 
@@ -13,55 +13,56 @@
 #include "base/bucket.h"
 #include "os/unix_maker.h"
 
-#define OBSERVE_PROCESSES 64 /* remembered at a time; each holds two fds */
+#define OBSERVE_PROCESSES 64 /* remembered at a time; each entry holds two fds */
 #define OBSERVE_SPARE_FDS 24 /* fds that the table must leave to everything else */
 #define OBSERVE_PROGRAM   256
 #define OBSERVE_ARGS      64   /* of one exec */
-#define OBSERVE_ARG_BYTES 4096 /* of all arguments together */
+#define OBSERVE_ARG_BYTES 4096 /* of all arguments of one exec together */
 
-/* A thread of the skill that has made an observed call. Its number may belong to another thread
- * by the next call: what is known is valid as long as `alive` can be read. */
+/* A thread of the skill that has made an observed call. The number of a thread may be reused before
+ * the next call, so this entry is valid only as long as `alive` can be read. */
 struct process {
-	pid_t tid;     /* on the host; 0: free slot */
+	pid_t tid;     /* number on the host; 0: the slot is free */
 	pid_t leader;  /* on the host */
 	pid_t pid;     /* in the sandbox */
-	pid_t thread;  /* its own number in the sandbox */
+	pid_t thread;  /* the thread's number in the sandbox */
 	pid_t ppid;    /* in the sandbox, at the thread's first observed call */
-	int dir;       /* its directory in /proc; -1: it could not be opened */
-	int alive;     /* a file in that directory */
+	int dir;       /* the thread's directory in /proc; -1: it could not be opened */
+	int alive;     /* an open file in `dir`, which can be read while the thread exists */
 	uint64_t call; /* the last notification for which the slot was checked */
-	bool renamed;  /* it has asked for an execve since `program` was read */
+	bool renamed;  /* the thread has asked for an execve since `program` was read */
 	char program[OBSERVE_PROGRAM];
 };
 
-/* A socket of the skill's own on an address of the sandbox's network. */
+/* A socket of the skill that listens on an address of the sandbox's network. */
 struct service {
 	struct address ip;
 	uint16_t port;
 	bool udp;
-	uint64_t until_us; /* clock_us() from which it must be looked for again */
+	uint64_t until_us; /* clock_us() at which it must be searched for again */
 };
 
 /* A path, as far as it can be followed in the sandbox. */
 struct resolved {
 	char path[PATH_MAX];
 	bool exists;
-	bool unseen; /* the observer cannot look at it: `exists` is a guess */
-	bool known;  /* false: `path` is only what the program gave */
+	bool unseen; /* the observer cannot examine the file, so `exists` is a guess */
+	bool known;  /* if false, `path` is only the text that the program gave */
 };
 
-/* What the plan says about a path (observe_judge.c). */
+/* The decision of the plan about a path (observe_judge.c). */
 struct judgement {
 	bool allowed;
 	bool violation; /* never set if `allowed` */
 	const char *rule;
 	enum reason reason;
 	const char *remedy; /* may point to `text` */
-	int error;          /* the errno to answer with, if it is not allowed */
+	int error;          /* if not allowed: the errno that the caller gets */
 	char text[PATH_MAX + 64];
 };
 
-/* A path argument: as the program gave it, followed, and judged. */
+/* A path argument: its text (`raw`), the path that it leads to (`at`), and the decision about that
+ * path (`says`). */
 struct path_looked {
 	char raw[PATH_MAX];
 	struct resolved at;
@@ -75,12 +76,12 @@ struct exec_asked {
 	struct event e;
 	struct bytes args[OBSERVE_ARGS];
 	char bytes[OBSERVE_ARG_BYTES];
-	bool goes_on; /* the kernel answered it: it may have worked */
-	bool untold;  /* not recorded: not found, by our own search */
+	bool goes_on; /* the call was continued, so it may have worked */
+	bool untold;  /* not recorded, because our own search in PATH did not find the program */
 };
 
-/* Symlinks in the sandbox's root with which nearly every path of a program begins. The root is
- * read-only before there is an observer, so only these can be remembered. */
+/* Symlinks in the sandbox's root with which most paths of programs begin. Only these can be
+ * remembered, because the root is made read-only before the observer starts. */
 #define OBSERVE_TOPS      6
 #define OBSERVE_TOP_BYTES 64
 
@@ -89,140 +90,149 @@ struct top_link {
 	char to[OBSERVE_TOP_BYTES]; /* absolute; "": not a symlink */
 };
 
-/* The thread that answers calls (the supervisor's loop, or the observer's own thread once there
- * is one) owns processes, tops, exec, armed and first. The queue has a lock of its own. Only the
- * loop uses the trace. The own thread is not started before `armed` is set. */
+/* Calls are answered by the supervisor's loop or, once it is started, by the observer's own thread.
+ * Whichever of them answers calls owns processes, tops, exec, armed and first. The queue has its
+ * own lock. Only the loop may use the trace. The own thread is never started before `armed` is
+ * set. */
 struct observer {
 	struct observer_setup setup;
 	int listener;
-	int stop; /* eventfd: tells a thread that waits in poll() to end */
+	int stop; /* eventfd: makes a thread that waits in poll() end */
 	bool threaded;
 	pthread_t thread;
 	struct observe_queue queue;
-	uint64_t write_at; /* clock_ms() at which the queue is emptied; 0: it is empty */
+	uint64_t write_at; /* clock_ms() at which the queue will be emptied; 0: it is empty */
 	unsigned calls;
 	int root; /* O_PATH: the skill's "/" */
 	pid_t first;
 	bool armed;        /* the first execve has worked: from now on the skill makes the calls */
 	bool thread_execs; /* a thread that is not a leader has asked for an execve */
 	bool killed_first;
-	bool starved; /* this call cannot be looked at: no fds or no memory */
-	int last_fd;  /* fds of `processes` stay below it */
+	bool starved; /* this call cannot be examined, because fds or memory have run out */
+	int last_fd;  /* every fd in `processes` must be smaller than this */
 	struct unix_maker maker;
-	atomic_ullong handed[MAX_UNIX_CALLS]; /* calls that the maker must answer; 0: none */
-	atomic_int maker_fd;                  /* its pidfd while it must not end; -1: none */
-	unsigned maker_failures;              /* how many starts of the maker failed */
+	atomic_ullong handed[MAX_UNIX_CALLS]; /* calls (ids) that the maker answers; 0: none */
+	atomic_int maker_fd;     /* the maker's pidfd while the maker must not end; -1: none */
+	unsigned maker_failures; /* how often the maker could not be started */
 	struct bucket service_looks;
-	struct service service; /* the last service of the skill's own that was found */
+	struct service service; /* the service of the skill that was found last */
 	struct top_link tops[OBSERVE_TOPS];
 	struct exec_asked exec;
 	struct process processes[OBSERVE_PROCESSES];
 };
 
-/* The thread that makes the call (observe_process.c). Never NULL. Members that cannot be read are
- * 0 and "", and so are all of them if the caller went away before it was looked at. */
+/* Returns the thread that makes the call (observe_process.c), never NULL. Members that cannot be
+ * read are 0 or "". If the caller ended before we could read anything about it, all members are 0
+ * or "". */
 const struct process *observe_process(struct observer *o, const struct seccomp_notif *n);
-/* Enters the first process, which is our own code until its execve: nothing has to be read. */
+/* Adds the first process to the table. It runs our own code until its execve, so nothing about it
+ * has to be read from /proc. */
 void observe_first(struct observer *o);
-/* The process that a pidfd of the thread stands for, by its number in the sandbox; 0: unknown. */
+/* Returns the sandbox's number of the process to which the pidfd `fd` of the thread refers; 0:
+ * unknown. */
 pid_t observe_pidfd(pid_t tid, int fd);
-/* The leader of a thread of the sandbox, by their numbers there; the thread itself if that cannot
- * be read. */
+/* Returns the leader of a thread. Both numbers are those of the sandbox. Returns `inner` itself if
+ * the leader cannot be read. */
 pid_t observe_leader(const struct observer *o, pid_t inner);
-/* Call it when the caller is about to become another program. */
+/* Must be called when the caller is about to execute another program. */
 void observe_forget(struct observer *o, const struct seccomp_notif *n);
-/* Has the machine or the supervisor run out of fds or memory? A file that cannot be seen for that
- * reason is not "not there". */
+/* Returns whether the errno `error` means that the machine or the supervisor has run out of fds or
+ * memory. After such an error a file must not be reported as missing. */
 bool observe_is_shortage(int error);
 /* Closes all fds of the table. */
 void observe_processes_done(struct observer *o);
 
 #define OBSERVE_SYMLINKS 40 /* the kernel's limit for one path */
 
-/* Follows `raw` from the thread's `dirfd`, as the kernel would (observe_path.c). `follow`: also a
- * symlink at its end. */
+/* Follows `raw` from the thread's `dirfd`, as the kernel would (observe_path.c). With `follow`, a
+ * symlink at the end of the path is followed, too. */
 void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirfd, const char *raw,
                      bool follow, struct resolved *ret);
-/* Follows the longest existing part of an absolute path, without its last name, into `found`.
- * Returns the rest of the path; NULL: not even the root can be seen. */
+/* Writes to `found` where the longest existing part of an absolute path leads. The last name of the
+ * path is never part of it. Returns the rest of the path, or NULL if not even the root can be
+ * opened. */
 const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX]);
-/* The length of a link's text in /proc before " (deleted)"; 0: it does not end so. */
+/* If a link's text in /proc ends in " (deleted)", returns the length of the text before that;
+ * otherwise 0. */
 size_t observe_path_before_deleted(const char *to);
-/* What was found where the names of a path ended (observe_deep.c). */
+/* The result at the end of a path that was followed name by name (observe_deep.c). */
 struct path_found {
 	bool there;
-	bool unseen; /* the observer cannot look at it: `there` is a guess */
-	bool link;   /* nothing was looked at yet: a symlink leads to another path */
+	bool unseen; /* the observer cannot examine the file, so `there` is a guess */
+	bool link;   /* following stopped at a symlink that leads to another path */
 };
 
-/* For a directory whose path is too long, or that was removed, or that cannot be reached by its
- * path: writes an absolute path that leads to what `raw` means there. Returns false if there is
- * none that is short enough; then `out` is unchanged, but ret->there says whether something is
- * there. */
+/* Follows `raw` from the thread's `dirfd`. This is for a directory whose path is too long, that was
+ * removed, or that its path does not reach. Writes to `out` an absolute path that leads to the same
+ * file. Returns false if there is no such path that is short enough. Then `out` is unchanged, but
+ * ret->there still says whether the file exists. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        struct path_found *ret);
-/* The same from an fd of the directory, which is taken; -1: there is none. */
+/* Like observe_from_deep(), but from the directory fd `dir`, which the function takes; -1: there is
+ * none. */
 bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
                       struct path_found *ret);
-/* Finds the path of a thread's fd; AT_FDCWD: its working directory. A file without a name is
- * named by its link in /proc. */
+/* Finds the path of a thread's fd; with AT_FDCWD, the path of its working directory. For a file
+ * without a name, the path is that of its link in /proc. */
 void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int fd,
                         struct resolved *ret);
 
-/* Judges the path for the caller (observe_judge.c). */
+/* Fills `ret` with the decision of the plan about the path (observe_judge.c). `write` says whether
+ * the call would change the file. */
 void observe_judge(struct observer *o, const struct seccomp_notif *n, const struct resolved *at,
                    bool write, struct judgement *ret);
 
-/* Is the name held by a file of ours, or by something that git does not take for the state that
- * the name means? A program that wants to make a directory there finds that it exists and cannot
- * go on. */
+/* Returns whether the sandbox holds the name of `path`: by a placeholder file, or by something that
+ * git does not accept as the state of that name. A program that wants to make a directory there is
+ * told that the name exists, and fails. */
 bool observe_is_placeholder(const struct observer *o, const char *path);
 
-/* The remedy if a state of git's with this name is held in the repository around the directory,
- * which has an absolute path; NULL: it is not held. */
+/* Returns the remedy if the sandbox holds the name `name`, a state of git, in the repository that
+ * contains the directory `dir` (an absolute path). Returns NULL if the name is not held. */
 const char *observe_held_state(const struct observer *o, const char *dir, const char *name);
 
-/* Corrects the remedy of a call that makes, removes or renames the name itself, which needs a
- * grant of its directory: a granted file cannot be removed, and a missing one would be made as a
- * directory. */
+/* Corrects the remedy of a call that makes, removes or renames the name itself. Such a call needs a
+ * grant of the directory: a granted file cannot be removed, and granting a missing file would make
+ * a directory with its name. */
 void observe_judge_entry(const struct observer *o, const char *path, struct judgement *j);
 
-/* Judges making a FIFO or socket there: one that would stay on the host is refused. `by_maker`:
- * the maker of unix sockets makes it, to which Landlock's rules for the skill do not apply. */
+/* Judges a call that makes a FIFO or socket at this path, and refuses one that would stay on the
+ * host. `by_maker` is true if the maker of unix sockets makes it, because Landlock's rules for the
+ * skill do not apply to the maker. */
 void observe_judge_special(const struct observer *o, const struct resolved *at, bool by_maker,
                            struct judgement *j);
 
-/* Judges making or reaching a unix socket when the skill may only use its own: outside of private
- * places it is refused. */
+/* Judges the use of a unix socket by a skill that may use only its own sockets. Refuses it outside
+ * of private places. */
 void observe_judge_own_socket(const struct observer *o, const struct resolved *at,
                               struct judgement *j);
 
-/* Is it a call that makes a unix socket of the skill's own, if the profile has such sockets
- * (observe_unix.c)? */
+/* Returns whether the call makes a unix socket of the skill's own and the run has such sockets
+ * (observe_unix.c). */
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call);
-/* Both hand the call over to the maker. observe_unix_socket() returns false if it is not such a
- * call or there is no maker; then nothing was answered. observe_unix_address() returns 0, or an
- * errno to answer with. While the maker has too many calls, the caller is told that there is no
- * room. */
+/* Both functions hand the call over to the maker. observe_unix_socket() returns false if the call
+ * does not make such a socket or there is no maker; then the call is not answered yet.
+ * observe_unix_address() returns 0, or the errno that the caller must get. If too many calls wait
+ * for the maker, the caller gets an errno that says so. */
 bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n);
 int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
                          const struct sockaddr_un *to, socklen_t len);
 
-/* Is the path in the memory, environment or descriptors of the sandbox's first process, which the
- * kernel closes to the skill? */
+/* Returns whether the path is in the memory, environment or descriptors of the sandbox's first
+ * process, which the kernel hides from the skill. */
 bool observe_is_closed(const char *path);
 
-/* connect, bind, sendto, sendmsg, sendmmsg (observe_net.c). */
+/* Handles connect, bind, sendto, sendmsg and sendmmsg (observe_net.c). */
 void observe_network(struct observer *o, const struct seccomp_notif *n);
 
 /* Answers a call and records it (observe_calls.c). */
 void observe_call(struct observer *o, struct seccomp_notif *n);
 
-/* Call it when the first execve has worked (observe_exec.c): records it, if that was not done
- * yet. */
+/* Must be called when the first execve has worked (observe_exec.c). Records that execve if it is
+ * not recorded yet. */
 void observe_arm(struct observer *o);
 
-/* Records the event if the audit level wants it, and adds the caller to it. */
+/* Adds the caller to the event and records it, if the audit level includes it. */
 void observe_tell(struct observer *o, const struct seccomp_notif *n, struct event *e);
 
 #endif

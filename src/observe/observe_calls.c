@@ -1,4 +1,4 @@
-/* observe_calls.c - handles a call that waits: finds its handler, answers it, and records the
+/* observe_calls.c - handles one notified call: finds its handler, answers the call, and records the
  * answer. */
 #include <assert.h>
 #include <errno.h>
@@ -149,7 +149,8 @@ static bool ends_inside(const char *path)
 	return n > 0 && path[n - 1] == '/';
 }
 
-/* An empty path leads nowhere, unless the call means its directory by it. */
+/* Resolves an empty path. It means the call's directory if AT_EMPTY_PATH is set, and nothing
+ * otherwise. */
 static void look_empty(struct observer *o, const struct seccomp_notif *n,
                        const struct path_argument *a, struct resolved *ret)
 {
@@ -168,7 +169,7 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, const struc
 	    0) {
 		return false;
 	}
-	/* Look the caller up now: it may go away while the path is followed. */
+	/* Look the caller up now, because it may end while the path is followed. */
 	(void)observe_process(o, n);
 	if (ret->raw[0] == '\0') {
 		look_empty(o, n, a, &ret->at);
@@ -201,7 +202,8 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n,
 		                    : errno == EMFILE     ? ENOMEM
 		                                          : EFAULT };
 
-	/* The kernel might be able to read it: a call that cannot be recorded must not happen. */
+	/* The call is refused although the kernel might be able to read the argument, because a
+	 * call that cannot be recorded must not happen. */
 	if (notify_valid(o->listener, n)) {
 		(void)observe_process(o, n);
 		notify_refuse(o->listener, n, e.error);
@@ -214,8 +216,9 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 {
 	const struct judgement *j = &l->says;
 
-	/* A caller that can still be continued has waited all the time. A refusal is recorded
-	 * even if its caller goes away while we answer, so its presence is checked before. */
+	/* If notify_continue() works, the caller has waited all the time. A refusal is recorded
+	 * even if the caller ends while we answer, so we check before that the caller still
+	 * waits. */
 	if (!(j->allowed ? notify_continue(o->listener, n) : notify_valid(o->listener, n))) {
 		return false;
 	}
@@ -246,8 +249,8 @@ static bool pipe_is_closed(const struct observer *o)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Whether the skill makes this call, rather than our own search through PATH. After an execve that
- * fails, that search makes no observed call but the next execve. */
+/* Returns whether the skill makes this call, and not our own search through PATH. After an execve
+ * that fails, that search makes no observed call except the next execve. */
 static bool is_skill(const struct observer *o, const struct seccomp_notif *n)
 {
 	bool searches = n->data.nr == SYS_execve && (pid_t)n->pid == o->first;

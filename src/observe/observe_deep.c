@@ -1,9 +1,10 @@
 /* observe_deep.c - follows a path name by name, from an fd of a directory.
  *
- * This is for a directory whose path is longer than the kernel tells or that has no path any
- * more: an fd is all that there is of it. It is also for a directory in one that no user may
- * enter, in which the skill already was, and for paths that the kernel does not follow beneath a
- * root while another process renames. Where this ends there may be a path again for the rest. */
+ * This is needed for a directory that can be reached only by an fd: its path is too long for the
+ * kernel to return, or it was removed. It is also needed for a directory that the skill has already
+ * entered and whose parent no user may enter, and for paths that the kernel does not follow beneath
+ * a root while another process renames. The directory that is reached at the end may have a path
+ * again; then that path is joined with the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -17,9 +18,9 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* Joins the directory's path and `rest`. Returns false if the result is too long or the directory
- * has no path. `named`: the directory was just found by its name, so "(deleted)" at the end of
- * its path is part of the name. */
+/* Writes to `out` the directory's path joined with `rest`. Returns false if the result is too long
+ * or the directory has no path. `named` must be true if the directory was just found by its name:
+ * then "(deleted)" at the end of its path is part of the name. */
 static bool put_path(int dir, const char *rest, bool named, char out[PATH_MAX])
 {
 	char path[PATH_MAX];
@@ -36,7 +37,8 @@ static bool put_path(int dir, const char *rest, bool named, char out[PATH_MAX])
 	return true;
 }
 
-/* A file that the observer cannot see may still exist. */
+/* Notes whether the file exists. A file that the observer cannot open for any other reason than
+ * ENOENT or ENOTDIR may exist. */
 static void note_found(struct path_found *f, int fd)
 {
 	f->there = fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -44,15 +46,17 @@ static void note_found(struct path_found *f, int fd)
 	f->link = false;
 }
 
-/* The state while a path is followed: the directory reached, and the rest of the path. */
+/* The state of a path that is being followed: the directory reached so far, and the rest of the
+ * path. */
 struct deep_way {
 	int dir;
 	char rest[PATH_MAX];
 	int links;
-	bool named; /* `dir` was found by its name, in the directory before it */
+	bool named; /* `dir` was found by its name in its parent directory */
 };
 
-/* Counts the bytes that do not lead anywhere else: slashes, and "." between them. */
+/* Counts the bytes at the beginning that do not change the directory: slashes, and "." between
+ * them. */
 static size_t count_idle(const char *s)
 {
 	size_t n = 0;
@@ -63,7 +67,8 @@ static size_t count_idle(const char *s)
 	return n;
 }
 
-/* Removes them at the beginning; a leading slash stays, because it leads to the root. */
+/* Removes those bytes from the beginning of the rest. A leading slash stays, because it leads to
+ * the root. */
 static void skip_idle(struct deep_way *w)
 {
 	size_t n = w->rest[0] == '/' ? 0 : count_idle(w->rest);
@@ -71,7 +76,8 @@ static void skip_idle(struct deep_way *w)
 	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
 }
 
-/* Replaces the first name by the target of a symlink. Returns false if the result is too long. */
+/* Replaces the first name, which is a symlink, by its target. Returns false if the result is too
+ * long. */
 static bool put_target(struct deep_way *w, const char *name, size_t behind)
 {
 	char to[PATH_MAX];
@@ -88,7 +94,8 @@ static bool put_target(struct deep_way *w, const char *name, size_t behind)
 	return true;
 }
 
-/* The symlinks of /proc lead elsewhere for us than for the skill. */
+/* Returns whether the directory is in a /proc. Its symlinks have other targets for us than for the
+ * skill, so they are not followed. */
 static bool is_procfs(int dir)
 {
 	struct statfs fs;
@@ -96,8 +103,8 @@ static bool is_procfs(int dir)
 	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Follows and removes the first name of the rest. Returns false if it leads nowhere or is a
- * symlink that is not followed. */
+/* Opens the first name of the rest and removes it from the rest. Returns false if following must
+ * stop there, because the name leads nowhere or is a symlink that is not followed. */
 static bool go_on(struct deep_way *w, bool follow, struct path_found *ret)
 {
 	char name[NAME_MAX + 1];
@@ -144,8 +151,8 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 	}
 	memcpy(w.rest, raw, len + 1);
 	skip_idle(&w);
-	/* Asking for the path takes longer than following a name, so it comes last. Targets of
-	 * symlinks can have many more names than a path. */
+	/* Asking for the path of `dir` takes longer than following a name, so it is done only once,
+	 * at the end. The targets of symlinks can contain many more names than a path. */
 	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret)) {
 	}
 	if (w.rest[0] == '/') {

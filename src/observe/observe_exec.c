@@ -1,8 +1,9 @@
-/* observe_exec.c - programs that the skill starts, with their arguments.
+/* observe_exec.c - records the programs that the skill starts, with their arguments.
  *
- * We start the first program, and the skill's record begins there. Only the kernel can say
- * whether that execve worked (observe_call, observer_started): a file that was found may have
- * been removed since, and the other way round. */
+ * We start the first program, and the skill's record begins with it. Only the kernel knows whether
+ * that execve worked (observe_call(), observer_started()): between our search and the execve, a
+ * program that we found may have been removed, and one that we did not find may have been
+ * created. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -56,8 +57,9 @@ static bool is_word(const struct bytes *arg, const char *word)
 	return arg->n == strlen(word) && memcmp(arg->p, word, arg->n) == 0;
 }
 
-/* "git am" gives up if the name of its state is held. It looks for the name by a call that is not
- * observed and makes no call that could be refused, so its own line says so. */
+/* "git am" fails if the sandbox holds the name of its state. It looks for that name by a call that
+ * is not observed, and makes no call that could be refused. So the line about its execve must say
+ * why it fails. */
 static void judge_am(struct observer *o, const struct seccomp_notif *n, struct exec_asked *x)
 {
 	struct resolved here;
@@ -92,7 +94,7 @@ void observe_arm(struct observer *o)
 {
 	o->armed = true;
 	if (o->exec.untold) {
-		o->exec.e.status = STATUS_ASKED; /* something was there after all */
+		o->exec.e.status = STATUS_ASKED; /* the execve worked, so the program did exist */
 		tell_exec(o);
 	}
 }
@@ -123,8 +125,8 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 	if (x->goes_on && !x->l.at.exists) {
 		x->e.status = STATUS_ABSENT;
 	}
-	/* A program that is missing or refused is a step of our own search through PATH, unless
-	 * it works. */
+	/* Before the skill runs, our own search through PATH tries several programs. A missing or
+	 * refused one is recorded only if its execve works. */
 	x->untold = !o->armed && x->goes_on && !x->l.at.exists;
 	if (o->armed || (x->goes_on && x->l.at.exists)) {
 		tell_exec(o);

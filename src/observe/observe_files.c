@@ -1,4 +1,4 @@
-/* observe_files.c - calls that open, make, change, move or remove a file. */
+/* observe_files.c - handles calls that open, make, change, move or remove a file. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static enum mode open_mode(int flags, bool exists, bool *ret_write)
 	                                       : MODE_WRITE;
 }
 
-/* `ps e` shows the environment of every process, and ps tries to read each even without "e". The
- * first process has an empty one. */
+/* Returns whether ps tries to read the environment of the first process, which is empty. `ps e`
+ * shows the environment of every process, and ps tries to read it even without "e". */
 static bool is_ps(const struct process *p, const char *path)
 {
 	return strcmp(p->program, "/usr/bin/ps") == 0 &&
@@ -39,9 +39,9 @@ static bool is_ps(const struct process *p, const char *path)
 	        strcmp(path, "/proc/1/task/1/environ") == 0);
 }
 
-/* Whether git itself writes this name in a git directory: when it removes a branch (settings),
- * cleans up (lists for servers), rebases (a state), or begins a repository where none can be
- * made. A hook is never upkeep. */
+/* Returns whether git itself writes this name in a git directory. It does so when it removes a
+ * branch (settings), cleans up (lists for servers), rebases (a state), or tries to make a
+ * repository where none can be made. A hook never counts. */
 static bool is_upkeep(const char *path)
 {
 	static const char *const NAMES[] = {
@@ -84,8 +84,9 @@ bool observe_is_git(const char *program)
 	return git;
 }
 
-/* Upkeep by git, at both ends of a rename, is refused and recorded, but it is not a violation.
- * The program's name proves nothing about what it does: it removes the alarm, and nothing else. */
+/* Makes an expected write by git (is_upkeep()) not a violation; it is still refused and recorded.
+ * Both paths of a rename must be such names. The program's name does not prove what the program
+ * does, but here it only suppresses the alarm. */
 static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
                      const char *to, struct judgement *j)
 {
@@ -102,7 +103,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 	struct event e = { .op = c->op };
 	int flags =
 	        c->flags == NO_ARG ? O_CREAT | O_WRONLY | O_TRUNC : (int)observe_arg(n, c->flags);
-	/* O_EXCL makes no file through a symlink. */
+	/* With O_EXCL, open() does not follow a symlink at the end. */
 	bool exclusive = (flags & (O_CREAT | O_EXCL | O_PATH)) == (O_CREAT | O_EXCL);
 	bool write;
 
@@ -119,7 +120,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
-		l.says.violation = false; /* it is refused all the same */
+		l.says.violation = false; /* it is still refused */
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
@@ -131,8 +132,8 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 	observe_tell(o, n, &e);
 }
 
-/* Reads the target of a new symlink or the name of an attribute, if the call has one. False: it
- * cannot be read. */
+/* Reads the target of a new symlink or the name of an attribute, if the call has one. Returns false
+ * if it cannot be read. */
 static bool read_text(const struct seccomp_notif *n, const struct observed_call *c,
                       char out[PATH_MAX], struct event *e)
 {
@@ -146,7 +147,7 @@ static bool read_text(const struct seccomp_notif *n, const struct observed_call 
 	return len >= 0;
 }
 
-/* Is the mode that of a FIFO or a socket? It is the argument after the path. */
+/* Returns whether the mode, which is the argument after the path, is that of a FIFO or a socket. */
 static bool makes_special(const struct seccomp_notif *n, const struct observed_call *c)
 {
 	mode_t type = (mode_t)observe_arg(n, c->path + 1) & S_IFMT;
@@ -173,8 +174,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 		observe_unreadable(o, n, c);
 		return;
 	}
-	/* A path that exists cannot be made, and a missing one cannot be changed. Then the kernel
-	 * answers, and it is not a violation if the path may be seen. */
+	/* A path that exists cannot be made, and a missing path cannot be changed. In these cases
+	 * the kernel refuses the call, and it is not a violation if the skill may see the path. */
 	bool made = c->makes && l.at.exists && !l.at.unseen &&
 	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || observe_is_nowhere(&l) || (!c->makes && !l.at.exists);
@@ -196,7 +197,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 	observe_tell(o, n, &e);
 }
 
-/* rename changes both paths, link only the second. An exchange needs both to exist. */
+/* Handles rename, which changes both paths, and link, which changes only the second. An exchange
+ * needs both paths to exist. */
 static void see_two(struct observer *o, const struct seccomp_notif *n,
                     const struct observed_call *c)
 {
@@ -218,8 +220,8 @@ static void see_two(struct observer *o, const struct seccomp_notif *n,
 	bool takes = c->takes && changes;
 	observe_judge(o, n, &from.at, takes, &from.says);
 	observe_judge(o, n, &to.at, changes, &to.says);
-	/* The path that the plan does not allow decides. Readers take a line without a remedy to
-	 * be about its first path. */
+	/* If the plan allows only one of the paths, the event is about the other one. Readers
+	 * assume that a line without a remedy is about its first path. */
 	if (from.says.allowed && !to.says.allowed) {
 		bool own_text = to.says.remedy == to.says.text ||
 		                (to.says.remedy == NULL && to.says.reason == REASON_OUTSIDE_PLAN);
@@ -246,7 +248,7 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	char said[PATH_MAX];
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
-	/* Look the caller up now: it may go away while its fd is resolved. */
+	/* Look the caller up now, because it may end while its fd is resolved. */
 	(void)observe_process(o, n);
 	observe_resolve_fd(o, n, (int)observe_arg(n, c->path), &l.at);
 	errno = EMFILE; /* the supervisor has no more fds */

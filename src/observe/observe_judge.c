@@ -1,8 +1,8 @@
-/* observe_judge.c - what the plan says about a path.
+/* observe_judge.c - decides whether the plan allows a call on a path.
  *
- * This decides what a line says and, if the plan does not allow the call, which error the program
- * gets. It grants nothing: a call that continues still meets the mounts and Landlock, which do
- * not depend on this file. */
+ * The decision determines the line in the record and, if the plan does not allow the call, the
+ * error that the program gets. It grants nothing: a call that continues is still checked by the
+ * mounts and Landlock, which do not depend on this file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -73,8 +73,9 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, const char
 	return zone;
 }
 
-/* Do programs try to keep a cache there, and do without it? Interpreters write compiled files
- * beside their sources, programs write a list of fonts, and Chromium a directory of its own. */
+/* Returns whether programs try to keep a cache at this path and work without it. Interpreters write
+ * compiled files beside their sources, other programs write a list of fonts, and Chromium makes a
+ * directory for extensions. */
 static bool is_cache(const char *path)
 {
 	const char *end = strrchr(path, '.');
@@ -85,8 +86,9 @@ static bool is_cache(const char *path)
 	       strcmp(path, "/usr/lib/chromium/extensions") == 0;
 }
 
-/* Whether it is a name by which tools look for the top of a project, in a directory above a grant.
- * They look in every directory above the one that they are in, and mean no harm. */
+/* Returns whether the path is a name by which tools recognise the top of a project, in a directory
+ * above a grant. Tools look for such names in every directory above their working directory, which
+ * is harmless. */
 static bool is_project_mark(const struct ssb_plan *plan, const char *path)
 {
 	static const char *const NAMES[] = {
@@ -152,7 +154,8 @@ bool observe_is_closed(const char *path)
 	return false;
 }
 
-/* Whether it belongs to the machine: its memory, its disks, the switches of its kernel. */
+/* Returns whether the path belongs to the machine: its memory, its disks, or the settings of its
+ * kernel. */
 static bool is_machine(const char *path, bool write)
 {
 	static const char *const NODES[] = { "mem", "kmem", "port", "kmsg", "sd",     "hd",  "vd",
@@ -176,8 +179,8 @@ static bool is_machine(const char *path, bool write)
 	return false;
 }
 
-/* Whether it is in a place of the sandbox's own state that a grant contains, and in no grant
- * further inside. */
+/* Returns whether the path is in a directory of the runtime's own state that a grant contains
+ * (struct cover), and in no grant further inside. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *path)
 {
 	size_t granted = g != NULL ? strlen(g->target) : 0;
@@ -190,7 +193,8 @@ static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const
 	return false;
 }
 
-/* Whether a service listens there that would do on the host what the skill cannot. */
+/* Returns whether the path is the socket of a service that could do things on the host that the
+ * skill cannot. */
 static bool is_host_service(const char *path)
 {
 	static const char *const NAMES[] = { "docker.sock", "containerd", "podman",
@@ -231,7 +235,7 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone,
                          const struct grant *grant)
 {
 	bool granted = zone == ZONE_READ;
-	/* A device is on no file system that could be read-only. */
+	/* A device is not on a file system that could be read-only, so EROFS would be wrong. */
 	int error = observe_covers("/dev", path) > 0 ? EACCES : EROFS;
 
 	refuse_path(j, granted || zone == ZONE_SYSTEM ? REASON_READ_ONLY : REASON_OUTSIDE_PLAN,
@@ -248,9 +252,9 @@ static bool is_in_home(const char *path)
 	return observe_covers("/home", path) > 0 || observe_covers("/root", path) > 0;
 }
 
-/* Whether a store in the private home belongs to the run alone: the owner has none, and either the
- * run made it, or the program that looks for it is the one that keeps it. The first `store` bytes
- * of the path are the place in the table. */
+/* Returns whether a store in the private home belongs to the run alone. This is so if the owner has
+ * no such store, and the run made the store or the calling program is the one that keeps it. The
+ * first `store` bytes of the path are the path of the store. */
 static bool is_own_store(struct observer *o, const struct seccomp_notif *n, const char *path,
                          size_t store)
 {
@@ -265,8 +269,8 @@ static bool is_own_store(struct observer *o, const struct seccomp_notif *n, cons
 	       classes_own_store(o->setup.plan->home, observe_process(o, n)->program, path);
 }
 
-/* Whether the table of secrets names it although it holds none: start files, which shells read, and
- * the public files beside the machine's ssh keys. */
+/* Returns whether the path contains no secret although the table of secrets names it. These are the
+ * start files that shells read, and the public files beside the machine's ssh keys. */
 static bool is_no_secret(const char *home, const char *path)
 {
 	static const char *const SETTINGS[] = { "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d",
@@ -313,7 +317,7 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	const struct ssb_plan *plan = o->setup.plan;
 	const char *rule = NULL;
 
-	/* Every member but `text`, which is long and rarely used. */
+	/* Sets every member except `text`, which is long and rarely used. */
 	ret->allowed = true;
 	ret->violation = false;
 	ret->rule = ret->remedy = NULL;
@@ -333,7 +337,7 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 		refuse_path(ret, REASON_MACHINE, at->exists ? EACCES : ENOENT, "", at->path);
 		ret->remedy = NULL;
 	} else if ((write || !at->exists) && is_covered(plan, grant, at->path)) {
-		/* Every search looks into the empty directory itself: that is allowed. */
+		/* Reading the empty directory itself is allowed, because every search does it. */
 		refuse_path(ret, REASON_RUNTIME_FILES, write ? EROFS : ENOENT, "", at->path);
 		ret->remedy = NULL; /* it must not be granted */
 	} else if (write && observe_protect_holds(o, grant, at)) {
@@ -341,8 +345,8 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && (!at->exists || (at->unseen && zone == ZONE_PRIVATE))) {
-		/* A run may close a directory of its own home: that hides nothing of the
-		 * owner's. */
+		/* The run itself may have closed a directory of its private home; that hides
+		 * nothing of the owner's. */
 		judge_missing(o, n, at->path, zone, ret);
 	}
 }
@@ -359,15 +363,16 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 		return;
 	}
 	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
-	/* The directory around a protected name is granted already. */
+	/* If the directory does not contain the protected name itself, it is already granted, so
+	 * the name is granted instead. */
 	const char *around = strchr(j->text, '/');
 	if (j->reason == REASON_PROTECTED && !observe_protect_names(o, around)) {
 		snprintf(j->text, sizeof(j->text), "--write %s", path);
 	}
 }
 
-/* Whether Landlock lets the skill make a FIFO or socket there: in a private place that contains no
- * writable grant. */
+/* Returns whether Landlock lets the skill make a FIFO or socket at this path. It does so in a
+ * private place that contains no writable grant. */
 static bool takes_special(const struct ssb_plan *plan, const char *path)
 {
 	const char *const places[] = { plan->home, "/tmp", "/var/tmp", "/dev/shm" };

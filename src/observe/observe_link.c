@@ -1,6 +1,6 @@
-/* observe_link.c - the links in a process's directory of /proc: /proc/2/fd/3, cwd, root,
- * exe. They lead to a file, not to a path, so the kernel does not follow them for us within
- * the skill's root. */
+/* observe_link.c - follows the links in a process's directory of /proc, such as /proc/2/fd/3, cwd,
+ * root and exe. Such a link leads to a file and not to a path, so the kernel does not follow it for
+ * us within the skill's root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -13,7 +13,8 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* Whether this path leads to the file of `st`. A file's own name may end in "(deleted)", too. */
+/* Returns whether the path leads to the file that `st` describes. This also detects a file whose
+ * own name ends in "(deleted)". */
 static bool is_named(const struct observer *o, const char *path, const struct stat *st)
 {
 	struct stat found;
@@ -23,7 +24,8 @@ static bool is_named(const struct observer *o, const char *path, const struct st
 	       found.st_ino == st->st_ino;
 }
 
-/* Reads a link of a process's /proc. */
+/* Reads a link in a process's directory of /proc. Returns the kind of its target, and the path in
+ * `out`. */
 static enum proc_link read_proc_link(const struct observer *o, int at, const char *link,
                                      char out[PATH_MAX])
 {
@@ -135,7 +137,8 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 	}
 	memcpy(link, w->path, n);
 	link[n] = '\0';
-	/* step_from() follows the link of a removed directory; any other file contains nothing. */
+	/* A link that is not LINK_PATH is not followed here; step_from() handles a removed
+	 * directory. Behind a link to a file that is not a directory there is nothing. */
 	if (read_proc_link(o, o->root, link + 1, to) != LINK_PATH ||
 	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode)))) {
 		return false;
@@ -147,7 +150,7 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 	memcpy(w->link, link, n + 1);
 	w->rest = w->link_rest;
 	w->from = FROM_LINK;
-	/* An fd of a symlink means the symlink itself. */
+	/* An fd of a symlink refers to the symlink itself. */
 	w->follow = w->follow && !whole;
 	w->bare = false;
 	return true;

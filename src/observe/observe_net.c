@@ -1,4 +1,5 @@
-/* observe_net.c - where the skill connects and sends to, and the unix sockets that it makes. */
+/* observe_net.c - judges the addresses that the skill connects to or sends to, and the unix sockets
+ * that it makes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +18,15 @@
 #include "os/notify.h"
 #include "policy/range.h"
 
-#define MAX_MESSAGES 1024    /* of one sendmmsg: the kernel takes no more */
-#define SERVICE_US   1000000 /* a service that was found is not looked for again */
+#define MAX_MESSAGES 1024    /* the most messages that the kernel sends for one sendmmsg */
+#define SERVICE_US   1000000 /* how long a service that was found is not searched for again */
 
 /* An address as the skill gave it. */
 struct skill_address {
 	sa_family_t family;
 	struct address ip;
 	uint16_t port;
-	struct bytes unix_path; /* into `any`; abstract: begins with NUL */
+	struct bytes unix_path; /* points into `any`; an abstract name begins with NUL */
 	union {
 		union address_socket ip;
 		struct sockaddr_un un;
@@ -47,7 +48,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 		return READ_FAILED;
 	}
 	if (ret->any.ip.any.sa_family == AF_UNSPEC && send) {
-		ret->any.ip.any.sa_family = AF_INET; /* connect() to it ends a connection */
+		ret->any.ip.any.sa_family = AF_INET; /* only connect() treats AF_UNSPEC differently:
+		                                        it ends a connection */
 	}
 	ret->family = ret->any.ip.any.sa_family;
 	if ((ret->family == AF_INET && n >= sizeof(ret->any.ip.in)) ||
@@ -55,7 +57,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 		return address_from_socket(&ret->any.ip, &ret->ip, &ret->port) ? READ_DONE
 		                                                               : READ_NONSENSE;
 	}
-	/* The kernel accepts no longer address; the union is larger because of its padding. */
+	/* The kernel does not accept a longer address. The union is larger than sockaddr_un because
+	 * of padding. */
 	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&
 	    len <= sizeof(ret->any.un)) {
 		size_t room = n - offsetof(struct sockaddr_un, sun_path);
@@ -67,8 +70,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 	return READ_NONSENSE;
 }
 
-/* Records only what the caller itself has given: if it is gone, what was read may belong to
- * another process. */
+/* Records the event if the caller still waits. If the caller has ended, the memory that we read may
+ * belong to another process. */
 static void tell_event(struct observer *o, const struct seccomp_notif *n, struct event *e)
 {
 	if (notify_valid(o->listener, n)) {
@@ -76,7 +79,7 @@ static void tell_event(struct observer *o, const struct seccomp_notif *n, struct
 	}
 }
 
-/* A call that cannot be recorded is refused. */
+/* Refuses a call that cannot be read, because then it cannot be recorded. Always returns false. */
 static bool refuse_unreadable(struct observer *o, const struct seccomp_notif *n, enum op op,
                               int *ret_error)
 {
@@ -91,9 +94,10 @@ static bool refuse_unreadable(struct observer *o, const struct seccomp_notif *n,
 	return false;
 }
 
-/* Is it UDP, by the kernel's name of the protocol? The socket itself is not fetched: the process
- * that closes the last fd of a socket waits for as long as its SO_LINGER says. The kernel has a
- * reference for an instant here, too, but a skill that hits that instant delays only itself. */
+/* Returns whether the socket is UDP, by the kernel's name of its protocol. We never open the socket
+ * itself, because the process that closes the last fd of a socket waits for as long as its
+ * SO_LINGER says. Reading the name takes a reference for an instant, too, but a skill that closes
+ * the socket in that instant delays only itself. */
 static bool is_udp(pid_t tid, int fd)
 {
 	char path[48], name[64];
@@ -114,7 +118,7 @@ static bool is_inside(const struct address *a)
 	return memcmp(a->b, loop6, 16) == 0 || memcmp(a->b, none, 16) == 0;
 }
 
-/* Why an address is refused, and the errno that the program gets. */
+/* Describes why an address is refused, and contains the errno that the program gets. */
 struct denial {
 	enum reason reason;
 	char name[HOST_NAME_SIZE]; /* the host that the address stands for; "": none */
@@ -139,9 +143,9 @@ static bool judge_ip(const struct observer *o, const struct skill_address *to, b
 	return false;
 }
 
-/* Is a TCP listener of ours there? The socket that connects need not be TCP: getaddrinfo()
- * connects a datagram socket to each address that it found, to learn which one to prefer, and
- * sends nothing. */
+/* Returns whether the broker has a TCP listener at this address and port. The socket that connects
+ * need not be TCP: getaddrinfo() connects a datagram socket to each address that it found, to learn
+ * which one to prefer, and sends nothing. */
 static bool is_served(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -149,9 +153,9 @@ static bool is_served(const struct observer *o, const struct skill_address *to)
 	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
-/* Is it a resolver on loopback where none answers, hard-wired into a program or used because no
- * other is configured? The skill cannot have this port itself, so whatever goes there asks for a
- * name. */
+/* Returns whether the address is port 53 on loopback and no resolver answers there. Programs ask
+ * such a resolver because it is hard-wired, or because no other is configured. The skill cannot
+ * listen on this port itself, so every packet to it is a query for a name. */
 static bool is_no_resolver(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -160,7 +164,8 @@ static bool is_no_resolver(const struct observer *o, const struct skill_address 
 	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
 }
 
-/* Is the address in the range of the synthetic addresses, whatever name it has? */
+/* Returns whether the address is in the range of the synthetic addresses, whether or not a name
+ * belongs to it. */
 static bool is_synthetic(const struct address *a)
 {
 	struct cidr one = { .base = *a, .bits = 128 };
@@ -168,9 +173,9 @@ static bool is_synthetic(const struct address *a)
 	return range_of_sandbox(&one) != NULL;
 }
 
-/* Does a service of the skill's own listen there? The kernel walks through all connections of the
- * machine to list those of one network: that takes as long as a hundred refusals, at the cost of
- * others, so it is limited. */
+/* Returns whether a service of the skill itself listens at this address. To list the connections of
+ * one network, the kernel walks through all connections of the machine. That takes as long as a
+ * hundred refusals and slows down other processes, so the number of searches is limited. */
 static bool is_found(struct observer *o, pid_t tid, const struct skill_address *to, bool udp)
 {
 	struct service *last = &o->service;
@@ -196,8 +201,9 @@ static bool is_ipv6_probe(const struct skill_address *to)
 	return to->port == 443 && memcmp(to->ip.b, asked, sizeof(asked)) == 0;
 }
 
-/* The addresses of declared names are local to the sandbox. A service of the skill's that listens
- * on one of them, or on all, is reached there, and that is not egress. */
+/* Returns whether a service of the skill itself listens at this address, and the connection is
+ * therefore not egress. The addresses of declared names are local to the sandbox, so a service that
+ * listens on one of them, or on all addresses, is reached there. */
 static bool is_own_service(struct observer *o, pid_t tid, const struct skill_address *to, bool udp,
                            const struct denial *why)
 {
@@ -208,8 +214,9 @@ static bool is_own_service(struct observer *o, pid_t tid, const struct skill_add
 	return here && !ours && is_found(o, tid, to, udp);
 }
 
-/* Writes what would allow it: --net means TCP; an address needs the owner's word besides a rule,
- * and one that is not public needs another. */
+/* Writes the remedy that would allow the connection. --net means TCP. An address (instead of a
+ * name) needs the owner's permission besides a rule, and an address that is not public needs
+ * another one. */
 static void put_remedy(const struct observer *o, const char *name, const struct skill_address *to,
                        bool udp, char *out, size_t size)
 {
@@ -220,7 +227,8 @@ static void put_remedy(const struct observer *o, const char *name, const struct 
 	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
 
 	address_format(&to->ip, address);
-	if (!udp && guarded) { /* quoted for a shell here, because two flags are not quoted later */
+	if (!udp && guarded) { /* quoted for a shell here, because a remedy with two flags is not
+		                  quoted later */
 		(void)snprintf(out, size,
 		               v6 ? "both --net '[%s]:%u' and --allow-private %s"
 		                  : "both --net %s:%u and --allow-private %s",
@@ -242,7 +250,8 @@ static void put_remedy(const struct observer *o, const char *name, const struct 
 	        guarded ? ", and --allow-private " : "", guarded ? address : "");
 }
 
-/* Some addresses cannot be in a rule: the run would not begin. */
+/* Returns whether a rule may contain the address. With a rule for any other address, the run would
+ * not start. */
 static bool can_be_declared(const struct address *a)
 {
 	char address[ADDRESS_TEXT];
@@ -269,7 +278,8 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 		           .error = why->error };
 
 	address_format(&to->ip, address);
-	/* Otherwise the program did not want that port, or there can be no host. */
+	/* A harmless call gets no remedy, because the program did not mean to use the port. An
+	 * address that cannot be declared gets none either. */
 	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
 		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
@@ -277,9 +287,10 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 	tell_event(o, n, &e);
 }
 
-/* Only a resolver would learn which name is asked for. A program that sends without connecting
- * would wait for the answer in vain, so both calls are refused at once. If hosts are declared,
- * the name may be one of them, asked for in the wrong place: that is not a violation. */
+/* Refuses a lookup of a name. We do not learn the name, because only a resolver would read it. A
+ * program that sends without connecting would wait in vain for the answer, so both connect and send
+ * are refused at once. If the plan declares hosts, the program may be asking the wrong resolver for
+ * one of them, so that is not recorded as a violation. */
 static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
 {
 	static const char words[] = "look up a name";
@@ -301,7 +312,8 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 	return false;
 }
 
-/* Hands the call over to the maker. Returns false; *ret_error is 0 if the maker answers. */
+/* Hands the call over to the maker. Always returns false. *ret_error is 0 if the maker will answer,
+ * else the errno for the caller. */
 static bool hand_over(struct observer *o, const struct seccomp_notif *n,
                       const struct skill_address *to, int *ret_error)
 {
@@ -311,7 +323,8 @@ static bool hand_over(struct observer *o, const struct seccomp_notif *n,
 	return false;
 }
 
-/* A unix socket is a file, which bind() makes, or a name in the sandbox's own network. */
+/* Judges the use of a unix socket. A unix socket is a file, which bind() makes, or an abstract name
+ * in the sandbox's own network. */
 static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op op,
                      const struct skill_address *to, int *ret_error)
 {
@@ -324,10 +337,10 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 		           .op = op,
 		           .protocol = "unix" };
 
-	/* send() cannot aim any socket that the skill has. */
+	/* No socket that the skill has can send to an address. */
 	bool handed = o->setup.own_sockets && op != OP_SEND;
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
-		/* abstract: only the sandbox is in that network */
+		/* an abstract name: only processes of the sandbox are in its network */
 		return handed ? hand_over(o, n, to, ret_error) : true;
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
@@ -335,7 +348,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	if (o->starved) {
 		return refuse_unreadable(o, n, op, ret_error);
 	}
-	/* There is no socket to connect to, or the name to bind is taken. */
+	/* True if the kernel will fail the call: there is no socket to connect to, or the name to
+	 * bind exists already. */
 	bool idle = makes ? at.exists && !at.unseen : !at.exists;
 	observe_judge(o, n, &at, makes && !idle, &j);
 	if (makes && !idle) {
@@ -363,8 +377,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	return j.allowed && handed ? hand_over(o, n, to, ret_error) : j.allowed;
 }
 
-/* Judges one address. Returns true if the call may continue. Otherwise *ret_error is the answer;
- * 0: the maker answers. */
+/* Judges one address. Returns true if the call may continue. Otherwise *ret_error is the errno for
+ * the caller, or 0 if the maker will answer. */
 static bool see_address(struct observer *o, const struct seccomp_notif *n, enum op op,
                         uint64_t address, uint64_t len, int *ret_error)
 {
@@ -385,7 +399,7 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 		return see_unix(o, n, op, &to, ret_error);
 	}
 	if (binds) {
-		return true; /* to an address of its own */
+		return true; /* a program binds only to an address of the sandbox */
 	}
 	if (is_no_resolver(o, &to)) {
 		return refuse_lookup(o, n, ret_error);
@@ -394,7 +408,7 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	if (is_inside(&to.ip) || to.port == 0) {
 		return true;
 	}
-	/* The usual case comes first: it needs no look at the socket. */
+	/* This usual case is checked first, because it does not need the protocol of the socket. */
 	if (connects && is_served(o, &to)) {
 		return true;
 	}
@@ -402,8 +416,9 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	if (judge_ip(o, &to, udp, &why) || is_own_service(o, (pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
-	/* getaddrinfo() again, for the port that the program is about to try: connect() of a
-	 * datagram socket sends nothing, and a later send is observed itself. */
+	/* This connect() is harmless: it comes from getaddrinfo() (see is_served()) or from
+	 * Chromium's test for IPv6. connect() of a datagram socket sends nothing, and a later send
+	 * is observed itself. */
 	why.harmless = connects && udp && (why.error == ECONNREFUSED || is_ipv6_probe(&to));
 	*ret_error = why.error;
 	tell_ip(o, n, op, &to, udp, &why);

@@ -1,8 +1,8 @@
-/* observe_path.c - from the path that a program gave to the path that it means.
+/* observe_path.c - finds the file that a path of a program means.
  *
- * The kernel follows the path for us, from a directory fd of the skill's own root: mounts and
- * symlinks are those of the sandbox, and nothing leads out of it. The kernel is asked each time
- * and no answer is kept, because a skill can change where its names lead. */
+ * The kernel follows the path for us, from a directory fd of the skill's own root. So mounts and
+ * symlinks are those of the sandbox, and nothing leads out of it. The kernel is asked each time and
+ * no answer is kept, because a skill can change where its names lead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -16,7 +16,7 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* The path of what the kernel finds; false with errno. */
+/* Writes the path of the file that the kernel finds. Returns false with errno if there is none. */
 static bool look_up_path(const struct observer *o, const char *path, bool follow,
                          char out[PATH_MAX])
 {
@@ -26,7 +26,8 @@ static bool look_up_path(const struct observer *o, const char *path, bool follow
 	return fd >= 0 && file_path(fd, out, PATH_MAX) > 0;
 }
 
-/* The slash nearest to the middle between two places of the path; 0: there is none. */
+/* Returns the position of a slash near the middle between two positions of the path; 0: there is
+ * none. */
 static size_t slash_between(const char *path, size_t low, size_t high)
 {
 	size_t mid = low + (high - low) / 2;
@@ -44,8 +45,9 @@ static size_t slash_between(const char *path, size_t low, size_t high)
 	return 0;
 }
 
-/* Every directory above something that exists exists as well, so halving finds where the path
- * ends. A path can have two thousand names, and each look follows all of them. */
+/* If a file exists, every directory above it exists as well, so a binary search finds where the
+ * path ends. A path can have two thousand names, and the kernel follows all of them at each step of
+ * the search. */
 const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX])
 {
 	const char *last = strrchr(path, '/');
@@ -67,8 +69,9 @@ const char *observe_above(const struct observer *o, const char *path, char found
 	return low > 0 || look_up_path(o, "/", true, found) ? path + low + 1 : NULL;
 }
 
-/* Continues from a directory that a link of /proc leads to and that has no path: it was removed, or
- * its path is too long. */
+/* Follows `tail` from a directory that has no path, because it was removed or its path is too long.
+ * `link` is a link of /proc that leads to the directory. Returns true with the new path in
+ * `path`. */
 static bool step_from(const struct observer *o, const char *link, const char *tail, bool last,
                       char path[PATH_MAX])
 {
@@ -83,8 +86,9 @@ static bool step_from(const struct observer *o, const char *link, const char *ta
 	return true;
 }
 
-/* Replaces the first name of `rest`, in `found`, by its target if it is a symlink. Such a symlink
- * leads nowhere, or it would have been followed. */
+/* If the first name of `rest`, in the directory `found`, is a symlink, replaces the name by its
+ * target. That target does not exist; otherwise the kernel would have followed the symlink. Returns
+ * true with the new path in `path`. */
 static bool step_over(const struct observer *o, const char *found, const char *rest, bool last,
                       char path[PATH_MAX])
 {
@@ -109,7 +113,7 @@ static bool step_over(const struct observer *o, const char *found, const char *r
 		return step_from(o, link, tail, last, path);
 	}
 	if (observe_link_size(link) == (size_t)len) {
-		return false; /* left to observe_link_follow() */
+		return false; /* observe_link_follow() handles it */
 	}
 	char joined[PATH_MAX];
 	if (!(to[0] == '/' ? observe_path_join(joined, "", to + 1)
@@ -121,8 +125,8 @@ static bool step_over(const struct observer *o, const char *found, const char *r
 	return true;
 }
 
-/* Follows a path to something that does not exist, as far as symlinks lead; the rest stays as the
- * program gave it. */
+/* Follows a path whose end does not exist, as far as symlinks lead. The rest stays as the program
+ * gave it. */
 static void follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
                            char out[PATH_MAX])
 {
@@ -169,8 +173,9 @@ static void through_top(struct observer *o, char path[PATH_MAX])
 	}
 }
 
-/* Most paths lead through no symlink. Then one system call tells whether the file exists, and the
- * path is as the program gave it. Returns false if the path has to be followed. */
+/* Examines a path that contains no symlink, as most paths do. One system call then says whether the
+ * file exists, and its path is the one that the program gave. Returns false if the path must be
+ * followed. */
 static bool look_plain(const struct observer *o, const struct path_way *w, struct resolved *ret)
 {
 	char to[1];
@@ -187,9 +192,9 @@ static bool look_plain(const struct observer *o, const struct path_way *w, struc
 	return ret->exists || errno == ENOENT;
 }
 
-/* In the /proc directory of the first process the observer follows nothing for the skill: a file
- * that is closed to the skill ends the path. A ".." before that is followed. Returns false if the
- * path leads out of that directory. */
+/* Resolves a path in the /proc directory of the first process. There the observer follows nothing
+ * for the skill: the path ends at the first file that is closed to the skill. A ".." before that is
+ * followed. Returns false if the path leads out of that directory. */
 static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct resolved *ret)
 {
 	char above[PATH_MAX], at[PATH_MAX];
@@ -218,8 +223,9 @@ static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct
 
 enum where {
 	WHERE_UNKNOWN,
-	WHERE_GONE, /* in a removed directory: the path that it had */
-	WHERE_PATH, /* absolute and from the skill's root */
+	WHERE_GONE, /* the path begins in a removed directory; the former path of that directory is
+	               used */
+	WHERE_PATH, /* the path is absolute, from the skill's root */
 };
 
 static enum where from_where(struct observer *o, const struct seccomp_notif *n, int dirfd,
@@ -240,8 +246,8 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 		w->rest = raw;
 		return WHERE_PATH;
 	}
-	/* A symlink may be at the directory's former path now: continue from the directory
-	 * itself. */
+	/* Another file or a symlink may be at the directory's former path now, so follow the path
+	 * from the directory itself. */
 	if (observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, ret)) {
 		return WHERE_PATH;
 	}
@@ -249,9 +255,10 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 	                                                                 : WHERE_UNKNOWN;
 }
 
-/* Follows the path name by name, up to a missing name or a link of /proc. The kernel's own walk
- * fails with EAGAIN at ".." beneath a root while another process renames, which a skill can do
- * forever. Returns true if the path changed; then it has no symlinks as far as it was followed. */
+/* Follows the path name by name, up to a missing name or a link of /proc. The kernel cannot always
+ * do that for us: beneath a root, ".." fails with EAGAIN while another process renames, and a skill
+ * can rename forever. Returns true if the path changed; then the part that was followed contains no
+ * symlinks. */
 static bool walk_names(const struct observer *o, struct path_way *w)
 {
 	int root = openat(o->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -268,9 +275,9 @@ static bool walk_names(const struct observer *o, struct path_way *w)
 	return moved;
 }
 
-/* Continues from where the path began (path_way.from), which the skill can reach although its path
- * does not lead there. False: there is no such place, or the result has no path; then nothing has
- * changed. */
+/* Follows the path again from where it began (path_way.from). The skill can reach that directory
+ * although the directory's path does not lead to it. Returns false if there is no such directory or
+ * the result has no path; then nothing has changed. */
 static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, struct path_found *ret)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -279,7 +286,7 @@ static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, str
 	if (w->from == FROM_ROOT) {
 		return false;
 	}
-	if (w->rest[0] == '\0') { /* the link itself leads to something that exists */
+	if (w->rest[0] == '\0') { /* the link itself leads to a file that exists */
 		*ret = (struct path_found){ .there = true };
 		return true;
 	}
@@ -295,13 +302,13 @@ static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, str
 	return true;
 }
 
-/* Follows the path once. True: it led to another path, which has to be followed as well. */
+/* Follows the path once. Returns true if it led to another path, which must be followed in turn. */
 static bool resolve_once(struct observer *o, const struct seccomp_notif *n, struct path_way *w,
                          struct resolved *ret)
 {
 	char itself[PATH_MAX];
 
-	/* Looking up the caller costs time; only these two names need it. */
+	/* Looking up the caller takes time, and only paths in these two directories need it. */
 	if (observe_path_in_proc(w->path) || observe_path_behind(w->path, "/dev/fd") != NULL) {
 		const struct process *p = observe_process(o, n);
 		for (int i = 0; i < OBSERVE_SYMLINKS &&
@@ -320,11 +327,13 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	if (ret->exists) {
 		return false;
 	}
-	/* If the observer cannot see it, the skill may still; except in /proc and behind a link
-	 * of it (EXDEV), where the kernel hides what the skill must not see. */
+	/* If the observer cannot open the file, the skill may still be able to. The exceptions are
+	 * /proc and files behind a link of /proc (EXDEV), where the kernel hides files that the
+	 * skill must not see. */
 	bool proc = observe_path_in_proc(w->path);
 	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
-	bool closed = errno == EACCES; /* a directory that neither we nor the skill may enter */
+	bool closed =
+	        errno == EACCES; /* neither we nor the skill may enter a directory of the path */
 	o->starved |= observe_is_shortage(errno);
 	if ((seen || errno == EAGAIN) && walk_names(o, w)) {
 		return true;
@@ -347,7 +356,7 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	if (!seen && !observe_path_in_proc(ret->path)) {
 		ret->known = false;
 		ret->exists = ret->unseen = true;
-		/* If symlinks form a circle, the first of them has a path. */
+		/* If symlinks form a circle, the path of the first symlink is used. */
 		if (!look_up_path(o, itself, false, ret->path)) {
 			observe_path_copy(ret->path, itself);
 		}
@@ -368,7 +377,7 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirfd, const char *raw,
                      bool follow, struct resolved *ret)
 {
-	struct path_way w; /* not zeroed: it is long, and rarely used as a whole */
+	struct path_way w; /* not zeroed, because it is long and rarely used as a whole */
 
 	w.follow = follow;
 	w.bare = false;
@@ -382,7 +391,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 		observe_path_copy(ret->path, raw);
 		return;
 	}
-	/* The removed directory itself, or one above it. */
+	/* The path leads to the removed directory itself, or to a directory above it. */
 	if (where == WHERE_GONE && found.there && !found.unseen) {
 		observe_link_name(o, n, dirfd, ret->path);
 		(void)observe_path_join(ret->path, ret->path, raw);
@@ -400,7 +409,8 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 	}
 }
 
-/* The kernel names a memfd by a text that no path of the sandbox begins with. */
+/* Returns whether the text is the kernel's name of a memfd. No path of the sandbox begins with this
+ * text. */
 static bool is_memfd(const char *path)
 {
 	return strncmp(path, "/memfd:", 7) == 0;

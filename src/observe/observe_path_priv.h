@@ -1,4 +1,4 @@
-/* observe_path_priv.h - what the files that follow paths share. */
+/* observe_path_priv.h - declarations for the source files that follow paths. */
 #ifndef OBSERVE_OBSERVE_PATH_PRIV_H
 #define OBSERVE_OBSERVE_PATH_PRIV_H
 
@@ -9,25 +9,27 @@
 /* Flags of openat2() that follow no symlink and stay in the skill's root. */
 #define OBSERVE_PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS)
 
-/* What a link in /proc leads to. */
+/* The kind of target that a link in /proc has. */
 enum proc_link {
-	LINK_NONE, /* no path */
+	LINK_NONE, /* the target has no path */
 	LINK_PATH,
-	LINK_GONE,    /* a removed directory: its former path, which may be another file's now */
-	LINK_RENAMED, /* a file that has lost this name, and has others */
-	LINK_DEEP,    /* a path longer than the kernel tells */
+	LINK_GONE, /* a removed directory: the text is its former path, which another file may have
+	              now */
+	LINK_RENAMED, /* a file that no longer has this name, but has others */
+	LINK_DEEP,    /* a path that is too long for the kernel to return */
 };
 
-/* A path while it is followed. */
+/* The state of a path that is being followed. */
 struct path_way {
 	char path[PATH_MAX];
-	bool follow; /* also a symlink at its end */
-	bool bare;   /* only its last name can be a symlink: its directory comes from the kernel */
-	/* Where the path began, and the rest after that. The skill can start there even if the
-	 * directory's own path leads through a directory that no user may enter. */
+	bool follow; /* follow a symlink at the end of the path, too */
+	bool bare;   /* only the last name can be a symlink, because the kernel gave us the path of
+	                its directory */
+	/* Where the path began, and the rest after that place. The skill can start at that place
+	 * even if its path leads through a directory that no user may enter. */
 	enum { FROM_ROOT, FROM_THREAD, FROM_LINK } from;
-	int dirfd;               /* FROM_THREAD: of the thread, see openat(2) */
-	char link[OBSERVE_LINK]; /* FROM_LINK: in the sandbox's /proc */
+	int dirfd;               /* FROM_THREAD: the thread's directory fd, as in openat(2) */
+	char link[OBSERVE_LINK]; /* FROM_LINK: the link in the sandbox's /proc */
 	char link_rest[PATH_MAX];
 	const char *rest; /* link_rest, or the path as the program gave it */
 };
@@ -36,37 +38,42 @@ struct path_way {
 
 /* Removes "//", "/./" and a final "/". Keeps "..": the name before it may be a symlink. */
 void observe_path_tidy(char *path);
-/* Removes ".." with the name before it. Only right where nothing exists to be followed. */
+/* Removes each ".." together with the name before it. This is correct only for a path of which
+ * nothing exists, so that no symlink is ignored. */
 void observe_path_fold_dots(char *path);
-/* Copies the path, and cuts it if it is too long. */
+/* Copies the path. Cuts it if it is too long. */
 void observe_path_copy(char out[PATH_MAX], const char *path);
-/* Joins with a slash; false: too long. `out` may be `dir` or the memory around `rest`. */
+/* Joins `dir` and `rest` with a slash. Returns false if the result is too long. `out` may be the
+ * same memory as `dir`, or may contain `rest`. */
 bool observe_path_join(char out[PATH_MAX], const char *dir, const char *rest);
-/* The rest of the path after `top`; NULL: the path does not begin with it. */
+/* Returns the rest of the path after `top`, or NULL if the path does not begin with `top`. */
 const char *observe_path_behind(const char *path, const char *top);
 bool observe_path_in_proc(const char *path);
-/* In the directory of the sandbox's first process, where we would see more than the skill can. */
+/* Returns whether the path is in the /proc directory of the sandbox's first process, where we could
+ * see more than the skill. */
 bool observe_path_in_first(const char *path);
 
 /* ---- links of /proc (observe_link.c) ---- */
 
-/* Reads the link of an fd of the thread; AT_FDCWD: of its working directory. */
+/* Reads the link in /proc of a thread's fd; with AT_FDCWD, that of its working directory. */
 enum proc_link observe_link_of(struct observer *o, const struct seccomp_notif *n, int fd,
                                char out[PATH_MAX]);
-/* The path of that link itself, for a file without a name of its own: the name that it had may be
- * another file's now. */
+/* Writes the path of that link itself. It stands for a file without a name, because another file
+ * may have the file's former name now. */
 void observe_link_name(struct observer *o, const struct seccomp_notif *n, int fd,
                        char out[PATH_MAX]);
-/* Replaces "self" by the number of the process, since the thread that asks may have other fds.
- * True: the path changed. */
+/* Replaces "self" by the number of the calling process, because the thread that reads the path may
+ * have other fds. Returns true if the path changed. */
 bool observe_link_number_self(const struct process *p, struct path_way *w);
-/* How many bytes of the path are a link to a file: /proc/2/fd/3, /proc/2/task/4/cwd. 0: none. */
+/* Returns how many bytes at the beginning of the path are a link to a file, as in /proc/2/fd/3 or
+ * /proc/2/task/4/cwd; 0: none. */
 size_t observe_link_size(const char *path);
-/* Replaces such a link at the beginning of the path by what it leads to. False: there is none. */
+/* Replaces such a link at the beginning of the path by its target. Returns false if there is none
+ * that can be followed. */
 bool observe_link_follow(const struct observer *o, struct path_way *w);
-/* Whether the link leads to a pipe, a memfd, or a file without a name. */
+/* Returns whether the link leads to a pipe, a memfd, or a file without a name. */
 bool observe_link_is_nameless(const char *link, const char *to);
-/* Does the path lead to something below a linked directory that has no path? */
+/* Returns whether the path leads to an existing file below a linked directory that has no path. */
 bool observe_link_is_behind(const struct observer *o, const struct path_way *w, const char *path);
 
 #endif

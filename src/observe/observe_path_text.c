@@ -1,4 +1,4 @@
-/* observe_path_text.c - paths as texts: what can be done with them without the file system. */
+/* observe_path_text.c - changes to the text of a path that do not need the file system. */
 #include <string.h>
 
 #include "observe/observe_path_priv.h"

@@ -1,7 +1,7 @@
-/* observe_process.c - the callers: what /proc of the host says about a thread, read once for each
+/* observe_process.c - reads the facts about a calling thread from the host's /proc, once for each
  * thread.
  *
- * Thread numbers are reused, and a skill can go through all of them in a second. */
+ * The kernel reuses the numbers of threads, and a skill can use up all of them in a second. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +15,8 @@
 #include "base/own.h"
 #include "os/notify.h"
 
-/* The last number in a line of /proc/PID/status, which is that of the innermost namespace. */
+/* Returns the last number of the line of /proc/PID/status that begins with `key`: the number in the
+ * innermost namespace. Returns 0 if there is none. */
 static pid_t read_last_number(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
@@ -63,8 +64,9 @@ bool observe_is_shortage(int error)
 	return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* Both fds belong to the thread, not to its number. The file is the cheapest one in /proc:
- * reading it fails with ESRCH when the thread is gone. */
+/* Opens the thread's directory in /proc and a file in it. Both fds belong to the thread itself, not
+ * to its number. The file is the one in /proc that costs least to read, and reading it fails with
+ * ESRCH when the thread has ended. */
 static void open_both(struct process *p)
 {
 	char path[32];
@@ -74,8 +76,8 @@ static void open_both(struct process *p)
 	p->alive = p->dir < 0 ? -1 : openat(p->dir, "oom_score_adj", O_RDONLY | O_CLOEXEC);
 }
 
-/* Closes all fds of the table. Its contents stay valid for the call that is being answered; later
- * calls look again. */
+/* Closes all fds of the table. The other contents of the table stay valid for the call that is
+ * being answered; for later calls they are read again. */
 static void release_all(struct observer *o)
 {
 	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
@@ -100,8 +102,9 @@ static void hold_process(struct observer *o, struct process *p, pid_t tid)
 	}
 }
 
-/* Does the number still belong to the thread that the slot was filled for? Then it did all the
- * time, and what was read by the number belongs to that thread. */
+/* Returns whether the number still belongs to the thread for which the slot was filled. If so, it
+ * has belonged to that thread the whole time, and everything that was read under this number is
+ * about that thread. */
 static bool is_same(const struct process *p, pid_t tid)
 {
 	char c;
@@ -109,8 +112,8 @@ static bool is_same(const struct process *p, pid_t tid)
 	return tid != 0 && p->tid == tid && p->alive >= 0 && pread(p->alive, &c, 1, 0) > 0;
 }
 
-/* The parent's number in the sandbox. Mostly the parent has made observed calls itself and is in
- * the table. */
+/* Returns the number of the parent process in the sandbox. Most parents have made observed calls
+ * themselves and are in the table. */
 static pid_t find_parent(struct observer *o, pid_t parent, pid_t inner)
 {
 	const struct process *known = find_slot(o, parent);
@@ -119,7 +122,7 @@ static pid_t find_parent(struct observer *o, pid_t parent, pid_t inner)
 	if (is_same(known, parent)) {
 		return known->pid;
 	}
-	/* The sandbox's own /proc has the sandbox's numbers. */
+	/* The sandbox's own /proc contains the sandbox's numbers. */
 	snprintf(path, sizeof(path), "proc/%d/status", inner);
 	return read_text(o->root, path, status, sizeof(status))
 	               ? read_last_number(status, "\nPPid:")
@@ -147,7 +150,7 @@ static void look_up(struct observer *o, struct process *p, const struct seccomp_
 		read_program(p);
 	}
 	if (!notify_valid(o->listener, n)) {
-		drop_process(p); /* what was read may belong to another thread */
+		drop_process(p); /* the number may have been reused while we read */
 	}
 }
 
@@ -195,7 +198,7 @@ pid_t observe_leader(const struct observer *o, pid_t inner)
 {
 	char path[32], status[4096];
 
-	/* The sandbox's own /proc, over which the skill cannot mount anything. */
+	/* This is the sandbox's own /proc. The skill cannot mount anything over it. */
 	snprintf(path, sizeof(path), "proc/%d/status", inner);
 	pid_t leader = inner > 0 && read_text(o->root, path, status, sizeof(status))
 	                       ? read_last_number(status, "\nTgid:")
@@ -211,8 +214,8 @@ void observe_forget(struct observer *o, const struct seccomp_notif *n)
 		p->renamed = true;
 		return;
 	}
-	/* A thread that executes a program becomes the leader, which can make other calls until
-	 * then; the observer does not see when. */
+	/* A thread that executes a program becomes the leader. Until then, the former leader can
+	 * make other calls, and the observer does not see when the change happens. */
 	o->thread_execs = true;
 }
 

@@ -1,5 +1,6 @@
-/* observe_protect.c - names in a writable grant that the host would execute or obey later, and the
- * state of git that is held there: what the mounts keep read-only. */
+/* observe_protect.c - recognises the names that the mounts keep read-only in a writable grant:
+ * names that the host would later execute or read settings from, and the states of git that the
+ * sandbox holds. */
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 #include "policy/path.h"
 #include "policy/protect.h"
 
-/* Whether the path is at the top of the grant, where the host would obey it later: it is read-only
- * in every writable directory. */
+/* Returns whether the path is beneath a protected name at the top of the grant. Such names are
+ * read-only in every writable directory. */
 static bool is_held(const struct grant *g, const char *path)
 {
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
@@ -29,7 +30,7 @@ static bool is_held(const struct grant *g, const char *path)
 	return false;
 }
 
-/* Whether it is in a ".git" of the grant. A missing one has a placeholder. */
+/* Returns whether the path is in a ".git" of the grant. A missing ".git" has a placeholder. */
 static bool is_in_git(const char *in_grant)
 {
 	const char *at = strstr(in_grant, ".git");
@@ -41,7 +42,8 @@ static bool is_in_git(const char *in_grant)
 	return at != NULL;
 }
 
-/* Whether it is beneath a protected name, at the top of the grant or of a directory in it. */
+/* Returns whether the path is beneath a protected name, at the top of the grant or of any directory
+ * in the grant. */
 static bool has_protected_name(const char *in_grant)
 {
 	for (const char *name = in_grant; name != NULL; name = strchr(name, '/')) {
@@ -57,7 +59,7 @@ static bool has_protected_name(const char *in_grant)
 	return false;
 }
 
-/* Whether it is in something that a protected name, or git's settings, lead to. */
+/* Returns whether the path is in a place to which a protected name or git's settings lead. */
 static bool is_led_to(const struct observer *o, const char *path)
 {
 	const struct string_list *held = o->setup.held;
@@ -69,7 +71,7 @@ static bool is_led_to(const struct observer *o, const char *path)
 	return held != NULL && i < held->n;
 }
 
-/* Whether the path, or its longest part that exists, lies on a read-only mount. */
+/* Returns whether the path, or the longest part of it that exists, is on a read-only mount. */
 static bool is_on_read_only(const struct observer *o, const char *path)
 {
 	char above[PATH_MAX];
@@ -82,8 +84,8 @@ static bool is_on_read_only(const struct observer *o, const char *path)
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }
 
-/* Whether it is protected where it is: in a repository inside the grant, or because it exists. The
- * mounts decide which names these are. */
+/* Returns whether the path is protected at its place: because it is in a repository inside the
+ * grant, or because it exists. The mounts decide which names are read-only. */
 static bool is_protected(const struct observer *o, const struct grant *g, const char *path)
 {
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
@@ -94,7 +96,8 @@ static bool is_protected(const struct observer *o, const struct grant *g, const 
 	       is_on_read_only(o, path);
 }
 
-/* Whether the last name means a state of git, which cannot be granted while it does not exist. */
+/* Returns whether the last name is that of a state of git, which cannot be granted while it does
+ * not exist. */
 static bool is_state_name(const char *path)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
@@ -107,8 +110,8 @@ static bool is_state_name(const char *path)
 	return false;
 }
 
-/* Whether it is a directory of the sandbox's own root that is mounted in a grant. Only the private
- * state of git is. */
+/* Returns whether the fd is a directory of the sandbox's own root file system that is mounted in a
+ * grant. Only the private state of git is mounted like this. */
 static bool is_private_state(const struct observer *o, int fd, const struct stat *st)
 {
 	struct stat root;

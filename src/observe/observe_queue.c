@@ -35,7 +35,7 @@ void observe_queue_done(struct observe_queue *q)
 	own_close(&q->wake);
 }
 
-/* Returns false if there is no room now. */
+/* Copies the event into the buffer. Returns false if there is no room now. */
 static bool try_put(struct observe_queue *q, const struct event *e, size_t size, size_t reserved)
 {
 	(void)pthread_mutex_lock(&q->lock);

@@ -1,11 +1,12 @@
-/* observe_queue.h - events on their way from the observer's thread to the supervisor, which alone
- * writes the trace.
+/* observe_queue.h - passes events from the observer's thread to the supervisor, which alone writes
+ * the trace.
  *
- * There are two buffers of fixed size: one is filled while the other is emptied. An event that
- * does not fit is counted, because waiting would make the skill wait, too. But no flood may push
- * out the events that matter (room.h), and a flood of those may not push out a violation: both
- * have reserved room, and wait for a while. If the buffer is not emptied in that time, the event
- * is only counted, a violation by its kind, which becomes a line. */
+ * There are two buffers of fixed size: one is filled while the other is emptied. An event that does
+ * not fit is counted and dropped, because waiting would delay the skill, too. A flood of ordinary
+ * events must not displace the events that matter (room.h), and a flood of those must not displace
+ * a violation. Therefore events that matter and violations have reserved room, and wait up to
+ * QUEUE_WAIT_MS for it. If there is still no room, the event is only counted. Violations are
+ * counted by kind, and each count becomes a line. */
 #ifndef OBSERVE_OBSERVE_QUEUE_H
 #define OBSERVE_OBSERVE_QUEUE_H
 
@@ -14,7 +15,7 @@
 #include "trace/trace.h"
 
 #define QUEUE_BYTES   ((size_t)1 << 20)
-#define QUEUE_RESERVE ((size_t)128 << 10) /* for violations; as much for what matters */
+#define QUEUE_RESERVE ((size_t)128 << 10) /* for violations; events that matter have as much */
 #define QUEUE_WAIT_MS 200                 /* how long such an event waits for room */
 
 struct observe_queue {
@@ -27,11 +28,11 @@ struct observe_queue {
 	char *spare;                /* being emptied */
 };
 
-/* Returns -1 if there is no memory or no fd. */
+/* Returns 0, or -1 if there is no memory or no fd. */
 int observe_queue_init(struct observe_queue *q);
 void observe_queue_done(struct observe_queue *q);
 
-/* Copies the event and everything that it points to. */
+/* Copies the event and everything that it points to. May wait up to QUEUE_WAIT_MS for room. */
 void observe_queue_put(struct observe_queue *q, const struct event *e);
 
 /* Adds all queued events to the trace. */

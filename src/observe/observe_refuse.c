@@ -1,5 +1,4 @@
-/* observe_refuse.c - signals, which are recorded, and calls that the profile does not have, which
- * are refused. */
+/* observe_refuse.c - records signals, and refuses calls that the seccomp profile does not have. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -20,7 +19,7 @@ static void put_signal(struct json *j, void *arg)
 	json_kint(j, "signal", v[1]);
 }
 
-/* For people: which signal, and which processes kill(2) sends it to. */
+/* Describes for a reader the signal and the processes to which kill(2) sends it. */
 static struct bytes describe_signal(const int v[2], char *out, size_t size)
 {
 	int n = v[0] > 0     ? snprintf(out, size, "signal %d to process %d", v[1], v[0])
@@ -57,8 +56,8 @@ void observe_signal(struct observer *o, const struct seccomp_notif *n,
 		           .apart = (uint64_t)(uint32_t)v[0] << 32 | (uint32_t)v[1] };
 	pid_t self = observe_process(o, n)->pid;
 
-	/* A signal to the process itself, or signal 0, which only asks whether a process is there,
-	 * is not recorded. */
+	/* Two kinds of signals are not recorded: a signal to the process itself, and signal 0,
+	 * which only asks whether a process exists. */
 	if (notify_continue(o->listener, n) && v[1] != 0 && v[0] != self) {
 		observe_tell(o, n, &e);
 	}
@@ -81,8 +80,9 @@ static void put_call(struct json *j, void *arg)
 	}
 }
 
-/* Is this a call that libc and runtimes make every day and can do without: nscd, the list of
- * interfaces, multipath TCP, and everything that an older kernel would not have either? */
+/* Returns whether libc and language runtimes make this call in normal use and work without it. Such
+ * calls are for nscd, the list of interfaces and multipath TCP, and all calls that an older kernel
+ * would not have either. */
 static bool is_everyday(const struct seccomp_data *call, int error)
 {
 	uint32_t family = (uint32_t)call->args[0];
@@ -92,8 +92,8 @@ static bool is_everyday(const struct seccomp_data *call, int error)
 	       (call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK || many_ways));
 }
 
-/* The arguments that make two calls of one name different attempts. Calls of another ABI have no
- * name, and differ by their number. */
+/* Returns the arguments that distinguish two attempts with the same call. Calls of another ABI have
+ * no name and are distinguished by their number. */
 static uint64_t tell_apart(const struct seccomp_data *call, bool foreign)
 {
 	if (foreign) {
@@ -108,7 +108,8 @@ static uint64_t tell_apart(const struct seccomp_data *call, bool foreign)
 	               : 0;
 }
 
-/* The owner's smallest step that would let the call through; NULL: none does. */
+/* Returns the smallest change by the owner that would let the call through, or NULL if there is
+ * none. */
 static const char *find_remedy(const struct observer *o, const struct seccomp_data *call)
 {
 	static const struct {
@@ -125,7 +126,8 @@ static const char *find_remedy(const struct observer *o, const struct seccomp_da
 	enum seccomp_profile now = (enum seccomp_profile)o->setup.plan->profile;
 	bool unix_now =
 	        o->setup.filter == seccomp_blob(now, true, true) || observe_unix_own(o, call);
-	/* No option brings what the plan has and the machine lacks. */
+	/* If the plan has unix sockets but the machine lacks the means for them, no option
+	 * helps. */
 	bool unix_more = unix_now || !o->setup.plan->unix_sockets;
 
 	if (seccomp_eval(seccomp_blob(now, unix_more, true), call) == SECCOMP_RET_ALLOW) {
@@ -143,8 +145,8 @@ static const char *find_remedy(const struct observer *o, const struct seccomp_da
 	return NULL;
 }
 
-/* Kills the whole process of a waiting caller. By a pidfd: before a signal to its number is sent,
- * the process may be gone, and another one have that number. */
+/* Kills the whole process of a waiting caller. Uses a pidfd, because before a signal to its number
+ * is sent, the process may have ended and another process may have that number. */
 static bool end_process(const struct observer *o, const struct seccomp_notif *n, pid_t leader)
 {
 	auto_fd process = leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
@@ -159,7 +161,7 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
-	/* A process that is killed gets no error, and the line has none. */
+	/* A process that is killed gets no error, so the line has none either. */
 	int error = kill_it ? 0 : (int)(verdict & SECCOMP_RET_DATA);
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,

@@ -1,8 +1,9 @@
-/* observe_stores.c - which stores of the table (policy/danger.h) the owner has.
+/* observe_stores.c - finds the stores of secrets in the table of policy/danger.h that the owner
+ * has.
  *
- * They are looked up before a run begins, and by their names if possible: a store may lie on a
- * file system that never answers, and the process that answers the skill's calls must not wait
- * for it. */
+ * The search runs before a run begins, and finds stores by listing their names if possible. A store
+ * may be on a file system that never answers, and the process that answers the skill's calls must
+ * not wait for it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +25,8 @@ static void on_host(const char *home, const char *row, char out[PATH_MAX])
 	snprintf(out, PATH_MAX, "%s%s", home, row + 1);
 }
 
-/* The part of the row's path after `dir`; NULL: the row is not looked up there. Most stores are
- * directly in the home or in its .config. */
+/* Returns the part of the row's path after `dir`, or NULL if the row is not searched for in `dir`.
+ * Most stores are directly in the home or in its .config. */
 static const char *name_in(const struct danger_row *row, const char *dir)
 {
 	bool at_config = strncmp(row->path, CONFIG, sizeof(CONFIG) - 1) == 0;
@@ -37,8 +38,8 @@ static const char *name_in(const struct danger_row *row, const char *dir)
 	               : NULL;
 }
 
-/* Is the row there? `name` is an entry of its directory: the store itself, or a directory that
- * may contain it. */
+/* Returns whether the row's store exists. `name` is an entry of the row's directory: the store
+ * itself, or a directory that may contain the store. */
 static bool is_there(const char *path, const char *row, const char *name)
 {
 	size_t n = strlen(name);
@@ -72,8 +73,8 @@ static int rows_pick(struct rows *r)
 	return r->v != NULL ? 0 : -1;
 }
 
-/* Adds the rows of a name. `name` NULL: adds all rows of the directory, because it cannot be
- * listed. */
+/* Adds the rows that begin with the entry `name` and whose store exists. If `name` is NULL, the
+ * directory could not be listed, and all its rows are added. */
 static int add_named(struct string_list *ret, const char *home, const struct rows *r,
                      const char *name)
 {
@@ -83,7 +84,8 @@ static int add_named(struct string_list *ret, const char *home, const struct row
 	for (size_t i = 0; failed == 0 && i < r->n; i++) {
 		const char *row = r->v[i] + at;
 		char path[PATH_MAX];
-		/* Names mostly differ in their second letter only: the first is a dot. */
+		/* Compare two letters first: the first letter of most names is a dot, so most names
+		 * differ in the second. */
 		if (name != NULL && (row[0] != name[0] || row[1] != name[1] ||
 		                     strncmp(row, name, strlen(name)) != 0)) {
 			continue;

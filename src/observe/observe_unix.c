@@ -1,6 +1,6 @@
-/* observe_unix.c - unix sockets of a skill that may only have its own: the calls that make and
- * aim them are handed over to the maker (os/unix_maker.h). Nothing here is a barrier: the barrier
- * is what the maker can reach. */
+/* observe_unix.c - hands over calls that make or address unix sockets to the maker
+ * (os/unix_maker.h), for a skill that may use only its own unix sockets. Nothing here is a security
+ * barrier: the barrier is that the maker itself can reach only the skill's sockets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,9 +19,10 @@
 #include "os/notify.h"
 #include "os/seccomp.h"
 
-#define MAKER_TRIES 8 /* starts that may fail; then this run has no maker */
+#define MAKER_TRIES 8 /* after so many failed starts, the run has no maker */
 
-/* Reads an octal number after `key` in a small file of /proc; `otherwise`: there is none. */
+/* Returns the octal number after `key` in a small file of /proc, or `otherwise` if there is
+ * none. */
 static unsigned long read_octal(int fd, const char *key, unsigned long otherwise)
 {
 	char text[1024];
@@ -32,11 +33,11 @@ static unsigned long read_octal(int fd, const char *key, unsigned long otherwise
 	return at != NULL ? strtoul(at + strlen(key), NULL, 8) : otherwise;
 }
 
-/* Looks at the caller's fd. The kernel does not show a user the fds of a program that hides
- * itself (PR_SET_DUMPABLE), such as gpg-agent: such an fd is taken for what it mostly is. The
- * socket itself is not fetched: the process that closes the last fd of a socket waits for as long
- * as its SO_LINGER says. Returns false if it is not a unix socket, which the maker must not
- * replace. */
+/* Reads the type and flags of the caller's fd into `r`. Returns false if the fd is not a unix
+ * socket, which the maker must not replace. The kernel does not show us the fds of a program that
+ * hides itself (PR_SET_DUMPABLE), such as gpg-agent; we assume that such an fd is a stream socket,
+ * as it usually is. We never open the socket itself, because the process that closes the last fd of
+ * a socket waits for as long as its SO_LINGER says. */
 static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 {
 	char path[64], name[64] = "UNIX-STREAM";
@@ -59,8 +60,9 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 	return true;
 }
 
-/* Was such a call made on this socket already? Then the kernel would refuse it: returns the
- * errno; 0: no. A client may have a name: connecting a bound socket is left to the maker. */
+/* Returns the errno with which the kernel would refuse the call because the same call was already
+ * made on this socket; 0: none. Connecting a bound socket is left to the maker, because a client
+ * may have a name. */
 static int find_refusal(pid_t tid, const struct unix_request *r)
 {
 	char path[64];
@@ -75,7 +77,8 @@ static int find_refusal(pid_t tid, const struct unix_request *r)
 	                                                                        : 0;
 }
 
-/* Leaves the answer to the maker. Returns false if too many calls wait for it. */
+/* Hands the call to the maker, which will answer it. Returns false if that fails; errno is EAGAIN
+ * if too many calls already wait for the maker. */
 static bool hand_over(struct observer *o, const struct unix_request *r, int status)
 {
 	size_t at = 0;
@@ -117,14 +120,15 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 		.n_places = ARRAY_LEN(places)
 	};
 
-	/* While the call waits, the number belongs to its process. If that process cannot be
-	 * entered because its first thread has ended, the next caller may be another one. */
+	/* While the call waits, the number belongs to its process. A process whose first thread has
+	 * ended cannot be entered. Then this start fails, but the next caller may be another
+	 * process. */
 	if (process < 0 || !notify_valid(o->listener, n)) {
 		return false;
 	}
 	if (unix_maker_start(&o->maker, &setup) == 0) {
 		atomic_store(&o->maker_fd, o->maker.process);
-		if (o->threaded) { /* the loop must begin to watch the maker */
+		if (o->threaded) { /* wakes the loop, which must begin to watch the maker */
 			(void)!write(o->queue.wake, &(uint64_t){ 1 }, sizeof(uint64_t));
 		}
 		return true;
@@ -135,7 +139,7 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call)
 {
-	int type = (int)(call->args[1] & 0xf); /* without its flags */
+	int type = (int)(call->args[1] & 0xf); /* the type without its flags */
 
 	return o->setup.own_sockets && o->maker_failures < MAKER_TRIES && call->nr == SYS_socket &&
 	       (uint32_t)call->args[0] == AF_UNIX &&

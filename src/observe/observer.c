@@ -1,4 +1,4 @@
-/* observer.c - the observer's life: its listener, its thread, and its queue. */
+/* observer.c - starts and ends the observer: its listener, its thread and its queue. */
 #include "observe/observer.h"
 
 #include <assert.h>
@@ -19,13 +19,13 @@
 #include "os/clock.h"
 #include "os/notify.h"
 
-/* The supervisor's loop answers the first calls of a run: a program that needs only libc makes
- * three. For a program that makes more, a thread is started that does nothing else. Starting it
- * takes as long as six calls that go through the loop; in the thread a call takes a fifth of
- * that. */
+/* The supervisor's loop answers the first calls of a run; a program that needs only libc makes
+ * three. If there are more calls, a thread is started that does nothing but answer calls. Starting
+ * the thread takes as long as six calls in the loop, but then a call takes only a fifth of the
+ * time. */
 #define CALLS_BEFORE_THREAD 4
 #define THREAD_STACK        ((size_t)256 * 1024)
-#define WRITE_MS            15 /* how long events of the thread wait for more */
+#define WRITE_MS            15 /* how long an event in the queue waits for further ones */
 #define SERVICE_LOOKS       20 /* searches per second for the skill's own services */
 
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
@@ -95,7 +95,7 @@ int observer_maker(const struct observer *o)
 	return o == NULL ? -1 : atomic_load(&o->maker_fd);
 }
 
-/* Returns false if there was none. */
+/* Returns false if no call was waiting. */
 static bool answer_next(struct observer *o)
 {
 	struct seccomp_notif n;
@@ -107,7 +107,7 @@ static bool answer_next(struct observer *o)
 	return true;
 }
 
-/* Returns false if no process is left that could call, or the thread must end. */
+/* Returns false if no process is left that could make calls, or the thread must end. */
 static bool wait_for_call(const struct observer *o)
 {
 	struct pollfd p[2] = { { .fd = o->listener, .events = POLLIN },
@@ -119,9 +119,9 @@ static bool wait_for_call(const struct observer *o)
 	return (p[0].revents & POLLIN) != 0 || (p[0].revents == 0 && p[1].revents == 0);
 }
 
-/* Polling before each call costs a sixth of its time. If the kernel allows it, the thread waits
- * in the receiving call itself; observer_stop() comes when every process in the sandbox is dead
- * or killed, which ends that wait. */
+/* Polling before each call costs a sixth of the call's time. If notify_ends() is true, the thread
+ * therefore waits in the receiving call itself. That wait ends when every process in the sandbox is
+ * dead or killed, and only then is observer_stop() called. */
 static void *thread_main(void *arg)
 {
 	struct observer *o = arg;
@@ -131,12 +131,13 @@ static void *thread_main(void *arg)
 		while (answer_next(o) && stays) {
 		}
 	}
-	/* No process is left that needs sockets, and the kernel ends the maker with this thread. */
+	/* No process is left that needs sockets. The kernel ends the maker together with this
+	 * thread. */
 	atomic_store(&o->maker_fd, -1);
 	return NULL;
 }
 
-/* If the thread cannot be started, the loop continues to answer. */
+/* Starts the observer's own thread. If that fails, the loop continues to answer calls. */
 static void start_thread(struct observer *o)
 {
 	pthread_attr_t attr;
@@ -147,9 +148,10 @@ static void start_thread(struct observer *o)
 		return;
 	}
 	(void)pthread_attr_setstacksize(&attr, THREAD_STACK);
-	/* Set before the thread runs: it puts its events into the queue. */
+	/* `threaded` must be set before the thread runs: it decides that events go into the
+	 * queue. */
 	o->threaded = observe_queue_init(&o->queue) == 0;
-	/* No signal handler of our caller's must run on its stack. */
+	/* The thread must not run signal handlers of the program that called us. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (o->threaded && pthread_create(&o->thread, &attr, thread_main, o) != 0) {
@@ -162,7 +164,7 @@ static void start_thread(struct observer *o)
 void observer_turn(struct observer *o, bool call)
 {
 	if (o->threaded) {
-		o->write_at = clock_ms() + WRITE_MS; /* others will follow */
+		o->write_at = clock_ms() + WRITE_MS; /* more events will follow */
 		return;
 	}
 	if (!call) {
@@ -170,7 +172,8 @@ void observer_turn(struct observer *o, bool call)
 		return;
 	}
 	(void)answer_next(o);
-	/* Not before `armed` is set: until then several parts of the loop use the observer. */
+	/* The thread must not start before `armed` is set: until then several parts of the loop use
+	 * the observer. */
 	if (++o->calls >= CALLS_BEFORE_THREAD && o->armed && o->stop < 0) {
 		start_thread(o);
 	}
@@ -223,8 +226,8 @@ bool observer_killed_first(const struct observer *o)
 	return o != NULL && o->killed_first;
 }
 
-/* Writes the names as far as a line has room for them; returns how many it left out. Not every
- * name comes from a manifest: each byte may need an escape of six bytes. */
+/* Writes as many names as a line has room for. Returns how many names were left out. A name need
+ * not come from a manifest, so each of its bytes may need an escape of six bytes. */
 static size_t put_names(struct json *j, const char *key, const struct string_list *names)
 {
 	size_t left_out = 0;

@@ -1,10 +1,10 @@
-/* observer.h - sees what a skill tries, as it happens.
+/* observer.h - records what a skill tries to do while it runs.
  *
- * The skill's filter asks us about the calls that matter, by seccomp notification. A call that
- * the plan allows is continued, and the kernel, which enforces the plan without us, answers it.
- * Such a line says "asked", because the memory that we read may have changed since. A call that
- * the plan does not allow is answered here and never reaches the kernel: such a line is exact.
- * Nothing is ever allowed because of what we read. */
+ * The skill's seccomp filter sends us a notification for each call that we observe. If the plan
+ * allows the call, we let it continue. The kernel then executes the call and enforces the plan
+ * without us. The line in the record says "asked", because the memory that we read may have changed
+ * since. If the plan does not allow the call, we answer it here and it never reaches the kernel, so
+ * the line in the record is exact. Nothing is ever allowed because of what we read. */
 #ifndef OBSERVE_OBSERVER_H
 #define OBSERVE_OBSERVER_H
 
@@ -20,84 +20,93 @@
 struct cgroup;
 struct observer;
 
-/* What the run knows about the sandbox's network: this folder must not include the egress. */
+/* What the observer asks about the sandbox's network. These are function pointers because this
+ * folder must not include the egress folder. */
 struct observer_net {
-	/* Does the broker answer there? It keeps its own record. */
+	/* Returns whether the broker answers at this address and port. The broker keeps its own
+	 * record. */
 	bool (*answered)(void *arg, const struct address *to, uint16_t port, bool udp);
-	/* Is the address one of the egress's, whatever the port? ret_name is the host that it
-	 * stands for; "": not known. */
+	/* Returns whether the address belongs to the egress, whatever the port is. ret_name
+	 * receives the host that the address stands for; "" if the host is not known. */
 	bool (*known)(void *arg, const struct address *to, char ret_name[HOST_NAME_SIZE]);
-	/* Does the broker listen on this port at all addresses? */
+	/* Returns whether the broker listens on this port at all addresses. */
 	bool (*takes)(void *arg, const struct address *to, uint16_t port, bool udp);
-	/* Is the address dialled only if the owner grants its range, too? */
+	/* Returns whether the address is dialled only if the owner also grants its range. */
 	bool (*guarded)(void *arg, const struct address *to);
 	void *arg;
 };
 
-/* Everything is borrowed for the observer's life. */
+/* All pointers are borrowed until observer_free(). */
 struct observer_setup {
 	const struct ssb_plan *plan;
 	struct trace *trace;               /* NULL: calls are answered but not recorded */
-	const struct seccomp_blob *filter; /* the same decisions without notification */
+	const struct seccomp_blob *filter; /* makes the same decisions, but never notifies */
 	const struct string_list *held;    /* further read-only names in writable grants; or NULL */
-	const struct string_list *stores;  /* the owner's, see observer_stores(); NULL: none */
+	const struct string_list
+	        *stores;  /* the stores that the owner has (observer_stores()); NULL: none */
 	bool own_sockets; /* the skill may use only unix sockets of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, in the sandbox */
 	gid_t gid;
 	const struct cgroup *cgroup; /* the skill's; NULL: none */
 	struct observer_net net;     /* functions are NULL if no network is declared */
-	const int *exec_pipe;        /* the first execve that works closes its other end */
+	const int *exec_pipe;        /* its other end is closed by the first execve that works */
 };
 
-/* The target of the symlink by which the sandbox holds a name that must not seem to exist. No
- * process can create this target. */
+/* The sandbox puts a symlink with this target at a name that must seem not to exist. No process can
+ * create the target. */
 #define OBSERVER_NOTHING "/proc/held-by-skillsandbox"
 
-/* Adds the paths of the secret places that exist in the owner's home. Call it before a run.
- * Returns -1 without memory. */
+/* Adds to `ret` the paths of the secret places that exist in the owner's home. Must be called
+ * before a run. Returns 0, or -1 if there is no memory. */
 int observer_stores(const char *home, struct string_list *ret);
 
-/* Returns a new observer. */
+/* Sets *ret to a new observer. Returns 0, or -1 with `err`. */
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err);
 void observer_free(struct observer *o); /* accepts NULL */
 
-/* Takes the listener that the skill's first process has as fd `number`. Until an execve of that
- * process works it runs our own code: only the programs that were found are recorded. */
+/* Fetches the seccomp listener, which is fd `number` of the skill's first process. That process
+ * runs our own code until one of its execve calls works. Until then only the execve of a program
+ * that exists is recorded. Returns 0, or -1 with `err`. */
 int observer_attach(struct observer *o, pid_t first, int number, struct ssb_error *err);
 
-/* Call it when the first execve has worked. Accepts NULL. */
+/* Must be called when the first execve has worked. Accepts NULL. */
 void observer_started(struct observer *o);
 
-/* The fd to poll for input; -1: there is nothing to wait for. */
+/* Returns the fd to poll for input, or -1 if there is nothing to wait for. Accepts NULL. */
 int observer_fd(const struct observer *o);
 
-/* Another fd to poll for input. Input means that the process that makes the skill's unix sockets
- * has ended, so that calls might wait for it forever. -1: there is none. Accepts NULL. */
+/* Returns another fd to poll for input, or -1 if there is none. Input means that the process that
+ * makes the skill's unix sockets (the maker) has ended, so that calls might wait for it forever.
+ * Accepts NULL. */
 int observer_maker(const struct observer *o);
 
-/* Call it when the skill is frozen: ends the calls that wait for that process; the skill makes
- * them again when it is resumed. Accepts NULL. */
+/* Must be called when the skill is frozen. Interrupts the calls that wait for the maker; the skill
+ * repeats them when it is resumed. Accepts NULL. */
 void observer_release(struct observer *o);
 
-/* Call it when observer_fd() is ready. Answers a call, or notes that the thread has seen
- * something. With `call` false, no process is left that could make calls. */
+/* Must be called when observer_fd() is ready. Answers a call or, if the observer has its own
+ * thread, notes that this thread has queued events. `call` must be false if no process is left that
+ * could make calls. */
 void observer_turn(struct observer *o, bool call);
 
-/* When to call observer_tick(), in clock_ms(); 0: nothing waits. Both accept NULL. */
+/* Returns when to call observer_tick(), in clock_ms(), or 0 if no event waits to be recorded. Both
+ * functions accept NULL. */
 uint64_t observer_due(const struct observer *o);
 void observer_tick(struct observer *o);
-/* Records what was seen so far. Call it before something is recorded that happened later. */
+/* Adds all queued events to the trace. Must be called before anything is recorded that happened
+ * later. Accepts NULL. */
 void observer_write(struct observer *o);
 
-/* Call it when every process in the sandbox is gone: nothing is added to the trace after this.
- * Accepts NULL. */
+/* Must be called when every process in the sandbox has ended. After this, nothing is added to the
+ * trace. Accepts NULL. */
 void observer_stop(struct observer *o);
 
-/* Was the first process ended for a call that only attacks make? */
+/* Returns whether the first process was killed because of a call that only attacks make. Accepts
+ * NULL. */
 bool observer_killed_first(const struct observer *o);
 
-/* Records the skill's environment as one event: which variables it got, which it asked for that
- * do not exist, and how many were withheld. */
+/* Records the skill's environment as one event: the variables that the skill got, the variables
+ * that it asked for but that do not exist, and the number of variables that were withheld. */
 void observer_environment(struct trace *t, const struct ssb_plan *plan);
 
 #endif
