@@ -15,11 +15,11 @@
 #include "base/own.h"
 #include "serve/approve_priv.h"
 
-/* Who approved it, for the record. */
+/* the name of the approver in the record */
 #define BY "MCP client, for a run or a session"
 
-/* Approved for one client as long as the client and the server exist: for one skill with this
- * manifest and these files. */
+/* An approval that ends with the client or the server. It is for one skill with this manifest and
+ * these files. */
 struct session_grant {
 	char *principal;
 	char *skill;
@@ -121,8 +121,9 @@ static bool is_remembered(const struct approvals *a, const struct approve_case *
 	return false;
 }
 
-/* If there are too many, the oldest is forgotten, and asked for again; without memory, this one
- * is. `value` NULL: to run with these files. */
+/* Remembers a grant. If there are too many, it forgets the oldest one; if memory is short, it does
+ * not remember the new one. The client is asked again for a forgotten grant. `value` is NULL if the
+ * grant is to run with these files. */
 static void remember_grant(struct approvals *a, const struct approve_case *k,
                            enum ssb_option option, const char *value)
 {
@@ -165,7 +166,7 @@ static void remember_items(struct approvals *a, const struct approve_case *k,
 
 /* ---- what the decision is told -------------------------------------------- */
 
-/* The answer counts for the files that the owner was shown, and no others. */
+/* The answer is valid only for the files that the owner was shown. */
 static void pin_files(struct approve_case *k)
 {
 	struct consent_decision *d = &k->decision;
@@ -175,7 +176,7 @@ static void pin_files(struct approve_case *k)
 	snprintf(d->by, sizeof(d->by), "%s", BY);
 }
 
-/* Without memory something stays missing, and is asked for again. */
+/* If memory is short, an item stays missing, and the client is asked for it again. */
 static void give_items(struct approve_case *k, const struct approve_items *items)
 {
 	pin_files(k);
@@ -275,8 +276,8 @@ static void read_items(const struct json_doc *doc, const struct json_node *list,
 	}
 }
 
-/* False: the skill has another manifest or other files by now. The text is authenticated: it is
- * what approve_state() wrote. */
+/* Returns false if the manifest or the files of the skill have changed since the question. The text
+ * is authenticated: approve_state() wrote it. */
 static bool read_state(const char *text, const struct approve_case *k, struct approve_answer *ret)
 {
 	const struct consent_decision *d = &k->decision;
@@ -335,7 +336,7 @@ static enum consent_answer refuse_call(struct approve_case *k, bool hopeless, co
 	return CONSENT_NO;
 }
 
-/* CONSENT_UNASKED: there is no answer, or it is about something else. */
+/* Returns CONSENT_UNASKED if there is no answer, or if it answers another question. */
 static enum consent_answer take_answer(struct approvals *a, struct approve_case *k)
 {
 	AUTO(answer_done) struct approve_answer x = { 0 };
@@ -360,7 +361,7 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 		give_items(k, &x.asked);
 		return CONSENT_ONCE;
 	case CHOICE_ALWAYS:
-		x.given.as_it_is = false; /* the files must hold by their approval now */
+		x.given.as_it_is = false; /* now the files must match the stored approval */
 		give_items(k, &x.given);
 		k->keep = x.asked;
 		x.asked = (struct approve_items){ 0 };
@@ -372,8 +373,8 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 
 /* ---- the question -------------------------------------------------------- */
 
-/* What could be given and is not, as much as fits into one question. False: something else is
- * refused, too, and no answer would let the skill run. */
+/* Collects the items that could be given and are missing, as many as fit into one question. Returns
+ * false if something else is refused, too: then no answer would let the skill run. */
 static bool find_missing(const struct approve_case *k, struct approve_items *ret)
 {
 	const struct ssb_plan *plan = k->decision.plan;
@@ -433,7 +434,7 @@ static enum consent_answer put_question(struct approve_case *k)
 enum consent_answer approve_ask(struct approvals *a, struct approve_case *k)
 {
 	assert(k->decision.plan != NULL && k->decision.read && !k->asked);
-	if (!k->files.known) { /* the owner could not know what the answer is about */
+	if (!k->files.known) { /* the owner would not know which files the answer approves */
 		return refuse_call(k, false, k->files.why != NULL ? k->files.why : "out of memory");
 	}
 	if (!k->heard) {

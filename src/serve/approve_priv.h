@@ -13,30 +13,34 @@ struct approve_choice_row {
 };
 extern const struct approve_choice_row APPROVE_CHOICES[CHOICE_COUNT];
 
-/* The key of the question of one round: an answer to another question is not an answer to it. */
+/* Each round's question has its own key, so that the answer to one question cannot be used as the
+ * answer to another. */
 #define APPROVE_KEY 24
 void approve_key(unsigned round, char ret[APPROVE_KEY]);
 
 bool approve_items_has(const struct approve_items *items, enum ssb_option option,
                        const char *value);
 void approve_items_done(struct approve_items *items);
-/* Could an approval lift this refusal? */
+/* Returns true if an approval could lift this refusal. */
 bool approve_can_lift(const struct refusal *r);
 
-/* The answer to the step ASK. CONSENT_UNASKED: the client was asked. CONSENT_NO: k->why is set. */
+/* Does the step ASK and returns its answer. CONSENT_UNASKED: the client was asked. CONSENT_NO:
+ * k->why is set. */
 enum consent_answer approve_ask(struct approvals *a, struct approve_case *k);
-/* Gives what was granted for the client's session and is missing in the plan. True: something. */
+/* Gives the items that are missing in the plan and were granted for the client's session. Returns
+ * true if there was such an item. */
 bool approve_recall(const struct approvals *a, struct approve_case *k);
-/* The state that the client sends back with its answer: for which manifest and files, how many
- * rounds, what was given so far, and what is asked for. */
+/* Writes the state that the client sends back with its answer: the manifest and the files, the
+ * number of rounds, the items that were given so far, and the items that are asked for. */
 void approve_state(struct buf *out, const struct approve_case *k,
                    const struct approve_items *asked);
 
-/* Asks the client. -1: the question is too long to be shown as a whole, and nothing was asked. */
+/* Asks the client. Returns -1 if the question is too long to be shown whole; then the client was
+ * not asked. */
 int approve_put(struct approve_case *k, const struct approve_items *asked);
-/* Answers the call. `plan` lists what is missing. */
+/* Answers the call with a refusal. `plan` lists what is missing. */
 void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, const char *why);
-/* What changed since the approval; `plan` may be NULL. *f must be of consent_look(). */
+/* Writes what changed since the approval. `plan` may be NULL. *f must come from consent_look(). */
 void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan);
 
 #endif

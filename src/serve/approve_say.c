@@ -39,8 +39,8 @@ static void quote_text(struct buf *out, const char *text)
 	buf_adds(out, len > MAX_QUOTED ? "..." : "");
 }
 
-/* Puts each line behind a bar, because lines can hold names of the skill's files. False: there
- * were more than `most` lines. */
+/* Puts a bar before each line, because lines can contain names of the skill's files. Returns false
+ * if there were more than `most` lines. */
 static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 {
 	const char *line = text->data != NULL ? text->data : "";
@@ -55,7 +55,7 @@ static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 	return *line == '\0';
 }
 
-/* The files have lines of their own: however much the skill asks for, it hides no changed file. */
+/* The files have their own limit of lines: a long list of requests must not hide a changed file. */
 void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };
@@ -80,8 +80,8 @@ static void put_changes(struct buf *out, const struct approve_case *k)
 	}
 }
 
-/* Everything that the skill could do, in the words of the command line. Dangerous abilities are
- * never left out. */
+/* Writes everything that the skill could do, in the words of the command line. Dangerous abilities
+ * are never left out. */
 static void put_abilities(struct buf *out, const struct approve_case *k)
 {
 	const struct string_list *without = &k->decision.found.lock.declined;
@@ -205,7 +205,7 @@ int approve_put(struct approve_case *k, const struct approve_items *asked)
 	k->rounds++;
 	approve_state(&state, k, asked);
 	if (text.failed || params.failed || state.failed) {
-		return -1; /* the owner would agree to a half that is not shown */
+		return -1; /* the owner would approve text that is not shown */
 	}
 	approve_key(k->rounds, key);
 	mcp_ask(k->call, key, "elicitation/create", params.data);
@@ -253,7 +253,8 @@ static void put_refusal(struct buf *out, const struct approve_case *k, const str
 	}
 }
 
-/* Names the policy file that refused: with another one the skill may lack something else. */
+/* Names the policy file that refused the skill, because another policy file may refuse something
+ * else. */
 static void put_command(struct buf *out, const struct approve_case *k)
 {
 	const struct ssb_options *o = k->serve->opt->owner;

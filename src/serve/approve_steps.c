@@ -103,8 +103,8 @@ static int read_files(const struct approve_case *k, struct consent_found *found,
 	return 0;
 }
 
-/* Makes the copy that the skill is going to run from: of the files that were approved, or else of
- * those that the owner is asked about now. */
+/* Makes the copy that the skill will run from. It contains the approved files, or else the files
+ * that the owner is asked about now. */
 static int ensure_copy(const struct approve_case *k, const struct consent_found *found,
                        const struct approve_files *files, bool *ret_copied, struct ssb_error *err)
 {
@@ -173,7 +173,7 @@ static char *copy_member(const struct json_doc *doc, const char *name)
 	return text != NULL ? strdup(text) : NULL;
 }
 
-/* Back in the server. The approval is read again, and compared with the files that the errand
+/* Runs in the server. Reads the approval again, and compares it with the files that the errand
  * found. */
 static int take_look(struct approve_case *k, const struct json_doc *doc, struct ssb_error *err)
 {
@@ -272,8 +272,8 @@ static int ask_client(void *arg, struct ssb_error *err)
 
 /* ---- KEEP -------------------------------------------------------------------------- */
 
-/* The items are added to what was granted for the same files before, and what the owner declined
- * stays out. */
+/* Adds the items to those that were granted for the same files before. Items that the owner
+ * declined stay declined. */
 static int store_approval(const struct approve_case *k, struct ssb_error *err)
 {
 	const struct consent_decision *d = &k->decision;

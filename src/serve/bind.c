@@ -18,11 +18,12 @@
 struct binding {
 	const struct serve *serve;
 	struct session_policy policy; /* from --session-policy */
-	char shared[SESSION_ID]; /* for clients without an id: a new connection is no new budget */
+	char shared[SESSION_ID]; /* for clients without an id: a new connection must not give a new
+	                            budget */
 };
 
-/* Names the session of clients without an id of their own. If there is a token, the session depends
- * on it, so that the client has the same session with another server. */
+/* Names the session of clients without an id of their own. With a token, the name is made from the
+ * token, so that the client has the same session on every server with that token. */
 static int name_shared(struct binding *b, struct ssb_error *err)
 {
 	static const char SALT[] = "skillsandbox session of a token";
@@ -133,8 +134,8 @@ void bind_free(struct binding *b)
 	free(b);
 }
 
-/* The session to which a turn belongs, which Codex puts into each call, as an object or as the text
- * of one. */
+/* Returns the id of the session that Codex puts into each call. The metadata is an object, or a
+ * text that contains one. */
 static const char *meta_session(const struct mcp_call *c, struct json_doc *doc)
 {
 	static const char *const NAMES[] = { "session_id", "thread_id" };
@@ -155,7 +156,8 @@ static const char *meta_session(const struct mcp_call *c, struct json_doc *doc)
 	return NULL;
 }
 
-/* "mcp-" and the client's own id if that is a valid session id, else "mcp-" and its digest. */
+/* Writes "mcp-" and the client's own id if that gives a valid session id, else "mcp-" and the
+ * digest of the id. */
 static void name_session(const char *client, char ret[SESSION_ID])
 {
 	uint8_t hash[SHA256_BYTES];
@@ -173,7 +175,8 @@ static void name_session(const char *client, char ret[SESSION_ID])
 }
 
 /* Makes an agent's id from the client's name, which may be any text: "Claude Desktop" becomes
- * Claude-Desktop. "": nothing is left, and the policy's agent counts. */
+ * Claude-Desktop. The result is "" if nothing of the name is left; then the agent of the policy is
+ * used. */
 static void name_agent(const char *client, char ret[SESSION_ID])
 {
 	size_t n = 0;
@@ -189,7 +192,8 @@ static void name_agent(const char *client, char ret[SESSION_ID])
 	ret[n] = '\0';
 }
 
-/* Gets the session, or starts it. One that has ended stays ended, and refuses its runs. */
+/* Gets the session, or starts it if it does not exist. A session that has ended stays ended and
+ * refuses its runs. */
 static int ensure_in(struct session_store *store, const struct bound *x, struct session *s,
                      struct decision *d, struct ssb_error *err)
 {

@@ -1,5 +1,5 @@
-/* bind.h - the session that a run belongs to: the one that the owner named, or one for each session
- * of a client, by the owner's session policy. */
+/* bind.h - finds the session that a run joins: the session that the owner named, or one for each
+ * session of a client, under the owner's session policy. */
 #ifndef SERVE_BIND_H
 #define SERVE_BIND_H
 
@@ -16,7 +16,7 @@ struct bound {
 	char agent[SESSION_ID]; /* "": the agent that the policy names */
 };
 
-/* Finds the session to which runs of this call belong. If the client started this server, its own
+/* Finds the session that runs of this call join. If the client started this server, the session's
  * id comes from CLAUDE_CODE_SESSION_ID or from _meta of the call. All other clients share one
  * session: that of the token, or else that of this server. */
 void bind_of(const struct binding *b, const struct mcp_call *c, struct bound *ret);

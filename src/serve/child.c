@@ -23,7 +23,7 @@ static pid_t the_server; /* set in each child before its work */
 
 /* ---- what it writes ------------------------------------------------------------- */
 
-/* False: there is nothing more to read, for now or for good. */
+/* Returns false if there is nothing more to read, for now or for good. */
 static bool read_pipe(struct child_pipe *p)
 {
 	const struct child_wish *w = &p->child->wish;
@@ -44,7 +44,7 @@ static bool read_pipe(struct child_pipe *p)
 static void on_pipe(void *arg, uint32_t events)
 {
 	(void)events;
-	(void)read_pipe(arg); /* once: other children have their turn */
+	(void)read_pipe(arg); /* only once, so that other children get their turn */
 }
 
 bool child_pipe_ended(const struct child *c, size_t pipe)
@@ -155,7 +155,7 @@ static pid_t fork_child(int *ret_pidfd)
 	return pid;
 }
 
-/* `theirs` get the child's ends of the pipes. */
+/* `theirs` gets the child's ends of the pipes. */
 static int start_process(struct child *c, int theirs[CHILD_PIPES], struct ssb_error *err)
 {
 	if (open_pipes(c, theirs, err) != 0) {

@@ -19,13 +19,12 @@
 struct child_wish {
 	struct loop *loop;
 	size_t n_pipes;
-	/* In the child, which ends if it returns. `pipes` are its ends. It calls child_settle()
-	 * first; until then every signal is blocked. */
+	/* Runs in the child, which ends when work() returns. `pipes` are the child's ends. work()
+	 * must call child_settle() first; until then every signal is blocked. */
 	void (*work)(void *arg, const int pipes[CHILD_PIPES]);
-	/* In the server, from the loop: bytes from one pipe, as they come. */
+	/* Called in the server, from the loop, when bytes arrive from a pipe. */
 	void (*data)(void *arg, size_t pipe, const char *data, size_t len);
-	/* Last of all: the child is dead, and every byte was passed to data(). child_done() may be
-	 * called from inside. */
+	/* The last call: the child is dead, and data() got every byte. It may call child_done(). */
 	void (*ended)(void *arg, int status);
 	void *arg;
 };
@@ -48,12 +47,12 @@ struct child {
 /* On failure no process is left, and child_done() is not needed. */
 int child_start(struct child *c, const struct child_wish *w, struct ssb_error *err);
 void child_signal(const struct child *c, int sig);
-/* Is there nothing more to come from this pipe? */
+/* Returns true if no more bytes will come from this pipe. */
 bool child_pipe_ended(const struct child *c, size_t pipe);
-/* Waits until the child ends, at most `ms` milliseconds, and then kills it; -1: any time. Calls
- * ended(). */
+/* Waits at most `ms` milliseconds for the child to end, and then kills it. -1: waits without a
+ * limit. Calls ended(). */
 void child_finish(struct child *c, int ms);
-/* Lets the child go, which may still be running, and closes everything. */
+/* Stops watching the child, which may still be running, and closes all fds. */
 void child_done(struct child *c);
 
 /* ---- in the child ---- */
@@ -66,8 +65,8 @@ struct child_needs {
 	size_t n_keep;
 };
 
-/* Standard input and output become /dev/null. Standard error stays, for what must not happen. -1:
- * the child must end. */
+/* Standard input and output become /dev/null. Standard error stays open, for messages about bugs.
+ * If it returns -1, the child must end. */
 int child_settle(const struct child_needs *needs);
 
 #endif

@@ -1,7 +1,7 @@
 /* errand.c - errands, from the queue to their end, and calls that are answered by one.
  *
- * The child (child.h) runs into a buffer, writes the buffer into its pipe, and then does what is
- * left to do after that. */
+ * The child (child.h) writes its answer into a buffer, sends the buffer through its pipe, and then
+ * runs `after`. */
 #include "serve/errand.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 #include "serve/child.h"
 #include "serve/records.h"
 
-#define NICE         5 /* the loop goes first */
+#define NICE         5 /* the loop has priority */
 #define STATUS_LARGE 2
 #define STATUS_AFTER 3
 
@@ -37,7 +37,7 @@ struct errand {
 	struct errand *next; /* in the queue, or among those that are running */
 	struct errand_wish wish;
 	char *who;
-	enum errand_fate fate; /* ERRAND_DONE until something else is known */
+	enum errand_fate fate; /* ERRAND_DONE until the fate is known */
 	bool told;             /* `ended` was called */
 	bool started;
 	struct child child;
@@ -49,7 +49,7 @@ struct errands {
 	struct serve *serve;
 	struct errand *queue; /* the oldest first */
 	struct errand *running;
-	size_t n_running; /* those that are waited for */
+	size_t n_running; /* running errands that are waited for */
 	struct loop_timer *pump;
 };
 
@@ -151,7 +151,7 @@ static void on_child_ended(void *arg, int status)
 	errand_free(e);
 }
 
-/* An errand that must be finished goes on; it is only not waited for any longer. */
+/* An errand that must be finished continues, but nothing waits for it any longer. */
 static void on_limit(void *arg)
 {
 	struct errand *e = arg;
@@ -178,8 +178,8 @@ void errand_cancel(struct errand *e)
 
 /* ---- its process ------------------------------------------------------------------- */
 
-/* Whatever a record contains. An errand that must be finished has no such limits, and passes none
- * on to the processes that it starts. */
+/* Limits what an errand may use, because a record can contain anything. An errand that must be
+ * finished gets no limits: the processes that it starts would inherit them. */
 static void set_limits(void)
 {
 	const struct rlimit cpu = { MAX_ERRAND_TIME, MAX_ERRAND_TIME + 1 };
@@ -226,7 +226,7 @@ static unsigned long limit_of(const struct errand_wish *w)
 	                          : MAX_ERRAND_TIME * 1000UL;
 }
 
-/* -1: nothing of it is left. */
+/* If it returns -1, nothing of the errand is left. */
 static int launch_errand(struct errand *e)
 {
 	struct loop *l = e->all->serve->loop;
@@ -257,8 +257,8 @@ static size_t running_of(const struct errands *a, const char *who)
 	return n;
 }
 
-/* The errand that leaves the queue now: the oldest one of the client that has the fewest running.
- * NULL: all have to wait. */
+/* Returns the errand that leaves the queue next: the oldest one of the client that has the fewest
+ * running errands. NULL: all must wait. */
 static struct errand *find_next(const struct errands *a)
 {
 	size_t least = MAX_ERRANDS_EACH;
@@ -307,7 +307,7 @@ int errand_start(struct serve *s, const struct errand_wish *w, struct errand **r
                  struct ssb_error *err)
 {
 	struct errand *e = calloc(1, sizeof(*e));
-	/* The client can go before the errand ends, and a task of it pass to another one. */
+	/* The client can go before the errand ends, and its task can pass to another client. */
 	char *who = strdup(w->who);
 	struct errand **last = &s->errands->queue;
 
@@ -357,8 +357,8 @@ void errands_free(struct errands *a)
 
 /* ---- a call that is answered by an errand --------------------------------------------
  *
- * The errand brings back the messages of the call (mcp_call_back()), followed by what is remembered
- * between two questions about records (records_note()). */
+ * The errand returns the messages of the call (mcp_call_back()), followed by facts about records
+ * that the next errand can use (records_note()). */
 
 struct errand_call {
 	struct serve *serve;

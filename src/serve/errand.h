@@ -1,6 +1,6 @@
 /* errand.h - work that the loop must not do itself, because it can take long: it waits for a lock
- * or a store, or reads something as large as a record. A process is forked for it, which brings
- * back bytes.
+ * or a store, or reads something as large as a record. The server forks a process for it, which
+ * returns bytes.
  *
  * The number of errands at one time is limited, in all and for each client; others wait in a
  * queue. An errand that takes too long is ended, and so is one whose client or server is gone. */
@@ -16,11 +16,11 @@ struct errands;
 enum errand_fate {
 	ERRAND_DONE,
 	ERRAND_CANCELED,
-	ERRAND_UNSTARTED, /* no process, or no memory */
+	ERRAND_UNSTARTED, /* there was no process or no memory for it */
 	ERRAND_LATE,
-	ERRAND_LARGE,   /* it brought too many bytes */
-	ERRAND_CRASHED, /* or ended without an answer */
-	ERRAND_UNDONE,  /* `after` failed; the bytes are there */
+	ERRAND_LARGE,   /* it returned too many bytes */
+	ERRAND_CRASHED, /* its process ended without an answer */
+	ERRAND_UNDONE,  /* `after` failed; the bytes were sent */
 	ERRAND_FATES,
 };
 
@@ -33,21 +33,22 @@ struct errand_end {
 
 struct errand_wish {
 	const char *who;                         /* the client; copied */
-	void (*run)(void *arg, struct buf *out); /* in the process of the errand */
-	/* In that process, too, after the bytes were sent. An errand with `after` is finished once
-	 * it has started, whatever becomes of the client and the server; if `after` takes longer
-	 * than the limit, it goes on and nothing waits for it. NULL: nothing is left to do. */
+	void (*run)(void *arg, struct buf *out); /* in the errand's process */
+	/* Runs in the errand's process after the bytes were sent. An errand with `after` is always
+	 * finished once it has started, even if the client and the server are gone. If `after`
+	 * takes longer than the limit, it continues and nothing waits for it. NULL: nothing is left
+	 * to do. */
 	int (*after)(void *arg);
 	void (*ended)(void *arg, const struct errand_end *end); /* from the loop, exactly once */
 	void *arg;
-	unsigned limit_ms; /* 0: MAX_ERRAND_TIME, and half of it with `after` */
+	unsigned limit_ms; /* 0: MAX_ERRAND_TIME, or half of it with `after` */
 };
 
-/* `ended` is never called from inside of this. *ret is borrowed until `ended`. -1: no memory, and
- * `ended` is not called. */
+/* Starts an errand, and never calls `ended` itself. *ret is borrowed until `ended` is called.
+ * Returns -1 if there is no memory; then `ended` is never called. */
 int errand_start(struct serve *s, const struct errand_wish *w, struct errand **ret,
                  struct ssb_error *err);
-/* `ended` is called as always, soon. */
+/* Cancels the errand. `ended` is called soon, as for every errand. */
 void errand_cancel(struct errand *e);
 
 int errands_new(struct serve *s, struct errands **ret, struct ssb_error *err);
@@ -55,19 +56,19 @@ void errands_free(struct errands *a); /* ends all of them; accepts NULL */
 
 /* ---- errands of a call -------------------------------------------------------- */
 
-/* As errand_start() for the client of the call (w->who is ignored). Canceling the call cancels the
- * errand: `ended` must remove that with mcp_on_cancel(). */
+/* As errand_start(), for the client of the call (w->who is ignored). If the call is canceled, the
+ * errand is canceled, too; `ended` must undo this with mcp_on_cancel(). */
 int errand_of_call(struct serve *s, struct mcp_call *c, const struct errand_wish *w,
                    struct ssb_error *err);
 
-/* How a call is answered by an errand. */
+/* Describes how an errand answers a call. */
 struct errand_answer {
-	mcp_handler *answer; /* in the errand, with `arg`; it answers the call as usual */
-	bool tool;           /* a call of tools/call, and so is an error of it */
+	mcp_handler *answer; /* runs in the errand, with `arg`, and answers the call as usual */
+	bool tool; /* the call is a tools/call, so an error is returned as the tool's result */
 	int (*after)(void *arg);
-	/* Answers if the errand did not; NULL: with an error that says why. */
+	/* Answers the call if the errand did not. NULL: the call gets an error that says why. */
 	void (*failed)(void *arg, struct mcp_call *c, const struct errand_end *end);
-	void (*free)(void *arg); /* NULL: `arg` is not ours */
+	void (*free)(void *arg); /* frees `arg`; NULL: `arg` is not freed */
 	void *arg;
 	unsigned limit_ms; /* as in a wish */
 };

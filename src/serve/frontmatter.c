@@ -35,7 +35,8 @@ static bool is_word(const char *s, const char *const *words)
 	return false;
 }
 
-/* Writes 0x1f or 0o17. False: it is not such a number. *ret_bad is set if it cannot be written. */
+/* Writes a number such as 0x1f or 0o17. Returns false if the text is not such a number. Sets
+ * *ret_bad if the number cannot be written. */
 static bool put_based(struct json *j, const char *s, const char **ret_bad)
 {
 	bool hex = strncmp(s, "0x", 2) == 0;
@@ -55,8 +56,9 @@ static bool put_based(struct json *j, const char *s, const char **ret_bad)
 	return true;
 }
 
-/* Writes [-+]? digits [. digits] [e [-+] digits], with digits on at least one side of the dot, as
- * JSON requires it and without losing a digit. False: it is not such a number. */
+/* Writes [-+]? digits [. digits] [e [-+] digits], with digits on at least one side of the dot, in
+ * the form that JSON requires and without losing a digit. Returns false if the text is not such a
+ * number. */
 static bool put_decimal(struct json *j, const char *s)
 {
 	auto_buf out = { 0 };

@@ -1,8 +1,8 @@
 /* frontmatter.h - the first lines of a SKILL.md: YAML between two lines of three hyphens. Pure.
  *
  * People and models see it before anything else of a skill, and the file and our answers must say
- * the same. So frontmatter with hidden characters, or that two YAML parsers could read differently,
- * is rejected. */
+ * the same. So frontmatter is rejected if it has hidden characters, or if two YAML parsers could
+ * read it differently. */
 #ifndef SERVE_FRONTMATTER_H
 #define SERVE_FRONTMATTER_H
 

@@ -4,8 +4,8 @@
  *     ▲ child: stdout and stderr as pipes, the end (child.h)
  *     ▲ sock: the record (id, fd), then the result or an error
  *
- * The supervisor delivers every byte before it ends, so that nothing has to be waited for after
- * its end. */
+ * The supervisor delivers every byte before it ends, so the server need not wait for anything after
+ * that. */
 #include "serve/job.h"
 
 #include <assert.h>
@@ -30,12 +30,13 @@
 #define JOBS_PER_CPU 8
 #define LEAST_JOBS   64
 #define FINISH_MS    20000 /* for a canceled supervisor to finish its record and its session's */
-/* Read from a record at one time, because other runs wait, too. Events that come faster are told
- * later, or not at all if the run has ended by then. */
+/* The number of bytes that are read from a record at one time, because other runs must get their
+ * turn. If events come faster, they are reported later, or not at all if the run has ended by
+ * then. */
 #define FOLLOW_BYTES ((size_t)1 << 20)
 
 struct job_stream {
-	char *data; /* the head of it */
+	char *data; /* the first `len` bytes */
 	size_t len;
 	uint64_t all; /* bytes there were */
 };
@@ -54,10 +55,10 @@ struct serve_job {
 	struct loop_timer *follow;
 	struct loop_timer *kill;
 	struct job_stream streams[2];
-	int record; /* -1: there is none yet, or it is not wanted */
+	int record; /* -1: there is none yet, or the client does not want it */
 	struct reader reader;
 	struct line line;
-	bool told; /* the supervisor said how it ended */
+	bool told; /* the supervisor reported how the run ended */
 	bool canceled;
 	struct job_end end;
 };
@@ -143,7 +144,8 @@ static void on_data(void *arg, size_t pipe, const char *data, size_t len)
 	s->all += len;
 	if (n > 0) {
 		char *bigger = realloc(s->data, s->len + n);
-		if (bigger != NULL) { /* without memory it is cut, which `all` shows */
+		if (bigger !=
+		    NULL) { /* if memory is short, the output is cut, and `all` shows that */
 			s->data = bigger;
 			memcpy(s->data + s->len, data, n);
 			s->len += n;
@@ -193,7 +195,7 @@ static void take_record(struct serve_job *j, const struct job_msg *m, struct msg
 	}
 }
 
-/* False: there is no message. */
+/* Returns false if there is no message. */
 static bool read_message(struct serve_job *j)
 {
 	struct job_msg m;
@@ -237,7 +239,7 @@ static void on_sock(void *arg, uint32_t events)
 
 /* ---- its end --------------------------------------------------------------------- */
 
-/* The sandbox died with its supervisor; the record ends where it had come to. */
+/* Records that the sandbox died with its supervisor. The record of the run has no further lines. */
 static void note_crash(struct serve_job *j, int status)
 {
 	const char *how = WIFSIGNALED(status) ? "was killed by signal" : "ended with status";
@@ -277,9 +279,9 @@ static void on_kill(void *arg)
 	child_signal(&j->child, SIGKILL);
 }
 
-/* The first signal lets the skill end by itself, the second one ends it. They are two different
- * signals, because one that is pending already is not sent twice. The record is finished in both
- * cases. */
+/* The first signal lets the skill end by itself, and the second one kills it. They are two
+ * different signals, because a signal that is pending already is not sent twice. The record is
+ * finished in both cases. */
 void job_cancel(struct serve_job *j)
 {
 	if (j->canceled) {
@@ -353,9 +355,9 @@ static size_t runs_of(const struct job_list *all, const char *who)
 	return n;
 }
 
-/* If there can be several clients, each can start another run only while it has fewer running than
- * are still free. So a single client gets half of all places, the next one half of the rest, and a
- * client without a run finds room. */
+/* If there can be several clients, a client can start another run only if it has fewer runs than
+ * there are free places. So a single client gets half of all places, the next one gets half of the
+ * rest, and a client without a run finds room. */
 static int check_room(const struct serve *s, const char *who, struct ssb_error *err)
 {
 	const struct job_list *all = s->jobs;
@@ -409,7 +411,7 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
 	if (start_child(j, err) != 0) {
 		return -1;
 	}
-	j->theirs = (struct job_child){ 0 }; /* borrowed for the start alone */
+	j->theirs = (struct job_child){ 0 }; /* borrowed only during the start */
 	j->next = s->jobs->first;
 	j->prev = &s->jobs->first;
 	if (j->next != NULL) {

@@ -9,7 +9,7 @@
 struct serve_job;
 
 struct job_end {
-	bool ran;                 /* false: `err` says why not, or what failed */
+	bool ran;                 /* false: `err` says why there was no run, or what failed */
 	struct ssb_result result; /* run_id and trace_path are set whenever there is a record */
 	struct ssb_error err;
 	const char *out[2]; /* the kept part of stdout and stderr; not made visible */
@@ -32,9 +32,9 @@ struct job_watch {
 
 struct job_wish {
 	const struct ssb_plan *plan; /* borrowed during job_start() */
-	const char *who;             /* the client, to whose share of runs it counts; copied */
+	const char *who;             /* the client, whose share of runs this run uses; copied */
 	const char *session;         /* NULL: none */
-	/* Called first in the supervisor, where it may wait. If it fails there is no run. May be
+	/* Called first in the supervisor, where it may wait. If it fails, nothing is run. May be
 	 * NULL. */
 	int (*prepare)(const void *arg, struct ssb_error *err);
 	const void *prepare_arg; /* borrowed during job_start() */

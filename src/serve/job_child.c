@@ -24,7 +24,7 @@
 #include "serve/job_priv.h"
 #include "session/keeper.h"
 
-/* sandbox_run() reads these signals; one that comes earlier stays pending until then. */
+/* sandbox_run() reads these signals. A signal that arrives earlier stays pending until then. */
 static const int HELD[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static int settle_process(const struct job_child *c)
@@ -71,8 +71,8 @@ static void name_record(struct job_msg *m, int record)
 	}
 }
 
-/* Sends an open file description of its own: ours holds the lock that says that the run is
- * running. */
+/* Sends a newly opened fd of the record, because our own open file description holds the lock that
+ * marks the run as running. */
 static void on_record(void *arg, int record)
 {
 	struct job_record *t = arg;

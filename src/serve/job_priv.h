@@ -8,7 +8,8 @@
 
 enum job_kind { JOB_RECORD, JOB_RESULT, JOB_FAILED };
 
-/* The supervisor sends JOB_RECORD with an fd of the record, to read, and then one of the others. */
+/* The supervisor first sends JOB_RECORD with an fd for reading the record, and then one of the
+ * others. */
 struct job_msg {
 	enum job_kind kind;
 	union {

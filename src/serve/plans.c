@@ -1,5 +1,5 @@
-/* plans.c - a plan costs about as much as the start of a sandbox, and clients call the same skill
- * again and again.
+/* plans.c - keeps plans, because making a plan costs about as much as the start of a sandbox, and
+ * clients call the same skill again and again.
  *
  * A kept plan is used as long as the bytes of the manifest and of the policy file are the same,
  * each granted path still names the object that was judged, and the plan is younger than FRESH_MS:
@@ -42,7 +42,8 @@ struct plans {
 	uint64_t clock;
 };
 
-/* A broken policy file would refuse every plan: the server does not even start. */
+/* Checks the policy file when the server starts: a broken one would refuse every plan, so the
+ * server must not start. */
 static int check_policy(const struct serve *s, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -129,8 +130,8 @@ static struct plan_consent consent_of(const struct plan_wish *w)
 	return w->word != NULL ? consent_word_plan(w->word) : (struct plan_consent){ 0 };
 }
 
-/* The time of an approval tells it from an earlier one of the same files. An answer for a run or a
- * session has the time at which it is used, which tells nothing. */
+/* The time of an approval tells it from an earlier approval of the same files. The time of an
+ * answer for a run or a session is left out: it is only the time of use. */
 static void mix_consent(struct sha256 *h, const struct plan_wish *w)
 {
 	const struct plan_consent c = consent_of(w);
@@ -146,8 +147,8 @@ static void mix_consent(struct sha256 *h, const struct plan_wish *w)
 	mix_text(h, holds ? or_empty(c.approval.at) : "");
 }
 
-/* The lengths of all lists go first: an argument, which the client chooses, cannot pass for
- * something that the owner was shown or declined. */
+/* The lengths of all lists come first, so that an argument, which the client chooses, cannot be
+ * mistaken for an item that the owner was shown or declined. */
 static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 {
 	const struct plan_consent c = consent_of(w);
@@ -200,8 +201,8 @@ static void policy_key(const struct serve *s, uint8_t ret[SHA256_BYTES])
 	file_key(fd, ret);
 }
 
-/* False for a skill of another format, which has no such file: it is derived from several files,
- * and planned again each time. */
+/* Returns false for a skill of another format, which has no such file. Its manifest is derived from
+ * several files, so it is planned again each time. */
 static bool has_same_manifest(const struct skill *skill, const struct ssb_plan *plan)
 {
 	uint8_t now[SHA256_BYTES];
@@ -287,7 +288,8 @@ static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan
 
 /* ---- keeping it ---------------------------------------------------------------- */
 
-/* The place of this wish's plan, or else the place that was not used for the longest time. */
+/* Returns the place of this wish's plan, or else the place that was not used for the longest
+ * time. */
 static struct kept_plan *find_place(struct plans *p, const uint8_t key[SHA256_BYTES])
 {
 	struct kept_plan *oldest = &p->v[0];
@@ -311,7 +313,8 @@ int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan 
 
 	assert(w->skill != NULL);
 	make_key(w, key);
-	policy_key(p->serve, policy); /* before planning: a later change is noticed next time */
+	policy_key(p->serve,
+	           policy); /* before planning, so that a later change is noticed next time */
 	struct kept_plan *k = find_place(p, key);
 	bool same = k->plan != NULL && memcmp(k->key, key, sizeof(key)) == 0;
 	if (!same || diags != NULL || !is_fresh(k, w->skill, policy)) {

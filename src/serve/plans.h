@@ -1,5 +1,5 @@
-/* plans.h - plans of skills, kept while nothing that they were made from changed: the manifest, the
- * owner's policy file, the arguments, what the caller does without and what was approved. */
+/* plans.h - plans of skills. A plan is kept until one of its inputs changes: the manifest, the
+ * owner's policy file, the arguments, the caller's limits, or the approved items. */
 #ifndef SERVE_PLANS_H
 #define SERVE_PLANS_H
 
@@ -19,11 +19,12 @@ struct plan_wish {
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);
 void plans_free(struct plans *p); /* accepts NULL */
-/* *ret is borrowed until the next call. It can have refusals, which the caller must look at.
- * `diags` may be NULL; with it the plan is always made again. */
+/* *ret is borrowed until the next call. It can have refusals, which the caller must check. `diags`
+ * may be NULL; if it is not, the plan is always made again. */
 int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err);
-/* Does the plan change nothing that stays and reach nothing outside? For the tool's annotations. */
+/* Returns true if the plan changes nothing permanently and reaches nothing outside. The tool's
+ * annotations use this. */
 bool plans_harmless(const struct ssb_plan *p);
 
 #endif

@@ -1,6 +1,7 @@
-/* prompts.c - the prompt review_skill: what a person needs to decide about a skill, for a model to
- * explain. First comes what the sandbox would enforce, in our own words. The skill's own words come
- * last, each line behind a bar, so that nothing in them can look like ours. */
+/* prompts.c - the prompt review_skill: it gives a model the facts that a person needs to decide
+ * about a skill, so that the model can explain them. First comes what the sandbox would enforce, in
+ * our own words. The skill's own words come last, each line behind a bar, so that nothing in them
+ * can look like ours. */
 #include <string.h>
 
 #include "base/hex.h"

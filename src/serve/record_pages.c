@@ -1,4 +1,4 @@
-/* record_pages.c - pages of a record: of its lines, and of what the run wrote.
+/* record_pages.c - reads a record in pages: its lines, or the output of the run.
  *
  * The owner's other programs can write to a record, so it may be forged: a line that cannot be
  * parsed ends the page, which says so; a line that is too long for a page is only named.
@@ -18,7 +18,7 @@
 #include "serve/show.h"
 
 #define LINE_ROOM ((size_t)4 * MAX_RECORD_LINE) /* for one line, escaped */
-#define HEAD      200                           /* the kind is in so many bytes of a line */
+#define HEAD      200 /* the kind is within the first HEAD bytes of a line */
 
 /* ---- lines ----------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 	return json_first(ask->kinds_doc, ask->kinds) == NULL; /* no kinds: all of them */
 }
 
-/* Instead of a line that is too long. */
+/* Writes a short entry for a line that is too long. */
 static void put_stub(struct buf *text, const struct line *l)
 {
 	struct json j;
@@ -61,7 +61,7 @@ static void put_stub(struct buf *text, const struct line *l)
 	json_close(&j, '}');
 }
 
-/* False: the page is full, and the line belongs to the next one. */
+/* Returns false if the page is full: the line then belongs to the next page. */
 static bool put_line(struct line_scan *s, const struct line *l)
 {
 	struct json j;
@@ -81,7 +81,7 @@ static bool put_line(struct line_scan *s, const struct line *l)
 	return true;
 }
 
-/* False: the page ends before this line. */
+/* Returns false if the page ends before this line. */
 static bool scan_line(struct line_scan *s, struct line *l, const char *text, size_t len)
 {
 	if (s->page->n >= s->ask->limit || s->looked > MAX_TRACE_SCAN) {
@@ -99,7 +99,7 @@ static bool scan_line(struct line_scan *s, struct line *l, const char *text, siz
 	return true;
 }
 
-/* Skips the lines before `from`; starts where the last page ended, if that helps. */
+/* Skips the lines before `from`. Starts where the last page ended if that is not after `from`. */
 static enum reader_line skip_lines(const struct records *k, struct reader *in,
                                    const struct served_record *r, uint64_t from)
 {
@@ -160,8 +160,8 @@ int records_lines(const struct serve *s, const struct served_record *r,
 
 const char *const OUTPUT_KINDS[2] = { "stdout", "stderr" };
 
-/* The stream that the line seems to belong to, by its head; -1: none. Parsing every line would take
- * too long. */
+/* Guesses the stream of a line from its first bytes; -1: none. Parsing every line would take too
+ * long. */
 static int stream_of(const char *line, size_t len)
 {
 	static const char *const marks[2] = { "\"kind\":\"stdout\"", "\"kind\":\"stderr\"" };
@@ -184,7 +184,8 @@ static bool is_line_start(const struct served_record *r, uint64_t from)
 	        (pread(r->file.fd, &before, 1, (off_t)from - 1) == 1 && before == '\n'));
 }
 
-/* Finds out which streams go on after the page. Both may, if the record is too long to look. */
+/* Finds out which streams continue after the page. Assumes that both do if the record is too long
+ * to be searched. */
 static void look_ahead(struct output_page *page, struct reader *in)
 {
 	const char *text;
@@ -203,7 +204,7 @@ static void look_ahead(struct output_page *page, struct reader *in)
 	}
 }
 
-/* False: it does not fit, and belongs to the next page. */
+/* Returns false if the message does not fit: it then belongs to the next page. */
 static bool add_message(struct buf *out, const struct json_node *message)
 {
 	if (out->len + message->len + 1 > out->cap) {
@@ -217,7 +218,7 @@ static bool add_message(struct buf *out, const struct json_node *message)
 	return true;
 }
 
-/* False: the page ends before this line. */
+/* Returns false if the page ends before this line. */
 static bool take_line(struct output_page *page, struct line *l, const char *text, size_t len)
 {
 	int i = stream_of(text, len);

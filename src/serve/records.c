@@ -1,10 +1,10 @@
-/* records.c - which records a client may see, and what is known about one of them.
+/* records.c - finds the records that a client may see, and describes one of them.
  *
- * The owner's records are of all runs: also of other servers, of skills that are not served here
- * and of bare commands, each with its output. A client of this server sees the skills that are
- * served, and so it sees their runs: the first line of a record names the manifest. It also sees
- * the runs that this server started, even if the skill is gone by now; --all-runs shows all runs.
- * For a client, every other run does not exist. */
+ * The owner has records of all runs, with their output: also of runs that other servers started, of
+ * skills that are not served here, and of bare commands. A client of this server sees the skills
+ * that are served, and so it sees their runs: the first line of a record names the manifest. It
+ * also sees the runs that this server started, even if the skill is gone by now; --all-runs shows
+ * all runs. A client cannot learn that any other run exists. */
 #include "serve/records.h"
 
 #include <assert.h>
@@ -93,7 +93,7 @@ static bool was_started(const struct records *k, const char *id)
 	return false;
 }
 
-/* Returns new: the skill's directory; NULL if there was none, or the record does not say. */
+/* Returns the skill's directory (new), or NULL if there was none or the record does not say. */
 static char *read_skill_dir(int fd)
 {
 	AUTO(reader_done) struct reader in;
@@ -107,7 +107,8 @@ static char *read_skill_dir(int fd)
 	    l.kind != EV_RUN) {
 		return NULL;
 	}
-	/* A plan that is too long for its line is left out; then the manifest mostly tells. */
+	/* A plan that is too long for its line is left out. Then the path of the manifest usually
+	 * shows the directory. */
 	const struct json_node *plan = line_get(&l, "plan");
 	const char *dir = json_string(json_member(&l.doc, plan, "skill_dir"), NULL);
 	if (dir != NULL) {
@@ -120,7 +121,7 @@ static char *read_skill_dir(int fd)
 	               : NULL;
 }
 
-/* The skills that are served, for the time of one call. */
+/* The skills that are served, valid for one call. */
 struct served_skills {
 	const struct skill *v;
 	size_t n;
@@ -192,7 +193,7 @@ static int fail_unknown(const char *word, struct ssb_error *err)
 struct run_search {
 	char id[RUN_ID_SIZE]; /* the first one found */
 	size_t n;
-	size_t most; /* the search ends after so many */
+	size_t most; /* the search ends after this many */
 };
 
 static bool take_run(void *arg, const struct run_entry *e, int fd)
@@ -206,7 +207,7 @@ static bool take_run(void *arg, const struct run_entry *e, int fd)
 	return f->n < f->most;
 }
 
-/* By "last" or the first characters of an id. */
+/* Finds a record by "last" or by the first characters of its id. */
 static int find_record(const struct serve *s, const char *word, char ret_id[RUN_ID_SIZE],
                        struct ssb_error *err)
 {
@@ -263,7 +264,7 @@ int records_open(const struct serve *s, const char *word, struct served_record *
 	AUTO(records_close) struct served_record r = SERVED_RECORD_NONE;
 	struct stat st;
 
-	/* A word that could be the path of a file must not get any further. */
+	/* A word that could be the path of a file must be refused here. */
 	if (!is_word_valid(word)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "run_id",
 		                "not a run id; write an id that run_skill returned, its first %d "

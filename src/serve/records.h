@@ -29,9 +29,9 @@ typedef bool records_each_fn(void *arg, const struct run_entry *e, int fd);
 int records_each(const struct serve *s, const char *begin, records_each_fn *fn, void *arg,
                  struct ssb_error *err);
 
-/* What an errand about records needs from the server (an fd; -1: nothing), and what it found out on
- * the way: the errand appends that to `out`, the server takes it from the end of the data and gets
- * the length of the rest. */
+/* records_fd() is the fd that an errand about records needs from the server; -1: none. An errand
+ * appends what it found out to `out` with records_note(). The server reads this from the end of the
+ * data with records_take_note(), which returns the length of the data before it. */
 int records_fd(const struct records *r); /* accepts NULL */
 void records_note(const struct records *r, struct buf *out);
 size_t records_take_note(struct records *r, const char *data, size_t len);
@@ -47,18 +47,18 @@ struct served_record {
 		.file = RUN_FILE_NONE                                                              \
 	}
 
-/* SSB_E_NOT_FOUND, or SSB_E_USAGE that says what to write; in a text with visible characters
- * only. */
+/* The error is SSB_E_NOT_FOUND, or SSB_E_USAGE with a text that says what to write. The text has
+ * only visible characters. */
 int records_open(const struct serve *s, const char *word, struct served_record *ret,
                  struct ssb_error *err);
-/* The same, but only by a whole id. */
+/* As records_open(), but accepts only a whole id. */
 int records_open_id(const struct serve *s, const char *id, struct served_record *ret,
                     struct ssb_error *err);
 void records_close(struct served_record *r);
 
-/* "run":{...}: the facts about the run */
+/* Writes "run":{...}: the facts about the run. */
 void records_put_run(const struct served_record *r, struct json *j);
-/* "verified":{"state":...}: can the record be believed? */
+/* Writes "verified":{"state":...}: whether the record can be believed. */
 void records_put_verified(const struct serve *s, const struct served_record *r, struct json *j);
 
 struct records_ask {
@@ -73,7 +73,7 @@ struct records_ask {
 struct records_page {
 	size_t n;           /* lines */
 	uint64_t next;      /* number of the line after the page */
-	bool more;          /* there may be more lines already */
+	bool more;          /* more lines may exist already */
 	const char *broken; /* why reading stopped there; NULL: it did not */
 };
 
@@ -83,7 +83,7 @@ int records_lines(const struct serve *s, const struct served_record *r,
                   const struct records_ask *ask, records_line_fn *line, void *arg,
                   struct records_page *ret, struct ssb_error *err);
 
-/* A page of what the run wrote: both streams, between two positions in the record. */
+/* A page of the run's output: both streams, between two positions in the record. */
 struct output_page {
 	struct buf out[2];  /* stdout and stderr; the caller sets their limits */
 	bool more[2];       /* there is more of it, or there may be */
@@ -91,7 +91,7 @@ struct output_page {
 	const char *broken; /* why reading stopped there; NULL: it did not */
 };
 extern const char *const OUTPUT_KINDS[2];
-/* -1: no page begins at `from`. */
+/* Returns -1 if no page begins at `from`. */
 int records_output(const struct served_record *r, uint64_t from, struct output_page *page);
 
 #endif

@@ -19,7 +19,7 @@
 #include "serve/uri.h"
 
 #define LOOK_MS    200  /* between looks at records that a client has subscribed to */
-#define IDLE_MS    1000 /* between looks whether runs are still running */
+#define IDLE_MS    1000 /* between checks whether runs are still running */
 #define CHANGED_MS 500  /* several new runs are reported as one change of the list */
 
 struct followed_run {
@@ -70,7 +70,7 @@ static void report_change(const struct records_live *l, const char *id)
 	}
 }
 
-/* False: the run has ended, which was reported. */
+/* Returns false if the run has ended; clients were told so. */
 static bool check_run(struct records_live *l, struct followed_run *f, bool wanted)
 {
 	struct run_entry e = { .has_dir = true, .has_flat = true };
@@ -83,7 +83,7 @@ static bool check_run(struct records_live *l, struct followed_run *f, bool wante
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return false;
 	}
-	/* Before the size is used: a later change is noticed next time. */
+	/* Checked before the size is used, so that a later change is noticed next time. */
 	bool running = run_file_live(fd);
 	wanted = wanted && records_visible(l->serve, fd, id);
 	if (wanted && (uint64_t)st.st_size != f->size) {
@@ -156,7 +156,7 @@ static void take_event(void *arg, const struct inotify_event *e)
 	if (e->len == 0 || !run_entry_from_name(&entry, e->name)) {
 		return;
 	}
-	/* The record gets a directory later, which is not another run. */
+	/* The record is moved into its own directory later. That is not another run. */
 	if ((e->mask & IN_CREATE) != 0 && is_known(l, entry.id)) {
 		return;
 	}
@@ -176,7 +176,7 @@ static void on_event(void *arg, uint32_t events)
 	runs_news_take(l->fd, take_event, l);
 }
 
-/* Without it clients are not told about new runs; everything else works. */
+/* If this fails, clients are not told about new runs; everything else works. */
 static void watch_directory(struct records_live *l)
 {
 	l->dir.fd = runs_directory(l->serve->owner.state_dir);

@@ -7,7 +7,7 @@
 
 struct records_live;
 
-/* What one errand found out for the next one: records_note(). */
+/* Facts that one errand found out and the next one can use (records_note()). */
 struct records_memo {
 	/* The last record that was verified, and its state then: the pages of one record are read
 	 * one after the other, and each says whether the record can be believed. */
@@ -15,7 +15,7 @@ struct records_memo {
 	uint64_t checked_size;
 	int64_t checked_mtime;
 	struct verify_result checked;
-	/* Where the last page of lines ended. */
+	/* The position at which the last page of lines ended. */
 	char page_id[RUN_ID_SIZE];
 	uint64_t page_line;
 	uint64_t page_offset;
@@ -26,21 +26,21 @@ struct records {
 	struct serve *serve;
 	struct records_memo memo;
 	struct records_live *live;
-	/* Started by this server; the oldest one is overwritten. */
+	/* Runs that this server started; the oldest one is overwritten. */
 	char started[MAX_STARTED][RUN_ID_SIZE];
 	size_t n_started;
 };
 
-/* May clients see the run whose record is open? */
+/* Returns true if clients may see the run whose record is `fd`. */
 bool records_visible(const struct serve *s, int fd, const char *id);
 
 /* records_live.c */
 int records_live_new(struct serve *s, struct records_live **ret, struct ssb_error *err);
 void records_live_free(struct records_live *l); /* accepts NULL */
-/* The run is running, and clients may subscribe to it. */
+/* Watches a running run, to which clients may subscribe. */
 void records_live_follow(struct records_live *l, const char *id);
-/* O_RDONLY fd of the record of a run, by its whole id; -1 with errno. */
+/* Returns an O_RDONLY fd of the record of a run, found by its whole id; -1 with errno. */
 int records_live_open(const struct records_live *l, const char *id);
-int records_live_fd(const struct records_live *l); /* of the directory of the runs; -1: none */
+int records_live_fd(const struct records_live *l); /* fd of the directory of the runs; -1: none */
 
 #endif

@@ -68,7 +68,7 @@ static void list_skill(struct resource_list *l, const struct skill *v, size_t i,
 	snprintf(l->last, sizeof(l->last), "s%s", v[i].name);
 }
 
-/* True: there are more of them. */
+/* Returns true if there are more skills. */
 static bool list_skills(struct resource_list *l, const char *after)
 {
 	const struct skill *v;
@@ -76,7 +76,7 @@ static bool list_skills(struct resource_list *l, const char *after)
 	size_t n;
 
 	if (skills_list(l->s->skills, &v, &n, &err) != 0) {
-		return false; /* the runs can be listed all the same */
+		return false; /* the runs can still be listed */
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (after[0] == 's' && strcmp(v[i].name, after + 1) <= 0) {
@@ -117,7 +117,7 @@ static void list_run(struct resource_list *l, const struct run_entry *e, int fd)
 	snprintf(l->last, sizeof(l->last), "r%" PRId64 ":%s", e->mtime, e->id);
 }
 
-/* rMTIME:ID; false: not the position of a run. */
+/* Reads rMTIME:ID. Returns false if the text is not the position of a run. */
 static bool read_position(const char *position, int64_t *ret_mtime, const char **ret_id)
 {
 	int64_t mtime = 0;
@@ -131,7 +131,7 @@ static bool read_position(const char *position, int64_t *ret_mtime, const char *
 	return true;
 }
 
-/* After the cursor's position, in the order of runs_stat(). */
+/* Returns true if the run comes after the cursor's position in the order of runs_stat(). */
 static bool is_after(const struct run_entry *e, int64_t mtime, const char *id)
 {
 	return e->mtime != mtime ? e->mtime < mtime : strcmp(e->id, id) > 0;
@@ -151,7 +151,7 @@ static bool take_run(void *arg, const struct run_entry *e, int fd)
 	return !l->more;
 }
 
-/* True: there are more of them. */
+/* Returns true if there are more runs. */
 static bool list_runs(struct resource_list *l, const char *after)
 {
 	struct ssb_error err = { 0 };
@@ -301,7 +301,7 @@ static void offer_runs(struct completion *k)
 	(void)records_each(k->s, k->value, offer_run, k, &err);
 }
 
-/* NULL: nothing can be offered for this argument. */
+/* Returns NULL if nothing can be offered for this argument. */
 static void (*find_source(const struct mcp_call *c, const char *argument))(struct completion *)
 {
 	const struct json_doc *doc = mcp_doc(c);

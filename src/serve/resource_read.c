@@ -1,6 +1,6 @@
-/* resource_read.c - resources/read. All of it is data from skills and records: characters of text
- * are made visible. A skill's file that is not plain text as it is goes as base64, because its
- * bytes must fit its digest. */
+/* resource_read.c - resources/read. All content is data from skills and records, so all text is
+ * made visible. A skill's file is sent as base64 if making it visible would change it, because its
+ * bytes must match its digest. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct resource_reading {
 	uint64_t from; /* where the page begins */
 };
 
-/* The same answer for every reason. */
+/* Gives the same answer for every reason. */
 static void fail_unknown(const struct resource_reading *r)
 {
 	auto_buf data;
@@ -146,7 +146,7 @@ static void read_trace(const struct resource_reading *r, const struct served_rec
 	end_contents(r, result);
 }
 
-/* A text of ours, separate from what the skill wrote. */
+/* Writes a text of ours, separate from what the skill wrote. */
 static void put_note(struct json *j, const char *uri, const struct buf *text)
 {
 	json_open(j, '{');
@@ -156,7 +156,7 @@ static void put_note(struct json *j, const char *uri, const struct buf *text)
 	json_close(j, '}');
 }
 
-/* At the address of the next page: which streams continue there. */
+/* Says which streams continue at the address of the next page. */
 static void put_more(struct json *j, const struct output_page *page, const char *next)
 {
 	bool both = page->more[0] && page->more[1];
@@ -236,7 +236,7 @@ static void read_record(const struct resource_reading *r, enum uri_kind kind)
 
 /* ---- skills ---------------------------------------------------------------------------- */
 
-/* Only by the name that skills.h gives it. */
+/* Finds a skill only by the name that skills.h gives it. */
 static const struct skill *find_skill(const struct resource_reading *r,
                                       const struct skill **ret_all, size_t *ret_n)
 {

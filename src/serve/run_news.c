@@ -14,13 +14,14 @@ struct run_news {
 	struct loop *loop;
 	struct mcp_call *call;
 	struct loop_timer *timer;
-	struct buf raw[2]; /* output that was not told yet */
+	struct buf raw[2]; /* output that was not sent yet */
 	struct buf text;   /* what was denied, made visible */
 	uint64_t left_out; /* bytes */
 	uint64_t told;
 };
 
-/* Does the client want news now? If the call has become a task, they are the task's message. */
+/* Returns true if the client wants news now. If the call has become a task, news are sent as the
+ * task's message. */
 static bool is_wanted(const struct mcp_call *c)
 {
 	return mcp_wants_progress(c) || mcp_has_extension(c, "io.modelcontextprotocol/tasks");
@@ -89,7 +90,7 @@ static void on_tell(void *arg)
 	}
 }
 
-/* Tells in TELL_MS, together with what comes until then. */
+/* Sends the news in TELL_MS, together with news that come until then. */
 static void tell_soon(struct run_news *n)
 {
 	if (n->timer == NULL) {

@@ -8,7 +8,7 @@
 
 struct run_news;
 
-/* Returns new; NULL if the client does not want news, or without memory, which is not worth an
+/* Returns new, or NULL if the client does not want news or memory is short: missing news are not an
  * error. Borrows the call. All other functions accept NULL. */
 struct run_news *run_news_new(struct loop *l, struct mcp_call *c);
 void run_news_free(struct run_news *n);

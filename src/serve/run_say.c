@@ -1,4 +1,5 @@
-/* run_say.c - the result of a run, as the same facts for a program and for a model.
+/* run_say.c - writes the result of a run twice with the same facts: for a program and for a
+ * model.
  *
  * Everything that a skill wrote is data: it is made visible, limited in size, and kept apart from
  * our own text. */
@@ -92,8 +93,9 @@ struct narrow run_narrow(const struct mcp_call *c)
 	};
 }
 
-/* The smallest change that would allow it. If the call itself removed it, the answer says that
- * first, because the owner may have granted it already. Writes into `out`. */
+/* Returns the smallest change that would allow a denied attempt. If an argument of the call caused
+ * the denial, the text says that first, because the owner may have granted the access already.
+ * Writes into `out`. */
 static const char *fix_of(const struct narrow *n, const char *remedy, struct buf *out)
 {
 	const char *by = n->read_only && strstr(remedy, "--write") != NULL ? "read_only: true"
@@ -199,7 +201,7 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 
 /* ---- withheld -------------------------------------------------------------------- */
 
-/* What the owner declined is not repeated at every run. */
+/* Items that the owner declined are left out, so that they are not repeated at every run. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
@@ -384,7 +386,7 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	mcp_tool_done(c, text.data, json.data, !good);
 }
 
-/* What to do about it, if the error's text does not say so. */
+/* Returns what to do about the error, if its text does not say so. */
 static const char *fix_for(const struct ssb_error *err)
 {
 	if (strcmp(err->where, "session") == 0) {

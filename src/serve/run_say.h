@@ -8,15 +8,17 @@
 /* What the arguments of the call remove from the plan. */
 struct narrow run_narrow(const struct mcp_call *c);
 
-/* Answers with a run that has ended by itself or was ended. `name` is the skill's; `withheld` is
- * what it asked for and ran without (run_withheld()). If there were violations, reads the record,
- * which the loop must not do; unless `unseen` says why the record cannot be read. */
+/* Answers with the result of a run that has ended. `name` is the skill's name; `withheld` lists
+ * what it asked for and ran without (run_withheld()). If there were violations and `unseen` is
+ * NULL, this reads the record, so it must not be called from the loop. `unseen` says why the record
+ * cannot be read. */
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
                     const struct string_list *withheld, const struct job_end *end,
                     const char *unseen);
-/* What a plan withholds until the owner grants it, one text each. -1: out of memory. */
+/* Lists what the plan withholds until the owner grants it, one text for each item. Returns -1 if
+ * out of memory. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret);
-/* Answers with the error why there was no run, and what to do. */
+/* Answers with the error that says why there was no run, and what to do. */
 void run_say_error(struct mcp_call *c, const struct ssb_error *err);
 /* Answers with the plan of a dry run. */
 void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *plan);

@@ -26,7 +26,7 @@
 #include "serve/skills.h"
 
 #define ENDING_MS 30000 /* for canceled runs to end; job.c kills what is still running then */
-#define TTL_MS    5000  /* how long clients may keep a list: skills come and go */
+#define TTL_MS    5000  /* how long clients may cache a list: skills can be added and removed */
 
 static const char INSTRUCTIONS[] =
         "SkillSandbox runs skills of its owner in a sandbox that gives each only what its "
@@ -145,7 +145,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 static void close_parts(struct serve *s)
 {
 	job_list_free(s->jobs);
-	errands_free(s->errands); /* after the runs, whose ends can start errands */
+	errands_free(s->errands); /* after the runs: the end of a run can start an errand */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
 	bind_free(s->binding);

@@ -40,7 +40,7 @@ struct serve_options {
 	void (*listening)(const char *where);
 };
 
-/* The state of the server; one in a process. */
+/* The state of the server. A process has only one. */
 struct serve {
 	struct owner owner;
 	const struct serve_options *opt;
@@ -55,8 +55,8 @@ struct serve {
 	struct errands *errands;
 };
 
-/* Serves until the client is gone (stdio) or a signal ends it (SIGTERM, SIGINT, SIGHUP). Then every
- * run is canceled and waited for. */
+/* Serves until the client is gone (stdio) or a signal ends it (SIGTERM, SIGINT, SIGHUP). Then it
+ * cancels every run and waits for its end. */
 int serve_main(const struct serve_options *o, struct ssb_error *err);
 
 /* tables.c */

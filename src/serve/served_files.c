@@ -11,7 +11,7 @@
 #include "os/file.h"
 #include "skill/skill.h"
 
-/* O_NONBLOCK: a FIFO must not hold the server up. */
+/* O_NONBLOCK: opening a FIFO must not block the server. */
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 

@@ -12,9 +12,9 @@
 
 #define SKILL_FILE "SKILL.md"
 
-/* FILES_SERVE of skill/files.h. `state_dir` has the cache of digests; NULL: no digests are wanted.
- * -1: the skill cannot be served as files; `out` has what was read. The caller must give `out` to
- * skill_files_done() in both cases. */
+/* Reads the files with FILES_SERVE (skill/files.h). `state_dir` has the cache of digests; NULL: no
+ * digests are wanted. Returns -1 if the skill cannot be served as files; `out` then has the part
+ * that was read. The caller must give `out` to skill_files_done() in both cases. */
 int served_files_read(struct skill_files *out, const struct skill *skill, const char *state_dir,
                       struct ssb_error *err);
 /* Is this entry served as a file? */
@@ -23,9 +23,9 @@ static inline bool served_as_file(const struct skill_file *f)
 	return !f->dir && f->no_digest == NULL;
 }
 
-/* Appends the content of one file. -1: there is no such file, or it is not served. */
+/* Appends the content of one file. Returns -1 if there is no such file, or if it is not served. */
 int served_file_content(const struct skill *skill, const char *path, struct buf *out);
-/* Can this path be that of a served file? It has no part that is "", ".", ".." or ".git". */
+/* Returns true if a served file can have this path: no part of it is "", ".", ".." or ".git". */
 bool served_path_valid(const char *path);
 
 #endif

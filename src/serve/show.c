@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 
-#define ESCAPED 4 /* bytes, at most, that one byte becomes: \xff */
+#define ESCAPED 4 /* the most bytes that one byte becomes: \xff */
 
 static void show_bytes(struct json *j, const char *text, size_t len, bool keep_lines)
 {
@@ -68,7 +68,8 @@ void show_value(struct json *j, const struct json_doc *doc, const struct json_no
 	} else if (node->type == JSON_ARRAY || node->type == JSON_OBJECT) {
 		show_members(j, doc, node);
 	} else {
-		json_copy(j, doc, node); /* a number, a boolean or null cannot deceive */
+		json_copy(j, doc,
+		          node); /* a number, a boolean or null cannot contain hidden text */
 	}
 }
 

@@ -8,23 +8,23 @@
 #include "base/json.h"
 #include "base/json_read.h"
 
-/* Text without line breaks; NULL writes null. */
+/* Writes text without line breaks; NULL becomes null. */
 void show_str(struct json *j, const char *text);
 void show_kstr(struct json *j, const char *key, const char *text);
-/* Text that keeps its line breaks. */
+/* Writes text that keeps its line breaks. */
 void show_ktext(struct json *j, const char *key, const char *text, size_t len);
 
-/* Text of others inside our own text: each line is behind a bar, so that nothing in it can look
+/* Writes text of others inside our own text. Each line gets a bar, so that nothing in it can look
  * like ours. `visible` must be made visible already. */
 void show_barred(struct buf *out, const char *visible, size_t len);
 
-/* A parsed value. A member whose name would change when made visible is omitted, because two names
- * could become the same. */
+/* Writes a parsed value. A member is omitted if making its name visible would change the name,
+ * because two names could become the same. */
 void show_value(struct json *j, const struct json_doc *doc, const struct json_node *node);
-/* The same for JSON text; null if it is not JSON. */
+/* Writes JSON text in the same way; writes null if the text is not JSON. */
 void show_json(struct json *j, const char *text, size_t len);
 
-/* Is the text visible as it is, so that it would be written unchanged? */
+/* Returns true if the text would be written unchanged. */
 bool show_plain(const char *text, size_t len, bool keep_lines);
 
 #endif

@@ -21,7 +21,7 @@
 
 /* ---- the address ------------------------------------------------------------------- */
 
-/* NAME as it is written in addresses. */
+/* Writes NAME as it appears in addresses. */
 static void name_path(struct buf *out, const struct skill *skill)
 {
 	percent_encode(out, skill->name + strspn(skill->name, "/"), true);
@@ -190,7 +190,8 @@ int skill_manifest_text(const struct skill *skill, struct buf *out)
 
 /* ---- search by address --------------------------------------------------------------- */
 
-/* The part of the address after the skill's `path`; NULL: it is not in this skill. */
+/* Returns the part of the address after the skill's `path`, or NULL if the address is not in this
+ * skill. */
 static const char *rest_in(const char *address, const char *path)
 {
 	size_t len = strlen(path);

@@ -1,4 +1,4 @@
-/* skill_entry.h - a skill as MCP's skills extension describes it: a directory of files with a
+/* skill_entry.h - describes a skill as MCP's skills extension does: a directory of files with a
  * SKILL.md, at an address that ends with the name from that SKILL.md.
  *
  *   skill://NAME/SKILL.md         the skill's own name is that of its directory
@@ -30,26 +30,27 @@ int skill_entry_read(struct skill_entry *ret, const struct skill *skill, const s
                      size_t n_all, const char **ret_why);
 void skill_entry_done(struct skill_entry *e);
 
-/* Finds the skill at an address (the part after skill://). *ret_rest is new: the path in the skill,
- * decoded; "" for its directory. -1: there is none, and *ret_why has the reason. */
+/* Finds the skill at an address (the part after skill://). *ret_rest is new: the decoded path in
+ * the skill, or "" for its directory. Returns -1 if there is no such skill; *ret_why then has the
+ * reason. */
 int skill_entry_find(struct serve *s, const char *address, struct skill_entry *ret, char **ret_rest,
                      const char **ret_why);
 
-/* Writes {"uri":..,"frontmatter":..,"resources":[..]}. -1: it cannot be served, and nothing was
- * written. *ret_bytes is the size of the files that were read, in both cases. */
+/* Writes {"uri":..,"frontmatter":..,"resources":[..]}. Returns -1 if the skill cannot be served;
+ * then nothing was written. *ret_bytes is the size of the files that were read, in both cases. */
 int skill_entry_json(const struct serve *s, const struct skill_entry *e, struct json *j,
                      uint64_t *ret_bytes, struct ssb_error *err);
-/* Writes the address of one of its files, or of its directory (""). */
+/* Writes the address of one of the skill's files, or of its directory (""). */
 void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *path);
 
-/* Appends the content of a file. -1: there is no such file. */
+/* Appends the content of a file. Returns -1 if there is no such file. */
 int skill_entry_content(const struct skill_entry *e, const char *path, struct buf *out);
 
-/* Appends the text of its skillsandbox.yaml, or the manifest that is derived for it. -1: there is
- * neither. */
+/* Appends the text of the skill's skillsandbox.yaml, or of the manifest that is derived for it.
+ * Returns -1 if there is neither. */
 int skill_manifest_text(const struct skill *skill, struct buf *out);
 
-/* The media type, by the end of the name; NULL: unknown. */
+/* Returns the media type for the ending of the name, or NULL if it is unknown. */
 const char *skill_mime(const char *path);
 
 #endif

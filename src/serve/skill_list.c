@@ -12,7 +12,8 @@
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
 
-/* *ret_after is new; "" at the beginning. -1: the call was answered. */
+/* Reads the cursor. *ret_after is new, and "" for the first page. Returns -1 if the cursor is not
+ * ours; then the call was answered. */
 static int read_cursor(struct mcp_call *c, char **ret_after)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
@@ -39,7 +40,8 @@ static void put_cursor(struct json *j, const char *after)
 	}
 }
 
-/* The requested address without its scheme; NULL: the call was answered. */
+/* Returns the requested address without its scheme, or NULL if the call was answered with an
+ * error. */
 static const char *read_uri(struct mcp_call *c, const char *what)
 {
 	const char *uri = json_string(mcp_param(c, "uri"), NULL);
@@ -151,7 +153,7 @@ void serve_skills_get(void *app, struct mcp_call *c)
 	}
 	if (skill_entry_find(s, address, &e, &rest, &why) != 0 || strcmp(rest, SKILL_FILE) != 0) {
 		mcp_fail(c, MCP_E_PARAMS, "no skill is served at this address: %s",
-		         rest != NULL ? "it is not that of a SKILL.md" : why);
+		         rest != NULL ? "the address does not end with SKILL.md" : why);
 		return;
 	}
 	if (skill_entry_json(s, &e, &j, &bytes, &err) != 0) {

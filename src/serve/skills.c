@@ -24,7 +24,7 @@
 
 struct skills {
 	char **roots; /* real paths */
-	char **named; /* the same, as the owner wrote them; absolute */
+	char **named; /* the roots as the owner wrote them, made absolute */
 	size_t n_roots;
 	struct skill *v;
 	size_t n;
@@ -184,7 +184,7 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 	return 0;
 }
 
-/* Adds the directories in a root, and links to directories that are served anyway. */
+/* Adds the directories in a root, and links to directories that are served by their own path. */
 static int add_children(struct skills *s, const char *root, struct ssb_error *err)
 {
 	DIR *dir = opendir(root);
@@ -204,8 +204,8 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	return failed;
 }
 
-/* Names one of two skills that are called "weather" "tools/weather"; if that is not enough, by its
- * whole path. */
+/* Makes the name of one of two skills that are both called "weather" longer: "tools/weather", or
+ * its whole path if the longer names are the same, too. */
 static int name_apart(struct skill *v, const struct skill *other)
 {
 	size_t len = strlen(v->dir);
@@ -281,7 +281,7 @@ static const struct skill *by_word(const struct skills *s, const char *word)
 	return NULL;
 }
 
-/* Is the path in a served directory, judged by its text? */
+/* Returns true if the path is in a served directory, judged by its text. */
 static bool reads_served(const struct skills *s, const char *word)
 {
 	auto_free char *plain = path_plain(word);
@@ -295,8 +295,8 @@ static bool reads_served(const struct skills *s, const char *word)
 	return false;
 }
 
-/* Where the path really leads; if it names a manifest, the manifest's directory. NULL: it does not
- * exist, or must not be looked up. */
+/* Resolves the path. If it names a manifest, the result is the manifest's directory. NULL: it does
+ * not exist, or must not be looked up. */
 static char *real_directory(const struct skills *s, const char *word)
 {
 	char *real = reads_served(s, word) ? realpath(word, NULL) : NULL;

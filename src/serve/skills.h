@@ -7,7 +7,7 @@
 #include "skillsandbox.h"
 
 struct skill {
-	char *name; /* of its directory; with its root before it if two skills have the same */
+	char *name; /* the name of its directory; if two skills have the same name, longer */
 	char *dir;  /* real, absolute */
 };
 
@@ -18,8 +18,8 @@ struct skills;
 int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_error *err);
 void skills_free(struct skills *s); /* accepts NULL */
 
-/* Lists the skills as they are now, sorted by name. *ret is borrowed until the next call of this or
- * the next function. */
+/* Lists the skills as they are now, sorted by name. *ret is borrowed until the next call of
+ * skills_list() or skills_find(). */
 int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struct ssb_error *err);
 /* Finds a skill by name, or by a path into a directory that is served; a symlink must not lead out
  * of it. SSB_E_POLICY: the path is not served; SSB_E_NOT_FOUND: there is no such skill. Both say

@@ -7,7 +7,7 @@
 #include "serve/serve.h"
 #include "session/policy.h"
 
-#define LIST_MS 5000 /* to look at all skills, because clients wait for their list of tools */
+#define LIST_MS 5000 /* for looking at all skills: clients wait for their list of tools */
 
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 
@@ -135,7 +135,7 @@ static const char VIOLATION_OUTPUT[] =
         "\"reason\":{\"type\":\"string\"},\"session\":" A_SESSION "},"
         "\"required\":[\"allowed\",\"action_taken\",\"reason\",\"session\"]}";
 
-/* A handler that reads as much as another party wrote, or that waits, must not run in the loop. */
+/* A handler must run in an errand if it waits, or if another party decides how much it reads. */
 #define IN_ERRAND(how, handler)                                                                    \
 	static void handler##_away(void *app, struct mcp_call *c)                                  \
 	{                                                                                          \
@@ -236,8 +236,8 @@ static const struct mcp_tools SERVE_TOOLS = { TOOLS, ARRAY_LEN(TOOLS) };
 
 /* ---- methods -------------------------------------------------------------------------- */
 
-/* Is every served skill harmless, as it is now? Not if there are too many to look at for a list of
- * tools, or if one cannot be planned or needs the owner's approval. */
+/* Returns true if every served skill is harmless now. Returns false if there are too many skills to
+ * look at for a list of tools, or if one cannot be planned or needs the owner's approval. */
 static bool are_all_harmless(struct serve *s)
 {
 	const struct skill *v = NULL;

@@ -100,7 +100,7 @@ static void fail_open(struct mcp_call *c, const struct ssb_error *err)
 	              "use a run_id that run_skill returned, or \"last\"");
 }
 
-/* `text` NULL: the model gets the structured result as text. */
+/* If `text` is NULL, the model gets the structured result as text. */
 static void answer_call(struct mcp_call *c, const struct buf *text, const struct buf *structured)
 {
 	if (structured->failed || (text != NULL && text->failed)) {
@@ -186,7 +186,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	}
 	if (r.size > MAX_SERVED_RECORD) {
 		mcp_tool_fail(c, "too_large", "the record is too large to be summarized here",
-		              "ask get_trace with violations_only, or the owner for "
+		              "call get_trace with violations_only, or ask the owner to run "
 		              "'skillsandbox why'");
 		return;
 	}
@@ -250,7 +250,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 		fail_open(c, &err);
 		return;
 	}
-	/* Before the lines are read: lines that are added later belong to the next page. */
+	/* Checked before the lines are read: lines that are added later belong to the next page. */
 	bool live = run_file_live(r.file.fd);
 	json_init(&j, &out, false);
 	json_open(&j, '{');

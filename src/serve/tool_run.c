@@ -9,8 +9,8 @@
  *     │
  *   answer        its output as progress, its end as a result   on_ended()
  *
- * If the client is asked, the call is given up; the client's answer calls the handler again from
- * the start. Nothing has been run by then. */
+ * If the client is asked, this call ends. The client's answer calls the handler again from the
+ * start. Nothing has been run by then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +98,8 @@ static void on_task(void *arg)
 
 /* ---- its end -------------------------------------------------------------------------- */
 
-/* In an errand: denials are read from the record, which is as large as the skill makes it. */
+/* Runs in an errand, because it reads denials from the record, which is as large as the skill makes
+ * it. */
 static void say_denied(void *arg, struct mcp_call *c)
 {
 	const struct run_call *r = arg;
@@ -118,7 +119,7 @@ static void free_call(void *arg)
 	run_call_free(arg);
 }
 
-/* Takes `r`, and copies the output: it is gone when the record has been read. */
+/* Takes `r`. Copies the output, which is freed before the record has been read. */
 static void answer_by_record(struct run_call *r, const struct job_end *end)
 {
 	const struct errand_answer w = {
@@ -157,7 +158,8 @@ static void on_ended(void *arg, const struct job_end *end)
 
 /* ---- its start --------------------------------------------------------------------- */
 
-/* W3C trace context: "00-32 hex-16 hex-2 hex"; NULL for anything else. */
+/* Returns the W3C trace context ("00-32 hex-16 hex-2 hex"), or NULL if the client sent anything
+ * else. */
 static const char *traceparent_of(const struct mcp_call *c)
 {
 	const char *s = json_string(mcp_meta(c, "traceparent"), NULL);
@@ -174,7 +176,7 @@ static const char *traceparent_of(const struct mcp_call *c)
 	return s;
 }
 
-/* 0: the job has `r`, and on_ended() takes it. */
+/* If it returns 0, the job has borrowed `r`, and on_ended() takes it. */
 static int start_job(struct run_call *r, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	struct serve *s = r->serve;
@@ -223,7 +225,7 @@ static int start_run(struct run_call *r, struct ssb_error *err)
 
 /* ---- its arguments ------------------------------------------------------------------ */
 
-/* *ret is new, its strings are borrowed from the call. */
+/* *ret is new; its strings are borrowed from the call. */
 static int read_args(const struct mcp_call *c, char ***ret, struct ssb_error *err)
 {
 	const struct json_node *list = mcp_arg(c, "args");
@@ -269,7 +271,7 @@ static void answer_failure(struct run_call *r, const struct ssb_error *err)
 	}
 }
 
-/* Takes `r`, and passes it on to whatever it has to wait for. */
+/* Takes `r`. If the call must wait, `r` is kept until on_step() or on_ended(). */
 static void decide_call(struct run_call *r)
 {
 	AUTO(run_call_freep) struct run_call *mine = r;

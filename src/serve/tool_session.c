@@ -29,7 +29,7 @@ static void fail_call(struct mcp_call *c, const struct ssb_error *err)
 	              err->text, LOOK);
 }
 
-/* Opens the store that has the session. -1: the call was answered. */
+/* Opens the store that has the session. Returns -1 if it cannot; then the call was answered. */
 static int open_session(const struct serve *s, struct mcp_call *c, struct bound *ret,
                         struct session_store **ret_store)
 {
@@ -52,14 +52,14 @@ static int put_count(void *arg, const char *name, uint64_t n)
 {
 	auto_buf key;
 
-	/* The client that reports a violation chooses its name. */
+	/* The name of a violation is chosen by the client that reports it. */
 	buf_init(&key, MAX_TEXT);
 	visible_text(&key, name, false);
 	json_kuint(arg, key.failed ? "?" : key.data, n);
 	return 0;
 }
 
-/* null if the store does not know, because 0 would be a different answer. */
+/* Writes null if the store cannot tell the counts, because 0 would be a wrong answer. */
 static void put_counts(struct json *j, struct session_store *store, const char *id)
 {
 	struct ssb_error err = { 0 };
@@ -157,7 +157,7 @@ static void answer_counted(void *arg, struct mcp_call *c)
 	}
 }
 
-/* Carries out what the count led to, even if no client waits for it any more. */
+/* Carries out what the count requires, even if no client waits for it any more. */
 static int reach_runs(void *arg)
 {
 	struct session_report *r = arg;
@@ -174,10 +174,10 @@ static void tell_not_reached(void *arg, struct mcp_call *c, const struct errand_
 {
 	(void)arg;
 	mcp_tool_fail(c, "session_unavailable",
-	              end->fate == ERRAND_UNDONE
-	                      ? "it was counted, but not every run of the session could be reached"
+	              end->fate == ERRAND_UNDONE ? "the violation was counted, but not every run "
+	                                           "of the session could be reached"
 	              : end->fate == ERRAND_LATE ? "the store of sessions is busy: it is not known "
-	                                           "yet whether it was counted"
+	                                           "yet whether the violation was counted"
 	                                         : end->why,
 	              LOOK);
 }

@@ -17,7 +17,7 @@
 
 #define SAY_BYTES ((size_t)2 << 20)
 
-/* The two forms of an answer while it is made. */
+/* An answer as text and as JSON, while it is made. */
 struct skills_reply {
 	struct buf text;
 	struct buf structured;
@@ -81,7 +81,7 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 	json_close(&a->j, '}');
 }
 
-/* Where the directory really is, if skills in it are served. */
+/* Resolves the path of the directory. Fails unless it contains a served skill. */
 static int take_directory(const char *word, const struct skill *v, size_t n, char **ret,
                           struct ssb_error *err)
 {

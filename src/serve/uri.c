@@ -51,7 +51,7 @@ char *uri_decode(const char *text, bool path)
 	return steal_ptr(&out);
 }
 
-/* The part between prefix and suffix; NULL if the text does not have both. */
+/* Returns the part between prefix and suffix, or NULL if the text does not have both. */
 static char *text_between(const char *text, const char *prefix, const char *suffix)
 {
 	size_t len = strlen(text);
@@ -65,7 +65,7 @@ static char *text_between(const char *text, const char *prefix, const char *suff
 	return strndup(text + front, len - front - back);
 }
 
-/* Reads "?from=N". False: it is something else, or N has another spelling. */
+/* Reads "?from=N". Returns false for any other text, and for another spelling of N. */
 static bool read_query(const char *query, uint64_t *ret)
 {
 	static const char before[] = "?from=";

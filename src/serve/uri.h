@@ -43,12 +43,12 @@ struct uri {
 void uri_read(struct uri *ret, const char *text);
 void uri_done(struct uri *u);
 
-/* Decodes what percent_encode() made. Returns new; NULL if it is not the one spelling, or contains
- * a NUL. */
+/* Decodes the output of percent_encode(). Returns new, or NULL if the text has another spelling
+ * than percent_encode() writes, or contains a NUL. */
 char *uri_decode(const char *text, bool path);
 
-/* A place in a list, for the client that asks for the next page. It is opaque, and checked when it
- * comes back. */
+/* Writes a cursor: a place in a list, for the client that asks for the next page. It is opaque, and
+ * is checked when the client sends it back. */
 void uri_cursor_write(struct buf *out, const char *place);
 char *uri_cursor_read(const char *cursor); /* returns new; NULL: not a cursor of ours */
 
