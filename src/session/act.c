@@ -3,16 +3,16 @@
  * Every keeper is asked at once, and none is waited for alone (fanout.h). A run is dead
  * when its init is dead, because the kernel ends all other processes of the pid namespace
  * first. A pidfd shows that without trusting any process.
- *   kill    A keeper that does not even confirm the request loses the grace. A keeper that
- *           confirms but whose run outlives the grace is helped. Both by SIGKILL to the
- *           init.
+ *   kill    If a keeper does not even confirm the request, its run gets no grace. If it confirms
+ *           but the run outlives the grace, the run is ended, too. In both cases the init gets
+ *           SIGKILL.
  *   pause   A run that cannot be stopped is ended: it would go on unmetered.
  *   resume  The keeper is only asked.
  * A run without keeper and init is one whose machine or keeper died. Its end is recorded
  * here.
  *
- * The store says which runs there are. If it cannot, because it is lost or a row of it is
- * damaged, the keepers themselves are asked: each knows its session and all ancestors. */
+ * The list of runs comes from the store. If the store is lost or a row of it is damaged, the
+ * keepers themselves are asked: each knows its session and all ancestors. */
 #include "session/act.h"
 
 #include <assert.h>
@@ -59,7 +59,7 @@ static int add_run(void *arg, const struct session_run *r)
 	return targets_add(&s->t, &one) ? 0 : 1;
 }
 
-/* On failure `s` still holds the runs that could be read. */
+/* On failure `s` still contains the runs that could be read. */
 static int find_runs(struct session_store *ss, const char *id, struct act_search *s,
                      struct ssb_error *err)
 {
@@ -67,7 +67,9 @@ static int find_runs(struct session_store *ss, const char *id, struct act_search
 		return -1;
 	}
 	return s->t.full ? ssb_fail(err, SSB_E_LIMIT, 0, "session",
-	                            "more than %d runs: run this again for the others", MAX_LIVE)
+	                            "there are more than %d runs: run this command again for the "
+	                            "others",
+	                            MAX_LIVE)
 	                 : 0;
 }
 
@@ -128,7 +130,7 @@ static enum live_op op_of(enum session_state state)
 	                                 : LIVE_RESUME;
 }
 
-/* An alert leaves the runs alone, and only the owner's own decision resumes them. */
+/* An alert does not concern the runs, and only the owner's own decision resumes them. */
 static bool concerns_runs(const struct decision *d, enum session_state state)
 {
 	return op_of(state) != LIVE_RESUME || d->verdict.code == VERDICT_OWNER;
@@ -160,8 +162,8 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
 	return rc;
 }
 
-/* Handles each session concerned, the one nearest to the root first. Descendants are
- * reached with it. */
+/* Handles each session concerned, beginning with the one nearest to the root. Its descendants are
+ * handled with it. */
 static int act_on_sessions(struct session_store *ss, const struct owner *o,
                            const struct decision *d, const struct session_run *except,
                            struct act_report *ret, struct ssb_error *err)
@@ -181,7 +183,7 @@ static int act_on_sessions(struct session_store *ss, const struct owner *o,
 		q.grace_ms = listed ? d->acted[i].grace_ms : d->grace_ms;
 		snprintf(q.session, sizeof(q.session), "%s", id);
 		snprintf(q.reason, sizeof(q.reason), "%s", d->verdict.reason);
-		/* A session that cannot be acted on must not spare the others. */
+		/* If one session cannot be handled, the others must still be handled. */
 		if (act_on_runs(ss, o, id, &q, except, ret, &why) != 0 && rc == 0) {
 			*err = why;
 			rc = -1;

@@ -10,12 +10,12 @@
 
 #include "session/session.h"
 
-/* From now on this store defers its decisions, for a caller that must send an answer before
- * it may wait for runs to end. At most one decision is deferred: the next decision and
- * session_store_close() enforce the one before. `ss` must not be NULL. */
+/* Makes this store defer its decisions from now on, for a caller that must send an answer before it
+ * may wait for runs to end. At most one decision is deferred: the next decision and
+ * session_store_close() enforce the previous one. `ss` must not be NULL. */
 void session_defer(struct session_store *ss);
-/* Takes the deferred decision, if there is one. The caller must pass it to session_act().
- * `*ret` is untouched otherwise. */
+/* Takes the deferred decision and returns true. The caller must pass it to session_act(). Returns
+ * false if there is none, and leaves `*ret` untouched. */
 bool session_deferred(struct session_store *ss, struct decision *ret);
 
 /* Enforces a deferred decision, and fills d->runs, ->undone and ->unsent. Kills, pauses or
@@ -30,8 +30,8 @@ bool session_deferred(struct session_store *ss, struct decision *ret);
 void session_act(struct session_store *ss, const struct owner *o, struct decision *d,
                  const struct session_run *except);
 
-/* Kills the session `id` on this machine only and without the store: its keepers are asked,
- * and nothing is recorded. */
+/* Kills the session `id` on this machine only, and without the store: asks the keepers of the
+ * session, and records nothing. */
 void session_kill_unstored(const struct owner *o, const char *id, uint64_t grace_ms,
                            const char *reason, struct decision *ret);
 /* Ends the runs of a session that is over already, because an earlier kill may have been
@@ -39,9 +39,9 @@ void session_kill_unstored(const struct owner *o, const char *id, uint64_t grace
 int session_kill_left(struct session_store *ss, const char *id, uint64_t grace_ms,
                       struct decision *ret, struct ssb_error *err);
 
-/* Ends what is left of runs whose keeper is gone (it was killed, or the machine went down),
- * because no process meters them, and records their end. Runs of other machines and runs
- * that have a keeper are left alone. */
+/* Ends the processes that are left of runs whose keeper is gone (it was killed, or the machine went
+ * down), because these processes are not metered. Records the end of the runs. Does not change runs
+ * of other machines or runs that have a keeper. */
 int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err);
 

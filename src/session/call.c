@@ -98,8 +98,8 @@ static int load_row(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Most sessions have no parent: one row, read by its number. For the others the recursion
- * is bounded, because a damaged store could hold a circle of parents. */
+/* Most sessions have no parent, so their chain is one row, which is read by its number. For other
+ * sessions the recursion is limited, because a damaged store could contain a circle of parents. */
 static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
 	struct load l = { .c = c, .err = err };
@@ -120,9 +120,9 @@ static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error 
 	return rc != 0 ? -1 : l.rc;
 }
 
-/* The next call on a session often comes from the same process, with no other change in
- * between. The row in memory is as good as a new read only if nothing but the values that a
- * check or a settle changes has changed. */
+/* The next call on a session often comes from the same process, with no other change in between.
+ * The row in memory can replace a new read only if this call changed nothing but the values that a
+ * check or a settle changes. */
 static bool may_keep(const struct call *c)
 {
 	return c->n == 1 && c->n_others == 0 && !c->due && !c->chain[0].restated;
@@ -241,7 +241,8 @@ void call_decide(struct call *c)
 	}
 	c->decided = &c->chain[at];
 	c->verdict = c->verdicts[at];
-	/* The session expired during this call. What ends an ancestor ends the session too. */
+	/* The session expired during this call. If an ancestor is ended, the session is ended,
+	 * too. */
 	if (c->expired != NULL && (c->expired <= c->decided || c->verdict.act < ACT_KILL)) {
 		c->decided = c->expired;
 		c->verdict.code = VERDICT_MAX_DURATION;
@@ -269,8 +270,8 @@ static int raise_alert(struct call *c, struct row *row, const struct verdict *v,
 	                                   : -1;
 }
 
-/* What an ancestor refuses never happened in this session. What did happen is told to the
- * owner: by the message of the new state if there is one, else by an alert. */
+/* Only what really happened is told to the owner: an action that an ancestor refused did not happen
+ * in this session. The owner gets the message of the new state if there is one, else an alert. */
 static bool is_told(const struct call *c, const struct verdict *v, bool becomes)
 {
 	return (v->tells && !becomes) || (v->act == ACT_ALERT && c->verdict.allowed);
@@ -333,8 +334,9 @@ static uint64_t grace_of(const struct call *c, const struct row *row)
 	return killed && row->s.policy != NULL ? row->s.policy->grace_ms : 0;
 }
 
-/* A session below a listed one is reached through that one. Only a kill below a pause is
- * listed separately, so there are at most two entries: nothing is left below a kill. */
+/* Lists the sessions whose state changed. A session below a listed one is reached through that one,
+ * so only a kill below a pause is listed separately. Nothing below a kill needs an entry, so there
+ * are at most two entries. */
 static void tell_acted(const struct call *c, struct decision *ret)
 {
 	for (size_t i = 0; i < c->n && ret->n_acted < ARRAY_LEN(ret->acted); i++) {

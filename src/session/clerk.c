@@ -36,7 +36,7 @@ struct clerk {
 	/* of the actor */
 	pthread_cond_t todo_changed;
 	struct decision todo[TODO];
-	size_t n_todo; /* including the first, which is being enforced */
+	size_t n_todo; /* tasks that wait, including the first, which is being enforced */
 };
 
 static uint64_t room_of(const struct session_limit *l, uint64_t used)
@@ -47,12 +47,13 @@ static uint64_t room_of(const struct session_limit *l, uint64_t used)
 	if (used <= l->max) {
 		return l->max - used;
 	}
-	/* A limit that blocks or kills keeps refusing, so this run is next. Other limits have
-	 * already had their effect: nothing is ahead. */
+	/* A limit that blocks or kills refuses again, so the next limit is reached at once. Other
+	 * limits have already had their effect, so no limit follows. */
 	return l->act == ACT_BLOCK || l->act == ACT_KILL ? 0 : SESSION_NO_LIMIT;
 }
 
-/* What is left of the grace, never more than the whole: the clocks of machines differ. */
+/* Returns the rest of the grace, and never more than the whole grace, because the clocks of
+ * machines differ. */
 static uint64_t grace_left(const struct session *s)
 {
 	int64_t whole = s->until_us - s->ended_us;
@@ -63,7 +64,7 @@ static uint64_t grace_left(const struct session *s)
 	return left < HOUR_MS ? (uint64_t)left : HOUR_MS;
 }
 
-/* Keeps the hardest demand of the sessions looked at so far. */
+/* Keeps the hardest demand of all sessions that were read so far. */
 static void look_at(const struct session *s, struct clerk_word *w)
 {
 	enum clerk_wish wish = session_is_over(s->state)    ? WISH_KILL
@@ -153,7 +154,7 @@ static void enforce_decision(struct clerk *c, struct decision *d)
 {
 	struct session_store *ss = NULL;
 
-	/* Without a store only the keepers that know their own session are reached. */
+	/* Without the store, only keepers that know their own session can be reached. */
 	(void)session_store_open(c->owner, &ss, &(struct ssb_error){ 0 });
 	session_act(ss, c->owner, d, &c->run);
 	session_store_close(ss);
@@ -240,7 +241,8 @@ static void publish_word(struct clerk *c, const struct clerk_word *w)
 	(void)eventfd_write(c->wake, 1);
 }
 
-/* "": anything may have changed. */
+/* Returns true if the news concern this run's session or an ancestor. "" means that anything may
+ * have changed. */
 static bool concerns_us(const struct clerk *c, const char *id)
 {
 	bool ours = id[0] == '\0';
@@ -251,7 +253,7 @@ static bool concerns_us(const struct clerk *c, const char *id)
 	return ours;
 }
 
-/* False: the store is lost, and no news come until it is back. */
+/* Returns false if the store is lost; then there are no news until it is back. */
 static bool hear_news(struct clerk *c)
 {
 	char id[SESSION_ID];
@@ -271,8 +273,8 @@ static bool hear_news(struct clerk *c)
 	return got == 0;
 }
 
-/* `there`: the last contact with the store succeeded. Only then does the clerk listen for
- * news, because to start listening waits for the server's answer. */
+/* `there` is true if the last contact with the store succeeded. Only then does the clerk listen for
+ * news, because it must wait for the server's answer to start listening. */
 static struct clerk_task wait_for_task(struct clerk *c, bool there)
 {
 	struct clerk_task task;
@@ -349,7 +351,8 @@ int clerk_new(struct session_store *ss, const struct owner *o, const struct sess
 	c->given_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int failed = c->wake < 0 || c->given_fd < 0 ? errno : start_threads(c);
 	if (failed != 0) {
-		/* Nothing is freed: the keeper exits now, and one thread may already use `c`. */
+		/* Nothing is freed: the keeper exits now, and one of the threads may already use
+		 * `c`. */
 		return ssb_fail(err, SSB_E_SYS, failed, "session",
 		                "start the threads for the store");
 	}

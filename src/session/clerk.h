@@ -16,7 +16,7 @@ enum clerk_task_kind {
 
 struct clerk_task {
 	enum clerk_task_kind kind;
-	bool placed;               /* first record where the run is */
+	bool placed;               /* the place of the run must be recorded first */
 	struct session_run run;    /* a copy */
 	struct session_usage used; /* borrows from the tally */
 	int exit_status;
@@ -25,13 +25,13 @@ struct clerk_task {
 
 enum clerk_wish { WISH_GO, WISH_PAUSE, WISH_KILL };
 
-/* What the store says about the run. */
+/* The store's answer about the run. */
 struct clerk_word {
-	bool stored; /* the usage is in the store; else it must be reported again */
+	bool stored; /* the usage is in the store; false: it must be reported again */
 	bool ended;  /* the end is in the store, too */
 	struct ssb_error err;
-	/* True: the chain was read. Otherwise `wish` follows from the usage only, and the fields
-	 * after `reason` are unset: the previous values hold. */
+	/* True if the chain was read. If false, `wish` comes from the usage only, and the fields
+	 * after `reason` are unset: the caller must keep their previous values. */
 	bool looked;
 	enum clerk_wish wish; /* valid if `stored` */
 	uint64_t grace_ms;
@@ -39,33 +39,34 @@ struct clerk_word {
 	/* all below: valid if `looked` */
 	char chain[SESSION_DEPTH][SESSION_ID]; /* the session and its ancestors; then "" */
 	int64_t deadline_us;           /* wall clock; when the first session of the chain expires */
-	uint64_t room[SESSION_METERS]; /* until the first limit; or SESSION_NO_LIMIT */
-	enum session_act on_loss;      /* the hardest of the chain; ACT_LOG: the run goes on */
+	uint64_t room[SESSION_METERS]; /* left until the first limit; or SESSION_NO_LIMIT */
+	enum session_act on_loss;      /* the hardest of the chain; ACT_LOG: the run continues */
 };
 
 struct clerk;
 
-/* `*ret` is new and is never freed. Borrows `ss` and `o` for ever: from now on only the
- * clerk's thread may use them. `ss` must defer its decisions (act.h). A decision that the
- * start of the run left deferred is enforced before any task. */
+/* `*ret` is new and is never freed. Borrows `ss` and `o` permanently: from now on only the clerk's
+ * thread may use them. `ss` must defer its decisions (act.h). If the start of the run left a
+ * decision deferred, it is enforced before any task. */
 int clerk_new(struct session_store *ss, const struct owner *o, const struct session_run *run,
               struct clerk **ret, struct ssb_error *err);
 
-/* Readable when a word or news has arrived, or the actor has finished. */
+/* Returns an fd that is readable when a clerk_word or news have arrived, or the actor has
+ * finished. */
 int clerk_fd(const struct clerk *c);
-/* True: a task is under way, or its word was not taken yet. */
+/* Returns true if a task is running, or if its clerk_word was not taken yet. */
 bool clerk_busy(struct clerk *c);
-/* True: other runs are still being ended or stopped. */
+/* Returns true while other runs are still being ended or stopped. */
 bool clerk_acts(struct clerk *c);
-/* True once after the store said that something changed. */
+/* Returns true once after the store reported a change. */
 bool clerk_news(struct clerk *c);
 /* Copies `task`. Must not be called while the clerk is busy. */
 void clerk_give(struct clerk *c, const struct clerk_task *task);
 bool clerk_take(struct clerk *c, struct clerk_word *ret);
 
-/* Reads the state of the session `id` and its ancestors, also before the clerk exists. -1:
- * the store cannot say. `own` (borrowed) is the session itself if the caller has just read
- * it, or NULL. */
+/* Reads the state of the session `id` and its ancestors. May be called before the clerk exists.
+ * Returns -1 if the store cannot answer. `own` (borrowed) is the session itself if the caller has
+ * just read it, or NULL. */
 int clerk_look(struct session_store *ss, const char *id, const struct session *own,
                struct clerk_word *ret, struct ssb_error *err);
 

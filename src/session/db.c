@@ -42,7 +42,7 @@ int db_commit(struct db *db, struct ssb_error *err)
 	if (!db->begun) {
 		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE, "there is no transaction to commit");
 	}
-	/* SQLite would keep what came before the failure, PostgreSQL would not. */
+	/* SQLite would keep the changes before the failure, PostgreSQL would not. */
 	if (db->failed) {
 		db_rollback(db);
 		return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE,
@@ -63,7 +63,8 @@ void db_rollback(struct db *db)
 int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err)
 {
 	if (!db->begun || db->failed) {
-		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE, "a lock outside of a transaction");
+		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
+		                "a lock was requested outside of a transaction");
 	}
 	int rc = db->driver->lock != NULL ? db->driver->lock(db, root, err) : 0;
 	db->failed = rc != 0;
@@ -86,14 +87,14 @@ int db_time(struct db *db, int64_t *ret, struct ssb_error *err)
 	return 0;
 }
 
-/* PostgreSQL accepts neither NUL nor invalid UTF-8, so no store does. */
+/* PostgreSQL rejects NUL and invalid UTF-8, so every store does. */
 static bool text_valid(const char *s, size_t n)
 {
 	uint32_t cp = 0;
 
 	for (size_t i = 0; i < n;) {
 		if (s[i] > 0) {
-			i++; /* most of it is ASCII */
+			i++; /* most texts are ASCII */
 			continue;
 		}
 		size_t len = utf8_decode(s + i, n - i, &cp);
@@ -171,7 +172,7 @@ int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err)
 	return db->driver->news != NULL ? db->driver->news(db, ret_session, err) : 0;
 }
 
-/* Runs a statement of the schema with the store's own words. */
+/* Runs a statement of the schema, with the words of this store put in. */
 static int run_schema(struct db *db, const char *sql, struct ssb_error *err)
 {
 	const struct db_word *words = db->driver->words;

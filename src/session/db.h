@@ -21,7 +21,7 @@ enum db_type { DB_NULL, DB_INT, DB_TEXT };
 struct db_value {
 	enum db_type type;
 	int64_t i;
-	const char *s; /* NUL-terminated; borrowed; of a row: valid until the next row */
+	const char *s; /* NUL-terminated; borrowed; in a row: valid until the next row */
 	size_t n;
 };
 
@@ -32,9 +32,9 @@ struct db_value {
 	(const struct db_value[]){ __VA_ARGS__ },                                                  \
 	        sizeof((const struct db_value[]){ __VA_ARGS__ }) / sizeof(struct db_value)
 
-/* Opens the store, and makes or migrates its tables (schema.c). SQLite: WAL, synchronous
- * FULL; the file must be 0600 in a directory that only the owner can write. A store of a
- * later version of this program is refused. `*ret` is new. */
+/* Opens the store, and makes or migrates its tables (schema.c). SQLite uses WAL and synchronous
+ * FULL; the file must have mode 0600 and be in a directory that only the owner can write. A store
+ * that a later version of this program made is rejected. `*ret` is new. */
 int db_open_sqlite(const char *path, struct db **ret, struct ssb_error *err);
 int db_open_postgres(const char *url, struct db **ret, struct ssb_error *err);
 void db_close(struct db *db); /* accepts NULL */
@@ -53,34 +53,36 @@ int db_begin(struct db *db, struct ssb_error *err);
 int db_commit(struct db *db, struct ssb_error *err);
 void db_rollback(struct db *db); /* does nothing without a transaction */
 
-/* Must be called within a transaction: until it ends, no other process changes the tree of
- * sessions with this root (the store's number). SQLite has locked the whole file already. */
+/* Must be called within a transaction. Until the transaction ends, no other process can change the
+ * tree of sessions whose root has this number. Does nothing for SQLite, which has locked the whole
+ * file already. */
 int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err);
-/* The time of day in microseconds, by the one clock that all users of this store share: the
- * machine's, or the server's. After db_lock_tree(), until its transaction ends, it is the
- * time at which the lock was obtained. */
+/* Returns the time of day in microseconds, from the one clock that all users of this store share:
+ * that of the machine (SQLite) or of the server. After db_lock_tree(), and until its transaction
+ * ends, this is the time at which the lock was obtained. */
 int db_time(struct db *db, int64_t *ret, struct ssb_error *err);
 
-/* Runs one statement. `row` is called for each row; NULL ignores rows. A result other than
- * 0 ends the rows, and is not a failure. `row` may call db_run() itself. Booleans are 0 and
- * 1. PostgreSQL holds all rows in memory, so a caller must ask for long results in parts.
- * Texts must be UTF-8 without NUL and at most MAX_STORE_TEXT long: anything else fails. */
+/* Runs one statement. `row` is called for each row; NULL ignores rows. If `row` returns another
+ * value than 0, it is not called again, and this is not a failure. `row` may call db_run() itself.
+ * Booleans are 0 and 1. PostgreSQL keeps all rows in memory, so a caller must ask for long results
+ * in parts. Texts must be UTF-8 without NUL and at most MAX_STORE_TEXT long; other texts make the
+ * call fail. */
 typedef int db_row_fn(void *arg, const struct db_value *v, size_t n);
 int db_run(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
            db_row_fn *row, void *arg, struct ssb_error *err);
-/* How many rows the last statement changed. */
+/* Returns the number of rows that the last statement changed. */
 int64_t db_changes(const struct db *db);
-/* A number that differs whenever any process has changed anything in the store, as of this
- * transaction, or of the last one outside of a transaction. 0: this store cannot say. */
+/* Returns a number that changes whenever any process has changed the store. It is read in this
+ * transaction, or was read in the last one. 0: this store cannot tell. */
 uint64_t db_version(struct db *db);
 
-/* Tells other machines, when the transaction is committed, that a session changed. SQLite:
- * does nothing. `session` must be the id of a session. */
+/* Tells other machines that a session changed, when the transaction is committed. Does nothing for
+ * SQLite. `session` must be the id of a session. */
 int db_tell(struct db *db, const char *session, struct ssb_error *err);
-/* As session_news_fd() and session_news(). The first call of db_news_fd() starts to listen,
- * and fails (-1) within a transaction. The fd stays the same when the connection is made
- * again. After db_news() returned -1 no news come until the connection is back; then the
- * first is a 1 with the id "": anything may have changed. */
+/* Like session_news_fd() and session_news(). The first call of db_news_fd() starts to listen, and
+ * fails (-1) within a transaction. The fd stays the same when the connection is made again. After
+ * db_news() returned -1, there are no news until the connection is back. Then db_news() first
+ * returns 1 with the id "": anything may have changed. */
 int db_news_fd(struct db *db);
 int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err);
 

@@ -7,18 +7,18 @@
 #include "session/db.h"
 
 #define DB_WHERE      "session store"
-#define DB_WAIT_MS    10000 /* for a lock that another process holds */
+#define DB_WAIT_MS    10000 /* the longest wait for a lock that another process holds */
 #define DB_STATEMENTS 256   /* prepared statements that are kept; a power of two */
 #define DB_MAX_ARGS   40    /* of one statement */
 #define DB_MAX_COLS   40    /* of one row */
 
 struct db_word {
 	const char *word; /* in SESSION_SCHEMA */
-	const char *here; /* the word of this store */
+	const char *here; /* what replaces `word` for this store */
 };
 
-/* May be NULL: lock, lock_schema, tell, news_fd and news (nothing to do); time (this
- * machine's clock is the store's); changed (unknown). */
+/* These may be NULL: lock, lock_schema, tell, news_fd and news (nothing to do); time (the store
+ * uses this machine's clock); changed (unknown). */
 struct db_driver {
 	struct db_word words[3]; /* ends with a NULL */
 	void (*close)(struct db *db);
@@ -26,9 +26,9 @@ struct db_driver {
 	/* Must roll back if it fails. */
 	int (*commit)(struct db *db, struct ssb_error *err);
 	void (*rollback)(struct db *db);
-	/* Until the transaction ends, no other process holds the lock of this number. */
+	/* Locks the number: until the transaction ends, no other process gets this lock. */
 	int (*lock)(struct db *db, int64_t root, struct ssb_error *err);
-	/* The lock of a transaction that makes or changes the tables. */
+	/* Gets the lock of a transaction that makes or changes the tables. */
 	int (*lock_schema)(struct db *db, struct ssb_error *err);
 	/* Fills db->changes. */
 	int (*run)(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
@@ -50,24 +50,24 @@ struct db_driver {
 struct db {
 	const struct db_driver *driver;
 	bool begun;  /* a transaction has begun */
-	bool failed; /* and one of its statements failed */
+	bool failed; /* one of its statements failed */
 	int64_t changes;
 };
 
-/* A db_row_fn: stores the single number of a row in the int64_t `arg`, which is untouched
- * if there is no number. */
+/* A db_row_fn that stores the only number of a row in the int64_t `arg`. `arg` is untouched if
+ * there is no number. */
 int db_take_number(void *arg, const struct db_value *v, size_t n);
 /* Makes or migrates the tables if needed. */
 int db_migrate(struct db *db, struct ssb_error *err);
 
-/* Places of statements, found by their address. A driver keeps arrays of its own with the
- * same indices. */
+/* Prepared statements, found by their address. A driver keeps arrays of its own with the same
+ * indices. */
 struct db_cache {
 	const char *sql[DB_STATEMENTS];
 	size_t used;
 };
 
-/* The place of `sql`, which it keeps from now on; -1: no place is left. */
+/* Returns the place of `sql`, and keeps `sql` from now on. -1: no place is left. */
 int db_cache_place(struct db_cache *c, const char *sql);
 
 /* ---- db_sqlite_file.c: where the file of a store may be ---- */

@@ -1,4 +1,4 @@
-/* db_postgres.c - the store of several machines.
+/* db_postgres.c - the store for several machines.
  *
  * A statement is prepared on the server under the number of its place in the cache, again
  * for each connection. A lost connection is made again only between transactions, because a
@@ -24,7 +24,7 @@
 #define CHANNEL     "skillsandbox"
 #define LOCK_TREE   0x53534274 /* first halves of our advisory locks */
 #define LOCK_SCHEMA 0x53534273
-#define RESOLVE_MS  10000 /* to learn whether a commit happened */
+#define RESOLVE_MS  10000 /* time to find out whether a commit happened */
 
 struct pg_db {
 	struct db db;
@@ -283,8 +283,8 @@ static int take_text(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
-/* The connection broke between the commit and its answer. 1: the commit happened; 0: it did
- * not; -1: unknown. */
+/* Finds out what happened to a commit if the connection broke before its answer. Returns 1 if the
+ * commit happened, 0 if it did not, -1 if this is unknown. */
 static int what_came_of_it(struct pg_db *s)
 {
 	uint64_t until = clock_ms() + RESOLVE_MS;
@@ -348,8 +348,9 @@ static int take_lock(void *arg, const struct db_value *v, size_t n)
 	return take_text(s->xid, v, n);
 }
 
-/* Locks of two numbers, so that they do not collide with locks of other programs in this
- * database. The time is read outside of the subquery that waits for the lock: after it. */
+/* The lock has two numbers, so that it does not collide with locks of other programs in this
+ * database. The time is read outside of the subquery that waits for the lock, so it is the time
+ * after the wait. */
 static int advisory_lock(struct pg_db *s, int64_t family, int64_t number, struct ssb_error *err)
 {
 	return postgres_run(&s->db,

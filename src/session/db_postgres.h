@@ -10,7 +10,7 @@ struct pg_link {
 	const struct pq *pq;
 	struct pg_conn *conn; /* NULL: lost, or not connected yet */
 	char *url;            /* may hold a password */
-	char *secret;         /* that password, or ""; must not appear in any message */
+	char *secret;         /* the password in the URL, or ""; must not appear in any message */
 	uint64_t made;        /* number of connections made so far */
 };
 
@@ -21,9 +21,9 @@ void pg_link_done(struct pg_link *l); /* accepts a zeroed one */
 /* Connects unless there is a connection. Notices if the server has closed it. */
 int pg_link_ready(struct pg_link *l, struct ssb_error *err);
 
-/* Waits for the answer to a query; `sent` is what PQsend...() returned. `*ret` is new,
- * freed with PQclear(). For a query of many statements it is the result of the last. If the
- * connection breaks or no answer comes, l->conn is NULL afterwards. */
+/* Waits for the answer to a query; `sent` is what PQsend...() returned. `*ret` is new, and the
+ * caller must free it with PQclear(). For a query of several statements it is the result of the
+ * last one. If the connection breaks or no answer comes, l->conn is NULL afterwards. */
 int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct ssb_error *err);
 
 /* Reads what the server sent without being asked. */

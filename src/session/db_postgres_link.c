@@ -18,9 +18,9 @@
 #define ANSWER_MS      15000  /* the server gives up earlier: see SETTINGS */
 #define OLDEST_VERSION 130000 /* pg_current_xact_id() */
 
-/* Sent first on each connection. The server enforces the timeouts, so a client that stops
- * within a transaction does not block the others for longer either. A synchronous_commit
- * that this database or role has set to less than a commit on the disk is raised. */
+/* These settings are sent first on each connection. The server enforces the timeouts, so that a
+ * client that stops within a transaction does not block others for longer. synchronous_commit is
+ * raised if this database or role has set it so low that a commit would not wait for the disk. */
 static const char SETTINGS[] =
         "SET lock_timeout = '10s'; SET statement_timeout = '12s';"
         "SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = warning;"
@@ -76,8 +76,8 @@ static int fail_lost(struct pg_link *l, int sys_errno, const char *what, struct 
 	if (message[0] == '\0') {
 		return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s", what);
 	}
-	/* libpq has said why. The number is for callers that ask whether the connection is
-	 * lost. */
+	/* libpq has already given the reason. The number is for callers that ask whether the
+	 * connection is lost. */
 	bool first = err != NULL && err->code == SSB_OK;
 	ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "%s: %s", what, message);
 	if (first) {
@@ -105,7 +105,7 @@ static int fail_state(struct pg_link *l, const struct pg_result *r, struct ssb_e
 	                state != NULL ? state : "no state");
 }
 
-/* Waits until the whole answer has arrived. False: it does not come. */
+/* Waits until the whole answer has arrived. Returns false if it does not arrive. */
 static bool wait_answer(struct pg_link *l, uint64_t until_ms)
 {
 	while (l->pq->isBusy(l->conn) != 0) {
@@ -147,7 +147,7 @@ int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct s
 		if (r == NULL) {
 			break;
 		}
-		/* The first failure counts; later results are dropped. */
+		/* The first failure is kept, and later results are dropped. */
 		if (last != NULL && !is_good(l, last)) {
 			l->pq->clear(r);
 			continue;

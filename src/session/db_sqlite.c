@@ -31,7 +31,7 @@ struct sqlite_db {
 	const struct sqlite *sql;
 	sqlite3 *handle;
 	char path[PATH_MAX];
-	int queue;         /* <path>-lock, on which writers wait for their turn */
+	int queue;         /* <path>-lock, whose lock processes must hold before they write */
 	bool turn;         /* we hold the lock of `queue` */
 	uint64_t asked_us; /* when the wait began */
 	struct db_cache cache;
@@ -93,8 +93,8 @@ static int sqlite_exec(struct db *db, const char *sql, struct ssb_error *err)
 
 /* ---- statements --------------------------------------------------------- */
 
-/* SQLite takes "$1" as a name and numbers names by their first appearance. So the numbers
- * match only if statements keep the rule of db.h. */
+/* SQLite takes "$1" as a name, and numbers names by their first appearance. So the numbers match
+ * only if statements follow the rule of db.h. */
 static bool keeps_to_the_rule(const struct sqlite_db *s, sqlite3_stmt *st)
 {
 	int n = s->sql->bind_parameter_count(st);
@@ -133,7 +133,7 @@ static int prepare_statement(struct sqlite_db *s, const char *sql, unsigned flag
 	return 0;
 }
 
-/* A statement that is not in use: the cached one, or a new one (*ret_place < 0), which must
+/* Returns a statement that is not in use: the cached one, or a new one (*ret_place < 0), which must
  * be finalized. */
 static int take_statement(struct sqlite_db *s, const char *sql, sqlite3_stmt **ret, int *ret_place,
                           struct ssb_error *err)
@@ -163,7 +163,7 @@ static void give_statement(struct sqlite_db *s, sqlite3_stmt *st, int place)
 		(void)s->sql->finalize(st);
 		return;
 	}
-	/* step() has already reported a failure. */
+	/* sqlite3_step() has already reported a failure. */
 	(void)s->sql->reset(st);
 	(void)s->sql->clear_bindings(st);
 	s->busy[place] = false;
@@ -211,7 +211,7 @@ static int read_row(struct sqlite_db *s, sqlite3_stmt *st, struct db_value *v, s
 	return 0;
 }
 
-/* A statement that writes runs to its end even if no more rows are wanted. */
+/* A statement that writes is executed to its end even if no more rows are wanted. */
 static int step_all(struct sqlite_db *s, sqlite3_stmt *st, db_row_fn *row, void *arg,
                     struct ssb_error *err)
 {
@@ -257,7 +257,7 @@ static int sqlite_run(struct db *db, const char *sql, const struct db_value *arg
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* Called each time a lock is held by another process. 0 gives up. */
+/* Called each time another process holds a lock. Returns 0 to give up. */
 static int wait_for_lock(void *arg, int count)
 {
 	struct sqlite_db *s = arg;
@@ -268,8 +268,8 @@ static int wait_for_lock(void *arg, int count)
 	if (waited >= DB_WAIT_MS * 1000ULL) {
 		return 0;
 	}
-	/* Waits 1 ms at first and 0.1 ms at the end. The low bits of the clock keep processes
-	 * that began together from asking together. */
+	/* The wait is 1 ms at first and becomes shorter, down to 0.1 ms. The low bits of the clock
+	 * make processes that began together try at different times. */
 	uint64_t us = 100 + 900 * 100000 / (100000 + waited);
 	us = us / 2 + now % us;
 	struct timespec t = { .tv_nsec = (long)us * 1000 };
@@ -347,8 +347,8 @@ static int sqlite_commit(struct db *db, struct ssb_error *err)
 	return rc;
 }
 
-/* The number that tells SQLite whether its cached pages are still valid, and the changes of
- * this connection. */
+/* Combines the number by which SQLite knows whether its cached pages are still valid with the
+ * changes of this connection. */
 static uint64_t sqlite_changed(struct db *db)
 {
 	struct sqlite_db *s = sqlite_of(db);
@@ -385,8 +385,8 @@ static int take_header(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
-/* Accepts a store of ours or an empty file, so that another program's file is not touched.
- * One statement, because another process may be making the tables now. */
+/* Accepts only a store of ours or an empty file, so that another program's file is not changed.
+ * This is one statement, because another process may be making the tables now. */
 static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 {
 	int64_t v[3] = { -1, -1, -1 };
@@ -442,8 +442,8 @@ static int attach_file(struct sqlite_db *s, struct ssb_error *err)
 	}
 	(void)s->sql->busy_handler(s->handle, wait_for_lock, s);
 	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
-	/* For a new file: a transaction changes little in each of a few pages, and each page is
-	 * written, checksummed and synced. */
+	/* These settings are for a new file. A transaction changes little in each of a few pages,
+	 * and each page is written, checksummed and synced. */
 	if (check_ours(s, err) != 0 ||
 	    sqlite_exec(&s->db, "PRAGMA page_size = " PAGE_BYTES, err) != 0 ||
 	    enter_wal(s, err) != 0) {
@@ -468,7 +468,7 @@ static void sqlite_close(struct db *db)
 	free(s);
 }
 
-/* There are no locks and no news: a transaction locks the whole file, and there is only one
+/* SQLite needs no locks and no news: a transaction locks the whole file, and there is only one
  * machine. */
 static const struct db_driver SQLITE_DRIVER = {
 	.words = { { "SERIAL", "INTEGER PRIMARY KEY" } },

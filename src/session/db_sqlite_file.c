@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "session/db_driver.h"
 
-/* A user who can write the directory could replace the store, and with it every budget. */
+/* A user who can write to the directory could replace the store, and so every budget. */
 static int check_directory(int fd, const char *path, struct ssb_error *err)
 {
 	struct stat st;
@@ -24,8 +24,8 @@ static int check_directory(int fd, const char *path, struct ssb_error *err)
 	}
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
-		                "others can write the directory '%s'; run: chmod go-w '%s'", path,
-		                path);
+		                "other users can write to the directory '%s'; run: chmod go-w '%s'",
+		                path, path);
 	}
 	return 0;
 }
@@ -50,8 +50,8 @@ static int check_file(const struct stat *st, const char *path, struct ssb_error 
 	return 0;
 }
 
-/* An existing file is not opened here: to close it again would drop the locks that another
- * store of this process has on it. */
+/* Does not open an existing file: closing it would release the locks that another store of this
+ * process has on it. */
 static int prepare_file(int dir, const char *name, const char *path, struct ssb_error *err)
 {
 	struct stat st;

@@ -15,7 +15,7 @@ __extension__ typedef __int128 wide;
 
 /* ---- words --------------------------------------------------------------- */
 
-/* Without a kill switch a kill becomes a block. */
+/* If the kill switch is off, a kill becomes a block. */
 static enum session_act lower_act(const struct session *s, enum session_act act)
 {
 	return act == ACT_KILL && !s->policy->kill_enabled ? ACT_BLOCK : act;
@@ -77,7 +77,7 @@ enum session_state engine_next(const struct session *s, enum session_act act)
 	case SESSION_ACTS:
 		break;
 	case ACT_ALERT:
-		/* The table lets a paused session become alert, but that would resume it, which
+		/* The table allows a paused session to become alert. That would resume it, which
 		 * only the owner may do. */
 		to = s->state == SESSION_ACTIVE ? SESSION_ALERT : to;
 		break;
@@ -106,7 +106,7 @@ static struct verdict is_over(const struct session *s)
 	                    s->reason);
 }
 
-/* kill_enabled does not apply to expiry: nothing runs on in a session that is over. */
+/* kill_enabled does not apply to expiry: no run may continue in a session that has expired. */
 static struct verdict time_is_over(const struct session *s)
 {
 	return make_verdict(ACT_KILL, VERDICT_MAX_DURATION,
@@ -141,7 +141,7 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 
 /* ---- money --------------------------------------------------------------- */
 
-/* True: `used` has reached its share of `max`. 0 of 0 does not count as reached. */
+/* Returns true if `used` has reached its share of `max`. 0 of 0 is not reached. */
 static bool reaches_share(wide used, wide max, unsigned ppm)
 {
 	return (used > 0 || ppm == 0) && used * PPM >= max * ppm;
@@ -152,8 +152,8 @@ static micros clamp_shown(wide v)
 	return v > INT64_MAX ? INT64_MAX : (micros)v;
 }
 
-/* `total` is the money spent or promised; `sure` is the part of it that counts against the
- * budget itself. */
+/* `total` is the money that is spent or reserved. `sure` is the part of it that is compared with
+ * the budget itself. */
 static struct verdict of_budget(const struct session *s, wide sure, wide total)
 {
 	const struct session_policy *p = s->policy;
@@ -164,7 +164,8 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 	if (sure > p->max_cost_per_session) {
 		enum session_act act = lower_act(s, p->on_exceed);
 		if (act == ACT_LOG && alert && s->state == SESSION_ACTIVE) {
-			/* Passed in one step: the alert of alert_at is still given. */
+			/* The cost passed the alert share and the budget in one step: the alert
+			 * must still be sent. */
 			act = ACT_ALERT;
 		}
 		return make_verdict(
@@ -223,8 +224,8 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 		                                   money_show(estimate, a), money_show(actual, b));
 		add_verdict(&v, &dear);
 	}
-	/* The money is gone, so a block refuses nothing here and would stay unnoticed without a
-	 * message. */
+	/* The money is already spent, so a block cannot refuse it. The owner would not notice the
+	 * block without a message. */
 	v.tells = v.act >= ACT_ALERT;
 	v.allowed = true;
 	return v;
@@ -232,7 +233,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 
 /* ---- violations ---------------------------------------------------------- */
 
-/* True at exactly the count, and above it if that still changes something. */
+/* Returns true at exactly the count, and above the count if acting still changes something. */
 static bool acts_at(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
 {
 	return count == at || (count > at && (act == ACT_BLOCK || engine_next(s, act) != s->state));
@@ -281,9 +282,9 @@ static const char *meter_text(enum session_meter m, uint64_t v, char out[48])
 	return out;
 }
 
-/* Judges a meter that went from `before` to `now`. A limit acts when it is passed. One that
- * blocks or kills also acts later, because every other run has to learn of it. A session
- * that it paused and that the owner has resumed goes on. */
+/* Judges a meter that grew from `before` to `now`. A limit acts when it is passed. A limit that
+ * blocks or kills acts again each time, because every other run has to learn of it. But if a limit
+ * paused a session and the owner resumed it, the session continues. */
 static struct verdict of_meter(const struct session *s, enum session_meter m, uint64_t before,
                                uint64_t now)
 {
@@ -308,7 +309,7 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 		                 session_meter_name(m), meter_text(m, now, a),
 		                 meter_text(m, l->max, b));
 	}
-	v.tells = nearly; /* also if it passed alert_at and the limit in one step */
+	v.tells = nearly; /* also if the meter passed alert_at and the limit in one step */
 	return v;
 }
 
@@ -328,12 +329,12 @@ struct verdict engine_run(const struct session *s, int64_t now_us)
 	}
 	v = of_total(s);
 	if (v.allowed) {
-		v = all_good(); /* the message was sent when it was counted */
+		v = all_good(); /* the message was sent when the violation was counted */
 	}
 	for (enum session_meter m = METER_RUNS; m < SESSION_METERS; m++) {
 		uint64_t now = s->meters[m] + (m == METER_RUNS ? 1 : 0);
 		enum session_act act = lower_act(s, s->policy->limits[m].act);
-		/* A limit passed earlier keeps refusing. */
+		/* A limit that was passed earlier still refuses. */
 		bool refuses = act == ACT_BLOCK || act == ACT_KILL ||
 		               (m == METER_RUNS && act == ACT_PAUSE);
 		struct verdict one = of_meter(

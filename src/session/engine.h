@@ -7,24 +7,24 @@
 
 #include "session/policy.h"
 
-/* A session as the store holds it, with the policy with which it began. */
+/* A session as the store contains it, with the policy with which it began. */
 struct session {
 	char id[SESSION_ID];
 	char parent[SESSION_ID]; /* "": none */
 	char agent[SESSION_ID];
 	enum session_state state;
-	bool alerted; /* when resumed, it becomes alert again, not active */
+	bool alerted; /* when the session is resumed, it becomes alert again, not active */
 	char reason[SESSION_REASON];
-	char blocked[SESSION_REASON]; /* why nothing more is allowed; "": not blocked */
+	char blocked[SESSION_REASON]; /* why no further action is allowed; "": not blocked */
 	int64_t created_us;           /* wall clock */
 	int64_t ended_us;             /* 0: not over */
-	int64_t until_us;             /* if it is over: until when its runs may keep running */
+	int64_t until_us; /* when the session is over: the time until which its runs may continue */
 	micros spent;
 	micros reserved;  /* sum of open reservations */
 	uint64_t actions; /* allowed checks, settled or not */
 	uint64_t meters[SESSION_METERS];
 	uint64_t violations;
-	uint64_t refused;                    /* requests since it is over */
+	uint64_t refused;                    /* requests since the session was over */
 	const struct session_policy *policy; /* borrowed from the store's cache */
 };
 
@@ -34,43 +34,44 @@ struct verdict {
 	/* After VERDICT_MAX_DURATION the session expires. After any other code engine_next()
 	 * gives the new state. */
 	enum verdict_code code;
-	/* The owner gets a message besides what `act` does, unless the new state already causes
-	 * one. */
+	/* True if the owner must get a message in addition to what `act` does. The new state may
+	 * already cause one; then this causes none. */
 	bool tells;
 	char reason[SESSION_REASON];
 };
 
-/* The state that `act` leads to, or the present state if `act` changes nothing or the table
- * forbids the change. With kill_enabled off, ACT_KILL counts as ACT_BLOCK. */
+/* Returns the state that `act` leads to. Returns the present state if `act` changes nothing or the
+ * table forbids the change. If kill_enabled is off, ACT_KILL counts as ACT_BLOCK. */
 enum session_state engine_next(const struct session *s, enum session_act act);
 
-/* May money be spent? Checks in this order: session over or paused; max_duration;
- * violations that block; max_actions; max_cost_per_action (always blocks);
- * max_cost_per_session, by spent + reserved + estimate; alert_at. */
+/* Decides whether money may be spent. Checks in this order: session over or paused; max_duration;
+ * violations that block; max_actions; max_cost_per_action (always blocks); max_cost_per_session, by
+ * spent + reserved + estimate; alert_at. */
 struct verdict engine_check(const struct session *s, micros estimate, int64_t now_us);
 
-/* Judges a settled cost. `s` must already include the actual cost and exclude the
- * reservation. Never refuses, because the money is gone: `act` says what follows. */
+/* Judges a settled cost. `s` must already include the actual cost and exclude the reservation.
+ * Never refuses, because the money is already spent: `act` says what must follow. */
 struct verdict engine_settle(const struct session *s, micros actual, micros estimate);
 
-/* Judges a new violation. `count` is the new count of this kind, and `s` must have the new
- * total. If several come at once, the caller must ask for each of them: a threshold acts at
- * exactly its count. */
+/* Judges a new violation. `count` is the new count of this kind, and `s` must have the new total.
+ * If several violations come at once, the caller must call this for each of them: a threshold acts
+ * at exactly its count. */
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count);
 
-/* True: the refusal holds from now on, because the number of violations never falls. (Less
- * money may be asked for later, and meters are checked each time.) */
+/* Returns true if the refusal is permanent because the number of violations never falls. Other
+ * refusals are not: a smaller amount may be requested later, and meters are checked each time. */
 bool engine_blocks(const struct verdict *v);
 
-/* May a run begin? Checks as engine_check() without money, then limits.runs. */
+/* Decides whether a run may begin. Checks as engine_check() does, without money, and then
+ * limits.runs. */
 struct verdict engine_run(const struct session *s, int64_t now_us);
 
-/* Judges meters that have grown from `before` to those of `s`, and the time: returns the
- * hardest consequence, with an alert for each meter that has just passed alert_at. */
+/* Judges meters that have grown from `before` to those of `s`, and the time. Returns the hardest
+ * consequence, with an alert for each meter that has just passed alert_at. */
 struct verdict engine_meter(const struct session *s, const uint64_t before[SESSION_METERS],
                             int64_t now_us);
 
-/* When max_duration is over, in wall-clock microseconds. */
+/* Returns the time at which max_duration ends, in wall-clock microseconds. */
 int64_t engine_deadline(const struct session *s);
 
 #endif

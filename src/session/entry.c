@@ -115,8 +115,8 @@ static int keep_line(struct call *c, struct row *row, struct ssb_error *err)
 	return 0;
 }
 
-/* Writes the number of unsettled reservations of the session and its descendants, timed out
- * or not: each can still add a line to the ledger. */
+/* Writes the number of unsettled reservations of the session and its descendants. Reservations that
+ * timed out are included: each can still add a line to the ledger. */
 static int put_open(struct call *c, const struct row *row, struct ssb_error *err)
 {
 	int64_t n = 0;

@@ -74,7 +74,8 @@ static bool expand_path(const struct session_store *ss, const char *to, const ch
 
 /* ---- copies that are behind ----------------------------------------------- */
 
-/* The first line missing in the copy, which is the first new one if the copy is up to date. */
+/* Returns the number of the first line that is missing in the copy: the first new line if the copy
+ * is up to date. */
 static int64_t first_missing(struct call *c, const struct row *row, size_t item)
 {
 	struct ssb_error why = { 0 };
@@ -95,8 +96,9 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 	             DB_ARGS(DB_I(row->n), DB_I(item), DB_I(from)), NULL, NULL, &why);
 }
 
-/* Called after the commit, while the file is still locked. Processes that could not get the
- * lock recorded a later line, and this call may have deleted the record. */
+/* Called after the commit, while the file is still locked. A process that could not get the lock
+ * may have recorded a later line as the first missing one, and this call may have deleted that
+ * record. */
 static void fall_back(struct call *c, const struct export_copy *to, int64_t from)
 {
 	struct ssb_error why = { 0 };
@@ -121,7 +123,7 @@ static int add_late(void *arg, const struct db_value *v, size_t n)
 	if (n == 1 && v[0].type == DB_TEXT) {
 		l->full = l->out->len > 0 && v[0].n > l->out->cap - l->out->len;
 		if (l->full) {
-			return 1; /* the next call begins with this line */
+			return 1; /* the next call begins with the line that did not fit */
 		}
 		buf_add(l->out, v[0].s, v[0].n);
 	}
@@ -153,11 +155,11 @@ static void catch_up(struct call *c, struct export_copy *to, size_t item, int64_
 
 /* ---- the files ------------------------------------------------------------ */
 
-/* Opens and locks the file without waiting. NULL: success; otherwise what is wrong. */
+/* Opens and locks the file without waiting. Returns NULL on success, otherwise what is wrong. */
 static const char *open_locked(const char *path, int *ret_fd)
 {
 	struct stat st;
-	/* O_NONBLOCK: a FIFO must not block. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	auto_fd fd =
 	        open(path,
 	             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -176,7 +178,8 @@ static const char *open_locked(const char *path, int *ret_fd)
 	return NULL;
 }
 
-/* Several sessions may use the same file, and then share its lock. */
+/* Returns why the copy cannot be opened, or NULL. Several sessions may use the same file, and then
+ * share its lock. */
 static const char *open_copy(const struct exports *e, const char *path, int *ret_fd)
 {
 	for (size_t i = 0; i < e->n; i++) {
@@ -222,7 +225,8 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 	}
 }
 
-/* The session asked about may be behind even without new lines. */
+/* Returns true if the session has exports and may have lines for them. The copy may be behind even
+ * if this call adds no line. */
 static bool is_exported(struct call *c, const struct row *row)
 {
 	const struct session_policy *p = row->s.policy;
@@ -255,7 +259,7 @@ struct exports *export_open(struct call *c)
 	return e;
 }
 
-/* A partly written line is removed, because the line after it would be unreadable, too. */
+/* Removes a partly written line, because the next line would be unreadable, too. */
 static int write_lines(struct call *c, const struct export_copy *to, const struct buf *lines)
 {
 	off_t end = lseek(to->fd, 0, SEEK_END);

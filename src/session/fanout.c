@@ -17,11 +17,11 @@
 #include "os/clock.h"
 #include "session/place.h"
 
-#define SILENT_MS  75   /* for a keeper to confirm the request */
-#define UNSURE_MS  1000 /* for a keeper that cannot be forced, or whose run has a grace to lose */
-#define LATE_MS    60   /* for the run to be dead after its grace */
-#define PAUSE_MS   5000 /* for the run to stop */
-#define GIVE_UP_MS 2000 /* after the run was ended by force */
+#define SILENT_MS  75   /* time in which a keeper must confirm the request */
+#define UNSURE_MS  1000 /* the same, if force is impossible or would cost the run a grace */
+#define LATE_MS    60   /* time in which the run must be dead after its grace */
+#define PAUSE_MS   5000 /* time in which the run must stop */
+#define GIVE_UP_MS 2000 /* longest wait after the run was ended by force */
 #define AGAIN_MS   5
 #define WAVE       256 /* runs at a time: each holds two fds */
 
@@ -30,7 +30,7 @@ struct wave {
 	size_t n;
 	int dir;
 	const struct live_request *q;
-	uint64_t told;  /* when all were first told */
+	uint64_t told;  /* when all keepers were first asked */
 	uint64_t begun; /* when this wave was asked */
 };
 
@@ -137,7 +137,7 @@ static void hear_keeper(struct target *t, enum live_op op)
 	}
 }
 
-/* It is unknown whose run this is, so it is left alone. */
+/* It is not known which session this run belongs to, so it is not ended. */
 static void press_unsure(struct target *t, uint64_t waited)
 {
 	if (t->gone) {
@@ -149,8 +149,8 @@ static void press_unsure(struct target *t, uint64_t waited)
 	}
 }
 
-/* How long a keeper may stay silent. On a busy machine it answers later, and a run that is
- * forced loses its grace. */
+/* Returns how long a keeper may be silent. On a busy machine it answers later, and a run that is
+ * ended by force loses its grace. */
 static uint64_t silence_ms(const struct live_request *q)
 {
 	uint64_t most = q->grace_ms < UNSURE_MS ? q->grace_ms : UNSURE_MS;
@@ -158,7 +158,8 @@ static uint64_t silence_ms(const struct live_request *q)
 	return most > SILENT_MS ? most : SILENT_MS;
 }
 
-/* Does what is due for `t` at `now`. Silent runs are forced on kill and on pause. */
+/* Does what is due for `t` at `now`. If the request is a kill or a pause, silent runs are ended by
+ * force. */
 static void press_target(struct target *t, const struct wave *w, uint64_t now)
 {
 	const struct live_request *q = w->q;
@@ -178,7 +179,7 @@ static void press_target(struct target *t, const struct wave *w, uint64_t now)
 	if (q->op == LIVE_RESUME) {
 		return;
 	}
-	/* The grace began when the run was first told; this wave may have asked it later. */
+	/* The grace began when the keeper was first asked, which may be before this wave. */
 	bool late = q->op == LIVE_PAUSE ? waited >= PAUSE_MS
 	            : t->heard ? now - w->told >= q->grace_ms + LATE_MS && waited >= LATE_MS
 	                       : waited >= silence_ms(q);
@@ -187,8 +188,8 @@ static void press_target(struct target *t, const struct wave *w, uint64_t now)
 	}
 }
 
-/* Asks the run's keeper. A keeper of another owner cannot be asked: that run is ended if we
- * may end it, and is done if it is dead. */
+/* Asks the run's keeper. If the keeper belongs to another owner, it cannot be asked: then the run
+ * is ended directly if that is permitted, and is done if it is dead. */
 static void approach_target(struct target *t, const struct wave *w)
 {
 	t->init = place_open(t->run.init, t->run.init_start);
@@ -263,7 +264,7 @@ static void wave_run(const struct wave *w)
 		for (size_t i = 0; i < w->n; i++) {
 			struct target *t = &w->v[i];
 			if (!t->done && t->sock < 0 && !t->gone && !t->heard) {
-				ask_keeper(t, w); /* the keeper had too many clients */
+				ask_keeper(t, w); /* the keeper had too many clients before */
 			}
 			press_target(t, w, now);
 		}

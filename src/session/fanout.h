@@ -1,4 +1,5 @@
-/* fanout.h - sends one request to many keepers at once. act.c says what follows from it. */
+/* fanout.h - sends one request to many keepers at once. act.c decides what to do with the
+ * results. */
 #ifndef SESSION_FANOUT_H
 #define SESSION_FANOUT_H
 
@@ -10,29 +11,29 @@ struct target {
 	int sock;     /* -1: no keeper, or it accepts no further client */
 	int init;     /* pidfd; -1: unknown, or dead */
 	bool unsure;  /* only its keeper knows whether the request concerns it */
-	bool other;   /* its keeper said that the request does not */
+	bool other;   /* its keeper answered that the request does not concern it */
 	bool silent;  /* that keeper did not answer */
 	bool gone;    /* no process listens on the socket */
 	bool foreign; /* belongs to another owner, whose keepers get the request from the store */
 	bool heard;
 	bool done;
 	bool forced;
-	bool lost; /* done, but its end is not recorded */
+	bool lost; /* done, but the end of the run is not recorded */
 };
 
 struct targets {
 	struct target *v;
 	size_t n;
-	bool full; /* some found no room */
+	bool full; /* there was no room for some targets */
 };
 
-/* Copies `one`. Of an unsure target only the socket's name is known. False: there was no
- * room, and `full` is set. */
+/* Copies `one`. For an unsure target, only the socket's name is known. Returns false if there was
+ * no room; `full` is then set. */
 bool targets_add(struct targets *t, const struct target *one);
 void targets_done(struct targets *t);
 
-/* Returns when every run is dead, stopped or given up. `dir` is the directory of live.h
- * (borrowed); -1: no keeper listens. */
+/* Returns when every run is dead, stopped or given up. `dir` is the directory of live.h (borrowed);
+ * -1: no keeper is listening. */
 void fanout(struct targets *t, int dir, const struct live_request *q);
 
 #endif

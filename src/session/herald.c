@@ -42,7 +42,7 @@ static int open_lock(const struct owner *o)
 	              0600);
 }
 
-#define LOOK_MS 5 /* is_at_work() of another process also holds the lock for a moment */
+#define LOOK_MS 5 /* is_at_work() in another process holds the lock for a moment, too */
 
 static int deliver_all(struct session_store *ss, int lock)
 {
@@ -115,8 +115,8 @@ static bool is_kept(const char *entry)
 	return strncmp(entry, "PG", 2) == 0 || strncmp(entry, "OTEL_", 5) == 0;
 }
 
-/* A herald that is running sees all messages that are in the outbox now, because it looks
- * again after it has released the lock. So an agent that acts often does not start a
+/* Returns true if a herald is running. It will see all messages that are in the outbox now, because
+ * it looks again after it has released the lock. So an agent that acts often does not start a
  * process for each action. */
 static bool is_at_work(const struct owner *o)
 {
@@ -162,7 +162,7 @@ static _Noreturn void become_herald(char *const env[], int report)
 	give_up(report);
 }
 
-/* Gives the herald a terminal session of its own, and makes it a child of init. */
+/* Makes the herald the leader of a new session, and a child of init. */
 static _Noreturn void fork_away(char *const env[], int report)
 {
 	pid_t pid = setsid() < 0 ? -1 : fork();
@@ -176,7 +176,8 @@ static _Noreturn void fork_away(char *const env[], int report)
 	_exit(0);
 }
 
-/* `report` closes at the exec of the herald. An errno arrives if that failed. */
+/* Waits until `report` closes at the exec of the herald. If the exec failed, an errno arrives
+ * there. */
 static int wait_for_exec(int report, struct ssb_error *err)
 {
 	int error = 0;

@@ -1,6 +1,6 @@
-/* herald.h - messages to the owner: Slack, PagerDuty, plain JSON with an HMAC. A herald is
- * a detached process that empties the outbox of the store: with a limited number of tries
- * at growing intervals, and a ledger line for each delivery.
+/* herald.h - messages to the owner: Slack, PagerDuty, plain JSON with an HMAC. A herald is a
+ * detached process that delivers the messages in the outbox of the store. It makes a limited number
+ * of tries at growing intervals, and writes a ledger line for each delivery.
  *
  * outbox_item.body is the event, one JSON object, written by the transaction that it
  * reports:
@@ -32,8 +32,8 @@
 #define HERALD_FACTOR     3     /* each further wait is this many times longer */
 #define HERALD_MIN_MS     1000  /* least and greatest wait: */
 #define HERALD_MAX_MS     300000
-#define HERALD_REST_MS    (30 * 60 * 1000) /* wait after HERALD_TRIES, for a collector */
-#define HERALD_TOTAL_MS   (15 * 60 * 1000) /* life of one herald */
+#define HERALD_REST_MS    (30 * 60 * 1000) /* wait after HERALD_TRIES tries, for a collector */
+#define HERALD_TOTAL_MS   (15 * 60 * 1000) /* the longest time that one herald runs */
 
 /* The result of one request. */
 struct herald_result {
@@ -56,30 +56,31 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
  * a regular file of the owner that no other user can read, and is read again for every
  * request. If it cannot be read, nothing is sent. */
 void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct herald_result *ret);
-/* As herald_post() for a part of a ledger, which goes to a collector (ledger_otlp.h) in the
- * way that the OTEL_* variables say. */
+/* As herald_post() for a part of a ledger, which is sent to a collector (ledger_otlp.h) as the
+ * OTEL_* variables say. */
 void herald_post_otel(const struct outbox_item *item, uint64_t deadline_ms,
                       struct herald_result *ret);
-/* The time until the next try, after `tries` tries including this one. 0: no more tries. */
+/* Returns the time until the next try. `tries` includes the try that has just failed. 0: no more
+ * tries. */
 uint64_t herald_retry_ms(const struct herald_result *r, unsigned tries);
-/* As herald_retry_ms() for a part of a ledger. 0 only if the collector rejects the content.
- * The ledger is kept, so it can wait for a collector that is repaired. */
+/* As herald_retry_ms() for a part of a ledger. Returns 0 only if the collector rejects the content.
+ * The ledger is kept, so it can be sent when the collector is repaired. */
 uint64_t herald_retry_otel_ms(const struct herald_result *r, unsigned tries);
 
 /* Delivers until the outbox is empty, or `deadline_ms` (clock_ms()). Receivers do not wait
  * for one another, because each request is a child process. */
 int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_error *err);
-/* Sets *ret if a message waits that no herald is delivering: a herald died, or its lease
+/* Sets *ret if a message waits and no herald is delivering it, because a herald died or its lease
  * ended. For commands that can start a herald. */
 int herald_due(struct session_store *ss, bool *ret, struct ssb_error *err);
 
-/* A herald is this executable started again: a store does not survive a fork, and a fresh
- * process inherits nothing from its starter. So main() must call this first. A result other
- * than -1 is the exit status of a herald that has finished. */
+/* Must be called first in main(): a herald is this executable started again, because a store cannot
+ * be used after a fork, and a new process inherits nothing from its starter. Returns the exit
+ * status of a herald that has finished; -1: this process is not a herald. */
 int herald_role(char *const argv[]);
-/* Starts a detached herald. -1 if that is impossible, also in a program that does not call
- * herald_role(). One herald works for each state directory: another one that is started
- * meanwhile ends at once, and the first delivers its messages. */
+/* Starts a detached herald. Returns -1 if that is impossible, or if the program does not call
+ * herald_role(). Only one herald works for each state directory: a second one ends at once, and the
+ * first delivers its messages. */
 int herald_start(const struct owner *o, struct ssb_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "session/herald.h"
 
-/* Limits in bytes. Receivers count characters, so this is never too long. */
+/* The limits are in bytes. Receivers count characters, so texts are never too long for them. */
 #define SLACK_TEXT    3000 /* for a section, and for the message */
 #define SLACK_FIELD   2000
 #define PAGER_SUMMARY 1024
@@ -76,7 +76,7 @@ static int event_read(struct herald_event *e, const char *body, struct ssb_error
 
 /* ---- text --------------------------------------------------------------- */
 
-/* True for characters that are invisible or change how others are shown. */
+/* Returns true for characters that are invisible or change how others are shown. */
 static bool is_unseen(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x061c || cp == 0x200e ||
@@ -335,7 +335,7 @@ static int body_pagerduty(const struct outbox_item *item, const struct herald_ev
 	json_open(j, '{');
 	clean_kstr(j, "routing_key", item->secret, PAGER_SOURCE);
 	json_kstr(j, "event_action", "trigger");
-	/* One incident per session, however many messages there are. */
+	/* All messages of one session belong to one incident. */
 	clean_kstr(j, "dedup_key", text_of(e, "session_id"), PAGER_SOURCE);
 	json_key(j, "payload");
 	pager_payload(j, e);

@@ -26,8 +26,8 @@
 #include "os/clock.h"
 
 #define LEASE_MS 60000
-#define HOLD_MS  40000                      /* after that a request would exceed the lease */
-#define POST_MS  (HERALD_REQUEST_MS + 2000) /* after that a child never returns */
+#define HOLD_MS  40000                      /* after this time a request would exceed the lease */
+#define POST_MS  (HERALD_REQUEST_MS + 2000) /* after this time a child is killed */
 #define STUCK_MS 500
 #define LOOK_MS  500 /* maximum delay until a new message is seen */
 #define TAKES    256 /* messages taken from the outbox in one turn */
@@ -44,8 +44,8 @@ struct herald_held {
 struct herald {
 	struct session_store *ss;
 	uint64_t deadline_ms;
-	/* In the order in which they were taken. There is one extra place for the time in which
-	 * it is decided which message is dropped for a new one. */
+	/* The messages, in the order in which they were taken. There is one extra place for a new
+	 * message while the one to be dropped is chosen. */
 	struct herald_held held[MAX_NOTIFY_HELD + 1];
 	size_t n;
 	size_t posts;
@@ -62,7 +62,7 @@ static void let_go(struct herald *h, size_t i)
 
 #define RESULT_FD 3
 
-/* Neither the store nor the lock stays open. */
+/* Closes the store and the lock. */
 static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadline_ms, int fd,
                                  pid_t parent)
 {
@@ -101,7 +101,7 @@ static int post_start(struct herald *h, struct herald_held *m, struct ssb_error 
 	return 0;
 }
 
-/* `late`: there is nothing to read, and the request has timed out. */
+/* `late` is true if the request has timed out: there is no result to read. */
 static void post_end(struct herald *h, struct herald_held *m, bool late, struct herald_result *ret)
 {
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
@@ -127,7 +127,8 @@ static bool same_receiver(const struct outbox_item *a, const struct outbox_item 
 	       strcmp(a->secret != NULL ? a->secret : "", b->secret != NULL ? b->secret : "") == 0;
 }
 
-/* True: `i` is the first message to its receiver, and no other request to it is running. */
+/* Returns true if `i` is the first message to its receiver, and no other request to it is
+ * running. */
 static bool is_turn(const struct herald *h, size_t i)
 {
 	for (size_t k = 0; k < h->n; k++) {
@@ -158,7 +159,7 @@ static int start_waiting(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* True: a request to the same receiver is slow. */
+/* Returns true if a request to the same receiver is slow. */
 static bool is_stuck(const struct herald *h, size_t i)
 {
 	for (size_t k = 0; k < h->n; k++) {
@@ -170,9 +171,10 @@ static bool is_stuck(const struct herald *h, size_t i)
 	return false;
 }
 
-/* Which message is dropped for a new one: the newest that waits for a stuck receiver,
- * because it may block messages to others; dropping the newest keeps the order. h->n: none,
- * because receivers that are not stuck will make room themselves. */
+/* Returns the message that is dropped to make room for a new one. It is the newest message that
+ * waits for a stuck receiver, because it may block messages to others; dropping the newest one
+ * keeps the order. Returns h->n if no receiver is stuck: then messages are delivered soon and room
+ * becomes free. */
 static size_t in_the_way(const struct herald *h)
 {
 	for (size_t i = h->n; i > 0; i--) {
@@ -251,8 +253,8 @@ static int collect_items(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* 1: there is more to do; 0: finished. To look is cheap; to take a message is a
- * transaction. */
+/* Returns 1 if there is more to do, 0 if all is done. Looking into the outbox is cheap; taking a
+ * message needs a transaction. */
 static int run_turn(struct herald *h, struct ssb_error *err)
 {
 	int64_t wait = -1;
@@ -281,7 +283,8 @@ int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_er
 	while (left > 0) {
 		left = run_turn(&h, err);
 	}
-	while (h.n > 0) { /* the store is lost: running requests end without a record */
+	while (h.n > 0) { /* the store is lost: running requests end, and their results are not
+		             recorded */
 		if (h.held[h.n - 1].pid != 0) {
 			post_end(&h, &h.held[h.n - 1], true, &unread);
 		}

@@ -97,7 +97,7 @@ struct signed_words {
 	char signature[sizeof(SIGNATURE_PREFIX) + 2 * SHA256_BYTES];
 };
 
-/* The id by which a receiver recognises a message: the same for every try, and no other
+/* Makes the id by which a receiver recognises a message. It is the same for every try, and no other
  * message has it. */
 static void delivery_id(const struct outbox_item *item, struct signed_words *w)
 {
@@ -142,8 +142,8 @@ static void judge_reply(const struct curl_reply *reply, const struct buf *head,
 {
 	r->status = reply->status;
 	if (reply->status == 0) {
-		/* Tries again even for a bad certificate, which may be renewed: nothing was
-		 * sent, and one wrong answer of the network must not end a message. */
+		/* Tries again even for a bad certificate, which may be renewed. Nothing was sent,
+		 * and one wrong answer of the network must not cause the loss of a message. */
 		r->retry = true;
 		snprintf(r->error, sizeof(r->error), "%s", reply->why);
 		return;
@@ -193,7 +193,8 @@ static void send_request(const struct outbox_item *item, const struct buf *body,
 
 /* ---- a collector -------------------------------------------------------- */
 
-/* An error of the content is permanent. Any other error may pass or be repaired. */
+/* Returns true for an error of the content, which is permanent. Any other error may go away or be
+ * repaired. */
 static bool is_final(unsigned status)
 {
 	return status == 400 || status == 413 || status == 422;

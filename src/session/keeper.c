@@ -28,8 +28,8 @@
 #define LAST_MS    15000
 #define REFUSED_MS 1000
 
-/* Waits for the keeper's answer whether the run may begin. This comes before anything is
- * built. */
+/* Waits for the keeper's answer, which says whether the run may begin. This is called before any
+ * part of the sandbox is built. */
 static int hear_answer(int sock, struct ssb_error *err)
 {
 	struct keeper_answer a;
@@ -46,7 +46,7 @@ static int hear_answer(int sock, struct ssb_error *err)
 		return 0;
 	}
 	*err = a.err;
-	/* The session or its store was not found, not the skill's program. */
+	/* The thing that was not found is the session or its store, not the skill's program. */
 	if (err->code == SSB_E_NOT_FOUND) {
 		err->code = SSB_E_POLICY;
 	}
@@ -56,8 +56,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 	return -1;
 }
 
-/* Makes the keeper a child of init. It may outlive this call, and would become a zombie of
- * a caller that goes on. */
+/* Makes the keeper a child of init. The keeper may outlive this call, and would become a zombie if
+ * the caller continues. */
 static _Noreturn void fork_away(const struct owner *o, const char *id, int sock, int caller)
 {
 	pid_t pid = fork();
@@ -98,8 +98,9 @@ static int start_keeper(const struct owner *o, const char *id, int *ret, struct 
 	return 0;
 }
 
-/* Waits until the keeper closes its end: when it has ended, or because the store is slow. A
- * run that it could not record is closed by the next process that looks. */
+/* Waits until the keeper closes its end of the socket: when the keeper has ended, or because the
+ * store is slow. If the keeper could not record the end of the run, a later process does so
+ * (session_close_lost()). */
 static void wait_for(int sock, int ms)
 {
 	uint64_t until = clock_ms() + (uint64_t)ms;
@@ -115,7 +116,7 @@ static void wait_for(int sock, int ms)
 	}
 }
 
-/* Tells the keeper that sandbox_run() failed. Otherwise the supervisor has reported the
+/* Tells the keeper that sandbox_run() failed. If it did not fail, the supervisor has reported the
  * end. */
 static void tell_failure(int sock)
 {
@@ -162,7 +163,7 @@ int keeper_run(const struct run_request *q, const char *id, struct ssb_result *r
 	}
 	if (id == NULL || plan->n_refusals > 0 || plan->argv.n == 0) {
 		return sandbox_run(q, ret_result, ret_prepared,
-		                   err); /* it reports why nothing runs */
+		                   err); /* the keeper reports why there is no run */
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "session",

@@ -4,7 +4,7 @@
 
 #include "sandbox/sandbox.h"
 
-/* Runs sandbox_run() in the session `id`, as ssb_run_in_session() describes; NULL: in no
+/* Runs sandbox_run() in the session `id`, as ssb_run_in_session() describes. NULL: the run joins no
  * session. The request must not have a governor. `ret_prepared` may be NULL. */
 int keeper_run(const struct run_request *q, const char *id, struct ssb_result *ret_result,
                struct prepared *ret_prepared, struct ssb_error *err);

@@ -1,5 +1,5 @@
-/* keeper_clients.c - clients of the control socket. Each may make one request. A client
- * that is slow or silent costs one slot for a while, and nothing else. */
+/* keeper_clients.c - clients of the control socket. Each client may make one request. A client that
+ * is slow or silent uses one slot for a limited time, and does no other harm. */
 #include <assert.h>
 #include <string.h>
 
@@ -27,15 +27,15 @@ static void send_reply(const struct keeper *k, struct keeper_client *c, enum liv
 	snprintf(r.session, sizeof(r.session), "%s", k->run.session);
 	snprintf(r.run_id, sizeof(r.run_id), "%s", k->run.run_id);
 	snprintf(r.why, sizeof(r.why), "%s", why);
-	/* A client that does not read gets no answer. */
+	/* If a client does not read, it gets no answer. */
 	(void)live_send(c->fd, &r, sizeof(r));
 	if (answer != LIVE_HEARD) {
 		own_close(&c->fd);
 	}
 }
 
-/* A free slot, or that of a client that has not asked; NULL: all clients wait for an
- * answer. */
+/* Returns a free slot, or that of a client that has not sent its request. NULL: all clients wait
+ * for an answer. */
 static struct keeper_client *find_slot(struct keeper *k)
 {
 	struct keeper_client *silent = NULL;
@@ -62,7 +62,7 @@ void keeper_clients_accept(struct keeper *k)
 
 	if (c != NULL) {
 		*c = (struct keeper_client){ .fd = steal_fd(&fd), .due = clock_ms() + ASK_MS };
-		keeper_clients_hear(k, c); /* most clients have asked already */
+		keeper_clients_hear(k, c); /* most clients have sent their request already */
 	}
 }
 
@@ -100,7 +100,7 @@ static void begin_request(struct keeper *k, struct keeper_client *c, const struc
 		} else if (!k->paused && !k->pause_sent) {
 			send_reply(k, c, LIVE_DONE, "");
 		} else {
-			k->look_due = true; /* the store decides whether it may */
+			k->look_due = true; /* the store decides whether it may resume */
 		}
 		break;
 	case LIVE_OPS:
@@ -117,7 +117,7 @@ void keeper_clients_hear(struct keeper *k, struct keeper_client *c)
 	if (got == 0) {
 		return;
 	}
-	/* One request each: a client that sends more is dropped. */
+	/* A client may send only one request, and is dropped if it sends more. */
 	if (got < 0 || c->asked || q.op >= LIVE_OPS) {
 		own_close(&c->fd);
 		return;

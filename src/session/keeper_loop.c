@@ -12,12 +12,12 @@
 #include "session/keeper_priv.h"
 #include "session/place.h"
 
-#define TURN_MESSAGES 64    /* messages of the supervisor before others are heard */
+#define TURN_MESSAGES 64    /* messages of the supervisor that are read at one time */
 #define STORE_MS      1000  /* maximum time between two questions to the store */
 #define RETRY_MS      500   /* wait after the store did not answer */
 #define LOSS_MS       10000 /* the store is lost after this time */
-#define FORCE_MS      60    /* time of the supervisor to obey */
-#define EXPIRED_MS    2000  /* time of the store to say that the session expired */
+#define FORCE_MS      60    /* time in which the supervisor must end the run */
+#define EXPIRED_MS    2000  /* time in which the store must report that the session expired */
 #define CALLER_MS     2000  /* how long the caller waits for the record of the end */
 #define LAST_MS       60000 /* how long the keeper tries to record the end */
 #define SEND_AGAIN_MS 20
@@ -38,7 +38,7 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	uint64_t at = clock_ms() + (grace_ms < HOUR_MS ? grace_ms : HOUR_MS) + FORCE_MS;
 
 	if (k->dead || (k->killing && at + FORCE_MS >= k->force_at)) {
-		return; /* already told to end it at least as soon */
+		return; /* the supervisor was already told to end it, at this time or earlier */
 	}
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
 	snprintf(m.kill.reason, sizeof(m.kill.reason), "%s", reason);
@@ -48,7 +48,8 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	k->force_at = at;
 }
 
-/* Tells the supervisor to stop the run or to let it go on. Repeated until it could be sent. */
+/* Tells the supervisor to stop or resume the run. It is called again until the message could be
+ * sent. */
 static void set_pause(struct keeper *k)
 {
 	bool want = k->paused || k->held;
@@ -68,7 +69,7 @@ void keeper_pause(struct keeper *k)
 
 /* ---- from the supervisor ------------------------------------------------- */
 
-/* Called when every process of the run is dead. */
+/* Called when all processes of the run are dead. */
 static void note_dead(struct keeper *k)
 {
 	k->dead = true;
@@ -188,7 +189,7 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 		k->lost_at = 0;
 		k->held = false;
 	} else if (!w->ended) {
-		/* An incomplete answer: the known deadline, chain and on_loss stay valid. */
+		/* The answer is incomplete: the known deadline, chain and on_loss stay valid. */
 		k->lost_at = k->lost_at != 0 ? k->lost_at : k->given_at;
 		k->retry_at = clock_ms() + RETRY_MS;
 	}
@@ -197,8 +198,8 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 	} else if (w->wish == WISH_PAUSE && !k->paused) {
 		keeper_pause(k);
 	} else if (w->looked && w->wish == WISH_GO && k->paused && k->given_at > k->paused_at) {
-		/* The question was asked after the pause. An older answer does not know of the
-		 * pause. */
+		/* This answer belongs to a question that was asked after the pause. An older answer
+		 * cannot include the pause. */
 		k->paused = false;
 	}
 	if (w->wish != WISH_GO || !w->looked) {
@@ -287,12 +288,12 @@ static void keep_time(struct keeper *k)
 		if (k->init >= 0) {
 			(void)place_end(k->init, k->run.init);
 		} else if (k->silent) {
-			note_dead(k); /* no process is known that could be alive */
+			note_dead(k); /* no process of the run is known, so none can be alive */
 		}
 		k->force_at = now + FORCE_MS;
 	}
 	if (k->over && now >= k->over_at + CALLER_MS) {
-		own_close(&k->sup); /* the store may take longer than the caller waits */
+		own_close(&k->sup); /* the store may need longer than the caller waits */
 	}
 	set_pause(k);
 	keeper_clients_drop_late(k);
@@ -307,7 +308,7 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
 static int wait_ms(const struct keeper *k)
 {
 	uint64_t now = clock_ms();
-	uint64_t at = now + STORE_MS; /* for late clients and the like */
+	uint64_t at = now + STORE_MS; /* so that late clients are dropped in time */
 	int64_t left_us = k->word.deadline_us - clock_wall_us();
 
 	if (!k->given && !k->end_stored) {

@@ -18,15 +18,15 @@ struct keeper_answer {
 	struct ssb_error err;
 };
 
-/* A message in addition to those of govern.h: sandbox_run() failed, and msg.ended has the
- * status. */
+/* A message in addition to those of govern.h. It means that sandbox_run() failed; msg.ended
+ * contains the status. */
 #define KEEPER_FAILED 0x1000U
 
 struct keeper_client {
 	int fd;       /* -1: free */
-	bool asked;   /* has asked for `op`, which is not done yet */
+	bool asked;   /* the client has sent `op`, which is not done yet */
 	uint32_t op;  /* enum live_op */
-	uint64_t due; /* the time until which it must have asked */
+	uint64_t due; /* the time until which the client must have sent its request */
 };
 
 struct keeper {
@@ -36,20 +36,20 @@ struct keeper {
 	struct session_run run;
 	struct tally tally;
 	int sup;     /* the supervisor's socket; open until the caller may stop waiting */
-	bool silent; /* nothing more comes from the supervisor */
+	bool silent; /* the supervisor sends nothing more */
 	int sup_pid; /* pidfd */
 	int dir;
 	int listen;
 	int init; /* pidfd; -1: none yet, or dead */
 	struct keeper_client clients[MAX_LIVE_CLIENTS];
 	/* for the store */
-	struct clerk_word word; /* the last one with `stored` */
+	struct clerk_word word; /* the last answer with `stored` */
 	struct clerk_task task; /* the last one given */
-	bool given;             /* no word has come back yet */
+	bool given;             /* the task has no answer yet */
 	uint64_t given_at;
 	uint64_t next_at;  /* the store is asked again at this time at the latest */
-	uint64_t retry_at; /* after a failure: not before this time */
-	uint64_t lost_at;  /* since when the store has not answered; 0: it answers */
+	uint64_t retry_at; /* after a failure: the store is not asked again before this time */
+	uint64_t lost_at;  /* the time since which the store has not answered; 0: it answers */
 	bool placed_due;   /* the place of the run must still be recorded */
 	bool look_due;
 	/* for the run */
@@ -63,18 +63,18 @@ struct keeper {
 	uint64_t expired_at;
 	/* for the end */
 	bool dead; /* every process of the run is dead */
-	bool over; /* and nothing more will be reported */
+	bool over; /* the run is dead, and nothing more will be reported */
 	uint64_t over_at;
 	int exit_status;
 	const char *ending;
 	bool end_stored;
 };
 
-/* The process of a keeper; never returns. `sock` is the other end of the caller's socket,
- * `caller` the caller's pidfd; both are taken. */
+/* The main function of a keeper process; never returns. Takes `sock`, the other end of the caller's
+ * socket, and `caller`, the caller's pidfd. */
 _Noreturn void keeper_process(const struct owner *o, const char *id, int sock, int caller);
 
-/* Runs until the end of the run is recorded. */
+/* Returns when the end of the run is recorded. */
 void keeper_loop(struct keeper *k);
 
 void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason);

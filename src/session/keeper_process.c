@@ -1,7 +1,7 @@
 /* keeper_process.c - the process of the keeper: what it keeps of its caller, and how a run
- * begins. It keeps only one socket of the caller: a process that waits for the end of a
- * pipe must not have to wait for the keeper. Signals of a terminal are for the run, not for
- * it. */
+ * begins. Of the caller's fds it keeps only one socket: a process that waits for the end of a pipe
+ * must not have to wait for the keeper. The keeper ignores the signals of a terminal, which are for
+ * the run. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 
 #define SOCK_FD   3
 #define CALLER_FD 4
-/* To end a skill that has its own uid, and to reach a state directory below another user's
- * home. Only root has these capabilities. */
+/* CAP_KILL is needed to end a skill that has its own uid, CAP_DAC_OVERRIDE to reach a state
+ * directory below another user's home. Only root has these capabilities. */
 #define KEPT_CAPS ((1ULL << CAP_KILL) | (1ULL << CAP_DAC_OVERRIDE))
 
 static int settle_fds(int sock, int caller, struct ssb_error *err)
@@ -47,8 +47,8 @@ static int settle_fds(int sock, int caller, struct ssb_error *err)
 	return 0;
 }
 
-/* The keeper must end only when the run ends: not because of a terminal, and not in a
- * shutdown that asks all processes to end. */
+/* The keeper must end only when the run ends. Neither a terminal nor a shutdown that asks all
+ * processes to end may end it earlier. */
 static void settle_signals(void)
 {
 	static const int IGNORED[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
@@ -126,7 +126,7 @@ static _Noreturn void leave_process(struct keeper *k, int status)
 	_exit(status);
 }
 
-/* A refusal may end the whole session, and then its other runs end, too. */
+/* A refusal may end the whole session. Then the session's other runs must be ended, too. */
 static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };

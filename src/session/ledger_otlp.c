@@ -36,7 +36,7 @@ static bool text_is(const struct line *l, const char *member, const char *text)
 	return s != NULL && strcmp(s, text) == 0;
 }
 
-/* True: the line reports the usage of a run with violations. */
+/* Returns true if the line reports the usage of a run with violations. */
 static bool has_violations(const struct line *l)
 {
 	return l->kind == EV_USAGE &&
@@ -69,7 +69,7 @@ bool ledger_is_end(const struct line *l)
 	       l->kind == EV_SESSION_COMPLETED;
 }
 
-/* Names events alike: "session.killed", "session.violation". */
+/* Makes the name of an event in the common form: "session.killed", "session.violation". */
 static const char *event_name(const char *kind, char out[NAME_SIZE])
 {
 	static const char OWN[] = "session_";
@@ -140,8 +140,8 @@ static const char *attribute_of(const char *member)
 	return member;
 }
 
-/* Writes {"pii": 3} as the array ["pii=3"], because the names are foreign and must not
- * become keys. */
+/* Writes {"pii": 3} as the array ["pii=3"], because the names come from others and must not become
+ * keys. */
 static void put_counts(struct otlp *w, const char *key, const struct line *l,
                        const struct json_node *object)
 {
@@ -177,7 +177,7 @@ static void put_snapshot(struct otlp *w, const struct line *l)
 	}
 }
 
-/* `event`: also writes the number and the kind of the line. */
+/* If `event` is true, also writes the number and the kind of the line. */
 static void put_attributes(struct otlp *w, const struct line *l, bool event)
 {
 	for (const struct json_node *n = json_first(&l->doc, l->top); n != NULL;
@@ -283,7 +283,7 @@ static void find_end(void *arg, const struct line *l)
 	struct writing *x = arg;
 
 	if (x->over) {
-		return; /* later lines, such as a bill, are not part of the span */
+		return; /* lines after the end, such as a bill, are not part of the span */
 	}
 	x->end_us = otlp_mono(l);
 	x->over = ledger_is_end(l);
@@ -294,7 +294,8 @@ static void find_end(void *arg, const struct line *l)
 	}
 }
 
-/* Writes the plan of the session from the first line, and its result from the last. */
+/* Writes the facts of a session: its plan from the first line, and its result from the last
+ * line. */
 static void put_facts(void *arg, const struct line *l)
 {
 	static const char *const FIRST[] = { "parent", "policy_version", "policy_digest",

@@ -8,16 +8,16 @@
 #include "trace/reader.h"
 #include "session/session.h"
 
-/* True: the line becomes a log record. Lines about the export itself do not, because that
- * would never end, nor do signatures. */
+/* Returns true if the line becomes a log record. Signatures do not. Neither do lines about the
+ * export itself, because each export would cause another one. */
 bool ledger_is_told(const struct line *l);
-/* True: the span needs the line: the start, the end, and each event in between. */
+/* Returns true if the span contains the line: the start, the end, and each event in between. */
 bool ledger_is_of_span(const struct line *l);
-/* True: the line is the end of the session. */
+/* Returns true if the line is the end of the session. */
 bool ledger_is_end(const struct line *l);
 
-/* Writes the whole request from the lines of an item (NOTIFY_OTEL). w->out says whether
- * that failed. Unreadable lines are left out. */
+/* Writes the whole request from the lines of an item (NOTIFY_OTEL). On failure, w->out is failed.
+ * Unreadable lines are left out. */
 void ledger_write_logs(struct otlp *w, const struct outbox_item *item, const struct otel_config *c);
 void ledger_write_span(struct otlp *w, const struct outbox_item *item, const struct otel_config *c);
 

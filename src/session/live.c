@@ -82,7 +82,7 @@ static uint32_t tag_of(int dir_fd)
 	struct stat st = { 0 };
 
 	(void)fstat(dir_fd, &st);
-	/* Fibonacci hashing: close numbers become distant ones. */
+	/* Fibonacci hashing gives distant results for numbers that are close. */
 	return (uint32_t)((st.st_ino * 0x9E3779B97F4A7C15ULL + st.st_dev) >> 32);
 }
 
@@ -221,7 +221,8 @@ void live_names(int dir_fd, live_name_fn *fn, void *arg)
 	}
 }
 
-/* Keepers asked at a time: there may be more keepers than available fds. */
+/* The number of keepers that are asked at one time, because there may be more keepers than free
+ * fds. */
 #define PINGS 64
 
 static size_t ping_some(int dir_fd, DIR *d, struct pollfd p[PINGS])

@@ -27,8 +27,8 @@ struct live_request {
 	uint32_t version;
 	uint32_t op;
 	uint64_t grace_ms; /* kill: SIGTERM first */
-	/* The run must be in this session or in a descendant; the keeper knows its session and
-	 * all ancestors. "": any session. */
+	/* The request concerns the run only if the run is in this session or in a descendant; the
+	 * keeper knows its session and all ancestors. "": any session. */
 	char session[SESSION_ID];
 	char reason[SESSION_REASON];
 };
@@ -43,29 +43,29 @@ struct live_reply {
 	char why[SESSION_REASON]; /* reason of a refusal */
 };
 
-/* *ret_fd is a new O_PATH fd of the directory, which is made if `make`. */
+/* Opens the directory, and makes it first if `make` is true. *ret_fd is a new O_PATH fd. */
 int live_dir(const char *state_dir, bool make, int *ret_fd, struct ssb_error *err);
 /* Makes a listening socket under a new random name. *ret_fd is new. */
 int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_error *err);
-/* The next client that may be heard, a new non-blocking fd; -1: none, or that client is not
- * allowed. */
+/* Accepts the next client. Returns a new non-blocking fd, or -1 if there is no client or the client
+ * is not allowed. */
 int live_accept(int listen_fd);
-/* A new connected, non-blocking socket, or -1 with errno: ECONNREFUSED and ENOENT if no
- * process listens, EAGAIN if too many clients wait. */
+/* Returns a new connected, non-blocking socket, or -1 with errno: ECONNREFUSED and ENOENT if no
+ * process is listening, EAGAIN if too many clients wait. */
 int live_connect(int dir_fd, const char *name);
-/* Never blocks. -1 with errno. */
+/* Sends one message and never blocks. Returns -1 with errno. */
 int live_send(int fd, const void *msg, size_t size);
-/* 1: received; 0: nothing yet; -1: the peer is gone or sent an invalid message. `msg` must
- * be a live_request or live_reply of `size` bytes. */
+/* Returns 1 if a message was received, 0 if there is none yet, -1 if the peer is gone or sent an
+ * invalid message. `msg` must be a live_request or live_reply of `size` bytes. */
 int live_recv(int fd, void *msg, size_t size);
 bool live_name_valid(const char *name);
-/* True: the socket is or was in this directory. Other owners of the same machine, who may
+/* Returns true if the socket is or was in this directory. Other owners of the same machine, who may
  * share a store, have their own directories. */
 bool live_name_here(int dir_fd, const char *name);
-/* Removes sockets on which no process listens. */
+/* Removes sockets on which no process is listening. */
 void live_tidy(int dir_fd);
 
-/* Calls `fn` with the name of each socket, also of those without a listener. */
+/* Calls `fn` with the name of each socket, including sockets on which no process is listening. */
 typedef void live_name_fn(void *arg, const char *name);
 void live_names(int dir_fd, live_name_fn *fn, void *arg);
 /* Calls `fn` with the reply of each keeper that answers within `wait_ms`. */

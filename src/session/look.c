@@ -136,7 +136,8 @@ static bool read_run(const struct db_value *v, size_t n, struct session_run *ret
 	    !store_number(&v[9], 0, INT64_MAX, &r.begun_us)) {
 		return false;
 	}
-	/* The socket is opened in a directory of ours, so its name must not lead out of it. */
+	/* The socket is opened relative to a directory of ours, so its name must not contain a
+	 * slash. */
 	if (strchr(r.socket, '/') != NULL) {
 		return false;
 	}
@@ -246,7 +247,7 @@ int session_counts(struct session_store *ss, const char *id, session_count_fn *f
 
 struct page {
 	struct buf text;
-	size_t ends[LEDGER_PAGE]; /* end of each line */
+	size_t ends[LEDGER_PAGE]; /* the end of each line */
 	size_t n;
 };
 

@@ -31,7 +31,7 @@ static void add_digit(struct decimal *d, unsigned *kept, char c, bool fraction)
 	d->exponent -= fraction ? 1 : 0;
 }
 
-/* Adds the number after the "e". False: not a whole number. */
+/* Adds the number after the "e". Returns false if it is not a whole number. */
 static bool add_exponent(struct decimal *d, const char *s, const char *end)
 {
 	bool down = s < end && *s == '-';
@@ -62,7 +62,7 @@ bool decimal_parse(const char *s, size_t len, struct decimal *ret)
 	bool any = false;
 
 	if (len > 1 && s[0] == '0' && is_digit(s[1])) {
-		return false; /* octal for some readers */
+		return false; /* some programs read a leading 0 as octal */
 	}
 	for (; s < end; s++) {
 		if (is_digit(*s)) {

@@ -12,9 +12,9 @@ typedef int64_t micros; /* millionths of a dollar */
 #define MAX_MICROS        (1000000000LL * MICROS_PER_DOLLAR) /* more is refused */
 #define MONEY_TEXT        32
 
-/* Parses "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and at
- * most MAX_MICROS. False for anything else (negative, "nan", finer, more); *ret_why, if not
- * NULL, then says why, for people. */
+/* Parses "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and at most
+ * MAX_MICROS. Returns false for any other text (negative, "nan", finer, more). Then *ret_why, if
+ * not NULL, is the reason, for people. */
 bool money_parse(const char *s, micros *ret, const char **ret_why);
 
 /* Writes "$0.50", "$0.0021": at least two places, without further zeros. Returns `out`. */
@@ -33,7 +33,7 @@ bool decimal_parse(const char *s, size_t len, struct decimal *ret);
 
 enum decimal_fit {
 	DECIMAL_EXACT,
-	DECIMAL_FINER, /* *ret is the next greater whole number */
+	DECIMAL_FINER, /* *ret is rounded up to a whole number */
 	DECIMAL_MORE,  /* more than max; *ret is untouched */
 };
 

@@ -1,5 +1,5 @@
-/* outbox.c - messages to the owner. The transaction that they report writes them, and a
- * herald takes each of them for itself. */
+/* outbox.c - messages to the owner. A message is written in the transaction that it reports. Each
+ * message is taken by one herald at a time. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void put_time(struct json *j, const struct call *c)
 	json_kstr(j, "timestamp", stamp_text(&stamp, &at));
 }
 
-/* Writes the event for any kind of receiver; herald_body() makes each receiver's form of
+/* Writes the event in a form for all receivers; herald_body() makes the form for each receiver from
  * it. */
 static int put_event(struct call *c, const struct row *row, enum event_kind event,
                      const char *reason, struct buf *out, struct ssb_error *err)
@@ -141,7 +141,7 @@ static void taken_done(struct taken *t)
 	outbox_item_done(&t->item);
 }
 
-/* 1: `t` is ours; 0: another process took it; 2: there is none. */
+/* Returns 1 if this process got `t`, 0 if another process took it, 2 if there is no message. */
 static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
@@ -181,7 +181,7 @@ int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item 
 			t.item = (struct outbox_item){ 0 };
 		}
 		if (got != 0) {
-			/* Messages go first: they are few, and people wait for them. */
+			/* Messages have priority: they are few, and people wait for them. */
 			return got == 1 ? 1 : send_take(ss, lease_ms, ret, err);
 		}
 	}
@@ -192,7 +192,7 @@ int outbox_first(void *arg, const struct db_value *v, size_t n)
 {
 	int64_t *first = arg;
 
-	/* If there is no message, the one row has no number. */
+	/* If there is no message, the only row has no number. */
 	return n == 1 && (v[0].type == DB_NULL || store_number(&v[0], 0, INT64_MAX, first)) ? 0
 	                                                                                    : -1;
 }

@@ -1,5 +1,4 @@
-/* place.c - identifies this machine and its processes, and ends a run for certain. See
- * place.h. */
+/* place.c - identifies this machine and its processes, and reliably ends a run. See place.h. */
 #include "session/place.h"
 
 #include <assert.h>
@@ -27,10 +26,10 @@
 #include "sandbox/meter.h"
 
 #define CHILD_ROUNDS 100
-#define MARK         16 /* hash digits that tell machines apart */
+#define MARK         16 /* hash digits by which machines are distinguished */
 #define MACHINE_ID   32
 
-/* Reads the first line of a small file without its newline. -1: there is none. */
+/* Reads the first line of a small file without its newline. Returns -1 if there is none. */
 static int first_line(const char *path, char *out, size_t size)
 {
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -44,7 +43,7 @@ static int first_line(const char *path, char *out, size_t size)
 	return 0;
 }
 
-/* Machine ids should stay private, and a hash tells machines apart as well. */
+/* Machine ids should stay private, and a hash is enough to distinguish machines. */
 static void hash_mark(const char *id, char ret[MARK + 1])
 {
 	uint8_t hash[SHA256_BYTES];
@@ -72,8 +71,8 @@ int place_here(struct session_run *run, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "session",
 		                "read the id of the pid namespace");
 	}
-	/* A machine without an id ("uninitialized", many containers) must never be taken for
-	 * another one that was restarted: only its boot identifies it. */
+	/* A machine without an id ("uninitialized", many containers) must never be mistaken for
+	 * another machine that was restarted, so it is identified only by its boot. */
 	if (first_line("/etc/machine-id", id, sizeof(id)) != 0 || strlen(id) != MACHINE_ID ||
 	    strspn(id, "0123456789abcdef") != MACHINE_ID) {
 		memcpy(machine, boot, sizeof(machine));
@@ -94,7 +93,7 @@ bool place_same(const struct session_run *a, const struct session_run *b)
 
 bool place_restarted(const struct session_run *run, const struct session_run *here)
 {
-	/* Another pid namespace of the same boot may still be alive. */
+	/* Processes in another pid namespace of the same boot may still be alive. */
 	return strcmp(run->host, here->host) == 0 &&
 	       strncmp(run->boot_id, here->boot_id, MARK) != 0;
 }
@@ -124,8 +123,8 @@ int place_kill(int pidfd)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0U);
 }
 
-/* True: pid 1 of its innermost namespace. In "NSpid:\t4711\t1" the last number is the pid
- * there. */
+/* Returns true if the process is pid 1 of its innermost namespace. In "NSpid:\t4711\t1" the last
+ * number is the pid there. */
 static bool is_first(pid_t pid)
 {
 	char path[32];
@@ -161,8 +160,8 @@ static int read_text(const char *path, struct buf *out)
 	return fd >= 0 && file_read_all(fd, out) == 0 && out->data != NULL ? 0 : -1;
 }
 
-/* Reads the state and the parent from /proc/PID/stat: fields 3 and 4, after the name, which
- * may contain anything. -1: the process is gone. */
+/* Reads the state and the parent from /proc/PID/stat: fields 3 and 4, after the name, which may
+ * contain anything. Returns -1 if the process is gone. */
 static int read_stat(pid_t pid, char *ret_state, pid_t *ret_parent)
 {
 	char path[32];
@@ -189,7 +188,7 @@ static bool is_stuck(pid_t pid)
 	return read_stat(pid, &state, &parent) == 0 && state == 'D';
 }
 
-/* All processes of a run are in one group, which the first child shows. */
+/* All processes of a run are in one control group, which is found through the first child. */
 static void thaw_group(pid_t init)
 {
 	char list[64];
@@ -217,8 +216,8 @@ static void thaw_group(pid_t init)
 	}
 }
 
-/* The child may have been reaped since it was listed, and its pid reused. So the process
- * that the fd holds is ended only if it is still a child. */
+/* The child may have been reaped since it was listed, and its pid reused. So the process of the
+ * pidfd is ended only if it is still a child of the init. */
 static void end_child(pid_t pid, pid_t init)
 {
 	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
@@ -230,8 +229,8 @@ static void end_child(pid_t pid, pid_t init)
 	}
 }
 
-/* Orphans become children of this init, too. So this repeats until there are no children,
- * or the rest is dead and the init does not reap it. */
+/* Orphans become children of this init, too. So this repeats until there are no children, or until
+ * all children are dead and the init does not reap them. */
 static void end_children(pid_t init)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
@@ -244,7 +243,7 @@ static void end_children(pid_t init)
 		for (char *p = list, *end; *p != '\0'; p = end) {
 			long pid = strtol(p, &end, 10);
 			if (end == p || *end == '\0') {
-				break; /* the last number may be cut off */
+				break; /* the last number may be incomplete */
 			}
 			end_child((pid_t)pid, init);
 		}

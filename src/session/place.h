@@ -7,23 +7,26 @@
 
 #include "session/session.h"
 
-/* Fills run->host ("NAME#" and the beginning of the hash of the machine id) and
- * run->boot_id (the beginning of the hash of the boot id, "-" and the inode of the pid
- * namespace). */
+/* Fills run->host and run->boot_id. The host is "NAME#" and the beginning of the hash of the
+ * machine id. The boot id is the beginning of the hash of the boot id, "-", and the inode of the
+ * pid namespace. */
 int place_here(struct session_run *run, struct ssb_error *err);
-/* True: pids mean the same for both. */
+/* Returns true if a pid means the same process for both. */
 bool place_same(const struct session_run *a, const struct session_run *b);
-/* True: the same machine, restarted since. */
+/* Returns true if it is the same machine, and it was restarted since. */
 bool place_restarted(const struct session_run *run, const struct session_run *here);
 
-/* A new pidfd of exactly that process; -1 with errno, ESRCH if it is gone. */
+/* Returns a new pidfd of exactly that process; -1 with errno, which is ESRCH if the process is
+ * gone. */
 int place_open(pid_t pid, uint64_t start);
 int place_kill(int pidfd);
-/* Ends the init of a run, and with it the whole run. The kernel does the rest if the init
- * is the first of a pid namespace; otherwise its descendants are ended before it. A run
- * that a v1 control group has frozen, and so keeps from dying, is thawed. -1 with errno. */
+/* Ends the init of a run, and with it the whole run. If the init is the first process of a pid
+ * namespace, the kernel ends the others; otherwise its descendants are ended before it. A run that
+ * a v1 control group has frozen is thawed, because frozen processes cannot die. Returns -1 with
+ * errno. */
 int place_end(int pidfd, pid_t init);
-/* True: the process of the pidfd is dead, and with the first of a namespace all in it. */
+/* Returns true if the process of the pidfd is dead. If it was the first process of a namespace, all
+ * processes in the namespace are dead, too. */
 bool place_dead(int pidfd);
 
 #endif

@@ -68,7 +68,7 @@ int session_policy_init(struct session_policy *p, struct ssb_error *err)
 	                             : ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 }
 
-/* These may contain routing keys and tokens of webhooks. */
+/* Wiped, because it may contain routing keys and tokens of webhooks. */
 static void wipe_free(char *s)
 {
 	if (s != NULL) {
@@ -107,12 +107,12 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
 	assert(diags != NULL);
-	/* Uses a list of its own: the caller's may hold findings of another file. */
+	/* Uses its own list, because the caller's list may contain findings of another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
 	struct policy_draft d = { .on_threshold = ACT_KILL };
 	size_t kept =
-	        len <= (size_t)MAX_YAML_BYTES ? len : 0; /* more is refused by yaml_doc_parse() */
+	        len <= (size_t)MAX_YAML_BYTES ? len : 0; /* yaml_doc_parse() rejects longer files */
 	bool whole = take_source(&d.p, bytes, kept) && found != NULL;
 
 	AUTO(free_root) struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
@@ -129,7 +129,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 static int load_bytes(const char *path, struct buf *out, struct ssb_error *err)
 {
 	const struct owner us = { .uid = geteuid() };
-	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
+	/* O_NONBLOCK: if the path is a FIFO, it must cause an error and not block. */
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 && errno == ELOOP) {
@@ -236,7 +236,7 @@ bool session_duration_parse(const char *s, uint64_t *ret_ms)
 		len--;
 		s = trim_spaces(s, &len);
 	}
-	/* A part of a millisecond is rounded up, so the result is never 0 by rounding. */
+	/* A fraction of a millisecond is rounded up, so a time is never rounded to 0. */
 	if (!decimal_parse(s, len, &d) ||
 	    decimal_times(&d, unit != 0 ? unit : SECOND_MS, MAX_SESSION_SECONDS * SECOND_MS, &ms) ==
 	            DECIMAL_MORE) {

@@ -41,7 +41,8 @@ enum session_export_kind { EXPORT_FILE, EXPORT_OTEL };
 
 struct session_export {
 	enum session_export_kind kind;
-	/* An http(s) URL; or a path without "..", absolute or below <state_dir>/exports. */
+	/* An http(s) URL, or a path without "..". The path is absolute, or below
+	 * <state_dir>/exports. */
 	char *to;
 };
 
@@ -56,7 +57,7 @@ struct session_policy {
 	unsigned alert_at_ppm; /* 0.80 is 800000; for every budget and limit */
 	enum session_act on_exceed;
 	uint64_t reservation_ms;
-	bool charge_on_timeout; /* false: an unsettled reservation is given back */
+	bool charge_on_timeout; /* false: the amount of an unsettled reservation is given back */
 	/* session */
 	uint64_t max_duration_ms;
 	uint64_t max_actions;
@@ -66,13 +67,14 @@ struct session_policy {
 	struct session_threshold *thresholds;
 	size_t n_thresholds;
 	/* kill_switch */
-	bool kill_enabled; /* false: what would kill blocks. The owner's own kill always works */
+	bool kill_enabled; /* false: a kill becomes a block, except for the owner's own kill */
 	uint64_t grace_ms;
-	enum session_act on_store_loss; /* for runs: ACT_KILL, ACT_PAUSE, or ACT_LOG (they go on) */
+	enum session_act
+	        on_store_loss; /* of runs: ACT_KILL, ACT_PAUSE, or ACT_LOG (they continue) */
 	struct session_notify *notify;
 	size_t n_notify;
 	/* audit */
-	bool audit_enabled; /* false: no exports. The store's own ledger is always kept */
+	bool audit_enabled; /* false: no exports; the store's own ledger is always kept */
 	struct session_export *exports;
 	size_t n_exports;
 };
@@ -82,24 +84,24 @@ int session_policy_init(struct session_policy *p, struct ssb_error *err);
 void session_policy_done(struct session_policy *p); /* accepts a zeroed one */
 
 /* Initialises and fills `ret`, which the caller must release with session_policy_done(),
- * even after a failure. `diags` must not be NULL and gets all findings. Any error in the
- * file is SSB_E_POLICY. */
+ * even after a failure. `diags` must not be NULL and gets all findings. For any error in the file
+ * the code is SSB_E_POLICY. */
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags,
                          struct ssb_error *err);
-/* Loads the file `path`, which must not be a symlink; NULL: as an empty file. Otherwise as
- * session_policy_parse(). */
+/* Loads the file `path`, which must not be a symlink. If `path` is NULL, the result is that of an
+ * empty file. Otherwise as session_policy_parse(). */
 int session_policy_load(const char *path, struct session_policy *ret, struct ssb_diags *diags,
                         struct ssb_error *err);
 
-/* True: the ledger goes to a collector. */
+/* Returns true if the ledger is sent to a collector. */
 bool session_policy_sends(const struct session_policy *p);
-/* The threshold for `name`, borrowed from `p`; NULL: this kind of violation is only
+/* Returns the threshold for `name`, borrowed from `p`. NULL: this kind of violation is only
  * counted. */
 const struct session_threshold *session_policy_threshold(const struct session_policy *p,
                                                          const char *name);
-/* Parses "30m", "1.5h", "90", "5s" to milliseconds. False: invalid, negative, or more than
- * a year. */
+/* Converts "30m", "1.5h", "90", "5s" to milliseconds. Returns false if the text is invalid,
+ * negative, or more than a year. */
 bool session_duration_parse(const char *s, uint64_t *ret_ms);
 
 #endif

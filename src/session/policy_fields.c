@@ -1,5 +1,5 @@
-/* policy_fields.c - the format of session.yaml as tables, one per level. All keys of the
- * known schema are here; skillsandbox-session(5) tells which keys we added. */
+/* policy_fields.c - the format of session.yaml as tables, one per level. All keys of the known
+ * schema are here; skillsandbox-session(5) says which keys we added. */
 #include "session/policy_priv.h"
 
 #include <assert.h>
@@ -121,7 +121,8 @@ static void read_thresholds(struct ctx *c, const struct ynode *n, const struct f
 
 #define N_COUNTED (CLASS_COUNT + EV_COUNT + 1)
 
-/* True: the key is a class, a kind of event or the total, which the runtime itself counts. */
+/* Returns true if the key is a class, a kind of event or the total: the runtime itself counts
+ * these. */
 static bool is_counted(struct ctx *c, const struct ynode *n)
 {
 	const char *names[N_COUNTED] = { [N_COUNTED - 1] = ANY_VIOLATIONS };
@@ -165,7 +166,7 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 		if (strcmp(i->key, ANY_VIOLATIONS) == 0) {
 			d->p.all_violations = l;
 		} else {
-			/* The limit is a maximum: the next violation acts. */
+			/* The limit is the highest allowed count, so the threshold is one more. */
 			uint64_t count = l.max == SESSION_NO_LIMIT ? l.max : l.max + 1;
 			add_threshold(c, i, &d->p, count, l.act);
 		}
@@ -184,7 +185,7 @@ static void read_timeout(struct ctx *c, const struct ynode *n, const struct fiel
 	}
 }
 
-/* Reads what happens to a run that can no longer be metered. */
+/* Reads what must happen to a run that can no longer be metered. */
 static void read_loss(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	static const char *const WORDS[] = { "kill", "pause", "continue" };
@@ -196,7 +197,7 @@ static void read_loss(struct ctx *c, const struct ynode *n, const struct field *
 	}
 }
 
-/* The list is checked but ignored: the ledger always has everything. */
+/* The list is checked but not used: the ledger always contains everything. */
 static void read_include(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	(void)at;

@@ -16,7 +16,7 @@
 enum format { FORMAT_SLACK, FORMAT_JSON };
 static const char *const FORMATS[] = { "slack", "json" };
 
-/* An item as written in the file. */
+/* An item, with the members that the file has. */
 struct item {
 	char *webhook;
 	char *pagerduty;
@@ -88,7 +88,7 @@ static const char *check_absolute(const char *s, char **ret)
 	return s[0] == '~' ? "begins with \"~\"; write the absolute path" : check_path(s, ret);
 }
 
-/* A relative path, which the known schema allows, is below a directory of ours. */
+/* A relative path, which the known schema allows, is taken relative to a directory of ours. */
 static const char *check_export(const char *s, char **ret)
 {
 	auto_free char *rooted = NULL;

@@ -7,14 +7,15 @@
 
 /* ---- the tree of a session.yaml into a struct session_policy ---- */
 
-/* A policy while it is read, with values that the order of the file leaves open. */
+/* A policy while it is read. It also contains the values that cannot be set before the whole file
+ * was read. */
 struct policy_draft {
 	struct session_policy p;
 	enum session_act on_threshold; /* for thresholds without on_threshold */
 };
 
-/* Fills `d`, which must hold the defaults, from the root of a file. Every finding goes to
- * the report. False only if memory is exhausted. */
+/* Fills `d`, which must contain the defaults, from the root of a file. Every finding is added to
+ * the report. Returns false only if memory is exhausted. */
 bool policy_fields_read(const struct report *rep, const struct ynode *root, struct policy_draft *d);
 
 /* policy_items.c: row readers for the lists in kill_switch and audit. `at` must be the
@@ -26,8 +27,8 @@ extern const struct level EXPORT_LEVEL;
 
 /* ---- policy_values.c ---- */
 
-/* Readers of values that manifest/values.h does not have. Each reports a value that it
- * refuses, and then leaves `*at` unchanged. */
+/* Readers of values that manifest/values.h does not have. If a reader rejects a value, it reports a
+ * finding and leaves `*at` unchanged. */
 #define ROW_READER(name)                                                                           \
 	void name(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 
@@ -39,10 +40,10 @@ ROW_READER(policy_read_size);     /* uint64_t: bytes, also as 10MB */
 ROW_READER(policy_read_flag);     /* bool */
 ROW_READER(policy_read_act);      /* enum session_act */
 ROW_READER(policy_read_short);    /* char[max]: one line that fits and is not empty */
-ROW_READER(policy_read_ignored);  /* reads nothing: a key that has no meaning here */
+ROW_READER(policy_read_ignored);  /* reads nothing: the key has no meaning for this program */
 
-/* A new text of one line that is not empty, or NULL (reported). Findings do not repeat the
- * text, because it may be a secret. */
+/* Returns a new, non-empty text of one line, or NULL (reported). Findings do not repeat the text,
+ * because it may be a secret. */
 char *policy_read_secret(struct ctx *c, const struct ynode *n, const struct field *f);
 
 #endif

@@ -8,7 +8,7 @@
 #include "manifest/resources.h"
 #include "session/money.h"
 
-/* True: a plain scalar. A number in quotes is a text, and refused. */
+/* Returns true for a plain scalar. A number in quotes is a text, and is rejected. */
 static bool is_plain(const struct ctx *c, const struct ynode *n, const struct field *f,
                      const char *wanted, const char *remedy)
 {
@@ -98,7 +98,7 @@ void policy_read_seconds(struct ctx *c, const struct ynode *n, const struct fiel
 	}
 }
 
-/* True for "10MB": at least a digit and a letter. */
+/* Returns true for a text such as "10MB", with at least a digit and a letter. */
 static bool has_unit(const struct ynode *n)
 {
 	size_t len = n->kind == YNODE_SCALAR && !n->bad ? strlen(n->text) : 0;
@@ -117,7 +117,7 @@ void policy_read_size(struct ctx *c, const struct ynode *n, const struct field *
 	} else if (!resource_number(n->text, UNIT_BYTES, &v) || v > f->max) {
 		report_add(c->rep, SSB_ERROR, n->line, n->col,
 		           "write bytes, or a size such as 10MB, up to 1024TB",
-		           "%s %s is not a size, or too large", f->key,
+		           "%s %s is not a size, or is too large", f->key,
 		           report_quote(quoted, n->text));
 	} else {
 		*(uint64_t *)at = v;

@@ -137,7 +137,7 @@ static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
 	}
-	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
+	/* O_NONBLOCK: if the path is a FIFO, it must cause an error and not block. */
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		return 0;
@@ -207,7 +207,7 @@ int prices_cost(const struct prices *p, const char *model, uint64_t tokens_in, u
 		return unknown_model(p, model, err);
 	}
 	price = price != NULL ? price : &p->fallback;
-	/* 2^64 tokens x MAX_MICROS, twice: less than 2^116. */
+	/* The product is at most 2 x 2^64 tokens x MAX_MICROS, which is less than 2^116. */
 	wide cost = (wide)tokens_in * (uint64_t)price->in + (wide)tokens_out * (uint64_t)price->out;
 	cost = (cost + PRICED_TOKENS - 1) / PRICED_TOKENS;
 	if (cost > (wide)MAX_MICROS) {

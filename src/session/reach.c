@@ -1,6 +1,5 @@
-/* reach.c - a session enters another state, and its descendants with it. Kill, expiry,
- * completion and pause reach all descendants. Resume reaches those that the same pause
- * paused. */
+/* reach.c - changes the state of a session and of its descendants. Kill, expiry, completion and
+ * pause reach all descendants. Resume reaches those that the same pause paused. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "session/store.h"
 
 static const struct {
-	enum event_kind kind; /* kind of its line and of the message */
+	enum event_kind kind; /* kind of the ledger line and of the message */
 	bool notify;
 } STATES[SESSION_STATES] = {
 	[SESSION_ACTIVE] = { EV_SESSION_RESUMED, false },
@@ -46,8 +45,8 @@ static int put_line(struct call *c, struct row *row, const struct row *by, size_
 	return entry_end(c, row, err);
 }
 
-/* Until when runs may keep running: a kill by a policy leaves them its grace, also if they
- * learn of it later. */
+/* Returns the time until which runs may continue. A kill by a policy gives them its grace, even if
+ * they learn of the kill later. */
 static int64_t runs_until(const struct call *c, const struct row *by)
 {
 	const uint64_t most = MAX_GRACE_SECONDS * 1000;
@@ -147,7 +146,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 	struct ssb_error why = { 0 };
 	struct row row;
 
-	/* A damaged session must not keep the others running. */
+	/* A damaged session must not keep the other ones alive. */
 	if (row_read(v, n, &row, &why) != 0) {
 		b->damaged++;
 		return 0;
@@ -188,7 +187,7 @@ static int load_beneath(struct call *c, const struct row *of, size_t *ret_damage
 	return 0;
 }
 
-/* The state of `row` after an ancestor entered `to`. */
+/* Returns the state of `row` after an ancestor entered `to`. */
 static enum session_state state_reached(const struct row *row, const struct row *by,
                                         enum session_state to)
 {

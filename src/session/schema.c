@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-/* SQLite numbers an INTEGER PRIMARY KEY by itself, PostgreSQL needs to be told: the drivers
- * replace the word SERIAL by their own. WITHOUT ROWID is for SQLite: a row is then written
- * to one page, instead of one page of the table and one of its key's index. */
+/* An INTEGER PRIMARY KEY gets its numbers automatically in SQLite, but not in PostgreSQL: so each
+ * driver replaces the word SERIAL. WITHOUT ROWID is for SQLite: a row is then written to one page,
+ * instead of one page of the table and one of its key's index. */
 const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
 	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"

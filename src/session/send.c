@@ -51,7 +51,7 @@ int send_wake(struct call *c, const struct row *row, struct ssb_error *err)
 	}
 	c->notify = true;
 	if (!session_is_over(row->s.state)) {
-		return 0; /* its rows are open already */
+		return 0; /* its rows are never closed before the session is over */
 	}
 	return db_run(c->ss->db, "UPDATE sends SET state = 0 WHERE session = $1 AND state = 1",
 	              DB_ARGS(DB_I(row->n)), NULL, NULL, err);
@@ -112,8 +112,8 @@ static int read_row(void *arg, const struct db_value *v, size_t n)
 	return x->bad ? -1 : 0;
 }
 
-/* 1: `x` is the next row, and its session is locked; 0: another process took it; 2: there
- * is none. */
+/* Returns 1 if `x` is the next row and its session is locked, 0 if another process took the row, 2
+ * if there is none. */
 static int look_up_next(struct session_store *ss, int64_t now, struct next *x,
                         struct ssb_error *err)
 {
@@ -158,7 +158,7 @@ static void part_done(struct part *p)
 	line_done(&p->line);
 }
 
-/* Room for the end is always kept: a span without its end is useless. */
+/* Some room is always kept for the end, because a span without its end is useless. */
 static bool has_room(struct part *p, size_t len)
 {
 	return ledger_is_end(&p->line) ||
@@ -175,7 +175,8 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 	    SESSION_LINE_SEQ(line) < p->upto || v[1].type != DB_TEXT) {
 		return 0;
 	}
-	/* A damaged line does not stop the others; audit verify finds it. */
+	/* A damaged line is left out, and the others are still sent; audit verify finds the
+	 * damage. */
 	bool good = line_parse(&p->line, v[1].s, v[1].n, &why) == 0;
 	bool wanted = good && (p->span ? ledger_is_of_span : ledger_is_told)(&p->line);
 	if (wanted && p->span && !has_room(p, v[1].n)) {
@@ -209,13 +210,13 @@ static int read_part(struct session_store *ss, const struct next *x, struct part
 	if (p->out.failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
 	}
-	/* If lines are missing, the store is damaged and waiting does not help. */
+	/* If lines are missing, the store is damaged. Waiting would not help. */
 	p->upto = p->upto == from ? x->seq : p->upto;
 	return 0;
 }
 
-/* Fills the item with lines that were not sent yet; for a session that is over and has none
- * left, with the lines of its span. 0 lines: nothing to send. */
+/* Fills the item with lines that were not sent yet. If the session is over and has no such lines,
+ * fills it with the lines of its span. If there are 0 lines, nothing must be sent. */
 static int fill_item(struct session_store *ss, struct next *x, struct ssb_error *err)
 {
 	AUTO(part_done) struct part p = { .upto = x->sent };
@@ -241,7 +242,7 @@ static int fill_item(struct session_store *ss, struct next *x, struct ssb_error 
 	               : ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
 }
 
-/* Nothing to send: advances to the span, or closes the row. */
+/* Called if there is nothing to send: advances to the span, or closes the row. */
 static int move_on(struct session_store *ss, const struct next *x, struct ssb_error *err)
 {
 	bool over = x->ended != 0 && (x->span != 0 || x->item.span);
@@ -253,7 +254,7 @@ static int move_on(struct session_store *ss, const struct next *x, struct ssb_er
 	              NULL, NULL, err);
 }
 
-/* As look_up_next(); 0 also if the row advanced without a request. */
+/* As look_up_next(). Also returns 0 if the row advanced without a request. */
 static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
@@ -313,7 +314,7 @@ int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err)
 
 /* ---- sent, or not -------------------------------------------------------- */
 
-/* When the next request is due: now if there is much left, else a little later. */
+/* Returns when the next request is due: now if many lines are left, else a little later. */
 static int64_t next_due(const struct call *c, const struct row *own, const struct outbox_item *item)
 {
 	bool behind = own->seq > item->upto + SEND_LINES;
@@ -341,7 +342,8 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
-	/* A collector that is down for long gets only HERALD_TRIES lines. */
+	/* If a collector is down for a long time, the ledger gets only HERALD_TRIES lines about
+	 * it. */
 	if ((over || item->tries < HERALD_TRIES) && outbox_entry(&c, item, status, error,
 	                                                         sent   ? "sent"
 	                                                         : over ? "failed"

@@ -42,7 +42,7 @@ bool session_store_exists(const struct owner *o)
 	char path[PATH_MAX];
 
 	policy_init(&policy);
-	/* session_store_open() reports what is wrong. */
+	/* If the policy file is bad, session_store_open() reports it. */
 	return load_policy(o, &policy, &why) != 0 || policy.store != NULL ||
 	       (sqlite_path(o, path) && (access(path, F_OK) == 0 || errno != ENOENT));
 }
@@ -130,7 +130,7 @@ static int check_request(const struct session_request *req, struct ssb_error *er
 	return 0;
 }
 
-/* Makes the new row below its ancestors, which must all be active. */
+/* Makes the new row below its ancestors. All of them must be active. */
 static int make_row(struct call *c, const struct session_request *req, struct ssb_error *err)
 {
 	struct row *up = c->n > 0 ? call_own(c) : NULL;
@@ -231,7 +231,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 	}
 	if (make_row(&c, req, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		/* If the parent has just expired, that is kept. */
+		/* If the parent has just expired, that change is kept. */
 		if (c.expired != NULL) {
 			(void)call_commit(&c, &ignored);
 		}
@@ -292,7 +292,7 @@ static int become_state(struct session_store *ss, const char *id, enum session_s
 	AUTO(call_done) struct call c = { 0 };
 
 	if (to == SESSION_ALERT || (unsigned)to >= SESSION_STATES) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "not a state to ask for");
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "this state cannot be requested");
 	}
 	if ((reason != NULL && reason[0] != '\0' &&
 	     store_check_text(reason, SESSION_REASON, "the reason", err) != 0) ||
@@ -303,7 +303,8 @@ static int become_state(struct session_store *ss, const char *id, enum session_s
 	to = asked_state(own, to);
 	if (may_become(&c, to, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		(void)call_commit(&c, &ignored); /* what expired meanwhile is kept */
+		(void)call_commit(
+		        &c, &ignored); /* sessions that expired during this call stay expired */
 		return -1;
 	}
 	c.by_owner = true;
@@ -361,7 +362,7 @@ static int find_due(struct session_store *ss, struct session_ids *ret, struct ss
 	return 0;
 }
 
-/* False: the session is damaged, which must not stop the others from expiring. */
+/* Returns false if the session is damaged, which must not stop the others from expiring. */
 static bool expire_one(struct session_store *ss, const char *id, bool enforce,
                        struct session_swept *swept)
 {

@@ -26,20 +26,20 @@ struct session_store;
 /* `*ret` is new and borrows `o`. SSB_E_NOT_FOUND if the library of the store is missing;
  * the message names the package to install. */
 int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err);
-/* False: there is no store yet, and session_store_open() would make one. */
+/* Returns false if there is no store yet; session_store_open() would make one. */
 bool session_store_exists(const struct owner *o);
-/* Frees `ss`, and before that enforces the deferred decision, if any. Accepts NULL. */
+/* Enforces the deferred decision, if any, and frees `ss`. Accepts NULL. */
 void session_store_close(struct session_store *ss);
 
-/* What became of the runs that a decision concerns; all 0 if it concerns none. */
+/* What happened to the runs that a decision concerns. All fields are 0 if it concerns none. */
 struct act_report {
 	size_t runs;      /* running on this machine */
 	size_t reached;   /* handled by their keeper */
 	size_t forced;    /* ended through their pidfd */
-	size_t elsewhere; /* on other machines, whose keepers get the change from the store */
-	size_t left;      /* still running when we gave up */
-	/* Keepers that did not say which session their run belongs to; counted only if the store
-	 * could not say so either. */
+	size_t elsewhere; /* on other machines, whose keepers learn of the change from the store */
+	size_t left;      /* still running when the time was over */
+	/* Keepers that did not say which session their run belongs to. They are counted only if the
+	 * store could not say it either. */
 	size_t silent;
 	uint64_t took_us; /* until the last process was dead or stopped */
 };
@@ -47,14 +47,14 @@ struct act_report {
 /* The result of a call: what was decided, and what was done about it. */
 struct decision {
 	struct verdict verdict;
-	char session[SESSION_ID]; /* the session asked about */
-	char decided[SESSION_ID]; /* the session whose policy decided: that one or an ancestor */
-	struct session after; /* `session` as it is now; its policy is valid as long as the store */
-	bool changed;         /* `decided` entered another state */
+	char session[SESSION_ID]; /* the session that the call is about */
+	char decided[SESSION_ID]; /* the session whose policy decided: `session` or an ancestor */
+	struct session after;     /* `session` now; its policy is valid until the store is closed */
+	bool changed;             /* the state of `decided` changed */
 	enum session_state state; /* of `decided` */
 	uint64_t grace_ms;        /* the grace of its runs if it was killed */
-	/* Every session that entered a state its runs must learn of, the one nearest to the
-	 * root first. Descendants are reached through it. */
+	/* Sessions that entered a state that their runs must learn of, the one nearest to the root
+	 * first. Descendants are reached through them. */
 	struct {
 		char id[SESSION_ID];
 		enum session_state state;
@@ -64,7 +64,7 @@ struct decision {
 	int64_t reservation;          /* of an allowed check; 0: none */
 	micros amount;                /* estimate or actual */
 	bool notify;                  /* a message waits in the outbox */
-	char warning[SESSION_REASON]; /* why a copy in a file or the signature failed, or "" */
+	char warning[SESSION_REASON]; /* why an export or the signature failed, or "" */
 	struct act_report runs;
 	struct ssb_error undone;     /* SSB_OK, or why a run may still be running */
 	char unsent[SESSION_REASON]; /* why no process sends the message, or "" */
@@ -73,7 +73,7 @@ struct decision {
 /* ---- lifecycle ---------------------------------------------------------- */
 
 struct session_request {
-	const char *id;     /* NULL: a random id. An existing id is refused. */
+	const char *id;     /* NULL: a random id; an existing id is rejected */
 	const char *parent; /* NULL: none; must be active */
 	const char *agent;  /* NULL: the policy's */
 	const struct session_policy *policy;
@@ -81,22 +81,22 @@ struct session_request {
 
 int session_start(struct session_store *ss, const struct session_request *req, struct decision *ret,
                   struct ssb_error *err);
-/* Pauses, resumes, kills, completes or expires a session: `to` is the state asked for, and
- * SESSION_ACTIVE to resume. A transition that the table forbids is SSB_E_POLICY. Kill and
- * pause reach all descendants. `reason` is for people, and may be NULL. */
+/* Pauses, resumes, kills, completes or expires a session. `to` is the requested state, which is
+ * SESSION_ACTIVE to resume. If the table forbids the transition, the error is SSB_E_POLICY. Kill
+ * and pause reach all descendants. `reason` is for people, and may be NULL. */
 int session_become(struct session_store *ss, const char *id, enum session_state to,
                    const char *reason, struct decision *ret, struct ssb_error *err);
-/* As session_become() with SESSION_KILLED, but runs have a grace of `grace_ms`, also those
- * that learn of it from the store. session_become() gives none. */
+/* As session_become() with SESSION_KILLED, but gives the runs a grace of `grace_ms`. Runs that
+ * learn of the kill from the store get this grace, too. session_become() gives none. */
 int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err);
 struct session_swept {
 	size_t expired;
-	size_t runs;             /* that were running in the expired sessions */
-	struct ssb_error undone; /* the first such error of the decisions */
+	size_t runs;             /* runs that were running in the expired sessions */
+	struct ssb_error undone; /* the first `undone` of the decisions */
 };
-/* Expires the sessions whose time is over, ends their runs, and times out reservations.
- * Every other call does the same in the store for the session that it is about. */
+/* Expires the sessions whose time is over, ends their runs, and times out reservations. Every other
+ * call does the same in the store, but only for its own session. */
 int session_sweep(struct session_store *ss, struct session_swept *ret, struct ssb_error *err);
 
 /* Reservations have random numbers, so that no process can settle another's by guessing.
@@ -107,10 +107,10 @@ int session_sweep(struct session_store *ss, struct session_swept *ret, struct ss
 
 int session_check(struct session_store *ss, const char *id, const char *action, micros estimate,
                   struct decision *ret, struct ssb_error *err);
-/* Replaces a reservation by the actual cost. actual < 0: the action did not happen, and the
- * whole amount is given back. Also works for a session that is over, and once for a
- * reservation that timed out: money that was spent is never lost. A settled reservation is
- * gone: to settle it again is SSB_E_NOT_FOUND. */
+/* Replaces a reservation by the actual cost. actual < 0 means that the action did not happen, and
+ * the whole amount is given back. This also works for a session that is over, and once for a
+ * reservation that timed out, so that money that was spent is always counted. A settled reservation
+ * is deleted: settling it again fails with SSB_E_NOT_FOUND. */
 int session_settle(struct session_store *ss, int64_t reservation, micros actual,
                    struct decision *ret, struct ssb_error *err);
 /* `details` may be NULL, and is cut if it is too long. */
@@ -133,7 +133,8 @@ struct session_run {
 	int64_t begun_us;
 };
 
-/* Fills run->n and ->begun_us. A refusal is an allowed == false, not an error. */
+/* Fills run->n and ->begun_us. If the session refuses the run, the call succeeds, and the verdict
+ * has allowed == false. */
 int session_run_begin(struct session_store *ss, const char *id, struct session_run *run,
                       struct decision *ret, struct ssb_error *err);
 int session_run_placed(struct session_store *ss, const struct session_run *run,
@@ -141,8 +142,9 @@ int session_run_placed(struct session_store *ss, const struct session_run *run,
 
 /* What a run has used since the last call. */
 struct session_usage {
-	/* Number of this report of the run, from 1 on. A report that is sent again unchanged,
-	 * because its result is unknown, counts once. 0: not numbered, always counts. */
+	/* The number of this report of the run, from 1 on. If the result of a report is unknown,
+	 * the caller sends it again unchanged, and it counts only once. 0: the report has no number
+	 * and always counts. */
 	uint64_t report;
 	uint64_t meters[SESSION_METERS]; /* METER_RUNS and METER_DOMAINS are ignored */
 	struct {
@@ -150,9 +152,9 @@ struct session_usage {
 		uint64_t n;
 	} violations[32];
 	size_t n_violations;
-	/* Kinds and classes count the same violations; this counts each once. */
+	/* Counts each violation once, while kinds and classes count the same violations twice. */
 	uint64_t all_violations;
-	const char *const *domains; /* contacted; names that are new to the session count */
+	const char *const *domains; /* contacted names; those new to the session are counted */
 	size_t n_domains;
 };
 
@@ -168,25 +170,26 @@ int session_get(struct session_store *ss, const char *id, struct session *ret,
 typedef int session_fn(void *arg,
                        const struct session *s); /* a result other than 0 ends the calls */
 int session_each(struct session_store *ss, bool all, session_fn *fn, void *arg,
-                 struct ssb_error *err); /* newest first; `all`: also sessions that are over */
+                 struct ssb_error *err); /* newest first; `all`: includes sessions that are over */
 typedef int session_run_fn(void *arg, const struct session_run *r);
-/* Runs of the session and its descendants without a recorded end. */
+/* Lists the runs of the session and its descendants whose end is not recorded. */
 int session_runs(struct session_store *ss, const char *id, session_run_fn *fn, void *arg,
                  struct ssb_error *err);
 typedef int session_count_fn(void *arg, const char *name, uint64_t n);
 int session_counts(struct session_store *ss, const char *id, session_count_fn *fn, void *arg,
                    struct ssb_error *err);
-typedef int session_line_fn(void *arg, const char *line, size_t len); /* `line` has its newline */
-/* The ledger: chained lines as in skillsandbox-trace(5). The last line is a signature if
- * the session is over. */
+typedef int session_line_fn(void *arg, const char *line,
+                            size_t len); /* `line` includes its newline */
+/* Calls `fn` with each line of the ledger, chained as in skillsandbox-trace(5). The last line is a
+ * signature if the session is over. */
 int session_ledger(struct session_store *ss, const char *id, session_line_fn *fn, void *arg,
                    struct ssb_error *err);
 
-/* How a ledger found elsewhere compares with the store. */
+/* Compares a ledger from another place with the store. */
 struct ledger_known {
 	bool found;     /* the session is in the store */
 	uint64_t lines; /* number of lines of its ledger */
-	bool same;      /* line `seq` has the hash `hash` */
+	bool same;      /* line `seq` has the hash `hash` in the store */
 };
 /* Compares line `seq` and `hash` with the store. Changes nothing. */
 int session_ledger_known(struct session_store *ss, const char *id, uint64_t seq,
@@ -195,42 +198,44 @@ int session_ledger_known(struct session_store *ss, const char *id, uint64_t seq,
 
 /* ---- news of other machines --------------------------------------------- */
 
-/* The fd to poll for reading; -1: this store has no news (SQLite: see act.h). */
+/* Returns the fd to poll for reading. -1: this store has no news (SQLite: see act.h). */
 int session_news_fd(const struct session_store *ss);
-/* The next session whose state changed on another machine: 1; 0: none; -1: the store is
- * lost. */
+/* Gets the next session whose state changed on another machine. Returns 1 if there is one, 0 if
+ * there is none, -1 if the store is lost. */
 int session_news(struct session_store *ss, char ret_id[SESSION_ID], struct ssb_error *err);
 
 /* ---- outbox ------------------------------------------------------------- */
 
-/* A message to the owner that is not delivered yet. The transaction that it reports writes
- * it. */
+/* A message to the owner that is not delivered yet. It is written in the transaction that it
+ * reports. */
 struct outbox_item {
 	int64_t n;
 	char session[SESSION_ID];
 	enum notify_kind kind;
-	char *url;    /* these three are new, and freed by outbox_item_done() */
+	char *url;    /* new, as the next two; freed by outbox_item_done() */
 	char *secret; /* or NULL */
 	char *body;   /* the event as JSON (herald.h) */
 	unsigned tries;
 	/* The fields below are for NOTIFY_OTEL. `body` holds lines of the ledger. */
-	bool span;        /* for a session that is over; `body` holds the lines of its events */
+	bool span; /* the span of a session that is over; `body` holds the lines of its events */
 	int64_t begun_us; /* start of the session */
 	uint64_t upto;    /* the first line that is not in `body` */
 	size_t lines;     /* number of lines in `body` */
-	size_t dropped;   /* lines for which the span had no room */
+	size_t dropped;   /* lines that did not fit into the span */
 };
 
-/* Takes the next message that is due, for `lease_ms`, so that no other process has it at
- * the same time: 1; 0: none; -1. The caller must release `*ret` with outbox_item_done(). */
+/* Takes the next message that is due, for `lease_ms`: no other process gets it in this time.
+ * Returns 1 if there is one, 0 if there is none, -1 on failure. The caller must release `*ret` with
+ * outbox_item_done(). */
 int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err);
-/* In how many ms the next message is due or its lease ends. 0: now; -1: the outbox is
+/* Fills the milliseconds until the next message is due or its lease ends. 0: now; -1: the outbox is
  * empty. Changes nothing. */
 int outbox_wait(struct session_store *ss, int64_t *ret_ms, struct ssb_error *err);
-/* Records a delivery (status 2xx), or a failure after which the next try is in retry_ms (0:
- * given up). Writes a line to the session's ledger; for a part of a ledger only for the
- * first HERALD_TRIES failed tries. */
+/* Records the result of a try. If `status` is 2xx, the message was delivered. Otherwise it failed,
+ * and the next try is in `retry_ms`; 0 gives the message up. Writes a line to the session's ledger.
+ * If the item is a part of a ledger (NOTIFY_OTEL), only the first HERALD_TRIES failed tries get a
+ * line. */
 int outbox_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err);
 void outbox_item_done(struct outbox_item *item);

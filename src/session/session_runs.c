@@ -1,4 +1,4 @@
-/* session_runs.c - the runs of a session: where they are, and what they use. */
+/* session_runs.c - the runs of a session: records where they run, and what they use. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -96,7 +96,7 @@ int session_run_begin(struct session_store *ss, const char *id, struct session_r
 	}
 	call_decide(&c);
 	for (size_t i = 0; i < c.n && !c.verdict.allowed; i++) {
-		c.verdicts[i].tells = false; /* no run has begun */
+		c.verdicts[i].tells = false; /* no run has begun, so there is nothing to tell */
 	}
 	if ((c.verdict.allowed && insert_run(&c, &r, err) != 0) || put_begin(&c, &r, err) != 0 ||
 	    call_apply(&c, err) != 0 || call_finish(&c, &r, ret, err) != 0) {
@@ -121,7 +121,8 @@ int session_run_placed(struct session_store *ss, const struct session_run *run,
 		return -1;
 	}
 	if (db_changes(ss->db) != 1) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "the session has no such run");
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "",
+		                "the session has no run with this number");
 	}
 	c.open = false;
 	return db_commit(ss->db, err);
@@ -148,7 +149,7 @@ static int add_domain(struct call *c, const char *name, struct ssb_error *err)
 	return 0;
 }
 
-/* Adds the usage to the whole chain. *ret_any: anything was used. */
+/* Adds the usage to all sessions of the chain. *ret_any is true if anything was used. */
 static int add_usage(struct call *c, const struct session_usage *used, bool *ret_any,
                      struct ssb_error *err)
 {
@@ -222,7 +223,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, EV_USAGE, err) : -1;
 }
 
-/* *ret: this report was not counted before. */
+/* *ret is true if this report was not counted before. */
 static int is_new(struct call *c, const struct session_run *run, const struct session_usage *used,
                   bool *ret, struct ssb_error *err)
 {
@@ -290,7 +291,7 @@ int session_run_end(struct session_store *ss, const struct session_run *run, int
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
-	/* 0 rows: another process found the run dead first and recorded the end. */
+	/* 0 rows: another process has found that the run is dead, and has recorded its end. */
 	if (db_changes(ss->db) == 1) {
 		struct row *own = call_own(&c);
 		struct json *j = entry_begin(&c, own, EV_RUN_ENDED);

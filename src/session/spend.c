@@ -1,9 +1,9 @@
-/* spend.c - money.
+/* spend.c - reserves and settles money.
  *
- * The estimate of an action is reserved before it in the session and in all its ancestors,
- * and later replaced by the actual cost. A reservation that is never settled times out:
- * each session of the chain then charges it or gives it back, as its own policy says. The
- * bill may still come later, and is accepted once. */
+ * Before an action, its estimated cost is reserved in the session and in all its ancestors.
+ * Afterwards the reservation is replaced by the actual cost. A reservation that is never settled
+ * times out: each session of the chain then charges it or gives it back, as its own policy says.
+ * The bill may still come later, and is accepted once. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -85,8 +85,8 @@ static int take_due(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Fills `path` with the session of a reservation and its ancestors, from the session
- * upwards. 0: one of them is damaged. */
+/* Fills `path` with the session of a reservation and its ancestors, from the session upwards.
+ * Returns 0 if one of them is damaged. */
 static size_t find_path(struct call *c, int64_t session, struct row *path[SESSION_DEPTH])
 {
 	size_t n = 0;
@@ -129,7 +129,7 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 	struct row *path[SESSION_DEPTH];
 	size_t n = find_path(c, r->session, path);
 
-	/* A damaged session must not block the tree; its reservation stays. */
+	/* A damaged session must not block the tree, so its reservation is not changed. */
 	if (n == 0) {
 		return 0;
 	}
@@ -282,7 +282,7 @@ int session_check(struct session_store *ss, const char *id, const char *action, 
 	for (size_t i = 0; i < c.n; i++) {
 		const struct session *s = &c.chain[i].s;
 		c.verdicts[i] = engine_check(s, estimate, c.now);
-		/* An alert is given when it is reached, not again with each later action. */
+		/* An alert is given when the limit is reached, not again with each later action. */
 		if (c.verdicts[i].act == ACT_ALERT) {
 			struct verdict without = engine_check(s, 0, c.now);
 			c.news[i] = without.act != ACT_ALERT || without.code != c.verdicts[i].code;
@@ -331,7 +331,7 @@ static int find_reservation(struct call *c, int64_t n, struct reservation *ret,
 	return 0;
 }
 
-/* If two callers settle at the same time, only one finds the unchanged row. */
+/* If two callers settle at the same time, only one of them changes the row. */
 static int take_it(struct call *c, const struct reservation *r, bool *ret, struct ssb_error *err)
 {
 	if (db_run(c->ss->db, "DELETE FROM reservations WHERE n = $1 AND state = $2",
@@ -376,7 +376,8 @@ int session_settle(struct session_store *ss, int64_t reservation, micros actual,
 	    call_load_at(&c, r.session, r.root, err) != 0 || take_it(&c, &r, &taken, err) != 0) {
 		return -1;
 	}
-	/* The reservation changed before the tree was locked. Now it cannot change any more. */
+	/* Another call changed the reservation before the tree was locked. It cannot change any
+	 * more now. */
 	if (!taken && (find_reservation(&c, reservation, &r, err) != 0 ||
 	               take_it(&c, &r, &taken, err) != 0 || !taken)) {
 		return store_damaged(err, "a reservation cannot be settled");

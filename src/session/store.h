@@ -1,5 +1,5 @@
-/* store.h - what the operations on sessions share: the rows of one call, its transaction,
- * the ledger. Private to this directory and its tests.
+/* store.h - shared by the operations on sessions: the rows of one call, its transaction, the
+ * ledger. Private to this directory and its tests.
  *
  * A call is: call_enter() (begins, locks the tree, reads the session and its ancestors),
  * call_due() (what time alone decides), a verdict for each session, call_decide(), changes
@@ -17,10 +17,10 @@
 #include "session/db.h"
 #include "session/session.h"
 
-/* The maximum of a sum in the store, at which it stays. Three of them can be added without
- * overflow. */
+/* The largest sum in the store; a larger sum is stored as this value. Three of them can be added
+ * without overflow. */
 #define STORE_MAX_MICROS  (INT64_C(1) << 60)
-#define STORE_MAX_COUNTS  1024  /* kinds of violations per session; the rest is "other" */
+#define STORE_MAX_COUNTS  1024  /* kinds of violations per session; others count as "other" */
 #define STORE_MAX_DOMAINS 10000 /* distinct names per session */
 #define STORE_TEXT        256   /* bytes of an action's name */
 #define STORE_DETAILS     4096  /* bytes of a violation's details */
@@ -56,23 +56,23 @@ struct row {
 	int64_t depth; /* 1 for a root */
 	int64_t paused_by;
 	int64_t deadline;
-	/* Of a root: the first reservation of its tree times out at this time at the earliest;
-	 * 0: none is open. */
+	/* For a root: no reservation of its tree times out before this time; 0: no reservation is
+	 * open. */
 	int64_t due;
-	int64_t beneath; /* the ancestor whose change reached it */
+	int64_t beneath; /* the ancestor whose change changed this session, too */
 	char policy[STORE_HEX];
 	struct session s;
-	struct totals told; /* sums as of the last line of its ledger */
-	uint64_t seq;       /* number of the next line; `hash` is that of the line before */
+	struct totals told; /* the sums that the last line of its ledger contains */
+	uint64_t seq;       /* number of the next line; `hash` is the hash of the previous line */
 	uint64_t mono;
 	uint8_t hash[SHA256_BYTES];
 	struct buf lines; /* new lines, for its exports */
 	uint64_t first;   /* number of the first of `lines` */
 	bool dirty;       /* must be saved */
-	bool entered;     /* its ledger has new lines */
+	bool entered;     /* the ledger of this session has new lines */
 	bool restated;    /* its state and reason must be saved, too */
-	bool changed;     /* it entered another state */
-	bool acts;        /* it changed by itself, not with an ancestor, so its runs are told */
+	bool changed;     /* the session entered another state */
+	bool acts; /* its state changed by itself, not with an ancestor, so its runs must be told */
 };
 
 struct session_store {
@@ -82,11 +82,11 @@ struct session_store {
 	struct record record;          /* the line being written, of any ledger */
 	struct store_policy *policies; /* each policy is parsed once */
 	struct store_place places[64]; /* indexed by the hash of the id */
-	struct row kept;               /* the session of the last call, if it has no parent */
-	uint64_t kept_version;         /* db_version() for which `kept` is valid */
-	int64_t (*now)(void);          /* NULL: the store's clock; tests set their own */
-	bool defers;                   /* set by session_defer() */
-	struct decision *deferred;     /* NULL: no decision is deferred */
+	struct row kept;           /* the session of the last call; kept only if it has no parent */
+	uint64_t kept_version;     /* db_version() for which `kept` is valid */
+	int64_t (*now)(void);      /* NULL: the store's clock; tests set their own */
+	bool defers;               /* set by session_defer() */
+	struct decision *deferred; /* NULL: no decision is deferred */
 };
 
 struct call {
@@ -98,13 +98,14 @@ struct call {
 	size_t n;
 	struct row **others; /* descendants that the call has reached */
 	size_t n_others;
-	/* One for each session of the chain. `news`: the alert was not given before. */
+	/* One verdict for each session of the chain. `news` is true if the alert was not given
+	 * before. */
 	struct verdict verdicts[SESSION_DEPTH];
 	bool news[SESSION_DEPTH];
 	struct row *decided;
 	struct verdict verdict;
 	struct row *expired; /* the session that expired during this call */
-	bool by_owner;       /* the owner's kill, which has its own grace */
+	bool by_owner;       /* this is the owner's kill, which has its own grace */
 	uint64_t owner_grace_ms;
 	bool notify;
 	char warning[SESSION_REASON];
@@ -119,17 +120,17 @@ struct call {
 	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
 	" s.domains, s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
 #define ROW_N_COLUMNS 31
-/* The recursion that adds all descendants to a table down(n, d), which begins with sessions at
- * depth 1. It is bounded, because a damaged store could hold a circle of parents. */
+/* A recursion that adds all descendants to a table down(n, d), which begins with the sessions at
+ * depth 1. It is limited, because a damaged store could contain a circle of parents. */
 #define ROW_DOWN                                                                                   \
 	" UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down ON p.parent = down.n"         \
 	" WHERE down.d < 9)"
 
 int store_damaged(struct ssb_error *err, const char *what);
-/* False: not a number from `min` to `max`. */
+/* Returns false if the value is not a number from `min` to `max`. */
 bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret);
 bool store_text(const struct db_value *v, char *ret, size_t size);
-/* Does not fill the policy and the parent's id. */
+/* Reads a session from a row. Does not fill the policy and the parent's id. */
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err);
 struct totals row_totals(const struct row *row);
 int row_policy(struct session_store *ss, struct row *row, struct ssb_error *err);
@@ -137,15 +138,15 @@ int row_save(struct session_store *ss, struct row *row, struct ssb_error *err);
 int store_keep_policy(struct session_store *ss, const struct session_policy *p, char ret[STORE_HEX],
                       struct ssb_error *err);
 void store_drop_policies(struct session_store *ss);
-/* Reads a number from the first column of the first row: 1 found; 0 not found, `*ret`
- * untouched; -1. */
+/* Reads a number from the first column of the first row. Returns 1 if there is one, 0 if there is
+ * none (`*ret` is untouched), -1 on failure. */
 int store_ask(struct session_store *ss, const char *sql, const struct db_value *args, size_t n,
               int64_t *ret, struct ssb_error *err);
 /* Fails unless `s` is UTF-8 of 1 to size - 1 bytes without control characters. `what` names
  * it in the message. */
 int store_check_text(const char *s, size_t size, const char *what, struct ssb_error *err);
 
-/* Replaces invalid UTF-8 (of a text that was cut) and control characters by '?'. */
+/* Replaces control characters and invalid UTF-8, which a cut can leave, by '?'. */
 void store_clean(char *s);
 
 uint64_t store_add(uint64_t a, uint64_t b); /* saturates at the maximum of a BIGINT */
@@ -154,10 +155,10 @@ uint64_t store_add(uint64_t a, uint64_t b); /* saturates at the maximum of a BIG
 
 /* Begins the transaction. `c` must be zeroed, and must be released with call_done(). */
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err);
-/* Fills c->now. Must be called when all locks are held; call_load() does so. */
+/* Fills c->now. Must be called when all locks are held, as call_load() does. */
 int call_time(struct call *c, struct ssb_error *err);
-/* Runs `take` as a whole transaction with one time, and commits. Returns what `take`
- * returns, or -1; a result below 0 is not committed. */
+/* Runs `take` in one transaction with one time, and commits. Returns the result of `take`, or -1;
+ * if the result is below 0, nothing is committed. */
 typedef int call_take_fn(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                          struct ssb_error *err);
 int call_take(struct session_store *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
@@ -167,45 +168,46 @@ int call_load(struct call *c, const char *id, struct ssb_error *err);
 /* As call_load(), by the session's number and root. */
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err);
 int call_due(struct call *c, struct ssb_error *err);
-/* call_begin(), call_load() and call_due(). */
+/* Does call_begin(), call_load() and call_due(). */
 int call_enter(struct call *c, struct session_store *ss, const char *id, struct ssb_error *err);
 static inline struct row *call_own(struct call *c)
 {
 	assert(c->n > 0);
 	return &c->chain[c->n - 1];
 }
-/* The row `i` of all that the call has in memory: i < c->n + c->n_others. */
+/* Returns the row `i` of all rows that the call has in memory: i < c->n + c->n_others. */
 static inline struct row *call_row(struct call *c, size_t i)
 {
 	assert(i < c->n + c->n_others);
 	return i < c->n ? &c->chain[i] : c->others[i - c->n];
 }
-/* Chooses the hardest of the verdicts; among equals the one nearest to the root. */
+/* Chooses the hardest of the verdicts. If several are equally hard, it chooses the one nearest to
+ * the root. */
 void call_decide(struct call *c);
 int call_apply(struct call *c, struct ssb_error *err);
-/* reach.c: `row` enters the state `to`, with a ledger line and a message. Descendants that
- * this reaches enter it, too. */
+/* reach.c: sets the state of `row` to `to`, and writes a ledger line and a message. Does the same
+ * for the descendants that this reaches. */
 int call_become(struct call *c, struct row *row, enum session_state to, const char *reason,
                 struct ssb_error *err);
-/* reach.c: the session with this number, which must be of the same tree; it stays in memory
+/* reach.c: returns the session with this number, which must be in the same tree. It stays in memory
  * until the end of the call. NULL: it does not exist or is damaged. */
 struct row *call_find(struct call *c, int64_t n);
 int call_commit(struct call *c, struct ssb_error *err);
-/* Commits, fills `*ret` and enforces it. `except` is the caller's own run, or NULL. */
+/* Commits, fills `*ret` and enforces the decision. `except` is the caller's own run, or NULL. */
 int call_finish(struct call *c, const struct session_run *except, struct decision *ret,
                 struct ssb_error *err);
-void call_done(struct call *c); /* rolls back what was not committed */
+void call_done(struct call *c); /* rolls back changes that were not committed */
 
 /* ---- act.c --------------------------------------------------------------- */
 
-/* Enforces `*d`, or defers it if the store defers. `except` as for session_act(). */
+/* Enforces `*d`, or defers it if the store defers decisions. `except` is as for session_act(). */
 void act_enforce(struct session_store *ss, struct decision *d, const struct session_run *except);
 /* Enforces the deferred decision, if any. */
 void act_finish(struct session_store *ss);
 
 /* ---- session.c ----------------------------------------------------------- */
 
-/* As session_sweep(). Runs are ended only if `enforce`; else their keepers end them. */
+/* As session_sweep(). If `enforce` is false, runs are not ended here, but by their keepers. */
 int session_expire_due(struct session_store *ss, bool enforce, struct session_swept *ret,
                        struct ssb_error *err);
 
@@ -214,20 +216,20 @@ int session_expire_due(struct session_store *ss, bool enforce, struct session_sw
 /* Begins a line. The caller adds members; entry_end() adds the snapshot and stores the
  * line. */
 struct json *entry_begin(struct call *c, struct row *row, enum event_kind kind);
-/* Adds what was decided, and why unless it is "ok". */
+/* Adds the decision, and the reason unless it is "ok". */
 void entry_verdict(const struct call *c, struct json *j);
 int entry_end(struct call *c, struct row *row, struct ssb_error *err);
-/* A line for each ancestor whose totals have changed since its last line. `event` is the
+/* Adds a line for each ancestor whose totals have changed since its last line. `event` is the
  * kind of the session's own line. */
 int entry_ancestors(struct call *c, enum event_kind event, struct ssb_error *err);
-/* The same for one ancestor. */
+/* Adds such a line for one ancestor. */
 int entry_child(struct call *c, struct row *row, const struct row *child, enum event_kind event,
                 struct ssb_error *err);
-/* Counts a refusal if the session is over. True: only counted. Only the first refusal gets
- * a line, so that an agent that keeps asking cannot fill the disk. */
+/* If the session is over, counts a refusal. Returns true if the refusal is only counted: only the
+ * first refusal gets a line, so that an agent that continues to ask cannot fill the disk. */
 bool entry_only_counts(struct row *row);
-/* Signs what was added to the ledger of a session that is over. Without a key the ledger
- * stays unsigned, and c->warning says so. */
+/* Signs the new lines in the ledger of a session that is over. Without a key the ledger stays
+ * unsigned, and c->warning says so. */
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
 void entry_meter(struct json *j, enum session_meter m, uint64_t v);
 void entry_snapshot(struct json *j, const struct session *s);
@@ -244,8 +246,8 @@ int spend_time_out(struct call *c, struct ssb_error *err);
 
 /* ---- violations.c ---------------------------------------------------------- */
 
-/* Adds `n` to the count of `name` in each session of the chain, and keeps the harder
- * verdict of each. `*ret_count` is the count of the session asked about. */
+/* Adds `n` to the count of `name` in each session of the chain, and keeps the harder verdict of
+ * each. `*ret_count` is the count of the session that the call is about. */
 int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
                      struct ssb_error *err);
 
@@ -257,7 +259,7 @@ int outbox_put(struct call *c, struct row *row, enum event_kind event, const cha
 
 /* A db_row_fn that fills an int64_t, which is untouched if there is no number. */
 int outbox_first(void *arg, const struct db_value *v, size_t n);
-/* Writes the line about one try. `status` is for people. */
+/* Writes the ledger line about one try. `status` is for people. */
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
                  const char *status, struct ssb_error *err);
 
@@ -267,7 +269,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 int send_begin(struct call *c, const struct row *row, struct ssb_error *err);
 /* Must be called when the ledger of `row` has new lines. */
 int send_wake(struct call *c, const struct row *row, struct ssb_error *err);
-/* As outbox_take(), outbox_wait() and outbox_done(), which call these. */
+/* As outbox_take(), outbox_wait() and outbox_done(), which call these functions. */
 int send_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
               struct ssb_error *err);
 int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err); /* -1: none */
@@ -277,8 +279,9 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 /* ---- export.c ------------------------------------------------------------ */
 
 struct exports;
-/* Opens the export files of this call's lines. Must be called before the commit, so that
- * the files are written in the order of commits. A failure is a warning. NULL: no files. */
+/* Opens the export files for the lines of this call. Must be called before the commit, so that the
+ * files are written in the order of commits. A failure only causes a warning. Returns NULL if there
+ * are no files. */
 struct exports *export_open(struct call *c);
 void export_write(struct call *c, struct exports *e); /* also frees `e`; accepts NULL */
 void export_drop(struct exports *e);

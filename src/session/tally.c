@@ -131,7 +131,7 @@ static void put_violation(struct session_usage *u, const char *name, uint64_t n)
 	}
 }
 
-/* Makes the next report of everything heard so far. */
+/* Makes the next report from everything that was heard so far. */
 static void close_report(struct tally *t)
 {
 	t->taken = t->open;

@@ -1,7 +1,7 @@
-/* tally.h - what a run has used and the store does not know yet, without I/O. tally_take()
- * gives a numbered report. If it is unknown whether the store has it, tally_settled(false)
- * makes tally_take() give the same report again, unchanged: nothing is lost, and nothing
- * counts twice. */
+/* tally.h - counts what a run has used and the store does not contain yet, without I/O.
+ * tally_take() gives a numbered report. If it is unknown whether the store has the report,
+ * tally_settled(false) makes tally_take() give the same report again, unchanged. So nothing is
+ * lost, and nothing is counted twice. */
 #ifndef SESSION_TALLY_H
 #define SESSION_TALLY_H
 
@@ -20,8 +20,8 @@ struct tally {
 	struct tally_part open;  /* not reported yet */
 	struct tally_part taken; /* being reported */
 	uint64_t seen[SESSION_METERS];
-	/* Names contacted: the store knows [0, known), and [known, taken_names) are being
-	 * reported. */
+	/* Contacted names. The store has those in [0, known); those in [known, taken_names) are
+	 * being reported. */
 	char (*names)[256];
 	size_t n_names;
 	size_t known;
@@ -38,13 +38,14 @@ void tally_done(struct tally *t);
 
 /* Adds one message of the supervisor. Messages without counts are ignored. */
 void tally_hear(struct tally *t, const struct govern_msg *m);
-/* True: no room for another name. New names are dropped until the next tally_settled(). */
+/* Returns true if there is no room for another name. New names are dropped until the next
+ * tally_settled(). */
 bool tally_full(const struct tally *t);
 bool tally_empty(const struct tally *t);
-/* True: the next report is an old one, without what came since. */
+/* Returns true if the next report is an old one, which does not include newer usage. */
 bool tally_repeats(const struct tally *t);
-/* True: must be reported at once because of a violation, a new name, or a meter that has
- * used half of what `room` leaves. */
+/* Returns true if the usage must be reported at once, because of a violation, a new name, or a
+ * meter that has used half of what `room` leaves. */
 bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS]);
 
 /* Gives the next report. The last one must be settled before. `ret` borrows from `t`. */

@@ -46,7 +46,7 @@ static const char *const CODES[VERDICT_METER] = {
 
 #define TO(s) (1U << SESSION_##s)
 
-/* The states that may follow a state. None follows one that is over. */
+/* The states that may follow each state. No state may follow an end state. */
 static const unsigned NEXT[SESSION_STATES] = {
 	[SESSION_ACTIVE] = TO(ALERT) | TO(PAUSED) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
 	[SESSION_ALERT] = TO(PAUSED) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),

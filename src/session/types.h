@@ -64,24 +64,24 @@ const char *session_state_name(enum session_state s);
 const char *session_act_name(enum session_act a);
 const char *session_meter_name(enum session_meter m); /* "runs", "cpu_seconds", "bytes_out" */
 const char *session_code_name(enum verdict_code c);   /* VERDICT_NONE: NULL */
-/* True: counted in milliseconds, shown in seconds. */
+/* Returns true if the meter is counted in milliseconds and shown in seconds. */
 static inline bool session_meter_is_time(enum session_meter m)
 {
 	return m == METER_CPU_MS || m == METER_WALL_MS;
 }
 
 bool session_id_valid(const char *s);
-/* True: runs may begin and money may be spent. */
+/* Returns true if runs may begin and money may be spent. */
 static inline bool session_is_active(enum session_state s)
 {
 	return s == SESSION_ACTIVE || s == SESSION_ALERT;
 }
-/* True: the session has ended, which cannot be undone. */
+/* Returns true if the session has ended, which cannot be undone. */
 static inline bool session_is_over(enum session_state s)
 {
 	return s == SESSION_KILLED || s == SESSION_COMPLETED || s == SESSION_EXPIRED;
 }
-/* True: the table of transitions allows it. */
+/* Returns true if the table of transitions allows the change. */
 bool session_may_become(enum session_state from, enum session_state to);
 
 #endif
