@@ -22,7 +22,7 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a appro
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed since it was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
-complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that are running'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a watch -d 'Show what a run does, as it happens'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a why -d 'Explain what a run was denied'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a audit -d 'List, show, verify, export and prune runs'

@@ -11,8 +11,8 @@
 
 #include "cli/say.h"
 
-/* A paste that follows the command may still be on its way. No person reads and answers a question
- * in so short a time. */
+/* How long ask_line() waits before it discards what was typed: a paste that follows the command may
+ * still arrive. No person reads and answers a question in so short a time. */
 #define SETTLE_MS 120
 
 bool ask_terminal(void)
@@ -20,8 +20,8 @@ bool ask_terminal(void)
 	if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
 		return false;
 	}
-	/* In the background, reading an answer would stop this process, and nobody would see why.
-	 */
+	/* If this process read an answer in the background, the kernel would stop it, and the user
+	 * would not see why. */
 	pid_t front = tcgetpgrp(STDIN_FILENO);
 	return front < 0 || front == getpgrp();
 }
@@ -33,7 +33,7 @@ size_t ask_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
-/* Reads one line in any mode of the terminal, and leaves what follows it unread. */
+/* Reads one line, whatever mode the terminal is in. Bytes after the line stay unread. */
 static bool read_line(char *ret, size_t size)
 {
 	for (size_t n = 0; n < size;) {
@@ -50,7 +50,7 @@ static bool read_line(char *ret, size_t size)
 		}
 		n++;
 	}
-	(void)tcflush(STDIN_FILENO, TCIFLUSH); /* the rest of the line is not an answer either */
+	(void)tcflush(STDIN_FILENO, TCIFLUSH); /* discards the rest of the long line */
 	return false;
 }
 

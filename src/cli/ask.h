@@ -12,16 +12,17 @@
 enum ask_answer {
 	ASKED_NOBODY, /* there is no terminal */
 	ASKED_NO,
-	ASKED_YES, /* exactly "yes" was typed; anything else is no */
+	ASKED_YES, /* exactly "yes" was typed; every other answer is ASKED_NO */
 };
 
 enum ask_answer ask_yes(const char *question);
 
-bool ask_terminal(void);  /* can a person be asked? */
+bool ask_terminal(void);  /* whether a person can be asked */
 size_t ask_columns(void); /* width of that terminal; 0: not known */
 
-/* Shows `prompt` unchanged, so it must be our own text, and stores one line without its newline.
- * False: there is no terminal, the input ended, or the line is longer than `size` - 1. */
+/* Shows `prompt` unchanged (so it must not contain hostile text), and stores one line without its
+ * newline in `ret`. Returns false if there is no terminal, the input ended, or the line is longer
+ * than `size` - 1. */
 bool ask_line(const char *prompt, char *ret, size_t size);
 
 #endif

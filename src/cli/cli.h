@@ -1,5 +1,5 @@
-/* cli.h - what the commands share: the command table, the parsed command line, and the exit
- * statuses. */
+/* cli.h - what all commands use: the command table, the parsed command line, and the exit statuses.
+ */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -13,13 +13,14 @@
 #include "policy/plan.h"
 #include "skillsandbox.h"
 
-/* Every exit status of the program. The exit status of a skill is passed on. */
+/* Every exit status of the program itself. `run` ends with the exit status of the skill. */
 enum exit_status {
 	EXIT_FINE = 0,
-	EXIT_FINDINGS = 1,     /* validate: not valid; prove: a probe got through;
-	                        * audit verify: bad; session: refused by its policy */
+	/* Validate: a manifest is not valid; prove: a probe got through; audit verify: the
+	 * record is bad; session: the policy of the session refused. */
+	EXIT_FINDINGS = 1,
 	EXIT_USAGE = 2,        /* the command line is wrong */
-	EXIT_INCOMPLETE = 3,   /* audit verify: good, but without its end */
+	EXIT_INCOMPLETE = 3,   /* audit verify: all records are good, but the end is missing */
 	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds */
 	EXIT_SANDBOX = 125,    /* the sandbox failed or refused */
 	EXIT_NOT_EXEC = 126,   /* the entrypoint cannot be executed */
@@ -27,12 +28,12 @@ enum exit_status {
 	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb */
 };
 
-/* `named_program`: a file that was not found is the program itself, not a directory or manifest on
- * the way to it. */
+/* Returns the exit status for the error. `named_program` says what a file that was not found is:
+ * true, the program itself; false, a directory or manifest that leads to it. */
 int exit_status_of(const struct ssb_error *err, bool named_program);
 
-/* A flag of the command line only; its bit is in request.flags. Ids below FLAG_FIRST in the option
- * table are enum ssb_option. */
+/* An option of the command line that is not in enum ssb_option; its bit is in request.flags. In the
+ * option table, ids below FLAG_FIRST are values of enum ssb_option. */
 enum cli_flag {
 	FLAG_FIRST = 1000,
 	FLAG_DRY_RUN = FLAG_FIRST,
@@ -57,7 +58,7 @@ enum cli_flag {
 	FLAG_INTERACTIVE,
 	FLAG_SIDECAR,
 	FLAG_SARIF,
-	FLAG_SESSION, /* from here on with a value */
+	FLAG_SESSION, /* this flag and all after it have a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
 	FLAG_UNTIL,
@@ -82,7 +83,7 @@ enum cli_flag {
 	FLAG_REASON,
 	FLAG_GRACE,
 	FLAG_SKILLS,  /* may be repeated: request.skills */
-	FLAG_AGAINST, /* the same */
+	FLAG_AGAINST, /* may be repeated: also in request.skills */
 	FLAG_HTTP,
 	FLAG_SOCKET,
 	FLAG_MAX_RUNS,
@@ -92,21 +93,21 @@ enum cli_flag {
 	FLAG_END,
 };
 
-#define MAX_BEST_EFFORT 8 /* kept for warnings; the library has all of them */
+#define MAX_BEST_EFFORT 8 /* for warnings only; the library gets all of them */
 
 /* One command line, parsed. */
 struct request {
 	const struct command *command;
 	uint64_t flags;
-	unsigned given;              /* bits of enum ssb_option */
+	unsigned given;              /* bits of the enum ssb_option values that were given */
 	struct ssb_options *options; /* NULL for a command without the owner's flags */
 	struct operands operands;
-	const char *values[FLAG_END - FLAG_FIRST]; /* of flags with one; borrowed */
+	const char *values[FLAG_END - FLAG_FIRST]; /* values of the flags that have one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
 	size_t n_best_effort;
 	char *skills[MAX_SERVED]; /* of --skills, --against; borrowed */
 	size_t n_skills;
-	struct owner owner; /* request_owner() */
+	struct owner owner; /* loaded by request_owner() */
 };
 
 static inline bool request_has(const struct request *r, enum cli_flag flag)
@@ -114,7 +115,7 @@ static inline bool request_has(const struct request *r, enum cli_flag flag)
 	return (r->flags >> (flag - FLAG_FIRST) & 1) != 0;
 }
 
-/* NULL: not given. */
+/* Returns the value of the flag, or NULL if the flag was not given. */
 static inline const char *request_value(const struct request *r, enum cli_flag flag)
 {
 	return r->values[flag - FLAG_FIRST];
@@ -122,15 +123,16 @@ static inline const char *request_value(const struct request *r, enum cli_flag f
 
 struct command {
 	const char *name;     /* one word, or two: "audit show" */
-	const char *operands; /* as help shows them */
+	const char *operands; /* for the help text */
 	const char *summary;
 	uint64_t bit;
 	bool mixed;                    /* options may follow operands */
-	bool owner;                    /* takes the owner's flags: gets request.options */
+	bool owner;                    /* takes the owner's flags, so request.options is filled */
 	int (*run)(struct request *r); /* returns the exit status */
 };
 
-/* More bits than an int has: GNU C makes the enumeration as wide as it must be. */
+/* One bit for each command. There are more bits than an int has, so GNU C makes the enumeration 64
+ * bits wide. */
 enum command_bit {
 	ON_RUN = 1,
 	ON_VALIDATE = 2,
@@ -169,7 +171,7 @@ enum command_bit {
 	ON_LINT = INT64_C(1) << 34,
 	ON_DIFF = INT64_C(1) << 35,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
-	ON_OWNER = ON_PLAN | ON_SERVE, /* take options that grant */
+	ON_OWNER = ON_PLAN | ON_SERVE, /* commands with options that grant something */
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
@@ -178,8 +180,8 @@ enum command_bit {
 
 extern const struct command COMMANDS[];
 extern const size_t N_COMMANDS;
-/* The command that the words (NULL-terminated) name; NULL: unknown. *ret_n counts the words of its
- * name. */
+/* Finds the command that the words (NULL-terminated) name; NULL: unknown command. *ret_n is the
+ * number of words in its name. */
 const struct command *command_find(char *const words[], int *ret_n);
 
 extern const struct option_row FLAGS[];
@@ -188,17 +190,17 @@ extern const size_t N_FLAGS;
 /* Fills `r` from the words after the command's name. */
 int request_parse(struct request *r, const struct command *c, char **argv, struct ssb_error *err);
 void request_done(struct request *r);
-/* The caller's settings, loaded on the first call. NULL with *err on failure. */
+/* Returns the caller's settings, which the first call loads. Returns NULL with *err on failure. */
 const struct owner *request_owner(struct request *r, struct ssb_error *err);
-/* Makes the plan that the operands and flags ask for, and prints findings. On failure it prints the
- * error, too, and sets *ret_status to the exit status. `fallback` (may be NULL) is the command if
+/* Makes the plan for the operands and flags, and prints findings. On failure it prints the error,
+ * too, and sets *ret_status to the exit status. `fallback` (may be NULL) is the command to plan if
  * there is no operand. */
 int request_plan(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
                  int *ret_status);
 
-/* Prints the error, for `run --json` also as the closing JSON line. Returns `status`. */
+/* Prints the error; `run --json` also prints it as the last JSON line. Returns `status`. */
 int request_fail(const struct request *r, const struct ssb_error *err, int status);
-/* The session of new runs, from --session or SKILLSANDBOX_SESSION; NULL: none. */
+/* Returns the session of new runs, from --session or SKILLSANDBOX_SESSION; NULL: none. */
 const char *request_session(const struct request *r);
 
 static inline void plan_freep(struct ssb_plan **p)
@@ -227,7 +229,7 @@ int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
 int cmd_learn(struct request *r);
-/* Takes an approval back, and says so. Returns the exit status. */
+/* Takes an approval back, and prints the result. Returns the exit status. */
 struct owner;
 int cmd_approvals_revoke(const struct owner *o, const char *dir);
 int cmd_diff(struct request *r);

@@ -34,7 +34,7 @@ static const struct option_row *find_by_letter(const struct option_parse *p, cha
 	return NULL;
 }
 
-/* The message repeats the name only: the value may be a secret. */
+/* The message repeats only the option's name: the value may be a secret. */
 static int fail_unknown(const struct option_parse *p, const char *name, size_t len,
                         struct ssb_error *err)
 {
@@ -53,7 +53,7 @@ static int fail_no_value(const struct option_row *row, struct ssb_error *err)
 	                row->name, row->arg);
 }
 
-/* The next word, which is the value if that is not in the same word. */
+/* Advances to the next word and returns it, or NULL if there is none. */
 static const char *next_word(char ***at)
 {
 	if ((*at)[1] == NULL) {
@@ -62,7 +62,7 @@ static const char *next_word(char ***at)
 	return *++*at;
 }
 
-/* **at is "--name" or "--name=value"; *at is left at the last word used. */
+/* Parses "--name" or "--name=value" at **at. Leaves *at at the last word that it used. */
 static int parse_long(const struct option_parse *p, char ***at, struct ssb_error *err)
 {
 	const char *name = **at + 2;
@@ -88,7 +88,7 @@ static int parse_long(const struct option_parse *p, char ***at, struct ssb_error
 	return p->handler(p->ctx, row, value, err);
 }
 
-/* **at is "-x...". */
+/* Parses one or more letters, "-x...", at **at. */
 static int parse_letters(const struct option_parse *p, char ***at, struct ssb_error *err)
 {
 	for (const char *s = **at + 1; *s != '\0'; s++) {
@@ -134,7 +134,7 @@ int cli_options_parse(const struct option_parse *p, char **argv, struct operands
 			return -1;
 		}
 	}
-	/* The rest are operands; they move up to those already found. */
+	/* All further words are operands. They are moved up behind the operands that were found. */
 	while (*at != NULL) {
 		argv[found.n++] = *at++;
 	}

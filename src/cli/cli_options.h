@@ -13,10 +13,10 @@
 struct option_row {
 	const char *name;  /* without the dashes */
 	char letter;       /* 0: none */
-	const char *arg;   /* how help names the value; NULL: takes none */
-	int id;            /* what it means to the handler */
-	const char *value; /* the value of an option that takes none */
-	uint64_t commands; /* bits of the commands that know it */
+	const char *arg;   /* the help text's name for the value; NULL: the option takes no value */
+	int id;            /* passed to the handler in the row */
+	const char *value; /* for an option that takes no value: the value that its handler gets */
+	uint64_t commands; /* bits of the commands that accept the option */
 	const char *help;
 };
 
@@ -27,7 +27,7 @@ typedef int option_handler(void *ctx, const struct option_row *row, const char *
 struct option_parse {
 	const struct option_row *rows;
 	size_t n_rows;
-	uint64_t command; /* only rows with this bit exist */
+	uint64_t command; /* one bit; rows without it do not exist for this command */
 	bool mixed;       /* options may follow operands */
 	option_handler *handler;
 	void *ctx;
@@ -36,11 +36,11 @@ struct option_parse {
 struct operands {
 	char **v; /* into argv: borrowed, NULL-terminated */
 	int n;
-	bool dashes; /* a "--" stood before the first of them */
+	bool dashes; /* a "--" came before the first operand */
 };
 
-/* Parses argv (NULL-terminated; the operands are moved to its front). Without
- * `mixed` everything from the first operand on belongs to the skill. */
+/* Parses argv (NULL-terminated), and moves the operands to its front. Without `mixed`, the first
+ * operand and every word after it are operands, because they belong to the skill. */
 int cli_options_parse(const struct option_parse *p, char **argv, struct operands *ret,
                       struct ssb_error *err);
 

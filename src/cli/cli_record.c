@@ -70,12 +70,12 @@ static int read_key_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct
 	}
 	if (len == 0 || hex_decode(text.data, len, ret, VERIFY_KEY_BYTES) != 0) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "'%s' holds no public key (64 hexadecimal digits)", path);
+		                "'%s' does not contain a public key (64 hexadecimal digits)", path);
 	}
 	return 0;
 }
 
-/* The key of --key, or else the owner's own. *ret_known is false if there is none. */
+/* Finds the key of --key, or else the owner's own key. *ret_known is false if there is none. */
 static int find_key(const struct request *r, const struct owner *owner,
                     uint8_t ret[VERIFY_KEY_BYTES], bool *ret_known, struct ssb_error *err)
 {
@@ -124,7 +124,8 @@ int cli_record_doubt(const struct request *r, const struct record_request *q)
 	} else if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, &v, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	/* Whose key signed a file from elsewhere is a question for `verify`. */
+	/* A signature with another owner's key is not damage in a file from elsewhere. Only `audit
+	 * verify` checks whose key it is. */
 	bool damaged = v.state == VERIFY_BAD && !(elsewhere && v.signed_end);
 	if (status == EXIT_FINE && damaged) {
 		say_errorf("the record was changed: bad at record %" PRIu64
@@ -159,7 +160,7 @@ static void format_time(int64_t micros, char ret[WHEN_SIZE])
 	snprintf(ret, WHEN_SIZE, "%.20s.%06dZ", text, (int)(micros % 1000000));
 }
 
-/* The value of two digits; -1: these are not digits. */
+/* Returns the number that two digits form; -1: they are not digits. */
 static int parse_two_digits(const char *p)
 {
 	return p[0] >= '0' && p[0] <= '9' && p[1] >= '0' && p[1] <= '9'
@@ -167,7 +168,7 @@ static int parse_two_digits(const char *p)
 	               : -1;
 }
 
-/* "Z" or "+01:00", to seconds east of Greenwich. */
+/* Converts "Z" or "+01:00" to seconds east of Greenwich. */
 static bool parse_zone(const char *p, int64_t *ret)
 {
 	if (strcmp(p, "Z") == 0 || strcmp(p, "z") == 0) {
@@ -186,7 +187,7 @@ static bool parse_zone(const char *p, int64_t *ret)
 	return true;
 }
 
-/* ".25" as microseconds; further digits are dropped. */
+/* Converts ".25" to microseconds, and drops further digits. */
 static int64_t parse_fraction(const char **p)
 {
 	int64_t micros = 0;
@@ -202,7 +203,7 @@ static int64_t parse_fraction(const char **p)
 	return micros;
 }
 
-/* timegm() turns the 30th of February into a day of March. */
+/* timegm() would silently change the 30th of February to a day of March. */
 static bool is_date(const struct tm *tm)
 {
 	struct tm date = *tm;

@@ -18,11 +18,12 @@ struct record_request {
 		.file = RUN_FILE_NONE                                                              \
 	}
 
-/* `fallback` names the record if there is no operand; NULL: an operand is needed. Prints the error
- * and returns the exit status, or returns 0. */
+/* Opens the record that the operand names. If there is no operand, `fallback` names the record; if
+ * `fallback` is NULL as well, that is an error. Returns 0, or prints the error and returns the exit
+ * status. */
 int cli_record_open(const struct request *r, const char *fallback, struct record_request *ret);
 void cli_record_done(struct record_request *q);
-/* Its name for messages: the short id, or the path. */
+/* Returns the name of the record for messages: its short id, or its path. */
 const char *cli_record_name(const struct record_request *q);
 /* Prints the error, and returns the exit status for it. */
 int cli_record_fail(const struct ssb_error *err);
@@ -32,20 +33,22 @@ int cli_record_fail(const struct ssb_error *err);
 int cli_record_verify(const struct request *r, const struct record_request *q,
                       struct verify_result *ret);
 
-/* Prints a message if the record was changed; in a file from elsewhere, as far as that shows
- * without a key. Returns the exit status. */
+/* Prints a message if the record was changed. In a file from elsewhere, only changes that show
+ * without a key are found. Returns the exit status. */
 int cli_record_doubt(const struct request *r, const struct record_request *q);
 
-/* "2h", "7d" (before now), a date, or RFC 3339, as the records write it. */
+/* Reads "2h" or "7d" (before now), a date, or RFC 3339, and writes the time in the form of the
+ * records. */
 #define WHEN_SIZE 40
 int cli_record_when(const char *text, char ret[WHEN_SIZE], struct ssb_error *err);
-/* "30d" (from now), a date, or RFC 3339, to seconds since 1970. Fails if that is in the past. */
+/* Converts "30d" (from now), a date, or RFC 3339 to seconds since 1970. Fails if the time is in the
+ * past. */
 int cli_record_until(const char *text, int64_t *ret, struct ssb_error *err);
-/* "30d" as seconds. */
+/* Converts a time span such as "30d" to seconds. */
 int cli_record_seconds(const char *text, int64_t *ret, struct ssb_error *err);
 
 /* After a run with violations: prints on standard error what was tried, how often, and what would
- * allow it. False: there is no record to read. */
+ * allow it. Returns false if there is no record to read or nothing to print. */
 bool cli_record_summary(const char *trace_path, const char *run_id);
 
 #endif

@@ -1,5 +1,5 @@
-/* cmd_approvals.c - lists what you approved and whether it still holds, and takes an approval back,
- * also for a skill that no longer exists. */
+/* cmd_approvals.c - lists what you approved and whether each approval is still valid. Takes an
+ * approval back, also for a skill that no longer exists. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,8 @@ static void put_bad_text(struct buf *out, const struct lock_bad *b)
 	buf_addf(out, "%s: unreadable: ", b->file);
 	visible_text(out, b->why.text, false);
 	buf_addf(out,
-	         "\n  it approves nothing; to remove it: skillsandbox approvals --revoke %.64s\n",
+	         "\n  this approval is not valid; to remove it: skillsandbox approvals --revoke "
+	         "%.64s\n",
 	         b->file);
 }
 
@@ -160,7 +161,8 @@ static int list_approvals(const struct owner *o, bool as_json)
 
 int cmd_approvals_revoke(const struct owner *o, const char *word)
 {
-	/* The skill may not exist any more; a damaged approval is named by its file. */
+	/* The skill's directory may not exist any more. A damaged approval is named by its file
+	 * instead. */
 	auto_free char *dir = lock_is_name(word) ? strdup(word) : path_real(word);
 	struct ssb_error err = { 0 };
 	bool was = false;

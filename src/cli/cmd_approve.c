@@ -1,5 +1,5 @@
-/* cmd_approve.c - shows in plain words what a skill could do, and asks you. An approval holds for
- * exactly the files that were shown. */
+/* cmd_approve.c - shows in plain words what a skill could do, and asks you. An approval is valid
+ * only for exactly the files that were shown. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,8 +32,8 @@ static bool ask_to_confirm(const struct request *r)
 	return a == ASKED_YES;
 }
 
-/* A --without that matches no request must be an error: else the request that was meant would be
- * approved. */
+/* A --without that matches no request must be an error. After a typing mistake the request that you
+ * wanted to take out would be approved. */
 static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 {
 	for (size_t i = 0; i < o->withhold.n; i++) {
@@ -53,7 +53,8 @@ static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 	return EXIT_FINE;
 }
 
-/* A request that nothing can allow stops every run, so the rest must not be approved. */
+/* Prints the requests that nothing can allow. The skill cannot be approved with them, because every
+ * run would fail at them. */
 static int refuse_never(const struct consent_view *v)
 {
 	for (size_t i = 0; i < v->abilities.n; i++) {
@@ -80,8 +81,8 @@ static int make_plan_with(const struct request *r, const struct owner *owner, co
 	return plan_decide(&q, ret, NULL, err);
 }
 
-/* Makes the plan that the approval would give, and says its risk. Fails if that plan would still be
- * refused something. */
+/* Makes the plan that the approval would give, and prints its risk. Fails if something in that plan
+ * would still be refused. */
 static int judge_plan(const struct request *r, const struct owner *owner,
                       const struct consent_view *v)
 {
@@ -144,7 +145,7 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 	return ask_to_confirm(r) ? give_approval(r, owner, v, expires) : EXIT_FINDINGS;
 }
 
-/* Does the skill ask for something that you took out before? */
+/* Does the skill ask for an item that you took out of an earlier approval? */
 static bool is_narrowed(const struct ssb_plan *p, const struct string_list *declined)
 {
 	bool found = false;
@@ -167,7 +168,7 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	int64_t expires = 0;
 
 	consent_view_read(&v, dir);
-	/* An approval that cannot be read is replaced by this one. */
+	/* If the old approval cannot be read, this one replaces it. */
 	(void)consent_look_known(owner, dir, v.files.tree, &before, &none);
 	if ((until != NULL && cli_record_until(until, &expires, &err) != 0) ||
 	    make_plan_with(r, owner, dir, &declined, &plan, &err) != 0) {

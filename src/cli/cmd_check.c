@@ -1,4 +1,4 @@
-/* cmd_check.c - says whether a manifest would have allowed what recorded runs did. */
+/* cmd_check.c - checks whether a manifest would have allowed what recorded runs did. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,8 @@
 #include "learn/propose.h"
 #include "policy/owner.h"
 
-/* Drops what a run asked for and this machine did not have: to deny it changes nothing. */
+/* Drops what did not exist on this machine when a run asked for it: a denial would change nothing.
+ */
 static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 {
 	size_t kept = 0;
@@ -86,12 +87,13 @@ static int check_runs(const struct request *r, struct owner *o, struct ssb_error
 		return EXIT_SANDBOX;
 	}
 	if (needs.cut) {
-		say_warningf("the records do not have everything that was done");
+		say_warningf(
+		        "the records are incomplete: things that the runs did may be missing here");
 	}
 	if (needs.nameless) {
 		say_warningf(
-		        "the skill asked for a host although none was declared; which one is not "
-		        "known: run 'skillsandbox learn'");
+		        "the skill asked for a host although it declares none. The record does not "
+		        "have the host's name; run 'skillsandbox learn' to find it");
 	}
 	return print_denied(r, &needs, denied, drop_absent(&needs, denied, n), runs);
 }

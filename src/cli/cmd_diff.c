@@ -15,7 +15,8 @@
 
 #define MAX_FILES_SHOWN 8 /* files whose lines are shown */
 
-/* The owner's own manifest is not among the skill's files. */
+/* Has the manifest changed since the approval? A manifest in the owner's settings is compared here,
+ * because it is not among the skill's files. */
 static bool has_other_manifest(const struct lock *l, const struct ssb_plan *p)
 {
 	return p != NULL && (strcmp(l->format, skill_format_name(p->format)) != 0 ||
@@ -63,7 +64,8 @@ static int print_text(const struct owner *o, const struct consent_found *f, cons
 	}
 	put_lines(&out, o, f, d, all);
 	if (f->state == CONSENT_OVER) {
-		buf_adds(&out, "The approval is over: it expired, or was used up.\n");
+		buf_adds(&out, "The approval is no longer valid: it has expired, or all its runs "
+		               "are used up.\n");
 	}
 	return say_out(STDOUT_FILENO, &out);
 }
@@ -88,7 +90,7 @@ static int compare_files(const struct request *r, const struct owner *o,
 	struct ssb_error err = { 0 };
 
 	if (ssb_plan_skill(r->options, f->lock.skill, NULL, &plan, NULL, &err) != 0) {
-		say_error(&err); /* the files can still be compared */
+		say_error(&err); /* the files can be compared without a plan */
 	}
 	if (diff_make(&f->lock, &f->now, plan, &d) != 0) {
 		say_errorf("out of memory");

@@ -1,4 +1,4 @@
-/* cmd_doctor.c - says what this kernel and machine offer, layer by layer. */
+/* cmd_doctor.c - shows, layer by layer, what this kernel and machine offer. */
 #include <unistd.h>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-/* cmd_export.c - writes a record, its key and the version of the program that wrote it to one file,
- * which `audit verify` can verify anywhere. */
+/* cmd_export.c - writes one file with a record, its key and the version of the program that wrote
+ * the record. `audit verify` can verify that file on any machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/say.h"
 #include "os/file.h"
 
-/* Writes exactly the lines that were verified: a running skill adds more. */
+/* Writes only the lines that were verified: the record of a running skill grows meanwhile. */
 static int write_bundle(int to, const struct record_request *q, const struct verify_result *v,
                         struct ssb_error *err)
 {

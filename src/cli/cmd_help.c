@@ -1,4 +1,4 @@
-/* cmd_help.c - help and --version, from the tables. */
+/* cmd_help.c - prints help and --version, from the tables of commands and options. */
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +14,8 @@ int cmd_help_version(void)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-/* Lists the commands whose first word is `first`, or all for NULL. Returns how many. */
+/* Lists the commands whose first word is `first`, or every command if `first` is NULL. Returns
+ * their number. */
 static size_t list_commands(struct buf *out, const char *first)
 {
 	size_t len = first != NULL ? strlen(first) : 0;

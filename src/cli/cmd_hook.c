@@ -1,9 +1,9 @@
 /* cmd_hook.c - answers a coding agent that asks before it uses a tool.
  *
  * Claude Code's PreToolUse sends a JSON object to standard input. The answer on standard output is
- * empty (the hook has no objection) or a JSON object. A rewritten command is not allowed by that:
- * the user's own rules decide about it. Every failure ends with the status that blocks the call
- * (2), never with silence. */
+ * empty (the hook has no objection) or a JSON object. The answer may replace the command, but does
+ * not allow the new command: the user's own rules decide about that. After every failure the exit
+ * status is 2, which blocks the call; a failure must not look like an empty answer. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 
 #define EVENT        "PreToolUse"
 #define TOOL         "Bash"
-#define HOOK_SECONDS 10 /* a directory that does not answer must not block the agent for longer */
+#define HOOK_SECONDS 10 /* seconds; a slow file system must not block the agent */
 
-/* The tool's input with another command; everything else is unchanged. */
+/* Writes the tool's input with the new command, and all other members unchanged. */
 static void put_input(struct json *j, const struct json_doc *doc, const struct json_node *input,
                       const char *command)
 {
@@ -73,7 +73,7 @@ static int put_answer(enum hook_answer a, const struct json_doc *doc, const stru
 	return say_out(STDOUT_FILENO, &out) == EXIT_FINE ? EXIT_FINE : EXIT_USAGE;
 }
 
-/* Only questions about Bash are answered. What cannot be read must not pass. */
+/* Answers only questions about Bash. A question that cannot be read must not pass. */
 static int judge_question(const struct json_doc *doc, char *self)
 {
 	const struct json_node *top = json_top(doc);
@@ -87,10 +87,10 @@ static int judge_question(const struct json_doc *doc, char *self)
 	}
 	if (strcmp(json_string(json_member(doc, top, "hook_event_name"), EVENT), EVENT) != 0 ||
 	    strcmp(json_string(json_member(doc, top, "tool_name"), TOOL), TOOL) != 0) {
-		return EXIT_FINE; /* not a question for this hook */
+		return EXIT_FINE; /* a question about another tool */
 	}
 	if (!json_is(command, JSON_STRING) || cwd == NULL || cwd[0] != '/') {
-		say_errorf("hook: a question about Bash without a command, or without cwd");
+		say_errorf("hook: the question about Bash has no command, or no absolute cwd");
 		return EXIT_USAGE;
 	}
 	AUTO(owner_done) struct owner owner = { 0 };
@@ -115,7 +115,8 @@ static int judge_question(const struct json_doc *doc, char *self)
 	return put_answer(a, doc, input, &text);
 }
 
-/* Without this handler the signal would end the process with a status that does not block. */
+/* Without this handler the signal would end the process with a status that does not block the call.
+ */
 static void too_late(int signo)
 {
 	static const char TEXT[] = "skillsandbox: hook: no answer in time\n";
@@ -133,7 +134,7 @@ static void limit_time(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	(void)sigaction(SIGALRM, &sa, NULL);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* the agent may have blocked it */
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* the agent may have blocked the signal */
 	(void)alarm(HOOK_SECONDS);
 }
 

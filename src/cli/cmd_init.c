@@ -1,4 +1,4 @@
-/* cmd_init.c - writes a first manifest from what a skill says about itself and what its files
+/* cmd_init.c - writes a first manifest from the skill's own description and from what its files
  * mention. It executes nothing. */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,23 +18,23 @@
 #include "policy/path.h"
 
 static const char HEAD[] =
-        "A first manifest, from what the files of this skill speak of; nothing was run.\n"
-        "The reason of each line stands behind it. Take out what is not needed; what is a\n"
-        "comment is dangerous, or only spoken of. See skillsandbox-manifest(5).\n"
+        "A first manifest, from what the files of this skill mention; nothing was run.\n"
+        "The reason for each line follows it. Remove the lines that are not needed. Lines\n"
+        "in comments are dangerous, or only mentioned. See skillsandbox-manifest(5).\n"
         "\n"
         "skillsandbox validate DIR   checks it\n"
-        "skillsandbox inspect DIR    shows what it comes to\n"
+        "skillsandbox inspect DIR    shows the resulting plan\n"
         "skillsandbox learn DIR      adds what a run needs\n";
 
 static int fail_exists(const char *path, struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_USAGE, 0, "init",
-	                "'%.200s' is there already, and is never replaced; to see what would be "
+	                "'%.200s' exists already, and is never replaced; to see what would be "
 	                "written: -o -",
 	                path);
 }
 
-/* Creates a new file. O_EXCL follows no symlink that the skill left there. */
+/* Creates a new file. O_EXCL also fails on a symlink that the skill put there. */
 static int write_new(const char *path, bool sidecar, const struct buf *text, struct ssb_error *err)
 {
 	auto_free char *parent = path_parent(path);
@@ -60,7 +60,8 @@ static int write_new(const char *path, bool sidecar, const struct buf *text, str
 	return 0;
 }
 
-/* Makes the text. `found` and *ret_cut are for the notes about it. */
+/* Writes the text of the manifest to `out`. `found` and *ret_cut are for the messages that follow.
+ */
 static int make_text(const struct request *r, const struct owner *o, const char *dir,
                      struct buf *out, struct skill_found *found, bool *ret_cut,
                      struct ssb_error *err)
@@ -80,9 +81,9 @@ static int make_text(const struct request *r, const struct owner *o, const char 
 	*ret_cut = needs.cut;
 	if (propose_manifest(found->manifest, &needs, HEAD, out) != 0) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "init",
-		                "what the files speak of is more than a manifest can hold");
+		                "the files mention more than a manifest can contain");
 	}
-	/* What we write must be valid. */
+	/* The manifest that we write must be valid. */
 	return manifest_parse(MANIFEST_FILE, out->data, out->len, &again, NULL, err);
 }
 

@@ -1,5 +1,5 @@
-/* cmd_inspect.c - prints the resolved plan: what is asked for, what is granted, what is denied and
- * why. `run --dry-run` prints the same. */
+/* cmd_inspect.c - prints the resolved plan: what the skill asks for, what it is granted, what it is
+ * denied and why. `run --dry-run` prints the same. */
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 		return EXIT_SANDBOX;
 	}
 	if (as_json) {
-		buf_adds(&out, text); /* its writer escaped it */
+		buf_adds(&out, text); /* the function that wrote the text has escaped it */
 	} else {
 		visible_text(&out, text, true);
 	}

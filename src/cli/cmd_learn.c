@@ -27,7 +27,7 @@ static int propose_needs(const struct request *r, const struct owner *owner, con
 	}
 	if (propose_manifest(l->base.manifest, &l->needs, head, &text) != 0) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "learn",
-		                "it asks for more than a manifest can hold");
+		                "the skill asks for more than a manifest can contain");
 	}
 	return proposal_put(r, owner, dir, &text, err);
 }
@@ -76,7 +76,7 @@ int cmd_learn(struct request *r)
 		say_errorf("%s: directory not found", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	/* The place must be writable before anything runs. */
+	/* Finds the place of the manifest first: an error there must come before anything runs. */
 	auto_free char *place = NULL;
 	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &place, &err) != 0 ||
 	    learn_and_say(r, &owner, dir, &err) != 0) {

@@ -1,4 +1,4 @@
-/* cmd_lint.c - finds what in a skill deserves a second look, and grades it. */
+/* cmd_lint.c - finds what is risky in a skill, and grades the skill. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -73,8 +73,8 @@ static int report_findings(const struct request *r, const struct lint v[], size_
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Findings are the same on every machine. Your own manifest for the skill belongs to this machine,
- * so what is odd in it is printed beside them. */
+/* Prints problems of your own manifest for the skill separately from the findings, because findings
+ * must be the same on every machine and your manifest is only on this one. */
 static void say_sidecar(const char *dir)
 {
 	AUTO(owner_done) struct owner owner = { 0 };

@@ -1,4 +1,5 @@
-/* cmd_prune.c - removes the records of old runs, never of one that is running. */
+/* cmd_prune.c - removes the records of old runs, but never the record of a run that is still
+ * running. */
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
@@ -14,7 +15,8 @@
 #include "cli/say.h"
 #include "report/render.h"
 
-/* A run takes its lock a moment after it has made its record. */
+/* A record that was written to in these last seconds is never removed: a run locks its record a
+ * moment after it has made it, so the record may belong to a run. */
 #define FRESH_SECONDS 10
 
 /* The digests of a skill's files are removed if no run has used them for this long. */
@@ -22,8 +24,8 @@
 
 struct prune {
 	bool dry;
-	int64_t before;         /* last written, nanoseconds */
-	int64_t digests_before; /* last used, seconds */
+	int64_t before;         /* removes records last written before this, in nanoseconds */
+	int64_t digests_before; /* removes digests last used before this, in seconds */
 	size_t keep;
 	size_t removed;
 	size_t failed;
@@ -60,7 +62,8 @@ static int parse_request(const struct request *r, struct prune *p, struct ssb_er
 	int64_t now = (int64_t)time(NULL);
 	p->digests_before = now - (older != NULL ? seconds : DIGESTS_SECONDS);
 	seconds = seconds > FRESH_SECONDS ? seconds : FRESH_SECONDS;
-	/* Nanoseconds overflow after a few hundred years. */
+	/* A span of a few hundred years would overflow in nanoseconds, so the limit is never before
+	 * 1970. */
 	p->before = (now > seconds ? now - seconds : 0) * 1000000000;
 	p->dry = request_has(r, FLAG_DRY_RUN);
 	return 0;

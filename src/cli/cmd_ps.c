@@ -1,4 +1,4 @@
-/* cmd_ps.c - the runs whose supervisor is alive. */
+/* cmd_ps.c - lists the runs whose supervisor is alive. */
 #include <string.h>
 
 #include "trace/runs.h"
@@ -9,7 +9,7 @@
 #include "cli/say.h"
 #include "session/live.h"
 
-#define PING_MS 1000 /* for all keepers together */
+#define PING_MS 1000 /* wait for the answers of all keepers together */
 
 static int compare_starts(const void *a, const void *b)
 {
@@ -61,7 +61,8 @@ static void note_session(void *arg, const struct live_reply *r)
 	}
 }
 
-/* The keeper of a run knows its session. A keeper that does not answer in time is ignored. */
+/* Asks the keeper of each run for the run's session. A keeper that does not answer in time is
+ * ignored. */
 static void find_sessions(const struct owner *o, struct run_facts *v, size_t n)
 {
 	struct live l = { v, n };

@@ -15,7 +15,8 @@
 #include "os/file.h"
 #include "session/keeper.h"
 
-/* One line, the last on standard error: the streams belong to the skill. */
+/* Prints one line of JSON, as the last line of standard error, because standard output belongs to
+ * the skill. */
 static void print_json(const struct ssb_result *r)
 {
 	struct json j;
@@ -49,7 +50,7 @@ static void print_json(const struct ssb_result *r)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* What you should know about an end that the skill did not cause itself. */
+/* Prints what you should know about the run, such as an end that the skill did not cause itself. */
 static void say_notes(const struct ssb_result *r, bool quiet)
 {
 	if (r->lost_layers[0] != '\0') {
@@ -77,7 +78,8 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 		          : r->stdout_cut                ? "stdout"
 		                                         : "stderr");
 	}
-	/* A skill may have failed because it lacked what was denied without a violation. */
+	/* Prints the summary also for a run that failed without a violation: a denial that is not a
+	 * violation may be the reason. */
 	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
 	            cli_record_summary(r->trace_path, r->run_id);
 	if (r->violations > 0 && !told) {
@@ -98,7 +100,7 @@ static void say_summary(const struct ssb_result *r)
 static int run_plan(const struct request *r, const struct ssb_plan *plan, const struct owner *owner)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
-	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* ends last */
+	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* released last */
 	AUTO(prepared_done) struct prepared found = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
@@ -117,7 +119,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
 	run_watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
-		/* The skill must not be able to hide what we say about it. */
+		/* The skill must not be able to hide our messages about the run. */
 		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);
 	}
 	if (rc != 0) {
@@ -156,19 +158,21 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	if (owner == NULL) {
 		return request_fail(r, &err, exit_status_of(&err, true));
 	}
-	/* An approval may be for a number of runs. Its copy must stay as long as this run. */
+	/* Counts this run, because an approval may be for a number of runs. It also marks the copy
+	 * of the files as used for as long as this run may take. */
 	if (plan->approved != NULL && consent_use(owner, plan, &err) != 0) {
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	int status = run_plan(r, plan, owner);
-	/* Old copies are removed after a run from a copy, so that a plain command pays nothing. */
+	/* Old copies are removed only after a run that used a copy, so that other runs do not lose
+	 * time. */
 	if (plan->approved != NULL && plan->approved->snapshot) {
 		snapshot_tidy(owner);
 	}
 	return status;
 }
 
-/* This error comes before any question. */
+/* A missing script is reported before any question is asked. */
 static int fail_no_entry(const struct request *r, const struct ssb_plan *plan)
 {
 	struct ssb_error err = { .code = SSB_E_USAGE, .where = "script" };

@@ -25,7 +25,8 @@ static void on_listening(const char *where)
 	say_notef("listening on %s", where);
 }
 
-/* Takes the directories after --skills, and those that a shell made of one pattern there. */
+/* Adds the operands to the directories of --skills: a shell expands a pattern after --skills to
+ * several words. */
 static int take_skills(struct request *r, struct ssb_error *err)
 {
 	for (int i = 0; i < r->operands.n; i++) {
@@ -59,7 +60,7 @@ static void forget_variable(void)
 	}
 }
 
-/* Not through the buffers of say.h, which would keep a copy. */
+/* Does not use the buffers of say.h, because they would keep a copy of the token. */
 static void show_token(char *token)
 {
 	static char before[] = "skillsandbox: the token for HTTP is ";
@@ -71,7 +72,7 @@ static void show_token(char *token)
 	(void)!writev(STDERR_FILENO, v, ARRAY_LEN(v));
 }
 
-/* Takes the token from the environment, or makes a new one, which is shown once. */
+/* Takes the token from the environment. If there is none, makes a new one and prints it once. */
 static int take_token(char **ret, struct ssb_error *err)
 {
 	const char *given = getenv(TOKEN_VARIABLE);
@@ -132,7 +133,7 @@ int cmd_serve(struct request *r)
 		             "run without it",
 		             r->best_effort[i]);
 	}
-	/* A policy on the command line excludes the session of the environment. */
+	/* If --session-policy is given, SKILLSANDBOX_SESSION is ignored. */
 	const char *session = request_has(r, FLAG_SESSION_POLICY) ? request_value(r, FLAG_SESSION)
 	                                                          : request_session(r);
 	const struct serve_options o = { .skills = r->skills,

@@ -13,8 +13,8 @@
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
-#define OWNER      "by the owner" /* the reason if none is given */
-#define PATIENCE_S 1              /* wait for the store before a kill works without it */
+#define OWNER      "by the owner" /* reason for the record if none is given */
+#define PATIENCE_S 1              /* seconds; then a kill goes on without the store */
 
 static const struct {
 	unsigned bit;
@@ -73,10 +73,11 @@ static int print_state(const struct session_cli *c, const struct decision *d, co
 
 /* ---- kill, even if the store fails -------------------------------------- */
 
-/* The store comes first: a session that is killed in the store cannot start runs again. But
- * the store may be locked, full, damaged or unreachable, and the runs must still end. So
- * the store has one second. After that every keeper of this machine is asked whether its
- * run is in the session, and ends it, while the store may go on to fail. */
+/* A kill goes to the store first: a session that is killed in the store cannot start runs again.
+ * But the store may be locked, full, damaged or unreachable, and the runs must still end. So the
+ * store has one second to answer. If it does not, this process asks every keeper of this machine
+ * whether its run is in the session. Each keeper whose run is in the session ends that run. The
+ * store may still answer or fail meanwhile. */
 struct kill {
 	const struct session_cli *c;
 	uint64_t grace;
@@ -84,7 +85,7 @@ struct kill {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	bool answer; /* the store has answered, with success or failure */
-	bool alone;  /* keepers were asked without the store, with the result `unstored` */
+	bool alone;  /* keepers were asked without the store; the result is in `unstored` */
 	struct decision unstored;
 };
 
@@ -113,7 +114,7 @@ static void *kill_main(void *arg)
 	return NULL;
 }
 
-/* Records the kill. Runs are ended afterwards, so that their grace does not delay the
+/* Records the kill. The runs are ended after that, so that their grace time does not delay the
  * store. */
 static int kill_stored(struct session_cli *c, const struct kill *k, struct decision *d,
                        struct ssb_error *err)
@@ -145,8 +146,8 @@ static int kill_both(struct session_cli *c, struct kill *k, struct decision *d,
 	return rc;
 }
 
-/* True: the store gave an answer. A session that does not exist has no runs, and one that
- * is over may have none. Any other error means that the kill could not be recorded. */
+/* Returns true if the error is an answer of the store, such as: the session does not exist, or is
+ * already over. After any other error the kill is not recorded. */
 static bool is_answer(const struct ssb_error *err)
 {
 	return err->where[0] == '\0' && (err->code == SSB_E_POLICY || err->code == SSB_E_USAGE ||
@@ -166,19 +167,20 @@ static void say_unwritten(const struct kill *k)
 		say_error(&k->unstored.undone);
 	}
 	if (r->left > 0 || r->silent > 0) {
-		say_warningf("%zu run%s could not be ended, and %zu keeper%s did not say which "
-		             "session %s run belongs to: see 'skillsandbox ps', and end those by "
-		             "hand",
-		             r->left, r->left == 1 ? "" : "s", r->silent, r->silent == 1 ? "" : "s",
-		             r->silent == 1 ? "its" : "their");
+		say_warningf(
+		        "%zu run%s could not be ended, and %zu keeper%s did not say which "
+		        "session %s run belongs to: run 'skillsandbox ps', and end these runs by "
+		        "hand",
+		        r->left, r->left == 1 ? "" : "s", r->silent, r->silent == 1 ? "" : "s",
+		        r->silent == 1 ? "its" : "their");
 	}
 	say_notef("repair the store (see the error above), then run 'skillsandbox session kill %s' "
 	          "again",
 	          k->c->id);
 }
 
-/* A kill that was interrupted is in the store, but did not reach every run. A second kill
- * ends the rest. */
+/* Ends the runs that an interrupted kill left: it was recorded in the store, but did not reach
+ * every run. */
 static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct ssb_error *err)
 {
 	struct decision d;
@@ -202,7 +204,7 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 {
 	struct ssb_error why = { 0 };
 
-	/* Keepers still know a session that no store has any more. */
+	/* A keeper may still have a run of a session that the store no longer contains. */
 	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
 		kill_alone(k);
 	}
@@ -228,7 +230,8 @@ static int print_done(const struct session_cli *c, const struct decision *d, con
 	return done != EXIT_FINE ? done : status;
 }
 
-/* Adds the runs that were ended without the store. Those still running were found again. */
+/* Adds the runs that were ended without the store. Runs that were still running then are already in
+ * `runs`, because the store found them again. */
 static void add_report(struct act_report *runs, const struct act_report *before)
 {
 	runs->runs += before->runs - before->left;
@@ -305,8 +308,8 @@ static int expire_all(struct session_cli *c)
 	return w.undone.code != SSB_OK ? EXIT_SANDBOX : status;
 }
 
-/* Takes the reason in a form that can be stored, because no text may stop a kill: it is cut
- * if it is too long, and control characters are made visible. */
+/* Takes the reason in a form that can be stored, because no text may prevent a kill. A text that is
+ * too long is cut, and control characters are made visible. */
 static void take_reason(const struct request *r, char ret[SESSION_REASON])
 {
 	const char *said = request_value(r, FLAG_REASON);

@@ -102,6 +102,6 @@ int cmd_session_list(struct request *r)
 	}
 	status = l.as_json ? session_cli_out(&l.out)
 	                   : say_out(STDOUT_FILENO,
-	                             &l.out); /* prints the readable rows before an error */
+	                             &l.out); /* prints the readable rows even after an error */
 	return rc != 0 ? session_cli_fail(&c, &err) : status;
 }

@@ -21,9 +21,9 @@ struct show {
 	struct buf out;
 	struct json j;
 	struct line line;
-	struct buf signature; /* only the last signature is shown */
+	struct buf signature; /* the last signature line; earlier ones are not shown */
 	struct session_story *story;
-	size_t rows; /* rows printed in the present section */
+	size_t rows; /* rows printed so far in the current section */
 	size_t bad;
 	int status;
 };

@@ -1,5 +1,5 @@
-/* cmd_session_spend.c - the reports of an agent: it wants to spend, it has spent, a scanner
- * has found something. */
+/* cmd_session_spend.c - the three reports of an agent to its session: it wants to spend, it has
+ * spent, or a scanner has found a violation. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
-/* Says on standard error why it was refused, or that a limit is near. */
+/* Prints on standard error why the request was refused, or that a limit is near. */
 static void say_verdict(const struct decision *d)
 {
 	const struct verdict *v = &d->verdict;
@@ -31,7 +31,8 @@ static void say_verdict(const struct decision *d)
 	}
 }
 
-/* Prints the decision; `line` is for a person or a script. Returns the exit status. */
+/* Prints the decision. Without --json it prints `line`, but only if the decision allows the
+ * request. Returns the exit status. */
 static int print_decision(const struct session_cli *c, const struct decision *d,
                           const struct session_told *told, const struct buf *line)
 {
@@ -85,7 +86,8 @@ static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *e
 	return 0;
 }
 
-/* *ret < 0: the action did not happen. */
+/* Parses the reservation and its cost. *ret is negative if the action did not happen (--release).
+ */
 static int parse_settle(struct session_cli *c, int64_t *ret_n, micros *ret, struct ssb_error *err)
 {
 	bool release = request_has(c->r, FLAG_RELEASE);

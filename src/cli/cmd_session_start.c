@@ -10,7 +10,8 @@
 #include "cli/session_cli.h"
 #include "policy/path.h"
 
-/* Loads --policy, else session.yaml next to policy.yaml, else the policy of an empty file. */
+/* Loads the policy from --policy or else from session.yaml next to policy.yaml. If neither exists,
+ * loads the policy that an empty file would give. */
 static int load_policy(struct session_cli *c, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -20,7 +21,7 @@ static int load_policy(struct session_cli *c, struct session_policy *ret, struct
 	if (diags == NULL || usual == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 	}
-	/* A dangling symlink is an error to report, not a missing file. */
+	/* A dangling symlink counts as existing, so that it is reported as an error. */
 	if (file == NULL && (faccessat(AT_FDCWD, usual, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
 	                     (errno != ENOENT && errno != ENOTDIR))) {
 		file = usual;

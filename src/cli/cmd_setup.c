@@ -1,7 +1,7 @@
 /* cmd_setup.c - writes our MCP server into the configuration of an agent.
  *
- * It shows the diff first, and changes the file only after a yes, completely or not at all. It
- * never overwrites a change that another program made in between. */
+ * It shows the diff first, and changes the file only if you agree. The file is changed completely
+ * or not at all. A change that another program made in between is never overwritten. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,21 +27,22 @@
 #define SERVER     "skillsandbox"
 #define TOML_TABLE "mcp_servers." SERVER
 #define TOML_MARK  "# written by skillsandbox setup; taken out by skillsandbox setup --remove"
-#define LOCK_TRIES 40 /* of 50 ms */
+#define LOCK_TRIES 40 /* attempts, 50 ms apart */
 
 enum form { FORM_CLAUDE, FORM_OPENCLAW, FORM_OPENCODE, FORM_TOML };
 
-/* The file is `variable`/`name_there` if the variable is set, else `otherwise` beneath the home. */
+/* Where each client keeps its configuration. The file is `variable`/`name_there` if the environment
+ * variable is set, else `otherwise` beneath the home directory. */
 static const struct setup_client {
 	const char *name;
 	enum form form;
 	const char *variable;
-	const char *name_there; /* NULL: the variable is the file itself */
+	const char *name_there; /* NULL: the variable contains the path of the file itself */
 	const char *otherwise;
-	const char *project; /* the file in a project's directory; NULL: there is none */
-	const char *path[4]; /* of the member in JSON */
-	const char *lock;    /* suffix of a directory that exists while the client writes */
-	const char *skills;  /* where the client's skills are, beneath the home */
+	const char *project; /* the file in the directory of a project; NULL: projects have none */
+	const char *path[4]; /* path of the server's member in the JSON text */
+	const char *lock;    /* suffix of the client's lock directory; NULL: none */
+	const char *skills;  /* directory of the client's own skills, beneath the home */
 } CLIENTS[] = {
 	{ "claude-code",
 	  FORM_CLAUDE,
@@ -83,7 +84,7 @@ static const struct setup_client {
 
 struct setup {
 	const struct setup_client *client;
-	char *file; /* its real path */
+	char *file; /* its path; without symlinks if the file exists */
 	char *self;
 	char *skills[MAX_SERVED];
 	size_t n_skills;
@@ -146,7 +147,8 @@ static int find_file(struct setup *s, bool project, struct ssb_error *err)
 	if (path == NULL) {
 		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot find the configuration");
 	}
-	/* A symlink stays a symlink: the file may be in a directory of dotfiles. */
+	/* The target is changed, and a symlink to it stays a symlink: the file may be in a
+	 * directory of dotfiles. */
 	s->file = realpath(path, NULL);
 	if (s->file == NULL && errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, path, "cannot be reached");
@@ -154,8 +156,8 @@ static int find_file(struct setup *s, bool project, struct ssb_error *err)
 	if (s->file == NULL) {
 		s->file = steal_ptr(&path);
 	} else if (project && !is_beneath(s->file, cwd)) {
-		/* Others may have written the project: its symlinks must not choose the file that
-		 * is changed. */
+		/* Other people may have written the project. Its symlinks must not select a file
+		 * outside of it, because setup would change that file. */
 		return ssb_fail(err, SSB_E_POLICY, 0, path,
 		                "it is a symlink that leads out of the project");
 	}
@@ -181,7 +183,7 @@ static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t
 	return 0;
 }
 
-/* Can a configuration hold the name unchanged? */
+/* Can the name be written to a configuration unchanged? */
 static bool can_be_written(const char *s)
 {
 	size_t len = strlen(s);
@@ -215,8 +217,8 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 	return 0;
 }
 
-/* --skills A B is the same as --skills A --skills B. Without any, the directory of the client's own
- * skills is served. */
+/* Makes `--skills A B` mean the same as `--skills A --skills B`. Without --skills, the directory of
+ * the client's own skills is served. */
 static int find_skills(struct setup *s, const struct request *r, struct ssb_error *err)
 {
 	for (size_t i = 0; i < r->n_skills; i++) {
@@ -251,7 +253,8 @@ static void put_args(const struct setup *s, struct json *j)
 	}
 }
 
-/* Our server in the client's own form. A JSON string is a TOML string, too. */
+/* Writes the entry of our server in the form of the client. A JSON string is also a valid TOML
+ * string. */
 static void put_server(const struct setup *s, struct buf *out)
 {
 	enum form form = s->client->form;
@@ -290,8 +293,8 @@ static void put_server(const struct setup *s, struct buf *out)
 	json_close(&j, '}');
 }
 
-/* Did we write the server of our name in a JSON text: is it this program with "serve"? True for a
- * malformed text, which is an error later. */
+/* Is the server with our name in the JSON text an entry of ours: this program with "serve"? Also
+ * returns true for a malformed text, which is reported later. */
 static bool is_ours(const struct setup *s)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
@@ -353,7 +356,8 @@ static int edit_config(struct setup *s, bool removing, struct ssb_error *err)
 	return rc;
 }
 
-/* Claude Code makes a directory beside its file while it writes the file. */
+/* Takes the same lock as Claude Code, which makes a directory beside the file while it writes it.
+ */
 static int take_lock(const struct setup *s, char **ret_lock, struct ssb_error *err)
 {
 	if (s->client->lock == NULL) {

@@ -12,7 +12,7 @@
 #include "cli/say.h"
 #include "report/overview.h"
 
-#define SHOWN_ITEMS 20 /* of a group, without -v */
+#define SHOWN_ITEMS 20 /* items of each group without -v */
 
 static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_DENIED] = "denied",
@@ -141,7 +141,7 @@ static void show_doubts(struct buf *out, const struct overview *v)
 	}
 }
 
-/* Prints the lines as they are. Returns 0, or the exit status. */
+/* Prints the lines unchanged. Returns 0, or the exit status. */
 static int show_lines(const struct record_request *q)
 {
 	AUTO(reader_done) struct reader in;

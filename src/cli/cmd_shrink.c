@@ -1,5 +1,5 @@
-/* cmd_shrink.c - finds what a skill declares and no recorded run ever used, and prints it as a
- * patch of the manifest. */
+/* cmd_shrink.c - finds what a skill declares but no recorded run used, and prints a patch that
+ * removes it from the manifest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "policy/owner.h"
 #include "policy/path.h"
 
-/* The manifest and its text, which is read once. */
+/* The manifest and its text. The file is read once. */
 struct subject_file {
 	struct manifest *manifest;
 	char *file;
@@ -47,7 +47,8 @@ static int load_manifest(const struct owner *o, const char *dir, struct subject_
 		                "the skill has no manifest to shrink; 'skillsandbox init' writes "
 		                "one");
 	}
-	/* The bytes that are parsed must be the bytes that are patched. */
+	/* The file is read only once: the bytes that are parsed must be the bytes that are patched.
+	 */
 	auto_fd fd = open(ret->file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || file_read_all(fd, &ret->text) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, ret->file, "cannot read the manifest");
@@ -119,7 +120,7 @@ static void put_json(struct buf *out, const struct shrink *s, const char *file,
 	buf_addc(out, '\n');
 }
 
-/* To standard error: only the patch goes to standard output. */
+/* Writes to standard error, because standard output must contain only the patch. */
 static void say_unused(const struct shrink *s, size_t runs)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -178,8 +179,8 @@ int cmd_shrink(struct request *r)
 	}
 	if (seen.cut) {
 		say_errorf(
-		        "the records do not have everything that the runs did, or it is too much "
-		        "to compare; nothing is reported as unused");
+		        "the records are incomplete, or contain too much to compare; so nothing is "
+		        "reported as unused");
 		return EXIT_SANDBOX;
 	}
 	if (shrink_find(file.manifest, &seen, &s) != 0) {

@@ -22,7 +22,7 @@ static void put_findings(struct json *j, const char *file, const struct ssb_diag
 	}
 }
 
-/* A file that cannot be checked at all is a finding as well. */
+/* Reports a file that cannot be checked at all as a finding. */
 static void put_failure(struct json *j, const char *file, const struct ssb_error *err)
 {
 	json_open(j, '{');
@@ -34,7 +34,7 @@ static void put_failure(struct json *j, const char *file, const struct ssb_error
 	json_close(j, '}');
 }
 
-/* True if the file is valid. */
+/* Returns true if the file is valid. */
 static bool validate_one(const char *file, struct json *j, const struct request *r)
 {
 	struct ssb_error err = { 0 };

@@ -1,7 +1,8 @@
-/* cmd_verify.c - checks that a record is complete and unchanged. Ends with 0, 1 or 3.
+/* cmd_verify.c - checks that a record is complete and unchanged. The exit status is 0 (good), 1
+ * (bad) or 3 (incomplete).
  *
- * A ledger grows after it was signed, and so can be cut back to a signature. If the store of the
- * ledger is on this machine, verify asks it how long the ledger is. */
+ * A ledger grows after it was signed, so an attacker can cut it back to an earlier signature. If
+ * the store of the ledger is on this machine, verify asks it how long the ledger is. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -85,7 +86,8 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	               k->lines);
 }
 
-/* Without an answer of the store, what the ledger itself says holds. */
+/* Compares the ledger with the store. If the store does not answer, the result of the ledger alone
+ * remains. */
 static void ask_store(const struct owner *owner, struct verify_result *v)
 {
 	struct session_store *store = NULL;

@@ -1,7 +1,7 @@
 /* cmd_watch.c - follows runs that other processes started.
  *
- * It looks for new bytes ten times a second, and learns of new runs by inotify. A run is over with
- * its signature, or when no process holds its record any more. */
+ * It looks for new bytes ten times a second, and finds new runs by inotify. A run is over when its
+ * signature is in the record, or when no process holds the record any more. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 #include "cli/say.h"
 
 #define TICK_MS    100
-#define IDLE_TICKS 10 /* without a supervisor and a new byte: the run is gone */
+#define IDLE_TICKS 10 /* idle ticks without a supervisor, then the run is over */
 
 struct followed {
 	int fd;
 	struct reader in;
 	char id[RUN_ID_SIZE];
 	unsigned idle;
-	bool ended; /* its signature was seen */
+	bool ended; /* its signature was read */
 };
 
 struct watch {
@@ -66,7 +66,7 @@ static struct watch *watch_new(const struct request *r, bool many)
 	return w;
 }
 
-/* Takes fd. */
+/* Takes the fd. */
 static void watch_add(struct watch *w, int fd, const char *id, uint64_t from)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -111,7 +111,7 @@ static void put_json(struct watch *w, const struct followed *f, const char *text
 	buf_addc(&w->out, '\n');
 }
 
-/* Prints what is new in one run. Returns 0, or the exit status that ends the watch. */
+/* Prints the new lines of one run. Returns 0, or the exit status that ends watching this run. */
 static int watch_read(struct watch *w, struct followed *f)
 {
 	char who[9];
@@ -148,7 +148,7 @@ static int watch_read(struct watch *w, struct followed *f)
 	return EXIT_FINE;
 }
 
-/* Reads every run once, and drops those that are over. */
+/* Reads every run once, and drops the runs that are over. */
 static int watch_tick(struct watch *w)
 {
 	int result = EXIT_FINE;
@@ -163,7 +163,7 @@ static int watch_tick(struct watch *w)
 			status = EXIT_INCOMPLETE;
 		}
 		if (status == EXIT_SANDBOX) {
-			return status; /* the reader of our output is gone */
+			return status; /* our output cannot be written any more */
 		}
 		result = status != EXIT_FINE ? status : result;
 		if (f->ended || status != EXIT_FINE) {
@@ -185,7 +185,8 @@ static void watch_arrival(void *arg, const struct inotify_event *e)
 		        "more runs have begun than the kernel could report: some are not shown");
 		return;
 	}
-	/* Only its first name counts: a run that moves to its directory later is the same run. */
+	/* Counts only the name that a run has first. When it moves to its own directory later, it
+	 * is still the same run. */
 	if (e->len == 0 || !run_entry_from_name(&run, e->name) || !run.has_flat) {
 		return;
 	}
@@ -195,7 +196,8 @@ static void watch_arrival(void *arg, const struct inotify_event *e)
 	}
 }
 
-/* Until interrupted. For runs that are running already, only what is new from now on. */
+/* Watches until it is interrupted. For a run that is running already, prints only lines that are
+ * new from now on. */
 static int watch_all(struct watch *w, const char *state_dir)
 {
 	auto_fd dir = runs_directory(state_dir);
@@ -206,12 +208,13 @@ static int watch_all(struct watch *w, const char *state_dir)
 		say_errorf("cannot watch for new runs: %s", strerrordesc_np(errno));
 		return EXIT_SANDBOX;
 	}
-	/* The list comes after the watch: a run that starts in between is in both, never in
-	 * neither, and is shown from its beginning. */
+	/* The list is read after the inotify watch began. A run that starts in between is in both
+	 * and never in neither, and is shown from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	/* Takes all waiting events: one must not arrive after its run was read to its end. */
+	/* Takes all waiting events now: an event that comes after its run was read to the end would
+	 * add the run a second time. */
 	runs_news_take(notify, watch_arrival, w);
 	for (size_t i = 0; i < w->runs.n; i++) {
 		int fd = runs_record(&w->runs, &w->runs.v[i]);
@@ -247,7 +250,8 @@ static int watch_one(struct watch *w)
 	return status;
 }
 
-/* The fd of the only run that is running, or -1 with a message. */
+/* Returns the fd of the record if exactly one run is running; else prints a message and returns -1.
+ */
 static int find_only_live(const struct runs *runs, char id[RUN_ID_SIZE])
 {
 	auto_fd found = -1;

@@ -55,7 +55,7 @@ static void put_json_list(struct buf *out, const struct overview *v)
 	buf_addc(out, '\n');
 }
 
-/* The text for a record without denials. */
+/* Returns the text for a record without denials. */
 static const char *text_without_denials(const struct overview *v)
 {
 	if (v->lost_layers != NULL && strstr(v->lost_layers, "audit") != NULL) {
@@ -81,8 +81,8 @@ static size_t put_group(struct buf *out, const struct overview *v, enum render_g
 	return number;
 }
 
-/* Attempts outside the plan come first; then what programs ask every day and did not get, which
- * explains a failure as well. */
+/* Prints the attempts outside the plan first. After them come refused calls that programs make
+ * every day; such a refusal is no violation, but can also explain a failure. */
 static void put_text(struct buf *out, const struct overview *v)
 {
 	size_t number = put_group(out, v, GROUP_REFUSED, put_group(out, v, GROUP_DENIED, 0));
@@ -123,8 +123,9 @@ int cmd_why(struct request *r)
 	return status != EXIT_FINE ? status : cli_record_doubt(r, &q);
 }
 
-/* Only 'why' shows what programs ask every day, except what would have stayed on the host: a
- * program such as git fails without it. */
+/* The summary leaves out refused calls that programs make every day; only 'why' shows them. An
+ * exception is a protected file, whose change would have stayed on the host: a program such as git
+ * fails without it. */
 static bool is_in_summary(const struct overview_item *i)
 {
 	return i->group == GROUP_DENIED ||
@@ -177,7 +178,7 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	/* People get the name of trace.json; the record is beside it. */
+	/* `trace_path` may be the path of trace.json; the record is the file beside it. */
 	if (snprintf(path, sizeof(path), "%s%s", trace_path, trace_file_more(trace_path)) >=
 	    (int)sizeof(path)) {
 		return false;

@@ -1,5 +1,5 @@
-/* config_edit.c - see config_edit.h. A strict reader has read the text before it is edited, so the
- * scanners here never meet a malformed text. */
+/* config_edit.c - see config_edit.h. The caller's text has passed a strict check before it is
+ * edited, so the scanners here never read a malformed text. */
 #include "cli/config_edit.h"
 
 #include <ctype.h>
@@ -12,15 +12,15 @@
 #include "cli/toml_check.h"
 
 #define INDENT "  "
-#define AROUND 1 /* lines shown beside a change */
+#define AROUND 1 /* unchanged lines that are shown before and after a change */
 
 #define CANNOT_TELL "%s cannot be told apart in it; change it by hand"
 
-/* One member of an object in the text. */
+/* A member of a JSON object, as positions in the text. */
 struct member {
 	size_t key;   /* where its name begins */
 	size_t value; /* where its value begins */
-	size_t end;   /* behind its value */
+	size_t end;   /* position after its value */
 };
 
 static size_t skip_blank(const char *s, size_t at)
@@ -28,7 +28,7 @@ static size_t skip_blank(const char *s, size_t at)
 	return at + strspn(s + at, " \t\r\n");
 }
 
-/* The position after the string that begins at `at`. */
+/* Returns the position after the string that begins at `at`. */
 static size_t skip_string(const char *s, size_t at)
 {
 	for (at++; s[at] != '"'; at++) {
@@ -37,7 +37,7 @@ static size_t skip_string(const char *s, size_t at)
 	return at + 1;
 }
 
-/* The position after the value that begins at `at`. */
+/* Returns the position after the value that begins at `at`. */
 static size_t skip_value(const char *s, size_t at)
 {
 	size_t deep = 0;
@@ -61,8 +61,8 @@ static size_t skip_value(const char *s, size_t at)
 }
 
 /* Finds the member `name` of the object that begins at `object`. *ret_last is the end of the value
- * of the last member, 0 for an empty object. A name that is written with escapes is not found: the
- * reader later reports it as a duplicate. */
+ * of the last member, or 0 for an empty object. A name that is written with escapes is not found;
+ * the check of the result then reports a duplicate. */
 static bool find_member(const char *s, size_t object, const char *name, struct member *ret,
                         size_t *ret_last)
 {
@@ -94,8 +94,8 @@ static void put_indent(struct buf *out, size_t deep)
 	}
 }
 
-/* `"a": {"b": value}` for the remaining names, each one level deeper. The lines of a value are
- * indented to their place. */
+/* Writes `"a": {"b": value}` for the remaining names, each one level deeper. The lines of the value
+ * are indented to that level. */
 static void put_members(struct buf *out, const char *const path[], size_t deep, const char *value)
 {
 	size_t n = 0;
@@ -122,7 +122,7 @@ static int refuse_edit(struct ssb_error *err, const char *why)
 	return ssb_fail(err, SSB_E_POLICY, 0, "", "%s", why);
 }
 
-/* Removes one member with one comma, and the blanks before it. */
+/* Removes one member, one comma beside it, and the blanks before it. */
 static void cut_member(const char *s, size_t len, const struct member *m, struct buf *out)
 {
 	size_t from = m->key, to = m->end;
@@ -137,7 +137,7 @@ static void cut_member(const char *s, size_t len, const struct member *m, struct
 		from--;
 	}
 	buf_add(out, s, from);
-	/* It was the only member: the brackets move together. */
+	/* If this was the only member, the blanks between the brackets are removed, too. */
 	next = skip_blank(s, to);
 	to = s[from - 1] == '{' && s[next] == '}' ? next : to;
 	buf_add(out, s + to, len - to);
@@ -151,8 +151,8 @@ static int edit_json(const char *s, size_t len, const char *const path[], const 
 
 	for (;; path++, deep++) {
 		if (s[object] != '{') {
-			return refuse_edit(err,
-			                   "the place of the server in it is not a JSON object");
+			return refuse_edit(err, "the parent of the server's entry is not a JSON "
+			                        "object; change it by hand");
 		}
 		if (!find_member(s, object, path[0], &m, &last)) {
 			break;
@@ -219,8 +219,8 @@ int config_edit_json(const char *text, size_t len, const char *const path[], con
 	if (check_json(s, n, err) != 0 || edit_json(s, n, path, value, out, err) != 0) {
 		return -1;
 	}
-	/* The result is checked, too: this finds a name that was there twice, or was written with
-	 * escapes. */
+	/* The check of the result finds a name that exists twice, or that was written with escapes.
+	 */
 	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory")
 	                   : check_json(out->data, out->len, err);
 }
@@ -232,7 +232,8 @@ static size_t find_line_end(const char *s, size_t len, size_t at)
 	return nl != NULL ? (size_t)(nl - s) + 1 : len;
 }
 
-/* 1: the line is the header "[name]"; 2: it is the header of a table beneath that. */
+/* Returns 1 if the line is the header "[name]", 2 if it is the header of a table inside of `name`,
+ * else 0. */
 static int find_header(const char *s, size_t at, size_t end, const char *name)
 {
 	size_t len = strlen(name);
@@ -245,12 +246,12 @@ static int find_header(const char *s, size_t at, size_t end, const char *name)
 }
 
 struct table {
-	size_t from; /* where its mark begins, else its header */
+	size_t from; /* where the table's mark begins, or its header if it has no mark */
 	size_t body;
-	size_t to; /* where the next table begins, or the comments before that */
+	size_t to; /* where the next table begins, with the comments above it */
 	bool found;
 	bool ours;
-	bool strange; /* the name is there in a form that is not understood */
+	bool strange; /* the name occurs in a form that this parser does not understand */
 };
 
 static bool is_key(const char *line, size_t len, const char *key, size_t n)
@@ -260,8 +261,8 @@ static bool is_key(const char *line, size_t len, const char *key, size_t n)
 	        (isalnum((unsigned char)line[n]) == 0 && line[n] != '_' && line[n] != '-'));
 }
 
-/* Is it a key of the table, or of the one above it: server = {...}, "server" = ...,
- * servers.server.command = ...? */
+/* Does the line set the table, or the table above it, without a header: server = {...}, "server" =
+ * ..., servers.server.command = ...? */
 static bool names_another_way(const char *line, size_t len, const char *name)
 {
 	const char *last = strrchr(name, '.') + 1;
@@ -271,7 +272,8 @@ static bool names_another_way(const char *line, size_t len, const char *name)
 	       is_key(line + quote, len - quote, name, (size_t)(last - name) - 1);
 }
 
-/* A multi-line string could have a line that looks like a header, so it makes the table strange. */
+/* Finds the table in the text. A multi-line string could contain a line that looks like a header,
+ * so any such string sets `strange`. */
 static struct table find_table(const char *s, size_t len, const char *name, const char *mark)
 {
 	struct table t = { 0 };
@@ -353,7 +355,7 @@ int config_edit_toml(const char *text, size_t len, const char *name, const char 
 		}
 		buf_addf(out, "%s\n[%s]\n%s", mark, name, body);
 	} else if (t.found && out->len > 0 && t.to == n) {
-		/* Removes the empty line that was added before the table. */
+		/* Removes the empty line that an earlier edit added before the table. */
 		while (out->len > 1 && out->data[out->len - 1] == '\n' &&
 		       out->data[out->len - 2] == '\n') {
 			out->data[--out->len] = '\0';
@@ -365,8 +367,8 @@ int config_edit_toml(const char *text, size_t len, const char *name, const char 
 	if (out->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 	}
-	/* The result is checked, too: this finds a line in an array that looks like a header, and
-	 * so like the end of our table. */
+	/* The check of the result finds an array that contains a line that looks like a header: the
+	 * table would have ended there. */
 	unsigned line = 0;
 	return toml_check(out->data != NULL ? out->data : "", out->len, &line) == NULL
 	               ? 0
@@ -394,7 +396,8 @@ static void put_lines(struct buf *out, char sign, const char *from, const char *
 	}
 }
 
-/* An edit is in one place: of the common lines before and after it only a few are shown. */
+/* All changes of an edit are in one place. Of the common lines before and after it, only AROUND
+ * lines are shown. */
 void config_edit_diff(const char *before, const char *after, struct buf *out)
 {
 	const char *a = before, *b = after, *shown = before;

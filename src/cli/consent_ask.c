@@ -33,9 +33,9 @@ static const char *const TITLES[] = {
 	[CONSENT_OVER] = "was approved, but the approval has ended.",
 };
 
-/* ---- what the command line already gives ----------------------------------------------- */
+/* ---- what the command line gives ----------------------------------------------------------- */
 
-/* Does the list have the path, spelled as in a manifest ("~/notes") or in full? */
+/* Does the list contain the path, either as written in a manifest ("~/notes") or in full? */
 static bool says_path(const struct ssb_plan *p, const struct string_list *l, const char *path)
 {
 	bool home = path[0] == '~' && p->home != NULL;
@@ -62,7 +62,7 @@ static bool says_variable(const struct string_list *l, const char *name)
 	return false;
 }
 
-/* A host without a port means port 443. */
+/* Does the list contain the host? A host without a port means port 443. */
 static bool says_host(const struct string_list *l, const char *host)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -76,7 +76,8 @@ static bool says_host(const struct string_list *l, const char *host)
 	return false;
 }
 
-/* `value` is "memory_mb 4096": if --memory is given, its value is used instead. */
+/* Does the command line set this limit? `value` is "memory_mb 4096", for example; --memory replaces
+ * it. */
 static bool says_limit(const struct ssb_options *o, const char *value)
 {
 	size_t n = strcspn(value, " ");
@@ -128,9 +129,9 @@ bool consent_needed(const struct request *r, const struct ssb_plan *plan)
 	return false;
 }
 
-/* ---- taking out ----------------------------------------------------------------- */
+/* ---- taking items out ----------------------------------------------------------- */
 
-/* Reads numbers of 1..n with spaces or commas between them, and marks each in `ret`. */
+/* Reads numbers from 1 to n, separated by spaces or commas, and sets ret[number - 1] for each. */
 static bool read_numbers(const char *text, size_t n, bool *ret)
 {
 	while (*text != '\0') {
@@ -148,7 +149,8 @@ static bool read_numbers(const char *text, size_t n, bool *ret)
 	return true;
 }
 
-/* -1: out of memory, or there is no answer. */
+/* Asks which items to take out, and takes them out. Returns -1 if memory is out or there is no
+ * answer. */
 static int take_out_items(struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
@@ -174,7 +176,7 @@ static int take_out_items(struct consent_view *v)
 
 /* ---- the answer ----------------------------------------------------------------- */
 
-/* A reply that is not offered means no. */
+/* Returns whether the question offers this reply. A reply that is not offered means no. */
 static bool is_offered(const struct consent_view *v, enum consent_reply reply)
 {
 	switch (reply) {
@@ -212,8 +214,8 @@ static enum consent_reply ask_reply(const struct consent_view *v)
 	return REPLY_NO;
 }
 
-/* The run uses the bytes that were shown: they are compared while they are copied or, if they are
- * too large for a copy, when the run starts. */
+/* Fills the decision for an answer "once". The run uses exactly the bytes that were shown: they are
+ * compared while they are copied or, if they are too large for a copy, when the run starts. */
 static enum consent_answer answer_once(struct consent_decision *d, struct consent_view *v)
 {
 	struct ssb_error err = { 0 };

@@ -1,9 +1,9 @@
 /* consent_ask.h - the question that `run` asks the owner about a skill that is not approved, or
  * that changed since it was approved.
  *
- * It is asked only on a terminal (standard input and standard error, in its foreground). Anything
- * but one of the offered answers means no: an empty line, the end of the input, Ctrl-C. Keys that
- * were pressed before the question was shown are thrown away. */
+ * It is asked only on a terminal (standard input and standard error, with this process in its
+ * foreground). Any other answer than the offered ones means no: an empty line, the end of the
+ * input, Ctrl-C. Keys that were pressed before the question was shown are discarded. */
 #ifndef CLI_CONSENT_ASK_H
 #define CLI_CONSENT_ASK_H
 
@@ -17,9 +17,10 @@
  * is nothing to ask about. */
 bool consent_needed(const struct request *r, const struct ssb_plan *plan);
 
-/* Shows what the skill could do by d->plan (made with r->options and what d->found declines) and,
- * if it was approved, what changed since. The answer once fills d->word, d->shown, d->by and
- * d->as_it_is. *ret_view (the caller's, zero) is what was shown: always is stored from it. */
+/* Shows what the skill could do by d->plan (made with r->options and with what d->found declines)
+ * and, if it was approved, what changed since. Returns the answer. The answer "once" fills d->word,
+ * d->shown, d->by and d->as_it_is. *ret_view must be zeroed, and contains afterwards what was
+ * shown; the answer "always" is stored from it. */
 enum consent_answer consent_ask(const struct request *r, struct consent_decision *d,
                                 struct consent_view *ret_view);
 

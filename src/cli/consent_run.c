@@ -22,7 +22,7 @@ struct asking {
 	struct skill_dir dir;
 	struct planned *p;
 	struct consent_decision decision;
-	struct consent_view view; /* what the owner was shown; NULL `dir`: nothing */
+	struct consent_view view; /* what the owner was shown; `dir` is NULL if nothing was shown */
 };
 
 static void asking_done(struct asking *a)
@@ -84,7 +84,7 @@ static int make_plan(void *arg, struct ssb_error *err)
 	struct consent_decision *d = &a->decision;
 	struct plan_consent consent = consent_word_plan(&d->word);
 
-	if (d->dry) { /* programs that run the skill by other means read it: python/ */
+	if (d->dry) { /* shown to programs that run the skill by other means */
 		consent.state = consent_name(d->found.state);
 	}
 	if (decide_plan(a, &consent, err) != 0) {
@@ -92,7 +92,8 @@ static int make_plan(void *arg, struct ssb_error *err)
 	}
 	const struct ssb_plan *plan = a->p->plan;
 	assert(plan != NULL);
-	/* The caller reports a missing script, and runs nothing: no question must come before. */
+	/* The caller reports a missing script and runs nothing, so the owner must not be asked
+	 * first. */
 	d->dry |= plan->no_entry != NULL;
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE &&
 	                    d->answer == CONSENT_UNASKED && consent_needed(a->r, plan);
@@ -120,7 +121,7 @@ static int keep_approval(void *arg, struct ssb_error *err)
 		                                              sizeof(by)),
 		                             .uses = -1 };
 
-	assert(v->plan == a->p->plan); /* the one that was shown */
+	assert(v->plan == a->p->plan); /* the plan that was shown */
 	if (consent_give(a->owner, a->dir.path, v->plan, &v->files, &terms, err) != 0) {
 		return -1;
 	}
@@ -133,7 +134,7 @@ static const struct consent_ways WAYS = {
 	.look = look_at_files, .plan = make_plan, .ask = ask_owner, .keep = keep_approval
 };
 
-/* ---- what is said ---------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------ */
 
 static void say_changes(const struct asking *a)
 {
@@ -149,7 +150,8 @@ static void say_changes(const struct asking *a)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* The owner was not asked: items that need a yes are left out of the run. */
+/* Prints the items that are left out of the run because they need a yes and the owner was not
+ * asked. */
 static void say_withheld(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
@@ -159,7 +161,8 @@ static void say_withheld(const struct ssb_plan *plan)
 	}
 }
 
-/* An approval through the server leaves credentials out: the owner may have expected them. */
+/* Prints the credentials that the approval does not include. An approval through the server never
+ * includes them, but the owner may expect them. */
 static void say_left_out(const struct asking *a)
 {
 	const struct ssb_plan *plan = a->p->plan;
@@ -193,14 +196,14 @@ static void say_stopped(const struct asking *a)
 	const struct consent_decision *d = &a->decision;
 
 	if (d->next == CONSENT_STOP) {
-		(void)forget_diags(a); /* what the plan lacks is not the reason */
+		(void)forget_diags(a); /* findings about the plan are not the reason for the stop */
 		if (d->found.state == CONSENT_CHANGED && d->answer != CONSENT_NO) {
 			say_changes(a);
 		}
 	}
 }
 
-/* ---- all of it ------------------------------------------------------------------- */
+/* ---- all steps ----------------------------------------------------------------------- */
 
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err)
 {

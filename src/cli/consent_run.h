@@ -1,5 +1,5 @@
-/* consent_run.h - the plan of a skill that is to run: by its approval, by the owner's answer on
- * the terminal, or by the policy file. */
+/* consent_run.h - makes the plan of a skill that is to run: from its approval, from the owner's
+ * answer on the terminal, or from the policy file. */
 #ifndef CLI_CONSENT_RUN_H
 #define CLI_CONSENT_RUN_H
 
@@ -10,8 +10,9 @@ struct planned {
 	struct ssb_diags *diags;
 };
 
-/* Plans the skill that the operands name. -1 also if it must not run; what changed since the
- * approval has been shown then. A command that runs nothing gets the plan in any case. */
+/* Plans the skill that the operands name. Returns -1 on failure, and also if the skill must not
+ * run; in that case the changes since the approval have been printed. A command that runs nothing
+ * always gets the plan. */
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err);
 
 #endif

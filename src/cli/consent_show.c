@@ -24,7 +24,8 @@ void consent_view_done(struct consent_view *v)
 	skill_files_done(&v->files);
 }
 
-/* The plan has no ability for an item that it withholds, so only the list needs it. */
+/* Adds those items that the plan withholds to `declined`. No ability must be removed for them,
+ * because the plan has none for a withheld item. */
 static int take_out(struct consent_view *v, const struct string_list *items)
 {
 	for (size_t i = 0; items != NULL && i < items->n; i++) {
@@ -106,7 +107,7 @@ static size_t count_columns(void)
 	return n > 0 && n < WORDS_COLUMNS ? n : WORDS_COLUMNS;
 }
 
-/* Writes "first TEXT after"; the text is the skill's. */
+/* Writes "first TEXT after", where TEXT comes from the skill. */
 static void put_quoted(struct buf *out, const char *first, const char *text, const char *after)
 {
 	auto_buf quoted;
@@ -206,7 +207,7 @@ void consent_show_changes(const struct lock *before, const struct skill_files *n
 	}
 }
 
-/* The name comes from the system's user database, not from $USER, which anything can set. */
+/* The name comes from the system's user database and not from $USER, which any program can set. */
 const char *consent_by(const struct owner *o, const char *through, char *out, size_t size)
 {
 	const struct passwd *pw = getpwuid(o->uid);

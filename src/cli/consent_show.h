@@ -1,8 +1,8 @@
-/* consent_show.h - what the owner is shown before agreeing: which skill asks, what it could do,
- * the worst of that, and the files that the answer is about.
+/* consent_show.h - what the owner is shown before agreeing: the skill that asks, what it could do,
+ * the worst of that, and the files that the answer is valid for.
  *
- * A line that holds text of the skill begins with spaces or with our own words, so that it cannot
- * look like a line of ours. */
+ * A line that contains text of the skill begins with spaces or with our own words, so that the
+ * skill cannot imitate a line of ours. */
 #ifndef CLI_CONSENT_SHOW_H
 #define CLI_CONSENT_SHOW_H
 
@@ -12,36 +12,38 @@
 struct consent_view {
 	const char *dir;
 	const struct ssb_plan *plan;
-	struct abilities abilities;  /* of the plan, without the items in `declined` */
-	struct string_list declined; /* items that were taken out before come first */
+	struct abilities abilities;  /* abilities of the plan, without the items in `declined` */
+	struct string_list declined; /* begins with the items that were taken out earlier */
 	struct skill_files files;
 	bool pinned;             /* `files` is filled */
-	struct ssb_error no_pin; /* the reason if it is not */
+	struct ssb_error no_pin; /* why `pinned` is false */
 };
 
-/* First: reads the files in `dir` (real, absolute, borrowed). They are not read again: what is
- * shown is what is approved. */
+/* Must be called first. Reads the files in `dir` (real path, absolute, borrowed). They are not read
+ * again, so that exactly the files that are shown are approved. */
 void consent_view_read(struct consent_view *v, const char *dir);
-/* Then: `plan` was made with the owner's `options` and what was `declined` before (may be NULL).
- * -1: out of memory. */
+/* Must be called second. `plan` is a plan made with the owner's `options`; `declined` (may be NULL)
+ * contains the items that were taken out earlier. Returns -1 if memory is out. */
 int consent_view_make(struct consent_view *v, const struct ssb_plan *plan,
                       const struct ssb_options *options, const struct string_list *declined);
 void consent_view_done(struct consent_view *v);
 
-/* Takes ability `i` out. -1: out of memory. */
+/* Takes the ability with index `i` out. Returns -1 if memory is out. */
 int consent_view_decline(struct consent_view *v, size_t i);
-/* Gives everything that the plan lacks, except what was taken out; that is declined. */
+/* Writes the owner's decision to `w`: everything that the plan lacks is given, and the items that
+ * were taken out are declined. */
 int consent_view_say(const struct consent_view *v, struct consent_word *w, struct ssb_error *err);
-size_t consent_view_never(const struct consent_view *v); /* how many can never be granted */
+size_t consent_view_never(const struct consent_view *v); /* abilities that nothing can grant */
 
-/* These write to standard error. `title` is our text: "was not approved yet". */
+/* These functions write to standard error. `title` is a text of ours such as "was not approved
+ * yet". */
 void consent_show(const struct consent_view *v, const char *title);
 void consent_show_abilities(const struct consent_view *v, bool numbered);
-/* What changed since the approval `before`; `now` are all files of the skill. */
+/* Shows what changed since the approval `before`; `now` contains all files of the skill. */
 void consent_show_changes(const struct lock *before, const struct skill_files *now,
                           const struct ssb_plan *plan);
 
-/* "root on terminal"; returns `out`. */
+/* Writes the user's name and `through`, as in "root on terminal", to `out` and returns it. */
 const char *consent_by(const struct owner *o, const char *through, char *out, size_t size);
 
 #endif

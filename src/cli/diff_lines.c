@@ -19,14 +19,14 @@
 #include "os/file.h"
 
 #define CONTEXT        3
-#define LEAD           40 /* bytes shown before the first one that differs */
-#define MAX_SIDE_SHOWN 20 /* lines of each side if too much differs */
+#define LEAD           40 /* bytes shown before the first byte that differs */
+#define MAX_SIDE_SHOWN 20 /* lines shown of each side if the two differ too much */
 #define FLUSH          (1UL << 20)
 #define BENEATH        (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
-/* Reads the bytes that were hashed. Returns the reason if it cannot. The skill's author may have
- * put anything there, so it follows no symlink, waits for no FIFO, and reads no more than the size.
- */
+/* Reads the file and checks that it still has the bytes that were hashed. Returns NULL, or the
+ * reason why it cannot be shown. The skill's author may have put anything there, so it follows no
+ * symlink, waits for no FIFO, and reads at most MAX_DIFF_BYTES. */
 static const char *read_hashed(const char *root, const struct skill_file *f, struct buf *out)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -60,7 +60,8 @@ static bool is_text(const struct buf *b)
 	return true;
 }
 
-/* One byte that is not text must not hide what else changed in a script. */
+/* Can the content be shown as lines? A script with a byte that is not text is still shown, or that
+ * byte would hide the other changes. */
 static bool is_shown(const struct file_change *f, const struct buf *b)
 {
 	return is_text(b) ||
@@ -69,15 +70,15 @@ static bool is_shown(const struct file_change *f, const struct buf *b)
 
 /* ---- one line ------------------------------------------------------------ */
 
-/* Blanks that look like a space, or like nothing at the end of a line. */
+/* Characters that look like a space, or that are invisible at the end of a line. */
 static bool is_blank(uint32_t cp)
 {
 	return cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x202f ||
 	       cp == 0x205f || cp == 0x2800 || cp == 0x3000;
 }
 
-/* Writes every byte so that it differs visibly from all others, also blanks: two lines may differ
- * only in these. `end`: the text goes up to the end of its line. */
+/* Writes the text so that any two different bytes look different. Blanks are made visible as well,
+ * because two lines may differ only in blanks. `end`: the text reaches the end of its line. */
 static void put_bytes(struct buf *out, const char *text, size_t len, bool end)
 {
 	size_t spaces = 0;
@@ -103,7 +104,7 @@ static void put_bytes(struct buf *out, const char *text, size_t len, bool end)
 	}
 }
 
-/* The nearest start of a character at or before `at`. */
+/* Returns the start of the character that contains the byte at `at`. */
 static size_t find_boundary(const struct line_edit *e, size_t at)
 {
 	while (at > 0 && at < e->len && ((unsigned char)e->text[at] & 0xc0) == 0x80) {
@@ -112,8 +113,8 @@ static size_t find_boundary(const struct line_edit *e, size_t at)
 	return at;
 }
 
-/* Shows a part of a long line, around the first byte in which it differs from the line that took
- * its place. */
+/* Writes a part of a long line: the part around the first byte that differs from the line on the
+ * other side. */
 static void put_window(struct buf *out, const struct line_edit *e, size_t differs)
 {
 	size_t from = differs > LEAD ? find_boundary(e, differs - LEAD) : 0;
@@ -135,7 +136,8 @@ static size_t find_column(const struct line_edit *e, size_t at)
 	return n;
 }
 
-/* Two lines differ from *ret_from on, and up to *ret_to bytes before the end. */
+/* Finds where two lines differ: from the byte *ret_from on, up to *ret_to bytes before their ends.
+ */
 static void compare_lines(const struct line_edit *a, const struct line_edit *b, size_t *ret_from,
                           size_t *ret_to)
 {
@@ -152,8 +154,8 @@ static void compare_lines(const struct line_edit *a, const struct line_edit *b, 
 	*ret_to = to;
 }
 
-/* The line that took its place, or whose place it took. In a group of lines that changed together
- * the first '-' belongs to the first '+', and so on. NULL: none. */
+/* Finds the line on the other side that belongs to this one. In a group of changed lines, the first
+ * '-' belongs to the first '+', the second to the second, and so on. NULL: none. */
 static const struct line_edit *find_peer(const struct line_edits *e, size_t at)
 {
 	const char op = e->v[at].op;
@@ -171,7 +173,7 @@ static const struct line_edit *find_peer(const struct line_edits *e, size_t at)
 	return NULL;
 }
 
-/* Says which part of a long line was not shown. */
+/* Writes which part of a long line was not shown. */
 static void put_note(struct buf *out, const struct line_edit *e, const struct line_edit *peer)
 {
 	size_t from = 0, to = 0;
@@ -235,7 +237,8 @@ static void put_edit(struct buf *out, const struct line_edits *edits, size_t at,
 	}
 }
 
-/* One side of a file if too much differs: `most` lines from `at` on (0: all). */
+/* Writes one side of a file that differs too much: at most `most` lines (0: all), from the position
+ * `at` on. */
 static void put_side(struct buf *out, const struct buf *b, size_t at, char op, size_t most)
 {
 	size_t n = 0;
@@ -249,7 +252,7 @@ static void put_side(struct buf *out, const struct buf *b, size_t at, char op, s
 	}
 }
 
-/* Both sides, from the first line that differs. */
+/* Writes both sides, from the first line that differs. */
 static void put_sides(struct buf *out, const struct buf *before, const struct buf *now, bool all)
 {
 	size_t least = before->len < now->len ? before->len : now->len;

@@ -1,5 +1,5 @@
-/* flags.c - every option of every command, in one table. A test compares it with the completions
- * and the manual page; help is printed from it. */
+/* flags.c - every option of every command, in one table. Help is printed from it; a test compares
+ * it with the shell completions and the manual page. */
 #include "cli/cli.h"
 
 #include "base/own.h"
@@ -31,7 +31,7 @@ const struct option_row FLAGS[] = {
 	{ "profile", 0, "NAME", SSB_OPT_PROFILE, NULL, ON_OWNER,
 	  "system calls: default, strict or permissive" },
 	{ "toolchain", 0, "auto|off", SSB_OPT_TOOLCHAIN, NULL, ON_OWNER | ON_LEARN,
-	  "grant an interpreter that lives outside /usr" },
+	  "grant an interpreter outside /usr" },
 	{ "best-effort", 0, "LAYER", SSB_OPT_BEST_EFFORT, NULL, ON_OWNER | ON_LEARN,
 	  "run although LAYER cannot be applied" },
 	{ "unix-sockets", 0, NULL, SSB_OPT_UNIX_SOCKETS, "yes", ON_OWNER,

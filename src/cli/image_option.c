@@ -18,7 +18,8 @@ static bool has_path(const struct ssb_options *o)
 	return false;
 }
 
-/* The image's own settings count if the owner gave none. */
+/* Uses the image as root file system, with the image's own working directory. The image's PATH is
+ * used only if the owner gave none. */
 static int set_options(struct request *r, struct image *i, struct ssb_error *err)
 {
 	auto_free char *path = NULL;

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 
-/* Unpacks the image unless that was done before, and makes it the root file system of the options.
- * Does nothing without the flag. Must be called once for a request. */
+/* Unpacks the image if that was not done before, and makes it the root file system in the options.
+ * Does nothing without --image. Must not be called twice for the same request. */
 int image_option(struct request *r, struct ssb_error *err);
 
 #endif

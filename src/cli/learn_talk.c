@@ -13,7 +13,7 @@
 #include "cli/say.h"
 
 #define BAR         "  | "
-#define SHOWN_LINES 40 /* of the output of a round, and of any list */
+#define SHOWN_LINES 40 /* of the output of one round, and of each list */
 
 /* ---- the skill's output ----------------------------------------------------- */
 
@@ -65,7 +65,8 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_addc(out, '\n');
 }
 
-/* A program that every sandbox shows needs no mention. */
+/* Returns whether the need is listed. A program is listed only if it is dangerous: every sandbox
+ * shows the others. */
 static bool is_told(const struct need *n)
 {
 	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);
@@ -161,8 +162,8 @@ static void say_needs(const struct learned *l, enum group group, const char *hea
 	}
 }
 
-/* Any host that the skill talks to could get what it reads. Encrypted connections do not show which
- * one would have got it. */
+/* Warns if the skill looked for secrets and also connects: any of these hosts could get the
+ * secrets. Connections are encrypted, so the record does not show which host got them. */
 static void warn_of_both(const struct learned *l)
 {
 	size_t secrets = 0;
@@ -174,10 +175,10 @@ static void warn_of_both(const struct learned *l)
 		hosts += n->kind == NEED_NETWORK && n->port != 0 && !n->hint;
 	}
 	if (secrets > 0 && hosts > 0) {
-		say_warningf(
-		        "it looked for secrets (%zu), and it connects (%zu): read its code before "
-		        "you approve it",
-		        secrets, hosts);
+		say_warningf("the skill looked for secrets (%zu) and connects to hosts (%zu): read "
+		             "its code before "
+		             "you approve it",
+		             secrets, hosts);
 	}
 }
 
@@ -187,27 +188,31 @@ void learn_summary(const struct learn_talk *t, const struct learned *l)
 		show_output(t->output, t->output_len, t->output_cut);
 	}
 	if (l->canceled) {
-		say_warningf("it was stopped; what it would have asked for later is not known");
+		say_warningf("learning was stopped; it is not known what the skill would have "
+		             "asked for later");
 	} else if (!l->settled) {
-		say_warningf("after %u rounds it still asked for new things; learn again to go on",
+		say_warningf("after %u rounds the skill still asked for new things; run learn "
+		             "again to continue",
 		             l->rounds);
 	}
 	if (l->exit_status != 0) {
-		say_warningf("its last round ended with exit status %d, so it may need more than "
-		             "it showed",
-		             l->exit_status);
+		say_warningf(
+		        "the last round ended with exit status %d, so the skill may need more than "
+		        "it showed",
+		        l->exit_status);
 	}
 	if (l->needs.cut) {
-		say_warningf("it asked for more things than can be recorded");
+		say_warningf("the skill asked for more things than can be recorded");
 	}
 	if (t->canary) {
-		say_warningf("its output had the content of a decoy: it reads secrets");
+		say_warningf("the skill's output had the content of a decoy: it reads secrets");
 	}
 	say_needs(l, NEEDED, "it needs:");
-	say_needs(l, IN_VAIN, "it looked for what is not there (a comment in the manifest):");
+	say_needs(l, IN_VAIN,
+	          "it looked for things that do not exist (a comment in the manifest lists them):");
 	say_needs(l, DANGEROUS,
-	          "dangerous or declined, and left out (a comment in the manifest says what it "
-	          "was):");
+	          "these things are dangerous or declined, so they are left out (a comment in the "
+	          "manifest lists them):");
 	warn_of_both(l);
 }
 

@@ -23,7 +23,8 @@ static const struct {
 	[MARK_STEP] = { "▸", ">", SAY_BOLD },
 };
 
-/* "2026-11-15T13:20:00.123456Z" in the local time; dashes for what is not a time. */
+/* Converts "2026-11-15T13:20:00.123456Z" to the local time; writes dashes if `time` is not a time.
+ */
 static void format_clock(char out[16], const char *time)
 {
 	struct tm tm = { 0 };
@@ -63,7 +64,7 @@ static bool wants_utf8(void)
 	return known == 1;
 }
 
-/* The reason of a denial, in capitals. */
+/* Appends the reason of a denial in capital letters. */
 static void add_tag(struct buf *out, const struct line *l, int fd)
 {
 	char tag[48];

@@ -1,5 +1,5 @@
-/* main.c - the command table. Every run pays for work that is done here, so there is as little as
- * possible before the command is known. */
+/* main.c - the command table, and the start of the program. Every run waits for the work that is
+ * done before its command is known, so there is as little of it as possible. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -42,16 +42,16 @@ const struct command COMMANDS[] = {
 	  cmd_approvals },
 	{ "serve", "", "serve skills to agents, over the Model Context Protocol", ON_SERVE, true,
 	  true, cmd_serve },
-	{ "ps", "", "list the runs that live", ON_PS, true, false, cmd_ps },
+	{ "ps", "", "list the runs that are running", ON_PS, true, false, cmd_ps },
 	{ "watch", "[RUN]", "show what a run does, as it happens", ON_WATCH, true, false,
 	  cmd_watch },
 	{ "why", "RUN", "explain what a run was denied, and what would allow it", ON_WHY, true,
 	  false, cmd_why },
 	{ "audit list", "", "list recorded runs", ON_LIST, true, false, cmd_list },
 	{ "audit show", "RUN|FILE", "show what a run did", ON_SHOW, true, false, cmd_show },
-	{ "audit verify", "RUN|FILE", "check that a record is whole and unchanged", ON_VERIFY, true,
-	  false, cmd_verify },
-	{ "audit export", "RUN", "put a record into one file that can be verified elsewhere",
+	{ "audit verify", "RUN|FILE", "check that a record is complete and unchanged", ON_VERIFY,
+	  true, false, cmd_verify },
+	{ "audit export", "RUN", "write a record to one file that can be verified elsewhere",
 	  ON_EXPORT, true, false, cmd_export },
 	{ "audit prune", "", "remove old runs", ON_PRUNE, true, false, cmd_prune },
 	{ "session start", "", "begin a session with a policy", ON_S_START, true, false,
@@ -99,8 +99,8 @@ const struct command *command_find(char *const words[], int *ret_n)
 	return NULL;
 }
 
-/* A closed standard stream would give its number to the next file that is opened. A reader that
- * goes away must be an error, not a signal that ends this process. */
+/* Opens closed standard streams, because the next file that is opened would get such a number.
+ * Ignores SIGPIPE, so that a reader that has gone causes an error and does not end this process. */
 static int prepare_streams(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
@@ -108,9 +108,10 @@ static int prepare_streams(void)
 			return -1;
 		}
 	}
-	/* The caller's mask must not make our own files unusable. */
+	/* The caller's umask must not make our own files inaccessible to us. */
 	(void)umask(022);
-	/* An ignored SIGCHLD is inherited, and would take away the exit statuses of children. */
+	/* A SIGCHLD that the parent ignores stays ignored here: the kernel would discard the exit
+	 * statuses of our children. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -1 : 0;
 }
@@ -134,7 +135,7 @@ static int run_command(const struct command *c, char **argv)
 	return c->run(&r);
 }
 
-/* Finds the second words of the commands that begin with `first`. Returns how many. */
+/* Finds the second words of the commands that begin with `first`. Returns their number. */
 static size_t find_second_words(const char *first, const char *ret[], size_t max)
 {
 	size_t len = strlen(first), n = 0;
@@ -148,7 +149,8 @@ static size_t find_second_words(const char *first, const char *ret[], size_t max
 	return n;
 }
 
-/* `skillsandbox audit`, or `audit` and an unknown word. */
+/* Reports a command of two words whose second word is missing or unknown, such as `skillsandbox
+ * audit`. */
 static int fail_second(const char *first, const char *word, const char *const words[], size_t n)
 {
 	const char *near =

@@ -49,8 +49,8 @@ int proposal_place(const struct request *r, const struct owner *o, const char *d
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err)
 {
-	/* A path that a manifest cannot express is left out: then what matters is withheld until
-	 * you approve it. */
+	/* If a manifest cannot contain the path, the member is left out. The items that need a yes
+	 * are then withheld until you approve the skill. */
 	bool says = request_has(r, FLAG_SIDECAR) && manifest_can_say(dir);
 
 	free(inout->directory.s);
@@ -60,8 +60,8 @@ int proposal_name(const struct request *r, const char *dir, struct manifest *ino
 	               : 0;
 }
 
-/* Reads the file that is to be compared. It must not follow a symlink: the directory of a skill may
- * have one that leads anywhere. */
+/* Reads the existing manifest, to compare it. Must not follow a symlink: one in the skill's
+ * directory could lead to any file. */
 static int read_before(const char *file, struct buf *out, bool *ret_there, struct ssb_error *err)
 {
 	auto_fd fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -116,7 +116,8 @@ static void say_next(const char *dir)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* The length of a line without the reason behind it; a comment is a line of its own. */
+/* Returns the length of a line without the comment after it that gives the reason. A line that is
+ * only a comment keeps its length. */
 static size_t length_without_reason(const char *line, size_t len)
 {
 	const char *reason = line[strspn(line, " ")] == '#' ? NULL : memmem(line, len, "  # ", 4);
@@ -126,7 +127,7 @@ static size_t length_without_reason(const char *line, size_t len)
 	               : len;
 }
 
-/* Do both declare the same, perhaps for other reasons? */
+/* Do both texts declare the same, even if the reasons differ? */
 static bool says_the_same(const char *a, const char *b)
 {
 	while (*a != '\0' && *b != '\0') {

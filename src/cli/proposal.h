@@ -1,8 +1,8 @@
 /* proposal.h - writes a manifest that `learn` or `init` made.
  *
- * It goes into the skill's directory, with --sidecar into the owner's settings, with --output to
- * that file. If there is a manifest already, the difference is shown, and only --write replaces it.
- */
+ * The manifest goes into the skill's directory, with --sidecar into the owner's settings, with
+ * --output into the given file. If a manifest exists there already, the difference is shown, and
+ * only --write replaces it. */
 #ifndef CLI_PROPOSAL_H
 #define CLI_PROPOSAL_H
 
@@ -11,12 +11,13 @@
 #include "manifest/manifest.h"
 #include "policy/plan.h"
 
-/* *ret (new) is where it goes; NULL: standard output. `dir` is the skill's, real and absolute. */
+/* Finds the file to write: *ret is new, or NULL for standard output. `dir` is the skill's
+ * directory, real and absolute. */
 int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
                    struct ssb_error *err);
 
-/* Sets the skill's directory in a sidecar, and removes it from any other manifest. Must be called
- * before proposal_put(). */
+/* Writes the skill's directory into a sidecar manifest, and removes it from any other. Must be
+ * called before proposal_put(). */
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err);
 

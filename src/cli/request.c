@@ -70,8 +70,8 @@ int request_parse(struct request *r, const struct command *c, char **argv, struc
 		return -1;
 	}
 	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0 && isatty(STDOUT_FILENO) == 1) {
-		/* A person at a terminal means the interpreter that the shell finds, unless the
-		 * policy file says otherwise. */
+		/* A person at a terminal expects the interpreter that the shell would find, unless
+		 * the policy file says otherwise. */
 		return ssb_options_set(r->options, SSB_OPT_TOOLCHAIN, "default", err);
 	}
 	return 0;
@@ -132,8 +132,8 @@ int request_fail(const struct request *r, const struct ssb_error *err, int statu
 	return fail_printed(r, err, status);
 }
 
-/* Is the error one of the findings, which were printed? An error may hold only a part of the text.
- */
+/* Was the error already printed as a finding? The error may contain only the beginning of the
+ * finding's text. */
 static bool is_finding(const struct ssb_error *err, const struct ssb_diags *diags)
 {
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
@@ -181,13 +181,13 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		return -1;
 	}
 	int rc = image_option(r, &err);
-	bool program = rc == 0 && bare; /* what was not found is the program, not the image */
+	bool program = rc == 0 && bare; /* the image was found, so a missing file is the program */
 	rc = rc != 0 ? rc : bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_diags(p.diags, SSB_NOTE);
 	} else if (!shown) {
-		say_diags(p.diags, SSB_ALARM); /* the printed plan has them otherwise */
+		say_diags(p.diags, SSB_ALARM); /* a printed plan contains the findings itself */
 	}
 	if (rc != 0) {
 		*ret_status = exit_status_of(&err, program);

@@ -8,7 +8,8 @@
 #include "base/own.h"
 #include "cli/say.h"
 
-/* Opens the record again: the lock on our own open file says that the run is running. */
+/* Opens the record a second time. A duplicate of `record` would share the lock that shows that the
+ * run is running, so a test of that lock would release it. */
 static void on_record(void *arg, int record)
 {
 	struct run_otel *o = arg;

@@ -1,5 +1,5 @@
 /* run_otel.h - `run --otel`: sends the record to the owner's OpenTelemetry collector when the run
- * has ended (otel/otel.h). An error there never affects the run. */
+ * has ended (otel/otel.h). A failure of the export never affects the run. */
 #ifndef CLI_RUN_OTEL_H
 #define CLI_RUN_OTEL_H
 
@@ -8,7 +8,7 @@
 
 struct run_otel {
 	bool on;
-	int record; /* the record, held open: -1 until there is one */
+	int record; /* fd of the record; -1 until the record exists */
 	const struct owner *owner;
 	struct otel_config config;
 };
@@ -18,9 +18,10 @@ struct run_otel {
 		.record = -1                                                                       \
 	}
 
-/* Borrows q->owner. If the owner's variables are wrong it warns, and nothing is exported. */
+/* Borrows q->owner. If the owner's environment variables are wrong, it prints a warning and nothing
+ * is exported. */
 void run_otel_begin(struct run_otel *o, struct run_request *q);
-/* Must be called when the run is over and its result printed. */
+/* Must be called after the run is over and its result is printed. */
 void run_otel_end(struct run_otel *o);
 
 #endif

@@ -16,11 +16,11 @@
 #include "cli/say.h"
 
 #define TICK_MS   50
-#define LAST_MS   5000 /* for the rest of the output after the run */
+#define LAST_MS   5000 /* time limit for printing the last lines after the run has ended */
 #define RECORD_FD 3
 
-/* While the skill has a terminal of its own, ours is raw: a newline does not return to the first
- * column. */
+/* Writes a carriage return before each newline if our terminal is raw. It is raw while the skill
+ * has a terminal of its own; a newline then does not return to the first column. */
 static void put_returns(struct buf *out)
 {
 	struct termios t;
@@ -38,7 +38,8 @@ static void put_returns(struct buf *out)
 	buf_add(out, wide.data, wide.len);
 }
 
-/* Prints every line that is there. False: that was the last. */
+/* Prints all complete lines. Returns false if no line can follow: the last line was printed, or the
+ * record is damaged, or the output failed. */
 static bool print_lines(struct reader *in, struct line *l, struct buf *out)
 {
 	static const struct render_style style = { STDERR_FILENO, false, "" };
@@ -67,7 +68,7 @@ static void watch_process(void)
 
 	buf_init(&out, SAY_MAX);
 	reader_init(&in, RECORD_FD, 0);
-	/* The caller's signals are for the run, and this process ends after it. */
+	/* Signals of the caller are meant for the run, and this process must end after the run. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
@@ -79,7 +80,7 @@ static void watch_process(void)
 	_exit(0);
 }
 
-/* Keeps only the record and standard error open. */
+/* Closes all fds except the record and standard error. */
 static bool settle_fds(int record)
 {
 	char path[64];

@@ -8,11 +8,11 @@
 #include "sandbox/sandbox.h"
 
 struct run_watch {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* of the watching process; 0: none */
 };
 
 void run_watch_begin(struct run_watch *w, struct run_request *q);
-/* Waits until all is written, for at most 5 s. */
+/* Waits until the process has printed everything, for at most 5 s. */
 void run_watch_end(struct run_watch *w);
 
 #endif

@@ -30,7 +30,7 @@ void say_calm(bool mid_line)
 
 bool say_coloured(int fd)
 {
-	static signed char known[3]; /* 0: not asked yet; 1: yes; -1: no */
+	static signed char known[3]; /* for each fd: 0: not known yet; 1: colours; -1: no colours */
 	if (fd < 0 || fd > 2) {
 		return false;
 	}
@@ -70,7 +70,7 @@ void say_word(struct buf *out, const char *word)
 	}
 }
 
-/* Resets what a skill did to the terminal before our first message. */
+/* Before our first message after a run, undoes what the skill did to the terminal. */
 static void reset_terminal(void)
 {
 	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
@@ -103,7 +103,7 @@ int say_out(int fd, const struct buf *text)
 			continue;
 		}
 		if (n < 0) {
-			/* A reader that went away needs no message. */
+			/* If the reader has gone, no message is needed. */
 			if (fd != STDERR_FILENO && errno != EPIPE) {
 				say_errorf("cannot write the output: %s", strerrordesc_np(errno));
 			}
@@ -115,7 +115,7 @@ int say_out(int fd, const struct buf *text)
 	return EXIT_FINE;
 }
 
-/* One write for each message, so that lines of concurrent runs do not mix. */
+/* Writes each message with one call, so that lines of concurrent runs do not mix. */
 static void write_message(enum say_colour colour, const char *label, const char *where,
                           const char *text)
 {

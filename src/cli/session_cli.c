@@ -1,4 +1,4 @@
-/* session_cli.c - what the session commands share. See session_cli.h. */
+/* session_cli.c - what all session commands use. See session_cli.h. */
 #include "cli/session_cli.h"
 
 #include <inttypes.h>
@@ -19,7 +19,8 @@
 
 /* ---- the store ----------------------------------------------------------- */
 
-/* Errors without `where` are about the request; others are about a file or the store. */
+/* Returns the exit status of an error. An error without `where` is about the user's request; any
+ * other is about a file or the store. */
 static int fail_status(const struct ssb_error *err)
 {
 	bool asked = err->where[0] == '\0';
@@ -119,7 +120,7 @@ int session_cli_open(struct session_cli *c, struct ssb_error *err)
 	if (session_store_open(&c->owner, &c->store, err) == 0) {
 		return 0;
 	}
-	/* An error of the store is not an error of usage. */
+	/* The store's error is not a mistake of the user. */
 	err->code = err->code == SSB_E_USAGE ? SSB_E_SYS : err->code;
 	if (err->where[0] == '\0') {
 		snprintf(err->where, sizeof(err->where), "store");
@@ -170,7 +171,8 @@ static int model_cost(struct session_cli *c, const char *model, micros *ret, str
 		return -1;
 	}
 	if (prices_cost(&prices, model, in, out, ret, err) != 0) {
-		/* The model comes from the command line. */
+		/* The model comes from the command line, so an unknown model is a mistake of the
+		 * user. */
 		err->code = err->code == SSB_E_NOT_FOUND ? SSB_E_USAGE : err->code;
 		return -1;
 	}
@@ -204,7 +206,7 @@ int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct
 	return 0;
 }
 
-/* ---- what was done ------------------------------------------------------- */
+/* ---- messages about a decision -------------------------------------------- */
 
 static void warn_unsent(const char *why)
 {
@@ -221,8 +223,8 @@ void session_cli_mail(const struct session_cli *c)
 	}
 }
 
-/* True: the decision concerns runs. An alert leaves them alone, but a resumed session may
- * be in alert again. */
+/* Returns whether the decision concerns runs. An alert does not affect runs, but the owner can
+ * resume a session that is in alert again afterwards, and this does affect them. */
 static bool reaches_runs(const struct decision *d)
 {
 	return d->changed && (d->state != SESSION_ALERT || d->verdict.code == VERDICT_OWNER);

@@ -1,5 +1,5 @@
-/* session_cli.h - what the session commands share: the store, the cost on the command line,
- * and the report of a decision. */
+/* session_cli.h - what all session commands use: the store, the cost on the command line, and the
+ * report of a decision. */
 #ifndef CLI_SESSION_CLI_H
 #define CLI_SESSION_CLI_H
 
@@ -12,38 +12,37 @@ struct session_cli {
 	const struct request *r;
 	struct owner owner;
 	struct session_store *store;
-	const char *
-	        id; /* the argument: id of the session, or number of the reservation; may be NULL */
-	bool told;  /* findings of a file were printed, and the error repeats the first */
+	const char *id; /* the argument: a session's id or a reservation's number; may be NULL */
+	bool told;      /* findings of a file were printed; the error would repeat the first */
 };
 
-/* Reads the argument and the owner's settings. `id` is NULL if there is no argument. On
- * failure the error is printed and the exit status returned; 0 is success. `c` must be
- * released with session_cli_done(), also after a failure. */
+/* Reads the argument and the owner's settings. `id` is NULL if there is no argument. Returns 0, or
+ * prints the error and returns the exit status. `c` must be released with session_cli_done(), also
+ * after a failure. */
 int session_cli_begin(struct session_cli *c, const struct request *r);
-/* Opens the store. Must come after all arguments were checked. */
+/* Opens the store. Must be called after all arguments were checked. */
 int session_cli_open(struct session_cli *c, struct ssb_error *err);
 void session_cli_done(struct session_cli *c);
 
-/* Prints the error, with --json also as an object. Returns the exit status: 1 if a session
- * refuses, 2 for a wrong request, else 125. */
+/* Prints the error; with --json also as an object. Returns the exit status: 1 if the session
+ * refuses the request, 2 if the request is wrong, else 125. */
 int session_cli_fail(const struct session_cli *c, const struct ssb_error *err);
-/* Prints all findings of a file, in place of the error that follows. */
+/* Prints all findings of a file. The error that repeats them is then not printed. */
 void session_cli_findings(struct session_cli *c, const struct ssb_diags *found);
 
-/* Reads --cost, or --model with its tokens. If neither is given, *ret is untouched and
- * *ret_given false. */
+/* Reads --cost, or computes the cost from --model and its tokens. If neither is given, *ret is
+ * untouched and *ret_given is false. */
 int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct ssb_error *err);
 
-/* Reports what went wrong when the decision was enforced: returns EXIT_SANDBOX if a run may
- * still be running. A message that cannot be sent, and a ledger that cannot be copied or
- * signed, are warnings. */
+/* Prints what went wrong when the decision was enforced. Returns EXIT_SANDBOX if a run may still be
+ * running. A message that cannot be sent, or a ledger that cannot be copied or signed, causes only
+ * a warning. */
 int session_cli_done_status(const struct decision *d);
-/* Starts a herald if messages wait that an earlier one did not send. */
+/* Starts a herald if messages are left that an earlier herald did not send. */
 void session_cli_mail(const struct session_cli *c);
 
-/* Prints the decision as JSON on standard output. `action` and `type` (may be NULL) come
- * from the command line. */
+/* Members that session_cli_json() adds to the decision. `action` and `type` (may be NULL) come from
+ * the command line. */
 struct session_told {
 	const char *action;
 	const char *type;

@@ -42,7 +42,8 @@ static void add_reason(struct buf *out, const struct line *l, const char *betwee
 	}
 }
 
-/* Adds the reason of a mild act. Harder acts have a ledger line of their own. */
+/* Appends the reason of a mild act (log or block). Harder acts have their own line in the ledger.
+ */
 static void mildly_because(struct buf *out, const struct line *l)
 {
 	const char *act = line_text(l, "act");
@@ -148,7 +149,8 @@ static void line_ended(struct buf *out, const struct line *l)
 	text_of(out, l, "exit_code");
 }
 
-/* Formats an object as "name 3, other 4". Returns the separator for further members. */
+/* Appends the members of an object as "name 3, other 4". Returns the separator for further members.
+ */
 static const char *add_members(struct buf *out, const struct line *l, const char *name,
                                const char *between)
 {
@@ -248,7 +250,8 @@ void session_view_line(struct buf *out, const struct line *l)
 	char word[16];
 	int64_t us = 0;
 
-	/* UTC as in the line itself, because people in several time zones read one ledger. */
+	/* Shows UTC, as the line itself does, because people in several time zones read the same
+	 * ledger. */
 	buf_addf(out, "  %4" PRId64 " %.12s ", l->seq,
 	         stamp_parse(l->time, &us) ? l->time + 11 : "--:--:--.---");
 	snprintf(word, sizeof(word), "%-9s", k->word);

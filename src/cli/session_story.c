@@ -1,8 +1,8 @@
-/* session_story.c - collects what happened in a session from its ledger.
+/* session_story.c - collects from a session's ledger what happened in the session.
  *
- * An action is listed when it is finished: settled, released or refused. An action that is
- * open, or has timed out and may still be billed, waits. If a session has more actions than
- * MAX_TOLD, the first are listed and the others counted. */
+ * An action is listed when it is finished: settled, released or refused. An action waits while it
+ * is open, or has timed out and may still be billed. If a session has more actions than MAX_TOLD,
+ * the first are listed and the others are only counted. */
 #include <string.h>
 
 #include "base/own.h"
@@ -14,11 +14,11 @@
 
 struct waiting {
 	int64_t reservation;
-	struct buf text; /* as JSON, in case it is never settled */
+	struct buf text; /* the action as JSON, for the case that it is never settled */
 };
 
 struct session_story {
-	struct buf actions; /* finished elements of an array */
+	struct buf actions; /* finished elements of the JSON array */
 	struct buf violations;
 	size_t n_actions;
 	size_t n_violations;
@@ -91,7 +91,7 @@ static void put_action(struct buf *out, const struct line *l)
 	if (settled) {
 		copy_member(&j, "cost", line_get(l, "cost_usd"));
 	} else {
-		json_kmillionths(&j, "cost", 0); /* nothing is spent, at least not yet */
+		json_kmillionths(&j, "cost", 0); /* no cost, or none yet */
 	}
 	json_kbool(&j, "blocked", blocked);
 	copy_member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);
@@ -122,7 +122,7 @@ static void put_violation(struct session_story *s, const struct line *l,
 	buf_init(&one, STORY_BYTES);
 	json_init(&j, &one, false);
 	json_open(&j, '{');
-	if (count != NULL) { /* violations that a run reported */
+	if (count != NULL) { /* the line is from a run, which reports counts */
 		json_kstr(&j, "type", count->key);
 		json_kstr(&j, "timestamp", l->time);
 		json_kstr(&j, "details", NULL);
@@ -142,7 +142,7 @@ static void put_violation(struct session_story *s, const struct line *l,
 
 static struct waiting *find_waiting(struct session_story *s, int64_t reservation)
 {
-	/* Backwards, because it is usually one of the last. */
+	/* Searches backwards, because the reservation is usually one of the last. */
 	for (size_t i = s->n_waiting; i > 0; i--) {
 		if (s->waiting[i - 1].reservation == reservation) {
 			return &s->waiting[i - 1];

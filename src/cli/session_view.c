@@ -26,7 +26,7 @@ enum say_colour session_view_colour(enum session_state s)
 
 /* ---- bars ---------------------------------------------------------------- */
 
-/* The share of `v` in `max`, in units of 1/parts. All parts if `v` exceeds `max`. */
+/* Returns the share of `v` in `max`, in units of 1/parts. Returns `parts` if `v` exceeds `max`. */
 static uint64_t scale_part(uint64_t v, uint64_t max, uint64_t parts)
 {
 	if (v >= max) {
@@ -35,8 +35,8 @@ static uint64_t scale_part(uint64_t v, uint64_t max, uint64_t parts)
 	return (uint64_t)((double)v / (double)max * (double)parts);
 }
 
-/* Appends `used` and `reserved` of `max` as [#####++....], coloured by how near the maximum
- * is. */
+/* Appends a bar, [#####++....], for `used` (#) and `reserved` (+); the full length means `max`. The
+ * colour shows how near the maximum is. */
 static void add_bar(struct buf *out, uint64_t used, uint64_t reserved, uint64_t max,
                     unsigned alert_ppm)
 {

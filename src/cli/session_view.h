@@ -1,5 +1,5 @@
-/* session_view.h - shows a session and its ledger to people and to programs. Texts in the
- * store are as hostile as their authors, so everything is escaped. */
+/* session_view.h - prints a session and its ledger for people and programs. Texts in the store may
+ * be hostile, so all are escaped. */
 #ifndef CLI_SESSION_VIEW_H
 #define CLI_SESSION_VIEW_H
 
@@ -16,7 +16,7 @@ void session_view_bounds(struct buf *out, const struct session *s);
 /* Appends one ledger line in short form. */
 void session_view_line(struct buf *out, const struct line *l);
 
-/* Collects actions[] and violations[] of `show --json` line by line. */
+/* Collects actions[] and violations[] of `session show --json` from the lines of the ledger. */
 struct session_story;
 struct session_story *session_story_new(void); /* NULL: out of memory */
 void session_story_free(struct session_story *s);

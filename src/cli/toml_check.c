@@ -15,7 +15,7 @@ struct toml_scan {
 	size_t at;
 	unsigned line;
 	unsigned deep;
-	unsigned bad; /* the line of `why` */
+	unsigned bad; /* line of the error in `why` */
 	const char *why;
 };
 
@@ -26,7 +26,8 @@ static bool fail_check(struct toml_scan *c, unsigned line, const char *why)
 	return false;
 }
 
-/* '\0' is the end: the text has no such byte. */
+/* Returns the character `ahead` of the position; '\0' at the end, because the text contains no NUL.
+ */
 static char peek_char(const struct toml_scan *c, size_t ahead)
 {
 	return ahead < c->len - c->at ? c->s[c->at + ahead] : '\0';
@@ -60,7 +61,7 @@ static void skip_spaces(struct toml_scan *c)
 	}
 }
 
-/* Skips to the end of the line, or to the next thing in it. */
+/* Skips spaces, and a comment up to the end of its line. */
 static void skip_comment(struct toml_scan *c)
 {
 	skip_spaces(c);
@@ -102,7 +103,8 @@ static bool read_escape(struct toml_scan *c, bool long_one)
 	return true;
 }
 
-/* Does the quote that was just passed close the string, perhaps with the next ones? */
+/* A quote was just passed: does it close the string? A multi-line string is closed by three quotes.
+ */
 static bool closes_string(struct toml_scan *c, char quote, bool long_one)
 {
 	size_t n = 0;
@@ -111,13 +113,13 @@ static bool closes_string(struct toml_scan *c, char quote, bool long_one)
 		return true;
 	}
 	while (n < 4 && peek_char(c, n) == quote) {
-		n++; /* up to two quotes belong to the text */
+		n++; /* up to two quotes before the closing three belong to the text */
 	}
 	c->at += n >= 2 ? n : 0;
 	return n >= 2;
 }
 
-/* A string of any of the four kinds. `may_be_long`: it may have several lines. */
+/* Reads a string of any of the four kinds. `may_be_long`: multi-line strings are allowed. */
 static bool read_string(struct toml_scan *c, bool may_be_long)
 {
 	char quote = peek_char(c, 0);
@@ -190,7 +192,7 @@ static bool read_entry(struct toml_scan *c)
 	return read_value(c);
 }
 
-/* An array, or an inline table. */
+/* Reads an array or an inline table. */
 static bool read_nested(struct toml_scan *c)
 {
 	bool table = peek_char(c, 0) == '{';
@@ -235,7 +237,7 @@ static size_t find_plain_length(const struct toml_scan *c, size_t from)
 	return n;
 }
 
-/* A number, a date, true, false, inf or nan. */
+/* Reads a number, a date, true, false, inf or nan. */
 static bool read_plain(struct toml_scan *c)
 {
 	static const char *const WORDS[] = { "true", "false", "inf", "nan" };
@@ -251,7 +253,7 @@ static bool read_plain(struct toml_scan *c)
 	if (!known) {
 		return fail_check(c, c->line, "a value is missing, or needs quotes");
 	}
-	/* "1979-05-27 07:32:00" */
+	/* A date and a time may be separated by a space: "1979-05-27 07:32:00". */
 	if (n == strlen("1979-05-27") && peek_char(c, 4) == '-' && peek_char(c, n) == ' ' &&
 	    isdigit((unsigned char)peek_char(c, n + 1)) != 0) {
 		n += 1 + find_plain_length(c, n + 1);
@@ -268,7 +270,7 @@ static bool read_value(struct toml_scan *c)
 		return read_string(c, true);
 	case '[':
 	case '{':
-		return read_nested(c); /* at most MAX_CONFIG_DEPTH deep */
+		return read_nested(c); /* recursion, at most MAX_CONFIG_DEPTH deep */
 	default:
 		return read_plain(c);
 	}

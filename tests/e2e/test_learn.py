@@ -151,7 +151,7 @@ def test_it_sees_decoys_and_nothing_leaves(net):
     canary = re.search(r"aws_secret_access_key = (ssbcanary\w+)", said).group(1)
     assert f"TOKEN {canary}" in said and "PRIVATE KEY" in said and "WRITE written" in said
     assert "FILL OSError" in said, "its own disk is as large as any run's"
-    assert "its output had the content of a decoy" in said
+    assert "output had the content of a decoy" in said
     assert "connect to api.example.test:7002 (tcp)" in said
     assert "read its code before you approve it" in said
     text = manifest_of(d)
@@ -313,7 +313,7 @@ for _ in range(600):
 def test_a_flood_of_names_is_bounded(user):
     d = bare_skill(user, FLOOD)
     r = user.ssb("learn", d, "main.py", timeout=60).ok()
-    assert r.errors.count("skillsandbox: round ") == 8 and "learn again to go on" in r.errors
+    assert r.errors.count("skillsandbox: round ") == 8 and "run learn again to continue" in r.errors
     text = manifest_of(d)
     assert len(text) < 256 * 1024 and len(r.errors) < 64 * 1024
     assert "asked.example" not in declared(text)
