@@ -8,7 +8,7 @@
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
 
-/* The HTTP statuses of modern errors; every other response has status 200. */
+/* The HTTP statuses of modern errors. Every response that is not in the table has status 200. */
 static const struct {
 	enum mcp_code code;
 	int status;
@@ -124,7 +124,7 @@ static void fail_call(struct mcp_call *c, enum mcp_code code, int status, const 
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	write_error(c, code, message, data);
 	if (c->text.failed) {
-		/* the data was too long; without it there is room */
+		/* The data was too long: sends the error without it. */
 		write_error(c, code, message, NULL);
 	}
 	mcp_call_respond(c, status);
@@ -153,6 +153,7 @@ void mcp_call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, co
 	bool plain = c->era == MCP_ERA_LEGACY && c->peer->version != NULL;
 
 	write_error(c, code, why, data);
-	/* A client that does not understand a 400 would try the other era. */
+	/* A client that does not understand a 400 would try the other era, so a legacy client that
+	 * has initialized gets 200. */
 	mcp_call_respond(c, plain ? 200 : code == MCP_E_INTERNAL ? 503 : 400);
 }

@@ -1,8 +1,7 @@
-/* ask.c - asking the client.
+/* ask.c - questions to the client.
  *
- * Legacy: each question is a request to the client, sent before the response. The call
- * waits, and its handler is called again when all questions have answers. Modern: see
- * retry.c. */
+ * Legacy: each question is a request to the client, sent before the response to the call. The call
+ * waits, and its handler is called again when all questions have answers. Modern: see retry.c. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,7 +62,7 @@ void mcp_call_forget_answers(struct mcp_call *c)
 	c->n_answers = 0;
 }
 
-/* Replaces the answer to the same key, or adds a new one. */
+/* Replaces the earlier answer to the same key, or adds the answer. */
 static int keep_answer(struct mcp_call *c, struct kept_answer *a)
 {
 	struct kept_answer *old = answer_of(c, a->key);
@@ -112,7 +111,7 @@ static int graft_value(struct json_doc *to, const struct json_doc *from, uint32_
 	return 0;
 }
 
-/* Copies the value into the call's doc, with a text of its own. */
+/* Copies the value into the call's doc. The copy gets its own text. */
 static int copy_value(struct mcp_call *c, const struct json_doc *doc, const struct json_node *node,
                       struct kept_answer *a)
 {
@@ -186,7 +185,7 @@ void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char
 
 	assert(q != NULL);
 	if (c->n_asks >= MAX_MCP_ASKS) {
-		return; /* the next round asks it */
+		return; /* the handler asks it in the next round */
 	}
 	struct ask *v = realloc(c->asks, (c->n_asks + 1) * sizeof(*v));
 	if (v == NULL) {
@@ -225,7 +224,7 @@ void mcp_call_write_questions(const struct mcp_call *c, struct json *j)
 
 /* ---- modern ---- */
 
-/* Whether the client can answer every question. If not, the call is over. */
+/* Returns whether the client can answer every question. If not, ends the call with an error. */
 static bool can_ask_all(struct mcp_call *c)
 {
 	char data[64 + sizeof("elicitation")];
@@ -278,7 +277,7 @@ static void send_ask(struct mcp_call *c, struct ask *a)
 	write_request(&j, a);
 	json_close(&j, '}');
 	if (text.failed) {
-		refuse_ask(c, a); /* it cannot be sent, so no answer would come */
+		refuse_ask(c, a); /* the request cannot be sent, so no answer would come */
 	} else {
 		c->out->send(c->out, MCP_REQUEST, 200, text.data, text.len);
 	}
@@ -294,7 +293,7 @@ bool mcp_call_all_answered(const struct mcp_call *c)
 	return true;
 }
 
-/* Refuses what the client cannot be asked, sends the rest and waits. */
+/* Refuses questions that the client cannot answer, sends the others and waits. */
 static void wait_legacy(struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_asks; i++) {
@@ -373,7 +372,7 @@ void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m)
 	struct ask *a = m->id != NULL ? find_question(p, m->id, &c) : NULL;
 
 	if (a == NULL) {
-		return; /* answers no question of ours, or one that has an answer */
+		return; /* not a question of ours, or answered already */
 	}
 	a->answered = true;
 	/* An answer that is too long to keep counts as a refusal. */

@@ -1,6 +1,6 @@
-/* away.c - a call that another process answers. That process collects the messages; the
- * server sends them as if it had made them. They are transferred as a head and the message,
- * in turn. */
+/* away.c - a call that a child process answers. The child collects its messages, each after a
+ * header of fixed size, and transfers them to the server. The server sends them as if it had made
+ * them itself. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -10,13 +10,13 @@ struct away_head {
 	uint32_t kind; /* enum mcp_kind */
 	int32_t status;
 	uint64_t len;
-	uint64_t body_at; /* of a response: see struct mcp_call */
+	uint64_t body_at; /* of a response: as body_at in struct mcp_call */
 	bool failed;
 };
 
-/* ---- there ------------------------------------------------------------------- */
+/* ---- in the child ------------------------------------------------------------ */
 
-/* The forked process has only this one call. */
+/* The child has only this one call. */
 static struct {
 	struct mcp_out out;
 	struct mcp_call *call;
@@ -29,7 +29,7 @@ static void away_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 	struct away_head h;
 
 	(void)o;
-	memset(&h, 0, sizeof(h)); /* the padding too: it is written */
+	memset(&h, 0, sizeof(h)); /* clears the padding, too, because it is transferred */
 	h.kind = (uint32_t)kind;
 	h.status = status;
 	h.len = len;
@@ -53,13 +53,14 @@ void mcp_call_away(struct mcp_call *c, struct buf *to)
 	away.call = c;
 	away.to = to;
 	c->out = &away.out;
-	c->task = NULL; /* only the server may decide about tasks */
+	c->task = NULL; /* only the server may change tasks */
 	c->on_cancel = NULL;
 }
 
-/* ---- here -------------------------------------------------------------------- */
+/* ---- in the server ----------------------------------------------------------- */
 
-/* Reads the next message; false: there is none, or the bytes are not ours. */
+/* Reads the next message. Returns false at the end, or if the bytes are not a message of a child.
+ */
 static bool next_message(const char **data, size_t *len, struct away_head *h, const char **ret)
 {
 	if (*len < sizeof(*h)) {
@@ -76,7 +77,7 @@ static bool next_message(const char **data, size_t *len, struct away_head *h, co
 	return true;
 }
 
-/* Whether the bytes are any number of notifications and then exactly one response. */
+/* Returns whether the bytes are any number of notifications and then exactly one response. */
 static bool is_whole(const char *data, size_t len)
 {
 	const char *text;

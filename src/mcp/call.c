@@ -1,4 +1,4 @@
-/* call.c - the life of a call, and what its handler sees of it. */
+/* call.c - the states of a call, and the functions that its handler uses. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define NO_MEMORY "{\"code\":-32603,\"message\":\"out of memory\"}"
 
-/* Does not use the heap, which may be exhausted. */
+/* Sends the error without using the heap, which may be exhausted. */
 static void send_no_memory(struct mcp_call *c, int status)
 {
 	static const char format[] = "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":" NO_MEMORY "}";
@@ -106,7 +106,8 @@ void mcp_call_hold(struct mcp_call *c)
 	c->holds++;
 }
 
-/* Not inlined: the compiler would see two frees in a row, but not the counter. */
+/* Must not be inlined: the compiler would then see two frees of the same call, but not that the
+ * counter prevents the second. */
 __attribute__((noinline)) void mcp_call_release(struct mcp_call *c)
 {
 	assert(c->holds > 0);
@@ -115,7 +116,7 @@ __attribute__((noinline)) void mcp_call_release(struct mcp_call *c)
 	}
 }
 
-/* Ends the call: no message follows. */
+/* Ends the call. No message is sent after that. */
 static void call_over(struct mcp_call *c)
 {
 	struct mcp_out *out = c->out;
@@ -145,7 +146,7 @@ void mcp_call_respond(struct mcp_call *c, int status)
 	assert(c->phase != CALL_ENDED);
 	mcp_call_hold(c);
 	c->on_cancel = NULL;
-	c->answered = true; /* a client that disconnects while it is sent cancels nothing */
+	c->answered = true; /* if the client disconnects now, nothing is canceled */
 	if (c->task != NULL) {
 		respond_task(c);
 	} else if (c->out != NULL && !c->text.failed) {
@@ -160,7 +161,7 @@ void mcp_call_respond(struct mcp_call *c, int status)
 void mcp_call_drop(struct mcp_call *c)
 {
 	if (c->task != NULL) {
-		/* for a client that still asks for the task */
+		/* the client may still ask for the task */
 		mcp_fail(c, MCP_E_INTERNAL, "canceled");
 	} else {
 		call_over(c);
@@ -230,7 +231,7 @@ void mcp_call_resume(struct mcp_call *c)
 {
 	mcp_call_forget_questions(c);
 	if (c->running) {
-		c->again = true; /* the handler has not returned yet */
+		c->again = true; /* the handler has not returned yet, and is called again then */
 	} else {
 		mcp_call_run(c);
 	}
@@ -246,7 +247,7 @@ void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg)
 	c->on_cancel_arg = arg;
 }
 
-/* ---- what was asked ---- */
+/* ---- the request ---- */
 
 const struct json_doc *mcp_doc(const struct mcp_call *c)
 {

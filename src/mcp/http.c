@@ -1,4 +1,4 @@
-/* http.c - the listening socket, and new connections. */
+/* http.c - the listening socket and new connections. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,10 +23,11 @@
 #define REQUEST_RATE 2000
 #define FAILURE_RATE 10
 
-/* ---- who comes in ------------------------------------------------------------ */
+/* ---- new connections ---------------------------------------------------------- */
 
-/* Closes the oldest connection that has asked nothing and has all its answers. Any local
- * process can connect; it must not be able to cut off a client that is served. */
+/* Closes the oldest connection without a complete request head and without bytes to send. A
+ * connection whose request is being served is never closed: any local process can open connections,
+ * and must not be able to cut off another client. */
 static void make_room(struct mcp_http *h)
 {
 	struct http_conn *oldest = NULL;
@@ -73,15 +74,15 @@ static void accept_client(void *arg, uint32_t events)
 	http_conn_new(h, steal_fd(&fd));
 }
 
-/* ---- where ------------------------------------------------------------------- */
+/* ---- the address -------------------------------------------------------------- */
 
 struct http_place {
 	struct address address;
-	char host[64]; /* as written in a URL */
+	char host[64]; /* as it is written in a URL */
 	uint16_t port;
 };
 
-/* Parses "HOST:PORT", where HOST must be a loopback address. */
+/* Parses "HOST:PORT". HOST must be a loopback address. */
 static int parse_place(const char *text, struct http_place *ret, struct ssb_error *err)
 {
 	const char *colon = strrchr(text, ':');
@@ -135,8 +136,9 @@ static int listen_there(const struct http_place *p, int *ret_fd, uint16_t *ret_p
 	return 0;
 }
 
-/* Clients with the same token are the same principal, even on another server. The principal
- * is a digest of the token's digest, so that the token cannot be computed from it. */
+/* Makes the peer of all modern clients. Clients with the same token are the same principal, also on
+ * another server. The principal is a digest of the token's digest, so that the token cannot be
+ * computed from it. */
 static int make_modern(struct mcp_http *h)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -150,7 +152,8 @@ static int make_modern(struct mcp_http *h)
 	return mcp_peer_new(h->server, h->principal, NULL, &h->modern);
 }
 
-/* Whether a client can send the token in a header, which loses trailing blanks. */
+/* Can a client send the token in a header? Clients and servers remove blanks at the end of a
+ * header, so blanks are refused. */
 static bool can_be_sent(const char *token)
 {
 	size_t n = 0;
@@ -161,7 +164,7 @@ static bool can_be_sent(const char *token)
 	return n > 0 && n <= MAX_HTTP_TOKEN && token[n] == '\0';
 }
 
-/* ---- beginning and end ------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------- */
 
 static int start_http(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
 {
@@ -183,7 +186,7 @@ static int start_http(struct mcp_http *h, const struct mcp_http_options *o, stru
 	bucket_init(&h->requests, REQUEST_RATE, 2 * REQUEST_RATE, now);
 	bucket_init(&h->failures, FAILURE_RATE, 2 * FAILURE_RATE, now);
 	if (listen_there(&p, &h->fd, &h->port) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "listen on %s", o->address);
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot listen on %s", o->address);
 	}
 	address_format(&p.address, h->host);
 	(void)snprintf(h->url, sizeof h->url, "http://%s:%u/mcp", p.host, h->port);

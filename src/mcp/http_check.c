@@ -1,8 +1,8 @@
-/* http_check.c - decides by its head whether a request is answered.
+/* http_check.c - decides from the head of a request whether it is answered.
  *
- * The order is the security argument. Host and Origin come first, to stop web pages in the
- * owner's browser. A client without the token learns only that it has none. Everything else
- * comes after that. No body is read before these checks. */
+ * The order of the checks is the security argument. Host and Origin come first, to stop web pages
+ * in the owner's browser. A client without the token learns only that it has none. All other checks
+ * come after these. No body is read before a head has passed. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -63,7 +63,8 @@ static int check_host(struct http_check *k)
 	return 403;
 }
 
-/* "http://localhost", "https://[::1]:8080": an origin on this machine. */
+/* Returns whether the origin is on this machine, as in "http://localhost" or "https://[::1]:8080".
+ */
 static bool is_local_origin(const struct mcp_http *h, struct span origin)
 {
 	static const char *const schemes[] = { "http://", "https://" };
@@ -79,7 +80,7 @@ static bool is_local_origin(const struct mcp_http *h, struct span origin)
 		bool v6 = rest.s[0] == '[';
 		const char *end = memchr(rest.s, v6 ? ']' : ':', rest.len);
 		size_t len = end != NULL ? (size_t)(end - rest.s) : rest.len;
-		size_t port = len + (v6 ? 2 : 1); /* after "]:" or ":" */
+		size_t port = len + (v6 ? 2 : 1); /* where the port begins: after "]:" or ":" */
 
 		if (v6 && (end == NULL || (len + 1 < rest.len && rest.s[len + 1] != ':'))) {
 			return false;
@@ -107,7 +108,8 @@ static int check_origin(struct http_check *k)
 	return 403;
 }
 
-/* Compares digests, so that the time does not depend on the token's length or bytes. */
+/* Compares digests, so that the time of the comparison does not depend on the token's length or
+ * bytes. */
 static bool is_token(const struct mcp_http *h, struct span given)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -129,7 +131,8 @@ static int check_token(struct http_check *k)
 	    is_token(k->http, (struct span){ a->s + skip, a->len - skip })) {
 		return 0;
 	}
-	/* The right token always works: nobody can lock out the owner by guessing. */
+	/* This limits only wrong tokens, so a process that guesses tokens cannot lock out the
+	 * owner. */
 	if (!bucket_take(&k->http->failures, clock_us())) {
 		k->why = "too many wrong tokens";
 		return 429;
@@ -221,9 +224,10 @@ int http_check_head(struct mcp_http *h, const struct http_request *r, const char
 	return 0;
 }
 
-/* ---- a modern request: headers that mirror the body --------------------------- */
+/* ---- a modern request: headers that repeat members of the body ----------------- */
 
-/* The text of a field, plain or decoded from "=?base64?...?=". -1: malformed. */
+/* Writes the text of a header field to `out`: plain, or decoded from "=?base64?...?=". Returns -1
+ * if it is malformed. */
 static int field_text(struct span value, struct buf *out)
 {
 	static const char before[] = "=?base64?", behind[] = "?=";

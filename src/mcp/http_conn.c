@@ -1,8 +1,8 @@
-/* http_conn.c - one connection: a request in, its answer out, then the next.
+/* http_conn.c - one connection, which serves one request after another.
  *
- * Nothing is read while a request is answered: a second request waits in the kernel. A
- * closed connection is noticed even then. Every state has a time limit, so that a slow
- * client cannot hold resources. */
+ * Nothing is read while a request is answered: a second request waits in the kernel. A closed
+ * connection is noticed even then. Every state has a time limit, so that a slow client cannot keep
+ * resources. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@
 #define HEAD_MS   10000
 #define BODY_MS   30000
 #define IDLE_MS   60000
-#define SLOW_MS   30000 /* time to read PROMISED bytes, or all that is queued */
+#define SLOW_MS   30000 /* to read PROMISED bytes, or a queue that is shorter */
 #define LINGER_MS 2000
-#define ALIVE_MS  15000 /* between the keep-alives of a stream */
+#define ALIVE_MS  15000 /* between keep-alives of a stream */
 #define PROMISED  ((size_t)64 * 1024)
 
 static void process_input(struct http_conn *c);
@@ -29,7 +29,7 @@ static void on_ready(void *arg, uint32_t events);
 static const struct {
 	int status;
 	const char *text;
-	const char *field; /* header line that belongs to the status */
+	const char *field; /* extra header line for this status */
 } STATUS[] = {
 	{ 200, "OK", "" },
 	{ 202, "Accepted", "" },
@@ -105,7 +105,7 @@ static void send_keepalive(void *arg)
 	start_phase(c, ALIVE_MS, send_keepalive);
 }
 
-/* ---- out --------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------ */
 
 static void watch_slow(struct http_conn *c);
 
@@ -135,7 +135,7 @@ static uint32_t wanted_events(const struct http_conn *c)
 	uint32_t out = queue_left(&c->queue) > 0 ? EPOLLOUT : 0;
 
 	switch (c->state) {
-	case CONN_HEAD: /* one request at a time: the last answer goes first */
+	case CONN_HEAD: /* reads the next request only when the last answer is sent */
 	case CONN_LINGER:
 		return out != 0 ? out : EPOLLIN;
 	case CONN_BODY:
@@ -170,7 +170,8 @@ static void flush_queue(struct http_conn *c)
 	loop_rewatch(c->watch, wanted_events(c));
 }
 
-/* One client may have a queue of MAX_MCP_QUEUE bytes, but not all clients together. */
+/* One client may have a queue of MAX_MCP_QUEUE bytes, but the sum over all clients is limited, too.
+ * Short messages always pass. */
 static bool too_much_waits(const struct mcp_http *h, size_t len)
 {
 	size_t sum = len;
@@ -218,7 +219,7 @@ void http_conn_forget_body(struct http_conn *c)
 	buf_init(&c->body, MAX_MCP_MESSAGE);
 }
 
-/* The answer is complete: waits for the next request, or closes. */
+/* Called when the answer is complete: waits for the next request, or closes the connection. */
 static void next_request(struct http_conn *c)
 {
 	http_conn_forget_body(c);
@@ -263,7 +264,7 @@ void http_conn_refuse(struct http_conn *c, int status, const char *id, int code,
 	buf_init(&text, MAX_MCP_MESSAGE);
 	mcp_error_text(&text, id, code, why, NULL);
 	if (c->state == CONN_HEAD || c->state == CONN_BODY) {
-		c->close = true; /* the rest of the request is not read */
+		c->close = true; /* the rest of the request stays unread */
 	}
 	http_conn_answer(c, status, "", text.failed ? NULL : text.data, text.failed ? 0 : text.len);
 }
@@ -299,10 +300,10 @@ void http_conn_stream_end(struct http_conn *c)
 	next_request(c);
 }
 
-/* ---- in ---------------------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------------- */
 
-/* `body_bytes` always counts what is in the bodies; http_conn_forget_body() subtracts it. A
- * small body has room however many large ones there are. */
+/* Adds the bytes to the body. `body_bytes` counts the bytes of all bodies; http_conn_forget_body()
+ * subtracts them. A small body is accepted even if large bodies have used up the limit. */
 static bool add_body(struct http_conn *c, struct span piece)
 {
 	bool small = c->body.len + piece.len <= MAX_MCP_SMALL;
@@ -392,7 +393,7 @@ static void process_input(struct http_conn *c)
 	}
 }
 
-/* False: the connection is gone. */
+/* Returns false if the connection is gone. */
 static bool fill_buffer(struct http_conn *c)
 {
 	ssize_t n = read(c->fd, c->data + c->len, sizeof c->data - c->len);
@@ -413,7 +414,7 @@ static void on_ready(void *arg, uint32_t events)
 
 	bool gone = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 
-	/* A client that closes its side while it waits cannot hear the answer. */
+	/* A client that closes its side while it waits for an answer cannot receive it. */
 	if (c->broken || (gone && (c->state == CONN_WAITS || c->state == CONN_STREAM))) {
 		http_conn_free(c);
 		return;
@@ -422,10 +423,10 @@ static void on_ready(void *arg, uint32_t events)
 		flush_queue(c);
 	}
 	if (c->broken) {
-		return; /* the loop frees it soon */
+		return; /* the loop frees the connection soon */
 	}
 	if ((wanted_events(c) & EPOLLIN) == 0) {
-		return; /* its answer is not sent yet */
+		return; /* the answer is not sent completely yet */
 	}
 	if ((events & EPOLLOUT) == 0 || gone || (events & EPOLLIN) != 0) {
 		if (!fill_buffer(c)) {
@@ -437,7 +438,7 @@ static void on_ready(void *arg, uint32_t events)
 	}
 }
 
-/* ---- beginning and end ------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------- */
 
 void http_conn_new(struct mcp_http *h, int fd)
 {

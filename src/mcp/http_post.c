@@ -1,7 +1,7 @@
-/* http_post.c - requests of both eras.
+/* http_post.c - POST, GET and DELETE, in both eras.
  *
- * The body of a modern message says that it is modern, and the headers must agree. Every
- * other message is legacy: `initialize` creates a session, and all later messages name it. */
+ * A message is modern if its body says so; the headers must then agree. Every other message is
+ * legacy: `initialize` creates a session, and all later messages name the session. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -12,7 +12,8 @@
 #define VERSION_TEXT 32
 #define EVENT_ID     48
 
-/* A request goes to the protocol with a stream for its answer. Other messages get a 202. */
+/* Gives the message to the protocol, and a request also a stream for its answer. A message that is
+ * not a request is answered with 202. */
 static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_message *m)
 {
 	if (s == NULL && c->peer == NULL &&
@@ -54,7 +55,8 @@ static void take_modern(struct http_conn *c, struct mcp_message *m)
 	}
 }
 
-/* The session that the headers name. NULL: not found, and the error has been sent. */
+/* Returns the session that the headers name. NULL: it was not found, and the error has been sent.
+ */
 static struct http_session *named_session(struct http_conn *c, const char *id)
 {
 	char name[HTTP_SESSION_ID], version[VERSION_TEXT];
@@ -117,7 +119,7 @@ static void take_post(struct http_conn *c)
 	int rc =
 	        mcp_message_read(&m, c->body.len > 0 ? c->body.data : "", c->body.len, &code, &why);
 
-	http_conn_forget_body(c); /* before the answer, which may take long */
+	http_conn_forget_body(c); /* frees the body now, because the answer may take long */
 	if (rc < 0) {
 		refuse_message(c, &m, 400, code, why);
 	} else if (m.version != NULL) {
@@ -133,7 +135,7 @@ static void take_post(struct http_conn *c)
 	}
 }
 
-/* "STREAM-EVENT", as sent by http_stream.c. */
+/* Parses "STREAM-EVENT", an id that http_stream.c made. */
 static bool parse_event(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
 {
 	const char *rest = text != NULL ? number_read(text, UINT64_MAX, ret_stream) : NULL;
@@ -151,11 +153,11 @@ static void resume_stream(struct http_conn *c, struct http_session *s)
 	                &event)) {
 		x = http_session_stream(s, number);
 	}
-	if (x == NULL || !x->begun) { /* not 404, which would end the session */
+	if (x == NULL || !x->begun) { /* a 404 would end the session */
 		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
 		return;
 	}
-	if (x->lost > event) { /* only this tells the client that the answer is lost */
+	if (x->lost > event) { /* the client learns only by this that the answer is lost */
 		http_session_end_soon(s);
 		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST,
 		                 "an answer was lost because there was no room to keep it: send "

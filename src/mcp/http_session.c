@@ -1,4 +1,4 @@
-/* http_session.c - the sessions of the legacy era: their names and their end. */
+/* http_session.c - the sessions of the legacy era: how a session is named, found and ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define IDLE_MS  (60ULL * 60 * 1000)
 #define SWEEP_MS (60ULL * 1000)
 
-/* Whether a client is connected or a call is running. */
+/* Returns whether a client is connected or a call is running. */
 static bool is_busy(const struct http_session *s)
 {
 	for (const struct http_stream *x = s->streams; x != NULL; x = x->next) {
@@ -41,7 +41,7 @@ static void sweep_sessions(void *arg)
 	}
 }
 
-/* Frees the session that was idle for the longest time. */
+/* Frees the session that has been idle for the longest time. */
 static bool make_room(struct mcp_http *h)
 {
 	struct http_session *oldest = NULL;
@@ -57,8 +57,8 @@ static bool make_room(struct mcp_http *h)
 	return oldest != NULL;
 }
 
-/* Messages that belong to no request go to one stream: the newest connected one, or else the
- * newest that can be resumed. */
+/* Sends a message that belongs to no request. It goes to only one stream: the newest connected one,
+ * or else the newest that a client can resume. */
 static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                       size_t len)
 {
@@ -78,7 +78,7 @@ static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 
 static void news_end(struct mcp_out *o)
 {
-	(void)o; /* belongs to no request */
+	(void)o; /* news belong to no request, so no stream ends */
 }
 
 static int name_session(struct http_session *s)

@@ -1,9 +1,10 @@
-/* http_stream.c - the messages of one request, or the news of a session.
+/* http_stream.c - the messages of one request, or the messages of a session that belong to no
+ * request (news).
  *
- * If the response is the first message, the answer is plain JSON. If another message comes
- * first, the answer is a stream of events. In the legacy era events have ids,
- * "STREAM-EVENT", and the last ones are kept: a client whose connection broke resumes the
- * stream with the id of the last event that it received. */
+ * If the first message is the response, the answer is plain JSON. If another message comes first,
+ * the answer is a stream of events. In the legacy era events have ids, "STREAM-EVENT", and the last
+ * events are kept: a client whose connection broke resumes the stream with the id of the last event
+ * that it received. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #include "base/own.h"
 #include "mcp/http_priv.h"
 
-#define KEPT_MS  60000 /* how long a broken stream can be resumed */
-#define RETRY_MS 1000  /* how long a client waits before it resumes */
+#define KEPT_MS  60000 /* time in which a broken stream can be resumed */
+#define RETRY_MS 1000  /* time that a client waits before it resumes */
 #define ID_TEXT  64
 
 static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
@@ -60,7 +61,7 @@ static void drop_first(struct http_stream *x)
 	free(e);
 }
 
-/* For a stream that neither the protocol nor a connection uses any more. */
+/* Frees a stream that neither the protocol nor a connection uses any more. */
 static void dispose_stream(struct http_stream *x)
 {
 	loop_untimer(&x->forget);
@@ -80,7 +81,7 @@ static void dispose_stream(struct http_stream *x)
 	free(x);
 }
 
-/* Separates the stream from its connection, which stays open. */
+/* Separates the stream from its connection. The connection stays open. */
 static struct http_conn *detach_conn(struct http_stream *x)
 {
 	struct http_conn *c = x->conn;
@@ -112,7 +113,7 @@ static void forget_stream(void *arg)
 	http_stream_free(arg);
 }
 
-/* The client is gone, but may resume the stream. */
+/* Keeps the stream for KEPT_MS, in which the client may resume it. */
 static void keep_for_now(struct http_stream *x)
 {
 	if (loop_after(x->http->loop, KEPT_MS, forget_stream, x, &x->forget) < 0) {
@@ -142,14 +143,14 @@ static const char *session_field(const struct http_stream *x, char out[HTTP_SESS
 	return out;
 }
 
-/* Clients of 2025-11-25 resume a stream that has not ended. */
+/* Only clients of 2025-11-25 or later resume a stream that has not ended. */
 static bool comes_back(const struct http_stream *x)
 {
 	return x->session != NULL && strcmp(mcp_peer_version(x->session->peer), "2025-11-25") >= 0;
 }
 
-/* Gives a client of 2025-11-25 an id to resume with, in an empty event. Older revisions have
- * no empty events: those clients only learn how long to wait. */
+/* Sends an event without data to a client of 2025-11-25, so that the client has an id to resume
+ * with. Older revisions have no such events: their clients only get the time to wait. */
 static void send_first_id(struct http_stream *x)
 {
 	char text[ID_TEXT];
@@ -172,7 +173,7 @@ void http_stream_open(struct http_stream *x)
 	}
 }
 
-/* Formats an event. A line feed in a message can only be white space between tokens. */
+/* Formats an event. A line feed in the JSON can only be white space between tokens. */
 static struct http_event *event_new(struct http_stream *x, const char *json, size_t len)
 {
 	char id[ID_TEXT] = "";
@@ -202,9 +203,9 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 	return e;
 }
 
-/* Takes the event. The newest event of a stream is kept whatever its size, because it may be
- * the response. But the total of all streams has a fixed limit: a client that resumes for a
- * lost response must be told (http_post.c). */
+/* Keeps the event and takes it over. The newest event of a stream is kept whatever its size,
+ * because it may be the response. But all streams together have a fixed limit: if a response is
+ * lost because of it, the client is told when it resumes (http_post.c). */
 static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
 {
 	while (x->first != NULL && x->kept + e->len > MAX_HTTP_REPLAY) {
@@ -228,11 +229,11 @@ static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_ev
 void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
 {
 	if (!x->begun && x->conn == NULL) {
-		return; /* it broke before the client had an id to resume with */
+		return; /* the connection broke before the client had an id */
 	}
 	if (kind == MCP_NOTIFICATION && x->conn != NULL &&
 	    queue_left(&x->conn->queue) + len > MAX_MCP_NEWS) {
-		return; /* the client does not read: drops news */
+		return; /* a client that does not read loses news */
 	}
 	if (!x->begun) {
 		http_stream_open(x);
@@ -284,7 +285,8 @@ static void stream_end(struct mcp_out *o)
 	if (c != NULL && x->begun) {
 		http_conn_stream_end(c);
 	} else if (c != NULL && !x->answered) {
-		http_conn_answer(c, 202, "", NULL, 0); /* canceled: there is no response */
+		/* The call was canceled: there is no response. */
+		http_conn_answer(c, 202, "", NULL, 0);
 	}
 	if (x->session != NULL && x->begun) {
 		loop_untimer(&x->forget);

@@ -1,13 +1,13 @@
 /* lines.c - one message per line on two fds.
  *
- * Input: bytes are kept until the line is complete. A line that is too long is answered
- * once, and skipped to its end without being kept. Output: a queue, written as fast as the
- * client reads. While more than MAX_MCP_NEWS bytes wait there, no further requests are read,
- * and notifications are dropped and counted; answers and questions wait, up to MAX_MCP_QUEUE
+ * Input: bytes are kept until the line is complete. A line that is too long gets one error answer;
+ * the rest of the line is skipped and not kept. Output: a queue, written as fast as the client
+ * reads. While more than MAX_MCP_NEWS bytes wait in the queue, no further requests are read, and
+ * notifications are dropped and counted. Answers and questions are queued, up to MAX_MCP_QUEUE
  * bytes.
  *
- * The protocol calls send(), where a peer cannot be freed. An error there is handled in the
- * next turn of the loop. */
+ * The protocol calls send(). A peer must not be freed there, so an error in send() is handled in
+ * the next turn of the loop. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@
 
 #define WHERE      "mcp"
 #define READ_BYTES ((size_t)64 * 1024)
-#define DRAIN_MS   5000 /* for the last answers, after the input has ended */
+#define DRAIN_MS   5000 /* time for sending the last answers after the input has ended */
 
 enum lines_state { LINES_OPEN, LINES_BROKEN, LINES_DRAINING, LINES_CLOSED };
 
 struct mcp_lines {
-	struct mcp_out to; /* first */
+	struct mcp_out to; /* must be the first member */
 	struct loop *loop;
 	struct mcp_peer *peer;
 	enum lines_state state;
@@ -43,9 +43,9 @@ struct mcp_lines {
 	struct loop_timer *later;
 	loop_fn *closed;
 	void *arg;
-	char *data; /* input: lines begin at `at`, searched up to `seen` */
+	char *data; /* input: the next line begins at `at` */
 	size_t at, seen, len, room;
-	bool skipping; /* to the end of a line that is too long */
+	bool skipping; /* skips to the end of a line that is too long */
 	bool ended;    /* the input has ended */
 	struct queue queue;
 	uint64_t dropped;
@@ -55,7 +55,7 @@ static void in_ready(void *arg, uint32_t events);
 static void out_ready(void *arg, uint32_t events);
 static void finish_lines(void *arg);
 
-/* ---- out --------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------ */
 
 static void finish_later(struct mcp_lines *l, uint64_t ms)
 {
@@ -71,7 +71,7 @@ static void mark_broken(struct mcp_lines *l)
 	}
 }
 
-/* Writes what the fd takes, and watches it for the rest. */
+/* Writes the bytes that the fd takes now, and watches the fd to write the rest later. */
 static int flush_lines(struct mcp_lines *l)
 {
 	if (queue_flush(&l->queue, l->out) < 0) {
@@ -123,10 +123,10 @@ static void lines_send(struct mcp_out *o, enum mcp_kind kind, int status, const 
 
 static void lines_end(struct mcp_out *o)
 {
-	(void)o; /* the next request uses the same `out` */
+	(void)o; /* all requests use the same `out` */
 }
 
-/* ---- in ---------------------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------------- */
 
 static void refuse_line(struct mcp_lines *l, const char *id, int code, const char *why)
 {
@@ -144,7 +144,7 @@ static bool is_blank(const char *s, size_t len)
 	return strspn(s, " \t\r\n") >= len;
 }
 
-/* The byte after the line is its line feed or spare room: a NUL may be written there. */
+/* A NUL may be written after the line: that byte is the line feed, or spare room. */
 static void take_line(struct mcp_lines *l, char *line, size_t len)
 {
 	struct mcp_message m = { 0 };
@@ -173,7 +173,7 @@ static bool may_read(const struct mcp_lines *l)
 	return l->state == LINES_OPEN && queue_left(&l->queue) <= MAX_MCP_NEWS;
 }
 
-/* Handles the complete lines while there is room for their answers. */
+/* Handles complete lines as long as there is room for their answers. */
 static void take_lines(struct mcp_lines *l)
 {
 	while (may_read(l)) {
@@ -207,7 +207,7 @@ static void take_lines(struct mcp_lines *l)
 	}
 }
 
-/* Makes room for READ_BYTES and a NUL. Frees the memory of a long line that is done. */
+/* Makes room for READ_BYTES and a NUL. Frees the memory of a long line after it was handled. */
 static int make_room(struct mcp_lines *l)
 {
 	size_t room = l->len + READ_BYTES + 1;
@@ -241,11 +241,11 @@ static void fill_buffer(struct mcp_lines *l)
 	}
 }
 
-/* Resumes or pauses reading. Must be the last call, because it may free `l`. */
+/* Resumes or pauses reading. Must be the caller's last use of `l`, because it may free `l`. */
 static void continue_reading(struct mcp_lines *l)
 {
 	if (l->state == LINES_OPEN && l->ended && may_read(l)) {
-		if (l->len > 0 && !l->skipping) { /* a last line without a line feed */
+		if (l->len > 0 && !l->skipping) { /* the last line has no line feed */
 			take_line(l, l->data, l->len);
 		}
 		l->len = 0;
@@ -255,7 +255,7 @@ static void continue_reading(struct mcp_lines *l)
 		}
 	}
 	if (!may_read(l) || l->ended) {
-		/* Watching for no events would still report a hang-up. */
+		/* A watch for no events would still report a hang-up, so the watch is removed. */
 		loop_unwatch(&l->reading);
 	} else if (l->reading == NULL &&
 	           loop_watch(l->loop, l->in, EPOLLIN, in_ready, l, &l->reading) < 0) {
@@ -287,7 +287,7 @@ static void out_ready(void *arg, uint32_t events)
 	}
 }
 
-/* ---- beginning and end ------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------- */
 
 static void forget_peer(struct mcp_lines *l)
 {
@@ -298,7 +298,8 @@ static void forget_peer(struct mcp_lines *l)
 	}
 }
 
-/* The client is gone or sends nothing more. In the second case it still gets the queue. */
+/* Called when the client is gone or sends nothing more. In the second case the queue is still sent.
+ */
 static void finish_lines(void *arg)
 {
 	struct mcp_lines *l = arg;
@@ -386,7 +387,7 @@ int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop
 	return 0;
 }
 
-/* Other processes share these open files, so their flags are restored. */
+/* Restores the flags: other processes may use the same open file. */
 static void restore_flags(int fd, int flags)
 {
 	if (fd >= 0 && flags >= 0) {

@@ -1,13 +1,13 @@
-/* mcp.h - a server of the Model Context Protocol, in both of its eras. This is all that an
- * application sees: it gives a table of methods and answers calls.
+/* mcp.h - a server of the Model Context Protocol, in both of its eras. An application includes only
+ * this header: it gives the server a table of methods, and answers calls.
  *
- * Legacy revisions (2024-11-05 to 2025-11-25) begin with `initialize` and keep a session. In
- * the modern revision (2026-07-28) each request carries its own version and capabilities.
- * The era is chosen for each message; a handler need not know it.
+ * Legacy revisions (2024-11-05 to 2025-11-25) begin with `initialize` and keep a session. In the
+ * modern revision (2026-07-28) each request carries its own version and capabilities. The era is
+ * determined for each message; a handler does not need to know it.
  *
- * One thread. A handler may answer at once or later. It owns its call until it has answered,
- * even if the client is gone. Texts are borrowed for the duration of the function call,
- * unless a comment says otherwise. */
+ * Everything runs in one thread. A handler may answer at once or later. It owns its call until it
+ * has answered, even if the client is gone. Texts are borrowed for the duration of the function
+ * call, unless a comment says otherwise. */
 #ifndef MCP_MCP_H
 #define MCP_MCP_H
 
@@ -27,17 +27,17 @@ struct mcp_call;
 typedef void mcp_handler(void *app, struct mcp_call *call);
 
 enum mcp_method_flag {
-	MCP_CACHED = 1, /* the client may cache the result: adds ttlMs and cacheScope */
-	MCP_ASKS = 2,   /* the handler may ask the client (mcp_ask) */
+	MCP_CACHED = 1, /* the client may cache the result, which gets ttlMs and cacheScope */
+	MCP_ASKS = 2,   /* the handler may ask the client questions (mcp_ask) */
 	MCP_MODERN = 4, /* exists only in the modern era */
 	MCP_LEGACY = 8, /* exists only in the legacy era */
 };
 
-/* A method that the application answers: tools/list, tools/call, resources/list,
- * resources/read, resources/templates/list, prompts/list, prompts/get, completion/complete,
- * and methods of extensions. This library answers the methods of the protocol itself
- * (initialize, ping, server/discover, logging/setLevel, resources/subscribe and unsubscribe,
- * subscriptions/listen, the tasks methods, notifications). */
+/* A method that the application answers. It may be tools/list, tools/call, resources/list,
+ * resources/read, resources/templates/list, prompts/list, prompts/get, completion/complete, or a
+ * method of an extension. This library answers all other methods itself: initialize, ping,
+ * server/discover, logging/setLevel, resources/subscribe and unsubscribe, subscriptions/listen, the
+ * tasks methods, and notifications. */
 struct mcp_method {
 	const char *name;
 	mcp_handler *handle;
@@ -57,29 +57,29 @@ enum mcp_feature {
 	MCP_TASKS = 512, /* the tasks extension */
 };
 
-/* Describes the application; borrowed for the life of the server. */
+/* Describes the application. Borrowed until the server is freed. */
 struct mcp_app {
 	const char *name;
 	const char *title;
 	const char *version;
 	const char *instructions;
 	unsigned features;
-	const char *extensions; /* members of capabilities.extensions, as JSON; NULL: none */
+	const char *extensions; /* JSON members for capabilities.extensions; NULL: none */
 	const struct mcp_method *methods;
 	size_t n_methods;
-	uint64_t ttl_ms; /* how long a client may keep an MCP_CACHED result */
-	void *arg;       /* passed to the handlers */
-	/* Called when a principal is gone for good; may be NULL. */
+	uint64_t ttl_ms; /* time in which a client may use an MCP_CACHED result again */
+	void *arg;       /* first argument of the handlers */
+	/* Called when a principal will not come back; may be NULL. */
 	void (*gone)(void *arg, const char *principal);
 };
 
 int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_server **ret,
                    struct ssb_error *err);
-/* Close the transports first. Cancels the running calls, whose handlers must still answer
- * before this returns. Accepts NULL. */
+/* Frees the server. The transports must be closed before. Cancels the running calls; their handlers
+ * must answer before this function returns. Accepts NULL. */
 void mcp_server_free(struct mcp_server *s);
-/* Answers every open subscription; no news is sent after that. Call it before the transports
- * are closed. */
+/* Answers every open subscription, after which no news is sent. Must be called before the
+ * transports are closed. */
 void mcp_server_end(struct mcp_server *s);
 
 /* ---- a call: the request ---------------------------------------------------- */
@@ -87,30 +87,31 @@ void mcp_server_end(struct mcp_server *s);
 enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
 
 const struct json_doc *mcp_doc(const struct mcp_call *c);
-/* NULL: no such member */
+/* Returns a member of the parameters; NULL: there is none. */
 const struct json_node *mcp_param(const struct mcp_call *c, const char *);
-const struct json_node *mcp_meta(const struct mcp_call *c, const char *key); /* the same in _meta */
-/* Identifies the client, for anything that is bound to one client: the connection, the
- * legacy session or, over modern HTTP, the holder of the token, which may be several
- * clients. Stable as long as that exists; never NULL. */
+const struct json_node *mcp_meta(const struct mcp_call *c, const char *key); /* a member of _meta */
+/* Identifies the client, for data that is bound to one client. It names the connection, the legacy
+ * session or, over modern HTTP, the holder of the token; several clients may have the same token.
+ * Stable as long as that connection, session or token exists. Never NULL. */
 const char *mcp_principal(const struct mcp_call *c);
-/* the name that the client gives itself, or "" */
+/* Returns the name that the client gives itself, or "". */
 const char *mcp_client_name(const struct mcp_call *c);
 
 enum mcp_ability { MCP_CAN_ELICIT, MCP_CAN_SAMPLE, MCP_CAN_LIST_ROOTS };
 bool mcp_can(const struct mcp_call *c, enum mcp_ability what);
-/* an extension that the client declared */
+/* Returns whether the client declared the extension. */
 bool mcp_has_extension(const struct mcp_call *c, const char *name);
 
-/* `fn` is called once when the client cancels the call or is gone, or at once if that has
- * happened already. The handler must still answer the call soon, and may do so inside `fn`;
- * the answer goes nowhere. NULL removes the callback, and so does mcp_wait(). */
+/* Sets a function that is called once when the client cancels the call or is gone. If that has
+ * happened already, it is called at once. The handler must still answer the call soon, and may do
+ * so inside of `fn`; the answer is not sent. NULL removes the function, and mcp_wait() does so,
+ * too. */
 void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg);
 
-/* ---- a call: the answer. Each of these but mcp_result() ends the call -------- */
+/* ---- a call: the answer. Each of these functions except mcp_result() ends the call -------- */
 
-/* The open object of the result, which already has the members that the era requires. Write
- * the other members, then call mcp_done(). */
+/* Begins the result, and returns its open JSON object, which already contains the members that the
+ * era requires. Write the other members, then call mcp_done(). */
 struct json *mcp_result(struct mcp_call *c);
 void mcp_done(struct mcp_call *c);
 
@@ -120,8 +121,8 @@ enum mcp_code {
 	MCP_E_METHOD = -32601,
 	MCP_E_PARAMS = -32602,
 	MCP_E_INTERNAL = -32603,
-	MCP_E_RESOURCE = -32002, /* legacy: not found. In the modern era it becomes MCP_E_PARAMS */
-	MCP_E_HEADER = -32020,   /* modern, HTTP: a header differs from the body */
+	MCP_E_RESOURCE = -32002,   /* legacy: resource not found; modern: sent as MCP_E_PARAMS */
+	MCP_E_HEADER = -32020,     /* modern HTTP: a header differs from the body */
 	MCP_E_CAPABILITY = -32021, /* modern: the client has not declared a required capability */
 	MCP_E_VERSION = -32022,    /* modern: unsupported protocol version */
 };
@@ -133,8 +134,8 @@ void mcp_fail_data(struct mcp_call *c, enum mcp_code code, const char *data, con
 
 /* ---- while a call runs ------------------------------------------------------ */
 
-/* Sends nothing if the client has not asked for progress. `total` 0: unknown. `message` may
- * be NULL; the caller has already made its characters visible. */
+/* Progress is sent only if the client asked for it. `total` 0: unknown. `message` may be NULL; the
+ * caller must have made its characters visible. */
 bool mcp_wants_progress(const struct mcp_call *c);
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message);
 
@@ -148,59 +149,59 @@ enum mcp_level {
 	MCP_ALERT,
 	MCP_EMERGENCY
 };
-/* `data` is one finished JSON value. */
+/* Sends a log message to the client. `data` is one finished JSON value. */
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data);
 
-/* Call this when the client has waited long enough. If the client declared the tasks
- * extension, the call becomes a task and its result is fetched with tasks/get. Returns
- * false, and changes nothing, if the client did not. The handler goes on as before in both
- * cases. */
+/* Should be called when the client has waited long enough. If the client declared the tasks
+ * extension, the call becomes a task, and the client gets the result with tasks/get. Otherwise
+ * returns false and changes nothing. In both cases the handler continues as before. */
 bool mcp_become_task(struct mcp_call *c, const char *message);
 
-/* ---- asking the client -------------------------------------------------------
+/* ---- questions to the client --------------------------------------------------
  *
- * A handler looks for the answers that it needs (mcp_answer). If one is missing, it asks for
- * it (mcp_ask, once for each question) and returns after mcp_wait(). When the answers have
- * come, the handler is called again from the start: in the legacy era with the same call, in
- * the modern era with the client's retry. Between the two it can keep only `state`, which is
- * authenticated, bound to the method, its parameters and the principal, valid for a short
- * time, and valid once. Each round also has the answers of all earlier rounds. If the client
- * cancels the call meanwhile, the handler is not called again. */
+ * A handler looks for the answers that it needs (mcp_answer). If answers are missing, it asks for
+ * them (mcp_ask, once for each question), calls mcp_wait() and returns. When the answers have come,
+ * the handler is called again from its start: in the legacy era for the same call, in the modern
+ * era for the client's retry of the request. Between the two calls of the handler, only `state` is
+ * kept. It is authenticated; it is bound to the method, its parameters and the principal; and it is
+ * valid only once, for a short time. In each round the answers of all earlier rounds are available.
+ * If the client cancels the call before it answers, the handler is not called again. */
 
 enum mcp_answer {
-	MCP_UNASKED, /* not asked, or the client sent no answer */
+	MCP_UNASKED, /* not asked yet, or the client sent no answer to it */
 	MCP_ANSWERED,
-	MCP_REFUSED, /* the client answered with an error, or cannot be asked */
+	MCP_REFUSED, /* the client answered with an error, or cannot be asked this */
 };
-/* *ret_answer is the client's result: {"action":"accept","content":{...}}. */
+/* *ret_answer is the result from the client: {"action":"accept","content":{...}}. */
 enum mcp_answer mcp_answer(const struct mcp_call *c, const char *key,
                            const struct json_node **ret_answer);
-/* the state given to mcp_wait(); NULL in the first round */
+/* Returns the state that was given to mcp_wait(); NULL in the first round. */
 const char *mcp_state(const struct mcp_call *c);
 
-/* `method` is elicitation/create, sampling/createMessage or roots/list; `params` is one
- * finished JSON object. Ask only for what mcp_can() allows: otherwise the question is
- * refused (legacy) or the call ends with MCP_E_CAPABILITY (modern). */
+/* Adds a question. `method` is elicitation/create, sampling/createMessage or roots/list; `params`
+ * is one finished JSON object. Call it only if mcp_can() allows this method: otherwise the question
+ * is refused (legacy) or the call ends with MCP_E_CAPABILITY (modern). */
 void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void mcp_wait(struct mcp_call *c, const char *state);
 
-/* ---- answering in another process --------------------------------------------
+/* ---- answering in a child process ---------------------------------------------
  *
- * The server can fork a process to answer a slow call. The child calls mcp_call_away() first:
- * its answer, progress and log messages then go to `to` (borrowed) instead of to the client.
- * The parent ends the call with mcp_call_back() and those bytes. Such a handler must not ask
- * the client. */
+ * The server can fork a child to answer a slow call. The child calls mcp_call_away() first: its
+ * answer, progress and log messages are then written to `to` (borrowed) and not sent to the client.
+ * The parent passes these bytes to mcp_call_back(), which ends the call. Such a handler must not
+ * ask the client. */
 
 void mcp_call_away(struct mcp_call *c, struct buf *to);
-/* -1: the bytes are not an answer; the call is unchanged. */
+/* Sends the messages in `data`. Returns -1 if the bytes are not an answer; the call is then
+ * unchanged. */
 int mcp_call_back(struct mcp_call *c, const char *data, size_t len);
 
 /* ---- news -------------------------------------------------------------------- */
 
 void mcp_resource_updated(struct mcp_server *s, const char *uri);
-/* `what` is MCP_TOOLS, MCP_RESOURCES or MCP_PROMPTS: its list has changed. */
+/* Tells clients that a list has changed: `what` is MCP_TOOLS, MCP_RESOURCES or MCP_PROMPTS. */
 void mcp_list_changed(struct mcp_server *s, enum mcp_feature what);
-/* Whether a client has subscribed to the resource. */
+/* Returns whether a client has subscribed to the resource. */
 bool mcp_resource_wanted(const struct mcp_server *s, const char *uri);
 
 #endif

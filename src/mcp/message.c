@@ -1,4 +1,5 @@
-/* message.c - reads one message of arbitrary bytes as JSON-RPC, and no further. */
+/* message.c - reads any bytes as one message of JSON-RPC. It does not check methods or parameters.
+ */
 #include <string.h>
 
 #include "base/limits.h"
@@ -8,7 +9,7 @@
 
 #define MAX_SAFE_INTEGER 9007199254740991LL /* 2^53 - 1: a double holds it exactly */
 
-/* The parameter of a method that HTTP repeats in a header. */
+/* Methods with the parameter that modern HTTP repeats in a header. */
 static const struct {
 	const char *method;
 	const char *param;
@@ -23,7 +24,8 @@ static int not_good(const char *why, const char **ret_why)
 	return -1;
 }
 
-/* An id can be echoed if it is a string, or an integer that every client reads exactly. */
+/* An id can be sent back unchanged if it is a string, or an integer that every client reads
+ * exactly. */
 bool mcp_id_is_valid(const struct json_node *id)
 {
 	if (json_is(id, JSON_STRING)) {
@@ -88,7 +90,8 @@ static void read_meta(struct mcp_message *m)
 
 	if (version != NULL) {
 		m->version = json_string(version, "");
-		/* A version with a NUL in it is unknown, whatever it begins with. */
+		/* A version that contains a NUL is unknown, even if the bytes before the NUL are a
+		 * known version. */
 		m->version = strlen(m->version) == version->len ? m->version : "";
 	}
 	for (size_t i = 0; i < ARRAY_LEN(NAMED); i++) {
@@ -134,7 +137,8 @@ static int read_top(struct mcp_message *m, const char **ret_why)
 	if (top->type != JSON_OBJECT) {
 		return not_good("a message must be an object", ret_why);
 	}
-	/* The client could not read the id of our message: the only null id that is valid. */
+	/* A response with a null id means that the client could not read the id of our message. No
+	 * other null id is valid. */
 	bool nobody = json_is(id, JSON_NULL) && method == NULL;
 	if (id != NULL && !nobody && read_id(m, id, ret_why) < 0) {
 		return -1;

@@ -71,7 +71,7 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 		task_progress(c, message);
 		return;
 	}
-	/* Each progress value must be larger than the last. */
+	/* The protocol requires that each progress value is larger than the one before. */
 	if (token == NULL || c->out == NULL || (c->progressed && progress <= c->progress)) {
 		return;
 	}

@@ -1,4 +1,5 @@
-/* protocol.c - revisions, capabilities, and the methods that the protocol itself answers. */
+/* protocol.c - the protocol's revisions and capabilities, and the methods that the library itself
+ * answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 /* ---- revisions ---- */
 
-/* Newest first: a client without a preference takes the first that it knows. */
+/* Newest first: a client with no preference uses the first revision that it supports. */
 static const struct {
 	const char *name;
 	bool modern;
@@ -64,9 +65,9 @@ void mcp_write_versions(struct json *j)
 	json_close(j, ']');
 }
 
-/* ---- what the application has ---- */
+/* ---- capabilities of the application ---- */
 
-/* A capability and the members that can be true in it. */
+/* A capability, and its members that are true if the application has their feature. */
 static const struct capability {
 	const char *name;
 	unsigned feature;
@@ -103,7 +104,8 @@ static void write_extensions(const struct mcp_app *app, enum mcp_era era, struct
 	json_close(j, '}');
 }
 
-/* What the application offers in one era, for server/discover and initialize. */
+/* Writes the capabilities that the application has in this era, for server/discover and initialize.
+ */
 static void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j)
 {
 	json_open(j, '{');
@@ -127,7 +129,8 @@ static void server_capabilities(const struct mcp_app *app, enum mcp_era era, str
 
 /* ---- the legacy session ---- */
 
-/* "a\nb\n": the name of each extension that is an object, but no name with a newline. */
+/* Returns "a\nb\n", the names of all extensions whose value is an object. A name with a newline is
+ * left out. */
 static char *extension_names(const struct json_doc *doc, const struct json_node *all)
 {
 	auto_buf names;
@@ -222,7 +225,7 @@ static void do_set_level(void *arg, struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* ---- the modern introduction ---- */
+/* ---- server/discover ---- */
 
 static void do_discover(void *arg, struct mcp_call *c)
 {
@@ -240,7 +243,7 @@ static void do_discover(void *arg, struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* ---- all of them ---- */
+/* ---- the table ---- */
 
 static const struct protocol_method METHODS[] = {
 	{ { "initialize", do_initialize, MCP_LEGACY }, 0 },

@@ -7,7 +7,7 @@
 
 struct queue {
 	char *data;
-	size_t at; /* of the first unwritten byte */
+	size_t at; /* offset of the first byte that is not written yet */
 	size_t len;
 	size_t room;
 };
@@ -18,9 +18,9 @@ static inline size_t queue_left(const struct queue *q)
 }
 
 int queue_add(struct queue *q, const void *data, size_t len); /* -1: out of memory */
-/* Writes as much as the fd takes. Returns 0 even if bytes are left; -1 with errno if the fd
+/* Writes as many bytes as the fd takes. Returns 0 also if bytes are left; -1 with errno if the fd
  * is closed. */
 int queue_flush(struct queue *q, int fd);
-void queue_clear(struct queue *q); /* accepts a zeroed queue, and leaves one */
+void queue_clear(struct queue *q); /* accepts a zeroed queue; the queue is zeroed afterwards */
 
 #endif

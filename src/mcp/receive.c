@@ -1,4 +1,4 @@
-/* receive.c - takes a message: finds its era, checks it, and finds its handler. */
+/* receive.c - takes a message: determines its era, checks it, and calls its handler. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 static bool same_id(const struct mcp_call *a, const struct mcp_call *b)
 {
-	/* Modern requests of several clients may reach one peer, each with its own `out`: an
-	 * id is unique only within one `out`. */
+	/* Modern requests of several clients may have the same peer, each with its own `out`, so an
+	 * id is unique only within one `out`. All requests of a legacy session share their ids. */
 	bool one_space = a->out == b->out || (a->era == MCP_ERA_LEGACY && b->era == MCP_ERA_LEGACY);
 
 	return one_space && strcmp(a->m.id, b->m.id) == 0;
@@ -112,8 +112,8 @@ static int check_request(struct mcp_call *c)
 		mcp_call_refuse(c, MCP_E_INTERNAL, "too many requests are running", NULL);
 		return -1;
 	}
-	/* One peer cannot use all the memory. If several peers have used it, small requests
-	 * still pass. */
+	/* A single peer must not use all the memory. If several peers together have used it up,
+	 * small requests are still accepted. */
 	if ((c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) ||
 	    (c->server->weight > MAX_MCP_HELD_ALL && c->weight > MAX_MCP_SMALL)) {
 		mcp_call_refuse(c, MCP_E_INTERNAL, "the running requests are too large", NULL);
@@ -161,8 +161,8 @@ static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_mes
 
 /* ---- notifications ---- */
 
-/* Cancels by id, in a legacy session or if all requests share one `out`. Unknown ids are
- * ignored: those requests may have been answered already. */
+/* Cancels a request by its id, in a legacy session or if all requests share one `out`. Unknown ids
+ * are ignored, because the request may have been answered already. */
 static void take_cancel(struct mcp_peer *p, const struct mcp_message *m)
 {
 	const struct json_node *id = json_member(&m->doc, m->params, "requestId");
@@ -187,10 +187,11 @@ static void take_notification(struct mcp_peer *p, const struct mcp_message *m)
 	if (strcmp(m->method, "notifications/cancelled") == 0) {
 		take_cancel(p, m);
 	}
-	/* Ignores initialized, progress and roots/list_changed: nothing depends on them. */
+	/* Other notifications (initialized, progress, roots/list_changed) are ignored: nothing
+	 * depends on them. */
 }
 
-/* ---- all ---- */
+/* ---- all messages ---- */
 
 void mcp_receive(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
 {

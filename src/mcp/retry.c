@@ -1,11 +1,12 @@
 /* retry.c - questions and answers of the modern era.
  *
- * The response carries the questions and ends the call. The client asks again with the answers
- * and with requestState, which is sealed (state.h) and holds
+ * The response contains the questions and ends the call. The client sends the request again with
+ * the answers and with requestState, which is sealed (state.h) and contains
  *
  *   {"state": of the handler, "asked": [KEY, ...], "answers": {KEY: of earlier rounds}}
  *
- * so that the handler finds the same in both eras. Answers to other keys are ignored. */
+ * so that a handler gets the same data in both eras. Answers to keys that were not asked are
+ * ignored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +38,14 @@ static int by_key(const void *a, const void *b)
 	return strcmp((*x)->key, (*y)->key);
 }
 
-/* Members that a retry adds to the request. */
+/* Returns whether the member is one that a retry adds to the request. */
 static bool part_of_retry(const struct json_node *member)
 {
 	return strcmp(member->key, "_meta") == 0 || strcmp(member->key, "inputResponses") == 0 ||
 	       strcmp(member->key, "requestState") == 0;
 }
 
-/* The order of members does not matter. */
+/* Hashes the members sorted by name, so that their order does not matter. */
 static int hash_object(struct sha256 *s, const struct json_doc *doc, const struct json_node *object,
                        bool top)
 {
@@ -72,8 +73,8 @@ static int hash_object(struct sha256 *s, const struct json_doc *doc, const struc
 	return 0;
 }
 
-/* Each value is preceded by its type and length, so that different values never hash the
- * same bytes. */
+/* Hashes the type and length before each value, so that two different values never give the same
+ * bytes. */
 static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct json_node *node)
 {
 	uint8_t type = (uint8_t)node->type;
@@ -132,7 +133,7 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 	json_key(&j, "answers");
 	json_open(&j, '{');
 	for (size_t i = 0; i < c->n_answers; i++) {
-		if (!c->answers[i].refused) { /* a refusal has no node */
+		if (!c->answers[i].refused) { /* a refusal has no value */
 			json_key(&j, c->answers[i].key);
 			json_copy(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
 		}
@@ -164,8 +165,8 @@ void mcp_call_send_questions(struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* Keeps the client's answers to the keys that were asked. Each kept answer moves the nodes,
- * so each is looked up again. */
+/* Keeps the client's answers to the keys that were asked. Keeping an answer may move all nodes, so
+ * each answer is looked up again. */
 static int take_answers(struct mcp_call *c, const struct json_doc *asked)
 {
 	const struct json_node *keys = json_member(asked, json_top(asked), "asked");

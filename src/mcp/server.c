@@ -1,4 +1,4 @@
-/* server.c - servers, and the peers that speak to them. */
+/* server.c - servers and their peers. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,8 @@ void mcp_server_free(struct mcp_server *s)
 	if (s == NULL) {
 		return;
 	}
-	s->n_calls++; /* keeps the server alive while its last call ends */
+	/* Counts as a call, so that the end of the last real call does not free the server here. */
+	s->n_calls++;
 	subs_end(s->subs);
 	while (s->peers != NULL) {
 		mcp_peer_free(s->peers);
@@ -111,8 +112,8 @@ static void peer_unlink(struct mcp_peer *p)
 	p->next = NULL;
 }
 
-/* A call that is neither canceled nor answered. Canceling may change the list, so each
- * search begins at its start. */
+/* Finds a call that is neither canceled nor answered. Canceling a call may change the list, so each
+ * search starts at the beginning. */
 static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 {
 	struct mcp_call *c = p->calls;
@@ -123,7 +124,7 @@ static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 	return c;
 }
 
-/* Ends the peer; the caller still holds a reference. */
+/* Ends the peer. The caller still has a reference to it. */
 static void peer_end(struct mcp_peer *p)
 {
 	assert(!p->gone);
@@ -160,7 +161,7 @@ void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
 			mcp_call_move(c, heir);
 		}
 	}
-	peer_end(p); /* the principal lives on in `heir` */
+	peer_end(p); /* does not report the principal as gone: `heir` has it */
 	mcp_peer_unref(p);
 }
 
@@ -179,8 +180,8 @@ unsigned mcp_client_abilities(const struct json_doc *doc, const struct json_node
 	const struct json_node *elicit = json_member(doc, capabilities, "elicitation");
 	unsigned abilities = 0;
 
-	/* An empty object means form elicitation; a client that lists only other modes lacks
-	 * it. */
+	/* An empty object means elicitation by form. A client that lists only other modes cannot
+	 * show forms. */
 	if (json_is(elicit, JSON_OBJECT) &&
 	    (elicit->n == 0 || json_is(json_member(doc, elicit, "form"), JSON_OBJECT) ||
 	     json_member(doc, elicit, "url") == NULL)) {

@@ -1,7 +1,7 @@
-/* socket.c - lines on each connection to a unix socket.
+/* socket.c - a unix socket; each connection has its own lines.
  *
- * Access is checked twice: by the mode of the socket, and by the kernel's record of the
- * connecting uid, because not every file system enforces the mode. */
+ * Access is checked twice: by the mode of the socket's file, and by the uid that the kernel
+ * recorded for the connecting process, because not every file system enforces the mode. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct mcp_socket {
 	struct loop *loop;
 	int fd;
 	struct sockaddr_un address;
-	struct stat bound; /* the socket file we made, so that no other file is unlinked */
+	struct stat bound; /* the socket file that we made; no other file is unlinked */
 	struct loop_watch *watch;
 	struct loop_timer *pause;
 	struct socket_client *clients;
@@ -61,7 +61,8 @@ static void client_closed(void *arg)
 	client_free(arg);
 }
 
-/* Accepts root too: it could become this user, or read this process's memory. */
+/* Returns whether the client has our uid, or is root: root could become this user, or read this
+ * process's memory, in any case. */
 static bool is_ours(int fd)
 {
 	struct ucred who;
@@ -115,7 +116,7 @@ static void accept_client(void *arg, uint32_t events)
 	}
 }
 
-/* Removes a socket on which no process listens. */
+/* Removes a socket file if no process listens on it. */
 static int remove_stale(const struct sockaddr_un *a, struct ssb_error *err)
 {
 	struct stat st;
@@ -153,7 +154,7 @@ static int listen_there(struct mcp_socket *x, struct ssb_error *err)
 	if (x->fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "socket");
 	}
-	/* bind() creates the file with the mode of the socket. */
+	/* bind() creates the file with the mode of the socket, so the mode is set before. */
 	if (fchmod(x->fd, 0600) < 0 ||
 	    bind(x->fd, (struct sockaddr *)&x->address, sizeof x->address) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "bind '%s'", path);
@@ -163,7 +164,7 @@ static int listen_there(struct mcp_socket *x, struct ssb_error *err)
 	}
 	if (listen(x->fd, 64) < 0 ||
 	    loop_watch(x->loop, x->fd, EPOLLIN, accept_client, x, &x->watch) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "listen on '%s'", path);
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot listen on '%s'", path);
 	}
 	return 0;
 }

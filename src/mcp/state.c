@@ -21,12 +21,12 @@ struct state_head {
 };
 _Static_assert(sizeof(struct state_head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
 
-/* The nonce of a state that is still valid. */
+/* The nonce of a state that was not used yet. */
 struct nonce {
 	uint8_t bytes[NONCE_BYTES];
-	uint8_t who[NONCE_BYTES]; /* digest of its principal */
-	uint64_t until;           /* as clock_ms() */
-	uint64_t number;          /* increases with each nonce; 0: free */
+	uint8_t who[NONCE_BYTES]; /* digest of the client's principal */
+	uint64_t until;           /* time as in clock_ms() */
+	uint64_t number;          /* higher for later nonces; 0: this place is free */
 };
 
 struct state_store {
@@ -76,7 +76,8 @@ static uint64_t get_u64(const uint8_t in[TIME_BYTES])
 	return v;
 }
 
-/* Hashes the length first, so that no piece can be taken for the beginning of the next. */
+/* Hashes the length before the bytes, so that the end of one piece cannot be taken for the
+ * beginning of the next. */
 static void mac_piece(struct hmac *h, const void *data, size_t len)
 {
 	uint8_t n[TIME_BYTES];
@@ -104,7 +105,7 @@ static void state_mac(const struct state_store *s, const struct state_binding *o
 	hmac_final(&h, ret);
 }
 
-/* Sorts by client, then oldest first. */
+/* Compares by client first, then by age, oldest first. */
 static int compare_nonces(const void *a, const void *b)
 {
 	const struct nonce *x = a, *y = b;
@@ -113,8 +114,9 @@ static int compare_nonces(const void *a, const void *b)
 	return who != 0 ? who : x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* A free or expired place, or else the oldest of the client that has the most, so that no
- * client's questions push out those of another. */
+/* Finds a place for a nonce: a free or expired one. If there is none, the oldest nonce of the
+ * client that has the most nonces is replaced, so that one client cannot remove the nonces of
+ * another. */
 static struct nonce *find_place(struct state_store *s)
 {
 	const uint64_t now = clock_ms();
@@ -152,7 +154,7 @@ static void remember_nonce(struct state_store *s, const char *principal,
 	n->number = ++s->last;
 }
 
-/* Whether the nonce was outstanding; removes it. */
+/* Removes the nonce. Returns whether it was stored. */
 static bool redeem_nonce(struct state_store *s, const uint8_t nonce[NONCE_BYTES])
 {
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
@@ -222,7 +224,8 @@ enum state_verdict state_open(struct state_store *s, const struct state_binding 
 	if (!ct_equal(mac, head.mac, sizeof(mac))) {
 		return STATE_FORGED;
 	}
-	/* After the MAC check, so that no client can use up the state of another. */
+	/* Must come after the MAC check, so that a client cannot use up the state of another
+	 * client. */
 	if (!redeem_nonce(s, head.nonce)) {
 		return STATE_USED;
 	}
@@ -237,7 +240,7 @@ const char *state_verdict_text(enum state_verdict v)
 {
 	static const char *const TEXTS[] = {
 		[STATE_GOOD] = "is good",
-		[STATE_FORGED] = "was not made here for this client and this request",
+		[STATE_FORGED] = "was not made by this server for this client and this request",
 		[STATE_OLD] = "is too old",
 		[STATE_USED] = "has been used already, or has been dropped",
 		[STATE_FAILED] = "could not be read: out of memory",

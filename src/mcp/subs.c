@@ -10,15 +10,15 @@
 #include "mcp/mcp_priv.h"
 #include "mcp/task.h"
 
-/* An open subscriptions/listen. */
+/* An open subscriptions/listen call. */
 struct listen {
 	struct listen *prev;
 	struct listen *next;
-	struct mcp_call *call; /* not answered yet */
-	unsigned lists;        /* lists whose changes are sent: MCP_TOOLS, ... */
+	struct mcp_call *call; /* the call, which is answered when the subscription ends */
+	unsigned lists;        /* bits of the lists whose changes are sent: MCP_TOOLS, ... */
 	struct string_list uris;
 	struct string_list tasks;
-	uint64_t told; /* number of the last piece of news sent */
+	uint64_t told; /* number of the last news that were sent */
 };
 
 /* The subscriptions of one legacy peer. */
@@ -32,10 +32,10 @@ struct legacy {
 struct subs {
 	struct listen *listens;
 	struct legacy *legacies;
-	uint64_t news; /* number of the current news: sending it may change the lists */
+	uint64_t news; /* number of the current news */
 };
 
-/* A list's feature, and its names in the protocol. */
+/* A list that can change: its features, and its names in the protocol. */
 struct sub_list {
 	enum mcp_feature what;
 	enum mcp_feature change;
@@ -51,7 +51,7 @@ static const struct sub_list SUB_LISTS[] = {
 	  "notifications/resources/list_changed" },
 };
 
-/* ---- who is there -------------------------------------------------------------- */
+/* ---- all subscriptions --------------------------------------------------------- */
 
 struct subs *subs_new(void)
 {
@@ -66,7 +66,7 @@ void subs_free(struct subs *s)
 	while (s->legacies != NULL) {
 		subs_forget(s, s->legacies->peer);
 	}
-	free(s); /* all calls are over, and so are their subscriptions */
+	free(s); /* there are no calls any more, so `listens` is empty */
 }
 
 void subs_forget(struct subs *s, const struct mcp_peer *p)
@@ -119,7 +119,7 @@ static void listen_free(struct subs *s, struct listen *l)
 	free(l);
 }
 
-/* Counts a peer's subscriptions, and their URIs and tasks together. */
+/* Counts the open listen calls of a peer, and the sum of their URIs and tasks. */
 static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t *ret_n,
                           size_t *ret_words)
 {
@@ -135,7 +135,7 @@ static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t
 
 /* ---- legacy: resources/subscribe ------------------------------------------------- */
 
-/* params.uri; NULL: the call has been answered. */
+/* Returns params.uri. NULL: it is wrong, and the call has been answered. */
 static const char *named_uri(struct mcp_call *c)
 {
 	const struct json_node *node = mcp_param(c, "uri");
@@ -200,7 +200,8 @@ void subs_unsubscribe(void *app, struct mcp_call *c)
 
 /* ---- modern: subscriptions/listen ------------------------------------------------ */
 
-/* The strings of one member of the filter. False: the call has been answered. */
+/* Reads the strings of one member of the filter. Returns false if they are wrong; the call has then
+ * been answered. */
 static bool take_words(struct mcp_call *c, const struct json_node *list, const char *key,
                        size_t room, struct string_list *ret)
 {
@@ -232,7 +233,8 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 	return true;
 }
 
-/* The lists that were asked for and can change. False: the call has been answered. */
+/* Reads which lists the client asks for, and keeps those that can change. Returns false if the
+ * filter is wrong; the call has then been answered. */
 static bool take_lists(struct mcp_call *c, const struct json_node *filter, struct listen *l)
 {
 	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {
@@ -270,7 +272,8 @@ static bool take_tasks(struct mcp_call *c, const struct json_node *list, size_t 
 	return good;
 }
 
-/* Fills `l` from the parameters. False: the call has been answered. */
+/* Fills `l` from the parameters. Returns false if they are wrong; the call has then been answered.
+ */
 static bool take_filter(struct mcp_call *c, struct listen *l)
 {
 	const struct json_doc *doc = mcp_doc(c);
@@ -303,8 +306,8 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 	return true;
 }
 
-/* Sends {"_meta":{"...subscriptionId":ID},MEMBERS} to the subscriber. `object` is finished
- * JSON with at least one member, or NULL. The subscription may be gone afterwards. */
+/* Sends {"_meta":{"...subscriptionId":ID},MEMBERS} to the subscriber. `object` is a finished JSON
+ * object with at least one member, or NULL. The subscription may be freed before this returns. */
 static void listen_tell(const struct listen *l, const char *method, const char *object)
 {
 	auto_buf text;
@@ -357,7 +360,7 @@ static void listen_acknowledge(const struct listen *l)
 	}
 }
 
-/* The client canceled the subscription, or is gone. */
+/* Called when the client canceled the subscription or is gone. */
 static void listen_canceled(void *arg)
 {
 	struct listen *l = arg;
@@ -378,7 +381,7 @@ void subs_listen(void *app, struct mcp_call *c)
 		return;
 	}
 	l->call = c;
-	mcp_call_hold(c); /* it may be answered in here */
+	mcp_call_hold(c); /* the call may be answered in this function */
 	if (take_filter(c, l)) {
 		l->next = s->listens;
 		if (l->next != NULL) {
@@ -393,7 +396,7 @@ void subs_listen(void *app, struct mcp_call *c)
 	mcp_call_release(c);
 }
 
-/* {"resultType":"complete","_meta":{"...subscriptionId":ID}} */
+/* Answers the call with {"resultType":"complete","_meta":{"...subscriptionId":ID}}. */
 static void listen_end(struct subs *s, struct listen *l)
 {
 	struct mcp_call *c = l->call;
@@ -430,8 +433,8 @@ void mcp_server_end(struct mcp_server *s)
 
 /* ---- news ---------------------------------------------------------------------- */
 
-/* Sending may free any subscription, so each search begins at the start and skips those that
- * already have this news. */
+/* Finds the next subscription that wants the current news and has not received them. Sending may
+ * free any subscription, so each search starts at the beginning. */
 static struct listen *next_listen(struct subs *s, unsigned list, const char *uri, const char *task)
 {
 	for (struct listen *l = s->listens; l != NULL; l = l->next) {
@@ -515,7 +518,7 @@ void mcp_list_changed(struct mcp_server *s, enum mcp_feature what)
 		assert(list < SUB_LISTS + ARRAY_LEN(SUB_LISTS));
 	}
 	if ((s->app->features & list->change) == 0) {
-		return; /* the server did not announce such changes */
+		return; /* the server did not declare that this list changes */
 	}
 	s->subs->news++;
 	for (struct mcp_peer *p = next_peer(s); p != NULL; p = next_peer(s)) {

@@ -17,25 +17,25 @@
 enum task_end { TASK_OPEN, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
 
 struct task {
-	struct task *next; /* an older task */
+	struct task *next; /* the next older task */
 	char id[2 * ID_BYTES + 1];
 	char *principal;
-	struct mcp_call *call; /* NULL: answered, or canceled by the client */
+	struct mcp_call *call; /* NULL: the call was answered, or canceled by the client */
 	enum task_end end;
-	char *answer; /* object of the result or error; NULL: none */
+	char *answer; /* object of the result or error; NULL: none yet */
 	size_t answer_len;
 	char *message;
-	int64_t created_us; /* time of day */
+	int64_t created_us; /* wall clock */
 	int64_t updated_us;
 	uint64_t began_ms; /* monotonic clock */
 	uint64_t ended_ms;
-	uint64_t told_ms; /* last time that progress was sent */
+	uint64_t told_ms; /* time of the last progress notification */
 };
 
 struct task_store {
 	struct task *newest;
 	size_t n;
-	size_t bytes; /* of all answers */
+	size_t bytes; /* bytes of the answers of all tasks */
 	uint64_t keep_ms;
 };
 
@@ -87,7 +87,7 @@ static void drop_task(struct task_store *all, struct task **at)
 	free_task(t);
 }
 
-/* Removes the tasks whose keep time has passed. */
+/* Removes the ended tasks that were kept long enough. */
 static void expire_tasks(struct task_store *all)
 {
 	uint64_t now = clock_ms();
@@ -101,11 +101,11 @@ static void expire_tasks(struct task_store *all)
 	}
 }
 
-/* What one client has stored. */
+/* The tasks of one client. */
 struct share {
 	const char *principal;
-	size_t has;           /* bytes of its answers, or number of its tasks */
-	struct task **oldest; /* its oldest ended task */
+	size_t has;           /* bytes of the answers, or number of the tasks */
+	struct task **oldest; /* the client's oldest ended task */
 };
 
 static struct share *share_of(struct share v[MAX_MCP_TASKS], size_t *n, const char *principal)
@@ -119,8 +119,8 @@ static struct share *share_of(struct share v[MAX_MCP_TASKS], size_t *n, const ch
 	return &v[(*n)++];
 }
 
-/* Makes room: drops the oldest ended task of the client that stores the most, so that no
- * client pushes out the answers of another. -1: all tasks are running. */
+/* Makes room: drops the oldest ended task of the client that stores the most, so that one client
+ * cannot remove the answers of another. Returns -1 if all tasks are running. */
 static int drop_oldest_task(struct task_store *all, bool bytes)
 {
 	struct share v[MAX_MCP_TASKS];
@@ -149,7 +149,7 @@ static int drop_oldest_task(struct task_store *all, bool bytes)
 	return 0;
 }
 
-/* Finds only tasks of the same client: other clients must not learn that a task exists. */
+/* Finds a task of the same client. Other clients must not learn that the task exists. */
 static struct task *find_task(const struct mcp_call *c, const char *id)
 {
 	struct task_store *all = c->server->tasks;
@@ -168,7 +168,7 @@ bool task_known(const struct mcp_call *c, const char *task_id)
 	return find_task(c, task_id) != NULL;
 }
 
-/* ---- what is told of one ---------------------------------------------------------- */
+/* ---- a task as JSON --------------------------------------------------------------- */
 
 static void write_time(struct json *j, const char *key, int64_t us)
 {
@@ -190,7 +190,8 @@ static const char *status_text(const struct task *t)
 	return t->call != NULL && t->call->phase == CALL_WAITING ? "input_required" : TEXTS[t->end];
 }
 
-/* The members of a Task; `detailed`: of a DetailedTask, with the result, error or questions. */
+/* Writes the members of a Task or, if `detailed`, of a DetailedTask, which also has the result,
+ * error or questions. */
 static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, struct json *j)
 {
 	json_kstr(j, "taskId", t->id);
@@ -204,7 +205,7 @@ static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, st
 	if (t->call == NULL) {
 		json_uint(j, t->ended_ms - t->began_ms + keep_ms);
 	} else {
-		json_null(j); /* no limit while it runs */
+		json_null(j); /* a running task has no time limit */
 	}
 	json_kuint(j, "pollIntervalMs", TASK_POLL_MS);
 	if (!detailed) {
@@ -219,7 +220,7 @@ static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, st
 	}
 }
 
-/* Notifies the subscribers. The task may be gone afterwards. */
+/* Notifies the subscribers of the task. The task may be freed before this returns. */
 static void send_task_news(struct mcp_server *s, struct task *t)
 {
 	char id[sizeof(t->id)];
@@ -304,7 +305,7 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	return true;
 }
 
-/* The error's message becomes the message of the status. */
+/* Makes the message of the error the message of the task's status. */
 static void set_error_message(struct task *t)
 {
 	struct json_doc doc AUTO(json_doc_done) = { 0 };
@@ -325,7 +326,7 @@ static void close_task(struct mcp_server *s, struct task *t, enum task_end end)
 	t->end = end;
 	t->ended_ms = clock_ms();
 	if (end != TASK_FAILED) {
-		free(t->message); /* it described the work that has ended */
+		free(t->message); /* the message was about work that has now ended */
 		t->message = NULL;
 	}
 	send_task_news(s, t);
@@ -338,7 +339,7 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 	struct task *t = c->task;
 
 	if (t == NULL) {
-		return; /* its client has canceled it */
+		return; /* the client has canceled the task */
 	}
 	if (c->canceled) {
 		close_task(c->server, t, TASK_CANCELLED);
@@ -376,7 +377,8 @@ void task_progress(struct mcp_call *c, const char *message)
 	}
 	set_task_message(t, message);
 	t->updated_us = clock_wall_us();
-	/* Each notification carries the whole task: not more often than a client would poll. */
+	/* Each notification contains the whole task, so they are not sent more often than a client
+	 * would poll. */
 	if (now - t->told_ms >= TASK_POLL_MS) {
 		t->told_ms = now;
 		send_task_news(c->server, t);
@@ -396,7 +398,7 @@ bool task_allowed(struct mcp_call *c)
 	return false;
 }
 
-/* The task that params.taskId names; NULL: the call has been answered. */
+/* Finds the task that params.taskId names. NULL: not found, and the call has been answered. */
 static struct task *named_task(struct mcp_call *c)
 {
 	const char *id = json_string(mcp_param(c, "taskId"), NULL);
@@ -448,7 +450,7 @@ void task_cancel(void *app, struct mcp_call *c)
 	mcp_call_release(call);
 }
 
-/* Takes answers to open questions and ignores the rest. -1: out of memory. */
+/* Takes the answers to open questions, and ignores all others. Returns -1 if memory is out. */
 static int take_answers(struct mcp_call *call, const struct json_doc *doc,
                         const struct json_node *answers)
 {
@@ -481,7 +483,7 @@ void task_update(void *app, struct mcp_call *c)
 	}
 	struct mcp_call *call = t->call;
 	if (call == NULL || call->phase != CALL_WAITING) {
-		mcp_done(c); /* no question is open */
+		mcp_done(c); /* there is no open question */
 		return;
 	}
 	if (take_answers(call, mcp_doc(c), answers) < 0) {

@@ -59,8 +59,8 @@ static void write_field(struct json *j, const struct mcp_field *f)
 	} else if (f->choices != NULL) {
 		write_choices(j, f);
 	} else if (f->type == MCP_STRING) {
-		/* JSON Schema counts characters, we count bytes: a string that is short enough
-		 * in bytes is short enough in characters. */
+		/* JSON Schema counts characters, but we count bytes. The limits in bytes are also
+		 * right for characters, because a text never has more characters than bytes. */
 		write_bounds(j, f, "minLength", "maxLength");
 	}
 	if (f->otherwise != NULL) {
@@ -102,8 +102,8 @@ static void write_input_schema(struct json *j, const struct mcp_tool *t)
 	json_close(j, '}');
 }
 
-/* Clients check errors against the schema too, so it must admit what mcp_tool_fail() writes.
- * The root stays an object, because legacy revisions require one. */
+/* Writes a schema that also accepts the objects of mcp_tool_fail(), because clients check errors
+ * against the schema, too. The root must be an object, because legacy revisions require one. */
 static void write_output_schema(struct json *j, const char *schema)
 {
 	static const char error[] =
@@ -184,7 +184,7 @@ static const struct mcp_tool *find_tool(const struct mcp_tools *t, const char *n
 	return NULL;
 }
 
-/* The row of the named tool; NULL: the call has been answered. */
+/* Returns the row of the named tool. NULL: not found, and the call has been answered. */
 static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_call *c)
 {
 	const struct json_node *node = mcp_param(c, "name");
@@ -207,7 +207,7 @@ static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_c
 	return tool;
 }
 
-/* The default values as one object, for mcp_arg(). */
+/* Reads the default values of the tool into one object, for mcp_arg(). */
 static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 {
 	const char *why = NULL;
@@ -219,7 +219,8 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 	json_open(&j, '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
 		const char *otherwise = t->fields[i].otherwise;
-		/* mcp_doc() could not find nodes beneath a default. */
+		/* An array as default must be empty: mcp_arg() returns nodes of mcp_doc(), and
+		 * could not return nodes of another document. */
 		assert(otherwise == NULL || t->fields[i].type != MCP_STRINGS ||
 		       strcmp(otherwise, "[]") == 0);
 		if (otherwise != NULL) {
@@ -231,7 +232,7 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 	return text.failed ? -1 : json_read(doc, text.data, text.len, &why);
 }
 
-/* Whether the arguments fit the rows; false: the call has been answered. */
+/* Returns whether the arguments match the rows. If not, the call has been answered. */
 static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");

@@ -1,5 +1,5 @@
-/* tools.h - tools as a table: tools/list describes a tool, and tools/call checks its
- * arguments, from the same rows. */
+/* tools.h - tools as a table. The same rows describe a tool in tools/list and check its arguments
+ * in tools/call. */
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 
@@ -12,10 +12,13 @@ struct mcp_field {
 	enum mcp_type type;
 	bool required;
 	const char *description;
-	int64_t min;                /* of an integer; bytes of a string; items of an array */
-	int64_t max;                /* 0: the limit of the type */
-	const char *const *choices; /* of a string or of each item, NULL-terminated; NULL: any */
-	const char *otherwise;      /* the default, as JSON; NULL: none. For an array only [] */
+	/* Smallest integer, or least bytes of a string, or least items of an array. */
+	int64_t min;
+	int64_t max; /* largest, as for `min`; 0: the limit of the type */
+	/* Values that a string or an item may have, NULL-terminated; NULL: any. */
+	const char *const *choices;
+	/* Default value as JSON; NULL: none. The default of an array must be []. */
+	const char *otherwise;
 };
 
 enum mcp_hint {
@@ -31,10 +34,11 @@ struct mcp_tool {
 	const char *description;
 	const struct mcp_field *fields; /* all arguments that the tool takes */
 	size_t n_fields;
-	const char *input_schema;  /* JSON used instead of `fields`; the arguments are then not
-	                              checked */
-	const char *output_schema; /* JSON schema of an object, without $ref; NULL: none. Need not
-	                              cover errors of mcp_tool_fail(). */
+	/* JSON that is used instead of `fields`; arguments are then not checked. */
+	const char *input_schema;
+	/* JSON schema of an object, without $ref; NULL: none. It need not include the errors of
+	 * mcp_tool_fail(). */
+	const char *output_schema;
 	unsigned hints;
 	mcp_handler *handle; /* called after the arguments were checked */
 };
@@ -44,23 +48,24 @@ struct mcp_tools {
 	size_t n;
 };
 
-/* The handlers of "tools/list" and "tools/call" call these. An unknown tool is MCP_E_PARAMS.
- * Wrong arguments give a result with isError that says what to write. */
+/* For the handlers of "tools/list" and "tools/call". An unknown tool is the error MCP_E_PARAMS. For
+ * wrong arguments, the result has isError and says what to write instead. */
 void mcp_tools_list(const struct mcp_tools *t, struct mcp_call *c);
 void mcp_tools_call(const struct mcp_tools *t, void *app, struct mcp_call *c);
 
-/* An argument; its default if the client gave none; NULL if it has no default. */
+/* Returns the argument. If the client gave none, returns its default, or NULL if it has no default.
+ */
 const char *mcp_arg_string(const struct mcp_call *c, const char *name);
 int64_t mcp_arg_integer(const struct mcp_call *c, const char *name, int64_t otherwise);
 bool mcp_arg_boolean(const struct mcp_call *c, const char *name, bool otherwise);
 const struct json_node *mcp_arg(const struct mcp_call *c, const char *name);
 
-/* The whole answer to a tools/call. `text` is for the model; `structured` is one finished
- * JSON object that fits output_schema, or NULL. If `text` is NULL, the JSON is also the
- * text. */
+/* Sends the whole answer to a tools/call. `text` is for the model. `structured` is one finished
+ * JSON object that matches output_schema, or NULL. If `text` is NULL, the JSON is sent as the text,
+ * too. */
 void mcp_tool_done(struct mcp_call *c, const char *text, const char *structured, bool is_error);
-/* An error that the model can act on: {"error":{"code":..,"message":..,"fix":..}}, and the
- * same as text. */
+/* Sends an error that the model can act on, as {"error":{"code":..,"message":..,"fix":..}} and as
+ * text. */
 void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, const char *fix);
 
 #endif

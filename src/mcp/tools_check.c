@@ -10,9 +10,9 @@
 #include "base/suggest.h"
 #include "base/utf8.h"
 
-#define PIECE_BYTES 1024 /* of one sentence; our own names and choices are shorter */
+#define PIECE_BYTES 1024 /* for one sentence; our own names and choices are shorter */
 
-/* The problems found so far: a list for programs, two sentences for the model. */
+/* The problems found so far, as a list for programs and as two texts for the model. */
 struct problems {
 	size_t n;
 	struct json list;
@@ -81,7 +81,7 @@ static void add_choices(struct buf *out, const struct mcp_field *f)
 	}
 }
 
-/* "an integer of 1 to 3600" */
+/* Appends the values that the row allows, such as "an integer of 1 to 3600". */
 static void add_wanted(struct buf *out, const struct mcp_field *f)
 {
 	switch (f->type) {
@@ -111,7 +111,7 @@ static void add_wanted(struct buf *out, const struct mcp_field *f)
 	}
 }
 
-/* A problem whose fix is to write what the row wants; `note` follows the fix. */
+/* Adds a problem. Its fix says which values the row allows, followed by `note`. */
 static void add_wanted_problem(struct problems *p, const struct mcp_field *f, const char *what,
                                const char *note)
 {
@@ -167,7 +167,7 @@ const char *tools_plain_name(const char *name, char out[TOOLS_NAME_ROOM])
 	return out;
 }
 
-/* Whether a C string can hold the text, and it is valid UTF-8. */
+/* Returns whether the text is valid UTF-8 without NUL. */
 static bool is_text(const struct json_node *node)
 {
 	for (size_t i = 0; i < node->len;) {
@@ -260,7 +260,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
 			               json_is(s, JSON_STRING) ? "not clean text" : type_text(s));
 			add_wanted_problem(p, f, what, "");
-			return; /* one is enough: there may be thousands */
+			return; /* reports only the first bad item: there may be thousands */
 		}
 		if (!is_choice(f, s->str)) {
 			(void)snprintf(what, sizeof(what),

@@ -6,33 +6,34 @@
 
 #include "mcp/mcp.h"
 
-/* One message per line, in UTF-8; nothing else is written to `out`. Both fds are borrowed
- * and made non-blocking. `closed` is called once, when the client has closed its end and its
- * calls are canceled; it may free the lines.
+/* One message per line, in UTF-8; nothing else is written to `out`. Both fds are borrowed and made
+ * non-blocking. `closed` is called once, when the client has closed its end and its calls are
+ * canceled. `closed` may free the lines.
  *
- * While a client does not read, the server does not read from it either. It then loses news
- * (counted) but no answers, up to a cap; past the cap it is disconnected. */
+ * While a client does not read, the server does not read from that client either. It then loses
+ * news (which are counted) but no answers, up to a limit. If the limit is exceeded, the client is
+ * disconnected. */
 struct mcp_lines;
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
                   void *arg, struct mcp_lines **ret, struct ssb_error *err);
 void mcp_lines_free(struct mcp_lines *l); /* accepts NULL */
-/* number of dropped notifications, for tests */
+/* Returns the number of dropped notifications, for tests. */
 uint64_t mcp_lines_dropped(const struct mcp_lines *l);
 
-/* Lines on each connection to a socket of mode 0600. Only the same uid and root may connect
- * (SO_PEERCRED); root could become that uid anyway. A stale socket at the path is replaced;
- * a live one is an error. */
+/* A unix socket of mode 0600; each connection has its own lines. Only processes of the same uid and
+ * of root may connect (SO_PEERCRED); root could become that uid in any case. If no server listens
+ * on the socket at this path, it is replaced; otherwise it is an error. */
 struct mcp_socket;
 int mcp_socket_new(struct mcp_server *s, struct loop *loop, const char *path,
                    struct mcp_socket **ret, struct ssb_error *err);
 void mcp_socket_free(struct mcp_socket *x); /* unlinks the socket; accepts NULL */
 
-/* Streamable HTTP at /mcp: POST, GET and DELETE in the legacy era, POST in the modern era.
- * Listens on a loopback address only; checks Host, Origin and the token. */
+/* Streamable HTTP at /mcp: POST, GET and DELETE in the legacy era, only POST in the modern era.
+ * Listens only on a loopback address. Checks Host, Origin and the token. */
 struct mcp_http_options {
-	const char *address; /* "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT"; port 0: any free
-	                        port */
-	const char *token;   /* NULL: clients need no token (tests) */
+	/* "127.0.0.1:PORT", "[::1]:PORT" or "localhost:PORT"; port 0 means any free port. */
+	const char *address;
+	const char *token; /* NULL: clients need no token (tests) */
 };
 struct mcp_http;
 int mcp_http_new(struct mcp_server *s, struct loop *loop, const struct mcp_http_options *o,
