@@ -81,8 +81,8 @@ static size_t put_group(struct buf *out, const struct overview *v, enum render_g
 	return number;
 }
 
-/* Prints the attempts outside the plan first. After them come refused calls that programs make
- * every day; such a refusal is no violation, but can also explain a failure. */
+/* Prints the attempts outside the plan first. After them come denials that are not violations:
+ * programs ask for these things every day, but a denial can explain a failure as well. */
 static void put_text(struct buf *out, const struct overview *v)
 {
 	size_t number = put_group(out, v, GROUP_REFUSED, put_group(out, v, GROUP_DENIED, 0));

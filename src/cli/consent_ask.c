@@ -149,7 +149,7 @@ static bool read_numbers(const char *text, size_t n, bool *ret)
 	return true;
 }
 
-/* Asks which items to take out, and takes them out. Returns -1 if memory is out or there is no
+/* Asks which items to take out, and takes them out. Returns -1 if there is no memory or there is no
  * answer. */
 static int take_out_items(struct consent_view *v)
 {

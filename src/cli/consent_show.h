@@ -23,12 +23,12 @@ struct consent_view {
  * again, so that exactly the files that are shown are approved. */
 void consent_view_read(struct consent_view *v, const char *dir);
 /* Must be called second. `plan` is a plan made with the owner's `options`; `declined` (may be NULL)
- * contains the items that were taken out earlier. Returns -1 if memory is out. */
+ * contains the items that were taken out earlier. Returns -1 if there is no memory. */
 int consent_view_make(struct consent_view *v, const struct ssb_plan *plan,
                       const struct ssb_options *options, const struct string_list *declined);
 void consent_view_done(struct consent_view *v);
 
-/* Takes the ability with index `i` out. Returns -1 if memory is out. */
+/* Takes the ability with index `i` out. Returns -1 if there is no memory. */
 int consent_view_decline(struct consent_view *v, size_t i);
 /* Writes the owner's decision to `w`: everything that the plan lacks is given, and the items that
  * were taken out are declined. */

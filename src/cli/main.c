@@ -110,8 +110,8 @@ static int prepare_streams(void)
 	}
 	/* The caller's umask must not make our own files inaccessible to us. */
 	(void)umask(022);
-	/* A SIGCHLD that the parent ignores stays ignored here: the kernel would discard the exit
-	 * statuses of our children. */
+	/* If the parent ignored SIGCHLD, so does this process, and the kernel would discard the
+	 * exit statuses of our children. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -1 : 0;
 }

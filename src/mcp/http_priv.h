@@ -155,7 +155,7 @@ struct http_stream {
 };
 
 /* Makes a stream on `c` for a request, or for news. `session` is NULL in the modern era; the stream
- * then belongs to c->peer. Returns NULL if memory is out. */
+ * then belongs to c->peer. Returns NULL if there is no memory. */
 struct http_stream *http_stream_new(struct http_conn *c, struct http_session *s, bool news);
 void http_stream_open(struct http_stream *x); /* sends the head of the stream */
 void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len);
@@ -182,7 +182,7 @@ struct http_session {
 	struct loop_timer *later;
 };
 
-/* Returns NULL if there are too many sessions, or memory is out. */
+/* Returns NULL if there are too many sessions, or there is no memory. */
 struct http_session *http_session_new(struct mcp_http *h);
 /* Finds the session and marks it as used. Returns NULL if there is none. */
 struct http_session *http_session_find(struct mcp_http *h, const char *id);

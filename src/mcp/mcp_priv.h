@@ -41,10 +41,10 @@ struct mcp_peer {
 	unsigned refs; /* one for its owner, one for each call */
 	bool gone;
 	char *principal;
-	struct mcp_out *news; /* borrowed; NULL: news are dropped */
+	struct mcp_out *news; /* borrowed; NULL: news is dropped */
 	struct mcp_call *calls;
 	size_t n_calls;
-	uint64_t told; /* number of the last news that were sent (subs.c) */
+	uint64_t told; /* number of the last piece of news that was sent (subs.c) */
 	size_t weight; /* bytes of the messages of its running calls */
 
 	/* The state of the peer's legacy session. */
@@ -129,7 +129,7 @@ unsigned mcp_client_abilities(const struct json_doc *doc, const struct json_node
 
 /* ---- calls ------------------------------------------------------------------- */
 
-/* Makes a call, links it and counts it. Takes the message. Returns NULL if memory is out; the
+/* Makes a call, links it and counts it. Takes the message. Returns NULL if there is no memory; the
  * message is then unchanged. */
 struct mcp_call *mcp_call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m);
 /* Keeps the call in memory, even after its end, until mcp_call_release(). */
@@ -175,7 +175,8 @@ struct ask {
 };
 
 /* Stores a copy of `node` of `doc` (NULL: the client refused) as the answer to `key`. Returns -1 if
- * memory is out or there are too many answers. Pointers into mcp_doc() are invalid afterwards. */
+ * there is no memory or there are too many answers. Pointers into mcp_doc() are invalid afterwards.
+ */
 int mcp_call_keep_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
                          const struct json_node *node);
 /* Writes {"KEY":{"method":..,"params":..},...} for all questions without an answer. */
@@ -200,7 +201,7 @@ int mcp_params_digest(const struct json_doc *doc, const struct json_node *object
                       uint8_t ret[SHA256_BYTES]);
 
 /* Returns a new copy of at most `max` bytes that never ends inside of a character. Returns NULL if
- * memory is out. */
+ * there is no memory. */
 char *mcp_text_cut(const char *text, size_t max);
 
 /* ---- methods of the protocol -------------------------------------------------- */

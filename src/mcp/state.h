@@ -24,7 +24,7 @@
 
 struct state_store;
 
-/* Returns NULL if memory is out, or no random key is available. */
+/* Returns NULL if there is no memory, or no random key is available. */
 struct state_store *state_store_new(uint64_t ttl_ms);
 void state_store_free(struct state_store *s); /* wipes the key; accepts NULL */
 
@@ -36,7 +36,7 @@ struct state_binding {
 };
 
 /* Seals the text, and appends the result to `out`. Returns -1 if it is too long (MAX_MCP_STATE),
- * memory is out, or no random bytes are available. */
+ * there is no memory, or no random bytes are available. */
 int state_seal(struct state_store *s, const struct state_binding *of, const char *text,
                struct buf *out);
 

@@ -18,7 +18,7 @@ struct listen {
 	unsigned lists;        /* bits of the lists whose changes are sent: MCP_TOOLS, ... */
 	struct string_list uris;
 	struct string_list tasks;
-	uint64_t told; /* number of the last news that were sent */
+	uint64_t told; /* number of the last piece of news that was sent */
 };
 
 /* The subscriptions of one legacy peer. */
@@ -433,7 +433,7 @@ void mcp_server_end(struct mcp_server *s)
 
 /* ---- news ---------------------------------------------------------------------- */
 
-/* Finds the next subscription that wants the current news and has not received them. Sending may
+/* Finds the next subscription that wants the current news and has not received it. Sending may
  * free any subscription, so each search starts at the beginning. */
 static struct listen *next_listen(struct subs *s, unsigned list, const char *uri, const char *task)
 {

@@ -450,7 +450,7 @@ void task_cancel(void *app, struct mcp_call *c)
 	mcp_call_release(call);
 }
 
-/* Takes the answers to open questions, and ignores all others. Returns -1 if memory is out. */
+/* Takes the answers to open questions, and ignores all others. Returns -1 if there is no memory. */
 static int take_answers(struct mcp_call *call, const struct json_doc *doc,
                         const struct json_node *answers)
 {

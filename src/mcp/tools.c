@@ -219,8 +219,8 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 	json_open(&j, '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
 		const char *otherwise = t->fields[i].otherwise;
-		/* An array as default must be empty: mcp_arg() returns nodes of mcp_doc(), and
-		 * could not return nodes of another document. */
+		/* The caller looks up the items of an array in mcp_doc(), but a default is in
+		 * another document. So the default of an array must be empty. */
 		assert(otherwise == NULL || t->fields[i].type != MCP_STRINGS ||
 		       strcmp(otherwise, "[]") == 0);
 		if (otherwise != NULL) {

@@ -11,7 +11,7 @@
  * canceled. `closed` may free the lines.
  *
  * While a client does not read, the server does not read from that client either. It then loses
- * news (which are counted) but no answers, up to a limit. If the limit is exceeded, the client is
+ * news (which is counted) but no answers, up to a limit. If the limit is exceeded, the client is
  * disconnected. */
 struct mcp_lines;
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
