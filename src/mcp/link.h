@@ -17,9 +17,10 @@ struct mcp_message {
 	char *id;                       /* JSON text, such as 1 or "a"; NULL: none */
 	const char *method;             /* points into doc; NULL for a response */
 	const struct json_node *params; /* an object, or NULL */
-	/* Of a modern message, from _meta; NULL: the message is legacy. */
+	/* The version of a modern message, from _meta; NULL: the message is legacy. */
 	const char *version;
-	/* Params.name, params.uri or params.taskId; NULL: the method has none of them. */
+	/* The member of params that HTTP repeats in a header: params.name, params.uri or
+	 * params.taskId; NULL: the method has none of them. */
 	const char *name;
 };
 

@@ -1,5 +1,5 @@
-/* mcp.h - a server of the Model Context Protocol, in both of its eras. An application includes only
- * this header: it gives the server a table of methods, and answers calls.
+/* mcp.h - a server of the Model Context Protocol, in both of its eras. The application gives the
+ * server a table of methods, and answers calls.
  *
  * Legacy revisions (2024-11-05 to 2025-11-25) begin with `initialize` and keep a session. In the
  * modern revision (2026-07-28) each request carries its own version and capabilities. The era is

@@ -10,8 +10,9 @@
 
 static bool same_id(const struct mcp_call *a, const struct mcp_call *b)
 {
-	/* Modern requests of several clients may have the same peer, each with its own `out`, so an
-	 * id is unique only within one `out`. All requests of a legacy session share their ids. */
+	/* Modern requests of several clients may have the same peer, each with its own `out`, so
+	 * an id is unique only within one `out`. In a legacy session it is unique in the session.
+	 */
 	bool one_space = a->out == b->out || (a->era == MCP_ERA_LEGACY && b->era == MCP_ERA_LEGACY);
 
 	return one_space && strcmp(a->m.id, b->m.id) == 0;
