@@ -14,7 +14,7 @@ struct option_row {
 	const char *name;  /* without the dashes */
 	char letter;       /* 0: none */
 	const char *arg;   /* the help text's name for the value; NULL: the option takes no value */
-	int id;            /* passed to the handler in the row */
+	int id;            /* identifies the option for the handler */
 	const char *value; /* for an option that takes no value: the value that its handler gets */
 	uint64_t commands; /* bits of the commands that accept the option */
 	const char *help;

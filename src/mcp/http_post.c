@@ -157,7 +157,8 @@ static void resume_stream(struct http_conn *c, struct http_session *s)
 		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
 		return;
 	}
-	if (x->lost > event) { /* the client learns only by this that the answer is lost */
+	/* Ends the session: nothing else tells the client that its answer is lost. */
+	if (x->lost > event) {
 		http_session_end_soon(s);
 		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST,
 		                 "an answer was lost because there was no room to keep it: send "
