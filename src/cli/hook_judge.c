@@ -1,11 +1,17 @@
-/* hook_judge.c - see hook_judge.h. Quoted texts that a program may start are read as further lines.
- * What is found only there is a question at most. */
+/* hook_judge.c - see hook_judge.h.
+ *
+ * Two readings of a line are joined. The exact one (hook_line.h, hook_skill.h) finds the files that
+ * its words name, rewrites a start and denies others. The textual one (hook_text.h) only says
+ * whether the line speaks of skills at all; such a line passes only if the exact reading
+ * understood all of it. Quoted texts that a program may start are read as further lines. What is
+ * found only there is a question at most. */
 #include "cli/hook_judge.h"
 
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/own.h"
@@ -13,6 +19,7 @@
 #include "base/visible.h"
 #include "cli/hook_programs.h"
 #include "cli/hook_skill.h"
+#include "cli/hook_text.h"
 #include "policy/path.h"
 
 /* These variables lead programs to other files than they would find by themselves. */
@@ -27,8 +34,9 @@ struct judging {
 	size_t n_read; /* commands of the line itself, without those in its texts */
 	bool looks;    /* none of these does more than look */
 	bool lost;     /* a `cd` leads to an unknown directory */
-	bool led;      /* a variable leads to a directory with skills */
+	bool within;   /* the line starts in, or changes to, a skill's directory */
 	struct hook_skill_places places;
+	struct hook_text names;
 	char *skill; /* that is named or may be started; NULL: none is known */
 	struct buf *text;
 };
@@ -99,22 +107,23 @@ static bool is_leading(const struct hook_word *w)
 	return hook_line_assigns(w) && (name == NULL || hook_programs_list(LEADING, name));
 }
 
-/* "PYTHONPATH=a:b": names may start from there, too. PATH has programs directly in its directories,
- * which their names then name. */
-static void add_listed(struct judging *j, const struct hook_word *w)
+/* The directory to which the line changes by word k, which is behind `cd`, its options, or -C. */
+static void add_move(struct judging *j, const struct hook_command *c, size_t k)
 {
-	for (const char *s = strchr(w->text, '='); s != NULL; s = strchr(s, ':')) {
-		auto_free char *part = strndup(s + 1, strcspn(s + 1, ":"));
-		const struct hook_word dir = { .text = part, .plain = w->plain };
-		if (part != NULL && part[strspn(part, "./")] != '\0') {
-			hook_skill_add_place(&j->places, &dir);
-			j->led = j->led || hook_skill_below(&j->places, &dir, &j->skill);
-		}
-		s++;
+	const struct hook_word home = { .text = (char *)(uintptr_t)j->q->home, .plain = true };
+
+	while (k < c->n_words && c->words[k].text[0] == '-' && c->words[k].text[1] != '\0') {
+		k++;
+	}
+	if (k < c->n_words) {
+		j->lost = j->lost || c->words[k].unknown || strcmp(c->words[k].text, "-") == 0;
+		hook_skill_add_place(&j->places, &c->words[k]);
+	} else if (home.text != NULL) {
+		hook_skill_add_place(&j->places, &home);
 	}
 }
 
-/* Every directory to which a word may take the line: behind `cd` and -C, and in variables. */
+/* Finds every directory to which the line may change. */
 static void find_places(struct judging *j)
 {
 	const struct hook_word cwd = { .text = (char *)(uintptr_t)j->q->cwd, .plain = true };
@@ -123,34 +132,15 @@ static void find_places(struct judging *j)
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct hook_command *c = &j->line.commands[i];
 		for (size_t k = 0; k < c->n_words; k++) {
-			const char *before = k > 0 ? c->words[k - 1].text : "";
-			bool moves = hook_programs_list("cd pushd", before);
-			j->lost = j->lost || (moves && c->words[k].unknown);
-			if (moves || hook_programs_list("-C --", before)) {
-				hook_skill_add_place(&j->places, &c->words[k]);
-			} else if (is_leading(&c->words[k]) &&
-			           strncmp(c->words[k].text, "PATH", 4) != 0) {
-				add_listed(j, &c->words[k]);
+			if (hook_programs_list("cd pushd", c->words[k].text)) {
+				add_move(j, c, k + 1);
+			} else if (strcmp(c->words[k].text, "-C") == 0 && k + 1 < c->n_words) {
+				hook_skill_add_place(&j->places, &c->words[k + 1]);
 			}
 		}
 	}
-}
-
-/* An interpreter in a skill's directory finds files that are not named: python3 -m main. */
-static bool interprets_in_skill(struct judging *j)
-{
-	for (size_t i = 0; i < j->line.n_commands; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		const size_t at = hook_programs_word(c);
-		/* Python also looks there for a module that would only check. */
-		bool python = at < c->n_words &&
-		              hook_programs_list("python*", path_base(c->words[at].text));
-		if (at < c->n_words && (python || hook_programs_interpreter(c) <= at) &&
-		    hook_skill_names(&j->places, &HERE, &j->skill)) {
-			return true;
-		}
-	}
-	return false;
+	j->within = hook_skill_names(&j->places, &HERE, &j->skill);
+	hook_text_learn(&j->names, &j->places);
 }
 
 static bool any_names(struct judging *j, const struct hook_word *v, size_t n)
@@ -190,49 +180,53 @@ static bool starts_named(struct judging *j, const struct hook_command *c)
 	        any_names(j, c->redirects, c->n_redirects));
 }
 
-/* `cd $X && ./main.py` */
-static bool starts_relative(const struct hook_command *c)
+/* May command i start files that it does not name? */
+static bool starts_unnamed(struct judging *j, size_t i)
 {
-	size_t program = hook_programs_word(c), at = program;
+	const struct hook_command *c = &j->line.commands[i];
+	const struct hook_command *next = i + 1 < j->line.n_commands ? c + 1 : NULL;
+	bool piped = next != NULL && next->join == '|' && hook_programs_reads_script(next);
+	bool unnamed = hook_programs_start_unnamed(c, j->q->self) ||
+	               (j->lost && !hook_programs_look(c, j->q->self));
 
-	if (at < c->n_words && hook_programs_interpreter(c) == at) {
-		at++;
+	for (size_t k = 0; k < c->n_words && !unnamed; k++) {
+		unnamed = c->words[k].unknown && (piped || is_leading(&c->words[k]));
 	}
-	return at < c->n_words && !hook_programs_list("/* -*", c->words[at].text) &&
-	       (at > program || strchr(c->words[at].text, '/') != NULL);
+	for (size_t k = 0; k < c->n_redirects && !unnamed; k++) {
+		unnamed = c->redirects[k].unknown && hook_programs_reads_script(c);
+	}
+	return unnamed;
 }
 
-/* May the command start a skill's file that it does not name? */
-static bool reaches_skill(struct judging *j, const struct hook_command *c)
+/* Is a skill below the places, or below a directory that the line names? */
+static bool is_above_skill(struct judging *j)
 {
-	bool unnamed =
-	        hook_programs_start_unnamed(c, j->q->self) || (j->lost && starts_relative(c));
+	bool above = hook_skill_below(&j->places, &HERE, &j->skill);
 
-	for (size_t i = 0; i < c->n_words && !unnamed; i++) {
-		unnamed = c->words[i].unknown && is_leading(&c->words[i]);
+	for (size_t i = 0; i < j->line.n_commands && !above; i++) {
+		const struct hook_command *c = &j->line.commands[i];
+		for (size_t k = 0; k < c->n_words && !above; k++) {
+			above = hook_skill_below(&j->places, &c->words[k], &j->skill);
+		}
 	}
-	bool reaches = j->led || (unnamed && hook_skill_below(&j->places, &HERE, &j->skill));
-	for (size_t i = 0; i < c->n_words && unnamed && !reaches; i++) {
-		reaches = hook_skill_below(&j->places, &c->words[i], &j->skill);
-	}
-	return reaches;
+	return above;
 }
 
-/* The directory of the last command if all commands before it are `cd DIR &&`, and all words can
- * be written again. A name with ".." behind a symlink leads a shell elsewhere than the kernel.
- * Returns new, or NULL. */
-static char *find_certain_place(const struct judging *j)
+/* The directory of the command `last` if all commands before it are `cd DIR &&`, and all words of
+ * these can be written again. A name with ".." behind a symlink leads a shell elsewhere than the
+ * kernel. Returns new, or NULL. */
+static char *find_certain_place(const struct judging *j, size_t last)
 {
 	auto_free char *at = realpath(j->q->cwd, NULL);
 
-	for (size_t i = 0; i < j->n_read; i++) {
+	for (size_t i = 0; i <= last && i < j->n_read; i++) {
 		const struct hook_command *c = &j->line.commands[i];
 		bool plain = c->join == (i == 0 ? '\0' : '&');
 		for (size_t k = 0; k < c->n_words + c->n_redirects; k++) {
 			plain = plain && (k < c->n_words ? c->words[k].plain
 			                                 : c->redirects[k - c->n_words].plain);
 		}
-		if (!plain || i + 1 == j->n_read) {
+		if (!plain || i == last) {
 			return plain ? steal_ptr(&at) : NULL;
 		}
 		bool moves = c->n_words == 2 && c->n_redirects == 0 &&
@@ -288,7 +282,9 @@ static void put_run(const struct judging *j, size_t program, const struct hook_s
 static bool rewrite_line(struct judging *j)
 {
 	struct hook_skill_start s = { 0 };
-	auto_free char *dir = j->line.odd || j->places.too_many ? NULL : find_certain_place(j);
+	auto_free char *dir = j->line.odd || j->places.too_many || j->n_read == 0
+	                              ? NULL
+	                              : find_certain_place(j, j->n_read - 1);
 
 	if (dir == NULL) {
 		return false;
@@ -338,11 +334,13 @@ static enum hook_answer give_reason(const struct judging *j, enum hook_answer a,
 /* In simple commands quoted text is not taken for a start of what it does not name. */
 static enum hook_answer judge_unnamed(struct judging *j)
 {
+	bool unnamed = false;
+
 	for (size_t i = 0; i < (j->line.odd ? j->line.n_commands : j->n_read); i++) {
-		if (reaches_skill(j, &j->line.commands[i])) {
-			return give_reason(j, HOOK_ASK,
-			                   "this may start a file that it does not name");
-		}
+		unnamed = unnamed || starts_unnamed(j, i);
+	}
+	if (unnamed && is_above_skill(j)) {
+		return give_reason(j, HOOK_ASK, "this may start a file that it does not name");
 	}
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		if (hook_programs_decide(&j->line.commands[i], j->q->self)) {
@@ -354,25 +352,95 @@ static enum hook_answer judge_unnamed(struct judging *j)
 	return HOOK_PASS;
 }
 
+/* Does the word lead, from the place, to nothing that is in a skill or contains one? What it says
+ * about skills must be the name of an existing file. */
+static bool is_word_outside(struct judging *j, struct hook_skill_places *here,
+                            const struct hook_word *w)
+{
+	auto_free char *full = path_from(here->v[0], w->text);
+	bool about = hook_text_is_about(&j->names, w->text, strlen(w->text)) ||
+	             hook_text_is_name(&j->names, w->text);
+
+	return w->plain && full != NULL && (!about || access(full, F_OK) == 0) &&
+	       !hook_skill_names(here, w, &j->skill) && !hook_skill_below(here, w, &j->skill);
+}
+
+static bool is_command_outside(struct judging *j, struct hook_skill_places *here,
+                               const struct hook_command *c)
+{
+	bool outside = hook_programs_understand(c, j->q->self);
+
+	for (size_t i = 0; i < c->n_words && outside; i++) {
+		outside = is_word_outside(j, here, &c->words[i]);
+	}
+	for (size_t i = 0; i < c->n_redirects && outside; i++) {
+		outside = is_word_outside(j, here, &c->redirects[i]);
+	}
+	return outside;
+}
+
+/* Is the whole line understood, in one directory that is certain, and leads no word of it to a
+ * skill? */
+static bool is_outside(struct judging *j)
+{
+	size_t moves = 0;
+
+	while (moves < j->n_read && j->line.commands[moves].n_words > 0 &&
+	       strcmp(j->line.commands[moves].words[0].text, "cd") == 0) {
+		moves++;
+	}
+	auto_free char *at = moves < j->n_read ? find_certain_place(j, moves) : NULL;
+	if (at == NULL) {
+		return false;
+	}
+	struct hook_skill_places here = {
+		.v = { at }, .n = 1, .home = j->places.home, .project = j->places.project
+	};
+	bool outside = !hook_skill_names(&here, &HERE, &j->skill);
+	for (size_t i = 0; i < moves && outside; i++) {
+		const char *to = j->line.commands[i].words[1].text;
+		outside = !hook_text_is_about(&j->names, to, strlen(to)) ||
+		          !hook_skill_below(&here, &HERE, &j->skill);
+	}
+	for (size_t i = moves; i < j->n_read && outside; i++) {
+		const struct hook_command *c = &j->line.commands[i];
+		/* Behind `cd DIR && a; b`, b may run in either directory. */
+		outside = (i == moves || moves == 0 || c->join == '&' || c->join == '|') &&
+		          is_command_outside(j, &here, c);
+	}
+	free(here.without);
+	return outside;
+}
+
 static enum hook_answer judge_line(struct judging *j)
 {
-	bool within = interprets_in_skill(j);
+	bool certain = !j->line.odd && !j->places.too_many;
+	bool named = line_names(j) || j->within;
 
-	bool looks = j->looks && !j->line.odd;
-	if (!within && !j->places.too_many && (looks || !line_names(j))) {
+	if (!named && !j->places.too_many &&
+	    !hook_text_is_about(&j->names, j->q->command, j->q->len)) {
 		return judge_unnamed(j);
 	}
 	if (rewrite_line(j)) {
 		return HOOK_REWRITE;
 	}
-	for (size_t i = 0; i < j->n_read && !j->line.odd; i++) {
+	for (size_t i = 0; i < j->n_read && certain; i++) {
 		const struct hook_command *c = &j->line.commands[i];
-		if (!hook_programs_look(c, j->q->self) && starts_named(j, c)) {
+		bool looks = hook_programs_look(c, j->q->self);
+		if (named && !looks && starts_named(j, c)) {
 			return give_reason(j, HOOK_DENY,
 			                   "this would start, outside the sandbox, a file");
 		}
+		/* git obeys the settings of the repository that it is in, and Python finds
+		 * modules there. */
+		j->looks = j->looks && !(j->within && hook_programs_depend(c));
 	}
-	return give_reason(j, HOOK_ASK, "this names files, and may start some,");
+	if (certain && (j->looks || is_outside(j))) {
+		return judge_unnamed(j);
+	}
+	return give_reason(j, HOOK_ASK,
+	                   j->skill != NULL ? "this names files, and may start some,"
+	                                    : "this speaks of skills, and may start a file");
 }
 
 /* The value of a variable, unless the line may change it. */
@@ -400,6 +468,7 @@ enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 	} else {
 		buf_adds(text, "skillsandbox: this command is too long to be understood");
 	}
+	hook_text_done(&j.names);
 	hook_skill_places_done(&j.places);
 	hook_line_done(&j.line);
 	free(j.skill);

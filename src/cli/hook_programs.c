@@ -24,6 +24,13 @@ static const char WRAPPERS[] = "exec command nohup time nice setsid env timeout"
 static const char UNUSUAL[] = "builtin sudo doas ionice stdbuf chrt taskset coproc";
 static const char KEYWORDS[] = "if then elif else fi for while until do done case esac in { } ! "
                                "select coproc function";
+/* They change what later commands of the line do, or start what they are given. */
+static const char STATEFUL[] =
+        "cd pushd popd dirs source . exec eval export declare typeset local readonly alias set "
+        "shopt enable hash trap read readarray mapfile let unset";
+static const char DIRECTORY_OPTIONS[] = "-C --directory --chdir --prefix --cwd";
+/* They find settings or modules in the directory where they are. */
+static const char DEPENDENT[] = "git gh python*";
 /* They start the names that they find, or are given on standard input. */
 static const char STARTERS[] = "find fd fdfind xargs parallel";
 /* Modules of Python that read what they are given, and write beside it at most. */
@@ -38,16 +45,16 @@ static const struct known_command {
 } LOOKERS[] = {
 	{ "cat head tail wc ls stat file grep egrep fgrep diff cmp md5sum sha1sum sha256sum rm "
 	  "rmdir "
-	  "mkdir touch chmod chown echo printf pwd true false cd basename dirname realpath "
+	  "mkdir touch chmod chown echo pwd true false cd basename dirname realpath "
 	  "readlink du "
-	  "tree nl od xxd hexdump strings uniq cut tr jq column",
+	  "tree nl od xxd hexdump strings uniq cut tr jq column uname date id whoami sleep",
 	  "", NULL, NULL },
 	/* They write or check what they are given; their settings are data. */
 	{ "black ruff autopep8 pyflakes pycodestyle shellcheck shfmt clang-format gofmt rustfmt",
 	  "", NULL, NULL },
 	{ "rg", "--pre* --hostname-bin*", NULL, NULL },
 	/* The subscript of a variable is evaluated: x[$(...)]. */
-	{ "test [[]", "-v*", NULL, NULL },
+	{ "test [[] printf", "-v* *[[]*", NULL, NULL },
 	{ "[[][[]", "-v* -eq -ne -lt -le -gt -ge", NULL, NULL },
 	{ "less more", "+*", NULL, NULL }, /* "+!command" */
 	{ "sort", "--co*", NULL, NULL },
@@ -289,7 +296,8 @@ bool hook_programs_start_unnamed(const struct hook_command *c, const char *self)
 		return false;
 	}
 	for (size_t i = at; i < c->n_words; i++) {
-		if (is_program(STARTERS, &c->words[i]) && starts_found(c, i, self)) {
+		if ((is_program(STARTERS, &c->words[i]) && starts_found(c, i, self)) ||
+		    (i > at && c->words[i].unknown && is_word(c, i - 1, DIRECTORY_OPTIONS))) {
 			return true;
 		}
 	}
@@ -307,6 +315,26 @@ bool hook_programs_start_unnamed(const struct hook_command *c, const char *self)
 		}
 	}
 	return false;
+}
+
+bool hook_programs_reads_script(const struct hook_command *c)
+{
+	size_t at = hook_programs_interpreter(c) + 1;
+
+	return at == c->n_words || (at < c->n_words && is_word(c, at, "- -[!cmep]*"));
+}
+
+bool hook_programs_understand(const struct hook_command *c, const char *self)
+{
+	return c->n_words > 0 && c->words[0].plain && hook_programs_word(c) == 0 &&
+	       !hides_program(c, 0) && !is_program(STATEFUL, &c->words[0]) &&
+	       !is_program(STARTERS, &c->words[0]) && !hook_programs_nest(c) &&
+	       !hook_programs_start_unnamed(c, self);
+}
+
+bool hook_programs_depend(const struct hook_command *c)
+{
+	return c->n_words > 0 && is_program(DEPENDENT, &c->words[0]);
 }
 
 /* Does `c`, which begins with our name, have a command that the owner decides, or one that is not

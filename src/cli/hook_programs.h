@@ -29,6 +29,17 @@ bool hook_programs_look(const struct hook_command *c, const char *self);
 /* May the command start files that its words do not name: `python3 $F`, `find -exec`, `xargs`? */
 bool hook_programs_start_unnamed(const struct hook_command *c, const char *self);
 
+/* Is it an interpreter that reads its script from standard input: `bash`, `python3 -`? */
+bool hook_programs_reads_script(const struct hook_command *c);
+
+/* Does the command start only its own program, with its own words, and change nothing for the
+ * commands behind it? */
+bool hook_programs_understand(const struct hook_command *c, const char *self);
+
+/* Does what the command does depend on files of its directory that it does not name? Only valid for
+ * commands that look. */
+bool hook_programs_depend(const struct hook_command *c);
+
 /* Is it a command of ours that only the owner may give? With it an agent would grant or change
  * what it is held to. */
 bool hook_programs_decide(const struct hook_command *c, const char *self);

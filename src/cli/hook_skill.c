@@ -19,7 +19,7 @@
 #define MAX_WILD_PARTS 3 /* of a pattern: glob(3) could take minutes for more */
 
 /* Anything with the name of a manifest makes the directory a skill. */
-static bool is_skill(const struct hook_skill_places *p, const char *dir)
+bool hook_skill_is_one(const struct hook_skill_places *p, const char *dir)
 {
 	auto_free char *file = path_from(dir, MANIFEST_FILE);
 	struct stat st;
@@ -31,7 +31,7 @@ static bool is_skill(const struct hook_skill_places *p, const char *dir)
 /* Cuts `dir` (real) down to the nearest directory of a skill; the root directory is none. */
 static bool climb_to_skill(const struct hook_skill_places *p, char *dir)
 {
-	for (char *slash = dir; !is_skill(p, dir); *slash = '\0') {
+	for (char *slash = dir; !hook_skill_is_one(p, dir); *slash = '\0') {
 		slash = strrchr(dir, '/');
 		if (slash == NULL || slash == dir) {
 			return false;
@@ -68,23 +68,38 @@ static const char *known_tail(const struct hook_word *w)
 	return star == NULL ? w->text : star + 1 + strspn(star + 1, "/");
 }
 
-void hook_skill_add_place(struct hook_skill_places *p, const struct hook_word *to)
+static void add_place(struct hook_skill_places *p, const char *full)
 {
 	_Static_assert(ARRAY_LEN(p->v) == MAX_HOOK_PLACES, "the cap of limits.h");
+	auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
+
+	for (size_t k = 0; k < p->n && real != NULL; k++) {
+		if (strcmp(p->v[k], real) == 0) {
+			free(steal_ptr(&real));
+		}
+	}
+	if (real != NULL && p->n < ARRAY_LEN(p->v)) {
+		p->v[p->n++] = steal_ptr(&real);
+	}
+	p->too_many = p->too_many || real != NULL;
+}
+
+void hook_skill_add_place(struct hook_skill_places *p, const struct hook_word *to)
+{
 	const size_t n = p->n;
 
 	for (size_t i = 0; i < (n > 0 ? n : 1); i++) {
 		auto_free char *full = path_from(n > 0 ? p->v[i] : "/", known_tail(to));
-		auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
-		for (size_t k = 0; k < p->n && real != NULL; k++) {
-			if (strcmp(p->v[k], real) == 0) {
-				free(steal_ptr(&real));
-			}
+		auto_free char *pattern = path_from(n > 0 ? p->v[i] : "/", to->text);
+		glob_t found = { 0 };
+		add_place(p, full);
+		if (!to->plain && !to->unknown && pattern != NULL && strlen(pattern) < PATH_MAX) {
+			(void)glob(pattern, GLOB_NOSORT | GLOB_ONLYDIR, NULL, &found);
 		}
-		if (real != NULL && p->n < ARRAY_LEN(p->v)) {
-			p->v[p->n++] = steal_ptr(&real);
+		for (size_t k = 0; k < found.gl_pathc; k++) {
+			add_place(p, found.gl_pathv[k]);
 		}
-		p->too_many = p->too_many || real != NULL;
+		globfree(&found);
 	}
 }
 
@@ -134,7 +149,10 @@ static bool names_in_text(const struct hook_skill_places *p, const char *text, c
 	while (*text != '\0') {
 		size_t n = strcspn(text, " \t\r\n'\"`()[]{}<>|&;=:,$*?!#^\\");
 		auto_free char *part = strndup(text, n);
-		if (part == NULL || (n > 0 && names_part(p, part, ret))) {
+		/* "-fx.mk": a value that is attached to an option. */
+		auto_free char *value = n > 2 && *text == '-' ? strndup(text + 2, n - 2) : NULL;
+		if (part == NULL || (n > 0 && names_part(p, part, ret)) ||
+		    (value != NULL && names_part(p, value, ret))) {
 			return true;
 		}
 		text += n + (text[n] != '\0');
@@ -207,7 +225,7 @@ static bool has_skill(struct hook_skill_places *p, char *root, char **ret)
 		}
 		bool named = entry && skill_file_names_one(e->fts_name);
 		auto_free char *dir = named ? path_parent(e->fts_path) : NULL;
-		if (dir != NULL && is_skill(p, dir)) {
+		if (dir != NULL && hook_skill_is_one(p, dir)) {
 			*ret = *ret == NULL ? steal_ptr(&dir) : *ret;
 			return true;
 		}

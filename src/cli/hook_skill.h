@@ -19,7 +19,10 @@ struct hook_skill_places {
 	char *without; /* the directory where it found no skill last */
 };
 
-/* Adds `to`, which is relative to each of the places. */
+/* Is the directory itself a skill: has it anything with the name of a manifest? */
+bool hook_skill_is_one(const struct hook_skill_places *p, const char *dir);
+
+/* Adds `to`, which is relative to each of the places; of a pattern, each directory that matches. */
 void hook_skill_add_place(struct hook_skill_places *p, const struct hook_word *to);
 void hook_skill_places_done(struct hook_skill_places *p);
 

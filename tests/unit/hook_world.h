@@ -17,6 +17,8 @@
 
 #include "cli/hook_skill.c"
 
+#include "cli/hook_text.c"
+
 #include "cli/hook_judge.c"
 
 static const char MANIFEST[] =
