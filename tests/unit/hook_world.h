@@ -30,6 +30,7 @@ static const char FIXED[] =
 static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
+static const char *world_project = "."; /* where the agent works, below the world */
 static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 
 static void put(const char *path, const char *text)
@@ -40,7 +41,7 @@ static void put(const char *path, const char *text)
 	assert_true(fputs(text, f) >= 0);
 }
 
-static int make_world(void **state)
+static inline int make_world(void **state)
 {
 	static const char *const DIRS[] = {
 		"skills", "skills/x", "skills/x/sub", "skills/f",         "skills/d", "skills/bad",
@@ -105,12 +106,12 @@ static enum hook_answer ask(const char *command, const char *cwd, bool cdpath, s
 	buf_init(&text, 1 << 20);
 	buf_init(ret, 1 << 20);
 	expand(command, &text);
-	auto_free char *dir = path_from(world, cwd);
+	auto_free char *dir = path_from(world, cwd), *project = path_from(world, world_project);
 	const struct hook_question q = { .command = text.data != NULL ? text.data : "",
 		                         .len = text.len,
 		                         .cwd = dir,
 		                         .home = world,
-		                         .project = world,
+		                         .project = project,
 		                         .cdpath = cdpath,
 		                         .self = "/usr/bin/skillsandbox" };
 	return hook_judge(&q, ret);
