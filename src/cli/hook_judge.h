@@ -1,15 +1,16 @@
 /* hook_judge.h - decides about a shell command that an agent wants to run.
  *
- *   it names no skill's file                    passes as it is
- *   it only looks at one (cat, grep, ls)        passes
+ *   it does not speak of skills                 passes as it is
+ *   it only looks (cat, grep, ls)               passes
+ *   it is understood and leads out of skills    passes
  *   it starts a skill as the skill would        becomes `skillsandbox run`
  *   simple commands that start one otherwise    are denied, with what to call instead
- *   anything else that names or may start one   the user is asked
+ *   anything else that speaks of skills         the user is asked
  *
  * Only simple commands are understood (hook_line.h): a substitution, a nested shell, a loop, a here
  * document or an unusual wrapper near a skill is a question. This keeps a skill that is started by
- * its name from running without the sandbox. It is no wall: it does not see a name that is encoded,
- * copied by an earlier command, or put together by a program. */
+ * its name from running without the sandbox. It confines nothing: it does not see a name that is
+ * encoded, copied by an earlier command, or put together by a program. */
 #ifndef CLI_HOOK_JUDGE_H
 #define CLI_HOOK_JUDGE_H
 

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 
-struct line_reader {
+struct hook_line_reader {
 	const char *s;
 	size_t len, at;
 	const struct hook_name *names;
@@ -24,7 +24,7 @@ struct line_reader {
 	bool nested, failed;
 };
 
-static int peek_char(const struct line_reader *r, size_t ahead)
+static int peek_char(const struct hook_line_reader *r, size_t ahead)
 {
 	return ahead < r->len - r->at ? (unsigned char)r->s[r->at + ahead] : -1;
 }
@@ -34,13 +34,13 @@ static bool is_one_of(int c, const char *set)
 	return c > 0 && strchr(set, c) != NULL;
 }
 
-static void set_odd(struct line_reader *r, bool odd)
+static void set_odd(struct hook_line_reader *r, bool odd)
 {
 	r->line->odd = r->line->odd || odd;
 }
 
 /* The array with room for one more; its size doubles at each power of two. */
-static void *grow_array(struct line_reader *r, void *v, size_t n, size_t size)
+static void *grow_array(struct hook_line_reader *r, void *v, size_t n, size_t size)
 {
 	void *grown = (n & (n - 1)) != 0 ? v : reallocarray(v, n == 0 ? 1 : n * 2, size);
 
@@ -48,20 +48,20 @@ static void *grow_array(struct line_reader *r, void *v, size_t n, size_t size)
 	return grown != NULL ? grown : v;
 }
 
-static void put_char(struct line_reader *r, int c)
+static void put_char(struct hook_line_reader *r, int c)
 {
 	buf_addc(&r->text, (char)c);
 	r->begun = true;
 }
 
-static void put_unknown(struct line_reader *r)
+static void put_unknown(struct hook_line_reader *r)
 {
 	put_char(r, '*');
 	r->word.plain = false;
 	r->word.unknown = true;
 }
 
-static void start_word(struct line_reader *r)
+static void start_word(struct hook_line_reader *r)
 {
 	buf_reset(&r->text);
 	buf_adds(&r->text, "");
@@ -70,7 +70,7 @@ static void start_word(struct line_reader *r)
 	r->failed = r->failed || r->text.failed;
 }
 
-static void end_word(struct line_reader *r)
+static void end_word(struct hook_line_reader *r)
 {
 	struct hook_command *c = &r->command;
 	bool redirects = r->word.op[0] != '\0';
@@ -97,7 +97,7 @@ static void end_word(struct line_reader *r)
 }
 
 /* `join` is how the next command follows. A new line joins nothing after an operator. */
-static void end_command(struct line_reader *r, char join)
+static void end_command(struct hook_line_reader *r, char join)
 {
 	struct hook_line *line = r->line;
 
@@ -116,16 +116,16 @@ static void end_command(struct line_reader *r, char join)
 	}
 }
 
-static void read_quoted(struct line_reader *r, int quote);
+static void read_quoted(struct hook_line_reader *r, int quote);
 
-static uint64_t find_bit(const struct line_reader *r)
+static uint64_t find_bit(const struct hook_line_reader *r)
 {
 	return r->depth < 64 ? UINT64_C(1) << r->depth : 0;
 }
 
 /* What closes a substitution ends the command in it; the word around it goes on, in double quotes
  * if it began there. */
-static void read_bracket(struct line_reader *r, int c, bool quoted)
+static void read_bracket(struct hook_line_reader *r, int c, bool quoted)
 {
 	bool opens = c == '(' || (c == '`' && !r->tick);
 	bool closes = !opens && r->depth > 0;
@@ -154,7 +154,7 @@ static void read_bracket(struct line_reader *r, int c, bool quoted)
 	}
 }
 
-static void read_operator(struct line_reader *r, int c)
+static void read_operator(struct hook_line_reader *r, int c)
 {
 	bool twice = is_one_of(c, "&|") && peek_char(r, 1) == c;
 
@@ -168,7 +168,7 @@ static void read_operator(struct line_reader *r, int c)
 	r->at += twice ? 2 : 1;
 }
 
-static size_t name_length(const struct line_reader *r, size_t from)
+static size_t name_length(const struct hook_line_reader *r, size_t from)
 {
 	size_t n = 0;
 
@@ -179,7 +179,7 @@ static size_t name_length(const struct line_reader *r, size_t from)
 }
 
 /* Without quotes around it a value is split, and may be a pattern. */
-static void put_variable(struct line_reader *r, const char *name, size_t len, bool quoted)
+static void put_variable(struct hook_line_reader *r, const char *name, size_t len, bool quoted)
 {
 	const char *value = NULL;
 
@@ -197,7 +197,7 @@ static void put_variable(struct line_reader *r, const char *name, size_t len, bo
 	r->begun = true;
 }
 
-static void read_dollar(struct line_reader *r, bool quoted)
+static void read_dollar(struct hook_line_reader *r, bool quoted)
 {
 	int c = peek_char(r, 1);
 	size_t braced = c == '{', n = name_length(r, 1 + braced);
@@ -220,7 +220,7 @@ static void read_dollar(struct line_reader *r, bool quoted)
 }
 
 /* Begins at the quote, or at what closes a substitution in it. */
-static void read_quoted(struct line_reader *r, int quote)
+static void read_quoted(struct hook_line_reader *r, int quote)
 {
 	r->begun = true;
 	r->word.bare = false;
@@ -250,7 +250,7 @@ static void read_quoted(struct line_reader *r, int quote)
 	r->at += peek_char(r, 0) >= 0;
 }
 
-static void read_escape(struct line_reader *r)
+static void read_escape(struct hook_line_reader *r)
 {
 	int c = peek_char(r, 1);
 
@@ -267,7 +267,7 @@ static void read_escape(struct line_reader *r)
 }
 
 /* "2>" is read when its ">" is met: the digit is then the word so far. */
-static void read_redirect(struct line_reader *r, int c)
+static void read_redirect(struct hook_line_reader *r, int c)
 {
 	bool digits = r->begun && r->word.bare &&
 	              r->text.data[strspn(r->text.data, "0123456789")] == '\0';
@@ -294,7 +294,7 @@ static void read_redirect(struct line_reader *r, int c)
 }
 
 /* "~" is the home; what "~+" and "~you" are, only the shell knows. "{a,b}" becomes a "*". */
-static void read_other(struct line_reader *r, int c)
+static void read_other(struct hook_line_reader *r, int c)
 {
 	const char *ends = c == '~' ? "/ \t\n\"'$`\\;&|()<>" : "/} \t\n\"'$`\\;&|()<>";
 	size_t n = 1;
@@ -322,7 +322,7 @@ static void read_other(struct line_reader *r, int c)
 	r->at++;
 }
 
-static void read_char(struct line_reader *r)
+static void read_char(struct hook_line_reader *r)
 {
 	int c = peek_char(r, 0);
 
@@ -375,7 +375,7 @@ void hook_line_done(struct hook_line *line)
 int hook_line_read(struct hook_line *line, const char *text, size_t len,
                    const struct hook_name names[], bool nested)
 {
-	struct line_reader r = {
+	struct hook_line_reader r = {
 		.s = text, .len = len, .names = names, .line = line, .nested = nested
 	};
 
