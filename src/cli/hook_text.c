@@ -12,6 +12,9 @@
 #include "cli/hook_programs.h"
 #include "policy/path.h"
 
+/* Words before the name of a directory. Others, such as `--to pdf`, rather name something else. */
+static const char MOVERS[] = "cd pushd chdir -*[CDf] --*dir* --*file --prefix --cwd --project --wd";
+
 /* Drops what a shell drops: quotes, backslashes, and a new line behind a backslash. */
 static void strip_text(struct buf *out, const char *text, size_t len)
 {
@@ -115,7 +118,7 @@ static const char *find_word(const char *text, const char *at)
 	return at;
 }
 
-/* Is the word at `word` the argument of `cd`, or of the option before it? */
+/* Is the word at `word` the argument of `cd`, or of an option that takes a directory or a file? */
 static bool is_argument(const char *text, const char *word)
 {
 	const char *end = word;
@@ -126,11 +129,10 @@ static bool is_argument(const char *text, const char *word)
 	const char *before = find_word(text, end);
 	auto_free char *name = strndup(before, (size_t)(end - before));
 
-	return end < word &&
-	       (name == NULL || name[0] == '-' || hook_programs_list("cd pushd chdir", name));
+	return end < word && (name == NULL || hook_programs_list(MOVERS, name));
 }
 
-/* "-C" or "-sf" before a value that is attached to it. */
+/* Is the text up to `end` an option, "-C" or "-sf", so that its value is attached to it? */
 static bool is_option(const char *word, const char *end)
 {
 	bool option = end - word > 1 && word[0] == '-';
@@ -156,13 +158,15 @@ static bool is_used(const struct hook_text *t, const char *text, const char *at,
 			return true;
 		}
 	}
-	if (is_of_name(after) && !(option && after == '.')) {
+	if ((is_of_name(before) && !option) ||
+	    (is_of_name(after) && !(after == '.' && option && before == 'm'))) {
 		return false;
 	}
-	if (is_of_name(before) && !option) {
-		return false;
+	if (root && before != '\0' && strchr("=:", before) != NULL) {
+		return true;
 	}
-	return option || after == '/' || (before != '\0' && strchr("/=:", before) != NULL) ||
+	return before == '/' || after == '/' || after == '.' ||
+	       (option && strchr("CDf", before) != NULL) ||
 	       (at == word && (root || is_argument(text, word)));
 }
 

@@ -23,9 +23,9 @@ void hook_text_learn(struct hook_text *t, const struct hook_skill_places *p);
 void hook_text_done(struct hook_text *t);
 
 /* Returns true if the text, without its quotes and backslashes, contains ".claude" as the name of a
- * directory, or a known name in a path ("$X/pdf", "pdf/x.py"), in an option or an assignment
- * ("-Cpdf", "D=pdf"), or as the argument of `cd` or of an option; a name of `roots` also
- * as any word. Always true if `t` is incomplete. */
+ * directory, or a known name in a path ("$X/pdf", "pdf/x.py"), attached to an option that takes a
+ * directory ("-Cpdf"), or as the argument of `cd` or of such an option. A name of `roots` counts
+ * as any word, too. Always true if `t` is incomplete. */
 bool hook_text_is_about(const struct hook_text *t, const char *text, size_t len);
 
 /* Is the text exactly one of the names? */

@@ -304,6 +304,14 @@ static void test_ordinary(void **state)
 		"$CC -c src/a.c",
 		"cd $DIR && make",
 		"make -C $DIR",
+		/* Names that skills often have also mean something else. */
+		"pandoc --to=pdf a.md -o a.pdf",
+		"soffice --convert-to pdf a.docx",
+		"dot -Tpdf a.gv",
+		"FORMAT=pdf make",
+		"npm run pdf",
+		"python3 pdf.py",
+
 		"cat $FILE | python3",
 		"cd; make -C C",
 	};
