@@ -13,7 +13,8 @@
 #include "policy/path.h"
 
 /* Words before the name of a directory. Others, such as `--to pdf`, rather name something else. */
-static const char MOVERS[] = "cd pushd chdir -*[CDf] --*dir* --*file --prefix --cwd --project --wd";
+static const char MOVERS[] =
+        "cd pushd chdir -*[CDfw] --*dir* --*file --prefix --cwd --project --wd --workspace";
 
 /* Drops what a shell drops: quotes, backslashes, and a new line behind a backslash. */
 static void strip_text(struct buf *out, const char *text, size_t len)
