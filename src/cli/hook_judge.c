@@ -22,9 +22,9 @@
 #include "cli/hook_text.h"
 #include "policy/path.h"
 
-/* These variables lead programs to other files than they would find by themselves. */
+/* These variables lead a shell or programs to other files than they would find by themselves. */
 static const char LEADING[] =
-        "PATH CDPATH BASH_ENV ENV PYTHONPATH PYTHONSTARTUP NODE_PATH PERL5LIB "
+        "PATH HOME OLDPWD CDPATH BASH_ENV ENV PYTHONPATH PYTHONSTARTUP NODE_PATH PERL5LIB "
         "RUBYLIB LUA_PATH LD_PRELOAD LD_LIBRARY_PATH";
 static const struct hook_word HERE = { .text = (char[]){ "." }, .plain = true };
 

@@ -180,6 +180,7 @@ static void test_hidden_files(void **state)
 		{ "P", "F=.claude; python3 < $F/skills/spy/main.py", "F=doc; python3 < $F/a/b.py" },
 		{ "P", "F=.claude; cat $F/skills/spy/main.py | python3",
 		  "F=doc; cat $F/a/b.py | python3" },
+		{ "P", "HOME=$X; cd; make", "HOME=$X; cd doc; make" },
 		{ "P", "python3 < $F", NULL },
 		{ "P", "cat $F | python3", NULL },
 		/* loops and xargs */
