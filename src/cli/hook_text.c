@@ -16,6 +16,8 @@
 static const char MOVERS[] =
         "cd pushd chdir -*[CDfw] --*dir* --*file --prefix --cwd --project --wd --workspace";
 
+#define MAX_MOVER 32 /* bytes of such a word */
+
 /* Drops what a shell drops: quotes, backslashes, and a new line behind a backslash. */
 static void strip_text(struct buf *out, const char *text, size_t len)
 {
@@ -110,47 +112,46 @@ static bool is_of_name(char c)
 	return isalnum((unsigned char)c) != 0 || (c != '\0' && strchr("_.-", c) != NULL);
 }
 
-/* The start of the word that contains `at`. */
-static const char *find_word(const char *text, const char *at)
+/* Is `at` the start of a word? */
+static bool is_start(const char *text, const char *at)
 {
-	while (at > text && strchr(" \t\r\n;&|<>()`", at[-1]) == NULL) {
-		at--;
-	}
-	return at;
+	return at == text || strchr(" \t\r\n;&|<>()`", at[-1]) != NULL;
 }
 
-/* Is the word at `word` the argument of `cd`, or of an option that takes a directory or a file? */
-static bool is_argument(const char *text, const char *word)
+/* Is the word at `at` the argument of `cd`, or of an option that takes a directory or a file? */
+static bool is_argument(const char *text, const char *at)
 {
-	const char *end = word;
+	const char *end = at;
 
 	while (end > text && (end[-1] == ' ' || end[-1] == '\t')) {
 		end--;
 	}
-	const char *before = find_word(text, end);
-	auto_free char *name = strndup(before, (size_t)(end - before));
-
-	return end < word && (name == NULL || hook_programs_list(MOVERS, name));
+	const char *word = end;
+	while (end - word < MAX_MOVER && !is_start(text, word)) {
+		word--;
+	}
+	auto_free char *name = strndup(word, (size_t)(end - word));
+	return end < at && (name == NULL || hook_programs_list(MOVERS, name));
 }
 
-/* Is the text up to `end` an option, "-C" or "-sf", so that its value is attached to it? */
-static bool is_option(const char *word, const char *end)
+/* Is a short option such as "-C" or "-sf" attached to what is at `at`? */
+static bool is_attached(const char *text, const char *at)
 {
-	bool option = end - word > 1 && word[0] == '-';
+	const char *word = at;
 
-	for (word++; word < end; word++) {
-		option = option && isalpha((unsigned char)*word) != 0;
+	while (word > text && at - word < MAX_MOVER && isalpha((unsigned char)word[-1]) != 0) {
+		word--;
 	}
-	return option;
+	return word < at && word > text && word[-1] == '-' && is_start(text, word - 1);
 }
 
 /* Is the name, which the text contains at `at`, that of a directory there? */
 static bool is_used(const struct hook_text *t, const char *text, const char *at, size_t len,
                     bool root)
 {
-	const char *word = find_word(text, at);
 	const char before = at > text ? at[-1] : '\0', after = at[len];
-	bool option = is_option(word, at);
+	bool option = is_attached(text, at);
+	bool fallback = before == '-' && at - text > 1 && at[-2] == ':'; /* ${X:-spy} */
 
 	/* A module of Python: "skills.x". */
 	for (size_t i = 0; i < t->roots.n && before == '.'; i++) {
@@ -159,7 +160,7 @@ static bool is_used(const struct hook_text *t, const char *text, const char *at,
 			return true;
 		}
 	}
-	if ((is_of_name(before) && !option) ||
+	if ((is_of_name(before) && !option && !fallback) ||
 	    (is_of_name(after) && !(after == '.' && option && before == 'm'))) {
 		return false;
 	}
@@ -168,7 +169,7 @@ static bool is_used(const struct hook_text *t, const char *text, const char *at,
 	}
 	return before == '/' || after == '/' || after == '.' ||
 	       (option && strchr("CDf", before) != NULL) ||
-	       (at == word && (root || is_argument(text, word)));
+	       (is_start(text, at) && (root || is_argument(text, at)));
 }
 
 static bool has_name(const struct hook_text *t, const struct string_list *l, const char *text)

@@ -204,6 +204,7 @@ static void test_hidden_files(void **state)
 		{ "P", "awk -f.claude/skills/spy/x.awk a", "awk -fdoc/x.awk a" },
 		{ "V", "python3 -mskills.tool.main", "python3 -mdoc.a.main" },
 		{ "V/skills", "python3 -mtool.main", "python3 -mdoc.main" },
+		{ "P/.claude/skills", "make -C ${f:-spy}/scripts", "make -C ${f:-doc}/a" },
 		/* copies and other names of the directory above, and programs that search it */
 		{ "P", "ln -s .claude/skills s; python3 s/spy/main.py",
 		  "ln -s doc s; python3 s/a/b.py" },
