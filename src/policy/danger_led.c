@@ -30,11 +30,14 @@
 
 static const char IN_PATH[] = "is in your PATH, and holds programs that you run";
 static const char TOO_MANY[] = "has too many hidden names to check each for symlinks";
+static const char UNLISTED[] =
+        "has a directory of hidden names that cannot be listed, so what they lead to is not known";
 
 struct led_search {
 	struct danger *d;
 	const struct owner *o;
 	size_t names, links;
+	bool unlisted; /* a directory exists, but its names are not known */
 };
 
 /* True for the home itself and for directories that contain it. A name that leads there does not
@@ -115,8 +118,7 @@ static int look_at(struct led_search *s, const char *rest, bool real, unsigned c
 	               : 0;
 }
 
-/* Examines the names in a directory. One that is missing, or that the owner's programs cannot read,
- * counts as empty. */
+/* Examines the names in a directory. One that is missing counts as empty. */
 static int look_in(struct led_search *s, const char *rest, bool real)
 {
 	auto_free char *dir = path_join(s->o->home, rest);
@@ -125,9 +127,8 @@ static int look_in(struct led_search *s, const char *rest, bool real)
 	int result = 0;
 
 	if (names == NULL) {
-		return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP
-		               ? 0
-		               : -1;
+		s->unlisted |= errno == EACCES;
+		return file_is_missing(errno) || errno == EACCES || errno == ELOOP ? 0 : -1;
 	}
 	while (result == 0 && s->names <= MAX_HIDDEN_NAMES && s->links <= MAX_HIDDEN_LINKS) {
 		errno = 0;
@@ -332,9 +333,10 @@ static int look_up(struct danger *d, struct danger *table, const struct owner *o
 	    add_mounts(d, o, all) < 0 || add_mounted(d, table, o, all) < 0) {
 		return -1;
 	}
-	return s.names > MAX_HIDDEN_NAMES || s.links > MAX_HIDDEN_LINKS
-	               ? danger_add(d, o->home, TOO_MANY, HIDDEN)
-	               : 0;
+	const char *why = s.names > MAX_HIDDEN_NAMES || s.links > MAX_HIDDEN_LINKS ? TOO_MANY
+	                  : s.unlisted                                             ? UNLISTED
+	                                                                           : NULL;
+	return why != NULL ? danger_add(d, o->home, why, HIDDEN) : 0;
 }
 
 const struct danger *danger_led(struct danger *d, const struct owner *o)

@@ -134,6 +134,33 @@ def test_a_home_that_cannot_be_listed_hides_no_symlink(ssb):
     assert r.code == 125 and SECRET not in r.text, repr(r)
 
 
+@pytest.mark.parametrize("where", [".config", ".cache", ".local", ".local/share", "."])
+def test_hidden_names_that_cannot_be_listed(user, where):
+    """A symlink among them cannot be found, and its target is not given instead. (Root can list
+    each directory.)"""
+    secret = user.write(user.home / "dots/tool/key", SECRET)
+    for d in (".config", ".cache", ".local", ".local/share"):
+        user.mkdir(f"home/{d}")
+    d = user.home / where
+    (d / ".tool").symlink_to(secret.parent)
+    skill = user.skill(f"print(open({str(secret)!r}).read())", read=["~/dots/tool"])
+    r = user.run(skill)
+    assert r.code == 125 and "leads)" in r.errors, "the control: it is found"
+    d.chmod(0o311)
+    try:
+        r = user.run(skill)
+        assert r.code == 125 and SECRET not in r.text, repr(r)
+        assert "cannot be listed" in r.errors, r.errors
+        assert SECRET in user.run("--read", "~/dots/tool", skill).ok().text, "your own grant"
+    finally:
+        d.chmod(0o755)
+    (d / ".tool").unlink()
+    assert SECRET in user.run(skill).ok().text, "the control: no symlink"
+    if where != ".":
+        shutil.rmtree(d)
+        assert SECRET in user.run(skill).ok().text, "the control: what is missing hides nothing"
+
+
 def test_directory_in_the_callers_path(ssb):
     tools = ssb.mkdir("home/mytools")
     code = f"open({str(tools / 'ls')!r}, 'w').write('x')"
