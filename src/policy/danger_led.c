@@ -8,7 +8,8 @@
  * unlisted.h); it does not look for symlinks deeper in them.
  *
  * The same applies to directories that the environment names: those in PATH, from which the owner
- * executes programs, and those that programs use instead of ~/.config and similar ones. */
+ * executes programs, and those that programs use instead of ~/.config and similar ones. The targets
+ * of symlinks in the latter are hidden, too. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -93,17 +94,15 @@ static int add_link(struct led_search *s, const char *link, bool real)
 	return 0;
 }
 
-static int look_in(struct led_search *s, const char *rest, bool real);
+static int look_in(struct led_search *s, const char *dir, const char *rest, bool real);
 
-/* Examines one name. `rest` is relative to the home, as unlisted_length() takes it. */
-static int look_at(struct led_search *s, const char *rest, bool real, unsigned char type)
+/* Examines one name. `rest` is relative to the home, as unlisted_length() takes it. NULL: the name
+ * is in a directory of a variable, whose own directories are not searched. */
+static int look_at(struct led_search *s, const char *path, const char *rest, bool real,
+                   unsigned char type)
 {
-	auto_free char *path = path_join(s->o->home, rest);
 	struct stat st;
 
-	if (path == NULL) {
-		return -1;
-	}
 	if (type == DT_UNKNOWN && lstat(path, &st) != 0) {
 		return file_is_missing(errno) ? 0 : -1;
 	}
@@ -113,16 +112,17 @@ static int look_at(struct led_search *s, const char *rest, bool real, unsigned c
 	if (type == DT_LNK && add_link(s, path, real) < 0) {
 		return -1;
 	}
-	return (type == DT_LNK || type == DT_DIR) && unlisted_is_shared(rest)
-	               ? look_in(s, rest, real && type == DT_DIR)
+	return (type == DT_LNK || type == DT_DIR) && rest != NULL && unlisted_is_shared(rest)
+	               ? look_in(s, path, rest, real && type == DT_DIR)
 	               : 0;
 }
 
-/* Examines the names in a directory. One that is missing counts as empty. */
-static int look_in(struct led_search *s, const char *rest, bool real)
+/* Examines the names in a directory. One that is missing counts as empty. `rest` is its path
+ * relative to the home, or NULL as in look_at(). */
+static int look_in(struct led_search *s, const char *dir, const char *rest, bool real)
 {
-	auto_free char *dir = path_join(s->o->home, rest);
-	DIR *names = dir != NULL ? opendir(dir) : NULL;
+	bool is_home = rest != NULL && *rest == '\0';
+	DIR *names = opendir(dir);
 	const struct dirent *e;
 	int result = 0;
 
@@ -138,13 +138,14 @@ static int look_in(struct led_search *s, const char *rest, bool real)
 			break;
 		}
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    (*rest == '\0' && e->d_name[0] != '.')) {
+		    (is_home && e->d_name[0] != '.')) {
 			continue;
 		}
 		s->names++;
-		auto_free char *name =
-		        *rest == '\0' ? strdup(e->d_name) : path_join(rest, e->d_name);
-		result = name != NULL ? look_at(s, name, real, e->d_type) : -1;
+		auto_free char *path = path_join(dir, e->d_name);
+		const char *name =
+		        path != NULL && rest != NULL ? path_beneath(path, s->o->home) : NULL;
+		result = path != NULL ? look_at(s, path, name, real, e->d_type) : -1;
 	}
 	int saved = errno;
 	(void)closedir(names);
@@ -181,26 +182,42 @@ static int add_path(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* Adds the directories that these variables name. One with a hidden name is skipped, because it is
- * judged by that name. */
-static int add_variables(struct danger *d, const struct owner *o)
+/* Adds the directory that a variable names, unless its name is hidden: then it is judged by that
+ * name. Examines the names in it, as those in ~/.config. */
+static int add_variable(struct led_search *s, const char *dir)
+{
+	const char *rest = path_beneath(dir, s->o->home);
+	size_t first = s->d->n_places;
+
+	if (rest != NULL && unlisted_is_shared(rest)) {
+		return 0; /* look_in() examines it anyway */
+	}
+	if (danger_add(s->d, dir, HIDDEN_WHY, HIDDEN) < 0) {
+		return -1;
+	}
+	keep_hidden(s->d, s->o, first);
+	if (s->d->n_places == first) {
+		return 0;
+	}
+	if (rest != NULL && unlisted_length(rest) > 0) {
+		danger_drop(s->d, first);
+	}
+	return look_in(s, dir, NULL, false);
+}
+
+/* Adds the directories that these variables name. */
+static int add_variables(struct led_search *s)
 {
 	static const char *const NAMES[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 		                             "XDG_CACHE_HOME",  "ZDOTDIR",       "GNUPGHOME" };
 
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-		const char *value = owner_getenv(o, NAMES[i]);
-		size_t first = d->n_places;
-		auto_free char *dir = value != NULL && value[0] == '/' ? path_words(value) : NULL;
-		const char *rest = dir != NULL ? path_beneath(dir, o->home) : NULL;
-		if (value == NULL || value[0] != '/' ||
-		    (rest != NULL && unlisted_length(rest) > 0)) {
-			continue;
-		}
-		if (dir == NULL || danger_add(d, dir, HIDDEN_WHY, HIDDEN) < 0) {
+		const char *value = owner_getenv(s->o, NAMES[i]);
+		bool absolute = value != NULL && value[0] == '/';
+		auto_free char *dir = absolute ? path_words(value) : NULL;
+		if (absolute && (dir == NULL || add_variable(s, dir) < 0)) {
 			return -1;
 		}
-		keep_hidden(d, o, first);
 	}
 	return 0;
 }
@@ -329,7 +346,7 @@ static int look_up(struct danger *d, struct danger *table, const struct owner *o
 	const struct mounts *all = danger_mounts(table);
 	struct led_search s = { .d = d, .o = o };
 
-	if (look_in(&s, "", true) < 0 || add_path(d, o) < 0 || add_variables(d, o) < 0 ||
+	if (look_in(&s, o->home, "", true) < 0 || add_path(d, o) < 0 || add_variables(&s) < 0 ||
 	    add_mounts(d, o, all) < 0 || add_mounted(d, table, o, all) < 0) {
 		return -1;
 	}

@@ -161,6 +161,28 @@ def test_hidden_names_that_cannot_be_listed(user, where):
         assert SECRET in user.run(skill).ok().text, "the control: what is missing hides nothing"
 
 
+@pytest.mark.parametrize("name", ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+                                  "XDG_CACHE_HOME", "ZDOTDIR", "GNUPGHOME"])
+@pytest.mark.parametrize("where", ["settings", ".settings", ".config/settings"])
+def test_symlink_in_a_directory_of_a_variable(ssb, name, where):
+    secret = ssb.write(ssb.home / "dots/tool/key", SECRET)
+    d = ssb.home / where
+    ssb.write(d / "plain", "")
+    (d / "tool").symlink_to(secret.parent)
+    code = f"print(open({str(secret)!r}).read())"
+    env = {name: str(d)}
+    for path in ("~/dots", "~/dots/tool"):
+        r = ssb.inside(code, read=[path], env=env)
+        assert r.code == 125 and SECRET not in r.text, repr(r)
+        assert f"~/dots/tool (where ~/{where}/tool leads)" in r.errors, r.errors
+    r = ssb.inside(code, read=["~/dots"], flags=["--read", "~/dots"], env=env)
+    assert SECRET in r.ok().text, "your own grant"
+    assert SECRET in ssb.inside(code, read=["~/dots"]).ok().text, "the control: no variable"
+    (d / "tool").unlink()
+    r = ssb.inside(code, read=["~/dots"], env=env)
+    assert SECRET in r.ok().text, "the control: no symlink"
+
+
 def test_directory_in_the_callers_path(ssb):
     tools = ssb.mkdir("home/mytools")
     code = f"open({str(tools / 'ls')!r}, 'w').write('x')"
