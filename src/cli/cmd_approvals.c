@@ -26,6 +26,19 @@ struct approval_row {
 	struct ssb_error err;
 };
 
+/* An approval names a real path. If that path leads elsewhere now, a symlink replaced the skill or
+ * a directory above it. */
+static bool is_led_elsewhere(struct approval_row *r)
+{
+	auto_free char *real = realpath(r->lock->skill, NULL);
+
+	if (real == NULL || strcmp(real, r->lock->skill) == 0) {
+		return false;
+	}
+	return ssb_fail(&r->err, SSB_E_POLICY, 0, "approval", "is now a symlink to '%.200s'",
+	                real) != 0;
+}
+
 static const char *find_state(const struct owner *o, struct approval_row *r)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -35,7 +48,7 @@ static const char *find_state(const struct owner *o, struct approval_row *r)
 	if (lstat(r->lock->skill, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		return "gone";
 	}
-	if (consent_look(o, r->lock->skill, &f, &r->err) != 0) {
+	if (is_led_elsewhere(r) || consent_look(o, r->lock->skill, &f, &r->err) != 0) {
 		r->why = r->err.text;
 		return "unreadable";
 	}
@@ -159,23 +172,39 @@ static int list_approvals(const struct owner *o, bool as_json)
 	return say_out(STDOUT_FILENO, &out);
 }
 
+/* Returns the path as the caller named it, without looking for symlinks; new. */
+static char *path_as_named(const char *word)
+{
+	auto_free char *cwd = getcwd(NULL, 0);
+	auto_free char *path = cwd != NULL ? path_from(cwd, word) : NULL;
+
+	return path != NULL ? path_words(path) : NULL;
+}
+
 int cmd_approvals_revoke(const struct owner *o, const char *word)
 {
-	/* The skill's directory may not exist any more. A damaged approval is named by its file
-	 * instead. */
-	auto_free char *dir = lock_is_name(word) ? strdup(word) : path_real(word);
+	/* The skill may not exist any more, and a symlink may have replaced it; a damaged approval
+	 * is named by its file. */
+	bool file = lock_is_name(word);
+	auto_free char *real = file ? strdup(word) : path_real(word);
+	auto_free char *named = file ? NULL : path_as_named(word);
+	const char *const names[] = { real, named };
 	struct ssb_error err = { 0 };
-	bool was = false;
+	bool any = false;
 
-	if (dir == NULL) {
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		bool was = false;
+		if (names[i] != NULL && consent_revoke(o, names[i], &was, &err) != 0) {
+			say_error(&err);
+			return EXIT_SANDBOX;
+		}
+		any |= was;
+	}
+	if (!any && real == NULL) {
 		say_errorf("%s: directory not found", word);
 		return EXIT_USAGE;
 	}
-	if (consent_revoke(o, dir, &was, &err) != 0) {
-		say_error(&err);
-		return EXIT_SANDBOX;
-	}
-	say_notef(was ? "the approval was taken back" : "this skill was not approved");
+	say_notef(any ? "the approval was taken back" : "this skill was not approved");
 	return EXIT_FINE;
 }
 

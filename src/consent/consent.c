@@ -39,6 +39,27 @@ static bool is_over(const struct lock *l)
 	return l->uses == 0 || (l->expires > 0 && l->expires <= (int64_t)time(NULL));
 }
 
+/* A skill that was moved and replaced by a symlink has no approval at its new path. It must not run
+ * as if the owner had never decided, because its approval may decline some of its requests. */
+static int check_moved(const struct owner *o, const char *dir, struct ssb_error *err)
+{
+	auto_free char *path = NULL;
+
+	if (lock_find_moved(o, dir, &path, err) != 0) {
+		return -1;
+	}
+	if (path == NULL) {
+		return 0;
+	}
+	auto_free char *real = realpath(path, NULL);
+	bool led = real != NULL && strcmp(real, path) != 0;
+	return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+	                "the skill was approved as '%.150s', and %s '%.150s': approve it again "
+	                "(skillsandbox approve DIR), or remove the approval (skillsandbox "
+	                "approvals --revoke DIR)",
+	                path, led ? "is now a symlink to" : "a mount shows it at", dir);
+}
+
 /* `tree` is the digest of the skill's files; NULL: read them. */
 static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree,
                      struct consent_found *ret, struct ssb_error *err)
@@ -53,6 +74,8 @@ static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree
 	if (lock_load(o, dir, &f.lock, &why) != 0) {
 		if (why.code != SSB_E_NOT_FOUND) {
 			*err = why;
+		}
+		if (why.code != SSB_E_NOT_FOUND || check_moved(o, dir, err) != 0) {
 			return -1;
 		}
 	} else if (tree == NULL && lock_files_look(o, dir, &f.now, err) != 0) {

@@ -28,7 +28,8 @@ struct consent_found {
 };
 
 /* Compares only; changes nothing. `dir` must be real and absolute. An approval that cannot be
- * understood is an error. On success the caller must pass *ret to consent_found_done(). */
+ * understood is an error, and so is one of another path that leads to `dir` now if `dir` itself has
+ * none. On success the caller must pass *ret to consent_found_done(). */
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err);
 /* The same for files that were read already and whose digest is `tree`. ret->now contains only this

@@ -283,6 +283,26 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 	return 0;
 }
 
+int lock_find_moved(const struct owner *o, const char *skill, char **ret_path,
+                    struct ssb_error *err)
+{
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+	char *path = NULL;
+	struct stat is, st;
+
+	if (lock_list(o, &l, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; path == NULL && l.n > 0 && stat(skill, &is) == 0 && i < l.n; i++) {
+		if (strcmp(l.v[i].skill, skill) != 0 && stat(l.v[i].skill, &st) == 0 &&
+		    st.st_dev == is.st_dev && st.st_ino == is.st_ino) {
+			path = steal_ptr(&l.v[i].skill);
+		}
+	}
+	*ret_path = path;
+	return 0;
+}
+
 /* ---- writing -------------------------------------------------------------------- */
 
 /* Opens the directory. The caller may change what is in it until *ret_lock is closed. */

@@ -39,6 +39,11 @@ const char *lock_option_name(enum ssb_option option);
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
 /* Is there an approval, readable or damaged? Costs one look at a name. */
 bool lock_there(const struct owner *o, const char *skill);
+/* Looks for an approval of another path that leads to the directory `skill` now, because that path
+ * became a symlink, or because a bind mount shows the directory at both. *ret_path is new; NULL:
+ * there is none. */
+int lock_find_moved(const struct owner *o, const char *skill, char **ret_path,
+                    struct ssb_error *err);
 /* Replaces the approval of inout->skill. `fill` completes the new one from the old one; no other
  * process changes the store meanwhile. `before` is zero if there is no old one, or if it cannot be
  * understood. */

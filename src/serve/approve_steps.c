@@ -242,6 +242,10 @@ static int look_at_files(void *arg, struct ssb_error *err)
 	}
 	/* Most skills were never approved and lack nothing: their files need not be read. */
 	if (!d->all && !lock_there(&k->serve->owner, k->skill.dir)) {
+		const uint8_t unread[SHA256_BYTES] = { 0 };
+		if (consent_look_known(&k->serve->owner, k->skill.dir, unread, &found, err) != 0) {
+			return -1;
+		}
 		consent_looked(d, &found, false, false);
 		return 0;
 	}

@@ -277,6 +277,45 @@ def test_a_damaged_one_hides_no_other(ssb, asks):
     assert [r["skill"] for r in rows(ssb)] == [str(other)]
 
 
+@pytest.mark.parametrize("how", ["symlink", "symlink above"])
+def test_a_skill_that_a_symlink_replaced(ssb, how):
+    """What was declined is not given because the skill has another path now."""
+    secret = ssb.write(ssb.home / "proj/key", SECRET)
+    made = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/proj"])
+    above = ssb.mkdir("home/skills")
+    d = made.rename(above / "keys")
+    approve(ssb, d, "--without", "read ~/proj")
+    assert SECRET not in ssb.run(d).text, "the control: it is declined"
+    moved = d if how == "symlink" else above
+    moved.rename(f"{moved}.moved")
+    moved.symlink_to(f"{moved.name}.moved")
+    real = d.resolve()
+    for name in (d, real):
+        stops(ssb, name, f"was approved as '{d}', and is now a symlink to '{real}'",
+              "approve it again")
+    r = ssb.run(".", cwd=d)
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    r = ssb.ssb("approvals").ok()
+    assert f"{d}: unreadable: is now a symlink to '{real}'" in r.text, r.text
+    assert rows(ssb)[0]["state"] == "unreadable"
+    # The controls: each remedy of the message.
+    approve(ssb, d)
+    assert SECRET in ssb.run(d).ok().text
+    ssb.ssb("approvals", "--revoke", d).ok()
+    assert rows(ssb) == []
+    assert SECRET in ssb.run(d).ok().text, "never approved: the manifest's request is harmless"
+
+
+def test_revoking_after_a_symlink_to_nothing_replaced_the_skill(ssb, asks):
+    approve(ssb, asks)
+    asks.rename(f"{asks}.moved")
+    asks.symlink_to("nowhere")
+    ssb.ssb("approvals", "--revoke", asks).ok()
+    assert rows(ssb) == []
+    r = ssb.ssb("approvals", "--revoke", asks)
+    assert r.code == 2 and "not found" in r.errors, repr(r)
+
+
 def test_a_directory_that_is_a_symlink(ssb, asks):
     """Not as if nothing had been approved: that is said, by whatever reads there."""
     approve(ssb, asks)

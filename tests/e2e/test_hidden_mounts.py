@@ -53,6 +53,20 @@ def test_what_is_mounted_on_a_hidden_name(ssb, case):
             assert SECRET in run_there(ssb, "", skill).ok().text, "the control: no mount"
 
 
+def test_an_approved_skill_that_is_mounted_elsewhere(ssb):
+    """What was declined is not given by another name of the directory."""
+    secret = ssb.write(ssb.home / "proj/key", SECRET)
+    d = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/proj"])
+    ssb.ssb("approve", "--yes", "--without", "read ~/proj", d).ok()
+    other = ssb.mkdir("other")
+    script = f"mount --bind {d} {other}"
+    r = run_there(ssb, script, other)
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    assert f"was approved as '{d}', and a mount shows it at '{other}'" in r.errors, r.errors
+    ssb.ssb("approvals", "--revoke", d).ok()
+    assert SECRET in run_there(ssb, script, other).ok().text, "the control: no approval"
+
+
 def test_mounts_on_other_names_of_the_home(ssb):
     """The control: a mount on a name that is not hidden hides nothing, nor does the root's."""
     prepare(ssb)

@@ -87,6 +87,24 @@ def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
         assert failure(client.tool("run_skill", skill_dir="keys"))["code"] == "approval_required"
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_a_skill_that_a_symlink_replaced(ssb, era):
+    """What was declined is not given because the skill has another path now."""
+    secret = ssb.write(ssb.home / "proj/key", SECRET)
+    d = skill(ssb, "notes", f"print(open({str(secret)!r}).read())", read=["~/proj"])
+    ssb.ssb("approve", "--yes", "--without", "read ~/proj", d).ok()
+    d.rename(d.with_name("moved"))
+    d.symlink_to("moved")
+    with served(ssb, era=era) as client:
+        for name in ("moved", str(d)):
+            result = client.tool("run_skill", skill_dir=name)
+            assert SECRET not in json.dumps(result)
+            assert "is now a symlink to" in json.dumps(result), result
+        ssb.ssb("approvals", "--revoke", d).ok()
+        result = client.tool("run_skill", skill_dir=name)
+        assert SECRET in structured(result)["stdout"], "the control: no approval"
+
+
 def question(client, **arguments):
     """(key, requestState) of what a modern client is asked."""
     result = client.tool("run_skill", **arguments)
