@@ -294,13 +294,30 @@ static bool is_secret(struct observer *o, const struct seccomp_notif *n, const c
 	       !(zone == ZONE_PRIVATE && is_own_store(o, n, path, store));
 }
 
+/* Whether it is or lies in a directory of the runtime. */
+static bool is_runtime(const struct observer *o, const char *path)
+{
+	bool found = danger_is_runtime(o->setup.plan->home, path);
+
+	for (size_t i = 0; i < ARRAY_LEN(o->setup.own_dirs); i++) {
+		const char *dir = o->setup.own_dirs[i];
+		found = found || (dir != NULL && observe_covers(dir, path) > 0);
+	}
+	return found;
+}
+
 static void judge_missing(struct observer *o, const struct seccomp_notif *n, const char *path,
                           enum zone zone, struct judgement *j)
 {
 	const struct ssb_plan *plan = o->setup.plan;
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
-	if (!own && is_secret(o, n, path, zone)) {
+	bool secret = !own && is_secret(o, n, path, zone);
+
+	if ((secret || zone == ZONE_OUTSIDE) && is_runtime(o, path)) {
+		refuse_path(j, REASON_RUNTIME_FILES, ENOENT, "", path);
+		j->remedy = NULL; /* the keys and sessions are never granted */
+	} else if (secret) {
 		refuse_path(j, REASON_CREDENTIAL_STORE, ENOENT, "--read", path);
 	} else if (!own && is_host_service(path)) {
 		refuse_path(j, REASON_HOST_SERVICE, ENOENT, "--read", path);
@@ -340,6 +357,9 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 		/* Reading the empty directory itself is allowed, because every search does it. */
 		refuse_path(ret, REASON_RUNTIME_FILES, write ? EROFS : ENOENT, "", at->path);
 		ret->remedy = NULL; /* it must not be granted */
+	} else if (write && zone == ZONE_OUTSIDE && is_runtime(o, at->path)) {
+		refuse_path(ret, REASON_RUNTIME_FILES, EROFS, "", at->path);
+		ret->remedy = NULL;
 	} else if (write && observe_protect_holds(o, grant, at)) {
 		refuse_protected(ret, grant, at->path);
 	} else if (write && !writable) {

@@ -42,8 +42,8 @@ struct observer_setup {
 	struct trace *trace;               /* NULL: calls are answered but not recorded */
 	const struct seccomp_blob *filter; /* makes the same decisions, but never notifies */
 	const struct string_list *held;    /* further read-only names in writable grants; or NULL */
-	const struct string_list
-	        *stores;  /* the stores that the owner has (observer_stores()); NULL: none */
+	const struct string_list *stores;  /* the owner's, see observer_stores(); NULL: none */
+	const char *own_dirs[2];           /* the runtime's state and settings; NULL: not known */
 	bool own_sockets; /* the skill may use only unix sockets of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, in the sandbox */
 	gid_t gid;

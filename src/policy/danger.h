@@ -121,6 +121,9 @@ const char *danger_named(const char *home, const char *path);
 /* Like danger_named(). If a place is found, sets *ret_len to the number of bytes of `path` that
  * name the place itself. */
 const char *danger_store(const char *home, const char *path, size_t *ret_len);
+/* True if `path` is or lies in one of the runtime's own directories at their usual places in the
+ * home. Judges by the text of the path alone. */
+bool danger_is_runtime(const char *home, const char *path);
 /* Judges a path, as a manifest writes it, by its text alone: the answer is the same on every
  * machine. Returns why the path is dangerous (it is a dangerous place, contains one or lies in
  * one); NULL if it is not dangerous. */

@@ -183,6 +183,8 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		.cgroup = r->cgroup,
 		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
 		.stores = r->plan->stores_known ? &r->plan->stores : &r->stores,
+		.own_dirs = { r->owner != NULL ? r->owner->state_dir : NULL,
+		              r->owner != NULL ? r->owner->config_dir : NULL },
 		.net = { is_answered, is_known, is_taken, is_guarded, r },
 		.exec_pipe = &r->exec_pipe,
 	};

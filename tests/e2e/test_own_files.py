@@ -1,6 +1,7 @@
 """The runtime's own files: a grant that contains them does not show them."""
 import json
 import os
+import types
 import socket
 
 import pytest
@@ -128,6 +129,29 @@ def test_attempts_are_violations(ssb, own):
     # The control: to list what the grant shows is none.
     ssb.run("-r", ssb.home, "--", "ls", "-R", own.state, own.config, env=own.env).ok()
     assert told(ssb) == []
+
+
+@pytest.mark.parametrize("where", ["home", "elsewhere"])
+def test_attempts_without_a_grant(ssb, where):
+    """No remedy is proposed that would be refused."""
+    state = ssb.home / ".local/state" if where == "home" else ssb.base / "moved/state"
+    at = types.SimpleNamespace(state=state)  # where records.last() looks
+    own = Own(ssb, state, ssb.home / ".config")
+    keys = [own.state / "trace.key", own.state / "sessions.db"]
+    ssb.run("--", "cat", *keys, ssb.home / ".aws/credentials", env=own.env)
+    lines = {x["data"]["path"]: x["data"] for x in told(at)}
+    assert set(lines) == {str(k) for k in keys}
+    assert not any(x.get("remedy") for x in lines.values()), lines
+    others = [x["data"] for x in records.last(at)
+              if x.get("data", {}).get("reason") == "credential_store"]
+    assert [x["path"] for x in others] == [str(ssb.home / ".aws/credentials")]
+    assert all(x["remedy"].startswith("--read") for x in others), "the control: another secret"
+    r = ssb.run("--read", keys[0], "--", "true", env=own.env)
+    assert r.code == 125 and "never granted" in r.errors, repr(r)
+    if where == "elsewhere":
+        ssb.run("--", "sh", "-c", f"echo x > {own.state}/new", env=own.env)
+        (line,) = told(at)
+        assert line["data"]["path"] == f"{own.state}/new" and not line["data"].get("remedy")
 
 
 def test_policy_file_and_manifest(ssb, own):
