@@ -300,6 +300,11 @@ void resolve_request(struct build *b, const struct path_request *asked)
 	assert(asked->text != NULL && asked->where != NULL);
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);
+		if (real == NULL && errno == EINVAL) { /* "..", which the kernel does not follow */
+			build_refuse_request(b, r, "a directory before a '..' in it does not exist",
+			                     "name an existing file or directory");
+			return;
+		}
 		if (real == NULL) {
 			refuse_errno(b, r, errno);
 			return;

@@ -151,6 +151,30 @@ static const char *derived_from(int dir, const char *name)
 
 /* ---- written manifests ------------------------------------------------------------ */
 
+/* Explains why there is no skill if a SKILL.md exists, but is not a file that can be read. */
+static int check_markdown(const struct skill_search *s, struct ssb_error *err)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(MARKDOWN_FILES); i++) {
+		const char *name = MARKDOWN_FILES[i];
+		if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+		    (fstatat(s->fd, name, &st, 0) == 0 && S_ISREG(st.st_mode))) {
+			continue;
+		}
+		auto_free char *file = skill_join(s->dir, name);
+		const char *kind = S_ISLNK(st.st_mode)    ? "a symlink that cannot be followed"
+		                   : S_ISDIR(st.st_mode)  ? "a directory"
+		                   : S_ISFIFO(st.st_mode) ? "a FIFO"
+		                                          : "a socket or a device";
+		diag_add(s->diags, SSB_ERROR, file != NULL ? file : name,
+		         "put a regular file there", "it is %s, not a regular file", kind);
+		return ssb_fail(err, SSB_E_MANIFEST, 0, file != NULL ? file : name,
+		                "it is %s, not a regular file; put a regular file there", kind);
+	}
+	return 0;
+}
+
 static int find_declared(const struct skill_search *s, struct skill_found *ret,
                          struct ssb_error *err)
 {
@@ -313,9 +337,10 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	if (markdown != NULL) {
 		return skill_find_markdown(s, markdown, ret, err);
 	}
-	return is_skillware(s->fd) ? skill_find_skillware(s, ret, err)
-	       : names_script(s)   ? skill_find_script(s, ret, err)
-	                           : find_declared(s, ret, err);
+	return is_skillware(s->fd)           ? skill_find_skillware(s, ret, err)
+	       : names_script(s)             ? skill_find_script(s, ret, err)
+	       : check_markdown(s, err) != 0 ? -1
+	                                     : find_declared(s, ret, err);
 }
 
 int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,

@@ -139,6 +139,35 @@ def missing(ssb):
     return ssb.base / "missing"
 
 
+@pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "symlink"])
+def test_a_markdown_file_that_is_none(ssb, kind):
+    """It is there: that is not to be told as a missing manifest."""
+    d = ssb.mkdir("skill")
+    path = d / "SKILL.md"
+    with socket.socket(socket.AF_UNIX) as s:
+        {"FIFO": os.mkfifo, "directory": os.mkdir, "socket": lambda p: s.bind(str(p)),
+         "symlink": lambda p: os.symlink("nowhere", p)}[kind](path)
+    for r, code in ((ssb.run(d), 125), (ssb.ssb("validate", d), 1)):
+        text = r.errors + r.text
+        assert r.code == code and f"{path}: error: it is a {kind}" in text, repr(r)
+        assert "not a regular file" in text and "no such manifest" not in text, text
+    ssb.write(d / "skillsandbox.yaml", GOOD)
+    assert "started" in ssb.run(d).ok().text, "the control: the manifest decides"
+    (d / "skillsandbox.yaml").unlink()
+    path.rmdir() if kind == "directory" else path.unlink()
+    assert "there is no such manifest" in ssb.run(d).errors, "the control: there is none"
+
+
+def test_a_path_through_a_missing_directory(ssb):
+    ssb.write(ssb.work / "x", "")
+    for flag in ("--read", "--write"):
+        r = ssb.run(flag, "nope/../x", "--", "true")
+        assert r.code == 125 and "'..' in it does not exist" in r.errors, repr(r)
+        os.mkdir(ssb.work / "nope")  # the control
+        ssb.run(flag, "nope/../x", "--", "true").ok()
+        os.rmdir(ssb.work / "nope")
+
+
 def fifo(ssb):
     d = ssb.mkdir("fifo")
     os.mkfifo(d / "skillsandbox.yaml", 0o666)
