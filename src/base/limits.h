@@ -31,10 +31,11 @@
 #define MAX_ARGS         4096
 #define MAX_ARG_BYTES    (1024 * 1024)
 #define MAX_PATH_BYTES   4096
-#define MAX_PATH_DEPTH   128         /* directories above a granted path */
-#define MAX_HIDDEN_NAMES 65536       /* names in the home that are checked for being symlinks */
-#define MAX_HIDDEN_LINKS 1024        /* symlinks among them */
-#define MAX_MOUNTS_BYTES (4UL << 20) /* of /proc/self/mountinfo */
+#define MAX_PATH_DEPTH   128          /* directories above a granted path */
+#define MAX_HIDDEN_NAMES 65536        /* names in the home that are checked for being symlinks */
+#define MIN_STACK_BYTES  (256 * 1024) /* planning a run needs 80 KiB of the stack */
+#define MAX_HIDDEN_LINKS 1024         /* symlinks among them */
+#define MAX_MOUNTS_BYTES (4UL << 20)  /* of /proc/self/mountinfo */
 
 /* Root file systems and the images that they are unpacked from */
 #define IMAGES_DIR       "images" /* in the state directory */

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/own.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
@@ -194,9 +196,32 @@ static int fail_command(char *const words[])
 	return EXIT_USAGE;
 }
 
+/* With too small a stack, the kernel would kill this process without a message. Raises the soft
+ * limit as far as needed; the kernel looks at it whenever the stack grows. The skill inherits it.
+ */
+static int prepare_stack(void)
+{
+	struct rlimit stack;
+
+	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= MIN_STACK_BYTES) {
+		return 0;
+	}
+	if (stack.rlim_max >= MIN_STACK_BYTES) {
+		stack.rlim_cur = MIN_STACK_BYTES;
+		if (setrlimit(RLIMIT_STACK, &stack) == 0) {
+			return 0;
+		}
+	}
+	say_errorf(
+	        "the limit of the stack is %llu KiB, and %d KiB are needed; raise it (ulimit -s, "
+	        "prlimit --stack)",
+	        (unsigned long long)stack.rlim_cur / 1024, MIN_STACK_BYTES / 1024);
+	return -1;
+}
+
 int main(int argc, char **argv)
 {
-	if (prepare_streams() != 0) {
+	if (prepare_streams() != 0 || prepare_stack() != 0) {
 		return EXIT_SANDBOX;
 	}
 	int herald = herald_role(argv);

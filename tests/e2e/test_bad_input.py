@@ -158,6 +158,17 @@ def test_a_markdown_file_that_is_none(ssb, kind):
     assert "there is no such manifest" in ssb.run(d).errors, "the control: there is none"
 
 
+def test_a_small_stack(ssb):
+    """Planning a run needs some 80 KiB: with less, the kernel killed us without a word."""
+    def run(limit):
+        return ssb.as_caller(["prlimit", f"--stack={limit}", "--", ssb.binary, "run", "--",
+                              "echo", "started"])
+    r = run("65536:65536")
+    assert r.code == 125 and "the limit of the stack is 64 KiB" in r.errors, repr(r)
+    assert run("65536:8388608").ok().text == "started\n", "the soft limit is raised"
+    assert run("262144:262144").ok().text == "started\n", "the control: enough"
+
+
 def test_a_path_through_a_missing_directory(ssb):
     ssb.write(ssb.work / "x", "")
     for flag in ("--read", "--write"):
