@@ -1,5 +1,5 @@
-/* budget.h - a time limit for work that must end. CPU time is limited, because other processes on a
- * busy machine do not shorten it; and wall-clock time, because the work may wait for disks or
+/* budget.h - a time limit for work that must end. There are two limits: one of CPU time, which a
+ * busy machine does not shorten, and one of wall-clock time, because the work may wait for disks or
  * locks. */
 #ifndef OS_BUDGET_H
 #define OS_BUDGET_H
@@ -10,9 +10,9 @@
 #include "os/clock.h"
 
 struct budget {
-	uint64_t cpu_us; /* the end, on either clock */
+	uint64_t cpu_us; /* the end in CPU time; wall_us: the end in wall-clock time */
 	uint64_t wall_us;
-	uint64_t sure_us; /* before this the thread cannot have used that much CPU time */
+	uint64_t sure_us; /* before this wall-clock time the CPU time cannot be used up */
 };
 
 static inline struct budget budget_new(unsigned cpu_ms, unsigned wall_ms)
@@ -23,8 +23,8 @@ static inline struct budget budget_new(unsigned cpu_ms, unsigned wall_ms)
 		                now + wall_ms * UINT64_C(1000), now + cpu_ms * UINT64_C(1000) };
 }
 
-/* Asking the kernel for the CPU time costs as much as a step of the work, so it is asked only when
- * necessary. */
+/* Returns true if time is left. Reads the CPU time only when necessary, because that costs as much
+ * as a step of the work. */
 static inline bool budget_left(const struct budget *b)
 {
 	uint64_t now = clock_us();

@@ -44,7 +44,7 @@ int caps_unbound(void)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) {
 			continue;
 		}
-		/* We may not clear it, which is an error only if the bounding set is not empty. */
+		/* The capability may not be cleared. This is an error only if it is set. */
 		int bound = errno == EINVAL ? -1 : prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
 		if (bound < 0) {
 			return 0; /* the kernel has no more capabilities */

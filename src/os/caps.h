@@ -6,19 +6,20 @@
 #include <stdint.h>
 
 /* Clears the bounding and ambient sets, sets and locks the securebits, and keeps only the bits of
- * `keep` in the permitted and effective sets. -1 with errno. */
+ * `keep` in the permitted and effective sets. All functions that return int return 0, or -1 with
+ * errno. */
 int caps_drop(uint64_t keep);
 
-/* Only the first step: clears the bounding and ambient sets. -1 with errno. */
+/* Only the first step of caps_drop(): clears the bounding and ambient sets. */
 int caps_unbound(void);
 
-/* Only the steps after caps_unbound(). -1 with errno. */
+/* The other steps of caps_drop(), after caps_unbound(). */
 int caps_lock(uint64_t keep);
 
-/* Only the last step: the permitted and effective sets. -1 with errno. */
+/* Only the last step of caps_drop(): sets the permitted and effective sets. */
 int caps_set(uint64_t keep);
 
-/* Like caps_set(), limited to the currently permitted set. -1 with errno. */
+/* Like caps_set(), but drops the bits of `keep` that are not permitted now. */
 int caps_keep(uint64_t keep);
 
 /* True if all capability sets of the calling process are empty. The bounding set is checked only

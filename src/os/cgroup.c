@@ -1,7 +1,7 @@
-/* cgroup.c - a control group in use: join, count, freeze, remove.
+/* cgroup.c - uses a control group: joins it, reads its counters, freezes and removes it.
  *
- * cgroup v2 can freeze and meter every group. v1 has a separate hierarchy for each, and one
- * trap: a frozen process does not die of SIGKILL until it is thawed. */
+ * cgroup v2 can freeze and meter every group. v1 has separate hierarchies for freezing and
+ * metering. In v1, a frozen process that gets SIGKILL does not die until it is thawed. */
 #include "os/cgroup_priv.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 _Static_assert(CGROUP_MAX_JOIN >= CGROUP_PLACES, "a group joins every controller");
 
 #define FREEZER      "freezer.state"
-#define REMOVE_TRIES 10 /* waits 0.1 ms, then twice as long each time: 0.1 s in all */
+#define REMOVE_TRIES 10 /* pauses of 0.1 ms, 0.2 ms, 0.4 ms ...: 0.1 s in total */
 
 int cgroup_write_at(int dir_fd, const char *file, const char *data, size_t len)
 {
@@ -66,7 +66,7 @@ void cgroup_shed(struct cgroup *cg)
 	}
 }
 
-/* A group stays busy for a moment after its last process is killed. */
+/* A group stays busy for a moment after its last process is killed, so try again. */
 void cgroup_undo(struct cgroup *cg)
 {
 	unsigned attempt = 0;
@@ -188,7 +188,7 @@ int cgroup_oom_eventfd(const struct cgroup *cg)
 
 /* ---- CPU time, freezing --------------------------------------------------- */
 
-/* The directory whose group can be frozen, or NULL. */
+/* Returns the directory with the files of the freezer, or NULL. */
 static const struct node *freezer_node(const struct cgroup *cg)
 {
 	if (cg == NULL || !cg->governed || cg->n == 0) {
@@ -270,7 +270,8 @@ void cgroup_thaw(int fd)
 	(void)!write(fd, "THAWED", 6);
 }
 
-/* A frozen process cannot fork, so that one pass over the list reaches all of them. */
+/* Kills all processes in the group. A frozen process cannot fork, so reading the list once is
+ * enough. */
 static void kill_members(const struct node *node)
 {
 	auto_fd fd = openat(node->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);

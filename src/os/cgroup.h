@@ -12,60 +12,62 @@
 
 #include "skillsandbox.h"
 
-/* 0: no limit. */
+/* A limit of 0 means no limit. */
 struct cgroup_limits {
-	uint64_t memory_bytes;  /* with swap */
-	uint64_t cpu_shares;    /* 2..262144; 1024 is the share of a neighbour */
+	uint64_t memory_bytes;  /* memory and swap together */
+	uint64_t cpu_shares;    /* 2 to 262144; 1024 is the share of an ordinary group */
 	uint64_t max_processes; /* threads count */
-	bool governed;          /* to be frozen and metered, if possible */
+	bool governed;          /* the group should be able to freeze and meter, if possible */
 };
 
 struct cgroup;
 
 #define CGROUP_MAX_JOIN 5
 
-/* Makes the group "skillsandbox-<pid>-<id>" with its limits; `id` consists of [A-Za-z0-9_-].
- * *ret is new and must be freed with cgroup_free(). Fails with SSB_E_LAYER and the reason if
- * the caller cannot have a group on this machine; nothing is left of it then. Also removes
- * groups that dead supervisors left. */
+/* Makes the group "skillsandbox-<pid>-<id>" with its limits; `id` consists of [A-Za-z0-9_-]. *ret
+ * is new and must be freed with cgroup_free(). If the caller cannot have a group on this machine,
+ * fails with SSB_E_LAYER and the reason, and leaves nothing behind. Also removes groups that dead
+ * supervisors left. */
 int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
                   struct ssb_error *err);
 
-/* A single-threaded process joins the group itself, after clone, with these fds (borrowed;
- * their number is returned). If another process moved it, the kernel would take a global lock
- * and wait for an RCU grace period (up to 15 ms measured). cgroup_join() is async-signal-safe.
- * It is allowed in any user namespace, because the creator of the group opened the fds.
- * 0, or -1 with errno. */
+/* cgroup_join_fds() fills ret_fds with borrowed fds and returns their number. With them a
+ * single-threaded process joins the group by calling cgroup_join() after clone, which returns 0, or
+ * -1 with errno. If another process moved it instead, the kernel would take a global lock and wait
+ * for an RCU grace period (up to 15 ms measured). cgroup_join() is async-signal-safe and works in
+ * any user namespace, because the creator of the group opened the fds. */
 size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN]);
 int cgroup_join(const int *fds, size_t n);
 
-/* Does the group limit the share of CPU time? systemd does not enable that controller for
- * services and most user sessions; another mechanism must be used there. */
+/* True if the group limits the share of CPU time. systemd does not enable this controller for
+ * services and most user sessions, so the caller needs another mechanism there. */
 bool cgroup_weighs(const struct cgroup *cg);
 
 const char *cgroup_describe(const struct cgroup *cg); /* "cgroup v1: memory, pids, cpu" */
 
-/* How often a process was killed for memory, and how often a fork was refused. */
+/* Return how often a process was killed for exceeding the memory limit, and how often a fork was
+ * refused. */
 uint64_t cgroup_oom_kills(const struct cgroup *cg);
 uint64_t cgroup_pids_hits(const struct cgroup *cg);
 
-/* A new eventfd that becomes readable when the memory limit is reached on v1, where the
- * kernel kills only one process. -1 on v2, where the kernel kills the whole group, and if
- * the kernel does not offer it. */
+/* For v1, where the kernel kills only one process at the memory limit: returns a new eventfd that
+ * becomes readable when the limit is reached. Returns -1 on v2, where the kernel kills the whole
+ * group, and if the kernel lacks the feature. */
 int cgroup_oom_eventfd(const struct cgroup *cg);
 
-/* The CPU time of all processes that were ever in the group, in microseconds. False if it is
- * not known. */
+/* Sets *ret_us to the CPU time, in microseconds, of all processes that were ever in the group.
+ * Returns false if it is not known. */
 bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret_us);
 
-/* Stops and resumes all processes in the group. Stopping takes a moment: cgroup_is_frozen()
- * says when all of them have stopped. Needs limits.governed. -1 with errno. */
+/* cgroup_freezes() returns true if the group can be frozen, which needs limits.governed.
+ * cgroup_freeze() stops or resumes all processes in the group; it returns 0, or -1 with errno.
+ * Stopping takes a moment: cgroup_is_frozen() returns true when all of them have stopped. */
 bool cgroup_freezes(const struct cgroup *cg);
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
 bool cgroup_is_frozen(const struct cgroup *cg);
 
-/* In v1 a frozen process does not die before it is thawed. Returns a new fd for
- * cgroup_thaw(), which a process needs to kill them; -1 if thawing is not needed. */
+/* In v1 a killed process does not die as long as it is frozen. Returns a new fd for cgroup_thaw(),
+ * with which a process thaws the group after killing its members; -1 if thawing is not needed. */
 int cgroup_thaw_fd(const struct cgroup *cg);
 void cgroup_thaw(int fd);
 /* Kills all processes in a frozen group of v1, then thaws it. Does nothing on v2. */

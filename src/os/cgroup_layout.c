@@ -32,8 +32,8 @@ static bool piece_is(struct piece s, const char *word)
 	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
-/* Removes the text up to `sep` from the front of *rest and returns it. At the end of the
- * text the result has p == NULL. */
+/* Removes the text up to `sep`, and `sep`, from the front of *rest and returns that text. When
+ * *rest is used up, the result has p == NULL. */
 static struct piece piece_cut(struct piece *rest, char sep)
 {
 	struct piece out = { NULL, 0 };
@@ -69,7 +69,8 @@ bool cgroup_list_has(const char *list, const char *name)
 	return piece_list_has((struct piece){ list, strcspn(list, "\n") }, ' ', name);
 }
 
-/* mountinfo writes blanks, tabs, newlines and backslashes as \ooo. */
+/* Decodes a path: mountinfo writes blanks, tabs, newlines and backslashes as \ooo. Returns false if
+ * it does not fit. */
 static bool unescape_path(struct piece in, char *out, size_t size)
 {
 	size_t n = 0;
@@ -96,7 +97,7 @@ static bool unescape_path(struct piece in, char *out, size_t size)
 struct mount_line {
 	struct piece root; /* still escaped */
 	struct piece point;
-	struct piece options; /* of the super block, where v1 names its controllers */
+	struct piece options; /* options of the super block, which name the controllers of v1 */
 	bool v2;
 };
 
@@ -124,8 +125,8 @@ static bool mount_line_parse(struct piece line, struct mount_line *ret)
 	return m.options.p != NULL;
 }
 
-/* The path in the line "ID:controllers:path" of the hierarchy that has the controller `name`,
- * or of v2, whose list is empty, if `name` is NULL. */
+/* Returns the path in the line "ID:controllers:path" of the hierarchy that has the controller
+ * `name`. If `name` is NULL: of v2, whose list of controllers is empty. */
 static struct piece self_path(const char *self, const char *name)
 {
 	struct piece text = { self, strlen(self) };
@@ -161,7 +162,7 @@ static void place_set(struct cgroup_place *place, const struct mount_line *m, st
 	}
 	path.p += cut;
 	path.n -= cut;
-	/* A cgroup namespace shows what lies above its root as "/..". */
+	/* In a cgroup namespace, a path that begins with "/.." lies above the namespace's root. */
 	if (path.n >= 3 && memcmp(path.p, "/..", 3) == 0 && (path.n == 3 || path.p[3] == '/')) {
 		return;
 	}
@@ -209,7 +210,8 @@ static bool is_cgroup(const char *dir, long magic)
 	return statfs(dir, &fs) == 0 && (long)fs.f_type == magic;
 }
 
-/* Whether a controller of this list ("cpu,cpuacct", or "" for v2) has a place. */
+/* True if one of the controllers in this list ("cpu,cpuacct") is used here, or if the list is empty
+ * (v2). */
 static bool list_has_place(struct piece list)
 {
 	bool found = list.n == 0;
@@ -220,8 +222,8 @@ static bool list_has_place(struct piece list)
 	return found;
 }
 
-/* Writes the mount table that distributions usually have, for those hierarchies of `self` in
- * which there is a place. Returns false if at least one of them is mounted elsewhere. */
+/* Writes the mount table that distributions usually have, for the hierarchies of `self` that are
+ * used here. Returns false if one of them is not mounted at its usual place. */
 static bool guess_mounts(const char *self, struct buf *out)
 {
 	const char *v2 =
@@ -250,14 +252,15 @@ static bool guess_mounts(const char *self, struct buf *out)
 	return !out->failed;
 }
 
-/* A place at the top was looked at as a mount. */
+/* True if the directory exists, or is not needed. guess_mounts() has checked the mount points. */
 static bool place_exists(const struct cgroup_place *place)
 {
 	return !place->found || place->top || access(place->dir, F_OK) == 0;
 }
 
-/* Reading the mount table costs as much as everything else here and blocks the child, which
- * is mounting at that time. So it is read only if the usual places are wrong. */
+/* Tries the usual mount points. Returns false if they are wrong; only then the real mount table is
+ * read. Reading that costs as much as everything else here, and blocks the child, which makes
+ * mounts at that time. */
 static bool locate_usual(const char *self, struct cgroup_layout *ret)
 {
 	auto_buf mounts;

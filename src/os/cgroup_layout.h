@@ -1,4 +1,4 @@
-/* cgroup_layout.h - where this process is in the control group hierarchies.
+/* cgroup_layout.h - finds the directories of this process in the control group hierarchies.
  *
  * The parser takes texts and returns paths, without I/O, so that every kind of system can be
  * tested. */
@@ -9,8 +9,9 @@
 
 #include "base/limits.h"
 
-/* In the order in which directories are made; see cgroup_make.c. The places after the
- * controllers limit nothing: v1 freezes and meters in hierarchies of their own. */
+/* The order is that in which the directories are made (cgroup_make.c). Values from
+ * CGROUP_CONTROLLERS on limit nothing: v1 has separate hierarchies for freezing and for
+ * metering. */
 enum cgroup_controller {
 	CGROUP_PIDS,
 	CGROUP_MEMORY,
@@ -26,7 +27,7 @@ extern const char *const CGROUP_NAMES[CGROUP_PLACES];
 /* The caller's own directory in one hierarchy. */
 struct cgroup_place {
 	bool found;
-	bool top; /* it is the root of what is mounted, so that its parent cannot be reached */
+	bool top; /* `dir` is the mount point itself, so its parent group cannot be reached */
 	char dir[MAX_PATH_BYTES];
 };
 
@@ -35,16 +36,16 @@ struct cgroup_layout {
 	struct cgroup_place v1[CGROUP_PLACES];
 };
 
-/* `mountinfo` is the text of /proc/self/mountinfo, `self` that of /proc/self/cgroup. A place
- * that is not mounted, or lies outside of what is mounted (because of a bind of a subtree or
- * a cgroup namespace), is not found. */
+/* `mountinfo` is the text of /proc/self/mountinfo, `self` that of /proc/self/cgroup. `found` is
+ * false for a hierarchy that is not mounted, or if the caller's group lies outside of the mounted
+ * part (because of a bind mount of a subtree, or a cgroup namespace). */
 void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_layout *ret);
 
-/* Reads both files of this machine. Returns -1 with errno and the path of the file that
- * cannot be read. */
+/* Reads both files of this machine. Returns 0, or -1 with errno; *ret_unread is then the path
+ * (static) of the file that cannot be read. */
 int cgroup_locate(struct cgroup_layout *ret, const char **ret_unread);
 
-/* Is `name` a word of the space-separated list (cgroup.controllers)? */
+/* True if `name` is a word of the space-separated list (the text of cgroup.controllers). */
 bool cgroup_list_has(const char *list, const char *name);
 
 #endif

@@ -1,15 +1,17 @@
-/* cgroup_make.c - makes a control group with its limits, and removes what dead supervisors left.
+/* cgroup_make.c - makes a control group with its limits, and removes groups that dead supervisors
+ * left.
  *
- * Every run starts here, so it must be fast: the mount table is read at most once, all files
- * are opened from held directory fds, and each setting is one write.
+ * Every run needs this, so it must be fast: the mount table is read at most once, all files are
+ * opened from held directory fds, and each setting is one write.
  *
  * v2: the group is made beside the caller's own group, if possible, because the kernel forbids
- * controllers in children of a group that has processes itself. The parent says which
- * controllers a child would get; it is read first, so that no useless group is made.
- * v1: the group is a directory beneath the caller's own in each hierarchy.
+ * controllers in children of a group that has processes itself. The parent's cgroup.subtree_control
+ * lists the controllers that a child gets. It is read first, so that no useless group is made. v1:
+ * the group is a directory beneath the caller's own in each hierarchy.
  *
- * In v1 the pids directory is made first and removed last. Everything that a killed supervisor
- * leaves is therefore listed there, and only that hierarchy is searched for remains. */
+ * In v1 the pids directory is made first and removed last. So each group that a killed
+ * supervisor left has a directory in the pids hierarchy, and only that hierarchy is searched for
+ * such groups. */
 #include "os/cgroup_priv.h"
 
 #include <assert.h>
@@ -27,9 +29,9 @@
 #include "base/number.h"
 #include "base/own.h"
 
-#define NAME_TRIES         8 /* other names, if a dead supervisor with our pid left its group */
+#define NAME_TRIES         8 /* further names to try if the name is taken */
 #define REQUIRED           ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
-#define MAX_SWEEP_SEEN     512 /* directory entries looked at per start */
+#define MAX_SWEEP_SEEN     512 /* directory entries read per start */
 #define MAX_SWEEP_REMOVALS 16
 #define MIN_SWEEP_AGE      30 /* seconds */
 
@@ -48,7 +50,7 @@ static const struct knob V1_KNOBS[] = {
 	{ CGROUP_MEMORY, VAL_MEMORY, MUST, "memory.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.memsw.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_ZERO, ELSE, "memory.swappiness" },
-	/* v1 counts socket buffers separately: they may take as much again. */
+	/* v1 counts socket buffers separately, up to the same limit again. */
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.kmem.tcp.limit_in_bytes" },
 	{ CGROUP_CPU, VAL_SHARES, MUST, "cpu.shares" },
 };
@@ -61,7 +63,7 @@ static const struct knob V2_KNOBS[] = {
 	{ CGROUP_CPU, VAL_WEIGHT, MUST, "cpu.weight" },
 };
 
-/* Why a hierarchy cannot be used, as part of a sentence. */
+/* The reason why a hierarchy cannot be used, as part of a sentence. */
 struct cgroup_reason {
 	char text[170];
 	bool taken; /* another group has that name */
@@ -78,7 +80,7 @@ static int reason_set(struct cgroup_reason *why, const char *what, const char *w
 
 /* ---- knobs ------------------------------------------------------------- */
 
-/* To the scheduler, weight 100 and 1024 shares are the same. */
+/* The scheduler treats weight 100 like 1024 shares. */
 static uint64_t weight_of_shares(uint64_t shares)
 {
 	uint64_t weight = (shares * 100 + 512) / 1024;
@@ -86,7 +88,8 @@ static uint64_t weight_of_shares(uint64_t shares)
 	return weight < 1 ? 1 : weight > 10000 ? 10000 : weight;
 }
 
-/* Returns false if this resource has no limit, so that the file is not written. */
+/* Sets *ret to the number to write. Returns false if this resource has no limit: the file is not
+ * written then. */
 static bool knob_number(enum knob_value value, const struct cgroup_limits *l, uint64_t *ret)
 {
 	switch (value) {
@@ -195,7 +198,8 @@ static int create_v2_in(struct cgroup *cg, const char *dir, const struct cgroup_
 	if ((controllers & REQUIRED) != REQUIRED) {
 		return reason_set(why, "memory and pids are not enabled in", dir, 0);
 	}
-	/* The kernel requires this right on the common ancestor to move a process. */
+	/* To move a process, the kernel requires this right on the common ancestor of both
+	 * groups. */
 	if (faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0) {
 		return reason_set(why, "not delegated to this user:", dir, 0);
 	}
@@ -228,7 +232,7 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
-	if (at->v2.top) { /* otherwise the user can do something about the parent's reason */
+	if (at->v2.top) { /* otherwise keep the parent's reason, which the user can change */
 		*why = own;
 	}
 	return -1;
@@ -295,7 +299,7 @@ static void add_governed(struct cgroup *cg, const struct cgroup_layout *at)
 
 /* ---- what others left ---------------------------------------------------- */
 
-/* The pid in "skillsandbox-<pid>-<id>"; 0 for any other name. */
+/* Returns the pid in "skillsandbox-<pid>-<id>"; 0 for any other name. */
 static pid_t parse_pid(const char *name)
 {
 	size_t prefix = sizeof(CGROUP_PREFIX) - 1;
@@ -324,7 +328,8 @@ static void sweep_dead(const struct cgroup *cg)
 	unsigned seen = 0;
 	unsigned removed = 0;
 
-	/* The links are its own name, ".", and one for each child; ours is the third. */
+	/* The link count is 2 and one for each child. If it is 3, the only child is the group of
+	 * this run. */
 	if (fstat(cg->nodes[0].base_fd, &st) < 0 || st.st_nlink <= 3) {
 		return;
 	}
@@ -338,8 +343,8 @@ static void sweep_dead(const struct cgroup *cg)
 	while (seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
 	       (e = readdir(dir)) != NULL) {
 		pid_t pid = parse_pid(e->d_name);
-		/* A governed group has more directories than this run knows of. A governed run
-		 * removes it. */
+		/* A governed group has directories in more hierarchies than a run that is not
+		 * governed uses. Only a governed run removes it. */
 		if (!cg->governed && is_governed(e->d_name)) {
 			continue;
 		}
@@ -385,8 +390,9 @@ static bool id_valid(const char *id)
 	return n > 0 && n <= CGROUP_MAX_ID_BYTES && id[n] == '\0';
 }
 
-/* The name may be taken by the group of a killed supervisor whose pid we have now, or by that
- * of a supervisor in another pid namespace. We cannot tell which, so we take another name. */
+/* Makes the group. Its name may exist already: a killed supervisor may have had the same pid, or a
+ * supervisor in another pid namespace has it. The two cases cannot be distinguished, so another
+ * name is tried. */
 static int create_named(struct cgroup *cg, const char *id, const struct cgroup_layout *at,
                         const struct cgroup_limits *limits, struct ssb_error *err)
 {

@@ -9,7 +9,7 @@
 #include "os/cgroup_layout.h"
 
 #define CGROUP_PREFIX       "skillsandbox-"
-#define CGROUP_GOVERNED     "-governed" /* at the end of the name of such a group */
+#define CGROUP_GOVERNED     "-governed" /* end of the name of a governed group */
 #define CGROUP_MAX_ID_BYTES 64
 
 /* One directory. v1 hierarchies that are mounted together share one. */
@@ -29,10 +29,11 @@ struct cgroup {
 	char about[48];
 };
 
-/* The directory with that controller, or NULL. */
+/* Returns the directory that has this controller, or NULL. */
 const struct node *cgroup_node(const struct cgroup *cg, enum cgroup_controller c);
 
-/* The number after `key` in a file with lines of the form "key number"; 0 if there is none. */
+/* Returns the number after `key` in a file with lines of the form "key number"; 0 if there is
+ * none. */
 uint64_t cgroup_counter(const struct node *node, const char *file, const char *key);
 
 /* Removes all directories, the last made first, and closes everything. `cg` is empty
@@ -41,10 +42,10 @@ void cgroup_undo(struct cgroup *cg);
 /* Removes and closes the last directory only. */
 void cgroup_drop_last(struct cgroup *cg);
 
-/* 0, or -1 with errno. */
+/* Writes `data` with one write(). Returns 0, or -1 with errno. */
 int cgroup_write_at(int dir_fd, const char *file, const char *data, size_t len);
 
-/* The first bytes of a file as a string; "" if it cannot be read. */
+/* Reads the first bytes of a file as a string; "" if it cannot be read. */
 void cgroup_read_at(int dir_fd, const char *file, char *out, size_t size);
 
 #endif

@@ -96,8 +96,8 @@ int msg_fds_send(int sock, const void *data, size_t len, const struct msg_fds *f
 	return n < 0 ? -1 : 0;
 }
 
-/* Takes the fds of one message. If it has no credentials, their room may hold fds, so that there
- * can be more than MSG_MAX_FDS. */
+/* Takes the fds of one message. Returns false if there are more than MSG_MAX_FDS, which is possible
+ * if the message has no credentials: the kernel then uses their space for fds. */
 static bool take_fds(const struct cmsghdr *c, struct msg_fds *fds)
 {
 	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -7,7 +7,7 @@
 #include "os/clock.h"
 #include "os/library.h"
 
-#define MAX_LINE ((size_t)32 * 1024) /* of one header that is sent */
+#define MAX_LINE ((size_t)32 * 1024) /* bytes of one header that is sent */
 
 /* These constants are part of the stable ABI of libcurl. */
 enum curl_option {
@@ -59,7 +59,7 @@ static struct {
 } curl;
 
 static bool loaded;
-static void *handle; /* kept, together with its connection */
+static void *handle; /* kept, together with its open connection */
 
 #define CALL(name, member)                                                                         \
 	{                                                                                          \
@@ -97,7 +97,7 @@ static bool load_library(struct curl_reply *r)
 	return handle != NULL;
 }
 
-/* Accepting fewer bytes than offered ends the transfer. */
+/* Called by libcurl. Returning fewer bytes than were offered ends the transfer. */
 static size_t take_body(const char *data, size_t size, size_t n, void *arg)
 {
 	struct buf *to = arg;
@@ -106,7 +106,8 @@ static size_t take_body(const char *data, size_t size, size_t n, void *arg)
 	return to->failed ? 0 : size * n;
 }
 
-/* Keeps the head of the last answer, so that the head of a 100 is dropped. */
+/* Receives the heads of all answers; `over`: the last line that came was the empty line after a
+ * head. */
 struct answer_head {
 	struct buf *to;
 	bool over;
@@ -180,7 +181,7 @@ static void set_options(const struct curl_request *q)
 	}
 }
 
-/* Is this a failure of the network, which may be temporary? */
+/* True for a failure of the network, which may be temporary. */
 static bool may_pass(int code)
 {
 	return code == CODE_RESOLVE || code == CODE_CONNECT || code == CODE_TIMEOUT ||

@@ -1,5 +1,5 @@
-/* curl.h - one POST by libcurl. The library is loaded when it is first needed: a run does
- * not pay for it, and a machine without it loses nothing else.
+/* curl.h - sends one POST with libcurl. The library is loaded at the first use, so that other
+ * commands are not slowed down and also work on a machine without it.
  *
  * The server is not trusted. Its answer is capped by the buffers that receive it, the
  * whole request has one deadline, redirects are not followed, and only HTTP is allowed.
@@ -28,7 +28,8 @@ struct curl_request {
 	size_t n_headers;
 	const char *body;
 	size_t len;
-	const char *ca; /* file names; NULL: the system's */
+	const char *ca; /* file names of this and the next two; NULL: the system's CAs, no
+	                   certificate */
 	const char *cert;
 	const char *key;
 	uint64_t deadline_ms; /* clock_ms() */
@@ -36,7 +37,7 @@ struct curl_request {
 
 struct curl_reply {
 	unsigned status; /* 0: no answer with a complete head arrived */
-	bool retry;      /* no answer because of the network; a later request may succeed */
+	bool retry;      /* no answer came because of the network; a later request may succeed */
 	bool whole;      /* the body is complete */
 	char why[200];   /* why no answer arrived */
 };

@@ -13,7 +13,8 @@
 
 #define PRIORITY 10
 
-/* Counts from what is mapped now, because a sanitizer maps much. */
+/* Limits the address space to its present size and `more` bytes. The present size can be large: a
+ * sanitizer maps much. */
 static void limit_memory(size_t more)
 {
 	char text[64] = { 0 };

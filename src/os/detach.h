@@ -7,13 +7,13 @@
 
 struct detach {
 	const char *name;      /* for ps, which shows 15 bytes of it */
-	unsigned seconds;      /* it ends after this time, even if it hangs */
-	void (*late)(int sig); /* an async-signal-safe function that ends it; NULL: SIGALRM */
-	size_t memory;         /* beyond what is mapped now */
+	unsigned seconds;      /* the process ends after this time, even if it hangs */
+	void (*late)(int sig); /* async-signal-safe; ends the process then; NULL: SIGALRM ends it */
+	size_t memory;         /* limit of bytes that it may map in addition to those mapped now */
 };
 
-/* The process calls this itself, after it was forked. Other processes of the same user cannot read
- * its memory, because it may hold secrets. */
+/* Must be called by the background process itself, after the fork. Afterwards other processes of
+ * the same user cannot read its memory, which may contain secrets. */
 void detach_settle(const struct detach *d);
 
 #endif

@@ -20,8 +20,9 @@
 
 #define LOCK_PAUSE_US 250L
 #define MAX_LINKS     40 /* symlinks in one path; the kernel has the same limit */
-/* The kernel fails with EAGAIN for a ".." beneath a directory if anything was renamed or mounted at
- * that time, anywhere on the machine. It also does for a file with a lease, for up to 45 s. */
+/* How often to repeat openat2() after EAGAIN. With RESOLVE_BENEATH or RESOLVE_IN_ROOT, a ".." fails
+ * so if anything on the machine is renamed or mounted at that time. A file with a lease fails so
+ * for up to 45 s. */
 #define OPEN_TRIES 100
 
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
@@ -45,7 +46,7 @@ int file_open_nosymlink(const char *path, int flags)
 	return file_openat2(AT_FDCWD, path, flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
-/* An absolute path of names alone. */
+/* True for an absolute path that consists only of names: no "//", ".", ".." or final "/". */
 static bool is_plain(const char *path)
 {
 	size_t n = 0;
@@ -131,7 +132,7 @@ int file_check_owned(int fd, uid_t uid, const char *what, const char *file, stru
 
 	assert(fd >= 0 && what != NULL && file != NULL);
 	if (fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the %s", what);
+		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot examine the %s", what);
 	}
 	if (!S_ISREG(st.st_mode)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, file, "the %s is not a regular file", what);
@@ -166,7 +167,7 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Usually all of it exists, or everything except the last part. Makes only that. */
+/* Opens the directory, or makes it if only the last part is missing, which is the usual case. */
 static int file_mkdir_last(const char *path)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
@@ -208,12 +209,12 @@ int file_mkdirs(const char *path)
 		           refused != EPERM) {
 			return -1;
 		}
-		/* An existing directory may be reached through the owner's symlinks. A new one must
-		 * not have been replaced by a symlink. */
+		/* An existing directory may be a symlink of the owner. A directory that was just
+		 * made must not have been replaced by a symlink. */
 		int next = openat(dir, part,
 		                  O_PATH | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 		if (next < 0) {
-			/* It is missing because it could not be made: report that error. */
+			/* If it is missing, report why it could not be made. */
 			errno = errno == ENOENT && refused != 0 ? refused : errno;
 			return -1;
 		}
@@ -286,7 +287,8 @@ static bool is_no_skills(const char *dir, const char *link)
 	        (of_dir.st_mode & (S_IWGRP | S_IWOTH)) == 0);
 }
 
-/* Appends the first name of `left`, which has `len` bytes, to `at`. False if it does not fit. */
+/* Appends the first `len` bytes of `left`, which are one name, to the path `at`. Returns false if
+ * the path gets too long. */
 static bool add_name(char at[PATH_MAX], const char *left, size_t len)
 {
 	size_t n = strcmp(at, "/") == 0 ? 0 : strlen(at);
@@ -305,7 +307,7 @@ static bool add_name(char at[PATH_MAX], const char *left, size_t len)
 
 char *file_follow_fixed(const char *path)
 {
-	char at[PATH_MAX] = "/"; /* the resolved part, without symlinks */
+	char at[PATH_MAX] = "/"; /* the part that is resolved already; contains no symlink */
 	char dir[PATH_MAX], to[PATH_MAX];
 	auto_free char *whole = strdup(path);
 	const char *left = whole;
@@ -364,7 +366,7 @@ uid_t file_closed_by(int dir_fd, const char *path)
 int file_close_others(unsigned from, const int *keep, size_t n)
 {
 	for (;;) {
-		unsigned next = ~0U; /* the first part that is kept unresolved */
+		unsigned next = ~0U; /* the lowest kept fd that is not below `from` */
 		for (size_t i = 0; i < n; i++) {
 			if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next) {
 				next = (unsigned)keep[i];

@@ -1,4 +1,4 @@
-/* file.h - files and fds: opened once, without following symlinks that others can change. */
+/* file.h - opens, reads and writes files without following symlinks that other users can change. */
 #ifndef OS_FILE_H
 #define OS_FILE_H
 
@@ -11,14 +11,14 @@
 #include "base/buf.h"
 #include "skillsandbox.h"
 
-/* All functions return 0 (or an fd), or -1 with errno. No policy here. */
+/* Unless said otherwise, functions return 0 or a new fd, or -1 with errno. */
 
 /* openat2() with O_CLOEXEC; `resolve` as in openat2(2). EAGAIN with O_NONBLOCK means that another
  * process has a lease on the file. */
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve);
 
-/* True if the errno of a failed call says that nothing has that name. Other errors do not tell
- * whether something exists. */
+/* True if `error`, the errno of a failed call, means that nothing has that name. After other errors
+ * it is unknown whether something exists. */
 static inline bool file_is_missing(int error)
 {
 	return error == ENOENT || error == ENOTDIR;
@@ -27,27 +27,30 @@ static inline bool file_is_missing(int error)
 /* Opens an absolute path that contains no symlink. */
 int file_open_nosymlink(const char *path, int flags);
 
-/* Opens a path that is its own real path: realpath() would return the same text. That takes one
- * system call, and realpath() one for each part. -1 if it is another, or cannot be opened. */
+/* Opens a path only if realpath() would return the same path. This takes one system call;
+ * realpath() takes one for each part of the path. Returns -1 if the path differs or cannot be
+ * opened. */
 int file_open_real(const char *path, int flags);
 
-/* Appends everything from fd until EOF. EFBIG if it exceeds the cap of the buffer. */
+/* Appends everything from fd until end of file. Fails with EFBIG if that exceeds the cap of the
+ * buffer. */
 int file_read_all(int fd, struct buf *out);
 
-/* Checks an open file (borrowed) that holds decisions of its owner: it must be a regular file of
- * `uid` or root, and no other user may be able to write it. `what` is for example "policy file",
- * `file` its name. Fills `err`. */
+/* Checks an open file (borrowed) that contains decisions of the owner: it must be a regular file of
+ * `uid` or root that no other user can write. `what` ("policy file") and `file` (its name) are for
+ * the error. Returns 0, or -1 with `err`. */
 int file_check_owned(int fd, uid_t uid, const char *what, const char *file, struct ssb_error *err);
 
-/* The path by which the kernel knows the open file, and its length. "" and -1 if it has none or it
- * is too long. */
+/* Writes the kernel's path of the open file to `out` and returns its length. If it has no path, or
+ * the path is too long, `out` is "" and the result is -1. */
 ssize_t file_path(int fd, char *out, size_t size);
 
-/* Takes the exclusive flock(2) of fd, which is held until fd is closed. Its holder may be stopped,
- * so this fails with EWOULDBLOCK after `wait_ms`. */
+/* Takes an exclusive flock(2) on fd, which ends when fd is closed. Fails with EWOULDBLOCK if
+ * another process keeps the lock for `wait_ms`: that process may be stopped. */
 int file_lock(int fd, unsigned wait_ms);
 
-/* Lets this process have `most` open files, as far as its hard limit allows. */
+/* Raises the limit of open files of this process to `most`, or to its hard limit if that is
+ * lower. */
 void file_limit_raise(uint64_t most);
 
 int file_write_all(int fd, const void *data, size_t len);
@@ -60,21 +63,24 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode);
  * first existing directory. Returns an O_PATH|O_DIRECTORY fd. */
 int file_mkdirs(const char *path);
 
-/* Is `name` a symlink to exactly `to`? If `name` is empty, dir_fd itself is checked. */
+/* True if `name` is a symlink with exactly the text `to`. If `name` is empty, dir_fd itself is
+ * checked. */
 bool file_is_link_to(int dir_fd, const char *name, const char *to);
 
-/* The length of the shortest prefix of `path` (relative to dir_fd) that is a symlink; 0 if there is
- * none. */
+/* Returns the length of the shortest prefix of `path` (relative to dir_fd) that is a symlink; 0 if
+ * there is none. */
 size_t file_first_symlink(int dir_fd, const char *path);
 
-/* Follows those symlinks in an absolute path that no skill can have made ("/home" is one on some
- * systems): a symlink directly in "/", where no skill can get write access; and, unless root
- * started us, a symlink of root in a directory of root that no other user may write. Stops at the
- * first other symlink. Returns new; NULL without memory. _files.py has the same rule. */
+/* Follows symlinks in an absolute path, but only those that no skill can have made ("/home" is one
+ * on some systems). These are symlinks directly in "/", where no skill can get write access; and,
+ * unless root started this program, symlinks of root in a directory of root that no other user may
+ * write. Stops at the first other symlink. Returns the resulting path (new), or NULL if there is no
+ * memory. _files.py has the same rule. */
 char *file_follow_fixed(const char *path);
 
-/* After EACCES: the owner of what the caller may not enter or open, `path` itself or a directory
- * above it. Returns the caller if that cannot be determined. Keeps errno. */
+/* Call it after EACCES. Returns the owner of the file or directory that denied access: `path`
+ * itself or a directory above it. If that cannot be determined, returns the caller's uid. Keeps
+ * errno. */
 uid_t file_closed_by(int dir_fd, const char *path);
 
 /* Closes every fd from `from` on, except those in `keep`, which may be in any order and contain

@@ -1,5 +1,5 @@
-/* kept_rows.c - a crash can cut off the end of the last row. Without its NUL it joins the next row,
- * and both are lost. */
+/* kept_rows.c - reads and extends the file of a list. A crash can leave the last row incomplete,
+ * without its NUL. The next row is then read as a part of it, and both are lost. */
 #include "os/kept_rows.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 
 #define LOCK_WAIT_MS 200
 
-/* -1 with errno: ENOENT until the first run makes the state directory. */
+/* Returns a new fd, or -1 with errno; ENOENT if the state directory does not exist yet. */
 static int open_file(const struct kept_rows *k, const char *state_dir, int flags)
 {
 	auto_fd dir = (flags & O_CREAT) != 0 ? file_mkdirs(state_dir)
@@ -57,16 +57,16 @@ int kept_rows_load(const struct kept_rows *k, const char *state_dir, struct stri
 		return 0;
 	}
 	if (fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, k->where, "the %s, '%.150s/%s'", k->what,
-		                state_dir, k->name);
+		return ssb_fail(err, SSB_E_SYS, errno, k->where, "cannot open the %s, '%.150s/%s'",
+		                k->what, state_dir, k->name);
 	}
 	if (file_check_owned(fd, geteuid(), k->what, k->name, err) != 0) {
 		return ssb_wrap(err, "%.120s", state_dir);
 	}
 	return read_rows(fd, ret) == 0
 	               ? 0
-	               : ssb_fail(err, SSB_E_SYS, errno, k->where, "read the %s, '%.150s/%s'",
-	                          k->what, state_dir, k->name);
+	               : ssb_fail(err, SSB_E_SYS, errno, k->where,
+	                          "cannot read the %s, '%.150s/%s'", k->what, state_dir, k->name);
 }
 
 static void put_row(struct buf *out, const char *row)
@@ -74,7 +74,7 @@ static void put_row(struct buf *out, const char *row)
 	buf_add(out, row, strlen(row) + 1);
 }
 
-/* Rewrites the file without rows that are no longer current. */
+/* Rewrites the file without the rows that are no longer current. Returns false on failure. */
 static bool make_room(const struct kept_rows *k, int fd, const struct string_list *known)
 {
 	auto_buf kept;

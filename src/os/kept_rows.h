@@ -1,7 +1,7 @@
-/* kept_rows.h - a list that one run keeps for the next ones, in a file of the state directory.
+/* kept_rows.h - a list that runs store for later runs, in a file of the state directory.
  *
  * The file belongs to the owner, and no grant shows it. Each row is a text that begins with '/' and
- * ends with a NUL. The file grows until it has MAX_KNOWN_BYTES. */
+ * ends with a NUL. The file has at most MAX_KNOWN_BYTES. */
 #ifndef OS_KEPT_ROWS_H
 #define OS_KEPT_ROWS_H
 
@@ -11,14 +11,14 @@
 #include "skillsandbox.h"
 
 struct kept_rows {
-	const char *name;                 /* of the file */
-	const char *what;                 /* for messages: "list of known repositories" */
-	const char *where;                /* the `where` of an error */
+	const char *name;  /* file name in the state directory */
+	const char *what;  /* what the list is, for messages: "list of known repositories" */
+	const char *where; /* the `where` of an error */
 	bool (*is_current)(const char *); /* false: the row is dropped when the file is full */
 };
 
-/* Reads the rows, the oldest first; none if the file is missing. -1 if it cannot be read or other
- * users can write it. */
+/* Adds the rows to `ret`, the oldest first; none if the file is missing. Returns 0, or -1 if the
+ * file cannot be read or other users can write it. */
 int kept_rows_load(const struct kept_rows *k, const char *state_dir, struct string_list *ret,
                    struct ssb_error *err);
 

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* These are newer than the kernel headers of our build. */
+/* These constants are newer than the kernel headers that the build requires. */
 #define ACCESS_FS_REFER     (1ULL << 13) /* ABI 2 */
 #define ACCESS_FS_TRUNCATE  (1ULL << 14) /* ABI 3 */
 #define ACCESS_FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
@@ -38,7 +38,7 @@ static const struct {
 	{ LL_SPECIAL, LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO },
 };
 
-/* Every file right of an ABI. */
+/* Returns all rights for files that an ABI has. */
 static uint64_t landlock_known(int abi)
 {
 	uint64_t all = (1ULL << 13) - 1;

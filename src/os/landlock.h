@@ -1,4 +1,4 @@
-/* landlock.h - Landlock rulesets for every ABI. */
+/* landlock.h - makes Landlock rulesets, for every ABI. */
 #ifndef OS_LANDLOCK_H
 #define OS_LANDLOCK_H
 
@@ -7,7 +7,7 @@
 /* What a rule allows beneath a path. It is translated to the rights of the ABI. */
 enum landlock_may {
 	LL_LIST = 1, /* read directories */
-	LL_READ = 2, /* and read files */
+	LL_READ = 2, /* read directories and files */
 	LL_EXEC = 4,
 	LL_WRITE = 8,    /* write, truncate, device ioctls */
 	LL_CHANGE = 16,  /* make and remove files, directories, symlinks; rename */
@@ -19,7 +19,8 @@ int landlock_abi(void); /* 0: Landlock is not available */
 /* A ruleset that handles every right of the ABI and, on ABI 6, isolates abstract unix sockets and
  * signals. Returns an owned fd, or -1 with errno. */
 int landlock_new(int abi);
-/* A symlink needs no rule, but its target does. */
+/* Adds a rule that allows `may` (LL_*) beneath path_fd. Returns 0, or -1 with errno. For a symlink
+ * it does nothing: only its target needs a rule. */
 int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may);
 int landlock_enforce(int ruleset_fd); /* needs no_new_privs */
 

@@ -17,8 +17,8 @@ int library_load(const struct library *l, void *table, bool *loaded, const char 
 	void *lib = dlopen(l->file, RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, where,
-		                "%s is not there (%s); install the package %s", l->what, l->file,
-		                l->package);
+		                "%s is not installed (%s); install the package %s", l->what,
+		                l->file, l->package);
 	}
 	for (size_t i = 0; i < l->n_calls; i++) {
 		void *call = dlsym(lib, l->calls[i].name);

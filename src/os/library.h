@@ -1,5 +1,5 @@
-/* library.h - loads a shared library on first use, so that only commands that use it pay for
- * loading it. */
+/* library.h - loads a shared library at its first use, so that other commands do not spend time on
+ * it. */
 #ifndef OS_LIBRARY_H
 #define OS_LIBRARY_H
 
@@ -10,7 +10,7 @@
 
 struct library_call {
 	const char *name;
-	size_t offset; /* of the function pointer in the table */
+	size_t offset; /* offset of the function pointer in the table */
 };
 
 struct library {
@@ -21,8 +21,9 @@ struct library {
 	size_t n_calls;
 };
 
-/* Fills `table` once; *loaded then says that it is filled. The library is never unloaded. Fails
- * with SSB_E_NOT_FOUND if the library or a call is missing. */
+/* Loads the library and fills `table` with its functions, unless *loaded is true; sets *loaded. The
+ * library is never unloaded. Fails with SSB_E_NOT_FOUND if the library or a function is missing.
+ * `where` is for the error. */
 int library_load(const struct library *l, void *table, bool *loaded, const char *where,
                  struct ssb_error *err);
 

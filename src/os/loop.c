@@ -1,11 +1,11 @@
-/* loop.c - one thread, many fds.
+/* loop.c - the event loop.
  *
- * One turn waits for fds until the next timer is due, calls the callbacks of ready fds, then those
- * of the timers that were due when the turn began.
+ * One turn waits until an fd is ready or the next timer is due. It calls the callbacks of the ready
+ * fds, and then those of the timers that are due.
  *
- * A watch that is removed during a turn is kept as a shell until the turn is over, because the
- * kernel's list of events may still refer to it. A timer that is set during a turn waits for the
- * next one, so that a timer that sets itself again cannot starve the fds. */
+ * A watch that is removed during a turn is not freed until the turn is over, because the kernel's
+ * list of events may still refer to it. A timer that is set during a turn is called in the next
+ * turn at the earliest, so that a timer that sets itself again cannot starve the fds. */
 #include "os/loop.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ struct loop_watch {
 	struct loop_watch *prev, *next;
 	int fd;
 	uint32_t events;
-	bool file; /* of a type that epoll refuses; it is always ready */
+	bool file; /* the fd is of a type that epoll refuses, and is always ready */
 	bool gone;
 	loop_fd_fn *fn;
 	void *arg;
@@ -34,7 +34,7 @@ struct loop_watch {
 
 struct loop_timer {
 	struct loop *loop;
-	struct loop_timer **home; /* the owner's pointer to it; NULL: none */
+	struct loop_timer **home; /* the caller's pointer to this timer; NULL: none */
 	uint64_t due;             /* ms */
 	uint64_t number;          /* among timers with equal times the lowest number is first */
 	size_t place;             /* its index in the heap */
@@ -47,7 +47,7 @@ struct loop {
 	bool stop;
 	size_t n_files; /* watches that are always ready */
 	struct loop_watch *watches;
-	struct loop_watch *shells; /* removed during this turn */
+	struct loop_watch *shells; /* watches that were removed in this turn */
 	struct loop_timer **heap;  /* the earliest timer first */
 	size_t n_timers;
 	size_t room;
@@ -59,7 +59,7 @@ int loop_new(struct loop **ret, struct ssb_error *err)
 	struct loop *l = calloc(1, sizeof *l);
 
 	if (l == NULL) {
-		return ssb_fail(err, SSB_E_SYS, ENOMEM, "loop", "cannot make one");
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, "loop", "cannot make an event loop");
 	}
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll < 0) {
@@ -297,8 +297,8 @@ static void call_fds(struct loop *l, const struct epoll_event *events, int n)
 	}
 }
 
-/* A callback may remove any watch. So the ready ones are noted first, and a removed one is kept as
- * a shell until the turn is over. */
+/* Calls the callbacks of fds that are always ready. A callback may remove any watch, so the ready
+ * watches are noted first. */
 static void call_files(struct loop *l)
 {
 	struct loop_watch *ready[TURN_EVENTS];

@@ -8,8 +8,8 @@
 
 #include "os/clock.h"
 
-/* The kernel's file times have a tick of at most 10 ms. File systems with whole seconds are
- * recognised by them; some keep only even seconds. */
+/* The kernel's file times have a tick of at most 10 ms. If the nanoseconds of a time are 0, the
+ * file system stores perhaps only whole seconds, or only even seconds. */
 #define TICK_NS   (20LL * 1000000)
 #define COARSE_NS (2LL * 1000000000)
 
@@ -90,14 +90,14 @@ int64_t mark_young(const struct stat *st)
 	int64_t need = st->st_ctim.tv_nsec == 0 ? COARSE_NS : TICK_NS;
 	int64_t age = clock_wall_us() * 1000 - clock_ns(&st->st_ctim);
 
-	/* The time is in the future, so that no change will have it soon. */
+	/* If the time is far in the future, no change will soon get the same time. */
 	return age < -need || age >= need ? 0 : need - age;
 }
 
 bool mark_has_writer(int fd)
 {
-	/* The kernel signals the holder of a lease with SIGIO, which ends a process by default.
-	 * SIGURG is ignored. */
+	/* When a lease is broken, the kernel sends the process a signal: by default SIGIO, which
+	 * would end it. SIGURG is ignored. */
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
 		return errno == EAGAIN;
 	}

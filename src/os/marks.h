@@ -1,9 +1,10 @@
 /* marks.h - detects whether files and directories have changed, even if a process changes one and
  * restores it.
  *
- * The kernel alone sets the time of change (ctime): every write, rename, link and change of the
- * other times moves it. It has a tick. A file that was changed in the tick in which it is marked
- * could change once more without a new time; mark_young() tells how long to wait. */
+ * A mark contains the time of change (ctime). Only the kernel sets it, at every write, rename, link
+ * and change of the other times. This time has a resolution (a tick): if a file was changed in the
+ * same tick in which it is marked, it could change again without getting a new time. mark_young()
+ * returns how long to wait. */
 #ifndef OS_MARKS_H
 #define OS_MARKS_H
 
@@ -27,20 +28,21 @@ struct marks {
 	size_t room;
 };
 
-/* -1 without memory. */
+/* Returns 0, or -1 if there is no memory. */
 int marks_add(struct marks *m, const char *path, const struct stat *st);
 void marks_sort(struct marks *m); /* by path */
-/* Returns a path (borrowed) that differs between two sorted lists, preferring a file to its
- * directory. NULL if they are equal. */
+/* Returns a path (borrowed) whose marks differ between two sorted lists, or that only one of them
+ * has. A file is preferred to its directory. Returns NULL if the lists are equal. */
 const char *marks_differ(const struct marks *a, const struct marks *b);
 void marks_done(struct marks *m);
 
-/* The nanoseconds to wait until any later change gets a later time; 0: no need to wait. */
+/* Returns how many nanoseconds to wait until a change of the file gets a new time; 0: no need to
+ * wait. */
 int64_t mark_young(const struct stat *st);
 
-/* Writing through an existing memory mapping does not change a file's times, so no process may have
- * the file open for writing when it is marked. Returns false also if the kernel does not tell: the
- * file belongs to another user, or its file system has no leases. */
+/* Returns true if a process has the file open for writing. A file must not be marked then, because
+ * writing through an existing memory mapping does not change its times. Also returns false if the
+ * kernel gives no answer: the file belongs to another user, or its file system has no leases. */
 bool mark_has_writer(int fd);
 
 #endif

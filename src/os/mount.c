@@ -75,12 +75,13 @@ int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs
 int mount_pivot(int dir_fd)
 {
 	assert(dir_fd >= 0);
-	/* The old root needs no directory of its own: it is mounted on top of the new one. */
+	/* The old root needs no directory of its own: it is mounted over the new one. */
 	return fchdir(dir_fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ? -1 : 0;
 }
 
 int mount_drop_old_root(void)
 {
-	/* This is the directory of the new root, which the old root covers. */
+	/* The first chdir() enters the old root, which is mounted over the new one; the second one
+	 * enters the new root. */
 	return chdir("/") != 0 || umount2(".", MNT_DETACH) != 0 ? -1 : chdir("/");
 }

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A private copy of the mount at dir_fd/path ("" = dir_fd itself), with its submounts. */
+/* Returns a private copy of the mount at dir_fd/path ("" = dir_fd itself), with its submounts. */
 int mount_clone(int dir_fd, const char *path);
 
-/* A copy of the mount of fd without its submounts. Only for root: a user could see what the
- * submounts hide. */
+/* Returns a copy of the mount of fd without the mounts in it. Only root can do this: an ordinary
+ * user could otherwise see files that those mounts hide. */
 int mount_clone_one(int fd);
 
 /* Adds MOUNT_ATTR_* to every mount of a tree and disconnects it from mount events of the host,
@@ -31,12 +31,12 @@ struct mount_option {
 	const char *value; /* NULL: an option without a value */
 };
 
-/* A new file system of type `fs`. The options end with a NULL key. */
+/* Makes a new file system of type `fs` and returns its tree. The options end with a NULL key. */
 int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs);
 
-/* mount_pivot() makes dir_fd the root. The old root covers it, reachable by "..", until
- * mount_drop_old_root(). Dropping waits about 0.3 ms for the kernel; another process can work
- * during that time. */
+/* mount_pivot() makes dir_fd the root. The old root is mounted over it and can be reached by ".."
+ * until mount_drop_old_root(), which takes about 0.3 ms because the kernel waits; other processes
+ * can work during that time. */
 int mount_pivot(int dir_fd);
 int mount_drop_old_root(void);
 

@@ -11,7 +11,7 @@
 #include "base/own.h"
 
 #define LOOPBACK_INDEX 1    /* in every network namespace */
-#define BACKLOG        4096 /* so large that a burst of connections needs no second SYN */
+#define BACKLOG        4096 /* large, so that no client repeats its SYN in a burst */
 
 struct answer {
 	struct nlmsghdr head;
@@ -19,7 +19,8 @@ struct answer {
 	char rest[256];
 };
 
-/* Reads the kernel's answer to the first request that asks for one. */
+/* Reads the kernel's answer to the first request with NLM_F_ACK. Returns 0, or -1 with errno;
+ * EEXIST counts as success. */
 static int hear_kernel(int sock)
 {
 	struct answer a;
@@ -57,14 +58,15 @@ struct address_request {
 
 int net_loopback_up(void)
 {
-	/* Two addresses outside of the loopback range tell a resolver that the machine is online
-	 * (AI_ADDRCONFIG). The second is not required, because a kernel may lack IPv6. */
+	/* Two addresses outside of the loopback range, so that a resolver treats the machine as
+	 * online (AI_ADDRCONFIG). Only the first request is acknowledged: a kernel may lack
+	 * IPv6. */
 	struct {
 		struct {
 			struct nlmsghdr head;
 			struct ifinfomsg link;
 		} up;
-		struct address_request v6; /* as large as its struct */
+		struct address_request v6; /* uses its whole struct; v4, which is last, does not */
 		struct address_request v4;
 	} r = {
 		.up = { { .nlmsg_len = sizeof(r.up),
@@ -113,8 +115,8 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		           .rtm_type = RTN_LOCAL },
 	};
 	int lo = LOOPBACK_INDEX;
-	/* On loopback there is no congestion to measure. The host's congestion control is chosen
-	 * for real networks and may pace the traffic. */
+	/* Use the congestion control "reno": that of the host is chosen for real networks and may
+	 * slow down the traffic, while loopback has no congestion. */
 	struct {
 		struct rtattr head;
 		char name[8];
@@ -132,8 +134,8 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 
 /* ---- where an address is ------------------------------------------------- */
 
-/* The kernel's answer about the route it would take. It shows the entry of the routing table, with
- * the length of its prefix. */
+/* The kernel's answer about the route to an address. It contains the entry of the routing table,
+ * with the length of its prefix. */
 struct route_answer {
 	struct nlmsghdr head;
 	union {
@@ -163,7 +165,7 @@ static ssize_t ask_route(const struct address *a, struct route_answer *ret)
 	return recv(sock, ret, sizeof(*ret), 0);
 }
 
-/* Such a device has exactly one other end, for every address. */
+/* True if the device has exactly one other end, for all addresses. */
 static bool is_point_to_point(int index)
 {
 	auto_fd sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -174,7 +176,7 @@ static bool is_point_to_point(int index)
 	       ((unsigned)req.ifr_flags & (IFF_POINTOPOINT | IFF_NOARP)) != 0;
 }
 
-/* Reads one hop of a route: does it have a router, and which device does it use? */
+/* Reads one hop of a route: whether it has a router, and the device. */
 static void read_hop(const struct rtattr *a, size_t left, bool *ret_router, int *ret_device)
 {
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
@@ -192,7 +194,7 @@ static bool leads_to_neighbours(bool router, int device)
 	return !router && !is_point_to_point(device);
 }
 
-/* If a route has several hops, the kernel may use any of them. */
+/* True if one hop leads to neighbours: the kernel may use any of several hops. */
 static bool any_hop_to_neighbours(const struct rtattr *several)
 {
 	const struct rtnexthop *hop = RTA_DATA(several);
@@ -222,8 +224,8 @@ static const struct rtattr *find_attribute(const struct rtattr *a, size_t left, 
 	return NULL;
 }
 
-/* A route to neighbours has no router and does not cover half of the address space or more: some
- * machines have a default route without a router. */
+/* Judges a route. A route to neighbours has no router and a prefix of at least 8 (IPv4) or 32
+ * (IPv6) bits: some machines have a default route without a router. */
 static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
 {
 	const struct rtmsg *route = &got->says.route;
@@ -295,7 +297,7 @@ int net_listen(const struct address *a, int type, uint16_t port, bool shared)
 	return steal_fd(&fd);
 }
 
-/* Writes an address and port as in /proc/net: 32 bits at a time, in host byte order. */
+/* Writes an address and port in the format of /proc/net: 32 bits at a time, in host byte order. */
 static void proc_form(const uint8_t *bytes, size_t n, uint16_t port, char out[48])
 {
 	size_t len = 0;
@@ -308,7 +310,8 @@ static void proc_form(const uint8_t *bytes, size_t n, uint16_t port, char out[48
 	(void)snprintf(out + len, 48 - len, ":%04X", port);
 }
 
-/* The lines have the form "  0: LOCAL REMOTE STATE ..."; both addresses have the same width. */
+/* True if a table of /proc/PID/net has a served socket for the port. The lines have the form "  0:
+ * LOCAL REMOTE STATE ..."; both addresses have the same width. */
 static bool table_has(pid_t pid, const char *table, const uint8_t *bytes, size_t n, uint16_t port)
 {
 	static const uint8_t ANY[16];

@@ -13,24 +13,24 @@
 int net_loopback_up(void);
 
 /* Makes every address of a range local to the namespace, so that sockets can be bound and connected
- * to it. `address` has 4 or 16 bytes. */
+ * to these addresses. `address` has 4 or 16 bytes. */
 int net_local_range(int family, const uint8_t *address, unsigned bits);
 
 /* Returns a bound socket (listening, for SOCK_STREAM) that is CLOEXEC and non-blocking. Two
  * `shared` sockets can have the same port, one on a single address and one on all addresses. */
 int net_listen(const struct address *a, int type, uint16_t port, bool shared);
 
-/* Where the kernel's routes would send a packet. No packet is sent. */
+/* Where the kernel's routes would send a packet for an address. No packet is sent. */
 enum net_place {
 	NET_BEYOND, /* to a router, or no route */
 	NET_HERE,   /* to this machine itself */
 	NET_LINK,   /* to a neighbour in a directly connected network */
-	NET_UNSURE, /* the kernel did not tell */
+	NET_UNSURE, /* the kernel gave no usable answer */
 };
 enum net_place net_place_of(const struct address *a);
 
-/* Does a socket in the network namespace of `pid` listen on this port of the address, or of all
- * addresses? For UDP: is one bound? */
+/* True if a socket in the network namespace of `pid` listens on this port, at this address or at
+ * all addresses. For UDP: if one is bound. */
 bool net_is_served(pid_t pid, const struct address *a, uint16_t port, bool udp);
 
 #endif

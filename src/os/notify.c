@@ -14,7 +14,7 @@
 #include "os/probe.h"
 
 #define RESTARTSYS 512   /* ERESTARTSYS, which only the kernel defines */
-#define PAGE       4096U /* the smallest page size; with larger pages this only means one more read */
+#define PAGE       4096U /* smallest page size; larger pages only need more reads */
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      _IOW('!', 4, uint64_t)
@@ -48,7 +48,7 @@ int notify_receive(int listener, struct seccomp_notif *ret)
 
 static bool send_answer(int listener, struct seccomp_notif_resp *r)
 {
-	/* ENOENT: the caller has died, so that no answer is needed. */
+	/* On ENOENT the caller has died, and no answer is needed. */
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r) == 0;
 }
 

@@ -1,5 +1,5 @@
-/* pq.h - PostgreSQL's client library, loaded on use. The build does not need its header: the calls
- * that we use have not changed since libpq.so.5 exists. */
+/* pq.h - PostgreSQL's client library, loaded at its first use. The build does not need its header:
+ * the functions that are used here have not changed since libpq.so.5 exists. */
 #ifndef OS_PQ_H
 #define OS_PQ_H
 
@@ -43,7 +43,7 @@ enum {
 
 typedef void pg_notice_fn(void *arg, const char *message);
 
-/* result, name, parameters */
+/* Each row: result, name (without PQ), parameters. */
 #define PQ_CALLS(X)                                                                                \
 	X(struct pg_conn *, connectdbParams,                                                       \
 	  (const char *const *names, const char *const *values, int expand))                       \
@@ -84,15 +84,15 @@ typedef void pg_notice_fn(void *arg, const char *message);
 	X(void, clear, (struct pg_result * r))                                                     \
 	X(void, freemem, (void *p))
 
-/* The calls under their own names, without the PQ. */
+/* Pointers to these functions. */
 struct pq {
-/* A list of parameters has parentheses already. NOLINTNEXTLINE(bugprone-macro-parentheses) */
+/* The parameters have parentheses already. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define PQ_CALL(result, name, parameters) result(*name) parameters;
 	PQ_CALLS(PQ_CALL)
 #undef PQ_CALL
 };
 
-/* Like sqlite_load(). */
+/* Like sqlite_load(), for libpq. */
 int pq_load(const char *where, const struct pq **ret, struct ssb_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* probe.c - see probe.h. The table has the features that need a namespace as a step to run inside
- * one, and the others as a plain call. */
+/* probe.c - tries out the features of probe.h. Each row of the table has a step; some steps must
+ * run inside a user namespace. */
 #include "os/probe.h"
 
 #include <assert.h>
@@ -63,8 +63,7 @@ int probe_enter_userns(int flags)
 	if (unshare(CLONE_NEWUSER | flags) != 0 || map_self_to_root(uid, gid) != 0) {
 		return -1;
 	}
-	/* An LSM can strip the capabilities, so that the namespace exists but is useless. Find that
-	 * out here. */
+	/* Test the capabilities: an LSM can remove them, and then the namespace is useless. */
 	if ((flags & CLONE_NEWNS) != 0) {
 		return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	}
@@ -108,7 +107,7 @@ struct userns_job {
 	void *arg;
 };
 
-/* The next child is the first process of the new pid namespace. */
+/* Runs the job in a further child, which is the first process of the new pid namespace. */
 static int run_in_pidns(const struct userns_job *job)
 {
 	errno = in_child(job->fn, job->arg);
@@ -259,8 +258,8 @@ static int step_pidfd(void *arg)
 /* ---- the table ------------------------------------------------------------- */
 
 struct feature {
-	bool userns; /* try it as root of a user namespace */
-	int flags;   /* and in these new namespaces */
+	bool userns; /* run the step as root of a user namespace */
+	int flags;   /* and in these new namespaces (CLONE_NEW*) */
 	int (*step)(void *arg);
 };
 
@@ -328,7 +327,8 @@ bool probe_version_ok(unsigned major, unsigned minor)
 
 /* ---- idmapped mounts ------------------------------------------------------------ */
 
-/* A process that holds a user namespace open until its pipe is closed. */
+/* Starts a process that keeps a user namespace alive until ret_pipe[1] is closed. Returns its pid,
+ * or -1 with errno. */
 static pid_t hold_userns(int ret_pipe[2])
 {
 	int ready[2];
@@ -347,7 +347,7 @@ static pid_t hold_userns(int ret_pipe[2])
 		_exit(0);
 	}
 	(void)close(ready[1]);
-	/* The child closes its pipe on failure as well as on success. */
+	/* If the child dies early, the read ends because its end of the pipe is closed. */
 	ssize_t n = pid > 0 ? read(ready[0], &c, 1) : -1;
 	(void)close(ready[0]);
 	if (pid > 0 && (n != 1 || c != 'y')) {

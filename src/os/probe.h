@@ -1,4 +1,4 @@
-/* probe.h - finds out by trying what this kernel and machine can do.
+/* probe.h - tries out which features this kernel and machine have.
  *
  * A version number or config file says what should work; a container, an LSM or a sysctl decides
  * what does work. So each probe makes the attempt itself, in a forked child if it would change
@@ -18,7 +18,8 @@
 /* Features that probe_feature() tries. */
 enum probe_id {
 	PROBE_USERNS, /* a user namespace with working capabilities in it */
-	PROBE_MNTNS,  /* the following ones are tried inside such a user namespace */
+	PROBE_MNTNS, /* this and the next ones, to PROBE_MOUNT_SETATTR, are tried inside such a user
+	                namespace */
 	PROBE_PIDNS,
 	PROBE_NETNS,
 	PROBE_IPCNS,
@@ -30,7 +31,7 @@ enum probe_id {
 	PROBE_MOUNT_API,      /* fsopen, fsmount, open_tree, move_mount */
 	PROBE_MOUNT_SETATTR,  /* recursive read-only, 5.12 */
 	PROBE_SECCOMP,        /* a filter can be loaded */
-	PROBE_SECCOMP_NOTIFY, /* with user notification */
+	PROBE_SECCOMP_NOTIFY, /* a filter with user notification can be loaded */
 	PROBE_OPENAT2,
 	PROBE_CLOSE_RANGE,
 	PROBE_CLONE3,
@@ -38,14 +39,15 @@ enum probe_id {
 	PROBE_COUNT,
 };
 
-bool probe_needs_userns(enum probe_id id); /* is it tried inside a user namespace? */
+bool probe_needs_userns(enum probe_id id); /* true if it is tried in a user namespace */
 
-/* 0 if the feature works, otherwise the errno of the step that failed. */
+/* Returns 0 if the feature works, otherwise the errno of the step that failed. */
 int probe_feature(enum probe_id id);
 
 /* Returns 0 and the version of the running kernel, or -1. */
 int probe_kernel(unsigned *ret_major, unsigned *ret_minor);
-/* "6.1.0-18-amd64" -> 6, 1. -1 if it does not begin with two numbers. */
+/* Parses a release: "6.1.0-18-amd64" gives 6 and 1. Returns 0, or -1 if it does not begin with two
+ * numbers. */
 int probe_parse_release(const char *release, unsigned *ret_major, unsigned *ret_minor);
 bool probe_version_ok(unsigned major, unsigned minor);
 
@@ -53,13 +55,13 @@ bool probe_version_ok(unsigned major, unsigned minor);
  * errno. */
 int probe_idmap(const char *path);
 
-/* Reads a number from a file of /proc/sys. -1 with errno. */
+/* Reads a number from a file of /proc/sys. Returns 0, or -1 with errno. */
 int probe_sysctl(const char *path, long *ret_value);
-/* Reads the first line of a small file, without its newline. */
+/* Reads the first line of a small file, without its newline. Returns 0, or -1 with errno. */
 int probe_line(const char *path, char *ret_line, size_t size);
 
-/* Tells whether a program ('|') or a service ('@') of the host receives core dumps; ' ' if
- * neither. */
+/* Returns '|' if a program of the host receives core dumps, '@' if a service does, and ' ' if
+ * neither does. */
 char probe_core_taker(void);
 
 /* Writes the caller's groups that are equivalent to root on the host (docker, disk, ...), separated
@@ -71,7 +73,8 @@ size_t probe_risky_groups(char *out, size_t size);
  * takes too long. */
 int probe_in_userns(int flags, int (*fn)(void *arg), void *arg);
 
-/* Only the set-up, for a throw-away process: it cannot be undone. 0 or -1 with errno. */
+/* Only the set-up of probe_in_userns(). It cannot be undone, so it must be called in a process that
+ * ends soon. Returns 0, or -1 with errno. */
 int probe_enter_userns(int flags);
 
 #endif

@@ -1,5 +1,5 @@
-/* probe_host.c - the part of probe.h that reads the configuration of the machine: sysctls and
- * groups of the caller. */
+/* probe_host.c - reads the configuration of the machine for probe.h: sysctls, and the groups of the
+ * caller. */
 #include "os/probe.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ int probe_sysctl(const char *path, long *ret_value)
 
 /* ---- groups --------------------------------------------------------------------- */
 
-/* Their members can become root without a password, or read what root can read. */
+/* Groups whose members can become root without a password, or can read files of root. */
 static const char *const RISKY_GROUPS[] = { "docker", "lxd",     "incus-admin", "disk",
 	                                    "kvm",    "libvirt", "sudo",        "wheel",
 	                                    "shadow", "adm",     "kmem" };
@@ -64,7 +64,8 @@ static bool is_member(gid_t gid, const gid_t *groups, int n)
 	return gid == getegid();
 }
 
-/* Splits "name:password:gid:members". NULL if the line has another form. */
+/* Parses a line "name:password:gid:members". Returns the name, or NULL if the line has another
+ * form. */
 static const char *group_of_line(char *line, gid_t *ret_gid)
 {
 	char *colon = strchr(line, ':');

@@ -71,8 +71,8 @@ int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool 
 {
 	const struct seccomp_blob *blob =
 	        &seccomp_observed_blobs[profile][reach_of(unix_sockets, inet_sockets)];
-	/* Since Linux 5.19 a signal does not restart the call while it is examined. On older
-	 * kernels the same attempt may be seen twice. */
+	/* WAIT_KILLABLE_RECV (Linux 5.19): while a call is examined, a signal does not restart it.
+	 * On older kernels the same call may be observed twice. */
 	int fd = set_filter(blob, SECCOMP_FILTER_FLAG_NEW_LISTENER |
 	                                  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
@@ -80,10 +80,11 @@ int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool 
 		fd = set_filter(blob, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	}
 	if (fd < 0 && errno == EBUSY) {
-		return ssb_fail(err, SSB_E_LAYER, EBUSY, "audit",
-		                "another observer (a sandbox or container manager around us) holds "
-		                "the only notification of this kernel; --audit off runs without "
-		                "observation");
+		return ssb_fail(
+		        err, SSB_E_LAYER, EBUSY, "audit",
+		        "another observer (an outer sandbox or container manager) uses seccomp "
+		        "notification, and the kernel allows only one; --audit off runs "
+		        "without observation");
 	}
 	if (fd < 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "seccomp", "%s", load_remedy(errno));
@@ -114,8 +115,8 @@ int seccomp_load_maker(struct ssb_error *err)
 
 /* ---- what a filter would answer, without the kernel ------------------------- */
 
-/* Evaluates the few instructions that our compiler emits. Any other instruction means that the
- * filter cannot be trusted, and gives the strictest answer. */
+/* Evaluates the few instructions that tools/seccomp-gen.c emits. A filter with any other
+ * instruction cannot be trusted, so the result is then the strictest answer. */
 uint32_t seccomp_eval(const struct seccomp_blob *blob, const struct seccomp_data *call)
 {
 	uint32_t a = 0;

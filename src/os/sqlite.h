@@ -1,4 +1,4 @@
-/* sqlite.h - SQLite, loaded on use, because most commands never need it. */
+/* sqlite.h - SQLite, loaded at its first use, because most commands never need it. */
 #ifndef OS_SQLITE_H
 #define OS_SQLITE_H
 
@@ -6,7 +6,7 @@
 
 #include "skillsandbox.h"
 
-/* The calls that we use, without their prefix sqlite3_. */
+/* The functions that are used, without their prefix sqlite3_. */
 #define SQLITE_CALLS(X)                                                                            \
 	X(open_v2)                                                                                 \
 	X(close_v2)                                                                                \
@@ -43,8 +43,8 @@ struct sqlite {
 #undef SQLITE_CALL
 };
 
-/* *ret is borrowed and stays valid. Fails with SSB_E_NOT_FOUND, naming the package to install, if
- * there is no SQLite; `where` is for the error. */
+/* Loads the library, if necessary. *ret is borrowed and stays valid. If there is no SQLite, fails
+ * with SSB_E_NOT_FOUND and names the package to install; `where` is for the error. */
 int sqlite_load(const char *where, const struct sqlite **ret, struct ssb_error *err);
 
 #endif

@@ -54,7 +54,7 @@ static bool names_add(struct names *s, const char *name)
 	return true;
 }
 
-/* Reads all names first, to sort them: getdents returns them in no order. */
+/* Reads all names first and sorts them: getdents() returns them in no defined order. */
 static void read_names(struct tree_walk *w, DIR *dir, struct names *ret)
 {
 	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
@@ -133,25 +133,25 @@ bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
 
 /* ---- removing --------------------------------------------------------------
  *
- * The program that filled a directory may have nested it deeper than a path or the table of
- * file descriptors can reach, and may have taken its permissions away. So nothing descends:
- * subdirectories are moved up to the top, where they are emptied in a later round, and a
- * directory without subdirectories is removed. */
+ * The program that filled a directory may have nested it deeper than a path or the table of file
+ * descriptors can reach, and may have taken its permissions away. So the removal does not descend:
+ * subdirectories are moved up to the top directory, where a later round empties them. A directory
+ * without subdirectories is removed. */
 
-/* Limits for the case that another process keeps filling the directory: names in a row that are
- * taken, and rounds, each of which removes at least one level. */
+/* Limits in case another process keeps filling the directory: how many taken names in a row are
+ * tried, and how many rounds. Each round removes at least one level. */
 #define NAME_TRIES 4096
 #define ROUNDS     65536
 
 struct remover {
 	int top;
 	unsigned named;
-	bool moved; /* something changed in this round */
+	bool moved; /* something was removed or moved in this round */
 	int error;  /* the first error */
 };
 
-/* Restores the permissions, which the skill may have removed. If that fails, the next operation
- * reports it. */
+/* Restores the owner's permissions on a directory, which the skill may have removed. A failure is
+ * ignored: the next operation reports it. */
 static void open_up(int dir, const char *name)
 {
 	if (fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -164,7 +164,8 @@ static void note_error(struct remover *r)
 	r->error = r->error != 0 ? r->error : errno;
 }
 
-/* A mount point is not removed, even if it belongs to the same file system. */
+/* True for a mount point, which is not removed even if it belongs to the same file system. Notes
+ * that as an error. */
 static bool is_mount(struct remover *r, int dir, const char *name)
 {
 	struct statx st;
@@ -189,7 +190,7 @@ static DIR *list_directory(int dir, const char *name)
 	return d;
 }
 
-/* The next name other than "." and "..". */
+/* Returns the next name other than "." and "..", or NULL. */
 static const char *next_name(DIR *d)
 {
 	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
@@ -200,8 +201,8 @@ static const char *next_name(DIR *d)
 	return NULL;
 }
 
-/* Returns true if the file is gone. False if it is a directory, or after an error, which is
- * noted. */
+/* Removes a file. Returns true if it is gone. Returns false if it is a directory (*ret_is_dir is
+ * true), or after an error, which is noted. */
 static bool remove_file(struct remover *r, int dir, const char *name, bool *ret_is_dir)
 {
 	struct stat st;
@@ -230,7 +231,7 @@ static void move_up(struct remover *r, int dir, const char *name)
 	if (is_mount(r, dir, name)) {
 		return;
 	}
-	/* A directory that is not writable can neither be moved nor have its entries moved. */
+	/* Make it writable first: otherwise it cannot be moved, nor can its entries. */
 	open_up(dir, name);
 	for (int i = 0; i < NAME_TRIES; i++) {
 		snprintf(to, sizeof(to), ".removed-%u", r->named++);

@@ -1,5 +1,5 @@
 /* tree.h - visits everything beneath a directory, in the order of names. Symlinks are not followed,
- * only directories are opened, and the work is bounded. */
+ * only directories are opened, and the number of entries and the depth are limited. */
 #ifndef OS_TREE_H
 #define OS_TREE_H
 
@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 
 struct tree_entry {
-	const char *path; /* relative to the top directory; hostile bytes */
+	const char *path; /* relative to the top directory; may contain any bytes */
 	int dir;          /* the directory that contains it; borrowed */
 	const char *name; /* its name in `dir` */
-	struct stat st;   /* for a symlink that of the link */
+	struct stat st;   /* of the link itself if it is a symlink */
 };
 
-/* For a directory, false skips its contents. */
+/* Called for each entry. If it returns false for a directory, the content of the directory is
+ * skipped. */
 typedef bool tree_fn(void *arg, const struct tree_entry *e);
 
 struct tree_caps {
@@ -26,9 +27,10 @@ struct tree_caps {
  * too many entries, or a directory could not be read. */
 bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg);
 
-/* Removes everything, however deep, even from directories without permissions. Mount points are
- * kept; symlinks are not followed. 0, also if there is nothing to remove. -1 with errno if
- * something is left; everything else is removed. */
+/* tree_remove() removes `name` and everything in it; tree_empty() removes only the content. The
+ * depth is not limited, and directories without permissions are removed, too. Mount points are
+ * kept; symlinks are not followed. Both return 0, even if there is nothing to remove; -1 with errno
+ * if something is left: all the rest is removed. */
 int tree_remove(int parent_fd, const char *name);
 int tree_empty(int dir_fd); /* borrows a directory that is open for reading */
 

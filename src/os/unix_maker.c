@@ -27,14 +27,15 @@
 #include "os/seccomp.h"
 
 #define READY_MS     5000
-#define MIN_PAUSE_MS 1 /* between two attempts to connect to a listener whose queue is full */
+#define MIN_PAUSE_MS 1 /* between two attempts to connect to a full listener */
 #define MAX_PAUSE_MS 64
-#define NEW_ROOT     "run" /* any directory of the view, to build the maker's own root on */
+#define NEW_ROOT     "run" /* a directory of the view on which the maker's own root is mounted */
 
 /* ---- the maker: its own root --------------------------------------------- */
 
-/* Builds the maker's own root: the root of the sandbox without anything mounted in it, and the
- * private places on it. Grants are on other file systems, so that they are not in it. */
+/* Builds the maker's own root: the root of the sandbox without the mounts in it, and then the
+ * private places mounted on it. Grants are mounts, so they are left out. A private place that a
+ * grant covers is on another file system and is skipped. */
 static int make_root(const struct unix_maker_setup *s)
 {
 	struct stat root_st, st;
@@ -75,7 +76,8 @@ static int enter_namespaces(const struct unix_maker_setup *s, pid_t parent)
 	    make_root(s) != 0) {
 		return -1;
 	}
-	/* For a user, the groups stay as they do in the skill: the gid map has no groups to set. */
+	/* If an ordinary user started the run, this fails, and the groups stay as they are for the
+	 * skill. */
 	(void)setgroups(0, NULL);
 	if (setresgid(s->gid, s->gid, s->gid) != 0 || setresuid(s->uid, s->uid, s->uid) != 0 ||
 	    caps_drop(0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
@@ -108,12 +110,12 @@ static int bind_here(int fd, const struct unix_request *r)
 	if (bind(fd, (const struct sockaddr *)&r->to, r->len) != 0) {
 		return -1;
 	}
-	/* No process can connect it any more. The skill's own listen() sets the length of its
-	 * queue. */
+	/* After listen() no process can connect this socket elsewhere. The skill's own listen()
+	 * sets the length of the queue. */
 	return listen(fd, 0) != 0 ? -1 : fchmod(fd, UNIX_MODE_BOUND);
 }
 
-/* The caller did not get the socket. Remove its name, so that the caller can repeat the call. */
+/* The caller did not get the socket: removes its name, so that the caller can repeat the call. */
 static void unbind_socket(const struct unix_request *r)
 {
 	char name[sizeof(r->to.sun_path) + 1] = "";
@@ -138,10 +140,10 @@ static bool is_relative(const struct unix_request *r)
 	return r->call != UNIX_SOCKET && r->to.sun_path[0] != '\0' && r->to.sun_path[0] != '/';
 }
 
-/* Returns false if the caller must wait. */
+/* Executes and answers a call. Returns false if the caller must wait. */
 static bool serve_request(int listener, const struct unix_request *r)
 {
-	/* A non-blocking socket, so that connect() never blocks the maker. */
+	/* For connect() the socket must be non-blocking, so that the maker is never blocked. */
 	auto_fd fd = new_socket(r, r->nonblock || r->call == UNIX_CONNECT);
 	int failed = fd < 0 || (is_relative(r) && chdir(r->cwd) != 0) ? -1 : 0;
 
@@ -182,7 +184,7 @@ static bool same_listener(const struct unix_request *a, const struct unix_reques
 	       (!is_relative(a) || strcmp(a->cwd, b->cwd) == 0);
 }
 
-/* How many of the first `n` waiting calls are for the same listener? */
+/* Returns how many of the first `n` waiting calls are for the same listener. */
 static size_t waits_for(const struct unix_request *r, size_t n)
 {
 	size_t found = 0;
@@ -199,7 +201,7 @@ static void look_soon(void)
 	waits.due = clock_ms() + MIN_PAUSE_MS;
 }
 
-/* Takes `status`. */
+/* Adds a call to the waiting ones, or refuses it if there are too many. Takes `status`. */
 static void add_wait(int listener, const struct unix_request *r, int status)
 {
 	auto_fd held = status;
@@ -220,7 +222,7 @@ static void drop_wait(size_t at)
 	memmove(&waits.v[at], &waits.v[at + 1], (waits.n - at) * sizeof(waits.v[0]));
 }
 
-/* The hexadecimal number after `key`; 0 if there is none. */
+/* Returns the hexadecimal number after `key`; 0 if there is none. */
 static unsigned long long mask_of(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -228,9 +230,9 @@ static unsigned long long mask_of(const char *text, const char *key)
 	return at != NULL ? strtoull(at + strlen(key), NULL, 16) : 0;
 }
 
-/* Does the caller have a pending signal that it does not block? The kernel wakes the first thread
- * for a signal to the whole process. Before Linux 5.19 a signal ends the wait by itself, and this
- * sees none. */
+/* True if the caller has a pending signal that it neither blocks nor ignores. For a signal to the
+ * whole process, the kernel wakes the first thread. Before Linux 5.19 the kernel itself ends the
+ * wait at a signal, and this function finds none. */
 static bool has_signal(int status)
 {
 	char text[4096];
@@ -243,7 +245,7 @@ static bool has_signal(int status)
 	return (come & ~mask_of(text, "\nSigBlk:") & ~mask_of(text, "\nSigIgn:")) != 0;
 }
 
-/* Returns true if the call no longer waits. */
+/* Tries a waiting call again. Returns true if it does not wait any more. */
 static bool try_wait(int listener, size_t at)
 {
 	const struct unix_request *r = &waits.v[at].r;
@@ -287,9 +289,9 @@ static void take_request(int listener, int requests)
 	}
 	auto_fd status = fds.n == 1 ? fds.v[0] : -1;
 	if (!notify_valid_id(listener, r.id)) {
-		return; /* the caller gave it up and may repeat it */
+		return; /* the caller no longer waits, and may repeat the call */
 	}
-	/* A later call must not overtake waiting ones. */
+	/* A new call must not overtake calls that wait for the same listener. */
 	bool behind = r.call == UNIX_CONNECT && !r.nonblock && waits_for(&r, waits.n) > 0;
 	if (behind || !serve_request(listener, &r)) {
 		add_wait(listener, &r, steal_fd(&status));
@@ -355,7 +357,8 @@ int unix_maker_start(struct unix_maker *m, const struct unix_maker_setup *setup)
 		errno = EACCES;
 		return -1;
 	}
-	/* A slow maker must not block the supervisor. The kernel's own limit applies. */
+	/* Use the largest possible buffer and non-blocking sends: a slow maker must not block the
+	 * supervisor. */
 	(void)setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &(int){ INT_MAX / 2 }, sizeof(int));
 	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
 	made.requests = steal_fd(&ours);
@@ -373,7 +376,8 @@ int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, in
 {
 	const struct msg_fds fds = { .v = { status }, .n = status >= 0 ? 1 : 0 };
 
-	/* Only the used part of its last member is sent, which makes room for more calls. */
+	/* Send only the used part of `cwd`, the last member, so that more calls fit into the
+	 * socket's buffer. */
 	size_t size = offsetof(struct unix_request, cwd) + strnlen(r->cwd, sizeof(r->cwd) - 1) + 1;
 
 	return msg_fds_send(m->requests, r, size, &fds);

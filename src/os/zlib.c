@@ -7,7 +7,7 @@
 #include "base/own.h"
 #include "os/library.h"
 
-/* As in zlib.h since 1995; it is part of the library's ABI. */
+/* z_stream as in zlib.h since 1995; it is part of the library's ABI. */
 struct stream {
 	const uint8_t *next_in;
 	unsigned avail_in;

@@ -8,13 +8,14 @@
 
 #include "skillsandbox.h"
 
-struct gunzip; /* one stream; consecutive members count as one */
+struct gunzip; /* one stream; all its members are decompressed one after another */
 
 int zlib_load(struct ssb_error *err); /* loads the library; must be called first */
-struct gunzip *zlib_gunzip_new(void); /* kept for the rest of the process; NULL without memory */
+struct gunzip *zlib_gunzip_new(void); /* never freed; NULL if there is no memory */
 
-/* Decompresses from `in` as much as fits into `out`; both lengths become the bytes used. 1: the
- * stream ends here for now, 0: more follows, -1: it is damaged. */
+/* Decompresses from `in` as much as fits into `out`, and sets both lengths to the bytes used.
+ * Returns 1 if a member of the stream has ended (another may follow), 0 if more must follow, -1 if
+ * the stream is damaged. */
 int zlib_gunzip_more(struct gunzip *z, const uint8_t *in, size_t *in_len, uint8_t *out,
                      size_t *out_len);
 

@@ -55,13 +55,13 @@ static int create_grant(struct grant *g, struct ssb_error *err)
 	struct stat st;
 
 	if (dir < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", g->path);
+		return ssb_fail(err, SSB_E_SYS, errno, "write", "cannot create '%.200s'", g->path);
 	}
 	while (*rest != '\0') {
 		size_t n = strcspn(rest, "/");
 		if (n >= sizeof(name)) {
-			return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "write", "create '%.200s'",
-			                g->path);
+			return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "write",
+			                "cannot create '%.200s'", g->path);
 		}
 		memcpy(name, rest, n);
 		name[n] = '\0';
