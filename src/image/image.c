@@ -1,4 +1,4 @@
-/* image.c - unpacks an image into the owner's state directory, or finds it there. */
+/* image.c - finds an image in the owner's state directory, or unpacks it there. */
 #include "image/image.h"
 
 #include <dirent.h>
@@ -27,7 +27,8 @@ static int fail_image(struct ssb_error *err, const char *what)
 	return ssb_fail(err, SSB_E_SYS, errno, "image", "%s", what);
 }
 
-/* A word that names an existing directory is that directory, even with a colon in it. */
+/* Opens the layout DIR or DIR:REF. If `word` is the path of an existing directory, a colon in it
+ * does not begin a REF. */
 static int open_word(const char *word, struct oci_image *ret, struct ssb_error *err)
 {
 	struct stat st;
@@ -46,7 +47,7 @@ static int unpack_layers(const struct oci_image *image, int images, int root, st
 
 	for (size_t i = 0; i < image->n_layers; i++) {
 		const struct oci_blob *b = &image->layers[i];
-		/* The checked copy is parsed, whatever happens to the layout meanwhile. */
+		/* Parse a checked copy: the layout may change meanwhile. */
 		auto_fd blob = openat(images, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		if (blob < 0) {
 			return fail_image(err, "cannot make a file in the state directory");
@@ -60,8 +61,8 @@ static int unpack_layers(const struct oci_image *image, int images, int root, st
 	return 0;
 }
 
-/* Removes unpackings that were never finished. No other process works on them, because we
- * hold the lock. */
+/* Removes images whose unpacking was never finished. No other process works on them, because this
+ * one has the lock. */
 static int remove_unfinished(int images)
 {
 	int again = openat(images, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -76,8 +77,8 @@ static int remove_unfinished(int images)
 	return d != NULL ? 0 : -1;
 }
 
-/* Everything is on disk before it gets its name, so a crash leaves no partial image that
- * looks complete. */
+/* Unpacks the image. It gets its final name only when all of it is on disk, so after a crash no
+ * incomplete image has that name. */
 static int unpack_new(const struct oci_image *image, int images, struct ssb_error *err)
 {
 	char name[sizeof(NEW) + OCI_HEX];
@@ -95,7 +96,7 @@ static int unpack_new(const struct oci_image *image, int images, struct ssb_erro
 		return -1;
 	}
 	if (syncfs(root) != 0 || renameat(images, name, images, image->hex) != 0) {
-		return fail_image(err, "cannot keep the image");
+		return fail_image(err, "cannot store the image");
 	}
 	return 0;
 }

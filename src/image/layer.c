@@ -1,4 +1,4 @@
-/* layer.c - the reader of a layer, and its conversation with the writer. */
+/* layer.c - the reader of a layer, and how the writer receives its steps. */
 #include "image/layer.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "wire/tar.h"
 
 #define CHUNK     ((size_t)64 * 1024)
-#define MAX_EXTRA ((size_t)64 * 1024) /* of one extended header */
+#define MAX_EXTRA ((size_t)64 * 1024) /* bytes of one extended header */
 #define IN        0
 #define OUT       1
 
@@ -105,7 +105,8 @@ static size_t read_unpacked(struct layer_reader *r, uint8_t *out, size_t len)
 	return len;
 }
 
-/* Takes exactly `len` bytes. Returns false if the data ends before the first. */
+/* Reads exactly `len` bytes. Returns false if the data has ended; ends the process if it ends in
+ * between. */
 static bool take_bytes(struct layer_reader *r, uint8_t *out, size_t len)
 {
 	size_t got = 0;
@@ -136,8 +137,8 @@ static void take_all(struct layer_reader *r, uint8_t *out, size_t len)
 	}
 }
 
-/* Passes the bytes of a member to the writer, or drops them; also skips the padding of the
- * last block. */
+/* Sends the bytes of a member to the writer if `wanted`, otherwise drops them. Also skips the
+ * padding of the last block. */
 static void pass_data(struct layer_reader *r, uint64_t size, bool wanted)
 {
 	uint64_t fill = tar_padded(size) - size;
@@ -167,7 +168,7 @@ static void take_extra(struct layer_reader *r)
 	}
 }
 
-/* Makes "./a//b/" to "a/b"; "" is the directory itself. The writer judges the result. */
+/* Changes "./a//b/" into "a/b"; "" is the directory itself. The writer checks the result again. */
 static void tidy_name(char *name)
 {
 	char *out = name;
@@ -193,8 +194,8 @@ static void tidy_name(char *name)
 	*out = '\0';
 }
 
-/* ".wh.NAME" removes NAME of the layers below, ".wh..wh..opq" everything that they have in
- * its directory. */
+/* Handles a whiteout: the name ".wh.NAME" removes NAME of the layers below, and ".wh..wh..opq"
+ * removes all entries that they have in its directory. Returns false for any other name. */
 static bool is_whiteout(struct layer_reader *r)
 {
 	char *name = r->member.name;
@@ -206,7 +207,7 @@ static bool is_whiteout(struct layer_reader *r)
 	}
 	bool all = strcmp(base, ".wh..wh..opq") == 0;
 	if (!all && strncmp(base, ".wh..wh.", 8) == 0) {
-		return true; /* bookkeeping of aufs */
+		return true; /* internal data of aufs */
 	}
 	if (all) {
 		*(slash != NULL ? slash : base) = '\0';
@@ -241,7 +242,7 @@ static void add_member(struct layer_reader *r)
 		say_step(STEP_HARD, m->name, m->link, 0, false);
 		break;
 	default:
-		break; /* a device or FIFO: the sandbox has its own */
+		break; /* a device or FIFO is left out: the sandbox has its own */
 	}
 }
 
@@ -329,7 +330,7 @@ static int hear_name(int from, char out[PATH_MAX], uint32_t len)
 	return 0;
 }
 
-/* Returns 1 if more steps follow. */
+/* Receives and does one step. Returns 1 if more steps follow, 0 at the end, -1 with `err`. */
 static int next_step(int root_fd, int from, const char *layer, struct unpack_left *left,
                      struct ssb_error *err)
 {
@@ -351,10 +352,11 @@ static int next_step(int root_fd, int from, const char *layer, struct unpack_lef
 	return unpack_step(root_fd, &s, name, link, from, left, err) != 0 ? -1 : 1;
 }
 
-/* It keeps only the layer and the pipe; the owner's environment is wiped. */
+/* The reader process. It keeps only the fds of the layer and the pipe, and wipes the owner's
+ * environment. */
 static _Noreturn void reader_main(int blob, int out, enum layer_pass pass, uint64_t most)
 {
-	/* Each fd may have the number that the other needs. */
+	/* Move both up first: each may have the number that the other one needs. */
 	int from = fcntl(blob, F_DUPFD_CLOEXEC, OUT + 1);
 	int to = fcntl(out, F_DUPFD_CLOEXEC, OUT + 1);
 
@@ -385,7 +387,7 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 	auto_fd to = ends[1];
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* Headers and padding come on top of the files' content. */
+		/* The limit also allows for headers and padding. */
 		reader_main(blob, to, pass, MAX_IMAGE_BYTES + MAX_IMAGE_FILES * 2 * TAR_BLOCK);
 	}
 	own_close(&to);
@@ -395,7 +397,7 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 	while (more == 1) {
 		more = next_step(root_fd, from, name, left, err);
 	}
-	own_close(&from); /* a reader that still writes ends by this */
+	own_close(&from); /* ends a reader that still writes */
 	(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	return more;
 }

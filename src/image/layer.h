@@ -1,9 +1,9 @@
 /* layer.h - unpacks a layer of an image into a directory.
  *
- * Two processes. The reader parses what the image's author wrote (gzip, tar) and has no
- * authority: no files except the layer, no programs, no sockets. It writes what it finds as
- * steps, one struct after the other. The writer trusts none of them: it checks each name,
- * follows symlinks beneath the directory only, counts, and keeps no setuid bit. */
+ * Two processes do it. The reader parses the hostile bytes of the image's author (gzip, tar). It
+ * has no rights: no files except the layer, no programs, no sockets. It sends steps, one struct
+ * after the other, to the writer. The writer does not trust them: it checks each name, follows
+ * symlinks only beneath the directory, counts files and bytes, and sets no setuid bit. */
 #ifndef IMAGE_LAYER_H
 #define IMAGE_LAYER_H
 
@@ -13,40 +13,43 @@
 
 enum step_kind {
 	STEP_END,
-	STEP_WRONG,  /* the reader gives up; the name is the reason */
-	STEP_DIR,    /* also if it exists already */
+	STEP_WRONG,  /* the reader has failed; the name is the reason */
+	STEP_DIR,    /* make the directory, unless it exists */
 	STEP_FILE,   /* `size` bytes follow */
-	STEP_LINK,   /* symbolic, to the text of `link` */
-	STEP_HARD,   /* another name of the file `link` */
-	STEP_REMOVE, /* removes what an earlier layer put there */
-	STEP_EMPTY,  /* removes what an earlier layer put into this directory */
+	STEP_LINK,   /* make a symlink with the text `link` */
+	STEP_HARD,   /* make a hard link to the file `link` */
+	STEP_REMOVE, /* remove this entry of an earlier layer */
+	STEP_EMPTY,  /* remove all entries that earlier layers made in this directory */
 };
 
-/* Followed by name_len bytes of the name, link_len of the link, and the file. */
+/* After the struct follow name_len bytes of the name, link_len bytes of the link, and the bytes of
+ * the file. */
 struct step {
 	uint32_t kind;
-	uint32_t executable; /* of STEP_FILE */
+	uint32_t executable; /* only for STEP_FILE */
 	uint64_t size;
 	uint32_t name_len;
 	uint32_t link_len;
 };
 
-/* A layer first removes what earlier layers have, wherever that is written in it. */
+/* A layer is read twice. The first pass removes entries of earlier layers, because the layer may
+ * name them anywhere; the second pass adds the new entries. */
 enum layer_pass { PASS_REMOVE, PASS_ADD };
 
-/* What may still be unpacked. */
+/* How much may still be unpacked. */
 struct unpack_left {
 	uint64_t files;
 	uint64_t bytes;
 };
 
-/* Unpacks the layer in `blob` (at its start; borrowed) into the directory root_fd. `name`
- * is for messages. Forks: the caller is single-threaded. */
+/* Unpacks the layer in `blob` (borrowed; read from its start) into the directory root_fd, for one
+ * pass, and reduces *left. `name` is for messages. Forks, so the caller must be single-threaded.
+ * Returns 0, or -1 with `err`. */
 int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
                  struct unpack_left *left, struct ssb_error *err);
 
-/* The writer's part for one step (unpack.c); a file's bytes are read from `from`. `name`
- * and `link` are not NULL. */
+/* The writer's part: does one step (unpack.c). The bytes of a file are read from `from`. `name` and
+ * `link` must not be NULL. Returns 0, or -1 with `err`. */
 int unpack_step(int root_fd, const struct step *step, const char *name, const char *link, int from,
                 struct unpack_left *left, struct ssb_error *err);
 

@@ -20,7 +20,7 @@
 #include "os/file.h"
 
 #define REF_NAME "org.opencontainers.image.ref.name"
-#define MAX_NEST 3 /* an index within an index */
+#define MAX_NEST 3 /* maximum nesting of indexes */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "amd64"
@@ -35,7 +35,8 @@ static int fail_oci(struct ssb_error *err, const char *what, const char *name)
 	return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "%.200s: %s", name, what);
 }
 
-/* Opens a file beneath the layout, without any symlink on the way. */
+/* Opens a regular file beneath the layout; its path must not contain a symlink. Returns a new fd,
+ * or -1 with `err`. */
 static int open_in(int layout, const char *name, struct ssb_error *err)
 {
 	auto_fd fd = file_openat2(layout, name, O_RDONLY | O_NONBLOCK,
@@ -88,7 +89,7 @@ int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct
 	if (from < 0) {
 		return -1;
 	}
-	/* A blob that is larger than its stated size must not reach the disk. */
+	/* Check the size first: a larger blob must not be copied to the disk. */
 	if (fstat(from, &st) != 0 || (uint64_t)st.st_size != b->size) {
 		return fail_oci(err, "the blob does not match its digest and size", b->hex);
 	}
@@ -141,7 +142,7 @@ static int parse_blob(int layout, const struct oci_blob *b, struct json_doc *doc
 	return fd < 0 ? -1 : parse_json(doc, fd, b, b->hex, err);
 }
 
-/* Reads "sha256:" and 64 digits, and a size. */
+/* Reads a descriptor: the digest ("sha256:" and 64 digits) and the size. */
 static int take_descriptor(const struct json_doc *doc, const struct json_node *node,
                            struct oci_blob *ret, struct ssb_error *err)
 {
@@ -159,7 +160,7 @@ static int take_descriptor(const struct json_doc *doc, const struct json_node *n
 	return 0;
 }
 
-/* True if the manifest is for this machine, or for none in particular. */
+/* True if the manifest is for this machine, or names no platform. */
 static bool fits_machine(const struct json_doc *doc, const struct json_node *m)
 {
 	const struct json_node *p = json_member(doc, m, "platform");
@@ -169,7 +170,8 @@ static bool fits_machine(const struct json_doc *doc, const struct json_node *m)
 	        strcmp(json_string(json_member(doc, p, "architecture"), ""), ARCHITECTURE) == 0);
 }
 
-/* Finds the one manifest of an index that `ref` names. */
+/* Finds the only manifest of an index that fits this machine and has the tag `ref` (NULL: any).
+ * Returns NULL with `err` if there is none or more than one. */
 static const struct json_node *choose_manifest(const struct json_doc *doc, const char *ref,
                                                struct ssb_error *err)
 {
@@ -202,7 +204,7 @@ static bool is_index(const struct json_doc *doc)
 	return json_is(json_member(doc, json_top(doc), "manifests"), JSON_ARRAY);
 }
 
-/* Follows index.json to a manifest, which is in `doc` then. */
+/* Follows index.json to a manifest and reads it into `doc`. */
 static int find_manifest(struct oci_image *i, const char *ref, struct json_doc *doc,
                          struct ssb_error *err)
 {
@@ -230,7 +232,7 @@ static int find_manifest(struct oci_image *i, const char *ref, struct json_doc *
 	return i->hex[0] == '\0' ? fail_oci(err, "it lists no manifests", "index.json") : 0;
 }
 
-/* A packed layer is not larger than its unpacked limit. */
+/* Checks the packed size of all layers together against the limit of the unpacked size. */
 static int check_sizes(const struct oci_image *i, struct ssb_error *err)
 {
 	uint64_t left = MAX_IMAGE_BYTES;
@@ -265,15 +267,15 @@ static int take_layers(struct oci_image *i, const struct json_doc *doc, struct s
 	return check_sizes(i, err);
 }
 
-/* True for an absolute path that means the same without any lookup. */
+/* True for an absolute path without "..", "//" and "/./". */
 static bool is_clean(const char *path)
 {
 	return path[0] == '/' && strlen(path) < MAX_PATH_BYTES && strstr(path, "/..") == NULL &&
 	       strstr(path, "//") == NULL && strstr(path, "/./") == NULL;
 }
 
-/* Takes only PATH and the initial directory from the image's configuration: nothing that
- * the owner would have to grant. */
+/* Takes PATH and the initial directory from the image's configuration. Nothing else is used,
+ * because the owner would have to grant it. */
 static int take_config(struct oci_image *i, const struct json_doc *doc, struct ssb_error *err)
 {
 	const struct json_node *config = json_member(doc, json_top(doc), "config");

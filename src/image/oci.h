@@ -1,6 +1,6 @@
-/* oci.h - an image in the OCI image layout on disk: index.json, and blobs by their digest.
- * The image's author controls all of it: every blob is checked against the digest by which
- * it was requested, and every name is a digest and never a path. */
+/* oci.h - reads an image in the OCI image layout: a directory with index.json, and with blobs that
+ * are named by their digest. The image's author controls all of these files. So every blob is
+ * checked against its digest, and the files name each other only by digests, never by paths. */
 #ifndef IMAGE_OCI_H
 #define IMAGE_OCI_H
 
@@ -18,19 +18,21 @@ struct oci_blob {
 
 struct oci_image {
 	int layout;              /* the directory, owned */
-	char hex[OCI_HEX];       /* of the manifest: identifies the image */
+	char hex[OCI_HEX];       /* digest of the manifest, which identifies the image */
 	struct oci_blob *layers; /* the lowest first */
 	size_t n_layers;
-	char *path;    /* PATH of its configuration; or NULL */
-	char *workdir; /* its WorkingDir, absolute and clean; or NULL */
+	char *path;    /* PATH of its configuration, or NULL */
+	char *workdir; /* its WorkingDir, an absolute path without "..", or NULL */
 };
 
-/* Opens the image of the layout in `dir` that is tagged `ref` (NULL: the only one), for
- * this machine. Reads index, manifest and configuration, but no layer. */
+/* Opens the image in the layout `dir` that has the tag `ref` (NULL: there must be only one) and
+ * fits this machine. Reads index, manifest and configuration, but no layer. *ret is new, for
+ * oci_done(). */
 int oci_open(const char *dir, const char *ref, struct oci_image *ret, struct ssb_error *err);
 void oci_done(struct oci_image *i); /* accepts a zeroed one with layout -1 */
 
-/* Copies the blob into fd (borrowed) and checks it against its digest. */
+/* Copies the blob into fd (borrowed) and checks it against its digest. Returns 0, or -1 with
+ * `err`. */
 int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct ssb_error *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* unpack.c - the writer: carries out the steps of a layer's reader. The image may control
- * the reader. The kernel resolves every name as if the directory were the root
- * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and only plain files, directories
- * and symlinks are opened or made. */
+/* unpack.c - the writer: does the steps that a layer's reader sends. A hostile image may have taken
+ * over the reader. So the kernel resolves every name as if the directory were the root
+ * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and only plain files, directories and
+ * symlinks are opened or made. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +49,8 @@ static bool is_clean(const char *name)
 	return true;
 }
 
-/* Opens the directory of `name`. Makes the missing directories on the way, as many as are
- * left (NULL: makes none). */
+/* Opens the directory that contains `name`. Makes it and its parents if they are missing, as far as
+ * left->files allows (NULL: makes none). Returns a new fd, or -1 with errno. */
 static int parent_of(int root_fd, const char *name, struct unpack_left *left)
 {
 	const char *slash = strrchr(name, '/');
@@ -73,8 +73,8 @@ static int parent_of(int root_fd, const char *name, struct unpack_left *left)
 	return file_openat2(root_fd, part, O_PATH | O_DIRECTORY, IN_ROOT);
 }
 
-/* True if the directory lies too deep to be removed again. Symlinks may have led deeper
- * than the name says. */
+/* True if the directory is nested so deeply that it could not be removed again. Because of symlinks
+ * it can be nested more deeply than its name says. */
 static bool is_deep(int root_fd, int fd)
 {
 	char root[PATH_MAX], at[PATH_MAX];
@@ -83,7 +83,7 @@ static bool is_deep(int root_fd, int fd)
 	ssize_t m = file_path(fd, at, sizeof(at));
 
 	if (n < 0 || m < n) {
-		return true; /* longer than any path */
+		return true; /* the path is longer than PATH_MAX */
 	}
 	for (ssize_t i = n; i < m; i++) {
 		depth += at[i] == '/';
@@ -160,12 +160,15 @@ static int make_hard(int root_fd, int parent, const char *base, const char *name
 	struct stat st;
 
 	if (!is_clean(to)) {
-		return refuse_entry(err, "a hard link to a name that leads out of it", name);
+		return refuse_entry(
+		        err, "which is a hard link to a name that leads out of the image", name);
 	}
 	auto_fd dir = parent_of(root_fd, to, NULL);
 	if (dir < 0 || fstatat(dir, base_of(to), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    !S_ISREG(st.st_mode)) {
-		return refuse_entry(err, "a hard link to something that is not a file of it", name);
+		return refuse_entry(
+		        err, "which is a hard link to something that is not a file of the image",
+		        name);
 	}
 	return linkat(dir, base_of(to), parent, base, 0) != 0
 	               ? fail_unpack(err, "cannot link", name)
@@ -221,7 +224,7 @@ static int make_one(int root_fd, const struct step *s, const char *name, const c
 	if (s->kind == STEP_HARD) {
 		return make_hard(root_fd, parent, base, name, link, err);
 	}
-	return *link == '\0' ? refuse_entry(err, "a symlink to nothing", name)
+	return *link == '\0' ? refuse_entry(err, "which is a symlink with an empty target", name)
 	       : symlinkat(link, parent, base) != 0 ? fail_unpack(err, "cannot link", name)
 	                                            : 0;
 }
@@ -232,7 +235,9 @@ int unpack_step(int root_fd, const struct step *step, const char *name, const ch
 	bool top = step->kind == STEP_EMPTY && *name == '\0';
 
 	if (step->kind < STEP_DIR || step->kind > STEP_EMPTY || (!top && !is_clean(name))) {
-		return refuse_entry(err, "a name that leads out of it, or too deep", name);
+		return refuse_entry(
+		        err, "which is a name that leads out of the image, or is nested too deeply",
+		        name);
 	}
 	if (step->kind == STEP_REMOVE || step->kind == STEP_EMPTY) {
 		return take_away(root_fd, step, name, err);
