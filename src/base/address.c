@@ -1,4 +1,5 @@
-/* Both families have one form, so that one comparison serves both. */
+/* The range of IPv4 addresses. All addresses have 16 bytes, so one comparison is enough for both
+ * families. */
 #include "base/address.h"
 #include "base/number.h"
 
@@ -8,8 +9,8 @@
 
 static const struct cidr MAPPED = { { { [10] = 0xff, 0xff } }, ADDRESS_V4_BITS };
 
-/* Reads a decimal number up to `max` without leading zeros. Returns its length, 0 if there is
- * none. */
+/* Reads a decimal number up to `max` without leading zeros. Returns how many digits it has; 0 if
+ * there is no such number. */
 static size_t read_part(const char *s, unsigned max, unsigned *ret)
 {
 	uint64_t v = 0;

@@ -1,4 +1,5 @@
-/* address.h - IP addresses and ranges of them, and their conversion to text and for sockets. */
+/* address.h - IP addresses and ranges of addresses, and their conversion to and from text and
+ * socket addresses. */
 #ifndef BASE_ADDRESS_H
 #define BASE_ADDRESS_H
 
@@ -21,22 +22,24 @@ union address_socket {
 
 struct cidr {
 	struct address base;
-	unsigned bits; /* 0..128, counted in the 16-byte form */
+	unsigned bits; /* length of the prefix, 0 to 128, counted in the 16-byte form */
 };
 
 #define ADDRESS_V4_BITS 96 /* bits before the IPv4 address in the 16-byte form */
 #define ADDRESS_TEXT    48
 #define CIDR_TEXT       (ADDRESS_TEXT + 4)
 
-/* Exactly one spelling is accepted. The parsers return false, with *ret untouched, for anything
- * else; a range with bits set after its prefix is refused. IPv4 is printed as a.b.c.d. */
+/* The parsers accept exactly one spelling of an IPv4 address and of a prefix length. For anything
+ * else they return false and leave *ret untouched. A range that has bits set after its prefix is
+ * refused. IPv4 is printed as a.b.c.d. */
 bool address_parse(const char *text, struct address *ret); /* refuses 127.1 and 0x7f.1 */
 void address_format(const struct address *a, char out[ADDRESS_TEXT]);
 bool address_is_v4(const struct address *a);
 
 struct address address_of_v4(const uint8_t bytes[4]);
 
-/* Fills *ret, of family AF_INET for an IPv4 address, and returns its length. The scope is 0. */
+/* Fills *ret and returns its length. The family is AF_INET for an IPv4 address, otherwise AF_INET6
+ * with scope 0. */
 socklen_t address_to_socket(const struct address *a, uint16_t port, union address_socket *ret);
 /* Returns false, with the outputs untouched, unless the family is AF_INET or AF_INET6. */
 bool address_from_socket(const union address_socket *at, struct address *ret, uint16_t *ret_port);

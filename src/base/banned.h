@@ -1,5 +1,5 @@
-/* banned.h - functions that must not be used. The compiler's command line includes it in every .c
- * file. */
+/* banned.h - a list of functions that must not be used. The compiler's command line includes this
+ * file in every .c file. */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <wchar.h>
 
-/* In a fortified libc some of them are macros, which cannot be poisoned. */
+/* In a fortified libc some of these functions are macros, which cannot be poisoned. */
 #undef strcpy
 #undef strcat
 #undef sprintf

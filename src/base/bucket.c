@@ -14,11 +14,11 @@ bool bucket_take(struct bucket *k, uint64_t now_us)
 	uint64_t past = now_us > k->at_us ? now_us - k->at_us : 0;
 
 	if (past >= SECOND * (k->depth / k->per_second + 1)) {
-		k->left = k->depth; /* full for a long time; the product below could overflow */
+		k->left = k->depth; /* it must be full; the product below could overflow */
 		k->at_us = now_us;
 	} else {
-		/* Keep the part of the next token that has accumulated, so that frequent calls do
-		 * not lose it. */
+		/* Advance at_us only by whole tokens: otherwise frequent calls would lose the
+		 * fraction of the next token. */
 		uint64_t more = past * k->per_second / SECOND;
 		k->left = k->left + more < k->depth ? k->left + more : k->depth;
 		k->at_us += more * SECOND / k->per_second;

@@ -1,7 +1,7 @@
 /* buf.h - a growing byte buffer with a hard cap.
  *
- * After a failed append (cap or memory) the buffer stays `failed`. So callers append freely and
- * check once at the end. */
+ * If an append fails (cap or memory), the buffer stays `failed` and later appends do nothing. So
+ * callers can append without checks and check `failed` once at the end. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 

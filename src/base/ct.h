@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The time does not depend on where the bytes differ. The empty assembly keeps the compiler from
- * leaving the loop early; tests/lint/constant-time checks the compiled code. */
+/* True if the bytes are equal. The time does not depend on the position of a difference: the empty
+ * assembly stops the compiler from leaving the loop early; tests/lint/constant-time checks the
+ * compiled code. */
 static inline bool ct_equal(const void *a, const void *b, size_t len)
 {
 	const uint8_t *x = a;

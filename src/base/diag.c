@@ -18,7 +18,7 @@ struct ssb_diags {
 	struct diag_entry *entries[MAX_DIAGS];
 	size_t count;
 	size_t errors;
-	bool more; /* more findings than fit; the last entry says so */
+	bool more; /* there are more findings than entries; the last entry says so */
 };
 
 struct ssb_diags *ssb_diags_new(void)
@@ -52,8 +52,8 @@ bool diag_has_errors(const struct ssb_diags *d)
 	return d->errors > 0;
 }
 
-/* Moves the last of the first n entries that is not an alarm (or simply the last of them) to
- * position n. */
+/* Of the first n entries, moves the last one that is less severe than an alarm to the end of them,
+ * and returns it. If there is none, returns the last of the n entries. */
 static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 {
 	size_t i = n - 1;
@@ -69,7 +69,8 @@ static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 	return d->entries[n - 1] = e;
 }
 
-/* Finds room in a full list, since a hostile file can have many small faults. NULL: no room. */
+/* Returns an entry of the full list that may be overwritten, or NULL: a hostile file can have many
+ * small faults. */
 static struct diag_entry *room_for(struct ssb_diags *d, enum ssb_severity severity)
 {
 	struct diag_entry *last = d->entries[MAX_DIAGS - 1];

@@ -6,13 +6,13 @@
 
 #include "skillsandbox.h"
 
-/* Copies the three texts. Accepts d == NULL. After MAX_DIAGS findings the last entry says that
- * there are more; alarms and errors then replace findings that matter less. Never fails: without
- * memory the count still grows, so that no error is lost. */
+/* Copies the three texts. Accepts d == NULL. If there are more than MAX_DIAGS findings, the last
+ * entry says so, and alarms and errors replace less severe findings. Never fails: without memory
+ * the finding is lost, but an error is still counted. */
 void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where,
               const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-bool diag_has_errors(const struct ssb_diags *d); /* counts findings that were not kept, too */
+bool diag_has_errors(const struct ssb_diags *d); /* also counts findings that were not stored */
 
 /* For AUTO(). */
 static inline void diags_freep(struct ssb_diags **d)

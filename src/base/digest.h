@@ -10,7 +10,7 @@
 
 #define DIGEST_TEXT (sizeof("sha256:") + 2 * (size_t)SHA256_BYTES)
 
-/* Returns `out`. */
+/* Writes the text to `out` and returns `out`. */
 const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT]);
 /* Returns false, with `ret` untouched, unless `text` is exactly a digest. */
 bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);

@@ -19,7 +19,7 @@ void hex_encode(const void *data, size_t len, char *ret)
 	ret[2 * len] = '\0';
 }
 
-/* The value of a digit; bit 8 is set if `c` is not a digit. */
+/* Returns the value of a digit; bit 8 is set if `c` is not a digit. */
 static unsigned hex_value(char c)
 {
 	unsigned u = (unsigned char)c;

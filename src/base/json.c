@@ -21,7 +21,7 @@ static void json_newline(struct json *j)
 	}
 }
 
-/* Writes what separates a value or key from the one before it. */
+/* Writes the comma and newline that separate a value or key from the previous one. */
 static void json_before(struct json *j)
 {
 	if (j->keyed) {
@@ -57,7 +57,7 @@ void json_close(struct json *j, char bracket)
 	buf_addc(j->out, bracket);
 }
 
-/* How many of the next bytes are written unchanged. Most text is one such run. */
+/* Returns how many of the next bytes are written unchanged: in most texts, all of them. */
 static size_t json_plain(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -84,7 +84,8 @@ static size_t json_hex(char out[SPECIAL_MAX], uint32_t cp)
 	return 6;
 }
 
-/* Escapes one character. Returns how many bytes of `s` it has; *ret_n is how many `out` has. */
+/* Writes one character to `out`, escaped if necessary. Returns how many bytes it has in `s`; *ret_n
+ * is how many it has in `out`. */
 static size_t json_special(char out[SPECIAL_MAX], const char *s, size_t len, size_t *ret_n)
 {
 	uint32_t cp = 0;

@@ -16,8 +16,8 @@ struct json {
 	struct buf *out; /* borrowed */
 	bool pretty;     /* two-space indent and newlines */
 	unsigned depth;
-	uint64_t filled; /* one bit per depth: it is not empty */
-	bool keyed;      /* a key was just written, so that a value must follow */
+	uint64_t filled; /* one bit for each depth: the object or array has a member */
+	bool keyed;      /* a key was just written, so a value must follow */
 };
 
 void json_init(struct json *j, struct buf *out, bool pretty);
@@ -26,7 +26,7 @@ void json_close(struct json *j, char bracket); /* '}' or ']' */
 void json_key(struct json *j, const char *key);
 void json_str(struct json *j, const char *s); /* NULL is written as null */
 void json_strn(struct json *j, const char *s, size_t len);
-/* The number of bytes that a string takes between its quotes. */
+/* Returns the number of bytes that a string takes between its quotes, after escaping. */
 size_t json_text_size(const char *s, size_t len);
 void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
@@ -45,7 +45,8 @@ void json_kmillionths(struct json *j, const char *key, int64_t v);
 const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT]);
 void json_kbool(struct json *j, const char *key, bool v);
 
-/* Writes a value that was read (json_read.h): numbers keep their spelling, members their order. */
+/* Writes a value of a parsed text (json_read.h). Numbers keep their spelling, and members keep
+ * their order. */
 struct json_doc;
 struct json_node;
 void json_copy(struct json *j, const struct json_doc *doc, const struct json_node *node);

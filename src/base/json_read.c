@@ -15,7 +15,7 @@ struct json_parse {
 	char *out;       /* next free byte of doc->text */
 	const char *why; /* the first failure */
 	unsigned depth;
-	bool raw_del; /* a raw DEL is accepted in a string */
+	bool raw_del; /* accept a raw DEL in a string */
 };
 
 static bool parse_value(struct json_parse *s, uint32_t *ret);
@@ -154,7 +154,7 @@ static bool parse_escape(struct json_parse *s)
 }
 
 /* Reads a string after its opening quote. The decoded text is never longer than the escaped one,
- * and its NUL takes the place of a quote, so that doc->text always has room. */
+ * and its NUL needs no more space than a quote, so doc->text always has room. */
 static bool parse_string(struct json_parse *s, const char **ret_str, size_t *ret_len)
 {
 	char *begin = s->out;
@@ -168,7 +168,7 @@ static bool parse_string(struct json_parse *s, const char **ret_str, size_t *ret
 				return false;
 			}
 		} else if (c < 0x20 || (c == 0x7f && !s->raw_del)) {
-			return fail_parse(s, "a control character in a string");
+			return fail_parse(s, "a string contains a control character");
 		} else if (c < 0x80) {
 			*s->out++ = *s->p++;
 		} else {
@@ -201,7 +201,7 @@ static size_t count_digits(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* The length of the number at p by the grammar of JSON; 0 if there is none. */
+/* Returns the length of the number at p by the grammar of JSON; 0 if there is none. */
 static size_t number_length(const char *p, const char *end)
 {
 	const char *at = p + (p < end && *p == '-');
@@ -230,8 +230,8 @@ static size_t number_length(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* A number has no quote to make room for its NUL. In a list the comma or bracket makes room; for a
- * number alone, doc->text has one spare byte. */
+/* The NUL after a number also needs space in doc->text. In a list, the comma or bracket has that
+ * byte; for a number alone, doc->text has one spare byte. */
 static bool parse_number(struct json_parse *s, uint32_t *ret)
 {
 	size_t n = number_length(s->p, s->end);
@@ -268,15 +268,16 @@ static bool parse_word(struct json_parse *s, uint32_t *ret)
 	return parse_number(s, ret);
 }
 
-/* A Bloom filter of the keys of one object. A clear bit proves that a key is new, and most keys
- * are. Comparing each key with all others would take a second for a hostile text of a few MB. */
+/* A Bloom filter of the keys of one object. A clear bit proves that a key is new, which is true for
+ * most keys. Without it, comparing each key with all others would take a second for a hostile text
+ * of a few MB. */
 #define SEEN_BITS 8192
 struct seen {
 	uint64_t bits[SEEN_BITS / 64];
 };
 
-/* Returns whether the key may have been seen, and marks it as seen. The hash includes an address,
- * so that an attacker cannot choose keys that share a bit. */
+/* Returns true if the key may be a duplicate, and adds it to the filter. The hash includes an
+ * address, so that an attacker cannot choose keys that have the same bit. */
 static bool was_seen(struct seen *seen, const struct json_parse *s, const char *key, size_t len)
 {
 	uint64_t h = 14695981039346656037ULL ^ (uintptr_t)s->doc->text; /* FNV-1a */
@@ -302,7 +303,7 @@ static bool has_key(const struct json_doc *d, uint32_t object, const char *key)
 	return false;
 }
 
-/* Reads "key": of a member of `object`. */
+/* Reads the key of a member of `object`, and the colon. */
 static bool parse_key(struct json_parse *s, uint32_t object, struct seen *seen, const char **ret)
 {
 	const char *key = NULL;
@@ -315,13 +316,13 @@ static bool parse_key(struct json_parse *s, uint32_t object, struct seen *seen, 
 		return false;
 	}
 	if (strlen(key) != len) {
-		return fail_parse(s, "a NUL in a key");
+		return fail_parse(s, "a key contains a NUL");
 	}
 	if (s->doc->nodes[object].n >= MAX_JSON_MEMBERS) {
 		return fail_parse(s, "too many members");
 	}
 	if (was_seen(seen, s, key, len) && has_key(s->doc, object, key)) {
-		return fail_parse(s, "a key twice");
+		return fail_parse(s, "an object has the same key twice");
 	}
 	if (!take_char(s, ':')) {
 		return fail_parse(s, "a colon is expected");
@@ -442,7 +443,7 @@ static int read_text(struct json_doc *doc, const char *text, size_t len, bool ra
 		if (s.p == s.end) {
 			return 0;
 		}
-		s.why = "something after the value";
+		s.why = "more text follows the value";
 	}
 	doc->n_nodes = 0;
 	*ret_why = s.why;

@@ -23,14 +23,15 @@ enum json_type {
 struct json_node {
 	enum json_type type;
 	const char *key; /* the key of a member, NUL-terminated; otherwise NULL */
-	const char *str; /* a decoded string, or a number as written; NUL-terminated */
-	size_t len;      /* of str, which may contain NULs */
+	const char *str; /* a decoded string, or the text of a number; NUL-terminated */
+	size_t len;      /* length of str, which may contain NULs */
 	size_t n;        /* number of members or elements */
 	uint32_t first;  /* index of the first member or element; 0: none */
 	uint32_t next;   /* index of the next sibling; 0: none */
 };
 
-/* One parsed text. It can be used again and then reuses its memory. A zeroed one is empty. */
+/* One parsed text. Must be zeroed first. It can be used for another text and then reuses its
+ * memory. */
 struct json_doc {
 	struct json_node *nodes; /* [0] is the top value */
 	size_t n_nodes;
@@ -39,16 +40,16 @@ struct json_doc {
 	size_t room_text;
 };
 
-/* Parses exactly one value with nothing after it; copies what it needs. Returns 0, or -1 with a
- * static reason in *ret_why and an empty `doc`. */
+/* Parses exactly one value, with nothing but white space after it. Does not keep `text`. Returns 0,
+ * or -1 with a static reason in *ret_why and an empty `doc`. */
 int json_read(struct json_doc *doc, const char *text, size_t len, const char **ret_why);
-/* Like json_read(), but accepts a raw DEL (0x7f) in a string, which JSON allows and other
- * programs write. Our own writer always escapes it. */
+/* Like json_read(), but accepts a raw DEL (0x7f) in a string, which JSON allows and other programs
+ * write. json.h always escapes it. */
 int json_read_del(struct json_doc *doc, const char *text, size_t len, const char **ret_why);
 void json_doc_done(struct json_doc *doc);
 
-/* All of these accept NULL, and return NULL or `otherwise` if the value is missing or of another
- * type. */
+/* They accept NULL as `node`, `object` or `parent`. If the value is missing or of another type,
+ * they return NULL, false or `otherwise`. */
 const struct json_node *json_top(const struct json_doc *doc);
 const struct json_node *json_member(const struct json_doc *doc, const struct json_node *object,
                                     const char *key);

@@ -1,5 +1,5 @@
-/* limits.h - the caps on everything that a skill, manifest or peer can make large. Each has a test
- * at the cap and one past it. */
+/* limits.h - the caps on everything that a skill, manifest or peer can make large. For each cap
+ * there are two tests: one at the cap, and one past it. */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 
@@ -12,20 +12,20 @@
 #define MAX_LIST_ITEMS   256 /* in any list of the manifest */
 #define MAX_DIAGS        64  /* findings kept for one file */
 
-/* Skills without a manifest are read leniently */
+/* Skills without a manifest, which are read leniently */
 #define MAX_LOOSE_ENTRIES 256 /* of a frontmatter that is read entry by entry */
 #define MAX_BLANK_LINES   64  /* before the frontmatter */
 #define MAX_WISHES        256 /* names of each kind */
 #define MAX_SHEBANG_BYTES 512
 #define MAX_SHEBANG_WORDS 8
-#define MAX_SCRIPT_NAMES  256  /* listed */
+#define MAX_SCRIPT_NAMES  256  /* names of scripts that are listed */
 #define MAX_SCRIPT_WALK   4096 /* directory entries read to find them */
 #define MAX_SCRIPT_DEPTH  4
 
 /* Plans */
-#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and the rest */
+#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and others */
 #define MAX_GRANTS       256
-#define MAX_COVERS       64 /* places inside grants that the runtime keeps for itself */
+#define MAX_COVERS       64 /* directories of the runtime inside grants that are covered */
 #define MAX_ENV_VARS     256
 #define MAX_ENV_BYTES    (1024 * 1024)
 #define MAX_ARGS         4096
@@ -104,7 +104,7 @@
 #define MAX_APPROVED       1024         /* skills; also grants in one client's session */
 #define MAX_LOCK_BYTES     (16UL << 20) /* of the file of one skill's approval */
 #define MAX_LOCK_TEXT      8192         /* bytes of one text in it */
-#define MAX_PINNED_FILES   20000        /* of a skill that can be approved */
+#define MAX_PINNED_FILES   20000        /* files of a skill that can be approved */
 #define MAX_PINNED_BYTES   (1024UL << 20)
 #define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and link targets together */
 #define MAX_PINNED_DIRS    20000
@@ -129,19 +129,19 @@
 #define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes read from a round's output */
 #define MAX_DECOYS        64
 
-/* The linter. It says so if a skill exceeds these */
+/* The linter; it reports if a skill exceeds these */
 #define MAX_LINT_FILES     4096
 #define MAX_LINT_BYTES     (16UL << 20) /* of all files together */
 #define MAX_LINT_FILE      (1UL << 20)  /* of one file */
 #define MAX_LINT_LINE      16384        /* bytes; a longer line is read in pieces */
 #define LINT_OVERLAP       1024         /* bytes that two neighbouring pieces share */
-#define LINT_BLOB_BYTES    512          /* bytes without a break: not a text for people */
-#define LINT_PAYLOAD_BYTES 40           /* the same in a line that decodes it */
-#define MAX_LINT_TRIES     32           /* matches of one idiom in one line */
+#define LINT_BLOB_BYTES    512 /* a longer sequence without a break is not a text for people */
+#define LINT_PAYLOAD_BYTES 40  /* the same in a line that also decodes the bytes */
+#define MAX_LINT_TRIES     32  /* matches of one idiom in one line */
 #define MAX_LINT_FINDINGS  2048
 #define MAX_LINT_SAME      8 /* findings of one rule in one file */
 
-/* The private tmpfs. Inodes are capped beside bytes, because they use kernel memory, too */
+/* Inodes have a cap as well as bytes, because they use kernel memory, too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
 
@@ -168,10 +168,10 @@
 #define MAX_LEARN_PORTS    64   /* ports that a learning run listens on */
 #define HOST_NAME_SIZE     254  /* of a host's name, with the NUL */
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
-#define MAX_DIALS          64   /* resolved and connected at the same time */
+#define MAX_DIALS          64   /* names that are resolved and connected at the same time */
 #define MAX_DIAL_ADDRESSES 16   /* tried for one name */
 #define MAX_SPARES         8    /* sockets prepared for one server */
-#define MAX_UDP_FLOWS      1024 /* at the same time, even if max_connections is larger */
+#define MAX_UDP_FLOWS      1024 /* flows at the same time, even if max_connections is larger */
 #define MAX_PROXY_URL      2048 /* bytes of the URL of the owner's proxy */
 #define MAX_PROXY_USER     512  /* decoded bytes of its user and password */
 #define MIN_RANGE_BITS4    16   /* the widest address range of a rule */
@@ -182,11 +182,11 @@
 #define MAX_UNIX_PLACES     8    /* private places of one sandbox */
 #define MAX_UNIX_CWD        1024 /* bytes; relative names fail in a longer directory */
 #define MAX_UNIX_WAITS      48   /* waiting connect() calls of one run; each holds an fd */
-#define MAX_UNIX_WAITS_EACH 32   /* of them for one listener */
+#define MAX_UNIX_WAITS_EACH 32   /* waiting connect() calls for one listener */
 #define MAX_UNIX_CALLS      512  /* of one run, in progress or waiting */
 
 /* Bytes that the broker holds because it cannot forward them yet */
-#define MIN_HEAD_BYTES 4096         /* room for the first bytes of a connection; it grows */
+#define MIN_HEAD_BYTES 4096         /* initial room for the first bytes of a connection */
 #define MAX_HELD_BYTES (16UL << 20) /* of all connections and flows together */
 
 /* Sessions: what one keeper holds */

@@ -52,8 +52,8 @@ static bool is_same_line(const struct line_diff_text *a, const struct line_diff_
 
 /* ---- what is the same at both ends --------------------------------------- */
 
-/* The part of the texts that is compared: equal lines at both ends are left out, except `context`
- * of them. So a long text with few differences can be compared. */
+/* The part of the texts that is compared. Equal lines at both ends are left out, except `context`
+ * lines at each end. So long texts with few differences can be compared. */
 struct middle {
 	size_t from;  /* bytes left out at the beginning of each text */
 	size_t after; /* bytes left out at the end */
@@ -77,7 +77,7 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 	while (r.from > 0 && (a[r.from - 1] != '\n' || --left > 0)) {
 		r.from--;
 	}
-	/* The part that is left out at the end must begin with a line of its own. */
+	/* The part that is left out at the end must begin at the start of a line. */
 	for (left = context + 1; r.after > 0 && left > 0; r.after--) {
 		left -= a[n - r.after] == '\n' ? 1 : 0;
 	}
@@ -89,18 +89,19 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 
 /* ---- the way ------------------------------------------------------------- */
 
-/* The furthest x after d differences, on each diagonal k (x - y) of -d, -d + 2 .. d. The row of
- * each step is kept for the way back. */
+/* The rows of Myers' algorithm: for each number of differences d, the greatest x on each diagonal k
+ * = x - y, from -d to d in steps of 2. All rows are kept for trace_back(). */
 struct line_diff_search {
 	const struct lines *a;
 	const struct lines *b;
-	size_t lines; /* lines left out before them in both texts */
+	size_t lines; /* lines that are left out before `a` and `b` */
 	int rows[MAX_DIFF_EDITS + 1][2 * MAX_DIFF_EDITS + 3];
 };
 
 #define AT(s, d, k) ((s)->rows[d][(k) + MAX_DIFF_EDITS + 1])
 
-/* Did the step to diagonal k come from k + 1 (an added line), or from k - 1 (a removed one)? */
+/* Returns true if the step to diagonal k comes from k + 1 (an added line), false if from k - 1 (a
+ * removed line). */
 static bool from_above(const struct line_diff_search *s, int d, int k)
 {
 	return k == -d || (k != d && AT(s, d - 1, k - 1) < AT(s, d - 1, k + 1));
@@ -120,7 +121,7 @@ static int find_furthest(struct line_diff_search *s, int d, int k)
 	return x;
 }
 
-/* Returns the number of differences; -1 if there are too many. */
+/* Fills the rows. Returns the number of differences; -1 with E2BIG if there are too many. */
 static int find_shortest(struct line_diff_search *s)
 {
 	for (int d = 0; d <= MAX_DIFF_EDITS; d++) {
@@ -135,7 +136,7 @@ static int find_shortest(struct line_diff_search *s)
 	return -1;
 }
 
-/* Walks back from the end, so that the last line comes first. */
+/* Lists the edits by walking back from the end, so the last line comes first. */
 static void trace_back(const struct line_diff_search *s, int d, struct line_edits *all)
 {
 	int x = (int)s->a->n, y = (int)s->b->n;

@@ -1,4 +1,4 @@
-/* name.h - the words for the public enums in JSON. */
+/* name.h - the names of public enums in JSON. */
 #ifndef BASE_NAME_H
 #define BASE_NAME_H
 

@@ -1,9 +1,8 @@
-/* own.h - ownership by cleanup attribute: no goto ladders.
+/* own.h - frees and closes variables by the cleanup attribute when they leave scope.
  *
  *   auto_fd fd = open(...);          closed when it leaves scope
  *   auto_free char *s = strdup(...); freed when it leaves scope
- *   return steal_fd(&fd);            hands ownership to the caller
- */
+ *   return steal_fd(&fd);            hands ownership to the caller */
 #ifndef BASE_OWN_H
 #define BASE_OWN_H
 

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 
-bool percent_literal(unsigned char c, bool path); /* true: `c` is written unchanged */
-/* Encodes like a URI template; slashes are kept if `path`. */
+bool percent_literal(unsigned char c, bool path); /* true if `c` is written unchanged */
+/* Appends `text` in the encoding of URI templates. With `path`, slashes are not encoded. */
 void percent_encode(struct buf *out, const char *text, bool path);
 
 #endif

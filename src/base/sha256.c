@@ -9,7 +9,7 @@
 #if defined(__x86_64__)
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
-#define PROCESSOR_IS_KNOWN 1 /* the C library asked for its features at start */
+#define PROCESSOR_IS_KNOWN 1 /* the C library knows the features */
 #else
 #include <cpuid.h>
 #define PROCESSOR_IS_KNOWN 0
@@ -18,12 +18,13 @@
 #define PROCESSOR_IS_KNOWN 1
 #endif
 
-/* Number of blocks to hash before asking for the features of the processor, which can be slow. */
+/* Number of blocks to hash before the features of the processor are read, which can be slow. */
 #define ASK_AFTER_BLOCKS (PROCESSOR_IS_KNOWN ? 0 : (64 * 1024) / SHA256_BLOCK)
 
 typedef void sha256_blocks(uint32_t state[8], const uint8_t *p, size_t n);
 
-/* NULL until chosen. Relaxed ordering is enough: every value that can be read is correct. */
+/* The implementation; NULL until it is chosen. Relaxed ordering is enough: every possible value
+ * gives correct results. */
 static _Atomic(sha256_blocks *) chosen;
 
 /* FIPS 180-4, 5.3.3 and 4.2.2 */
@@ -170,7 +171,7 @@ void sha256_portable(void)
 	atomic_store_explicit(&chosen, sha256_blocks_portable, memory_order_relaxed);
 }
 
-/* Hashes blocks before an implementation is chosen, and chooses one when it is time. */
+/* Hashes blocks as long as no implementation is chosen. Chooses one after ASK_AFTER_BLOCKS. */
 static void hash_undecided(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static atomic_size_t hashed;

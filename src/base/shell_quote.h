@@ -4,8 +4,9 @@
 
 #include "base/buf.h"
 
-/* Appends `text` so that every POSIX shell reads exactly one word, without quotes if none are
- * needed. Control characters are kept: the caller makes them visible before or after. */
+/* Appends `text` so that every POSIX shell reads it as exactly one word. Quotes are added only
+ * if they are needed. Control characters are kept: the caller must make them visible before or
+ * after. */
 void shell_quote(struct buf *out, const char *text);
 
 #endif

@@ -14,8 +14,8 @@ static void put_digits(char *out, int n, int64_t v)
 	}
 }
 
-/* Does not use gmtime(), which first reads the file of the time zone. Converts days to a date by
- * the 400-year cycle, with years that begin in March. */
+/* Writes date and time. It does not use gmtime(), which first reads the file of the time zone. Days
+ * are converted to a date by the 400-year cycle of the calendar, with years that begin in March. */
 static void put_second(char out[STAMP_SIZE], int64_t at)
 {
 	int64_t second = at % 86400;
@@ -53,7 +53,7 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts)
 	return s->text;
 }
 
-/* The number of days from 1970 to a date, by the same cycle. */
+/* Returns the number of days from 1970 to a date, by the same cycle. */
 static int64_t day_of(int64_t year, int64_t month, int64_t day)
 {
 	int64_t y = year - (month <= 2);

@@ -8,7 +8,8 @@
 
 #define STAMP_SIZE 28 /* "2026-11-15T13:20:00.123456Z" and a NUL */
 
-/* Keeps the text of the last second, because most lines share it. */
+/* Caches the text of the last second, because most lines of a record have the same second as the
+ * line before. */
 struct stamp {
 	int64_t second; /* -1: no text yet */
 	char text[STAMP_SIZE];
@@ -19,14 +20,14 @@ struct stamp {
 		.second = -1                                                                       \
 	}
 
-/* Returns RFC 3339 in UTC with microseconds, valid until the next call. A time before 1970 or after
- * the year 9999 gives the nearest one that can be written. */
+/* Returns the time in the format of RFC 3339, in UTC with microseconds; valid until the next call.
+ * For a time before 1970 or after the year 9999, the nearest second that can be written is used. */
 const char *stamp_text(struct stamp *s, const struct timespec *ts);
 
-/* Parses exactly that form, into microseconds since 1970. */
+/* Parses exactly that format, into microseconds since 1970. Returns false for anything else. */
 bool stamp_parse(const char *text, int64_t *ret_us);
 
-/* Parses "90s", "15m", "2h", "7d" or "4w"; false for anything else. */
+/* Parses a duration: "90s", "15m", "2h", "7d" or "4w". Returns false for anything else. */
 bool stamp_span_seconds(const char *text, int64_t *ret);
 
 #endif

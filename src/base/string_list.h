@@ -10,10 +10,10 @@ struct string_list {
 	size_t n;
 };
 
-/* Appends a copy. Returns -1 without memory, or with E2BIG if the list has `max` items. */
+/* Appends a copy of `s`. Returns 0, or -1 with errno; E2BIG if the list has `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);
 bool string_list_has(const struct string_list *l, const char *s);
-/* Like string_list_add(), but does nothing if the list has the string. */
+/* Like string_list_add(), but does nothing if the list contains `s`. */
 int string_list_add_once(struct string_list *l, const char *s, size_t max);
 void string_list_done(struct string_list *l);
 

@@ -10,8 +10,8 @@ static size_t smaller_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The number of edits (insert, delete, replace, swap of neighbours) from a to b. Both have at most
- * SUGGEST_MAX bytes. */
+/* Returns the number of edits (insert, delete, replace, swap neighbours) that change a into b. Both
+ * must have at most SUGGEST_MAX bytes. */
 static size_t suggest_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	size_t rows[3][SUGGEST_MAX + 1];
@@ -39,8 +39,7 @@ static size_t suggest_distance(const char *a, size_t na, const char *b, size_t n
 const char *suggest(const char *word, size_t len, const char *const *words, size_t n, size_t stride)
 {
 	const char *best = NULL;
-	size_t best_distance =
-	        smaller_size(len / 3, 3) + 1; /* one more than a suggestion may have */
+	size_t best_distance = smaller_size(len / 3, 3) + 1; /* more than allowed */
 
 	if (len < 2 || len > SUGGEST_MAX) {
 		return NULL;

@@ -1,15 +1,16 @@
-/* utf8.h - the one place that decides what valid UTF-8 is. */
+/* utf8.h - decodes UTF-8. Only this file decides which bytes are valid UTF-8. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes the sequence at s, where len > 0 bytes are. Returns its length 1..4 and *ret_cp, or 0 if
- * it is not valid UTF-8 (overlong, surrogate, above 10FFFF or cut off). */
+/* Decodes the sequence at the start of the `len` > 0 bytes at s. Returns its length (1 to 4) and
+ * sets *ret_cp; returns 0 if it is not valid UTF-8 (overlong, surrogate, above 10FFFF or
+ * incomplete). */
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp);
 
-/* The length of s, or the place to cut it so that at most `max` bytes remain and no sequence is
+/* Returns the length to which s must be cut, so that it has at most `max` bytes and no sequence is
  * split. */
 size_t utf8_cut(const char *s, size_t max);
 

@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "base/utf8.h"
 
-/* Code points that are invisible, or change how their neighbours look. Sorted. */
+/* Code points that are invisible, or change how their neighbours look. Must be sorted. */
 static const struct {
 	uint32_t from, to;
 } RANGES[] = {
@@ -46,8 +46,8 @@ void visible_text(struct buf *out, const char *text, bool keep_lines)
 	visible_bytes(out, text, strlen(text), keep_lines);
 }
 
-/* One selector after a symbol only chooses between its two pictures, as in most emoji. After
- * letters, or in large numbers, selectors can encode a hidden text. */
+/* True for a variation selector after a symbol, as in most emoji: it only chooses between two
+ * pictures. After letters, or in large numbers, selectors can encode a hidden text. */
 static bool picture_selector(uint32_t cp, uint32_t before)
 {
 	return (cp == 0xfe0e || cp == 0xfe0f) &&

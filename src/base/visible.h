@@ -1,4 +1,4 @@
-/* visible.h - shows text from others so that people see everything in it.
+/* visible.h - makes hidden characters in a text visible to people.
  *
  * Characters that can control a terminal, reverse the text, or be invisible (but be read by a
  * model) are written as escapes. */
@@ -15,6 +15,6 @@
  * characters as escapes. Newlines and tabs are kept if `keep_lines`. */
 void visible_text(struct buf *out, const char *text, bool keep_lines);
 void visible_bytes(struct buf *out, const char *text, size_t len, bool keep_lines);
-bool visible_deceptive(uint32_t cp); /* true: visible_text() escapes it */
+bool visible_deceptive(uint32_t cp); /* true if visible_text() escapes it */
 
 #endif
