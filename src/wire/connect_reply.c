@@ -2,7 +2,8 @@
  * consumed. A line ends with LF or CRLF; a CR elsewhere is invalid. */
 #include "wire/connect_reply.h"
 
-/* Each 'x' is a digit: first of the version, 0 or 1, then of the status. */
+/* The beginning of a status line. The first 'x' is 0 or 1, the minor version; the others are the
+ * digits of the status. */
 static const char STATUS_LINE[] = "HTTP/1.x xxx";
 #define STATUS_AT  9
 #define STATUS_LEN (sizeof(STATUS_LINE) - 1)

@@ -1,8 +1,9 @@
 /* connect_reply.h - parses a proxy's answer to CONNECT, up to the end of its head.
  *
- * The bytes after the head come from the server and belong to the skill. So the parser tells
- * exactly how many bytes are the head's, however they are cut. The proxy is not trusted: one form
- * of status line, a cap, no control bytes. */
+ * The bytes after the head come from the server and belong to the skill. So the parser returns
+ * exactly how many bytes belong to the head, even if they arrive in pieces. The proxy is not
+ * trusted: only one form of status line is accepted, the length has a cap, and control bytes are
+ * refused. */
 #ifndef WIRE_CONNECT_REPLY_H
 #define WIRE_CONNECT_REPLY_H
 
@@ -18,9 +19,9 @@ enum connect_verdict {
 };
 
 struct connect_reply {
-	unsigned status; /* of the last head: 101, or 200 to 599 */
-	size_t len;      /* of all heads so far */
-	size_t at;       /* in this line */
+	unsigned status; /* status of the last head: 101, or 200 to 599 */
+	size_t len;      /* bytes of all heads so far */
+	size_t at;       /* position in the current line */
 	bool first;      /* the current line is a status line */
 	bool cr;         /* the last byte was a CR */
 	bool over;       /* the last head is complete */
@@ -28,12 +29,12 @@ struct connect_reply {
 
 void connect_reply_init(struct connect_reply *r);
 
-/* Reads the next bytes; *ret_used of them belong to the head (all of them for CONNECT_MORE). 1xx
- * heads other than 101 are skipped. */
+/* Reads the next bytes. *ret_used is the number of them that belong to the head (all, if the result
+ * is CONNECT_MORE). Heads with a status of 1xx other than 101 are skipped. */
 enum connect_verdict connect_reply_feed(struct connect_reply *r, const char *data, size_t len,
                                         size_t *ret_used);
 
-/* True for every 2xx status. */
+/* True if the status is 2xx: the proxy has opened the connection. */
 bool connect_reply_opens(const struct connect_reply *r);
 
 #endif

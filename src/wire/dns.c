@@ -1,4 +1,5 @@
-/* dns.c - DNS messages: the part of RFC 1035 that a stub resolver needs, with EDNS(0).
+/* dns.c - DNS messages: parses and writes DNS messages: the part of RFC 1035 that a stub resolver
+ * needs, with EDNS(0).
  *
  * A message is a header of 12 bytes, then questions, then records:
  *   header:   id, flags, number of questions, answers, authorities, additionals
@@ -18,7 +19,7 @@
 #define MAX_LABEL    63
 #define MAX_WIRE     255 /* a name with its length bytes and the final zero */
 #define MIN_UDP      512
-#define MAX_UDP      1232 /* fits every path without fragments */
+#define MAX_UDP      1232 /* fits into one packet on every network, without fragments */
 #define MAX_TCP      65535
 
 #define FLAG_QR     0x80 /* byte 2 of the header */
@@ -61,9 +62,9 @@ static uint8_t *write_u16(uint8_t *p, size_t v)
 	return p + 2;
 }
 
-/* Copies a label as text. A dot inside it would look like two labels, and bytes that are not a
- * character cannot be in a host name: both become '?'. A character outside ASCII cannot be in one
- * either, but is kept for the trace. */
+/* Copies a label as text, in lower case. A dot in it, which would look like two labels, and bytes
+ * that are not a character become '?'. Characters outside ASCII are kept for the trace. None of
+ * these can be in a host name, so *odd is set. */
 static void put_label(const char *label, size_t len, char *out, bool *odd)
 {
 	for (size_t i = 0, n; i < len; i += n) {
@@ -73,7 +74,7 @@ static void put_label(const char *label, size_t len, char *out, bool *odd)
 
 		n = known > 1 ? known : 1;
 		*odd |= !text || n > 1;
-		memcpy(out + i, text ? label + i : "?", n); /* an invalid byte counts as one */
+		memcpy(out + i, text ? label + i : "?", n); /* an invalid byte is one character */
 		if (c >= 'A' && c <= 'Z') {
 			out[i] = (char)(c - 'A' + 'a');
 		}
@@ -81,7 +82,7 @@ static void put_label(const char *label, size_t len, char *out, bool *odd)
 }
 
 /* Reads the name of the question. Compression pointers are refused, because nothing comes before
- * the name. False if the name is malformed. */
+ * the name to which one could point. Returns false if the name is malformed. */
 static bool read_name(struct cursor *c, char name[DNS_MAX_NAME], bool *odd)
 {
 	size_t wire = 0, n = 0;
@@ -109,7 +110,8 @@ static bool read_name(struct cursor *c, char name[DNS_MAX_NAME], bool *odd)
 	return true;
 }
 
-/* Skips the owner of a record; a pointer ends it and is not followed. */
+/* Skips the owner name of a record. A pointer ends the name and is not followed. Returns false if
+ * the name is malformed. */
 static bool skip_name(struct cursor *c)
 {
 	size_t wire = 0;
@@ -130,7 +132,8 @@ static bool skip_name(struct cursor *c)
 	return false;
 }
 
-/* Reads one additional record. *ret_version is the version of an OPT record. */
+/* Reads one additional record. For an OPT record, fills `q` and *ret_version. Returns false if the
+ * record is malformed. */
 static bool read_additional(struct cursor *c, struct dns_question *q, uint8_t *ret_version)
 {
 	bool root = c->left > 0 && c->p[0] == 0;

@@ -1,7 +1,7 @@
 /* dns.h - parses DNS questions and writes answers, without sockets.
  *
- * The peer is the skill's resolver: every byte may be hostile. Only the messages of a stub resolver
- * are understood; everything else gets a well-defined answer. */
+ * The questions come from the skill: every byte may be hostile. Only the messages of a stub
+ * resolver are understood; every other message is refused with a fixed code or dropped. */
 #ifndef WIRE_DNS_H
 #define WIRE_DNS_H
 
@@ -15,36 +15,39 @@
 enum dns_type { DNS_A = 1, DNS_AAAA = 28, DNS_SVCB = 64, DNS_HTTPS = 65, DNS_OTHER = 0 };
 
 enum dns_verdict {
-	DNS_QUESTION, /* one question of class IN; see struct dns_question */
-	DNS_REFUSE,   /* answer with `rcode` only (NOTIMP, FORMERR, REFUSED, BADVERS; NXDOMAIN for a
-	                 name that no host can have): dns_answer() without addresses */
-	DNS_DROP,     /* too short for a header, or itself an answer: do not answer */
+	DNS_QUESTION, /* the message has one question of class IN, which is in *ret */
+	DNS_REFUSE, /* the answer must be dns_answer() with `rcode` and without addresses. The codes
+	               are NOTIMP, FORMERR, REFUSED, BADVERS, and NXDOMAIN for a name that no host
+	               can have */
+	DNS_DROP,   /* it is too short for a header, or is itself an answer: send no answer */
 };
 
 struct dns_question {
 	uint16_t id;
 	enum dns_type type;
-	uint16_t qtype;          /* as sent */
+	uint16_t qtype;          /* type as sent */
 	char name[DNS_MAX_NAME]; /* in lower case without the final dot; "" is the root. With
-	                            DNS_REFUSE only for the trace, with '?' for bytes that are not
-	                            text */
-	bool edns;               /* it has an OPT record */
-	uint16_t udp_size;       /* the size that the client accepts, 512..1232 */
+	                            DNS_REFUSE it is only for the trace, and bytes that are not text
+	                            are '?' */
+	bool edns;               /* the message has an OPT record */
+	uint16_t udp_size;       /* the size that the client accepts, 512 to 1232 */
 	uint8_t rcode;           /* only with DNS_REFUSE */
-	size_t question_len; /* length of the question section, which is echoed as sent (0x20) */
+	size_t question_len; /* length of the question section, which the answer repeats byte for
+	                        byte */
 };
 
-/* Parses a message of len bytes. Never reads past it, follows no compression pointer in a question,
- * and refuses labels with bytes that are not printable ASCII or are '.', since no rule can match
- * them. *ret is filled except with DNS_DROP. */
+/* Parses a message of len bytes. Follows no compression pointer in a question. Refuses labels that
+ * contain '.' or bytes that are not printable ASCII, because no rule can match them. *ret is filled
+ * unless the result is DNS_DROP. */
 enum dns_verdict dns_parse(const uint8_t *msg, size_t len, struct dns_question *ret);
 
-/* Writes the answer to `msg` into out (room >= 512). addr has n_addr addresses of 4 (A) or 16
- * (AAAA) bytes. They are left out if rcode is not 0 or the type is neither A nor AAAA. rcode 3 is
- * NXDOMAIN; rcode 0 without addresses is an empty answer. Echoes the question byte for byte (0x20),
- * RA, RD, and an OPT record if the question had one. Sets TC if the answer does not fit. Returns
- * the length, or 0 if not even header and question fit. msg and q must come from the same
- * dns_parse(). Over UDP, room must be at most q->udp_size. */
+/* Writes the answer to `msg` into out; room should be at least 512 and, over UDP, must be at most
+ * q->udp_size. `addr` has n_addr addresses of 4 (A) or 16 (AAAA) bytes; they are left out if rcode
+ * is not 0 or the type is neither A nor AAAA. rcode 3 is NXDOMAIN; rcode 0 without addresses is an
+ * empty answer. The answer repeats the question byte for byte (a resolver may check its upper and
+ * lower case), sets RA, copies RD, and has an OPT record if the question had one. If not all
+ * addresses fit, TC is set. Returns the length, or 0 if not even header and question fit. `q` must
+ * be the result of dns_parse() for `msg`. */
 size_t dns_answer(const uint8_t *msg, const struct dns_question *q, uint8_t rcode,
                   const uint8_t *addr, size_t n_addr, uint32_t ttl, uint8_t *out, size_t room);
 

@@ -7,12 +7,12 @@
 
 #include "base/own.h"
 
-#define NAME_BYTES 64 /* of a section or key; the relevant ones are shorter */
+#define NAME_BYTES 64 /* bytes of the name of a section or key; those that matter are shorter */
 
 static const struct {
 	const char *section;
 	const char *key;
-	bool parted; /* it has a subsection */
+	bool parted; /* the section has a subsection */
 	enum git_config_name name;
 } NAMES[] = {
 	{ "core", "hookspath", false, GIT_CONFIG_HOOKS },
@@ -30,7 +30,8 @@ struct git_config_reader {
 	void *arg;
 };
 
-/* The next byte. The end of the text and CR LF count as the end of a line. */
+/* Returns the next byte without consuming it. The end of the text and CR LF are returned as
+ * '\n'. */
 static int peek_byte(const struct git_config_reader *r)
 {
 	if (r->at == r->end) {
@@ -50,7 +51,7 @@ static int next_byte(struct git_config_reader *r)
 	return c;
 }
 
-/* Like git, independent of the locale. */
+/* Does not depend on the locale, as in git. */
 static bool is_space(int c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -68,7 +69,7 @@ static void skip_line(struct git_config_reader *r)
 	}
 }
 
-/* Reads the name of a section or key. One that is too long cannot be relevant. */
+/* Reads the name of a section or key. If it is too long, it does not matter and becomes "". */
 static void read_name(struct git_config_reader *r, char name[static NAME_BYTES])
 {
 	size_t n = 0;
@@ -105,8 +106,8 @@ static void read_section(struct git_config_reader *r)
 
 struct value {
 	char text[PATH_MAX];
-	size_t n;      /* counts on past the end of the buffer */
-	size_t spaces; /* trailing blanks, which count only if more follows */
+	size_t n;      /* length of the value, which may be greater than the buffer */
+	size_t spaces; /* blanks at the end, which do not count unless more follows */
 };
 
 static void value_add(struct value *v, int c)
@@ -117,7 +118,7 @@ static void value_add(struct value *v, int c)
 	v->n++;
 }
 
-/* Reads the escape after a backslash. False if git does not know it. */
+/* Reads the escape after a backslash. Returns false if git does not know the escape. */
 static bool read_escape(struct git_config_reader *r, struct value *v)
 {
 	static const char FROM[] = "\\\"tbn", TO[] = "\\\"\t\b\n";
@@ -130,7 +131,7 @@ static bool read_escape(struct git_config_reader *r, struct value *v)
 	return known != NULL;
 }
 
-/* Reads the value after '=', to the end of the line. False if git would refuse it. */
+/* Reads the value after '=', to the end of the line. Returns false if git would refuse it. */
 static bool read_value(struct git_config_reader *r, struct value *v)
 {
 	bool quoted = false;

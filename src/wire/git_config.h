@@ -1,8 +1,9 @@
 /* git_config.h - finds hooks, templates and included files in a git configuration.
  *
- * Reads like git: section and key in any case, comments, quotes, escapes, continued lines. Git
- * stops at the first line that it does not understand. This reader skips that line and reads on, so
- * that a reader that accepts more than git finds nothing that this one misses. */
+ * It reads the format as git does: section and key in any case, comments, quotes, escapes,
+ * continued lines. There is one difference: git stops at the first line that it does not
+ * understand, while this reader skips the line and continues. So it also finds settings that only a
+ * more tolerant reader than git would find. */
 #ifndef WIRE_GIT_CONFIG_H
 #define WIRE_GIT_CONFIG_H
 
@@ -14,10 +15,10 @@ enum git_config_name {
 	GIT_CONFIG_TEMPLATE, /* init.templateDir, from which "git init" copies hooks */
 };
 
-/* `path` is the value as git reads it; it is not empty and not longer than a path can be. */
+/* `path` is the value as git reads it. It is not empty and shorter than PATH_MAX. */
 typedef void git_config_fn(void *arg, enum git_config_name name, const char *path);
 
-/* Calls `fn` for each of these settings, in their order. */
+/* Calls `fn` for each of these settings, in the order of the text. */
 void git_config_read(const char *text, size_t len, git_config_fn *fn, void *arg);
 
 #endif

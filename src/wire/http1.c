@@ -1,4 +1,5 @@
-/* http1.c - the stream of requests: holds heads back until they are judged, and passes bodies.
+/* http1.c - checks the stream of requests: holds heads back until they are judged, and lets bodies
+ * pass.
  *
  * The machine has one state at a time. The step of each state looks at the bytes that have not been
  * passed yet and says how many of them may pass:
@@ -8,9 +9,9 @@
  * CHUNK_LINE (size 0) -> TRAILER -> HEAD
  * JUDGE -> ANNOUNCE (only the head) -> HELD -> BODY, CHUNK_LINE or REFUSED
  *
- * Every verdict depends on the bytes alone, never on how they were cut: a section that is held back
- * is read line by line, each line once, and the first error decides. So garbage is denied as soon
- * as it arrives, and no head is read twice. */
+ * A verdict depends only on the bytes, not on the pieces in which they arrive: a section that is
+ * held back is read line by line, each line once, and the first error decides. So bytes that are
+ * not HTTP are denied as soon as they arrive, and no head is read twice. */
 #include "wire/http1.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ enum http1_state {
 	DENIED
 };
 
-/* A step returns it instead of a number of bytes: none may pass. */
+/* A step returns this if no bytes may pass. */
 #define STUCK ((size_t)0)
 
 void http1_init(struct http1 *h)
@@ -77,8 +78,8 @@ static const struct section TRAILER_SECTION = { HTTP1_MAX_TRAILER, HTTP1_TOO_LON
 static const struct section CHUNK_SECTION = { HTTP1_MAX_CHUNK_LINE, HTTP1_BAD_CHUNK,
 	                                      HTTP1_BAD_CHUNK };
 
-/* Reads to the end of the current line. True: *ret_line is the line without CRLF. False: more bytes
- * are needed, or it was denied. */
+/* Reads to the end of the current line. Returns true if *ret_line is the complete line without
+ * CRLF; false if more bytes are needed or the line was denied. */
 static bool next_line(struct http1 *h, const struct section *section, struct span data,
                       struct span *ret_line)
 {
@@ -115,8 +116,9 @@ static void forget_request(struct http1 *h)
 	h->target_len = 0;
 }
 
-/* Reads the method; h->target becomes the position after it. True if it is complete and allowed.
- * Reads byte by byte, because data that is not HTTP may never end a line. */
+/* Reads the method and sets h->target to the position after it. Returns true if the method is
+ * complete and allowed. Reads byte by byte, because data that is not HTTP may never contain the end
+ * of a line. */
 static bool read_method(struct http1 *h, struct span data)
 {
 	while (h->target == 0 && h->scan < data.len) {
@@ -218,8 +220,8 @@ static size_t step_chunk(struct http1 *h, struct span data)
 	return pass_left(h, data, CHUNK_END);
 }
 
-/* Accepts digits, then nothing or ';' and printable ASCII. All other forms are ambiguous: "0x5",
- * "+5", "5 ". */
+/* Accepts hexadecimal digits, and after them nothing or ';' and ASCII. All other forms, such as
+ * "0x5", "+5" and "5 ", are ambiguous. */
 static bool parse_chunk_line(struct span line, uint64_t *ret_size)
 {
 	uint64_t size = 0;
@@ -309,7 +311,8 @@ enum http1_verdict http1_feed(struct http1 *h, const char *data, size_t len, siz
 	while (pass < len) {
 		size_t n = STEPS[h->state](h, (struct span){ data + pass, len - pass });
 		pass += n;
-		/* Stop before the next head, so that the caller still sees the last one. */
+		/* Stop before the next head, so that the caller can still read the fields of this
+		 * request. */
 		if (n == STUCK || h->state == HEAD) {
 			break;
 		}

@@ -1,8 +1,8 @@
-/* http1_head.c - the rules for each line of a head.
+/* http1_head.c - judges each line of a head.
  *
  * They are stricter than the standard wherever servers are known to read the same bytes
- * differently: lengths and codings have one spelling, hosts are plain text, and bytes that some
- * parsers take for a line end or a blank are refused. */
+ * differently: lengths and codings have only one valid spelling, hosts are plain text, and bytes
+ * that some parsers treat as a line end or a blank are refused. */
 #include "wire/http1_head.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #define MAX_LABEL      63
 #define MAX_V6         45
 #define MAX_PORT_CHARS 5
-#define LATIN1_NEL     '\x85' /* a line end for parsers of text instead of bytes */
+#define LATIN1_NEL     '\x85' /* a line end for parsers that read text instead of bytes */
 
 /* ---- bytes and spans ------------------------------------------------------ */
 
@@ -61,7 +61,7 @@ static struct span span_upto(struct span s, size_t len)
 	return (struct span){ s.s, len };
 }
 
-/* The position of the first c, or the length. */
+/* Returns the position of the first `c`, or the length if there is none. */
 static size_t span_find(struct span s, char c)
 {
 	const char *at = s.len > 0 ? memchr(s.s, c, s.len) : NULL;
@@ -110,7 +110,7 @@ static struct span span_trim(struct span s)
 	return s;
 }
 
-/* Takes the next element of a comma-separated list. False at its end. */
+/* Removes the next element from a comma-separated list. Returns false at the end of the list. */
 static bool next_element(struct span *list, struct span *ret)
 {
 	if (list->s == NULL) {
@@ -125,7 +125,7 @@ static bool next_element(struct span *list, struct span *ret)
 /* ---- host[:port] ---------------------------------------------------------- */
 
 struct authority {
-	struct span host; /* as sent, without brackets and final dot */
+	struct span host; /* as sent, but without brackets and final dot */
 	uint16_t port;    /* 0: none */
 };
 
@@ -161,7 +161,7 @@ static bool parse_name(struct span name, struct span *ret)
 	return true;
 }
 
-/* Each number has one spelling: parsers disagree about "080" and the empty port. */
+/* Accepts only one spelling of each number: parsers disagree about "080" and an empty port. */
 static bool parse_port(struct span text, uint16_t *ret)
 {
 	unsigned port = 0;
@@ -238,8 +238,8 @@ static enum http1_deny on_host(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* For the two framing fields even blanks around the value are restricted: at most one before it,
- * none after it. */
+/* The value of Content-Length or Transfer-Encoding: one blank before it is accepted, and none after
+ * it. */
 static struct span framing_value(struct span value)
 {
 	return value.len > 0 && value.s[0] == ' ' ? span_from(value, 1) : value;
@@ -288,7 +288,7 @@ static enum http1_deny on_upgrade(struct http1 *h, struct span value)
 		if (protocol.len == 0 || !span_all(protocol, is_protocol_char)) {
 			return HTTP1_BAD_HEADER;
 		}
-		/* h2, h2c, h2c-14, and HTTP/2.0 of the drafts */
+		/* "h2", "h2c", "h2c-14", and "HTTP/2.0" of the drafts */
 		if (begins_nocase(protocol, "h2") || begins_nocase(protocol, "http")) {
 			return HTTP1_H2;
 		}
@@ -304,7 +304,8 @@ static enum http1_deny on_http2_settings(struct http1 *h, struct span value)
 	return HTTP1_H2;
 }
 
-/* A server may answer an unknown expectation with a final status, and go on reading. */
+/* Other expectations are denied: a server may answer them with a final status and continue to
+ * read. */
 static enum http1_deny on_expect(struct http1 *h, struct span value)
 {
 	if (h->expect || h->old || !is_nocase(span_trim(value), "100-continue")) {
@@ -314,7 +315,8 @@ static enum http1_deny on_expect(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* A proxy removes the fields that are named here before it reads the others. */
+/* A proxy removes the fields that Connection names before it reads the others, so fields that
+ * decide about the message must not be named. */
 static enum http1_deny on_connection(struct http1 *h, struct span value)
 {
 	struct span option;
@@ -329,7 +331,7 @@ static enum http1_deny on_connection(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* The fields that decide where a message ends, who receives it, or what follows it. */
+/* The fields that decide where a message ends, which host receives it, or what follows it. */
 static const struct head_field {
 	const char *name;
 	enum http1_deny (*read)(struct http1 *h, struct span value);
@@ -344,7 +346,8 @@ static const struct head_field {
 	{ "expect", on_expect },
 };
 
-/* '_' equals '-', because gateways that turn names into variables confuse them. */
+/* Compares names without regard to case. '_' counts as '-', because gateways that turn names into
+ * variables cannot distinguish them. */
 static bool is_field(struct span name, const char *field)
 {
 	if (name.len != strlen(field)) {
@@ -359,7 +362,8 @@ static bool is_field(struct span name, const char *field)
 	return true;
 }
 
-/* *ret_field is NULL if the field is not in the table. */
+/* Splits a line at the colon. *ret_field is the row of FIELDS, and *ret_value the value; NULL and
+ * unset if the field is not in the table. */
 static enum http1_deny split_line(struct span line, const struct head_field **ret_field,
                                   struct span *ret_value)
 {
@@ -442,8 +446,8 @@ enum http1_deny http1_request_line(struct http1 *h, struct span line, size_t met
 	return judge_version(h, span_from(rest, target.len < rest.len ? target.len + 1 : rest.len));
 }
 
-/* An absolute URI must have exactly the host of the Host line. Its authority must end with '/' or
- * with the URI: parsers disagree about '?', '#', '\' and '@' after it. */
+/* An absolute URI must have exactly the host of the Host line. After the authority must come '/' or
+ * the end of the URI, because parsers disagree about '?', '#', '\' and '@' there. */
 static enum http1_deny judge_absolute(const struct http1 *h, struct span target)
 {
 	struct span text = span_from(target, strlen("http://"));
@@ -469,7 +473,7 @@ enum http1_deny http1_head_end(struct http1 *h, struct span head)
 		return HTTP1_LATE_UPGRADE;
 	}
 	if (h->upgrade && (h->chunked || h->length > 0)) {
-		return HTTP1_SMUGGLING; /* it is ambiguous whether the other protocol begins before
+		return HTTP1_SMUGGLING; /* parsers disagree whether the new protocol begins before
 		                           or after the body */
 	}
 	h->expect = h->expect && (h->chunked ||

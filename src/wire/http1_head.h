@@ -1,7 +1,7 @@
 /* http1_head.h - judges the complete lines of a request's head, one at a time.
  *
- * Each function returns HTTP1_OK or why the line is denied, and notes in struct http1 what the
- * stream checker needs. */
+ * Each function returns HTTP1_OK, or the reason why the line is denied, and stores in struct http1
+ * what the stream checker (http1.c) needs. */
 #ifndef WIRE_HTTP1_HEAD_H
 #define WIRE_HTTP1_HEAD_H
 
@@ -28,10 +28,11 @@ enum http1_deny http1_request_line(struct http1 *h, struct span line, size_t met
 /* Judges a header line, which is not empty. */
 enum http1_deny http1_header_line(struct http1 *h, struct span line);
 
-/* Judges a line after a chunked body. It must not say where a message ends or who receives it. */
+/* Judges a line after a chunked body. It is denied if it is a field that decides where a message
+ * ends or which host receives it. */
 enum http1_deny http1_trailer_line(struct span line);
 
-/* Judges what only the whole head can show, when the blank line has arrived. */
+/* Judges the whole head when its blank line has arrived: rules that concern several lines. */
 enum http1_deny http1_head_end(struct http1 *h, struct span head);
 
 #endif

@@ -8,12 +8,12 @@
 
 #define MAX_CHUNK_DIGITS 8
 
-/* A second field of these names could be read in two ways. */
+/* Fields that may appear only once, because two readers could use different ones of two. */
 static const char *const ONCE[] = {
 	"authorization", "content-type",   "expect", "last-event-id",        "mcp-method",
 	"mcp-name",      "mcp-session-id", "origin", "mcp-protocol-version",
 };
-/* A server may ignore an upgrade. These fields are treated as missing. */
+/* These fields are ignored, as if they were missing: a server may ignore an upgrade. */
 static const char *const IGNORED[] = { "upgrade", "http2-settings" };
 
 /* ---- spans ------------------------------------------------------------------- */
@@ -50,7 +50,8 @@ static struct span span_trim(struct span s)
 	return s;
 }
 
-/* Cuts off the part before `c`, or all of it. False if nothing is left. */
+/* Removes the part before the next `c`, or all of it if there is none, and returns it in *ret
+ * without surrounding blanks. Returns false if nothing is left. */
 static bool span_cut(struct span *rest, char c, struct span *ret)
 {
 	if (rest->s == NULL) {
@@ -196,7 +197,8 @@ const struct span *http_request_field(const struct http_request *r, const char *
 	return NULL;
 }
 
-/* Reads "text/event-stream; q=0.5", "text/ *" or "* / *" (without the blanks). */
+/* True if one element of Accept allows the type: "text/event-stream; q=0.5", "text/ *" or "* / *"
+ * (without the blanks). */
 static bool allows_type(struct span element, const char *type)
 {
 	struct span media, option;
@@ -244,12 +246,12 @@ bool http_request_accepts(const struct http_request *r, const char *type)
 
 enum body_state {
 	BODY_LENGTH,   /* `left` bytes follow */
-	BODY_SIZE,     /* digits of a chunk's size */
-	BODY_SIZE_LF,  /* the CR after them has arrived */
-	BODY_CHUNK,    /* `left` bytes of it follow */
-	BODY_CHUNK_CR, /* after a chunk */
+	BODY_SIZE,     /* reading the digits of a chunk's size */
+	BODY_SIZE_LF,  /* the CR after the digits has arrived */
+	BODY_CHUNK,    /* `left` bytes of the chunk follow */
+	BODY_CHUNK_CR, /* the chunk is complete */
 	BODY_CHUNK_LF,
-	BODY_LAST_CR, /* after the last chunk, which is empty */
+	BODY_LAST_CR, /* the last chunk, which is empty, has been read */
 	BODY_LAST_LF,
 	BODY_OVER,
 };

@@ -18,7 +18,8 @@ enum {
 	PREFIX_LEN = 155,
 };
 
-/* Octal digits up to a blank or NUL; or a big-endian number if the first bit is set. */
+/* Reads a number: octal digits up to a blank or NUL, or a big-endian number if the first byte is
+ * 0x80. Returns false if it is malformed or too large. */
 static bool read_octal(const uint8_t *at, size_t len, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -79,7 +80,7 @@ static size_t copy_field(char *out, const uint8_t *at, size_t len)
 	return n;
 }
 
-/* The prefix exists in POSIX archives only: GNU stores other data there. */
+/* Reads name and link. Only POSIX archives have a prefix: GNU stores other data there. */
 static void read_names(const uint8_t block[TAR_BLOCK], struct tar_member *m)
 {
 	size_t n = 0;
@@ -90,7 +91,7 @@ static void read_names(const uint8_t block[TAR_BLOCK], struct tar_member *m)
 	}
 	n += copy_field(m->name + n, block + NAME, NAME_LEN);
 	(void)copy_field(m->link, block + LINK, NAME_LEN);
-	/* Old archives have no type for directories. */
+	/* Old archives have no type for directories: their names end with '/'. */
 	if (m->type == TAR_FILE && n > 0 && m->name[n - 1] == '/') {
 		m->type = TAR_DIR;
 	}
@@ -146,17 +147,18 @@ int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const cha
 	ret->mode = (unsigned)(mode & 07777);
 	read_names(block, ret);
 	if (!has_data(ret->type) && ret->size != 0) {
-		*ret_why = "a member that can have no data has some";
+		*ret_why = "a member has data, but its type cannot have any";
 		return -1;
 	}
 	return 1;
 }
 
-/* Two readers could read a name with a NUL as two different names. */
+/* Takes a long name. A NUL in it is refused, because two readers could read such a name
+ * differently. */
 static int take_path(char out[TAR_PATH], const char *s, size_t len, const char **ret_why)
 {
 	if (len == 0 || len >= TAR_PATH || memchr(s, '\0', len) != NULL) {
-		*ret_why = "a long name is empty, too long, or holds a NUL";
+		*ret_why = "a long name is empty, too long, or contains a NUL";
 		return -1;
 	}
 	memcpy(out, s, len);
@@ -202,7 +204,7 @@ static int pax_record(const char *key, size_t key_len, const char *v, size_t len
 		return take_size(v, len, over, ret_why);
 	}
 	if (key_len > 10 && memcmp(key, "GNU.sparse", 10) == 0) {
-		*ret_why = "it holds a sparse file, which is not unpacked";
+		*ret_why = "it contains a sparse file, which is not supported";
 		return -1;
 	}
 	return 0; /* times, owners and attributes are ignored */
@@ -264,7 +266,7 @@ int tar_apply(struct tar_over *over, struct tar_member *m, const char **ret_why)
 	over->name[0] = over->link[0] = '\0';
 	over->sized = false;
 	if (!has_data(m->type) && m->size != 0) {
-		*ret_why = "a member that can have no data has some";
+		*ret_why = "a member has data, but its type cannot have any";
 		return -1;
 	}
 	return 0;

@@ -1,7 +1,7 @@
-/* tar.h - headers of tar archives: ustar, with the long names of POSIX (pax) and GNU.
+/* tar.h - parses headers of tar archives: ustar, with the long names of POSIX (pax) and GNU.
  *
- * The bytes are hostile. The code that writes files must judge the names; nothing is checked here.
- * Sparse files are refused, and so is data after a member that cannot have any. */
+ * The bytes may be hostile. The names are not checked here: the code that writes files must do
+ * that. Sparse files are refused, and so is a member with data whose type cannot have data. */
 #ifndef WIRE_TAR_H
 #define WIRE_TAR_H
 
@@ -18,7 +18,7 @@ enum tar_type {
 	TAR_SYMLINK,
 	TAR_DIR,
 	TAR_SPECIAL, /* a device or FIFO */
-	/* describe the next member, or (global) nothing that we use: */
+	/* These describe the next member; TAR_PAX_GLOBAL contains nothing that is used: */
 	TAR_PAX,
 	TAR_PAX_GLOBAL,
 	TAR_LONG_NAME,
@@ -29,13 +29,13 @@ struct tar_member {
 	enum tar_type type;
 	char name[TAR_PATH];
 	char link[TAR_PATH];
-	uint64_t size; /* of the data, which follows in whole blocks */
+	uint64_t size; /* bytes of data, which follow in whole blocks */
 	unsigned mode; /* permission bits, with setuid, setgid and sticky */
 };
 
-/* What an extra header says about the next member. A zeroed one is empty. */
+/* Fields of the next member that an extra header replaces. Must be zeroed first. */
 struct tar_over {
-	char name[TAR_PATH]; /* "": not given */
+	char name[TAR_PATH]; /* "": not replaced */
 	char link[TAR_PATH];
 	bool sized;
 	uint64_t size;
@@ -44,14 +44,16 @@ struct tar_over {
 /* Returns 1 for a member, 0 for a block of zeros (the end), or -1 with a static reason. */
 int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const char **ret_why);
 
-/* Reads the data of a TAR_PAX, TAR_LONG_NAME or TAR_LONG_LINK. 0, or -1 with a reason. */
+/* Reads the data of a TAR_PAX, TAR_LONG_NAME or TAR_LONG_LINK into `over`. Returns 0, or -1 with a
+ * static reason. */
 int tar_extra(enum tar_type type, const char *data, size_t len, struct tar_over *over,
               const char **ret_why);
 
-/* Applies it to the next member, and clears it. */
+/* Puts the fields of `over` into the next member, and clears `over`. Returns 0, or -1 with a static
+ * reason. */
 int tar_apply(struct tar_over *over, struct tar_member *m, const char **ret_why);
 
-/* The bytes of data with its padding, up to the next header. */
+/* Returns the size of the data with its padding, up to the next header. */
 static inline uint64_t tar_padded(uint64_t size)
 {
 	return (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;

@@ -1,12 +1,12 @@
 /* The ClientHello (RFC 8446 4.1.2, RFC 6066 3), read in two passes.
  *
- * The first pass reads only the record headers: is this one handshake message of the right type,
- * and is it complete? That pass is cheap, because it is repeated whenever bytes arrive. The second
- * pass reads the message itself, with a reader that steps over the headers between its fragments,
- * so that only the name is copied.
+ * The first pass reads only the record headers, to see whether they contain one complete handshake
+ * message of the right type. That pass must be cheap, because it is repeated whenever bytes arrive.
+ * The second pass reads the message itself, with a reader that skips the record headers between its
+ * fragments. So only the name is copied.
  *
- * The verdict for a prefix is TLS_MORE or the verdict for the whole, so that it does not matter how
- * the bytes were cut. */
+ * The verdict for the first part of a message is TLS_MORE or the final verdict. So it does not
+ * matter in which pieces the bytes arrive. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static const struct {
 	{ 0xffce, 0xffce },
 };
 
-/* The bytes of a message in complete, well-formed records. */
+/* Reads a message that consists of complete, well-formed records. */
 struct hello_reader {
 	const uint8_t *p;
 	size_t fragment; /* bytes at p before the next record header */
@@ -59,7 +59,7 @@ static size_t smaller_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Reads n bytes; out may be NULL. False if the message is shorter. */
+/* Reads n bytes; `out` may be NULL. Returns false if fewer are left. */
 static bool take_bytes(struct hello_reader *r, uint8_t *out, size_t n)
 {
 	if (n > r->left) {
@@ -104,8 +104,8 @@ static bool skip_vector(struct hello_reader *r, size_t bytes, size_t min, size_t
 	       take_bytes(r, NULL, n);
 }
 
-/* Libraries take a name for an IPv4 address if its last label is digits, or 0x and hexadecimal
- * digits. */
+/* True if libraries would treat a name with this last label as an IPv4 address: it consists of
+ * digits, or of 0x and hexadecimal digits. */
 static bool looks_numeric(const char *last)
 {
 	if (last[0] == '0' && last[1] == 'x') {
@@ -114,8 +114,8 @@ static bool looks_numeric(const char *last)
 	return last[strspn(last, "0123456789")] == '\0';
 }
 
-/* Normalises a name of n bytes; the byte after it is free for the NUL. False if no host can have
- * that name. */
+/* Normalises a name of n bytes in place; there must be room for a NUL after it. Returns false if no
+ * host can have that name. */
 static bool normalise_name(char *name, size_t n)
 {
 	const char *label = name;
@@ -135,15 +135,16 @@ static bool normalise_name(char *name, size_t n)
 			return false;
 		}
 		if (label[len] != '.') {
-			/* false if a label was followed by a byte that no name has, such as NUL */
+			/* The first comparison is false if the label ends at a byte that no name
+			 * has, such as NUL. */
 			return label + len == name + n && n < TLS_MAX_NAME && !looks_numeric(label);
 		}
 		label += len + 1;
 	}
 }
 
-/* Reads a server_name extension: a list of (type, name) that must have one entry. False if its
- * lengths contradict each other. */
+/* Reads a server_name extension: a list of (type, name) that must have one entry; otherwise the
+ * name is bad. Returns false if its lengths contradict each other. */
 static bool take_server_name(struct hello_reader *r, size_t len, struct hello *h)
 {
 	char name[TLS_MAX_NAME + 1]; /* room for a final dot, or the NUL */
@@ -219,7 +220,8 @@ static bool take_hello(struct hello_reader *r, struct hello *h)
 	       take_extensions(r, h);
 }
 
-/* Checks as much of a record header as there is. TLS_NAME: it is valid so far. */
+/* Checks a record header, or the part of it that has arrived. Returns TLS_NAME if it is complete
+ * and valid. */
 static enum tls_verdict check_record(const uint8_t *p, size_t len, bool first)
 {
 	enum tls_verdict bad = first ? TLS_NOT_TLS : TLS_BROKEN;
@@ -241,12 +243,12 @@ static enum tls_verdict check_record(const uint8_t *p, size_t len, bool first)
 	                                                                    : TLS_NAME;
 }
 
-/* Walks the records up to the end of the first message. TLS_NAME: it is complete, and *ret_body is
- * the length of its body. */
+/* Walks the records up to the end of the first message. Returns TLS_NAME if the message is
+ * complete; *ret_body is the length of its body. */
 static enum tls_verdict find_message(const uint8_t *data, size_t len, size_t *ret_body)
 {
 	uint8_t head[MESSAGE_HEAD];
-	size_t seen = 0; /* bytes of the message in the records before pos */
+	size_t seen = 0; /* bytes of the message in the records before `pos` */
 	size_t body = 0;
 
 	for (size_t pos = 0;;) {

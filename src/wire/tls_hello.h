@@ -1,6 +1,6 @@
-/* tls_hello.h - the server name in a ClientHello, from the first bytes of a connection. Handles
- * records that are split anywhere, a message in several records, GREASE, and sizes up to
- * TLS_HELLO_MAX. */
+/* tls_hello.h - finds the server name in a ClientHello, the first bytes of a TLS connection.
+ * Records may be split anywhere, the message may use several records and contain GREASE, and its
+ * size may be up to TLS_HELLO_MAX. */
 #ifndef WIRE_TLS_HELLO_H
 #define WIRE_TLS_HELLO_H
 
@@ -19,13 +19,13 @@ enum tls_verdict {
 	TLS_ECH,      /* encrypted_client_hello (0xfe0d) or its predecessor ESNI (0xffce), real or
 	                 GREASE; *ret_name is the SNI if there is one, otherwise "" */
 	TLS_NOT_TLS,  /* the first bytes are not a TLS handshake record with a ClientHello */
-	TLS_BROKEN,   /* it began as one, but is malformed or longer than TLS_HELLO_MAX */
+	TLS_BROKEN, /* it begins as a ClientHello, but is malformed or longer than TLS_HELLO_MAX */
 };
 
-/* data: the connection's bytes from the first one. The verdict for a prefix is TLS_MORE or that for
- * the whole; with TLS_HELLO_MAX bytes it is never TLS_MORE. A bad name is TLS_BAD_NAME even with
- * ECH. The early numbers of the ECH drafts count as ECH. ret_name is written only with TLS_NAME and
- * TLS_ECH. */
+/* `data` must begin with the first byte of the connection. If more bytes follow later, the verdict
+ * changes only from TLS_MORE to another one; with TLS_HELLO_MAX bytes it is never TLS_MORE. A bad
+ * name is TLS_BAD_NAME even with ECH. The extension numbers of the ECH drafts count as ECH.
+ * ret_name is written only with TLS_NAME and TLS_ECH. */
 enum tls_verdict tls_hello_parse(const uint8_t *data, size_t len, char ret_name[TLS_MAX_NAME]);
 
 #endif
