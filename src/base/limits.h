@@ -83,8 +83,8 @@
 #define MAX_SESSION_COUNT   1000000000ULL        /* of anything that is counted */
 #define MAX_SESSION_SECONDS (366ULL * 24 * 3600) /* of any duration */
 #define MAX_GRACE_SECONDS   3600ULL
-#define MAX_NOTIFY          16   /* receivers of one policy */
-#define MAX_EXPORTS         16   /* of one ledger */
+#define MAX_NOTIFY          16   /* receivers that one policy names */
+#define MAX_EXPORTS         16   /* exports of one ledger */
 #define MAX_NOTIFY_URL      2048 /* bytes, with the NUL */
 #define MAX_OTEL_URL        2032 /* bytes, with the NUL; the path of a signal is appended */
 #define MAX_ROUTING_KEY     129  /* bytes, with the NUL */
@@ -101,9 +101,9 @@
 #define MAX_SMALL_FILE     (16L << 20)  /* a file with more bytes is read last */
 
 /* Approvals of the owner */
-#define MAX_APPROVED       1024         /* skills; also grants in one client's session */
+#define MAX_APPROVED       1024         /* approved skills; also grants in one client's session */
 #define MAX_LOCK_BYTES     (16UL << 20) /* of the file of one skill's approval */
-#define MAX_LOCK_TEXT      8192         /* bytes of one text in it */
+#define MAX_LOCK_TEXT      8192         /* bytes of one text in that file */
 #define MAX_PINNED_FILES   20000        /* files of a skill that can be approved */
 #define MAX_PINNED_BYTES   (1024UL << 20)
 #define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and link targets together */
@@ -150,7 +150,7 @@
 #define MAX_EVENT_TEXT   4096  /* bytes of one event's message */
 
 /* Records that are read back. Any process that can write there may have forged them */
-#define MAX_RECORD_LINE  (1024 * 1024) /* bytes of one line; our own lines have at most 64 KiB */
+#define MAX_RECORD_LINE  (1024 * 1024) /* bytes of one line; genuine lines have at most 64 KiB */
 #define MAX_JSON_DEPTH   32
 #define MAX_JSON_NODES   (256 * 1024)
 #define MAX_JSON_MEMBERS 1024 /* of one object */
@@ -164,16 +164,16 @@
 
 /* Egress */
 #define EGRESS_POOL        32   /* names that a run may use under one wildcard */
-#define LEARN_POOL         256  /* the same in a learning run */
+#define LEARN_POOL         256  /* names that a learning run may use under one wildcard */
 #define MAX_LEARN_PORTS    64   /* ports that a learning run listens on */
 #define HOST_NAME_SIZE     254  /* of a host's name, with the NUL */
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
 #define MAX_DIALS          64   /* names that are resolved and connected at the same time */
-#define MAX_DIAL_ADDRESSES 16   /* tried for one name */
+#define MAX_DIAL_ADDRESSES 16   /* addresses that are tried for one name */
 #define MAX_SPARES         8    /* sockets prepared for one server */
 #define MAX_UDP_FLOWS      1024 /* flows at the same time, even if max_connections is larger */
 #define MAX_PROXY_URL      2048 /* bytes of the URL of the owner's proxy */
-#define MAX_PROXY_USER     512  /* decoded bytes of its user and password */
+#define MAX_PROXY_USER     512  /* decoded bytes of user and password in that URL */
 #define MIN_RANGE_BITS4    16   /* the widest address range of a rule */
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; with more, one socket listens on all addresses */
@@ -191,8 +191,8 @@
 
 /* Sessions: what one keeper holds */
 #define MAX_TALLY_NAMES  1024  /* hosts contacted by a run that are remembered */
-#define MAX_LIVE_CLIENTS 32    /* of one control socket at the same time */
-#define MAX_LIVE         65536 /* running at the same time on one machine */
+#define MAX_LIVE_CLIENTS 32    /* clients of one control socket at the same time */
+#define MAX_LIVE         65536 /* runs at the same time on one machine */
 
 /* The store of sessions */
 #define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL */
@@ -202,36 +202,36 @@
 #define MAX_NOTIFY_BODY   (256 * 1024)
 #define MAX_NOTIFY_REPLY  (64 * 1024) /* head and body of an answer, each */
 #define MAX_NOTIFY_SECRET 4096
-#define MAX_NOTIFY_HELD   64           /* taken from the outbox and not finished */
+#define MAX_NOTIFY_HELD   64 /* messages that were taken from the outbox and are not finished */
 #define MAX_SEND_BYTES    (256 * 1024) /* ledger lines in one request */
 #define MAX_NOTIFY_POSTS  32           /* requests to different receivers at the same time */
 
 /* The server */
-#define MAX_SKILLS        1024         /* served at the same time */
-#define MAX_JOBS          256          /* running at the same time, even if the owner allows more */
+#define MAX_SKILLS        1024         /* skills served at the same time */
+#define MAX_JOBS          256          /* runs at the same time, even if the owner allows more */
 #define MAX_ERRANDS       8            /* helper processes at the same time */
-#define MAX_ERRANDS_EACH  4            /* for one client */
-#define MAX_ERRAND_TIME   30           /* seconds that one may take */
-#define MAX_ERRAND_BYTES  (17UL << 20) /* that one returns: a result and a little more */
-#define MAX_PLANS         32           /* kept; each holds the fds of its grants */
-#define MAX_RESULT_OUTPUT (64 * 1024)  /* of each stream, in the result of a run */
-#define MAX_RESULT_DENIED 50           /* different denials, in the result of a run */
-#define MAX_NEWS_BYTES    4096         /* of each stream in one progress notification */
-#define MAX_DENIALS       500          /* listed in one answer */
-#define MAX_TRACE_PAGE    1000         /* lines of a record in one answer */
-#define MAX_TRACE_TEXT    (256 * 1024) /* bytes of them, escaped */
-#define MAX_TRACE_SCAN    (8UL << 20)  /* bytes of the record read to find them */
-#define MAX_SERVED_RECORD (32UL << 20) /* bytes of a record that is read or verified whole */
+#define MAX_ERRANDS_EACH  4            /* helper processes for one client */
+#define MAX_ERRAND_TIME   30           /* seconds that one helper process may take */
+#define MAX_ERRAND_BYTES  (17UL << 20) /* bytes of one helper's result, and a little more */
+#define MAX_PLANS         32          /* plans that are kept; each has the fds of its grants open */
+#define MAX_RESULT_OUTPUT (64 * 1024) /* bytes of each stream in the result of a run */
+#define MAX_RESULT_DENIED 50          /* different denials, in the result of a run */
+#define MAX_NEWS_BYTES    4096        /* bytes of each stream in one progress notification */
+#define MAX_DENIALS       500         /* denials listed in one answer */
+#define MAX_TRACE_PAGE    1000        /* lines of a record in one answer */
+#define MAX_TRACE_TEXT    (256 * 1024)  /* bytes of these lines, escaped */
+#define MAX_TRACE_SCAN    (8UL << 20)   /* bytes of the record that are read to find these lines */
+#define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or verified whole */
 #define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
 #define MAX_LISTED_RUNS   500           /* the newest runs, examined for the list */
 #define MAX_STARTED       1024          /* runs that the server remembers as its own */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
 #define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
-#define MAX_SKILL_FILES   512           /* of one skill that is served as files */
-#define MAX_SKILL_BYTES   (16UL << 20)  /* of all of them */
-#define MAX_SKILL_FILE    (4UL << 20)   /* of one of them */
+#define MAX_SKILL_FILES   512           /* files of one skill that is served as files */
+#define MAX_SKILL_BYTES   (16UL << 20)  /* bytes of all files of one served skill */
+#define MAX_SKILL_FILE    (4UL << 20)   /* bytes of one file of a served skill */
 #define MAX_SKILL_LEFT    64            /* files that are not served, but named */
-#define MAX_COMPLETIONS   100           /* in one answer */
+#define MAX_COMPLETIONS   100           /* completions in one answer */
 #define MAX_URI           8192          /* bytes of a URI */
 #define MAX_CURSOR        4096          /* bytes of a cursor */
 
@@ -243,8 +243,8 @@
 #define MAX_MCP_RESULT     (16UL << 20) /* bytes of an outgoing message */
 #define MAX_MCP_ID         256          /* bytes of an id or token that is echoed */
 #define MAX_MCP_METHOD     128          /* bytes of a method's name */
-#define MAX_MCP_CALLS      256          /* in progress for one peer */
-#define MAX_MCP_HELD       (64UL << 20) /* bytes of their messages together */
+#define MAX_MCP_CALLS      256          /* calls in progress for one peer */
+#define MAX_MCP_HELD       (64UL << 20) /* bytes of the messages of these calls together */
 #define MAX_MCP_HELD_ALL   (1UL << 28)  /* bytes for all peers, except small messages */
 #define MAX_MCP_SMALL      (64 * 1024)  /* bytes of a small message */
 #define MAX_MCP_ANSWERS    (256 * 1024) /* bytes of all answers to one call */
@@ -253,32 +253,33 @@
 #define MAX_MCP_CLIENT     256          /* bytes of a client's name */
 #define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
 #define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own state in a requestState */
-#define MAX_MCP_STATES     1024         /* that were not returned yet */
+#define MAX_MCP_STATES     1024         /* states that were not returned yet */
 #define MAX_MCP_PROBLEMS   16   /* listed for the arguments of one call; further ones are counted */
 #define MAX_MCP_LISTENS    32   /* subscriptions/listen of one peer at the same time */
 #define MAX_MCP_WATCHED    1024 /* resources and tasks that one peer listens to */
-#define MAX_MCP_URI        4096 /* bytes of one of them */
-#define MAX_MCP_TASKS      128  /* kept, running or finished */
-#define MAX_MCP_TASK_BYTES (32UL << 20) /* of all answers that are kept */
-#define MAX_MCP_TASK_TEXT  1024         /* bytes of its status message */
+#define MAX_MCP_URI        4096 /* bytes of the URI of one resource */
+#define MAX_MCP_TASKS      128  /* tasks that are kept, running or finished */
+#define MAX_MCP_TASK_BYTES (32UL << 20) /* bytes of all answers of tasks that are kept */
+#define MAX_MCP_TASK_TEXT  1024         /* bytes of the status message of one task */
 
 /* The MCP server's transports */
-#define MAX_MCP_NEWS      (256 * 1024) /* waiting for one client; further news are dropped */
-#define MAX_MCP_QUEUE     (32UL << 20) /* waiting for one client; past this the client is dropped */
-#define MAX_MCP_CLIENTS   64           /* of the unix socket at the same time */
-#define MAX_HTTP_CONNS    128          /* at the same time; the longest silent one makes room */
+#define MAX_MCP_NEWS      (256 * 1024) /* bytes waiting for one client; further news are dropped */
+#define MAX_MCP_QUEUE     (32UL << 20) /* bytes waiting for one client; then it is disconnected */
+#define MAX_MCP_CLIENTS   64           /* clients of the unix socket at the same time */
+#define MAX_HTTP_CONNS    128          /* at the same time; then the longest silent one is closed */
 #define MAX_HTTP_BODIES   (64UL << 20) /* bytes of all incoming bodies, except small ones */
 #define MAX_HTTP_QUEUED   (256UL << 20) /* bytes of all answers that wait for clients */
-#define MAX_HTTP_SESSIONS 256           /* of the legacy protocol; idle ones make room */
+#define MAX_HTTP_SESSIONS 256           /* of the legacy protocol; then idle ones are closed */
 #define MAX_HTTP_STREAMS  64            /* broken streams of one session that can be resumed */
-#define MAX_HTTP_REPLAY   (256 * 1024)  /* bytes kept for one of them */
-#define MAX_HTTP_KEPT     (64UL << 20)  /* bytes kept for all of them */
+#define MAX_HTTP_REPLAY   (256 * 1024)  /* bytes kept for one broken stream */
+#define MAX_HTTP_KEPT     (64UL << 20)  /* bytes kept for all broken streams */
 #define MAX_HTTP_TOKEN    512           /* bytes of the bearer token */
 
-#define MIN_RUN_FILES 64    /* that a supervisor may open for a plan without grants */
-#define MAX_RUN_FILES 10240 /* for a plan with grants and all repositories in them */
+#define MIN_RUN_FILES 64    /* files that a supervisor opens for a plan without grants */
+#define MAX_RUN_FILES 10240 /* with grants, and all repositories in them */
 
-/* For the server of runs. Each run has five fds in it, each plan one for each of its grants. */
+/* For the server of runs. It has five open fds for each run, and for each plan one for each
+ * grant. */
 #define MAX_SERVE_FILES 65536
 
 /* The search for git repositories in a writable grant */
@@ -286,7 +287,7 @@
 #define MAX_REPO_ENTRIES 20000
 #define MAX_REPO_CPU_MS  1000 /* for all grants of a run together */
 #define MAX_REPO_WALL_MS 5000
-#define MAX_REPOS        256         /* at most; each holds an fd for each protected name */
+#define MAX_REPOS        256         /* at most; each needs an open fd for each protected name */
 #define MAX_KNOWN_BYTES  (1UL << 20) /* of one file that runs keep for later runs */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one git configuration file */
 #define MAX_REPO_CONFIGS 32   /* files of one tree, or of the owner, with the included ones */
@@ -299,11 +300,11 @@
 #define MAX_NAMED 128  /* directories of hooks, and files named by the configuration */
 #define MAX_HELD  4096 /* symlinks to protected names, and their targets */
 
-/* A client's command line, in the question of its hook */
+/* A client's command line, as its hook sends it */
 #define MAX_SHELL_BYTES    (256 * 1024)
 #define MAX_SHELL_WORDS    16384
 #define MAX_SHELL_COMMANDS 4096
-#define MAX_HOOK_INPUT     (4UL << 20) /* bytes of the whole question */
+#define MAX_HOOK_INPUT     (4UL << 20) /* bytes of everything that the hook sends */
 #define MAX_HOOK_PLACES    16          /* directories that a command may have changed to */
 #define MAX_HOOK_SKILLS    1024        /* names of skills that are looked for in a command */
 #define MAX_HOOK_WALK      50000       /* directory entries examined to find skills */
