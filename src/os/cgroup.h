@@ -73,8 +73,8 @@ void cgroup_thaw(int fd);
 /* Kills all processes in a frozen group of v1, then thaws it. Does nothing on v2. */
 void cgroup_end_frozen(const struct cgroup *cg);
 
-/* Removes the directories that have no process any more, without waiting. cgroup_free()
- * removes the others. Nothing can be counted afterwards. Accepts NULL. */
+/* Removes the directories that have no process any more, without waiting. cgroup_free() removes the
+ * others. The counters of the group cannot be read afterwards. Accepts NULL. */
 void cgroup_shed(struct cgroup *cg);
 
 /* Removes the directories and frees the group. Waits up to 0.1 s for the last process to be

@@ -257,7 +257,7 @@ enum net_place net_place_of(const struct address *a)
 
 	if (n >= (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) &&
 	    got.head.nlmsg_type == NLMSG_ERROR) {
-		/* There is no route. connect() will report it. */
+		/* These errors mean that there is no route; connect() will report that. */
 		int error = -got.says.error.error;
 		return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES ||
 		                       error == EINVAL

@@ -258,8 +258,8 @@ static int step_pidfd(void *arg)
 /* ---- the table ------------------------------------------------------------- */
 
 struct feature {
-	bool userns; /* run the step as root of a user namespace */
-	int flags;   /* and in these new namespaces (CLONE_NEW*) */
+	bool userns; /* the step runs as root of a user namespace */
+	int flags;   /* the step also runs in these new namespaces (CLONE_NEW*) */
 	int (*step)(void *arg);
 };
 

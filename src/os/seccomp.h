@@ -23,14 +23,15 @@ enum seccomp_profile {
 
 /* How far the skill's sockets can reach. */
 enum seccomp_reach {
-	SECCOMP_REACH_UNIX, /* the skill has its own namespaces: internet and unix sockets */
-	SECCOMP_REACH_INET, /* the same, but a writable grant may contain a unix socket of the host:
-	                       the only unix sockets are connected pairs, which reach no other
-	                       process */
-	SECCOMP_REACH_NONE, /* the skill is in the host's namespaces: no sockets except pairs, no
-	                       SysV or POSIX message queues, no debugging, nothing that acts on
-	                       other processes. Signals are not filtered here; Landlock's scope must
-	                       block them. */
+	SECCOMP_REACH_UNIX, /* the skill has its own namespaces; it may use internet and unix
+	                       sockets */
+	SECCOMP_REACH_INET, /* as SECCOMP_REACH_UNIX, but a writable grant may contain a unix socket
+	                       of the host. So the only unix sockets are connected pairs, which
+	                       reach no other process */
+	SECCOMP_REACH_NONE, /* the skill is in the host's namespaces. So it may use no sockets
+	                       except pairs, no SysV or POSIX message queues, no debugging, and no
+	                       call that acts on other processes. Signals are not filtered here;
+	                       Landlock's scope must block them. */
 	SECCOMP_N_REACHES,
 };
 

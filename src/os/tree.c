@@ -150,8 +150,8 @@ struct remover {
 	int error;  /* the first error */
 };
 
-/* Restores the owner's permissions on a directory, which the skill may have removed. A failure is
- * ignored: the next operation reports it. */
+/* Restores the owner's permissions, which the skill may have taken away from a directory. A failure
+ * is ignored: the next operation reports it. */
 static void open_up(int dir, const char *name)
 {
 	if (fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) != 0) {

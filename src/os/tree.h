@@ -11,7 +11,7 @@ struct tree_entry {
 	const char *path; /* relative to the top directory; may contain any bytes */
 	int dir;          /* the directory that contains it; borrowed */
 	const char *name; /* its name in `dir` */
-	struct stat st;   /* of the link itself if it is a symlink */
+	struct stat st;   /* if the entry is a symlink: of the link itself */
 };
 
 /* Called for each entry. If it returns false for a directory, the content of the directory is

@@ -8,7 +8,7 @@
 
 #include "skillsandbox.h"
 
-struct gunzip; /* one stream; all its members are decompressed one after another */
+struct gunzip; /* a gzip stream; its members are decompressed one after another */
 
 int zlib_load(struct ssb_error *err); /* loads the library; must be called first */
 struct gunzip *zlib_gunzip_new(void); /* never freed; NULL if there is no memory */

@@ -15,7 +15,8 @@ enum tls_verdict {
 	TLS_NAME,     /* *ret_name is the SNI: in lower case, without the final dot, only letters,
 	                 digits, '-' and '_' */
 	TLS_NO_NAME,  /* a ClientHello without server_name */
-	TLS_BAD_NAME, /* several names, an empty one, an address, or bytes that no host name has */
+	TLS_BAD_NAME, /* the extension has several names, an empty one, an address, or bytes that no
+	                 host name has */
 	TLS_ECH,      /* encrypted_client_hello (0xfe0d) or its predecessor ESNI (0xffce), real or
 	                 GREASE; *ret_name is the SNI if there is one, otherwise "" */
 	TLS_NOT_TLS,  /* the first bytes are not a TLS handshake record with a ClientHello */
