@@ -22,7 +22,7 @@
 
 #define WORKER_NAME "worker.py"
 #define END_MS      10000 /* how long killed processes may take to end */
-#define PAUSE_AFTER 100   /* pause in each round after so many in vain */
+#define PAUSE_AFTER 100   /* rounds without a success before pauses begin */
 
 static int private_dir(struct stage_config *config, struct ssb_error *err)
 {

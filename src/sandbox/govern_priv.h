@@ -24,7 +24,7 @@ struct governed {
 	struct meter meter;
 	struct used told;
 	uint64_t used_at;  /* when to measure the use again; 0: the sandbox does not exist yet */
-	uint64_t start_us; /* of the skill */
+	uint64_t start_us; /* time of the skill's start */
 	uint64_t paused_us;
 	bool owes_stands, owes_goes;
 

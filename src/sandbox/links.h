@@ -21,7 +21,7 @@
 /* A path that must stay where it is. */
 struct held_path {
 	size_t grant;   /* index into the plan's grants */
-	char *path;     /* from its top; "" is the top */
+	char *path;     /* relative to the grant's top; "" is the top */
 	bool read_only; /* true: the skill cannot change its content either */
 };
 

@@ -58,7 +58,7 @@ struct prove_world {
 	pid_t helper;      /* a sleeping process of the owner's */
 	char helper_comm[16];
 	volatile unsigned *helper_hits; /* shared memory: how many signals reached it */
-	pid_t session;                  /* of the supervisor */
+	pid_t session;                  /* session id of the supervisor */
 	ino_t user_ns;                  /* its namespaces */
 	ino_t pid_ns;
 };

@@ -31,7 +31,7 @@ struct config_reading {
 	struct string_list files[2]; /* indexed by `by_skill` */
 	const char *cut;
 	struct ssb_error *err;
-	bool failed; /* `err` says why, or out of memory */
+	bool failed; /* `err` has the reason; if it is not filled: out of memory */
 };
 
 static const char TOO_LONG[] = "a path in git's settings is too long";

@@ -1,11 +1,11 @@
 /* repos.h - finds the repositories inside writable grants and around them.
  *
- * The names that the host obeys (policy/protect.h) are protected at the top of each writable grant,
- * and at the top of every repository that is found in it before the skill starts. The search is
- * bounded by limits.h. It visits the repositories that earlier runs found first (repos_known.h),
- * then the nearest directories; it follows no symlink and stays on the grant's own mount. A
- * repository that the skill makes is not protected. If a repository around a grant, or a directory
- * above one, has protected names that lead into a grant, their targets are held (links.h). */
+ * Protected names (policy/protect.h) are protected at the top of each writable grant, and at the
+ * top of every repository that is found in it before the skill starts. The search is bounded by
+ * limits.h. It visits the repositories that earlier runs found first (repos_known.h), then the
+ * nearest directories; it follows no symlink and stays on the grant's own mount. A repository that
+ * the skill makes is not protected. If a repository around a grant, or a directory above one, has
+ * protected names that lead into a grant, their targets are held (links.h). */
 #ifndef SANDBOX_REPOS_H
 #define SANDBOX_REPOS_H
 
@@ -29,7 +29,7 @@ struct repo {
 /* A path that the settings of a repository name (repo_config.h) and that the skill could write. */
 struct named {
 	size_t grant; /* index into the plan's grants */
-	char *path;   /* from its top; "" is the top */
+	char *path;   /* relative to the grant's top; "" is the top */
 	bool is_dir;  /* true: a directory of hooks; false: a file of settings */
 	bool whole;   /* the directory of hooks is the top of the working tree, or above it */
 };

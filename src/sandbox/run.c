@@ -434,7 +434,7 @@ static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 	return 0;
 }
 
-/* The plan must name a program, unless a payload of ours runs in its place. */
+/* The plan must name a program, unless a payload (sandbox_run_payload()) runs in its place. */
 static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
 {
 	return plan->argv.n > 0

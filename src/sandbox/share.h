@@ -1,5 +1,5 @@
-/* share.h - the priority that a skill inherits from its caller, and cpu_shares on machines
- * without a cpu cgroup for us.
+/* share.h - the priority that a skill inherits from its caller, and cpu_shares on machines where a
+ * run cannot have a cpu cgroup.
  *
  * The kernel weighs sessions against each other (autogroups), and processes within a session by
  * their nice value, so both get the nice value that is nearest to the share. The kernel lets a user

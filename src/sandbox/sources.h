@@ -33,9 +33,9 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err);
  * host would execute or read as settings. They are made in writable grants and in the repositories
  * there (`repos` may be NULL). See policy/protect.h and placeholders.c. */
 struct placeholders;
-bool placeholders_is_ours(const struct stat *st);     /* by its mode and size */
-bool placeholders_is_open(const struct stat *st);     /* HOLD_PRIVATE; by its mode */
-bool placeholders_is_link(int dir, const char *name); /* by its target */
+bool placeholders_is_ours(const struct stat *st);     /* decided by mode and size */
+bool placeholders_is_open(const struct stat *st);     /* decided by mode: HOLD_PRIVATE */
+bool placeholders_is_link(int dir, const char *name); /* decided by its target */
 int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run,
                       const struct repos *repos, struct placeholders **ret, struct ssb_error *err);
 /* Adds a placeholder for `path`, which is relative to the grant and missing, and which a symlink

@@ -328,8 +328,8 @@ _Noreturn void stage_main(const struct stage_config *config)
 	/* If the supervisor ends before init listens on ctl, this signal ends init. Later, init
 	 * ends when ctl is closed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	/* The caller's handlers must not run here. If the caller ignores SIGCHLD, the
-	 * kernel would reap our children before we see them. */
+	/* The caller's handlers must not run here. If the caller ignores SIGCHLD, the kernel would
+	 * reap the children of this process, and their status would be lost. */
 	for (int sig = 1; sig < NSIG; sig++) {
 		(void)signal(sig, SIG_DFL);
 	}

@@ -275,8 +275,8 @@ int run_start(struct run *r, struct ssb_error *err)
 	}
 	r->ctl = pair[0];
 	r->config.ctl = pair[1];
-	/* The child sends the number of its notification fd. With SO_PASSCRED the kernel
-	 * adds the sender's pid as we number it. */
+	/* The child sends the number of its notification fd. With SO_PASSCRED the kernel adds the
+	 * sender's pid in the supervisor's pid namespace. */
 	(void)setsockopt(r->ctl, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 	r->config.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
 	r->config.pty = tty;
@@ -294,7 +294,7 @@ int run_start(struct run *r, struct ssb_error *err)
 		stage_main(&r->config);
 	}
 	/* Let the child run first: the kernel may have queued it behind this process on the same
-	 * core, and its work takes longer than the rest of ours. */
+	 * core, and its work takes longer than the rest of this function. */
 	(void)sched_yield();
 	close_child_ends(r);
 	if (r->config.mapped_by_parent && r->config.namespaces && map_child(r, err) != 0) {

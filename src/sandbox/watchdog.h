@@ -1,10 +1,11 @@
-/* watchdog.h - the memory limit for machines without a control group for us.
+/* watchdog.h - the memory limit on machines where a run cannot have a control group.
  *
  * It runs inside init, PID 1 of the sandbox, on a timer: it adds up the memory of all processes of
- * the sandbox's pid namespace and reports whether the sum exceeds the limit. It counts what the
- * kernel cannot reclaim: anonymous memory by its proportional share, page tables, shared memory
- * (tmpfs, memfd, shared anonymous mappings) and System V objects (segments, semaphores, messages),
- * the latter two once, mapped or not. Cached file pages do not count.
+ * the sandbox's pid namespace and reports whether the sum exceeds the limit. It counts memory that
+ * the kernel cannot reclaim: anonymous memory by its proportional share, page tables, shared memory
+ * (tmpfs, memfd, shared anonymous mappings) and System V objects (segments, semaphores, messages).
+ * Shared memory and System V objects count once, whether they are mapped or not. Cached file pages
+ * do not count.
  *
  * The processes are hostile: they fork, exit and exec during a measurement, make themselves
  * non-dumpable, and hold thousands of fds. Therefore the watchdog uses no heap, never waits and
@@ -71,8 +72,7 @@ struct watchdog {
 
 	uint64_t bound; /* upper bound of the memory at the last check */
 	bool threads; /* fd tables of single threads could hide enough memory to exceed the limit */
-	unsigned late; /* how many measurements in a row ended early because the machine made us
-	                  wait */
+	unsigned late; /* measurements in a row that were cut short because init had to wait */
 
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;
