@@ -263,20 +263,20 @@
 #define MAX_MCP_TASK_TEXT  1024         /* bytes of the status message of one task */
 
 /* The MCP server's transports */
-#define MAX_MCP_NEWS      (256 * 1024) /* bytes waiting for one client; further news are dropped */
-#define MAX_MCP_QUEUE     (32UL << 20) /* bytes waiting for one client; then it is disconnected */
-#define MAX_MCP_CLIENTS   64           /* clients of the unix socket at the same time */
-#define MAX_HTTP_CONNS    128          /* at the same time; then the longest silent one is closed */
-#define MAX_HTTP_BODIES   (64UL << 20) /* bytes of all incoming bodies, except small ones */
+#define MAX_MCP_NEWS      (256 * 1024)  /* bytes waiting for one client; further news are dropped */
+#define MAX_MCP_QUEUE     (32UL << 20)  /* bytes for one client; with more it is disconnected */
+#define MAX_MCP_CLIENTS   64            /* clients of the unix socket at the same time */
+#define MAX_HTTP_CONNS    128           /* when full, the one that was silent longest is closed */
+#define MAX_HTTP_BODIES   (64UL << 20)  /* bytes of all incoming bodies, except small ones */
 #define MAX_HTTP_QUEUED   (256UL << 20) /* bytes of all answers that wait for clients */
-#define MAX_HTTP_SESSIONS 256           /* of the legacy protocol; then idle ones are closed */
+#define MAX_HTTP_SESSIONS 256           /* legacy sessions; when full, idle ones are closed */
 #define MAX_HTTP_STREAMS  64            /* broken streams of one session that can be resumed */
 #define MAX_HTTP_REPLAY   (256 * 1024)  /* bytes kept for one broken stream */
 #define MAX_HTTP_KEPT     (64UL << 20)  /* bytes kept for all broken streams */
 #define MAX_HTTP_TOKEN    512           /* bytes of the bearer token */
 
 #define MIN_RUN_FILES 64    /* files that a supervisor opens for a plan without grants */
-#define MAX_RUN_FILES 10240 /* with grants, and all repositories in them */
+#define MAX_RUN_FILES 10240 /* the same for a plan with grants */
 
 /* For the server of runs. It has five open fds for each run, and for each plan one for each
  * grant. */
@@ -287,7 +287,7 @@
 #define MAX_REPO_ENTRIES 20000
 #define MAX_REPO_CPU_MS  1000 /* for all grants of a run together */
 #define MAX_REPO_WALL_MS 5000
-#define MAX_REPOS        256         /* at most; each needs an open fd for each protected name */
+#define MAX_REPOS        256         /* each needs an open fd for each protected name */
 #define MAX_KNOWN_BYTES  (1UL << 20) /* of one file that runs keep for later runs */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one git configuration file */
 #define MAX_REPO_CONFIGS 32   /* files of one tree, or of the owner, with the included ones */

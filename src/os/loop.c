@@ -35,7 +35,7 @@ struct loop_watch {
 struct loop_timer {
 	struct loop *loop;
 	struct loop_timer **home; /* the caller's pointer to this timer; NULL: none */
-	uint64_t due;             /* ms */
+	uint64_t due;             /* clock_ms() at which it is called */
 	uint64_t number;          /* among timers with equal times the lowest number is first */
 	size_t place;             /* its index in the heap */
 	loop_fn *fn;
