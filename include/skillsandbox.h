@@ -187,7 +187,8 @@ struct ssb_watch {
 	void *arg;
 };
 
-/* Like ssb_run() (id NULL) or ssb_run_in_session(), followed by `watch` (borrowed for the call). */
+/* Like ssb_run() (if `id` is NULL) or ssb_run_in_session(). Also calls `watch` (borrowed during the
+ * call). */
 SSB_API int ssb_run_watched(const struct ssb_plan *p, const char *id, const int stdio[3],
                             const struct ssb_watch *watch, struct ssb_result *ret_result,
                             struct ssb_error *err);

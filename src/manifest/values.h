@@ -23,9 +23,10 @@ struct ctx {
 struct field {
 	const char *key;
 	void (*read)(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
-	size_t offset;             /* of the value in the level's struct */
-	const char *missing;       /* if required: what to write; NULL if optional */
-	const struct level *level; /* of a mapping or a list of mappings */
+	size_t offset;       /* offset of the value in the level's struct */
+	const char *missing; /* if required: what to write; NULL if optional */
+	/* the keys of a value that is a mapping, or a list of mappings */
+	const struct level *level;
 	const char *(*check)(const char *s, char **ret);
 	bool unique; /* a duplicate item of the list is dropped */
 	uint64_t min, max;

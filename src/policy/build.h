@@ -87,8 +87,9 @@ struct path_request {
 	/* Where the path leads, if it contains a symlink; otherwise NULL. A manifest's path that
 	 * contains a symlink stays refused even if the owner grants it by name. */
 	const char *real;
-	const char *words; /* with `real`, for a path of the owner: the path as it was written */
-	bool unasked;      /* requested by a manifest, to read, and not named in the policy file */
+	/* with `real`, for a path of the owner: that path as text (resolve_words()) */
+	const char *words;
+	bool unasked; /* requested by a manifest, to read, and not named in the policy file */
 };
 /* Records a refusal of the request, named for example "read ~/.ssh". If `why` or `remedy` is NULL
  * (no memory), the build is marked failed. */

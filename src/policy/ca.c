@@ -27,7 +27,8 @@ static bool readable_file(const char *path, struct stat *st)
 	return stat(path, st) == 0 && S_ISREG(st->st_mode) && access(path, R_OK) == 0;
 }
 
-/* Returns NULL, or why the file must not be shown without being granted by name. */
+/* Returns NULL if the file may be shown although the owner did not grant it by name; otherwise why
+ * not. */
 static const char *judge_file(struct build *b, int fd, const char *real)
 {
 	struct danger_hits hits;

@@ -28,7 +28,7 @@ static void add_hit(struct danger_hits *hits, const struct place *p, enum danger
 	if (hits->n < MAX_DANGER_HITS) {
 		hits->n++;
 	} else if ((p->flags & FINAL) == 0) {
-		return; /* there are enough reasons; only a final one must always be kept */
+		return; /* the list is full, and only a final reason must always be kept */
 	}
 	size_t at = hits->n - 1;
 	if ((p->flags & FINAL) != 0) {

@@ -120,7 +120,7 @@ int danger_add_own(struct danger *d, const struct owner *o)
 	const struct {
 		const char *path;
 		const char *why;
-		unsigned flags; /* against grants for writing, which are never given */
+		unsigned flags; /* for judging writes, which are never granted */
 	} dirs[] = {
 		{ o->config_dir, "holds the owner's policy",
 		  DANGER_WRITE | DANGER_NEVER | DANGER_AROUND },

@@ -79,7 +79,8 @@ static void *grow_array(void *v, size_t n, size_t item)
 	return realloc(v, (n == 0 ? 32 : n * 2) * item);
 }
 
-/* False only if the names in the parent folder are known and this is not one of them. */
+/* Returns false only if the names in a directory above are known and the path's name is not one of
+ * them. */
 static bool may_exist(const struct danger *d, const char *path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {

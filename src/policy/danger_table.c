@@ -420,7 +420,7 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/google-cloud-sdk", CODE, "holds programs that the owner runs" },
 	{ "~/.xsessionrc", KEYS, "runs at the owner's login" },
 	{ "~/.local/share/applications", CODE, "holds programs that the owner runs" },
-	/* the runtime's own files at their usual places, even if it uses other places */
+	/* the runtime's own files at their usual places, even if the runtime uses other places */
 	{ "~/.config/skillsandbox", KEYS | DANGER_OWN, "holds the owner's policy" },
 	{ "~/.local/state/skillsandbox", KEYS | DANGER_OWN, "holds the runtime's records" },
 	{ "~/.local/share/skillsandbox", KEYS | DANGER_OWN, "holds the runtime's records" },

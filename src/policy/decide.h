@@ -23,13 +23,15 @@ int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, con
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value);
 void given_free(struct given *v, size_t n); /* frees the values, too */
 
-/* What the owner approved for this skill. All zero: nothing. Everything in it is borrowed. */
+/* What the owner approved for this skill. All zero: nothing is approved. Everything in it is
+ * borrowed. */
 struct plan_consent {
 	const struct string_list *declined[2]; /* items of plan->requested that stay out; or NULL */
 	const struct given *given[2]; /* [0] by the stored approval, [1] for this request only */
 	size_t n_given[2];
 	const char *source; /* the copy that is read and shown instead of the directory; or NULL */
-	struct plan_approval approval; /* for the record; all zero: no approval applies */
+	/* the approval, for the record of the run; all zero: there is none */
+	struct plan_approval approval;
 	/* state of the approval, for a plan that is only inspected: "none", "holds"; static; or
 	 * NULL */
 	const char *state;

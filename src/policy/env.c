@@ -223,9 +223,9 @@ static bool is_harmless(const char *name, const char *value)
 	                           "0123456789_.@/:+-")] == '\0';
 }
 
-/* Returns the value that a declared name gets from the caller's environment. A learning run sees
- * only stand-ins, which are part of the options; a name without a stand-in has no value, even if
- * the policy file grants it. */
+/* Returns the value that a declared variable gets from the caller's environment, or NULL. In a
+ * learning run only harmless variables have one; the other variables get stand-ins from the
+ * options, even if the policy file grants them. */
 static const char *value_of(const struct build *b, const char *name)
 {
 	const char *value = owner_getenv(b->owner, name);

@@ -1,4 +1,4 @@
-/* mounts.h - the table of mounts, which shows what bind mounts lead to. */
+/* mounts.h - the table of mounts, which shows where the content of bind mounts comes from. */
 #ifndef POLICY_MOUNTS_H
 #define POLICY_MOUNTS_H
 

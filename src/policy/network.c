@@ -277,7 +277,7 @@ static void set_net_limits(struct build *b)
 {
 	b->plan->net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
 	if (b->plan->n_egress == 0) {
-		return; /* there is nothing to lower or to warn about */
+		return; /* no host is reached, so the limits do not matter */
 	}
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		const struct resource *r = &NET_LIMITS[i];

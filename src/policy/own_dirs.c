@@ -29,7 +29,8 @@ static bool same_text(const char *a, const char *b)
 
 /* ---- what the owner names --------------------------------------------------- */
 
-/* True for a secret, its side file, or one that is being written (".trace.key..."). */
+/* True for the name of a secret, of a file beside it, or of one that is being written
+ * (".trace.key..."). */
 static bool is_secret(const char *name)
 {
 	if (name[0] == '.') {
@@ -153,7 +154,8 @@ static void cover_name(struct build *b, const char *name, bool is_dir, bool crea
 		const struct grant *g = &b->plan->grants[i];
 		const char *rest = g->is_dir ? path_beneath(name, g->path) : NULL;
 		if (rest == NULL || *rest == '\0') {
-			continue; /* the grant does not contain it, or is a grant of it */
+			/* the grant does not contain the place, or grants the place itself */
+			continue;
 		}
 		struct cover c = { strdup(name), path_join(g->target, rest), g->where, is_dir,
 			           create };

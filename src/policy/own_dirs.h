@@ -1,11 +1,11 @@
-/* own_dirs.h - the runtime's own directories, which a grant never shows just because it contains
+/* own_dirs.h - the runtime's own directories, which are not shown by a grant that merely contains
  * them.
  *
- * The state directory holds the key that signs traces, the sessions and the sockets that can end
- * runs; the settings directory holds the policy and the store's password. If a grant contains
- * one of them, under whatever name a bind mount gives it, the skill finds an empty directory
- * there that cannot be changed (struct cover). A grant shows such a directory only if the owner
- * names it, or something in it. Nothing can show what is in OWN_SECRETS. */
+ * The state directory contains the key that signs traces, the sessions and the sockets that can end
+ * runs; the settings directory contains the policy and the store's password. If a grant contains
+ * one of them, under whatever name a bind mount gives it, the skill finds an empty directory there
+ * that cannot be changed (struct cover). A grant shows such a directory only if the owner names it,
+ * or something in it. No grant can show the objects in OWN_SECRETS. */
 #ifndef POLICY_OWN_DIRS_H
 #define POLICY_OWN_DIRS_H
 
@@ -27,8 +27,8 @@ extern const size_t OWN_SECRETS_COUNT;
 bool own_resolve(struct build *b, const struct path_request *r, const char *path,
                  const struct object *id);
 
-/* True if the granted object is one of the runtime's own directories, or lies in one. The owner has
- * then named it; it does not only lie in a grant that contains it. */
+/* True if the granted object is one of the runtime's own directories, or lies in one. The owner
+ * must have named it: a grant that merely contains such a directory does not count. */
 bool own_named(struct build *b, const struct grant *g);
 
 /* Fills the plan's covers. Must be called after the grants are final. */

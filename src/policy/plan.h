@@ -1,4 +1,4 @@
-/* plan.h - the frozen answer to "what may this run do".
+/* plan.h - the plan: everything that a run may do, decided before the run and then frozen.
  *
  * plan = manifest ∩ owner's policy file ∩ owner's options. Every path in it was opened once
  * (O_PATH, held open) and judged by device and inode; the sandbox mounts exactly that object or
@@ -136,7 +136,7 @@ enum layer_id {
 const char *plan_layer_name(enum layer_id id);
 int plan_layer_from_name(const char *s); /* -1: unknown */
 
-/* For people and records: "read", "manifest". */
+/* Return names for people and records: "read", "manifest". */
 const char *access_name(enum access a);
 const char *grant_origin_name(enum grant_origin o); /* "?" for ORIGIN_OTHER */
 enum grant_origin grant_origin_from(const char *name);
@@ -154,7 +154,7 @@ enum upstream_use { UPSTREAM_HTTP, UPSTREAM_OTHER, UPSTREAM_USES };
 
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
-/* How much of what the skill tries is observed and recorded. */
+/* How many of the skill's attempts are observed and recorded. */
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_level_name(enum audit_level level);
 
@@ -168,7 +168,7 @@ struct plan_approval {
 };
 void plan_approval_free(struct plan_approval *a); /* accepts NULL */
 
-/* What the policy file says about skills that are not approved. */
+/* The rules of the policy file for skills that are not approved, and for approvals. */
 struct consent_policy {
 	bool refuse;     /* such skills do not run */
 	int64_t expires; /* seconds that an approval is valid; 0: until it is revoked */
@@ -190,8 +190,9 @@ struct ssb_plan {
 	size_t n_covers;
 	struct refusal *refusals;
 	size_t n_refusals;
-	/* Requests that were left out without stopping the run: what a derived manifest asks of
-	 * the environment, and what the owner took out. */
+	/* Requests that were left out without stopping the run: variables that only the owner can
+	 * give, write requests of a sidecar that names no directory, and requests that the owner
+	 * declined. */
 	struct refusal *withheld;
 	size_t n_withheld;
 	enum skill_format format; /* of the skill */
@@ -205,11 +206,11 @@ struct ssb_plan {
 	 * "over"; static. NULL: it was not looked up. */
 	const char *consent_state;
 	struct string_list warnings;
-	struct string_list requested;   /* what the manifest asks for, for people: "read ~/notes" */
-	struct string_list env;         /* "NAME=VALUE", including HOME, TMPDIR, PATH and LANG */
+	struct string_list requested; /* the requests of the manifest, for people: "read ~/notes" */
+	struct string_list env;       /* "NAME=VALUE", including HOME, TMPDIR, PATH and LANG */
 	struct string_list env_missing; /* declared variables that the caller does not have */
 	size_t env_withheld;            /* how many of the caller's variables are not passed */
-	struct string_list argv;        /* what is executed: the command, then its arguments */
+	struct string_list argv;        /* the command that is executed, then its arguments */
 	char *workdir;                  /* the directory in the sandbox where the command starts */
 	char *home;                     /* $HOME in the sandbox: a private tmpfs at this path */
 	struct egress_rule *egress;     /* granted rules */

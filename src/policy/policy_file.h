@@ -27,7 +27,7 @@ struct policy {
 	char *file; /* NULL: there is none */
 	struct mtext_list lists[POLICY_LISTS];
 	struct resources limits; /* upper bounds; OPTION_UNSET: none */
-	struct net_limits net;   /* the same for the network */
+	struct net_limits net;   /* upper bounds for the network; OPTION_UNSET: none */
 	bool literal_addresses;
 	struct upstream upstream; /* as upstream_parse() fills it */
 	bool upstream_given;      /* the file names a proxy, or `none` */
@@ -39,7 +39,8 @@ struct policy {
 	int toolchain;        /* -1: not given; 0 off; 1 auto */
 	unsigned best_effort; /* 1 << enum layer_id */
 	struct consent_policy consent;
-	char *store; /* of sessions: a PostgreSQL URL that may contain a password; NULL: SQLite */
+	/* the store of sessions: a PostgreSQL URL, which may contain a password; NULL: SQLite */
+	char *store;
 };
 
 void policy_init(struct policy *p); /* sets the values that apply without a file */

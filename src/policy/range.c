@@ -1,5 +1,6 @@
 /* range.c - checks address ranges. A range becomes a local route of the sandbox's network, so it
- * must not be wide, nor overlap with addresses that have a meaning of their own there. */
+ * must not be wide, and it must not overlap with addresses that have another use in that
+ * network. */
 #include "policy/range.h"
 
 #include <stddef.h>

@@ -12,10 +12,11 @@ const char *range_of_sandbox(const struct cidr *c);
 /* Returns how many addresses the range has, at most UINT64_MAX. */
 uint64_t range_size(const struct cidr *c);
 
-/* Returns NULL, or why a rule of kind HOST_CIDR cannot be enforced, with *ret_remedy. */
+/* Returns NULL, or why a rule of kind HOST_CIDR cannot be enforced, with a remedy in *ret_remedy.
+ * Both texts are static. */
 const char *range_problem(const struct egress_rule *rule, const char **ret_remedy);
 
-/* The same for a rule of kind HOST_ADDRESS. */
+/* Like range_problem(), for a rule of kind HOST_ADDRESS. */
 const char *range_address_problem(const struct egress_rule *rule, const char **ret_remedy);
 
 #endif

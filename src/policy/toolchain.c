@@ -38,7 +38,7 @@ static const char *const INTERPRETERS[] = {
 
 struct toolchain_search {
 	struct build *b;
-	const char *command; /* as the plan names it */
+	const char *command; /* the command as the plan has it */
 	bool asks;           /* for a skill: each directory is a request that the owner sees */
 	bool chosen; /* the skill's author chose the command, so nothing is granted for it */
 };

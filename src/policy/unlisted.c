@@ -261,7 +261,7 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 		if (object_same(c->v[i], b->danger->home) && i + 1 < c->n) {
 			break;
 		}
-		/* at the end: the outermost closed one */
+		/* after the loop this is the outermost closed directory */
 		closed = (c->mode[i] & need) != need ? len : closed;
 		need = S_IXOTH;
 		while (len > 1 && s->path[--len] != '/') {

@@ -12,7 +12,7 @@
 
 struct derived {
 	const char *from;        /* "SKILL.md" */
-	const char *name;        /* the skill's name if its text has none */
+	const char *name;        /* the name of the manifest if the skill's text gives none */
 	const struct says *says; /* borrowed, like argv */
 	char *const *argv; /* the command, NULL-terminated; NULL: the caller named no script */
 };

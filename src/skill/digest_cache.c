@@ -21,7 +21,7 @@
 struct header {
 	char magic[8];
 	uint64_t count;
-	uint8_t hash[SHA256_BYTES]; /* of the records: reveals a torn write */
+	uint8_t hash[SHA256_BYTES]; /* SHA-256 of the records, which reveals an incomplete write */
 };
 
 /* Two writes within one tick of the kernel's clock have the same ctime. So a file that was changed

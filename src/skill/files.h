@@ -43,7 +43,8 @@ struct skill_file {
 	unsigned mode; /* permission bits */
 	uint64_t size; /* in bytes; 0 unless it is a regular file */
 	uint8_t sha256[SHA256_BYTES];
-	const char *no_digest; /* why it has none: "FIFO", "cannot be read"; NULL: it has one */
+	/* why it has no digest: "FIFO", "cannot be read"; NULL: it has one */
+	const char *no_digest;
 };
 
 /* The mode of every directory and symlink here, whatever the file system reports. */
@@ -61,21 +62,22 @@ struct skill_files {
 };
 
 enum files_use {
-	/* To approve a skill or to check an approval: everything, or an error. An entry whose
-	 * content cannot be pinned is an error: a FIFO, a device, a socket, a sparse file, a
-	 * symlink that leads out of the directory, a file that changes. Directories of version
-	 * control at the top (.git, .hg, .svn) are left out, unless the rest is too large to be
-	 * copied (SNAPSHOT_BYTES): the skill then runs from its own directory and can see them. */
+	/* To approve a skill or to check an approval: everything is read, or there is an error. An
+	 * entry whose content cannot be pinned is an error: a FIFO, a device, a socket, a sparse
+	 * file, a symlink that leads out of the directory, a file that changes. Directories of
+	 * version control at the top (.git, .hg, .svn) are left out, unless the rest is too large
+	 * to be copied (SNAPSHOT_BYTES): the skill then runs from its own directory and can see
+	 * them. */
 	FILES_APPROVE,
-	/* For the record of a run: as much as the limits allow, small directories and files
+	/* For the record of a run: as much is read as the limits allow, small directories and files
 	 * first. A file that cannot be read is kept without a digest. */
 	FILES_RECORD,
 	/* Like FILES_RECORD, for a small skill on a local file system, which the supervisor reads
 	 * itself. The limits are small, and no other file system may be mounted in the directory.
 	 * Everything is read, or there is an error. */
 	FILES_RECORD_SMALL,
-	/* For the server: regular files and every directory. Entries that cannot be served, the
-	 * first MAX_SKILL_LEFT of them, are kept without a digest. */
+	/* For the server: regular files and every directory are read. Entries that cannot be served
+	 * are kept without a digest, at most MAX_SKILL_LEFT of them. */
 	FILES_SERVE,
 };
 

@@ -15,14 +15,14 @@
 #define FILES_OPEN    (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define FILES_BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 
-/* What each use reads, and how much. */
+/* The entries that a use reads, and its limits. */
 struct files_rules {
 	size_t files; /* entries, without directories that have any */
 	size_t dirs;
-	size_t path_bytes;   /* of all paths and symlink texts together */
+	size_t path_bytes;   /* bytes of all paths and symlink texts together */
 	uint64_t bytes;      /* of all files together */
 	uint64_t file_bytes; /* of one file */
-	uint64_t read;       /* bytes that are read: files in the cache are not */
+	uint64_t read;       /* bytes that are read; a file whose digest is cached is not read */
 	bool whole;          /* the first failure ends the reading */
 	bool pinned;         /* content that cannot be pinned is a failure */
 	/* every directory is an entry, and an entry that cannot be served is kept with the
@@ -55,7 +55,7 @@ struct files_walk {
 	bool full;      /* nothing more is read */
 	struct ssb_error *err;
 	char *chunk;
-	char path[MAX_PATH_BYTES]; /* of the current entry, from the skill's directory on */
+	char path[MAX_PATH_BYTES]; /* of the current entry, relative to the skill's directory */
 };
 
 /* Each of these functions records a failure, which means that not everything was read. Only the
