@@ -48,7 +48,7 @@ enum learning {
 
 #define LEARNING_ANY "*" /* the domain of the rule for names that are not declared */
 
-/* with the NUL; lower case, because it must stay the same as part of a host name */
+/* bytes of a canary and its NUL; a canary is in lower case, to be the same in host names */
 #define CANARY_BYTES 25
 
 /* A host file or directory that appears in the sandbox. */
