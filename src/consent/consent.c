@@ -60,7 +60,7 @@ static int check_moved(const struct owner *o, const char *dir, struct ssb_error 
 	                path, led ? "is now a symlink to" : "a mount shows it at", dir);
 }
 
-/* `tree` is the digest of the skill's files; NULL: read them. */
+/* `tree` is the digest of the skill's files. If it is NULL, the files are read. */
 static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree,
                      struct consent_found *ret, struct ssb_error *err)
 {
@@ -159,7 +159,7 @@ static int find_copy(const struct owner *o, const char *dir, const struct skill_
 	                                 : 0;
 }
 
-/* Notes for the record who approved, when, and which files. */
+/* Fills the fields for the record: who approved, when, and which files. */
 static void sign_word(struct consent_word *w, const struct skill_files *files, const char *by,
                       const char *at)
 {
@@ -172,7 +172,8 @@ static void sign_word(struct consent_word *w, const struct skill_files *files, c
 	(void)digest_text(files->tree, w->tree);
 }
 
-/* `given` and `declined` stay: the owner said them in addition to an approval. */
+/* Resets everything except `given` and `declined`, which the owner chose in addition to an
+ * approval. */
 static void reset_word(struct consent_word *w)
 {
 	free(steal_ptr(&w->source));
@@ -215,8 +216,8 @@ int consent_once(const struct owner *o, const char *dir, const struct skill_file
 	return 0;
 }
 
-/* The directory (borrowed) that the sandbox shows at /skill, even if its path names another one by
- * now. */
+/* Returns the directory (borrowed) that the sandbox shows at /skill, even if its path names another
+ * directory by now. */
 static int shown_directory(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -227,7 +228,7 @@ static int shown_directory(const struct ssb_plan *plan)
 	return -1;
 }
 
-/* Reads every byte, because this decides what runs. */
+/* Reads every byte, because the result decides which files run. */
 int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
 	AUTO(skill_files_done) struct skill_files now = { 0 };
@@ -256,7 +257,7 @@ int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_er
 	return 0;
 }
 
-/* The manifest among the skill's files; NULL if it is not one of them. */
+/* Returns the manifest among the skill's files, or NULL if it is not one of them. */
 static const struct skill_file *manifest_in(const struct skill_files *p,
                                             const struct ssb_plan *plan)
 {
@@ -274,10 +275,10 @@ static const struct skill_file *manifest_in(const struct skill_files *p,
 	return NULL;
 }
 
-/* Was the plan made from the pinned manifest? Another process could have put a different one there
- * while the plan was made, and removed it again. A long manifest cannot be compared, because only
- * its head was read; nor can a symlink, because its target was read: the lock has the digest of
- * that. */
+/* Compares the plan's manifest with the pinned one. Another process could have put a different
+ * manifest there while the plan was made, and removed it again. A long manifest cannot be compared,
+ * because only its head was read. A symlink cannot be compared, because its target was read; the
+ * lock has the digest of the target. */
 bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p)
 {
 	if (plan->format == SKILL_SIDECAR) {
@@ -289,7 +290,8 @@ bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p
 	        memcmp(f->sha256, plan->manifest_digest, sizeof(f->sha256)) == 0);
 }
 
-/* If the caller named a script, the script was read, which may be any of the pinned files. */
+/* If the caller named a script, the plan was made from the script, which may be any of the pinned
+ * files. So its digest is not compared. */
 bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 {
 	assert(l->format != NULL);
@@ -299,7 +301,7 @@ bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 	       consent_fits_files(plan, &l->files);
 }
 
-/* A sweep keeps a copy for a day after its last use, which is enough for all but long runs. */
+/* A sweep keeps a copy for a day after its last use. This is enough for all but long runs. */
 static void hold_copy(const struct owner *o, const struct ssb_plan *plan)
 {
 	struct skill_files files = { 0 };
@@ -350,7 +352,7 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 	return 0;
 }
 
-/* What was granted for the same bytes before stays granted. */
+/* Keeps what was granted for the same bytes before, and adds the new grants. */
 static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
 {
 	int failed = 0;
@@ -390,7 +392,7 @@ static int fill_words(struct lock *l, const struct ssb_plan *plan,
 	               : 0;
 }
 
-/* What is approved, and on which terms. */
+/* The plan that is approved, and the terms of its approval. */
 struct giving {
 	const struct ssb_plan *plan;
 	const struct consent_terms *terms;
@@ -402,7 +404,8 @@ static int fail_too_much(struct ssb_error *err)
 	                "the skill asks for more than can be approved at once");
 }
 
-/* What was declined stays declined for any bytes; a grant counts for the same bytes only. */
+/* Items that were declined stay declined for any bytes. A grant is valid for the same bytes
+ * only. */
 static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
 {
 	static const struct lock NONE = { 0 };
@@ -464,7 +467,7 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
 	if (give_files(o, dir, &g, whole ? shown : &now, err) != 0) {
 		return -1;
 	}
-	(void)snapshot_sweep(o, &unswept); /* if it fails, the next one removes them */
+	(void)snapshot_sweep(o, &unswept); /* if it fails, the next sweep removes them */
 	return 0;
 }
 

@@ -30,7 +30,7 @@ bool consent_is_required(const struct consent_decision *d)
 
 /* ---- the input of planning ------------------------------------------------------- */
 
-/* What the owner gave or declined in this decision stays in the word. */
+/* The items that the owner gave or declined in this decision stay in the word. */
 static int update_word(struct consent_decision *d, struct ssb_error *err)
 {
 	const bool holds = d->found.state == CONSENT_HOLDS;
@@ -41,11 +41,11 @@ static int update_word(struct consent_decision *d, struct ssb_error *err)
 	if (consent_once(d->owner, d->dir, &d->shown, d->copied, d->by, &d->word, err) != 0) {
 		return -1;
 	}
-	d->word.lock = &d->found.lock; /* what it declines stays declined */
+	d->word.lock = &d->found.lock; /* items that it declines stay declined */
 	return 0;
 }
 
-/* An answer is about the files that the owner was shown. */
+/* Forgets the answer, because it is valid only for the files that the owner was shown. */
 static void forget_answer(struct consent_decision *d)
 {
 	consent_word_done(&d->word);
@@ -77,12 +77,12 @@ void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bo
 	d->plan = plan;
 	if (d->found.state == CONSENT_HOLDS && !consent_fits(&d->found.lock, plan)) {
 		/* The owner's own manifest of the skill is not among the skill's files. It changed
-		 * since the approval, which therefore grants nothing. */
+		 * since the approval, so the approval grants nothing. */
 		d->found.state = CONSENT_CHANGED;
 		return; /* plan again */
 	}
 	if (d->kept && d->found.state != CONSENT_HOLDS) {
-		d->next = CONSENT_STOP; /* the skill changed again while it was approved */
+		d->next = CONSENT_STOP; /* the skill changed again during the approval */
 	} else if (!wanted && (d->as_it_is || !consent_is_required(d))) {
 		d->next = CONSENT_RUN;
 	} else {
@@ -148,7 +148,8 @@ static int fail_stopped(const struct consent_decision *d, struct ssb_error *err)
 	}
 }
 
-/* Is it the plan that the owner agreed to, of the files that were shown? */
+/* Returns true if this is the plan that the owner agreed to, made from the files that were
+ * shown. */
 static bool is_as_shown(const struct consent_decision *d)
 {
 	return memcmp(d->manifest, d->plan->manifest_digest, sizeof(d->manifest)) == 0 &&
@@ -164,7 +165,7 @@ static bool is_as_approved(const struct consent_decision *d)
 	       consent_fits(&d->found.lock, d->plan);
 }
 
-/* The last check, whichever steps led here. */
+/* The last check before the run. It is made after any sequence of steps. */
 static int check_plan(struct consent_decision *d, struct ssb_error *err)
 {
 	assert(d->plan != NULL);
@@ -196,7 +197,7 @@ int consent_decide(struct consent_decision *d, const struct consent_ways *ways, 
 			rc = ways->look(arg, err);
 			break;
 		case CONSENT_PLAN:
-			d->plan = NULL; /* the caller frees it now */
+			d->plan = NULL; /* the caller can free it now */
 			rc = update_word(d, err) != 0 ? -1 : ways->plan(arg, err);
 			break;
 		case CONSENT_ASK:

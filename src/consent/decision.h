@@ -1,4 +1,4 @@
-/* decision.h - may this skill run now? One decision for the command line and for the server.
+/* decision.h - decides whether a skill may run now, for the command line and for the server.
  *
  *   LOOK ──► PLAN ──► ASK ──► PLAN ──► ... ──► RUN or STOP
  *     ▲                └───► KEEP ──┐
@@ -28,13 +28,13 @@ enum consent_step {
 
 enum consent_answer {
 	CONSENT_UNASKED,
-	CONSENT_NOBODY, /* the owner cannot be asked: the policy file decides */
+	CONSENT_NOBODY, /* the owner cannot be asked, so the policy file decides */
 	CONSENT_NO,
-	CONSENT_ONCE,   /* yes to this run; d->word, d->as_it_is and d->shown say to what */
-	CONSENT_ALWAYS, /* yes to every run; to be stored first */
+	CONSENT_ONCE,   /* yes to this run, with d->word, d->as_it_is and d->shown */
+	CONSENT_ALWAYS, /* yes to every run; must be stored first */
 };
 
-/* Zero is a decision that has not begun. */
+/* All zero: a decision that has not begun. */
 struct consent_decision {
 	const struct owner *owner; /* borrowed */
 	const char *dir;           /* the skill's directory: real, absolute, borrowed */
@@ -44,15 +44,15 @@ struct consent_decision {
 	struct consent_found found;
 	bool all;  /* LOOK must look at all of the skill's files: the owner is going to be asked */
 	bool read; /* LOOK did so */
-	bool copied; /* the copy that it will run from is known to exist */
+	bool copied; /* the copy to run from is known to exist */
 	bool kept;   /* KEEP stored an approval */
 
 	const struct ssb_plan *plan; /* borrowed from the caller; NULL until it is planned */
-	struct consent_word word;    /* what planning is told; ASK adds to `given` and `declined` */
+	struct consent_word word;    /* the input of planning; ASK adds to `given` and `declined` */
 
 	enum consent_answer answer;
 	bool as_it_is;            /* the owner agreed to the files as they are, approved or not */
-	struct skill_files shown; /* ONCE: the files that were shown, or their digest alone */
+	struct skill_files shown; /* ONCE: the files that were shown, or only their digest */
 	bool pinned;              /* `shown` is filled; if not, only the manifest can be compared */
 	char by[128];             /* ONCE: who agreed, for the record */
 	uint8_t manifest[SHA256_BYTES]; /* digest of the manifest of the plan that was shown */
@@ -61,7 +61,8 @@ void consent_decision_done(struct consent_decision *d);
 
 #define CONSENT_WAITS 1
 
-/* Each does one step: 0 after it has reported, CONSENT_WAITS, or -1 with *err. */
+/* Each callback does one step. It returns 0 after it has reported its result, CONSENT_WAITS, or -1
+ * with *err. */
 typedef int consent_way(void *arg, struct ssb_error *err);
 struct consent_ways {
 	consent_way *look;
@@ -70,22 +71,24 @@ struct consent_ways {
 	consent_way *keep;
 };
 
-/* Does the steps that are needed. 0: d->plan may run (or be shown, if dry); CONSENT_WAITS; -1:
- * a step failed, or the skill must not run (d->next is CONSENT_STOP then). */
+/* Does the necessary steps. Returns 0 if d->plan may run (or be shown, if dry), or CONSENT_WAITS.
+ * Returns -1 if a step failed, or if the skill must not run; d->next is then CONSENT_STOP. */
 int consent_decide(struct consent_decision *d, const struct consent_ways *ways, void *arg,
                    struct ssb_error *err);
 
-/* Takes *found. `read` may be false unless d->all is set. Answers about other files than these
- * are dropped. */
+/* Reports the result of LOOK, and takes *found. `read` may be false unless d->all is set. An answer
+ * about other files is forgotten. */
 void consent_looked(struct consent_decision *d, struct consent_found *found, bool read,
                     bool copied);
-/* `wanted`: the caller asks the owner about this plan although consent alone would not need it. */
+/* Reports the result of PLAN. If `wanted` is true, the owner is asked about this plan even if
+ * consent does not require it. */
 void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bool wanted);
 void consent_answered(struct consent_decision *d, enum consent_answer answer);
 void consent_kept(struct consent_decision *d);
 
-/* The skill does not run as it is unless the owner says so: it changed since it was approved, the
- * approval is over, or the policy file refuses skills without one. */
+/* Returns true if the skill may run in its present state only with the owner's agreement: it
+ * changed since it was approved, the approval is over, or the policy file refuses skills without an
+ * approval. */
 bool consent_is_required(const struct consent_decision *d);
 
 #endif

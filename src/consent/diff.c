@@ -31,7 +31,7 @@ static const char *const KINDS[FILE_KINDS] = {
 	[FILE_OTHER] = "other",
 };
 
-/* Names of files that a program runs, loads, or takes commands from. */
+/* Names of files that a program runs or loads, or from which it takes commands. */
 static const char *const CODE[] = {
 	"*.py",          "*.pyw",    "*.pyc",
 	"*.pyd",         "*.pth",    "*.sh",
@@ -82,7 +82,7 @@ static bool is_code(const char *path)
 	return false;
 }
 
-/* Does the plan's command name this file, as "/skill/main.py" or "main.py"? */
+/* Returns true if the plan's command names this file, as "/skill/main.py" or "main.py". */
 static bool is_entry(const struct ssb_plan *plan, const char *path)
 {
 	size_t len = strlen(path);
@@ -289,7 +289,7 @@ void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
 	}
 }
 
-/* What the skill asks for comes first, because it is never cut. */
+/* The requests of the skill come first, because they are never left out. */
 void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 {
 	if (d->same) {

@@ -1,4 +1,4 @@
-/* lint.c - looks at one skill: its manifest, then each of its files. */
+/* lint.c - checks one skill: its manifest, then each of its files. */
 #include "consent/lint.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct lint_walk {
 	struct lint *out;
 	int top;
 	size_t left; /* bytes that may still be read */
-	bool whole;  /* also what version control keeps */
+	bool whole;  /* also files that version control keeps */
 	bool cut;    /* some files were not read */
 };
 
@@ -34,7 +34,8 @@ static const char *kind_of(mode_t mode)
 	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/* A link to a missing file is not a way out either, as long as it stays inside. */
+/* A link to a missing file does not lead out of the skill either, as long as its path stays
+ * inside. */
 static void look_at_link(struct lint_walk *w, const struct tree_entry *e)
 {
 	auto_fd fd = file_openat2(w->top, e->path, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
@@ -60,7 +61,7 @@ static void read_file(struct lint_walk *w, const struct tree_entry *e)
 	}
 	int rc = file_read_all(fd, &bytes);
 	if (rc != 0) {
-		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "only its beginning was looked at");
+		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "only its beginning was checked");
 	}
 	w->left -= bytes.len < w->left ? bytes.len : w->left;
 	if (bytes.len > 0) {
@@ -89,7 +90,7 @@ static bool look_at(void *arg, const struct tree_entry *e)
 		         (mode & S_ISUID) != 0 ? "owner" : "group");
 	}
 	if ((mode & S_IWOTH) != 0 && (mode & S_ISVTX) == 0) {
-		lint_add(w->out, LINT_WORLD, e->path, 0, "anybody can change it");
+		lint_add(w->out, LINT_WORLD, e->path, 0, "every user of the machine can change it");
 	}
 	if (S_ISREG(mode) && w->left > 0) {
 		read_file(w, e);
@@ -125,7 +126,7 @@ static int by_place(const void *a, const void *b)
 
 /* ---- the skill -------------------------------------------------------------------- */
 
-/* The file's name in "dir/file:line:column". */
+/* Copies the file's name from "dir/file:line:column". */
 static const char *file_of(const char *where, char *out, size_t size)
 {
 	const char *base = path_base(where);
@@ -153,7 +154,7 @@ static void add_invalid(struct lint *l, const struct ssb_diags *diags, const str
 	}
 }
 
-/* A derived manifest is not a file: its line numbers mean nothing. */
+/* A derived manifest is not a file, so its line numbers have no meaning. */
 static void look_at_found(struct lint *l, const struct skill_found *f, int fd)
 {
 	const char *file = path_base(f->file);
@@ -170,7 +171,7 @@ static void look_at_found(struct lint *l, const struct skill_found *f, int fd)
 	}
 }
 
-/* The owner's own file about the skill is not part of the skill, so it is not looked at. */
+/* The owner's own manifest for the skill is not part of the skill, so it is not checked. */
 static int look_at_skill(struct lint *l, const char *dir, int fd, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();

@@ -1,4 +1,4 @@
-/* lint.h - what a skill asks for or contains that its owner should look at twice.
+/* lint.h - finds requests and contents of a skill that its owner should check.
  *
  * lint only reads; it executes nothing. It judges what is in the directory, not what is around
  * it: the same skill has the same findings on every machine. Each finding belongs to a rule, one
@@ -10,8 +10,8 @@
  *   D  what it can read of yours can leave, or code may stay behind
  *   F  do not run it: it hides what it executes, or cannot be understood
  *
- * The grade of a skill is that of its worst finding. A skill without findings is not proved to be
- * harmless: the sandbox confines it, not lint. */
+ * The grade of a skill is the grade of its worst finding. A skill without findings is not proved to
+ * be harmless: the sandbox confines it, not lint. */
 #ifndef CONSENT_LINT_H
 #define CONSENT_LINT_H
 
@@ -30,7 +30,7 @@ enum lint_id {
 	LINT_DESCRIPTION,
 	LINT_ENTRYPOINT,
 	LINT_FRONTMATTER,
-	/* what it asks for */
+	/* requests */
 	LINT_NETWORK,
 	LINT_WILDCARD,
 	LINT_ADDRESS,
@@ -45,7 +45,7 @@ enum lint_id {
 	LINT_SECRET,
 	LINT_PERMISSIVE,
 	LINT_LIMITS,
-	/* what its requests mean together */
+	/* combinations of requests */
 	LINT_SECRET_OUT,
 	LINT_SECRET_WIDE,
 	LINT_READS_OUT,
@@ -85,7 +85,7 @@ struct lint_rule {
 	const char *id;   /* "SSB101"; never changes, and is never used again */
 	const char *name; /* "wildcard-egress" */
 	enum lint_level level;
-	char grade;         /* the best grade with this finding; 'A': it does not count */
+	char grade;         /* the best grade with this finding; 'A': no effect on the grade */
 	const char *text;   /* what the rule is about */
 	const char *remedy; /* what to do */
 };
@@ -95,7 +95,7 @@ const char *lint_level_name(enum lint_level l); /* "note", "warning", "error", a
 
 struct lint_finding {
 	enum lint_id id;
-	enum lint_level level; /* the rule's; in prose at most a warning */
+	enum lint_level level; /* the level of its rule; in prose at most a warning */
 	char grade;
 	char *file;    /* relative to the skill's directory; hostile bytes */
 	unsigned line; /* 0: the finding is about the whole file */
@@ -111,20 +111,21 @@ struct lint {
 	char grade;
 };
 
-/* Looks at the skill in `dir`. *ret owns the findings; the caller must pass it to lint_done().
- * Fails if `dir` is not a directory or contains no skill. Whatever is wrong with the skill is a
- * finding, not an error. */
+/* Checks the skill in `dir`. *ret owns the findings; the caller must pass it to lint_done(). Fails
+ * if `dir` is not a directory or contains no skill. Any fault in the skill is a finding, not an
+ * error. */
 int lint_skill(const char *dir, struct lint *ret, struct ssb_error *err);
 void lint_done(struct lint *l);
-/* The worst level of all findings; LINT_NOTE with *ret_any false if there are none. */
+/* Returns the worst level of all findings. If there are none, returns LINT_NOTE and *ret_any is
+ * false. */
 enum lint_level lint_worst(const struct lint *l, bool *ret_any);
 
-/* For people. Each finding is "dir/file:line: level: text [SSB101 name]" and "  help: remedy"; the
- * grade with its reasons follows. */
+/* Writes the findings for people. Each finding is "dir/file:line: level: text [SSB101 name]" and "
+ * help: remedy"; the grade with its reasons follows. */
 void lint_text(struct buf *out, const struct lint *l);
-/* The same as one JSON object. */
+/* Writes the same as one JSON object. */
 void lint_json(struct json *j, const struct lint *l);
-/* Appends "dir/file", where the finding is. */
+/* Appends "dir/file", the place of the finding. */
 void lint_path(struct buf *out, const struct lint *l, const struct lint_finding *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* lint_bytes.c - one file's bytes: its kind, pickles, deceptive characters, frontmatter. */
+/* lint_bytes.c - checks one file's bytes: its kind, pickles, deceptive characters, frontmatter. */
 #include <string.h>
 
 #include "base/diag.h"
@@ -55,7 +55,7 @@ static bool is_native(const char *bytes, size_t len)
 		  "ELF",
 		  4 },
 		{ "\xcf\xfa\xed\xfe", 4 }, /* macOS */
-		{ "\xca\xfe\xba\xbe", 4 }, /* macOS for several machines, and Java */
+		{ "\xca\xfe\xba\xbe", 4 }, /* macOS programs for several processors, and Java */
 		{ "\0asm", 4 },
 	};
 
@@ -64,13 +64,15 @@ static bool is_native(const char *bytes, size_t len)
 			return true;
 		}
 	}
-	/* Text can begin with "MZ", too. A Windows program has its header's place at 0x3c. */
+	/* Text can begin with "MZ", too. A Windows program has the position of its header at
+	 * 0x3c. */
 	return len > 0x40 && memcmp(bytes, "MZ", 2) == 0 && memchr(bytes, '\0', 0x40) != NULL;
 }
 
 /* ---- pickles ---------------------------------------------------------------------- */
 
-/* Is it a name as pickles write it: after its length, or between "c" and a newline? */
+/* Returns true if a pickle could contain a name there: after its length, or between "c" and a
+ * newline. */
 static bool is_named(const char *bytes, size_t len, size_t at, size_t n)
 {
 	const unsigned char *b = (const unsigned char *)bytes;
@@ -142,8 +144,8 @@ static bool is_selector(uint32_t cp)
 	return (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef);
 }
 
-/* Is the character not shown, and without a use in any script or picture? Joiners and marks of
- * direction have their use in texts. A flag made of tags begins with a black flag. */
+/* Returns true if the character is not shown and has no use in any script or picture. Joiners and
+ * direction marks are useful in some texts. A flag made of tags begins with a black flag. */
 static bool is_hidden(uint32_t cp, uint32_t before, bool in_flag)
 {
 	if (cp >= 0xe0001 && cp <= 0xe007f) {
@@ -171,8 +173,8 @@ static void look_at_characters(struct lint *l, const char *file, const char *byt
 			cp = 0;
 		}
 		if (turns_text(cp) && told_turn != line) {
-			lint_add(l, LINT_BIDI, file, line, "U+%04X turns the text around",
-			         (unsigned)cp);
+			lint_add(l, LINT_BIDI, file, line,
+			         "U+%04X reverses the direction of the text", (unsigned)cp);
 			told_turn = line;
 		}
 		if (i > 0 && told_hidden != line && is_hidden(cp, before, in_flag)) {
@@ -189,7 +191,7 @@ static void look_at_characters(struct lint *l, const char *file, const char *byt
 
 /* ---- the frontmatter -------------------------------------------------------------- */
 
-/* Only a SKILL.md at the top of the skill has a frontmatter that counts. */
+/* Only the frontmatter of a SKILL.md at the top of the skill is used. */
 static void look_at_frontmatter(struct lint *l, const char *file, const char *bytes, size_t len)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -225,7 +227,7 @@ void lint_bytes(struct lint *l, const char *file, bool executable, const char *b
 	look_at_pickle(l, file, bytes, len);
 	enum lint_kind kind = kind_of(file, executable, bytes, len);
 	size_t look = len < LOOK_FOR_NUL ? len : (size_t)LOOK_FOR_NUL;
-	/* A NUL means that this is not text; but a shell skips NULs, so code is looked at. */
+	/* A NUL means that this is not text. But a shell skips NULs, so code is always checked. */
 	if (kind != LINT_CODE && look > 0 && memchr(bytes, '\0', look) != NULL) {
 		return;
 	}

@@ -1,4 +1,4 @@
-/* lint_findings.c - the list of findings: add to it, and write it for people and programs. */
+/* lint_findings.c - the list of findings: adds to it, and writes it for people and programs. */
 #include <assert.h>
 #include <limits.h>
 #include <stdarg.h>

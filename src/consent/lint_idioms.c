@@ -20,7 +20,7 @@
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
-/* Facts count in code only, and also in lines that only print. */
+/* A fact counts only in code, but there even if the line only prints it. */
 #define FACT(fact, when, ...) IDIOM(FACT_##fact, IN_CODE | PRINTED | (when), NULL, __VA_ARGS__)
 
 /* ---- what is looked for ----------------------------------------------------------- */
@@ -32,7 +32,7 @@
 	"base64 -d" OR "base64 --decode" OR "base64 -di" OR "base32 -d" OR "xxd -r" OR             \
 	"openssl enc -d" OR "openssl base64 -d" OR "tr 'a-za-z'" OR "tr a-za-z" OR                 \
 	"tr '[a-za-z]'" OR "uudecode" OR "basenc -d"
-/* For a line without blanks. */
+/* Used on lines from which blanks were removed. */
 #define UNHIDES                                                                                    \
 	"b64decode(" OR "b32decode(" OR "b85decode(" OR "a85decode(" OR "b16decode(" OR            \
 	"decodebytes(" OR "unhexlify(" OR "fromhex(" OR "zlib.decompress(" OR                      \
@@ -61,7 +61,8 @@
 	"login data" OR "wallet.dat" OR ".bash_history" OR "/proc/1/environ" OR ".gnupg" OR        \
 	".password-store" OR ".config/gcloud" OR ".npmrc" OR ".pypirc"
 
-/* A fact is not reported by itself: COMBINATIONS says what several facts mean in one file. */
+/* A fact is not reported by itself: COMBINATIONS says which facts are a finding if they are in one
+ * file. */
 enum fact {
 	FACT_DECODES = LINT_IDS,
 	FACT_EXECUTES,
@@ -74,22 +75,22 @@ enum fact {
 };
 
 enum condition {
-	IN_CODE = 1 << LINT_CODE, /* kinds of text in which the idiom means anything */
+	IN_CODE = 1 << LINT_CODE, /* the kinds of text in which the idiom is a finding */
 	IN_PROSE = 1 << LINT_PROSE,
 	ANYWHERE = IN_CODE | IN_PROSE,
 	TIGHT = 1 << 4,    /* search the line without blanks */
-	PIPED = 1 << 5,    /* a pipe leads from there into an interpreter */
-	ARGUED = 1 << 6,   /* an argument follows: without one the command is only mentioned */
-	REMOTE = 1 << 7,   /* a host follows that is not this machine and not a variable */
+	PIPED = 1 << 5,    /* a pipe leads from these words into an interpreter */
+	ARGUED = 1 << 6,   /* an argument follows; without one, the command is only mentioned */
+	REMOTE = 1 << 7,   /* the next word is a host other than this machine, and not a variable */
 	PRINTED = 1 << 8,  /* counts even if the line only prints it */
 	NOT_REGEX = 1 << 9 /* does not count in a line that searches for such words */
 };
 
 static const struct idiom {
 	unsigned means; /* an enum lint_id, or an enum fact */
-	unsigned when;  /* conditions; all of them hold */
+	unsigned when;  /* conditions, which must all be true */
 	const char *text;
-	const char *steps[STEPS]; /* words that stand in this order in one line */
+	const char *steps[STEPS]; /* words that one line must contain in this order */
 } IDIOMS[] = {
 	IDIOM(LINT_FETCHED, ANYWHERE | PIPED | ARGUED,
 	      "what is downloaded goes into an interpreter", FETCHERS),
@@ -128,14 +129,14 @@ static const struct idiom {
 	IDIOM(LINT_STAYS, IN_CODE, "the table of scheduled commands is changed",
 	      "| crontab" OR "|crontab" OR "crontab /" OR "crontab $" OR "crontab \"$" OR
 	      "crontab <"),
-	IDIOM(LINT_STAYS, IN_CODE, "something is added to a file that a shell obeys",
+	IDIOM(LINT_STAYS, IN_CODE, "something is added to a file that a shell executes",
 	      ">> ~/." OR ">>~/." OR ">> $home/." OR ">>$home/." OR ">> \"$home/." OR ">>\"$home/.",
 	      "bashrc" OR "profile" OR "bash_profile" OR "zshrc" OR "zshenv" OR "zprofile"),
-	IDIOM(LINT_STAYS, IN_CODE | TIGHT, "a file is opened that is obeyed later",
+	IDIOM(LINT_STAYS, IN_CODE | TIGHT, "a file is opened that programs later execute or use",
 	      "open(" OR "write_text(" OR "appendfilesync(" OR "writefilesync(",
 	      ".bashrc" OR ".zshrc" OR ".bash_profile" OR ".profile" OR ".zshenv" OR
 	      "authorized_keys" OR "/etc/cron" OR "/var/spool/cron"),
-	IDIOM(LINT_STAYS, IN_CODE, "a file is written that is obeyed later", ">",
+	IDIOM(LINT_STAYS, IN_CODE, "a file is written that programs later execute or use", ">",
 	      "authorized_keys" OR "/etc/cron.d/" OR "/etc/ld.so.preload"),
 	IDIOM(LINT_STAYS, IN_CODE, "a service is made to start by itself", "systemctl", "enable",
 	      ".service" OR ".timer"),
@@ -156,7 +157,7 @@ static const struct idiom {
 	IDIOM(LINT_BOMB, IN_CODE | TIGHT, "a loop that makes processes",
 	      "whiletrue:os.fork()" OR "while1:os.fork()"),
 
-	IDIOM(LINT_LOADS, IN_CODE | TIGHT, "what is loaded says what is executed",
+	IDIOM(LINT_LOADS, IN_CODE | TIGHT, "the loaded data decides what is executed",
 	      "pickle.load(" OR "pickle.loads(" OR "joblib.load(" OR "dill.load(" OR
 	      "dill.loads(" OR "shelve.open(" OR "yaml.unsafe_load(" OR "yaml.full_load("),
 
@@ -175,7 +176,8 @@ static const struct idiom {
 	      "disable the sandbox" OR "turn off the sandbox" OR "without the sandbox" OR
 	      "bypass the sandbox"),
 
-	/* Waiting for a service on the same machine is what this is for. */
+	/* Waiting for a service on the same machine is the usual purpose, so only other hosts are
+	 * reported. */
 	IDIOM(LINT_RAW_TCP, IN_CODE | REMOTE | PRINTED | NOT_REGEX,
 	      "a shell connects to a host by itself", "/dev/tcp/" OR "/dev/udp/"),
 
@@ -193,10 +195,10 @@ static const struct idiom {
 	FACT(KEYS, NOT_REGEX, KEY_PLACES),
 };
 
-/* What facts mean together, in one file. The finding is shown where the first of them is. */
+/* Facts that are a finding if one file has them all. The finding gets the line of the first one. */
 static const struct {
 	enum lint_id id;
-	enum lint_id unless; /* a finding that says more, and was made already */
+	enum lint_id unless; /* not reported if this finding, which is more exact, was reported */
 	unsigned facts[STEPS];
 	const char *text;
 } COMBINATIONS[] = {
@@ -211,8 +213,8 @@ static const struct {
 	{ LINT_KEYS_OUT,
 	  LINT_KEYS_OUT,
 	  { FACT_KEYS, FACT_SENDS },
-	  "it names a place of keys in a file that sends data" },
-	{ LINT_KEYS, LINT_KEYS_OUT, { FACT_KEYS }, "it names a place of keys" },
+	  "it names a place where keys are kept, in a file that sends data" },
+	{ LINT_KEYS, LINT_KEYS_OUT, { FACT_KEYS }, "it names a place where keys are kept" },
 };
 
 /* ---- the matcher ------------------------------------------------------------------ */
@@ -221,14 +223,14 @@ struct idiom_scan {
 	struct lint *out;
 	const char *file;
 	enum lint_kind kind;
-	bool payload;            /* the line has more in it than words */
-	unsigned line[MEANINGS]; /* a fact: its first line; an id: its last; 0: not found */
+	bool payload;            /* the line contains more than words */
+	unsigned line[MEANINGS]; /* first line of a fact, last line of an id; 0: not found */
 };
 
 static void add_once(struct idiom_scan *s, enum lint_id id, unsigned line, const char *text)
 {
 	if (s->line[id] == line) {
-		return; /* two idioms that mean the same */
+		return; /* another idiom with the same meaning was found in this line */
 	}
 	s->line[id] = line;
 	if (s->kind == LINT_CODE || (id == LINT_DECODED && s->payload)) {
@@ -265,7 +267,7 @@ static bool begins_with_any(const char *text, size_t len, const char *const word
 	return false;
 }
 
-/* `echo "curl ... | sh"` tells people what to do, and does nothing. */
+/* `echo "curl ... | sh"` only tells people what to do. It executes nothing. */
 static bool is_printed(const char *text, size_t len, size_t at)
 {
 	static const char *const words[] = { "echo", "print", "printf", "log",    "console.",
@@ -287,7 +289,7 @@ static bool is_local(const char *text, size_t len)
 	return begins_with_any(text, len, hosts, ARRAY_LEN(hosts));
 }
 
-/* A line that searches for words names places that it does not read. */
+/* A line that searches for words contains names of places that it does not read. */
 static bool is_regex(const struct lint_line *l)
 {
 	return lint_find(l, false, 0,
@@ -295,7 +297,8 @@ static bool is_regex(const struct lint_line *l)
 	                 "re.compile(" OR "r\"" OR "r'") != SIZE_MAX;
 }
 
-/* Where the words end that stand in order from `at` on; SIZE_MAX: they are not there. */
+/* Finds the words in their order from `at` on, and returns where they end. SIZE_MAX: they are not
+ * there. */
 static size_t find_steps(const struct idiom *d, const struct lint_line *l, size_t at)
 {
 	for (size_t i = 0; i < STEPS && d->steps[i] != NULL && at != SIZE_MAX; i++) {
@@ -304,7 +307,7 @@ static size_t find_steps(const struct idiom *d, const struct lint_line *l, size_
 	return at;
 }
 
-/* Do the conditions hold for the words that end at `at`? */
+/* Returns true if the conditions are true for the words that end at `at`. */
 static bool is_meant(const struct idiom_scan *s, const struct idiom *d, const struct lint_line *l,
                      size_t at)
 {
@@ -327,14 +330,15 @@ static bool is_meant(const struct idiom_scan *s, const struct idiom *d, const st
 	return (d->when & PIPED) == 0 || (!lint_is_row(text, len) && lint_piped(text, len, at));
 }
 
-/* If the first place in the line does not count, a later one may. */
+/* If the first match in the line does not fulfil the conditions, a later match may. */
 static bool matches_idiom(struct idiom_scan *s, const struct idiom *d, const struct lint_line *l)
 {
 	size_t at = 0;
 
 	for (int i = 0; (at = find_steps(d, l, at)) != SIZE_MAX; i++) {
 		if (i == MAX_LINT_TRIES) {
-			add_once(s, LINT_INCOMPLETE, l->no, "the line says one thing too often");
+			add_once(s, LINT_INCOMPLETE, l->no,
+			         "the line has the same words too often");
 			return false;
 		}
 		if (is_meant(s, d, l, at)) {
@@ -349,7 +353,7 @@ static bool is_base64(char c)
 	return isalnum((unsigned char)c) != 0 || c == '+' || c == '/' || c == '=';
 }
 
-/* The length of the longest unbroken run of characters of an encoding. */
+/* Returns the length of the longest sequence of characters that base64 uses. */
 static size_t longest_run(const struct lint_line *l)
 {
 	size_t run = 0, longest = 0;

@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "consent/lint_priv.h"
 
-#define SHORTEST 4 /* bytes of a line that can mean anything */
+#define SHORTEST 4 /* a shorter line cannot contain a finding */
 
 /* ---- lines ------------------------------------------------------------------------ */
 
@@ -45,7 +45,8 @@ static bool is_comment(const char *line, size_t len)
 	       (line[at] == '#' || (at + 1 < len && line[at] == '/' && line[at + 1] == '/'));
 }
 
-/* Does the command continue on the next line? *inout_len becomes what counts of this line. */
+/* Returns true if the command continues on the next line. *inout_len becomes the length of the part
+ * of this line that is used. */
 static bool goes_on(const char *line, size_t *inout_len)
 {
 	size_t n = *inout_len;
@@ -60,7 +61,7 @@ static bool goes_on(const char *line, size_t *inout_len)
 	return n > 0 && line[n - 1] == '|';
 }
 
-/* Appends as much as there is room for. */
+/* Appends as many bytes as there is room for. */
 static void append_bytes(struct lint_reader *r, struct lint_line *l, const char *line, size_t len)
 {
 	for (size_t i = 0; i < len && l->len < MAX_LINT_LINE; i++) {
@@ -73,7 +74,7 @@ static void append_bytes(struct lint_reader *r, struct lint_line *l, const char 
 	}
 }
 
-/* Looks at a long line in pieces that overlap. */
+/* Searches a long line in pieces that overlap. */
 static void look_at_long(struct lint_reader *r, const char *line, size_t len, unsigned no)
 {
 	for (size_t at = 0; at < len; at += MAX_LINT_LINE - LINT_OVERLAP) {
@@ -171,7 +172,7 @@ static size_t find_one(const char *text, size_t len, size_t from, const char *wh
 	return SIZE_MAX;
 }
 
-/* Fast check: usually some letter of a word is not in the line at all. */
+/* Fast check: usually the line does not contain some letter of the word at all. */
 static bool may_have(const struct lint_line *l, const char *what, size_t n)
 {
 	for (size_t i = what[0] == '^'; i < n; i++) {
@@ -211,7 +212,7 @@ static size_t skip_blanks(const char *text, size_t len, size_t at)
 	return at;
 }
 
-/* The end of the word at `at`. Quotes and whatever ends a command end a word. */
+/* Returns the end of the word at `at`. A quote or the end of a command also ends a word. */
 static size_t word_end(const char *text, size_t len, size_t at)
 {
 	while (at < len && strchr(" \t\n|&;()<>\"'`", text[at]) == NULL) {
@@ -247,7 +248,8 @@ static bool reads_program(const char *text, size_t len, size_t at, bool shell)
 	return memchr(text + at, 'c', text[at + 1] == '-' ? 0 : end - at) == NULL;
 }
 
-/* Does the command at `at` execute its input? sudo and paths in front of it do not matter. */
+/* Returns true if the command at `at` executes its input. sudo and paths in front of it are
+ * ignored. */
 static bool runs_input(const char *text, size_t len, size_t at)
 {
 	static const char *const before[] = { "sudo",  "env",  "exec",   "command",

@@ -1,4 +1,4 @@
-/* lint_manifest.c - what a manifest asks for, and what its requests mean together. */
+/* lint_manifest.c - checks the requests of a manifest, and their combinations. */
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -16,11 +16,12 @@
 #include "skill/skill.h"
 
 #define FEW_PORTS 4
-#define FEW_HOSTS 1 /* a secret is for one host */
+#define FEW_HOSTS 1 /* a secret should go to one host only */
 
 /* ---- hosts ------------------------------------------------------------------------ */
 
-/* Services where anyone gets a place at once, without being known, and reads what is sent to it. */
+/* Services that give anyone a place without registration. The person who gets the place can read
+ * what is sent to it. */
 static const char *const DROPS[] = {
 	"webhook.site",
 	"requestbin.com",
@@ -91,7 +92,7 @@ static void look_at_rule(struct lint *l, const struct egress_rule *r, const char
 
 	if (is_drop(host)) {
 		lint_add(l, LINT_DROP, file, line,
-		         "it can send data to '%s', where anybody collects it", host);
+		         "it can send data to '%s', where anyone can collect it", host);
 	} else {
 		lint_add(l, kinds[r->kind], file, line, "it can send data to '%s'", host);
 	}
@@ -111,7 +112,7 @@ static bool lies_in(const char *path, const char *place, bool also_beneath)
 	       (path[n] == '\0' || (also_beneath && path[n] == '/'));
 }
 
-/* "/", a home, all homes: places that hold far more than one skill needs. */
+/* Returns true for "/", a home and all homes: these contain far more than one skill needs. */
 static bool is_whole(const char *path)
 {
 	static const char *const places[] = { "/",     "~",    "/home", "/root",  "/etc",
@@ -123,11 +124,11 @@ static bool is_whole(const char *path)
 			return true;
 		}
 	}
-	/* The whole home of another user. */
+	/* The path is the whole home of another user. */
 	return strncmp(path, "/home/", 6) == 0 && strchr(path + 6, '/') == NULL;
 }
 
-/* Compares paths as manifests spell them, with "~"; the file system is not consulted. */
+/* Compares paths as manifests write them, with "~". Does not use the file system. */
 static const char *danger_of(const char *path, unsigned access, bool code)
 {
 	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
@@ -141,7 +142,8 @@ static const char *danger_of(const char *path, unsigned access, bool code)
 	return NULL;
 }
 
-/* Does the path end in a place that runs later, such as "~/work/app/.git/hooks"? */
+/* Returns true if the path ends in a place whose files are executed later, such as
+ * "~/work/app/.git/hooks". */
 static bool runs_later(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
@@ -153,8 +155,8 @@ static bool runs_later(const char *path)
 }
 
 struct asked_files {
-	bool reads;  /* files of the owner */
-	bool stores; /* places where keys and tokens are kept */
+	bool reads;  /* it can read files of the owner */
+	bool stores; /* it can read places where keys and tokens are kept */
 };
 
 static void look_at_path(struct lint *l, const struct mtext *t, bool write, const char *file,
@@ -224,7 +226,7 @@ static const struct {
 	const char *name;
 	const char *unit;
 	size_t at;
-	uint64_t most; /* more than this is a finding */
+	uint64_t most; /* a larger limit is a finding */
 } LIMITS[] = {
 	LIMIT(resources.memory_mb, " MiB", 4096),
 	LIMIT(resources.max_runtime_seconds, " s", 3600),
@@ -302,7 +304,7 @@ static bool is_there(int dir_fd, const char *path)
 	return fd >= 0;
 }
 
-/* Is the first argument of an interpreter a script, such as "main.py"? */
+/* Returns true if the first argument of an interpreter is a script, such as "main.py". */
 static bool looks_like_script(const char *word)
 {
 	static const char *const ends[] = { ".py",  ".sh", ".bash", ".js", ".mjs",
@@ -329,7 +331,7 @@ static void look_for(struct lint *l, const struct mtext *t, const char *file, in
 
 void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file, int dir_fd)
 {
-	/* In another working directory the same words mean other files. */
+	/* In another working directory the same path would name another file. */
 	if (m->command.s == NULL || (m->workdir != NULL && strcmp(m->workdir, "/skill") != 0)) {
 		return;
 	}
@@ -341,7 +343,8 @@ void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file,
 	}
 }
 
-/* Does `word`, in the working directory and through any links, name a file of version control? */
+/* Returns true if `word`, taken in the working directory and with links followed, names a file of
+ * version control. */
 static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 {
 	char top[PATH_MAX], real[PATH_MAX];
@@ -361,7 +364,7 @@ static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 bool lint_starts_foreign(const struct manifest *m, int dir_fd)
 {
 	if (m->command.s == NULL || m->workdir == NULL) {
-		return false; /* derived from a skill that has several programs to choose from */
+		return false; /* derived from a skill that has several possible programs */
 	}
 	bool foreign = is_foreign(m, m->command.s, dir_fd);
 

@@ -28,8 +28,8 @@
 #define NAME_SIZE (2 * SHA256_BYTES + sizeof(ENDING))
 #define WHERE     "approvals"
 
-/* The lock is held while a file is written, even to a busy disk. The server's loop counts uses
- * itself and must not block for that long. */
+/* A process has the lock while it writes a file, even to a slow disk. The server's loop counts uses
+ * itself and must not wait for that long. */
 #define LOCK_WAIT_MS 5000
 #define USE_WAIT_MS  200
 
@@ -59,7 +59,7 @@ static void file_name(const char *skill, char ret[NAME_SIZE])
 
 /* ---- reading -------------------------------------------------------------------- */
 
-/* A symlink is not followed, as nowhere in the state directory, and it is an error. */
+/* A symlink is an error here, as everywhere in the state directory. */
 static int open_dir(const struct owner *o, struct ssb_error *err)
 {
 	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -110,7 +110,7 @@ static int read_at(const struct owner *o, int dir, const char *name, struct lock
 	return 0;
 }
 
-/* The file may have been moved here from the name of another skill. */
+/* The file may have been renamed from that of another skill. */
 static int read_skill(const struct owner *o, int dir, const char *skill, struct lock *ret,
                       struct ssb_error *err)
 {
@@ -305,7 +305,8 @@ int lock_find_moved(const struct owner *o, const char *skill, char **ret_path,
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* Opens the directory. The caller may change what is in it until *ret_lock is closed. */
+/* Opens the directory and gets the lock. The caller may change the directory until it closes
+ * *ret_lock. */
 static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, int *ret_lock,
                         struct ssb_error *err)
 {
@@ -332,8 +333,8 @@ static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, i
 	return 0;
 }
 
-/* Syncs to the disk: if the machine stopped, an approval would be lost and a used run would come
- * back. */
+/* Syncs to the disk: otherwise, if the machine stopped, an approval could be lost or a used run
+ * could be available again. */
 static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
@@ -361,7 +362,8 @@ static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 	return 0;
 }
 
-/* An approval of the same skill is replaced, even if it is damaged; a new one needs room. */
+/* A new approval needs room. An approval that replaces one of the same skill does not, even if the
+ * old one is damaged. */
 static int has_room(int dir, const char *skill, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
@@ -413,7 +415,7 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 		file_name(skill, name);
 	}
 	bool was = unlinkat(dir, name, 0) == 0;
-	/* It must not come back if the machine stops. */
+	/* Synced, so that the removed approval does not come back if the machine stops. */
 	if (was ? fsync(dir) != 0 : errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
 		                name);

@@ -19,25 +19,26 @@ struct lock {
 	char *name;   /* the skill's own name, for people */
 	char *format; /* skill_format_name() */
 	struct skill_files files;
-	uint8_t manifest[SHA256_BYTES]; /* plan->manifest_digest; of a sidecar the owner's file */
-	struct string_list asked;       /* plan->requested, as the owner saw it */
-	struct string_list declined;    /* items of `asked` that the owner took out */
-	struct given *grants; /* what a plan refuses or withholds unless the owner grants it */
+	/* plan->manifest_digest; for a sidecar, the digest of the owner's file. */
+	uint8_t manifest[SHA256_BYTES];
+	struct string_list asked;    /* plan->requested, as the owner saw it */
+	struct string_list declined; /* items of `asked` that the owner declined */
+	struct given *grants; /* items that a plan refuses or withholds without the owner's grant */
 	size_t n_grants;
 	char *at;        /* RFC 3339 */
 	char *by;        /* "root on terminal", "MCP client claude-code" */
 	int64_t expires; /* seconds since the epoch; 0: never */
 	int64_t uses;    /* runs that are left; -1: any number */
-	bool snapshot;   /* a copy of the bytes is kept: snapshot_path() */
+	bool snapshot;   /* a copy of the files is kept: snapshot_path() */
 };
 
 void lock_done(struct lock *l);
-/* The name of an option that can be approved ("read"); NULL: it cannot be approved. */
+/* Returns the name of an option that can be approved ("read"), or NULL if it cannot be approved. */
 const char *lock_option_name(enum ssb_option option);
 
-/* SSB_E_NOT_FOUND: the skill was never approved. */
+/* Fails with SSB_E_NOT_FOUND if the skill has no approval. */
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
-/* Is there an approval, readable or damaged? Costs one look at a name. */
+/* Returns true if there is an approval, readable or damaged. Only looks up the name. */
 bool lock_there(const struct owner *o, const char *skill);
 /* Looks for an approval of another path that leads to the directory `skill` now, because that path
  * became a symlink, or because a bind mount shows the directory at both. *ret_path is new; NULL:
@@ -51,14 +52,14 @@ typedef int lock_fill_fn(struct lock *inout, const struct lock *before, void *ar
                          struct ssb_error *err);
 int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
                struct ssb_error *err);
-/* Removes an approval, also one that cannot be understood. `skill` is the skill's directory, or the
+/* Removes an approval, even if it cannot be understood. `skill` is the skill's directory, or the
  * name of the approval's file, with or without ".json". */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);
 
-/* Is it the name of an approval's file, with or without ".json"? */
+/* Returns true if it is the name of an approval's file, with or without ".json". */
 bool lock_is_name(const char *word);
 
-/* An approval that cannot be understood, and so approves nothing. */
+/* An approval that cannot be understood, so it approves nothing. */
 struct lock_bad {
 	char file[2 * SHA256_BYTES + sizeof(".json")];
 	struct ssb_error why;
@@ -70,34 +71,36 @@ struct lock_list {
 	struct lock_bad *bad;
 	size_t n_bad;
 };
-/* All approvals, in the order of the skills' directories. A damaged one hides no other. */
+/* Lists all approvals, in the order of the skills' directories. A damaged approval does not hide
+ * others. */
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
 void lock_list_done(struct lock_list *l);
 
-/* Takes one use away, in one step with all other processes that do the same. -1: no use was left,
- * or the approval is of other files than `tree` ("sha256:HEX") by now (SSB_E_POLICY). */
+/* Uses up one run atomically: other processes may do the same at the same time. Returns -1 if no
+ * run is left. If the approval is of other files than `tree` ("sha256:HEX") by now, the error is
+ * SSB_E_POLICY. */
 int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
-/* Gives back what lock_use() took, because nothing was run. */
+/* Gives back the run that lock_use() used up, because nothing was started. */
 int lock_unuse(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
 
 /* ---- the skill's files: skill/files.h, FILES_APPROVE ---- */
 
-/* Reads every byte: decides what is approved. `dir` is real and absolute. */
+/* Reads every byte, because the result decides what is approved. `dir` is real and absolute. */
 int lock_files_read(const char *dir, struct skill_files *ret, struct ssb_error *err);
-/* Reads only files that the cache does not know: tells whether something changed, but must not
- * decide which bytes run. */
+/* Reads only files that the cache does not know. The result shows whether something changed, but
+ * must not be used to decide which bytes run. */
 int lock_files_look(const struct owner *o, const char *dir, struct skill_files *ret,
                     struct ssb_error *err);
-/* Reads every byte beneath an open directory (borrowed, may be O_PATH). *marks, which must be
- * empty, gets the kernel's times of every file and directory: a later change shows in them, even if
- * it is undone again. */
+/* Reads every byte beneath an open directory (borrowed, may be O_PATH). *marks must be empty, and
+ * gets the kernel's times of every file and directory. They show a later change, even if it is
+ * undone again. */
 int lock_files_mark(int dir, struct skill_files *ret, struct marks *marks, struct ssb_error *err);
 
 /* ---- the copy of the skill's files: snapshot.c ---- */
 
-/* Is it small enough to be copied (SNAPSHOT_BYTES)? */
+/* Returns true if the skill is small enough to be copied (SNAPSHOT_BYTES). */
 bool snapshot_fits(const struct skill_files *p);
-/* What the owner is told of a skill that is not. */
+/* The message for a skill that is too large. */
 #define SNAPSHOT_TOO_LARGE                                                                         \
 	"It is too large to keep a copy. It runs from its own directory, where a change during "   \
 	"a run is noticed, but not prevented."
@@ -106,14 +109,15 @@ bool snapshot_fits(const struct skill_files *p);
 int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,
                   bool *ret_kept, struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct skill_files *p); /* returns new */
-/* Is the copy there, with every name, size, mode and symlink as it was made, and does it belong to
- * the owner? If so it counts as used: the next sweep keeps it. */
+/* Checks that the copy exists and belongs to the owner, with every name, size, mode and symlink as
+ * it was made. If it does, it is marked as used: the next sweep keeps it. */
 bool snapshot_there(const struct owner *o, const struct skill_files *p);
-/* A run of `seconds` starts from the copy (only p->tree is read): no sweep removes it meanwhile. */
+/* Must be called when a run of `seconds` starts from the copy: no sweep removes the copy before the
+ * run ends. Reads only p->tree. */
 void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t seconds);
 /* Removes copies that no approval names and that no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
-/* The same, but at most once a day: otherwise it costs one look at a file. */
+/* Does snapshot_sweep() at most once a day. Other calls only check the time of a file. */
 void snapshot_tidy(const struct owner *o);
 
 #endif

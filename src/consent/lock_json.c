@@ -130,7 +130,7 @@ void lock_write(struct buf *out, const struct lock *l)
 struct lock_reader {
 	struct json_doc doc;
 	struct lock lock;
-	const char *wrong; /* the first thing that is wrong; NULL: nothing */
+	const char *wrong; /* the first fault; NULL: none */
 };
 
 static void reader_done(struct lock_reader *r)
@@ -212,7 +212,8 @@ static void take_grants(struct lock_reader *r, const struct json_node *list)
 	}
 }
 
-/* Is it a path as lock_files_read() returns it, which cannot lead out of the skill? */
+/* Returns true if it is a path as lock_files_read() returns it, which cannot lead out of the
+ * skill. */
 static bool is_path_valid(const char *path)
 {
 	for (;;) {
@@ -237,7 +238,7 @@ static bool parse_mode(const char *s, unsigned *ret)
 	return true;
 }
 
-/* Reads all members except the path. */
+/* Reads all members of a file except its path. */
 static void take_content(struct lock_reader *r, const struct json_node *n, struct skill_file *f)
 {
 	const struct json_node *link = json_member(&r->doc, n, "link");

@@ -19,14 +19,14 @@
 #include "base/json.h"
 #include "consent/lock.h"
 
-/* The next three append members to an open object: which skill; who approved it, when and for how
- * long; what it asks for and was given. */
+/* These three append members to an open object. lock_json_skill(): which skill. lock_json_terms():
+ * who approved it, when and for how long. lock_json_given(): what it asks for and was given. */
 void lock_json_skill(struct json *j, const struct lock *l);
 void lock_json_terms(struct json *j, const struct lock *l);
 void lock_json_given(struct json *j, const struct lock *l);
 /* Writes the whole approval. */
 void lock_write(struct buf *out, const struct lock *l);
-/* Returns NULL, or what is wrong with the text; then *ret is untouched. */
+/* Reads an approval. Returns NULL, or what is wrong with the text; then *ret is untouched. */
 const char *lock_parse(const char *text, size_t len, struct lock *ret);
 
 #endif

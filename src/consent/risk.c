@@ -45,7 +45,8 @@ static bool is_variable(const char *entry, const char *name)
 
 #define ASKED_ENV "environment "
 
-/* Did the owner decline it? What is withheld until the owner agrees counts as asked for. */
+/* Returns true if the owner declined it. An item that is withheld until the owner agrees is not
+ * declined. */
 static bool is_declined(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_withheld; i++) {
@@ -69,7 +70,8 @@ static bool leaks_credentials(const struct ssb_plan *p)
 	return false;
 }
 
-/* Does the skill get variables of the caller's environment (a key, say) that it asked for? */
+/* Returns true if the skill gets variables of the caller's environment (a key, for example) that it
+ * asked for. */
 static bool leaks_variables(const struct ssb_plan *p)
 {
 	static const char asked[] = ASKED_ENV;
@@ -141,7 +143,7 @@ const char *risk_level(const struct ssb_plan *p)
 	return "low";
 }
 
-/* "It cannot send them" does not apply if it reaches hosts. */
+/* The reason "... and cannot send them" does not apply if the skill can reach hosts. */
 static bool risk_applies(size_t i, const struct ssb_plan *p)
 {
 	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches_hosts(p));

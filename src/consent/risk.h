@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "policy/plan.h"
 
-/* "low", "medium" or "high": the level of the worst reason. */
+/* Returns "low", "medium" or "high": the level of the worst reason. */
 const char *risk_level(const struct ssb_plan *p);
-/* A member of an open object: "risk":{"level":"high","reasons":["..."]} */
+/* Writes a member of an open object: "risk":{"level":"high","reasons":["..."]} */
 void risk_json(struct json *j, const struct ssb_plan *p);
 void risk_text(struct buf *out, const struct ssb_plan *p);
 

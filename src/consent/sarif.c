@@ -16,7 +16,7 @@ static void add_message(struct json *j, const char *key, const char *text)
 	json_close(j, '}');
 }
 
-/* As code scanning sorts them: the higher the worse, up to 10. */
+/* Code scanning sorts by this number: a higher one is worse, up to 10. */
 static const char *severity_of(const struct lint_rule *r)
 {
 	switch (r->grade) {
@@ -111,7 +111,7 @@ static void add_driver(struct json *j)
 	json_close(j, '}');
 }
 
-/* What SARIF has no word for. */
+/* Writes the facts for which SARIF has no member. */
 static void add_grades(struct json *j, const struct lint skills[], size_t n)
 {
 	json_key(j, "properties");

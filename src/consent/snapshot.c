@@ -88,7 +88,7 @@ static int open_parent(int root, const char *path, const char **ret_name)
 	return steal_fd(&dir);
 }
 
-/* Hashes every byte that is written, so that the copy is what was approved. */
+/* Hashes every byte that is written, so that the copy is exactly what was approved. */
 static int copy_bytes(const struct copying *c, int in, int out)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -288,7 +288,7 @@ static bool check_one(void *arg, const struct tree_entry *e)
 	return c->good;
 }
 
-/* A directory of another user does not count, whatever is in it. */
+/* A directory of another user is not accepted, whatever it contains. */
 static bool is_whole(int all, const char *name, const struct skill_files *p)
 {
 	const struct tree_caps caps = { .entries = (size_t)MAX_PINNED_FILES + MAX_PINNED_DIRS,
@@ -302,8 +302,8 @@ static bool is_whole(int all, const char *name, const struct skill_files *p)
 	       c.found == p->n;
 }
 
-/* Marks the copy as used until `seconds` from now, by its time (see snapshot_sweep()). Never
- * shortens what another run has marked. */
+/* Marks the copy as used until `seconds` from now, by setting its time (see snapshot_sweep()).
+ * Never shortens the time that another run has set. */
 static bool touch_copy(int all, const char *name, uint64_t seconds)
 {
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -322,7 +322,8 @@ static bool touch_copy(int all, const char *name, uint64_t seconds)
 
 /* ---- making a snapshot ----------------------------------------------------------- */
 
-/* Another process may have made the same snapshot meanwhile, and may use it: then it stays. */
+/* Another process may have made the same snapshot meanwhile, and may be using it. Then that
+ * snapshot is kept. */
 static int put_in_place(int all, const char *part, const char *name, const struct skill_files *p,
                         struct ssb_error *err)
 {
@@ -348,7 +349,7 @@ static int make_copy(int all, const char *dir, const struct skill_files *p, cons
 	}
 	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
-	(void)tree_remove(all, part); /* after a failure, or the damaged one, or one too many */
+	(void)tree_remove(all, part); /* a failed copy, the replaced damaged one, or a second one */
 	return failed;
 }
 
@@ -428,8 +429,8 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	if (all < 0 || lock_list(o, &locks, err) != 0) {
 		return -1;
 	}
-	/* A damaged approval names no snapshot. One that cannot be read now may name any, so
-	 * nothing is removed. */
+	/* A damaged approval names no snapshot. An approval that cannot be read now may name any
+	 * snapshot, so nothing is removed. */
 	for (size_t i = 0; i < locks.n_bad; i++) {
 		if (locks.bad[i].why.code != SSB_E_POLICY) {
 			*err = locks.bad[i].why;
@@ -450,7 +451,7 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	return 0;
 }
 
-/* Only approve and revoke sweep otherwise, and the owner may never do either again. */
+/* Without this, only approve and revoke would sweep, and the owner may never run either again. */
 void snapshot_tidy(const struct owner *o)
 {
 	auto_free char *path = path_join(o->state_dir, SWEPT_NAME);
@@ -458,12 +459,12 @@ void snapshot_tidy(const struct owner *o)
 	const time_t now = time(NULL);
 	struct stat st;
 
-	/* A time in the future comes from a clock that was wrong. */
+	/* A time in the future was set while the clock was wrong. */
 	if (path == NULL || (lstat(path, &st) == 0 && st.st_mtim.tv_sec <= now &&
 	                     st.st_mtim.tv_sec > now - IDLE_SECONDS)) {
 		return;
 	}
-	/* If the time cannot be noted, do not sweep: otherwise every run would. */
+	/* If the time cannot be stored, there is no sweep: otherwise every run would sweep. */
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd >= 0 && futimens(fd, NULL) == 0) {
 		(void)snapshot_sweep(o, &none);

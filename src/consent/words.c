@@ -10,7 +10,7 @@
 #include "policy/path.h"
 #include "policy/view.h"
 
-#define WORST_NAMES 3 /* hosts or variables that are named; more are counted */
+#define WORST_NAMES 3 /* hosts or variables that are named; others are only counted */
 
 static void ability_done(struct ability *a)
 {
@@ -51,7 +51,7 @@ static bool is_known(const struct abilities *a, const char *asked)
 	return false;
 }
 
-/* Several refusals may be about one request: one that the owner cannot lift decides. */
+/* Several refusals may be about one request. If the owner cannot lift one of them, it decides. */
 static bool is_final(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_refusals; i++) {
@@ -112,7 +112,7 @@ static int add_ability(struct abilities *a, const struct ssb_plan *p, const char
 	return 0;
 }
 
-/* Adds what the manifest asks for, and whether it was refused. */
+/* Adds the requests of the manifest, and whether they were refused. */
 static int add_requested(struct abilities *a, const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->requested.n; i++) {
@@ -129,7 +129,7 @@ static int add_requested(struct abilities *a, const struct ssb_plan *p)
 	return 0;
 }
 
-/* Adds what is refused and is in no list of the manifest, such as a profile. */
+/* Adds refused items that are in no list of the manifest, such as a profile. */
 static int add_others(struct abilities *a, const struct ssb_plan *p)
 {
 	const struct refusal *v[] = { p->refusals, p->withheld };
@@ -170,7 +170,7 @@ static int sort_abilities(struct abilities *a)
 
 /* ---- the worst ----------------------------------------------------------- */
 
-/* The first of a kind that is, or is not, secret. */
+/* Returns the first ability of a kind that is secret, or that is not. */
 static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
                                           bool secret)
 {
@@ -182,7 +182,7 @@ static const struct ability *pick_ability(const struct abilities *a, enum abilit
 	return NULL;
 }
 
-/* The first of a kind, secret ones before all others. */
+/* Returns the first ability of a kind; secret ones have priority. */
 static const struct ability *pick_any(const struct abilities *a, enum ability_kind kind)
 {
 	const struct ability *found = pick_ability(a, kind, true);
@@ -190,7 +190,8 @@ static const struct ability *pick_any(const struct abilities *a, enum ability_ki
 	return found != NULL ? found : pick_ability(a, kind, false);
 }
 
-/* "a.example, b.example and c.example (and 2 more)". Variables count only if they are secret. */
+/* Writes "a.example, b.example and c.example (and 2 more)". Variables are named only if they are
+ * secret. */
 static void add_things(struct buf *out, const struct abilities *a, enum ability_kind kind)
 {
 	size_t n = 0, told = 0;
@@ -270,7 +271,7 @@ static void say_worst_alone(struct buf *out, const struct abilities *a)
 	}
 }
 
-/* Sets a->worst again. -1: out of memory. */
+/* Sets a->worst again. Returns -1 if out of memory. */
 static int set_worst(struct abilities *a)
 {
 	auto_buf out;

@@ -32,7 +32,7 @@ enum ability_rank {
 	RANK_PERSONAL, /* files in the owner's home */
 	RANK_PROGRAMS,
 	RANK_LIMIT,
-	RANK_READ, /* this and the next may be counted instead of shown */
+	RANK_READ, /* abilities of this rank and the next may be counted instead of shown */
 	RANK_SYSTEM,
 	RANK_COUNT,
 };
@@ -42,7 +42,7 @@ struct ability {
 	enum ability_kind kind;
 	enum ability_rank rank;
 	char *asked;       /* the item of plan->requested or of a refusal: "read ~/notes" */
-	const char *value; /* the part of `asked` that is not our own: "~/notes" */
+	const char *value; /* the part of `asked` that comes from the skill: "~/notes" */
 	char *text;        /* "read every file in ~/notes" */
 	char *thing;       /* what it is about, in words: "your SSH keys (~/.ssh)" */
 	bool dangerous;    /* refused or withheld unless the owner agrees */
@@ -54,34 +54,34 @@ struct ability {
 struct abilities {
 	struct ability *v; /* sorted by rank */
 	size_t n;
-	char *worst; /* what the worst combination of them allows; NULL: nothing */
+	char *worst; /* what the worst combination of abilities allows; NULL: nothing */
 };
 
-/* All abilities of a plan, without what the owner declined already. The caller must pass *ret to
- * abilities_done(). -1: out of memory. */
+/* Lists all abilities of a plan except those that the owner declined already. The caller must pass
+ * *ret to abilities_done(). Returns -1 if out of memory. */
 int abilities_of(const struct ssb_plan *p, struct abilities *ret);
 void abilities_done(struct abilities *a);
-/* Removes one; `worst` becomes that of the rest. -1: out of memory. */
+/* Removes one ability, and sets `worst` for the rest. Returns -1 if out of memory. */
 int abilities_drop(struct abilities *a, size_t i);
-size_t abilities_dangerous(const struct abilities *a); /* how many need the owner's agreement */
+size_t abilities_dangerous(const struct abilities *a); /* how many the owner must agree to */
 
 #define WORDS_COLUMNS 78 /* if the width of the terminal is not known */
 
 struct words_look {
 	bool color;
-	bool numbered;  /* "  1. ", to choose from; else "  - " */
+	bool numbered;  /* "  1. ", to choose from; otherwise "  - " */
 	size_t columns; /* fold lines here; 0: WORDS_COLUMNS */
-	size_t most;    /* lines; more places to read outside the home are counted; 0: all */
+	size_t most;    /* the most lines; other places outside the home are counted; 0: all */
 };
 
-/* Writes all abilities as lines "  - text"; dangerous ones come first, as "  ! text". Returns how
- * many were only counted. */
+/* Writes all abilities as lines "  - text"; dangerous ones come first, as "  ! text". Returns the
+ * number of abilities that were only counted. */
 size_t abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look);
 
 /* Writes a text that is not our own: made visible, at most MAX_WORD_BYTES of it (its head and its
  * tail), and quoted unless it contains only letters, digits and characters of plain paths. */
 void words_quote(struct buf *out, const char *text);
-/* The same without quotes, for a sentence of our own that contains such a text. */
+/* The same without quotes, for use inside a sentence of our own. */
 void words_plain(struct buf *out, const char *text);
 /* Appends `text` in lines of at most `columns`. The first line begins with `first`, each further
  * one with spaces and a bar. */

@@ -1,8 +1,7 @@
-/* words_fold.c - texts that are not our own, in lines of our own.
- *
- * A terminal folds a long line by itself, and the rest then begins a line of the screen: with
- * enough spaces, a skill's name could put a sentence there that looks like ours. So each line is
- * folded here, before the terminal's edge, and continues behind a bar. */
+/* words_fold.c - folds texts from skills into lines. A terminal folds a long line by itself, and
+ * the rest then begins a new line of the screen. With enough spaces, a skill's name could put a
+ * sentence there that looks like ours. So each line is folded here, before the terminal's edge, and
+ * continues behind a bar. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -12,10 +11,10 @@
 
 #define PLAIN   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~/+@:*,-"
 #define BAR     "    | "
-#define NARROW  24 /* columns; a terminal that says it has fewer is not believed */
-#define KEPT_AT 3  /* quarters of a shortened text that are its head */
+#define NARROW  24 /* columns; a terminal that reports fewer is ignored */
+#define KEPT_AT 3  /* this many quarters of a shortened text are its beginning */
 
-/* The last boundary between characters at or before `at`. */
+/* Returns the last boundary between characters at or before `at`. */
 static size_t char_boundary(const char *s, size_t at)
 {
 	while (at > 0 && ((unsigned char)s[at] & 0xc0) == 0x80) {
@@ -69,7 +68,8 @@ void words_plain(struct buf *out, const char *text)
 	buf_adds(out, len <= most ? "" : "...");
 }
 
-/* The most columns that the character at `s` can take: one that is not ASCII may be wide. */
+/* Returns the largest number of columns that the character at `s` can use. A character that is not
+ * ASCII may be wide. */
 static size_t width_at(const char *s, size_t *ret_bytes)
 {
 	uint32_t cp = 0;
@@ -79,7 +79,7 @@ static size_t width_at(const char *s, size_t *ret_bytes)
 	return cp < 0x80 ? 1 : 2;
 }
 
-/* How many bytes of `s` fit into a line, which ends at a space if possible. */
+/* Returns how many bytes of `s` fit into a line. The line ends at a space if possible. */
 static size_t fitting_bytes(const char *s, size_t columns)
 {
 	size_t at = 0, used = 0, space = 0;
@@ -102,7 +102,8 @@ void words_fold(struct buf *out, const char *first, const char *text, size_t col
 	const char *before = first;
 
 	do {
-		/* One column stays free: a full line makes some terminals begin a new one. */
+		/* One column stays free, because some terminals begin a new line after a full
+		 * one. */
 		size_t head = strlen(before) + 1;
 		size_t n = head < most ? fitting_bytes(text, most - head) : 0;
 		buf_adds(out, before);

@@ -1,4 +1,4 @@
-/* words_priv.h - what words.c takes from words_say.c. */
+/* words_priv.h - the part of words_say.c that words.c uses. */
 #ifndef CONSENT_WORDS_PRIV_H
 #define CONSENT_WORDS_PRIV_H
 
@@ -6,8 +6,8 @@
 
 #define MAX_SENTENCE (16UL * 1024)
 
-/* Fills everything except `asked`, `dangerous` and `never`, which must be set. `r` is the refusal,
- * or what was withheld; NULL: it is granted. -1: out of memory. */
+/* Fills everything except `asked`, `dangerous` and `never`, which must be set. `r` is the refusal
+ * or the withheld item; NULL if the item is granted. Returns -1 if out of memory. */
 int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a);
 
 #endif

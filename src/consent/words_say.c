@@ -1,5 +1,5 @@
-/* words_say.c - what each request means, for a person who has never seen a manifest: what the skill
- * could do, to what, and what could happen then. */
+/* words_say.c - explains each request to a person who has never seen a manifest: what the skill
+ * could do, with which thing, and what could happen then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "report/render.h"
 
 static const struct {
-	const char *before; /* how an item of plan->requested begins */
+	const char *before; /* the beginning of an item of plan->requested */
 	enum ability_kind kind;
 } KINDS[] = {
 	{ "connect to ", ABILITY_NETWORK },   { "read ", ABILITY_READ },
@@ -39,8 +39,8 @@ static const struct {
 	{ "max_bytes_in", "receive up to ", "" },
 };
 
-/* Usual names of places that contain secrets (danger_named()), and what the secrets are worth. A
- * file in such a place counts as the place. */
+/* Usual names of places that contain secrets (danger_named()), and what another person could do
+ * with the secrets. A file in such a place has the place's name. */
 static const struct {
 	const char *path;
 	const char *name;
@@ -99,7 +99,7 @@ static char *visible_why(const struct refusal *r)
 struct endpoint {
 	char *host;           /* new */
 	char *ports;          /* new; "443" if none is given */
-	const char *protocol; /* "/udp"; "": the usual one of the port */
+	const char *protocol; /* "/udp"; "": the usual protocol of the port */
 };
 
 static void endpoint_done(struct endpoint *p)
@@ -108,7 +108,7 @@ static void endpoint_done(struct endpoint *p)
 	free(p->ports);
 }
 
-/* Where the host ends. An IPv6 address is in brackets, or has no port. */
+/* Returns where the host ends. An IPv6 address is in brackets, or has no port. */
 static const char *host_end(const char *value)
 {
 	const char *colon = strchr(value, ':');
@@ -137,7 +137,7 @@ static int endpoint_parse(const char *value, struct endpoint *ret)
 static const char *protocol_words(const struct endpoint *at)
 {
 	static const struct {
-		const char *said; /* the protocol, or the ports alone */
+		const char *said; /* the protocol, or only the ports */
 		const char *words;
 	} KNOWN[] = { { "/udp", " (UDP)" }, { "/tls", " (TLS)" }, { "/http", " (HTTP)" },
 		      { "443", " (TLS)" },  { "80", " (HTTP)" },  { "22", " (SSH)" },
@@ -185,7 +185,8 @@ static bool is_beneath(const char *path, const char *place)
 	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* The grant that the request led to; NULL if there is none, or if a symlink leads to it. */
+/* Returns the grant that was made for the request, or NULL if there is none or a symlink leads to
+ * it. */
 static const struct grant *grant_of(const struct ssb_plan *p, const char *value)
 {
 	bool home = value[0] == '~' && p->home != NULL;
@@ -304,7 +305,7 @@ static void say_amount(struct buf *out, enum unit unit, uint64_t n)
 	}
 }
 
-/* Writes a limit "NAME NUMBER". False: it is not one of our limits. */
+/* Writes a limit "NAME NUMBER". Returns false if it is not one of our limits. */
 static bool say_limit(const char *value, struct buf *text, struct buf *thing)
 {
 	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {

@@ -207,7 +207,7 @@ int prices_cost(const struct prices *p, const char *model, uint64_t tokens_in, u
 		return unknown_model(p, model, err);
 	}
 	price = price != NULL ? price : &p->fallback;
-	/* The product is at most 2 x 2^64 tokens x MAX_MICROS, which is less than 2^116. */
+	/* Each product is at most 2^64 tokens x MAX_MICROS, so the sum is less than 2^116. */
 	wide cost = (wide)tokens_in * (uint64_t)price->in + (wide)tokens_out * (uint64_t)price->out;
 	cost = (cost + PRICED_TOKENS - 1) / PRICED_TOKENS;
 	if (cost > (wide)MAX_MICROS) {
