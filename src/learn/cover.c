@@ -1,4 +1,4 @@
-/* cover.c - does a manifest ask for what a skill needs? */
+/* cover.c - decides whether a manifest covers the needs of a skill. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 			return true;
 		}
 	}
-	return port == 0; /* the host was only looked up */
+	return port == 0; /* the need is only a lookup of the host */
 }
 
 /* A rule for plain TCP allows every protocol over TCP. */
@@ -31,7 +31,7 @@ bool cover_rule(const struct egress_rule *r, const struct need *n)
 	       egress_name_matches(r, n->value);
 }
 
-/* The part of `path` after "~"; NULL if it is not in the home. */
+/* Returns the part of `path` after "~", or NULL if the path is not in the home. */
 static const char *in_home(const char *path, const char *home)
 {
 	if (path[0] == '~') {
@@ -88,7 +88,7 @@ bool cover_manifest(const struct manifest *m, const char *home, const struct nee
 	case NEED_ENV:
 		return mtext_list_has(&m->env, n->value);
 	case NEED_PROGRAM:
-		return true; /* a manifest says nothing about programs */
+		return true; /* a manifest does not declare programs */
 	case NEED_SYSCALL:
 		return n->profile == PROFILE_DEFAULT ? m->profile != PROFILE_STRICT
 		                                     : (int)m->profile == n->profile;

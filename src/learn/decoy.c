@@ -80,7 +80,7 @@ int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *er
 	}
 	auto_fd made = file_mkdirs(home);
 	auto_fd all = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* One process at a time: a tree that was just made is not locked yet. */
+	/* Only one process at a time makes a tree, because a new tree is not locked yet. */
 	if (made < 0 || all < 0 || flock(all, LOCK_EX) != 0) {
 		return fail_home(err, "cannot make", home);
 	}
@@ -153,7 +153,7 @@ static int make_secrets(const struct decoys *d, const char *path, const char *co
 
 /* ---- stand-ins --------------------------------------------------------------- */
 
-/* Does the sandbox or the kernel fill this place? */
+/* Returns true if the sandbox or the kernel fills this place. */
 static bool is_taken(const char *path)
 {
 	return view_claimed(path, VIEW_OURS | VIEW_ITSELF);
@@ -187,8 +187,8 @@ static int stand_in_add(struct decoys *d, const char *path, const char *target, 
 	return 0;
 }
 
-/* The directory to stand in for what is written: the path itself if it is a directory, else its
- * parent. Returns new. */
+/* Returns the directory (new) that gets a stand-in when the skill writes `path`: the path itself if
+ * it is a directory or its parent may not have one, else its parent. */
 static char *work_place(const struct owner *o, const char *path, bool is_dir)
 {
 	auto_free char *parent = path_parent(path);
@@ -253,8 +253,8 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum 
 
 /* ---- contents ------------------------------------------------------------- */
 
-/* "%" stands for the canary. The first row that matches counts. Patterns are those of fnmatch(),
- * and match the whole path or name. */
+/* "%" is replaced by the canary. The first row that matches is used. Patterns are those of
+ * fnmatch(), and match the whole path or name. */
 struct decoy_row {
 	const char *pattern;
 	const char *text;
@@ -311,7 +311,7 @@ static const struct {
 	{ "*/.config/chromium", NOTHING },
 };
 
-/* NULL: the variable controls programs, and is not made up. */
+/* If the text is NULL, the variable controls programs and gets no made-up value. */
 static const struct decoy_row VARIABLES[] = {
 	{ "PATH", NULL },
 	{ "HOME", NULL },

@@ -1,4 +1,5 @@
-/* decoy.h - what a learning run finds instead of the files and variables that it asks for.
+/* decoy.h - makes decoys: in a learning run, the skill gets them instead of the files and variables
+ * that it asks for.
  *
  * The decoys are a tree of our own in the owner's state directory, which mirrors the paths that the
  * skill asks for: the decoy of ~/.aws/credentials is TOP/home/me/.aws/credentials, and the sandbox
@@ -23,22 +24,22 @@ struct decoys {
 int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *err);
 void decoys_end(struct decoys *d); /* removes the tree; accepts zero */
 
-/* Makes a stand-in for `path`, which must be absolute. Nothing on the host is opened: only the kind
- * of the file is looked up. *ret_new tells whether a stand-in was added. A path that is not a
- * secret and does not exist gets none, because a real run would find nothing there either; nor does
- * a place that the sandbox fills itself. */
+/* Makes a stand-in for `path`, which must be absolute. Opens nothing on the host, and only looks up
+ * the kind of the file. *ret_new is true if a stand-in was added. A path that is not a secret and
+ * does not exist gets none, because a real run would find nothing there either. A place that the
+ * sandbox fills itself gets none either. */
 int decoys_add(struct decoys *d, const struct owner *o, const char *path, enum access access,
                bool *ret_new, struct ssb_error *err);
 
-/* Writes what a variable of this name could contain. False: its value is not made up, because it
- * controls programs and libraries. */
+/* Writes a value that a variable of this name could have. Returns false if the variable controls
+ * programs and libraries: then no value is made up. */
 bool decoy_variable(const struct decoys *d, const char *name, struct buf *out);
 
-/* Writes what a file of this name could contain; the canary is always in it. */
+/* Writes a content that a file of this name could have. It always contains the canary. */
 void decoy_text(struct buf *out, const char *path, const char *canary);
 
-/* The names that programs look for in a directory of this name, ended by NULL; NULL: not a known
- * directory. */
+/* Returns the names that programs look for in a directory of this name, with a NULL at the end.
+ * NULL: the directory is not known. */
 const char *const *decoy_names(const char *path);
 
 #endif

@@ -1,9 +1,9 @@
-/* hints.c - what the text of a skill mentions: hosts, variables, programs, files.
+/* hints.c - finds hosts, variables, programs and files that the text of a skill mentions.
  *
- * This is not a parser: it recognises a few ways of writing that are common in many languages. A
- * run shows what is missed; the author removes what is found too much. Text that is not code
- * (Markdown, comments, data) says what a skill is about rather than what it does: a hint from there
- * is proposed only as a comment.
+ * This is not a parser: it recognises a few ways of writing that are common in many languages. If a
+ * need is missed here, a run shows it; if a hint is wrong, the author removes it. Text that is not
+ * code (Markdown, comments, data) says what a skill is about rather than what it does: a hint from
+ * there is proposed only as a comment.
  *
  * The text is hostile: the search never looks past the end of a line. */
 #include <assert.h>
@@ -106,7 +106,7 @@ static enum text_kind kind_of(const char *file, const char *text, size_t len)
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (ends_with(file, KINDS[i].end)) {
-			kind = KINDS[i].kind; /* the last row that matches counts */
+			kind = KINDS[i].kind; /* if several rows match, the last one is used */
 		}
 	}
 	const char *newline = memchr(text, '\n', len);
@@ -131,7 +131,8 @@ static const struct {
 	{ "ws", 80, PROTO_HTTP },
 };
 
-/* Reads the port after a host. False: it is not a port. Without one *port is untouched. */
+/* Reads the port after a host. Returns false if the text there is not a port. If there is no port,
+ * *port is untouched. */
 static bool take_port(const char *p, const char *end, uint16_t *port)
 {
 	unsigned long v = 0;
@@ -150,7 +151,7 @@ static bool take_port(const char *p, const char *end, uint16_t *port)
 	return true;
 }
 
-/* Is it a name with a dot, and not one of the sandbox's own? */
+/* Returns true if it is a name with a dot, and not one of the sandbox's own names. */
 static bool is_host(const char *host, enum host_kind kind)
 {
 	return kind == HOST_ADDRESS ? strncmp(host, "127.", 4) != 0 && strcmp(host, "0.0.0.0") != 0
@@ -168,7 +169,7 @@ static void take_host(struct hint_scan *s, const char *p, const char *end, size_
 	while (q < end && (is_name_char(*q) || *q == '.' || *q == '-')) {
 		q++;
 	}
-	/* "user@", "{host}", "$HOST", "*": not a name, or not the whole name */
+	/* "user@", "{host}", "$HOST" and "*" are not names, or not whole names */
 	if (q == p || q - p > 253 || (q < end && strchr("@{}$*%<", *q) != NULL) ||
 	    !take_port(q, end, &port)) {
 		return;
@@ -208,8 +209,8 @@ static void find_hosts(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- words in quotes behind a word ----------------------------------------------- */
 
-/* The first word of the text in quotes at `p`; blanks and brackets may come first. Returns new;
- * NULL: there is none. */
+/* Returns the first word (new) of the text in quotes at `p`, or NULL if there is none. Blanks and
+ * brackets may come first. */
 static char *quoted_word(struct hint_scan *s, const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '(' || *p == '[')) {
@@ -261,11 +262,11 @@ static void add_variable(struct hint_scan *s, const char *name)
 	}
 }
 
-/* After these comes the name of a variable, in brackets and quotes. */
+/* The name of a variable follows these words, in brackets and quotes. */
 static const char *const ENV_WORDS[] = { "environ",   "environ.get", "environ.setdefault", "getenv",
 	                                 "Getenv",    "LookupEnv",   "env::var",           "ENV",
 	                                 "ENV.fetch", "process.env" };
-/* After these comes the name of a program. */
+/* The name of a program follows these words. */
 static const char *const PROGRAM_WORDS[] = {
 	"subprocess.run",
 	"subprocess.call",
@@ -330,7 +331,7 @@ static void find_members(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- shells -------------------------------------------------------------------------- */
 
-/* Does the file itself set the variable: "NAME=", "for NAME", "read NAME"? */
+/* Returns true if the file itself sets the variable: "NAME=", "for NAME", "read NAME". */
 static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 {
 	const char *end = s->text + s->len;
@@ -358,7 +359,7 @@ static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 	return false;
 }
 
-/* $NAME and ${NAME...}, in capitals, as usual for variables of the environment. */
+/* Finds $NAME and ${NAME...} in capitals, the usual form for variables of the environment. */
 static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 {
 	for (const char *p = line; (p = memchr(p, '$', (size_t)(end - p))) != NULL;) {
@@ -386,7 +387,7 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-/* "~/..." in quotes. It is for writing if the rest of the line says so. */
+/* Finds "~/..." in quotes. If the rest of the line writes, the file is for writing. */
 static void find_paths(struct hint_scan *s, const char *line, const char *end)
 {
 	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };
@@ -427,7 +428,7 @@ static bool begins_with(const char *p, const char *end, const char *with)
 	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
 }
 
-/* Is the line text rather than code? Also keeps track of where code begins and ends. */
+/* Returns true if the line is text and not code. Also remembers where code begins and ends. */
 static bool is_prose(struct hint_scan *s, const char *line, const char *end)
 {
 	const char *p = line;

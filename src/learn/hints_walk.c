@@ -22,7 +22,7 @@ struct hint_walk {
 	bool nomem;
 };
 
-/* Directories with code of others, or with the output of programs. */
+/* Returns true for directories that contain code of others, or the output of programs. */
 static bool is_left_out(const char *name)
 {
 	static const char *const NAMES[] = { ".git", "node_modules", "__pycache__", ".venv",

@@ -31,7 +31,7 @@ static void learner_done(struct learner *t)
 	string_list_done(&t->variables);
 	needs_done(&t->barred);
 	free(t->fresh);
-	/* Its members point to what was just freed. */
+	/* Cleared, because its members point to memory that was just freed. */
 	t->s->options->learn = (struct learn_options){ 0 };
 }
 
@@ -53,7 +53,7 @@ static bool has_variable(const struct learner *t, const char *name)
 	return false;
 }
 
-/* The variable gets a made-up value, or none. The caller's own value is never passed. */
+/* Gives the variable a made-up value, or none. The caller's own value is never passed. */
 static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
 {
 	auto_buf pair;
@@ -65,7 +65,8 @@ static int give_variable(struct learner *t, const char *name, bool empty, struct
 	buf_addf(&pair, "%s=", name);
 	bool made = decoy_variable(&t->decoys, name, &pair);
 	if (pair.failed || string_list_add(&t->variables, name, MAX_ENV_VARS) != 0) {
-		return pair.failed ? learn_no_memory(err) : 0; /* over the cap: no value */
+		/* If there are too many variables, this one gets no value. */
+		return pair.failed ? learn_no_memory(err) : 0;
 	}
 	if (!made || empty) {
 		return 0;
@@ -99,7 +100,8 @@ static int give_real(struct learner *t, const struct need *n, struct ssb_error *
 	return ssb_options_set(t->s->options, SSB_OPT_NET, host, err);
 }
 
-/* May the owner allow the thing itself? Never a secret, and nothing to write. */
+/* Returns true if the owner may give the real thing. This is never true for a secret or for
+ * anything to write. */
 static bool can_be_real(const struct learner *t, const struct need *n)
 {
 	auto_free char *path = path_expand(t->s->owner, n->value);
@@ -127,7 +129,7 @@ static int hear_port(struct learner *t, uint16_t port)
 	return 0;
 }
 
-/* What the owner refuses is proposed only as a comment, with this reason. */
+/* A need that the owner refuses is proposed only as a comment, with this reason. */
 static int decline_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	char *why = strdup("you said no to it during learn");
@@ -143,7 +145,7 @@ static int decline_need(struct learner *t, struct need *n, struct ssb_error *err
 static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	if (n->vain) {
-		return 0; /* a stand-in would not help, and a writable one would hide sockets */
+		return 0; /* a stand-in would not help; a writable one would hide sockets */
 	}
 	const struct learn_setup *s = t->s;
 	bool real = can_be_real(t, n);
@@ -310,8 +312,8 @@ static int give_declared(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* Only the skill's files tell which variables it needs, because reading the environment cannot be
- * observed. Whether other things are needed is seen when it runs. */
+/* Only the skill's files show which variables it needs, because reading the environment cannot be
+ * observed. Other needs are seen when the skill runs. */
 static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
 	if (hints_scan(t->s->dir, hints, err) != 0 ||
@@ -338,7 +340,8 @@ static void asks_freep(struct asks **a)
 	asks_free(*a);
 }
 
-/* Is it not a secret by its name, and would a manifest get it without asking the owner? */
+/* *ret is true if the path is not a secret by its name, and a manifest would get it without asking
+ * the owner. */
 static int may_be_shown(const struct learner *t, struct asks **asks, const char *path, bool *ret,
                         struct ssb_error *err)
 {

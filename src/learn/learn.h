@@ -1,9 +1,10 @@
 /* learn.h - runs a skill with decoys, again and again, until it asks for nothing new.
  *
- * Each round is a recorded run of its own. What it asked for (needs.h) has a stand-in in the next
- * round, so that the skill gets further: once it finds the key that it looks for, it asks for the
- * host that the key is for. The skill sees only those files of the owner that the owner names, it
- * writes nothing outside the decoys, and nothing leaves the machine unless the owner says so. */
+ * Each round is a separate recorded run. Everything that the skill asked for (needs.h) has a
+ * stand-in in the next round, so that the skill gets further: when it finds the key that it looks
+ * for, it asks for the host that the key is for. The skill sees only those files of the owner that
+ * the owner names, and writes nothing outside the decoys. Nothing leaves the machine unless the
+ * owner allows it. */
 #ifndef LEARN_LEARN_H
 #define LEARN_LEARN_H
 
@@ -12,16 +13,16 @@
 #include "skill/skill.h"
 
 enum learn_word {
-	LEARN_DECOY, /* a stand-in; the usual answer */
-	LEARN_REAL,  /* the thing itself, to read or to connect to, until learn ends */
-	LEARN_NO,    /* no stand-in, and it is not proposed */
+	LEARN_DECOY, /* a stand-in; the default answer */
+	LEARN_REAL,  /* the real thing, to read or to connect to, until learn ends */
+	LEARN_NO,    /* no stand-in, and no proposal */
 };
 
 struct learn_round {
 	unsigned number; /* from 1 */
 	const struct ssb_result *result;
-	const struct needs *needs; /* of all rounds so far */
-	const size_t *fresh;       /* indices of those that are new in this round */
+	const struct needs *needs; /* the needs of all rounds so far */
+	const size_t *fresh;       /* indices of the needs that are new in this round */
 	size_t n_fresh;
 	const char *output; /* what the skill wrote to both streams, at most MAX_LEARN_OUTPUT */
 	size_t output_len;
@@ -33,7 +34,7 @@ struct learn_setup {
 	const struct owner *owner;
 	const char *dir;             /* real, absolute */
 	char *const *args;           /* may be NULL */
-	struct ssb_options *options; /* from the owner; stand-ins and answers are added */
+	struct ssb_options *options; /* from the owner; learn() adds stand-ins and answers */
 	bool connect;                /* connect to public hosts for real */
 	/* Called after each round, including the last. */
 	void (*told)(void *arg, const struct learn_round *r);
@@ -43,16 +44,16 @@ struct learn_setup {
 };
 
 struct learned {
-	struct skill_found base; /* the skill and its manifest before */
-	struct needs needs;      /* what it tried; also variables that its files mention */
+	struct skill_found base; /* the skill, with its manifest before learning */
+	struct needs needs;      /* tried by the skill, and variables that its files mention */
 	unsigned rounds;
 	bool settled;    /* the last round showed nothing new */
-	bool canceled;   /* the owner ended it */
+	bool canceled;   /* the owner ended learning */
 	int exit_status; /* of the skill in the last round */
 };
 
-/* Runs the rounds. -1: a round could not run; *ret still contains what was learned before. The
- * caller must pass *ret to learned_done(). */
+/* Runs the rounds. Returns -1 if a round could not run; *ret then still contains what was learned
+ * before. The caller must pass *ret to learned_done(). */
 int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *err);
 void learned_done(struct learned *l);
 

@@ -8,12 +8,12 @@
 
 struct learner {
 	const struct learn_setup *s;
-	char *const *args; /* the setup's, or `entry` */
+	char *const *args; /* the arguments of the setup, or `entry` */
 	char *entry[2];    /* the script that was found in a directory without a manifest */
 	struct learned *l;
 	struct decoys decoys;
-	struct string_list variables; /* names that have a value */
-	struct needs barred;          /* dangerous, whatever other rounds show */
+	struct string_list variables; /* names of variables that have a value */
+	struct needs barred; /* needs that are never proposed, even if other rounds seem harmless */
 	size_t *fresh;
 	size_t n_fresh;
 };
@@ -23,7 +23,7 @@ static inline int learn_no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
 }
 
-/* Adds what a round asked for. t->fresh becomes the indices of what is new. */
+/* Adds the needs of one round. t->fresh becomes the indices of the new ones. */
 int learn_take(struct learner *t, const struct needs *round, struct ssb_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* learn_take.c - what a round showed: what is new, and what is not a need at all. */
+/* learn_take.c - takes the needs of a round: finds the new ones, and drops those that are not real
+ * needs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 static char SEEN[] = "seen by learn";
 
-/* A variable that we set, or a host that is only in a made-up value. */
+/* Returns true for a variable that we set, and for a host that is only in a made-up value. */
 static bool is_ours(const struct need *n)
 {
 	size_t len = strlen(n->value);
@@ -16,13 +17,14 @@ static bool is_ours(const struct need *n)
 	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
 }
 
-/* A name that was looked up, and that the skill did not connect to. */
+/* Returns true for a name that was looked up, and to which the skill did not connect. */
 static bool is_mere_question(const struct need *n)
 {
 	return n->kind == NEED_NETWORK && n->port == 0;
 }
 
-/* A lookup of a name that the skill then connected to: the connection says more. */
+/* Returns true for a lookup of a name to which the skill then connected: the connection is the
+ * better need. */
 static bool is_less(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {
@@ -40,7 +42,7 @@ static bool is_same(const struct need *a, const struct need *b)
 	       strcmp(a->value, b->value) == 0;
 }
 
-/* Did the skill try it before? */
+/* Returns true if the skill tried it before. */
 static bool was_tried(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -52,8 +54,8 @@ static bool was_tried(const struct needs *s, const struct need *n)
 	return false;
 }
 
-/* A host that is barred on one port is barred there in every protocol. One that is barred without a
- * port is not proposed at all. */
+/* A host that is barred on one port is barred there in every protocol. A host that is barred
+ * without a port is not proposed at all. */
 static bool bars_need(const struct need *barred, const struct need *n)
 {
 	return barred->kind == n->kind && strcmp(barred->value, n->value) == 0 &&
@@ -72,8 +74,9 @@ static const char *danger_of(const struct learner *t, const struct need *n)
 	                           : n->danger;
 }
 
-/* A host that was sent a decoy's content once is never proposed, whatever else it was sent. And
- * what was dangerous in one protocol must not be allowed by a rule for another. */
+/* If a decoy's content was sent to a host once, the host is never proposed, whatever else was sent
+ * to it. A host that was dangerous in one protocol must not be allowed by a rule for another
+ * protocol either. */
 static int bar_new(struct learner *t, const struct needs *round)
 {
 	struct needs *all = &t->l->needs;

@@ -57,7 +57,7 @@ static int compare_needs(const struct need *a, const struct need *b)
 	return a->protocol == b->protocol ? 0 : a->protocol < b->protocol ? -1 : 1;
 }
 
-/* Finds its place in the order. True: it is there already. */
+/* Finds the place of the need in the order. Returns true if the need is there already. */
 static bool find_need(const struct needs *s, const struct need *n, size_t *ret_at)
 {
 	size_t low = 0;
@@ -110,7 +110,7 @@ static int merge_need(struct need *into, const struct need *n)
 	if (into->hint && !n->hint && !replace_text(&into->why, n->why)) {
 		return -1;
 	}
-	/* A thief stays one, whatever else it was sent. */
+	/* A host that got a decoy's content stays marked, whatever else was sent to it. */
 	if (n->thief || (n->danger == NULL && !into->thief)) {
 		char *danger = (char *)(uintptr_t)into->danger;
 		if (!replace_text(&danger, n->danger)) {
@@ -192,7 +192,7 @@ void needs_drop_aimed(struct needs *s)
 {
 	for (size_t i = 0; i < s->n;) {
 		struct need *n = &s->v[i];
-		/* The needs of one port are neighbours, one for each protocol. */
+		/* The needs of one port are next to each other, one for each protocol. */
 		if (n->aimed && ((i > 0 && is_same_port(n, n - 1)) ||
 		                 (i + 1 < s->n && is_same_port(n, n + 1)))) {
 			need_done(n);
@@ -206,8 +206,8 @@ void needs_drop_aimed(struct needs *s)
 
 /* ---- danger ------------------------------------------------------------------ */
 
-/* Names that mean a different host in each network, or none: special-use names (RFC 6761, 6762 with
- * its appendix G, 7686, 8375) and those that clouds and home routers give. */
+/* Names that mean a different host in each network, or no host: special-use names (RFC 6761, 6762
+ * with its appendix G, 7686, 8375), and names that clouds and home routers give. */
 static const char *const LOCAL_NAMES[] = { "localhost", "local",       "internal", "intranet",
 	                                   "private",   "lan",         "home",     "corp",
 	                                   "arpa",      "localdomain", "onion",    "alt",

@@ -1,8 +1,8 @@
 /* patch.c - removes lines from a manifest, as a unified diff.
  *
  * The text is cut at the places that the parser gives. The result is parsed again and compared with
- * what should remain: a way of writing that is not foreseen here leads to a longer patch, never to
- * a wrong one. */
+ * what should remain: a form of YAML that this file does not expect leads to a longer patch, never
+ * to a wrong one. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct patch_line {
 	const char *p; /* including its newline */
 	size_t len;
 	bool gone;
-	char *instead; /* what replaces the line; NULL: it stays as it is */
+	char *instead; /* text that replaces the line; NULL: the line is not changed */
 };
 
 struct cut {
@@ -71,7 +71,7 @@ static bool is_blank(const struct patch_line *l)
 	return n == l->len || l->p[n] == '\n' || l->p[n] == '\r' || l->p[n] == '#';
 }
 
-/* Is its first character the dash of an item? */
+/* Returns true if the first character of the line is the dash of an item. */
 static bool is_item(const struct patch_line *l)
 {
 	size_t n = indent_of(l);
@@ -79,7 +79,7 @@ static bool is_item(const struct patch_line *l)
 	return n + 1 < l->len && l->p[n] == '-' && (l->p[n + 1] == ' ' || l->p[n + 1] == '\n');
 }
 
-/* The new text of a line, which the caller may change. NULL: out of memory. */
+/* Returns the new text of a line, which the caller may change. NULL: out of memory. */
 static char *line_text(struct cut *c, size_t at)
 {
 	struct patch_line *l = &c->v[at];
@@ -125,7 +125,7 @@ static void put_empty(struct cut *c, size_t item)
 	for (size_t i = item + 1; i < c->n && (is_blank(&c->v[i]) || indent_of(&c->v[i]) >= dash);
 	     i++) {
 		if (!is_blank(&c->v[i]) && indent_of(&c->v[i]) == dash && !is_item(&c->v[i])) {
-			break; /* the next key: items may have its indentation */
+			break; /* the next key begins; items may have the same indentation */
 		}
 		if (is_item(&c->v[i]) && indent_of(&c->v[i]) == dash && !c->v[i].gone) {
 			return;
@@ -228,7 +228,7 @@ static void remove_text(struct cut *c, unsigned line, unsigned col)
 
 /* ---- rules ------------------------------------------------------------------------------ */
 
-/* The line with the dash of the rule that has this domain; c->n: there is none. */
+/* Returns the line with the dash of the rule that has this domain, or c->n if there is none. */
 static size_t rule_line(const struct cut *c, const struct mtext *domain)
 {
 	for (size_t i = domain->line; i > 0 && i <= c->n; i--) {
@@ -301,7 +301,8 @@ static bool list_keeps(const struct mtext_list *l, const struct mtext *t)
 	return false;
 }
 
-/* From the last item to the first, because a change in a line moves everything to its right. */
+/* Goes from the last item to the first, because a change in a line moves everything to its
+ * right. */
 static void cut_list(struct cut *c, const struct mtext_list *from, const struct mtext_list *to)
 {
 	for (size_t i = from->n; i > 0; i--) {
@@ -327,7 +328,8 @@ static void cut_all(struct cut *c, const struct manifest *m, const struct shrink
 	cut_list(c, &m->read, &s->rest.read);
 }
 
-/* Does the text after the cut mean what should remain? */
+/* Returns true if the text after the cut has the same meaning as the manifest that should
+ * remain. */
 static bool cut_holds(const struct cut *c, const struct manifest *rest)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
@@ -370,7 +372,7 @@ static void put_line(struct buf *out, const struct diff_line *l)
 	}
 }
 
-/* One hunk, with the lines around it. */
+/* Writes one hunk, with the lines around it. */
 static void put_hunk(struct buf *out, const struct diff_line *v, size_t from, size_t to, size_t old,
                      size_t new)
 {
@@ -399,7 +401,7 @@ static void put_diff(struct buf *out, const struct diff_line *v, size_t n)
 			continue;
 		}
 		size_t from = i - at > CONTEXT ? i - CONTEXT : at;
-		for (; at < from; at++) { /* the same on both sides */
+		for (; at < from; at++) { /* these lines are the same on both sides */
 			old++;
 			new ++;
 		}

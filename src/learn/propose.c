@@ -10,8 +10,8 @@
 #include "policy/danger.h"
 #include "policy/path.h"
 
-/* A manifest that is being made. It borrows its texts from the base and the needs, or they are in
- * `owned`; it owns its lists. */
+/* A manifest that is being made. It owns its lists. Its texts are borrowed from the base and the
+ * needs, or are in `owned`. */
 struct proposal {
 	struct manifest m;
 	const struct needs *needs;
@@ -48,7 +48,7 @@ static void proposal_freep(struct proposal **d)
 	proposal_free(*d);
 }
 
-/* Takes `s`, and returns it for use. NULL: out of memory. */
+/* Takes `s`, and returns it for use in the manifest. NULL: out of memory. */
 static char *keep_text(struct proposal *d, char *s)
 {
 	char **v = s != NULL ? realloc(d->owned, (d->n_owned + 1) * sizeof(*v)) : NULL;
@@ -93,7 +93,7 @@ static char *aside_text(const struct need *n)
 	return len < 0 ? NULL : text;
 }
 
-/* "run 0a1b2c3d: it holds SSH keys" */
+/* Adds a comment such as "run 0a1b2c3d: it holds SSH keys". */
 static void set_aside(struct proposal *d, const struct need *n, const char *reason)
 {
 	enum write_list list = list_of(n);
@@ -138,7 +138,8 @@ static void tell_left(struct proposal *d)
 
 /* ---- the base --------------------------------------------------------------------- */
 
-/* Where it was declared; without a line if the proposal replaces that file. */
+/* Returns the place of the declaration, or only "declared before" if the proposal replaces that
+ * file. */
 static const char *why_declared(struct proposal *d, const struct mtext *at)
 {
 	char *text = NULL;
@@ -152,7 +153,7 @@ static const char *why_declared(struct proposal *d, const struct mtext *at)
 	return keep_text(d, text);
 }
 
-/* Why a declared line stays: where it was seen in use. */
+/* Returns why a declared line is kept: where it was seen in use. */
 static const char *why_kept(struct proposal *d, const struct mtext *at,
                             const struct egress_rule *rule, enum need_kind kind)
 {
@@ -228,8 +229,9 @@ static void add_item(struct proposal *d, struct mtext_list *l, const struct need
 	l->v[l->n++] = (struct mtext){ .s = value };
 }
 
-/* The directory, if so many of its files are needed that the directory is the shorter list; NULL:
- * it is not, or it is directly in "/", or dangerous. */
+/* Returns the directory of the file if it should be proposed instead of its files, because many of
+ * them are needed. Returns NULL if few are needed, or if the directory is dangerous or directly in
+ * "/". */
 static char *shared_dir(struct proposal *d, const struct need *n)
 {
 	enum access access = n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ;
@@ -255,13 +257,13 @@ static void add_shared(struct proposal *d, struct mtext_list *l, const struct ne
 	}
 }
 
-/* Reading a file that does not exist needs no grant. */
+/* Returns true for a read of a file that does not exist: it needs no grant. */
 static bool is_vain(const struct need *n)
 {
 	return n->kind == NEED_READ && n->missing;
 }
 
-/* In the order of the paths, so that a directory comes before what is in it. Directories that are
+/* Adds paths in their order, so that a directory comes before its files. Directories that are
  * proposed instead of their files come first, because they may contain earlier paths. */
 static void add_paths(struct proposal *d, enum need_kind kind)
 {
@@ -284,7 +286,7 @@ static void add_paths(struct proposal *d, enum need_kind kind)
 	}
 }
 
-/* Drops lines that another line covers, too. */
+/* Drops lines if another line covers the same thing. */
 static void drop_held(struct proposal *d, struct mtext_list *l, enum write_list list, size_t from)
 {
 	size_t kept = from;
@@ -351,8 +353,8 @@ static void add_host(struct proposal *d, const struct need *n)
 	}
 }
 
-/* Rules for plain TCP first, because they also allow other protocols; last, hosts of which only the
- * name is known. */
+/* Adds rules for plain TCP first, because they also allow other protocols. Adds hosts of which only
+ * the name is known last. */
 static void add_network(struct proposal *d)
 {
 	for (int turn = 0; turn < 3; turn++) {
@@ -425,7 +427,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 		return -1;
 	}
 	write_draft(d, head, true, &text);
-	if (text.failed) { /* too long, because reasons are hostile text: leave them out */
+	if (text.failed) { /* reasons are hostile text and can be too long: leave them out */
 		buf_reset(&text);
 		write_draft(d, head, false, &text);
 	}

@@ -1,5 +1,5 @@
-/* propose.h - the smallest manifest that covers the needs, as text. Each line has its reason. What
- * is dangerous, or does not exist, is only a comment. Pure. */
+/* propose.h - writes the smallest manifest that covers the needs, as text. Each line has its
+ * reason. A need that is dangerous, or whose path does not exist, is only a comment. Pure. */
 #ifndef LEARN_PROPOSE_H
 #define LEARN_PROPOSE_H
 
@@ -14,11 +14,12 @@
 int propose_manifest(const struct manifest *base, const struct needs *n, const char *head,
                      struct buf *out);
 
-/* The indices of the needs that a manifest does not cover; *ret is new. It does not matter whether
- * the owner would grant what the manifest declares. */
+/* Returns the indices of the needs that a manifest does not cover; *ret is new. It does not matter
+ * whether the owner would grant the manifest's requests. */
 int propose_uncovered(const struct manifest *m, const struct needs *n, size_t **ret, size_t *ret_n);
 
-/* Does this line of a manifest cover the need? `home` is what "~" means; NULL: not known. */
+/* Returns true if this line of a manifest covers the need. `home` is the path that "~" means; NULL:
+ * not known. */
 bool cover_rule(const struct egress_rule *r, const struct need *n);
 bool cover_path(const char *declared, const char *home, const struct need *n);
 bool cover_manifest(const struct manifest *m, const char *home, const struct need *n);

@@ -56,7 +56,8 @@ const char *record_text(const struct line *l, const char *name)
 
 /* ---- the first pass ------------------------------------------------------------ */
 
-/* Makes room in *v for one more item of `size` bytes, and returns it; NULL if there are `max`. */
+/* Makes room in *v for one more item of `size` bytes, and returns the item. Returns NULL if there
+ * are `max` items already. */
 static void *grow_array(struct record_reading *r, void *v, size_t n, size_t max, size_t size)
 {
 	if (n >= max) {
@@ -307,7 +308,7 @@ int needs_from_run(const struct owner *o, const char *word, struct needs *inout,
  * A run belongs to the skill whose directory its plan names. The name of a skill does not
  * count: any skill can use it. */
 
-/* The skill's own directory; NULL: there was none. */
+/* Returns the skill's own directory, or NULL if there was none. */
 static const char *skill_of(const struct line *l)
 {
 	const struct json_node *plan = line_get(l, "plan");
@@ -325,7 +326,7 @@ static const char *skill_of(const struct line *l)
 	return dir;
 }
 
-/* If the plan was too large for its line, the path of the manifest tells. */
+/* If the plan was too large for its line, the path of the manifest shows the directory. */
 static bool is_run_of(const struct line *l, const char *dir)
 {
 	const char *skill = skill_of(l);
@@ -338,7 +339,7 @@ static bool is_run_of(const struct line *l, const char *dir)
 	return rest != NULL && strcmp(rest, MANIFEST_FILE) == 0;
 }
 
-/* Reads the first line of a record. False: it is not the start of a run. */
+/* Reads the first line of a record. Returns false if it is not the start of a run. */
 static bool read_first_line(int fd, struct line *l)
 {
 	AUTO(reader_done) struct reader in;
@@ -351,7 +352,8 @@ static bool read_first_line(int fd, struct line *l)
 	       line_parse(l, text, len, &why) == 0 && l->kind == EV_RUN;
 }
 
-/* Does the record contain all that the run did? Not if it was not observed, or has not ended. */
+/* Returns true if the record contains everything that the run did. It does not if the run was not
+ * observed, or has not ended. */
 static bool is_whole(int fd, const struct line *l, const char *id)
 {
 	struct run_facts facts = { 0 };

@@ -1,4 +1,4 @@
-/* record_events.c - what each event of a record says about needs. */
+/* record_events.c - makes needs from each event of a record. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,13 +27,14 @@ static void add_need(struct record_reading *r, const struct line *l, struct need
 	r->nomem |= needs_add(r->out, n) != 0;
 }
 
-/* Why something must never be granted; NULL: it may be. */
+/* Returns why something must never be granted, or NULL if it may be granted. */
 static const char *danger_of(enum reason reason)
 {
 	return reason_is_grantable(reason) ? NULL : reason_text(reason);
 }
 
-/* If the remedy of a path is not an option, no grant would help: a socket, for example. */
+/* Returns true if no grant would help, for example for a socket: then the remedy of the path is not
+ * an option. */
 static bool is_vain(const struct line *l)
 {
 	const char *remedy = record_text(l, "remedy");
@@ -41,7 +42,7 @@ static bool is_vain(const struct line *l)
 	return remedy[0] != '\0' && strncmp(remedy, "--", 2) != 0;
 }
 
-/* The innermost granted place that contains the path; NULL: none. */
+/* Returns the innermost granted place that contains the path, or NULL if there is none. */
 static const struct shown_place *place_of(const struct record_reading *r, const char *path)
 {
 	const struct shown_place *best = NULL;
@@ -57,7 +58,7 @@ static const struct shown_place *place_of(const struct record_reading *r, const 
 	return best;
 }
 
-/* The path as a manifest spells it: "~/x" for a path in the home. Returns new. */
+/* Returns the path (new) as a manifest writes it: "~/x" for a path in the home. */
 static char *as_value(const struct record_reading *r, const char *path)
 {
 	const char *rest =
@@ -70,7 +71,7 @@ static char *as_value(const struct record_reading *r, const char *path)
 	return asprintf(&value, "~%s%s", *rest != '\0' ? "/" : "", rest) < 0 ? NULL : value;
 }
 
-/* The type of the file that the owner has there; 0: there is none. */
+/* Returns the type of the file that the owner has there, or 0 if there is none. */
 static mode_t on_host(const struct record_reading *r, const char *value)
 {
 	auto_free char *path = path_expand(r->owner, value);
@@ -97,7 +98,8 @@ static void add_path(struct record_reading *r, const struct line *l, const char 
 		n.vain = true;
 		n.danger = "a grant of this place would not allow it";
 	}
-	/* A new file needs its directory, but a grant of all of "/srv" is too much for that. */
+	/* A new file needs its directory, but a grant of a whole top directory such as "/srv" would
+	 * be too much. */
 	if (denied && dir != NULL && n.danger == NULL && path_is_top(dir)) {
 		n.danger = "making a file there needs a grant of the whole directory";
 	}
@@ -122,8 +124,9 @@ static bool is_read(const struct line *l)
 	return mode != MODE_NONE ? mode == MODE_READ : op_reads(line_get_op(l));
 }
 
-/* Did the skill look for a file in its home that exists in the owner's home? Names that begin with
- * a dot do not count: tools look for their own settings there, and work without them. */
+/* Returns true if the skill looked for a file in its home that exists in the owner's home. Names
+ * that begin with a dot are ignored: tools look for their own settings there, and work without
+ * them. */
 static bool is_missed(const struct record_reading *r, const char *path)
 {
 	auto_free char *value = as_value(r, path);
@@ -148,8 +151,9 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 		return;
 	}
 	if (denied) {
-		/* What was refused in a directory does not ask for the whole directory, except to
-		 * write a file that does not exist: nothing less would do. */
+		/* An attempt that was refused in a directory does not ask for the whole directory.
+		 * The exception is to write a file that does not exist: nothing less than the
+		 * directory would help. */
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
 	} else if (status == STATUS_ABSENT && !write && is_missed(r, path) && place == NULL) {
 		add_path(r, l, path, false, false, true);
@@ -194,7 +198,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	enum reason reason = line_get_reason(l);
 	int64_t port = json_integer(line_get(l, "port"), 0);
 	bool question = line_get_protocol(l) == PROTOCOL_DNS;
-	/* Refused without a violation: the connect of a datagram socket. */
+	/* A datagram socket was connected: this is refused, but is not a violation. */
 	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
 
@@ -209,7 +213,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	enum host_kind kind = HOST_EXACT;
 	auto_free char *domain = NULL;
 	if (domain_check(name, &domain, &kind) == NULL) {
-		name = domain; /* in the form that rules have */
+		name = domain; /* in the form that rules use */
 	}
 	uint16_t at = question ? 0 : (uint16_t)port;
 	struct need n = { .kind = NEED_NETWORK,
@@ -224,7 +228,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	add_need(r, l, &n);
 }
 
-/* A total counts events of other lines again, so it is used only if lines are missing. */
+/* A total counts events of other lines again, so it is used only if such lines are missing. */
 static void take_total(struct record_reading *r, const struct line *l)
 {
 	if (r->out->cut) {

@@ -1,5 +1,5 @@
-/* record_priv.h - the state while a record is read: record.c reads it, record_events.c knows what
- * its lines mean. */
+/* record_priv.h - the state while a record is read: record.c reads it, record_events.c interprets
+ * its lines. */
 #ifndef LEARN_RECORD_PRIV_H
 #define LEARN_RECORD_PRIV_H
 
@@ -19,7 +19,7 @@ struct shown_name {
 /* A place in the sandbox that was granted. */
 struct shown_place {
 	char *target;
-	bool own; /* of the skill or its interpreter: shown without being asked for */
+	bool own; /* of the skill or its interpreter, and so shown without a request */
 };
 
 struct record_reading {
@@ -38,16 +38,16 @@ struct record_reading {
 	bool nomem;
 };
 
-/* A member of a line as text; "" unless it is complete and not longer than a path. */
+/* Returns a member of a line as text, or "" if it is incomplete or longer than a path. */
 const char *record_text(const struct line *l, const char *name);
 const char *record_value(const struct json_node *n); /* the same for a node; else NULL */
 
-/* The host that an address in the sandbox stands for; NULL: not known. */
+/* Returns the host that an address in the sandbox means, or NULL if it is not known. */
 const char *record_name(const struct record_reading *r, const char *address);
-/* How often it happened, including the repeats that were counted later. */
+/* Returns how often the event happened, including repeats that were counted later. */
 uint64_t record_times(const struct record_reading *r, const struct line *l);
 
-/* Takes one line that is not a repeat and not the first line. */
+/* Takes one line. It must not be a repeat or the first line. */
 void record_event(struct record_reading *r, const struct line *l);
 
 #endif

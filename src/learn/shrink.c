@@ -18,7 +18,7 @@ static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *
 	return true;
 }
 
-/* Was the rule used on this port? 0: on any port, and a lookup counts, too. */
+/* Returns true if the rule was used on this port. 0 means any port; then a lookup counts, too. */
 static bool is_rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
 {
 	for (size_t i = 0; i < seen->n; i++) {
@@ -30,7 +30,7 @@ static bool is_rule_used(const struct egress_rule *r, const struct needs *seen, 
 	return false;
 }
 
-/* Reading is also a use of a path that may be written. */
+/* If a path may be written, reading it is also a use. */
 static bool is_path_used(const struct mtext *at, const struct needs *seen)
 {
 	for (size_t i = 0; i < seen->n; i++) {
@@ -69,7 +69,7 @@ static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtex
 	return to->v != NULL;
 }
 
-/* If it is known which ports of a rule were used, the others were not. */
+/* If the record shows which ports of a rule were used, the other ports were not used. */
 static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struct egress_rule *to,
                          const struct needs *seen)
 {

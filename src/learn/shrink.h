@@ -1,5 +1,5 @@
-/* shrink.h - what a manifest declares and no recorded run used, and the patch that removes it.
- * Pure. */
+/* shrink.h - finds declarations of a manifest that no recorded run used, and writes the patch that
+ * removes them. Pure. */
 #ifndef LEARN_SHRINK_H
 #define LEARN_SHRINK_H
 
@@ -7,7 +7,7 @@
 #include "learn/needs.h"
 #include "manifest/manifest.h"
 
-/* One declared thing that was not used. */
+/* One declaration that was not used. */
 struct unused {
 	enum need_kind kind;
 	const char *value; /* borrowed from the manifest */
@@ -21,14 +21,15 @@ struct shrink {
 	struct manifest rest; /* what remains; borrows everything except its lists */
 };
 
-/* Finds what was not used. Records do not show whether a variable was used; one that was not set in
- * any run was not. The caller must pass *ret to shrink_done(). -1: out of memory. */
+/* Finds the declarations that were not used. Records do not show whether a variable was used, so a
+ * variable is unused only if it was not set in any run. The caller must pass *ret to shrink_done().
+ * Returns -1 if out of memory. */
 int shrink_find(const struct manifest *m, const struct needs *seen, struct shrink *ret);
 void shrink_done(struct shrink *s);
 
-/* Appends a unified diff that changes the text of `m` to that of what remains. Its head has `name`
- * with a/ and b/ before it. Lines that stay are unchanged, comments included; only a text that
- * cannot be cut is replaced as a whole. -1: out of memory. */
+/* Appends a unified diff that removes the unused declarations from the text of `m`. Its head has
+ * `name` with a/ and b/ before it. All other lines are unchanged, including comments. Only if the
+ * text cannot be cut, the whole text is replaced. Returns -1 if out of memory. */
 int shrink_patch(const struct manifest *m, const struct shrink *s, const char *name,
                  const char *text, size_t len, struct buf *out);
 

@@ -18,8 +18,8 @@ static int fail_no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
 }
 
-/* Finds the named script, or else the first one with a name that is usual for a start. False: there
- * is none, and *err is filled if one was named. */
+/* Finds the named script. If none was named, finds the first script with a usual name. Returns
+ * false if there is none; *err is filled if one was named. */
 static bool find_script(int fd, const char *dir, char *const args[], struct script *ret,
                         struct ssb_error *err)
 {
@@ -91,7 +91,8 @@ static int start_bare(const char *dir, char *const args[], struct skill_found *r
 	return manifest_parse(MANIFEST_FILE, text.data, text.len, &ret->manifest, diags, err);
 }
 
-/* Moves the wishes to `inout`, because they are not requests yet. */
+/* Moves the variables of a derived manifest to `inout` as hints, because they are not requests
+ * yet. */
 static int take_wishes(struct skill_found *f, struct needs *inout)
 {
 	struct mtext_list *env = &f->manifest->env;

@@ -1,5 +1,5 @@
-/* weigh.c - which needs exist on this machine, and how much else a directory would give away if it
- * were proposed instead of its files. */
+/* weigh.c - finds out which needs exist on this machine, and how many other files a directory would
+ * give away if it were proposed instead of its files. */
 #include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 
 #define DEEPEST 32
 
-/* The directory that was weighed last. Needs in one directory are neighbours. */
+/* The last directory that was weighed. Needs in one directory are next to each other. */
 struct weighing {
 	const struct owner *owner;
 	const char *skill_dir;
-	struct asks *asks; /* NULL until it is needed */
+	struct asks *asks; /* NULL until the first use */
 	enum need_kind kind;
 	char *dir;
 	bool small;
@@ -65,8 +65,8 @@ static bool each_entry(void *arg, const struct tree_entry *e)
 	return true;
 }
 
-/* Does the directory contain few files, counting all directories beneath it? One that cannot be
- * read counts as large. */
+/* Returns true if the directory contains few files, including all directories beneath it. A
+ * directory that cannot be read counts as large. */
 static bool holds_little(const char *path, size_t asked)
 {
 	const struct tree_caps caps = { asked * PROPOSE_EXCESS, DEEPEST };
@@ -76,7 +76,7 @@ static bool holds_little(const char *path, size_t asked)
 	return fd >= 0 && tree_walk(fd, &caps, each_entry, NULL);
 }
 
-/* Would a plan refuse the directory? */
+/* *ret is true if a plan would refuse the directory. */
 static int ask_judge(struct weighing *w, const char *dir, bool *ret, struct ssb_error *err)
 {
 	auto_free char *why = NULL;
