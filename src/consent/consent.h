@@ -58,7 +58,8 @@ int consent_word_decline(struct consent_word *w, const char *item);
 /* Returns the word as an input of planning. The result borrows from `w`. */
 struct plan_consent consent_word_plan(const struct consent_word *w);
 
-/* The next two replace the word's lock, copy, author, time and tree, not `given` or `declined`. */
+/* The next two functions replace the word's lock, copy, author, time and tree. They do not change
+ * `given` and `declined`. */
 
 /* Uses the stored approval. Items that it declines stay declined, even if the skill changed. If the
  * approval still holds, its grants are given, and its copy is used for the run. If `copied` is

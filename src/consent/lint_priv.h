@@ -8,7 +8,7 @@
 #include "consent/lint.h"
 #include "manifest/manifest.h"
 
-/* What a text is for. */
+/* The purpose of a text. */
 enum lint_kind {
 	LINT_CODE,  /* executed */
 	LINT_PROSE, /* for people and models */

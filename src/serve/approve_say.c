@@ -12,7 +12,7 @@
 
 #define MAX_TEXT    (64UL * 1024)
 #define MAX_QUOTED  200 /* bytes of one text of a manifest in a question */
-#define MAX_CHANGES 24  /* lines of what the skill asks for in addition */
+#define MAX_CHANGES 24  /* lines of additional requests in a question */
 #define MAX_CHANGED 12  /* changed files */
 #define MAX_DIFF    (16UL << 20)
 

@@ -24,7 +24,8 @@ struct child_wish {
 	void (*work)(void *arg, const int pipes[CHILD_PIPES]);
 	/* Called in the server, from the loop, when bytes arrive from a pipe. */
 	void (*data)(void *arg, size_t pipe, const char *data, size_t len);
-	/* The last call: the child is dead, and data() got every byte. It may call child_done(). */
+	/* The last callback: the child is dead, and data() got every byte. It may call
+	 * child_done(). */
 	void (*ended)(void *arg, int status);
 	void *arg;
 };

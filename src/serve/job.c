@@ -279,7 +279,7 @@ static void on_kill(void *arg)
 	child_signal(&j->child, SIGKILL);
 }
 
-/* The first signal lets the skill end by itself, and the second one kills it. They are two
+/* The first signal lets the skill end by itself, and the second one ends it. They are two
  * different signals, because a signal that is pending already is not sent twice. The record is
  * finished in both cases. */
 void job_cancel(struct serve_job *j)

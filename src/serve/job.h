@@ -25,7 +25,7 @@ struct job_watch {
 	void (*started)(void *arg, const char *run_id);
 	/* A line was written to the record; NULL: the record is not followed. */
 	void (*line)(void *arg, const struct line *l);
-	/* The last call; after it the job does not exist any more. */
+	/* The last callback. After it the job does not exist any more. */
 	void (*ended)(void *arg, const struct job_end *end);
 	void *arg;
 };
@@ -45,7 +45,7 @@ struct job_wish {
 /* Starts a run. *ret is borrowed until `ended` is called. */
 int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,
               struct serve_job **ret, struct ssb_error *err);
-/* Ends the run: everything in it is dead within 100 ms. `ended` is called as always. */
+/* Ends the run: all its processes are dead within 100 ms. `ended` is called as for every run. */
 void job_cancel(struct serve_job *j);
 
 int job_list_new(struct serve *s, struct job_list **ret, struct ssb_error *err);

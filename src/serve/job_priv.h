@@ -22,7 +22,7 @@ struct job_msg {
 	};
 };
 
-/* What the supervisor gets from the server. All of it is borrowed. */
+/* The input of the supervisor, which the server sets. All of it is borrowed. */
 struct job_child {
 	const struct ssb_plan *plan;
 	int (*prepare)(const void *arg, struct ssb_error *err);

@@ -66,7 +66,7 @@ static void say_refusals(struct buf *out, const struct ssb_plan *plan)
 		buf_adds(out, "Nothing that it asks for is refused.\n");
 		return;
 	}
-	buf_adds(out, "It does not run as long as one of these stands.\n");
+	buf_adds(out, "It does not run while one of these refusals remains.\n");
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		buf_adds(out, "- ");

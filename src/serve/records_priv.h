@@ -9,8 +9,9 @@ struct records_live;
 
 /* Facts that one errand found out and the next one can use (records_note()). */
 struct records_memo {
-	/* The last record that was verified, and its state then: the pages of one record are read
-	 * one after the other, and each says whether the record can be believed. */
+	/* The last record that was verified, and its state then. It is used again because the pages
+	 * of one record are read one after the other, and each page says whether the record can be
+	 * believed. */
 	char checked_id[RUN_ID_SIZE];
 	uint64_t checked_size;
 	int64_t checked_mtime;

@@ -15,7 +15,7 @@ struct run_news {
 	struct mcp_call *call;
 	struct loop_timer *timer;
 	struct buf raw[2]; /* output that was not sent yet */
-	struct buf text;   /* what was denied, made visible */
+	struct buf text;   /* denied attempts, made visible */
 	uint64_t left_out; /* bytes */
 	uint64_t told;
 };

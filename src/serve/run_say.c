@@ -294,7 +294,7 @@ static void put_result(struct buf *out, const struct job_end *end, const struct 
 	json_close(&j, '}');
 }
 
-/* Did the time limit of the call end the run? The shorter of two limits counts. */
+/* Returns true if the time limit of the call ended the run. The shorter of two limits is used. */
 static bool ended_by_call(const struct ssb_result *r, const struct narrow *narrow)
 {
 	return narrow->max_seconds > 0 && r->duration_us / 1000000 >= narrow->max_seconds;

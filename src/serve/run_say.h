@@ -5,7 +5,7 @@
 #include "serve/job.h"
 #include "serve/plans.h"
 
-/* What the arguments of the call remove from the plan. */
+/* Returns the parts of the plan that the arguments of the call remove. */
 struct narrow run_narrow(const struct mcp_call *c);
 
 /* Answers with the result of a run that has ended. `name` is the skill's name; `withheld` lists

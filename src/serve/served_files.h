@@ -17,7 +17,7 @@
  * that was read. The caller must give `out` to skill_files_done() in both cases. */
 int served_files_read(struct skill_files *out, const struct skill *skill, const char *state_dir,
                       struct ssb_error *err);
-/* Is this entry served as a file? */
+/* Returns true if this entry is served as a file. */
 static inline bool served_as_file(const struct skill_file *f)
 {
 	return !f->dir && f->no_digest == NULL;

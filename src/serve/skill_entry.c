@@ -65,7 +65,7 @@ void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *p
 
 /* ---- SKILL.md ---------------------------------------------------------------------- */
 
-/* One line of visible text, cut to the size of a description. */
+/* Writes one line of visible text, cut to the size of a description. */
 static void put_description(struct json *j, const struct manifest *m)
 {
 	auto_buf text;

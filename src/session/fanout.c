@@ -23,7 +23,7 @@
 #define PAUSE_MS   5000 /* time in which the run must stop */
 #define GIVE_UP_MS 2000 /* longest wait after the run was ended by force */
 #define AGAIN_MS   5
-#define WAVE       256 /* runs at a time: each holds two fds */
+#define WAVE       256 /* runs at one time: each needs two fds */
 
 struct wave {
 	struct target *v;

@@ -8,11 +8,11 @@
 
 struct target {
 	struct session_run run;
-	int sock;     /* -1: no keeper, or it accepts no further client */
+	int sock;     /* -1: there is no keeper, or it accepts no further client */
 	int init;     /* pidfd; -1: unknown, or dead */
 	bool unsure;  /* only its keeper knows whether the request concerns it */
 	bool other;   /* its keeper answered that the request does not concern it */
-	bool silent;  /* that keeper did not answer */
+	bool silent;  /* its keeper did not answer */
 	bool gone;    /* no process listens on the socket */
 	bool foreign; /* belongs to another owner, whose keepers get the request from the store */
 	bool heard;

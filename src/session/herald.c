@@ -162,7 +162,7 @@ static _Noreturn void become_herald(char *const env[], int report)
 	give_up(report);
 }
 
-/* Makes the herald the leader of a new session, and a child of init. */
+/* Puts the herald into a new process session (setsid()), and makes it a child of init. */
 static _Noreturn void fork_away(char *const env[], int report)
 {
 	pid_t pid = setsid() < 0 ? -1 : fork();

@@ -43,7 +43,7 @@ struct keeper {
 	int init; /* pidfd; -1: none yet, or dead */
 	struct keeper_client clients[MAX_LIVE_CLIENTS];
 	/* for the store */
-	struct clerk_word word; /* the last answer with `stored` */
+	struct clerk_word word; /* the last answer that has `stored` set */
 	struct clerk_task task; /* the last one given */
 	bool given;             /* the task has no answer yet */
 	uint64_t given_at;

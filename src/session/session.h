@@ -61,7 +61,7 @@ struct decision {
 		uint64_t grace_ms;
 	} acted[4];
 	size_t n_acted;
-	int64_t reservation;          /* of an allowed check; 0: none */
+	int64_t reservation;          /* made by an allowed check; 0: none */
 	micros amount;                /* estimate or actual */
 	bool notify;                  /* a message waits in the outbox */
 	char warning[SESSION_REASON]; /* why an export or the signature failed, or "" */
@@ -140,7 +140,7 @@ int session_run_begin(struct session_store *ss, const char *id, struct session_r
 int session_run_placed(struct session_store *ss, const struct session_run *run,
                        struct ssb_error *err);
 
-/* What a run has used since the last call. */
+/* The usage of a run since the last call. */
 struct session_usage {
 	/* The number of this report of the run, from 1 on. If the result of a report is unknown,
 	 * the caller sends it again unchanged, and it counts only once. 0: the report has no number

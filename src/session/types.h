@@ -19,7 +19,7 @@ enum session_state {
 	SESSION_STATES,
 };
 
-/* What happens when a limit is exceeded; later ones are harder. */
+/* The reaction when a limit is exceeded. Later values are harder. */
 enum session_act {
 	ACT_LOG,   /* recorded and allowed */
 	ACT_ALERT, /* and the owner gets a message */
@@ -29,7 +29,7 @@ enum session_act {
 	SESSION_ACTS,
 };
 
-/* What the runtime counts over all runs of the session. */
+/* The meters: the runtime counts each of them over all runs of the session. */
 enum session_meter {
 	METER_RUNS,
 	METER_CPU_MS,
