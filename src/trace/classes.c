@@ -1,4 +1,4 @@
-/* classes.c - counts classes, derives those that follow from others, and writes them. */
+/* classes.c - counts the events of each class, derives further classes, and writes them all. */
 #include "trace/classes.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@ void classes_init(struct classes *c, const char *home)
 	*c = (struct classes){ .home = home };
 }
 
-/* Was the attempt denied, by us, the kernel, the broker or a limit? */
+/* Returns whether the attempt was denied by us, the kernel, the broker or a limit. */
 static bool was_prevented(const struct event *e)
 {
 	return e->status == STATUS_DENIED || e->kind == EV_FILE_BLOCKED ||
@@ -53,7 +53,8 @@ static void add_technique(struct class_hits *h, const char *technique)
 	}
 }
 
-/* Evidence is kept in order. A line is evidence only once, however often it repeats. */
+/* Adds a line of evidence, in ascending order. A line is added only once, however often it
+ * repeats. */
 static void add_evidence(struct class_hits *h, uint64_t seq)
 {
 	size_t at = h->n_evidence;
@@ -91,7 +92,8 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 	add_evidence(h, seq);
 }
 
-/* Adds the counts and at most `max` lines of evidence, so that both sides of a pair are shown. */
+/* Adds the counts, and at most `max` lines of evidence, so that the evidence of a pair of classes
+ * shows both. */
 static void join_hits(struct class_hits *to, const struct class_hits *from, size_t max)
 {
 	to->count += from->count;
@@ -121,7 +123,7 @@ void classes_derive(const struct classes *c, struct classes *ret)
 	if (sent->count == 0) {
 		return;
 	}
-	/* It is reported as the worse class. */
+	/* These attempts are now reported as credential exfiltration, the more severe class. */
 	hits[CLASS_DATA_EXFILTRATION] = (struct class_hits){ 0 };
 	join_hits(whole, stolen, CLASS_EVIDENCE / 2);
 	join_hits(whole, sent, CLASS_EVIDENCE / 2);

@@ -1,10 +1,11 @@
-/* classes.h - the threat classes that the attempts of a run belong to.
+/* classes.h - finds the threat classes of the attempts of a run.
  *
- * There are two tables (classes_table.c): the classes, and the rules by which an event belongs to
- * one. Only what was observed counts, never what was configured. A class names the lines of the
- * record that it was derived from. Two classes follow from others at the end: once credentials
- * were reached for, every way out that was tried is credential_exfiltration, and both together
- * are a supply_chain_attack. Memory is fixed, whatever a skill does. */
+ * There are two tables (classes_table.c): the classes, and the rules that assign an event to a
+ * class. Only observed events count, never the configuration. Each class lists the lines of the
+ * record that were assigned to it. Two classes are derived from others at the end. If the skill
+ * tried to reach credentials, every attempt to send data out is also credential_exfiltration, and
+ * both together are a supply_chain_attack. The tables have a fixed size, so a skill cannot make
+ * them use more memory. */
 #ifndef TRACE_CLASSES_H
 #define TRACE_CLASSES_H
 
@@ -15,7 +16,7 @@
 #include "trace/event.h"
 #include "base/json.h"
 
-/* The most severe first: the order of reports. */
+/* Ordered by severity, the most severe first; reports use this order. */
 enum class_id {
 	CLASS_SUPPLY_CHAIN_ATTACK,
 	CLASS_CREDENTIAL_EXFILTRATION,
@@ -48,12 +49,12 @@ struct class_info {
 	const char *description;
 	const char *prevented_by;
 	const char *tactic;     /* short name in MITRE ATT&CK */
-	const char *techniques; /* ids that its rules can name, separated by spaces */
+	const char *techniques; /* ids that the rules of this class may name, separated by spaces */
 };
 
 extern const struct class_info CLASSES[CLASS_COUNT];
 
-#define CLASS_EVIDENCE   16 /* lines named for each class; `count` counts all */
+#define CLASS_EVIDENCE   16 /* lines listed for each class; `count` counts all */
 #define CLASS_TECHNIQUES 8
 #define CLASS_NO_LINE    UINT64_MAX /* an event that has no line in the record */
 
@@ -62,7 +63,7 @@ struct class_hits {
 	uint64_t not_prevented;
 	uint64_t evidence[CLASS_EVIDENCE];
 	size_t n_evidence;
-	const char *techniques[CLASS_TECHNIQUES]; /* of the rules that matched */
+	const char *techniques[CLASS_TECHNIQUES]; /* those of the rules that matched */
 	size_t n_techniques;
 };
 
@@ -70,48 +71,51 @@ struct classes {
 	const char *home; /* borrowed: the skill's home in the sandbox */
 	uint64_t enforced;
 	uint64_t not_prevented; /* violations that were not denied */
-	uint64_t unwritten;     /* violations that have no line in the record and repeat none */
+	uint64_t unwritten;     /* violations that have no line in the record and do not repeat an
+	                           earlier one */
 	struct class_hits hits[CLASS_COUNT];
 };
 
 struct line;
 
 struct class_verdict {
-	enum class_id id; /* CLASS_NONE: harmless, or no rule has a class for it */
+	enum class_id id; /* CLASS_NONE: the event is harmless, or no rule assigns it to a class */
 	const char *technique;
 };
 
-/* Judges an event by the first rule that matches (classes_table.c). */
+/* Returns the class of an event, by the first rule that matches (classes_table.c). */
 struct class_verdict classes_of(const struct event *e, const char *home);
-/* Does any rule name this reason? The tests ask for each. */
+/* Returns whether any rule names this reason. A test checks every reason with it. */
 bool classes_names_reason(enum reason reason);
-/* Is it a file that the owner's shell runs when it starts? */
+/* Returns whether the path is a file that the owner's shell runs when it starts. */
 bool classes_startup_file(const char *home, const char *path);
-/* Is the path in the store that this program of the host keeps for itself (gpg: ~/.gnupg)? */
+/* Returns whether the path is in the store that this program of the host keeps for itself, such as
+ * ~/.gnupg for gpg. */
 bool classes_own_store(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
-/* Counts an event that is line `seq` of the record, or repeats it. */
+/* Counts an event that is line `seq` of the record, or that repeats this line. */
 void classes_add(struct classes *c, const struct event *e, uint64_t seq);
-/* The same for a line that was read. A line of repeats does not say enough and is left out, so
- * the counts are lower bounds. */
+/* Counts a line that was read from a record. A line of repeats is left out, because it does not
+ * contain enough to judge it. So the counts are lower bounds. */
 void classes_add_line(struct classes *c, const struct line *l);
 
 enum class_id classes_of_line(const struct line *l, const char *home);
 
-/* Is there nothing to report? Then violation_summary is left out. */
+/* Returns whether there is nothing to report; violation_summary is then left out. */
 bool classes_empty(const struct classes *c);
-/* Copies `c` into *ret and adds the classes that follow from others. */
+/* Copies `c` into *ret and adds the classes that are derived from others. */
 void classes_derive(const struct classes *c, struct classes *ret);
-/* Writes the object violation_summary. */
+/* Writes the JSON object violation_summary. */
 void classes_write(const struct classes *c, struct json *j);
 const char *classes_severity_name(enum class_severity severity); /* "" for SEVERITY_NONE */
 /* Returns SEVERITY_NONE for an unknown name. */
 enum class_severity classes_severity_from(const char *name);
-/* The highest severity; SEVERITY_NONE if there is no class. */
+/* Returns the highest severity; SEVERITY_NONE if there is no class. */
 enum class_severity classes_worst(const struct classes *c);
-/* Writes "supply_chain_attack, persistence", cut after a whole name, and the highest severity;
- * both are "" if there is no class. */
+/* Writes the names of the classes to `out`, as in "supply_chain_attack, persistence"; if they do
+ * not fit, the last names are left out. *ret_severity is the name of the highest severity. Both are
+ * "" if there is no class. */
 void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity);
 
 #endif

@@ -1,5 +1,6 @@
-/* classes_line.c - the classes of a record without a signed end, from its lines and by the
- * writer's rules (classes_table.c). A line has everything that a rule asks for. */
+/* classes_line.c - finds the classes of a record that has no signed end. It reads the lines and
+ * applies the same rules as the writer (classes_table.c); a line contains everything that a rule
+ * checks. */
 #include "trace/classes.h"
 #include "trace/reader.h"
 

@@ -1,7 +1,7 @@
-/* classes_table.c - the threat classes and their rules, as data.
+/* classes_table.c - defines the threat classes and their rules, as data.
  *
- * A rule looks at one event; the first rule that matches decides. A rule that leads to CLASS_NONE
- * comes before the wider rules that it is an exception to. */
+ * A rule checks one event, and the first rule that matches decides. An exception (a rule with
+ * CLASS_NONE) must come before the wider rules to which it is an exception. */
 #include <limits.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ enum access_asked { ACCESS_ANY, READING, WRITING };
 
 enum place_asked {
 	ADDRESS_ANY,
-	ADDRESS_GIVEN, /* any address, given as a number */
+	ADDRESS_GIVEN, /* any address that was given as a number */
 	ADDRESS_METADATA,
 	ADDRESS_PRIVATE,
 };
@@ -73,9 +73,9 @@ _Static_assert(EV_COUNT <= 32, "each kind has a bit");
 #define SYSCALL ON(EV_SYSCALL_BLOCKED)
 #define LIMIT   ON(EV_RESOURCE_LIMIT_HIT)
 
-/* Columns that are zero are not checked. Lists are separated by spaces. A path means the place
- * itself and everything beneath it; with "=" before it, only the place itself. "~/" is the
- * skill's home; "//" matches at any depth. */
+/* A column that is zero is not checked. Lists are separated by spaces. A path matches itself and
+ * everything beneath it; after "=", only itself. "~/" is the skill's home; "//" matches at any
+ * depth. */
 struct rule {
 	enum class_id id;
 	const char *technique;
@@ -86,7 +86,7 @@ struct rule {
 	const enum reason *reasons; /* ends with REASON_NONE */
 	const enum op *ops;         /* ends with OP_NONE */
 	const char *protocol;
-	const char *programs; /* last part of the program's path, which is beneath /usr */
+	const char *programs; /* last name of the program's path, which must be beneath /usr */
 	const char *paths;
 };
 
@@ -102,7 +102,7 @@ struct rule {
 #define GPG "gpg gpg-agent gpgsm gpgconf gpg-connect-agent dirmngr keyboxd scdaemon"
 #define SSH "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp"
 
-/* Programs that read their own store at every start. */
+/* Programs that read their own store each time they start. */
 static const struct {
 	const char *programs;
 	const char *paths;
@@ -116,8 +116,8 @@ static const struct {
 static const struct rule RULES[] = {
 	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
 
-	/* Persistence. Writing to the run's private copy of such a place counts, too: it was not
-	 * denied then, and what was written is removed with the run. */
+	/* Persistence. Writing to the run's private copy of such a place counts, too, although it
+	 * is not denied and the copy is removed with the run. */
 	{ CLASS_PERSISTENCE, "T1546.004", WRITES, .access = WRITING,
 	  .paths = STARTUP_FILES " /etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
 	{ CLASS_PERSISTENCE, "T1053.003", WRITES, .access = WRITING,
@@ -128,7 +128,8 @@ static const struct rule RULES[] = {
 	           "/usr/lib/systemd /lib/systemd /run/systemd" },
 	{ CLASS_PERSISTENCE, "T1547.013", WRITES, .access = WRITING,
 	  .paths = "~/.config/autostart /etc/xdg/autostart ~/.xsessionrc ~/.xprofile ~/.xinitrc" },
-	/* A skill may have keys in its private home; these files the owner's sshd would obey. */
+	/* A skill may have keys in its private home, but the owner's sshd would apply these
+	 * files. */
 	{ CLASS_PERSISTENCE, "T1098.004", WRITES, .access = WRITING,
 	  .paths = "//.ssh/authorized_keys //.ssh/authorized_keys2 //.ssh/rc //.ssh/environment" },
 	{ CLASS_PERSISTENCE, "T1098.004", FILES, .access = WRITING, .paths = "~/.ssh" },
@@ -139,12 +140,13 @@ static const struct rule RULES[] = {
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
 	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
-	/* A symlink in a git directory: git writes and deletes through it. */
+	/* A skill makes a symlink in a git directory, through which git would write and delete. */
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .reasons = ANY_REASON(REASON_PROTECTED), .ops = ANY_OP(OP_SYMLINK) },
 
-	/* Not worth a class: the skill's own directory, which it may only read; the store that a
-	 * package manager or GnuPG opens at every start, and the settings of ssh. */
+	/* Exceptions: writes to the skill's own directory, which the skill may only read; the
+	 * stores that package managers and GnuPG open each time they start; and the settings of
+	 * ssh. */
 	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = ANY_REASON(REASON_READ_ONLY),
 	  .paths = "/skill" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = "node", .paths = "=~/.npmrc" },
@@ -189,7 +191,7 @@ static const struct rule RULES[] = {
 	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1565.001", FILES, .access = WRITING },
 	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1005", .kinds = FILES },
 
-	/* Ways out. */
+	/* Attempts to send data out. */
 	{ CLASS_CREDENTIAL_HARVESTING, "T1552.005", EGRESS, .place = ADDRESS_METADATA },
 	{ CLASS_DISCOVERY, "T1046", EGRESS, .place = ADDRESS_PRIVATE },
 	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS,
@@ -209,13 +211,14 @@ static const struct rule RULES[] = {
 	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = ANY_REASON(REASON_CANARY) },
 	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
 	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = ANY_REASON(REASON_NOT_DECLARED) },
-	/* A client that uses a form that is not carried, and events that were counted without
-	 * details. */
+	/* Exceptions: clients that use a form of protocol that the broker does not support, and
+	 * events that were counted without details. */
 	{ CLASS_NONE, NULL, EGRESS,
 	  .reasons = ANY_REASON(REASON_TOO_LONG, REASON_H2, REASON_VERSION, REASON_LATE_UPGRADE,
 	                        REASON_MALFORMED, REASON_NOT_SUPPORTED, REASON_REFUSED_RULE,
 	                        REASON_NOT_LISTED, REASON_UNREADABLE) },
-	{ CLASS_COMMAND_AND_CONTROL, "T1071", .kinds = EGRESS }, /* a reason that no rule names */
+	{ CLASS_COMMAND_AND_CONTROL, "T1071",
+	  .kinds = EGRESS }, /* any reason that no rule above names */
 	{ CLASS_DATA_EXFILTRATION, "T1048", SYSCALL, .reasons = ANY_REASON(REASON_NO_NETWORK) },
 
 	/* System calls. */
@@ -329,8 +332,8 @@ static bool is_writing(const struct event *e)
 	return e->op != OP_NONE && !op_reads(e->op);
 }
 
-/* Is it one of these programs of the host? A program elsewhere does not count: the skill could
- * give any name to a file of its own. */
+/* Returns whether it is one of these programs of the host. A program outside /usr does not count,
+ * because the skill could give any name to a file of its own. */
 static bool is_program(struct bytes program, const char *names)
 {
 	static const char place[] = "/usr/";
@@ -361,7 +364,8 @@ bool classes_own_store(const char *home, const char *program, const char *path)
 	return false;
 }
 
-/* rename and link have two paths. One of them is enough for a class; an exception needs both. */
+/* Compares the paths of an event with a rule. rename and link have two paths: one of them is enough
+ * for a class, but an exception needs both. */
 static bool paths_match(const struct rule *r, const struct event *e, const char *home)
 {
 	bool one = in_places(e->path, r->paths, home);
@@ -419,8 +423,8 @@ static bool in_place(const char *text, enum place_asked place)
 	return false;
 }
 
-/* An allowed event is a threat only in the few private places that a program writes to in order
- * to persist. */
+/* Returns whether the event can belong to a class: a violation, a reached limit, or an allowed
+ * write to a private place, because some programs write there to persist. */
 static bool is_concern(const struct event *e)
 {
 	bool own = e->kind == EV_FILE_WRITE && e->status == STATUS_ASKED && e->rule != NULL &&

@@ -1,4 +1,4 @@
-/* codes.c - the texts of the stable codes. */
+/* codes.c - converts the stable codes to their texts and back. */
 #include "trace/codes.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
-/* codes.h - the stable codes of records as enums, from one table (codes.def).
+/* codes.h - the stable codes of records as enums, all from one table (codes.def).
  *
- * Program logic compares these and never their texts. The text of a line that was read is
- * converted once, by one of the *_from() functions. */
+ * Program logic must compare these enums and never their texts. The *_from() functions convert the
+ * text of a line that was read. */
 #ifndef TRACE_CODES_H
 #define TRACE_CODES_H
 
@@ -19,7 +19,7 @@ enum op {
 	OP_NONE,
 #define OP(id, name, flags, words) OP_##id,
 #include "trace/codes.def"
-	OP_OTHER, /* any other, such as a system call that no rule names */
+	OP_OTHER, /* any other operation, such as a system call that no rule names */
 	OP_COUNT,
 };
 
@@ -31,7 +31,7 @@ enum mode {
 	MODE_COUNT,
 };
 
-/* How sure a line is (skillsandbox-trace(5)). */
+/* How certain a line is (skillsandbox-trace(5)). */
 enum event_status {
 	STATUS_NONE, /* the line is not an attempt */
 #define STATUS(id, name) STATUS_##id,
@@ -47,30 +47,32 @@ enum event_protocol {
 	PROTOCOL_OTHER, /* a protocol that this version does not know */
 };
 
-/* How the owner can allow what was refused; codes.def says which texts a remedy is made from. */
+/* How the owner can allow a refused attempt. codes.def says what each kind of remedy is made
+ * from. */
 enum reason_remedy { REMEDY_NONE, REMEDY_FIXED, REMEDY_NETWORK, REMEDY_PATH };
 
-/* The code in the record; NULL for REASON_NONE, "unknown" for REASON_UNKNOWN. */
+/* Returns the code in the record; NULL for REASON_NONE, "unknown" for REASON_UNKNOWN. */
 const char *reason_code(enum reason r);
-/* NULL and "" are REASON_NONE. */
+/* Converts a code. Returns REASON_NONE for NULL and "". */
 enum reason reason_from(const char *code);
-/* The reason in words, for people; NULL: it has none. */
+/* Returns the reason in words, for people; NULL if there are none. */
 const char *reason_text(enum reason r);
 enum reason_remedy reason_remedy(enum reason r);
 const char *reason_fixed_remedy(enum reason r); /* with REMEDY_FIXED */
-/* The plan allows what was tried, but it failed: not a violation. */
+/* Returns whether the reason means that the plan allows the attempt and that it failed. Such a
+ * failure is not a violation. */
 bool reason_is_misfortune(enum reason r);
-/* An ordinary grant allows it (codes.def). True for REASON_NONE. */
+/* Returns whether an ordinary grant allows it (codes.def). True for REASON_NONE. */
 bool reason_is_grantable(enum reason r);
 
-/* The name in the record; NULL for OP_NONE and OP_OTHER. */
+/* Returns the name in the record; NULL for OP_NONE and OP_OTHER. */
 const char *op_name(enum op op);
 enum op op_from(const char *name); /* NULL and "" are OP_NONE */
-/* The words that people read before a path; the name, if there are no other words. */
+/* Returns the words that reports write before a path, or the name if there are no other words. */
 const char *op_words(enum op op);
 bool op_reads(enum op op);   /* only reads its path */
 bool op_names(enum op op);   /* makes or removes the name itself */
-bool op_has_two(enum op op); /* has two paths, and both count */
+bool op_has_two(enum op op); /* has two paths, and both are used */
 
 const char *mode_name(enum mode mode); /* NULL for MODE_NONE and MODE_OTHER */
 enum mode mode_from(const char *name); /* NULL and "" are MODE_NONE */

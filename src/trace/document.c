@@ -54,7 +54,7 @@ void document_done(struct document *d)
 	buf_done(&d->kept);
 }
 
-/* Writes the buffer into the file, which is settled first. */
+/* Writes the buffer into the file. The first call settles the file (trace_file_settle()). */
 static int flush_document(struct document *d)
 {
 	if (d->out.failed) {
@@ -69,7 +69,7 @@ static int flush_document(struct document *d)
 	return d->failure.code == SSB_OK ? 0 : -1;
 }
 
-/* Makes room in the buffer. A failure is kept in d->failure. */
+/* Makes room for `len` bytes in the buffer. A failure is stored in d->failure. */
 static void make_room(struct document *d, size_t len)
 {
 	if (d->out.len + len > DOCUMENT_BUFFER) {

@@ -31,14 +31,14 @@ struct document {
 	uint64_t events;
 	uint64_t events_dropped;
 	struct rooms rooms;
-	struct rooms kept_rooms; /* of `kept` */
+	struct rooms kept_rooms; /* the space that `kept` uses */
 	uint64_t violations;     /* events; each may stand for several attempts */
 	uint64_t violations_kept;
 	struct buf kept; /* the violations as JSON, separated by commas */
 	struct ssb_error failure;
 };
 
-/* One event; message and data are JSON already. */
+/* One event; `message` and `data` are already JSON. */
 struct document_event {
 	enum event_kind kind;
 	enum room room;
@@ -48,7 +48,7 @@ struct document_event {
 	struct bytes data; /* an object; NULL: none */
 };
 
-/* What is known only at the end. */
+/* The members that are known only at the end. */
 struct document_end {
 	const char *time;
 	const struct layer_report *layers; /* NULL: none were applied */
@@ -63,8 +63,8 @@ void document_done(struct document *d);
 void document_begin(struct document *d, const struct ssb_plan *plan, const char *plan_json,
                     const char *id, const char *time);
 void document_event(struct document *d, const struct document_event *e);
-/* Writes the rest and publishes the file. Returns -1 if anything has failed; d->failure is the
- * first failure. */
+/* Writes the rest and gives the file its final name. Returns -1 if anything has failed; d->failure
+ * is the first failure. */
 int document_end(struct document *d, const struct document_end *end);
 
 #endif

@@ -1,4 +1,4 @@
-/* event.c - the kinds of events, and an event as text. */
+/* event.c - defines the kinds of events, and writes an event as text. */
 #include "trace/event.h"
 
 #include <stdio.h>
@@ -81,7 +81,8 @@ enum event_kind event_kind_from(const char *name, size_t len)
 	return EV_OTHER;
 }
 
-/* How much of a too long text is kept before the ellipsis: whole characters only. */
+/* Returns how many bytes of a too long text are kept before the ellipsis. Never cuts inside a
+ * character. */
 static size_t cut_at(const char *s, size_t max)
 {
 	size_t n = max;
@@ -125,8 +126,8 @@ static void put_text(struct json *j, const char *key, const char *text)
 	}
 }
 
-/* A path that is cut keeps its length and digest: it still differs from other paths, and can be
- * recognised if you have the whole path. */
+/* Writes a path. A path that is cut keeps its length and digest. So it still differs from other
+ * paths, and can be recognised by comparing the digest of the full path. */
 static void put_path(struct json *j, const char *key, const struct bytes *b, size_t max)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -143,7 +144,8 @@ static void put_path(struct json *j, const char *key, const struct bytes *b, siz
 	digest_put(j, name, hash);
 }
 
-/* The path as the program gave it is mostly the end of the full path. */
+/* Returns whether `b` is the end of `whole`, as most paths that a program gives are the end of the
+ * full path. */
 static bool is_end_of(const struct bytes *b, const struct bytes *whole)
 {
 	return b->p != NULL && whole->p != NULL && b->n <= whole->n &&
@@ -157,7 +159,7 @@ static void put_args(struct json *j, const struct event *e, size_t left)
 	json_key(j, "args");
 	json_open(j, '[');
 	for (size_t i = 0; i < e->n_args; i++) {
-		/* Empty arguments take space, too. */
+		/* Empty arguments take up space, too. */
 		if (i == TRACE_MAX_ARGS || left < 8) {
 			cut = true;
 			break;
@@ -232,7 +234,7 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	if (e->n_args > 0) {
 		put_args(j, e, w->args);
 	}
-	/* Half a flag would be useless. */
+	/* A remedy that does not fit is left out, because part of a flag would be useless. */
 	if (e->remedy != NULL && strlen(e->remedy) <= w->remedy) {
 		json_kstr(j, "remedy", e->remedy);
 	}
@@ -287,11 +289,12 @@ void event_message(const struct event *e, struct buf *out)
 	}
 }
 
-/* Adds the least that a text takes in each width. A narrower text is the beginning of a wider
- * one. */
+/* Adds to `sizes`, for each width, the least number of bytes that the text takes. Starts with the
+ * narrowest width, because a narrower text is the beginning of a wider one. */
 static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTHS_COUNT])
 {
-	static const size_t slack = 6; /* of the cut itself: the ellipsis, whole characters */
+	static const size_t slack =
+	        6; /* bytes that a cut may cost: the ellipsis, and the rest of a character */
 	size_t at = 0;
 	size_t size = 0;
 

@@ -1,7 +1,7 @@
-/* event.h - something that happened in a run, before it is written.
+/* event.h - describes one event of a run, before it is written.
  *
- * A member that is not known stays zero and is left out of the record. An event borrows its
- * texts; trace_add() reads them before it returns. A copy (event_copy) owns all of them. */
+ * A member that is not known stays zero and is left out of the record. An event borrows its texts;
+ * trace_add() reads them before it returns. A copy (event_copy) owns all of them. */
 #ifndef TRACE_EVENT_H
 #define TRACE_EVENT_H
 
@@ -65,13 +65,13 @@ enum event_kind {
 	EV_OTHER, /* a kind of line that this version does not know */
 };
 
-/* Bytes from the skill: any bytes, including NUL and invalid UTF-8. */
+/* Bytes from the skill. They may be any bytes, including NUL and invalid UTF-8. */
 struct bytes {
 	const char *p; /* NULL: none */
 	size_t n;
 };
 
-/* Texts of an event: event_copy() copies what is in these two groups. */
+/* The number of texts in each of the two groups of an event. event_copy() copies both groups. */
 #define EVENT_BYTES   7
 #define EVENT_STRINGS 6
 
@@ -80,13 +80,13 @@ struct event {
 	enum event_status status;
 	bool violation;
 	bool args_cut;
-	bool tallied; /* trace_again() has counted these attempts already */
+	bool tallied; /* trace_again() has already counted these attempts */
 	enum op op;
 	enum mode mode;
 	enum reason reason;
 	pid_t pid; /* in the sandbox's pid namespace */
 	pid_t ppid;
-	int error; /* errno that we gave the program; 0: none */
+	int error; /* the errno that we returned to the program; 0: none */
 	uint16_t port;
 	union {
 		struct {
@@ -94,7 +94,8 @@ struct event {
 			struct bytes program;
 			struct bytes path;
 			struct bytes path2;
-			struct bytes raw;       /* as the program gave it, if not `path` */
+			struct bytes raw; /* the path as the program gave it, if it differs from
+			                     `path` */
 			struct bytes leads_to;  /* the target that a new symlink gets */
 			struct bytes attribute; /* name of the attribute that is set or removed */
 		};
@@ -102,8 +103,9 @@ struct event {
 	};
 	union {
 		struct {
-			const char *call; /* a system call that was refused; NULL: see `op` */
-			const char *name; /* the host that was meant, if it has a name */
+			const char *call; /* name of a refused system call; NULL: see `op` */
+			const char *name; /* the host that the skill wanted to reach, if it has a
+			                     name */
 			const char *address;
 			const char *protocol;
 			const char *rule;
@@ -111,18 +113,18 @@ struct event {
 		};
 		const char *strings[EVENT_STRINGS];
 	};
-	const struct bytes *args; /* of exec */
+	const struct bytes *args; /* the arguments of an exec */
 	size_t n_args;
 	/* Writes further members of `data`; NULL: there are none. */
 	void (*more)(struct json *j, void *arg);
 	void *more_arg;
 	size_t more_size; /* bytes at more_arg; event_copy() needs it */
-	uint64_t apart;   /* tells attempts apart that are alike in all else (fold.h) */
+	uint64_t apart;   /* distinguishes attempts that are otherwise equal (fold.h) */
 	uint64_t times;   /* how many attempts this event stands for; 0: one */
 	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
 
-/* How many bytes a copy takes: a multiple of EVENT_ALIGN. */
+/* Returns how many bytes a copy takes: a multiple of EVENT_ALIGN. */
 #define EVENT_ALIGN 16
 size_t event_size(const struct event *e);
 /* Copies the event and everything that it points to into `to`, which must have event_size() bytes
@@ -134,7 +136,7 @@ struct event *event_copy(void *to, size_t size, const struct event *e);
  * those of a ledger. */
 extern const char *const RECORD_KINDS[];
 const char *event_kind_name(enum event_kind kind); /* NULL: not an event */
-/* From the text of a line that was read. */
+/* Converts the text of a line that was read. Returns EV_OTHER for an unknown kind. */
 enum event_kind event_kind_from(const char *name, size_t len);
 
 #endif

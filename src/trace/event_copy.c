@@ -6,8 +6,8 @@
 
 #include "trace/event.h"
 
-/* The texts in the two groups of struct event are copied without being named here. If you add a
- * pointer elsewhere, copy it below and correct the size. */
+/* event_copy() copies the texts in the two groups of struct event in loops that do not name them.
+ * If you add a pointer outside of these groups, copy it below and add its size. */
 _Static_assert(offsetof(struct event, call) - offsetof(struct event, message) ==
                        EVENT_BYTES * sizeof(struct bytes),
                "EVENT_BYTES counts the first group");
@@ -43,7 +43,7 @@ size_t event_size(const struct event *e)
 	return round_up(n);
 }
 
-/* Appends bytes at *at; returns where they are now. */
+/* Appends bytes at *at and returns their new address. */
 static char *copy_bytes(char **at, const void *from, size_t n)
 {
 	char *to = *at;

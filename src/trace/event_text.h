@@ -4,8 +4,9 @@
 
 #include "trace/event.h"
 
-/* How many bytes of an event's texts are written. The first row cuts nothing that fits a line.
- * With the last row even the longest texts fit 4 KiB, however they have to be escaped. */
+/* A width says how many bytes of each text of an event are written; longer texts are cut. The first
+ * row is the widest: it cuts nothing that fits a line. With the last row even the longest texts fit
+ * 4 KiB, however they must be escaped. */
 #define EVENT_WIDTHS_COUNT 5
 extern const struct event_width {
 	size_t message;
@@ -18,15 +19,15 @@ extern const struct event_width {
 /* Appends a message for people, made from the members of the event. */
 void event_message(const struct event *e, struct buf *out);
 
-/* The operation's name in the record; NULL: none. */
+/* Returns the operation's name in the record; NULL if there is none. */
 const char *event_op(const struct event *e);
 
 bool event_has_data(const struct event *e);
-/* Writes the members of `data`. With another width than the first it adds "cut": true. */
+/* Writes the members of `data`. With any width except the first it adds "cut": true. */
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w);
 
-/* Returns the first of EVENT_WIDTHS with which the event may fit `most` bytes, judged by its
- * paths; the last, if none fits. */
+/* Returns the index of the first row of EVENT_WIDTHS with which the event may fit `most` bytes, or
+ * of the last row if none does. Only the longest texts are measured. */
 size_t event_first_width(const struct event *e, size_t most);
 
 /* Writes a string, cut to `max` bytes with an ellipsis at its end. */

@@ -1,4 +1,4 @@
-/* files_line.c - the line `files`, and the process that computes it. */
+/* files_line.c - writes the line `files`, and runs the process that computes it. */
 #include "trace/files_line.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@
 #include "skill/files.h"
 
 #define PRIORITY      10
-#define LAST_WORDS_MS 200 /* for the answer after SIGTERM, and again for the process's end */
+#define LAST_WORDS_MS 200 /* wait after SIGTERM for the answer, and again for the end */
 
 /* ---- the members ------------------------------------------------------------------ */
 
@@ -62,7 +62,8 @@ static void put_file(struct json *j, const struct skill_file *f)
 	json_close(j, ']');
 }
 
-/* The top level first: a list that is cut shows the skill's own files. */
+/* Writes the files of the top level first, so that a list that is cut shows the skill's own
+ * files. */
 static void put_list(struct json *j, struct skill_files *files)
 {
 	bool cut = false;
@@ -101,7 +102,7 @@ static void put_members(struct buf *out, struct skill_files *files, bool whole)
 {
 	struct json j;
 
-	/* Members without the braces around them. */
+	/* Write the members without braces around them. */
 	json_init(&j, out, false);
 	j.depth = 1;
 	if (whole) {
@@ -158,9 +159,10 @@ static void on_term(int sig)
 	stop = 1;
 }
 
-/* The process must not hold any descriptor of the run open: the socket by which the sandbox knows
- * that its supervisor is running, the lock of the record, the caller's streams. It keeps `fds` as
- * 3, 4 and 5; the last one may be -1 (there is no state directory, so there is no cache). */
+/* Closes all fds except `fds`, which become 3, 4 and 5. The last one may be -1 (without a state
+ * directory there is no cache). The process must not keep any other fd of the run open: the socket
+ * that shows the sandbox that its supervisor is running, the lock of the record, or the caller's
+ * streams. */
 static int keep_three(const int fds[3])
 {
 	int moved[3];
@@ -193,7 +195,7 @@ static _Noreturn void child_main(int dir_fd, int out_fd, const char *state_dir, 
 	}
 	(void)sigaction(SIGTERM, &on, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* Other signals may have handlers of the caller. */
+	/* Block all other signals, because they may have handlers of the program that called us. */
 	sigfillset(&others);
 	sigdelset(&others, SIGTERM);
 	(void)sigprocmask(SIG_SETMASK, &others, NULL);
@@ -228,7 +230,7 @@ void files_line_start(struct files_line *d, int dir_fd, const char *state_dir)
 	d->fd = p[0];
 }
 
-/* Waits for something to read, or with `events` 0 for the end of the process. */
+/* Waits until there is something to read or, with `events` 0, until the process ends. */
 static bool wait_for(const struct files_line *d, short events, uint64_t until_ms)
 {
 	struct pollfd p = { .fd = d->fd, .events = events };
@@ -254,7 +256,7 @@ bool files_line_finish(struct files_line *d, int wait_ms, struct buf *out)
 	if (d->process >= 0 && !wait_for(d, POLLIN, now + (uint64_t)rest)) {
 		(void)pidfd_send_signal(d->process, SIGTERM, NULL, 0);
 	}
-	/* The answer comes in one piece, right before the process ends. */
+	/* The process writes its whole answer right before it ends. */
 	if (d->process >= 0 && wait_for(d, 0, done) && file_read_all(d->fd, out) != 0) {
 		buf_reset(out);
 	}
@@ -266,7 +268,8 @@ void files_line_stop(struct files_line *d)
 {
 	if (d->process >= 0) {
 		(void)pidfd_send_signal(d->process, SIGKILL, NULL, 0);
-		/* A process that hangs in a dead file system must not hold up the run. */
+		/* The run must not wait for a process that hangs in a file system that does not
+		 * answer. */
 		if (wait_for(d, 0, clock_ms() + LAST_WORDS_MS)) {
 			clone_end(&d->process);
 		}

@@ -8,8 +8,8 @@
 #include "trace/trace_limits.h"
 #include "base/sha256.h"
 
-/* The entries lie in the order in which they came: touching a new page costs as much as writing a
- * line, and most runs have a few hundred entries. */
+/* Entries are stored in the order in which they are added. Most runs have a few hundred entries,
+ * and so touch few pages: touching a new page costs as much as writing a line. */
 struct fold_table {
 	uint16_t sets[FOLD_SETS][FOLD_WAYS]; /* index of an entry + 1; 0: free */
 	uint16_t n;
@@ -23,7 +23,7 @@ void fold_done(struct fold *f)
 	*f = (struct fold){ 0 };
 }
 
-/* Hashes each part with its length: "ab" and "c" must differ from "a" and "bc". */
+/* Hashes each part together with its length, so that "ab" and "c" differ from "a" and "bc". */
 static void add_bytes(struct sha256 *s, const char *p, size_t n)
 {
 	uint64_t len = p == NULL ? UINT64_MAX : n;
@@ -86,7 +86,8 @@ struct fold_entry *fold_find(struct fold *f, const struct fold_key *key)
 	return NULL;
 }
 
-/* Returns a free entry, or in a full set the one whose last use is the oldest. */
+/* Returns a free entry of the set. If the set is full, returns the entry that was not used for the
+ * longest time. */
 static struct fold_entry *find_place(struct fold *f, const struct fold_key *key)
 {
 	struct fold_table *t = f->table;

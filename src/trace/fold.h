@@ -1,8 +1,9 @@
-/* fold.h - attempts that were made before are counted, not written again.
+/* fold.h - counts repeated attempts, so that each attempt is written only once.
  *
- * A table of fixed size, in sets of a few entries. An entry is known by the SHA-256 of what makes
- * two attempts the same: a skill chooses most of these bytes, and must not be able to make one
- * attempt count as a repeat of another. */
+ * The table has a fixed size, in sets of a few entries. The key of an entry is part of the SHA-256
+ * of all members in which equal attempts must agree. A cryptographic hash is needed because a skill
+ * chooses most of these bytes, and must not be able to make one attempt count as a repeat of
+ * another. */
 #ifndef TRACE_FOLD_H
 #define TRACE_FOLD_H
 
@@ -19,12 +20,12 @@ struct fold_key {
 struct fold_entry {
 	struct fold_key key;
 	uint64_t seq;     /* number of the first attempt's line */
-	uint64_t count;   /* how many more attempts like it */
+	uint64_t count;   /* how many equal attempts came after the first */
 	int64_t first_us; /* wall clock */
 	int64_t last_us;
 	uint64_t used; /* fold.clock at the last use: the oldest entry is replaced */
 	enum event_kind kind;
-	enum room room; /* the room of the first attempt, and so of its repeats */
+	enum room room; /* the room of the first attempt, which its repeats use, too */
 };
 
 struct fold {
@@ -37,11 +38,12 @@ void fold_done(struct fold *f);
 struct fold_key fold_key(const struct event *e);
 /* Returns the entry of an equal attempt, or NULL. */
 struct fold_entry *fold_find(struct fold *f, const struct fold_key *key);
-/* Enters a new attempt. Returns true if it replaced an entry with repeats, which *ret_gone then
- * holds. Out of memory, nothing is entered and nothing is folded. */
+/* Adds a new attempt. If that replaces an entry with repeats, copies the old entry to *ret_gone and
+ * returns true. Without memory, nothing is added, and the attempt's repeats are not counted as
+ * repeats. */
 bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry *ret_gone);
-/* Takes out the next entry with repeats. *at must be 0 at first. Returns false if there are no
- * more. */
+/* Finds the next entry with repeats, copies it to *ret, and resets its count. *at must be 0 at the
+ * first call. Returns false if there are no more. */
 bool fold_take(struct fold *f, size_t *at, struct fold_entry *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* index.c - the table of runs, in SQLite. */
+/* index.c - keeps the table of runs in SQLite. */
 #include "trace/index.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void index_done(struct index *x)
 	x->db = NULL;
 }
 
-/* Returns -1 if the database cannot be used; sqlite3_errmsg() has the reason. */
+/* Returns -1 if the statement fails; sqlite3_errmsg() has the reason. */
 static int index_run(struct index *x, const char *sql)
 {
 	return x->sql->exec(x->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
@@ -63,7 +63,7 @@ static int index_attach(struct index *x, const char *path)
 	struct stat st;
 
 	index_done(x);
-	/* Opening a FIFO that was put there could wait forever. */
+	/* Opening a FIFO at this path could wait forever. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		return -1;
 	}
@@ -78,9 +78,9 @@ static int index_attach(struct index *x, const char *path)
 	return version == INDEX_VERSION ? index_run(x, SCHEMA) : -1;
 }
 
-/* Opens the file as it is, or else a new one. SQLite finds the journal of a file by its name, so
- * the caller must hold the lock: no other process may have the old file open while a new one
- * takes its place. */
+/* Opens the existing file or, if that fails, makes a new one. The caller must hold the lock. SQLite
+ * finds the journal of a file by its name, so no other process may have the old file open while a
+ * new one replaces it. */
 static int index_open(struct index *x, bool rebuild)
 {
 	mode_t mask = umask(077);
@@ -112,8 +112,9 @@ static int64_t changed_ns(const struct stat *st)
 	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
-/* Is the row still right? A run that has ended does not change. An incomplete record is read
- * whole to be counted, so it is not read again while its file is the same. */
+/* Returns whether the row is still correct. A run that has ended does not change. An incomplete
+ * record must be read completely to be counted, so it is not read again while its file is
+ * unchanged. */
 static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *runs,
                         const struct run_entry *e)
 {
@@ -128,8 +129,8 @@ static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *ru
 	       changed_ns(&now) == x->sql->column_int64(st, 3);
 }
 
-/* Compares table and directory, both ordered by id. Rows without a run are dropped; known[i] says
- * that run i need not be read again. */
+/* Compares the table with the directory, both ordered by id. Drops rows without a run, and sets
+ * known[i] if run i need not be read again. */
 static int index_known(struct index *x, const struct runs *runs, bool *known)
 {
 	sqlite3_stmt *st = NULL;
@@ -189,7 +190,8 @@ static int index_fill(struct index *x, const struct runs *runs, const bool *know
 		struct run_facts f;
 		struct stat file;
 		auto_fd fd = known[i] ? -1 : runs_record(runs, &runs->v[i]);
-		/* fstat() comes first: what is written while it is read then counts as a change. */
+		/* fstat() must come first, so that bytes that are written while we read count as a
+		 * change. */
 		if (fd >= 0 && fstat(fd, &file) == 0 &&
 		    run_facts_read(&f, fd, runs->v[i].id) == 0) {
 			rc = index_put(x, st, &f, &file);
@@ -319,8 +321,9 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 	            (int)sizeof(x.journal)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "audit list", "the path is too long");
 	}
-	/* Tries the file as it is; if it is damaged, a new file; if it cannot be written, or
-	 * another process holds the lock for too long, a table in memory for this call. */
+	/* First use the existing file. If it is damaged, make a new file. If that cannot be
+	 * written, or another process holds the lock for too long, use a table in memory for this
+	 * call. */
 	if (file_lock(runs.fd, LOCK_WAIT_MS) == 0 &&
 	    ((index_open(&x, ask->rebuild) == 0 && index_answer(&x, &runs, ask, ret, ret_n) == 0) ||
 	     (index_open(&x, true) == 0 && index_answer(&x, &runs, ask, ret, ret_n) == 0))) {

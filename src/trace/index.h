@@ -1,7 +1,8 @@
-/* index.h - the runs as a table for queries: state_dir/index.db.
+/* index.h - keeps a table of the runs for queries: state_dir/index.db.
  *
- * It is only a cache: a missing run is read from its record, a run that is gone is dropped, and a
- * damaged table is made anew. SQLite is loaded only when the index is used. */
+ * The table is only a cache. A run that is missing in it is read from the run's record, a run that
+ * no longer exists is dropped, and a damaged table is made again. SQLite is loaded only when the
+ * index is used. */
 #ifndef TRACE_INDEX_H
 #define TRACE_INDEX_H
 
@@ -19,10 +20,11 @@ struct index_ask {
 	bool violations;              /* only runs with violations */
 	enum class_severity severity; /* at least this; SEVERITY_NONE: any */
 	long limit;                   /* 0: all */
-	bool rebuild;                 /* make the table anew */
+	bool rebuild;                 /* make the table again */
 };
 
-/* Returns the runs asked for, newest first; `*ret` is new (free()). */
+/* Sets *ret to the runs that `ask` selects, newest first. `*ret` is new; the caller must free()
+ * it. */
 int index_list(const char *state_dir, const struct index_ask *ask, struct run_facts **ret,
                size_t *ret_n, struct ssb_error *err);
 

@@ -20,14 +20,15 @@
 struct key_file {
 	const char *name;
 	mode_t mode;
-	mode_t refused;   /* permission bits with which the file is refused */
-	const char *harm; /* what those bits mean, for the message */
+	mode_t refused;   /* the file is refused if it has any of these permission bits */
+	const char *harm; /* what these bits allow, for the message */
 };
 
 static const struct key_file SECRET = { "trace.key", 0600, 0077, "open to others" };
 static const struct key_file PUBLIC = { "trace.pub", 0644, 0022, "writable by others" };
 
-/* Checks the file's type, owner and permissions. */
+/* Returns -1 with `err` if the file is not a regular file, is not owned by the user, or gives other
+ * users too many permissions. */
 static int key_check(const struct owner *o, const struct key_file *f, const struct stat *st,
                      struct ssb_error *err)
 {
@@ -50,10 +51,11 @@ static int key_check(const struct owner *o, const struct key_file *f, const stru
 	return 0;
 }
 
-/* Returns 1 if the file does not hold a key, -1 with errno if it cannot be read. */
+/* Reads a key from the fd. Returns 0, 1 if the file does not contain a key, or -1 with errno if it
+ * cannot be read. */
 static int key_decode(int fd, uint8_t ret[32])
 {
-	char text[TRACE_KEY_TEXT + 1]; /* one more, to notice a file that is too long */
+	char text[TRACE_KEY_TEXT + 1]; /* one more byte, to detect a file that is too long */
 	ssize_t n = read(fd, text, sizeof(text));
 
 	if (n < 0) {
@@ -65,7 +67,7 @@ static int key_decode(int fd, uint8_t ret[32])
 	return good ? 0 : 1;
 }
 
-/* Returns 1 if there is no such file. */
+/* Reads a key file. Returns 0, 1 if there is no such file, or -1 with `err`. */
 static int key_read(const struct owner *o, int dir_fd, const struct key_file *f, uint8_t ret[32],
                     struct ssb_error *err)
 {
@@ -102,7 +104,7 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
 	                          o->state_dir, f->name);
 }
 
-/* A name that no other process uses, for the file before it is whole. */
+/* Makes a name that no other process uses, for the file until it is complete. */
 static int key_part_name(const struct key_file *f, char *ret, size_t size)
 {
 	uint8_t random[8];
@@ -128,8 +130,8 @@ static int key_write_part(int dir_fd, const char *part, const struct key_file *f
 	}
 	hex_encode(bytes, 32, text);
 	text[TRACE_KEY_TEXT - 1] = '\n';
-	/* fchmod, because the umask may have removed bits. The file is synced before it gets its
-	 * name: half a key would stop every later run. */
+	/* fchmod() is needed because the umask may have removed bits. The file is synced before it
+	 * gets its name, because an incomplete key would stop every later run. */
 	int rc = fchmod(fd, f->mode) == 0 && file_write_all(fd, text, TRACE_KEY_TEXT) == 0 &&
 	                         fdatasync(fd) == 0
 	                 ? 0
@@ -138,7 +140,7 @@ static int key_write_part(int dir_fd, const char *part, const struct key_file *f
 	return rc;
 }
 
-/* Gives the new file its name. If another file has the name, that one stays. */
+/* Gives the new file its name. If another file already has this name, that file stays. */
 static int key_place_new(int dir_fd, const char *part, const char *name)
 {
 	int rc = renameat2(dir_fd, part, dir_fd, name, RENAME_NOREPLACE);
@@ -167,7 +169,8 @@ static int key_put(const struct owner *o, int dir_fd, const struct key_file *f,
 		         f->name);
 	}
 	if (part[0] != '\0') {
-		(void)unlinkat(dir_fd, part, 0); /* already gone if it was renamed */
+		(void)unlinkat(dir_fd, part,
+		               0); /* fails if the file was renamed, which is harmless */
 	}
 	return rc;
 }
@@ -178,7 +181,7 @@ static int key_make(const struct owner *o, int dir_fd, struct ssb_error *err)
 	auto_fd dir = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (getrandom(seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot draw a key");
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot get random bytes for a key");
 	}
 	int rc = key_put(o, dir_fd, &SECRET, seed, err);
 	explicit_bzero(seed, sizeof(seed));
@@ -189,7 +192,8 @@ static int key_make(const struct owner *o, int dir_fd, struct ssb_error *err)
 	return rc;
 }
 
-/* Other users that may write to the directory could put their own key there. */
+/* Refuses a directory to which other users may write, because they could put their own key
+ * there. */
 static int key_directory_check(const struct owner *o, int dir_fd, struct ssb_error *err)
 {
 	struct stat st;
@@ -242,7 +246,7 @@ int trace_key_load(const struct owner *o, struct trace_key *ret, struct ssb_erro
 	}
 	int rc = key_read(o, dir_fd, &SECRET, seed, err);
 	if (rc == 1) {
-		/* Read back the key that got the name: ours, or that of another run. */
+		/* Read the key that now has the name: ours, or that of another run. */
 		rc = key_make(o, dir_fd, err);
 		rc = rc == 0 ? key_read(o, dir_fd, &SECRET, seed, err) : rc;
 	}

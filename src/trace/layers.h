@@ -17,7 +17,7 @@ struct layer_report {
 	char detail[120]; /* "cgroup v1: memory, pids, cpu", "ABI 7" */
 };
 
-/* From the text of a line that was read; LAYER_ON for NULL. */
+/* Converts the text of a line that was read. Returns LAYER_ON for NULL. */
 enum layer_state layers_state_from(const char *name);
 /* Writes the object {name: {state, detail}}; it is empty if `layers` is NULL. */
 void layers_write(struct json *j, const struct layer_report layers[LAYER_COUNT]);

@@ -22,7 +22,7 @@ void reader_done(struct reader *r)
 	*r = (struct reader){ .fd = -1 };
 }
 
-/* Makes room for another chunk after what is left of the last one. */
+/* Moves the unread bytes to the beginning and makes room for another chunk after them. */
 static int reader_room(struct reader *r)
 {
 	if (r->data != NULL && r->begin > 0) {
@@ -61,7 +61,7 @@ static ssize_t reader_fill(struct reader *r)
 
 enum reader_line reader_next(struct reader *r, const char **ret_line, size_t *ret_len)
 {
-	size_t seen = 0; /* bytes without a newline */
+	size_t seen = 0; /* bytes that were already searched for a newline */
 
 	assert(r->begin <= r->end && r->end <= r->room);
 	for (;;) {

@@ -1,7 +1,8 @@
 /* reader.h - reads the lines of a record one after another.
  *
- * A record may be forged, corrupted, or still be written. So lines are capped, memory does not
- * grow with the file, and at the end the caller may ask again. */
+ * A record may be forged, corrupted, or still be growing. So the length of a line is limited,
+ * memory does not grow with the file, and after READER_END or READER_CUT the caller may call
+ * again. */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
 
@@ -14,10 +15,10 @@
 #include "base/json_read.h"
 
 struct reader {
-	int fd; /* borrowed; read with pread(), so its offset stays */
+	int fd; /* borrowed; read with pread(), so its file offset does not change */
 	char *data;
 	size_t room;
-	size_t begin; /* of the bytes that were not returned yet */
+	size_t begin; /* where the bytes that were not returned yet begin in `data` */
 	size_t end;
 	uint64_t offset; /* file offset of `end` */
 };
@@ -26,16 +27,16 @@ enum reader_line {
 	READER_LINE, /* a line with its newline */
 	READER_END,  /* no more bytes for now */
 	READER_CUT,  /* no more bytes for now, and the last line has no newline yet */
-	READER_LONG, /* past MAX_RECORD_LINE */
+	READER_LONG, /* longer than MAX_RECORD_LINE */
 	READER_FAIL, /* reading failed; errno is set */
 };
 
 void reader_init(struct reader *r, int fd, uint64_t offset);
 void reader_done(struct reader *r);
-/* *ret_line is valid until the next call. */
+/* Reads the next line. *ret_line is valid until the next call. */
 enum reader_line reader_next(struct reader *r, const char **ret_line, size_t *ret_len);
 
-/* Is it the header line of an export, which comes before the record? */
+/* Returns whether it is the header line of an export, which comes before the record. */
 bool reader_is_header(const char *line, size_t len);
 
 /* A parsed line. */
@@ -46,7 +47,7 @@ struct line {
 	int64_t seq;
 	const char *time;
 	enum event_kind kind;
-	const char *kind_name; /* the text that `kind` is from */
+	const char *kind_name; /* the text of `kind`, for messages */
 };
 
 /* Parses a line. Returns -1 with a reason (static text) if it is not a line of a record. `r` must
@@ -55,19 +56,22 @@ int line_parse(struct line *r, const char *line, size_t len, const char **ret_wh
 void line_done(struct line *r);
 /* Returns a member of `data`, or else of the line itself; NULL: none. */
 const struct json_node *line_get(const struct line *r, const char *name);
-/* The same as text; NULL if it is not a text. */
+/* Returns the same member as text; NULL if it is not a text. */
 const char *line_text(const struct line *r, const char *name);
-/* The codes of an event (codes.h), from their texts. */
+/* Return the codes of an event (codes.h), converted from their texts. */
 enum reason line_get_reason(const struct line *r);
 enum op line_get_op(const struct line *r);
 enum mode line_get_mode(const struct line *r);
 enum event_protocol line_get_protocol(const struct line *r);
 enum event_status line_get_status(const struct line *r);
-/* From the line `run`: the skill's home in the sandbox; NULL: the line does not have it. */
+/* Returns the skill's home in the sandbox, from the line `run`; NULL if the line does not contain
+ * it. */
 const char *line_home(const struct line *r);
-/* How many attempts a line stands for that no earlier line has counted. A count with a first time
- * has one of them in an earlier line. Meaningless for a line with `repeat_of`. */
+/* Returns how many attempts a line counts that no earlier line has counted. If the line has a count
+ * and a first time, one of these attempts has an earlier line. The result is meaningless for a line
+ * with `repeat_of`. */
 uint64_t line_times(const struct line *r);
-bool line_true(const struct line *r, const char *name); /* the member exists and is true */
+bool line_true(const struct line *r,
+               const char *name); /* returns whether the member exists and is true */
 
 #endif

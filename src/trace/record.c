@@ -28,7 +28,8 @@ void record_done(struct record *r)
 	buf_done(&r->out);
 }
 
-/* The time of day may be set back; the time since the beginning only grows. */
+/* Takes the time of the next line. The time of day may be set back, but the time since the
+ * beginning of the record never decreases. */
 static void record_tick(struct record *r)
 {
 	struct timespec wall;
@@ -131,7 +132,7 @@ const char *record_time(const struct record *r)
 	return r->stamp.text;
 }
 
-/* Notes the failure. If only a part of a line was written, cuts the file after the last whole
+/* Records the failure. If only a part of a line was written, cuts the file after the last whole
  * line. */
 static void fail_record(struct record *r, size_t done, int error)
 {

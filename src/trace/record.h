@@ -1,8 +1,8 @@
-/* record.h - the lines of a run's record: JSON Lines, each chained by SHA-256 to the one before
- * (skillsandbox-trace(5)).
+/* record.h - writes the lines of a run's record: JSON Lines, each chained by SHA-256 to the line
+ * before (skillsandbox-trace(5)).
  *
- * Lines are collected and written many at a time. A line is never written in part: after a
- * failure the file ends with the last whole line, and nothing follows it. */
+ * Lines are collected and written many at a time. A line is never written in part: after a failure
+ * the file ends with the last whole line, and nothing is written after it. */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
 
@@ -16,12 +16,12 @@
 #include "base/sha256.h"
 #include "skillsandbox.h"
 
-/* How a line ends: the key, the hash in hexadecimal, quote, brace, newline. */
+/* The end of a line: the key "hash", the hash in hexadecimal, a quote, a brace and a newline. */
 #define RECORD_HASH_KEY  ",\"hash\":\""
 #define RECORD_HASH_HEX  (2 * (size_t)SHA256_BYTES)
 #define RECORD_HASH_TAIL (sizeof(RECORD_HASH_KEY) - 1 + RECORD_HASH_HEX + sizeof("\"}\n") - 1)
 
-/* Wall clock and monotonic microseconds; tests supply their own. */
+/* Returns the wall clock and monotonic microseconds; tests supply their own function. */
 typedef void record_clock(struct timespec *ret_wall, uint64_t *ret_mono_us);
 
 struct record {
@@ -49,21 +49,22 @@ void record_done(struct record *r);
 /* Begins a line. The caller writes its members into the returned JSON; record_end() finishes the
  * line and returns false if it was too long and was taken back. */
 struct json *record_begin(struct record *r, const char *kind);
-/* The same, with the time of the last line: for the signature, whose own time nothing could
- * prove. */
+/* Like record_begin(), but with the time of the last line. This is for the signature, because
+ * nothing could prove the signature's own time. */
 struct json *record_begin_same(struct record *r, const char *kind);
 bool record_end(struct record *r);
-/* Continues a chain whose lines are stored elsewhere: the next line has number `seq`, follows the
- * line with this hash, and has this time. Begin it with record_begin_same(); when it is ended it
- * is in r->out. */
+/* Continues a chain whose earlier lines are stored elsewhere. The next line will have the number
+ * `seq` and this time, and its hash will follow `hash`, that of the line before. The caller must
+ * begin the line with record_begin_same(); after record_end() the line is in r->out. */
 void record_resume(struct record *r, uint64_t seq, const uint8_t hash[SHA256_BYTES],
                    int64_t wall_us, uint64_t mono_us);
-/* The time of the line that was begun last. */
+/* Returns the time of the line that was begun last, as text. */
 const char *record_time(const struct record *r);
 
-/* Writes all whole lines into the file. After a failure it always fails, with the first failure. */
+/* Writes all whole lines into the file. Once it has failed, it always fails, with the first
+ * failure. */
 int record_flush(struct record *r);
-/* The same, and syncs the file to the disk. */
+/* Like record_flush(), and also syncs the file to the disk. */
 int record_sync(struct record *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* room.c - the table of rooms, and which event belongs to which. */
+/* room.c - defines the table of rooms, and decides to which room an event belongs. */
 #include "trace/room.h"
 
 #include <assert.h>
@@ -10,16 +10,16 @@
 #define KIB(n) ((size_t)(n) << 10)
 #define MIB(n) ((size_t)(n) << 20)
 
-/* The room of one class of violations, and of violations that belong to no class. */
+/* A room for violations: those of one class, or those that belong to no class. */
 /* clang-format off */
 #define CLASS_ROOM(name) \
 	{ name, KIB(16), { { 800, KIB(1600) }, { 100, KIB(200) }, { 20, KIB(17) } } }
 /* clang-format on */
 
-/* The parts of the record add up, with TRACE_RESERVE_*, to TRACE_MAX_LINES and _BYTES; those of
- * the document to MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES; those of its violations to
- * TRACE_MAX_VIOLATIONS and TRACE_VIOLATION_BYTES (test_rooms). A class that only follows from
- * others has no events and no room. */
+/* Together with TRACE_RESERVE_*, the parts of the record must add up to TRACE_MAX_LINES and
+ * TRACE_MAX_BYTES. Those of the document must add up to MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES,
+ * and those of its violations to TRACE_MAX_VIOLATIONS and TRACE_VIOLATION_BYTES (test_rooms checks
+ * this). A class that is only derived from others has no events and no room. */
 const struct room_info ROOMS[ROOM_COUNT + 1] = {
 	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { { 64, MIB(2) }, { 64, MIB(1) } } },
 	[ROOM_TOTAL] = { "totals", KIB(8), { { 1024, MIB(8) }, { 1024, MIB(2) } } },
@@ -54,7 +54,7 @@ static bool is_rule(const struct event *e, const char *const *rules, size_t n)
 	return false;
 }
 
-/* The room of a file that the plan allows. A file that no rule names may be anywhere. */
+/* Returns the room of a file that the plan allows. A file that no rule names may be anywhere. */
 static enum room room_of_file(const struct event *e)
 {
 	static const char *const COMMON[] = { "private", "kernel", "system",
@@ -64,8 +64,8 @@ static enum room room_of_file(const struct event *e)
 		return ROOM_OTHER;
 	}
 	if (e->kind == EV_FILE_WRITE) {
-		/* A file without a name is reported as a link of /proc, and may be in a granted
-		 * place. */
+		/* Everything except the private places counts as a change: a file without a name is
+		 * reported as a link of /proc, but may be in a granted place. */
 		bool scratch = e->rule != NULL && strcmp(e->rule, "private") == 0;
 		return scratch ? ROOM_OTHER : ROOM_CHANGE;
 	}
@@ -93,15 +93,16 @@ enum room room_of(const struct event *e, const char *home)
 	case EV_ENV_VAR_ACCESS:
 	case EV_EXIT_CODE:
 		return ROOM_FRAME;
-	case EV_RESOURCE_LIMIT_HIT: /* a limit of the run, or one of the broker's */
+	case EV_RESOURCE_LIMIT_HIT: /* without `op`: a limit of the run; otherwise a limit of the
+	                               broker */
 		return e->op == OP_NONE ? ROOM_FRAME : ROOM_CONNECTION;
 	case EV_NETWORK_EGRESS_TOTAL:
 		return ROOM_TOTAL;
 	case EV_DNS_RESOLUTION:
 	case EV_NETWORK_EGRESS_ALLOWED:
 	case EV_NETWORK_EGRESS_BLOCKED:
-		/* An attempt that the observer saw has a port and an address that the skill
-		 * chose; the broker reports what became of it. */
+		/* Only events of the broker have no status. In an attempt that the observer saw,
+		 * the skill chose the port and the address. */
 		return e->status == STATUS_NONE ? ROOM_CONNECTION : ROOM_OTHER;
 	case EV_PROCESS_SPAWNED:
 		return e->status == STATUS_ABSENT ? ROOM_OTHER : ROOM_EXEC;

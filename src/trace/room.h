@@ -1,10 +1,11 @@
-/* room.h - how much of a trace each kind of event may use.
+/* room.h - limits how much of a trace each kind of event may use.
  *
- * Every event belongs to one room (ROOMS, one row each). A trace has a common part, which all
- * rooms share, and a part for each room alone, in lines and in bytes. An event takes from the
- * common part while it lasts, then from its room's own: if one room is flooded, the others keep
- * their part. Events that find no place are counted by room. Violations have a room for each
- * threat class: a flood of light violations leaves the worst their lines. */
+ * Every event belongs to one room (ROOMS, one row each). A trace has a common part, which all rooms
+ * share, and a reserved part for each room, both limited in lines and in bytes. An event uses the
+ * common part until that is full, and then the reserved part of its room. So if events of one room
+ * flood the trace, the other rooms keep their reserved parts. Events that do not fit are counted by
+ * room. Violations have one room for each threat class, so a flood of minor violations cannot
+ * displace the most severe ones. */
 #ifndef TRACE_ROOM_H
 #define TRACE_ROOM_H
 
@@ -16,8 +17,8 @@
 #include "trace/event.h"
 
 enum room {
-	ROOM_FRAME,      /* how the run began and ended */
-	ROOM_TOTAL,      /* the total of each destination */
+	ROOM_FRAME,      /* events about the beginning and end of the run */
+	ROOM_TOTAL,      /* the total for each network destination */
 	ROOM_VIOLATION,  /* violations that belong to no class */
 	ROOM_CONNECTION, /* what the broker reports */
 	ROOM_EXEC,       /* programs that were started */
@@ -30,11 +31,11 @@ enum room {
 	ROOM_COMMON = ROOM_COUNT,
 };
 
-/* What is divided into rooms. */
+/* The outputs whose space is divided into rooms. */
 enum room_place {
 	IN_RECORD,
-	IN_DOCUMENT,   /* its events */
-	IN_VIOLATIONS, /* its policy_violations */
+	IN_DOCUMENT,   /* the events of the document */
+	IN_VIOLATIONS, /* the policy_violations of the document */
 	PLACE_COUNT,
 };
 
@@ -49,21 +50,22 @@ extern const struct room_info {
 	struct room_part parts[PLACE_COUNT];
 } ROOMS[ROOM_COUNT + 1];
 
-/* The room of an event. `home` is the skill's home in the sandbox. */
+/* Returns the room of an event. `home` is the skill's home in the sandbox. */
 enum room room_of(const struct event *e, const char *home);
-/* Must events of this room not be lost to a flood of others? False for rooms that a flood or a
- * look around can fill. */
+/* Returns whether a flood of other events must not displace the events of this room. False for the
+ * rooms that a flood of events or an ordinary search through directories can fill. */
 bool room_matters(enum room r);
 
-/* How much of a trace is used. */
+/* Counts how much of a trace is used. */
 struct rooms {
 	struct room_part used[ROOM_COUNT + 1];
 	uint64_t dropped[ROOM_COUNT]; /* events that found no place */
 };
 
-/* Is there a place for one more line, however short? */
+/* Returns whether one more line fits, however short it is. */
 bool rooms_left(const struct rooms *r, enum room room, enum room_place place);
-/* Takes the place of one line. Returns false if there is none. */
+/* Counts a line of `bytes` bytes as used. Returns false if it does not fit; then nothing is
+ * counted. */
 bool rooms_take(struct rooms *r, enum room room, size_t bytes, enum room_place place);
 
 #endif

@@ -9,10 +9,10 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-/* Room for the end line (64 KiB at most) and the signature after it. */
+/* Enough for the end line (64 KiB at most) and the signature after it. */
 #define TAIL_BYTES ((size_t)80 * 1024)
 
-/* A record without an end is read to count and judge its violations, up to this many bytes. */
+/* A record without an end is read up to this many bytes, to count and judge its violations. */
 #define MAX_COUNTED_BYTES ((uint64_t)256 << 20)
 
 const char *run_state_name(enum run_state s)
@@ -84,7 +84,8 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 
 	reader_init(&in, fd, size > TAIL_BYTES ? size - TAIL_BYTES : 0);
 	while (reader_next(&in, &line, &len) == READER_LINE) {
-		/* The first may be only the rest of a line; it is skipped then. */
+		/* The first line read here may be incomplete; then it does not match and is
+		 * skipped. */
 		if (memmem(line, len < 200 ? len : 200, "\"kind\":\"end\"", 12) != NULL &&
 		    line_parse(l, line, len, &why) == 0 && l->kind == EV_END) {
 			take_end(f, l);
@@ -97,15 +98,16 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 	return complete;
 }
 
-/* Most lines do not concern the classes and are not parsed. Quotes in a text are escaped, so no
- * skill can write these members. */
+/* Returns whether the line can affect the classes; most lines cannot, and are not parsed. A skill
+ * cannot forge these members, because quotes in a text are escaped. */
 static bool has_concern(const char *line, size_t len, bool violation)
 {
 	return violation || memmem(line, len, ",\"rule\":\"private\"", 17) != NULL ||
 	       memmem(line, len, "\"kind\":\"resource_limit_hit\"", 27) != NULL;
 }
 
-/* If a class is critical, nothing can be worse: further lines need only be counted. */
+/* Returns whether a class is already critical. No class is worse, so further lines need only be
+ * counted. */
 static bool is_worst(const struct classes *c)
 {
 	bool worst = false;
@@ -151,13 +153,13 @@ int run_facts_read(struct run_facts *ret, int fd, const char *id)
 	struct stat st;
 
 	copy_text(f.id, sizeof(f.id), id);
-	/* Asked first: a run that ends meanwhile is reported as live, and asked about again next
-	 * time. */
+	/* Check this first. A run that ends in between is then reported as live, and is read again
+	 * next time. */
 	bool live = run_file_live(fd);
 	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd, home) != 0) {
 		return -1;
 	}
-	/* An end that is not signed proves nothing: nothing in it is used. */
+	/* An end without a signature proves nothing, so no part of it is used. */
 	struct run_facts ended = f;
 	if (read_end(&ended, &l, fd, (uint64_t)st.st_size)) {
 		f = ended;

@@ -1,5 +1,5 @@
-/* run_facts.h - what a list of runs shows about one run, without reading the whole record: the
- * first line and the last ones. Nothing is verified here (verify.h). */
+/* run_facts.h - reads the facts that a list of runs shows about one run. If the run has ended, only
+ * the first and the last lines of its record are read. Nothing is verified here (see verify.h). */
 #ifndef TRACE_RUN_FACTS_H
 #define TRACE_RUN_FACTS_H
 
@@ -11,7 +11,7 @@
 
 enum run_state {
 	RUN_LIVE,       /* its supervisor is running */
-	RUN_INCOMPLETE, /* its supervisor is gone, and there is no signed end */
+	RUN_INCOMPLETE, /* its supervisor has ended, and there is no signed end */
 	RUN_ENDED,
 };
 
@@ -26,11 +26,11 @@ struct run_facts {
 	int64_t duration_us;
 	int64_t events;
 	int64_t violations;
-	char session[65]; /* of a running run, if the caller knows it; else "" */
+	char session[65]; /* the session of a running run, if the caller knows it; else "" */
 	enum class_severity severity;
 };
 
-/* Reads the facts of a record. Returns -1 if it does not begin like a record. */
+/* Reads the facts of a record. Returns -1 if the file does not begin like a record. */
 int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
 const char *run_state_name(enum run_state s);

@@ -21,7 +21,7 @@
 
 #define FLAT_SUFFIX "." RECORD_NAME
 
-/* O_NONBLOCK: opening a FIFO that was put there must not block. */
+/* O_NONBLOCK is needed because the file may be a FIFO, and opening one must not block. */
 #define RECORD_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
 bool runs_id_valid(const char *id, size_t len)
@@ -92,7 +92,8 @@ static int add_entry(struct runs *r, size_t *room, const char *name)
 	return 0;
 }
 
-/* Merges the two names that a run has while its directory is made but not yet filled. */
+/* Merges the two names that a run has while its directory exists but does not yet contain the
+ * record. */
 static void merge_names(struct runs *r)
 {
 	size_t kept = 0;
@@ -212,7 +213,7 @@ void runs_news_take(int fd, runs_news_fn *fn, void *arg)
 	}
 }
 
-/* Opens a regular file, and nothing else. */
+/* Opens a file. Fails with EINVAL if it is not a regular file. */
 static int open_record(int dir_fd, const char *name)
 {
 	struct stat st;
@@ -258,7 +259,7 @@ void runs_stat(struct runs *r)
 		struct stat st;
 		char name[RUN_ID_SIZE + sizeof(FLAT_SUFFIX)];
 		int rc = -1;
-		if (e.has_flat) { /* first, as in runs_record() */
+		if (e.has_flat) { /* must come first, as in runs_record() */
 			snprintf(name, sizeof(name), "%s" FLAT_SUFFIX, e.id);
 			rc = fstatat(r->fd, name, &st, AT_SYMLINK_NOFOLLOW);
 		}
@@ -297,7 +298,8 @@ static int remove_directory(const struct runs *r, const char *id)
 		own_close(&fd);
 		return errno == ENOENT ? 0 : -1;
 	}
-	/* Files only: anything else that was put there stays, and with it the directory. */
+	/* Removes only files. If the directory contains anything else, that stays, and so does the
+	 * directory. */
 	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
 			(void)unlinkat(fd, e->d_name, 0);
@@ -311,7 +313,7 @@ int runs_remove(const struct runs *r, const struct run_entry *e)
 	char name[RUN_ID_SIZE + sizeof(FLAT_SUFFIX)];
 	auto_fd fd = runs_record(r, e);
 
-	/* The lock is held until the files are gone, so that no supervisor can take them up
+	/* Keep the lock until the files are removed, so that no supervisor can lock the record
 	 * again. */
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		errno = EBUSY;
@@ -324,7 +326,7 @@ int runs_remove(const struct runs *r, const struct run_entry *e)
 	return e->has_dir ? remove_directory(r, e->id) : 0;
 }
 
-/* Recognised by its first bytes: a file may have any name. */
+/* Recognises a document by its first bytes, because the file may have any name. */
 static bool is_document(int fd)
 {
 	static const char start[] = "{\"schema_version\":";

@@ -1,9 +1,9 @@
-/* trace.c - a run's trace, from its beginning to its end. trace_add.c adds its events.
+/* trace.c - begins and ends a run's trace; trace_add.c adds its events.
  *
- * The order of the record: `run` (on the disk before the skill starts), events, `layers` among
- * the first of them, the counted repeats, `files`, `end`, `signature`. TRACE_RESERVE_LINES and
- * _BYTES are reserved for the lines that must not be missing. Each kind of event has its part of
- * the rest (room.h); events past it are counted. */
+ * The order of the lines in the record is: `run` (on the disk before the skill starts), then the
+ * events with `layers` among the first of them, then the repeats, `files`, `end` and `signature`.
+ * TRACE_RESERVE_LINES and TRACE_RESERVE_BYTES reserve space for the lines that must not be missing.
+ * The rest is divided among the kinds of events (room.h); events that do not fit are counted. */
 #include "trace/trace.h"
 
 #include <assert.h>
@@ -17,17 +17,18 @@
 #include "base/own.h"
 #include "os/clock.h"
 
-/* Caps of one event's message and data: with the frame around them they fit a line. */
+/* The largest message and data of one event, so that they fit a line with the other members. */
 #define TEXT_BYTES    (TRACE_LINE_BYTES - 512)
 #define MESSAGE_BYTES ((size_t)3 * MAX_PATH_BYTES)
 
-/* A random UUID (version 4). */
+/* Writes a random UUID (version 4) to `out`. */
 static int draw_id(char out[37], struct ssb_error *err)
 {
 	unsigned char b[16];
 
 	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b)) {
-		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot draw a run id");
+		return ssb_fail(err, SSB_E_SYS, errno, "trace",
+		                "cannot get random bytes for the id of the run");
 	}
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -121,7 +122,7 @@ int trace_sync(struct trace *t, struct ssb_error *err)
 	return record_sync(&t->record) != 0 || trace_broken(t) ? tell_failure(t, err) : 0;
 }
 
-/* The skill's own directory, as planning has opened it. */
+/* Returns the fd of the skill's own directory, which planning has opened; -1 if there is none. */
 static int find_skill_fd(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -222,9 +223,9 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 	}
 	trace_put_repeats(t);
 	trace_put_files(t);
-	/* Only what came before the skill is synced to the disk. The rest goes there at the
-	 * kernel's own pace: a sync here would cost every run as much as building its sandbox, to
-	 * save the last seconds before a power cut. */
+	/* Only the lines from before the start of the skill are synced to the disk; the kernel
+	 * writes the rest when it likes. A sync here would cost every run as much as building its
+	 * sandbox, and would only save the last seconds before a power failure. */
 	t->closed = true;
 	if (trace_put_end(t, result, &t->failure) != 0 || record_flush(&t->record) != 0) {
 		trace_file_discard(&t->file);

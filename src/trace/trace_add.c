@@ -19,7 +19,8 @@ void trace_make_due(struct trace *t, bool urgent)
 	}
 }
 
-/* Writes message and data as JSON, one after the other, into t->text. */
+/* Writes message and data as JSON, one after the other, into t->text. `w` says how long each text
+ * may be (event_text.h). Returns false if t->text is too small. */
 static bool render_width(struct trace *t, const struct event *e, const struct event_width *w,
                          size_t *ret_message)
 {
@@ -43,11 +44,14 @@ static bool render_width(struct trace *t, const struct event *e, const struct ev
 	return !t->text.failed;
 }
 
-/* Writes an event with the largest width whose line the room allows. */
+/* Writes the event into t->text, and shortens its texts until its line fits the room's limit for
+ * one line. Tries the rows of EVENT_WIDTHS from the widest to the narrowest. Returns false if even
+ * the narrowest is too long. */
 static bool render_event(struct trace *t, const struct event *e, enum room room,
                          size_t *ret_message)
 {
-	/* A class that follows from others has no lines, and no event belongs to it. */
+	/* The room of a derived class has a line limit of 0, but no event belongs to such a
+	 * room. */
 	assert(ROOMS[room].line > TRACE_LINE_FRAME);
 	const size_t most = ROOMS[room].line - TRACE_LINE_FRAME;
 
@@ -59,7 +63,8 @@ static bool render_event(struct trace *t, const struct event *e, enum room room,
 	return false;
 }
 
-/* Returns true if the record has the event. The document never has more than the record. */
+/* Writes the event to the record and then to the document. Returns false if the record has no room;
+ * then the document does not get the event either. */
 static bool write_event(struct trace *t, const struct event *e, enum room room)
 {
 	size_t message;
@@ -102,7 +107,7 @@ static uint64_t count_times(const struct event *e)
 	return e->times > 0 ? e->times : 1;
 }
 
-/* No line reports these repeats: they count as dropped, not as repeats. */
+/* Counts repeats that no line reports as dropped, and no longer as repeats. */
 static void drop_repeat(struct trace *t, const struct fold_entry *f)
 {
 	t->repeats -= f->count;
@@ -126,8 +131,8 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 	trace_make_due(t, false);
 }
 
-/* Counts an attempt that equals an earlier one. Returns false if it is new; fold_enter() enters
- * it once it is written. */
+/* Counts an attempt that equals an earlier one. Returns false if it is new; then fold_enter() must
+ * add it after it is written. */
 static bool fold_repeat(struct trace *t, const struct event *e, const struct fold_key *key)
 {
 	struct fold_entry *same = fold_find(&t->fold, key);
@@ -254,7 +259,7 @@ void trace_record(struct trace *t, enum event_kind kind, bool violation, const c
 static void add_formatted(struct trace *t, enum event_kind kind, bool violation, const char *fmt,
                           va_list ap)
 {
-	/* One byte more than a message may have, so that its cut is marked. */
+	/* One byte longer than a message may be, so that trace_add() sees that it must be cut. */
 	char message[MAX_EVENT_TEXT + 2];
 	int n = vsnprintf(message, sizeof(message), fmt, ap);
 	size_t len = n < 0 ? 0 : n > MAX_EVENT_TEXT ? MAX_EVENT_TEXT + 1 : (size_t)n;
@@ -286,7 +291,8 @@ void trace_put_repeats(struct trace *t)
 	struct fold_entry e;
 	size_t at = 0;
 
-	/* Without repeats the table is not searched: that would touch each of its pages. */
+	/* Without repeats the table is not searched, because the search would touch each of its
+	 * pages. */
 	while (t->repeats > 0 && fold_take(&t->fold, &at, &e)) {
 		put_repeat(t, &e);
 	}

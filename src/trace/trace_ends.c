@@ -1,5 +1,5 @@
-/* trace_ends.c - the lines of the record that are not events: how a run began, in what sandbox,
- * with which files, how it ended, and the owner's signature. */
+/* trace_ends.c - writes the lines of the record that are not events: how the run began, in which
+ * sandbox, with which files, how it ended, and the owner's signature. */
 #include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -69,8 +69,8 @@ int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err)
 	if (record_end(&t->record)) {
 		return 0;
 	}
-	/* The plan is larger than a line may be. The document has it, and its digest is in the
-	 * record. */
+	/* The plan does not fit a line. Leave it out: the document contains it, and the record has
+	 * its digest. */
 	put_run(t, NULL, 0, digest, &host);
 	if (record_end(&t->record)) {
 		return 0;
@@ -94,7 +94,7 @@ void trace_put_files(struct trace *t)
 
 	buf_init(&members, FILES_LIST_BYTES + 1024);
 	if (!files_line_finish(&t->files, FILES_WAIT_MS, &members)) {
-		return; /* a bare command has no directory of its own */
+		return; /* a command without a skill has no directory of its own */
 	}
 	struct json *j = record_begin(&t->record, RECORD_KINDS[EV_FILES]);
 	if (members.len > 0) {

@@ -14,12 +14,14 @@
 
 #define PART "trace.json.part"
 
-/* The lock of a record is held as long as its supervisor runs, which shows other processes that
- * it runs. A process that asks takes the lock for a moment, and may be woken by the creation of
- * this very file, so it is waited for, but not forever. Some network file systems have no locks. */
+/* The supervisor keeps the record locked as long as it runs, so that other processes can see that
+ * it runs. A process that checks this locks the record for a moment itself; the creation of this
+ * very file may be what made it check. So we wait for the lock, but not forever, also because some
+ * network file systems have no locks. */
 #define LOCK_WAIT_MS 500
 
-/* Places the record among the runs, until the run has a directory of its own. */
+/* Puts the record directly into the directory of the runs; later the run gets a directory of its
+ * own. */
 static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
                             struct ssb_error *err)
 {
@@ -67,7 +69,9 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	}
 	f->settled = true;
 	if (!f->locked) {
-		(void)file_lock(f->record_fd, 0); /* the lock could not be taken at the beginning */
+		(void)file_lock(
+		        f->record_fd,
+		        0); /* try again, because the lock could not be taken at the beginning */
 	}
 	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
 	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
@@ -87,11 +91,11 @@ const char *trace_file_more(const char *path)
 	const char *name = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(name);
 
-	/* A file that is called ".json" has nothing before the extension. */
+	/* The name ".json" has nothing before the extension, so it gets ".jsonl" appended. */
 	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
 }
 
-/* Splits the owner's path and opens its directory. */
+/* Splits the path that the owner gave, opens its directory, and sets the names of both files. */
 static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_error *err)
 {
 	char dir[PATH_MAX] = ".";
@@ -104,7 +108,7 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	}
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "--trace-output",
-		                "'%s' names no file; write DIR/trace.json", path);
+		                "'%s' is not the name of a file; write DIR/trace.json", path);
 	}
 	if (slash != NULL) {
 		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path + 1), path);
@@ -122,8 +126,8 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	return 0;
 }
 
-/* A final name must be free, or be a regular file, which a rename replaces. A symlink, device or
- * FIFO there is not what the owner meant. */
+/* Checks that the name is free or that of a regular file, which a rename replaces. The owner cannot
+ * have meant to replace a symlink, device or FIFO. */
 static int trace_file_vacant(const struct trace_file *f, const char *name, const char *path,
                              struct ssb_error *err)
 {
@@ -157,8 +161,9 @@ static bool is_write_grant(const struct ssb_plan *plan, const struct prepared *o
 	return false;
 }
 
-/* Is the directory at or beneath a writable grant? Directories are compared by identity on the
- * way up to the root. If that way cannot be walked, the answer is yes. */
+/* Returns whether the directory is a writable grant or is beneath one. Compares the device and
+ * inode of each directory up to the root. Returns true if a directory on that way cannot be
+ * examined. */
 static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan *plan,
                                const struct prepared *of_run)
 {
@@ -212,8 +217,8 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
 		if (trace_file_exposed(f, plan, of_run)) {
 			return ssb_fail(
 			        err, SSB_E_USAGE, 0, "--trace-output",
-			        "'%s' is where the skill may write, and it could replace the "
-			        "trace; name a file elsewhere",
+			        "the skill may write to the directory of '%s', and could replace "
+			        "the trace; name a file in another directory",
 			        f->path);
 		}
 		snprintf(f->record, sizeof(f->record), ".trace-%s.jsonl", id);

@@ -1,4 +1,4 @@
-/* trace_priv.h - what the files of the trace share. */
+/* trace_priv.h - declarations that the source files of the trace share. */
 #ifndef TRACE_TRACE_PRIV_H
 #define TRACE_TRACE_PRIV_H
 
@@ -24,9 +24,9 @@ struct trace {
 	char id[37];
 	bool layers_told;
 	bool closed;     /* the signature was written: nothing may follow */
-	bool failed;     /* the sandbox itself failed, not the skill */
-	uint64_t due_ms; /* clock_ms() at which waiting lines are written; 0: none wait */
-	uint64_t events; /* lines */
+	bool failed;     /* the sandbox itself failed, and not the skill */
+	uint64_t due_ms; /* clock_ms() at which waiting lines will be written; 0: none wait */
+	uint64_t events; /* number of event lines */
 	uint64_t violations;
 	uint64_t repeats;
 	struct rooms rooms; /* how much of the record is used */
@@ -36,17 +36,17 @@ struct trace {
 	struct ssb_error failure;
 };
 
-/* Makes sure, before the skill starts, that there is a key to sign with. This costs one look at
- * the files. Makes the key on first use. */
+/* Makes sure that there is a key to sign with; makes it on first use. Must be called before the
+ * skill starts. If the key exists, this only examines a few files. */
 int trace_check_key(const struct owner *owner, struct ssb_error *err);
 
-/* Notes that there is something to write. A denial does not wait (`urgent`). */
+/* Notes that there are lines to write. `urgent`: they are not delayed, as for a denial. */
 void trace_make_due(struct trace *t, bool urgent);
-uint64_t trace_all_dropped(const struct trace *t); /* of all rooms */
+uint64_t trace_all_dropped(const struct trace *t); /* the sum over all rooms */
 /* Writes a line for each repeated attempt, with its count. */
 void trace_put_repeats(struct trace *t);
 
-/* The lines that are not events. */
+/* These functions write the lines that are not events. */
 int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err);
 void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
 void trace_put_files(struct trace *t);

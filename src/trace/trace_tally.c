@@ -1,4 +1,4 @@
-/* trace_tally.c - counts violations as they happen, by kind and class. */
+/* trace_tally.c - counts violations while the skill runs, by kind and by class. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* verify.c - checks the chain, the order of the lines, and the signature.
+/* verify.c - checks the chain of hashes, the order of the lines, and the signature.
  *
- * A line is hashed as it stands: SHA-256 over the previous hash and all bytes before ,"hash":".
- * Only the first line, the signature and the header of an export are parsed as JSON. Of other
+ * The hash of a line is the SHA-256 of the previous hash and of the line's bytes before ,"hash":".
+ * Only the first line, the signature and the header of an export are parsed as JSON. Of the other
  * lines only the fixed beginning is read,
  *
  *   {"seq":N,"time":"...","mono":N,"kind":"..."
  *
- * because the rest is covered by the hash. */
+ * because the hash covers the rest. */
 #include "trace/verify.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ struct verify {
 	struct verify_result *r;
 	enum phase phase;
 	uint8_t head[SHA256_BYTES]; /* hash of the last line */
-	bool over;                  /* in a ledger: the session has ended */
+	bool over;                  /* the end line was read; in a ledger, the session has ended */
 	uint64_t open;              /* open reservations at the line that is signed */
 	char end_time[32];          /* time of the line that is signed */
 	uint64_t end_mono;
@@ -49,7 +49,7 @@ static void verify_done(struct verify *v)
 	json_doc_done(&v->doc);
 }
 
-/* Always returns false, so that a check can end with it. */
+/* Records why the record is bad. Always returns false, so that a check can return its result. */
 __attribute__((format(printf, 2, 3))) static bool fail_verify(struct verify *v, const char *fmt,
                                                               ...)
 {
@@ -74,7 +74,7 @@ static bool skip_text(const char **p, const char *end, const char *text)
 	return true;
 }
 
-/* At most 19 digits, without a leading zero: always fits an int64_t. */
+/* Reads a number of at most 19 digits without a leading zero, which always fits an int64_t. */
 static bool skip_number(const char **p, const char *end, uint64_t *ret)
 {
 	const char *at = *p;
@@ -91,7 +91,7 @@ static bool skip_number(const char **p, const char *end, uint64_t *ret)
 	return true;
 }
 
-/* Reads up to the quote; escapes are refused. */
+/* Reads a text up to its closing quote. Returns false if it contains an escape. */
 static bool skip_word(const char **p, const char *end, const char **ret, size_t *ret_len)
 {
 	const char *quote = memchr(*p, '"', (size_t)(end - *p));
@@ -128,7 +128,7 @@ static bool read_head(const char *p, const char *end, struct head *h)
 	return true;
 }
 
-/* Checks that the hash at the end of the line is that of the previous hash and the line. */
+/* Checks that the hash at the end of the line matches the previous hash and this line. */
 static bool check_chain(struct verify *v, const char *line, size_t len)
 {
 	struct sha256 s;
@@ -158,7 +158,8 @@ static bool parse_line(struct verify *v, const char *line, size_t len)
 {
 	const char *why = NULL;
 
-	return json_read(&v->doc, line, len, &why) == 0 || fail_verify(v, "not JSON: %s", why);
+	return json_read(&v->doc, line, len, &why) == 0 ||
+	       fail_verify(v, "the line is not JSON: %s", why);
 }
 
 static const char *line_member(const struct verify *v, const char *name)
@@ -187,8 +188,9 @@ static bool check_run(struct verify *v, const char *line, size_t len)
 	return true;
 }
 
-/* The line of the signature is not signed itself, so nothing in it may vary: it has the time of
- * the end, and exactly this spelling. */
+/* Returns whether the line of the signature has the only valid form. This line is not signed
+ * itself, so nothing in it may vary: it must have the time of the end line, and exactly this
+ * spelling. */
 static bool is_only_spelling(const struct verify *v, const char *line, size_t len)
 {
 	char want[512];
@@ -202,7 +204,8 @@ static bool is_only_spelling(const struct verify *v, const char *line, size_t le
 	       memcmp(line, want, (size_t)n) == 0;
 }
 
-/* `head` is still the hash of the end line, which is what was signed. */
+/* Checks a line of a signature. At this point, v->head is still the hash of the line before, and
+ * this hash is what was signed. */
 static bool check_signature(struct verify *v, const char *line, size_t len)
 {
 	struct verify_result *r = v->r;
@@ -218,10 +221,10 @@ static bool check_signature(struct verify *v, const char *line, size_t len)
 	if (!is_only_spelling(v, line, len) ||
 	    hex_decode(key, strlen(key), r->key, sizeof(r->key)) != 0 ||
 	    hex_decode(hex, strlen(hex), signature, sizeof(signature)) != 0) {
-		return fail_verify(v, "not a signature");
+		return fail_verify(v, "the line of the signature is malformed");
 	}
 	if (!ed25519_verify(r->key, v->head, sizeof(v->head), signature)) {
-		return fail_verify(v, "the signature is not that of this record");
+		return fail_verify(v, "the signature does not match this record");
 	}
 	r->signed_end = true;
 	if (v->claims_key && memcmp(v->claimed_key, r->key, sizeof(r->key)) != 0) {
@@ -234,8 +237,8 @@ static bool check_key(struct verify *v)
 {
 	if (v->ask->key == NULL) {
 		return fail_verify(
-		        v, "the key of the signature is not known here; name the key that you "
-		           "trust with --key");
+		        v, "the key of the signature is not known on this machine; name the "
+		           "key that you trust with --key");
 	}
 	if (memcmp(v->ask->key, v->r->key, VERIFY_KEY_BYTES) != 0) {
 		return fail_verify(v, "signed with another key than the owner's");
@@ -243,7 +246,8 @@ static bool check_key(struct verify *v)
 	return true;
 }
 
-/* The first line says whether this is the record of a run or the ledger of a session. */
+/* Returns whether the line is a valid first line, which says whether this is the record of a run or
+ * the ledger of a session. */
 static bool is_first(const struct head *h)
 {
 	return h->kind == EV_RUN || h->kind == EV_SESSION_CREATED;
@@ -256,18 +260,19 @@ static bool is_end(const struct verify *v, const struct head *h)
 	                    : h->kind == EV_END;
 }
 
-/* A run's record has one signature, after its end line, and nothing follows it. Lines that are
- * added to the ledger of an ended session are signed again. */
+/* Checks that a line of this kind may come at this place. A run's record has one signature, after
+ * its end line, and nothing follows it. In the ledger of an ended session, lines may follow a
+ * signature, and are signed again. */
 static bool check_place(struct verify *v, const struct head *h)
 {
 	bool signature = h->kind == EV_SIGNATURE;
 
 	if (v->phase == AT_END && !v->r->ledger) {
-		return fail_verify(v, "something follows the signature");
+		return fail_verify(v, "there is data after the signature");
 	}
 	if ((v->phase == AT_RUN) != is_first(h) || (signature && v->phase != AT_SIGNATURE) ||
 	    (!signature && v->phase == AT_SIGNATURE && !v->r->ledger)) {
-		return fail_verify(v, "a record of this kind does not belong here");
+		return fail_verify(v, "a line of this kind must not be at this place");
 	}
 	if (v->phase == AT_RUN) {
 		v->r->ledger = h->kind == EV_SESSION_CREATED;
@@ -275,8 +280,8 @@ static bool check_place(struct verify *v, const struct head *h)
 	return true;
 }
 
-/* Quotes in a text are escaped, so no session can write this member. Ledgers of earlier versions
- * do not have it. */
+/* Returns how many reservations were open at this line; 0 for a ledger of an earlier version, which
+ * does not say so. A session cannot forge this member, because quotes in a text are escaped. */
 static uint64_t open_reservations(const char *line, size_t len)
 {
 	static const char key[] = ",\"open_reservations\":";
@@ -290,11 +295,11 @@ static uint64_t open_reservations(const char *line, size_t len)
 	return n;
 }
 
-/* Keeps what a signature of this line must repeat. */
+/* Stores the members of this line that its signature must repeat. */
 static bool expect_signature(struct verify *v, const struct head *h)
 {
 	if (h->time_len >= sizeof(v->end_time)) {
-		return fail_verify(v, "not a time");
+		return fail_verify(v, "the time of the line is malformed");
 	}
 	memcpy(v->end_time, h->time, h->time_len);
 	v->end_time[h->time_len] = '\0';
@@ -311,9 +316,10 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 		return fail_verify(v, "the line does not begin like a record");
 	}
 	if (h.seq != v->r->records) {
-		return fail_verify(
-		        v, "its number is %" PRIu64 ": records are missing or in another order",
-		        h.seq);
+		return fail_verify(v,
+		                   "the number of the line is %" PRIu64
+		                   ": lines are missing or in another order",
+		                   h.seq);
 	}
 	if (!check_place(v, &h)) {
 		return false;
@@ -336,7 +342,8 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 	return !v->over || expect_signature(v, &h);
 }
 
-/* The header is not part of the chain: everything that it says is compared. */
+/* Checks the header of an export. It is not part of the chain, so everything in it is compared with
+ * the record. */
 static bool check_header(struct verify *v, const char *line, size_t len)
 {
 	if (!parse_line(v, line, len)) {
@@ -345,7 +352,7 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 	const struct json_node *top = json_top(&v->doc);
 	const struct json_node *key = json_member(&v->doc, top, "key");
 	if (json_integer(json_member(&v->doc, top, "bundle"), 0) != 1 || top->n != 5) {
-		return fail_verify(v, "not the header of an export that this program knows");
+		return fail_verify(v, "this version does not know the header of the export");
 	}
 	v->claims_key = !json_is(key, JSON_NULL);
 	if (v->claims_key &&
@@ -365,12 +372,13 @@ static void check_end(struct verify *v, bool cut)
 	struct verify_result *r = v->r;
 
 	if (r->bundle && v->claimed_records != (int64_t)r->records && v->phase == AT_END) {
-		(void)fail_verify(v, "the header of the export counts %" PRId64 " records",
-		                  v->claimed_records);
+		(void)fail_verify(
+		        v, "the header of the export says that there are %" PRId64 " records",
+		        v->claimed_records);
 		return;
 	}
 	if (cut && v->phase == AT_END && !r->ledger) {
-		(void)fail_verify(v, "something follows the signature");
+		(void)fail_verify(v, "there is data after the signature");
 		return;
 	}
 	if (v->phase == AT_END && !cut) {
@@ -385,7 +393,9 @@ static void check_end(struct verify *v, bool cut)
 	                                    : "the end is missing");
 }
 
-/* Checks the next line. Any answer but READER_LINE is the end. */
+/* Checks the next line. Returns READER_LINE if it is valid. Any other result ends the check:
+ * READER_LONG means that the line is bad and v->r says why, and the others are those of
+ * reader_next(). */
 static enum reader_line check_next(struct verify *v, struct reader *in)
 {
 	const char *line = NULL;
@@ -393,7 +403,7 @@ static enum reader_line check_next(struct verify *v, struct reader *in)
 	enum reader_line got = reader_next(in, &line, &len);
 
 	if (got == READER_LONG) {
-		(void)fail_verify(v, "the line is longer than a record's line can be");
+		(void)fail_verify(v, "the line is longer than the limit for a line of a record");
 	}
 	if (got != READER_LINE) {
 		return got;
@@ -453,7 +463,7 @@ void verify_bundle_header(struct buf *out, const struct verify_result *of)
 	hex_encode(of->key, sizeof(of->key), hex);
 	json_init(&j, out, false);
 	json_open(&j, '{');
-	json_kint(&j, "bundle", 1); /* must be first: reader_is_header() looks for it */
+	json_kint(&j, "bundle", 1); /* must be first, because reader_is_header() searches for it */
 	json_kstr(&j, "run_id", of->run_id);
 	json_kstr(&j, "version", of->version);
 	json_kstr(&j, "key", of->signed_end ? hex : NULL);

@@ -1,14 +1,14 @@
-/* verify.h - checks that a record is whole, unchanged, and written by the owner.
+/* verify.h - checks that a record is complete, unchanged, and written by the owner.
  *
- * The chain alone shows accidents. Only the signature shows that the record was not written anew,
- * and only if the key is known from elsewhere. So there are three answers: complete (up to the
- * signed end), incomplete (a good beginning: crash, truncation, or still running) and bad at
- * record N.
+ * The chain of hashes alone detects only accidents, because anyone can compute it. The signature
+ * proves that the record was not replaced, but only if the key is known from another source. So
+ * there are three results: complete (up to the signed end), incomplete (a valid beginning: the run
+ * crashed, was cut off, or is still running), and bad at record N.
  *
- * The ledger of a session is a record, too. It is complete if it ends with a signature. What was
- * added later is signed again, so there may be several signatures; a ledger that is cut back to
- * an earlier signature is complete as well. The signed line says how many reservations were open,
- * which may have led to more lines. */
+ * The ledger of a session is a record, too. It is complete if it ends with a signature. Lines that
+ * are added later are signed again, so there may be several signatures. A ledger that was cut back
+ * to an earlier signature therefore also passes as complete. The signed line says how many
+ * reservations were open at that time, which may have led to more lines. */
 #ifndef TRACE_VERIFY_H
 #define TRACE_VERIFY_H
 
@@ -24,15 +24,15 @@
 enum verify_state { VERIFY_COMPLETE, VERIFY_INCOMPLETE, VERIFY_BAD };
 
 struct verify_ask {
-	const uint8_t
-	        *key; /* the owner's public key; NULL: not known, and so nothing is complete */
-	const char *run_id; /* the record must be this run's; "": any run */
+	const uint8_t *key; /* the owner's public key; NULL if it is not known, and then no record
+	                       is complete */
+	const char *run_id; /* the id of the run that the record must belong to; "": any run */
 };
 
 struct verify_result {
 	enum verify_state state;
-	uint64_t records; /* good records */
-	uint64_t bytes;   /* their bytes */
+	uint64_t records; /* number of valid records */
+	uint64_t bytes;   /* bytes of the valid records */
 	uint64_t bad_at;  /* seq of the bad record or of the first missing one */
 	char why[160];    /* what is wrong or missing */
 	bool signed_end;  /* there is a valid signature, by `key` */
@@ -42,16 +42,17 @@ struct verify_result {
 	bool bundle;            /* it is an export, with a header line */
 	bool ledger;            /* it is the ledger of a session */
 	uint64_t open;          /* reservations that were open at the signed end */
-	uint8_t head[32];       /* hash of the last good line */
+	uint8_t head[32];       /* hash of the last valid line */
 };
 
 const char *verify_state_name(enum verify_state s); /* "complete", "incomplete", "bad" */
 
-/* Reads the whole file. Fails only if it cannot be read. */
+/* Reads and checks the whole file. Returns -1 only if the file cannot be read; otherwise *ret
+ * contains the result. */
 int verify_record(int fd, const struct verify_ask *ask, struct verify_result *ret,
                   struct ssb_error *err);
 
-/* Appends the header line of an export, with its newline. */
+/* Appends the header line of an export to `out`, including its newline. */
 struct buf;
 void verify_bundle_header(struct buf *out, const struct verify_result *of);
 
