@@ -1,23 +1,24 @@
-/* broker.c - the process that reads the skill's network bytes: its loop and its end.
+/* broker.c - the event loop of the process that reads the skill's network bytes.
  *
- * Theory of operation. The broker is forked by the supervisor with the listeners of the sandbox's
- * network and two sockets, to the dialler and to the supervisor. It confines itself
+ * Theory of operation. The supervisor forks the broker with the listeners of the sandbox's network
+ * and two sockets, to the dialler and to the supervisor. The broker confines itself
  * (confine_broker()) before it reads a byte of the skill, and the skill does not start before that.
- * From then on one thread waits in epoll: each event goes to the file that knows its source
- * (handle_event()), and at the end of each round what is over is freed. A connection is reported
- * before its first byte is passed on, and report and relay are one thread, so that nothing is
- * carried that is not on record.
+ * From then on one thread waits in epoll: handle_event() passes each event to the file that handles
+ * its source, and at the end of each round the ended connections are freed. A connection is
+ * reported before its first byte is passed on. Reports and relaying happen in the same thread, so
+ * no byte is carried that is not on record.
  *
  * The broker may: accept connections of the sandbox's network, answer DNS from the table, read
- * first bytes and HTTP requests, relay with splice(), name a rule to the dialler, and fire a spare
+ * first bytes and HTTP requests, relay with splice(), name a rule to the dialler, and use a spare
  * (broker_spare.c).
  *
- * The broker must not: open a file, make a socket, connect one (not by MSG_FASTOPEN either: that
- * would connect a socket that its server has reset anew, in the host's network), hold a UDP socket
- * of the host's network (gate.h), start a program, or see a secret. Landlock and a seccomp filter
- * enforce it (confine.c, tools/seccomp_rules.c); the environment and the proxy's password are wiped
- * after the fork (egress.c). Neither dialler nor supervisor believes the broker: the dialler checks
- * each request as if the skill had written it, and the supervisor takes each report as text. */
+ * The broker must not: open a file, make a socket, connect one, hold a UDP socket of the host's
+ * network (gate.h), start a program, or see a secret. It must not connect by MSG_FASTOPEN either,
+ * because that would connect a socket again that its server has reset, in the host's network.
+ * Landlock and a seccomp filter enforce this (confine.c, tools/seccomp_rules.c); the environment
+ * and the proxy's password are wiped after the fork (egress.c). Neither the dialler nor the
+ * supervisor trusts the broker: the dialler checks each request as if the skill had written it, and
+ * the supervisor treats each report as text. */
 #include "egress/broker.h"
 
 #include <assert.h>
@@ -40,17 +41,18 @@
 #define TICK_MS        1000
 #define TELL_MS        100  /* interval of EGRESS_MOVED in a metered run */
 #define DNS_PER_SECOND 500  /* questions answered; the rest is dropped */
-#define FINISH_MS      1000 /* limit for carrying what an ended skill has sent */
-#define OWN_FDS        96   /* fds that belong to no listener or connection: DNS clients, sockets */
+#define FINISH_MS      1000 /* how long the bytes of a skill that has ended may still be carried */
+#define OWN_FDS        96 /* fds for other uses than listeners and connections: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
-	/* Waits while the supervisor does not read: nothing goes on that is not on record. The
-	 * supervisor never waits for the broker. If it is gone, the broker ends, too. */
+	/* If the supervisor does not read, this waits, so that nothing happens that is not
+	 * recorded. The supervisor never waits for the broker. If the supervisor has ended, the
+	 * broker ends, too. */
 	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
 }
 
-/* Edge-triggered for both ends of a connection: they are tried until they block. */
+/* Both ends of a connection are edge-triggered: they are read and written until they block. */
 #define END_EVENTS (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 
 int broker_watch(struct broker *b, struct source *s)
@@ -79,7 +81,7 @@ void broker_want_room(struct broker *b, struct source *s)
 	if (!s->room_wanted && s->watched) {
 		(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);
 	}
-	s->room_wanted = true; /* broker_watch() asks for it if the source is not watched yet */
+	s->room_wanted = true; /* if the source is not watched yet, broker_watch() adds EPOLLOUT */
 }
 
 bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
@@ -107,11 +109,11 @@ static void hear_dialler(struct broker *b)
 		return;
 	}
 	if (n < 0 && errno == EMSGSIZE) {
-		/* The message came, but its socket did not: no file descriptor was free. */
+		/* The message arrived, but its socket did not, because no fd was free. */
 		reply.result = DIAL_BUSY;
 	} else if (n != (ssize_t)sizeof(reply) || (reply.id.kind != DIAL_SPARES && fds.n > 1)) {
-		/* The dialler is gone, or it sends what it must not: only spares come in numbers. The
-		 * broker cannot work without it. */
+		/* The dialler has ended or misbehaves: only spares may come with more than one
+		 * socket. The broker cannot work without the dialler. */
 		_exit(1);
 	}
 	switch (reply.id.kind) {
@@ -127,8 +129,8 @@ static void hear_dialler(struct broker *b)
 	}
 }
 
-/* A byte from the supervisor means that the skill has ended; the end of the socket, that the run
- * has. */
+/* A byte from the supervisor means that the skill has ended. The end of the socket means that the
+ * run has ended. */
 static void hear_supervisor(struct broker *b)
 {
 	char word;
@@ -178,7 +180,7 @@ static uint64_t count_carried(const struct broker *b)
 	return b->bytes_out - b->lost_out + b->bytes_in - b->lost_in;
 }
 
-/* One message for all connections; none if nothing has moved. */
+/* Reports the bytes of all connections in one message, if any have moved since the last report. */
 static void tell_bytes(struct broker *b)
 {
 	struct egress_event e = { .kind = EGRESS_MOVED,
@@ -194,7 +196,7 @@ static void tell_bytes(struct broker *b)
 	}
 }
 
-/* How long the loop may sleep. */
+/* Returns how long the loop may sleep. */
 static int rest_ms(const struct broker *b)
 {
 	bool untold = b->c->metered && count_carried(b) != b->known;
@@ -202,7 +204,8 @@ static int rest_ms(const struct broker *b)
 	return !TAILQ_EMPTY(&b->again) ? 0 : broker_accept_wait_ms(b, untold ? TELL_MS : TICK_MS);
 }
 
-/* Carries what the skill wrote before it ended, as the kernel would do. */
+/* Carries the bytes that the skill wrote before it ended, as the kernel would do for a direct
+ * connection. */
 static void carry_rest(struct broker *b)
 {
 	bool quiet = false;
@@ -221,8 +224,8 @@ static void carry_rest(struct broker *b)
 	}
 }
 
-/* Fits max_connections to the file limit: 3 connections for each 8 descriptors, which is two
- * sockets each and room for pipes. */
+/* Lowers max_connections to fit the file limit: 3 connections for each 8 fds, which is two sockets
+ * for each connection and room for pipes. */
 static void fit_files(struct broker_config *c)
 {
 	struct rlimit files;

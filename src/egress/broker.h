@@ -1,9 +1,10 @@
-/* broker.h - the process that reads the skill's network bytes.
+/* broker.h - the broker, the process that reads the skill's network bytes.
  *
- * It holds the sandbox's listeners, a socket to the dialler and one to the supervisor. It has no
- * authority: no files (Landlock), no new sockets, no programs (seccomp). It answers DNS from the
- * table, checks the first bytes of each connection, asks the dialler for a rule by number, and
- * relays. A mistake in it can end the egress but cannot widen it. */
+ * It has the sandbox's listeners, a socket to the dialler and a socket to the supervisor. It has no
+ * authority: it cannot open files (Landlock), and cannot make sockets or start programs (seccomp).
+ * It answers DNS from the table, checks the first bytes of each connection, asks the dialler to
+ * connect by the number of a rule, and relays. A mistake in the broker can end the egress but
+ * cannot widen it. */
 #ifndef EGRESS_BROKER_H
 #define EGRESS_BROKER_H
 
@@ -15,7 +16,7 @@ struct broker_config {
 	struct listeners *listeners;
 	int dial;   /* SOCK_SEQPACKET to the dialler */
 	int events; /* SOCK_SEQPACKET to the supervisor; if it is closed, the broker ends */
-	int ready;  /* a pipe: confine_or_exit() */
+	int ready;  /* a pipe for confine_or_exit() */
 	uint64_t max_connections;
 	uint64_t max_connections_per_second;
 	uint64_t max_bytes_out;
@@ -23,8 +24,9 @@ struct broker_config {
 	bool metered; /* report bytes while connections are open (EGRESS_MOVED) */
 };
 
-/* The broker's life, in a forked child of the supervisor. Confines the process first. Borrows
- * `config` and changes its max_connections to what the process's file limit allows. */
+/* The main function of the broker, in a forked child of the supervisor. It confines the process
+ * first. Borrows `config`, and lowers its max_connections if the process's file limit does not
+ * allow so many. */
 _Noreturn void broker_main(struct broker_config *config);
 
 #endif

@@ -1,6 +1,6 @@
-/* broker_accept.c - accepts connections of the skill, and limits how fast.
+/* broker_accept.c - accepts connections of the skill, and limits their rate.
  *
- * Past the plan's rate, or without a free file descriptor, a listener is paused for a while:
+ * If the plan's rate is exceeded or no fd is free, a listener is paused for a while. Then
  * connections wait in the kernel's queue, as at a busy server, and the loop does not spin. */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
-#define STARVED_US 1000000 /* pause of listeners without a free fd */
+#define STARVED_US 1000000 /* how long listeners pause if no fd is free */
 
 static void rearm_listener(struct broker *b, struct source *s, bool paused)
 {
@@ -32,7 +32,8 @@ static void pause_until(struct broker *b, struct source *s, uint64_t due_us)
 
 static void pause_for_rate(struct broker *b, struct source *s)
 {
-	/* Sleep until several may start, so that a flood does not wake the broker for each. */
+	/* Sleep until several connections may start, so that a flood does not wake the broker for
+	 * each one. */
 	uint64_t some = b->starts.per_second / 20;
 
 	broker_tally_add(b, TALLY_TCP);
@@ -52,7 +53,7 @@ int broker_accept_next(struct broker *b, struct source *s)
 		return fd;
 	}
 	if (counted) {
-		b->starts.left++; /* no connection was there: give the token back */
+		b->starts.left++; /* there was no connection, so give the token back */
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		broker_tally_add(b, TALLY_FILES);
@@ -108,9 +109,9 @@ static bool is_any(const struct address *a)
 	return memcmp(a, &any4, sizeof(*a)) == 0 || memcmp(a, &any6, sizeof(*a)) == 0;
 }
 
-/* Where the skill meant to go. A listener with an address of its own is asked once, because all
- * its connections have that address. A listener for many addresses cannot tell, so each
- * connection is asked. */
+/* Finds the address and port to which the skill connected. A listener on a single address is asked
+ * only once, because all its connections have this address. If a listener serves all addresses,
+ * each connection must be asked. */
 static bool find_meant_address(struct source *listener, struct conn *c)
 {
 	if (!listener->looked_at) {
@@ -153,8 +154,8 @@ static void conn_begin(struct broker *b, struct conn *c)
 	}
 }
 
-/* Accepts one connection each turn: an accept() that finds none costs half as much as one that
- * finds one. */
+/* Accepts only one connection in each turn, because an accept() that finds none costs half as much
+ * as one that finds one. */
 void conn_accept(struct broker *b, struct source *listener)
 {
 	auto_fd client = broker_accept_next(b, listener);
@@ -175,8 +176,8 @@ void conn_accept(struct broker *b, struct source *listener)
 	        find_meant_address(listener, c) ? egress_by_address(b->c->table, &c->asked) : NULL;
 	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
 	if (c->slot == NULL && guard_is_loopback(&c->asked)) {
-		/* A wide range's listener: the skill meant its own loopback, where nothing
-		 * listens. */
+		/* This is the listener of a wide range, and the skill meant its own loopback, where
+		 * nothing listens. */
 		conn_drop(b, c);
 		return;
 	}
@@ -214,7 +215,7 @@ static void report_tally(struct broker *b, enum broker_tally what)
 	broker_report(b, &e);
 }
 
-/* Reports the first time at once, later ones once a second. */
+/* Counts a fact. Reports the first occurrence at once, and further ones once a second. */
 void broker_tally_add(struct broker *b, enum broker_tally what)
 {
 	b->tally[what]++;

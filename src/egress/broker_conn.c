@@ -1,10 +1,10 @@
-/* broker_conn.c - one connection of the skill: first bytes (broker_first.c), dial, relay
+/* broker_conn.c - handles one connection of the skill: first bytes (broker_first.c), dial, relay
  * (broker_relay.c).
  *
- * FIRST: the skill's bytes are held until they have shown the name that was declared for the
- * address it dialled. WAIT: the connection waits for a place at the dialler. DIAL: the dialler
- * was asked. RELAY: bytes go through; each further HTTP request is judged as well. Nothing is
- * sent to a server before its name was checked. */
+ * The states of a connection are: FIRST: the skill's bytes are held until they show the name that
+ * was declared for the address that the skill dialled. WAIT: the connection waits until the dialler
+ * may get another request. DIAL: the dialler was asked. RELAY: bytes are passed on; each further
+ * HTTP request is judged as well. Nothing is sent to a server before its name was checked. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "egress/broker_priv.h"
 #include "os/clone.h"
 
-#define DIALS   (MAX_DIALS / 2) /* requests at once; the dialler refuses more than MAX_DIALS */
-#define WAIT_MS 15000           /* limit of waiting for a place among them */
+#define DIALS   (MAX_DIALS / 2) /* concurrent requests; the dialler refuses more than MAX_DIALS */
+#define WAIT_MS 15000           /* how long a connection may wait to be one of them */
 
 static const char *name_protocol(const struct conn *c)
 {
@@ -87,7 +87,8 @@ static void conn_free(struct broker *b, struct conn *c)
 	}
 	b->n_conns--;
 	b->freed = true;
-	/* Freed at the end of the round: other events of this round may still point here. */
+	/* The memory is freed at the end of the round, because other events of this round may still
+	 * point to it. */
 	conn_enter(b, c, CONN_OVER);
 	c->next = b->over;
 	b->over = c;
@@ -105,7 +106,8 @@ void conn_drop(struct broker *b, struct conn *c)
 	conn_free(b, c);
 }
 
-/* A denial is a reset: it is prompt, and the skill cannot take it for an empty answer. */
+/* Denies the connection with a reset: the skill sees it at once, and cannot mistake it for an empty
+ * answer. */
 void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
 {
 	report_conn(b, c, EGRESS_DENIED, reason, kind_of);
@@ -116,7 +118,7 @@ void conn_close(struct broker *b, struct conn *c, const char *reason)
 {
 	if (c->state == CONN_RELAY) {
 		report_conn(b, c, EGRESS_CARRIED, reason, "");
-		reset_on_close(c->client.fd, false); /* the listener had set it (listen.c) */
+		reset_on_close(c->client.fd, false); /* listen.c had set it for the listener */
 		reset_on_close(c->server.fd, !c->up.done);
 		conn_free(b, c);
 	} else {
@@ -134,8 +136,8 @@ void conn_broken(struct broker *b, struct conn *c)
 	}
 }
 
-/* The skill has ended this connection: is there still something to carry? A ClientHello leads to
- * nothing when its client is gone. */
+/* For a connection that the skill has ended: returns whether there are still bytes to carry. A
+ * ClientHello is not carried any more, because its client would not read the answer. */
 static bool has_more_to_carry(const struct conn *c)
 {
 	char any;
@@ -154,7 +156,8 @@ bool conn_finished(struct broker *b, bool quiet)
 	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		bool ended = c->up.ending || c->client_eof;
-		/* If it was not watched yet, its first event will tell whether it has ended. */
+		/* If the client was not watched yet, its first event will show whether it has
+		 * ended. */
 		bool unsure = !c->client.watched && broker_watch(b, &c->client) == 0;
 		if (!unsure && (ended ? !has_more_to_carry(c) : quiet)) {
 			conn_close(b, c, "run_ended");
@@ -185,7 +188,8 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 			conn_close(b, c, "busy");
 		} else if (c->state == CONN_RELAY && http1_waiting(&c->http) && c->http.expect &&
 		           now_ms - c->moved_ms > FIRST_BYTES_MS) {
-			/* The client waits for "100 Continue", and the server for the body. */
+			/* The client waits for "100 Continue", and the server waits for the
+			 * body. */
 			conn_deny(b, c, "no_continue", "");
 		} else if (c->state == CONN_RELAY && now_ms - c->moved_ms > IDLE_MS) {
 			conn_close(b, c, "idle");
@@ -193,28 +197,29 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 	}
 }
 
-/* The server is connected: begins to relay. Takes `fd`. */
+/* Begins to relay, because the server is connected. Takes `fd`. */
 static void conn_connected(struct broker *b, struct conn *c, int fd)
 {
 	bool ending = c->up.ending, urgent = c->up.urgent;
 
 	conn_enter(b, c, CONN_RELAY);
 	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = fd, .owner = c };
-	/* Until the skill's end was passed on, closing this socket resets it, also if the broker
-	 * dies: the server must not take what has arrived for the whole. */
+	/* Until the end of the skill's bytes was passed on, closing this socket must reset it, even
+	 * if the broker dies. Otherwise the server could mistake an incomplete message for a
+	 * complete one. */
 	reset_on_close(fd, true);
 	flow_init(&c->up, c->client.fd, c->server.fd);
 	flow_init(&c->down, c->server.fd, c->client.fd);
 	c->up.eof = c->client_eof;
 	c->up.ending = ending;
 	c->up.urgent = urgent;
-	/* If everything was read and the client is not watched yet, its first event tells of
-	 * more. */
+	/* If everything was read and the client is not watched yet, its first event will say that
+	 * there is more. */
 	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == c->head_room;
-	c->down.readable = false; /* until its first event */
+	c->down.readable = false; /* stays so until its first event */
 	c->moved_ms = clock_ms();
-	report_conn(b, c, EGRESS_OPENED, "ok", ""); /* before the first byte */
-	/* What is there already needs no event. */
+	report_conn(b, c, EGRESS_OPENED, "ok", ""); /* must come before the first byte */
+	/* Bytes that have already arrived cause no event. */
 	conn_relay(b, c);
 	if (c->state == CONN_RELAY && (broker_watch(b, &c->server) != 0 ||
 	                               (!c->client.watched && broker_watch(b, &c->client) != 0))) {
@@ -222,7 +227,7 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	}
 }
 
-/* The name was checked: asks for the connection, or waits for a place. */
+/* Asks the dialler for the connection, or waits until that is possible. */
 void conn_dial(struct broker *b, struct conn *c)
 {
 	struct dial_request q = { .id = { c->id, DIAL_TCP },
@@ -230,7 +235,7 @@ void conn_dial(struct broker *b, struct conn *c)
 		                  .port = c->port };
 	char text[ADDRESS_TEXT];
 
-	assert(c->slot != NULL && c->rule >= 0); /* nothing is dialled without a rule */
+	assert(c->slot != NULL && c->rule >= 0); /* nothing may be dialled without a rule */
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(c->slot, &c->asked, text));
 	if (b->n_in[CONN_DIAL] >= DIALS) {
 		conn_enter(b, c, CONN_WAIT);
@@ -246,7 +251,7 @@ void conn_dial(struct broker *b, struct conn *c)
 	}
 }
 
-/* Dials the oldest first; the list begins with the newest. */
+/* Dials waiting connections, the oldest first. The list begins with the newest. */
 static void dial_waiting(struct broker *b)
 {
 	while (b->n_in[CONN_WAIT] > 0 && b->n_in[CONN_DIAL] < DIALS) {
@@ -272,10 +277,10 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
-		/* A client that ended its connection waits for nothing here, while one that
-		 * closes a connection to open the next does wait; and an end is more work than a
-		 * beginning. So ends are put off by a round, unless places are short: then an end
-		 * may free one. */
+		/* Delay the end of a connection by one round, because nothing waits for it: the
+		 * client has ended this connection, and may be waiting for its next one to open.
+		 * Ending also takes more work than opening. But if connections are running short,
+		 * end it now, because that may free one. */
 		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);
@@ -286,8 +291,8 @@ void conn_sweep(struct broker *b)
 {
 	struct conn *c;
 
-	/* Only connections that were put on the list in an earlier round: this round's let others
-	 * come first. */
+	/* Only connections that were put on the list in an earlier round; those of this round must
+	 * let the others go first. */
 	while ((c = TAILQ_FIRST(&b->again)) != NULL && c->again_round != b->round) {
 		conn_relay(b, c);
 	}
@@ -309,7 +314,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		c = c->next;
 	}
 	if (c == NULL || c->state != CONN_DIAL) {
-		return; /* the connection has ended meanwhile */
+		return; /* the connection has ended in the meantime */
 	}
 	c->dialled = r->address;
 	c->via_proxy = r->via_proxy;

@@ -1,5 +1,5 @@
-/* broker_dns.c - the only resolver that the skill has. It asks no other server: a name that is
- * not granted does not exist, and no packet leaves the machine for it. */
+/* broker_dns.c - the only resolver that the skill has. It asks no other server: a name that is not
+ * granted does not exist, and the query for it never leaves the machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void report_question(struct broker *b, const struct dns_question *q, cons
 		                  .protocol = "dns" };
 
 	if (slot != NULL && b->c->table->plan->learning != LEARNING_NOT) {
-		/* A connection to this address on another port means this name. */
+		/* If the skill connects to this address on another port, it means this name. */
 		e.asked = address_given(q, slot);
 	}
 	snprintf(e.name, sizeof(e.name), "%s", q->name);
@@ -54,7 +54,8 @@ static void report_question(struct broker *b, const struct dns_question *q, cons
 	broker_report(b, &e);
 }
 
-/* The canary of a learning run, as a name: it would leave the machine in a question. */
+/* Returns whether the name contains the canary of a learning run, which a query could carry out of
+ * the machine. */
 static bool holds_canary(const struct broker *b, const struct dns_question *q)
 {
 	const char *canary = b->c->table->plan->canary;
@@ -62,8 +63,8 @@ static bool holds_canary(const struct broker *b, const struct dns_question *q)
 	return canary[0] != '\0' && strstr(q->name, canary) != NULL;
 }
 
-/* Returns the length of the answer, 0 for none. A message longer than DNS_MAX_MESSAGE is not
- * read. */
+/* Returns the length of the answer, or 0 if there is none. A message longer than DNS_MAX_MESSAGE is
+ * not parsed. */
 static size_t answer_question(struct broker *b, const uint8_t *msg, size_t len, bool udp,
                               uint8_t *out, size_t room)
 {
@@ -86,7 +87,7 @@ static size_t answer_question(struct broker *b, const uint8_t *msg, size_t len, 
 	if (udp && q.udp_size < room) {
 		room = q.udp_size;
 	}
-	if (nobodys) { /* reported: such a name can carry data out like any other */
+	if (nobodys) { /* report it, because such a name can carry data out like any other */
 		report_question(b, &q, NULL, "not_declared");
 	}
 	if (v == DNS_REFUSE) {
@@ -186,8 +187,8 @@ void broker_dns_turn(struct broker *b, struct source *s)
 		size_t len = answer_question(b, c->buf + 2, want, false, out + 2, sizeof(out) - 2);
 		out[0] = (uint8_t)(len >> 8);
 		out[1] = (uint8_t)len;
-		/* A client that does not take its short answer is dropped, and so is one that
-		 * gets no answer: it need not wait. */
+		/* Drop a client that does not read its short answer, and a client that gets no
+		 * answer, so that it does not wait. */
 		if (len == 0 || send(s->fd, out, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			dns_close(b, c);
 			return;

@@ -1,4 +1,4 @@
-/* broker_first.c - holds a connection's first bytes until they have shown the declared name. */
+/* broker_first.c - holds back a connection's first bytes until they show the declared name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "egress/broker_priv.h"
 
-/* Gives the head four times its size, or its first buffer. Returns false if all connections
- * together would then hold more than MAX_HELD_BYTES: connections of a skill share that limit. */
+/* Makes the head four times as large, or allocates its first buffer. Returns false if all
+ * connections of the skill together would then hold more than MAX_HELD_BYTES. */
 static bool grow_head(struct broker *b, struct conn *c)
 {
 	size_t room = c->head_room == 0 ? MIN_HEAD_BYTES : 4 * c->head_room;
@@ -27,8 +27,8 @@ static bool grow_head(struct broker *b, struct conn *c)
 	return true;
 }
 
-/* Takes the buffer that was used last, or a new one: allocating and freeing memory for each
- * connection costs more than parsing its bytes. */
+/* Uses the buffer of an earlier connection, or allocates one, because allocating and freeing memory
+ * for each connection costs more than parsing its bytes. */
 static bool take_head(struct broker *b, struct conn *c)
 {
 	if (b->head == NULL) {
@@ -93,7 +93,7 @@ static bool is_name(const struct conn *c, const char *name)
 	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
 }
 
-/* The canary that was planted for a learning run; other runs have none. */
+/* Returns whether the head contains the canary of a learning run. Other runs have no canary. */
 static bool holds_canary(const struct broker *b, const struct conn *c)
 {
 	const char *canary = b->c->table->plan->canary;
@@ -102,15 +102,15 @@ static bool holds_canary(const struct broker *b, const struct conn *c)
 	       memmem(c->head, c->head_len, canary, strlen(canary)) != NULL;
 }
 
-/* The body of a POST may come after its head. */
+/* Returns whether more bytes may follow, because the body of a POST may come after its head. */
 static bool has_more(const struct conn *c)
 {
 	return c->first == FIRST_HTTP && c->head[0] == 'P' && !c->client_eof &&
 	       c->head_len < HEAD_BYTES && !c->heard;
 }
 
-/* The first bytes are in order. A learning run ends the connection here, unless its owner lets it
- * go on. */
+/* Continues a connection whose first bytes are allowed. A learning run ends the connection here,
+ * unless its owner permits the connection. */
 static void conn_passes(struct broker *b, struct conn *c)
 {
 	const struct ssb_plan *plan = b->c->table->plan;
@@ -142,7 +142,7 @@ static void first_tls(struct broker *b, struct conn *c)
 	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
 		conn_deny(b, c, WHY[v], "");
 	} else if (!is_name(c, c->shown)) {
-		/* With ECH the hello may have no plain name. */
+		/* With ECH the hello may contain no plain name. */
 		conn_deny(b, c, c->shown[0] == '\0' ? "no_sni" : "other_sni", "");
 	} else {
 		conn_passes(b, c);
@@ -170,13 +170,15 @@ static void first_http(struct broker *b, struct conn *c)
 			conn_deny(b, c, wrong, "");
 			return;
 		}
-		conn_passes(b, c); /* fed again, and allowed, once connected */
+		conn_passes(b, c); /* once connected, the head is parsed again, and then the request
+		                      is allowed */
 	} else if (c->client_eof) {
 		conn_deny(b, c, "no_first_bytes", "");
 	}
 }
 
-/* TLS begins with a handshake record, HTTP with a method; anything else is relayed as it is. */
+/* Recognises the protocol: TLS begins with a handshake record, HTTP with a method. Anything else is
+ * relayed unchanged. */
 static void sniff_protocol(struct conn *c)
 {
 	size_t letters = 0;
@@ -188,7 +190,8 @@ static void sniff_protocol(struct conn *c)
 	c->first = c->head_len > 0 && c->head[0] == 0x16 ? FIRST_TLS
 	           : request                             ? FIRST_HTTP
 	                                                 : FIRST_RAW;
-	/* Only capital letters, fewer than a long method has: more may come. */
+	/* If there are only capital letters so far, and fewer than the longest method has, it may
+	 * still become HTTP. */
 	c->unsure =
 	        !c->client_eof && c->first != FIRST_TLS && letters == c->head_len && letters < 8;
 }
@@ -201,8 +204,8 @@ void conn_silent(struct broker *b, struct conn *c)
 	conn_passes(b, c);
 }
 
-/* A rule for TLS and one for HTTP may have the same port. The first byte decides: no request
- * begins with the byte of a ClientHello. */
+/* Chooses between a rule for TLS and a rule for HTTP with the same port. The first byte decides,
+ * because no request begins with the first byte of a ClientHello. */
 static void choose_rule(struct broker *b, struct conn *c)
 {
 	enum first_bytes shown = c->head_len > 0 && c->head[0] == 0x16 ? FIRST_TLS : FIRST_HTTP;
@@ -224,7 +227,7 @@ void conn_first(struct broker *b, struct conn *c)
 			sniff_protocol(c);
 		}
 		choose_rule(b, c);
-		/* The canary comes first: the record keeps only the first thing that is wrong. */
+		/* Check for the canary first, because the record keeps only the first reason. */
 		if (holds_canary(b, c)) {
 			conn_deny(b, c, "canary", "");
 		} else if (c->unsure) {

@@ -1,5 +1,5 @@
-/* broker_relay.c - relays a connection that has its server: both ways, within the run's byte
- * limits, and for HTTP request by request. */
+/* broker_relay.c - relays a connection whose server is connected: in both directions, within the
+ * run's byte limits, and request by request for HTTP. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 
 #include "egress/broker_priv.h"
 
-#define TURN_BYTES (1U << 20) /* moved in one turn; then the other connections have theirs */
+#define TURN_BYTES (1U << 20) /* the most that one connection moves in one turn */
 
-/* How many of n bytes a run's limit still has room for. */
+/* Returns how many of `n` bytes the limit still allows. */
 static size_t fit_limit(uint64_t total, uint64_t limit, size_t n)
 {
 	uint64_t room = total < limit ? limit - total : 0;
@@ -17,21 +17,22 @@ static size_t fit_limit(uint64_t total, uint64_t limit, size_t n)
 	return room < n ? (size_t)room : n;
 }
 
-/* The server takes no more bytes. What it sent before, perhaps a refusal of the rest, is still
- * passed to the skill, as on a direct connection. */
+/* Ends a connection whose server takes no more bytes. The bytes that the server sent before, such
+ * as the reason why it refuses more, are still passed to the skill, as on a direct connection. */
 static void conn_hung_up(struct broker *b, struct conn *c)
 {
 	uint64_t moved = 0;
 
-	c->down.readable = c->down.last = true; /* the only end that is passed on is the reset */
+	c->down.readable = c->down.last = true; /* `last`: do not pass on the server's end of
+	                                           stream; conn_broken() resets instead */
 	(void)flow_turn(&c->down, fit_limit(b->bytes_in, b->c->max_bytes_in, TURN_BYTES), &moved);
 	c->bytes_in += moved;
 	b->bytes_in += moved;
 	conn_broken(b, c);
 }
 
-/* Sends the first n bytes of the head and keeps what cannot be sent now. Returns false if the
- * connection is over. */
+/* Sends the first `n` bytes of the head, and keeps those that cannot be sent now. Returns false if
+ * the connection was ended. */
 static bool send_head(struct broker *b, struct conn *c, size_t n)
 {
 	while (n > 0) {
@@ -60,8 +61,8 @@ static bool send_head(struct broker *b, struct conn *c, size_t n)
 	return true;
 }
 
-/* The skill has ended its side. An unfinished request can never be judged and is not sent; what
- * the server still sends is passed to the skill. */
+/* Handles the end of the skill's bytes. An incomplete request can never be judged, so it is not
+ * sent. The server's bytes are still passed to the skill. */
 static void end_http_up(struct broker *b, struct conn *c)
 {
 	conn_drop_head(b, c);
@@ -69,7 +70,7 @@ static void end_http_up(struct broker *b, struct conn *c)
 	c->up.eof = c->up.done = true;
 }
 
-/* The skill's side of an HTTP connection: judged request by request. */
+/* Relays the skill's bytes of an HTTP connection, and judges each request. */
 static void relay_http_up(struct broker *b, struct conn *c)
 {
 	bool stuck = c->up.done;
@@ -114,14 +115,15 @@ static void relay_http_up(struct broker *b, struct conn *c)
 	           (http1_refused(&c->http) || (c->client_eof && !http1_waiting(&c->http)))) {
 		end_http_up(b, c);
 	} else if (c->head_len == 0) {
-		conn_drop_head(b, c); /* other connections need it while this one is silent */
+		conn_drop_head(
+		        b, c); /* other connections can use the buffer while this one is silent */
 	} else if (conn_is_short(c) && !http1_waiting(&c->http)) {
-		/* The request cannot be held until it can be judged. */
+		/* There is no memory to hold the request until it can be judged. */
 		conn_deny(b, c, "no_memory", "");
 	}
 }
 
-/* The server's bytes, which are parsed while the skill waits for an upgrade or for "100
+/* Relays the server's bytes, and parses them while the skill waits for an upgrade or for "100
  * Continue". */
 static void relay_http_down(struct broker *b, struct conn *c)
 {
@@ -135,7 +137,8 @@ static void relay_http_down(struct broker *b, struct conn *c)
 			}
 			return;
 		}
-		if (n == 0) { /* the server ended without an answer: no upgrade */
+		if (n == 0) { /* the server ended the connection without an answer, so there is no
+			         upgrade */
 			c->status.decided = true;
 			http1_not_switched(&c->http);
 			return;
@@ -145,7 +148,7 @@ static void relay_http_down(struct broker *b, struct conn *c)
 			conn_deny(b, c, "byte_limit", "");
 			return;
 		}
-		/* Only what the client has taken is removed from the server's socket. */
+		/* Remove only those bytes from the server's socket that the client has taken. */
 		ssize_t w = send(c->client.fd, buf, may, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w <= 0) {
 			broker_want_room(b, &c->client);
@@ -167,8 +170,8 @@ static void relay_http_down(struct broker *b, struct conn *c)
 	}
 }
 
-/* Called when the limit is used up: returns true if there is nothing more to carry. Notes the end
- * of the source. */
+/* Returns true if there is nothing more to carry; called when the byte limit is used up. Also notes
+ * whether the source has ended. */
 static bool is_at_end(struct flow *f)
 {
 	char more;
@@ -217,7 +220,8 @@ void conn_relay(struct broker *b, struct conn *c)
 		if (c->state == CONN_RELAY && http1_waiting(&c->http)) {
 			relay_http_down(b, c);
 			if (c->state == CONN_RELAY && !http1_waiting(&c->http)) {
-				relay_http_up(b, c); /* sends what was held back until now */
+				relay_http_up(
+				        b, c); /* sends the bytes that were held back until now */
 			}
 		}
 	} else if (c->head_len > 0) {
@@ -225,7 +229,7 @@ void conn_relay(struct broker *b, struct conn *c)
 			return;
 		}
 		if (c->head_len == 0) {
-			conn_drop_head(b, c); /* the next connection needs it */
+			conn_drop_head(b, c); /* the next connection can use the buffer */
 		}
 	}
 	if (c->state != CONN_RELAY) {
@@ -241,7 +245,7 @@ void conn_relay(struct broker *b, struct conn *c)
 	if (c->up.done && c->down.done) {
 		conn_close(b, c, "ok");
 	} else if (!c->spared && c->bytes_in > 0) {
-		c->spared = true; /* now that no process waits for the result */
+		c->spared = true; /* only now, because no process waits for the result any more */
 		spare_ask(b, c);
 	}
 }

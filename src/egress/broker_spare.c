@@ -1,12 +1,15 @@
-/* broker_spare.c - sockets for the next connections to a server, prepared beforehand.
+/* broker_spare.c - prepares sockets for the next connections to a server.
  *
- * A skill that connects to the same server again and again need not wait for the dialler each
- * time. A spare is a socket that the dialler has aimed at a judged address and not connected:
- * nothing has left the machine. The broker fires it, by sending nothing, when a connection has
- * passed its checks; it leads only to that address. It is valid as long as the name's address is.
- * If a server does not answer a spare at once (twice in a row), its connections are left to the
- * dialler for a minute. Spares come several at a time: waking the dialler for each would cost as
- * much as it saves, and the next connection may come before the dialler has answered. */
+ * A skill that connects to the same server again and again need not wait for the dialler each time.
+ * A spare is a socket that the dialler has aimed at an allowed address but not connected, so
+ * nothing has left the machine yet. When a connection has passed its checks, the broker fires the
+ * spare: it sends an empty message, which makes the kernel connect the socket. The spare can reach
+ * only that address. It is valid as long as the resolved address of the name is.
+ *
+ * If a server does not accept a fired spare at once, twice in a row, the dialler makes all
+ * connections to it for the next minute. Several spares are requested at a time: waking the dialler
+ * for each would cost as much as it saves, and the next connection may come before the dialler has
+ * answered. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,10 +18,10 @@
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
-#define OFTEN_MS 2000  /* two connections within this time: a third is likely */
-#define FEW      2     /* if no more than this many are left, others are requested */
-#define FAR      2     /* fired in vain this many times: the server is not near, */
-#define FAR_MS   60000 /* and spares would send it two SYNs for each connection */
+#define OFTEN_MS 2000  /* if two connections come within this time, a third is likely */
+#define FEW      2     /* if no more than this many are left, request more */
+#define FAR      2     /* after so many failures in a row, the server is not near, */
+#define FAR_MS   60000 /* and each spare would cost it a second SYN, so use none for this time */
 
 static struct spare *spare_for(struct broker *b, const struct conn *c)
 {
@@ -38,7 +41,7 @@ static void spare_drop(struct spare *s)
 	}
 }
 
-/* Takes the place of the server that was unused for the longest time. */
+/* Replaces the server that was not used for the longest time. */
 static struct spare *spare_new(struct broker *b, const struct conn *c)
 {
 	struct spare *oldest = &b->spares[0];
@@ -62,7 +65,7 @@ void spare_ask(struct broker *b, struct conn *c)
 	s = s != NULL ? s : spare_new(b, c);
 	s->used_ms = now;
 	if (!often || s->n > FEW || now < s->rest_ms) {
-		return; /* not worth it, or there already, or requested already */
+		return; /* a spare is not worth it, exists already, or was already requested */
 	}
 	struct dial_request q = { .id = { ++b->next_id, DIAL_SPARES },
 		                  .rule = (uint32_t)c->rule,
@@ -70,7 +73,7 @@ void spare_ask(struct broker *b, struct conn *c)
 		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
 	s->id = msg_fds_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id.serial : 0;
-	s->rest_ms = now + OFTEN_MS; /* after a refusal none are requested for a while */
+	s->rest_ms = now + OFTEN_MS; /* if the dialler refuses, none are requested for a while */
 }
 
 void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds *fds)
@@ -93,7 +96,7 @@ void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds 
 		}
 		break;
 	}
-	msg_fds_close(fds); /* no room for them, or their server lost its place */
+	msg_fds_close(fds); /* closes those that do not fit, or whose server was replaced */
 }
 
 int spare_fire(struct broker *b, struct conn *c)

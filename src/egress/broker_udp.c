@@ -1,13 +1,14 @@
-/* broker_udp.c - datagrams of the skill, by flows.
+/* broker_udp.c - carries the skill's datagrams, in flows.
  *
- * A flow is what one socket of the skill (its address and port) sends to one declared name and
- * port, and what comes back. DIAL: the dialler was asked, and the first datagrams wait. RELAY:
- * datagrams go both ways, through a gate (gate.h). A flow has no end of its own: it ends when it
- * has been idle for IDLE_UDP_MS, or after SPARE_MS if its place is needed.
+ * A flow consists of the datagrams that one socket of the skill (its address and port) sends to one
+ * declared name and port, and of the answers. Its states are: DIAL: the dialler was asked, and the
+ * first datagrams wait. RELAY: datagrams are moved in both directions, through a gate (gate.h). UDP
+ * has no end of a connection, so a flow ends when it has been idle for IDLE_UDP_MS, or for SPARE_MS
+ * if its place is needed.
  *
- * There is no reset for datagrams. A denied flow gets no answer and is MUTED: its further
- * datagrams are dropped silently, so that each denial is one event. After MUTED_MS its next
- * datagram begins a new flow, which is judged anew. */
+ * UDP has no reset either. A denied flow gets no answer and is MUTED: its further datagrams are
+ * dropped silently, so that each denial is only one event. After MUTED_MS the next datagram begins
+ * a new flow, which is judged again. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,10 +24,10 @@
 #include "os/clone.h"
 
 #define IDLE_UDP_MS    60000
-#define SPARE_MS       5000 /* idle for this long, a flow may make room for another */
+#define SPARE_MS       5000 /* a flow that was idle for so long may be ended for a new one */
 #define MUTED_MS       10000
 #define MAX_MUTED      1024
-#define TURN_DATAGRAMS 64 /* of one listener or server in one turn */
+#define TURN_DATAGRAMS 64 /* most datagrams of one listener or server in one turn */
 #define QUEUE_LEN      8  /* datagrams of a flow that wait for the dialler */
 #define QUEUE_BYTES    65536
 
@@ -46,7 +47,7 @@ struct udp_flow {
 	enum udp_state state;
 	uint64_t id;
 	uint64_t since_us;
-	uint64_t moved_ms; /* clock_ms() of the last datagram; in UDP_MUTED: of the denial */
+	uint64_t moved_ms; /* clock_ms() of the last datagram; in UDP_MUTED, of the denial */
 	struct slot *slot;
 	int rule;
 	uint16_t port;
@@ -61,7 +62,7 @@ struct udp_flow {
 	uint64_t bytes_out, bytes_in;
 };
 
-/* One message on its way from one socket to the other. */
+/* The buffer for the message that is being moved from one socket to the other. */
 static char message[GATE_MESSAGE];
 
 void broker_udp_init(struct broker *b)
@@ -127,10 +128,11 @@ static void flow_forget(struct broker *b, struct udp_flow *f)
 	}
 	*p = f->next;
 	f->state = UDP_OVER;
-	TAILQ_INSERT_TAIL(&b->udp.over, f, list); /* events of this round may point here */
+	TAILQ_INSERT_TAIL(&b->udp.over, f,
+	                  list); /* not freed yet, because events of this round may point to it */
 }
 
-/* Takes a flow out of the list of live ones and frees what it used. The flow itself stays. */
+/* Removes a flow from the list of live ones and frees its resources, but not the flow itself. */
 static void flow_stop(struct broker *b, struct udp_flow *f)
 {
 	broker_unwatch(b, &f->server);
@@ -154,7 +156,7 @@ static void unmute_oldest(struct broker *b)
 	flow_forget(b, f);
 }
 
-/* Takes a flow that is in no list. */
+/* Mutes a flow, which must not be in any list. */
 static void flow_mute(struct broker *b, struct udp_flow *f)
 {
 	f->state = UDP_MUTED;
@@ -182,8 +184,8 @@ static void flow_end(struct broker *b, struct udp_flow *f, const char *reason)
 	flow_forget(b, f);
 }
 
-/* Counts a datagram against the run's byte limit. One that does not fit is not carried and uses
- * the limit up, as it ends a TCP connection. */
+/* Counts a datagram against the run's byte limit. A datagram that exceeds the limit is not carried,
+ * uses up the rest of the limit and ends the flow, as for TCP. */
 static bool count_datagram(struct broker *b, struct udp_flow *f, size_t len, uint64_t *total,
                            uint64_t *lost, uint64_t max)
 {
@@ -203,7 +205,8 @@ static void flow_moved(struct broker *b, struct udp_flow *f)
 	TAILQ_INSERT_TAIL(&b->udp.live, f, list);
 }
 
-/* Makes room for one more flow, if necessary by ending one that has been idle for long. */
+/* Makes room for one more flow. If necessary, ends a flow that was idle for at least SPARE_MS.
+ * Returns false if there is no room. */
 static bool make_room(struct broker *b)
 {
 	struct udp_flow *oldest = TAILQ_FIRST(&b->udp.live);
@@ -245,8 +248,8 @@ static void flow_dial(struct broker *b, struct udp_flow *f)
 	}
 }
 
-/* Begins a flow with the first datagram of a client. Returns NULL if the datagram is lost: too
- * many new flows, or no memory. */
+/* Begins a flow when the first datagram of a client arrives. Returns NULL if there are too many new
+ * flows or no memory; then the datagram is lost. */
 static struct udp_flow *flow_start(struct broker *b, const struct udp_client *client)
 {
 	if (!bucket_take(&b->starts, clock_us())) {
@@ -282,7 +285,7 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	return f;
 }
 
-/* Keeps `message` of `len` bytes until the dialler has answered. A datagram past the cap is
+/* Stores `message` (`len` bytes) until the dialler has answered. A datagram that exceeds a limit is
  * lost. */
 static void flow_keep(struct broker *b, struct udp_flow *f, size_t len)
 {
@@ -301,8 +304,8 @@ static void flow_keep(struct broker *b, struct udp_flow *f, size_t len)
 	f->queued[f->queue_len++] = len;
 }
 
-/* Sends a message of `len` bytes, the first of which is the gate's word. Returns false if the
- * flow is over. */
+/* Sends a message of `len` bytes, whose first byte is the gate word. Returns false if the flow was
+ * ended. */
 static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, size_t len)
 {
 	if (!count_datagram(b, f, len - 1, &b->bytes_out, &b->lost_out, b->c->max_bytes_out)) {
@@ -311,7 +314,7 @@ static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, si
 	if (send(f->server.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		b->lost_out += len - 1;
 		if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == EMSGSIZE) {
-			return true; /* a full network loses datagrams */
+			return true; /* a busy network also loses datagrams */
 		}
 		flow_end(b, f, "closed");
 		return false;
@@ -370,7 +373,7 @@ void broker_udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		f = TAILQ_NEXT(f, list);
 	}
 	if (f == NULL || f->state != UDP_DIAL) {
-		return; /* the flow has ended meanwhile */
+		return; /* the flow has ended in the meantime */
 	}
 	f->dialled = r->address;
 	f->via_proxy = r->via_proxy;

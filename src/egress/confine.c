@@ -1,4 +1,5 @@
-/* confine.c - what broker and dialler give up before they read a byte of the skill. */
+/* confine.c - takes rights away from the broker and the dialler before they read a byte of the
+ * skill. */
 #include "egress/confine.h"
 
 #include <assert.h>
@@ -17,9 +18,9 @@
 #include "os/landlock.h"
 #include "os/seccomp.h"
 
-/* What resolvers read: their settings, their modules, and the files of local name services. On
- * some hosts all of that is elsewhere and /etc is full of links. Landlock does not restrict
- * connecting to a unix socket by its path. */
+/* The directories that resolvers read: their settings, their modules, and the files of local name
+ * services. On some hosts all of these are elsewhere, and /etc contains only symlinks. Connecting
+ * to a unix socket by its path needs no rule, because Landlock does not restrict it. */
 static const char *const READS[] = {
 	"/etc",        "/usr",         "/lib",
 	"/lib32",      "/lib64",       "/libx32",
@@ -29,8 +30,8 @@ static const char *const READS[] = {
 	"/dev/random", "/dev/urandom",
 };
 
-/* If these are links, their targets may be replaced by a rename, so the target's directory is
- * allowed. */
+/* If these files are symlinks, a rename may replace their targets. So the directory of the target
+ * is allowed. */
 static const char *const LINKS[] = {
 	"/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
 	"/etc/host.conf",   "/etc/gai.conf", "/etc/services",
@@ -41,7 +42,7 @@ static int fail_confine(struct ssb_error *err, const char *what)
 	return ssb_fail(err, SSB_E_LAYER, errno, "egress", "cannot confine: %s", what);
 }
 
-/* A path that does not exist needs no rule. */
+/* Allows reading `path`. A path that does not exist needs no rule. */
 static int allow_read(int rules, int abi, const char *path, struct ssb_error *err)
 {
 	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
@@ -50,7 +51,7 @@ static int allow_read(int rules, int abi, const char *path, struct ssb_error *er
 	                                                               : 0;
 }
 
-/* Allows the directory in which a link ends; but not "/". */
+/* Allows reading the directory that contains the target of a link, unless that is "/". */
 static int allow_target(int rules, int abi, const char *link, struct ssb_error *err)
 {
 	char target[PATH_MAX];
@@ -74,8 +75,8 @@ static int enforce_rules(int rules, struct ssb_error *err)
 	return rules >= 0 && landlock_enforce(rules) != 0 ? fail_confine(err, "landlock") : 0;
 }
 
-/* Without Landlock there are no rules (*ret_rules is -1): such a kernel has stopped the run
- * already, unless the owner accepts its loss. */
+/* Makes an empty set of rules. Without Landlock, *ret_rules is -1. On such a kernel the run was
+ * already refused, unless the owner accepted the loss of Landlock. */
 static int new_rules(int *ret_abi, int *ret_rules, struct ssb_error *err)
 {
 	int abi = landlock_abi();
@@ -126,8 +127,8 @@ int confine_dialler(struct ssb_error *err)
 	return seccomp_load_dialler(err);
 }
 
-/* Only a privileged process can empty the bounding set. With no_new_privs, dropping the other
- * sets is enough, and every process can do that. */
+/* Drops all capabilities. Only a privileged process can empty the bounding set. For any other
+ * process, dropping the other sets is enough because of no_new_privs. */
 static int drop_caps(struct ssb_error *err)
 {
 	if (caps_drop(0) != 0 && (caps_set(0) != 0 || !caps_none(false))) {
@@ -142,7 +143,8 @@ void confine_or_exit(int (*confine)(struct ssb_error *), int ready)
 	int failed = drop_caps(&word) != 0 || confine(&word) != 0;
 
 	if (ready >= 0) {
-		(void)!write(ready, &word, sizeof(word)); /* atomic: less than PIPE_BUF */
+		(void)!write(ready, &word,
+		             sizeof(word)); /* atomic, because it is smaller than PIPE_BUF */
 		(void)close(ready);
 	}
 	if (failed != 0) {

@@ -1,22 +1,22 @@
 /* dial.c - the process that resolves names and connects.
  *
- * Theory of operation. The dialler is forked by the supervisor and confines itself
- * (confine_dialler()) before it reads a request. The main thread reads requests and gives each a
- * thread of its own, because the host's resolver blocks. If nothing has to be waited for (a name
- * resolved a moment ago, a server nearby), the main thread dials itself: a thread costs more than
- * all the rest. It also keeps the time: a resolver that hangs cannot be interrupted, so the main
- * thread answers for an overdue job, and the job's own answer is dropped when it comes. Until
+ * Theory of operation. The supervisor forks the dialler, which confines itself (confine_dialler())
+ * before it reads a request. The main thread reads requests and starts a thread for each, because
+ * the host's resolver blocks. If nothing has to be waited for (a name that was resolved a moment
+ * ago, a server nearby), the main thread dials itself, because starting a thread costs more than
+ * everything else. The main thread also enforces the deadlines. It cannot interrupt a resolver that
+ * hangs, so it answers for an overdue job, and the job's own answer is dropped when it comes. Until
  * then the job counts against MAX_DIALS.
  *
- * The dialler may: read what the host's resolver reads (/etc, /usr, /run and similar), load its
- * modules, make sockets, and connect to addresses that it has judged itself (guard.h) or to the
- * owner's proxy.
+ * The dialler may: read the files that the host's resolver reads (/etc, /usr, /run and similar),
+ * load the resolver's modules, make sockets, and connect to addresses that it has judged itself
+ * (guard.h) or to the owner's proxy.
  *
- * The dialler must not: write a file, start a program, listen, accept, or believe the
- * broker. The broker reads the skill's bytes, so each request is checked against the plan as if
- * the skill had written it (request_read()). The broker gets a socket that is connected to a
- * judged address (for UDP a gate to one) and never chooses an address. Landlock and a seccomp
- * filter enforce what the process may call (confine.c, tools/seccomp_rules.c). */
+ * The dialler must not: write a file, start a program, listen, accept, or trust the broker. The
+ * broker reads the skill's bytes, so each request is checked against the plan as if the skill had
+ * written it (request_read()). The broker gets a socket that is connected to an allowed address
+ * (for UDP, a gate to one), and never chooses an address. Landlock and a seccomp filter enforce
+ * these limits (confine.c, tools/seccomp_rules.c). */
 #include "egress/dial.h"
 
 #include <assert.h>
@@ -42,7 +42,7 @@
 #include "os/file.h"
 
 #define STACK_BYTES  (256 * 1024)
-#define GRACE_US     100000 /* in it a job that is not stuck answers itself */
+#define GRACE_US     100000 /* after its deadline, a job that does not hang answers in this time */
 #define ENOUGH_FILES (MAX_DIALS * MAX_DIAL_ADDRESSES + 2 * MAX_UDP_FLOWS + 64)
 
 _Static_assert(MAX_SPARES <= MSG_MAX_FDS, "spares go in one message");
@@ -52,10 +52,10 @@ struct dialler;
 struct dial_job {
 	struct dialler *dialler;
 	struct dial_request request;
-	struct race race; /* n 0: not begun */
+	struct race race; /* n is 0 until it is begun */
 	int64_t deadline_us;
-	bool used;     /* under dialler->lock, as is `answered` */
-	bool answered; /* by its thread, or by expire_jobs() */
+	bool used;     /* protected by dialler->lock, like `answered` */
+	bool answered; /* answered by its thread or by expire_jobs() */
 };
 
 struct dialler {
@@ -93,7 +93,7 @@ static int choose_type(const struct dial_request *q)
 	return q->id.kind == DIAL_UDP ? SOCK_DGRAM : SOCK_STREAM;
 }
 
-/* The cached answer, or else the resolver's. */
+/* Returns the targets from the cache or, if there are none, from the resolver. */
 static size_t resolve_patiently(const char *name, int type, struct race_target *targets)
 {
 	int64_t until_us;
@@ -102,7 +102,8 @@ static size_t resolve_patiently(const char *name, int type, struct race_target *
 	return n > 0 ? n : resolve(name, type, targets);
 }
 
-/* With `wait` the resolver is asked if no answer is cached; without, 0 is returned. */
+/* Finds the targets of a request. If no answer is cached, asks the resolver with `wait`, and
+ * returns 0 without it. */
 static size_t find_targets(const struct dial_config *config, const struct dial_request *q,
                            bool wait, struct race_target *targets)
 {
@@ -114,8 +115,8 @@ static size_t find_targets(const struct dial_config *config, const struct dial_r
 	            : resolve_known(q->name, choose_type(q), targets, &until_us);
 }
 
-/* Keeps the targets that may be dialled. The last refused one goes into the reply, in case that
- * none is left. */
+/* Keeps the targets that may be dialled, and returns how many there are. Writes the last refused
+ * target into the reply, where it stays if none is allowed. */
 static size_t keep_allowed(const struct dial_config *config, struct race_target *targets, size_t n,
                            struct dial_reply *reply)
 {
@@ -134,8 +135,9 @@ static size_t keep_allowed(const struct dial_config *config, struct race_target 
 	return kept;
 }
 
-/* Resolves and judges. Returns true with a race that may be run, or false with the reply filled.
- * A request that goes by a proxy has no race: connect_job() must talk to the proxy first. */
+/* Resolves the name and judges the addresses. Returns true with a race that may be run, or false
+ * with the reply filled. Also returns false for a request that needs a proxy, because connect_job()
+ * must talk to the proxy first. */
 static bool aim_race(const struct dial_config *config, const struct dial_request *q, bool wait,
                      struct race *ret_race, struct dial_reply *reply)
 {
@@ -160,7 +162,7 @@ static bool aim_race(const struct dial_config *config, const struct dial_request
 	return true;
 }
 
-/* Resolves, judges and connects, or continues the race that was begun. Fills the reply and
+/* Resolves, judges and connects, or continues a race that was already begun. Fills the reply and
  * returns the socket or -1. */
 static int connect_job(struct dial_job *job, struct dial_reply *reply)
 {
@@ -197,8 +199,8 @@ static int send_patiently(int sock, const struct dial_reply *reply, const struct
 	return 0;
 }
 
-/* Returns what the broker gets instead of a UDP socket: the end of a gate (gate.h says why).
- * Takes `udp`. */
+/* Returns the end of a gate, which the broker gets instead of the UDP socket (see gate.h for the
+ * reason). Takes `udp`. */
 static int pass_gate(int udp, struct dial_reply *reply)
 {
 	int end = gate_open(udp);
@@ -209,12 +211,11 @@ static int pass_gate(int udp, struct dial_reply *reply)
 	return end;
 }
 
-/* Takes the fds. */
+/* Sends a reply with fds. Takes the fds. */
 static void send_with(const struct dialler *d, const struct dial_reply *reply, struct msg_fds *fds)
 {
 	if (send_patiently(d->sock, reply, fds) < 0 && errno == ETOOMANYREFS) {
-		/* ETOOMANYREFS: the broker has not yet read too many of the sockets that were
-		 * sent to it. */
+		/* The broker has not yet read too many of the sockets that were sent to it. */
 		struct dial_reply busy = *reply;
 		busy.result = DIAL_BUSY;
 		(void)send_patiently(d->sock, &busy, NULL);
@@ -222,7 +223,7 @@ static void send_with(const struct dialler *d, const struct dial_reply *reply, s
 	msg_fds_close(fds);
 }
 
-/* Takes `fd` (-1: none). */
+/* Sends a reply with `fd` (-1: none), which it takes. */
 static void send_reply(const struct dialler *d, const struct dial_reply *reply, int fd)
 {
 	struct msg_fds fds = { .v = { fd }, .n = fd >= 0 ? 1 : 0 };
@@ -281,7 +282,8 @@ static bool rule_has_port(const struct egress_rule *rule, uint16_t port)
 	return false;
 }
 
-/* Reads and checks a request. The message is `len` bytes of `raw`; len < 0: it was longer. */
+/* Reads and checks a request of `len` bytes in `raw`. `len` is negative if the message was longer
+ * than the buffer. Returns false if the request is not valid or no rule grants it. */
 static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t len,
                          struct dial_request *ret)
 {
@@ -345,7 +347,8 @@ static void refuse_request(const struct dialler *d, struct dial_id id, enum dial
 	send_reply(d, &reply, -1);
 }
 
-/* Makes the first attempt if that needs no waiting. Returns false if a thread must continue. */
+/* Makes the first attempt if it needs no waiting, and answers. Returns false if a thread must
+ * continue. */
 static bool serve_at_once(struct dial_job *job)
 {
 	struct dial_reply reply = { .id = job->request.id, .result = DIAL_OK };
@@ -362,7 +365,7 @@ static bool serve_at_once(struct dial_job *job)
 	return true;
 }
 
-/* Replies with sockets that are aimed, if the name's addresses are cached. */
+/* Replies with aimed sockets, if the addresses of the name are cached. */
 static void serve_spares(const struct dialler *d, const struct dial_request *q)
 {
 	struct dial_reply reply = { .id = q->id, .result = DIAL_OK };
@@ -371,8 +374,8 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 	struct race race;
 	int64_t now = race_now_us();
 	int64_t until_us = 0;
-	/* A protocol that is not raw begins with the skill's bytes, and the broker has them by
-	 * then. */
+	/* In TLS and HTTP the skill speaks first, and the broker has these bytes before it uses a
+	 * spare. */
 	bool speaks =
 	        egress_first_bytes(&d->config->table->plan->egress[q->rule], q->port) != FIRST_RAW;
 	bool may = resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
@@ -411,7 +414,8 @@ static void serve_request(struct dialler *d, const struct dial_request *q)
 	}
 }
 
-/* Answers for jobs that are overdue. Returns the milliseconds until the next may be, or -1. */
+/* Answers for overdue jobs. Returns the milliseconds until the next job may be overdue, or -1 if no
+ * job is waiting. */
 static int expire_jobs(struct dialler *d)
 {
 	int64_t now = race_now_us();
@@ -439,7 +443,7 @@ static int expire_jobs(struct dialler *d)
 	return next < 0 ? -1 : next > 60000000 ? 60000 : (int)(next / 1000) + 1;
 }
 
-/* Reads and serves one message. Returns -1 when the peer has closed. */
+/* Reads and serves one message. Returns -1 if the peer has closed the socket. */
 static int hear_request(struct dialler *d)
 {
 	uint8_t raw[sizeof(struct dial_request)] = { 0 };
@@ -488,7 +492,7 @@ _Noreturn void dial_main(int sock, const struct dial_config *config)
 	for (;;) {
 		struct pollfd p = { .fd = d.sock, .events = POLLIN };
 		int wait = expire_jobs(&d);
-		/* If no job is under way, hear_request() may block. */
+		/* If no job is running, hear_request() may block. */
 		int r = wait < 0 ? 1 : poll(&p, 1, wait);
 		if (r < 0 && errno != EINTR) {
 			break;
@@ -498,5 +502,5 @@ _Noreturn void dial_main(int sock, const struct dial_config *config)
 		}
 	}
 	gate_finish();
-	_exit(0); /* at once, whatever the threads are doing */
+	_exit(0); /* exits at once, even if threads are still running */
 }

@@ -1,4 +1,4 @@
-/* egress.c - starts and ends the two processes of the egress, and reads what the broker reports. */
+/* egress.c - starts and ends the two processes of the egress, and reads the broker's reports. */
 #include "egress/egress.h"
 
 #include <assert.h>
@@ -30,14 +30,14 @@
 #define DIALLER_MS      200
 #define REST_MS         10
 #define EVENTS_AT_ONCE  256
-#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that the socket holds */
+#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that fit into the socket */
 
 void egress_init(struct egress *e)
 {
 	*e = (struct egress){ .dialler = -1, .broker = -1, .events = -1, .ready = -1 };
 }
 
-/* Keeps only the named fds open in a forked child; 0 to 2 become /dev/null. */
+/* Closes all fds of a forked child except `fds`; 0 to 2 become /dev/null. */
 static void keep_only(const int *fds, size_t n)
 {
 	for (int i = 0; i < 3; i++) {
@@ -61,8 +61,9 @@ static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
 }
 
 /* Wipes the environment and blocks signals. Neither process needs the owner's secrets, and one of
- * them parses hostile bytes. A signal to the caller's group must not end the process or run a
- * handler of the caller's in it. Root's privileges are given up when it is confined. */
+ * them parses hostile bytes. A signal to the caller's process group must not end the process or run
+ * a signal handler of the caller in it. Root's privileges are given up later
+ * (confine_or_exit()). */
 static void give_up(const struct ssb_plan *plan)
 {
 	sigset_t all;
@@ -191,7 +192,7 @@ static void hear_events(struct egress *e, struct trace *trace, size_t most)
 			own_close(&e->events);
 			return;
 		}
-		/* The text comes from an untrusted process: end each string. */
+		/* The strings come from an untrusted process, so terminate each one. */
 		ev.name[sizeof(ev.name) - 1] = ev.shown[sizeof(ev.shown) - 1] = '\0';
 		ev.protocol[sizeof(ev.protocol) - 1] = ev.reason[sizeof(ev.reason) - 1] = '\0';
 		ev.kind_of[sizeof(ev.kind_of) - 1] = '\0';
@@ -213,8 +214,8 @@ void egress_bytes(const struct egress *e, uint64_t *ret_out, uint64_t *ret_in)
 	}
 }
 
-/* Reads events of a broker that was not told to end. If it has ended, the skill has lost its
- * network, not its confinement; the trace says so. */
+/* Reads events of a broker that was not told to end. If it has ended anyway, the skill has lost its
+ * network but is still confined; the trace says so. */
 static void hear_running(struct egress *e, struct trace *trace, size_t most)
 {
 	hear_events(e, trace, most);
@@ -230,13 +231,13 @@ static void hear_running(struct egress *e, struct trace *trace, size_t most)
 void egress_hear(struct egress *e, struct trace *trace)
 {
 	hear_running(e, trace, EVENTS_AT_ONCE);
-	/* Events in our socket are safe, even if the broker dies now. Waking up for each event
-	 * would cost as much as half a connection. */
+	/* Events that are already in our socket are not lost, even if the broker dies now. So read
+	 * them later together: waking up for each event would cost as much as half a connection. */
 	e->hear_at = clock_ms() + REST_MS;
 }
 
-/* Reads until the broker's end. All of it has one deadline, because a broker that goes on talking
- * is not believed. */
+/* Reads until the broker ends. There is one deadline for all of it, because the broker is not
+ * trusted to end. */
 static void hear_last_words(struct egress *e, struct trace *trace)
 {
 	struct pollfd p = { .fd = e->events, .events = POLLIN };
@@ -265,7 +266,8 @@ static bool has_datagrams(const struct ssb_plan *plan)
 	return found;
 }
 
-/* The dialler passes the last datagrams on when the broker is gone, and ends. */
+/* Waits for the dialler. When the broker has ended, the dialler passes on the last datagrams and
+ * ends. */
 static void wait_for_dialler(const struct egress *e)
 {
 	struct pollfd p = { .fd = e->dialler, .events = POLLIN };
@@ -297,7 +299,7 @@ void egress_stop(struct egress *e, struct trace *trace)
 		hear_last_words(e, trace);
 	}
 	clone_end(&e->broker);
-	/* What the broker sent in time and was not read yet. */
+	/* Read the events that the broker sent in time and that were not read yet. */
 	hear_events(e, trace, ALL_EVENTS);
 	close_ledger(e, trace);
 	clone_end(&e->dialler);

@@ -1,8 +1,8 @@
 /* gate.c - moves datagrams between the broker and connected UDP sockets.
  *
- * One thread serves all gates. A gate belongs to the thread as soon as the broker's end is
- * watched. Only the thread frees it then, when that end is closed. A datagram that cannot be
- * passed on at once is lost, as on any network. */
+ * One thread serves all gates. As soon as the broker's end of a gate is watched, the thread owns
+ * the gate, and frees it when the broker closes this end. A datagram that cannot be passed on at
+ * once is lost, as on any network. */
 #include "egress/gate.h"
 
 #include <assert.h>
@@ -18,10 +18,12 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define TURN_DATAGRAMS 64 /* moved in one turn; then the other gates have theirs */
-#define STACK_BYTES    (64 * 1024)
-#define FINISH_MS      100
-#define MOST_BYTES4    65507 /* the most by IPv4; inside, by IPv6, 20 more are possible */
+#define TURN_DATAGRAMS                                                                             \
+	64 /* most datagrams moved in one turn, so that other gates get their turn                 \
+	    */
+#define STACK_BYTES (64 * 1024)
+#define FINISH_MS   100
+#define MOST_BYTES4 65507 /* the largest datagram over IPv4; IPv6 allows 20 bytes more */
 
 struct gate {
 	struct gate_end {
@@ -48,7 +50,7 @@ static void gate_freep(struct gate **g)
 	gate_free(*g);
 }
 
-/* Is this error news about the server, rather than a full queue of ours? */
+/* Returns whether the error is about the server, and not about a full queue of ours. */
 static bool is_refusal(int error)
 {
 	return error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM &&
@@ -62,8 +64,8 @@ static void tell_broker(const struct gate *g, enum gate_word word)
 
 static void send_out(const struct gate *g, const char *datagram, size_t len)
 {
-	/* A first failure may be news of an earlier datagram, also that its path is too narrow.
-	 * In that case this datagram was not sent. */
+	/* The first failure may be about an earlier datagram, for example that the path allows only
+	 * smaller ones. In that case this datagram was not sent, so try again. */
 	for (int i = 0; i < 2; i++) {
 		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return;
@@ -119,7 +121,8 @@ static void *serve_gates(void *arg)
 
 	(void)arg;
 	for (;;) {
-		/* One event at a time: a second one could belong to a gate that the first ended. */
+		/* Take one event at a time, because a second one could belong to a gate that the
+		 * first one has freed. */
 		if (epoll_wait(epoll_fd, &e, 1, -1) != 1) {
 			continue;
 		}
@@ -144,7 +147,7 @@ static void start_thread(void)
 	}
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	epoll_fd = fd; /* before the thread reads it */
+	epoll_fd = fd; /* must be set before the thread reads it */
 	if (pthread_create(&thread, &attr, serve_gates, NULL) == 0) {
 		(void)steal_fd(&fd);
 	} else {
@@ -160,7 +163,7 @@ static int watch_end(struct gate_end *end)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, end->fd, &e);
 }
 
-/* Takes `udp`, also on failure. */
+/* Returns a new gate, or NULL with errno. Takes `udp`, even on failure. */
 static struct gate *gate_new(int udp)
 {
 	auto_fd server = udp;
@@ -193,7 +196,7 @@ int gate_open(int udp)
 	if (watch_end(&g->broker) != 0) {
 		return -1;
 	}
-	/* From here on the gate is the thread's. If this fails, closing `theirs` ends the gate. */
+	/* From here on the thread owns the gate. If this fails, closing `theirs` ends the gate. */
 	struct gate *served = steal_ptr(&g);
 	return watch_end(&served->server) == 0 ? steal_fd(&theirs) : -1;
 }

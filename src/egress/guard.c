@@ -1,8 +1,8 @@
-/* guard.c - special addresses: the registries of special-purpose IPv4 and IPv6 addresses, and the
- * well-known places where clouds serve credentials.
+/* guard.c - judges addresses by two lists: the registries of special-purpose IPv4 and IPv6
+ * addresses, and the well-known addresses where clouds serve credentials.
  *
- * Both families have one form (IPv4 as ::ffff:a.b.c.d), so that there is one table and one
- * comparison. Rows are tried in order: narrow ranges come first. */
+ * Both families have the same form (IPv4 as ::ffff:a.b.c.d), so that there is one table and one
+ * comparison. Rows are tried in order, so narrow ranges must come first. */
 #include "egress/guard.h"
 
 #include <assert.h>
@@ -72,7 +72,7 @@ static const struct special {
 	{ { V4(172, 16, 0, 0), V4_BITS + 12 }, SPECIAL_PRIVATE },
 	{ { V4(192, 0, 0, 0), V4_BITS + 24 }, SPECIAL_RESERVED },
 	{ { V4(192, 0, 2, 0), V4_BITS + 24 }, SPECIAL_DOCUMENTATION },
-	{ { V4(192, 88, 99, 0), V4_BITS + 24 }, SPECIAL_RESERVED }, /* relays of 6to4 */
+	{ { V4(192, 88, 99, 0), V4_BITS + 24 }, SPECIAL_RESERVED }, /* 6to4 relays */
 	{ { V4(192, 168, 0, 0), V4_BITS + 16 }, SPECIAL_PRIVATE },
 	{ { V4(198, 18, 0, 0), V4_BITS + 15 }, SPECIAL_BENCHMARK },
 	{ { V4(198, 51, 100, 0), V4_BITS + 24 }, SPECIAL_DOCUMENTATION },
@@ -94,16 +94,18 @@ static const struct special {
 	{ { { { 0xff } }, 8 }, SPECIAL_MULTICAST },
 };
 
-/* Assignments for protocols, 2001::/23: none is a host, except in Teredo, which is judged by the
- * IPv4 addresses in it. */
+/* 2001::/23 is assigned to protocols, so no address in it is a host. The exception is Teredo, which
+ * is judged by the IPv4 addresses in it. */
 static const struct cidr TEREDO = { { { 0x20, 0x01, 0, 0 } }, 32 };
 static const struct cidr PROTOCOLS = { { { 0x20, 0x01, 0 } }, 23 };
 static const struct cidr NAT64 = { { { 0, 0x64, 0xff, 0x9b } }, 96 };
 
-/* Most IPv4 addresses within one IPv6 address: one for each row, and ISATAP's. */
+/* The most IPv4 addresses that one IPv6 address can contain: one for each row, and one for
+ * ISATAP. */
 #define MAX_EMBEDDED (ROWS(EMBEDDINGS) + 1)
 
-/* Where IPv4 addresses lie within IPv6 addresses. `inverted`: stored as their complement. */
+/* The positions of IPv4 addresses within IPv6 addresses. `inverted`: the complement of the address
+ * is stored. */
 static const struct embedding {
 	struct cidr range;
 	unsigned at;
@@ -128,7 +130,7 @@ static enum special_kind find_kind(const struct address *a)
 	return SPECIAL_NONE;
 }
 
-/* Interface identifiers 0:5efe and 200:5efe, beneath any prefix. */
+/* Returns whether the interface identifier is 0:5efe or 200:5efe, with any prefix. */
 static bool is_isatap(const struct address *a)
 {
 	return (a->b[8] & 0xfd) == 0 && a->b[9] == 0 && a->b[10] == 0x5e && a->b[11] == 0xfe;
@@ -144,7 +146,7 @@ static struct address take_v4(const struct address *a, unsigned at, bool inverte
 	return v4;
 }
 
-/* Writes the IPv4 addresses that lie within an IPv6 address; returns how many there are. */
+/* Writes the IPv4 addresses that an IPv6 address contains. Returns how many there are. */
 static size_t list_embedded(const struct address *a, struct address ret[MAX_EMBEDDED])
 {
 	size_t n = 0;
@@ -186,7 +188,8 @@ const char *guard_address_special(const struct address *a)
 	return KIND_NAMES[judge_special(a)];
 }
 
-/* The kind of an address that is near, itself or by an IPv4 address in it; NULL: not near. */
+/* Returns the kind of an address that is on this machine or its own networks, directly or by an
+ * IPv4 address in it. Returns NULL for any other address. */
 static const char *find_near_kind(const struct address *a)
 {
 	static const char *const NEAR[] = { [NET_BEYOND] = NULL,

@@ -1,4 +1,4 @@
-/* ledger.c - the ledger of connections: events, totals and counted facts. */
+/* ledger.c - turns the broker's reports into events, totals and counted facts. */
 #include "egress/ledger.h"
 
 #include <assert.h>
@@ -28,12 +28,12 @@ struct entry {
 
 LIST_HEAD(entries, entry);
 
-/* A destination and all that went there. */
+/* A destination, and the totals of its connections. */
 struct total {
 	LIST_ENTRY(total) list;
 	struct egress_event where; /* make_destination() */
 	uint64_t connections;
-	uint64_t lost; /* connections among them whose end was not reported */
+	uint64_t lost; /* how many of them have no reported end */
 	uint64_t bytes_out, bytes_in;
 };
 
@@ -47,17 +47,18 @@ struct ledger {
 	size_t n_facts[EGRESS_KINDS];
 	struct totals totals[BUCKETS];
 	size_t n_totals;
-	struct total others;              /* destinations past LEDGER_TOTALS; `where` is unused */
-	uint64_t beyond[EGRESS_KINDS][2]; /* facts past LEDGER_FACTS; [1]: violations */
+	struct total others; /* all destinations beyond LEDGER_TOTALS; `where` is not used */
+	uint64_t beyond[EGRESS_KINDS][2]; /* facts beyond LEDGER_FACTS; [1]: violations */
 	uint64_t opened, blocked, lost;
-	uint64_t bytes_out, bytes_in; /* of connections that have ended */
-	uint64_t moved_out, moved_in; /* of all, as the broker last said; 0: not metered */
+	uint64_t bytes_out, bytes_in; /* bytes of the connections that have ended */
+	uint64_t moved_out, moved_in; /* bytes of all connections, as last reported by the broker;
+	                                 0: not metered */
 };
 
 static const struct {
 	enum event_kind kind;
 	bool violation;
-	bool counted; /* a fact that may repeat */
+	bool counted; /* whether it is a fact that may repeat */
 } AS[EGRESS_KINDS] = {
 	[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false, true },
 	[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true, true },
@@ -74,9 +75,9 @@ static const struct {
 struct event_data {
 	const struct egress_event *e;
 	const struct ssb_plan *plan;
-	const struct entry *entry; /* a fact's count, at the end of the run */
+	const struct entry *entry; /* the count of a fact, at the end of the run */
 	enum ledger_state state;
-	bool lost; /* the broker died: what it carried is not known */
+	bool lost; /* the broker died, so the number of bytes is not known */
 };
 
 static void put_address(struct json *j, const char *key, const struct address *a)
@@ -159,14 +160,14 @@ static bool is_question(const struct egress_event *e)
 	       e->kind == EGRESS_MALFORMED;
 }
 
-/* An event and what it points to. */
+/* An event and the texts to which it points. */
 struct event_draft {
 	struct event out;
 	char text[640], remedy[300], address[ADDRESS_TEXT];
 };
 
-/* Writes the flag that would grant a name that was asked for, in the form of a rule. Returns NULL
- * if no rule can have such a name. */
+/* Writes the flag that would grant the name that was asked for, in the form of a rule. Returns NULL
+ * if no rule can contain such a name. */
 static const char *draft_remedy(const char *name, char *out, size_t size)
 {
 	auto_free char *host = NULL;
@@ -227,7 +228,8 @@ static void write_event(const struct event_data *d, struct trace *trace)
 	trace_add(trace, &draft.out);
 }
 
-/* A repeat is in the record only at the end of the run, but whatever counts events is told now. */
+/* Reports a repeat to the tally (trace_again()) at once, because the record gets it only at the end
+ * of the run. */
 static void tell_again(const struct ledger *l, const struct egress_event *e, uint64_t times,
                        struct trace *trace)
 {
@@ -268,7 +270,8 @@ static struct egress_event make_destination(const struct egress_event *e)
 	return id;
 }
 
-/* Never NULL: a destination without a place of its own is counted with the others. */
+/* Returns the total of a destination, never NULL. If there is no entry left for it, returns the
+ * total for all others. */
 static struct total *find_total(struct ledger *l, const struct egress_event *e)
 {
 	struct egress_event id = make_destination(e);
@@ -376,7 +379,7 @@ static void take_opened(struct ledger *l, const struct egress_event *e, struct t
 	l->opened++;
 	find_total(l, e)->connections++;
 	write_event(&d, trace);
-	/* A broker that keeps to its limit has no more open connections than this. */
+	/* A broker that respects its limit never has more open connections than this. */
 	if (l->n_open >= MAX_CONNECTIONS_CAP || find_open(l, e->connection) != NULL) {
 		return;
 	}
@@ -427,8 +430,8 @@ static void close_lost(struct ledger *l, struct trace *trace)
 
 /* ---- facts ---------------------------------------------------------------- */
 
-/* What makes two facts the same: everything but time and amounts. Strings are copied only up to
- * their end, because the bytes after it are not part of them. */
+/* Returns the members in which two equal facts agree: everything except time and amounts. Strings
+ * are copied only up to their end, because the bytes after it do not count. */
 static struct egress_event make_identity(const struct egress_event *e)
 {
 	struct egress_event id;
@@ -449,7 +452,7 @@ static struct egress_event make_identity(const struct egress_event *e)
 	return id;
 }
 
-/* Counts a fact that was seen before. Returns false if it is new. */
+/* Counts a fact that was seen before. Returns false if the fact is new. */
 static bool count_again(struct entries *bucket, const struct egress_event *id, uint64_t times)
 {
 	struct entry *f = LIST_FIRST(bucket);
@@ -526,7 +529,7 @@ struct ledger *ledger_new(const struct ssb_plan *plan)
 
 	if (l != NULL) {
 		l->plan = plan;
-		l->others.where.rule = -1; /* it stands for several rules */
+		l->others.where.rule = -1; /* this entry counts several rules */
 	}
 	return l;
 }
@@ -546,7 +549,7 @@ void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *t
 {
 	assert(l != NULL && trace != NULL);
 	if ((unsigned)e->kind >= EGRESS_KINDS) {
-		return; /* a broker that misbehaves */
+		return; /* the broker misbehaves */
 	}
 	if (e->kind == EGRESS_MOVED) {
 		l->moved_out = larger_of(l->moved_out, e->bytes_out);
@@ -570,7 +573,7 @@ static void put_totals(struct json *j, void *arg)
 	const struct ledger *l = arg;
 	uint64_t out, in;
 
-	/* Includes what is known of connections that were lost. */
+	/* Includes the known bytes of lost connections. */
 	ledger_bytes(l, &out, &in);
 	json_kuint(j, "connections", l->opened);
 	json_kuint(j, "blocked", l->blocked);
@@ -587,7 +590,7 @@ void ledger_close(struct ledger *l, struct trace *trace)
 	close_facts(l, trace);
 	close_beyond(l, trace);
 	close_totals(l, trace);
-	/* These numbers include events that the trace had no room for. */
+	/* These numbers include the events for which the trace had no room. */
 	trace_record(trace, EV_NETWORK_POLICY_REMOVED, false, "egress ended", put_totals, l);
 }
 

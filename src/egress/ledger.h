@@ -1,20 +1,21 @@
-/* ledger.h - turns what the broker reports into events of the trace.
+/* ledger.h - turns the broker's reports into events of the trace.
  *
- * A connection has two events with the same number: one when it is open, before its first byte,
- * and one at its end. The open ones are held here, so that none is lost if the broker dies.
+ * A connection has two events with the same number: one when it is opened, before its first byte,
+ * and one when it ends. The ledger remembers the open connections, so that each gets its second
+ * event even if the broker dies.
  *
- * At the end there is one event for each destination (rule, name, port and address) with the
- * number of its connections and the bytes they carried. These events have room of their own in
- * the record: even if the record had no room for the connections, it says where the bytes went.
- * LEDGER_TOTALS destinations are kept, and one more entry stands for all others.
+ * At the end there is one event for each destination (rule, name, port and address) with the number
+ * of its connections and the bytes that they carried. These events have reserved room in the
+ * record. So the record always says where the bytes went, even if it had no room for the
+ * connections. LEDGER_TOTALS destinations are kept, and one more entry counts all others.
  *
- * Everything else is a fact that can repeat without end. The first time it is an event at once.
- * Further times are counted, and one more event at the end of the run gives the count with the
- * first and the last time. LEDGER_FACTS different facts of each kind are kept; facts beyond that
- * are only counted.
+ * All other reports are facts that can repeat without end. The first occurrence becomes an event at
+ * once. Further occurrences are counted, and one more event at the end of the run contains the
+ * count with the first and the last time. LEDGER_FACTS different facts of each kind are kept; facts
+ * beyond that are only counted.
  *
- * The broker reads hostile bytes and is not believed: its reports are text, and no number of them
- * makes the ledger grow beyond these limits. */
+ * The broker reads hostile bytes, so its reports are not trusted: they are treated as text, and no
+ * number of them can make the ledger grow beyond these limits. */
 #ifndef EGRESS_LEDGER_H
 #define EGRESS_LEDGER_H
 
@@ -26,19 +27,19 @@
 
 struct ledger;
 
-/* Returns a new ledger, or NULL: no memory. Borrows the plan. */
+/* Returns a new ledger, or NULL if there is no memory. Borrows the plan. */
 struct ledger *ledger_new(const struct ssb_plan *plan);
 void ledger_free(struct ledger *l);
 
-/* Takes one report: writes an event into the trace, or counts it. */
+/* Handles one report: writes an event into the trace, or counts it. */
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace);
 
-/* Bytes carried so far: those of ended connections, or what the broker last said if that is
- * more. */
+/* Gets the number of bytes carried so far: those of ended connections, or the number that the
+ * broker reported last if that is larger. */
 void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in);
 
-/* Call it when the broker is gone: connections that it has not ended end as `broker_lost`, and
- * what was counted is written into the trace. */
+/* Must be called when the broker has ended. Open connections get an end event with the reason
+ * `broker_lost`, and all counts are written into the trace. */
 void ledger_close(struct ledger *l, struct trace *trace);
 
 #endif

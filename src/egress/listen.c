@@ -11,7 +11,8 @@
 #include "os/net.h"
 #include "policy/range.h"
 
-/* The benchmark range, which is not routed on any network, and a local prefix of our own. */
+/* 198.18.0.0/15 is the benchmark range, which no network routes; the IPv6 prefix is a local one of
+ * our own. */
 static const uint8_t RANGE4[4] = { 198, 18, 0, 0 };
 static const uint8_t RANGE6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73 };
 #define RANGE4_BITS 15
@@ -23,8 +24,8 @@ static int fail_listen(struct ssb_error *err, const char *what)
 	return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot %s in the sandbox's network", what);
 }
 
-/* The listeners under construction, and the TCP ports that were taken on every address of a
- * family, as bits. */
+/* The listeners so far, and one bit for each TCP port that is taken on all addresses of a
+ * family. */
 struct maker {
 	const struct egress_table *t;
 	struct listeners *l;
@@ -42,15 +43,15 @@ static int add_listener(struct maker *m, enum listener_kind kind, const struct a
 		                MAX_LISTENERS);
 	}
 	bool datagrams = kind == LISTEN_DNS_UDP || kind == LISTEN_UDP;
-	/* A learning run listens on a port at all addresses, and the resolver has its own
-	 * listener. */
+	/* A learning run listens on each port at all addresses, but the resolver has its own
+	 * listener on the same port. */
 	bool shared = !datagrams && port == DNS_PORT && m->t->plan->learning != LEARNING_NOT;
 	int fd = net_listen(a, datagrams ? SOCK_DGRAM : SOCK_STREAM, port, shared);
 	if (fd < 0) {
 		return fail_listen(err, "listen");
 	}
-	/* Accepted sockets inherit this: if the broker dies, the kernel resets its connections,
-	 * so that no client takes what had arrived until then for the whole. */
+	/* Accepted sockets inherit this option. If the broker dies, the kernel resets its
+	 * connections, so that no client mistakes an incomplete answer for a complete one. */
 	if (kind == LISTEN_TCP) {
 		struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -77,9 +78,9 @@ static int make_routes(const struct egress_table *t, struct ssb_error *err)
 	return 0;
 }
 
-/* Listens at the resolver's own addresses, and at those where programs look for a resolver of
- * this machine. On loopback only UDP is served: there a question would wait for an answer in
- * vain, while TCP is refused at once. */
+/* Listens at the resolver's own addresses, and at the addresses where programs expect a resolver on
+ * this machine. On loopback only UDP is served, because without a listener a UDP query would wait
+ * in vain for an answer, while a TCP connection is refused at once. */
 static int make_dns(struct maker *m, struct ssb_error *err)
 {
 	for (size_t i = 0; i < N_RESOLVERS; i++) {
@@ -102,7 +103,7 @@ static bool is_taken(const struct maker *m, bool v6, uint16_t port)
 	return (m->taken[v6][port / 8] >> port % 8 & 1) != 0;
 }
 
-/* Makes one socket for the port on all addresses of the family. Each connection tells which
+/* Makes one socket for the port on all addresses of the family. Each accepted connection says which
  * address was meant. */
 static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *err)
 {
@@ -115,7 +116,8 @@ static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *
 	return add_listener(m, LISTEN_TCP, v6 ? &ANY6 : &ANY4, port, err);
 }
 
-/* Makes a socket for each address of a range, except those that a narrower rule has. */
+/* Makes a socket for each address of a range, except for addresses that belong to a narrower
+ * rule. */
 static int make_each(struct maker *m, const struct slot *s, enum listener_kind kind, uint16_t port,
                      struct ssb_error *err)
 {
@@ -132,7 +134,7 @@ static int make_each(struct maker *m, const struct slot *s, enum listener_kind k
 _Static_assert(MAX_RANGE_SOCKETS <= 256, "the addresses of such a range differ in one byte");
 
 /* Makes the sockets of one port of one slot. Each socket is bound to one address, so that replies
- * leave from the address that was asked; only wide ranges take their TCP ports on all addresses. */
+ * come from the address that was asked. Only wide ranges take their TCP ports on all addresses. */
 static int make_port(struct maker *m, const struct slot *s, enum listener_kind kind, uint16_t port,
                      struct ssb_error *err)
 {
@@ -151,8 +153,8 @@ static int make_port(struct maker *m, const struct slot *s, enum listener_kind k
 	return v6 ? add_listener(m, kind, &a6, port, err) : 0;
 }
 
-/* Makes the ports of all rules that a slot falls under, each once for TCP and once for UDP. With
- * `wide`, only the TCP ports: those of wide ranges are made before all others. */
+/* Makes the sockets for all rules that cover a slot, each port once for TCP and once for UDP. With
+ * `wide`, makes only the TCP ports; for wide ranges this must be done before all other slots. */
 static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ssb_error *err)
 {
 	const struct ssb_plan *p = m->t->plan;
@@ -162,7 +164,7 @@ static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ss
 		for (size_t i = 0; i < p->egress[r].n_ports && !(wide && udp); i++) {
 			uint16_t port = p->egress[r].ports[i];
 			if (egress_rule_for(m->t, s, port, udp) != (int)r) {
-				continue; /* the port is another rule's */
+				continue; /* the port belongs to another rule */
 			}
 			if ((wide ? take_port(m, s->literal6, port, err)
 			          : make_port(m, s, udp ? LISTEN_UDP : LISTEN_TCP, port, err)) !=
@@ -174,8 +176,8 @@ static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ss
 	return 0;
 }
 
-/* A learning run has a rule for every name, and many names, so each port is taken on all
- * addresses. */
+/* Takes each port on all addresses. This is for a learning run, which has a rule for every name,
+ * and so too many names for single addresses. */
 static int make_learning(struct maker *m, struct ssb_error *err)
 {
 	const struct ssb_plan *p = m->t->plan;

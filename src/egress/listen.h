@@ -1,7 +1,7 @@
-/* listen.h - the sockets in the sandbox's network that the broker listens on.
+/* listen.h - makes the sockets in the sandbox's network on which the broker listens.
  *
- * init makes them in the sandbox's network namespace before it gives up its rights, and passes
- * them out. */
+ * init makes them in the sandbox's network namespace before it gives up its rights, and passes them
+ * to the supervisor. */
 #ifndef EGRESS_LISTEN_H
 #define EGRESS_LISTEN_H
 
@@ -19,8 +19,8 @@ struct listeners {
 	enum listener_kind kind[MAX_LISTENERS];
 };
 
-/* Makes routes and sockets for every slot of the table. On failure `l` holds what was made: call
- * listeners_close(). */
+/* Makes routes and sockets for every slot of the table. On failure `l` contains the sockets made so
+ * far, and the caller must call listeners_close(). */
 int listeners_make(const struct egress_table *t, struct listeners *l, struct ssb_error *err);
 void listeners_close(struct listeners *l);
 

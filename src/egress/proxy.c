@@ -1,7 +1,7 @@
-/* proxy.c - dials by the owner's HTTP proxy.
+/* proxy.c - dials through the owner's HTTP proxy.
  *
- * The answer is looked at before it is taken from the socket (MSG_PEEK), and only its head is
- * taken: the server's first bytes may follow it directly. */
+ * The proxy's answer is first only peeked at (MSG_PEEK), and then only its head is removed from the
+ * socket, because the server's first bytes may follow it directly. */
 #include "egress/proxy.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 
 /* ---- which proxy -------------------------------------------------------- */
 
-/* The address that the rule itself names; false if it names a host. */
+/* Gets the address if the rule itself contains one. Returns false if the rule names a host. */
 static bool find_literal(const struct ssb_plan *plan, const struct dial_request *q,
                          struct address *ret)
 {
@@ -35,7 +35,8 @@ static bool is_beneath(const char *name, const char *domain)
 	       (len == n || name[len - n - 1] == '.');
 }
 
-/* `literal` is NULL for a name: its addresses are not known here. */
+/* Returns whether an item of no_proxy matches the host. `literal` is NULL for a name, because its
+ * addresses are not known here. */
 static bool item_has(const char *item, const char *name, const struct address *literal)
 {
 	struct cidr range;
@@ -49,7 +50,8 @@ static bool item_has(const char *item, const char *name, const struct address *l
 	return literal == NULL && is_beneath(name, item);
 }
 
-/* Names of this machine are not sent to a proxy: there "localhost" would be the proxy itself. */
+/* Returns whether the host is this machine. Such requests are not sent to a proxy, because there
+ * "localhost" would mean the proxy itself. */
 static bool is_this_machine(const char *name, const struct address *literal)
 {
 	return literal != NULL ? guard_is_loopback(literal) : is_beneath(name, "localhost");
@@ -140,13 +142,14 @@ static enum dial_result hear_reply(int fd, int64_t deadline_us)
 			return judge_status(&r);
 		}
 		if (race_now_us() >= deadline_us) {
-			return DIAL_TIMEOUT; /* a byte now and then does not extend the deadline */
+			return DIAL_TIMEOUT; /* receiving a few bytes does not extend the deadline
+			                      */
 		}
 	}
 }
 
-/* Asks the proxy for a tunnel. `host` is a name that a rule matched or an address that we wrote:
- * no byte of it can end a line. */
+/* Asks the proxy for a tunnel. `host` is a name that a rule matched, or an address that we
+ * formatted, so it cannot contain a line end. */
 static enum dial_result request_tunnel(int fd, const struct upstream *proxy, const char *host,
                                        uint16_t port, int64_t deadline_us)
 {

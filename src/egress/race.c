@@ -1,7 +1,7 @@
 /* race.c - connects to the first of several addresses that answers.
  *
- * Attempts are started one after another, RACE_STAGGER_MS apart, or at once when the last one
- * failed. All stay in the race until one is connected. */
+ * Attempts are started RACE_STAGGER_MS apart, or at once when the last one has failed. All attempts
+ * stay in the race until one of them is connected. */
 #include "egress/race.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ int64_t race_now_us(void)
 void race_interleave(struct race_target *targets, size_t n)
 {
 	struct race_target order[MAX_DIAL_ADDRESSES] = { 0 };
-	size_t at[2] = { 0, 0 }; /* next index of the first target's family and of the other */
+	size_t at[2] = { 0, 0 }; /* next index for the first target's family and for the other */
 
 	assert(n <= MAX_DIAL_ADDRESSES);
 	for (size_t i = 0; i < n; i++) {
@@ -45,7 +45,7 @@ void race_interleave(struct race_target *targets, size_t n)
 	memcpy(targets, order, n * sizeof(*order));
 }
 
-/* The judged address goes into the sockaddr: nothing is resolved here. */
+/* Fills the sockaddr with the address that was judged; nothing is resolved again. */
 static socklen_t fill_sockaddr(const struct race_target *t, uint16_t port,
                                union address_socket *ret)
 {
@@ -57,7 +57,7 @@ static socklen_t fill_sockaddr(const struct race_target *t, uint16_t port,
 	return len;
 }
 
-/* Returns the socket of a connect() that is under way or done; -1 with errno. */
+/* Starts to connect. Returns the socket, which may already be connected, or -1 with errno. */
 static int start_attempt(const struct race *r, const struct race_target *t)
 {
 	union address_socket to;
@@ -91,7 +91,8 @@ static void start_next(struct race *r, int64_t now)
 	r->next_us = now + RACE_STAGGER_MS * 1000;
 }
 
-/* Milliseconds until something is due, rounded up so that the loop does not spin. */
+/* Returns the milliseconds until the next attempt or the deadline, rounded up so that the loop does
+ * not spin. */
 static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
 {
 	int64_t until = r->started < r->n && r->next_us < deadline ? r->next_us : deadline;
@@ -100,8 +101,9 @@ static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
 	return ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
 
-/* A second connect() says how the first one went: 0, or -1 with errno. It also notes in the
- * socket that it is connected, so that the socket cannot be connected to another address. */
+/* Checks an attempt with a second connect(), which returns the result of the first: 0, or -1 with
+ * errno. This also marks the socket as connected, so that it cannot be connected to another
+ * address. */
 static int check_attempt(const struct race *r, size_t i)
 {
 	union address_socket to;
@@ -113,7 +115,8 @@ static int check_attempt(const struct race *r, size_t i)
 	return -1;
 }
 
-/* Checks the sockets that have news. Returns the index of a connected one, or -1. */
+/* Checks the sockets for which poll() has reported an event. Returns the index of a connected one,
+ * or -1. */
 static int sift_attempts(struct race *r)
 {
 	for (size_t i = 0; i < r->started; i++) {
@@ -170,7 +173,8 @@ int race_at_once(struct race *r)
 {
 	assert(r->n > 0 && r->started == 0);
 	start_next(r, race_now_us());
-	r->fds[0].revents = POLLOUT; /* pretend that it has news: check it without waiting */
+	r->fds[0].revents =
+	        POLLOUT; /* pretend that poll() has reported it, to check it without waiting */
 	if (sift_attempts(r) < 0) {
 		return -1;
 	}
@@ -186,8 +190,8 @@ int race_aim(const struct race *r, bool speaks)
 	const int on = 1, off = 0;
 
 	assert(r->n > 0 && r->type == SOCK_STREAM);
-	/* Fast open without a cookie: the kernel leaves the SYN to the first send(), which will
-	 * have no data, so that it is an ordinary SYN. */
+	/* With TCP fast open, the kernel delays the SYN until the first send(). That send() has no
+	 * data and there is no cookie, so the packet is an ordinary SYN. */
 	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) != 0 ||
@@ -195,8 +199,8 @@ int race_aim(const struct race *r, bool speaks)
 		return -1;
 	}
 	if (speaks) {
-		/* The handshake's last acknowledgement goes with the first bytes: one packet
-		 * less, and the server is woken once. */
+		/* Send the last acknowledgement of the handshake together with the first bytes.
+		 * This saves a packet, and the server is woken only once. */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 	}
 	return steal_fd(&fd);

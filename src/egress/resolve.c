@@ -1,4 +1,4 @@
-/* resolve.c - names to addresses, by the host's resolver; answers are cached for a moment. */
+/* resolve.c - resolves names with the host's resolver, and caches the answers for a moment. */
 #include "egress/resolve.h"
 
 #include <netdb.h>
@@ -35,9 +35,10 @@ static bool add_target(struct race_target *targets, size_t n, const struct addri
 	return true;
 }
 
-/* Asks the host's resolver, without its search list: "api" must not become api.lan, nor an
- * undefined name one of another domain. A final dot would turn the list off, too, but names with
- * a final dot are not found in /etc/hosts. The options in _res belong to the thread. */
+/* Asks the host's resolver, without its search list: "api" must not become api.lan, and an
+ * undefined name must not become a name of another domain. A final dot would also disable the list,
+ * but names with a final dot are not found in /etc/hosts. Each thread has its own options in
+ * _res. */
 static size_t ask_resolver(const char *name, int type, struct race_target *targets)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC,
@@ -61,8 +62,8 @@ static size_t ask_resolver(const char *name, int type, struct race_target *targe
 	return n;
 }
 
-/* Recent answers. Only the answer is kept, never a judgement: each address is judged anew for
- * each connection. */
+/* Recent answers. Only the addresses are cached, never a judgement: each address is judged again
+ * for each connection. */
 #define CACHE_SLOTS 64
 #define CACHE_US    2000000
 

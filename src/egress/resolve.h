@@ -1,8 +1,8 @@
-/* resolve.h - what the host's resolver says about a name.
+/* resolve.h - resolves names with the host's resolver.
  *
- * Both functions fill `targets` (room for MAX_DIAL_ADDRESSES) and return how many there are; 0:
- * none. `type` is SOCK_STREAM or SOCK_DGRAM. They may be called from any thread. Nothing is
- * judged here: the caller must judge the addresses, anew for each connection. */
+ * Both functions fill `targets` (room for MAX_DIAL_ADDRESSES) and return the number of targets,
+ * which may be 0. `type` is SOCK_STREAM or SOCK_DGRAM. Both may be called from any thread. They do
+ * not judge the addresses: the caller must judge them again for each connection. */
 #ifndef EGRESS_RESOLVE_H
 #define EGRESS_RESOLVE_H
 

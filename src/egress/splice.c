@@ -1,4 +1,4 @@
-/* splice.c - moves bytes between two sockets: a few by copying, many through a pipe. */
+/* splice.c - moves bytes between two sockets: a few bytes by copying, many through a pipe. */
 #include "egress/splice.h"
 
 #include <assert.h>
@@ -9,12 +9,12 @@
 
 #include "base/own.h"
 
-/* A pipe has 16 places, each for one page or for a whole network buffer, which may have many
+/* A pipe has 16 places. Each can contain one page or a whole network buffer, which may have many
  * pages. */
 #define PIPE_BYTES  (1U << 20)
-#define SMALL_BYTES 4096 /* copied; any pipe takes so much, if it must wait there */
+#define SMALL_BYTES 4096 /* up to so many bytes are copied; any pipe can take the unsent rest */
 
-/* One empty pipe, kept for the next flow that needs one: after most turns none is in use. */
+/* One empty pipe, kept for the next flow that needs one. After most turns, no flow uses a pipe. */
 static int spare[2] = { -1, -1 };
 
 static int take_pipe(struct flow *f)
@@ -27,7 +27,7 @@ static int take_pipe(struct flow *f)
 	return 0;
 }
 
-/* Only an empty pipe may be given back: bytes that are left in it belong to its connection. */
+/* Gives a pipe back. It must be empty, because bytes in it belong to its connection. */
 static void give_pipe(struct flow *f)
 {
 	if (spare[0] < 0 && f->pipe[0] >= 0) {
@@ -53,7 +53,8 @@ static bool would_block(void)
 	return errno == EAGAIN || errno == EINTR;
 }
 
-/* Copies a few bytes, which is cheaper than a pipe. Returns 1: moved, 0: not now, -1: broken. */
+/* Copies a few bytes, which is cheaper than a pipe. Returns 1 if bytes were moved, 0 if none could
+ * be moved now, -1 if a side is broken. */
 static int copy_bytes(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
 	char buf[SMALL_BYTES];
@@ -103,25 +104,26 @@ static int fill_pipe(struct flow *f, uint64_t max)
 		f->eof = true;
 		return 1;
 	}
-	/* With bytes in the pipe, the pipe may be what blocked. */
+	/* If there are bytes in the pipe, the full pipe may be the reason why splice() blocked. */
 	f->readable = f->piped > 0 || errno == EINTR;
 	return would_block() ? 0 : -1;
 }
 
-/* Reads at most `max` bytes, counting those in the pipe. */
+/* Reads from the source so that, together with the bytes in the pipe, there are at most `max`
+ * bytes. */
 static int take_in(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
 	if (f->eof || !f->readable || max <= f->piped || f->piped >= PIPE_BYTES) {
 		return 0;
 	}
 	if (f->urgent && f->piped > 0) {
-		return 0; /* what is in the pipe must go first */
+		return 0; /* the bytes in the pipe must go first */
 	}
 	return !f->urgent && (f->bulk || f->piped > 0) ? fill_pipe(f, max - f->piped)
 	                                               : copy_bytes(f, max, ret_moved);
 }
 
-/* The pipe may hold more than `max`: bytes of an earlier turn. */
+/* Writes at most `max` bytes of the pipe. The pipe may contain more, from an earlier turn. */
 static int drain_pipe(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
 	size_t len = f->piped < max ? f->piped : (size_t)max;

@@ -1,12 +1,13 @@
-/* table.c - the addresses that stand for the names of a plan.
+/* table.c - assigns addresses to the names of a plan.
  *
  * Numbering: slot i has 198.18.(1 + i/254).(1 + i%254) and fd53:7373:6273:1::(i + 1), whether it
- * uses them or not. Rules that name the same domain share its slot or pool, so that a name never
- * has two addresses.
+ * uses them or not. Rules that name the same domain share a slot or pool, so that a name never has
+ * two addresses.
  *
- * A name beneath several wildcards belongs to the narrowest one. Its pool can therefore be used
- * on the ports of every wildcard around it and on no others, which is known before any name is
- * asked for. The same holds for addresses: an address belongs to the narrowest range around it. */
+ * A name that several wildcards match belongs to the narrowest one. Its pool may be used on the
+ * ports of every wildcard that matches the narrowest one, and on no others. So the ports are known
+ * before the skill asks for any name. The same rule applies to addresses: an address belongs to the
+ * narrowest range that contains it. */
 #include "egress/table.h"
 
 #include <assert.h>
@@ -19,7 +20,7 @@
 #include "base/own.h"
 #include "policy/range.h"
 
-#define SLOTS_PER_24 254 /* .0 and .255 look like networks and broadcasts */
+#define SLOTS_PER_24 254 /* .0 and .255 look like network and broadcast addresses */
 
 static const uint8_t SYNTHETIC6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73, 0, 1 };
 
@@ -63,8 +64,8 @@ static bool ends_with(const char *s, const char *end)
 	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
-/* The rule's own labels were checked with the manifest; the part that its "*" stands for comes
- * from the skill. */
+/* Returns whether the text is a host name. The labels in the rule were already checked with the
+ * manifest, but the part that "*" stands for comes from the skill. */
 static bool is_host_name(const char *name)
 {
 	if (strlen(name) >= HOST_NAME_SIZE) {
@@ -129,7 +130,8 @@ const char *egress_name(const struct slot *s, const struct address *asked, char 
 	return out;
 }
 
-/* The larger the result, the fewer names or addresses the rule stands for. */
+/* Returns how narrow the rule is. The larger the result, the fewer names or addresses the rule
+ * matches. */
 static size_t rule_narrowness(const struct egress_table *t, size_t rule)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
@@ -139,7 +141,8 @@ static size_t rule_narrowness(const struct egress_table *t, size_t rule)
 	                                  : SIZE_MAX;
 }
 
-/* Does the rule cover the slot? An unused slot of a pool may get any name beneath its wildcard. */
+/* Returns whether the rule covers the slot. An unused slot of a pool may get any name that its
+ * wildcard matches. */
 static bool rule_covers(const struct egress_table *t, size_t rule, const struct slot *slot)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
@@ -165,7 +168,7 @@ static bool rule_serves(const struct egress_table *t, size_t rule, const struct 
 	       rule_covers(t, rule, slot);
 }
 
-/* Is the rule preferred to another one for the same slot and port? */
+/* Returns whether the rule is preferred to the rule `other` for the same slot and port. */
 static bool rule_comes_first(const struct egress_table *t, size_t rule, size_t other, uint16_t port)
 {
 	size_t mine = rule_narrowness(t, rule);
@@ -217,14 +220,14 @@ static bool slot_has(const struct slot *s, const struct address *a)
 	return memcmp(s->v6, a->b, sizeof(s->v6)) == 0;
 }
 
-/* Returns the index of the slot; n_slots: none. */
+/* Returns the index of the slot, or n_slots if there is none. */
 static size_t slot_at(const struct egress_table *t, const struct address *a)
 {
 	size_t best = t->n_slots;
 
 	for (size_t i = 0; i < t->n_slots; i++) {
 		const struct slot *s = &t->slots[i];
-		/* An address of a pool that was given to no name leads nowhere. */
+		/* An address of a pool that was not given to a name has no destination. */
 		if (s->name[0] == '\0' || !slot_has(s, a)) {
 			continue;
 		}
@@ -261,7 +264,7 @@ static bool same_domain(const struct egress_rule *a, const struct egress_rule *b
 	       (a->kind == HOST_ADDRESS && same_address(a->domain.s, b->domain.s));
 }
 
-/* The first rule with the same domain as this one: it made the slots. */
+/* Returns the first rule with the same domain as this one, which made the slots. */
 static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 {
 	for (unsigned i = 0; i < rule; i++) {
@@ -272,7 +275,8 @@ static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 	return (unsigned)rule;
 }
 
-/* Returns the index of the rule; -1: none. */
+/* Returns the index of the narrowest wildcard rule that matches the name, or -1 if there is
+ * none. */
 static int narrowest_wildcard(const struct egress_table *t, const char *name)
 {
 	int best = -1;
@@ -292,7 +296,7 @@ struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_
 	*ret_full = false;
 	for (size_t i = 0; i < t->n_slots; i++) {
 		struct slot *s = &t->slots[i];
-		/* Literals are dialled, not asked for. */
+		/* Literals are dialled directly, so they are not names to ask for. */
 		if (name[0] != '\0' && !s->literal4 && !s->literal6 && strcmp(s->name, name) == 0) {
 			return s;
 		}
@@ -412,7 +416,7 @@ static size_t slots_at_most(const struct ssb_plan *plan)
 	return n < MAX_EGRESS_SLOTS ? n : MAX_EGRESS_SLOTS;
 }
 
-/* Would a socket for each address and each TCP port be too many? */
+/* Returns whether a socket for each address and each TCP port would be too many. */
 static bool is_wide(const struct egress_table *t, const struct slot *s)
 {
 	size_t n = 0;
@@ -429,7 +433,8 @@ static bool is_wide(const struct egress_table *t, const struct slot *s)
 	return false;
 }
 
-/* Lines of if_inet6 begin with the address in 32 hexadecimal digits. */
+/* Returns whether the host has an IPv6 address that reaches other networks. Lines of if_inet6 begin
+ * with the address, as 32 hexadecimal digits. */
 static bool host_has_v6(void)
 {
 	auto_file f = fopen("/proc/net/if_inet6", "re");
@@ -438,7 +443,7 @@ static bool host_has_v6(void)
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		bool loopback = strncmp(line, "00000000000000000000000000000001", 32) == 0;
 		bool link_local = strncmp(line, "fe", 2) == 0 && strchr("89ab", line[2]) != NULL;
-		/* an address of a sandbox around us: net_loopback_up() */
+		/* if we run in a sandbox: an address that net_loopback_up() made there */
 		bool sandbox = strncmp(line, "fd5373736273", 12) == 0;
 		if (strlen(line) > 32 && !loopback && !link_local && !sandbox) {
 			return true;
@@ -452,7 +457,7 @@ static void table_freep(struct egress_table **t)
 	egress_table_free(*t);
 }
 
-/* Maps the one part of the table that all processes share. */
+/* Maps the memory for `given`, the only part of the table that all processes share. */
 static int share_given(struct egress_table *t)
 {
 	void *p = mmap(NULL, t->n_slots * sizeof(*t->given), PROT_READ | PROT_WRITE,
@@ -507,7 +512,7 @@ void egress_table_free(struct egress_table *t)
 	}
 }
 
-/* Returns the index of the slot; n_slots: the address is in no wildcard's pool. */
+/* Returns the index of the slot, or n_slots if the address is not in the pool of a wildcard. */
 static size_t pool_at(const struct egress_table *t, const struct address *a)
 {
 	size_t i = 0;
@@ -518,8 +523,8 @@ static size_t pool_at(const struct egress_table *t, const struct address *a)
 	return i;
 }
 
-/* The name that the broker gave to an address of a pool. The broker is not believed: the name
- * counts only if the wildcard has such names. */
+/* Gets the name that the broker gave to an address of a pool. The broker is not trusted, so the
+ * name counts only if the wildcard matches it. */
 static void given_name(const struct egress_table *t, size_t i, char ret[HOST_NAME_SIZE])
 {
 	char name[HOST_NAME_SIZE];
@@ -586,7 +591,7 @@ bool egress_answers(struct egress_table *t, const struct address *to, uint16_t p
 	if (port == 53 && egress_resolves_at(t, to)) {
 		return true;
 	}
-	/* An address of a pool has a listener whether or not it was given to a name. */
+	/* An address of a pool has a listener even if it was not given to a name. */
 	at = at < t->n_slots ? at : pool_at(t, to);
 	return at < t->n_slots && egress_rule_for(t, &t->slots[at], port, udp) >= 0;
 }
