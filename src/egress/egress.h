@@ -24,8 +24,7 @@ struct egress {
 	void (*opened)(void *arg, const char *name);
 	void *opened_arg;
 	uint64_t bytes_out, bytes_in; /* totals of the whole run; set when the ledger is closed */
-	int ready; /* the pipe for confine_wait(); -1: not running, or both processes are confined
-	            */
+	int ready; /* pipe for confine_wait(); -1: not running, or both are confined */
 };
 
 void egress_init(struct egress *e);

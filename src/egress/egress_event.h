@@ -38,8 +38,7 @@ struct egress_event {
 	struct address asked;
 	struct address dialled; /* all zero: none */
 	uint8_t via_proxy;      /* not 0: `dialled` is the address of the owner's proxy */
-	uint8_t unused[7]; /* so that there is no padding: the ledger compares facts with memcmp()
-	                    */
+	uint8_t unused[7];      /* instead of padding, because the ledger uses memcmp() */
 	uint64_t bytes_out;
 	uint64_t bytes_in;
 	uint64_t micros;

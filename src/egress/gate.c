@@ -18,12 +18,10 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define TURN_DATAGRAMS                                                                             \
-	64 /* most datagrams moved in one turn, so that other gates get their turn                 \
-	    */
-#define STACK_BYTES (64 * 1024)
-#define FINISH_MS   100
-#define MOST_BYTES4 65507 /* the largest datagram over IPv4; IPv6 allows 20 bytes more */
+#define TURN_DATAGRAMS 64 /* the most that one gate moves in one turn */
+#define STACK_BYTES    (64 * 1024)
+#define FINISH_MS      100
+#define MOST_BYTES4    65507 /* the largest datagram over IPv4; IPv6 allows 20 bytes more */
 
 struct gate {
 	struct gate_end {

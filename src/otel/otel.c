@@ -1,5 +1,5 @@
-/* otel.c - the process that exports a record: first the spans, which carry the most
- * information in the fewest bytes, then the log records in batches. */
+/* otel.c - runs the process that exports a record. It sends the spans first, because they contain
+ * the most information in the fewest bytes, and then the log records in batches. */
 #include "otel/otel.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@
 
 static char run_name[64] = "run";
 
-/* Writes one line with one write, printable characters only: part of it may be text of
- * a server. */
+/* Writes one line to the log, with a single write(). Only printable characters are written, because
+ * part of the line may come from a server. */
 __attribute__((format(printf, 1, 2))) static void log_line(const char *fmt, ...)
 {
 	struct stamp stamp = STAMP_NONE;
@@ -47,7 +47,7 @@ __attribute__((format(printf, 1, 2))) static void log_line(const char *fmt, ...)
 	(void)file_write_all(LOG_FD, text, len);
 }
 
-/* A resolver or a library hangs. */
+/* Ends the process, because a resolver or a library hangs. */
 static void on_alarm(int sig)
 {
 	static const char text[] = "otel: a run could not be exported in time\n";
@@ -57,7 +57,8 @@ static void on_alarm(int sig)
 	_exit(1);
 }
 
-/* <state_dir>/otel.log, readable by the owner only; a long one becomes otel.log.1. */
+/* Opens <state_dir>/otel.log, which only the owner can read. A file that is too long becomes
+ * otel.log.1. */
 static int open_log(const char *state_dir)
 {
 	struct stat st;
@@ -74,8 +75,8 @@ static int open_log(const char *state_dir)
 	              O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-/* Closes every descriptor of the caller: a program that waits for the end of a pipe must
- * not wait for this process. */
+/* Closes all fds of the caller, so that a program that waits for the end of a pipe does not wait
+ * for this process. */
 static bool settle_fds(int record, const char *state_dir)
 {
 	int log = open_log(state_dir);
@@ -167,7 +168,7 @@ static bool export_spans(struct record_export *e)
 
 	otlp_init(&e->writer, &e->out, t->format);
 	otlp_write_spans(&e->writer, &e->run, e->c, RECORD_FD);
-	/* Half of the time is kept for the log records, which may go to another server. */
+	/* Half of the time is reserved for the log records, which may go to another server. */
 	e->deadline_ms -= e->c->logs.on ? OTLP_TOTAL_MS / 2 : 0;
 	bool sent = post_request(e, t, "spans", &r);
 	e->deadline_ms = all;
@@ -188,7 +189,7 @@ static void flush_batch(struct record_export *e)
 	} else {
 		e->lost += e->in_batch;
 		e->refused++;
-		/* A server that did not answer would make the next batch wait as long. */
+		/* If the server did not answer, the next batch would wait just as long. */
 		e->over = r.status == 0 || e->refused == OTLP_MAX_REFUSED;
 	}
 	e->in_batch = 0;
@@ -247,7 +248,8 @@ void otel_start(int record_fd, const struct otel_config *c, const struct owner *
 	pid_t pid = c->traces.on || c->logs.on ? fork() : -1;
 
 	if (pid == 0) {
-		/* A new session and two forks: the caller need not wait for this process. */
+		/* A new session and a second fork, so that the caller need not wait for this
+		 * process. */
 		if (setsid() < 0 || fork() != 0 || !settle_fds(record_fd, owner->state_dir)) {
 			_exit(0);
 		}

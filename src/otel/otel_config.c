@@ -21,7 +21,8 @@ static int fail_url(const char *var, const char *why, struct ssb_error *err)
 	                why);
 }
 
-/* A name, an address or [2001:db8::1]. Returns what follows, or NULL if there is no host. */
+/* Reads a name, an address or [2001:db8::1]. Returns the rest of the text, or NULL if there is no
+ * host. */
 static const char *parse_host(struct otlp_target *t, const char *p)
 {
 	bool v6 = *p == '[';
@@ -95,7 +96,7 @@ int otlp_target_parse(struct otlp_target *ret, const char *url, const char *appe
 	return 0;
 }
 
-/* `url` without the path that belongs to one signal. */
+/* Copies `url` without the path that belongs to one signal. */
 static int strip_signal(const char *url, char ret[OTLP_MAX_URL], struct ssb_error *err)
 {
 	static const char *const ENDINGS[] = { "/v1/logs", "/v1/traces" };
@@ -122,7 +123,7 @@ static int strip_signal(const char *url, char ret[OTLP_MAX_URL], struct ssb_erro
 	return 0;
 }
 
-/* Decodes in place. Returns false for an incomplete escape or an escaped NUL. */
+/* Decodes percent escapes in place. Returns false for an incomplete escape or an escaped NUL. */
 static bool percent_decode(char *s)
 {
 	char *to = s;
@@ -156,8 +157,8 @@ static char *copy_trimmed(const char *s, size_t len)
 	return strndup(s, len);
 }
 
-/* A header must not contain a line end. The headers that delimit the body are set by
- * us alone. */
+/* Returns whether a pair can be sent as a header. It must not contain a line end, and must not be
+ * one of the headers that delimit the body, which only we may set. */
 static bool is_sendable(const struct otlp_pair *p)
 {
 	static const char *const OURS[] = { "host",         "content-length",
@@ -235,7 +236,7 @@ void otlp_pairs_done(struct otlp_pairs *p)
 
 /* ---- the environment ------------------------------------------------------- */
 
-/* An empty variable counts as not set. */
+/* Returns a variable of the owner; NULL if it is not set or empty. */
 static const char *get_variable(const struct owner *o, const char *name)
 {
 	const char *v = owner_getenv(o, name);
@@ -243,11 +244,12 @@ static const char *get_variable(const struct owner *o, const char *name)
 	return v != NULL && v[0] != '\0' ? v : NULL;
 }
 
-/* The variable of one signal or, if that is not set, the one of all signals. */
+/* The value of the variable for one signal or, if that is not set, of the variable for all
+ * signals. */
 struct signal_variable {
 	const char *value; /* NULL: neither is set */
 	char var[64];
-	bool own; /* the one of the signal */
+	bool own; /* it is the variable of this signal */
 };
 
 static struct signal_variable get_signal_variable(const struct owner *o, const char *signal,
@@ -309,7 +311,7 @@ static void load_timeout(struct otlp_target *t, struct otel_config *c, const str
 	}
 }
 
-/* Everything except the destination. */
+/* Reads all settings except the destination. */
 static int load_options(struct otlp_target *t, struct otel_config *c, const struct owner *o,
                         const char *signal, struct ssb_error *err)
 {
@@ -361,10 +363,11 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return all == 0;
 }
 
-/* Sampled, and random trace id. Other flags have no meaning yet and are not passed on. */
+/* The flags "sampled" and "random trace id". Other flags have no meaning yet and are not passed
+ * on. */
 #define PARENT_FLAGS 0x03
 
-/* "00-<trace id>-<span id>-<flags>"; later versions may append more. */
+/* Reads "00-<trace id>-<span id>-<flags>"; later versions may append more. */
 static bool parse_parent(struct otel_config *c, const char *s)
 {
 	uint8_t version = 0;
@@ -436,8 +439,8 @@ int otel_config_load(struct otel_config *ret, const struct owner *owner, struct 
 	}
 	load_resource(&c, owner);
 	load_parent(&c, owner);
-	/* The caller does not sample its trace: no spans then, as every sampler does.
-	 * The decisions are exported all the same. */
+	/* If the caller does not sample its trace, no spans are exported, as is usual. Decisions
+	 * (log records) are still exported. */
 	c.traces.on = c.traces.on && (c.flags & 1) != 0;
 	*ret = c;
 	return 0;

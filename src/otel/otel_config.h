@@ -1,6 +1,6 @@
-/* otel_config.h - where and how the owner wants the telemetry of a run: read from the
- * OTEL_* variables of the owner's environment. No manifest, no policy file and no skill
- * can change it. */
+/* otel_config.h - reads where and how the owner wants the telemetry of a run: from the OTEL_*
+ * variables of the owner's environment. No manifest, no policy file and no skill can change these
+ * settings. */
 #ifndef OTEL_OTEL_CONFIG_H
 #define OTEL_OTEL_CONFIG_H
 
@@ -26,13 +26,13 @@ struct otlp_pairs {
 	size_t n;
 };
 
-/* Parses "a=b,c=d", values percent-encoded. `headers`: fails if a pair cannot be sent as an HTTP
- * header. The error never repeats the text, which may be a secret. */
+/* Parses "a=b,c=d", with percent-encoded values. With `headers`, fails if a pair cannot be sent as
+ * an HTTP header. The error never repeats the text, which may be a secret. */
 int otlp_pairs_parse(struct otlp_pairs *ret, const char *text, bool headers, const char *var,
                      struct ssb_error *err);
 void otlp_pairs_done(struct otlp_pairs *p); /* wipes the values */
 
-/* Where one signal goes. The headers may hold secrets: they are sent and never
+/* The destination of one signal. The headers may contain secrets, so they are sent but never
  * shown. */
 struct otlp_target {
 	bool on;
@@ -43,17 +43,18 @@ struct otlp_target {
 	const struct otlp_format *format;
 	uint64_t timeout_ms;
 	struct otlp_pairs headers;
-	const char *ca; /* borrowed from the environment; NULL: the system's */
+	const char *ca; /* borrowed from the environment; NULL: use the system's certificates */
 	const char *cert;
 	const char *key;
 };
 
-/* Sets TLS, host, port and path from a URL; `append` is added to its path. Fails for other
- * schemes, user names and fragments. The error does not repeat the URL. */
+/* Sets TLS, host, port and path from a URL, and adds `append` to the path. Fails for other schemes
+ * than http and https, and for URLs with a user name or a fragment. The error does not repeat the
+ * URL. */
 int otlp_target_parse(struct otlp_target *ret, const char *url, const char *append, const char *var,
                       struct ssb_error *err);
 
-/* "https://host:4318", for people. */
+/* Writes the destination for people, as in "https://host:4318". */
 #define OTLP_WHERE_SIZE 300
 void otlp_target_where(const struct otlp_target *t, char ret[OTLP_WHERE_SIZE]);
 
@@ -67,11 +68,11 @@ struct otel_config {
 	uint8_t parent_id[OTLP_SPAN_ID];
 	uint8_t flags;
 	const char *state; /* TRACESTATE, borrowed; NULL: none */
-	char note[200];    /* the first setting that was ignored and why; "": none */
+	char note[200];    /* the first setting that was ignored, and why; "": none was */
 };
 
-/* Borrows the owner's environment. Fails if a run could not be exported as the owner
- * wants. If the owner wants no export, it succeeds and no target is `on`. After success
+/* Reads the settings, and borrows the owner's environment. Fails if a run could not be exported as
+ * the owner wants. If the owner wants no export, it succeeds and no target is `on`. After success
  * the caller must call otel_config_done(). */
 int otel_config_load(struct otel_config *ret, const struct owner *owner, struct ssb_error *err);
 /* Like otel_config_load(), but for the collector at `url`, the base of both signals (it

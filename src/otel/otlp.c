@@ -1,4 +1,4 @@
-/* otlp.c - texts and attributes of OTLP messages, and their JSON form. */
+/* otlp.c - writes texts and attributes of OTLP messages, and implements their JSON form. */
 #include "otel/otlp.h"
 
 #include <assert.h>
@@ -52,7 +52,8 @@ static bool escape_text(struct buf *out, const char *s, size_t len)
 	return changed;
 }
 
-/* The length to which a text is cut: never within a character, which would not be UTF-8. */
+/* Returns the length to which a text is cut. Never cuts inside a character, because the result
+ * would not be UTF-8. */
 static size_t cut_length(const char *s, size_t len)
 {
 	size_t n = OTLP_MAX_TEXT;
@@ -248,7 +249,7 @@ static void json_form_real(struct otlp *w, struct otlp_field f, double v)
 	json_raw(&w->json, text, (size_t)n);
 }
 
-/* A number, which for 64 bits may be written as a text. */
+/* Reads a number. JSON may contain a 64-bit number as a text. */
 static int64_t read_number(const struct json_node *n)
 {
 	const char *s = json_string(n, NULL);

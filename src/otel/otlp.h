@@ -21,12 +21,12 @@ struct otlp_field {
 #define OTLP_DEPTH 16
 
 struct otlp {
-	struct buf *out; /* borrowed; a full buffer is the only failure */
+	struct buf *out; /* borrowed; writing can fail only because this buffer is full */
 	const struct otlp_format *format;
 	struct json json;         /* JSON */
 	size_t begin[OTLP_DEPTH]; /* protobuf: where the open messages begin */
 	unsigned depth;
-	struct otlp_field attributes; /* the list that otlp_attr_* add to */
+	struct otlp_field attributes; /* the list to which the otlp_attr_*() functions add */
 };
 
 /* What a collector reports about items that it rejected. */
@@ -37,23 +37,25 @@ struct otlp_partial {
 
 struct otlp_format {
 	const char *content_type;
-	void (*begin)(struct otlp *w); /* the whole message */
+	void (*begin)(struct otlp *w); /* begins the whole message */
 	void (*end)(struct otlp *w);
-	void (*open)(struct otlp *w, struct otlp_field f); /* a message in it */
+	void (*open)(struct otlp *w, struct otlp_field f); /* opens a nested message */
 	void (*close)(struct otlp *w);
-	void (*list)(struct otlp *w, struct otlp_field f); /* a repeated field */
-	void (*item)(struct otlp *w, struct otlp_field f); /* a message in it; then close */
+	void (*list)(struct otlp *w, struct otlp_field f); /* begins a repeated field */
+	void (*item)(
+	        struct otlp *w,
+	        struct otlp_field f); /* opens a message in the repeated field; close() ends it */
 	void (*list_end)(struct otlp *w);
 	void (*text)(struct otlp *w, struct otlp_field f, const char *s, size_t len); /* UTF-8 */
 	void (*id)(struct otlp *w, struct otlp_field f, const uint8_t *id, size_t len);
 	void (*fixed64)(struct otlp *w, struct otlp_field f, uint64_t v);
 	void (*fixed32)(struct otlp *w, struct otlp_field f, uint32_t v);
 	void (*int64)(struct otlp *w, struct otlp_field f, int64_t v);
-	void (*uint32)(struct otlp *w, struct otlp_field f, uint32_t v); /* enumerations too */
+	void (*uint32)(struct otlp *w, struct otlp_field f, uint32_t v); /* also for enumerations */
 	void (*boolean)(struct otlp *w, struct otlp_field f, bool v);
-	/* Six decimals: no number of a record has more. */
+	/* Writes six decimals, because no number of a record has more. */
 	void (*real)(struct otlp *w, struct otlp_field f, double v);
-	/* Reads the partial success from an answer; false: it has none. */
+	/* Reads the partial success from an answer. Returns false if the answer has none. */
 	bool (*partial)(const char *body, size_t len, struct otlp_partial *ret);
 };
 
@@ -66,15 +68,16 @@ void otlp_init(struct otlp *w, struct buf *out, const struct otlp_format *format
  * because not every reader of telemetry handles them safely. Cut at OTLP_MAX_TEXT. */
 void otlp_text(struct otlp *w, struct otlp_field f, const char *s, size_t len);
 
-/* A list of attributes. The caller must use each key only once. */
+/* Begins and ends a list of attributes. The caller must use each key only once. */
 void otlp_attrs(struct otlp *w, struct otlp_field f);
 void otlp_attrs_end(struct otlp *w);
 void otlp_attr_text(struct otlp *w, const char *key, const char *s, size_t len);
-void otlp_attr_str(struct otlp *w, const char *key, const char *s); /* NULL: nothing */
+void otlp_attr_str(struct otlp *w, const char *key, const char *s); /* NULL: writes nothing */
 void otlp_attr_int(struct otlp *w, const char *key, int64_t v);
 void otlp_attr_bool(struct otlp *w, const char *key, bool v);
 void otlp_attr_real(struct otlp *w, const char *key, double v);
-/* An array of texts: between these two, one otlp_element() for each text. */
+/* Begin and end an array of texts. Between them, the caller calls otlp_element() once for each
+ * text. */
 void otlp_attr_array(struct otlp *w, const char *key);
 void otlp_element(struct otlp *w, const char *s, size_t len);
 void otlp_attr_array_end(struct otlp *w);
@@ -156,6 +159,6 @@ enum { SEVERITY_DEBUG = 5, SEVERITY_INFO = 9, SEVERITY_WARN = 13, SEVERITY_ERROR
 enum {
 	FLAG_HAS_REMOTE = 0x100,
 	FLAG_REMOTE = 0x200
-}; /* whether the parent span is of another process */
+}; /* say whether the parent span belongs to another process */
 
 #endif

@@ -1,6 +1,6 @@
-/* otlp_event.c - decisions as log records and attributes. A name that OpenTelemetry
- * defines is used (process.*, file.*, server.*, network.*, dns.*, security_rule.*); the
- * other names begin with sandbox. */
+/* otlp_event.c - writes decisions as log records and attributes. Attributes use the names that
+ * OpenTelemetry defines (process.*, file.*, server.*, network.*, dns.*, security_rule.*); all other
+ * names begin with sandbox. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,8 @@ static bool is_any(const struct line *l)
 	return true;
 }
 
-/* The executed program is the process; the program that asked for it is the caller. */
+/* Returns whether the line is about an exec. Then process.* means the executed program, and the
+ * program that called exec is the caller. */
 static bool is_exec(const struct line *l)
 {
 	return line_get_op(l) == OP_EXEC;
@@ -111,8 +112,8 @@ static bool no_transport(const struct line *l)
 	return !has_transport(l);
 }
 
-/* An attribute, and the members of the line that can supply it: the first one that is
- * present is used. So no key is written twice. */
+/* An attribute, and the members of the line that can supply its value. The first member that is
+ * present is used, so no key is written twice. */
 static const struct attribute_row {
 	const char *attribute;
 	const char *members[2];

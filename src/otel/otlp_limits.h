@@ -1,4 +1,4 @@
-/* otlp_limits.h - caps and time limits of the export to a collector. */
+/* otlp_limits.h - size and time limits of the export to a collector. */
 #ifndef OTEL_OTLP_LIMITS_H
 #define OTEL_OTLP_LIMITS_H
 
@@ -6,9 +6,9 @@
 
 #define OTLP_MAX_TEXT    8192              /* bytes of one text */
 #define OTLP_MAX_ARRAY   256               /* elements of one attribute */
-#define OTLP_MAX_EVENTS  128               /* of a span; further ones are only counted */
+#define OTLP_MAX_EVENTS  128               /* events of a span; further ones are only counted */
 #define OTLP_BATCH       512               /* log records of one request */
-#define OTLP_BATCH_BYTES ((size_t)1 << 20) /* of a batch; one record may exceed it */
+#define OTLP_BATCH_BYTES ((size_t)1 << 20) /* bytes of a batch; a single record may exceed it */
 #define OTLP_MAX_REQUEST ((size_t)4 << 20)
 
 /* The owner's environment */
@@ -22,12 +22,12 @@
 #define OTLP_MAX_REPLY ((size_t)64 * 1024) /* head and body */
 
 /* The process */
-#define OTLP_TIMEOUT_MS     10000 /* of one request, if the owner sets none */
+#define OTLP_TIMEOUT_MS     10000 /* limit for one request, if the owner sets none */
 #define OTLP_TOTAL_MS       60000
-#define OTLP_HARD_SECONDS   75 /* the last resort: a resolver or library may hang */
+#define OTLP_HARD_SECONDS   75 /* then an alarm ends a process that hangs */
 #define OTLP_BACKOFF_MS     500
 #define OTLP_BACKOFF_MAX_MS 8000
-#define OTLP_MAX_REFUSED    3 /* batches; after that, no more are sent */
+#define OTLP_MAX_REFUSED    3 /* after so many refused batches, no more are sent */
 #define OTLP_MEMORY         ((size_t)256 << 20)
 #define OTEL_LOG_BYTES      (256 * 1024) /* a longer file becomes otel.log.1 */
 

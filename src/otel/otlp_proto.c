@@ -1,6 +1,6 @@
-/* otlp_proto.c - the protobuf form: each field is its number and wire type, then its
- * value. A nested message is preceded by its length, which is known and inserted only
- * when the message is closed. */
+/* otlp_proto.c - writes the protobuf form. Each field is its number and wire type, then its value.
+ * The length of a nested message comes before the message, so it is inserted when the message is
+ * closed. */
 #include <assert.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void add_tag(struct otlp *w, struct otlp_field f, enum wire type)
 	add_varint(w->out, (uint64_t)f.number << 3 | type);
 }
 
-/* Least significant byte first, whatever the byte order of the machine. */
+/* Appends a number, least significant byte first, whatever the byte order of the machine. */
 static void add_fixed(struct buf *b, uint64_t v, size_t size)
 {
 	uint8_t bytes[8];
@@ -75,7 +75,7 @@ static void proto_close(struct otlp *w)
 	}
 	size_t len = w->out->len - begin;
 	size_t n = put_varint(bytes, len);
-	buf_add(w->out, bytes, n); /* makes room at the end */
+	buf_add(w->out, bytes, n); /* only makes room at the end */
 	if (!w->out->failed) {
 		memmove(w->out->data + begin + n, w->out->data + begin, len);
 		memcpy(w->out->data + begin, bytes, n);
@@ -139,7 +139,7 @@ static void proto_real(struct otlp *w, struct otlp_field f, double v)
 
 /* ---- the answer -------------------------------------------------------- */
 
-/* The rest of an answer. These bytes are hostile. */
+/* The unread rest of an answer. These bytes are hostile. */
 struct proto_in {
 	const uint8_t *p;
 	size_t n;
@@ -202,7 +202,8 @@ static bool get_field(struct proto_in *in, struct proto_value *ret)
 	}
 }
 
-/* In the answers of both services, field 1 is the partial success, with the same fields. */
+/* Reads the partial success of an answer. In the answers of both services, it is field 1 and has
+ * the same fields. */
 static bool proto_partial(const char *body, size_t len, struct otlp_partial *ret)
 {
 	struct proto_in in = { (const uint8_t *)body, len };

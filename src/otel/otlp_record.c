@@ -1,4 +1,4 @@
-/* otlp_record.c - the run as a span, with one span for each of its phases. */
+/* otlp_record.c - writes the run as a span, with one span for each of its phases. */
 #include "otel/otlp_record.h"
 
 #include <assert.h>
@@ -41,8 +41,8 @@ uint64_t otlp_nano(const struct otlp_run *run, int64_t mono_us)
 	return ((uint64_t)run->begin_us + (uint64_t)mono_us) * 1000;
 }
 
-/* Derived from the run's id: the same in every attempt to send it. Never all zeros,
- * which would mean "no id". */
+/* Derives an id from the run's id, so that every attempt to send the run has the same ids. The id
+ * is never all zeros, which would mean "no id". */
 static void make_id(uint8_t ret[OTLP_SPAN_ID], const char *run, const char *what)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -54,7 +54,7 @@ static void make_id(uint8_t ret[OTLP_SPAN_ID], const char *run, const char *what
 	ret[OTLP_SPAN_ID - 1] |= 1;
 }
 
-/* The run's id is a UUID, which has the size of a trace id. */
+/* Makes the trace id from the run's id, which is a UUID and has the same size. */
 static bool parse_trace_id(uint8_t ret[OTLP_TRACE_ID], const char *run)
 {
 	char hex[2 * OTLP_TRACE_ID + 1];
@@ -119,7 +119,7 @@ static void set_phase(struct otlp_run *r, enum otlp_phase p, int64_t from, int64
 	r->to_us[p] = to > from ? to : from;
 }
 
-/* If the sandbox could not be built, there is no run phase; if the record was cut
+/* Sets the phases. If the sandbox could not be built, there is no run phase. If the record was cut
  * off, there is no tear-down phase. */
 static void set_phases(struct record_facts *f)
 {
@@ -197,7 +197,7 @@ static const struct run_row {
 	{ EV_END, "summary", "classes", "sandbox.classification.classes" },
 };
 
-/* "sandbox.layer.net": "on" */
+/* Writes the state of each layer, as in "sandbox.layer.net": "on". */
 static void put_layer_attrs(struct otlp *w, const struct line *l)
 {
 	const struct json_node *layers = json_member(&l->doc, l->top, "layers");
@@ -213,7 +213,7 @@ static void put_layer_attrs(struct otlp *w, const struct line *l)
 	}
 }
 
-/* "sandbox.classification.<class>.count": 3 */
+/* Writes the count of each class, as in "sandbox.classification.<class>.count": 3. */
 static void put_class_attrs(struct otlp *w, const struct line *l)
 {
 	const struct json_node *summary = json_member(&l->doc, l->top, "summary");
@@ -342,7 +342,7 @@ static void write_phase(struct otlp *w, const struct otlp_run *run, const struct
 		.from_nano = otlp_nano(run, run->from_us[p]),
 		.to_nano = otlp_nano(run, run->to_us[p]),
 	};
-	/* If no run phase follows, the set-up failed. */
+	/* If there is no run phase, the set-up failed. */
 	bool broken = p == PHASE_SETUP && !run->has[PHASE_RUN];
 
 	assert(run->has[p]);

@@ -1,9 +1,9 @@
-/* otlp_record.h - a finished record as spans and log records.
+/* otlp_record.h - writes a finished record as spans and log records.
  *
- * The run is one span; each of its phases (set-up, run, tear-down) is a span in it. Every
- * event of the record becomes a log record, except the skill's own output, which is not
- * telemetry. Times are those of the monotonic clock, counted from the wall clock of the
- * first line: setting the clock back during the run changes nothing. */
+ * The run is one span, and each of its phases (set-up, run, tear-down) is a span in it. Every event
+ * of the record becomes a log record, except the skill's own output, which is not telemetry. All
+ * times are the wall clock of the first line plus the monotonic time since then, so setting the
+ * clock back during the run changes nothing. */
 #ifndef OTEL_OTLP_RECORD_H
 #define OTEL_OTLP_RECORD_H
 
@@ -16,35 +16,35 @@
 
 enum otlp_phase { PHASE_SETUP, PHASE_RUN, PHASE_TEARDOWN, PHASES };
 
-/* What must be known before the first span can be written. */
+/* The facts that must be known before the first span can be written. */
 struct otlp_run {
 	char id[RUN_ID_SIZE];
 	char skill[256];
 	int64_t begin_us; /* wall clock */
-	int64_t end_us;   /* of the last line, since the beginning */
+	int64_t end_us;   /* time of the last line, since the beginning */
 	bool has[PHASES];
 	int64_t from_us[PHASES];
 	int64_t to_us[PHASES];
 	bool complete; /* the record has its end line */
-	bool exited;   /* the skill exited: exit_code is its own */
+	bool exited;   /* the skill exited, so exit_code is its own */
 	char end[24];
 	int64_t exit_code;
 	uint64_t denied; /* violations that have a line */
 	uint8_t trace_id[OTLP_TRACE_ID];
-	uint8_t span_id[OTLP_SPAN_ID]; /* of the run */
+	uint8_t span_id[OTLP_SPAN_ID]; /* id of the span of the run */
 	uint8_t phase_id[PHASES][OTLP_SPAN_ID];
 };
 
-/* Reads the record once. Fails if it does not begin with a run. */
+/* Reads the record once. Returns -1 if it does not begin with a run. */
 int otlp_run_read(struct otlp_run *ret, int fd, const struct otel_config *c);
 
-/* Calls `fn` for every line of a record, until one cannot be read. */
+/* Calls `fn` for every line of a record, up to the first one that cannot be read. */
 typedef void otlp_line_fn(void *arg, const struct line *l);
 void otlp_each_line(int fd, otlp_line_fn *fn, void *arg);
-/* Microseconds since the run began; 0 for a negative value. */
+/* Returns the microseconds since the run began; 0 for a negative value. */
 int64_t otlp_mono(const struct line *l);
 
-/* Whether an event becomes a log record. */
+/* Returns whether an event becomes a log record. */
 bool otlp_is_decision(const struct line *l);
 bool otlp_is_violation(const struct line *l);
 const char *otlp_event_name(const struct line *l);

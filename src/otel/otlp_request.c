@@ -1,5 +1,4 @@
-/* otlp_request.c - requests with spans or log records: their frame, and the parts that
- * do not depend on what is exported. */
+/* otlp_request.c - writes the parts of a request that do not depend on the exported items. */
 #include "otel/otlp_request.h"
 
 #include <assert.h>
@@ -12,7 +11,7 @@
 #include "base/stamp.h"
 #include "otel/otlp_limits.h"
 
-/* OpenTelemetry's name of an architecture. */
+/* Returns OpenTelemetry's name of an architecture. */
 static const char *arch_name(const char *machine)
 {
 	return strcmp(machine, "x86_64") == 0    ? "amd64"
@@ -30,7 +29,8 @@ static bool occurs_before(const struct otlp_pairs *p, size_t n)
 	return false;
 }
 
-/* The owner's attributes, then ours that the owner did not set. Each key occurs once. */
+/* Writes the owner's attributes, and then those of ours that the owner did not set. Each key is
+ * written once. */
 static void write_resource(struct otlp *w, const struct otel_config *c)
 {
 	struct utsname host = { 0 };

@@ -1,5 +1,5 @@
-/* otlp_request.h - requests with spans or log records: their frame, and the parts that
- * do not depend on what is exported. */
+/* otlp_request.h - writes the parts of a request that do not depend on the exported items: its
+ * frame, and the frame of a span or log record. */
 #ifndef OTEL_OTLP_REQUEST_H
 #define OTEL_OTLP_REQUEST_H
 
@@ -24,7 +24,7 @@ struct otlp_log {
 	enum otlp_severity severity;
 	const uint8_t *trace_id;
 	const uint8_t *span_id;
-	const char *time; /* as the line has it */
+	const char *time; /* the text of the time in the line */
 	const char *name;
 };
 
@@ -36,7 +36,7 @@ struct otlp_span {
 	const uint8_t *trace_id;
 	const uint8_t *id;
 	const uint8_t *parent; /* NULL: none */
-	bool remote;           /* the parent span is of another process */
+	bool remote;           /* the parent span belongs to another process */
 	uint64_t from_nano;
 	uint64_t to_nano;
 };

@@ -1,6 +1,7 @@
-/* denials.c - the public list of what a finished run was denied (ssb_denials_*).
+/* denials.c - lists what a finished run was denied, for programs that embed the library
+ * (ssb_denials_*).
  *
- * The texts come from the run's record in the same way as those of `skillsandbox why`, so that a
+ * The texts are made from the run's record in the same way as those of `skillsandbox why`. So a
  * program that embeds the library and a person at a terminal read the same words. */
 #include <limits.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static bool is_denial(const struct overview_item *i)
 	return i->group == GROUP_DENIED || i->group == GROUP_REFUSED;
 }
 
-/* The view has the violations first, then the ordinary refusals. */
+/* Fills the list from the view, in which violations come before ordinary refusals. */
 static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 {
 	const struct overview *v = &d->view;
@@ -51,7 +52,7 @@ static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 	return 0;
 }
 
-/* Opens the record beside the document that the result names. */
+/* Opens the record that belongs to the document of the result. */
 static int open_record(const struct ssb_result *of, struct run_file *ret, struct ssb_error *err)
 {
 	char path[PATH_MAX];

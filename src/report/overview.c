@@ -21,7 +21,7 @@
 	 (GROUP_COUNT + 1) * MAX_VIEW_GROUP)
 #define TABLE_SIZE  ((size_t)1 << 16)
 #define TEXT_BYTES  ((size_t)4096)
-#define WHOLE_BYTES ((size_t)1 << 20) /* of a whole text, escaped */
+#define WHOLE_BYTES ((size_t)1 << 20) /* bytes of a whole text, escaped */
 #define MAX_CLASSES 64
 
 static uint64_t hash_text(enum render_group group, const char *a, const char *b)
@@ -37,7 +37,7 @@ static uint64_t hash_text(enum render_group group, const char *a, const char *b)
 	return h;
 }
 
-/* Returns a member as a new escaped text; NULL only without memory. */
+/* Returns a member as a new escaped text, or NULL if there is no memory. */
 static char *copy_text(const struct line *l, const char *name)
 {
 	auto_buf out;
@@ -78,8 +78,8 @@ static char *copy_rule(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-/* Writes the text by which things are counted together: for reads their directory, else the
- * whole. */
+/* Writes the text by which lines are counted together: for a read the directory of its path,
+ * otherwise the whole text. */
 static void put_key(struct buf *out, const struct line *l, enum render_group group)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -141,7 +141,7 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 	       i->error != NULL && i->remedy != NULL && i->first != NULL;
 }
 
-/* Cuts the text to the length that is kept, after a whole character. */
+/* Cuts the text to the length that is kept, at the end of a character. */
 static void cut_text(struct buf *text)
 {
 	size_t n = TEXT_BYTES - sizeof("...");
@@ -167,7 +167,8 @@ static enum overview_bin choose_bin(const struct overview *v, const struct line 
 	return lookup ? BIN_LOOKUPS : (enum overview_bin)(BIN_GROUP + (int)group);
 }
 
-/* Takes the place of one item, so that a mass of one kind leaves every other its own places. */
+/* Counts one item against the limits of its bin. Returns false if the bin is full. So many items of
+ * one kind leave room for the other kinds. */
 static bool take_place(struct overview *v, enum overview_bin bin)
 {
 	bool denied = bin < BIN_GROUP;
@@ -183,13 +184,13 @@ static bool take_place(struct overview *v, enum overview_bin bin)
 	return true;
 }
 
-/* Returns the item of a line, which may be new; NULL: there is no place for one more. */
+/* Returns the item of a line, which may be new, or NULL if there is no room for one more. */
 static struct overview_item *find_or_add_item(struct overview *v, const struct line *l,
                                               enum render_group group)
 {
 	auto_buf text;
 	size_t at = 0;
-	/* How a connection ended does not make it another destination. */
+	/* Connections to the same destination are one item, whatever reason they ended for. */
 	const char *reason = group != GROUP_NETWORK ? line_text(l, "reason") : NULL;
 
 	buf_init(&text, WHOLE_BYTES);
@@ -198,8 +199,8 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 	if (text.failed || text.data == NULL) {
 		return NULL;
 	}
-	/* The hash is of the whole text: texts that differ only past the cut are different
-	 * things. */
+	/* The hash covers the whole text, because texts that differ only after the cut are
+	 * different items. */
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct overview_item *i = find_slot(v, hash, text.data, &at);
@@ -222,8 +223,8 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 	return i;
 }
 
-/* Remembers the item of a line: later repeats name the line by its number. Numbers only grow, so
- * the list is ordered. */
+/* Remembers the item of a line, because later repeats refer to the line by its number. Numbers only
+ * grow, so the list is ordered. */
 static void remember_first(struct overview *v, int64_t seq, const struct overview_item *i)
 {
 	if (v->n_firsts == v->room_firsts) {
@@ -267,7 +268,8 @@ static uint64_t read_amount(const struct line *l, const char *name)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Takes the total of a destination, because lines of its connections may be missing. */
+/* Uses the line with the total of a destination, because the lines of its connections may be
+ * missing. */
 static void take_total(struct overview *v, const struct line *l)
 {
 	struct overview_item *i = find_or_add_item(v, l, GROUP_NETWORK);
@@ -294,7 +296,7 @@ static void apply_totals(struct overview *v)
 	}
 }
 
-/* Orders by severity, connections before lookups, and else as in the record. */
+/* Orders items by severity, then connections before lookups, and otherwise as in the record. */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_item *x = a;

@@ -1,5 +1,5 @@
-/* overview.h - a whole record, summarised for people: equal things are counted together, denials
- * come first. Memory is bounded, whatever the record holds. */
+/* overview.h - summarises a whole record for people: equal things are counted together, and denials
+ * come first. The memory is limited, whatever the record contains. */
 #ifndef REPORT_OVERVIEW_H
 #define REPORT_OVERVIEW_H
 
@@ -10,8 +10,8 @@
 #include "trace/run_facts.h"
 #include "report/render.h"
 
-/* Each bin has its own share of a view: first the classes of denials, then the groups. Lookups of
- * names are separate from connections. */
+/* Each bin has its own share of a view. First come the classes of denials, then the groups. Lookups
+ * of names are separate from connections. */
 enum overview_bin {
 	BIN_CLASS,
 	BIN_GROUP = BIN_CLASS + CLASS_COUNT + 1,
@@ -19,7 +19,7 @@ enum overview_bin {
 	BIN_COUNT,
 };
 
-/* Texts are escaped already; "" if nothing is known. */
+/* All texts are already escaped; "" if nothing is known. */
 struct overview_item {
 	enum render_group group;
 	enum overview_bin bin;
@@ -33,11 +33,11 @@ struct overview_item {
 		uint64_t count;
 		uint64_t bytes_out;
 		uint64_t bytes_in;
-	} total; /* of a destination, if the record has a line for it */
-	/* of denials; none of these texts is NULL then: */
+	} total; /* the total of a destination, if the record has a line for it */
+	/* Only for denials; then none of these texts is NULL. */
 	char *kind; /* kind of its first line: "file_blocked" */
 	char *program;
-	char *reason;    /* its code, as the record has it */
+	char *reason;    /* the code of the reason, as in the record */
 	enum reason why; /* the same code as an enum */
 	char *rule;
 	char *error;
@@ -61,7 +61,7 @@ struct overview {
 	size_t n_items; /* ordered by bin, then as in the record */
 	size_t n_in[BIN_COUNT];
 	size_t n_denied;
-	const char *home; /* the skill's home; only while the record is read */
+	const char *home; /* the skill's home; valid only while the record is read */
 	uint32_t *table;  /* from hash to index of the item + 1 */
 	struct {
 		int64_t seq;
@@ -72,20 +72,20 @@ struct overview {
 	struct overview_class *classes;
 	size_t n_classes;
 	uint64_t lines;
-	uint64_t uncounted;             /* attempts past the bounds */
-	uint64_t left_out[GROUP_COUNT]; /* of `uncounted`, by group */
-	uint64_t unexplained;           /* of `uncounted`, the denied ones */
-	int64_t dropped;                /* events that the writer dropped, as it says */
-	char *dropped_by;               /* "3 reads, 76000 other"; NULL: not said */
+	uint64_t uncounted;             /* attempts beyond the limits */
+	uint64_t left_out[GROUP_COUNT]; /* the attempts in `uncounted`, by group */
+	uint64_t unexplained;           /* the denied attempts in `uncounted` */
+	int64_t dropped; /* events that the writer of the record dropped, according to the record */
+	char *dropped_by; /* as in "3 reads, 76000 other"; NULL: the record does not say */
 	char *lost_layers;
-	const char *broken; /* why reading stopped; NULL: it did not */
+	const char *broken; /* why reading stopped early; NULL: it did not */
 };
 
-/* Reads the record to its end, or to the first line that cannot be parsed. Call overview_done()
- * also after a failure. */
+/* Reads the record to its end, or to the first line that cannot be parsed. The caller must call
+ * overview_done() even after a failure. */
 int overview_read(struct overview *v, int fd, const char *id, struct ssb_error *err);
 void overview_done(struct overview *v);
 size_t overview_count(const struct overview *v,
-                      enum render_group group); /* number of different things */
+                      enum render_group group); /* returns the number of different items */
 
 #endif

@@ -1,4 +1,4 @@
-/* remedy.c - writes remedies. */
+/* remedy.c - writes the change that would allow a denied attempt. */
 #include "report/remedy.h"
 
 #include <inttypes.h>
@@ -19,7 +19,8 @@ static void put_word(struct buf *out, const char *word, size_t len)
 	shell_quote(out, shown.failed || shown.data == NULL ? "" : shown.data);
 }
 
-/* In "--read /a path" the rest after the flag is one word. */
+/* Writes a remedy of the record, quoted for a shell. In a remedy such as "--read /a path"
+ * everything after the flag is one word. */
 static void put_given(struct buf *out, const struct json_node *given)
 {
 	const char *space = memchr(given->str, ' ', given->len);

@@ -1,4 +1,4 @@
-/* render.c - writes lines of a record in words. */
+/* render.c - writes lines of a record as text for people. */
 #include "report/render.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #define MESSAGE_CHARS 117
 
-/* How people see each kind of line. */
+/* How each kind of line is shown to people. */
 static const struct render_kind {
 	const char *category; /* NULL: unknown */
 	enum render_group group;
@@ -63,8 +63,8 @@ enum render_group render_group(const struct line *l)
 	if (render_is_violation(l)) {
 		return GROUP_DENIED;
 	}
-	/* "protected" also marks a program that was started and gives up because of a protected
-	 * name. */
+	/* A line with the reason "protected" may also be about a program that was started and will
+	 * fail because a name is protected. */
 	if (line_get_status(l) == STATUS_DENIED || line_get_reason(l) == REASON_PROTECTED ||
 	    group == GROUP_DENIED) {
 		return GROUP_REFUSED;
@@ -156,8 +156,8 @@ static bool same_text(const struct json_node *node, const char *p, size_t n)
 	return json_is(node, JSON_STRING) && node->len == n && memcmp(node->str, p, n) == 0;
 }
 
-/* The first word is chosen by the caller. It stands for the program only if it is the program's
- * path, or the name of a program of the host. */
+/* Writes the name of the program. The caller of exec chooses the first argument, so it is shown
+ * only if it is the program's path, or the name of a program of the host. */
 static void put_program(struct buf *out, const struct line *l, const struct json_node *args)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -261,7 +261,8 @@ static void put_layers(struct buf *out, const struct line *l)
 	}
 }
 
-/* The arguments of a system call are mostly addresses, which do not make two attempts different. */
+/* Writes the arguments of a system call. Most of them are addresses, which do not make two attempts
+ * different. */
 static void put_arguments(struct buf *out, const struct line *l)
 {
 	const struct json_node *numbers = line_get(l, "arguments");
@@ -298,7 +299,7 @@ static void put_message(struct buf *out, const struct line *l)
 	}
 }
 
-/* Cuts after whole characters; each byte of an escape counts as a character. */
+/* Cuts the text at the end of a character. Each byte of an escape counts as a character. */
 static void cut_chars(struct buf *text, size_t max)
 {
 	size_t chars = 0;

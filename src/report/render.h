@@ -1,8 +1,8 @@
-/* render.h - one line of a record, in words.
+/* render.h - writes one line of a record as text for people.
  *
- * Texts that a skill wrote into its paths, arguments and output are escaped here: they can
- * neither control a terminal nor look like a line of ours. Colours and times are added by the
- * terminal's code (cli/line.h). */
+ * A skill chooses the texts in its paths, arguments and output. They are escaped here, so that they
+ * can neither control a terminal nor look like a line of ours. cli/line.h adds colours and
+ * times. */
 #ifndef REPORT_RENDER_H
 #define REPORT_RENDER_H
 
@@ -13,7 +13,7 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
-#define RENDER_MAX ((size_t)16 * 1024 * 1024) /* of one text; a line is far shorter */
+#define RENDER_MAX ((size_t)16 * 1024 * 1024) /* bytes of one text; a line is much shorter */
 
 enum render_group {
 	GROUP_DENIED,
@@ -27,28 +27,28 @@ enum render_group {
 	GROUP_LIMITS,
 	GROUP_REFUSED, /* denied, but not a violation */
 	GROUP_COUNT,
-	GROUP_NONE = GROUP_COUNT, /* how the run went, not what it did */
+	GROUP_NONE = GROUP_COUNT, /* about the run itself, not about an attempt of the skill */
 };
 
-/* What a line means at a glance. */
+/* The mark that shows at a glance what a line means. */
 enum render_mark { MARK_NONE, MARK_GOOD, MARK_DENIED, MARK_WARN, MARK_STEP };
 
-/* The group of a line in a view of the whole record. */
+/* Returns the group of a line in a view of the whole record. */
 enum render_group render_group(const struct line *l);
 bool render_is_violation(const struct line *l);
 
-/* Appends what was tried: "read /etc/shadow", "connect to api.example.com:443 (tls)". */
+/* Appends the attempt, as in "read /etc/shadow" or "connect to api.example.com:443 (tls)". */
 void render_what(struct buf *out, const struct line *l);
 
-/* Appends a text member, escaped; `otherwise` if it is not a text or number. */
+/* Appends a text member, escaped, or `otherwise` if the member is not a text or number. */
 void render_text(struct buf *out, const struct json_node *node, const char *otherwise);
 
-/* Appends the message of a line, cut to what fits beside its time and category. */
+/* Appends the message of a line, cut to the width that is left beside its time and category. */
 void render_message(struct buf *out, const struct line *l);
 const char *render_category(const struct line *l); /* "READ", "NET" */
 enum render_mark render_mark(const struct line *l);
 
-/* Append "1.2 kB", "0.123 s". */
+/* Append an amount, as in "1.2 kB" or "0.123 s". */
 void render_bytes(struct buf *out, uint64_t bytes);
 void render_duration(struct buf *out, int64_t micros);
 

@@ -1,4 +1,4 @@
-/* run_json.c - writes a run in short. */
+/* run_json.c - writes the short form of a run. */
 #include "report/run_json.h"
 
 void run_json(struct json *j, const struct run_facts *f)

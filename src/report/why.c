@@ -1,4 +1,4 @@
-/* why.c - the words of a denial. */
+/* why.c - writes the text about a denial. */
 #include "report/why.h"
 
 #include <assert.h>
