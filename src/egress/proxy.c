@@ -142,8 +142,7 @@ static enum dial_result hear_reply(int fd, int64_t deadline_us)
 			return judge_status(&r);
 		}
 		if (race_now_us() >= deadline_us) {
-			return DIAL_TIMEOUT; /* receiving a few bytes does not extend the deadline
-			                      */
+			return DIAL_TIMEOUT; /* a few bytes do not extend the deadline */
 		}
 	}
 }

@@ -48,7 +48,7 @@ int64_t otlp_mono(const struct line *l);
 bool otlp_is_decision(const struct line *l);
 bool otlp_is_violation(const struct line *l);
 const char *otlp_event_name(const struct line *l);
-/* Writes the attributes of such an event into an open list. */
+/* Writes the attributes of an event into an attribute list that the caller has begun. */
 void otlp_event_attrs(struct otlp *w, const struct line *l);
 
 /* Writes the whole request with the spans. */

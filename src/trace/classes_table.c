@@ -211,8 +211,8 @@ static const struct rule RULES[] = {
 	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = ANY_REASON(REASON_CANARY) },
 	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
 	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = ANY_REASON(REASON_NOT_DECLARED) },
-	/* Exceptions: clients that use a form of protocol that the broker does not support, and
-	 * events that were counted without details. */
+	/* Exceptions: connections that use a protocol version or feature that the broker does not
+	 * support, and events that were counted without details. */
 	{ CLASS_NONE, NULL, EGRESS,
 	  .reasons = ANY_REASON(REASON_TOO_LONG, REASON_H2, REASON_VERSION, REASON_LATE_UPGRADE,
 	                        REASON_MALFORMED, REASON_NOT_SUPPORTED, REASON_REFUSED_RULE,

@@ -99,7 +99,7 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 }
 
 /* Returns whether the line can affect the classes; most lines cannot, and are not parsed. A skill
- * cannot forge these members, because quotes in a text are escaped. */
+ * cannot forge the members that are searched for here, because quotes in a text are escaped. */
 static bool has_concern(const char *line, size_t len, bool violation)
 {
 	return violation || memmem(line, len, ",\"rule\":\"private\"", 17) != NULL ||
