@@ -338,6 +338,7 @@ def test_the_page_shows_the_table():
     manual = (harness.REPO / "man/skillsandbox-trace.5").read_text()
     schema = json.loads((harness.REPO / "schema/trace.schema.json").read_text())
     rows = re.findall(r"\[CLASS_\w+\] = \{(.*?)\},\n", source, re.S)
+    rows = [re.sub(r"SEVERITY_(\w+)", lambda m: f'"{m[1].lower()}"', row) for row in rows]
     table = [["".join(re.findall(r'"([^"]*)"', field[0]))
               for field in re.findall(r'((?:"[^"]*"\s*)+)(,|$)', row.strip(), re.S)]
              for row in rows]
