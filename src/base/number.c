@@ -5,10 +5,11 @@
 
 const char *number_read(const char *text, uint64_t max, uint64_t *ret)
 {
+	assert(text != NULL);
+
 	const char *p = text;
 	uint64_t v = 0;
 
-	assert(text != NULL);
 	for (; *p >= '0' && *p <= '9'; p++) {
 		unsigned digit = (unsigned)(*p - '0');
 		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v) ||
@@ -37,10 +38,11 @@ const char *number_read_signed(const char *text, int64_t *ret)
 
 bool number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 {
+	assert(min <= max);
+
 	uint64_t v = 0;
 	const char *rest = number_read(text, max, &v);
 
-	assert(min <= max);
 	if (rest == NULL || *rest != '\0' || v < min) {
 		return false;
 	}

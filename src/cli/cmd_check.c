@@ -13,8 +13,8 @@
 #include "learn/propose.h"
 #include "policy/owner.h"
 
-/* Drops what did not exist on this machine when a run asked for it: a denial would change nothing.
- */
+/* Removes what did not exist on this machine when a run asked for it: to grant or to deny it makes
+ * no difference. */
 static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 {
 	size_t kept = 0;

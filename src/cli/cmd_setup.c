@@ -332,8 +332,8 @@ static int edit_config(struct setup *s, bool removing, struct ssb_error *err)
 	buf_init(&server, MAX_CONFIG_BYTES);
 	if (!is_ours(s)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, s->file,
-		                "the server " SERVER " in it is not this program; "
-		                "change it by hand");
+		                "its entry " SERVER " starts another program; "
+		                "change the entry by hand");
 	}
 	if (!removing) {
 		put_server(s, &server);

@@ -207,9 +207,10 @@ static void say_stopped(const struct asking *a)
 
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err)
 {
+	assert(r->operands.n > 0 && inout->plan == NULL);
+
 	AUTO(asking_done) struct asking a = { .r = r, .p = inout, .dir = SKILL_DIR_NONE };
 
-	assert(r->operands.n > 0 && inout->plan == NULL);
 	a.owner = request_owner(r, err);
 	if (a.owner == NULL) {
 		return -1;

@@ -239,7 +239,8 @@ static void read_quoted(struct hook_line_reader *r, int quote)
 			read_dollar(r, true);
 			continue;
 		}
-		/* History of an interactive shell, and a line that goes on. */
+		/* In double quotes "!" is the history of an interactive shell, and a backslash at
+		 * the end of a line joins the next line to it. */
 		r->word.plain = r->word.plain && !(twice && c == '!');
 		set_odd(r, c == '\0' || (twice && c == '\\' && next == '\n'));
 		r->at += twice && c == '\\' && is_one_of(next, "$`\"\\") ? 1 : 0;

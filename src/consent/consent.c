@@ -451,12 +451,13 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
                  const struct skill_files *shown, const struct consent_terms *terms,
                  struct ssb_error *err)
 {
+	assert(dir[0] == '/' && terms->by != NULL && (terms->some || terms->n_grants == 0));
+
 	AUTO(skill_files_done) struct skill_files now = { 0 };
 	const struct giving g = { plan, terms };
 	struct ssb_error unswept = { 0 };
 	bool whole = shown != NULL && shown->n > 0;
 
-	assert(dir[0] == '/' && terms->by != NULL && (terms->some || terms->n_grants == 0));
 	if (!whole && lock_files_read(dir, &now, err) != 0) {
 		return -1;
 	}

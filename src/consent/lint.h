@@ -4,10 +4,10 @@
  * it: the same skill has the same findings on every machine. Each finding belongs to a rule, one
  * row of LINT_RULES, which also gives the best grade that a skill with this finding can have:
  *
- *   A  nothing that it does outlives it, and nothing leaves
- *   B  something outlives it or leaves, to places that it names
+ *   A  no effect stays after the run, and no data leaves the machine
+ *   B  effects stay or data leaves, only at the places and hosts that the skill names
  *   C  it asks for more than most skills need, or is hard to judge
- *   D  what it can read of yours can leave, or code may stay behind
+ *   D  files of yours that it can read can leave the machine, or code may stay after the run
  *   F  do not run it: it hides what it executes, or cannot be understood
  *
  * The grade of a skill is the grade of its worst finding. A skill without findings is not proved to

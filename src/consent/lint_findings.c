@@ -58,12 +58,13 @@ static void add_finding(struct lint *l, struct lint_finding f, const char *file,
 void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, const char *fmt,
               ...)
 {
+	assert(id < LINT_IDS && file != NULL && fmt != NULL);
+
 	const struct lint_rule *r = &LINT_RULES[id];
 	struct lint_finding f = { .id = id, .level = r->level, .grade = r->grade, .line = line };
 	auto_free char *text = NULL;
 	va_list ap;
 
-	assert(id < LINT_IDS && file != NULL && fmt != NULL);
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0) {
 		text = NULL;
@@ -104,13 +105,14 @@ static char softer_grade(char grade)
 void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned line,
                     const char *text)
 {
+	assert(id < LINT_IDS && file != NULL && text != NULL);
+
 	const struct lint_rule *r = &LINT_RULES[id];
 	struct lint_finding f = { .id = id,
 		                  .level = r->level > LINT_WARNING ? LINT_WARNING : r->level,
 		                  .grade = softer_grade(r->grade),
 		                  .line = line };
 
-	assert(id < LINT_IDS && file != NULL && text != NULL);
 	add_finding(l, f, file, text, MAX_LINT_FINDINGS);
 }
 

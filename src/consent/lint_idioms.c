@@ -406,9 +406,10 @@ static void combine_facts(struct idiom_scan *s)
 void lint_idioms(struct lint *l, const char *file, enum lint_kind kind, const char *bytes,
                  size_t len)
 {
+	assert(l != NULL && file != NULL && (bytes != NULL || len == 0));
+
 	struct idiom_scan s = { .out = l, .file = file, .kind = kind };
 
-	assert(l != NULL && file != NULL && (bytes != NULL || len == 0));
 	if (kind == LINT_DATA) {
 		return;
 	}

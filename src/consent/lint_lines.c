@@ -129,11 +129,12 @@ static void read_lines(struct lint_reader *r, const char *bytes, size_t len)
 
 bool lint_lines(const char *bytes, size_t len, enum lint_kind kind, lint_line_fn *fn, void *arg)
 {
+	assert(fn != NULL);
+
 	auto_free char *low = malloc(MAX_LINT_LINE);
 	auto_free char *tight = malloc(MAX_LINT_LINE);
 	struct lint_reader r = { .kind = kind, .fn = fn, .arg = arg, .low = low, .tight = tight };
 
-	assert(fn != NULL);
 	if (low == NULL || tight == NULL) {
 		return false;
 	}

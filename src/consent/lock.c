@@ -110,7 +110,8 @@ static int read_at(const struct owner *o, int dir, const char *name, struct lock
 	return 0;
 }
 
-/* The file may have been renamed from that of another skill. */
+/* Reads the approval of `skill`. Its file must name the same skill, because the file of another
+ * skill could have been renamed. */
 static int read_skill(const struct owner *o, int dir, const char *skill, struct lock *ret,
                       struct ssb_error *err)
 {

@@ -263,14 +263,15 @@ static void watch_all(struct broker *b)
 
 _Noreturn void broker_main(struct broker_config *config)
 {
+	assert(config->table != NULL && config->listeners->n <= MAX_LISTENERS);
+	assert(config->dial >= 0 && config->events >= 0);
+
 	struct broker b = { .c = config,
 		            .epoll = epoll_create1(EPOLL_CLOEXEC),
 		            .listeners = calloc(config->listeners->n, sizeof(*b.listeners)) };
 	uint64_t tick = clock_ms() + TICK_MS;
 	uint64_t rate = config->max_connections_per_second;
 
-	assert(config->table != NULL && config->listeners->n <= MAX_LISTENERS);
-	assert(config->dial >= 0 && config->events >= 0);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (b.epoll < 0 || b.listeners == NULL) {
 		_exit(1);

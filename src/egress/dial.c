@@ -482,10 +482,11 @@ static void fit_limits(void)
 
 _Noreturn void dial_main(int sock, const struct dial_config *config)
 {
-	struct dialler d = { .sock = sock, .config = config };
-
 	assert(sock >= 0 && config->table != NULL);
 	assert(config->n_allow_private == 0 || config->allow_private != NULL);
+
+	struct dialler d = { .sock = sock, .config = config };
+
 	(void)pthread_mutex_init(&d.lock, NULL);
 	fit_limits();
 	confine_or_exit(confine_dialler, config->ready);

@@ -184,12 +184,13 @@ int race_at_once(struct race *r)
 
 int race_aim(const struct race *r, bool speaks)
 {
+	assert(r->n > 0 && r->type == SOCK_STREAM);
+
 	union address_socket to;
 	socklen_t len = fill_sockaddr(&r->targets[0], r->port, &to);
 	auto_fd fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	const int on = 1, off = 0;
 
-	assert(r->n > 0 && r->type == SOCK_STREAM);
 	/* With TCP fast open, the kernel delays the SYN until the first send(). That send() has no
 	 * data and there is no cookie, so the packet is an ordinary SYN. */
 	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||

@@ -473,10 +473,11 @@ static void scan_line(struct hint_scan *s, const char *line, const char *end)
 
 int hints_text(const char *file, const char *text, size_t len, struct needs *inout)
 {
+	assert(file != NULL && inout != NULL);
+
 	struct hint_scan s = { .file = file, .out = inout, .text = text, .len = len };
 	const char *end = text + len;
 
-	assert(file != NULL && inout != NULL);
 	if (len == 0 || memchr(text, '\0', len) != NULL) {
 		return 0; /* not text */
 	}

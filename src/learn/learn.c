@@ -421,10 +421,11 @@ static int begin_learning(struct learner *t, struct needs *hints, struct ssb_err
 
 int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *err)
 {
+	assert(s->owner != NULL && s->options != NULL && s->dir[0] == '/');
+
 	AUTO(learner_done) struct learner t = { .s = s, .args = s->args, .l = ret };
 	AUTO(needs_done) struct needs hints = { 0 };
 
-	assert(s->owner != NULL && s->options != NULL && s->dir[0] == '/');
 	*ret = (struct learned){ 0 };
 	if (begin_learning(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
 	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {

@@ -266,10 +266,11 @@ static int each_line(struct record_reading *r, int fd,
 int needs_from_record(const struct owner *o, int fd, const char *why, struct needs *inout,
                       struct ssb_error *err)
 {
+	assert(fd >= 0 && why != NULL);
+
 	AUTO(record_reading_done)
 	struct record_reading r = { .owner = o, .out = inout, .why = why };
 
-	assert(fd >= 0 && why != NULL);
 	if (each_line(&r, fd, look_ahead, err) != 0) {
 		return -1;
 	}

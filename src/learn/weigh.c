@@ -45,10 +45,11 @@ static size_t parent_len(const char *path)
 
 size_t needs_siblings(const struct needs *s, const struct need *n)
 {
+	assert(is_path(n));
+
 	size_t len = parent_len(n->value);
 	size_t found = 0;
 
-	assert(is_path(n));
 	for (size_t i = 0; i < s->n; i++) {
 		const struct need *other = &s->v[i];
 		found += other->kind == n->kind && other->danger == NULL && !other->missing &&

@@ -148,7 +148,7 @@ const char *check_path(const char *s, char **ret)
 	if (s[0] != '/' && s[0] != '~') {
 		return "is not absolute; begin it with / or ~/";
 	}
-	/* If `s` does not begin with "/" it begins with "~", so the length does not grow. */
+	/* The normalised path is never longer than `s`, which begins with "/" or "~". */
 	auto_free char *out = malloc(len + 2);
 	if (out == NULL) {
 		return CHECK_NOMEM;

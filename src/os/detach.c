@@ -29,10 +29,11 @@ static void limit_memory(size_t more)
 
 void detach_settle(const struct detach *d)
 {
+	assert(d->name != NULL && d->seconds > 0);
+
 	const struct sigaction late = { .sa_handler = d->late != NULL ? d->late : SIG_DFL };
 	sigset_t none;
 
-	assert(d->name != NULL && d->seconds > 0);
 	for (int sig = 1; sig < NSIG; sig++) {
 		(void)signal(sig, SIG_DFL);
 	}

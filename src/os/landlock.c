@@ -68,10 +68,11 @@ int landlock_new(int abi)
 
 int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may)
 {
+	assert(ruleset_fd >= 0 && path_fd >= 0);
+
 	struct landlock_path_beneath_attr rule = { .parent_fd = path_fd };
 	struct stat st;
 
-	assert(ruleset_fd >= 0 && path_fd >= 0);
 	for (size_t i = 0; i < sizeof(RIGHTS) / sizeof(RIGHTS[0]); i++) {
 		if ((may & RIGHTS[i].may) != 0) {
 			rule.allowed_access |= RIGHTS[i].fs;

@@ -102,6 +102,8 @@ static void add_attribute(struct route_request *r, unsigned short type, const vo
 
 int net_local_range(int family, const uint8_t *address, unsigned bits)
 {
+	assert(family == AF_INET ? bits <= 32 : family == AF_INET6 && bits <= 128);
+
 	auto_fd sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	struct route_request r = {
 		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
@@ -122,7 +124,6 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		char name[8];
 	} control = { { RTA_LENGTH(sizeof("reno")), RTAX_CC_ALGO }, "reno" };
 
-	assert(family == AF_INET ? bits <= 32 : family == AF_INET6 && bits <= 128);
 	if (sock < 0) {
 		return -1;
 	}

@@ -92,6 +92,8 @@ static void set_headers(struct post_headers *h, const struct otlp_target *t)
 void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
                struct otlp_reply *ret)
 {
+	assert(t->format != NULL && t->host[0] != '\0');
+
 	struct post_headers headers = { .n = 0 };
 	struct curl_reply reply;
 	char where[OTLP_WHERE_SIZE];
@@ -100,7 +102,6 @@ void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t dead
 	auto_buf head;
 	auto_buf answer;
 
-	assert(t->format != NULL && t->host[0] != '\0');
 	buf_init(&head, OTLP_MAX_REPLY);
 	buf_init(&answer, OTLP_MAX_REPLY);
 	otlp_target_where(t, where);

@@ -128,9 +128,10 @@ void build_withhold(struct build *b, const struct refusal *r)
 
 void build_offer(struct build *b, enum ssb_option option, const char *value)
 {
+	assert(b->failed || b->plan->n_refusals > 0);
+
 	struct ssb_plan *p = b->plan;
 
-	assert(b->failed || b->plan->n_refusals > 0);
 	if (!b->failed) {
 		p->refusals[p->n_refusals - 1].option = option;
 		p->refusals[p->n_refusals - 1].value = strdup(value);

@@ -307,9 +307,10 @@ const struct folder *danger_above(const struct danger *d, const char *path)
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
                     unsigned flags)
 {
+	assert(link[0] == '/' && target[0] == '/');
+
 	const struct place *p = append_place(d, link, why, flags);
 
-	assert(link[0] == '/' && target[0] == '/');
 	return p == NULL ? -1 : add_place(d, target, p->path, why, flags);
 }
 
@@ -369,7 +370,7 @@ static int add_row(struct danger *d, const struct owner *o, const struct danger_
 		d->places[i].instead = instead;
 	}
 	bool store = strncmp(row->path, "~/", 2) == 0 && (row->flags & DANGER_READ) != 0;
-	return store && d->places[first].found
+	return store && first < d->n_places && d->places[first].found
 	               ? string_list_add(&d->stores, path, DANGER_ROWS_COUNT)
 	               : 0;
 }

@@ -310,8 +310,9 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	return judge_protected(b, r, s);
 }
 
-/* True if hidden places were hit and the path that the owner wrote is a hidden place, too:
- * ~/.vimrc, which leads to ~/.dotfiles/vimrc. No skill can have put a symlink there. */
+/* True if the request matches a hidden place, and the path as the owner wrote it is itself the name
+ * of a hidden place: ~/.vimrc, a symlink to ~/.dotfiles/vimrc. Such a symlink is trusted, because
+ * no skill can write there. */
 static bool names_hidden(const struct build *b, const char *words, const struct danger_hits *hits)
 {
 	const char *rest = path_beneath(words, b->owner->home);

@@ -5,6 +5,7 @@
  * checked by device and inode. Every grant that contains one of these paths gets a cover there. */
 #include "policy/own_dirs.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -182,6 +183,8 @@ struct own_place {
 static void cover_alias(struct build *b, const struct own_place *h, const struct mount *m,
                         const char *rest)
 {
+	assert(h->path != NULL);
+
 	auto_free char *name = path_join(m->point, rest);
 	auto_free char *whole = name != NULL ? path_join(name, h->tail) : NULL;
 	struct stat st;

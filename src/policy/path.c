@@ -187,10 +187,11 @@ static char *append_rest(const char *dir, const char *rest)
 
 char *path_words(const char *path)
 {
+	assert(path[0] == '/');
+
 	char *out = malloc(strlen(path) + 2);
 	size_t n = 0;
 
-	assert(path[0] == '/');
 	while (out != NULL && *(path += strspn(path, "/")) != '\0') {
 		size_t len = strcspn(path, "/");
 		if (len == 2 && memcmp(path, "..", 2) == 0) {

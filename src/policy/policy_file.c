@@ -463,10 +463,11 @@ static void free_root(struct ynode **root)
 int policy_parse(const char *file, const char *bytes, size_t len, struct policy *ret,
                  struct ssb_diags *diags, struct ssb_error *err)
 {
+	assert(file != NULL && ret != NULL && diags != NULL);
+
 	size_t from = ssb_diags_count(diags);
 	struct policy_reader r = { file, ret, diags };
 
-	assert(file != NULL && ret != NULL && diags != NULL);
 	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
 		return 0; /* an empty file sets nothing */
 	}

@@ -293,11 +293,12 @@ char *resolve_words(const struct build *b, const char *path)
 
 void resolve_request(struct build *b, const struct path_request *asked)
 {
+	assert(asked->text != NULL && asked->where != NULL);
+
 	auto_free char *path = path_expand(b->owner, asked->text);
 	auto_free char *words = NULL;
 	struct path_request r[1] = { *asked };
 
-	assert(asked->text != NULL && asked->where != NULL);
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);
 		if (real == NULL && errno == EINVAL) { /* "..", which the kernel does not follow */
@@ -384,11 +385,12 @@ static void no_directory(struct build *b)
  * skill's own directory is judged instead of the copy. */
 void resolve_skill(struct build *b)
 {
+	assert(b->skill_fd >= 0 && b->skill_dir != NULL);
+
 	auto_fd fd = fcntl(b->source->fd, F_DUPFD_CLOEXEC, 0);
 	struct subject s;
 	struct stat st;
 
-	assert(b->skill_fd >= 0 && b->skill_dir != NULL);
 	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, b->skill_fd, b->skill_dir, NULL) < 0) {
 		no_directory(b);
 		return;

@@ -131,9 +131,10 @@ bool view_claimed(const char *path, unsigned claim)
 
 unsigned view_may(const struct view_row *r)
 {
+	assert(r >= VIEW && r < VIEW + VIEW_ROWS);
+
 	unsigned may = r->may;
 
-	assert(r >= VIEW && r < VIEW + VIEW_ROWS);
 	for (size_t i = 0; i < VIEW_ROWS && r->may == 0; i++) {
 		bool around = VIEW[i].may != 0 && path_beneath(r->path, VIEW[i].path) != NULL;
 		may = around ? VIEW[i].may : may;

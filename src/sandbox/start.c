@@ -252,13 +252,14 @@ static int clone_with(struct run *r, struct ssb_error *err)
 
 int run_start(struct run *r, struct ssb_error *err)
 {
+	assert(!r->started && r->pidfd < 0);
+
 	const struct run_request *q = r->request;
 	int pair[2], exec_pipe[2];
 	bool tty = !r->without_namespaces &&
 	           (q->tty == TTY_YES ||
 	            (q->tty == TTY_AUTO && isatty(q->stdio[0]) && isatty(q->stdio[1])));
 
-	assert(!r->started && r->pidfd < 0);
 	if (pipe2(exec_pipe, O_CLOEXEC) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "cannot make a pipe");
 	}

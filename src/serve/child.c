@@ -83,10 +83,11 @@ void child_signal(const struct child *c, int sig)
 
 void child_finish(struct child *c, int ms)
 {
+	assert(c->pid > 0);
+
 	struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
 	int n;
 
-	assert(c->pid > 0);
 	while ((n = poll(&p, 1, ms)) < 0 && errno == EINTR) {
 	}
 	if (n <= 0) {

@@ -306,12 +306,13 @@ static void pump_soon(struct errands *a)
 int errand_start(struct serve *s, const struct errand_wish *w, struct errand **ret,
                  struct ssb_error *err)
 {
+	assert(w->run != NULL && w->ended != NULL);
+
 	struct errand *e = calloc(1, sizeof(*e));
 	/* The client can go before the errand ends, and its task can pass to another client. */
 	char *who = strdup(w->who);
 	struct errand **last = &s->errands->queue;
 
-	assert(w->run != NULL && w->ended != NULL);
 	if (e == NULL || who == NULL) {
 		free(e);
 		free(who);

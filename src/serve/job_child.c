@@ -109,6 +109,8 @@ static void export_record(const struct job_record *t, const struct owner *owner)
 
 void job_supervise(const struct job_child *c)
 {
+	assert(c->plan != NULL);
+
 	static struct job_msg end; /* not on the stack: it is large */
 	const int stdio[3] = { -1, c->out, c->err };
 	struct job_record record = { .sock = c->sock, .fd = -1, .otel = c->otel };
@@ -117,7 +119,6 @@ void job_supervise(const struct job_child *c)
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
 
-	assert(c->plan != NULL);
 	if (settle_process(c) != 0) {
 		_exit(1);
 	}

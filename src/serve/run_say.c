@@ -354,6 +354,8 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
                     const struct string_list *withheld, const struct job_end *end,
                     const char *unseen)
 {
+	assert(end->ran && name != NULL);
+
 	const struct ssb_result *r = &end->result;
 	AUTO(shown_done) struct shown out = { 0 };
 	AUTO(shown_done) struct shown error = { 0 };
@@ -362,7 +364,6 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	auto_buf text;
 	auto_buf json;
 
-	assert(end->ran && name != NULL);
 	buf_init(&text, SAY_BYTES);
 	buf_init(&json, SAY_BYTES);
 	show_stream(&out, end, 0);

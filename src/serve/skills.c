@@ -204,8 +204,8 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	return failed;
 }
 
-/* Makes the name of one of two skills that are both called "weather" longer: "tools/weather", or
- * its whole path if the longer names are the same, too. */
+/* Gives a longer name to a skill whose name another skill has, too: "tools/weather" for "weather",
+ * or its whole path if the longer names are the same. */
 static int name_apart(struct skill *v, const struct skill *other)
 {
 	size_t len = strlen(v->dir);

@@ -230,9 +230,10 @@ static int verdict_hardness(const struct verdict *v)
 
 void call_decide(struct call *c)
 {
+	assert(c->n > 0);
+
 	size_t at = c->n - 1;
 
-	assert(c->n > 0);
 	for (size_t i = 0; i < c->n; i++) {
 		int by = verdict_hardness(&c->verdicts[i]) - verdict_hardness(&c->verdicts[at]);
 		if (by > 0 || (by == 0 && i < at && verdict_hardness(&c->verdicts[i]) > ACT_LOG)) {
@@ -376,9 +377,10 @@ static void fill_decision(struct call *c, struct decision *ret)
  * else. */
 static int commit_call(struct call *c, struct ssb_error *err)
 {
+	assert(c->open && c->n > 0);
+
 	bool keeps = may_keep(c);
 
-	assert(c->open && c->n > 0);
 	if (save_rows(c, err) != 0) {
 		return -1;
 	}

@@ -256,9 +256,10 @@ int db_migrate(struct db *db, struct ssb_error *err)
 
 int db_cache_place(struct db_cache *c, const char *sql)
 {
+	assert(sql != NULL && c->used <= DB_STATEMENTS);
+
 	size_t at = ((uintptr_t)sql * 0x9E3779B97F4A7C15U) >> 40;
 
-	assert(sql != NULL && c->used <= DB_STATEMENTS);
 	for (size_t i = 0; i < DB_STATEMENTS; i++, at++) {
 		at &= DB_STATEMENTS - 1;
 		if (c->sql[at] == sql) {

@@ -68,9 +68,10 @@ static void add_verdict(struct verdict *v, const struct verdict *more)
 
 enum session_state engine_next(const struct session *s, enum session_act act)
 {
+	assert(s->policy != NULL && (unsigned)act < SESSION_ACTS);
+
 	enum session_state to = s->state;
 
-	assert(s->policy != NULL && (unsigned)act < SESSION_ACTS);
 	switch (lower_act(s, act)) {
 	case ACT_LOG:
 	case ACT_BLOCK:
@@ -182,11 +183,12 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 
 struct verdict engine_check(const struct session *s, micros estimate, int64_t now_us)
 {
+	assert(s->policy != NULL);
+
 	struct verdict v = may_begin(s, now_us);
 	char a[MONEY_TEXT];
 	char b[MONEY_TEXT];
 
-	assert(s->policy != NULL);
 	if (!v.allowed) {
 		return v;
 	}
@@ -207,11 +209,12 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
 
 struct verdict engine_settle(const struct session *s, micros actual, micros estimate)
 {
+	assert(s->policy != NULL && actual >= 0 && estimate >= 0);
+
 	const struct session_policy *p = s->policy;
 	char a[MONEY_TEXT];
 	char b[MONEY_TEXT];
 
-	assert(s->policy != NULL && actual >= 0 && estimate >= 0);
 	if (session_is_over(s->state)) {
 		return make_verdict(ACT_LOG, VERDICT_OVER,
 		                    "the session is %s; the cost is recorded",
@@ -253,10 +256,11 @@ static struct verdict of_total(const struct session *s)
 
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count)
 {
+	assert(s->policy != NULL && name != NULL);
+
 	const struct session_threshold *t = session_policy_threshold(s->policy, name);
 	struct verdict v = all_good();
 
-	assert(s->policy != NULL && name != NULL);
 	if (session_is_over(s->state)) {
 		return is_over(s);
 	}
@@ -321,9 +325,10 @@ bool engine_blocks(const struct verdict *v)
 
 struct verdict engine_run(const struct session *s, int64_t now_us)
 {
+	assert(s->policy != NULL);
+
 	struct verdict v = may_begin(s, now_us);
 
-	assert(s->policy != NULL);
 	if (!v.allowed) {
 		return v;
 	}

@@ -36,9 +36,10 @@ struct wave {
 
 bool targets_add(struct targets *t, const struct target *one)
 {
+	assert(t->n <= MAX_LIVE);
+
 	struct target *more = t->n < MAX_LIVE ? reallocarray(t->v, t->n + 1, sizeof(*more)) : NULL;
 
-	assert(t->n <= MAX_LIVE);
 	if (more == NULL) {
 		t->full = true;
 		return false;
@@ -289,9 +290,10 @@ static void send_request(const struct target *t, int dir, const struct live_requ
 
 void fanout(struct targets *t, int dir, const struct live_request *q)
 {
+	assert(q->version == LIVE_VERSION && q->op < LIVE_OPS);
+
 	struct wave w = { .dir = dir, .q = q, .told = clock_ms() };
 
-	assert(q->version == LIVE_VERSION && q->op < LIVE_OPS);
 	for (size_t i = WAVE; i < t->n; i++) {
 		send_request(&t->v[i], dir, q);
 	}

@@ -275,11 +275,12 @@ static int run_turn(struct herald *h, struct ssb_error *err)
 
 int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_error *err)
 {
+	assert(ss != NULL);
+
 	struct herald h = { .ss = ss, .deadline_ms = deadline_ms };
 	struct herald_result unread;
 	int left = 1;
 
-	assert(ss != NULL);
 	while (left > 0) {
 		left = run_turn(&h, err);
 	}

@@ -152,11 +152,12 @@ static int run_kept(const struct run_request *q, const char *id, struct ssb_resu
 int keeper_run(const struct run_request *q, const char *id, struct ssb_result *ret_result,
                struct prepared *ret_prepared, struct ssb_error *err)
 {
+	assert(q->govern_fd < 0);
+
 	AUTO(owner_done) struct owner loaded = { 0 };
 	const struct ssb_plan *plan = q->plan;
 	struct run_request owned = *q;
 
-	assert(q->govern_fd < 0);
 	if (id != NULL && !session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "session",
 		                "'%.64s' is not a session id; see skillsandbox session list", id);

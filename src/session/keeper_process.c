@@ -42,7 +42,7 @@ static int settle_fds(int sock, int caller, struct ssb_error *err)
 	if (socks < 0 || dup3(socks, SOCK_FD, O_CLOEXEC) < 0 || callers < 0 ||
 	    dup3(callers, CALLER_FD, O_CLOEXEC) < 0 || close_range(CALLER_FD + 1, ~0U, 0) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session",
-		                "set up the file descriptors of the keeper");
+		                "cannot set up the file descriptors of the keeper");
 	}
 	return 0;
 }

@@ -85,10 +85,11 @@ bool decimal_parse(const char *s, size_t len, struct decimal *ret)
 enum decimal_fit decimal_times(const struct decimal *d, uint64_t factor, uint64_t max,
                                uint64_t *ret)
 {
+	assert(factor > 0);
+
 	wide n = (wide)d->digits * factor;
 	bool finer = d->cut;
 
-	assert(factor > 0);
 	for (long e = d->exponent; e > 0 && n > 0; e--) {
 		n *= 10;
 		if (n > max) {

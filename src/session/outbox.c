@@ -243,11 +243,12 @@ static void put_told(struct json *j, const char *body)
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
                  const char *status, struct ssb_error *err)
 {
+	assert(c->open && item->url != NULL);
+
 	struct row *own = call_own(c);
 	struct json *j = entry_begin(c, own, EV_NOTIFICATION);
 	char text[SESSION_REASON];
 
-	assert(c->open && item->url != NULL);
 	json_kstr(j, "type", KINDS[item->kind]);
 	put_place(j, item->url);
 	if (item->kind == NOTIFY_OTEL) {

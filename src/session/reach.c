@@ -124,11 +124,12 @@ static int found_row(void *arg, const struct db_value *v, size_t n)
 
 struct row *call_find(struct call *c, int64_t n)
 {
+	assert(c->open);
+
 	struct row *known = in_memory(c, c->n_others, n);
 	struct row row = { 0 };
 	struct ssb_error why = { 0 };
 
-	assert(c->open);
 	if (known != NULL) {
 		return known;
 	}

@@ -29,9 +29,10 @@ enum send_state { SENDING, ALL_SENT };
 
 int send_begin(struct call *c, const struct row *row, struct ssb_error *err)
 {
+	assert(c->open && row->s.policy != NULL);
+
 	const struct session_policy *p = row->s.policy;
 
-	assert(c->open && row->s.policy != NULL);
 	for (size_t i = 0; session_policy_sends(p) && i < p->n_exports; i++) {
 		if (p->exports[i].kind == EXPORT_OTEL &&
 		    db_run(c->ss->db,

@@ -149,12 +149,13 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 
 int spend_time_out(struct call *c, struct ssb_error *err)
 {
+	assert(c->open && c->n > 0);
+
 	int64_t root = call_own(c)->root;
 	int64_t last = 0;
 	int64_t next = 0;
 	struct due d;
 
-	assert(c->open && c->n > 0);
 	do {
 		d = (struct due){ 0 };
 		if (db_run(c->ss->db,
@@ -235,7 +236,9 @@ static int add_reservation(struct call *c, const char *action, micros estimate, 
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
 		if (row->s.reserved > STORE_MAX_MICROS - estimate) {
-			return ssb_fail(err, SSB_E_LIMIT, 0, "", "too much is reserved already");
+			return ssb_fail(
+			        err, SSB_E_LIMIT, 0, "",
+			        "the reservations of the session are too large for this estimate");
 		}
 		row->s.reserved += estimate;
 		row->s.actions = store_add(row->s.actions, 1);

@@ -301,10 +301,11 @@ int store_ask(struct session_store *ss, const char *sql, const struct db_value *
 
 int store_check_text(const char *s, size_t size, const char *what, struct ssb_error *err)
 {
+	assert(size > 1);
+
 	size_t len = strnlen(s, size);
 	uint32_t cp = 0;
 
-	assert(size > 1);
 	if (len == 0 || len == size) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s must have 1 to %zu bytes", what,
 		                size - 1);

@@ -115,11 +115,12 @@ void digest_cache_done(struct digest_cache *c)
 
 bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout)
 {
+	assert(c->n_known == 0 || c->known != NULL);
+
 	const struct digest_record *r =
 	        c->n_known == 0 ? NULL
 	                        : bsearch(inout, c->known, c->n_known, sizeof(*c->known), by_inode);
 
-	assert(c->n_known == 0 || c->known != NULL);
 	if (r == NULL || r->size != inout->size || r->mtime_ns != inout->mtime_ns ||
 	    r->ctime_ns != inout->ctime_ns) {
 		return false;

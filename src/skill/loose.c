@@ -230,11 +230,12 @@ static void read_entries(struct loose *l, const char *text, size_t len)
 struct ynode *loose_read(const char *file, const char *text, size_t len, unsigned line,
                          struct ssb_diags *diags)
 {
+	assert(file != NULL && (text != NULL || len == 0));
+
 	struct loose l = { .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 	auto_buf plain;
 
-	assert(file != NULL && (text != NULL || len == 0));
 	buf_init(&plain, MAX_YAML_BYTES);
 	for (unsigned i = 1; i < line; i++) {
 		buf_addc(&plain, '\n'); /* so that every line number is that of the file */

@@ -234,12 +234,13 @@ static int no_front(struct says_reading *r, const char *why)
 int says_markdown(struct says *ret, const char *file, const char *text, size_t len,
                   struct ssb_diags *diags)
 {
+	assert(ret != NULL && (text != NULL || len == 0));
+
 	struct says_reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 	unsigned line = 0;
 	auto_buf block;
 
-	assert(ret != NULL && (text != NULL || len == 0));
 	*ret = (struct says){ 0 };
 	buf_init(&block, MAX_YAML_BYTES);
 	int found = block_find(&block, text, len, &line);
@@ -260,10 +261,11 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 int says_skillware(struct says *ret, const char *file, const char *text, size_t len,
                    struct ssb_diags *diags)
 {
+	assert(ret != NULL && (text != NULL || len == 0));
+
 	struct says_reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = loose_read(file, text, len, 1, diags);
 
-	assert(ret != NULL && (text != NULL || len == 0));
 	*ret = (struct says){ 0 };
 	if (root == NULL) {
 		return -1;

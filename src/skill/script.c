@@ -244,6 +244,8 @@ static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_
 int script_find(int dir, const char *name, const char *word, struct script *ret,
                 struct ssb_diags *diags, struct ssb_error *err)
 {
+	assert(dir >= 0 && name[0] == '/' && word != NULL);
+
 	AUTO(script_done) struct script s = { 0 };
 	const char *path = NULL;
 	const char *why = place_in(name, word, &path);
@@ -251,7 +253,6 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 	auto_fd fd = -1;
 	struct stat st = { 0 };
 
-	assert(dir >= 0 && name[0] == '/' && word != NULL);
 	if (why != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "script",
 		                "'%.100s' %s; name a script by its path in the skill", word, why);

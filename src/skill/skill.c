@@ -284,7 +284,8 @@ static bool names_script(const struct skill_search *s)
 	       skill_has(s->fd, s->args[0]);
 }
 
-/* True if the sidecar is for this directory, or cannot be read, so that it may be. */
+/* True if the sidecar is for this directory. Also true if the sidecar cannot be read, because it
+ * could be for this directory. */
 static bool counts_no_more(const struct skill_search *s, const char *file, int fd)
 {
 	AUTO(diags_freep) struct ssb_diags *unsaid = ssb_diags_new();
@@ -347,6 +348,8 @@ int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,
                   const char *config_dir, char *const args[], struct skill_found *ret,
                   struct ssb_diags *diags, struct ssb_error *err)
 {
+	assert(dir->path != NULL && source->fd >= 0);
+
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 	const struct skill_search s = { .dir = dir->path,
 		                        .source = source->named,
@@ -355,7 +358,6 @@ int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,
 		                        .args = args,
 		                        .diags = diags };
 
-	assert(dir->path != NULL && source->fd >= 0);
 	if (find_any(&s, &found, err) != 0) {
 		return -1;
 	}
@@ -378,6 +380,8 @@ int skill_find(const char *dir, const char *config_dir, char *const args[], stru
 int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags *diags,
                     struct ssb_error *err)
 {
+	assert(file != NULL && ret != NULL);
+
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 	auto_free char *dir = strndup(file, (size_t)(skill_base(file) - file));
 	auto_free char *real = dir != NULL ? realpath(dir[0] != '\0' ? dir : ".", NULL) : NULL;
@@ -385,7 +389,6 @@ int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags 
 	const char *name = fd >= 0 ? derived_from(fd, skill_base(file)) : NULL;
 	const struct skill_search s = { .dir = real, .source = real, .fd = fd, .diags = diags };
 
-	assert(file != NULL && ret != NULL);
 	if (name == NULL) {
 		return 0;
 	}

@@ -74,10 +74,11 @@ static void add_evidence(struct class_hits *h, uint64_t seq)
 
 void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 {
+	assert((unsigned)e->kind < EV_COUNT);
+
 	bool prevented = was_prevented(e);
 	uint64_t times = e->times > 0 ? e->times : 1;
 
-	assert((unsigned)e->kind < EV_COUNT);
 	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;
 	c->not_prevented += e->violation && !prevented ? times : 0;
 	c->unwritten += e->violation && seq == CLASS_NO_LINE;

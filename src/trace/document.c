@@ -142,9 +142,10 @@ static void keep_violation(struct document *d, const struct document_event *e, s
 
 void document_event(struct document *d, const struct document_event *e)
 {
+	assert(event_kind_name(e->kind) != NULL && e->message.p != NULL);
+
 	size_t bytes = e->message.n + e->data.n + 128;
 
-	assert(event_kind_name(e->kind) != NULL && e->message.p != NULL);
 	if (e->violation) {
 		keep_violation(d, e, bytes);
 	}

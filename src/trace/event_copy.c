@@ -64,11 +64,12 @@ static struct bytes copy_text(char **at, const struct bytes *from)
 
 struct event *event_copy(void *to, size_t size, const struct event *e)
 {
+	assert((uintptr_t)to % EVENT_ALIGN == 0);
+	assert(e->more_arg == NULL || e->more_size > 0);
+
 	struct event *copy = to;
 	char *at = (char *)to + round_up(sizeof(*e));
 
-	assert((uintptr_t)to % EVENT_ALIGN == 0);
-	assert(e->more_arg == NULL || e->more_size > 0);
 	*copy = *e;
 	struct bytes *args = (struct bytes *)(void *)at;
 	at += e->n_args * sizeof(args[0]);

@@ -88,11 +88,12 @@ static void record_hash(const struct record *r, size_t len, uint8_t ret[SHA256_B
 
 bool record_end(struct record *r)
 {
+	assert(r->out.failed || r->json.depth == 1);
+
 	uint8_t hash[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
 	size_t len = r->out.len - r->line;
 
-	assert(r->out.failed || r->json.depth == 1);
 	if (!r->out.failed && len + RECORD_HASH_TAIL <= TRACE_LINE_BYTES) {
 		record_hash(r, len, hash);
 		hex_encode(hash, sizeof(hash), hex);

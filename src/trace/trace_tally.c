@@ -16,10 +16,11 @@ bool trace_counts(const struct trace *t)
 
 void trace_again(struct trace *t, const struct event *e)
 {
+	assert((unsigned)e->kind < EV_COUNT);
+
 	struct trace_tally *n = t->tally;
 	uint64_t times = e->times > 0 ? e->times : 1;
 
-	assert((unsigned)e->kind < EV_COUNT);
 	if (n == NULL || t->closed) {
 		return;
 	}

@@ -422,12 +422,13 @@ static enum reader_line check_next(struct verify *v, struct reader *in)
 int verify_record(int fd, const struct verify_ask *ask, struct verify_result *ret,
                   struct ssb_error *err)
 {
+	assert(fd >= 0 && ask->run_id != NULL);
+
 	struct verify_result r = { 0 };
 	AUTO(verify_done) struct verify v = { .ask = ask, .r = &r };
 	AUTO(reader_done) struct reader in;
 	enum reader_line got;
 
-	assert(fd >= 0 && ask->run_id != NULL);
 	(void)sha256_accelerate();
 	reader_init(&in, fd, 0);
 	do {

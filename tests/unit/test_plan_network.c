@@ -334,7 +334,8 @@ static void test_limits(void **state)
 	       "max_bytes_in: 1000}\n");
 	p = skill(ASKS, NULL);
 	assert_int_equal(p->net.max_connections, 100);
-	assert_true(warned(p, "max_connections: 200 is requested, but the policy file allows at most 100"));
+	assert_true(warned(
+	        p, "max_connections: 200 is requested, but the policy file allows at most 100"));
 	assert_int_equal(p->net.max_connections_per_second, 9);
 	assert_int_equal(p->net.max_bytes_out, 5);
 	assert_int_equal(p->net.max_bytes_in, 1000);
