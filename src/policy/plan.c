@@ -437,6 +437,7 @@ static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan
 	    find_skill(&b, dir, source, &found, err) < 0) {
 		return -1;
 	}
+	assert(found.manifest != NULL);
 	b.manifest = found.manifest;
 	b.unbound = found.unbound;
 	b.skill_dir = dir->path;
