@@ -328,14 +328,14 @@ static int start_child(struct serve_job *j, struct ssb_error *err)
 		                         .data = on_data,
 		                         .ended = on_child_ended,
 		                         .arg = j };
-	auto_fd theirs = -1;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "socketpair");
 	}
 	j->sock = pair[0];
-	theirs = j->theirs.sock = pair[1];
+	auto_fd theirs = pair[1]; /* of the child alone, which keeps a copy */
+	j->theirs.sock = theirs;
 	if (fcntl(j->sock, F_SETFL, O_NONBLOCK) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");
 	}
