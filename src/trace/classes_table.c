@@ -139,7 +139,10 @@ static const struct rule RULES[] = {
 	  .paths = "/etc/rc.local /etc/init.d /etc/rc.d" },
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
-	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
+	           "//.cursorrules //.codex //.gemini //.opencode //opencode.json //opencode.jsonc "
+	           "//.qwen //.roo "
+	           "//.windsurf //.windsurfrules //.mcp.json //CLAUDE.md //CLAUDE.local.md "
+	           "//AGENTS.md //AGENTS.override.md //GEMINI.md //.github/workflows" },
 	/* A skill makes a symlink in a git directory, through which git would write and delete. */
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .reasons = ANY_REASON(REASON_PROTECTED), .ops = ANY_OP(OP_SYMLINK) },

@@ -352,6 +352,16 @@ def test_the_page_shows_the_table():
         [row[0] for row in table]
 
 
+def test_files_that_tools_follow_are_persistence():
+    """Each name outside of git's directories that the sandbox holds is in the table of classes."""
+    held = re.findall(r'\{ "([^"]+)",\s+\w+,\s+HOLD_ANYWHERE',
+                      (harness.REPO / "src/policy/protect.c").read_text())
+    table = (harness.REPO / "src/trace/classes_table.c").read_text()
+    names = [n for n in held if not n.startswith(".git/") and n != "commondir"]
+    assert len(names) > 15
+    assert [n for n in names if not re.search(rf'//{re.escape(n)}[ "]', table)] == []
+
+
 def test_every_reason_has_a_class_and_words():
     """Each code that the broker denies with is in the table, in a rule of the classes unless it is a
     misfortune, and `why` has words for it."""
