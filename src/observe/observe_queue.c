@@ -57,7 +57,7 @@ static bool try_put(struct observe_queue *q, const struct event *e, size_t size,
 void observe_queue_put(struct observe_queue *q, const struct event *e)
 {
 	static const struct timespec pause = { .tv_nsec = 1000000 };
-	enum room room = e->violation ? ROOM_VIOLATION : room_of(e, NULL);
+	enum room room = room_of(e, CLASS_NONE);
 	bool matters = room_matters(room);
 	size_t reserved = e->violation ? 0 : matters ? QUEUE_RESERVE : 2 * QUEUE_RESERVE;
 	const size_t size = sizeof(struct queued) + event_size(e);

@@ -72,7 +72,8 @@ static void add_evidence(struct class_hits *h, uint64_t seq)
 	h->n_evidence++;
 }
 
-void classes_add(struct classes *c, const struct event *e, uint64_t seq)
+void classes_count(struct classes *c, const struct event *e, struct class_verdict class,
+                   uint64_t seq)
 {
 	assert((unsigned)e->kind < EV_COUNT);
 
@@ -82,15 +83,19 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;
 	c->not_prevented += e->violation && !prevented ? times : 0;
 	c->unwritten += e->violation && seq == CLASS_NO_LINE;
-	struct class_verdict v = classes_of(e, c->home);
-	if (v.id == CLASS_NONE) {
+	if (class.id == CLASS_NONE) {
 		return;
 	}
-	struct class_hits *h = &c->hits[v.id];
+	struct class_hits *h = &c->hits[class.id];
 	h->count += times;
 	h->not_prevented += prevented ? 0 : times;
-	add_technique(h, v.technique);
+	add_technique(h, class.technique);
 	add_evidence(h, seq);
+}
+
+void classes_add(struct classes *c, const struct event *e, uint64_t seq)
+{
+	classes_count(c, e, classes_of(e, c->home), seq);
 }
 
 /* Adds the counts, and at most `max` lines of evidence, so that the evidence of a pair of classes

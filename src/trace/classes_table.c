@@ -140,9 +140,9 @@ static const struct rule RULES[] = {
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
 	           "//.cursorrules //.codex //.gemini //.opencode //opencode.json //opencode.jsonc "
-	           "//.qwen //.roo "
-	           "//.windsurf //.windsurfrules //.mcp.json //CLAUDE.md //CLAUDE.local.md "
-	           "//AGENTS.md //AGENTS.override.md //GEMINI.md //.github/workflows" },
+	           "//.qwen //.roo //.windsurf //.windsurfrules //.mcp.json //CLAUDE.md "
+	           "//CLAUDE.local.md //AGENTS.md //AGENTS.override.md //GEMINI.md "
+	           "//.github/workflows" },
 	/* A skill makes a symlink in a git directory, through which git would write and delete. */
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .reasons = ANY_REASON(REASON_PROTECTED), .ops = ANY_OP(OP_SYMLINK) },
@@ -252,11 +252,11 @@ static bool in_list(const char *list, const char *word)
 	size_t n = word != NULL ? strlen(word) : 0;
 
 	while (n > 0 && *list != '\0') {
-		size_t len = strcspn(list, " ");
-		if (len == n && memcmp(list, word, n) == 0) {
+		const char *end = strchrnul(list, ' ');
+		if ((size_t)(end - list) == n && memcmp(list, word, n) == 0) {
 			return true;
 		}
-		list += len + strspn(list + len, " ");
+		list = *end == ' ' ? end + 1 : end;
 	}
 	return false;
 }
@@ -277,23 +277,64 @@ static bool is_op(const enum op *any, enum op op)
 	return *any != OP_NONE;
 }
 
+/* A path that is compared with many places: what is the same for all of them is found once. */
+struct path {
+	struct bytes whole;
+	struct bytes in_home; /* from the slash after the home; empty: it is not in the home */
+	uint64_t names;       /* a bit for the first two characters of each name in it */
+};
+
+/* Returns the bit of a name that begins after this slash. Other names can have the same bit. */
+static uint64_t name_bit(const char *slash, const char *end)
+{
+	unsigned one = slash + 1 < end ? (unsigned char)slash[1] : '/';
+	unsigned two = slash + 2 < end ? (unsigned char)slash[2] : '/';
+
+	return 1ULL << ((one + 5 * two) % 64);
+}
+
+static struct path path_of(struct bytes b, const char *home)
+{
+	struct path ret = { .whole = b };
+	size_t n = home != NULL ? strlen(home) : 0;
+
+	if (b.p == NULL) {
+		return ret;
+	}
+	const char *end = b.p + b.n;
+	if (n > 0 && b.n > n && memcmp(b.p, home, n) == 0) {
+		ret.in_home = (struct bytes){ b.p + n, b.n - n };
+	}
+	for (const char *s = b.p; (s = memchr(s, '/', (size_t)(end - s))) != NULL; s++) {
+		ret.names |= name_bit(s, end);
+	}
+	return ret;
+}
+
 static bool begins_with(struct bytes path, const char *with, size_t n, bool exact)
 {
 	return path.n >= n && memcmp(path.p, with, n) == 0 &&
 	       (path.n == n || (!exact && path.p[n] == '/'));
 }
 
-static bool is_anywhere(struct bytes path, const char *part, size_t n)
+/* Returns whether these names, which begin with a slash, are anywhere in the path. */
+static bool is_anywhere(const struct path *path, const char *part, size_t n)
 {
-	for (size_t i = 0; i + n <= path.n; i++) {
-		if (begins_with((struct bytes){ path.p + i, path.n - i }, part, n, false)) {
+	const char *s = path->whole.p;
+	const char *end = s + path->whole.n;
+
+	if ((path->names & name_bit(part, part + n)) == 0) {
+		return false;
+	}
+	for (; (s = memchr(s, '/', (size_t)(end - s))) != NULL; s++) {
+		if (begins_with((struct bytes){ s, (size_t)(end - s) }, part, n, false)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool path_matches(struct bytes path, const char *pattern, size_t n, const char *home)
+static bool path_matches(const struct path *path, const char *pattern, size_t n)
 {
 	bool exact = pattern[0] == '=';
 
@@ -303,28 +344,28 @@ static bool path_matches(struct bytes path, const char *pattern, size_t n, const
 		return is_anywhere(path, pattern + 1, n - 1);
 	}
 	if (pattern[0] != '~') {
-		return begins_with(path, pattern, n, exact);
+		return begins_with(path->whole, pattern, n, exact);
 	}
-	size_t len = home != NULL ? strlen(home) : 0;
-	return len > 0 && path.n > len && memcmp(path.p, home, len) == 0 &&
-	       begins_with((struct bytes){ path.p + len, path.n - len }, pattern + 1, n - 1, exact);
+	return path->in_home.n > 0 && begins_with(path->in_home, pattern + 1, n - 1, exact);
 }
 
-static bool in_places(struct bytes path, const char *list, const char *home)
+static bool in_places(const struct path *path, const char *list)
 {
-	while (path.p != NULL && *list != '\0') {
-		size_t len = strcspn(list, " ");
-		if (path_matches(path, list, len, home)) {
+	while (path->whole.p != NULL && *list != '\0') {
+		const char *end = strchrnul(list, ' ');
+		if (path_matches(path, list, (size_t)(end - list))) {
 			return true;
 		}
-		list += len + strspn(list + len, " ");
+		list = *end == ' ' ? end + 1 : end;
 	}
 	return false;
 }
 
 bool classes_startup_file(const char *home, const char *path)
 {
-	return in_places((struct bytes){ path, strlen(path) }, STARTUP_FILES, home);
+	struct path p = path_of((struct bytes){ path, strlen(path) }, home);
+
+	return in_places(&p, STARTUP_FILES);
 }
 
 static bool is_writing(const struct event *e)
@@ -356,27 +397,34 @@ static bool is_program(struct bytes program, const char *names)
 bool classes_own_store(const char *home, const char *program, const char *path)
 {
 	const struct bytes who = { program, strlen(program) };
-	const struct bytes what = { path, strlen(path) };
+	const struct path what = path_of((struct bytes){ path, strlen(path) }, home);
 
 	for (size_t i = 0; i < ARRAY_LEN(OWN_STORES); i++) {
 		if (is_program(who, OWN_STORES[i].programs) &&
-		    in_places(what, OWN_STORES[i].paths, home)) {
+		    in_places(&what, OWN_STORES[i].paths)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Compares the paths of an event with a rule. rename and link have two paths: one of them is enough
- * for a class, but an exception needs both. */
-static bool paths_match(const struct rule *r, const struct event *e, const char *home)
-{
-	bool one = in_places(e->path, r->paths, home);
+/* An event with what its rules ask for. rename and link have two paths. */
+struct judged {
+	const struct event *e;
+	bool writing;
+	struct path path;
+	struct path path2;
+};
 
-	if (e->path2.p == NULL || !op_has_two(e->op)) {
+/* Of two paths, one is enough for a class, but an exception needs both. */
+static bool paths_match(const struct rule *r, const struct judged *j)
+{
+	bool one = in_places(&j->path, r->paths);
+
+	if (j->path2.whole.p == NULL) {
 		return one;
 	}
-	bool other = in_places(e->path2, r->paths, home);
+	bool other = in_places(&j->path2, r->paths);
 	return r->id == CLASS_NONE ? one && other : one || other;
 }
 
@@ -436,17 +484,19 @@ static bool is_concern(const struct event *e)
 	return e->violation || own || e->kind == EV_RESOURCE_LIMIT_HIT;
 }
 
-static bool rule_matches(const struct rule *r, const struct event *e, const char *home)
+static bool rule_matches(const struct rule *r, const struct judged *j)
 {
+	const struct event *e = j->e;
+
 	return (r->kinds & ON(e->kind)) != 0 &&
-	       (r->access == ACCESS_ANY || (r->access == WRITING) == is_writing(e)) &&
+	       (r->access == ACCESS_ANY || (r->access == WRITING) == j->writing) &&
 	       (r->reasons == NULL || is_reason(r->reasons, e->reason)) &&
 	       (r->ops == NULL || is_op(r->ops, e->op)) &&
 	       (r->protocol == NULL || in_list(r->protocol, e->protocol)) &&
 	       (r->programs == NULL || is_program(e->program, r->programs)) &&
 	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
 	       (!r->long_label || has_long_label(e->name)) &&
-	       (r->paths == NULL || paths_match(r, e, home));
+	       (r->paths == NULL || paths_match(r, j));
 }
 
 bool classes_names_reason(enum reason reason)
@@ -461,8 +511,17 @@ bool classes_names_reason(enum reason reason)
 
 struct class_verdict classes_of(const struct event *e, const char *home)
 {
-	for (size_t i = 0; is_concern(e) && i < ARRAY_LEN(RULES); i++) {
-		if (rule_matches(&RULES[i], e, home)) {
+	if (!is_concern(e)) {
+		return (struct class_verdict){ .id = CLASS_NONE };
+	}
+	struct judged judged = {
+		.e = e,
+		.writing = is_writing(e),
+		.path = path_of(e->path, home),
+		.path2 = path_of(op_has_two(e->op) ? e->path2 : (struct bytes){ 0 }, home),
+	};
+	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
+		if (rule_matches(&RULES[i], &judged)) {
 			return (struct class_verdict){ RULES[i].id, RULES[i].technique };
 		}
 	}

@@ -72,9 +72,10 @@ const char *event_kind_name(enum event_kind kind)
 
 enum event_kind event_kind_from(const char *name, size_t len)
 {
-	for (int kind = 0; kind < EV_OTHER; kind++) {
+	for (int kind = 0; len > 0 && kind < EV_OTHER; kind++) {
 		const char *known = RECORD_KINDS[kind];
-		if (known != NULL && strlen(known) == len && memcmp(known, name, len) == 0) {
+		if (known != NULL && known[0] == name[0] && strlen(known) == len &&
+		    memcmp(known, name, len) == 0) {
 			return (enum event_kind)kind;
 		}
 	}

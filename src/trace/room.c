@@ -72,17 +72,10 @@ static enum room room_of_file(const struct event *e)
 	return is_rule(e, COMMON, ARRAY_LEN(COMMON)) ? ROOM_OTHER : ROOM_READ;
 }
 
-static enum room room_of_violation(const struct event *e, const char *home)
-{
-	enum class_id id = classes_of(e, home).id;
-
-	return id == CLASS_NONE ? ROOM_VIOLATION : (enum room)(ROOM_CLASS + (int)id);
-}
-
-enum room room_of(const struct event *e, const char *home)
+enum room room_of(const struct event *e, enum class_id class)
 {
 	if (e->violation) {
-		return room_of_violation(e, home);
+		return class == CLASS_NONE ? ROOM_VIOLATION : (enum room)(ROOM_CLASS + (int)class);
 	}
 	switch (e->kind) {
 	case EV_SKILL_STARTED:

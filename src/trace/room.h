@@ -50,8 +50,8 @@ extern const struct room_info {
 	struct room_part parts[PLACE_COUNT];
 } ROOMS[ROOM_COUNT + 1];
 
-/* Returns the room of an event. `home` is the skill's home in the sandbox. */
-enum room room_of(const struct event *e, const char *home);
+/* Returns the room of an event. The class decides the room of a violation. */
+enum room room_of(const struct event *e, enum class_id class);
 /* Returns whether a flood of other events must not displace the events of this room. False for the
  * rooms that a flood of events or an ordinary search through directories can fill. */
 bool room_matters(enum room r);

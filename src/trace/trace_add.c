@@ -133,7 +133,8 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 
 /* Counts an attempt that equals an earlier one. Returns false if it is new; then fold_enter() must
  * add it after it is written. */
-static bool fold_repeat(struct trace *t, const struct event *e, const struct fold_key *key)
+static bool fold_repeat(struct trace *t, const struct event *e, struct class_verdict class,
+                        const struct fold_key *key)
 {
 	struct fold_entry *same = fold_find(&t->fold, key);
 	struct timespec now;
@@ -146,7 +147,7 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 	                (e->at_us != 0 ? (int64_t)(clock_us() - e->at_us) : 0);
 	same->count += count_times(e);
 	t->repeats += count_times(e);
-	classes_add(&t->classes, e, same->seq);
+	classes_count(&t->classes, e, class, same->seq);
 	return true;
 }
 
@@ -180,6 +181,7 @@ void trace_add(struct trace *t, const struct event *e)
 	if (t->closed) {
 		return; /* nothing may follow the signature */
 	}
+	const struct class_verdict class = classes_of(e, t->classes.home);
 	if (t->tally != NULL && !e->tallied) {
 		trace_again(t, e);
 	}
@@ -187,18 +189,18 @@ void trace_add(struct trace *t, const struct event *e)
 	t->unreadable += e->reason == REASON_UNREADABLE ? count_times(e) : 0;
 	if (e->status != STATUS_NONE) {
 		key = fold_key(e);
-		if (fold_repeat(t, e, &key)) {
+		if (fold_repeat(t, e, class, &key)) {
 			return;
 		}
 	}
-	enum room room = room_of(e, t->classes.home);
+	enum room room = room_of(e, class.id);
 	if (!write_event(t, e, room)) {
 		t->rooms.dropped[room] += count_times(e);
 		t->document.events_dropped++;
-		classes_add(&t->classes, e, CLASS_NO_LINE);
+		classes_count(&t->classes, e, class, CLASS_NO_LINE);
 		return;
 	}
-	classes_add(&t->classes, e, t->record.seq - 1);
+	classes_count(&t->classes, e, class, t->record.seq - 1);
 	if (e->status != STATUS_NONE) {
 		fold_enter(t, e, room, &key);
 	}

@@ -132,25 +132,24 @@ static bool read_head(const char *p, const char *end, struct head *h)
 static bool check_chain(struct verify *v, const char *line, size_t len)
 {
 	struct sha256 s;
-	uint8_t want[SHA256_BYTES];
-	uint8_t have[SHA256_BYTES];
+	uint8_t hash[SHA256_BYTES];
+	char hex[RECORD_HASH_HEX + 1];
 	const char *tail = len > RECORD_HASH_TAIL ? line + len - RECORD_HASH_TAIL : NULL;
 
 	if (tail == NULL || memcmp(tail, RECORD_HASH_KEY, sizeof(RECORD_HASH_KEY) - 1) != 0 ||
-	    memcmp(line + len - 3, "\"}\n", 3) != 0 ||
-	    hex_decode(tail + sizeof(RECORD_HASH_KEY) - 1, RECORD_HASH_HEX, have, sizeof(have)) !=
-	            0) {
+	    memcmp(line + len - 3, "\"}\n", 3) != 0) {
 		return fail_verify(v, "the line does not end with a hash");
 	}
 	sha256_init(&s);
 	sha256_update(&s, v->head, sizeof(v->head));
 	sha256_update(&s, line, len - RECORD_HASH_TAIL);
-	sha256_final(&s, want);
-	if (memcmp(want, have, sizeof(want)) != 0) {
+	sha256_final(&s, hash);
+	hex_encode(hash, sizeof(hash), hex);
+	if (memcmp(hex, tail + sizeof(RECORD_HASH_KEY) - 1, RECORD_HASH_HEX) != 0) {
 		return fail_verify(
 		        v, "the line was changed, or the line before it is missing or changed");
 	}
-	memcpy(v->head, have, sizeof(have));
+	memcpy(v->head, hash, sizeof(hash));
 	return true;
 }
 

@@ -538,7 +538,7 @@ static void add_to(struct trace *t, enum room room, const char *name)
 		e.kind = EV_FILE_READ;
 		e.rule = room == ROOM_READ ? e.rule : "system";
 	}
-	assert_int_equal(room_of(&e, plan.home), room);
+	assert_int_equal(room_of(&e, classes_of(&e, plan.home).id), room);
 	trace_add(t, &e);
 }
 
