@@ -1,5 +1,4 @@
-/* The range of IPv4 addresses. All addresses have 16 bytes, so one comparison is enough for both
- * families. */
+/* address.c - reads, writes and compares addresses and ranges. */
 #include "base/address.h"
 #include "base/number.h"
 
@@ -7,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The range of IPv4 addresses. All addresses have 16 bytes, so one comparison is enough for both
+ * families. */
 static const struct cidr MAPPED = { { { [10] = 0xff, 0xff } }, ADDRESS_V4_BITS };
 
 /* Reads a decimal number up to `max` without leading zeros. Returns how many digits it has; 0 if

@@ -1,3 +1,4 @@
+/* base64.c - encodes and decodes base64 with padding. */
 #include "base/base64.h"
 
 #include <stdbool.h>

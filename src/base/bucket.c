@@ -1,3 +1,4 @@
+/* bucket.c - counts the tokens of a bucket without rounding. */
 #include "base/bucket.h"
 
 #define SECOND 1000000

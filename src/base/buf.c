@@ -1,3 +1,4 @@
+/* buf.c - grows a byte buffer up to its cap. */
 #include "base/buf.h"
 
 #include <stdio.h>

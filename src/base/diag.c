@@ -1,3 +1,4 @@
+/* diag.c - collects findings, up to a cap, and writes them as text. */
 #include "base/diag.h"
 
 #include <stdarg.h>

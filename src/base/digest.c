@@ -1,3 +1,4 @@
+/* digest.c - writes and reads "sha256:HEX". */
 #include "base/digest.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* ed25519.c - signs and verifies with libsodium. */
 #include "base/ed25519.h"
 
 #include <assert.h>

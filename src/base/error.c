@@ -1,3 +1,4 @@
+/* error.c - fills and wraps errors. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* hex.c - converts bytes to hexadecimal digits, and back, in constant time. */
 #include "base/hex.h"
 
 #include <stdint.h>

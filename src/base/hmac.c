@@ -1,3 +1,4 @@
+/* hmac.c - computes HMAC-SHA-256 with sha256.h. */
 #include "base/hmac.h"
 
 #include <string.h>

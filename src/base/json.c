@@ -1,3 +1,4 @@
+/* json.c - writes JSON, with the commas and escapes that it needs. */
 #include "base/json.h"
 
 #include <assert.h>

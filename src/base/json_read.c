@@ -1,3 +1,4 @@
+/* json_read.c - parses JSON into an array of nodes, with caps. */
 #include "base/json_read.h"
 
 #include <stdlib.h>

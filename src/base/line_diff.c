@@ -1,3 +1,4 @@
+/* line_diff.c - finds the shortest list of differences with Myers' greedy algorithm. */
 #include "base/line_diff.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* name.c - the tables of the names of public enums. */
 #include "base/name.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* number.c - parses decimal numbers strictly, and checks their bounds. */
 #include "base/number.h"
 
 #include <assert.h>

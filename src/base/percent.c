@@ -1,3 +1,4 @@
+/* percent.c - writes the percent-encoding of URIs. */
 #include "base/percent.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* sha256.c - computes SHA-256, and chooses the implementation that the processor has. */
 #include "base/sha256.h"
 
 #include <endian.h>

@@ -1,4 +1,6 @@
-/* SHA-256 with the SHA extensions of x86. Two registers contain the state as (A,B,E,F) and
+/* sha256_x86.c - SHA-256 with the SHA extensions of x86.
+ *
+ * Two registers contain the state as (A,B,E,F) and
  * (C,D,G,H), highest lane first, as SHA256RNDS2 requires. Four others contain the last sixteen
  * words of the message schedule. */
 #include "base/sha256_blocks.h"

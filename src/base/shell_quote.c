@@ -1,3 +1,4 @@
+/* shell_quote.c - quotes a word for a shell. */
 #include "base/shell_quote.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* stamp.c - writes and reads times as text. */
 #include "base/stamp.h"
 
 #include "base/number.h"

@@ -1,3 +1,4 @@
+/* string_list.c - grows and frees a list of strings. */
 #include "base/string_list.h"
 
 #include <errno.h>

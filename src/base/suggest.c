@@ -1,3 +1,4 @@
+/* suggest.c - compares words by the number of edits between them. */
 #include "base/suggest.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* utf8.c - decodes one character of UTF-8, strictly. */
 #include "base/utf8.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* visible.c - writes hidden characters as escapes. */
 #include "base/visible.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* consent.c - compares a skill with its approval, and makes the consent of a plan. */
 #include "consent/consent.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* decision.c - chooses the next step of a consent decision, and makes the last check. */
 #include "consent/decision.h"
 
 #include <assert.h>

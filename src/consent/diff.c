@@ -1,3 +1,4 @@
+/* diff.c - compares the files and the requests of two states of a skill. */
 #include "consent/diff.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* lock_json.c - writes and reads the text of an approval. */
 #include "consent/lock_json.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* risk.c - collects the reasons for the risk of a plan. */
 #include "consent/risk.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* sarif.c - writes findings as SARIF 2.1.0. */
 #include "consent/sarif.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* words.c - says in words what a plan allows. */
 #include "consent/words.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* queue.c - keeps the bytes that an fd does not accept yet, and writes them later. */
 #include "mcp/queue.h"
 
 #include <assert.h>

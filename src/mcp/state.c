@@ -1,3 +1,4 @@
+/* state.c - seals and opens the states that clients keep for us. */
 #include "mcp/state.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* subs.c - keeps the subscriptions of all peers, and sends them updates. */
 #include "mcp/subs.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* task.c - makes tasks of calls, keeps their answers, and answers requests about them. */
 #include "mcp/task.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* tools.c - describes a table of tools, and calls its handlers. */
 #include "mcp/tools.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* tools_check.c - checks the arguments of a call, and says what is wrong with them. */
 #include "mcp/tools_check.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* caps.c - sets, drops and locks the capabilities of this process. */
 #include "os/caps.h"
 
 #include <errno.h>

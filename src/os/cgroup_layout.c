@@ -1,3 +1,4 @@
+/* cgroup_layout.c - parses /proc/self/cgroup and mountinfo. */
 #include "os/cgroup_layout.h"
 
 #include <assert.h>

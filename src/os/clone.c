@@ -1,3 +1,4 @@
+/* clone.c - starts processes, and sends and receives messages with fds. */
 #include "os/clone.h"
 
 #include <assert.h>

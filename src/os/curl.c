@@ -1,3 +1,4 @@
+/* curl.c - loads libcurl, and sends one POST with it. */
 #include "os/curl.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* detach.c - gives a background process its name, priority, limits and signals. */
 #include "os/detach.h"
 
 #include <assert.h>

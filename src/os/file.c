@@ -1,3 +1,4 @@
+/* file.c - opens, reads and writes files whose path other users cannot redirect. */
 #include "os/file.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* landlock.c - makes and enforces Landlock rulesets. */
 #include "os/landlock.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* library.c - loads shared libraries, such as SQLite and libpq. */
 #include "os/library.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* marks.c - makes and compares the marks of files and directories. */
 #include "os/marks.h"
 
 #include <errno.h>

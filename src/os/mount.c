@@ -1,3 +1,4 @@
+/* mount.c - the calls of the new mount API. */
 #include "os/mount.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* net.c - the loopback interface, local ranges, and sockets that listen. */
 #include "os/net.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* notify.c - receives and answers seccomp notifications. */
 #include "os/notify.h"
 
 #include <assert.h>

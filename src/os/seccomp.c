@@ -1,3 +1,4 @@
+/* seccomp.c - loads the filters that tools/seccomp-gen.c made. */
 #include "os/seccomp.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* tree.c - walks a tree in the order of names, and removes trees. */
 #include "os/tree.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* unix_maker.c - the process that makes unix sockets, and the supervisor's side of it. */
 #include "os/unix_maker.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* zlib.c - loads zlib, and decompresses gzip with it. */
 #include "os/zlib.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* asks.c - judges single requests of a manifest by the rules of planning. */
 #include "policy/asks.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* kernel_fs.c - the table of file systems that are an interface of the kernel. */
 #include "policy/kernel_fs.h"
 
 #include <linux/magic.h>

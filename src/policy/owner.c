@@ -1,3 +1,4 @@
+/* owner.c - finds the user who runs the program. */
 #include "policy/owner.h"
 
 #include <assert.h>

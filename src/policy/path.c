@@ -1,3 +1,4 @@
+/* path.c - joins, expands and compares paths, and compares objects. */
 #include "policy/path.h"
 
 #include <assert.h>

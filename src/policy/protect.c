@@ -1,3 +1,4 @@
+/* protect.c - the table of names that are protected in a writable grant. */
 #include "policy/protect.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* secrets.c - the words that show that a variable holds a secret. */
 #include "policy/secrets.h"
 
 #include <assert.h>

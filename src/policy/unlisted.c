@@ -1,3 +1,4 @@
+/* unlisted.c - judges places in the home by their hidden names, and root's files by their modes. */
 #include "policy/unlisted.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* view.c - the table of what every sandbox shows. */
 #include "policy/view.h"
 
 #include <assert.h>

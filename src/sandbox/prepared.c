@@ -1,3 +1,4 @@
+/* prepared.c - creates the missing paths of a plan, and opens them. */
 #include "sandbox/prepared.h"
 
 #include <assert.h>

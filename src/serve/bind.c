@@ -1,3 +1,4 @@
+/* bind.c - finds or starts the session of a run. */
 #include "serve/bind.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* child.c - forks a child of the server, and reads what it writes until it ends. */
 #include "serve/child.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* frontmatter.c - reads the frontmatter of a SKILL.md, and writes it as JSON. */
 #include "serve/frontmatter.h"
 
 #include <assert.h>

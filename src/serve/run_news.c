@@ -1,3 +1,4 @@
+/* run_news.c - sends the progress of a run to the client that waits for it. */
 #include "serve/run_news.h"
 
 #include <stdlib.h>

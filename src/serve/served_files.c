@@ -1,3 +1,4 @@
+/* served_files.c - lists the files of a skill that are served. */
 #include "serve/served_files.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* show.c - writes the texts of others as JSON that hides nothing. */
 #include "serve/show.h"
 
 #include <string.h>

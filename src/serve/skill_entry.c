@@ -1,3 +1,4 @@
+/* skill_entry.c - finds, describes and reads a skill that is served as resources. */
 #include "serve/skill_entry.h"
 
 #include <errno.h>

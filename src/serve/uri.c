@@ -1,3 +1,4 @@
+/* uri.c - reads the addresses of resources; writes and reads the cursors of lists. */
 #include "serve/uri.h"
 
 #include <stdlib.h>

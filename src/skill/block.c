@@ -1,3 +1,4 @@
+/* block.c - finds the frontmatter of a SKILL.md. */
 #include "skill/block.h"
 
 #include <assert.h>

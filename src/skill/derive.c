@@ -1,3 +1,4 @@
+/* derive.c - writes the text of a derived manifest. */
 #include "skill/derive.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* digest_cache.c - reads, looks up and writes the cached digests of a directory. */
 #include "skill/digest_cache.h"
 
 #include <assert.h>

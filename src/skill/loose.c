@@ -1,3 +1,4 @@
+/* loose.c - reads YAML line by line, and leaves out what it cannot read. */
 #include "skill/loose.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* programs.c - looks for programs in the directories of the system. */
 #include "skill/programs.h"
 
 #include <stdio.h>

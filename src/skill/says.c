@@ -1,3 +1,4 @@
+/* says.c - reads what SKILL.md, manifest.yaml and skill.py say. */
 #include "skill/says.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* script.c - chooses the interpreter of a script. */
 #include "skill/script.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* skill.c - chooses the manifest of a skill: its own, the owner's, or a derived one. */
 #include "skill/skill.h"
 
 #include <assert.h>

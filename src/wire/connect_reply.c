@@ -1,4 +1,6 @@
-/* The parser works byte by byte, because the head can be cut anywhere and no byte after it may be
+/* connect_reply.c - parses a proxy's answer to CONNECT.
+ *
+ * The parser works byte by byte, because the head can be cut anywhere and no byte after it may be
  * consumed. A line ends with LF or CRLF; a CR elsewhere is invalid. */
 #include "wire/connect_reply.h"
 

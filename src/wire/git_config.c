@@ -1,3 +1,4 @@
+/* git_config.c - parses git's settings more tolerantly than git does. */
 #include "wire/git_config.h"
 
 #include <limits.h>

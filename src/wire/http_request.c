@@ -1,3 +1,4 @@
+/* http_request.c - parses the head and the body of a request, piece by piece. */
 #include "wire/http_request.h"
 
 #include <string.h>

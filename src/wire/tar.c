@@ -1,3 +1,4 @@
+/* tar.c - parses the headers of ustar, pax and GNU archives. */
 #include "wire/tar.h"
 
 #include <string.h>

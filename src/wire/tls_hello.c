@@ -1,4 +1,4 @@
-/* The ClientHello (RFC 8446 4.1.2, RFC 6066 3), read in two passes.
+/* tls_hello.c - parses the ClientHello (RFC 8446 4.1.2, RFC 6066 3), read in two passes.
  *
  * The first pass reads only the record headers, to see whether they contain one complete handshake
  * message of the right type. That pass must be cheap, because it is repeated whenever bytes arrive.

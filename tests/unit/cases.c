@@ -1,3 +1,4 @@
+/* cases.c - reads the cases of a file, and names those that fail. */
 #include "cases.h"
 
 #include <fcntl.h>

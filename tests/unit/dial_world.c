@@ -1,3 +1,4 @@
+/* dial_world.c - makes the network, and the DNS server that records its questions. */
 #include "dial_world.h"
 
 #include <netinet/in.h>

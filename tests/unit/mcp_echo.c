@@ -1,7 +1,10 @@
-/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY]] - a small server on
- * the protocol library, for tests/e2e/test_mcp_lines.py and test_mcp_http.py. It ends with its
- * standard input (--lines) or when that is closed (the others), so that a sanitizer can look for
- * what was left.
+/* mcp_echo.c - a small server on the protocol library, for tests/e2e/test_mcp_lines.py and
+ * test_mcp_http.py.
+ *
+ *   mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY]]
+ *
+ * It ends with its standard input (--lines) or when that is closed (the others), so that a
+ * sanitizer can look for what was left.
  *
  *   echo  {"text"}                       the same
  *   sleep {"ms"[, "every"][, "bytes"]}   answers after that, with so many bytes; a

@@ -1,3 +1,4 @@
+/* mcp_world.c - keeps what is sent to a fake client, and runs the handlers of a test. */
 #include "mcp_world.h"
 
 #include <setjmp.h>

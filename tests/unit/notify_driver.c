@@ -1,12 +1,12 @@
-/* A program that delivers messages, for tests/e2e/test_session_notify.py: the
+/* notify_driver.c - a program that delivers messages, for tests/e2e/test_session_notify.py: the
  * herald with an outbox of two files in place of the store.
  *
  *   outbox.txt   a message a line: KIND, URL, SECRET (or -), BODY, tabs between
  *   done.txt     what became of tries: N, STATUS, RETRY, DUE, ERROR
  *
  * notify_driver deliver SECONDS: in this process. notify_driver start: by a herald.
- * PGDRIVER_FAST: a try that failed is due again at once. PGDRIVER_SLOW: who finds
- * the outbox empty hears of it a moment later. (A herald has what begins with PG.) */
+ * PGDRIVER_FAST: a try that failed is due again at once. PGDRIVER_SLOW: a process that finds the
+ * outbox empty is told so a moment later. (A herald keeps variables that begin with PG.) */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

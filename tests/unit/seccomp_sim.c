@@ -1,3 +1,4 @@
+/* seccomp_sim.c - executes a filter on made-up calls. */
 #include "seccomp_sim.h"
 
 #include <string.h>

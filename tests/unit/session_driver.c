@@ -1,5 +1,6 @@
-/* session_driver - sessions without the command line, for tests that want to see
- * what became of each run:
+/* session_driver.c - sessions without the command line, for tests that examine what became of each
+ * run:
+ *
  *   session_driver start ID [POLICY [PARENT]]
  *   session_driver kill|pause|resume|complete|expire ID [GRACE_MS]
  *   session_driver violation ID TYPE
@@ -7,7 +8,8 @@
  *   session_driver settle RESERVATION DOLLARS
  *   session_driver lost ID          ends and closes runs that have no keeper
  *   session_driver show ID          state, reason, meters
- *   session_driver runs ID          "init keeper socket" of those that live
+ *   session_driver runs ID          "init keeper socket" of those that run
+ *
  * The report is one line of JSON. */
 #include <inttypes.h>
 #include <stdio.h>

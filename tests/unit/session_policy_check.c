@@ -1,4 +1,4 @@
-/* session_policy_check FILE... - prints what the parser reports about session policies, as
+/* session_policy_check.c - prints what the parser reports about the session policies FILE..., as
  * "FILE:LINE:COLUMN: text; remedy". Exit status 1 if it refuses any. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* session_world.c - opens stores of sessions for tests, and sets their clock. */
 #include "session_world.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Address ranges have one form. test_guard.c tests which text is an address. */
+/* test_address.c - address ranges have one form. test_guard.c tests which text is an address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

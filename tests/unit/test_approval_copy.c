@@ -1,5 +1,5 @@
-/* The copy that an approved skill runs from: version control beside the skill, empty
- * directories, damage. */
+/* test_approval_copy.c - the copy that an approved skill runs from: version control beside the
+ * skill, empty directories, damage. */
 #include "approval_world.h"
 
 #include "consent/diff.h"

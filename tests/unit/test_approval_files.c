@@ -1,4 +1,5 @@
-/* The files of a skill that an approval covers, and files that cannot be covered. */
+/* test_approval_files.c - the files of a skill that an approval covers, and files that cannot be
+ * covered. */
 #include "consent_world.h"
 
 #include <errno.h>

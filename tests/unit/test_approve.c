@@ -1,5 +1,6 @@
-/* Approvals for a session of the server: whose they are, how long they hold, and for how much.
- * The test stands in for the protocol: a call is its principal, and perhaps an answer. */
+/* test_approve.c - approvals for a session of the server: whose they are, how long they hold, and
+ * for how much. The test stands in for the protocol: a call is its principal, and perhaps an
+ * answer. */
 #include "serve_world.h"
 
 #include "base/json_read.h"

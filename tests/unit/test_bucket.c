@@ -1,4 +1,4 @@
-/* The token bucket: exact over time, whatever the rate and the clock. */
+/* test_bucket.c - the token bucket: exact over time, whatever the rate and the clock. */
 #include "base/bucket.h"
 
 #include <setjmp.h>

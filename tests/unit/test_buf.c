@@ -1,4 +1,4 @@
-/* The capped buffer: content, cap, and that a failure stays. */
+/* test_buf.c - the capped buffer: content, cap, and that a failure stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Control groups: their limits, their end, and what is refused. */
+/* test_cgroup.c - control groups: their limits, their end, and what is refused. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Control groups that are frozen and measured. */
+/* test_cgroup_govern.c - control groups that are frozen and measured. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

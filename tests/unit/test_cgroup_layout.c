@@ -1,4 +1,5 @@
-/* Control groups: the parser against the texts of several kinds of systems. */
+/* test_cgroup_layout.c - control groups: the parser against the texts of several kinds of
+ * systems. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Checks of single values that the owner's flags and files share. */
+/* test_check.c - checks of single values that the owner's flags and files share. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Threat classes: the tables are consistent, each rule matches the event that it was made for,
- * and what several events mean together. */
+/* test_classes.c - threat classes: the tables are consistent, each rule matches the event that it
+ * was made for, and what several events mean together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The command line's parser and its messages; the manual page and the completions know every
- * option. */
+/* test_cli_options.c - the command line's parser and its messages; the manual page and the
+ * completions know every option. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

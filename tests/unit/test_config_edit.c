@@ -1,4 +1,4 @@
-/* Edits of an agent's configuration: everything else stays, byte for byte. */
+/* test_config_edit.c - edits of an agent's configuration: everything else stays, byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

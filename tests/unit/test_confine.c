@@ -1,5 +1,5 @@
-/* What broker and dialler can do after they are confined, in real processes. Before every denial
- * the same call succeeds. */
+/* test_confine.c - what broker and dialler can do after they are confined, in real processes.
+ * Before every denial the same call succeeds. */
 #include "egress/confine.h"
 
 #include <errno.h>

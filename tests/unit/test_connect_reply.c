@@ -1,4 +1,4 @@
-/* Answers to CONNECT, whole and cut at every place. */
+/* test_connect_reply.c - answers to CONNECT, whole and cut at every place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

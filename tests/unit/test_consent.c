@@ -1,5 +1,5 @@
-/* Approvals: what the owner declined stays declined, the plan is that of the approved
- * manifest, an approval for one run, and a store with a damaged file. */
+/* test_consent.c - approvals: what the owner declined stays declined, the plan is that of the
+ * approved manifest, an approval for one run, and a store with a damaged file. */
 #include "approval_world.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The table of dangerous places: a thing counts by what it is, not by its name. */
+/* test_danger.c - the table of dangerous places: a thing counts by what it is, not by its name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* The consent decision. Each row plays the answers of the caller's steps, and says in which order
- * the steps are needed and how it ends. The letters: L look, P plan, A ask, K keep. */
+/* test_decision.c - the consent decision. Each row plays the answers of the caller's steps, and
+ * says in which order the steps are needed and how it ends. The letters: L look, P plan, A ask, K
+ * keep. */
 #include "consent_world.h"
 
 #include "base/error.h"

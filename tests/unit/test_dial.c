@@ -1,4 +1,4 @@
-/* The dialler, in a process of its own, asked over its socket. */
+/* test_dial.c - the dialler, in a process of its own, asked over its socket. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>

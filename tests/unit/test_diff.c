@@ -1,4 +1,4 @@
-/* What changed since a skill was approved. */
+/* test_diff.c - what changed since a skill was approved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

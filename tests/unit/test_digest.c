@@ -1,5 +1,5 @@
-/* The record's line about a skill's files: their digests, one digest of all, no symlink followed,
- * and a cache that is right or ignored. */
+/* test_digest.c - the record's line about a skill's files: their digests, one digest of all, no
+ * symlink followed, and a cache that is right or ignored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* DNS: which messages are questions, which are refused and how, and the answers as another
- * parser reads them. */
+/* test_dns.c - DNS: which messages are questions, which are refused and how, and the answers as
+ * another parser reads them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Hosts and public suffixes: which are accepted, in which form, and which are refused. */
+/* test_domain.c - hosts and public suffixes: which are accepted, in which form, and which are
+ * refused. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Ed25519: the vectors of RFC 8032, agreement with OpenSSL in both directions, and
+/* test_ed25519.c - Ed25519: the vectors of RFC 8032, agreement with OpenSSL in both directions, and
  * what a strict verifier refuses. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* The supervisor's end of the egress: a broker that keeps talking, a broker that is gone, and
- * what is left open if it could not be started. The linker replaces the ledger and the trace. */
+/* test_egress.c - the supervisor's end of the egress: a broker that keeps talking, a broker that is
+ * gone, and what is left open if it could not be started. The linker replaces the ledger and the
+ * trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The numbered egress of a plan: names to addresses and back, pools, rules. */
+/* test_egress_table.c - the numbered egress of a plan: names to addresses and back, pools,
+ * rules. */
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>

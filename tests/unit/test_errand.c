@@ -1,4 +1,5 @@
-/* Errands: what they return, how they end, how many there may be, and that none is left. */
+/* test_errand.c - errands: what they return, how they end, how many there may be, and that none is
+ * left. */
 #include "serve_world.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Errors are filled once and wrapped; findings have a cap and lose no error. */
+/* test_error.c - errors are filled once and wrapped; findings have a cap and lose no error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

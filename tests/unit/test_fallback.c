@@ -1,5 +1,5 @@
-/* The end of a run without namespaces: every process ends, or a message says that some are left.
- * The test provides the clock, the list of the children and the signals. */
+/* test_fallback.c - the end of a run without namespaces: every process ends, or a message says that
+ * some are left. The test provides the clock, the list of the children and the signals. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

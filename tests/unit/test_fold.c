@@ -1,4 +1,4 @@
-/* Repeats: which attempts are equal, and a table that never grows. */
+/* test_fold.c - repeats: which attempts are equal, and a table that never grows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Symlinks that no skill can have made. The cases are in tests/links.txt. */
+/* test_follow.c - symlinks that no skill can have made. The cases are in tests/links.txt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

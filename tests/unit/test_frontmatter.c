@@ -1,4 +1,4 @@
-/* The frontmatter of SKILL.md: as JSON, or refused. */
+/* test_frontmatter.c - the frontmatter of SKILL.md: as JSON, or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The gate between the broker and a UDP socket, with a server on loopback. */
+/* test_gate.c - the gate between the broker and a UDP socket, with a server on loopback. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

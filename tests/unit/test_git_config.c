@@ -1,4 +1,5 @@
-/* Git's settings, read as git reads them: which hooks and further files they name. */
+/* test_git_config.c - git's settings, read as git reads them: which hooks and further files they
+ * name. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Addresses: which text is an address, which ranges are special, what a grant opens. */
+/* test_guard.c - addresses: which text is an address, which ranges are special, what a grant
+ * opens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

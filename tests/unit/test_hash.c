@@ -1,5 +1,5 @@
-/* SHA-256, hex and base64: the standards' own vectors, every way to split the input, every way
- * to compute it, and agreement with OpenSSL. */
+/* test_hash.c - SHA-256, hex and base64: the standards' own vectors, every way to split the input,
+ * every way to compute it, and agreement with OpenSSL. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

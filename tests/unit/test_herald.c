@@ -1,5 +1,5 @@
-/* Messages to the owner: their bodies for each kind of receiver, with any text in them; the HMAC
- * of RFC 4231; when another try follows. */
+/* test_herald.c - messages to the owner: their bodies for each kind of receiver, with any text in
+ * them; the HMAC of RFC 4231; when another try follows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What is recognised in a skill's text and what is not, and the bounds of a look at a skill's
- * directory. */
+/* test_hints.c - what is recognised in a skill's text and what is not, and the bounds of a look at
+ * a skill's directory. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* What the hook decides about a shell command that names a skill's files. */
+/* test_hook_judge.c - what the hook decides about a shell command that names a skill's files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The hook's two tables: commands that must not pass, and commands that must. */
+/* test_hook_tables.c - the hook's two tables: commands that must not pass, and commands that
+ * must. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

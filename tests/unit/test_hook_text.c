@@ -1,6 +1,6 @@
-/* The hook's textual rule: lines that reach a skill in ways which the exact reading of a line does
- * not follow. Each line is asked about; its control, the same line about another directory, passes
- * in a directory without skills. */
+/* test_hook_text.c - the hook's textual rule: lines that reach a skill in ways which the exact
+ * reading of a line does not follow. Each line is asked about; its control, the same line about
+ * another directory, passes in a directory without skills. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* The reader of shell command lines: what each line would start, word by word. In the expected
- * text words are in <>, ~<> is a word that is not plain, and joins are between them. */
+/* test_hook_words.c - the reader of shell command lines: what each line would start, word by word.
+ * In the expected text words are in <>, ~<> is a word that is not plain, and joins are between
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

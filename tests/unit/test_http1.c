@@ -1,5 +1,5 @@
-/* The HTTP/1 checker. Every case gives the same answer whole, byte by byte and cut at every
- * place; each denial stands beside a control that passes. */
+/* test_http1.c - the HTTP/1 checker. Every case gives the same answer whole, byte by byte and cut
+ * at every place; each denial stands beside a control that passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

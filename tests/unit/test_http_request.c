@@ -1,4 +1,5 @@
-/* The reader of HTTP requests: heads, fields and bodies, at each cap and past it. */
+/* test_http_request.c - the reader of HTTP requests: heads, fields and bodies, at each cap and past
+ * it. */
 #include "wire/http_request.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Layers of images: what is unpacked, and that nothing leaves the directory, whatever the
- * reader of the layer reports. */
+/* test_image.c - layers of images: what is unpacked, and that nothing leaves the directory,
+ * whatever the reader of the layer reports. */
 #include "tar_world.h"
 
 #include <errno.h>

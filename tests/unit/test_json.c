@@ -1,4 +1,4 @@
-/* The JSON writer and the UTF-8 decoder below it. */
+/* test_json.c - the JSON writer and the UTF-8 decoder below it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The strict JSON reader: what it accepts, what it refuses, and its caps. */
+/* test_json_read.c - the strict JSON reader: what it accepts, what it refuses, and its caps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The keeper's loop and its clerk, with a store whose answers the test chooses. */
+/* test_keeper.c - the keeper's loop and its clerk, with a store whose answers the test chooses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

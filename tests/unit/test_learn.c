@@ -1,4 +1,4 @@
-/* A learning run before it starts: its plan, and what the skill will see. */
+/* test_learn.c - a learning run before it starts: its plan, and what the skill will see. */
 #include "plan_world.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* The ledger: what a trace says about the egress, in order and within bounds. */
+/* test_ledger.c - the ledger: what a trace says about the egress, in order and within bounds. */
 #include "egress/ledger.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* The lines in which two texts differ, compared with a table and with the definition. */
+/* test_line_diff.c - the lines in which two texts differ, compared with a table and with the
+ * definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What lint finds in bytes and manifests, and what it must not report. */
+/* test_lint.c - what lint finds in bytes and manifests, and what it must not report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

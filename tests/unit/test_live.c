@@ -1,5 +1,5 @@
-/* Control sockets: names, which peers are heard, what is removed; and processes known by number
- * and start time. */
+/* test_live.c - control sockets: names, which peers are heard, what is removed; and processes known
+ * by number and start time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

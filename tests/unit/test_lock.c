@@ -1,4 +1,4 @@
-/* Approvals: what they restore, and for how long and how many runs they hold. */
+/* test_lock.c - approvals: what they restore, and for how long and how many runs they hold. */
 #include "lock_world.h"
 
 #include <sys/file.h>

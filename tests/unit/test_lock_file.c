@@ -1,4 +1,5 @@
-/* The files of the approvals: which are invalid, whose they are, and their bounds. */
+/* test_lock_file.c - the files of the approvals: which are invalid, whose they are, and their
+ * bounds. */
 #include "lock_world.h"
 
 #include <sys/file.h>

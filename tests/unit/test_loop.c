@@ -1,4 +1,4 @@
-/* The event loop: fds, timers and children that come and go while it runs. */
+/* test_loop.c - the event loop: fds, timers and children that come and go while it runs. */
 #include "os/loop.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The manifest: every field, every rule with a good and a bad case. */
+/* test_manifest.c - the manifest: every field, every rule with a good and a bad case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

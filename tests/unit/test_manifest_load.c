@@ -1,4 +1,4 @@
-/* Opening manifests: only a regular file that stays inside the skill. */
+/* test_manifest_load.c - opening manifests: only a regular file that stays inside the skill. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Manifests as text: every value is read back, and a comment stays a comment. */
+/* test_manifest_write.c - manifests as text: every value is read back, and a comment stays a
+ * comment. */
 #include "manifest_world.h"
 
 #include <stdio.h>

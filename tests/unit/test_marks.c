@@ -1,5 +1,5 @@
-/* A skill that runs from its own directory: a change during the run is noticed, even if every
- * byte, name, mode and time is put back. */
+/* test_marks.c - a skill that runs from its own directory: a change during the run is noticed, even
+ * if every byte, name, mode and time is put back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

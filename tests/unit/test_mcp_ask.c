@@ -1,4 +1,4 @@
-/* Questions to the client, in both eras: the same handler, the same answers. */
+/* test_mcp_ask.c - questions to the client, in both eras: the same handler, the same answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

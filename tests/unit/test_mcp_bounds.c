@@ -1,4 +1,5 @@
-/* What a client may make the protocol keep or ask: at the cap, and one past it. */
+/* test_mcp_bounds.c - what a client may make the protocol keep or ask: at the cap, and one past
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

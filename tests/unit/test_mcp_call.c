@@ -1,4 +1,4 @@
-/* Lifetimes: calls, clients that disconnect, servers that end. */
+/* test_mcp_call.c - lifetimes: calls, clients that disconnect, servers that end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

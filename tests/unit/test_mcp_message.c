@@ -1,4 +1,5 @@
-/* The messages of the protocol: which are read, which are refused, and their caps. */
+/* test_mcp_message.c - the messages of the protocol: which are read, which are refused, and their
+ * caps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

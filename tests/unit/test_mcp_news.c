@@ -1,4 +1,5 @@
-/* Subscriptions of both eras: which client is notified, how much, and until when. */
+/* test_mcp_news.c - subscriptions of both eras: which client is notified, how much, and until
+ * when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What each method of the protocol answers, in both eras, and what is refused. */
+/* test_mcp_server.c - what each method of the protocol answers, in both eras, and what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

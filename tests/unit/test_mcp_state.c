@@ -1,4 +1,4 @@
-/* Sealed states: valid once, for their purpose, for a limited time. */
+/* test_mcp_state.c - sealed states: valid once, for their purpose, for a limited time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

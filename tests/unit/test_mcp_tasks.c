@@ -1,4 +1,4 @@
-/* Tasks: calls whose client does not wait for them. */
+/* test_mcp_tasks.c - tasks: calls whose client does not wait for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Tools as a table: their descriptions, the checks of arguments, the results. */
+/* test_mcp_tools.c - tools as a table: their descriptions, the checks of arguments, the results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

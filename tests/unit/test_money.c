@@ -1,4 +1,4 @@
-/* Amounts, times and words of sessions: read exactly, or refused. */
+/* test_money.c - amounts, times and words of sessions: read exactly, or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What a run needed, read from its record. */
+/* test_needs.c - what a run needed, read from its record. */
 #include "plan_world.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/* Numbers in text: which texts are numbers, and each bound with its neighbour past it. */
+/* test_number.c - numbers in text: which texts are numbers, and each bound with its neighbour past
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The observer as an object: what it handles and what it leaves alone. */
+/* test_observer.c - the observer as an object: what it handles and what it leaves alone. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

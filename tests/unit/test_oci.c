@@ -1,4 +1,5 @@
-/* The layout of an image: how large its layers may claim to be, and that none larger is copied. */
+/* test_oci.c - the layout of an image: how large its layers may claim to be, and that none larger
+ * is copied. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The owner's flags: which are understood, and which are refused with a remedy. */
+/* test_options.c - the owner's flags: which are understood, and which are refused with a remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

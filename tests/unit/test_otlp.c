@@ -1,4 +1,4 @@
-/* The two encodings of OTLP, byte by byte; a collector's answers; times. */
+/* test_otlp.c - the two encodings of OTLP, byte by byte; a collector's answers; times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The owner's variables: which are used, which are refused, and that no secret is repeated. */
+/* test_otlp_env.c - the owner's variables: which are used, which are refused, and that no secret is
+ * repeated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

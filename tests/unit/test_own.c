@@ -1,4 +1,4 @@
-/* The runtime's own directories in grants: covered, named, never shown. */
+/* test_own.c - the runtime's own directories in grants: covered, named, never shown. */
 #include <sched.h>
 #include <sys/mount.h>
 

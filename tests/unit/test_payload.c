@@ -1,4 +1,4 @@
-/* A payload whose sandbox cannot even begin: nothing stays open. */
+/* test_payload.c - a payload whose sandbox cannot even begin: nothing stays open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Names that a run holds in a writable grant, while other runs make and remove theirs. */
+/* test_placeholders.c - names that a run holds in a writable grant, while other runs make and
+ * remove theirs. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Manifest, policy file and flags become a plan: which one decides, and why. */
+/* test_plan.c - manifest, policy file and flags become a plan: which one decides, and why. */
 #include "plan_world.h"
 
 static void test_bare_command(void **state)

@@ -1,5 +1,5 @@
-/* Files in a plan: what is granted, refused or made, and the directories of the programs that
- * run. */
+/* test_plan_files.c - files in a plan: what is granted, refused or made, and the directories of the
+ * programs that run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>

@@ -1,5 +1,5 @@
-/* Approvals and callers in a plan: requests that they grant, requests that stay out, and what a
- * skill does without. */
+/* test_plan_given.c - approvals and callers in a plan: requests that they grant, requests that stay
+ * out, and what a skill does without. */
 #include "plan_world.h"
 
 #define READ_SSH "permissions: {filesystem: {read: [~/.ssh]}}\n"

@@ -1,4 +1,5 @@
-/* The targets of the owner's own names: symlinks of hidden names, PATH and other variables. */
+/* test_plan_led.c - the targets of the owner's own names: symlinks of hidden names, PATH and other
+ * variables. */
 #include <sched.h>
 #include <sys/mount.h>
 

@@ -1,4 +1,4 @@
-/* The network of a plan: hosts, ranges, limits, certificate bundles. */
+/* test_plan_network.c - the network of a plan: hosts, ranges, limits, certificate bundles. */
 #include "plan_world.h"
 
 #include "base/buf.h"

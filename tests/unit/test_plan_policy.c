@@ -1,4 +1,4 @@
-/* The owner's policy file and the limits in a plan. */
+/* test_plan_policy.c - the owner's policy file and the limits in a plan. */
 #include "plan_world.h"
 
 #include <sys/sysinfo.h>

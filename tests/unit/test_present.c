@@ -1,4 +1,4 @@
-/* Which of the protected names can exist in a directory. */
+/* test_present.c - which of the protected names can exist in a directory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Prices: our table, the owner's file over it, and the price of tokens. */
+/* test_prices.c - prices: our table, the owner's file over it, and the price of tokens. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

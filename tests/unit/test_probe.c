@@ -1,5 +1,5 @@
-/* Unit tests of src/os/probe: the answers are compared with what the test
- * finds by other means, so that a probe that always says yes (or no) fails. */
+/* test_probe.c - unit tests of src/os/probe: the answers are compared with what the test finds by
+ * other means, so that a probe that always says yes (or no) fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The smallest manifest: valid, complete, without a line too many, and with dangerous requests
- * only in comments. */
+/* test_propose.c - the smallest manifest: valid, complete, without a line too many, and with
+ * dangerous requests only in comments. */
 #include "manifest_world.h"
 
 #include <stdio.h>

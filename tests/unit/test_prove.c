@@ -1,8 +1,7 @@
-/* Unit tests of the judgement of ssb_prove(), with sandboxes that are not
- * one: the payload runs in a plain fork (nothing may then be called held), in
- * one that only forbids fork, in one that dies. The linker puts our
- * sandbox_run_payload() in the place of the real one, which is tested end to
- * end. */
+/* test_prove.c - unit tests of the judgement of ssb_prove(), with sandboxes that are not one: the
+ * payload runs in a plain fork (nothing may then be called held), in one that only forbids fork, in
+ * one that dies. The linker puts our sandbox_run_payload() in the place of the real one, which is
+ * tested end to end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

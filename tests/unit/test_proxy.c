@@ -1,4 +1,5 @@
-/* Dialling through a proxy: which hosts use it, what it is told, and what its answers cause. */
+/* test_proxy.c - dialling through a proxy: which hosts use it, what it is told, and what its
+ * answers cause. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

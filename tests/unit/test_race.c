@@ -1,4 +1,4 @@
-/* Racing connects to listeners that answer, refuse and hang. */
+/* test_race.c - racing connects to listeners that answer, refuse and hang. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

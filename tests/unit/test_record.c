@@ -1,4 +1,4 @@
-/* The lines of the record: chain, clock, caps, and a file that accepts no more. */
+/* test_record.c - the lines of the record: chain, clock, caps, and a file that accepts no more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* The search for repositories in a writable grant: what it finds, what does not mislead it, and
- * its bounds, each at the limit and one past it. */
+/* test_repos.c - the search for repositories in a writable grant: what it finds, what does not
+ * mislead it, and its bounds, each at the limit and one past it. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

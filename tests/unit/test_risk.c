@@ -1,4 +1,4 @@
-/* The risk of a plan: each reason alone, and what is said about several. */
+/* test_risk.c - the risk of a plan: each reason alone, and what is said about several. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What a SKILL.md or a manifest.yaml is understood to say, in every way to write it. */
+/* test_says.c - what a SKILL.md or a manifest.yaml is understood to say, in every way to write
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* The system call filters without a kernel. Each row of the table below is looked up by a
- * simulator in the compiled filters of both architectures; the compiler is compared with a plain
- * reading of the rules; the golden dump and the bytes in the library are compared with what the
- * tables give now. */
+/* test_seccomp.c - the system call filters without a kernel. Each row of the table below is looked
+ * up by a simulator in the compiled filters of both architectures; the compiler is compared with a
+ * plain reading of the rules; the golden dump and the bytes in the library are compared with what
+ * the tables give now. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>

@@ -1,5 +1,5 @@
-/* The system call filters in a real kernel: what is denied, with the same call without a filter
- * as control, and the programs that must run unharmed. */
+/* test_seccomp_kernel.c - the system call filters in a real kernel: what is denied, with the same
+ * call without a filter as control, and the programs that must run unharmed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>

@@ -1,4 +1,4 @@
-/* Which variables hold secrets, judged by their names. */
+/* test_secrets.c - which variables hold secrets, judged by their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* One run of the server: its streams, its record, its end; canceled, crashed, and many at once. */
+/* test_serve_job.c - one run of the server: its streams, its record, its end; canceled, crashed,
+ * and many at once. */
 #include "serve_world.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* Cached plans: the same while nothing changed, a new one as soon as anything did; narrowed, and
- * never widened. */
+/* test_serve_plans.c - cached plans: the same while nothing changed, a new one as soon as anything
+ * did; narrowed, and never widened. */
 #include "serve_world.h"
 
 #include <time.h>

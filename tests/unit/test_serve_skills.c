@@ -1,4 +1,4 @@
-/* Which skills are served: by name, by path, and which are not. */
+/* test_serve_skills.c - which skills are served: by name, by path, and which are not. */
 #include "serve_world.h"
 
 #include "base/limits.h"

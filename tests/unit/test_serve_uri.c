@@ -1,4 +1,4 @@
-/* Addresses of resources, cursors, and data that hides nothing. */
+/* test_serve_uri.c - addresses of resources, cursors, and data that hides nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The files of a skill that the server lists: digests, what is left out, and the bounds. */
+/* test_served_files.c - the files of a skill that the server lists: digests, what is left out, and
+ * the bounds. */
 #include "serve_world.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* Sessions in their store: the behaviour of an existing session engine, without its holes. On
- * SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. Time, states and trees are
- * in test_session_states.c, the ledger is in test_session_ledger.c. */
+/* test_session.c - sessions in their store: the behaviour of an existing session engine, without
+ * its holes. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. Time, states
+ * and trees are in test_session_states.c, the ledger is in test_session_ledger.c. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The same cases on every store: SQLite in a directory of its own, and the PostgreSQL that
- * SSB_TEST_POSTGRES names (its database is emptied). */
+/* test_session_db.c - the same cases on every store: SQLite in a directory of its own, and the
+ * PostgreSQL that SSB_TEST_POSTGRES names (its database is emptied). */
 #include <limits.h>
 #include <poll.h>
 #include <sys/wait.h>

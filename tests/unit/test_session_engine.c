@@ -1,4 +1,5 @@
-/* Every decision of a session, in its order; and the closed holes of an existing engine. */
+/* test_session_engine.c - every decision of a session, in its order; and the closed holes of an
+ * existing engine. */
 #include "engine_world.h"
 
 /* ---- the known behaviours, in their order -------------------------------- */

@@ -1,5 +1,5 @@
-/* The ledger of a session, and its copies. On SQLite always, and on PostgreSQL if
- * SSB_TEST_POSTGRES names a server. */
+/* test_session_ledger.c - the ledger of a session, and its copies. On SQLite always, and on
+ * PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The limits of a session: runs, meters, violations; which one decides, and what is reported. */
+/* test_session_limits.c - the limits of a session: runs, meters, violations; which one decides, and
+ * what is reported. */
 #include "engine_world.h"
 
 static void runs(void **state)

@@ -1,4 +1,5 @@
-/* session.yaml: every key, and every rule with a good and a bad case and the place of the error. */
+/* test_session_policy.c - session.yaml: every key, and every rule with a good and a bad case and
+ * the place of the error. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The runs of a session and what they use, messages to the owner, and what a damaged
- * store does. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
+/* test_session_runs.c - the runs of a session and what they use, messages to the owner, and what a
+ * damaged store does. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* States of sessions and of their reservations: over time, by the owner's commands, and in trees.
- * On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
+/* test_session_states.c - states of sessions and of their reservations: over time, by the owner's
+ * commands, and in trees. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a
+ * server. */
 #include <stdio.h>
 #include <string.h>
 

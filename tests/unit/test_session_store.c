@@ -1,5 +1,5 @@
-/* What a store may be: SQLite's file and its directory, PostgreSQL's URL, and the owner's
- * settings for them. */
+/* test_session_store.c - what a store may be: SQLite's file and its directory, PostgreSQL's URL,
+ * and the owner's settings for them. */
 #include <errno.h>
 #include <fcntl.h>
 

@@ -1,6 +1,6 @@
-/* What time alone does to sessions, read from the store and not by a call that would do the same;
- * and invalid commands of the owner. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names
- * a server. */
+/* test_session_sweep.c - what time alone does to sessions, read from the store and not by a call
+ * that would do the same; and invalid commands of the owner. On SQLite always, and on PostgreSQL if
+ * SSB_TEST_POSTGRES names a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Sessions of one tree, runs of one session, processes and machines that share a store: each sees
- * what the others did. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
+/* test_session_together.c - sessions of one tree, runs of one session, processes and machines that
+ * share a store: each sees what the others did. On SQLite always, and on PostgreSQL if
+ * SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Requests that were never used, and the patch that removes them: patch(1) applies it, in
- * whatever style the manifest is written. */
+/* test_shrink.c - requests that were never used, and the patch that removes them: patch(1) applies
+ * it, in whatever style the manifest is written. */
 #include "manifest_world.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* The skill to which an owner's manifest belongs: the directory that it names, or any skill of its
- * name, which then gets nothing valuable without a question. */
+/* test_sidecar.c - the skill to which an owner's manifest belongs: the directory that it names, or
+ * any skill of its name, which then gets nothing valuable without a question. */
 #include <errno.h>
 
 #include "plan_world.h"

@@ -1,4 +1,4 @@
-/* Skills of every format: which file counts, what runs, and what plan they get. */
+/* test_skill.c - skills of every format: which file counts, what runs, and what plan they get. */
 #include "skill_world.h"
 
 #include "base/diag.h"

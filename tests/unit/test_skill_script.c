@@ -1,5 +1,5 @@
-/* The script that is named at a run: which interpreter runs it, which names are refused, and which
- * scripts exist. */
+/* test_skill_script.c - the script that is named at a run: which interpreter runs it, which names
+ * are refused, and which scripts exist. */
 #include "skill_world.h"
 
 static void test_scripts(void **state)

@@ -1,4 +1,4 @@
-/* The stored copy of a skill's bytes. */
+/* test_snapshot.c - the stored copy of a skill's bytes. */
 #include "consent_world.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The copy of a directory that cannot be idmapped: root makes it, while other users may change the
- * directory, and from a file system that lists what it likes. */
+/* test_snapshot_tree.c - the copy of a directory that cannot be idmapped: root makes it, while
+ * other users may change the directory, and from a file system that lists what it likes. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* One direction of a connection, between real sockets. */
+/* test_splice.c - one direction of a connection, between real sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

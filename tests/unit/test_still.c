@@ -1,5 +1,5 @@
-/* Processes that are paused by signals, and the CPU time of a tree of them: real ones, children of
- * this program. */
+/* test_still.c - processes that are paused by signals, and the CPU time of a tree of them: real
+ * ones, children of this program. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

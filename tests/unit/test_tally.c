@@ -1,4 +1,5 @@
-/* What a run has used: nothing is lost, nothing counts twice, and what must not wait does not. */
+/* test_tally.c - what a run has used: nothing is lost, nothing counts twice, and what must not wait
+ * does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

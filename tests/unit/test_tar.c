@@ -1,4 +1,4 @@
-/* Headers of tar archives: good ones, and every way in which one can lie. */
+/* test_tar.c - headers of tar archives: good ones, and every way in which one can lie. */
 #include "tar_world.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* ClientHellos: real ones, and built ones with one defect each. */
+/* test_tls_hello.c - ClientHellos: real ones, and built ones with one defect each. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The trace: form, bounds, hostile text, and where it may be written. */
+/* test_trace.c - the trace: form, bounds, hostile text, and where it may be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Events into the record and the document: members, repeats, caps, failures. */
+/* test_trace_add.c - events into the record and the document: members, repeats, caps, failures. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

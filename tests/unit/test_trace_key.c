@@ -1,5 +1,5 @@
-/* The owner's key: made once and private, the same for all runs that start at once, and refused if
- * other users could have changed it. */
+/* test_trace_key.c - the owner's key: made once and private, the same for all runs that start at
+ * once, and refused if other users could have changed it. */
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* A walk sees everything once, in order, follows no symlink, and ends. What is removed is gone,
- * however it was made, and nothing else is. */
+/* test_tree.c - a walk sees everything once, in order, follows no symlink, and ends. What is
+ * removed is gone, however it was made, and nothing else is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The owner's proxy: its forms, where it comes from, and what is never shown. */
+/* test_upstream.c - the owner's proxy: its forms, where it comes from, and what is never shown. */
 #include "plan_world.h"
 
 #include "policy/upstream.h"

@@ -1,5 +1,6 @@
-/* Reading records: lines and their cap, files that grow, the answers of verify. Every kind of
- * tampering is in tests/e2e/test_audit.py, with records that our code did not write. */
+/* test_verify.c - reading records: lines and their cap, files that grow, the answers of verify.
+ * Every kind of tampering is in tests/e2e/test_audit.py, with records that our code did not
+ * write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

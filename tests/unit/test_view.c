@@ -1,5 +1,5 @@
-/* A sandbox is built and compared with the table of the view: each entry is what the table says,
- * and there are no others. */
+/* test_view.c - a sandbox is built and compared with the table of the view: each entry is what the
+ * table says, and there are no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Text from others: characters that cannot be seen are written as escapes. */
+/* test_visible.c - text from others: characters that cannot be seen are written as escapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

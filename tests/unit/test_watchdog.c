@@ -1,6 +1,6 @@
-/* The memory watchdog against real processes. Each scenario runs in its own pid namespace, where
- * the test is PID 1 and watches a hostile worker, as root and as an unprivileged user in a user
- * namespace. */
+/* test_watchdog.c - the memory watchdog against real processes. Each scenario runs in its own pid
+ * namespace, where the test is PID 1 and watches a hostile worker, as root and as an unprivileged
+ * user in a user namespace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* A plan in words, and that no text of a skill can look like ours. */
+/* test_words.c - a plan in words, and that no text of a skill can look like ours. */
 #include "plan_world.h"
 
 #include "consent/lint.h"

@@ -1,4 +1,4 @@
-/* The strict YAML layer: what is read, what is refused, and at which place. */
+/* test_yaml_doc.c - the strict YAML layer: what is read, what is refused, and at which place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Workers whose memory only a thread shows: the first thread has ended, or a thread has an fd
- * table of its own. */
+/* watchdog_threads.c - workers whose memory only a thread shows: the first thread has ended, or a
+ * thread has an fd table of its own. */
 #include "watchdog_workers.h"
 
 #include <sched.h>
