@@ -1,3 +1,4 @@
+/* decoy.c - makes the tree of decoys and its canaries. */
 #include "learn/decoy.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* learn.c - runs the rounds of a learning run. */
 #include "learn/learn.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* needs.c - collects needs from records, and merges them. */
 #include "learn/needs.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* propose.c - writes the proposed manifest, line by line. */
 #include "learn/propose.h"
 
 #include <assert.h>

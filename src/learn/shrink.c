@@ -1,3 +1,4 @@
+/* shrink.c - finds unused declarations, and writes the patch. */
 #include "learn/shrink.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* start.c - finds or makes the manifest of the first round. */
 #include "learn/start.h"
 
 #include <errno.h>
