@@ -180,7 +180,7 @@ static void look_at_path(struct lint *l, const struct mtext *t, bool write, cons
 		         why);
 	} else if (write && runs_later(t->s)) {
 		lint_add(l, LINT_EXECUTED, file, t->line,
-		         "it asks to change '%s', which tools execute or obey later", t->s);
+		         "it asks to change '%s', which tools execute or apply later", t->s);
 	} else {
 		lint_add(l, write ? LINT_WRITES : LINT_READS, file, t->line, "it can %s '%s'", word,
 		         t->s);

@@ -79,7 +79,7 @@ const struct lint_rule LINT_RULES[LINT_IDS] = {
 	                     "network.",
 	                     "ask for neither" },
 	[LINT_EXECUTED] = { "SSB205", "write-what-runs-later", WARNING, 'D',
-	                    "The skill asks by name to change files that tools execute or obey "
+	                    "The skill asks by name to change files that tools execute or apply "
 	                    "later.",
 	                    "leave it out: the owner makes such changes" },
 	[LINT_CREDENTIAL_OUT] = { "SSB206", "credential-and-network", WARNING, 'C',
