@@ -181,7 +181,6 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/.config/helix", CODE, "holds code that the owner's editor runs" },
 	{ "~/.config/zed", CODE, "holds code that the owner's editor runs" },
 	{ "~/.config/micro", CODE, "holds code that the owner's editor runs" },
-	{ "~/.config/VSCodium", CODE, "holds code that the owner's editor runs" },
 	{ "~/.config/JetBrains", CODE, "holds code that the owner's editor runs" },
 	{ "~/.local/share/JetBrains", CODE, "holds code that the owner's editor runs" },
 	{ "~/.config/sublime-text", CODE, "holds code that the owner's editor runs" },

@@ -19,6 +19,7 @@
 #include "os/file.h"
 #include "os/tree.h"
 #include "policy/danger.h"
+#include "policy/danger_set.h"
 #include "policy/mounts.h"
 #include "policy/protect.h"
 
@@ -373,6 +374,22 @@ static void test_mountinfo(void **state)
 	assert_int_equal(mounts_parse(strdup("1 0 8:1\n"), &m), -1);
 }
 
+/* A second row of a path would be looked up and reported twice. */
+static void test_rows_are_different(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
+		for (size_t j = 0; j < i; j++) {
+			assert_string_not_equal(DANGER_ROWS[i].path, DANGER_ROWS[j].path);
+		}
+	}
+	for (size_t i = 0; i < NEVER_ROWS_COUNT; i++) {
+		for (size_t j = 0; j < i; j++) {
+			assert_string_not_equal(NEVER_ROWS[i].row.path, NEVER_ROWS[j].row.path);
+		}
+	}
+}
+
 static void test_protected_names(void **state)
 {
 	(void)state;
@@ -392,11 +409,17 @@ static void test_protected_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_relations),       cmocka_unit_test(test_set_for_reads),
-		cmocka_unit_test(test_symlinked_store), cmocka_unit_test(test_system),
-		cmocka_unit_test(test_missing),         cmocka_unit_test(test_other_users),
-		cmocka_unit_test(test_bind_mounts),     cmocka_unit_test(test_mountinfo),
-		cmocka_unit_test(test_protected_names), cmocka_unit_test(test_symlinks_on_the_way),
+		cmocka_unit_test(test_relations),
+		cmocka_unit_test(test_set_for_reads),
+		cmocka_unit_test(test_symlinked_store),
+		cmocka_unit_test(test_system),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_other_users),
+		cmocka_unit_test(test_bind_mounts),
+		cmocka_unit_test(test_mountinfo),
+		cmocka_unit_test(test_protected_names),
+		cmocka_unit_test(test_symlinks_on_the_way),
+		cmocka_unit_test(test_rows_are_different),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
