@@ -42,7 +42,7 @@ struct observer_setup {
 	struct trace *trace;               /* NULL: calls are answered but not recorded */
 	const struct seccomp_blob *filter; /* makes the same decisions, but never notifies */
 	const struct string_list *held;    /* further read-only names in writable grants; or NULL */
-	const struct string_list *stores;  /* the owner's, see observer_stores(); NULL: none */
+	const struct string_list *stores;  /* the owner's, see danger_stores(); NULL: none */
 	const char *own_dirs[2];           /* the runtime's state and settings; NULL: not known */
 	bool own_sockets; /* the skill may use only unix sockets of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, in the sandbox */
@@ -55,10 +55,6 @@ struct observer_setup {
 /* The sandbox puts a symlink with this target at a name that must seem not to exist. No process can
  * create the target. */
 #define OBSERVER_NOTHING "/proc/held-by-skillsandbox"
-
-/* Adds to `ret` the paths of the secret places that exist in the owner's home. Must be called
- * before a run. Returns 0, or -1 if there is no memory. */
-int observer_stores(const char *home, struct string_list *ret);
 
 /* Sets *ret to a new observer. Returns 0, or -1 with `err`. */
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err);

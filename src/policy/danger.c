@@ -1,5 +1,5 @@
 /* danger.c - decides whether an object is a dangerous place, contains one, or lies in one. The
- * directories above the places are known as `folders`, so "contains" is one comparison, also for
+ * directories above the places are in `lookups`, so "contains" is one comparison, also for
  * places that do not exist yet but could be created in a writable folder. */
 #include "policy/danger.h"
 
@@ -64,8 +64,8 @@ static bool relative_relation(const char *place, const char *path, enum danger_h
 static bool folder_relation(const struct danger *d, const struct place *p, const struct subject *s,
                             struct object at, enum danger_how *ret)
 {
-	for (size_t i = 0; i < d->n_folders; i++) {
-		const struct folder *f = &d->folders[i];
+	for (size_t i = 0; i < d->lookups.n; i++) {
+		const struct lookup *f = &d->lookups.v[i];
 		if (!f->exists || !object_same(f->id, at)) {
 			continue;
 		}

@@ -38,7 +38,6 @@ struct place {
 	const char *instead; /* for DANGER_NEVER, what to do instead; may be NULL */
 	unsigned flags;
 	bool exists;
-	bool found; /* the name exists, or an error hides whether it exists */
 	struct object id;
 };
 
@@ -84,9 +83,10 @@ bool danger_judges(const struct danger *d, enum access access);
  * (danger_led.c). `d` owns them; they are looked up at the first call. NULL with errno. */
 const struct danger *danger_led(struct danger *d, const struct owner *o);
 void danger_free(struct danger *d); /* accepts NULL */
-/* Returns the paths of the table's secret places that were found in the owner's home; the caller
- * owns the list, and `d` then has none. A place counts as found unless it is certainly missing. */
-struct string_list danger_take_stores(struct danger *d);
+/* Adds to `ret` the paths of the table's secret places that are in `home`. A place counts as found
+ * unless it is certainly missing. `d` was made for the same home, and has looked them up already;
+ * NULL: they are looked up now. Returns -1 without memory (danger_stores.c). */
+int danger_stores(const struct danger *d, const char *home, struct string_list *ret);
 /* Adds a place (copies `path`, borrows `why`). Leaves it out if it is dangerous only to write and
  * the set does not judge writes. Returns -1 without memory. */
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags);

@@ -73,9 +73,9 @@ static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
  * symlink's directory contains no symlink. */
 static char *target_of(const char *link, bool real)
 {
-	char *words = real ? danger_link_words(link) : NULL;
+	char *words = real ? path_link_text(link) : NULL;
 
-	return words != NULL ? words : danger_led_to(link);
+	return words != NULL ? words : path_link_real(link);
 }
 
 static int add_link(struct led_search *s, const char *link, bool real)

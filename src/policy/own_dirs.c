@@ -237,7 +237,8 @@ static void cover_head(struct build *b, const struct own_place *h)
 static void cover_missing(struct build *b, const char *path)
 {
 	auto_free char *words = path_words(path);
-	const struct folder *above = same_text(words, path) ? danger_above(b->danger, path) : NULL;
+	const struct lookup *above =
+	        same_text(words, path) ? lookups_above(&b->danger->lookups, path) : NULL;
 
 	if (above != NULL) {
 		cover_head(b, &(struct own_place){ above->path, path_beneath(path, above->path),

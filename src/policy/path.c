@@ -149,6 +149,43 @@ char *path_parent(const char *path)
 	return slash == NULL || slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+char *path_link_text(const char *link)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlink(link, to, sizeof(to) - 1);
+	const char *names = to;
+
+	if (n <= 0) {
+		return NULL;
+	}
+	to[n] = '\0';
+	while (strncmp(names, "../", 3) == 0) {
+		/* ".." at the beginning is safe, because the directory's path has no symlink */
+		names += 3;
+	}
+	if (strstr(names, "..") != NULL) {
+		return NULL;
+	}
+	auto_free char *dir = path_parent(link);
+	auto_free char *whole = dir != NULL ? path_from(dir, to) : NULL;
+	return whole != NULL ? path_words(whole) : NULL;
+}
+
+char *path_link_real(const char *path)
+{
+	char to[PATH_MAX];
+	char *real = realpath(path, NULL);
+	ssize_t n = real == NULL && errno == ENOENT ? readlink(path, to, sizeof(to) - 1) : -1;
+
+	if (n <= 0) {
+		return real;
+	}
+	to[n] = '\0';
+	auto_free char *dir = path_parent(path);
+	auto_free char *whole = dir != NULL ? path_from(dir, to) : NULL;
+	return whole != NULL ? path_real(whole) : NULL;
+}
+
 bool path_is_top(const char *dir)
 {
 	return dir[0] == '\0' || strchr(dir + 1, '/') == NULL;

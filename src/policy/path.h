@@ -56,5 +56,11 @@ char *path_words(const char *path);
 /* Resolves symlinks as far as the path exists and appends the rest unchanged. A relative path
  * begins at the current directory. Returns new; NULL with errno, also if the rest contains "..". */
 char *path_real(const char *path);
+/* Returns where a symlink leads, even if its target does not exist yet; new. NULL with errno. */
+char *path_link_real(const char *link);
+/* Computes the target of a symlink from its text alone; new. The target's path may contain further
+ * symlinks. The path of the symlink's directory must contain none. Returns NULL if the text is not
+ * enough, or on an error. */
+char *path_link_text(const char *link);
 
 #endif

@@ -252,7 +252,7 @@ static void take_stores(struct build *b)
 	struct ssb_plan *p = b->plan;
 
 	if (!b->failed && b->danger != NULL && strcmp(p->home, b->owner->home) == 0) {
-		p->stores = danger_take_stores(b->danger);
+		b->failed = danger_stores(b->danger, p->home, &p->stores) != 0;
 		p->stores_known = true;
 	}
 }

@@ -216,7 +216,7 @@ struct ssb_plan {
 	struct egress_rule *egress;     /* granted rules */
 	size_t n_egress;
 	struct net_limits net;
-	struct string_list stores;        /* see danger_take_stores() */
+	struct string_list stores;        /* see danger_stores() */
 	bool stores_known;                /* `stores` was looked up */
 	struct string_list allow_private; /* from the owner: "10.0.0.0/8", by cidr_format() */
 	struct upstream upstream[UPSTREAM_USES];

@@ -30,7 +30,7 @@ struct run {
 	int payload_spare;         /* a copy for the second attempt; -1: none */
 	bool without_namespaces;   /* the owner accepted it and namespaces failed */
 	struct repos *repos;
-	struct string_list stores; /* filled by observer_stores() if plan->stores_known is false */
+	struct string_list stores; /* filled by danger_stores() if plan->stores_known is false */
 	struct placeholders *placeholders;
 	struct repo_links *repo_links;
 	struct cgroup *cgroup;

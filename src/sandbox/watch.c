@@ -16,6 +16,7 @@
 #include "egress/guard.h"
 #include "os/clock.h"
 #include "os/clone.h"
+#include "policy/danger.h"
 #include "sandbox/governed.h"
 #include "sandbox/share.h"
 #include "sandbox/supervise.h"
@@ -81,7 +82,7 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 }
 
 /* Puts the run record on disk and makes the cgroup while the child builds the sandbox, and then
- * lets the skill start. Also looks up the paths of the owner's secret stores (observer_stores()),
+ * lets the skill start. Also looks up the paths of the owner's secret stores (danger_stores()),
  * unless the plan knows them. */
 static int send_go(struct run *r, struct ssb_error *err)
 {
@@ -110,7 +111,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 		trace_place(r->trace);
 	}
 	return r->config.observe && !r->plan->stores_known &&
-	                       observer_stores(r->plan->home, &r->stores) != 0
+	                       danger_stores(NULL, r->plan->home, &r->stores) != 0
 	               ? ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory")
 	               : 0;
 }

@@ -374,6 +374,58 @@ static void test_mountinfo(void **state)
 	assert_int_equal(mounts_parse(strdup("1 0 8:1\n"), &m), -1);
 }
 
+/* A plan that looked up its dangerous places, and a run without one, must say the same. */
+static bool has_store(const char *in, const char *store)
+{
+	const struct owner o = { .uid = getuid(), .gid = getgid(), .home = in };
+	struct danger *d = danger_new(&o, ACCESS_READ);
+	struct string_list planned = { 0 };
+	struct string_list found = { 0 };
+	char path[PATH_MAX];
+
+	assert_non_null(d);
+	assert_int_equal(danger_stores(d, in, &planned), 0);
+	danger_free(d);
+	assert_int_equal(danger_stores(NULL, in, &found), 0);
+	snprintf(path, sizeof(path), "%s/%s", in, store);
+	bool ret = string_list_has(&found, path);
+	assert_int_equal(string_list_has(&planned, path), ret);
+	string_list_done(&planned);
+	string_list_done(&found);
+	return ret;
+}
+
+/* By its name, whatever is there; what cannot be looked at the owner may have. */
+static void test_stores_of_the_owner(void **state)
+{
+	static const char *const NAMES[] = { ".ssh", ".config/gh", ".local/share/keyrings" };
+	char in[] = "/tmp/test-danger-XXXXXX";
+	(void)state;
+
+	assert_non_null(mkdtemp(in));
+	assert_int_equal(chdir(in), 0);
+	for (size_t i = 0; i < 3; i++) {
+		assert_false(has_store(in, NAMES[i]));
+		assert_false(has_store("/nowhere/at/all", NAMES[i]));
+		assert_false(has_store("/dev/null", NAMES[i]));
+	}
+	assert_int_equal(symlink("/nowhere", ".ssh"), 0);
+	assert_int_equal(mkdir(".config", 0700), 0);
+	assert_int_equal(mkdir(".config/gh", 0700), 0);
+	assert_int_equal(mkdir(".local", 0700), 0);
+	assert_int_equal(mkdir(".local/share", 0700), 0);
+	assert_int_equal(mkdir(".local/share/keyrings", 0700), 0);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	char closed[sizeof(in) + 8];
+	snprintf(closed, sizeof(closed), "%s/loop", in);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(has_store(in, NAMES[i]));
+		assert_true(has_store(closed, NAMES[i]));
+	}
+	assert_false(has_store(in, ".aws"));
+	assert_int_equal(system("rm -r .ssh .config .local loop && rmdir \"$PWD\""), 0);
+}
+
 /* A second row of a path would be looked up and reported twice. */
 static void test_rows_are_different(void **state)
 {
@@ -420,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_protected_names),
 		cmocka_unit_test(test_symlinks_on_the_way),
 		cmocka_unit_test(test_rows_are_different),
+		cmocka_unit_test(test_stores_of_the_owner),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
