@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,33 +17,41 @@
 
 #define LISTED_BYTES 16384U
 
-void lookups_list(struct lookups *l, const char *home, const char *name)
+/* Reads the names in a directory, each with its NUL. Returns their length; SIZE_MAX if they are too
+ * many or cannot be read. */
+static size_t read_names(int dir, char names[LISTED_BYTES])
 {
-	auto_free char *dir = path_join(home, name);
-	auto_fd fd = dir != NULL ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	bool missing = dir != NULL && fd < 0 && file_is_missing(errno);
-	auto_free char *names = malloc(LISTED_BYTES);
 	struct entries entries;
 	size_t len = 0;
 
-	if (l->n_listed == MAX_LISTED_DIRS || (fd < 0 && !missing) || names == NULL) {
+	entries_init(&entries, dir);
+	for (const struct dirent64 *e; (e = entries_next(&entries)) != NULL;) {
+		size_t size = strlen(e->d_name) + 1;
+		if (size > LISTED_BYTES - len) {
+			return SIZE_MAX;
+		}
+		memcpy(names + len, e->d_name, size);
+		len += size;
+	}
+	return errno == 0 ? len : SIZE_MAX;
+}
+
+void lookups_list(struct lookups *l, const char *home, const char *name)
+{
+	char names[LISTED_BYTES];
+	auto_free char *dir = path_join(home, name);
+	auto_fd fd = dir != NULL ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	bool missing = dir != NULL && fd < 0 && file_is_missing(errno);
+	size_t len = fd >= 0 ? read_names(fd, names) : missing ? 0 : SIZE_MAX;
+
+	if (l->n_listed == MAX_LISTED_DIRS || len == SIZE_MAX) {
 		return;
 	}
-	if (fd >= 0) {
-		entries_init(&entries, fd);
-		for (const struct dirent64 *e; (e = entries_next(&entries)) != NULL;) {
-			size_t size = strlen(e->d_name) + 1;
-			if (size > LISTED_BYTES - len) {
-				return;
-			}
-			memcpy(names + len, e->d_name, size);
-			len += size;
-		}
-		if (errno != 0) {
-			return;
-		}
+	char *kept = malloc(len + 1);
+	if (kept != NULL) {
+		memcpy(kept, names, len);
+		l->listed[l->n_listed++] = (struct dir_names){ steal_ptr(&dir), kept, len };
 	}
-	l->listed[l->n_listed++] = (struct dir_names){ steal_ptr(&dir), steal_ptr(&names), len };
 }
 
 static bool names_have(const struct dir_names *d, const char *name, size_t len)
