@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/number.h"
@@ -281,12 +282,7 @@ struct seen {
  * address, so that an attacker cannot choose keys that have the same bit. */
 static bool was_seen(struct seen *seen, const struct json_parse *s, const char *key, size_t len)
 {
-	uint64_t h = 14695981039346656037ULL ^ (uintptr_t)s->doc->text; /* FNV-1a */
-
-	for (size_t i = 0; i < len; i++) {
-		h = (h ^ (unsigned char)key[i]) * 1099511628211ULL;
-	}
-	h ^= h >> 32;
+	uint64_t h = fnv_hash((uintptr_t)s->doc->text, key, len);
 	uint64_t *word = &seen->bits[h % SEEN_BITS / 64];
 	uint64_t bit = 1ULL << h % 64;
 	bool was = (*word & bit) != 0;

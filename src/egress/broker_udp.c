@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fnv.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/broker_priv.h"
@@ -99,13 +100,7 @@ static void report_flow(struct broker *b, const struct udp_flow *f, enum egress_
 
 static struct udp_flow **find_bucket(struct broker *b, const struct udp_client *c)
 {
-	const unsigned char *p = (const unsigned char *)&c->at;
-	uint32_t hash = 2166136261U ^ (uint32_t)c->listener;
-
-	for (size_t i = 0; i < c->len; i++) {
-		hash = (hash ^ p[i]) * 16777619U;
-	}
-	return &b->udp.bucket[(hash ^ hash >> 16) % UDP_BUCKETS];
+	return &b->udp.bucket[fnv_hash((uint64_t)c->listener, &c->at, c->len) % UDP_BUCKETS];
 }
 
 static struct udp_flow *flow_find(struct broker *b, const struct udp_client *c)

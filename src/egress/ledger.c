@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/fnv.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
@@ -247,13 +248,7 @@ static void tell_again(const struct ledger *l, const struct egress_event *e, uin
 
 static size_t find_bucket(const struct egress_event *id)
 {
-	const unsigned char *p = (const unsigned char *)id;
-	uint32_t hash = 2166136261U;
-
-	for (size_t i = 0; i < sizeof(*id); i++) {
-		hash = (hash ^ p[i]) * 16777619U;
-	}
-	return (hash ^ hash >> 16) % BUCKETS;
+	return fnv_hash(0, id, sizeof(*id)) % BUCKETS;
 }
 
 static struct egress_event make_destination(const struct egress_event *e)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fnv.h"
 #include "base/limits.h"
 
 static bool add_target(struct race_target *targets, size_t n, const struct addrinfo *ai)
@@ -78,12 +79,7 @@ static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t cache_slot(const char *name, int type)
 {
-	uint32_t hash = 2166136261U ^ (uint32_t)type;
-
-	for (; *name != '\0'; name++) {
-		hash = (hash ^ (unsigned char)*name) * 16777619U;
-	}
-	return hash % CACHE_SLOTS;
+	return fnv_hash((uint64_t)type, name, strlen(name)) % CACHE_SLOTS;
 }
 
 size_t resolve_known(const char *name, int type, struct race_target *targets, int64_t *ret_until_us)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fnv.h"
 #include "session/herald.h"
 #include "session/schema.h"
 #include "session/store.h"
@@ -36,12 +37,7 @@ int call_time(struct call *c, struct ssb_error *err)
 
 static struct store_place *place_slot(struct session_store *ss, const char *id)
 {
-	uint32_t h = 2166136261U;
-
-	for (; *id != '\0'; id++) {
-		h = (h ^ (uint8_t)*id) * 16777619U;
-	}
-	return &ss->places[h % ARRAY_LEN(ss->places)];
+	return &ss->places[fnv_hash(0, id, strlen(id)) % ARRAY_LEN(ss->places)];
 }
 
 static int take_place(void *arg, const struct db_value *v, size_t n)
