@@ -203,7 +203,7 @@ static void draft_event(const struct event_data *d, struct event_draft *to)
 		.tallied = d->entry != NULL,
 		.message = { to->text, strlen(to->text) },
 		.op = is_question(e) ? OP_RESOLVE : OP_CONNECT,
-		.protocol = e->protocol,
+		.protocol = event_protocol_from(e->protocol),
 		.reason = reason,
 		.more = put_data,
 		.more_arg = (void *)(uintptr_t)d,
@@ -326,7 +326,7 @@ static void write_total(const struct ledger *l, const struct total *t, struct tr
 	                                  .message = { text, strlen(text) },
 	                                  .name = listed ? t->where.name : NULL,
 	                                  .port = t->where.port,
-	                                  .protocol = listed ? t->where.protocol : NULL,
+	                                  .protocol = event_protocol_from(t->where.protocol),
 	                                  .reason = listed ? REASON_NONE : REASON_NOT_LISTED,
 	                                  .more = put_total,
 	                                  .more_arg = &d });

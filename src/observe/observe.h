@@ -54,7 +54,8 @@ struct resolved {
 struct judgement {
 	bool allowed;
 	bool violation; /* never set if `allowed` */
-	const char *rule;
+	enum event_rule rule;
+	const char *entry; /* with RULE_ENTRY */
 	enum reason reason;
 	const char *remedy; /* may point to `text` */
 	int error;          /* if not allowed: the errno that the caller gets */

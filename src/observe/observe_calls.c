@@ -236,6 +236,7 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 		e->raw = take_bytes(l->raw);
 	}
 	e->rule = j->rule;
+	e->entry = j->entry;
 	e->reason = j->reason;
 	e->remedy = j->remedy;
 	return true;

@@ -17,9 +17,9 @@
 #include "policy/danger.h"
 #include "policy/path.h"
 
-static const char *const ZONE_RULES[] = {
-	[ZONE_SYSTEM] = "system",  [ZONE_PRIVATE] = "private", [ZONE_KERNEL] = "kernel",
-	[ZONE_PARTIAL] = "system", [ZONE_OUTSIDE] = NULL,
+static const enum event_rule ZONE_RULES[] = {
+	[ZONE_SYSTEM] = RULE_SYSTEM,  [ZONE_PRIVATE] = RULE_PRIVATE, [ZONE_KERNEL] = RULE_KERNEL,
+	[ZONE_PARTIAL] = RULE_SYSTEM, [ZONE_OUTSIDE] = RULE_VIEW,
 };
 
 size_t observe_covers(const char *place, const char *path)
@@ -32,12 +32,14 @@ size_t observe_covers(const char *place, const char *path)
 	return place[n] == '\0' && (path[n] == '\0' || path[n] == '/') ? n : 0;
 }
 
-enum zone observe_zone(const struct ssb_plan *plan, const char *path, const char **ret_rule,
+enum zone observe_zone(const struct ssb_plan *plan, const char *path, enum event_rule *ret_rule,
                        const struct grant **ret_grant)
 {
 	enum zone zone = ZONE_OUTSIDE;
 	size_t best = 0;
 
+	*ret_rule = RULE_VIEW;
+	*ret_grant = NULL;
 	for (size_t i = 0; i < VIEW_ZONES; i++) {
 		size_t n = observe_covers(VIEW[i].path, path);
 		if (n > best) {
@@ -51,7 +53,7 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, const char
 		if (n > best) {
 			best = n;
 			zone = ZONE_SYSTEM;
-			*ret_rule = "rootfs";
+			*ret_rule = RULE_ROOTFS;
 		}
 	}
 	size_t home = observe_covers(plan->home, path);
@@ -67,7 +69,7 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, const char
 			best = n;
 			zone = g->access == ACCESS_WRITE ? ZONE_WRITE : ZONE_READ;
 			*ret_grant = g;
-			*ret_rule = g->origin == ORIGIN_SKILL ? "skill" : g->where;
+			*ret_rule = g->origin == ORIGIN_SKILL ? RULE_SKILL : RULE_ENTRY;
 		}
 	}
 	return zone;
@@ -216,7 +218,8 @@ static void refuse_path(struct judgement *j, enum reason reason, int error, cons
 {
 	j->allowed = false;
 	j->violation = true;
-	j->rule = NULL;
+	j->rule = RULE_NONE;
+	j->entry = NULL;
 	j->reason = reason;
 	j->error = error;
 	snprintf(j->text, sizeof(j->text), "%s %s", flag, path);
@@ -332,21 +335,21 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
                    bool write, struct judgement *ret)
 {
 	const struct ssb_plan *plan = o->setup.plan;
-	const char *rule = NULL;
+	const struct grant *grant;
 
 	/* Sets every member except `text`, which is long and rarely used. */
 	ret->allowed = true;
 	ret->violation = false;
-	ret->rule = ret->remedy = NULL;
+	ret->rule = RULE_NONE;
+	ret->entry = ret->remedy = NULL;
 	ret->reason = REASON_NONE;
 	ret->error = 0;
 	if (!at->known) {
 		return;
 	}
-	const struct grant *grant = NULL;
-	enum zone zone = observe_zone(plan, at->path, &rule, &grant);
+	enum zone zone = observe_zone(plan, at->path, &ret->rule, &grant);
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
-	ret->rule = rule != NULL ? rule : "view";
+	ret->entry = ret->rule == RULE_ENTRY ? grant->where : NULL;
 	if (observe_is_closed(at->path)) {
 		refuse_path(ret, REASON_OTHER_PROCESS, EACCES, "", at->path);
 		ret->remedy = NULL; /* it must not be granted */
@@ -413,8 +416,8 @@ static bool takes_special(const struct ssb_plan *plan, const char *path)
 void observe_judge_own_socket(const struct observer *o, const struct resolved *at,
                               struct judgement *j)
 {
-	const struct grant *grant = NULL;
-	const char *rule = NULL;
+	const struct grant *grant;
+	enum event_rule rule;
 
 	if (!j->allowed || !at->known || !at->exists) {
 		return;
@@ -430,8 +433,8 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 void observe_judge_special(const struct observer *o, const struct resolved *at, bool by_maker,
                            struct judgement *j)
 {
-	const struct grant *grant = NULL;
-	const char *rule = NULL;
+	const struct grant *grant;
+	enum event_rule rule;
 
 	if (!j->allowed) {
 		j->remedy = "FIFOs and sockets are left behind in no directory of the host";

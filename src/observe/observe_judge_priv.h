@@ -8,9 +8,9 @@
 /* If `path` is `place` or beneath it, returns the length of `place`; otherwise 0. */
 size_t observe_covers(const char *place, const char *path);
 
-/* Returns the zone of the innermost known place that contains the path. *ret_rule and *ret_grant
- * are set only if such a place is found. */
-enum zone observe_zone(const struct ssb_plan *plan, const char *path, const char **ret_rule,
+/* Returns the zone of the innermost known place that contains the path. *ret_rule is never
+ * RULE_NONE. *ret_grant is NULL if that place is not granted; with RULE_ENTRY it is not NULL. */
+enum zone observe_zone(const struct ssb_plan *plan, const char *path, enum event_rule *ret_rule,
                        const struct grant **ret_grant);
 
 /* Returns whether the path is kept read-only in the grant `g` (NULL: the path is in no grant)

@@ -273,7 +273,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 		           .name = why->name[0] != '\0' ? why->name : NULL,
 		           .address = address,
 		           .port = to->port,
-		           .protocol = udp ? "udp" : "tcp",
+		           .protocol = udp ? PROTOCOL_UDP : PROTOCOL_TCP,
 		           .reason = why->reason,
 		           .error = why->error };
 
@@ -300,7 +300,7 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 		           .message = { words, sizeof(words) - 1 },
 		           .op = OP_RESOLVE,
 		           .port = 53,
-		           .protocol = "dns",
+		           .protocol = PROTOCOL_DNS,
 		           .reason = REASON_NOT_DECLARED,
 		           .remedy = "--net HOST",
 		           .error = ECONNREFUSED };
@@ -335,7 +335,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	struct event e = { .kind = makes ? EV_FILE_WRITE : EV_FILE_READ,
 		           .status = STATUS_ASKED,
 		           .op = op,
-		           .protocol = "unix" };
+		           .protocol = PROTOCOL_UNIX };
 
 	/* No socket that the skill has can send to an address. */
 	bool handed = o->setup.own_sockets && op != OP_SEND;
@@ -359,6 +359,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	}
 	e.path = (struct bytes){ at.path, strlen(at.path) };
 	e.rule = j.rule;
+	e.entry = j.entry;
 	e.reason = j.reason;
 	bool granted = j.remedy != NULL && strcmp(j.remedy, "--unix-sockets") == 0;
 	e.remedy = makes || granted ? j.remedy

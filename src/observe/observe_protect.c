@@ -124,8 +124,8 @@ static bool is_private_state(const struct observer *o, int fd, const struct stat
 
 bool observe_is_placeholder(const struct observer *o, const char *path)
 {
-	const char *rule = NULL;
-	const struct grant *g = NULL;
+	enum event_rule rule;
+	const struct grant *g;
 	struct stat st;
 
 	if (observe_zone(o->setup.plan, path, &rule, &g) != ZONE_WRITE) {

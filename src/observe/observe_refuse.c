@@ -168,7 +168,8 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 		           .violation = kill_it || !is_everyday(&n->data, error),
 		           .op = name[0] != '\0' ? op_from(name) : OP_FOREIGN_ABI,
 		           .call = name[0] != '\0' ? name : NULL,
-		           .rule = profile_name(o->setup.plan->profile),
+		           .rule = RULE_ENTRY,
+		           .entry = profile_name(o->setup.plan->profile),
 		           .reason = kill_it ? REASON_ATTACK
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
 		                             ? REASON_NO_NETWORK

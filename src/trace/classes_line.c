@@ -24,8 +24,8 @@ static struct event read_event(const struct line *l)
 		.mode = line_get_mode(l),
 		.name = line_text(l, "name"),
 		.address = line_text(l, "address"),
-		.protocol = line_text(l, "protocol"),
-		.rule = line_text(l, "rule"),
+		.protocol = line_get_protocol(l),
+		.rule = line_get_rule(l),
 		.reason = line_get_reason(l),
 	};
 }

@@ -85,7 +85,7 @@ struct rule {
 	bool long_label;            /* the name has a label that looks like data */
 	const enum reason *reasons; /* ends with REASON_NONE */
 	const enum op *ops;         /* ends with OP_NONE */
-	const char *protocol;
+	enum event_protocol protocol;
 	const char *programs; /* last name of the program's path, which must be beneath /usr */
 	const char *paths;
 };
@@ -204,7 +204,8 @@ static const struct rule RULES[] = {
 	                        REASON_BAD_SNI, REASON_NO_HOST, REASON_BAD_HOST, REASON_TWO_HOSTS,
 	                        REASON_CONNECT, REASON_SMUGGLING, REASON_BAD_HEADER, REASON_FOLDED,
 	                        REASON_BAD_CHUNK, REASON_EXPECT) },
-	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .place = ADDRESS_GIVEN, .protocol = "udp" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .place = ADDRESS_GIVEN,
+	  .protocol = PROTOCOL_UDP },
 	{ CLASS_COMMAND_AND_CONTROL, "T1071", EGRESS, .place = ADDRESS_GIVEN },
 	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS,
 	  .reasons = ANY_REASON(REASON_NOT_TLS, REASON_NOT_HTTP, REASON_BAD_HELLO) },
@@ -478,8 +479,7 @@ static bool in_place(const char *text, enum place_asked place)
  * write to a private place, because some programs write there to persist. */
 static bool is_concern(const struct event *e)
 {
-	bool own = e->kind == EV_FILE_WRITE && e->status == STATUS_ASKED && e->rule != NULL &&
-	           strcmp(e->rule, "private") == 0;
+	bool own = e->kind == EV_FILE_WRITE && e->status == STATUS_ASKED && e->rule == RULE_PRIVATE;
 
 	return e->violation || own || e->kind == EV_RESOURCE_LIMIT_HIT;
 }
@@ -492,7 +492,7 @@ static bool rule_matches(const struct rule *r, const struct judged *j)
 	       (r->access == ACCESS_ANY || (r->access == WRITING) == j->writing) &&
 	       (r->reasons == NULL || is_reason(r->reasons, e->reason)) &&
 	       (r->ops == NULL || is_op(r->ops, e->op)) &&
-	       (r->protocol == NULL || in_list(r->protocol, e->protocol)) &&
+	       (r->protocol == PROTOCOL_NONE || r->protocol == e->protocol) &&
 	       (r->programs == NULL || is_program(e->program, r->programs)) &&
 	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
 	       (!r->long_label || has_long_label(e->name)) &&

@@ -48,8 +48,13 @@ static const char *const STATUSES[STATUS_COUNT] = {
 #include "trace/codes.def"
 };
 
-static const char *const PROTOCOLS[PROTOCOL_OTHER] = {
+static const char *const PROTOCOLS[PROTOCOL_COUNT] = {
 #define PROTOCOL(id, name) [PROTOCOL_##id] = (name),
+#include "trace/codes.def"
+};
+
+static const char *const RULES[RULE_COUNT] = {
+#define RULE(id, name) [RULE_##id] = (name),
 #include "trace/codes.def"
 };
 
@@ -150,6 +155,22 @@ bool op_has_two(enum op op)
 	return has_flag(op, TWO);
 }
 
+/* Returns the index of the name in names[1] to names[other - 1], or `other` if it is not there.
+ * Returns 0 for NULL and "". */
+static int find_name(const char *const *names, int other, const char *name)
+{
+	int i = 0;
+
+	if (name != NULL && name[0] != '\0') {
+		for (i = 1; i < other; i++) {
+			if (strcmp(names[i], name) == 0) {
+				break;
+			}
+		}
+	}
+	return i;
+}
+
 const char *mode_name(enum mode mode)
 {
 	assert((unsigned)mode < MODE_COUNT);
@@ -158,16 +179,7 @@ const char *mode_name(enum mode mode)
 
 enum mode mode_from(const char *name)
 {
-	int mode = MODE_NONE;
-
-	if (name != NULL && name[0] != '\0') {
-		for (mode = MODE_NONE + 1; mode < MODE_OTHER; mode++) {
-			if (strcmp(MODES[mode], name) == 0) {
-				break;
-			}
-		}
-	}
-	return (enum mode)mode;
+	return (enum mode)find_name(MODES, MODE_OTHER, name);
 }
 
 const char *event_status_name(enum event_status status)
@@ -178,24 +190,29 @@ const char *event_status_name(enum event_status status)
 
 enum event_status event_status_from(const char *name)
 {
-	for (int s = STATUS_NONE + 1; name != NULL && s < STATUS_COUNT; s++) {
-		if (strcmp(STATUSES[s], name) == 0) {
-			return (enum event_status)s;
-		}
-	}
-	return STATUS_NONE;
+	int status = find_name(STATUSES, STATUS_COUNT, name);
+
+	return status < STATUS_COUNT ? (enum event_status)status : STATUS_NONE;
+}
+
+const char *event_protocol_name(enum event_protocol protocol)
+{
+	assert((unsigned)protocol < PROTOCOL_COUNT);
+	return PROTOCOLS[protocol];
 }
 
 enum event_protocol event_protocol_from(const char *name)
 {
-	int protocol = PROTOCOL_NONE;
+	return (enum event_protocol)find_name(PROTOCOLS, PROTOCOL_OTHER, name);
+}
 
-	if (name != NULL && name[0] != '\0') {
-		for (protocol = PROTOCOL_NONE + 1; protocol < PROTOCOL_OTHER; protocol++) {
-			if (strcmp(PROTOCOLS[protocol], name) == 0) {
-				break;
-			}
-		}
-	}
-	return (enum event_protocol)protocol;
+const char *event_rule_name(enum event_rule rule)
+{
+	assert((unsigned)rule < RULE_COUNT);
+	return RULES[rule];
+}
+
+enum event_rule event_rule_from(const char *name)
+{
+	return (enum event_rule)find_name(RULES, RULE_ENTRY, name);
 }

@@ -45,6 +45,16 @@ enum event_protocol {
 #define PROTOCOL(id, name) PROTOCOL_##id,
 #include "trace/codes.def"
 	PROTOCOL_OTHER, /* a protocol that this version does not know */
+	PROTOCOL_COUNT,
+};
+
+/* The rule that decided about an attempt. */
+enum event_rule {
+	RULE_NONE,
+#define RULE(id, name) RULE_##id,
+#include "trace/codes.def"
+	RULE_ENTRY, /* has a text of its own: "skillsandbox.yaml:12:7", "--read", "strict" */
+	RULE_COUNT,
 };
 
 /* How the owner can allow a refused attempt. codes.def says what each kind of remedy is made
@@ -80,6 +90,10 @@ enum mode mode_from(const char *name); /* NULL and "" are MODE_NONE */
 const char *event_status_name(enum event_status status); /* NULL for STATUS_NONE */
 enum event_status event_status_from(const char *name);   /* STATUS_NONE: unknown */
 
-enum event_protocol event_protocol_from(const char *name); /* NULL and "" are PROTOCOL_NONE */
+const char *event_protocol_name(enum event_protocol protocol); /* NULL: PROTOCOL_NONE, _OTHER */
+enum event_protocol event_protocol_from(const char *name);     /* NULL and "" are PROTOCOL_NONE */
+
+const char *event_rule_name(enum event_rule rule); /* NULL for RULE_NONE and RULE_ENTRY */
+enum event_rule event_rule_from(const char *name); /* NULL and "" are RULE_NONE */
 
 #endif

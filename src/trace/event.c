@@ -197,7 +197,7 @@ bool event_has_data(const struct event *e)
 {
 	return e->status != STATUS_NONE || e->more != NULL || e->op != OP_NONE || e->pid != 0 ||
 	       e->path.p != NULL || e->address != NULL || e->reason != REASON_NONE ||
-	       e->rule != NULL || e->n_args > 0;
+	       e->rule != RULE_NONE || e->n_args > 0;
 }
 
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w)
@@ -226,8 +226,8 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	if (e->port != 0) {
 		json_kuint(j, "port", e->port);
 	}
-	put_text(j, "protocol", e->protocol);
-	put_text(j, "rule", e->rule);
+	put_text(j, "protocol", event_protocol_name(e->protocol));
+	put_text(j, "rule", e->rule == RULE_ENTRY ? e->entry : event_rule_name(e->rule));
 	put_text(j, "reason", reason_code(e->reason));
 	if (e->error != 0) {
 		put_error(j, e->error);

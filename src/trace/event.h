@@ -73,7 +73,7 @@ struct bytes {
 
 /* The number of texts in each of the two groups of an event. event_copy() copies both groups. */
 #define EVENT_BYTES   7
-#define EVENT_STRINGS 6
+#define EVENT_STRINGS 5
 
 struct event {
 	enum event_kind kind;
@@ -84,6 +84,8 @@ struct event {
 	enum op op;
 	enum mode mode;
 	enum reason reason;
+	enum event_protocol protocol;
+	enum event_rule rule;
 	pid_t pid; /* in the sandbox's pid namespace */
 	pid_t ppid;
 	int error; /* the errno that we returned to the program; 0: none */
@@ -107,8 +109,7 @@ struct event {
 			const char *name; /* the host that the skill wanted to reach, if it has a
 			                     name */
 			const char *address;
-			const char *protocol;
-			const char *rule;
+			const char *entry; /* the text of the rule, with RULE_ENTRY */
 			const char *remedy;
 		};
 		const char *strings[EVENT_STRINGS];

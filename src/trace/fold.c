@@ -41,9 +41,9 @@ static void add_text(struct sha256 *s, const char *text)
 
 struct fold_key fold_key(const struct event *e)
 {
-	const uint64_t numbers[] = { e->kind, e->status,    (uint64_t)e->error, e->port,  e->op,
-		                     e->mode, e->violation, e->apart,           e->reason };
-	const char *const texts[] = { e->call, e->name, e->address, e->protocol };
+	const uint64_t numbers[] = { e->kind, e->status, (uint64_t)e->error, e->port,   e->protocol,
+		                     e->op,   e->mode,   e->violation,       e->reason, e->apart };
+	const char *const texts[] = { e->call, e->name, e->address };
 	const struct bytes bytes[] = { e->program, e->path, e->path2, e->leads_to, e->attribute };
 	uint8_t hash[SHA256_BYTES];
 	struct fold_key key;

@@ -155,6 +155,11 @@ enum event_protocol line_get_protocol(const struct line *r)
 	return event_protocol_from(line_text(r, "protocol"));
 }
 
+enum event_rule line_get_rule(const struct line *r)
+{
+	return event_rule_from(line_text(r, "rule"));
+}
+
 enum event_status line_get_status(const struct line *r)
 {
 	return event_status_from(line_text(r, "status"));

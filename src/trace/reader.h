@@ -63,6 +63,7 @@ enum reason line_get_reason(const struct line *r);
 enum op line_get_op(const struct line *r);
 enum mode line_get_mode(const struct line *r);
 enum event_protocol line_get_protocol(const struct line *r);
+enum event_rule line_get_rule(const struct line *r);
 enum event_status line_get_status(const struct line *r);
 /* Returns the skill's home in the sandbox, from the line `run`; NULL if the line does not contain
  * it. */

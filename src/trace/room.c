@@ -44,32 +44,18 @@ const struct room_info ROOMS[ROOM_COUNT + 1] = {
 	                  { { 121216, KIB(51584) }, { 4412, KIB(17456) }, { 1000, KIB(256) } } },
 };
 
-static bool is_rule(const struct event *e, const char *const *rules, size_t n)
-{
-	for (size_t i = 0; e->rule != NULL && i < n; i++) {
-		if (strcmp(e->rule, rules[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Returns the room of a file that the plan allows. A file that no rule names may be anywhere. */
 static enum room room_of_file(const struct event *e)
 {
-	static const char *const COMMON[] = { "private", "kernel", "system",
-		                              "rootfs",  "skill",  "view" };
-
 	if (e->status == STATUS_ABSENT) {
 		return ROOM_OTHER;
 	}
 	if (e->kind == EV_FILE_WRITE) {
 		/* Everything except the private places counts as a change: a file without a name is
 		 * reported as a link of /proc, but may be in a granted place. */
-		bool scratch = e->rule != NULL && strcmp(e->rule, "private") == 0;
-		return scratch ? ROOM_OTHER : ROOM_CHANGE;
+		return e->rule == RULE_PRIVATE ? ROOM_OTHER : ROOM_CHANGE;
 	}
-	return is_rule(e, COMMON, ARRAY_LEN(COMMON)) ? ROOM_OTHER : ROOM_READ;
+	return e->rule == RULE_NONE || e->rule == RULE_ENTRY ? ROOM_READ : ROOM_OTHER;
 }
 
 enum room room_of(const struct event *e, enum class_id class)

@@ -30,7 +30,7 @@ static void distinct(struct trace *t, int i)
 	                              .program = { "/usr/bin/python3.11", 19 },
 	                              .path = { path, (size_t)n },
 	                              .mode = MODE_READ,
-	                              .rule = "system" });
+	                              .rule = RULE_SYSTEM });
 }
 
 static void denied(struct trace *t, int i)

@@ -41,7 +41,7 @@ static struct event blocked(const char *name, const char *address, const char *p
 		               .op = OP_CONNECT,
 		               .name = name,
 		               .address = address,
-		               .protocol = protocol,
+		               .protocol = event_protocol_from(protocol),
 		               .reason = reason_from(reason) };
 }
 
@@ -249,21 +249,22 @@ static void test_harmless(void **state)
 		  .op = OP_OPEN,
 		  .path = text("/tmp/x"),
 		  .mode = MODE_CREATE,
-		  .rule = "private" },
+		  .rule = RULE_PRIVATE },
 		/* Keys of its own, in a home of its own. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
 		  .op = OP_OPEN,
 		  .path = text(HOME "/.ssh/id_ed25519"),
 		  .mode = MODE_CREATE,
-		  .rule = "private" },
+		  .rule = RULE_PRIVATE },
 		/* Granted by the owner: no threat. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
 		  .op = OP_OPEN,
 		  .path = text(HOME "/.bashrc"),
 		  .mode = MODE_APPEND,
-		  .rule = "--write" },
+		  .rule = RULE_ENTRY,
+		  .entry = "--write" },
 		{ .kind = EV_NETWORK_EGRESS_ALLOWED, .status = STATUS_FACT, .name = "a.test" },
 		{ .kind = EV_NETWORK_EGRESS_BLOCKED,
 		  .name = "a.test",
@@ -318,7 +319,7 @@ static void test_second_path(void **state)
 		           .op = OP_RENAME,
 		           .path = text(HOME "/x"),
 		           .path2 = text(HOME "/.bashrc"),
-		           .rule = "private" };
+		           .rule = RULE_PRIVATE };
 
 	expect(&e, "persistence", "T1546.004");
 	e.op = OP_LINK;
@@ -375,7 +376,7 @@ static void test_prevented_only_if_denied(void **state)
 		             .op = OP_OPEN,
 		             .path = text(HOME "/.bashrc"),
 		             .mode = MODE_APPEND,
-		             .rule = "private" };
+		             .rule = RULE_PRIVATE };
 	struct event out = denied("open", "/etc/cron.d/x", "create", "outside_plan");
 	struct classes c;
 

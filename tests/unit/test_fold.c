@@ -39,7 +39,8 @@ static void test_what_is_the_same(void **state)
 	same.pid = 8;
 	same.ppid = 7;
 	same.message = (struct bytes){ "other words", 11 };
-	same.rule = "elsewhere";
+	same.rule = RULE_ENTRY;
+	same.entry = "elsewhere";
 	struct fold_key key = fold_key(&BASE), other = fold_key(&same);
 	assert_memory_equal(&key, &other, sizeof(key));
 

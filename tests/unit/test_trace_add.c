@@ -146,7 +146,8 @@ static void test_members(void **state)
 	struct event e = attempt("/home/u/.ssh/id_rsa");
 	e.raw = (struct bytes){ "../.ssh/id_rsa", 14 };
 	e.path2 = (struct bytes){ "/x\xff", 3 };
-	e.rule = "skillsandbox.yaml:12:7";
+	e.rule = RULE_ENTRY;
+	e.entry = "skillsandbox.yaml:12:7";
 	e.remedy = "--read ~/.ssh";
 	trace_add(t, &e);
 	trace_add(t, &(struct event){ .kind = EV_NETWORK_EGRESS_BLOCKED,
@@ -154,7 +155,7 @@ static void test_members(void **state)
 	                              .op = OP_CONNECT,
 	                              .address = "10.0.0.1",
 	                              .port = 443,
-	                              .protocol = "tcp",
+	                              .protocol = PROTOCOL_TCP,
 	                              .error = 4095,
 	                              .more = more_members,
 	                              .more_arg = "x" });
@@ -317,7 +318,7 @@ static void test_absent_names_are_short_lines(void **state)
 		                              .path = { whole, strlen(whole) },
 		                              .raw = { raw, 2500 },
 		                              .mode = MODE_READ,
-		                              .rule = "private" });
+		                              .rule = RULE_PRIVATE });
 	}
 	memset(raw, 1, sizeof(raw));
 	for (size_t i = 0; i < 2; i++) {
@@ -328,7 +329,7 @@ static void test_absent_names_are_short_lines(void **state)
 			           .program = { raw, 255 },
 			           .path = longest,
 			           .raw = longest,
-			           .rule = "private" };
+			           .rule = RULE_PRIVATE };
 		e.op = i == 0 ? OP_SYMLINK : OP_REMOVEXATTR;
 		*(i == 0 ? &e.leads_to : &e.attribute) = longest;
 		trace_add(t, &e);
@@ -505,7 +506,11 @@ static void test_no_violation_hides_a_worse_one(void **state)
 static void add_to(struct trace *t, enum room room, const char *name)
 {
 	struct bytes text = { name, strlen(name) };
-	struct event e = { .op = OP_OPEN, .status = STATUS_ASKED, .path = text, .rule = "f:1:2" };
+	struct event e = { .op = OP_OPEN,
+		           .status = STATUS_ASKED,
+		           .path = text,
+		           .rule = RULE_ENTRY,
+		           .entry = "f:1:2" };
 
 	if (room == ROOM_FRAME || room == ROOM_OUTPUT) {
 		e = (struct event){ .message = text };
@@ -536,7 +541,7 @@ static void add_to(struct trace *t, enum room room, const char *name)
 		break;
 	default:
 		e.kind = EV_FILE_READ;
-		e.rule = room == ROOM_READ ? e.rule : "system";
+		e.rule = room == ROOM_READ ? e.rule : RULE_SYSTEM;
 	}
 	assert_int_equal(room_of(&e, classes_of(&e, plan.home).id), room);
 	trace_add(t, &e);
@@ -956,7 +961,7 @@ static void test_a_copy_owns_its_texts(void **state)
 		assert_int_equal(strlen(copy->strings[i]), 5);
 		assert_int_equal(copy->strings[i][4], 'a' + EVENT_BYTES + i);
 	}
-	assert_memory_equal(copy->args[0].p, "textn", 5);
+	assert_memory_equal(copy->args[0].p, "textm", 5);
 	assert_int_equal(copy->args[1].n, 0);
 	assert_int_equal(*(const uint32_t *)copy->more_arg, 7);
 	assert_int_equal(copy->op, OP_EXEC);
@@ -998,7 +1003,8 @@ static void test_a_queue_that_nobody_empties(void **state)
 			           .status = STATUS_ASKED,
 			           .op = OP_OPEN,
 			           .path = { name, strlen(name) },
-			           .rule = "f:1:2" };
+			           .rule = RULE_ENTRY,
+			           .entry = "f:1:2" };
 		observe_queue_put(&q, &e);
 	}
 	assert_int_equal(q.dropped[ROOM_CHANGE], 0);
