@@ -1,7 +1,6 @@
 /* cmd_why.c - explains each thing that a run was denied: what was tried, how often, by which rule,
  * and the exact change that would allow it. The short form follows a run. */
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "trace/trace_file.h"
@@ -58,7 +57,7 @@ static void put_json_list(struct buf *out, const struct overview *v)
 /* Returns the text for a record without denials. */
 static const char *text_without_denials(const struct overview *v)
 {
-	if (v->lost_layers != NULL && strstr(v->lost_layers, "audit") != NULL) {
+	if (v->unobserved) {
 		return "it is not known what was denied: the run was not observed\n";
 	}
 	if (v->has_facts && v->facts.state == RUN_LIVE) {

@@ -360,8 +360,8 @@ static bool is_whole(int fd, const struct line *l, const char *id)
 	struct run_facts facts = { 0 };
 	const char *audit = line_text(l, "audit");
 
-	return audit != NULL && strcmp(audit, "full") == 0 && run_facts_read(&facts, fd, id) == 0 &&
-	       facts.state == RUN_ENDED;
+	return audit != NULL && audit_level_from_name(audit) == AUDIT_FULL &&
+	       run_facts_read(&facts, fd, id) == 0 && facts.state == RUN_ENDED;
 }
 
 int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct string_list *ret,

@@ -138,12 +138,17 @@ static bool is_missed(const struct record_reading *r, const char *path)
 	return there == S_IFREG || there == S_IFDIR;
 }
 
+/* Returns true if every run of the skill may use the place without a grant. This is not so for a
+ * root file system that the owner chose: another run may have none. */
+static bool is_of_every_run(enum event_rule rule)
+{
+	return rule != RULE_NONE && rule != RULE_ENTRY && rule != RULE_ROOTFS;
+}
+
 static void take_one_path(struct record_reading *r, const struct line *l, const char *path)
 {
-	static const char *const FIXED[] = { "system", "private", "kernel", "skill", "view" };
 	bool denied = line_true(l, "violation");
 	enum event_status status = line_get_status(l);
-	bool fixed = is_one_of(record_text(l, "rule"), FIXED, ARRAY_LEN(FIXED));
 	const struct shown_place *place = place_of(r, path);
 	bool write = !is_read(l);
 
@@ -157,7 +162,8 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
 	} else if (status == STATUS_ABSENT && !write && is_missed(r, path) && place == NULL) {
 		add_path(r, l, path, false, false, true);
-	} else if (status != STATUS_DENIED && !fixed && place != NULL && !place->own) {
+	} else if (status != STATUS_DENIED && !is_of_every_run(line_get_rule(l)) && place != NULL &&
+	           !place->own) {
 		add_path(r, l, path, write, write && needs_dir(r, l, path), false);
 	}
 }
@@ -280,20 +286,28 @@ static void take_program(struct record_reading *r, const struct line *l)
 	}
 }
 
+/* Returns the profile that allows the call, an enum profile, or -1 if no profile alone does. */
+static int profile_for(const struct line *l)
+{
+	switch (call_remedy_from(line_text(l, "remedy"))) {
+	case CALL_REMEDY_DEFAULT:
+		return PROFILE_DEFAULT;
+	case CALL_REMEDY_PERMISSIVE:
+		return PROFILE_PERMISSIVE;
+	default:
+		return -1;
+	}
+}
+
 static void take_call(struct record_reading *r, const struct line *l)
 {
 	const char *op = record_text(l, "op");
 	enum reason reason = line_get_reason(l);
-	const char *remedy = record_text(l, "remedy");
 
 	if (op[0] != '\0' && line_true(l, "violation")) {
 		struct need n = { .kind = NEED_SYSCALL,
 			          .value = (char *)(uintptr_t)op,
-			          .profile = strcmp(remedy, "--profile default") == 0
-			                             ? PROFILE_DEFAULT
-			                     : strcmp(remedy, "--profile permissive") == 0
-			                             ? PROFILE_PERMISSIVE
-			                             : -1,
+			          .profile = profile_for(l),
 			          .denied = true };
 		n.danger =
 		        n.profile == PROFILE_PERMISSIVE

@@ -426,7 +426,7 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 	if (zone != ZONE_PRIVATE) {
 		refuse_path(j, REASON_HOST_SERVICE, EACCES, "", at->path);
 		j->violation = zone == ZONE_WRITE;
-		j->remedy = zone == ZONE_WRITE ? "--unix-sockets" : NULL;
+		j->remedy = zone == ZONE_WRITE ? call_remedy_text(CALL_REMEDY_UNIX_SOCKETS) : NULL;
 	}
 }
 

@@ -354,17 +354,18 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	observe_judge(o, n, &at, makes && !idle, &j);
 	if (makes && !idle) {
 		observe_judge_special(o, &at, handed, &j);
-	} else if (handed && !makes) {
-		observe_judge_own_socket(o, &at, &j);
+	} else if (!makes) {
+		/* A grant of its path would not open a socket. */
+		j.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
+		if (handed) {
+			observe_judge_own_socket(o, &at, &j);
+		}
 	}
 	e.path = (struct bytes){ at.path, strlen(at.path) };
 	e.rule = j.rule;
 	e.entry = j.entry;
 	e.reason = j.reason;
-	bool granted = j.remedy != NULL && strcmp(j.remedy, "--unix-sockets") == 0;
-	e.remedy = makes || granted ? j.remedy
-	           : j.violation    ? "sockets outside of the sandbox cannot be granted"
-	                            : NULL;
+	e.remedy = j.remedy;
 	if (!j.allowed) {
 		e.kind = EV_FILE_BLOCKED;
 		e.status = STATUS_DENIED;

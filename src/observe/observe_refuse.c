@@ -108,19 +108,15 @@ static uint64_t tell_apart(const struct seccomp_data *call, bool foreign)
 	               : 0;
 }
 
-/* Returns the smallest change by the owner that would let the call through, or NULL if there is
- * none. */
-static const char *find_remedy(const struct observer *o, const struct seccomp_data *call)
+static enum call_remedy find_remedy(const struct observer *o, const struct seccomp_data *call)
 {
 	static const struct {
 		enum seccomp_profile profile;
-		const char *alone;
-		const char *with_unix;
+		enum call_remedy alone;
+		enum call_remedy with_unix;
 	} STEPS[] = {
-		{ SECCOMP_PROFILE_DEFAULT, "--profile default",
-		  "both --profile default and --unix-sockets" },
-		{ SECCOMP_PROFILE_PERMISSIVE, "--profile permissive",
-		  "both --profile permissive and --unix-sockets" },
+		{ SECCOMP_PROFILE_DEFAULT, CALL_REMEDY_DEFAULT, CALL_REMEDY_DEFAULT_UNIX },
+		{ SECCOMP_PROFILE_PERMISSIVE, CALL_REMEDY_PERMISSIVE, CALL_REMEDY_PERMISSIVE_UNIX },
 	};
 	/* Both enums have the same order: see os/seccomp.h. */
 	enum seccomp_profile now = (enum seccomp_profile)o->setup.plan->profile;
@@ -131,7 +127,7 @@ static const char *find_remedy(const struct observer *o, const struct seccomp_da
 	bool unix_more = unix_now || !o->setup.plan->unix_sockets;
 
 	if (seccomp_eval(seccomp_blob(now, unix_more, true), call) == SECCOMP_RET_ALLOW) {
-		return "--unix-sockets";
+		return CALL_REMEDY_UNIX_SOCKETS;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
 		enum seccomp_profile p = STEPS[i].profile;
@@ -142,7 +138,7 @@ static const char *find_remedy(const struct observer *o, const struct seccomp_da
 			return STEPS[i].with_unix;
 		}
 	}
-	return NULL;
+	return CALL_REMEDY_NONE;
 }
 
 /* Kills the whole process of a waiting caller. Uses a pidfd, because before a signal to its number
@@ -174,7 +170,7 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
 		                             ? REASON_NO_NETWORK
 		                             : REASON_PROFILE,
-		           .remedy = kill_it ? NULL : find_remedy(o, &n->data),
+		           .remedy = kill_it ? NULL : call_remedy_text(find_remedy(o, &n->data)),
 		           .error = error,
 		           .more = put_call,
 		           .more_arg = n,

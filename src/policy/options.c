@@ -270,16 +270,28 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	return 0;
 }
 
-/* Returns the index of `value` in a NULL-terminated list of words; -1 with an error. */
-static int one_of(enum ssb_option what, const char *const words[], const char *value,
-                  struct ssb_error *err)
+/* Returns the index of `value` in a NULL-terminated list of words, or -1. */
+static int find_word(const char *const words[], const char *value)
 {
-	char all[120] = "";
-
 	for (int i = 0; words[i] != NULL; i++) {
 		if (strcmp(words[i], value) == 0) {
 			return i;
 		}
+	}
+	return -1;
+}
+
+/* The same, with an error for -1. */
+static int one_of(enum ssb_option what, const char *const words[], const char *value,
+                  struct ssb_error *err)
+{
+	char all[120] = "";
+	int found = find_word(words, value);
+
+	if (found >= 0) {
+		return found;
+	}
+	for (int i = 0; words[i] != NULL; i++) {
 		size_t len = strlen(all);
 		snprintf(all + len, sizeof(all) - len, "%s%s", i > 0 ? ", " : "", words[i]);
 	}
@@ -302,6 +314,11 @@ const char *audit_level_name(enum audit_level level)
 	return AUDITS[level];
 }
 
+int audit_level_from_name(const char *s)
+{
+	return find_word(AUDITS, s);
+}
+
 const char *plan_layer_name(enum layer_id id)
 {
 	return (size_t)id < LAYER_COUNT ? LAYERS[id] : "?";
@@ -309,12 +326,7 @@ const char *plan_layer_name(enum layer_id id)
 
 int plan_layer_from_name(const char *s)
 {
-	for (int i = 0; i < LAYER_COUNT; i++) {
-		if (strcmp(LAYERS[i], s) == 0) {
-			return i;
-		}
-	}
-	return -1;
+	return find_word(LAYERS, s);
 }
 
 static int set_word(struct ssb_options *o, enum ssb_option what, const char *value,

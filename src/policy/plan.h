@@ -157,6 +157,7 @@ enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 /* How many of the skill's attempts are observed and recorded. */
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_level_name(enum audit_level level);
+int audit_level_from_name(const char *s); /* -1: unknown */
 
 /* The owner's approval on which a plan is based, for the record of the run. */
 struct plan_approval {

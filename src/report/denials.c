@@ -114,6 +114,5 @@ int ssb_denials_complete(const struct ssb_denials *d)
 	const struct overview *v = &d->view;
 
 	return v->broken == NULL && v->facts.state == RUN_ENDED && v->dropped == 0 &&
-	       v->left_out[GROUP_DENIED] == 0 && v->left_out[GROUP_REFUSED] == 0 &&
-	       (v->lost_layers == NULL || strstr(v->lost_layers, "audit") == NULL);
+	       v->left_out[GROUP_DENIED] == 0 && v->left_out[GROUP_REFUSED] == 0 && !v->unobserved;
 }

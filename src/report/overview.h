@@ -76,8 +76,9 @@ struct overview {
 	uint64_t left_out[GROUP_COUNT]; /* the attempts in `uncounted`, by group */
 	uint64_t unexplained;           /* the denied attempts in `uncounted` */
 	int64_t dropped; /* events that the writer of the record dropped, according to the record */
-	char *dropped_by; /* as in "3 reads, 76000 other"; NULL: the record does not say */
-	char *lost_layers;
+	char *dropped_by;   /* as in "3 reads, 76000 other"; NULL: the record does not say */
+	char *lost_layers;  /* for people: the layers that were not on */
+	bool unobserved;    /* the layer `audit` is one of them */
 	const char *broken; /* why reading stopped early; NULL: it did not */
 };
 

@@ -58,6 +58,11 @@ static const char *const RULES[RULE_COUNT] = {
 #include "trace/codes.def"
 };
 
+static const char *const CALL_REMEDIES[CALL_REMEDY_COUNT] = {
+#define CALL_REMEDY(id, text) [CALL_REMEDY_##id] = (text),
+#include "trace/codes.def"
+};
+
 const char *reason_code(enum reason r)
 {
 	assert((unsigned)r < REASON_COUNT);
@@ -215,4 +220,15 @@ const char *event_rule_name(enum event_rule rule)
 enum event_rule event_rule_from(const char *name)
 {
 	return (enum event_rule)find_name(RULES, RULE_ENTRY, name);
+}
+
+const char *call_remedy_text(enum call_remedy r)
+{
+	assert((unsigned)r < CALL_REMEDY_COUNT);
+	return CALL_REMEDIES[r];
+}
+
+enum call_remedy call_remedy_from(const char *text)
+{
+	return (enum call_remedy)find_name(CALL_REMEDIES, CALL_REMEDY_OTHER, text);
 }

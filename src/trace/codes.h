@@ -57,6 +57,15 @@ enum event_rule {
 	RULE_COUNT,
 };
 
+/* How the owner can allow a refused system call. */
+enum call_remedy {
+	CALL_REMEDY_NONE,
+#define CALL_REMEDY(id, text) CALL_REMEDY_##id,
+#include "trace/codes.def"
+	CALL_REMEDY_OTHER, /* a remedy that this version does not know */
+	CALL_REMEDY_COUNT,
+};
+
 /* How the owner can allow a refused attempt. codes.def says what each kind of remedy is made
  * from. */
 enum reason_remedy { REMEDY_NONE, REMEDY_FIXED, REMEDY_NETWORK, REMEDY_PATH };
@@ -95,5 +104,8 @@ enum event_protocol event_protocol_from(const char *name);     /* NULL and "" ar
 
 const char *event_rule_name(enum event_rule rule); /* NULL for RULE_NONE and RULE_ENTRY */
 enum event_rule event_rule_from(const char *name); /* NULL and "" are RULE_NONE */
+
+const char *call_remedy_text(enum call_remedy r);    /* NULL for CALL_REMEDY_NONE and _OTHER */
+enum call_remedy call_remedy_from(const char *text); /* NULL and "" are CALL_REMEDY_NONE */
 
 #endif
