@@ -213,6 +213,12 @@ void json_raw(struct json *j, const char *text, size_t len)
 	buf_add(j->out, text, len);
 }
 
+void json_kopen(struct json *j, const char *key, char bracket)
+{
+	json_key(j, key);
+	json_open(j, bracket);
+}
+
 void json_kstr(struct json *j, const char *key, const char *s)
 {
 	json_key(j, key);
@@ -221,8 +227,7 @@ void json_kstr(struct json *j, const char *key, const char *s)
 
 void json_kstrs(struct json *j, const char *key, char *const *v, size_t n)
 {
-	json_key(j, key);
-	json_open(j, '[');
+	json_kopen(j, key, '[');
 	for (size_t i = 0; i < n; i++) {
 		json_str(j, v[i]);
 	}

@@ -34,7 +34,8 @@ void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 void json_raw(struct json *j, const char *text, size_t len); /* `text` is one complete JSON value */
 
-/* These write a key and its value. */
+/* These write a key and its value. json_kopen() only opens the value: json_close() ends it. */
+void json_kopen(struct json *j, const char *key, char bracket);
 void json_kstr(struct json *j, const char *key, const char *s);
 void json_kstrs(struct json *j, const char *key, char *const *v, size_t n); /* an array */
 void json_kint(struct json *j, const char *key, int64_t v);

@@ -41,8 +41,7 @@ void mcp_call_write_result_head(const struct mcp_call *c, struct json *j, const 
 		json_kuint(j, "ttlMs", app->ttl_ms);
 		json_kstr(j, "cacheScope", "private");
 	}
-	json_key(j, "_meta");
-	json_open(j, '{');
+	json_kopen(j, "_meta", '{');
 	json_key(j, META_SERVER);
 	mcp_write_server_info(app, j);
 	json_close(j, '}');

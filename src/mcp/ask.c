@@ -213,8 +213,7 @@ void mcp_call_write_questions(const struct mcp_call *c, struct json *j)
 	json_open(j, '{');
 	for (size_t i = 0; i < c->n_asks; i++) {
 		if (!c->asks[i].answered) {
-			json_key(j, c->asks[i].key);
-			json_open(j, '{');
+			json_kopen(j, c->asks[i].key, '{');
 			write_request(j, &c->asks[i]);
 			json_close(j, '}');
 		}

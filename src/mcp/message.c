@@ -185,8 +185,7 @@ void mcp_error_text(struct buf *out, const char *id, int code, const char *messa
 	json_key(&j, "id");
 	id = id != NULL ? id : "null";
 	json_raw(&j, id, strlen(id));
-	json_key(&j, "error");
-	json_open(&j, '{');
+	json_kopen(&j, "error", '{');
 	json_kint(&j, "code", code);
 	json_kstr(&j, "message", message);
 	if (data != NULL) {

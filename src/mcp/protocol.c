@@ -92,8 +92,7 @@ static void write_extensions(const struct mcp_app *app, enum mcp_era era, struct
 	if (!tasks && app->extensions == NULL) {
 		return;
 	}
-	json_key(j, "extensions");
-	json_open(j, '{');
+	json_kopen(j, "extensions", '{');
 	if (tasks) {
 		json_key(j, EXTENSION_TASKS);
 		json_raw(j, "{}", 2);
@@ -114,8 +113,7 @@ static void server_capabilities(const struct mcp_app *app, enum mcp_era era, str
 		if ((app->features & k->feature) == 0) {
 			continue;
 		}
-		json_key(j, k->name);
-		json_open(j, '{');
+		json_kopen(j, k->name, '{');
 		for (size_t m = 0; m < ARRAY_LEN(k->member); m++) {
 			if ((app->features & k->member[m].feature) != 0) {
 				json_kbool(j, k->member[m].name, true);

@@ -124,14 +124,12 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "state", c->state);
-	json_key(&j, "asked");
-	json_open(&j, '[');
+	json_kopen(&j, "asked", '[');
 	for (size_t i = 0; i < c->n_asks; i++) {
 		json_str(&j, c->asks[i].key);
 	}
 	json_close(&j, ']');
-	json_key(&j, "answers");
-	json_open(&j, '{');
+	json_kopen(&j, "answers", '{');
 	for (size_t i = 0; i < c->n_answers; i++) {
 		if (!c->answers[i].refused) { /* a refusal has no value */
 			json_key(&j, c->answers[i].key);

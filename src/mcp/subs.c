@@ -317,8 +317,7 @@ static void listen_tell(const struct listen *l, const char *method, const char *
 	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
-	json_key(&j, "_meta");
-	json_open(&j, '{');
+	json_kopen(&j, "_meta", '{');
 	json_key(&j, META_SUBSCRIPTION);
 	json_raw(&j, l->call->m.id, strlen(l->call->m.id));
 	json_close(&j, '}');
@@ -341,8 +340,7 @@ static void listen_acknowledge(const struct listen *l)
 	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
-	json_key(&j, "notifications");
-	json_open(&j, '{');
+	json_kopen(&j, "notifications", '{');
 	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {
 		if ((l->lists & SUB_LISTS[i].what) != 0) {
 			json_kbool(&j, SUB_LISTS[i].key, true);
@@ -410,8 +408,7 @@ static void listen_end(struct subs *s, struct listen *l)
 	mcp_call_begin_response(c, j);
 	json_open(j, '{');
 	json_kstr(j, "resultType", "complete");
-	json_key(j, "_meta");
-	json_open(j, '{');
+	json_kopen(j, "_meta", '{');
 	json_key(j, META_SUBSCRIPTION);
 	json_raw(j, c->m.id, strlen(c->m.id));
 	json_close(j, '}');

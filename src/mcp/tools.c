@@ -25,8 +25,7 @@ static void write_bounds(struct json *j, const struct mcp_field *f, const char *
 
 static void write_choices(struct json *j, const struct mcp_field *f)
 {
-	json_key(j, "enum");
-	json_open(j, '[');
+	json_kopen(j, "enum", '[');
 	for (size_t i = 0; f->choices[i] != NULL; i++) {
 		json_str(j, f->choices[i]);
 	}
@@ -42,15 +41,13 @@ static void write_field(struct json *j, const struct mcp_field *f)
 		[MCP_STRINGS] = "array",
 	};
 
-	json_key(j, f->name);
-	json_open(j, '{');
+	json_kopen(j, f->name, '{');
 	json_kstr(j, "type", TYPES[f->type]);
 	json_kstr(j, "description", f->description);
 	if (f->type == MCP_INTEGER) {
 		write_bounds(j, f, "minimum", "maximum");
 	} else if (f->type == MCP_STRINGS) {
-		json_key(j, "items");
-		json_open(j, '{');
+		json_kopen(j, "items", '{');
 		json_kstr(j, "type", "string");
 		if (f->choices != NULL) {
 			write_choices(j, f);
@@ -82,16 +79,14 @@ static void write_input_schema(struct json *j, const struct mcp_tool *t)
 	}
 	json_open(j, '{');
 	json_kstr(j, "type", "object");
-	json_key(j, "properties");
-	json_open(j, '{');
+	json_kopen(j, "properties", '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
 		write_field(j, &t->fields[i]);
 		any = any || t->fields[i].required;
 	}
 	json_close(j, '}');
 	if (any) {
-		json_key(j, "required");
-		json_open(j, '[');
+		json_kopen(j, "required", '[');
 		for (size_t i = 0; i < t->n_fields; i++) {
 			if (t->fields[i].required) {
 				json_str(j, t->fields[i].name);
@@ -113,11 +108,9 @@ static void write_output_schema(struct json *j, const char *schema)
 	        "\"string\"},\"fix\":{\"type\":\"string\"}},\"required\":[\"code\","
 	        "\"message\"]}},\"required\":[\"error\"]}";
 
-	json_key(j, "outputSchema");
-	json_open(j, '{');
+	json_kopen(j, "outputSchema", '{');
 	json_kstr(j, "type", "object");
-	json_key(j, "anyOf");
-	json_open(j, '[');
+	json_kopen(j, "anyOf", '[');
 	json_raw(j, schema, strlen(schema));
 	json_raw(j, error, sizeof(error) - 1);
 	json_close(j, ']');
@@ -146,8 +139,7 @@ static void write_tool(struct json *j, const struct mcp_tool *t)
 	if (t->output_schema != NULL) {
 		write_output_schema(j, t->output_schema);
 	}
-	json_key(j, "annotations");
-	json_open(j, '{');
+	json_kopen(j, "annotations", '{');
 	for (size_t i = 0; i < ARRAY_LEN(HINTS); i++) {
 		json_kbool(j, HINTS[i].key, (t->hints & HINTS[i].hint) != 0);
 	}
@@ -164,8 +156,7 @@ void mcp_tools_list(const struct mcp_tools *t, struct mcp_call *c)
 		return;
 	}
 	struct json *j = mcp_result(c);
-	json_key(j, "tools");
-	json_open(j, '[');
+	json_kopen(j, "tools", '[');
 	for (size_t i = 0; i < t->n; i++) {
 		write_tool(j, &t->v[i]);
 	}
@@ -250,8 +241,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 	buf_init(&text, MAX_RECORD_LINE);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
-	json_key(&j, "error");
-	json_open(&j, '{');
+	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", "invalid_arguments");
 	if (tools_check_arguments(t, mcp_doc(c), args, &j) > 0) {
 		json_close(&j, '}');
@@ -308,8 +298,7 @@ void mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
 {
 	struct json *j = mcp_result(c);
 
-	json_key(j, "content");
-	json_open(j, '[');
+	json_kopen(j, "content", '[');
 	json_open(j, '{');
 	json_kstr(j, "type", "text");
 	json_kstr(j, "text", text != NULL ? text : structured);
@@ -331,8 +320,7 @@ void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, co
 	buf_init(&text, MAX_RECORD_LINE);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
-	json_key(&j, "error");
-	json_open(&j, '{');
+	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", code);
 	json_kstr(&j, "message", message);
 	if (fix != NULL) {

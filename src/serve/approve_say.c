@@ -158,20 +158,16 @@ static void put_schema(struct json *j)
 {
 	json_open(j, '{');
 	json_kstr(j, "type", "object");
-	json_key(j, "properties");
-	json_open(j, '{');
-	json_key(j, "decision");
-	json_open(j, '{');
+	json_kopen(j, "properties", '{');
+	json_kopen(j, "decision", '{');
 	json_kstr(j, "type", "string");
 	json_kstr(j, "title", "Allow it?");
-	json_key(j, "enum");
-	json_open(j, '[');
+	json_kopen(j, "enum", '[');
 	for (int i = 0; i < CHOICE_COUNT; i++) {
 		json_str(j, APPROVE_CHOICES[i].name);
 	}
 	json_close(j, ']');
-	json_key(j, "enumNames");
-	json_open(j, '[');
+	json_kopen(j, "enumNames", '[');
 	for (int i = 0; i < CHOICE_COUNT; i++) {
 		json_str(j, APPROVE_CHOICES[i].title);
 	}
@@ -179,8 +175,7 @@ static void put_schema(struct json *j)
 	json_kstr(j, "default", APPROVE_CHOICES[CHOICE_DENY].name);
 	json_close(j, '}');
 	json_close(j, '}');
-	json_key(j, "required");
-	json_open(j, '[');
+	json_kopen(j, "required", '[');
 	json_str(j, "decision");
 	json_close(j, ']');
 	json_close(j, '}');
@@ -284,16 +279,14 @@ void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, co
 	put_refusal(&text, k, plan, why, k->hopeless ? NULL : command.data);
 	json_init(&j, &data, false);
 	json_open(&j, '{');
-	json_key(&j, "error");
-	json_open(&j, '{');
+	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", "approval_required");
 	json_kstr(&j, "message", why);
 	json_kstr(&j, "fix",
 	          k->hopeless ? "the owner changes what the skill needs, or grants it"
 	                      : "the owner approves it with the command");
 	json_kstr(&j, "command", k->hopeless ? NULL : command.data);
-	json_key(&j, "needs");
-	json_open(&j, '[');
+	json_kopen(&j, "needs", '[');
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		put_need(&j, &plan->refusals[i]);
 	}

@@ -27,14 +27,12 @@ void serve_prompts_list(void *app, struct mcp_call *c)
 	struct json *j = mcp_result(c);
 
 	(void)app;
-	json_key(j, "prompts");
-	json_open(j, '[');
+	json_kopen(j, "prompts", '[');
 	json_open(j, '{');
 	json_kstr(j, "name", NAME);
 	json_kstr(j, "title", "Review a skill before it runs");
 	json_kstr(j, "description", ABOUT);
-	json_key(j, "arguments");
-	json_open(j, '[');
+	json_kopen(j, "arguments", '[');
 	json_open(j, '{');
 	json_kstr(j, "name", "skill");
 	json_kstr(j, "description", "name of a skill that is served (list_skills)");
@@ -141,12 +139,10 @@ static void say_findings(struct buf *out, const struct ssb_error *err)
 static void put_messages(struct json *j, const struct buf *text)
 {
 	json_kstr(j, "description", ABOUT);
-	json_key(j, "messages");
-	json_open(j, '[');
+	json_kopen(j, "messages", '[');
 	json_open(j, '{');
 	json_kstr(j, "role", "user");
-	json_key(j, "content");
-	json_open(j, '{');
+	json_kopen(j, "content", '{');
 	json_kstr(j, "type", "text");
 	json_kstr(j, "text", text->data);
 	json_close(j, '}');

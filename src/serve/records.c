@@ -354,8 +354,7 @@ void records_put_verified(const struct serve *s, const struct served_record *r, 
 {
 	struct verify_result v = { 0 };
 
-	json_key(j, "verified");
-	json_open(j, '{');
+	json_kopen(j, "verified", '{');
 	if (r->size > MAX_SERVED_RECORD) {
 		json_kstr(j, "state", "unchecked");
 		json_kstr(j, "why",

@@ -186,8 +186,7 @@ void serve_resources_list(void *app, struct mcp_call *c)
 	}
 	l->s = app;
 	l->j = mcp_result(c);
-	json_key(l->j, "resources");
-	json_open(l->j, '[');
+	json_kopen(l->j, "resources", '[');
 	if (after[0] != 'r') {
 		more = list_skills(l, after);
 	}
@@ -237,8 +236,7 @@ void serve_resources_templates(void *app, struct mcp_call *c)
 	struct json *j = mcp_result(c);
 
 	(void)app;
-	json_key(j, "resourceTemplates");
-	json_open(j, '[');
+	json_kopen(j, "resourceTemplates", '[');
 	for (size_t i = 0; i < ARRAY_LEN(TEMPLATES); i++) {
 		const struct resource_template *t = &TEMPLATES[i];
 		json_open(j, '{');
@@ -344,10 +342,8 @@ void serve_complete(void *app, struct mcp_call *c)
 		return;
 	}
 	struct completion k = { .s = app, .j = mcp_result(c), .value = value };
-	json_key(k.j, "completion");
-	json_open(k.j, '{');
-	json_key(k.j, "values");
-	json_open(k.j, '[');
+	json_kopen(k.j, "completion", '{');
+	json_kopen(k.j, "values", '[');
 	source(&k);
 	json_close(k.j, ']');
 	json_kuint(k.j, "total", k.total);

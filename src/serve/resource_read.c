@@ -44,8 +44,7 @@ static struct json *begin_contents(const struct resource_reading *r)
 {
 	struct json *j = mcp_result(r->c);
 
-	json_key(j, "contents");
-	json_open(j, '[');
+	json_kopen(j, "contents", '[');
 	return j;
 }
 
@@ -68,8 +67,7 @@ static void put_page(const struct resource_reading *r, struct json *j, const cha
 	json_kstr(j, "mimeType", type);
 	show_ktext(j, "text", text->data != NULL ? text->data : "", text->len);
 	if (next != NULL) {
-		json_key(j, "_meta");
-		json_open(j, '{');
+		json_kopen(j, "_meta", '{');
 		json_kstr(j, NEXT_KEY, next);
 		json_close(j, '}');
 	}
@@ -272,8 +270,7 @@ static void read_manifest(const struct resource_reading *r)
 
 static void put_files(struct json *j, const struct skill_files *f)
 {
-	json_key(j, "files");
-	json_open(j, '[');
+	json_kopen(j, "files", '[');
 	for (size_t i = 0; i < f->n; i++) {
 		if (served_as_file(&f->v[i])) {
 			json_open(j, '{');
@@ -284,8 +281,7 @@ static void put_files(struct json *j, const struct skill_files *f)
 		}
 	}
 	json_close(j, ']');
-	json_key(j, "left_out");
-	json_open(j, '[');
+	json_kopen(j, "left_out", '[');
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->v[i].no_digest != NULL) {
 			json_open(j, '{');

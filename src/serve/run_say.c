@@ -133,8 +133,7 @@ static void put_violations(struct json *j, const struct narrow *narrow, const st
 	auto_buf fix;
 
 	buf_init(&fix, SAY_BYTES);
-	json_key(j, "violations");
-	json_open(j, '[');
+	json_kopen(j, "violations", '[');
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
 		const struct overview_item *item = &v->items[i];
 		if (item->group != GROUP_DENIED) {
@@ -219,8 +218,7 @@ int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 
 static void put_withheld(struct json *j, const struct string_list *withheld)
 {
-	json_key(j, "withheld");
-	json_open(j, '[');
+	json_kopen(j, "withheld", '[');
 	for (size_t i = 0; i < withheld->n; i++) {
 		show_str(j, withheld->v[i]);
 	}
@@ -240,8 +238,7 @@ static void say_withheld(struct buf *out, const struct string_list *withheld)
 
 static void put_classes(struct json *j, const char *classes)
 {
-	json_key(j, "classes");
-	json_open(j, '[');
+	json_kopen(j, "classes", '[');
 	while (*classes != '\0') {
 		size_t n = strcspn(classes, ",");
 		json_strn(j, classes, n);
@@ -430,8 +427,7 @@ void run_say_error(struct mcp_call *c, const struct ssb_error *err)
 
 void run_json_refusals(struct json *j, const struct ssb_plan *plan)
 {
-	json_key(j, "refusals");
-	json_open(j, '[');
+	json_kopen(j, "refusals", '[');
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *f = &plan->refusals[i];
 		json_open(j, '{');

@@ -276,8 +276,7 @@ static void put_entry(struct json *j, const struct skill_entry *e, const struct 
 	json_kstr(j, "uri", uri.failed ? "" : uri.data);
 	json_key(j, "frontmatter");
 	json_raw(j, e->front.json, strlen(e->front.json));
-	json_key(j, "resources");
-	json_open(j, '[');
+	json_kopen(j, "resources", '[');
 	if (e->made != NULL) {
 		sha256(e->made, strlen(e->made), hash);
 		put_file(j, e, SKILL_FILE, strlen(e->made), hash);

@@ -90,8 +90,7 @@ static void list_page(struct listing *l, const struct skill *v, size_t n, const 
 	while (i < n && after[0] != '\0' && strcmp(v[i].name, after) <= 0) {
 		i++;
 	}
-	json_key(l->j, "skills");
-	json_open(l->j, '[');
+	json_kopen(l->j, "skills", '[');
 	/* Digests cost time, so the work for one page is limited. */
 	for (size_t first = i; i < n && i - first < 4 * (size_t)MAX_SKILL_PAGE &&
 	                       l->n < MAX_SKILL_PAGE && l->bytes < MAX_SKILL_BYTES;
@@ -212,8 +211,7 @@ static void put_children(struct json *j, const struct skill_entry *e, const stru
 	bool more = false;
 	size_t n = 0;
 
-	json_key(j, "resources");
-	json_open(j, '[');
+	json_kopen(j, "resources", '[');
 	if (e->made != NULL && dir[0] == '\0' && after[0] == '\0') {
 		put_child(j, e, SKILL_FILE, false);
 	}

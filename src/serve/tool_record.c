@@ -154,8 +154,7 @@ static void put_denials(struct json *j, const struct overview *v, size_t limit)
 	size_t told = 0;
 	size_t total = overview_count(v, GROUP_DENIED);
 
-	json_key(j, "denials");
-	json_open(j, '[');
+	json_kopen(j, "denials", '[');
 	for (size_t i = 0; i < v->n_items && told < limit; i++) {
 		if (v->items[i].group == GROUP_DENIED) {
 			why_json_item(j, &v->items[i]);
@@ -220,8 +219,7 @@ static void put_page(struct json *j, const struct records_page *p, bool live)
 		json_null(j);
 	}
 	if (p->broken != NULL) {
-		json_key(j, "broken");
-		json_open(j, '{');
+		json_kopen(j, "broken", '{');
 		json_kuint(j, "line", p->next);
 		json_kstr(j, "why", p->broken);
 		json_close(j, '}');
@@ -256,8 +254,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 	json_open(&j, '{');
 	records_put_run(&r, &j);
 	records_put_verified(s, &r, &j);
-	json_key(&j, "lines");
-	json_open(&j, '[');
+	json_kopen(&j, "lines", '[');
 	if (records_lines(s, &r, &ask, add_line, &j, &page, &err) != 0) {
 		fail_open(c, &err);
 		return;

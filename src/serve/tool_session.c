@@ -93,8 +93,7 @@ static void answer_session(struct mcp_call *c, struct session_store *store, cons
 		json_kstr(&j, "action_taken", session_act_name(d->verdict.act));
 		json_kstr(&j, "reason", d->verdict.reason);
 	}
-	json_key(&j, "session");
-	json_open(&j, '{');
+	json_kopen(&j, "session", '{');
 	session_json_facts(&j, s);
 	session_json_bounds(&j, s);
 	put_counts(&j, store, s->id);

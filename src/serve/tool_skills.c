@@ -118,8 +118,7 @@ void tool_list_skills(void *app, struct mcp_call *c)
 		return;
 	}
 	reply_begin(&a);
-	json_key(&a.j, "skills");
-	json_open(&a.j, '[');
+	json_kopen(&a.j, "skills", '[');
 	for (size_t i = 0; i < n; i++) {
 		if (within == NULL || path_beneath(v[i].dir, within) != NULL) {
 			list_one(&a, s, &v[i]);
@@ -172,8 +171,7 @@ void tool_validate_skill(void *app, struct mcp_call *c)
 	json_kbool(&a.j, "valid", valid);
 	visible_text(&a.text, skill->name, false);
 	buf_adds(&a.text, valid ? ": the manifest is valid\n" : ": the manifest is NOT valid\n");
-	json_key(&a.j, "findings");
-	json_open(&a.j, '[');
+	json_kopen(&a.j, "findings", '[');
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
 		say_finding(&a, ssb_diags_get(diags, i));
 	}

@@ -148,8 +148,7 @@ int entry_end(struct call *c, struct row *row, struct ssb_error *err)
 
 static void put_change(struct json *j, const struct totals *was, const struct totals *is)
 {
-	json_key(j, "changed");
-	json_open(j, '{');
+	json_kopen(j, "changed", '{');
 	if (is->spent != was->spent) {
 		json_kmillionths(j, "spent_usd", is->spent - was->spent);
 	}

@@ -206,8 +206,7 @@ static void slack_header(struct json *j, const struct herald_event *e)
 {
 	json_open(j, '{');
 	json_kstr(j, "type", "header");
-	json_key(j, "text");
-	json_open(j, '{');
+	json_kopen(j, "text", '{');
 	json_kstr(j, "type", "plain_text");
 	json_kstr(j, "text", e->word->title);
 	json_close(j, '}');
@@ -234,8 +233,7 @@ static void slack_facts(struct json *j, const struct herald_event *e)
 	         json_integer(event_member(e, "action_count"), 0));
 	json_open(j, '{');
 	json_kstr(j, "type", "section");
-	json_key(j, "fields");
-	json_open(j, '[');
+	json_kopen(j, "fields", '[');
 	slack_field(j, "Agent", text_of(e, "agent_id"));
 	slack_field(j, "Session", id);
 	slack_field(j, "Cost", dollars);
@@ -278,8 +276,7 @@ static int body_slack(const struct outbox_item *item, const struct herald_event 
 	json_open(j, '{');
 	json_key(j, "text");
 	json_strn(j, text.data, text.len);
-	json_key(j, "blocks");
-	json_open(j, '[');
+	json_kopen(j, "blocks", '[');
 	slack_header(j, e);
 	slack_facts(j, e);
 	buf_reset(&text);

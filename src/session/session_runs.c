@@ -203,8 +203,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 	struct json *j = entry_begin(c, own, EV_USAGE);
 
 	json_kint(j, "run", run->n);
-	json_key(j, "used");
-	json_open(j, '{');
+	json_kopen(j, "used", '{');
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
 		if (m != METER_RUNS && m != METER_DOMAINS && used->meters[m] > 0) {
 			entry_meter(j, m, used->meters[m]);
@@ -212,8 +211,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 	}
 	json_close(j, '}');
 	if (used->n_violations > 0) {
-		json_key(j, "violations");
-		json_open(j, '{');
+		json_kopen(j, "violations", '{');
 		for (size_t i = 0; i < used->n_violations; i++) {
 			json_kuint(j, used->violations[i].name, used->violations[i].n);
 		}
