@@ -2,7 +2,7 @@
  *
  * Theory of operation. The supervisor forks the broker with the listeners of the sandbox's network
  * and two sockets, to the dialler and to the supervisor. The broker confines itself
- * (confine_broker()) before it reads a byte of the skill, and the skill does not start before that.
+ * (confine_to_fds()) before it reads a byte of the skill, and the skill does not start before that.
  * From then on one thread waits in epoll: handle_event() passes each event to the file that handles
  * its source, and at the end of each round the ended connections are freed. A connection is
  * reported before its first byte is passed on. Reports and relaying happen in the same thread, so
@@ -35,8 +35,8 @@
 
 #include "base/own.h"
 #include "egress/broker_priv.h"
-#include "egress/confine.h"
 #include "os/clone.h"
+#include "os/confine.h"
 
 #define TICK_MS        1000
 #define TELL_MS        100  /* interval of EGRESS_MOVED in a metered run */
@@ -282,7 +282,7 @@ _Noreturn void broker_main(struct broker_config *config)
 	TAILQ_INIT(&b.again);
 	watch_all(&b);
 	fit_files(config);
-	confine_or_exit(confine_broker, config->ready);
+	confine_or_exit(confine_to_fds, config->ready);
 	while (!b.stopping && b.finish_ms == 0) {
 		struct epoll_event ready[64];
 		int n = epoll_wait(b.epoll, ready, 64, rest_ms(&b));

@@ -33,12 +33,12 @@
 
 #include "base/limits.h"
 #include "base/own.h"
-#include "egress/confine.h"
 #include "egress/gate.h"
 #include "egress/proxy.h"
 #include "egress/race.h"
 #include "egress/resolve.h"
 #include "os/clone.h"
+#include "os/confine.h"
 #include "os/file.h"
 
 #define STACK_BYTES  (256 * 1024)

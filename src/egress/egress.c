@@ -17,11 +17,11 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "egress/broker.h"
-#include "egress/confine.h"
 #include "egress/dial.h"
 #include "egress/egress_event.h"
 #include "os/clock.h"
 #include "os/clone.h"
+#include "os/confine.h"
 #include "os/file.h"
 
 #define DIAL_TIMEOUT_MS 15000

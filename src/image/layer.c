@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "egress/confine.h"
+#include "os/confine.h"
 #include "os/file.h"
 #include "os/zlib.h"
 #include "wire/tar.h"
@@ -367,7 +367,7 @@ static _Noreturn void reader_main(int blob, int out, enum layer_pass pass, uint6
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
 		explicit_bzero(*e, strlen(*e));
 	}
-	confine_or_exit(confine_broker, -1);
+	confine_or_exit(confine_to_fds, -1);
 	layer_reader(pass, most);
 }
 

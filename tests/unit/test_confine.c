@@ -1,6 +1,6 @@
 /* test_confine.c - what broker and dialler can do after they are confined, in real processes.
  * Before every denial the same call succeeds. */
-#include "egress/confine.h"
+#include "os/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +95,7 @@ static int reconnect(bool confine)
 		                  .sin_port = htons(4101),
 		                  .sin_addr = { htonl(INADDR_LOOPBACK) } };
 
-	if (confine && !confined(confine_broker)) {
+	if (confine && !confined(confine_to_fds)) {
 		return 9;
 	}
 	for (int i = 0; i < 3; i++) {
@@ -129,7 +129,7 @@ static int broker_life(void)
 	char c;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
-	    !confined(confine_broker)) {
+	    !confined(confine_to_fds)) {
 		return 9;
 	}
 	return pipe2(pipes, O_CLOEXEC | O_NONBLOCK) == 0 &&
@@ -147,7 +147,7 @@ static int broker_option(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
 	    setsockopt(pair[0], SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int)) != 0 ||
-	    !confined(confine_broker)) {
+	    !confined(confine_to_fds)) {
 		return 9;
 	}
 	return setsockopt(pair[0], SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int));

@@ -1,6 +1,5 @@
-/* confine.c - takes rights away from the broker and the dialler before they read a byte of the
- * skill. */
-#include "egress/confine.h"
+/* confine.c - takes rights away from processes of the runtime before they read a hostile byte. */
+#include "os/confine.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -90,7 +89,7 @@ static int new_rules(int *ret_abi, int *ret_rules, struct ssb_error *err)
 	return 0;
 }
 
-int confine_broker(struct ssb_error *err)
+int confine_to_fds(struct ssb_error *err)
 {
 	int abi = 0;
 	auto_fd rules = -1;

@@ -1,0 +1,27 @@
+/* confine.h - confines the runtime's own processes that read hostile bytes, and reports this to the
+ * run: broker and dialler of the egress, and the reader of an image's layer. No skill starts before
+ * broker and dialler are confined. */
+#ifndef OS_CONFINE_H
+#define OS_CONFINE_H
+
+#include "skillsandbox.h"
+
+/* Both irreversibly confine the calling process, which must be single-threaded. They return 0, or
+ * -1 with `err`. */
+
+/* Leaves the process only its open fds: no files, no new sockets except by accept(), no programs.
+ */
+int confine_to_fds(struct ssb_error *err);
+/* Lets the process read only the files that the host's resolver reads, and connect. It writes no
+ * files and starts no programs. */
+int confine_dialler(struct ssb_error *err);
+
+/* Gives up every capability, confines the process, writes the result into the pipe `ready` and
+ * closes this pipe. With -1 it writes nothing. Exits if the process could not be confined. */
+void confine_or_exit(int (*confine)(struct ssb_error *), int ready);
+
+/* Reads the other end of the pipe until `n` processes are confined. Returns -1 with `err` if one of
+ * them could not be confined. */
+int confine_wait(int ready, int n, struct ssb_error *err);
+
+#endif
