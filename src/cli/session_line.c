@@ -46,9 +46,9 @@ static void add_reason(struct buf *out, const struct line *l, const char *betwee
  */
 static void mildly_because(struct buf *out, const struct line *l)
 {
-	const char *act = line_text(l, "act");
+	enum session_act act = session_act_from(line_text(l, "act"));
 
-	if (act != NULL && (strcmp(act, "log") == 0 || strcmp(act, "block") == 0)) {
+	if (act == ACT_LOG || act == ACT_BLOCK) {
 		add_reason(out, l, "; ");
 	}
 }

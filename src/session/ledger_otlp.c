@@ -13,6 +13,11 @@
 
 #define NAME_SIZE 96
 
+static const char *top_text(const struct line *l, const char *member)
+{
+	return json_string(json_member(&l->doc, l->top, member), NULL);
+}
+
 static enum otlp_severity judge_severity(const struct line *l)
 {
 	switch (l->kind) {
@@ -24,16 +29,12 @@ static enum otlp_severity judge_severity(const struct line *l)
 	case EV_VIOLATION:
 	case EV_ACTION_BLOCKED:
 		return OTLP_WARN;
+	case EV_NOTIFICATION:
+		return session_outbox_from(top_text(l, "status")) == OUTBOX_GIVEN_UP ? OTLP_WARN
+		                                                                     : OTLP_INFO;
 	default:
 		return OTLP_INFO;
 	}
-}
-
-static bool text_is(const struct line *l, const char *member, const char *text)
-{
-	const char *s = json_string(json_member(&l->doc, l->top, member), NULL);
-
-	return s != NULL && strcmp(s, text) == 0;
 }
 
 /* Returns true if the line reports the usage of a run with violations. */
@@ -46,7 +47,8 @@ static bool has_violations(const struct line *l)
 bool ledger_is_told(const struct line *l)
 {
 	return l->kind != EV_SIGNATURE &&
-	       !(l->kind == EV_NOTIFICATION && text_is(l, "type", "otel"));
+	       !(l->kind == EV_NOTIFICATION &&
+	         session_notify_from(top_text(l, "type")) == NOTIFY_OTEL);
 }
 
 bool ledger_is_of_span(const struct line *l)
@@ -229,7 +231,7 @@ struct writing {
 
 static void put_body(struct otlp *w, const struct line *l)
 {
-	const char *reason = json_string(json_member(&l->doc, l->top, "reason"), NULL);
+	const char *reason = top_text(l, "reason");
 	const char *text = reason != NULL && reason[0] != '\0' ? reason : l->kind_name;
 
 	w->format->open(w, LOG_BODY);
@@ -243,7 +245,7 @@ static void put_log(void *arg, const struct line *l)
 	char name[NAME_SIZE];
 	const struct otlp_log log = {
 		.nano = nano_of(x->item, otlp_mono(l)),
-		.severity = text_is(l, "status", "failed") ? OTLP_WARN : judge_severity(l),
+		.severity = judge_severity(l),
 		.trace_id = x->ids.trace,
 		.span_id = x->ids.span,
 		.time = l->time,

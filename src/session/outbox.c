@@ -11,15 +11,6 @@
 #define BODY_BYTES ((size_t)64 * 1024)
 #define TAKE_TRIES 16
 
-enum outbox_state { WAITING, DELIVERED, GIVEN_UP };
-
-static const char *const KINDS[] = {
-	[NOTIFY_SLACK] = "slack",
-	[NOTIFY_JSON] = "webhook",
-	[NOTIFY_PAGERDUTY] = "pagerduty",
-	[NOTIFY_OTEL] = "otel",
-};
-
 /* ---- writing ------------------------------------------------------------- */
 
 static void put_time(struct json *j, const struct call *c)
@@ -241,7 +232,7 @@ static void put_told(struct json *j, const char *body)
 }
 
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
-                 const char *status, struct ssb_error *err)
+                 enum outbox_state state, struct ssb_error *err)
 {
 	assert(c->open && item->url != NULL);
 
@@ -249,7 +240,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 	struct json *j = entry_begin(c, own, EV_NOTIFICATION);
 	char text[SESSION_REASON];
 
-	json_kstr(j, "type", KINDS[item->kind]);
+	json_kstr(j, "type", session_notify_name(item->kind));
 	put_place(j, item->url);
 	if (item->kind == NOTIFY_OTEL) {
 		json_kstr(j, "what", item->span ? "span" : "lines");
@@ -257,7 +248,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 	} else {
 		put_told(j, item->body);
 	}
-	json_kstr(j, "status", status);
+	json_kstr(j, "status", session_outbox_name(state));
 	if (code != 0) {
 		json_kuint(j, "status_code", code);
 	}
@@ -272,13 +263,10 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 int outbox_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err)
 {
-	static const char *const WORDS[] = {
-		[WAITING] = "retry", [DELIVERED] = "sent", [GIVEN_UP] = "failed"
-	};
 	AUTO(call_done) struct call c = { 0 };
-	enum outbox_state state = status >= 200 && status < 300 ? DELIVERED
-	                          : retry_ms > 0                ? WAITING
-	                                                        : GIVEN_UP;
+	enum outbox_state state = status >= 200 && status < 300 ? OUTBOX_DELIVERED
+	                          : retry_ms > 0                ? OUTBOX_WAITING
+	                                                        : OUTBOX_GIVEN_UP;
 
 	if (item->kind == NOTIFY_OTEL) {
 		return send_done(ss, item, status, error, retry_ms, err);
@@ -297,6 +285,5 @@ int outbox_done(struct session_store *ss, const struct outbox_item *item, unsign
 		return ssb_fail(err, SSB_E_USAGE, 0, "outbox",
 		                "this message was delivered or given up already");
 	}
-	return outbox_entry(&c, item, status, error, WORDS[state], err) == 0 ? call_commit(&c, err)
-	                                                                     : -1;
+	return outbox_entry(&c, item, status, error, state, err) == 0 ? call_commit(&c, err) : -1;
 }

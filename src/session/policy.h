@@ -24,13 +24,6 @@ struct session_threshold {
 	enum session_act act;
 };
 
-enum notify_kind {
-	NOTIFY_SLACK,
-	NOTIFY_JSON,
-	NOTIFY_PAGERDUTY,
-	NOTIFY_OTEL, /* in an outbox only: a part of the ledger, for audit.export */
-};
-
 struct session_notify {
 	enum notify_kind kind;
 	char *url;

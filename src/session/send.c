@@ -346,9 +346,9 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 	/* If a collector is down for a long time, the ledger gets only HERALD_TRIES lines about
 	 * it. */
 	if ((over || item->tries < HERALD_TRIES) && outbox_entry(&c, item, status, error,
-	                                                         sent   ? "sent"
-	                                                         : over ? "failed"
-	                                                                : "retry",
+	                                                         sent   ? OUTBOX_DELIVERED
+	                                                         : over ? OUTBOX_GIVEN_UP
+	                                                                : OUTBOX_WAITING,
 	                                                         err) != 0) {
 		return -1;
 	}

@@ -259,9 +259,9 @@ int outbox_put(struct call *c, struct row *row, enum event_kind event, const cha
 
 /* A db_row_fn that fills an int64_t, which is untouched if there is no number. */
 int outbox_first(void *arg, const struct db_value *v, size_t n);
-/* Writes the ledger line about one try. `status` is for people. */
+/* Writes the ledger line about one try. */
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
-                 const char *status, struct ssb_error *err);
+                 enum outbox_state state, struct ssb_error *err);
 
 /* ---- send.c: the ledger, to the collectors of a policy ------------------- */
 

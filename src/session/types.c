@@ -18,6 +18,19 @@ static const char *const ACTS[SESSION_ACTS] = {
 	[ACT_PAUSE] = "pause", [ACT_KILL] = "kill",
 };
 
+static const char *const NOTIFIES[NOTIFY_KINDS] = {
+	[NOTIFY_SLACK] = "slack",
+	[NOTIFY_JSON] = "webhook",
+	[NOTIFY_PAGERDUTY] = "pagerduty",
+	[NOTIFY_OTEL] = "otel",
+};
+
+static const char *const OUTBOX[OUTBOX_STATES] = {
+	[OUTBOX_WAITING] = "retry",
+	[OUTBOX_DELIVERED] = "sent",
+	[OUTBOX_GIVEN_UP] = "failed",
+};
+
 /* The names in the policy file, in which times are seconds. */
 static const char *const METERS[SESSION_METERS] = {
 	[METER_RUNS] = "runs",
@@ -53,6 +66,17 @@ static const unsigned NEXT[SESSION_STATES] = {
 	[SESSION_PAUSED] = TO(ACTIVE) | TO(ALERT) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
 };
 
+/* Returns the index of the name, or `n` if the list does not have it. */
+static size_t find_name(const char *const *names, size_t n, const char *name)
+{
+	size_t i = 0;
+
+	while (i < n && (name == NULL || strcmp(names[i], name) != 0)) {
+		i++;
+	}
+	return i;
+}
+
 const char *session_state_name(enum session_state s)
 {
 	assert((unsigned)s < SESSION_STATES);
@@ -63,6 +87,33 @@ const char *session_act_name(enum session_act a)
 {
 	assert((unsigned)a < SESSION_ACTS);
 	return ACTS[a];
+}
+
+enum session_act session_act_from(const char *name)
+{
+	return (enum session_act)find_name(ACTS, SESSION_ACTS, name);
+}
+
+const char *session_notify_name(enum notify_kind k)
+{
+	assert((unsigned)k < NOTIFY_KINDS);
+	return NOTIFIES[k];
+}
+
+enum notify_kind session_notify_from(const char *name)
+{
+	return (enum notify_kind)find_name(NOTIFIES, NOTIFY_KINDS, name);
+}
+
+const char *session_outbox_name(enum outbox_state s)
+{
+	assert((unsigned)s < OUTBOX_STATES);
+	return OUTBOX[s];
+}
+
+enum outbox_state session_outbox_from(const char *name)
+{
+	return (enum outbox_state)find_name(OUTBOX, OUTBOX_STATES, name);
 }
 
 const char *session_meter_name(enum session_meter m)

@@ -60,10 +60,32 @@ enum verdict_code {
 	VERDICT_CODES = VERDICT_METER + SESSION_METERS,
 };
 
+/* The kind of receiver that a message goes to. */
+enum notify_kind {
+	NOTIFY_SLACK,
+	NOTIFY_JSON,
+	NOTIFY_PAGERDUTY,
+	NOTIFY_OTEL, /* in an outbox only: a part of the ledger, for audit.export */
+	NOTIFY_KINDS,
+};
+
+/* The state of a message after a try, as the database has it. */
+enum outbox_state {
+	OUTBOX_WAITING, /* for the next try */
+	OUTBOX_DELIVERED,
+	OUTBOX_GIVEN_UP,
+	OUTBOX_STATES,
+};
+
 const char *session_state_name(enum session_state s);
 const char *session_act_name(enum session_act a);
-const char *session_meter_name(enum session_meter m); /* "runs", "cpu_seconds", "bytes_out" */
-const char *session_code_name(enum verdict_code c);   /* VERDICT_NONE: NULL */
+enum session_act session_act_from(const char *name); /* SESSION_ACTS: unknown, or NULL */
+const char *session_notify_name(enum notify_kind k);
+enum notify_kind session_notify_from(const char *name); /* NOTIFY_KINDS: unknown, or NULL */
+const char *session_outbox_name(enum outbox_state s);
+enum outbox_state session_outbox_from(const char *name); /* OUTBOX_STATES: unknown, or NULL */
+const char *session_meter_name(enum session_meter m);    /* "runs", "cpu_seconds", "bytes_out" */
+const char *session_code_name(enum verdict_code c);      /* VERDICT_NONE: NULL */
 /* Returns true if the meter is counted in milliseconds and shown in seconds. */
 static inline bool session_meter_is_time(enum session_meter m)
 {
