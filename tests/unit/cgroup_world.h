@@ -3,17 +3,13 @@
 #define TESTS_CGROUP_WORLD_H
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "os/cgroup.h"
@@ -41,13 +37,11 @@ static inline struct cgroup *make(const char *id)
 
 static inline void find_places(struct cgroup_layout *at)
 {
-	auto_buf mounts;
-	auto_buf self;
+	auto_buf mounts = BUF(1 << 20);
+	auto_buf self = BUF(1 << 20);
 	auto_fd a = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	auto_fd b = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
 
-	buf_init(&mounts, 1 << 20);
-	buf_init(&self, 1 << 20);
 	assert_int_equal(file_read_all(a, &mounts), 0);
 	assert_int_equal(file_read_all(b, &self), 0);
 	cgroup_layout_parse(mounts.data, self.data, at);

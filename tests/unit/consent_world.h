@@ -2,10 +2,6 @@
 #ifndef TESTS_CONSENT_WORLD_H
 #define TESTS_CONSENT_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/consent.h"

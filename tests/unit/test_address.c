@@ -1,12 +1,5 @@
 /* test_address.c - address ranges have one form. test_guard.c tests which text is an address. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/address.h"
 #include "base/own.h"
 

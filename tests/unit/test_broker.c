@@ -1,10 +1,6 @@
 /* test_broker.c - the steps of one connection through the broker, and their order. The test stands
  * in for the loop, the dialler and the supervisor; the linker lets it see what is called. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

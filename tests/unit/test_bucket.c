@@ -1,11 +1,7 @@
 /* test_bucket.c - the token bucket: exact over time, whatever the rate and the clock. */
 #include "base/bucket.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static unsigned taken(struct bucket *k, uint64_t now_us)
 {

@@ -1,21 +1,14 @@
 /* test_buf.c - the capped buffer: content, cap, and that a failure stays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 
 static void test_appends(void **state)
 {
 	(void)state;
-	auto_buf b;
-	buf_init(&b, 4096);
+	auto_buf b = BUF(4096);
+
 	buf_adds(&b, "ab");
 	buf_addc(&b, 'c');
 	buf_add(&b, "d\0e", 3);
@@ -28,8 +21,8 @@ static void test_appends(void **state)
 static void test_cap(void **state)
 {
 	(void)state;
-	auto_buf b;
-	buf_init(&b, 4);
+	auto_buf b = BUF(4);
+
 	buf_adds(&b, "abcd");
 	assert_false(b.failed);
 	buf_addc(&b, 'e');
@@ -50,8 +43,8 @@ static void test_cap(void **state)
 static void test_huge_length_does_not_wrap(void **state)
 {
 	(void)state;
-	auto_buf b;
-	buf_init(&b, 16);
+	auto_buf b = BUF(16);
+
 	buf_adds(&b, "x");
 	buf_add(&b, "y", SIZE_MAX);
 	assert_true(b.failed);
@@ -61,8 +54,7 @@ static void test_huge_length_does_not_wrap(void **state)
 static void test_steal(void **state)
 {
 	(void)state;
-	struct buf b;
-	buf_init(&b, 16);
+	struct buf b = BUF(16);
 	char *empty = buf_steal(&b);
 	assert_string_equal(empty, "");
 	free(empty);

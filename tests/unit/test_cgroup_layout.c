@@ -1,13 +1,8 @@
 /* test_cgroup_layout.c - control groups: the parser against the texts of several kinds of
  * systems. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/own.h"
 #include "os/cgroup_layout.h"
 

@@ -1,14 +1,10 @@
 /* test_cli_options.c - the command line's parser and its messages; the manual page and the
  * completions know every option. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* The command line is a program, not part of the library. */
 #include "cli/flags.c"

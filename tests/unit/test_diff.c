@@ -1,13 +1,8 @@
 /* test_diff.c - what changed since a skill was approved. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/diff.h"
@@ -29,9 +24,8 @@ static struct string_list items(char **v)
 
 static char *text_of(const struct diff *d)
 {
-	struct buf out;
+	struct buf out = BUF(1UL << 20);
 
-	buf_init(&out, 1UL << 20);
 	diff_text(&out, d, false, MAX_SHOWN_FILES);
 	return buf_steal(&out);
 }
@@ -136,9 +130,9 @@ static void test_asked(void **state)
 	                          "  + read /\\x1b[2J\\ny\n"
 	                          "It does not ask for these any more:\n"
 	                          "  - connect to a\n");
-	auto_buf out;
+	auto_buf out = BUF(4096);
 	struct json j;
-	buf_init(&out, 4096);
+
 	json_init(&j, &out, false);
 	diff_json(&j, &d);
 	assert_string_equal(out.data, "{\"same\":false,\"more\":[\"connect to b\",\"read "

@@ -1,16 +1,10 @@
 /* test_ed25519.c - Ed25519: the vectors of RFC 8032, agreement with OpenSSL in both directions, and
  * what a strict verifier refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/ed25519.h"
 #include "base/hex.h"
 #include "base/own.h"

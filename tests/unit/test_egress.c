@@ -1,11 +1,7 @@
 /* test_egress.c - the supervisor's end of the egress: a broker that keeps talking, a broker that is
  * gone, and what is left open if it could not be started. The linker replaces the ledger and the
  * trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,13 +1,9 @@
 /* test_error.c - errors are filled once and wrapped; findings have a cap and lose no error. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 

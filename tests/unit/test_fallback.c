@@ -2,18 +2,14 @@
  * some are left. The test provides the clock, the list of the children and the signals. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "sandbox/fallback.h"
 
 static bool unlisted, immortal;

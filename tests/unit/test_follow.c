@@ -1,8 +1,4 @@
 /* test_follow.c - symlinks that no skill can have made. The cases are in tests/links.txt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "os/tree.h"

@@ -1,12 +1,8 @@
 /* test_guard.c - addresses: which text is an address, which ranges are special, what a grant
  * opens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "egress/guard.h"
 
 #define ROWS(t) (sizeof(t) / sizeof((t)[0]))

@@ -1,16 +1,11 @@
 /* test_hash.c - SHA-256, hex and base64: the standards' own vectors, every way to split the input,
  * every way to compute it, and agreement with OpenSSL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/hex.h"
@@ -242,8 +237,8 @@ static void base64_there_and_back(void **state)
 	}
 	for (size_t len = 0; len <= sizeof(bytes); len++) {
 		auto_free char *text = base64_encode(bytes, len);
-		auto_buf back;
-		buf_init(&back, sizeof(bytes));
+		auto_buf back = BUF(sizeof(bytes));
+
 		assert_non_null(text);
 		assert_int_equal(base64_decode(text, strlen(text), &back), 0);
 		assert_int_equal(back.len, len);
@@ -259,8 +254,8 @@ static void base64_is_strict(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		auto_buf back;
-		buf_init(&back, 64);
+		auto_buf back = BUF(64);
+
 		assert_int_equal(base64_decode(bad[i], strlen(bad[i]), &back), -1);
 	}
 	auto_buf none; /* without room */

@@ -1,14 +1,7 @@
 /* test_json.c - the JSON writer and the UTF-8 decoder below it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -43,8 +36,8 @@ static void test_strings(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct json j;
-		auto_buf b;
-		buf_init(&b, 4096);
+		auto_buf b = BUF(4096);
+
 		json_init(&j, &b, false);
 		json_strn(&j, cases[i].in, cases[i].len);
 		assert_string_equal(b.data, cases[i].out);
@@ -58,8 +51,7 @@ static void write_sample(struct json *j)
 	json_kstr(j, "s", NULL);
 	json_kint(j, "i", INT64_MIN);
 	json_kuint(j, "u", UINT64_MAX);
-	json_key(j, "a");
-	json_open(j, '[');
+	json_kopen(j, "a", '[');
 	json_bool(j, true);
 	json_open(j, '[');
 	json_close(j, ']');
@@ -74,8 +66,8 @@ static void test_structure(void **state)
 {
 	(void)state;
 	struct json j;
-	auto_buf b;
-	buf_init(&b, 4096);
+	auto_buf b = BUF(4096);
+
 	json_init(&j, &b, false);
 	write_sample(&j);
 	assert_string_equal(b.data, "{\"s\":null,\"i\":-9223372036854775808,"
@@ -87,13 +79,12 @@ static void test_pretty(void **state)
 {
 	(void)state;
 	struct json j;
-	auto_buf b;
-	buf_init(&b, 4096);
+	auto_buf b = BUF(4096);
+
 	json_init(&j, &b, true);
 	json_open(&j, '{');
 	json_kint(&j, "a", 1);
-	json_key(&j, "b");
-	json_open(&j, '[');
+	json_kopen(&j, "b", '[');
 	json_int(&j, 2);
 	json_close(&j, ']');
 	json_close(&j, '}');

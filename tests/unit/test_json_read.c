@@ -1,13 +1,9 @@
 /* test_json_read.c - the strict JSON reader: what it accepts, what it refuses, and its caps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/json_read.h"
@@ -119,8 +115,8 @@ static void test_keys_twice(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
-		auto_buf text;
-		buf_init(&text, MAX_RECORD_LINE);
+		auto_buf text = BUF(MAX_RECORD_LINE);
+
 		for (int k = 0; k < MAX_JSON_MEMBERS - 1; k++) {
 			buf_addf(&text, "%s\"k%d\":{\"k%d\":1}", k == 0 ? "{" : ",", k, k);
 		}
@@ -181,9 +177,8 @@ static void test_round(void **state)
 static int read_many(const char *open, const char *item, size_t n, const char *close)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(16 << 20);
 
-	buf_init(&out, 16 << 20);
 	buf_adds(&out, open);
 	for (size_t i = 0; i < n; i++) {
 		buf_addf(&out, item, i > 0 ? "," : "", (unsigned)i);
@@ -195,9 +190,8 @@ static int read_many(const char *open, const char *item, size_t n, const char *c
 static int read_deep(size_t n)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(1 << 20);
 
-	buf_init(&out, 1 << 20);
 	for (size_t i = 0; i < 2 * n; i++) {
 		buf_addc(&out, i < n ? '[' : ']');
 	}

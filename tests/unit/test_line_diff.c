@@ -1,15 +1,10 @@
 /* test_line_diff.c - the lines in which two texts differ, compared with a table and with the
  * definition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/line_diff.h"
@@ -34,8 +29,8 @@ static void test_rows(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		AUTO(line_edits_done) struct line_edits e = { 0 };
-		auto_buf out;
-		buf_init(&out, 4096);
+		auto_buf out = BUF(4096);
+
 		buf_adds(&out, "");
 		assert_int_equal(line_diff(ROWS[i].before, strlen(ROWS[i].before), ROWS[i].now,
 		                           strlen(ROWS[i].now), 1, &e),

@@ -1,14 +1,9 @@
 /* test_lint.c - what lint finds in bytes and manifests, and what it must not report. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -208,8 +203,8 @@ static void test_long_lines(void **state)
 
 	(void)state;
 	for (size_t before = MAX_LINT_LINE - 64; before < MAX_LINT_LINE + 64; before++) {
-		auto_buf text;
-		buf_init(&text, (size_t)1 << 20);
+		auto_buf text = BUF((size_t)1 << 20);
+
 		pad(&text, before, '.');
 		buf_adds(&text, what);
 		check("a.sh", text.data, text.len, "SSB403");

@@ -279,9 +279,8 @@ static void write_named(const char *named)
 {
 	struct lock l = lock_of(named);
 	char path[256];
-	auto_buf text;
+	auto_buf text = BUF(MAX_LOCK_BYTES);
 
-	buf_init(&text, MAX_LOCK_BYTES);
 	lock_write(&text, &l);
 	path_of(named, path);
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,11 +1,6 @@
 /* test_marks.c - a skill that runs from its own directory: a change during the run is noticed, even
  * if every byte, name, mode and time is put back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/own.h"
 #include "consent/consent.h"
 #include "os/clock.h"

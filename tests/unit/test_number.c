@@ -1,13 +1,6 @@
 /* test_number.c - numbers in text: which texts are numbers, and each bound with its neighbour past
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/number.h"
 #include "base/own.h"
 

@@ -1,13 +1,7 @@
 /* test_payload.c - a payload whose sandbox cannot even begin: nothing stays open. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/own.h"
@@ -30,10 +24,9 @@ static void test_no_descriptor_for(void **state)
 		const struct run_request q = run_request_of(&plan, (const int[3]){ -1, -1, -1 });
 		struct ssb_error err = { 0 };
 		struct rlimit before, few;
-		struct buf out;
+		struct buf out = BUF(4096);
 		int next = lowest_free(), files = open_files();
 
-		buf_init(&out, 4096);
 		assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 		few = (struct rlimit){ (rlim_t)(next + left), before.rlim_max };
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);

@@ -1,10 +1,6 @@
 /* test_probe.c - unit tests of src/os/probe: the answers are compared with what the test finds by
  * other means, so that a probe that always says yes (or no) fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,11 +2,7 @@
  * payload runs in a plain fork (nothing may then be called held), in one that only forbids fork, in
  * one that dies. The linker puts our sandbox_run_payload() in the place of the real one, which is
  * tested end to end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,18 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
-#include "base/limits.h"
+#include "unit.h"
 #include "base/own.h"
 #include "egress/proxy.h"
 #include "wire/connect_reply.h"

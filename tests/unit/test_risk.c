@@ -1,13 +1,7 @@
 /* test_risk.c - the risk of a plan: each reason alone, and what is said about several. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
 #include "consent/risk.h"
 
@@ -41,9 +35,8 @@ static struct egress_rule host;
 
 static void expect(const struct ssb_plan *p, const char *text)
 {
-	auto_buf out;
+	auto_buf out = BUF(4096);
 
-	buf_init(&out, 4096);
 	risk_text(&out, p);
 	assert_string_equal(out.data, text);
 }

@@ -5,18 +5,12 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
 #include "os/seccomp.h"
 #include "seccomp_compile.h"

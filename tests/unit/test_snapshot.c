@@ -1,7 +1,6 @@
 /* test_snapshot.c - the stored copy of a skill's bytes. */
 #include "consent_world.h"
 
-#include <errno.h>
 #include <time.h>
 
 #include "policy/path.h"

@@ -1,11 +1,7 @@
 /* test_still.c - processes that are paused by signals, and the CPU time of a tree of them: real
  * ones, children of this program. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sandbox/meter.h"
 #include "sandbox/still.h"
 

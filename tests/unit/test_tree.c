@@ -1,9 +1,5 @@
 /* test_tree.c - a walk sees everything once, in order, follows no symlink, and ends. What is
  * removed is gone, however it was made, and nothing else is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "os/entries.h"
@@ -82,8 +77,8 @@ static void test_walk(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(v); i++) {
-		auto_buf out;
-		buf_init(&out, 4096);
+		auto_buf out = BUF(4096);
+
 		buf_adds(&out, "");
 		assert_int_equal(tree_walk(top, &v[i].caps, note, &out), v[i].whole);
 		if (v[i].seen != NULL) {

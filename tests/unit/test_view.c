@@ -1,13 +1,7 @@
 /* test_view.c - a sandbox is built and compared with the table of the view: each entry is what the
  * table says, and there are no others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -231,9 +225,8 @@ static char *run_in_sandbox(void)
 	struct ssb_options *o = ssb_options_new();
 	struct ssb_error err = { 0 };
 	struct ssb_plan *plan = NULL;
-	auto_buf out;
+	auto_buf out = BUF(1 << 20);
 
-	buf_init(&out, 1 << 20);
 	if (ssb_options_set(o, SSB_OPT_POLICY_FILE, "", &err) != 0 ||
 	    ssb_plan_command(o, argv, &plan, NULL, &err) != 0) {
 		print_error("%s: %s\n", err.where, err.text);

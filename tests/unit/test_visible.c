@@ -1,15 +1,8 @@
 /* test_visible.c - text from others: characters that cannot be seen are written as escapes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
-#include "base/utf8.h"
 #include "base/visible.h"
 
 static void test_words(void **state)
@@ -34,8 +27,8 @@ static void test_words(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		auto_buf b;
-		buf_init(&b, 4096);
+		auto_buf b = BUF(4096);
+
 		visible_text(&b, cases[i].in, false);
 		assert_string_equal(b.data, cases[i].line);
 		buf_reset(&b);
@@ -75,8 +68,8 @@ static void test_unseen(void **state)
 		for (uint32_t cp = unseen[i].from; cp <= unseen[i].to; cp++) {
 			char text[4];
 			char wanted[16];
-			auto_buf b;
-			buf_init(&b, 64);
+			auto_buf b = BUF(64);
+
 			visible_bytes(&b, text, encode(cp, text), true);
 			snprintf(wanted, sizeof(wanted), "\\u{%x}", (unsigned)cp);
 			assert_string_equal(b.data, wanted);
@@ -97,8 +90,8 @@ static void test_seen(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
 		char text[5] = "";
-		auto_buf b;
-		buf_init(&b, 64);
+		auto_buf b = BUF(64);
+
 		visible_bytes(&b, text, encode(seen[i], text), false);
 		assert_string_equal(b.data, text);
 		assert_false(visible_deceptive(seen[i]));
@@ -120,8 +113,8 @@ static void test_pictures(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		auto_buf b;
-		buf_init(&b, 64);
+		auto_buf b = BUF(64);
+
 		visible_text(&b, cases[i].in, true);
 		assert_string_equal(b.data, cases[i].out);
 	}

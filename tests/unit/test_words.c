@@ -8,9 +8,8 @@
 
 static char *render(const struct abilities *a, const struct words_look *look)
 {
-	struct buf out;
+	struct buf out = BUF(1UL << 20);
 
-	buf_init(&out, 1UL << 20);
 	abilities_lines(&out, a, look);
 	return buf_steal(&out);
 }
@@ -363,8 +362,8 @@ static void test_quote(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(QUOTED); i++) {
-		auto_buf out;
-		buf_init(&out, 4096);
+		auto_buf out = BUF(4096);
+
 		words_quote(&out, QUOTED[i].text);
 		assert_string_equal(out.data, QUOTED[i].quoted);
 	}
@@ -408,9 +407,8 @@ static void test_fold(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		for (size_t columns = 24; columns < 90; columns += 13) {
-			auto_buf out, joined;
-			buf_init(&out, 4096);
-			buf_init(&joined, 4096);
+			auto_buf out = BUF(4096), joined = BUF(4096);
+
 			words_fold(&out, "  - ", TEXTS[i], columns);
 			bool first = true;
 			for (char *l = strtok(out.data, "\n"); l != NULL; l = strtok(NULL, "\n")) {
