@@ -17,6 +17,8 @@ struct buf {
 	bool failed;
 };
 
+/* An empty buffer: `auto_buf text = BUF(cap);`. buf_init() is for one that is a member. */
+#define BUF(most) ((struct buf){ .cap = (most) })
 void buf_init(struct buf *b, size_t cap);
 void buf_done(struct buf *b); /* accepts a zeroed or freed buffer */
 void buf_add(struct buf *b, const void *data, size_t len);

@@ -1,7 +1,6 @@
 /* suggest.c - compares words by the number of edits between them. */
 #include "base/suggest.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define SUGGEST_MAX 40 /* longer words are not compared */

@@ -57,9 +57,8 @@ static bool read_line(char *ret, size_t size)
 bool ask_line(const char *prompt, char *ret, size_t size)
 {
 	const struct timespec settle = { .tv_nsec = SETTLE_MS * 1000000L };
-	auto_buf text;
+	auto_buf text = BUF(SAY_MAX);
 
-	buf_init(&text, SAY_MAX);
 	if (!ask_terminal()) {
 		return false;
 	}
@@ -79,9 +78,8 @@ bool ask_line(const char *prompt, char *ret, size_t size)
 enum ask_answer ask_yes(const char *question)
 {
 	char answer[8] = "";
-	auto_buf prompt;
+	auto_buf prompt = BUF(SAY_MAX);
 
-	buf_init(&prompt, SAY_MAX);
 	if (!ask_terminal()) {
 		return ASKED_NOBODY;
 	}

@@ -56,10 +56,9 @@ const char *cli_record_name(const struct record_request *q)
 /* The file holds the key in hexadecimal, and a newline. */
 static int read_key_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct ssb_error *err)
 {
-	auto_buf text;
+	auto_buf text = BUF(4096);
 	auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	buf_init(&text, 4096);
 	if (fd < 0 || file_read_all(fd, &text) != 0) {
 		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "",
 		                "cannot read the key '%s'", path);

@@ -59,8 +59,8 @@ static int refuse_never(const struct consent_view *v)
 {
 	for (size_t i = 0; i < v->abilities.n; i++) {
 		if (v->abilities.v[i].never) {
-			auto_buf item;
-			buf_init(&item, SAY_MAX);
+			auto_buf item = BUF(SAY_MAX);
+
 			shell_quote(&item, v->abilities.v[i].asked);
 			say_errorf("this cannot be approved; take it out with: --without %s",
 			           item.failed ? "" : item.data);

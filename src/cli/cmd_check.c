@@ -1,6 +1,4 @@
 /* cmd_check.c - checks whether a manifest would have allowed what recorded runs did. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -31,17 +29,15 @@ static int print_denied(const struct request *r, const struct needs *n, const si
                         size_t n_denied, size_t runs)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (request_has(r, FLAG_JSON)) {
 		json_init(&j, &out, true);
 		json_open(&j, '{');
 		json_kuint(&j, "runs", runs);
 		json_kbool(&j, "allowed", n_denied == 0);
 		json_kbool(&j, "incomplete", n->cut || n->nameless);
-		json_key(&j, "denied");
-		json_open(&j, '[');
+		json_kopen(&j, "denied", '[');
 		for (size_t i = 0; i < n_denied; i++) {
 			needs_view_json(&j, &n->v[denied[i]]);
 		}

@@ -53,9 +53,8 @@ static void put_lines(struct buf *out, const struct owner *o, const struct conse
 static int print_text(const struct owner *o, const struct consent_found *f, const struct diff *d,
                       bool manifest, bool all)
 {
-	auto_buf out;
+	auto_buf out = BUF(2 * SAY_MAX);
 
-	buf_init(&out, 2 * SAY_MAX);
 	if (manifest) {
 		buf_adds(&out, "The skill has another manifest than when you approved it.\n");
 	}
@@ -73,9 +72,8 @@ static int print_text(const struct owner *o, const struct consent_found *f, cons
 static int print_json(const struct diff *d)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	json_init(&j, &out, true);
 	diff_json(&j, d);
 	buf_addc(&out, '\n');

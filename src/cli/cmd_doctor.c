@@ -47,9 +47,8 @@ int cmd_doctor(struct request *r)
 	struct ssb_error err = { 0 };
 	auto_free struct ssb_check *checks = NULL;
 	size_t n = 0;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (r->operands.n > 0) {
 		say_errorf("doctor takes no argument");
 		return EXIT_USAGE;

@@ -18,12 +18,11 @@ static int write_bundle(int to, const struct record_request *q, const struct ver
                         struct ssb_error *err)
 {
 	AUTO(reader_done) struct reader in;
-	auto_buf header;
+	auto_buf header = BUF(SAY_MAX);
 	const char *line = NULL;
 	size_t len = 0;
 	uint64_t done = 0;
 
-	buf_init(&header, SAY_MAX);
 	verify_bundle_header(&header, v);
 	reader_init(&in, q->file.fd, 0);
 	if (header.failed || file_write_all(to, header.data, header.len) != 0) {

@@ -7,8 +7,7 @@
 
 int cmd_help_version(void)
 {
-	auto_buf out;
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 
 	buf_adds(&out, "skillsandbox " SSB_VERSION "\n");
 	return say_out(STDOUT_FILENO, &out);
@@ -33,8 +32,7 @@ static size_t list_commands(struct buf *out, const char *first)
 
 int cmd_help_group(const char *first)
 {
-	auto_buf out;
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 
 	buf_addf(&out, "usage: skillsandbox %s COMMAND [OPTION...] ...\n\n", first);
 	return list_commands(&out, first) > 0 ? say_out(STDOUT_FILENO, &out) : -1;
@@ -42,8 +40,7 @@ int cmd_help_group(const char *first)
 
 int cmd_help_usage(void)
 {
-	auto_buf out;
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 
 	buf_adds(&out, "Runs an AI agent's skill with only what it declares and you grant.\n\n"
 	               "usage: skillsandbox COMMAND [OPTION...] ...\n\n");
@@ -55,8 +52,7 @@ int cmd_help_usage(void)
 
 int cmd_help_command(const struct command *c)
 {
-	auto_buf out;
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 
 	buf_addf(&out, "skillsandbox %s: %s\n\nusage: skillsandbox %s [OPTION...] %s\n\n", c->name,
 	         c->summary, c->name, c->operands);

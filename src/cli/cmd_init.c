@@ -109,9 +109,8 @@ int cmd_init(struct request *r)
 	auto_free char *dir = NULL;
 	auto_free char *target = NULL;
 	bool cut = false;
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	if (r->operands.n < 1 || r->operands.n > 2) {
 		say_errorf("init needs a DIR, and optionally the SCRIPT in it that is to run");
 		return EXIT_USAGE;

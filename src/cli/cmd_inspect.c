@@ -1,6 +1,5 @@
 /* cmd_inspect.c - prints the resolved plan: what the skill asks for, what it is granted, what it is
  * denied and why. `run --dry-run` prints the same. */
-#include <string.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -11,9 +10,8 @@
 int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 {
 	auto_free char *text = as_json ? ssb_plan_json(plan) : ssb_plan_text(plan);
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (text == NULL) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;

@@ -1,8 +1,6 @@
 /* cmd_learn.c - runs a skill with decoys, and writes the manifest that it needs. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/own.h"
@@ -18,10 +16,9 @@
 static int propose_needs(const struct request *r, const struct owner *owner, const char *dir,
                          struct learned *l, struct ssb_error *err)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 	const char *head = "Learned by 'skillsandbox learn': what it asked for, and no more.";
 
-	buf_init(&text, MAX_YAML_BYTES);
 	if (proposal_name(r, dir, l->base.manifest, err) != 0) {
 		return -1;
 	}

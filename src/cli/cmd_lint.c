@@ -56,9 +56,8 @@ static int write_out(const char *path, const struct buf *out)
 static int report_findings(const struct request *r, const struct lint v[], size_t n)
 {
 	bool found = false, any = false;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	for (size_t i = 0; i < n; i++) {
 		found = lint_worst(&v[i], &any) >= LINT_WARNING || found;
 	}

@@ -1,7 +1,5 @@
 /* cmd_list.c - lists recorded runs, newest first; cmd_ps.c lists those that are running. */
-#include <inttypes.h>
 #include <limits.h>
-#include <unistd.h>
 
 #include "trace/index.h"
 #include "base/error.h"

@@ -28,8 +28,7 @@ static void put_json(struct buf *out, const struct ssb_probe *probes, size_t n,
 
 	json_init(&j, out, true);
 	json_open(&j, '{');
-	json_key(&j, "probes");
-	json_open(&j, '[');
+	json_kopen(&j, "probes", '[');
 	for (size_t i = 0; i < n; i++) {
 		json_open(&j, '{');
 		json_kstr(&j, "name", probes[i].name);
@@ -72,9 +71,8 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 	auto_free struct ssb_probe *probes = NULL;
 	size_t n = 0;
 	struct prove_tally tally = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (ssb_prove(plan, &probes, &n, &err) != 0) {
 		say_error(&err);
 		return exit_status_of(&err, true);

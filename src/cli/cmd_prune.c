@@ -1,7 +1,6 @@
 /* cmd_prune.c - removes the records of old runs, but never the record of a run that is still
  * running. */
 #include <errno.h>
-#include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,10 +88,9 @@ static void remove_one(struct prune *p, const struct runs *runs, const struct ru
 
 static int print_result(const struct prune *p, bool as_json)
 {
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 	struct json j;
 
-	buf_init(&out, SAY_MAX);
 	if (as_json) {
 		json_init(&j, &out, true);
 		json_open(&j, '{');

@@ -20,9 +20,8 @@
 static void print_json(const struct ssb_result *r)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (r->stderr_bytes > 0) {
 		buf_addc(&out, '\n'); /* the skill's last line may have no newline */
 	}

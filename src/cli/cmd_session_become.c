@@ -1,7 +1,6 @@
 /* cmd_session_become.c - changes the state of a session: pause, resume, kill, complete,
  * expire. */
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -57,9 +56,8 @@ static int parse_words(const struct session_cli *c, uint64_t *ret, struct ssb_er
 
 static int print_state(const struct session_cli *c, const struct decision *d, const char *action)
 {
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d, &(struct session_told){ .action = action });
 	}
@@ -283,9 +281,8 @@ static int expire_all(struct session_cli *c)
 	struct session_swept w;
 	struct ssb_error err = { 0 };
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (session_cli_open(c, &err) != 0 || session_sweep(c->store, &w, &err) != 0) {
 		return session_cli_fail(c, &err);
 	}
@@ -313,11 +310,10 @@ static int expire_all(struct session_cli *c)
 static void take_reason(const struct request *r, char ret[SESSION_REASON])
 {
 	const char *said = request_value(r, FLAG_REASON);
-	auto_buf text;
+	auto_buf text = BUF(SAY_MAX);
 	size_t at = 0;
 	uint32_t cp;
 
-	buf_init(&text, SAY_MAX);
 	visible_text(&text, said != NULL && said[0] != '\0' ? said : OWNER, false);
 	if (text.failed) {
 		snprintf(ret, SESSION_REASON, "%s", OWNER);

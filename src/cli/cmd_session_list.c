@@ -1,6 +1,5 @@
 /* cmd_session_list.c - lists sessions, newest first. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/stamp.h"
 #include "base/own.h"
@@ -30,9 +29,8 @@ static void row_text(struct buf *out, const struct session *s)
 	char spent[MONEY_TEXT];
 	char budget[MONEY_TEXT];
 	char state[16];
-	auto_buf age;
+	auto_buf age = BUF(SAY_MAX);
 
-	buf_init(&age, SAY_MAX);
 	render_duration(&age, session_age_us(s));
 	snprintf(state, sizeof(state), "%-10s", session_state_name(s->state));
 	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), state);
@@ -87,8 +85,7 @@ int cmd_session_list(struct request *r)
 	if (l.as_json) {
 		json_init(&l.j, &l.out, true);
 		json_open(&l.j, '{');
-		json_key(&l.j, "sessions");
-		json_open(&l.j, '[');
+		json_kopen(&l.j, "sessions", '[');
 	}
 	int rc = session_each(c.store, request_has(r, FLAG_ALL), add_row, &l, &err);
 	session_cli_mail(&c);

@@ -224,12 +224,10 @@ static int show_json(struct show *w, struct ssb_error *err)
 	json_open(j, '{');
 	session_json_facts(j, &w->s);
 	session_json_bounds(j, &w->s);
-	json_key(j, "violation_counts");
-	json_open(j, '{');
+	json_kopen(j, "violation_counts", '{');
 	int rc = session_counts(c->store, c->id, count_json, w, err);
 	json_close(j, '}');
-	json_key(j, "runs");
-	json_open(j, '[');
+	json_kopen(j, "runs", '[');
 	rc = rc != 0 ? rc : session_runs(c->store, c->id, run_json, w, err);
 	json_close(j, ']');
 	if (rc != 0 || session_ledger(c->store, c->id, told_line, w, err) != 0) {

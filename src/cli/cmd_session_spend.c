@@ -12,9 +12,8 @@
 static void say_verdict(const struct decision *d)
 {
 	const struct verdict *v = &d->verdict;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (v->act < ACT_ALERT) {
 		return;
 	}
@@ -55,9 +54,7 @@ int cmd_session_check(struct request *r)
 	struct decision d = { 0 };
 	micros estimate = 0;
 	bool given = false;
-	auto_buf line;
-
-	buf_init(&line, SAY_MAX);
+	auto_buf line = BUF(SAY_MAX);
 	int status = session_cli_begin(&c, r);
 	if (status != EXIT_FINE) {
 		return status;
@@ -117,9 +114,7 @@ int cmd_session_settle(struct request *r)
 	char cost[MONEY_TEXT];
 	char spent[MONEY_TEXT];
 	char budget[MONEY_TEXT];
-	auto_buf line;
-
-	buf_init(&line, SAY_MAX);
+	auto_buf line = BUF(SAY_MAX);
 	int status = session_cli_begin(&c, r);
 	if (status != EXIT_FINE) {
 		return status;
@@ -141,9 +136,7 @@ int cmd_session_violation(struct request *r)
 	AUTO(session_cli_done) struct session_cli c = { 0 };
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
-	auto_buf line;
-
-	buf_init(&line, SAY_MAX);
+	auto_buf line = BUF(SAY_MAX);
 	int status = session_cli_begin(&c, r);
 	if (status != EXIT_FINE) {
 		return status;

@@ -36,9 +36,8 @@ static int load_policy(struct session_cli *c, struct session_policy *ret, struct
 
 static int print_session(const struct session_cli *c, const struct decision *d)
 {
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d, &(struct session_told){ .action = "start" });
 	}

@@ -1,7 +1,5 @@
 /* cmd_show.c - shows what a run did: first what was denied, then the rest by subject. */
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -149,9 +147,8 @@ static int show_lines(const struct record_request *q)
 	const char *line = NULL;
 	const char *why = NULL;
 	size_t len = 0;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	reader_init(&in, q->file.fd, 0);
 	for (uint64_t at = 0; reader_next(&in, &line, &len) == READER_LINE; at++) {
 		if (reader_is_header(line, len)) {
@@ -177,9 +174,8 @@ static int show_view(const struct request *r, const struct record_request *q)
 	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	size_t most = request_has(r, FLAG_VERBOSE) ? SIZE_MAX : SHOWN_ITEMS;
-	auto_buf out;
+	auto_buf out = BUF(8 * SAY_MAX);
 
-	buf_init(&out, 8 * SAY_MAX);
 	if (overview_read(&v, q->file.fd, q->file.id, &err) != 0) {
 		return cli_record_fail(&err);
 	}

@@ -102,8 +102,7 @@ static void put_json(struct buf *out, const struct shrink *s, const char *file,
 	json_open(&j, '{');
 	json_kuint(&j, "runs", runs);
 	json_kstr(&j, "manifest", file);
-	json_key(&j, "unused");
-	json_open(&j, '[');
+	json_kopen(&j, "unused", '[');
 	for (size_t i = 0; i < s->n; i++) {
 		json_open(&j, '{');
 		json_kstr(&j, "kind", need_kind_name(s->v[i].kind));
@@ -124,8 +123,8 @@ static void put_json(struct buf *out, const struct shrink *s, const char *file,
 static void say_unused(const struct shrink *s, size_t runs)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		auto_buf text;
-		buf_init(&text, SAY_MAX);
+		auto_buf text = BUF(SAY_MAX);
+
 		put_unused(&text, &s->v[i]);
 		say_notef("never used in %zu run%s: %s", runs, runs == 1 ? "" : "s",
 		          text.data != NULL ? text.data : "");
@@ -138,10 +137,8 @@ static void say_unused(const struct shrink *s, size_t runs)
 static int print_patch(const struct request *r, const struct subject_file *f,
                        const struct shrink *s, size_t runs)
 {
-	auto_buf patch, out;
+	auto_buf patch = BUF(SAY_MAX), out = BUF(SAY_MAX);
 
-	buf_init(&patch, SAY_MAX);
-	buf_init(&out, SAY_MAX);
 	if (s->n > 0 && shrink_patch(f->manifest, s, path_base(f->file), f->text.data, f->text.len,
 	                             &patch) != 0) {
 		say_errorf("out of memory");

@@ -112,9 +112,7 @@ int cmd_verify(struct request *r)
 	AUTO(cli_record_done) struct record_request q = RECORD_REQUEST_NONE;
 	struct verify_result v = { 0 };
 	char key[2 * VERIFY_KEY_BYTES + 1];
-	auto_buf out;
-
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 	int status = cli_record_open(r, NULL, &q);
 	if (status == EXIT_FINE) {
 		status = cli_record_verify(r, &q, &v);

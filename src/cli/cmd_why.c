@@ -103,9 +103,7 @@ int cmd_why(struct request *r)
 	AUTO(cli_record_done) struct record_request q = RECORD_REQUEST_NONE;
 	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
-	auto_buf out;
-
-	buf_init(&out, 8 * SAY_MAX);
+	auto_buf out = BUF(8 * SAY_MAX);
 	int status = cli_record_open(r, NULL, &q);
 	if (status != EXIT_FINE) {
 		return status;
@@ -174,9 +172,8 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
 	char path[PATH_MAX];
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	/* `trace_path` may be the path of trace.json; the record is the file beside it. */
 	if (snprintf(path, sizeof(path), "%s%s", trace_path, trace_file_more(trace_path)) >=
 	    (int)sizeof(path)) {

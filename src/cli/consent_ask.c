@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
 #include "cli/ask.h"
@@ -195,9 +194,8 @@ static bool is_offered(const struct consent_view *v, enum consent_reply reply)
 static enum consent_reply ask_reply(const struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
-	auto_buf prompt;
+	auto_buf prompt = BUF(SAY_MAX);
 
-	buf_init(&prompt, SAY_MAX);
 	buf_adds(&prompt, "skillsandbox: run it? ");
 	buf_adds(&prompt, is_offered(v, REPLY_ONCE) ? "[o]nce, " : "");
 	buf_adds(&prompt, is_offered(v, REPLY_ALWAYS) ? "[a]lways, " : "");

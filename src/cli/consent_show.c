@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -110,9 +109,8 @@ static size_t count_columns(void)
 /* Writes "first TEXT after", where TEXT comes from the skill. */
 static void put_quoted(struct buf *out, const char *first, const char *text, const char *after)
 {
-	auto_buf quoted;
+	auto_buf quoted = BUF(16UL * MAX_WORD_BYTES);
 
-	buf_init(&quoted, 16UL * MAX_WORD_BYTES);
 	words_quote(&quoted, text);
 	buf_adds(&quoted, after);
 	out->failed |= quoted.failed;
@@ -126,8 +124,8 @@ static void put_files(struct buf *out, const struct consent_view *v)
 	char digest[DIGEST_TEXT];
 
 	if (!v->pinned) {
-		auto_buf why;
-		buf_init(&why, SAY_MAX);
+		auto_buf why = BUF(SAY_MAX);
+
 		words_plain(&why, v->no_pin.text);
 		words_fold(out, "  files: ", why.failed ? "" : why.data, count_columns());
 		return;
@@ -171,19 +169,16 @@ static void put_abilities(struct buf *out, const struct consent_view *v, bool nu
 
 void consent_show_abilities(const struct consent_view *v, bool numbered)
 {
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	put_abilities(&out, v, numbered);
 	(void)say_out(STDERR_FILENO, &out);
 }
 
 void consent_show(const struct consent_view *v, const char *title)
 {
-	auto_buf out, after;
+	auto_buf out = BUF(SAY_MAX), after = BUF(256);
 
-	buf_init(&out, SAY_MAX);
-	buf_init(&after, 256);
 	buf_addf(&after, " %s", title);
 	put_quoted(&out, "skillsandbox: the skill ", v->plan->name, after.failed ? "" : after.data);
 	put_quoted(&out, "  in ", v->dir, "");
@@ -198,9 +193,8 @@ void consent_show_changes(const struct lock *before, const struct skill_files *n
                           const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	if (diff_make(before, now, plan, &d) == 0) {
 		diff_text(&out, &d, say_coloured(STDERR_FILENO), MAX_SHOWN_FILES);
 		(void)say_out(STDERR_FILENO, &out);

@@ -1,7 +1,6 @@
 /* diff_lines.c - see diff_lines.h. */
 #include "cli/diff_lines.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
@@ -215,9 +214,8 @@ static void put_edit(struct buf *out, const struct line_edits *edits, size_t at,
 	const struct line_edit *peer = changed ? find_peer(edits, at) : NULL;
 	bool cut = e->len > MAX_WORD_BYTES && !(all && changed);
 	size_t differs = 0, to = 0;
-	auto_buf line;
+	auto_buf line = BUF(SAY_MAX);
 
-	buf_init(&line, SAY_MAX);
 	if (e->op == '@') {
 		buf_addf(&line, "@@ from line %zu on, now %zu", e->before, e->now);
 	} else {
@@ -315,15 +313,12 @@ bool diff_has_lines(const struct file_change *f, bool all)
 void diff_lines(struct buf *out, const char *before, const char *now, const struct file_change *f,
                 bool all)
 {
-	auto_buf a, b;
-
-	buf_init(&a, 0);
-	buf_init(&b, 0);
+	auto_buf a = BUF(0), b = BUF(0);
 	const char *why = f->before != NULL ? read_hashed(before, f->before, &a) : NULL;
 	why = why != NULL ? why : read_hashed(now, f->now, &b);
 	why = why != NULL || (is_shown(f, &a) && is_shown(f, &b)) ? why : "it is not text";
-	auto_buf head;
-	buf_init(&head, 16UL * MAX_WORD_BYTES);
+	auto_buf head = BUF(16UL * MAX_WORD_BYTES);
+
 	words_quote(&head, f->now->path);
 	buf_adds(&head, why != NULL ? ": " : "");
 	buf_adds(&head, why != NULL ? why : "");

@@ -20,9 +20,8 @@
 static void show_output(const char *text, size_t len, bool cut)
 {
 	size_t lines = 0;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	while (len > 0 && lines < SHOWN_LINES) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end != NULL ? (size_t)(end - text) : len;
@@ -84,11 +83,10 @@ static enum group find_group(const struct need *n)
 void learn_told(void *talk, const struct learn_round *r)
 {
 	struct learn_talk *t = talk;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
 	size_t count = 0;
 
-	buf_init(&out, SAY_MAX);
 	for (size_t i = 0; i < r->n_fresh; i++) {
 		const struct need *n = &r->needs->v[r->fresh[i]];
 		if (is_told(n) && ++count <= SHOWN_LINES) {
@@ -144,9 +142,8 @@ enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
 static void say_needs(const struct learned *l, enum group group, const char *head)
 {
 	size_t count = 0;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	for (size_t i = 0; i < l->needs.n; i++) {
 		const struct need *n = &l->needs.v[i];
 		if (is_told(n) && find_group(n) == group && ++count <= SHOWN_LINES) {

@@ -83,11 +83,10 @@ static void add_tag(struct buf *out, const struct line *l, int fd)
 void line_render(struct buf *out, const struct line *l, const struct render_style *style)
 {
 	char clock[16];
-	auto_buf message;
+	auto_buf message = BUF(SAY_MAX);
 	enum render_mark mark = render_mark(l);
 	bool denied = mark == MARK_DENIED;
 
-	buf_init(&message, SAY_MAX);
 	if (l->kind == EV_SIGNATURE || (render_group(l) == GROUP_OUTPUT && !style->output)) {
 		return;
 	}

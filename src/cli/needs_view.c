@@ -2,7 +2,6 @@
 #include "cli/needs_view.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -91,10 +91,8 @@ static int write_file(const char *file, const struct buf *text, bool sidecar, st
 
 static int show_diff(const char *file, const struct buf *before, const struct buf *text)
 {
-	auto_buf diff, out;
+	auto_buf diff = BUF(SAY_MAX), out = BUF(SAY_MAX);
 
-	buf_init(&diff, SAY_MAX);
-	buf_init(&out, SAY_MAX);
 	config_edit_diff(before->data != NULL ? before->data : "", text->data, &diff);
 	buf_adds(&out, "--- ");
 	visible_text(&out, file, false);
@@ -107,9 +105,8 @@ static int show_diff(const char *file, const struct buf *before, const struct bu
 
 static void say_next(const char *dir)
 {
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "next: skillsandbox approve ");
 	say_word(&out, dir);
 	buf_addc(&out, '\n');
@@ -147,9 +144,8 @@ int proposal_put(const struct request *r, const struct owner *o, const char *dir
 {
 	bool there = false;
 	auto_free char *file = NULL;
-	auto_buf before;
+	auto_buf before = BUF(MAX_YAML_BYTES);
 
-	buf_init(&before, MAX_YAML_BYTES);
 	if (proposal_place(r, o, dir, &file, err) != 0) {
 		return -1;
 	}

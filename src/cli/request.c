@@ -92,14 +92,12 @@ const struct owner *request_owner(struct request *r, struct ssb_error *err)
 static void print_failure(int status, const struct ssb_error *err)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	json_init(&j, &out, false);
 	json_open(&j, '{');
 	json_kint(&j, "exit_status", status);
-	json_key(&j, "error");
-	json_open(&j, '{');
+	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", name_of_code(err->code));
 	json_kstr(&j, "where", err->where);
 	json_kstr(&j, "text", err->text);

@@ -33,10 +33,9 @@ static void put_state(struct buf *out, const struct run_facts *f)
 
 static void put_row(struct buf *out, const struct run_facts *f)
 {
-	auto_buf cell;
+	auto_buf cell = BUF(SAY_MAX);
 	char number[32];
 
-	buf_init(&cell, SAY_MAX);
 	visible_text(&cell, f->started, false);
 	buf_addf(out, "%.*s  %.19sZ  ", SHORT_ID, f->id, cell.data != NULL ? cell.data : "");
 	put_state(out, f);
@@ -63,10 +62,9 @@ static void put_row(struct buf *out, const struct run_facts *f)
 
 int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 {
-	auto_buf out;
+	auto_buf out = BUF(8 * SAY_MAX);
 	struct json j;
 
-	buf_init(&out, 8 * SAY_MAX);
 	if (as_json) {
 		json_init(&j, &out, true);
 		json_open(&j, '[');

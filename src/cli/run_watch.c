@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -24,9 +23,8 @@
 static void put_returns(struct buf *out)
 {
 	struct termios t;
-	auto_buf wide;
+	auto_buf wide = BUF(SAY_MAX);
 
-	buf_init(&wide, SAY_MAX);
 	if (tcgetattr(STDERR_FILENO, &t) != 0 || (t.c_oflag & OPOST) != 0) {
 		return;
 	}
@@ -64,9 +62,8 @@ static void watch_process(void)
 {
 	struct reader in;
 	struct line l = { 0 };
-	struct buf out;
+	struct buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	reader_init(&in, RECORD_FD, 0);
 	/* Signals of the caller are meant for the run, and this process must end after the run. */
 	(void)signal(SIGINT, SIG_IGN);

@@ -60,9 +60,8 @@ void say_colour(struct buf *out, int fd, enum say_colour colour, const char *tex
 
 void say_word(struct buf *out, const char *word)
 {
-	auto_buf quoted;
+	auto_buf quoted = BUF(SAY_MAX);
 
-	buf_init(&quoted, SAY_MAX);
 	shell_quote(&quoted, word);
 	out->failed |= quoted.failed;
 	if (!out->failed) {
@@ -119,8 +118,7 @@ int say_out(int fd, const struct buf *text)
 static void write_message(enum say_colour colour, const char *label, const char *where,
                           const char *text)
 {
-	auto_buf out;
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 
 	buf_adds(&out, "skillsandbox: ");
 	if (label[0] != '\0') {
@@ -182,8 +180,7 @@ static const struct {
 
 void say_diags(const struct ssb_diags *d, enum ssb_severity least)
 {
-	auto_buf out;
-	buf_init(&out, SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 
 	for (size_t i = 0; i < ssb_diags_count(d); i++) {
 		const struct ssb_diag *e = ssb_diags_get(d, i);

@@ -1,8 +1,6 @@
 /* session_cli.c - what all session commands use. See session_cli.h. */
 #include "cli/session_cli.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -40,9 +38,8 @@ static int fail_status(const struct ssb_error *err)
 
 int session_cli_out(const struct buf *json)
 {
-	auto_buf out;
+	auto_buf out = BUF(64 * SAY_MAX);
 
-	buf_init(&out, 64 * SAY_MAX);
 	if (json->failed) {
 		return say_out(STDOUT_FILENO, json);
 	}
@@ -53,9 +50,8 @@ int session_cli_out(const struct buf *json)
 static void fail_json(const struct session_cli *c, const struct ssb_error *err, int status)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	json_init(&j, &out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "session_id", c->r->command->bit == ON_S_SETTLE ? NULL : c->id);
@@ -273,8 +269,7 @@ void session_cli_runs(struct buf *out, const struct decision *d)
 
 static void json_report(struct json *j, const struct act_report *r)
 {
-	json_key(j, "runs");
-	json_open(j, '{');
+	json_kopen(j, "runs", '{');
 	json_kuint(j, "found", r->runs);
 	json_kuint(j, "reached", r->reached);
 	json_kuint(j, "forced", r->forced);
@@ -288,8 +283,7 @@ static void json_snapshot(struct json *j, const struct decision *d, const char *
 {
 	const struct session *s = &d->after;
 
-	json_key(j, "session_state_snapshot");
-	json_open(j, '{');
+	json_kopen(j, "session_state_snapshot", '{');
 	json_kmillionths(j, "total_cost", s->spent);
 	json_kmillionths(j, "reserved_cost", s->reserved);
 	json_kuint(j, "action_count", s->actions);
@@ -304,9 +298,8 @@ int session_cli_json(const struct decision *d, const struct session_told *told)
 {
 	const struct verdict *v = &d->verdict;
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	json_init(&j, &out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "session_id", d->session);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/stamp.h"
-#include "base/own.h"
 #include "base/visible.h"
 #include "cli/say.h"
 #include "cli/session_view.h"

@@ -117,9 +117,8 @@ static void put_violation(struct session_story *s, const struct line *l,
                           const struct json_node *count)
 {
 	struct json j;
-	auto_buf one;
+	auto_buf one = BUF(STORY_BYTES);
 
-	buf_init(&one, STORY_BYTES);
 	json_init(&j, &one, false);
 	json_open(&j, '{');
 	if (count != NULL) { /* the line is from a run, which reports counts */
@@ -181,9 +180,8 @@ static void add_action(struct session_story *s, const struct line *l)
 {
 	int64_t reservation = json_integer(line_get(l, "reservation"), 0);
 	bool open = l->kind == EV_ACTION_ALLOWED || line_true(l, "timed_out");
-	auto_buf one;
+	auto_buf one = BUF(STORY_BYTES);
 
-	buf_init(&one, STORY_BYTES);
 	if (open) {
 		wait_for(s, l, reservation);
 		return;
@@ -220,9 +218,8 @@ void session_story_add(struct session_story *s, const struct line *l)
 
 static void put_list(struct json *j, const char *key, const struct buf *list)
 {
-	auto_buf all;
+	auto_buf all = BUF(STORY_BYTES + 2);
 
-	buf_init(&all, STORY_BYTES + 2);
 	buf_addc(&all, '[');
 	if (list->len > 0) {
 		buf_add(&all, list->data, list->len);

@@ -210,9 +210,8 @@ static void put_color_line(struct buf *out, bool color, const char *code, const 
 static void put_file_line(struct buf *out, const struct file_change *f, bool color)
 {
 	const struct skill_file *any = f->now != NULL ? f->now : f->before;
-	auto_buf text;
+	auto_buf text = BUF(16UL * MAX_WORD_BYTES);
 
-	buf_init(&text, 16UL * MAX_WORD_BYTES);
 	words_quote(&text, any->path);
 	buf_addf(&text, ": %s", CHANGES[f->change].words);
 	if (f->change == CHANGE_CONTENT && f->before != NULL && f->now != NULL) {
@@ -238,8 +237,8 @@ static void add_items(struct buf *out, const char *mark, const struct string_lis
                       const char *code)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		auto_buf text;
-		buf_init(&text, 16UL * MAX_WORD_BYTES);
+		auto_buf text = BUF(16UL * MAX_WORD_BYTES);
+
 		words_plain(&text, l->v[i]);
 		put_color_line(out, color, code, mark, &text);
 	}
@@ -324,8 +323,7 @@ static void put_side(struct json *j, const char *key, const struct skill_file *f
 
 static void put_list(struct json *j, const char *key, const struct string_list *l)
 {
-	json_key(j, key);
-	json_open(j, '[');
+	json_kopen(j, key, '[');
 	for (size_t i = 0; i < l->n; i++) {
 		json_str(j, l->v[i]);
 	}
@@ -338,8 +336,7 @@ void diff_json(struct json *j, const struct diff *d)
 	json_kbool(j, "same", d->same);
 	put_list(j, "more", &d->more);
 	put_list(j, "less", &d->less);
-	json_key(j, "files");
-	json_open(j, '[');
+	json_kopen(j, "files", '[');
 	for (size_t i = 0; i < d->n_files; i++) {
 		const struct file_change *f = &d->files[i];
 		json_open(j, '{');

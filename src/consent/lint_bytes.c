@@ -196,9 +196,8 @@ static void look_at_frontmatter(struct lint *l, const char *file, const char *by
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	unsigned line = 0;
-	auto_buf block;
+	auto_buf block = BUF(MAX_YAML_BYTES);
 
-	buf_init(&block, MAX_YAML_BYTES);
 	if (strcasecmp(file, "SKILL.md") != 0 || diags == NULL) {
 		return;
 	}

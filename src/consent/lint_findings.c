@@ -43,9 +43,8 @@ static void keep_finding(struct lint *l, struct lint_finding f, size_t most)
 static void add_finding(struct lint *l, struct lint_finding f, const char *file, const char *text,
                         size_t most)
 {
-	auto_buf seen;
+	auto_buf seen = BUF(MAX_TEXT);
 
-	buf_init(&seen, MAX_TEXT);
 	if (count_of(l, f.id, file) >= MAX_LINT_SAME) {
 		return;
 	}
@@ -174,9 +173,8 @@ static bool is_reason(const struct lint *l, size_t i)
 static void put_finding_text(struct buf *out, const struct lint *l, const struct lint_finding *f)
 {
 	const struct lint_rule *r = &LINT_RULES[f->id];
-	auto_buf path;
+	auto_buf path = BUF(out->cap);
 
-	buf_init(&path, out->cap);
 	lint_path(&path, l, f);
 	visible_text(out, path.data != NULL ? path.data : "", false);
 	if (f->line > 0) {
@@ -224,16 +222,14 @@ void lint_json(struct json *j, const struct lint *l)
 	json_kstr(j, "dir", l->dir);
 	json_kstr(j, "name", l->name);
 	json_kstr(j, "grade", grade);
-	json_key(j, "reasons");
-	json_open(j, '[');
+	json_kopen(j, "reasons", '[');
 	for (size_t i = 0; i < l->n; i++) {
 		if (is_reason(l, i)) {
 			json_str(j, LINT_RULES[l->v[i].id].text);
 		}
 	}
 	json_close(j, ']');
-	json_key(j, "findings");
-	json_open(j, '[');
+	json_kopen(j, "findings", '[');
 	for (size_t i = 0; i < l->n; i++) {
 		put_finding_json(j, &l->v[i]);
 	}

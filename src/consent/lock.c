@@ -84,9 +84,8 @@ static int read_at(const struct owner *o, int dir, const char *name, struct lock
                    struct ssb_error *err)
 {
 	auto_fd fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	auto_buf text;
+	auto_buf text = BUF(MAX_LOCK_BYTES);
 
-	buf_init(&text, MAX_LOCK_BYTES);
 	if (fd < 0 && errno == ENOENT) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE, "the skill was not approved");
 	}
@@ -341,9 +340,8 @@ static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 	char name[NAME_SIZE];
 	char part[NAME_SIZE + 8];
 	AUTO(lock_done) struct lock again = { 0 };
-	auto_buf text;
+	auto_buf text = BUF(MAX_LOCK_BYTES);
 
-	buf_init(&text, MAX_LOCK_BYTES);
 	lock_write(&text, l);
 	/* An approval that cannot be read again would block every later run. */
 	const char *why = text.failed ? "it is too large" : lock_parse(text.data, text.len, &again);

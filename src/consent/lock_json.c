@@ -72,8 +72,7 @@ void lock_json_given(struct json *j, const struct lock *l)
 {
 	json_kstrs(j, "asked", l->asked.v, l->asked.n);
 	json_kstrs(j, "declined", l->declined.v, l->declined.n);
-	json_key(j, "grants");
-	json_open(j, '[');
+	json_kopen(j, "grants", '[');
 	for (size_t i = 0; i < l->n_grants; i++) {
 		json_open(j, '{');
 		json_kstr(j, "option", lock_option_name(l->grants[i].option));
@@ -87,8 +86,7 @@ static void put_files(struct json *j, const struct skill_files *p)
 {
 	char mode[8];
 
-	json_key(j, "files");
-	json_open(j, '[');
+	json_kopen(j, "files", '[');
 	for (size_t i = 0; i < p->n; i++) {
 		const struct skill_file *f = &p->v[i];
 		json_open(j, '{');

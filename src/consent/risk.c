@@ -152,11 +152,9 @@ static bool risk_applies(size_t i, const struct ssb_plan *p)
 
 void risk_json(struct json *j, const struct ssb_plan *p)
 {
-	json_key(j, "risk");
-	json_open(j, '{');
+	json_kopen(j, "risk", '{');
 	json_kstr(j, "level", risk_level(p));
-	json_key(j, "reasons");
-	json_open(j, '[');
+	json_kopen(j, "reasons", '[');
 	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
 		if (risk_applies(i, p)) {
 			json_str(j, RISKS[i].reason);

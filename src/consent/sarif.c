@@ -1,8 +1,6 @@
 /* sarif.c - writes findings as SARIF 2.1.0. */
 #include "consent/sarif.h"
 
-#include <string.h>
-
 #include "base/own.h"
 #include "base/percent.h"
 
@@ -11,8 +9,7 @@
 /* {"text": ...} */
 static void add_message(struct json *j, const char *key, const char *text)
 {
-	json_key(j, key);
-	json_open(j, '{');
+	json_kopen(j, key, '{');
 	json_kstr(j, "text", text);
 	json_close(j, '}');
 }
@@ -41,15 +38,12 @@ static void add_rule(struct json *j, const struct lint_rule *r)
 	json_kstr(j, "name", r->name);
 	add_message(j, "shortDescription", r->text);
 	add_message(j, "help", r->remedy);
-	json_key(j, "defaultConfiguration");
-	json_open(j, '{');
+	json_kopen(j, "defaultConfiguration", '{');
 	json_kstr(j, "level", lint_level_name(r->level));
 	json_close(j, '}');
-	json_key(j, "properties");
-	json_open(j, '{');
+	json_kopen(j, "properties", '{');
 	json_kstr(j, "security-severity", severity_of(r));
-	json_key(j, "tags");
-	json_open(j, '[');
+	json_kopen(j, "tags", '[');
 	json_str(j, "security");
 	json_close(j, ']');
 	json_close(j, '}');
@@ -58,24 +52,18 @@ static void add_rule(struct json *j, const struct lint_rule *r)
 
 static void add_place(struct json *j, const struct lint *l, const struct lint_finding *f)
 {
-	auto_buf path, uri;
+	auto_buf path = BUF(j->out->cap), uri = BUF(j->out->cap);
 
-	buf_init(&path, j->out->cap);
-	buf_init(&uri, j->out->cap);
 	lint_path(&path, l, f);
 	buf_adds(&uri, l->dir[0] == '/' ? "file://" : "");
 	percent_encode(&uri, path.data != NULL ? path.data : "", true);
-	json_key(j, "locations");
-	json_open(j, '[');
+	json_kopen(j, "locations", '[');
 	json_open(j, '{');
-	json_key(j, "physicalLocation");
-	json_open(j, '{');
-	json_key(j, "artifactLocation");
-	json_open(j, '{');
+	json_kopen(j, "physicalLocation", '{');
+	json_kopen(j, "artifactLocation", '{');
 	json_kstr(j, "uri", uri.data != NULL ? uri.data : "");
 	json_close(j, '}');
-	json_key(j, "region");
-	json_open(j, '{');
+	json_kopen(j, "region", '{');
 	json_kuint(j, "startLine", f->line > 0 ? f->line : 1);
 	json_close(j, '}');
 	json_close(j, '}');
@@ -96,14 +84,11 @@ static void add_result(struct json *j, const struct lint *l, const struct lint_f
 
 static void add_driver(struct json *j)
 {
-	json_key(j, "tool");
-	json_open(j, '{');
-	json_key(j, "driver");
-	json_open(j, '{');
+	json_kopen(j, "tool", '{');
+	json_kopen(j, "driver", '{');
 	json_kstr(j, "name", "skillsandbox");
 	json_kstr(j, "semanticVersion", SSB_VERSION);
-	json_key(j, "rules");
-	json_open(j, '[');
+	json_kopen(j, "rules", '[');
 	for (size_t i = 0; i < LINT_IDS; i++) {
 		add_rule(j, &LINT_RULES[i]);
 	}
@@ -115,10 +100,8 @@ static void add_driver(struct json *j)
 /* Writes the facts for which SARIF has no member. */
 static void add_grades(struct json *j, const struct lint skills[], size_t n)
 {
-	json_key(j, "properties");
-	json_open(j, '{');
-	json_key(j, "grades");
-	json_open(j, '[');
+	json_kopen(j, "properties", '{');
+	json_kopen(j, "grades", '[');
 	for (size_t i = 0; i < n; i++) {
 		char grade[] = { skills[i].grade, '\0' };
 		json_open(j, '{');
@@ -138,13 +121,11 @@ void sarif_write(struct buf *out, const struct lint skills[], size_t n)
 	json_open(&j, '{');
 	json_kstr(&j, "$schema", SCHEMA);
 	json_kstr(&j, "version", "2.1.0");
-	json_key(&j, "runs");
-	json_open(&j, '[');
+	json_kopen(&j, "runs", '[');
 	json_open(&j, '{');
 	add_driver(&j);
 	json_kstr(&j, "columnKind", "utf16CodeUnits");
-	json_key(&j, "results");
-	json_open(&j, '[');
+	json_kopen(&j, "results", '[');
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < skills[i].n; k++) {
 			add_result(&j, &skills[i], &skills[i].v[k]);

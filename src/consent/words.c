@@ -275,9 +275,8 @@ static void say_worst_alone(struct buf *out, const struct abilities *a)
 /* Sets a->worst again. Returns -1 if out of memory. */
 static int set_worst(struct abilities *a)
 {
-	auto_buf out;
+	auto_buf out = BUF(MAX_SENTENCE);
 
-	buf_init(&out, MAX_SENTENCE);
 	if (pick_any(a, ABILITY_NETWORK) != NULL) {
 		say_worst_with_network(&out, a);
 	} else {
@@ -340,11 +339,9 @@ static void add_mark(struct buf *out, const struct ability *a, size_t number,
 static void add_line(struct buf *out, const struct ability *a, size_t number,
                      const struct words_look *look)
 {
-	auto_buf text, first;
+	auto_buf text = BUF(MAX_SCALAR_BYTES * 4UL), first = BUF(64);
 	bool red = look->color && a->dangerous;
 
-	buf_init(&text, MAX_SCALAR_BYTES * 4UL);
-	buf_init(&first, 64);
 	add_mark(&first, a, number, look);
 	buf_adds(&text, a->text);
 	if (a->why != NULL) {

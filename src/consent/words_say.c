@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/own.h"
 #include "consent/words_priv.h"
 #include "manifest/resources.h"
@@ -86,9 +85,8 @@ static enum ability_kind kind_of(const char *asked, const char **ret_value)
 /* The reason of a refusal is our own text, except for the paths in it. */
 static char *visible_why(const struct refusal *r)
 {
-	auto_buf out;
+	auto_buf out = BUF(MAX_SENTENCE);
 
-	buf_init(&out, MAX_SENTENCE);
 	words_plain(&out, r->why);
 	return buf_steal(&out);
 }
@@ -218,9 +216,8 @@ static int say_files(const struct ssb_plan *p, const char *value, struct ability
                      struct buf *text, struct buf *thing)
 {
 	const char *verb = a->kind == ABILITY_WRITE ? "read, change and delete " : "read ";
-	auto_buf path;
+	auto_buf path = BUF(MAX_SENTENCE);
 
-	buf_init(&path, MAX_SENTENCE);
 	words_quote(&path, value);
 	if (path.failed) {
 		return -1;
@@ -257,8 +254,8 @@ static int say_env(const char *value, struct ability *a, struct buf *text, struc
 	buf_adds(text, "see the variable ");
 	words_quote(text, value);
 	if (kind != SECRET_NOT) {
-		auto_buf why;
-		buf_init(&why, 256);
+		auto_buf why = BUF(256);
+
 		buf_addf(&why, "a key%s%s: whoever has it can use it as you",
 		         opens != NULL ? " to " : " or a password, by its name",
 		         opens != NULL ? opens : "");
@@ -348,11 +345,9 @@ static int say_other(const char *value, struct ability *a, struct buf *text, str
 
 int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a)
 {
-	auto_buf text, thing;
+	auto_buf text = BUF(MAX_SENTENCE), thing = BUF(MAX_SENTENCE);
 	int rc = -1;
 
-	buf_init(&text, MAX_SENTENCE);
-	buf_init(&thing, MAX_SENTENCE);
 	a->kind = kind_of(a->asked, &a->value);
 	switch (a->kind) {
 	case ABILITY_NETWORK:

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/own.h"
 
 _Static_assert(CGROUP_MAX_JOIN >= CGROUP_PLACES, "a group joins every controller");

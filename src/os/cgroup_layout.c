@@ -1,7 +1,6 @@
 /* cgroup_layout.c - parses /proc/self/cgroup and mountinfo. */
 #include "os/cgroup_layout.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stddef.h>
@@ -264,9 +263,8 @@ static bool place_exists(const struct cgroup_place *place)
  * mounts at that time. */
 static bool locate_usual(const char *self, struct cgroup_layout *ret)
 {
-	auto_buf mounts;
+	auto_buf mounts = BUF(MAX_MOUNTINFO);
 
-	buf_init(&mounts, MAX_MOUNTINFO);
 	if (!guess_mounts(self, &mounts)) {
 		return false;
 	}
@@ -291,11 +289,9 @@ static int read_whole(const char *path, struct buf *out, const char **ret_unread
 
 int cgroup_locate(struct cgroup_layout *ret, const char **ret_unread)
 {
-	auto_buf mounts;
-	auto_buf self;
+	auto_buf mounts = BUF(MAX_MOUNTINFO);
+	auto_buf self = BUF(MAX_MOUNTINFO);
 
-	buf_init(&mounts, MAX_MOUNTINFO);
-	buf_init(&self, MAX_MOUNTINFO);
 	if (read_whole("/proc/self/cgroup", &self, ret_unread) < 0) {
 		return -1;
 	}

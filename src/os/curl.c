@@ -138,9 +138,8 @@ static void add_line(struct header_lines *l, const char *text)
 
 static void add_header(struct header_lines *l, const struct curl_header *h)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_LINE);
 
-	buf_init(&text, MAX_LINE);
 	buf_addf(&text, "%s%s%s", h->name, h->value[0] != '\0' ? ": " : ";", h->value);
 	if (text.failed) {
 		l->failed = true;

@@ -29,9 +29,8 @@ static int open_file(const struct kept_rows *k, const char *state_dir, int flags
 
 static int read_rows(int fd, struct string_list *ret)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_KNOWN_BYTES);
 
-	buf_init(&text, MAX_KNOWN_BYTES);
 	if (lseek(fd, 0, SEEK_SET) != 0 || file_read_all(fd, &text) != 0) {
 		return -1;
 	}
@@ -77,9 +76,8 @@ static void put_row(struct buf *out, const char *row)
 /* Rewrites the file without the rows that are no longer current. Returns false on failure. */
 static bool make_room(const struct kept_rows *k, int fd, const struct string_list *known)
 {
-	auto_buf kept;
+	auto_buf kept = BUF(MAX_KNOWN_BYTES);
 
-	buf_init(&kept, MAX_KNOWN_BYTES);
 	for (size_t i = 0; i < known->n; i++) {
 		if (k->is_current(known->v[i])) {
 			put_row(&kept, known->v[i]);
@@ -95,11 +93,10 @@ void kept_rows_add(const struct kept_rows *k, const char *state_dir, const struc
 
 	AUTO(string_list_done) struct string_list known = { 0 };
 	struct stat st;
-	auto_buf more;
+	auto_buf more = BUF(MAX_KNOWN_BYTES);
 	auto_fd fd = open_file(k, state_dir, O_RDWR | O_CREAT);
 	struct ssb_error none = { 0 };
 
-	buf_init(&more, MAX_KNOWN_BYTES);
 	if (fd < 0 || file_check_owned(fd, geteuid(), k->what, k->name, &none) != 0 ||
 	    file_lock(fd, LOCK_WAIT_MS) != 0 || read_rows(fd, &known) != 0) {
 		return;

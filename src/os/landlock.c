@@ -2,7 +2,6 @@
 #include "os/landlock.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <linux/landlock.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

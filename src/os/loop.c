@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "base/error.h"

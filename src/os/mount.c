@@ -2,7 +2,6 @@
 #include "os/mount.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>

@@ -3,7 +3,6 @@
  *
  * One row per check. If one probe decides, the row has the probe's id; otherwise it has a function.
  * The checks try each feature out and leave nothing behind. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

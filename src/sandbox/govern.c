@@ -7,11 +7,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/clone.h"

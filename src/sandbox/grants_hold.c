@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
-#include "base/own.h"
 #include "os/probe.h"
 #include "sandbox/share.h"
 #include "sandbox/stage.h"

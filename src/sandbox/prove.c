@@ -295,8 +295,8 @@ static int attack_inside(const struct prove_world *w, struct results *r, struct 
 	q.tty = TTY_NO;
 	while (r->started < r->n) {
 		struct prove_job job = { .world = w, .first = r->started };
-		auto_buf out;
-		buf_init(&out, MAX_RECORD_BYTES);
+		auto_buf out = BUF(MAX_RECORD_BYTES);
+
 		if (sandbox_run_payload(&q, prove_payload, &job, &out, err) != 0) {
 			return ssb_wrap(err, "prove");
 		}

@@ -110,11 +110,10 @@ static bool read_text(struct config_reading *r, const char *path, struct buf *te
 static char *read_pointer(struct config_reading *r, const char *dir, const char *name,
                           const char *lead)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_REPO_CONFIG);
 	auto_free char *path = path_join(dir, name);
 	size_t skip = strlen(lead);
 
-	buf_init(&text, MAX_REPO_CONFIG);
 	r->failed |= path == NULL;
 	if (path == NULL || !read_text(r, path, &text) || strncmp(text.data, lead, skip) != 0) {
 		return NULL;
@@ -372,10 +371,10 @@ static void read_files(struct config_reading *r, bool by_skill)
 	const struct string_list *l = &r->files[by_skill];
 
 	for (size_t i = 0; i < l->n && !r->failed; i++) {
-		auto_buf text;
+		auto_buf text = BUF(MAX_REPO_CONFIG);
 		auto_free char *path = strdup(l->v[i]);
 		auto_free char *dir = path != NULL ? path_parent(path) : NULL;
-		buf_init(&text, MAX_REPO_CONFIG);
+
 		r->dir = dir;
 		r->failed |= dir == NULL;
 		r->by_skill = by_skill;

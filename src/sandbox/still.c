@@ -1,10 +1,8 @@
 /* still.c - signals every process of the sandbox, and checks whether all have stopped. */
 #include "sandbox/still.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
