@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_read.h"
+#include "base/line_diff.h"
 #include "base/own.h"
 #include "cli/toml_check.h"
 
@@ -375,63 +376,32 @@ int config_edit_toml(const char *text, size_t len, const char *name, const char 
 	               : ssb_fail(err, SSB_E_POLICY, 0, "", CANNOT_TELL, name);
 }
 
-static const char *next_line(const char *s)
+static void put_lines(struct buf *out, char sign, const char *text)
 {
-	const char *nl = strchr(s, '\n');
-
-	return nl != NULL ? nl + 1 : s + strlen(s);
-}
-
-static void put_lines(struct buf *out, char sign, const char *from, const char *to)
-{
-	while (from < to) {
-		const char *end = next_line(from);
-		end = end > to ? to : end;
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
 		buf_addc(out, sign);
-		buf_add(out, from, (size_t)(end - from));
-		if (end[-1] != '\n') {
-			buf_addc(out, '\n');
-		}
-		from = end;
+		buf_add(out, text, len);
+		buf_addc(out, '\n');
+		text += len + (text[len] == '\n');
 	}
 }
 
-/* All changes of an edit are in one place. Of the common lines before and after it, only AROUND
- * lines are shown. */
 void config_edit_diff(const char *before, const char *after, struct buf *out)
 {
-	const char *a = before, *b = after, *shown = before;
-	size_t lines = 0;
+	AUTO(line_edits_done) struct line_edits e = { 0 };
 
-	while (*a != '\0' && next_line(a) - a == next_line(b) - b &&
-	       memcmp(a, b, (size_t)(next_line(a) - a)) == 0) {
-		a = next_line(a);
-		b = next_line(b);
-		if (++lines > AROUND) {
-			shown = next_line(shown);
+	if (line_diff(before, strlen(before), after, strlen(after), AROUND, &e) != 0) {
+		put_lines(out, '-', before);
+		put_lines(out, '+', after);
+	}
+	for (size_t i = 0; i < e.n; i++) {
+		if (e.v[i].op != '@') {
+			buf_addc(out, e.v[i].op);
+			buf_add(out, e.v[i].text, e.v[i].len);
+			buf_addc(out, '\n');
+		} else if (i > 0) {
+			buf_adds(out, " ...\n");
 		}
 	}
-	const char *a_end = a + strlen(a), *b_end = b + strlen(b);
-	while (a_end > a && b_end > b) {
-		const char *p = a_end - 1, *q = b_end - 1;
-		while (p > a && p[-1] != '\n') {
-			p--;
-		}
-		while (q > b && q[-1] != '\n') {
-			q--;
-		}
-		if (a_end - p != b_end - q || memcmp(p, q, (size_t)(a_end - p)) != 0) {
-			break;
-		}
-		a_end = p;
-		b_end = q;
-	}
-	put_lines(out, ' ', shown, a);
-	put_lines(out, '-', a, a_end);
-	put_lines(out, '+', b, b_end);
-	const char *tail = a_end;
-	for (lines = 0; lines < AROUND && *tail != '\0'; lines++) {
-		tail = next_line(tail);
-	}
-	put_lines(out, ' ', a_end, tail);
 }

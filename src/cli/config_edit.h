@@ -23,8 +23,8 @@ int config_edit_json(const char *text, size_t len, const char *const path[], con
 int config_edit_toml(const char *text, size_t len, const char *name, const char *mark,
                      const char *body, struct buf *out, struct ssb_error *err);
 
-/* Appends the changes from `before` to `after` as lines with "-" and "+", and a few unchanged lines
- * around them. */
+/* Appends the changes from `before` to `after` as lines with "-" and "+", and one unchanged line
+ * before and after each change. If too many lines differ, all lines of both texts are appended. */
 void config_edit_diff(const char *before, const char *after, struct buf *out);
 
 #endif

@@ -217,6 +217,7 @@ static void test_diff(void **state)
 		{ "a\n", "a\nb\n", " a\n+b\n" },
 		{ "{}", "{\n}", "-{}\n+{\n+}\n" },
 		{ "a\na\n", "a\n", " a\n-a\n" },
+		{ "a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "-a\n+A\n b\n ...\n d\n-e\n+E\n" },
 	};
 
 	(void)state;
@@ -228,6 +229,26 @@ static void test_diff(void **state)
 	}
 }
 
+/* More differences than line_diff() compares: every line is shown, and none is left out. */
+static void test_long_diff(void **state)
+{
+	auto_buf text, out;
+	size_t lines = 0;
+
+	(void)state;
+	buf_init(&text, 1 << 16);
+	buf_init(&out, 1 << 16);
+	for (int i = 0; i <= MAX_DIFF_EDITS; i++) {
+		buf_addf(&text, "%d\n", i);
+	}
+	config_edit_diff("x\n", text.data, &out);
+	assert_memory_equal(out.data, "-x\n+0\n+1\n", 9);
+	for (const char *c = out.data; (c = strchr(c, '\n')) != NULL; c++) {
+		lines++;
+	}
+	assert_int_equal(lines, MAX_DIFF_EDITS + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_toml_that_is_none),
 		cmocka_unit_test(test_toml_depth),
 		cmocka_unit_test(test_diff),
+		cmocka_unit_test(test_long_diff),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
