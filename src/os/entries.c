@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
 
 void entries_init(struct entries *e, int dir)
 {

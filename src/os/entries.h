@@ -4,6 +4,7 @@
 #define OS_ENTRIES_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ENTRIES_BYTES 8192U
@@ -21,5 +22,12 @@ void entries_init(struct entries *e, int dir);
 /* Returns the next name that is neither "." nor "..", valid until the next call. NULL at the end
  * with errno 0, or with another errno if the rest cannot be read. */
 const struct dirent64 *entries_next(struct entries *e);
+
+/* True if the next call of entries_next() needs no system call, unless only "." and ".." are
+ * left. */
+static inline bool entries_buffered(const struct entries *e)
+{
+	return e->at < e->len;
+}
 
 #endif

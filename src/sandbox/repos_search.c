@@ -12,12 +12,12 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/path.h"
 #include "sandbox/repos_priv.h"
 
-#define QUEUE_BYTES   (4UL << 20)
-#define LISTING_BYTES 32768U
+#define QUEUE_BYTES (4UL << 20)
 
 static size_t depth_of(const char *path)
 {
@@ -72,9 +72,6 @@ static unsigned mark_of(const char *name)
  * mark. */
 static unsigned take_entry(struct repos_search *s, const char *path, const struct dirent64 *e)
 {
-	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-		return 0;
-	}
 	s->entries++;
 	unsigned mark = mark_of(e->d_name);
 	if (mark == MARK_TREE || !names_directory(s, path, e)) {
@@ -140,8 +137,7 @@ static int open_directory(const struct repos_search *s, const char *path)
 
 static void visit_directory(struct repos_search *s, const char *path)
 {
-	/* the kernel writes structs of this alignment */
-	_Alignas(struct dirent64) char raw[LISTING_BYTES];
+	struct entries names;
 	unsigned marks = 0;
 	auto_fd dir = open_directory(s, path);
 
@@ -153,19 +149,17 @@ static void visit_directory(struct repos_search *s, const char *path)
 		repos_note_unread(s, s->grant, path);
 		return;
 	}
-	while (!is_spent(s)) {
-		ssize_t n = getdents64(dir, raw, sizeof(raw));
-		if (n < 0) {
+	entries_init(&names, dir);
+	/* The limits are checked before each read, because the check costs as much as a read. */
+	while (entries_buffered(&names) || !is_spent(s)) {
+		const struct dirent64 *e = entries_next(&names);
+		if (e == NULL && errno != 0) {
 			repos_note_unread(s, s->grant, path);
 		}
-		if (n <= 0) {
+		if (e == NULL) {
 			break;
 		}
-		for (ssize_t at = 0; at < n;) {
-			const struct dirent64 *e = (const void *)(raw + at);
-			marks |= take_entry(s, path, e);
-			at += e->d_reclen;
-		}
+		marks |= take_entry(s, path, e);
 	}
 	if ((marks & MARK_TREE) != 0 && *path != '\0') {
 		repos_add(s, s->grant, path, false);
