@@ -43,13 +43,13 @@ static bool read_state(const struct db_value *v, struct row *r)
 	int64_t state = 0;
 	int64_t alerted = 0;
 
-	if (!store_number(&v[0], 0, SESSION_STATES - 1, &state) ||
-	    !store_number(&v[1], 0, 1, &alerted) ||
-	    !store_number(&v[2], 0, INT64_MAX, &r->paused_by) ||
-	    !store_text(&v[3], r->s.reason, sizeof(r->s.reason)) ||
-	    !store_number(&v[4], 0, INT64_MAX / 2, &r->s.created_us) ||
-	    !store_number(&v[5], 0, INT64_MAX, &r->deadline) ||
-	    !store_number(&v[6], 0, INT64_MAX, &r->s.ended_us)) {
+	if (!store_number(&v[ROW_STATE], 0, SESSION_STATES - 1, &state) ||
+	    !store_number(&v[ROW_ALERTED], 0, 1, &alerted) ||
+	    !store_number(&v[ROW_PAUSED_BY], 0, INT64_MAX, &r->paused_by) ||
+	    !store_text(&v[ROW_REASON], r->s.reason, sizeof(r->s.reason)) ||
+	    !store_number(&v[ROW_CREATED], 0, INT64_MAX / 2, &r->s.created_us) ||
+	    !store_number(&v[ROW_DEADLINE], 0, INT64_MAX, &r->deadline) ||
+	    !store_number(&v[ROW_ENDED], 0, INT64_MAX, &r->s.ended_us)) {
 		return false;
 	}
 	r->s.state = (enum session_state)state;
@@ -60,30 +60,35 @@ static bool read_state(const struct db_value *v, struct row *r)
 
 static bool read_totals(const struct db_value *v, struct session *s)
 {
-	int64_t counts[2 + SESSION_METERS] = { 0 };
+	int64_t actions = 0;
+	int64_t violations = 0;
+	int64_t meter = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-		if (!store_number(&v[2 + i], 0, INT64_MAX, &counts[i])) {
+	for (size_t m = 0; m < SESSION_METERS; m++) {
+		if (!store_number(&v[ROW_METERS + m], 0, INT64_MAX, &meter)) {
 			return false;
 		}
+		s->meters[m] = (uint64_t)meter;
 	}
-	s->actions = (uint64_t)counts[0];
-	s->violations = (uint64_t)counts[1];
-	for (size_t m = 0; m < SESSION_METERS; m++) {
-		s->meters[m] = (uint64_t)counts[2 + m];
+	if (!store_number(&v[ROW_ACTIONS], 0, INT64_MAX, &actions) ||
+	    !store_number(&v[ROW_VIOLATIONS], 0, INT64_MAX, &violations)) {
+		return false;
 	}
-	return store_number(&v[0], 0, STORE_MAX_MICROS, &s->spent) &&
-	       store_number(&v[1], 0, STORE_MAX_MICROS, &s->reserved);
+	s->actions = (uint64_t)actions;
+	s->violations = (uint64_t)violations;
+	return store_number(&v[ROW_SPENT], 0, STORE_MAX_MICROS, &s->spent) &&
+	       store_number(&v[ROW_RESERVED], 0, STORE_MAX_MICROS, &s->reserved);
 }
 
 static bool read_head(const struct db_value *v, struct row *r)
 {
 	int64_t seq = 0;
 	int64_t mono = 0;
+	const struct db_value *hash = &v[ROW_HASH];
 
-	if (!store_number(&v[0], 0, SESSION_MAX_LINES - 1024, &seq) ||
-	    !store_number(&v[1], 0, INT64_MAX, &mono) || v[2].type != DB_TEXT ||
-	    hex_decode(v[2].s, v[2].n, r->hash, sizeof(r->hash)) != 0) {
+	if (!store_number(&v[ROW_SEQ], 0, SESSION_MAX_LINES - 1024, &seq) ||
+	    !store_number(&v[ROW_MONO], 0, INT64_MAX, &mono) || hash->type != DB_TEXT ||
+	    hex_decode(hash->s, hash->n, r->hash, sizeof(r->hash)) != 0) {
 		return false;
 	}
 	r->seq = (uint64_t)seq;
@@ -96,19 +101,19 @@ int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_err
 	struct row r = { 0 };
 	int64_t refused = 0;
 
-	if (n < ROW_N_COLUMNS || !store_number(&v[0], 1, SESSION_MAX_N, &r.n) ||
-	    !store_text(&v[1], r.s.id, sizeof(r.s.id)) || !session_id_valid(r.s.id)) {
+	if (n < ROW_N_COLUMNS || !store_number(&v[ROW_N], 1, SESSION_MAX_N, &r.n) ||
+	    !store_text(&v[ROW_ID], r.s.id, sizeof(r.s.id)) || !session_id_valid(r.s.id)) {
 		return store_damaged(err, "a session has no name");
 	}
-	if (!store_number(&v[2], 0, INT64_MAX, &r.parent) ||
-	    !store_number(&v[3], 0, INT64_MAX, &r.root) ||
-	    !store_number(&v[4], 1, SESSION_DEPTH, &r.depth) ||
-	    !store_text(&v[5], r.s.agent, sizeof(r.s.agent)) ||
-	    !store_text(&v[6], r.policy, sizeof(r.policy)) || !read_state(&v[7], &r) ||
-	    !read_totals(&v[14], &r.s) || !read_head(&v[25], &r) ||
-	    !store_number(&v[28], 0, INT64_MAX, &refused) ||
-	    !store_text(&v[29], r.s.blocked, sizeof(r.s.blocked)) ||
-	    !store_number(&v[30], 0, INT64_MAX, &r.due)) {
+	if (!store_number(&v[ROW_PARENT], 0, INT64_MAX, &r.parent) ||
+	    !store_number(&v[ROW_ROOT], 0, INT64_MAX, &r.root) ||
+	    !store_number(&v[ROW_DEPTH], 1, SESSION_DEPTH, &r.depth) ||
+	    !store_text(&v[ROW_AGENT], r.s.agent, sizeof(r.s.agent)) ||
+	    !store_text(&v[ROW_POLICY], r.policy, sizeof(r.policy)) || !read_state(v, &r) ||
+	    !read_totals(v, &r.s) || !read_head(v, &r) ||
+	    !store_number(&v[ROW_REFUSED], 0, INT64_MAX, &refused) ||
+	    !store_text(&v[ROW_BLOCKED], r.s.blocked, sizeof(r.s.blocked)) ||
+	    !store_number(&v[ROW_DUE], 0, INT64_MAX, &r.due)) {
 		return ssb_fail(err, SSB_E_SYS, 0, "store",
 		                "the store is damaged: the row of session '%s' is not valid",
 		                r.s.id);

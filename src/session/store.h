@@ -113,13 +113,43 @@ struct call {
 
 /* ---- store.c: rows ------------------------------------------------------- */
 
-/* The columns of a session `s` in the order of row_read(). */
+/* The columns of a session `s` that row_read() needs. */
 #define ROW_COLUMNS                                                                                \
-	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy, s.state, s.alerted,"             \
-	" s.paused_by, s.reason, s.created, s.deadline, s.ended, s.spent, s.reserved, s.actions,"  \
-	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
-	" s.domains, s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
-#define ROW_N_COLUMNS 31
+	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy,"                                 \
+	" s.state, s.alerted, s.paused_by, s.reason, s.created, s.deadline, s.ended,"              \
+	" s.spent, s.reserved, s.actions, s.violations,"                                           \
+	" s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections, s.domains,"         \
+	" s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
+/* The place of each of these columns, in the same order. */
+enum row_column {
+	ROW_N,
+	ROW_ID,
+	ROW_PARENT,
+	ROW_ROOT,
+	ROW_DEPTH,
+	ROW_AGENT,
+	ROW_POLICY,
+	ROW_STATE,
+	ROW_ALERTED,
+	ROW_PAUSED_BY,
+	ROW_REASON,
+	ROW_CREATED,
+	ROW_DEADLINE,
+	ROW_ENDED,
+	ROW_SPENT,
+	ROW_RESERVED,
+	ROW_ACTIONS,
+	ROW_VIOLATIONS,
+	ROW_METERS, /* the first of them, in the order of enum session_meter */
+	ROW_SEQ = ROW_METERS + SESSION_METERS,
+	ROW_MONO,
+	ROW_HASH,
+	ROW_REFUSED,
+	ROW_BLOCKED,
+	ROW_DUE,
+	ROW_N_COLUMNS,
+};
+
 /* A recursion that adds all descendants to a table down(n, d), which begins with the sessions at
  * depth 1. It is limited, because a damaged store could contain a circle of parents. */
 #define ROW_DOWN                                                                                   \
