@@ -53,7 +53,7 @@ static const char *find_state(const struct owner *o, struct approval_row *r)
 		return "unreadable";
 	}
 	return f.state == CONSENT_OVER ? (r->lock->uses == 0 ? "used" : "expired")
-	                               : consent_name(f.state);
+	                               : consent_state_name(f.state);
 }
 
 /* ---- JSON ----------------------------------------------------------------------- */

@@ -70,13 +70,13 @@ static int refuse_never(const struct consent_view *v)
 }
 
 static int make_plan_with(const struct request *r, const struct owner *owner, const char *dir,
-                          const struct consent_word *word, struct ssb_plan **ret,
+                          const struct consent_input *input, struct ssb_plan **ret,
                           struct ssb_error *err)
 {
 	const struct plan_request q = { .owner = owner,
 		                        .options = r->options,
 		                        .skill = dir,
-		                        .consent = consent_word_plan(word) };
+		                        .consent = consent_input_plan(input) };
 
 	return plan_decide(&q, ret, NULL, err);
 }
@@ -87,11 +87,11 @@ static int judge_plan(const struct request *r, const struct owner *owner,
                       const struct consent_view *v)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
-	AUTO(consent_word_done) struct consent_word word = { 0 };
+	AUTO(consent_input_done) struct consent_input input = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (consent_view_say(v, &word, &err) != 0 ||
-	    make_plan_with(r, owner, v->dir, &word, &plan, &err) != 0) {
+	if (consent_view_input(v, &input, &err) != 0 ||
+	    make_plan_with(r, owner, v->dir, &input, &plan, &err) != 0) {
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
@@ -161,7 +161,7 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(consent_found_done) struct consent_found before = { 0 };
 	AUTO(consent_view_done) struct consent_view v = { 0 };
-	const struct consent_word declined = { .lock = &before.lock };
+	const struct consent_input declined = { .lock = &before.lock };
 	const char *until = request_value(r, FLAG_EXPIRES);
 	struct ssb_error err = { 0 };
 	struct ssb_error none = { 0 };

@@ -218,16 +218,16 @@ static enum consent_answer answer_once(struct consent_decision *d, struct consen
 {
 	struct ssb_error err = { 0 };
 
-	if (consent_view_say(v, &d->word, &err) != 0) {
+	if (consent_view_input(v, &d->input, &err) != 0) {
 		say_error(&err);
-		return CONSENT_NO;
+		return ANSWER_NO;
 	}
 	(void)consent_by(d->owner, CONSENT_BY_TERMINAL ", once", d->by, sizeof(d->by));
 	d->pinned = v->pinned;
 	d->shown = v->files;
 	v->files = (struct skill_files){ 0 };
 	d->as_it_is = true;
-	return CONSENT_ONCE;
+	return ANSWER_ONCE;
 }
 
 enum consent_answer consent_ask(const struct request *r, struct consent_decision *d,
@@ -237,12 +237,12 @@ enum consent_answer consent_ask(const struct request *r, struct consent_decision
 
 	assert(d->plan != NULL && v->dir == NULL);
 	if (!ask_terminal()) {
-		return CONSENT_NOBODY;
+		return ANSWER_IMPOSSIBLE;
 	}
 	consent_view_read(v, d->dir);
 	if (consent_view_make(v, d->plan, r->options, &d->found.lock.declined) != 0) {
 		say_errorf("out of memory");
-		return CONSENT_NO;
+		return ANSWER_NO;
 	}
 	if (d->found.state == CONSENT_CHANGED) {
 		consent_show_changes(&d->found.lock, &d->found.now, d->plan);
@@ -252,15 +252,15 @@ enum consent_answer consent_ask(const struct request *r, struct consent_decision
 		switch (ask_reply(v)) {
 		case REPLY_CHOOSE:
 			if (take_out_items(v) != 0) {
-				return CONSENT_NO;
+				return ANSWER_NO;
 			}
 			break;
 		case REPLY_ONCE:
 			return answer_once(d, v);
 		case REPLY_ALWAYS:
-			return CONSENT_ALWAYS;
+			return ANSWER_ALWAYS;
 		case REPLY_NO:
-			return CONSENT_NO;
+			return ANSWER_NO;
 		}
 	}
 }

@@ -18,9 +18,9 @@
 bool consent_needed(const struct request *r, const struct ssb_plan *plan);
 
 /* Shows what the skill could do by d->plan (made with r->options and with what d->found declines)
- * and, if it was approved, what changed since. Returns the answer. The answer "once" fills d->word,
- * d->shown, d->by and d->as_it_is. *ret_view must be zeroed, and contains afterwards what was
- * shown; the answer "always" is stored from it. */
+ * and, if it was approved, what changed since. Returns the answer. The answer "once" fills
+ * d->input, d->shown, d->by and d->as_it_is. *ret_view must be zeroed, and contains afterwards what
+ * was shown; the answer "always" is stored from it. */
 enum consent_answer consent_ask(const struct request *r, struct consent_decision *d,
                                 struct consent_view *ret_view);
 

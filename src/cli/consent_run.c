@@ -82,10 +82,10 @@ static int make_plan(void *arg, struct ssb_error *err)
 {
 	struct asking *a = arg;
 	struct consent_decision *d = &a->decision;
-	struct plan_consent consent = consent_word_plan(&d->word);
+	struct plan_consent consent = consent_input_plan(&d->input);
 
 	if (d->dry) { /* shown to programs that run the skill by other means */
-		consent.state = consent_name(d->found.state);
+		consent.state = consent_state_name(d->found.state);
 	}
 	if (decide_plan(a, &consent, err) != 0) {
 		return -1;
@@ -95,8 +95,8 @@ static int make_plan(void *arg, struct ssb_error *err)
 	/* The caller reports a missing script and runs nothing, so the owner must not be asked
 	 * first. */
 	d->dry |= plan->no_entry != NULL;
-	const bool wanted = !d->dry && d->found.state == CONSENT_NONE &&
-	                    d->answer == CONSENT_UNASKED && consent_needed(a->r, plan);
+	const bool wanted = !d->dry && d->found.state == CONSENT_NONE && d->answer == ANSWER_NONE &&
+	                    consent_needed(a->r, plan);
 	consent_planned(d, plan, wanted);
 	return 0;
 }
@@ -106,7 +106,7 @@ static int ask_owner(void *arg, struct ssb_error *err)
 	struct asking *a = arg;
 
 	(void)err;
-	consent_answered(&a->decision, a->decision.dry ? CONSENT_NOBODY
+	consent_answered(&a->decision, a->decision.dry ? ANSWER_IMPOSSIBLE
 	                                               : consent_ask(a->r, &a->decision, &a->view));
 	return 0;
 }
@@ -130,7 +130,7 @@ static int keep_approval(void *arg, struct ssb_error *err)
 	return 0;
 }
 
-static const struct consent_ways WAYS = {
+static const struct consent_steps STEPS = {
 	.look = look_at_files, .plan = make_plan, .ask = ask_owner, .keep = keep_approval
 };
 
@@ -186,7 +186,7 @@ static void say_planned(const struct asking *a)
 	}
 	if (d->found.state == CONSENT_HOLDS) {
 		say_left_out(a);
-	} else if (d->answer == CONSENT_NOBODY && d->plan->n_refusals == 0) {
+	} else if (d->answer == ANSWER_IMPOSSIBLE && d->plan->n_refusals == 0) {
 		say_withheld(d->plan);
 	}
 }
@@ -197,7 +197,7 @@ static void say_stopped(const struct asking *a)
 
 	if (d->next == CONSENT_STOP) {
 		(void)forget_diags(a); /* findings about the plan are not the reason for the stop */
-		if (d->found.state == CONSENT_CHANGED && d->answer != CONSENT_NO) {
+		if (d->found.state == CONSENT_CHANGED && d->answer != ANSWER_NO) {
 			say_changes(a);
 		}
 	}
@@ -220,13 +220,14 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	}
 	const bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN);
 	a.decision = (struct consent_decision){ .owner = a.owner, .dir = a.dir.path, .dry = !runs };
-	if (consent_decide(&a.decision, &WAYS, &a, err) != 0) {
+	if (consent_decide(&a.decision, &STEPS, &a, err) != 0) {
 		say_stopped(&a);
 		return -1;
 	}
-	const enum consent state = a.decision.found.state;
+	const enum consent_state state = a.decision.found.state;
 	if (!runs && (state == CONSENT_CHANGED || state == CONSENT_OVER)) {
-		say_notef("the approval of this skill no longer holds (%s)", consent_name(state));
+		say_notef("the approval of this skill no longer holds (%s)",
+		          consent_state_name(state));
 	}
 	say_planned(&a);
 	return 0;

@@ -64,25 +64,26 @@ int consent_view_decline(struct consent_view *v, size_t i)
 }
 
 static int give_all(const struct consent_view *v, const struct refusal *list, size_t n,
-                    struct consent_word *w)
+                    struct consent_input *in)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (list[i].value != NULL && !string_list_has(&v->declined, list[i].what) &&
-		    consent_word_give(w, list[i].option, list[i].value) != 0) {
+		    consent_input_give(in, list[i].option, list[i].value) != 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-int consent_view_say(const struct consent_view *v, struct consent_word *w, struct ssb_error *err)
+int consent_view_input(const struct consent_view *v, struct consent_input *in,
+                       struct ssb_error *err)
 {
 	const struct ssb_plan *p = v->plan;
-	int failed = give_all(v, p->refusals, p->n_refusals, w) != 0 ||
-	             give_all(v, p->withheld, p->n_withheld, w) != 0;
+	int failed = give_all(v, p->refusals, p->n_refusals, in) != 0 ||
+	             give_all(v, p->withheld, p->n_withheld, in) != 0;
 
 	for (size_t i = 0; i < v->declined.n && failed == 0; i++) {
-		failed = consent_word_decline(w, v->declined.v[i]);
+		failed = consent_input_decline(in, v->declined.v[i]);
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LIMIT, 0, "approval",

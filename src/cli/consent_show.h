@@ -30,9 +30,10 @@ void consent_view_done(struct consent_view *v);
 
 /* Takes the ability with index `i` out. Returns -1 if there is no memory. */
 int consent_view_decline(struct consent_view *v, size_t i);
-/* Writes the owner's decision to `w`: everything that the plan lacks is given, and the items that
+/* Writes the owner's decision to `in`: everything that the plan lacks is given, and the items that
  * were taken out are declined. */
-int consent_view_say(const struct consent_view *v, struct consent_word *w, struct ssb_error *err);
+int consent_view_input(const struct consent_view *v, struct consent_input *in,
+                       struct ssb_error *err);
 size_t consent_view_never(const struct consent_view *v); /* abilities that nothing can grant */
 
 /* These functions write to standard error. `title` is a text of ours such as "was not approved

@@ -16,7 +16,7 @@
 #define SHORT_RUN (12 * 3600) /* seconds */
 #define WHERE     "approval"
 
-const char *consent_name(enum consent c)
+const char *consent_state_name(enum consent_state c)
 {
 	static const char *const NAMES[] = { "none", "holds", "changed", "over" };
 
@@ -103,93 +103,93 @@ int consent_look_known(const struct owner *o, const char *dir, const uint8_t tre
 	return find_lock(o, dir, tree, ret, err);
 }
 
-/* ---- the owner's word ----------------------------------------------------------- */
+/* ---- the input of planning ----------------------------------------------------------- */
 
-void consent_word_done(struct consent_word *w)
+void consent_input_done(struct consent_input *in)
 {
-	free(w->source);
-	given_free(w->given, w->n_given);
-	string_list_done(&w->declined);
-	*w = (struct consent_word){ 0 };
+	free(in->source);
+	given_free(in->given, in->n_given);
+	string_list_done(&in->declined);
+	*in = (struct consent_input){ 0 };
 }
 
-int consent_word_give(struct consent_word *w, enum ssb_option option, const char *value)
+int consent_input_give(struct consent_input *in, enum ssb_option option, const char *value)
 {
-	return given_add(&w->given, &w->n_given, option, value);
+	return given_add(&in->given, &in->n_given, option, value);
 }
 
-int consent_word_decline(struct consent_word *w, const char *item)
+int consent_input_decline(struct consent_input *in, const char *item)
 {
-	return string_list_add_once(&w->declined, item, MAX_REQUESTS);
+	return string_list_add_once(&in->declined, item, MAX_REQUESTS);
 }
 
-struct plan_consent consent_word_plan(const struct consent_word *w)
+struct plan_consent consent_input_plan(const struct consent_input *in)
 {
-	const struct lock *l = w->lock;
-	struct plan_consent c = { .source = w->source };
+	const struct lock *l = in->lock;
+	struct plan_consent c = { .source = in->source };
 
 	c.declined[0] = l != NULL ? &l->declined : NULL;
-	c.declined[1] = &w->declined;
-	if (l != NULL && w->holds) {
+	c.declined[1] = &in->declined;
+	if (l != NULL && in->holds) {
 		c.given[0] = l->grants;
 		c.n_given[0] = l->n_grants;
 	}
-	c.given[1] = w->given;
-	c.n_given[1] = w->n_given;
-	if (w->by[0] != '\0') {
-		c.approval = (struct plan_approval){ .by = (char *)(uintptr_t)w->by,
-			                             .at = (char *)(uintptr_t)w->at,
-			                             .tree = (char *)(uintptr_t)w->tree,
-			                             .snapshot = w->source != NULL,
-			                             .counted = w->counted };
+	c.given[1] = in->given;
+	c.n_given[1] = in->n_given;
+	if (in->by[0] != '\0') {
+		c.approval = (struct plan_approval){ .by = (char *)(uintptr_t)in->by,
+			                             .at = (char *)(uintptr_t)in->at,
+			                             .tree = (char *)(uintptr_t)in->tree,
+			                             .snapshot = in->source != NULL,
+			                             .counted = in->counted };
 	}
 	return c;
 }
 
 /* A copy that was removed or damaged can be made again, because the files are the same. */
 static int find_copy(const struct owner *o, const char *dir, const struct skill_files *p,
-                     bool copied, struct consent_word *w, struct ssb_error *err)
+                     bool copied, struct consent_input *in, struct ssb_error *err)
 {
 	bool kept = true;
 
 	if (!copied && !snapshot_there(o, p) && snapshot_make(o, dir, p, &kept, err) != 0) {
 		return -1;
 	}
-	w->source = kept ? snapshot_path(o, p) : NULL;
-	return kept && w->source == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory")
-	                                 : 0;
+	in->source = kept ? snapshot_path(o, p) : NULL;
+	return kept && in->source == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory")
+	                                  : 0;
 }
 
 /* Fills the fields for the record: who approved, when, and which files. */
-static void sign_word(struct consent_word *w, const struct skill_files *files, const char *by,
-                      const char *at)
+static void sign_input(struct consent_input *in, const struct skill_files *files, const char *by,
+                       const char *at)
 {
 	struct stamp stamp = STAMP_NONE;
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(w->by, sizeof(w->by), "%s", by);
-	snprintf(w->at, sizeof(w->at), "%s", at != NULL ? at : stamp_text(&stamp, &now));
-	(void)digest_text(files->tree, w->tree);
+	snprintf(in->by, sizeof(in->by), "%s", by);
+	snprintf(in->at, sizeof(in->at), "%s", at != NULL ? at : stamp_text(&stamp, &now));
+	(void)digest_text(files->tree, in->tree);
 }
 
 /* Resets everything except `given` and `declined`, which the owner chose in addition to an
  * approval. */
-static void reset_word(struct consent_word *w)
+static void reset_input(struct consent_input *in)
 {
-	free(steal_ptr(&w->source));
-	w->lock = NULL;
-	w->holds = w->counted = false;
-	w->by[0] = w->at[0] = w->tree[0] = '\0';
+	free(steal_ptr(&in->source));
+	in->lock = NULL;
+	in->holds = in->counted = false;
+	in->by[0] = in->at[0] = in->tree[0] = '\0';
 }
 
 int consent_by_approval(const struct owner *o, const struct consent_found *f, bool copied,
-                        struct consent_word *inout, struct ssb_error *err)
+                        struct consent_input *inout, struct ssb_error *err)
 {
 	const struct lock *l = &f->lock;
 
 	assert(f->state != CONSENT_HOLDS || l->skill != NULL);
-	reset_word(inout);
+	reset_input(inout);
 	inout->lock = l;
 	inout->holds = f->state == CONSENT_HOLDS;
 	if (!inout->holds) {
@@ -199,21 +199,21 @@ int consent_by_approval(const struct owner *o, const struct consent_found *f, bo
 		return -1;
 	}
 	inout->counted = l->uses >= 0;
-	sign_word(inout, &l->files, l->by, l->at);
+	sign_input(inout, &l->files, l->by, l->at);
 	return 0;
 }
 
 int consent_once(const struct owner *o, const char *dir, const struct skill_files *shown,
-                 bool copied, const char *by, struct consent_word *inout, struct ssb_error *err)
+                 bool copied, const char *by, struct consent_input *inout, struct ssb_error *err)
 {
 	const bool has_copy = copied || shown->v != NULL;
 
 	assert(by[0] != '\0');
-	reset_word(inout);
+	reset_input(inout);
 	if (has_copy && find_copy(o, dir, shown, copied, inout, err) != 0) {
 		return -1;
 	}
-	sign_word(inout, shown, by, NULL);
+	sign_input(inout, shown, by, NULL);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
  *   anything changed        it does not run until it is approved again
  *
  * consent_look() compares the skill with its approval. consent_by_approval() or consent_once()
- * makes the consent_word that planning takes as an input. consent_fits() returns whether the
+ * makes the consent_input that planning takes as an input. consent_fits() returns whether the
  * resulting plan was made from the approved manifest. consent_use() counts a run right before it
  * starts. */
 #ifndef CONSENT_CONSENT_H
@@ -13,16 +13,16 @@
 
 #include "consent/lock.h"
 
-enum consent {
+enum consent_state {
 	CONSENT_NONE,    /* nothing was approved */
 	CONSENT_HOLDS,   /* approved, and unchanged */
 	CONSENT_CHANGED, /* a byte, a name or a mode is different: see diff.h */
 	CONSENT_OVER,    /* expired, or no runs are left */
 };
-const char *consent_name(enum consent c); /* "none", "holds", "changed", "over" */
+const char *consent_state_name(enum consent_state c); /* "none", "holds", "changed", "over" */
 
 struct consent_found {
-	enum consent state;
+	enum consent_state state;
 	struct lock lock;       /* zero if CONSENT_NONE */
 	struct skill_files now; /* the skill's files as they are now; zero if CONSENT_NONE */
 };
@@ -39,7 +39,7 @@ int consent_look_known(const struct owner *o, const char *dir, const uint8_t tre
 void consent_found_done(struct consent_found *f);
 
 /* What the owner decided about a skill, for one run or for every run. All zero: no decision. */
-struct consent_word {
+struct consent_input {
 	const struct lock *lock; /* borrowed; what it declines stays declined; NULL: no approval */
 	bool holds;              /* the grants of `lock` are given, too */
 	struct given *given;     /* further grants; owned */
@@ -51,14 +51,14 @@ struct consent_word {
 	char tree[DIGEST_TEXT];      /* which files */
 	bool counted;                /* the approval is for a limited number of runs */
 };
-void consent_word_done(struct consent_word *w);
+void consent_input_done(struct consent_input *in);
 /* These two return -1 if there is no memory, or if there are too many items. */
-int consent_word_give(struct consent_word *w, enum ssb_option option, const char *value);
-int consent_word_decline(struct consent_word *w, const char *item);
-/* Returns the word as an input of planning. The result borrows from `w`. */
-struct plan_consent consent_word_plan(const struct consent_word *w);
+int consent_input_give(struct consent_input *in, enum ssb_option option, const char *value);
+int consent_input_decline(struct consent_input *in, const char *item);
+/* Returns what planning needs of the input. The result borrows from it. */
+struct plan_consent consent_input_plan(const struct consent_input *in);
 
-/* The next two functions replace the word's lock, copy, author, time and tree. They do not change
+/* The next two functions replace the input's lock, copy, author, time and tree. They do not change
  * `given` and `declined`. */
 
 /* Uses the stored approval. Items that it declines stay declined, even if the skill changed. If the
@@ -66,13 +66,13 @@ struct plan_consent consent_word_plan(const struct consent_word *w);
  * true, the caller knows that the copy exists. Otherwise this checks the copy, and makes it again
  * if it was removed or damaged. */
 int consent_by_approval(const struct owner *o, const struct consent_found *f, bool copied,
-                        struct consent_word *inout, struct ssb_error *err);
+                        struct consent_input *inout, struct ssb_error *err);
 /* Uses the owner's yes to one run, for exactly the files that were shown; stores no approval. If
  * `copied` is true, the caller knows that a copy of the files exists. Otherwise this makes it,
  * unless `shown` contains only the digest. A skill that is too large for a copy runs from its
  * directory and is checked when it starts. */
 int consent_once(const struct owner *o, const char *dir, const struct skill_files *shown,
-                 bool copied, const char *by, struct consent_word *inout, struct ssb_error *err);
+                 bool copied, const char *by, struct consent_input *inout, struct ssb_error *err);
 
 /* Returns true if the plan was made from the approved manifest. The owner's own manifest for a
  * skill is not one of the skill's files, so it can change although the files do not. */

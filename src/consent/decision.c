@@ -10,7 +10,7 @@
 
 void consent_decision_done(struct consent_decision *d)
 {
-	consent_word_done(&d->word);
+	consent_input_done(&d->input);
 	consent_found_done(&d->found);
 	skill_files_done(&d->shown);
 	*d = (struct consent_decision){ 0 };
@@ -31,43 +31,43 @@ bool consent_is_required(const struct consent_decision *d)
 
 /* ---- the input of planning ------------------------------------------------------- */
 
-/* The items that the owner gave or declined in this decision stay in the word. */
-static int update_word(struct consent_decision *d, struct ssb_error *err)
+/* The items that the owner gave or declined in this decision stay in the input. */
+static int update_input(struct consent_decision *d, struct ssb_error *err)
 {
 	const bool holds = d->found.state == CONSENT_HOLDS;
 
-	if (holds || d->answer != CONSENT_ONCE || !d->pinned) {
-		return consent_by_approval(d->owner, &d->found, d->copied, &d->word, err);
+	if (holds || d->answer != ANSWER_ONCE || !d->pinned) {
+		return consent_by_approval(d->owner, &d->found, d->copied, &d->input, err);
 	}
-	if (consent_once(d->owner, d->dir, &d->shown, d->copied, d->by, &d->word, err) != 0) {
+	if (consent_once(d->owner, d->dir, &d->shown, d->copied, d->by, &d->input, err) != 0) {
 		return -1;
 	}
-	d->word.lock = &d->found.lock; /* items that it declines stay declined */
+	d->input.lock = &d->found.lock; /* items that it declines stay declined */
 	return 0;
 }
 
 /* Forgets the answer, because it is valid only for the files that the owner was shown. */
 static void forget_answer(struct consent_decision *d)
 {
-	consent_word_done(&d->word);
+	consent_input_done(&d->input);
 	skill_files_done(&d->shown);
 	d->pinned = d->as_it_is = false;
-	d->answer = CONSENT_UNASKED;
+	d->answer = ANSWER_NONE;
 }
 
 /* ---- results of the steps -------------------------------------------------------- */
 
-void consent_looked(struct consent_decision *d, struct consent_found *found, bool read, bool copied)
+void consent_looked(struct consent_decision *d, struct consent_found *found, bool all, bool copied)
 {
-	assert(d->next == CONSENT_LOOK && (read || !d->all));
+	assert(d->next == CONSENT_LOOK && (all || !d->look_at_all));
 	if (d->pinned && memcmp(d->shown.tree, found->now.tree, sizeof(d->shown.tree)) != 0) {
 		forget_answer(d);
 	}
-	d->word.lock = NULL; /* it may point into d->found, which is freed now */
+	d->input.lock = NULL; /* it may point into d->found, which is freed now */
 	consent_found_done(&d->found);
 	d->found = *found;
 	*found = (struct consent_found){ 0 };
-	d->read = read;
+	d->looked_at_all = all;
 	d->copied = copied;
 	d->next = CONSENT_PLAN;
 }
@@ -87,24 +87,24 @@ void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bo
 	} else if (!wanted && (d->as_it_is || !consent_is_required(d))) {
 		d->next = CONSENT_RUN;
 	} else {
-		d->all = true;
-		d->next = d->read ? CONSENT_ASK : CONSENT_LOOK;
+		d->look_at_all = true;
+		d->next = d->looked_at_all ? CONSENT_ASK : CONSENT_LOOK;
 	}
 }
 
 void consent_answered(struct consent_decision *d, enum consent_answer answer)
 {
-	assert(d->next == CONSENT_ASK && d->plan != NULL && answer != CONSENT_UNASKED);
+	assert(d->next == CONSENT_ASK && d->plan != NULL && answer != ANSWER_NONE);
 	d->answer = answer;
 	memcpy(d->manifest, d->plan->manifest_digest, sizeof(d->manifest));
 	switch (answer) {
-	case CONSENT_ONCE:
+	case ANSWER_ONCE:
 		d->next = CONSENT_PLAN;
 		break;
-	case CONSENT_ALWAYS:
+	case ANSWER_ALWAYS:
 		d->next = CONSENT_KEEP;
 		break;
-	case CONSENT_NOBODY:
+	case ANSWER_IMPOSSIBLE:
 		d->next = d->dry || !consent_is_required(d) ? CONSENT_RUN : CONSENT_STOP;
 		break;
 	default:
@@ -123,7 +123,7 @@ void consent_kept(struct consent_decision *d)
 
 static int fail_stopped(const struct consent_decision *d, struct ssb_error *err)
 {
-	if (d->answer == CONSENT_NO) {
+	if (d->answer == ANSWER_NO) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the skill was not approved; nothing was run");
 	}
@@ -173,7 +173,7 @@ static int check_plan(struct consent_decision *d, struct ssb_error *err)
 	if (d->dry) {
 		return 0;
 	}
-	if (d->answer == CONSENT_ONCE && !is_as_shown(d)) {
+	if (d->answer == ANSWER_ONCE && !is_as_shown(d)) {
 		d->next = CONSENT_STOP;
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the skill changed while you looked at it; nothing was run");
@@ -186,7 +186,7 @@ static int check_plan(struct consent_decision *d, struct ssb_error *err)
 	return fail_stopped(d, err);
 }
 
-int consent_decide(struct consent_decision *d, const struct consent_ways *ways, void *arg,
+int consent_decide(struct consent_decision *d, const struct consent_steps *steps, void *arg,
                    struct ssb_error *err)
 {
 	int rc = 0;
@@ -195,17 +195,17 @@ int consent_decide(struct consent_decision *d, const struct consent_ways *ways, 
 	while (rc == 0) {
 		switch (d->next) {
 		case CONSENT_LOOK:
-			rc = ways->look(arg, err);
+			rc = steps->look(arg, err);
 			break;
 		case CONSENT_PLAN:
 			d->plan = NULL; /* the caller can free it now */
-			rc = update_word(d, err) != 0 ? -1 : ways->plan(arg, err);
+			rc = update_input(d, err) != 0 ? -1 : steps->plan(arg, err);
 			break;
 		case CONSENT_ASK:
-			rc = ways->ask(arg, err);
+			rc = steps->ask(arg, err);
 			break;
 		case CONSENT_KEEP:
-			rc = ways->keep(arg, err);
+			rc = steps->keep(arg, err);
 			break;
 		case CONSENT_RUN:
 			return check_plan(d, err);

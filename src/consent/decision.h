@@ -4,34 +4,34 @@
  *     ▲                └───► KEEP ──┐
  *     └─────────────────────────────┘
  *
- * The decision knows which step is needed next and makes the last check before RUN: what is
- * about to run is what was approved, or what the owner was shown and agreed to. It never waits,
- * asks or stores anything itself. Four callbacks of the caller do that, and each one reports its
- * result with the function that is named beside it below.
+ * The decision knows which step is next and makes the last check before RUN: what is about to run
+ * is what was approved, or what the owner was shown and agreed to. It never waits, asks or keeps
+ * anything itself. The caller does each step and reports its result with the function that is named
+ * beside the step below.
  *
- * A callback that cannot report at once (it started a process, or the client has to answer)
- * returns CONSENT_WAITS. consent_decide() then returns, and the caller calls it again when the
- * result has been reported. */
+ * A step whose result cannot be reported at once (a process was started, or the client has to
+ * answer) returns CONSENT_WAITS. consent_decide() then returns, and the caller calls it again when
+ * the result has been reported. */
 #ifndef CONSENT_DECISION_H
 #define CONSENT_DECISION_H
 
 #include "consent/consent.h"
 
 enum consent_step {
-	CONSENT_LOOK, /* compare the skill's files with its approval: consent_looked() */
-	CONSENT_PLAN, /* plan with consent_word_plan(&d->word): consent_planned() */
+	CONSENT_LOOK, /* look at the skill's files and its approval: consent_looked() */
+	CONSENT_PLAN, /* plan with consent_input_plan(&d->input): consent_planned() */
 	CONSENT_ASK,  /* ask the owner about d->plan: consent_answered() */
-	CONSENT_KEEP, /* store the approval: consent_kept() */
+	CONSENT_KEEP, /* keep the approval in the owner's store: consent_kept() */
 	CONSENT_RUN,  /* d->plan may run */
 	CONSENT_STOP, /* it must not run */
 };
 
 enum consent_answer {
-	CONSENT_UNASKED,
-	CONSENT_NOBODY, /* the owner cannot be asked, so the policy file decides */
-	CONSENT_NO,
-	CONSENT_ONCE,   /* yes to this run, with d->word, d->as_it_is and d->shown */
-	CONSENT_ALWAYS, /* yes to every run; must be stored first */
+	ANSWER_NONE,       /* not asked, or not answered yet */
+	ANSWER_IMPOSSIBLE, /* the owner cannot be asked, so the policy file decides */
+	ANSWER_NO,
+	ANSWER_ONCE,   /* yes to this run, with d->input, d->as_it_is and d->shown */
+	ANSWER_ALWAYS, /* yes to every run, if KEEP can keep the approval */
 };
 
 /* All zero: a decision that has not begun. */
@@ -42,13 +42,13 @@ struct consent_decision {
 
 	enum consent_step next;
 	struct consent_found found;
-	bool all;  /* LOOK must look at all of the skill's files: the owner is going to be asked */
-	bool read; /* LOOK did so */
-	bool copied; /* the copy to run from is known to exist */
-	bool kept;   /* KEEP stored an approval */
+	bool look_at_all;   /* LOOK must look at all files, because the owner will be asked */
+	bool looked_at_all; /* LOOK did so */
+	bool copied;        /* the copy to run from is known to exist */
+	bool kept;          /* KEEP has kept an approval */
 
 	const struct ssb_plan *plan; /* borrowed from the caller; NULL until it is planned */
-	struct consent_word word;    /* the input of planning; ASK adds to `given` and `declined` */
+	struct consent_input input;  /* ASK adds to its `given` and `declined` */
 
 	enum consent_answer answer;
 	bool as_it_is;            /* the owner agreed to the files as they are, approved or not */
@@ -61,25 +61,23 @@ void consent_decision_done(struct consent_decision *d);
 
 #define CONSENT_WAITS 1
 
-/* Each callback does one step. It returns 0 after it has reported its result, CONSENT_WAITS, or -1
- * with *err. */
-typedef int consent_way(void *arg, struct ssb_error *err);
-struct consent_ways {
-	consent_way *look;
-	consent_way *plan;
-	consent_way *ask;
-	consent_way *keep;
+/* Does one step. Returns 0 after the result was reported, CONSENT_WAITS, or -1 with *err. */
+typedef int consent_step_fn(void *arg, struct ssb_error *err);
+struct consent_steps {
+	consent_step_fn *look;
+	consent_step_fn *plan;
+	consent_step_fn *ask;
+	consent_step_fn *keep;
 };
 
 /* Does the necessary steps. Returns 0 if d->plan may run (or be shown, if dry), or CONSENT_WAITS.
  * Returns -1 if a step failed, or if the skill must not run; d->next is then CONSENT_STOP. */
-int consent_decide(struct consent_decision *d, const struct consent_ways *ways, void *arg,
+int consent_decide(struct consent_decision *d, const struct consent_steps *steps, void *arg,
                    struct ssb_error *err);
 
-/* Reports the result of LOOK, and takes *found. `read` may be false unless d->all is set. An answer
- * about other files is forgotten. */
-void consent_looked(struct consent_decision *d, struct consent_found *found, bool read,
-                    bool copied);
+/* Reports the result of LOOK, and takes *found. `all` may be false unless d->look_at_all is set. An
+ * answer about other files is forgotten. */
+void consent_looked(struct consent_decision *d, struct consent_found *found, bool all, bool copied);
 /* Reports the result of PLAN. If `wanted` is true, the owner is asked about this plan even if
  * consent does not require it. */
 void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bool wanted);

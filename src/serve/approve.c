@@ -182,13 +182,13 @@ static void give_items(struct approve_case *k, const struct approve_items *items
 	pin_files(k);
 	k->decision.as_it_is |= items->as_it_is;
 	for (size_t i = 0; i < items->n; i++) {
-		(void)consent_word_give(&k->decision.word, items->v[i].option, items->v[i].value);
+		(void)consent_input_give(&k->decision.input, items->v[i].option, items->v[i].value);
 	}
 }
 
 static bool is_given(const struct approve_case *k, enum ssb_option option, const char *value)
 {
-	const struct consent_word *w = &k->decision.word;
+	const struct consent_input *w = &k->decision.input;
 
 	return given_has(w->given, w->n_given, option, value);
 }
@@ -245,7 +245,7 @@ void approve_state(struct buf *out, const struct approve_case *k, const struct a
 	json_str(&j, manifest);
 	json_str(&j, digest_text(d->found.now.tree, tree));
 	json_uint(&j, k->rounds);
-	put_items(&j, d->as_it_is, d->word.given, d->word.n_given);
+	put_items(&j, d->as_it_is, d->input.given, d->input.n_given);
 	put_items(&j, asked->as_it_is, asked->v, asked->n);
 	json_close(&j, ']');
 }
@@ -333,10 +333,10 @@ static enum consent_answer refuse_call(struct approve_case *k, bool hopeless, co
 {
 	k->hopeless = hopeless;
 	snprintf(k->why, sizeof(k->why), "%s", why);
-	return CONSENT_NO;
+	return ANSWER_NO;
 }
 
-/* Returns CONSENT_UNASKED if there is no answer, or if it answers another question. */
+/* Returns ANSWER_NONE if there is no answer, or if it answers another question. */
 static enum consent_answer take_answer(struct approvals *a, struct approve_case *k)
 {
 	AUTO(answer_done) struct approve_answer x = { 0 };
@@ -344,28 +344,28 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 
 	k->heard = true;
 	if (state == NULL || !read_state(state, k, &x)) {
-		return CONSENT_UNASKED;
+		return ANSWER_NONE;
 	}
 	k->rounds = x.rounds;
 	if (lacks_word(k) && !x.asked.as_it_is && !x.given.as_it_is) {
-		return CONSENT_UNASKED; /* the approval still held when the question was asked */
+		return ANSWER_NONE; /* the approval still held when the question was asked */
 	}
 	switch (read_choice(k->call, x.rounds)) {
 	case CHOICE_SESSION:
 		remember_items(a, k, &x.asked);
 		give_items(k, &x.given);
 		give_items(k, &x.asked);
-		return CONSENT_ONCE;
+		return ANSWER_ONCE;
 	case CHOICE_ONCE:
 		give_items(k, &x.given);
 		give_items(k, &x.asked);
-		return CONSENT_ONCE;
+		return ANSWER_ONCE;
 	case CHOICE_ALWAYS:
 		x.given.as_it_is = false; /* now the files must match the stored approval */
 		give_items(k, &x.given);
 		k->keep = x.asked;
 		x.asked = (struct approve_items){ 0 };
-		return CONSENT_ALWAYS;
+		return ANSWER_ALWAYS;
 	default:
 		return refuse_call(k, false, "the owner did not approve it");
 	}
@@ -428,7 +428,7 @@ static enum consent_answer put_question(struct approve_case *k)
 		return refuse_call(k, false, "the skill asks for more than fits into a question");
 	}
 	k->asked = true;
-	return CONSENT_UNASKED;
+	return ANSWER_NONE;
 }
 
 enum consent_answer approve_ask(struct approvals *a, struct approve_case *k)
@@ -439,9 +439,9 @@ enum consent_answer approve_ask(struct approvals *a, struct approve_case *k)
 	}
 	if (!k->heard) {
 		enum consent_answer answer = take_answer(a, k);
-		if (answer != CONSENT_UNASKED) {
+		if (answer != ANSWER_NONE) {
 			return answer;
 		}
 	}
-	return approve_recall(a, k) ? CONSENT_ONCE : put_question(k);
+	return approve_recall(a, k) ? ANSWER_ONCE : put_question(k);
 }

@@ -24,7 +24,7 @@ void approve_items_done(struct approve_items *items);
 /* Returns true if an approval could lift this refusal. */
 bool approve_can_lift(const struct refusal *r);
 
-/* Does the step ASK and returns its answer. CONSENT_UNASKED: the client was asked. CONSENT_NO:
+/* Does the step ASK and returns its answer. ANSWER_NONE: the client was asked. ANSWER_NO:
  * k->why is set. */
 enum consent_answer approve_ask(struct approvals *a, struct approve_case *k);
 /* Gives the items that are missing in the plan and were granted for the client's session. Returns

@@ -54,18 +54,19 @@ void approve_done(struct approve_case *k)
 static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
                     struct ssb_error *err)
 {
-	const struct plan_wish w = {
-		.skill = &k->skill, .args = k->args, .narrow = k->narrow, .word = &k->decision.word
-	};
+	const struct plan_wish w = { .skill = &k->skill,
+		                     .args = k->args,
+		                     .narrow = k->narrow,
+		                     .input = &k->decision.input };
 
 	return plans_get(k->serve->plans, &w, ret, NULL, err);
 }
 
 /* The plan of the skill itself, without what the arguments of this call remove. */
-static int get_whole_plan(const struct approve_case *k, const struct consent_word *word,
+static int get_whole_plan(const struct approve_case *k, const struct consent_input *input,
                           const struct ssb_plan **ret, struct ssb_error *err)
 {
-	const struct plan_wish w = { .skill = &k->skill, .word = word };
+	const struct plan_wish w = { .skill = &k->skill, .input = input };
 
 	return plans_get(k->serve->plans, &w, ret, NULL, err);
 }
@@ -108,7 +109,7 @@ static int read_files(const struct approve_case *k, struct consent_found *found,
 static int ensure_copy(const struct approve_case *k, const struct consent_found *found,
                        const struct approve_files *files, bool *ret_copied, struct ssb_error *err)
 {
-	AUTO(consent_word_done) struct consent_word w = { 0 };
+	AUTO(consent_input_done) struct consent_input w = { 0 };
 	const struct owner *owner = &k->serve->owner;
 
 	snapshot_tidy(owner);
@@ -241,7 +242,7 @@ static int look_at_files(void *arg, struct ssb_error *err)
 		return 0;
 	}
 	/* Most skills were never approved and lack nothing: their files need not be read. */
-	if (!d->all && !lock_there(&k->serve->owner, k->skill.dir)) {
+	if (!d->look_at_all && !lock_there(&k->serve->owner, k->skill.dir)) {
 		const uint8_t unread[SHA256_BYTES] = { 0 };
 		if (consent_look_known(&k->serve->owner, k->skill.dir, unread, &found, err) != 0) {
 			return -1;
@@ -263,11 +264,11 @@ static int ask_client(void *arg, struct ssb_error *err)
 	(void)err;
 	if (d->dry) {
 		bool given = k->files.known && approve_recall(k->serve->approvals, k);
-		answer = given ? CONSENT_ONCE : CONSENT_NOBODY;
+		answer = given ? ANSWER_ONCE : ANSWER_IMPOSSIBLE;
 	} else {
 		answer = approve_ask(k->serve->approvals, k);
 	}
-	if (answer == CONSENT_UNASKED) {
+	if (answer == ANSWER_NONE) {
 		return CONSENT_WAITS;
 	}
 	consent_answered(d, answer);
@@ -282,12 +283,12 @@ static int store_approval(const struct approve_case *k, struct ssb_error *err)
 {
 	const struct consent_decision *d = &k->decision;
 	const struct lock *lock = &d->found.lock;
-	const struct consent_word word = { .lock = lock };
+	const struct consent_input input = { .lock = lock };
 	const struct ssb_plan *plan = NULL;
 	struct skill_files shown = { 0 }; /* the digest alone */
 	char by[96];
 
-	if (get_whole_plan(k, &word, &plan, err) != 0) {
+	if (get_whole_plan(k, &input, &plan, err) != 0) {
 		return -1;
 	}
 	if (memcmp(plan->manifest_digest, d->manifest, sizeof(d->manifest)) != 0) {
@@ -338,7 +339,7 @@ static int keep_approval(void *arg, struct ssb_error *err)
 
 /* ---- all of it --------------------------------------------------------------------- */
 
-static const struct consent_ways STEPS = {
+static const struct consent_steps STEPS = {
 	.look = look_at_files, .plan = make_plan, .ask = ask_client, .keep = keep_approval
 };
 

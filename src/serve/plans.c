@@ -127,7 +127,7 @@ static const char *or_empty(const char *text)
 
 static struct plan_consent consent_of(const struct plan_wish *w)
 {
-	return w->word != NULL ? consent_word_plan(w->word) : (struct plan_consent){ 0 };
+	return w->input != NULL ? consent_input_plan(w->input) : (struct plan_consent){ 0 };
 }
 
 /* The time of an approval tells it from an earlier approval of the same files. The time of an
@@ -135,7 +135,7 @@ static struct plan_consent consent_of(const struct plan_wish *w)
 static void mix_consent(struct sha256 *h, const struct plan_wish *w)
 {
 	const struct plan_consent c = consent_of(w);
-	const bool holds = w->word != NULL && w->word->holds;
+	const bool holds = w->input != NULL && w->input->holds;
 
 	for (size_t i = 0; i < ARRAY_LEN(c.given); i++) {
 		mix_given(h, c.given[i], c.n_given[i]);

@@ -14,7 +14,7 @@ struct plan_wish {
 	const struct skill *skill;
 	char *const *args; /* NULL-terminated; NULL: none */
 	struct narrow narrow;
-	const struct consent_word *word; /* what the owner said about the skill; NULL: nothing */
+	const struct consent_input *input; /* what the owner said about the skill; NULL: nothing */
 };
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);

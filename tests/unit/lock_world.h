@@ -56,7 +56,7 @@ static inline void give(const struct consent_terms *terms)
 	}
 }
 
-static inline enum consent look(void)
+static inline enum consent_state look(void)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	struct ssb_error err = { 0 };

@@ -79,8 +79,8 @@ static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 static uint8_t the_tree;     /* each byte of the digest of its files */
 static uint8_t the_manifest; /* and of that of its manifest */
 static enum ssb_option the_option = SSB_OPT_READ;
-static enum consent the_state; /* of its approval */
-static bool is_unknown;        /* its files could not be read */
+static enum consent_state the_state; /* of its approval */
+static bool is_unknown;              /* its files could not be read */
 static struct ssb_plan the_plan;
 
 static struct ssb_plan *plan_of(struct refusal *r, size_t n)
@@ -116,9 +116,9 @@ static enum consent_answer ask_case(const struct world *w, struct approve_case *
 {
 	enum consent_answer a = approve_ask(w->serve.approvals, k);
 
-	assert_int_equal(k->why[0] != '\0', a == CONSENT_NO);
-	assert_int_equal(k->asked, a == CONSENT_UNASKED);
-	if (a == CONSENT_NO) {
+	assert_int_equal(k->why[0] != '\0', a == ANSWER_NO);
+	assert_int_equal(k->asked, a == ANSWER_NONE);
+	if (a == ANSWER_NO) {
 		assert_non_null(strstr(k->why, the_refusal));
 	}
 	return a;
@@ -139,14 +139,14 @@ static enum consent_answer ask_after(const struct world *w, struct mcp_call *c, 
 
 	k.rounds = rounds;
 	enum consent_answer a = ask_case(w, &k);
-	if (a == CONSENT_ONCE) {
-		assert_true(given_has(k.decision.word.given, k.decision.word.n_given, the_option,
+	if (a == ANSWER_ONCE) {
+		assert_true(given_has(k.decision.input.given, k.decision.input.n_given, the_option,
 		                      path));
 		assert_true(k.decision.pinned);
 		assert_memory_equal(k.decision.shown.tree, k.decision.found.now.tree,
 		                    sizeof(k.decision.shown.tree));
 	}
-	assert_int_equal(k.keep.n, a == CONSENT_ALWAYS);
+	assert_int_equal(k.keep.n, a == ANSWER_ALWAYS);
 	return a;
 }
 
@@ -189,7 +189,7 @@ static void approve(const struct world *w, const char *principal, char *path)
 
 	seal(w, &state, path);
 	assert_int_equal(answer(w, principal, state.data, path, SAYS("accept", "session")),
-	                 CONSENT_ONCE);
+	                 ANSWER_ONCE);
 }
 
 static enum consent_answer ask_plain(const struct world *w, const char *principal, char *path)
@@ -252,10 +252,10 @@ static void only_a_yes_is_one(void **state)
 		auto_buf asked;
 		seal(w, &asked, path);
 		the_refusal = "the owner did not approve it";
-		if (answer(w, "one", asked.data, path, NO[i]) != CONSENT_NO) {
+		if (answer(w, "one", asked.data, path, NO[i]) != ANSWER_NO) {
 			fail_msg("a yes: %s", NO[i]);
 		}
-		assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+		assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	}
 	approve(w, "one", path); /* the control */
 }
@@ -268,11 +268,11 @@ static void once_is_not_remembered(void **state)
 	auto_buf asked;
 
 	seal(w, &asked, path);
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "once")), CONSENT_ONCE);
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "once")), ANSWER_ONCE);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "always")),
-	                 CONSENT_ALWAYS);
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	                 ANSWER_ALWAYS);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 }
 
 /* That the skill runs with its files although they are not approved any more is a question of its
@@ -290,25 +290,25 @@ static void asks_for_the_word(void **state)
 		const char *why = NULL;
 		auto_buf sealed;
 
-		assert_int_equal(ask_case(w, &k), CONSENT_UNASKED);
+		assert_int_equal(ask_case(w, &k), ANSWER_NONE);
 		assert_non_null(strstr(the_question, "changed since you approved it"));
 		buf_init(&sealed, 4096);
 		approve_state(&sealed, &k, &asked);
 		c.state = sealed.data;
 		assert_int_equal(json_read(&c.answer, CHOICES[i], strlen(CHOICES[i]), &why), 0);
 		AUTO(case_done) struct approve_case again = case_of(w, &c, plan_of(NULL, 0));
-		assert_int_equal(ask_case(w, &again), CONSENT_ONCE);
+		assert_int_equal(ask_case(w, &again), ANSWER_ONCE);
 		assert_true(again.decision.as_it_is && again.decision.pinned);
 		json_doc_done(&c.answer);
 	}
 	/* It is remembered for the session, for these files. */
 	struct mcp_call c = { .principal = "one" };
 	AUTO(case_done) struct approve_case later = case_of(w, &c, plan_of(NULL, 0));
-	assert_int_equal(ask_case(w, &later), CONSENT_ONCE);
+	assert_int_equal(ask_case(w, &later), ANSWER_ONCE);
 	assert_true(later.decision.as_it_is);
 	the_tree = 1;
 	AUTO(case_done) struct approve_case other = case_of(w, &c, plan_of(NULL, 0));
-	assert_int_equal(ask_case(w, &other), CONSENT_UNASKED);
+	assert_int_equal(ask_case(w, &other), ANSWER_NONE);
 }
 
 /* An answer to what was asked of another manifest, of other files, or while an approval
@@ -322,18 +322,18 @@ static void answers_what_was_asked(void **state)
 	seal(w, &asked, path);
 	the_manifest = 1;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 CONSENT_UNASKED);
+	                 ANSWER_NONE);
 	the_manifest = 0;
 	the_tree = 1;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 CONSENT_UNASKED);
+	                 ANSWER_NONE);
 	the_tree = 0;
 	the_state = CONSENT_OVER;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 CONSENT_UNASKED);
+	                 ANSWER_NONE);
 	the_state = CONSENT_NONE;
 	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 CONSENT_ONCE);
+	                 ANSWER_ONCE);
 }
 
 static void goes_with_its_client(void **state)
@@ -342,16 +342,16 @@ static void goes_with_its_client(void **state)
 	char path[] = "~/a";
 	char other[] = "~/b";
 
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	approve(w, "one", path);
 	approve(w, "two", path);
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
-	assert_int_equal(ask_plain(w, "one", other), CONSENT_UNASKED);
-	assert_int_equal(ask_plain(w, "three", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain(w, "one", other), ANSWER_NONE);
+	assert_int_equal(ask_plain(w, "three", path), ANSWER_NONE);
 	approvals_forget(w->serve.approvals, "three");
 	approvals_forget(w->serve.approvals, "one");
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
-	assert_int_equal(ask_plain(w, "two", path), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+	assert_int_equal(ask_plain(w, "two", path), ANSWER_ONCE);
 }
 
 /* What was agreed to is what was shown: other files are asked about anew. */
@@ -362,11 +362,11 @@ static void holds_for_the_files(void **state)
 
 	the_tree = 1;
 	approve(w, "one", path);
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
 	the_tree = 2;
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	the_tree = 1;
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
 	the_tree = 0;
 }
 
@@ -379,15 +379,15 @@ static void holds_for_nothing_else(void **state)
 
 	approve(w, "one", path);
 	the_manifest = 1;
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	the_manifest = 0;
 	the_skill.dir = (char[]){ "/skills/t" };
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	the_skill.dir = dir;
 	the_option = SSB_OPT_WRITE;
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
 	the_option = SSB_OPT_READ;
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
 }
 
 /* Past the cap it is the oldest that is asked for again, not each new one. */
@@ -402,12 +402,12 @@ static void has_a_cap(void **state)
 		snprintf(path, sizeof(path), "~/%d", i);
 		approve(w, "one", path);
 	}
-	assert_int_equal(ask_plain(w, "one", first), CONSENT_ONCE);
+	assert_int_equal(ask_plain(w, "one", first), ANSWER_ONCE);
 	snprintf(path, sizeof(path), "~/%d", MAX_APPROVED);
 	approve(w, "one", path);
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_ONCE);
-	assert_int_equal(ask_plain(w, "one", second), CONSENT_ONCE);
-	assert_int_equal(ask_plain(w, "one", first), CONSENT_UNASKED);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain(w, "one", second), ANSWER_ONCE);
+	assert_int_equal(ask_plain(w, "one", first), ANSWER_NONE);
 }
 
 /* A plan that lacks `n` files with names of `len` bytes, and asks for as many others. */
@@ -454,7 +454,7 @@ static void says_what_is_dangerous(void **state)
 	const struct world *w = *state;
 	char text[64];
 
-	assert_int_equal(ask_many(w, 40, 0), CONSENT_UNASKED);
+	assert_int_equal(ask_many(w, 40, 0), ANSWER_NONE);
 	for (int i = 0; i < 40; i++) {
 		snprintf(text, sizeof(text), "  ! read what is in /etc/%d ", i);
 		assert_non_null(strstr(the_question, text));
@@ -470,10 +470,10 @@ static void asks_for_some_at_a_time(void **state)
 	char text[32];
 
 	snprintf(text, sizeof(text), "\\n%d. why", MAX_APPROVE_ITEMS);
-	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS, 0), CONSENT_UNASKED);
+	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS, 0), ANSWER_NONE);
 	assert_non_null(strstr(the_question, text));
 	assert_null(strstr(the_question, "It asks for "));
-	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS + 1, 0), CONSENT_UNASKED);
+	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS + 1, 0), ANSWER_NONE);
 	assert_non_null(strstr(the_question, text));
 	assert_non_null(strstr(the_question, "It asks for 1 more; you are asked"));
 }
@@ -488,7 +488,7 @@ static void asks_so_often(void **state)
 	for (unsigned past = 0; past < 2; past++) {
 		the_refusal = "asks for more after each of";
 		assert_int_equal(ask_after(w, &c, path, MAX_APPROVE_ROUNDS - 1 + past),
-		                 past ? CONSENT_NO : CONSENT_UNASKED);
+		                 past ? ANSWER_NO : ANSWER_NONE);
 	}
 }
 
@@ -499,13 +499,13 @@ static void asks_for_what_can_be_given(void **state)
 	char path[] = "~/a";
 
 	the_refusal = "something that no approval can give";
-	assert_int_equal(ask_plain(w, "one", NULL), CONSENT_NO);
+	assert_int_equal(ask_plain(w, "one", NULL), ANSWER_NO);
 	the_option = SSB_OPT_MEMORY;
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_NO);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NO);
 	the_option = SSB_OPT_READ;
 	is_unknown = true;
 	the_refusal = "out of memory"; /* where nothing else is said */
-	assert_int_equal(ask_plain(w, "one", path), CONSENT_NO);
+	assert_int_equal(ask_plain(w, "one", path), ANSWER_NO);
 	assert_null(the_question);
 }
 
@@ -514,7 +514,7 @@ static void does_not_ask_by_halves(void **state)
 {
 	const struct world *w = *state;
 
-	assert_int_equal(ask_many(w, 400, 150), CONSENT_NO);
+	assert_int_equal(ask_many(w, 400, 150), ANSWER_NO);
 	assert_null(the_question);
 }
 

@@ -82,7 +82,7 @@ static void declined_stays_out(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(TERMS); i++) {
 		AUTO(lock_done) struct lock l = { 0 };
 		AUTO(consent_found_done) struct consent_found f = { .state = CONSENT_CHANGED };
-		AUTO(consent_word_done) struct consent_word w = { 0 };
+		AUTO(consent_input_done) struct consent_input w = { 0 };
 		put("more", i % 2 == 0 ? "a" : "b");
 		give(&TERMS[i], &l);
 		assert_int_equal(l.declined.n, 1);
@@ -92,8 +92,8 @@ static void declined_stays_out(void **state)
 		f.lock = l;
 		l = (struct lock){ 0 };
 		assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
-		assert_string_equal(consent_word_plan(&w).declined[0]->v[0], "read ~/.ssh");
-		assert_int_equal(consent_word_plan(&w).n_given[0], 0);
+		assert_string_equal(consent_input_plan(&w).declined[0]->v[0], "read ~/.ssh");
+		assert_int_equal(consent_input_plan(&w).n_given[0], 0);
 	}
 	AUTO(lock_done) struct lock l = { 0 };
 	assert_int_equal(consent_revoke(&owner, skill, &any, &err), 0);
@@ -135,7 +135,7 @@ static void once_is_of_what_was_shown(void **state)
 	(void)state;
 	for (int past = 0; past < 2; past++) {
 		AUTO(skill_files_done) struct skill_files shown = { 0 };
-		AUTO(consent_word_done) struct consent_word w = { 0 };
+		AUTO(consent_input_done) struct consent_input w = { 0 };
 		struct ssb_plan plan = plan_of(MANIFEST);
 		struct ssb_plan other = plan_of("A skill");
 		struct ssb_error err = { 0 };
@@ -153,7 +153,7 @@ static void once_is_of_what_was_shown(void **state)
 		read_files(&shown);
 		assert_int_equal(consent_once(&owner, skill, &shown, false, "me, once", &w, &err),
 		                 0);
-		struct plan_consent c = consent_word_plan(&w);
+		struct plan_consent c = consent_input_plan(&w);
 		assert_int_equal(c.source == NULL, past);
 		assert_string_equal(c.approval.by, "me, once");
 		assert_int_equal(c.approval.snapshot, !past);
@@ -172,7 +172,7 @@ static void once_is_of_what_was_shown(void **state)
 		assert_false(consent_fits_files(&other, &shown));
 		/* Nothing that took their place is copied. */
 		AUTO(skill_files_done) struct skill_files now = { 0 };
-		AUTO(consent_word_done) struct consent_word w2 = { 0 };
+		AUTO(consent_input_done) struct consent_input w2 = { 0 };
 		struct ssb_error late = { 0 };
 		read_files(&now);
 		put("code", "six");

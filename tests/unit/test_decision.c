@@ -9,7 +9,7 @@
 
 /* One look at the skill, and the plan that is made after it. */
 struct scene {
-	enum consent state;
+	enum consent_state state;
 	uint8_t tree; /* each byte of the digest of the files */
 	bool wanted;  /* the caller wants to ask about the plan */
 };
@@ -56,92 +56,96 @@ struct row {
 static const struct row ROWS[] = {
 	{ "nothing to ask", { NONE }, .steps = "LP" },
 	{ "an approval holds", { HOLDS }, .steps = "LP" },
-	{ "once", { WANTED }, .answers = { CONSENT_ONCE }, .steps = "LPAP" },
+	{ "once", { WANTED }, .answers = { ANSWER_ONCE }, .steps = "LPAP" },
 	{ "once, read first",
 	  { WANTED, WANTED },
 	  .cheap = true,
-	  .answers = { CONSENT_ONCE },
+	  .answers = { ANSWER_ONCE },
 	  .steps = "LPLPAP" },
 	{ "no answer possible, and the policy lets it run",
 	  { WANTED },
-	  .answers = { CONSENT_NOBODY },
+	  .answers = { ANSWER_IMPOSSIBLE },
 	  .steps = "LPA" },
 	{ "no answer possible, and the policy refuses",
 	  { NONE },
 	  .refuse = true,
-	  .answers = { CONSENT_NOBODY },
+	  .answers = { ANSWER_IMPOSSIBLE },
 	  .steps = "LPA",
 	  .rc = -1,
 	  .error = "policy file refuses" },
 	{ "no",
 	  { WANTED },
-	  .answers = { CONSENT_NO },
+	  .answers = { ANSWER_NO },
 	  .steps = "LPA",
 	  .rc = -1,
 	  .error = "was not approved" },
-	{ "always", { WANTED, HOLDS }, .answers = { CONSENT_ALWAYS }, .steps = "LPAKLP" },
+	{ "always", { WANTED, HOLDS }, .answers = { ANSWER_ALWAYS }, .steps = "LPAKLP" },
 	{ "always, and the plan still lacks something",
 	  { WANTED, LACKS },
-	  .answers = { CONSENT_ALWAYS, CONSENT_ONCE },
+	  .answers = { ANSWER_ALWAYS, ANSWER_ONCE },
 	  .steps = "LPAKLPAP" },
 	{ "always, and it changed meanwhile",
 	  { WANTED, CHANGED },
-	  .answers = { CONSENT_ALWAYS },
+	  .answers = { ANSWER_ALWAYS },
 	  .steps = "LPAKLP",
 	  .rc = -1,
 	  .error = "changed since it was approved" },
 	{ "always, and it was revoked",
 	  { WANTED, WANTED },
-	  .answers = { CONSENT_ALWAYS },
+	  .answers = { ANSWER_ALWAYS },
 	  .refuse = true,
 	  .steps = "LPAKLP",
 	  .rc = -1,
 	  .error = "is not approved" },
 	{ "always, and the owner took it back at once",
 	  { CHANGED, NONE },
-	  .answers = { CONSENT_ALWAYS },
+	  .answers = { ANSWER_ALWAYS },
 	  .steps = "LPAKLP",
 	  .rc = -1,
 	  .error = "is not approved" },
-	{ "changed, agreed to", { CHANGED }, .answers = { CONSENT_ONCE }, .steps = "LPAP" },
+	{ "changed, agreed to", { CHANGED }, .answers = { ANSWER_ONCE }, .steps = "LPAP" },
 	{ "changed, no answer possible",
 	  { CHANGED },
-	  .answers = { CONSENT_NOBODY },
+	  .answers = { ANSWER_IMPOSSIBLE },
 	  .steps = "LPA",
 	  .rc = -1,
 	  .error = "changed since it was approved" },
 	{ "over, no answer possible",
 	  { OVER },
-	  .answers = { CONSENT_NOBODY },
+	  .answers = { ANSWER_IMPOSSIBLE },
 	  .steps = "LPA",
 	  .rc = -1,
 	  .error = "has expired" },
 	{ "over, no",
 	  { OVER },
-	  .answers = { CONSENT_NO },
+	  .answers = { ANSWER_NO },
 	  .steps = "LPA",
 	  .rc = -1,
 	  .error = "was not approved" },
 	{ "the manifest changed after the answer",
 	  { WANTED },
 	  .other = true,
-	  .answers = { CONSENT_ONCE },
+	  .answers = { ANSWER_ONCE },
 	  .steps = "LPAP",
 	  .rc = -1,
 	  .error = "changed while you looked" },
 	{ "the approval is of another manifest",
 	  { HOLDS },
 	  .foreign = true,
-	  .answers = { CONSENT_NOBODY },
+	  .answers = { ANSWER_IMPOSSIBLE },
 	  .steps = "LPPA",
 	  .rc = -1,
 	  .error = "changed since it was approved" },
-	{ "dry: changed", { CHANGED }, .dry = true, .answers = { CONSENT_NOBODY }, .steps = "LPA" },
+	{ "dry: changed",
+	  { CHANGED },
+	  .dry = true,
+	  .answers = { ANSWER_IMPOSSIBLE },
+	  .steps = "LPA" },
 	{ "dry: another manifest",
 	  { HOLDS },
 	  .dry = true,
 	  .foreign = true,
-	  .answers = { CONSENT_NOBODY },
+	  .answers = { ANSWER_IMPOSSIBLE },
 	  .steps = "LPPA" },
 };
 
@@ -203,7 +207,7 @@ static int play_plan(void *arg, struct ssb_error *err)
 {
 	struct play *p = arg;
 	const struct scene *s = &p->row->scenes[p->n_looks - 1];
-	const struct plan_consent c = consent_word_plan(&p->d.word);
+	const struct plan_consent c = consent_input_plan(&p->d.input);
 
 	(void)err;
 	if (waits_now(p)) {
@@ -215,8 +219,8 @@ static int play_plan(void *arg, struct ssb_error *err)
 	p->plan = (struct ssb_plan){ .format = SKILL_SIDECAR,
 		                     .consent.refuse = p->row->refuse,
 		                     .approved = c.approval.by != NULL ? &p->approval : NULL };
-	p->plan.manifest_digest[0] = p->row->other && p->d.answer == CONSENT_ONCE;
-	consent_planned(&p->d, &p->plan, s->wanted && p->d.answer != CONSENT_ONCE);
+	p->plan.manifest_digest[0] = p->row->other && p->d.answer == ANSWER_ONCE;
+	consent_planned(&p->d, &p->plan, s->wanted && p->d.answer != ANSWER_ONCE);
 	return 0;
 }
 
@@ -231,12 +235,12 @@ static int play_ask(void *arg, struct ssb_error *err)
 	note_step(p, 'A');
 	assert_true(p->d.read);
 	enum consent_answer a = p->row->answers[p->n_asks++];
-	if (a == CONSENT_ONCE) {
+	if (a == ANSWER_ONCE) {
 		p->d.as_it_is = true;
 		p->d.pinned = true;
 		memcpy(p->d.shown.tree, p->d.found.now.tree, sizeof(p->d.shown.tree));
 		snprintf(p->d.by, sizeof(p->d.by), "a test");
-		assert_int_equal(consent_word_give(&p->d.word, SSB_OPT_READ, "~/a"), 0);
+		assert_int_equal(consent_input_give(&p->d.input, SSB_OPT_READ, "~/a"), 0);
 	}
 	consent_answered(&p->d, a);
 	return 0;
@@ -255,7 +259,7 @@ static int play_keep(void *arg, struct ssb_error *err)
 	return 0;
 }
 
-static const struct consent_ways WAYS = {
+static const struct consent_steps STEPS = {
 	.look = play_look, .plan = play_plan, .ask = play_ask, .keep = play_keep
 };
 
@@ -267,7 +271,7 @@ static void play_row(const struct row *row, bool waits)
 
 	p.d = (struct consent_decision){ .owner = &owner, .dir = "/s", .dry = row->dry };
 	do {
-		rc = consent_decide(&p.d, &WAYS, &p, &err);
+		rc = consent_decide(&p.d, &STEPS, &p, &err);
 	} while (rc == CONSENT_WAITS);
 	if (rc != row->rc || strcmp(p.steps, row->steps) != 0 ||
 	    (rc != 0 && strstr(err.text, row->error) == NULL)) {
@@ -299,13 +303,13 @@ static void forgets_an_answer_about_other_files(void **state)
 	assert_int_equal(play_look(&p, &err), 0);
 	assert_int_equal(play_plan(&p, &err), 0);
 	p.d.as_it_is = p.d.pinned = true;
-	p.d.answer = CONSENT_ONCE;
-	assert_int_equal(consent_word_give(&p.d.word, SSB_OPT_READ, "~/a"), 0);
+	p.d.answer = ANSWER_ONCE;
+	assert_int_equal(consent_input_give(&p.d.input, SSB_OPT_READ, "~/a"), 0);
 	p.d.next = CONSENT_LOOK;
 	assert_int_equal(play_look(&p, &err), 0);
 	assert_false(p.d.as_it_is || p.d.pinned);
-	assert_int_equal(p.d.answer, CONSENT_UNASKED);
-	assert_int_equal(consent_word_plan(&p.d.word).n_given[1], 0);
+	assert_int_equal(p.d.answer, ANSWER_NONE);
+	assert_int_equal(consent_input_plan(&p.d.input).n_given[1], 0);
 	consent_decision_done(&p.d);
 }
 

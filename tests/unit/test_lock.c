@@ -102,10 +102,10 @@ static void is_told(void **state)
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
 	assert_true(consent_fits(&f.lock, &plan));
 	for (int holds = 0; holds < 2; holds++) {
-		AUTO(consent_word_done) struct consent_word w = { 0 };
+		AUTO(consent_input_done) struct consent_input w = { 0 };
 		f.state = holds ? CONSENT_HOLDS : CONSENT_CHANGED;
 		assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
-		struct plan_consent c = consent_word_plan(&w);
+		struct plan_consent c = consent_input_plan(&w);
 		assert_ptr_equal(c.declined[0], &f.lock.declined);
 		assert_int_equal(c.n_given[0], holds ? 3 : 0);
 		assert_int_equal(c.n_given[1], 0);
@@ -223,7 +223,7 @@ static void used_up(void **state)
 {
 	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
-	AUTO(consent_word_done) struct consent_word w = { 0 };
+	AUTO(consent_input_done) struct consent_input w = { 0 };
 	struct consent_terms terms = FOR_GOOD;
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
@@ -233,7 +233,7 @@ static void used_up(void **state)
 	give(&terms);
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
 	assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
-	struct plan_consent told = consent_word_plan(&w);
+	struct plan_consent told = consent_input_plan(&w);
 	plan.approved = &told.approval; /* as planning puts a copy of it there */
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);

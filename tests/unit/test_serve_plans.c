@@ -116,7 +116,7 @@ static void each_wish_has_its_own(void **state)
 	struct given write = { SSB_OPT_WRITE, (char[]){ "/usr/a" } };
 	struct given elsewhere = { SSB_OPT_READ, (char[]){ "/usr/b" } };
 	const struct lock declines = { .declined = { arg, 1 } };
-	const struct consent_word words[] = {
+	const struct consent_input inputs[] = {
 		{ .given = &read, .n_given = 1 },
 		{ .given = &write, .n_given = 1 },
 		{ .given = &elsewhere, .n_given = 1 },
@@ -138,17 +138,17 @@ static void each_wish_has_its_own(void **state)
 		{ .skill = &s, .narrow.offline = true },
 		{ .skill = &s, .narrow.read_only = true },
 		{ .skill = &s, .narrow.max_seconds = 1 },
-		{ .skill = &s, .word = &words[0] },
-		{ .skill = &s, .word = &words[1] },
-		{ .skill = &s, .word = &words[2] },
-		{ .skill = &s, .word = &words[3] },
-		{ .skill = &s, .word = &words[4] },
-		{ .skill = &s, .word = &words[5] },
-		{ .skill = &s, .word = &words[6] },
-		{ .skill = &s, .word = &words[7] },
-		{ .skill = &s, .word = &words[8] },
-		{ .skill = &s, .word = &words[9] },
-		{ .skill = &s, .word = &words[4], .args = digest },
+		{ .skill = &s, .input = &inputs[0] },
+		{ .skill = &s, .input = &inputs[1] },
+		{ .skill = &s, .input = &inputs[2] },
+		{ .skill = &s, .input = &inputs[3] },
+		{ .skill = &s, .input = &inputs[4] },
+		{ .skill = &s, .input = &inputs[5] },
+		{ .skill = &s, .input = &inputs[6] },
+		{ .skill = &s, .input = &inputs[7] },
+		{ .skill = &s, .input = &inputs[8] },
+		{ .skill = &s, .input = &inputs[9] },
+		{ .skill = &s, .input = &inputs[4], .args = digest },
 	};
 	const struct ssb_plan *plans[ARRAY_LEN(all)];
 
@@ -172,10 +172,10 @@ static void is_kept_for_a_session(void **state)
 {
 	struct world *w = *state;
 	AUTO(skill_done) struct skill s = skill_at(w, "s");
-	const struct consent_word now = { .by = "client", .tree = ONE, .at = "now" };
-	const struct consent_word then = { .by = "client", .tree = ONE, .at = "then" };
-	const struct plan_wish first = { .skill = &s, .word = &now };
-	const struct plan_wish second = { .skill = &s, .word = &then };
+	const struct consent_input now = { .by = "client", .tree = ONE, .at = "now" };
+	const struct consent_input then = { .by = "client", .tree = ONE, .at = "then" };
+	const struct plan_wish first = { .skill = &s, .input = &now };
+	const struct plan_wish second = { .skill = &s, .input = &then };
 
 	world_skill(w, "s", "{}", "true");
 	const struct ssb_plan *p = get(w, &first);
@@ -197,7 +197,7 @@ static void approve_by(const struct world *w, const struct skill *s, const char 
 }
 
 static void word_by(const struct world *w, const struct consent_found *f, bool copied,
-                    struct consent_word *ret)
+                    struct consent_input *ret)
 {
 	struct ssb_error err = { 0 };
 
@@ -217,10 +217,10 @@ static void is_by_this_approval(void **state)
 	world_mkdir(w, "home/notes");
 	world_skill(w, "s", "{filesystem: {read: [~/notes]}}", "true");
 	for (int copied = 0; copied < 2; copied++) {
-		AUTO(consent_word_done) struct consent_word one = { 0 };
-		AUTO(consent_word_done) struct consent_word two = { 0 };
-		const struct plan_wish before = { .skill = &skill, .word = &one };
-		const struct plan_wish after = { .skill = &skill, .word = &two };
+		AUTO(consent_input_done) struct consent_input one = { 0 };
+		AUTO(consent_input_done) struct consent_input two = { 0 };
+		const struct plan_wish before = { .skill = &skill, .input = &one };
+		const struct plan_wish after = { .skill = &skill, .input = &two };
 
 		approve_by(w, &skill, "one", NULL, &whole);
 		word_by(w, &whole, copied != 0, &one);
@@ -253,12 +253,12 @@ static void is_quiet_of_what_nobody_asks(void **state)
 	world_skill(w, "s", "{}", "true");
 	approve_by(w, &skill, "one", &declined, &f);
 	for (int copied = 0; copied < 2; copied++) {
-		AUTO(consent_word_done) struct consent_word word = { 0 };
-		const struct plan_wish wish = { .skill = &skill, .word = &word };
+		AUTO(consent_input_done) struct consent_input input = { 0 };
+		const struct plan_wish wish = { .skill = &skill, .input = &input };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 		struct ssb_error err = { 0 };
 		const struct ssb_plan *p = NULL;
-		word_by(w, &f, copied != 0, &word);
+		word_by(w, &f, copied != 0, &input);
 		assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
 		assert_int_equal(ssb_diags_count(diags), 0);
 	}
@@ -386,9 +386,9 @@ static void runs_what_was_shown(void **state)
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
 	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error err = { 0 };
-	AUTO(consent_word_done) struct consent_word word = { 0 };
+	AUTO(consent_input_done) struct consent_input input = { 0 };
 	const struct plan_wish plain = { .skill = &skill };
-	const struct plan_wish wish = { .skill = &skill, .word = &word };
+	const struct plan_wish wish = { .skill = &skill, .input = &input };
 
 	world_skill(w, "s", "{}", "true");
 	world_file(w, "s/code", "good");
@@ -397,7 +397,7 @@ static void runs_what_was_shown(void **state)
 	files.v = NULL; /* the server knows the digest alone */
 	files.n = 0;
 	assert_int_equal(
-	        consent_once(&w->serve.owner, skill.dir, &files, false, "a test", &word, &err), 0);
+	        consent_once(&w->serve.owner, skill.dir, &files, false, "a test", &input, &err), 0);
 	assert_null(get(w, &plain)->approved);
 	const struct ssb_plan *p = get(w, &wish);
 	assert_false(p->approved->snapshot);
@@ -524,9 +524,9 @@ static void has_what_the_owner_gave(void **state)
 	struct world *w = *state;
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
 	struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
-	const struct consent_word word = { .given = &extra, .n_given = 1 };
+	const struct consent_input input = { .given = &extra, .n_given = 1 };
 	const struct plan_wish plain = { .skill = &skill };
-	const struct plan_wish given = { .skill = &skill, .word = &word };
+	const struct plan_wish given = { .skill = &skill, .input = &input };
 	struct ssb_error err = { 0 };
 
 	world_mkdir(w, "home/.ssh");
