@@ -433,7 +433,7 @@ static enum consent_answer put_question(struct approve_case *k)
 
 enum consent_answer approve_ask(struct approvals *a, struct approve_case *k)
 {
-	assert(k->decision.plan != NULL && k->decision.read && !k->asked);
+	assert(k->decision.plan != NULL && k->decision.looked_at_all && !k->asked);
 	if (!k->files.known) { /* the owner would not know which files the answer approves */
 		return refuse_call(k, false, k->files.why != NULL ? k->files.why : "out of memory");
 	}

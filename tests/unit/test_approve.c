@@ -98,7 +98,7 @@ static struct approve_case case_of(const struct world *w, struct mcp_call *c,
 		                  .skill = the_skill,
 		                  .files = { .known = !is_unknown },
 		                  .decision = { .plan = plan,
-		                                .read = true,
+		                                .looked_at_all = true,
 		                                .next = CONSENT_ASK,
 		                                .found.state = the_state } };
 

@@ -233,7 +233,7 @@ static int play_ask(void *arg, struct ssb_error *err)
 		return CONSENT_WAITS;
 	}
 	note_step(p, 'A');
-	assert_true(p->d.read);
+	assert_true(p->d.looked_at_all);
 	enum consent_answer a = p->row->answers[p->n_asks++];
 	if (a == ANSWER_ONCE) {
 		p->d.as_it_is = true;
