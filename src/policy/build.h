@@ -78,7 +78,7 @@ const char *build_where(const struct build *b, const struct mtext *t, char *out,
  * failed. */
 struct danger *build_danger(struct build *b, enum access access);
 
-/* resolve.c: turns paths into grants or refusals. */
+/* resolve_path.c: turns paths into grants or refusals. */
 struct path_request {
 	const char *text; /* as written */
 	enum access access;

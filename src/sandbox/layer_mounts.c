@@ -4,7 +4,7 @@
  * and the four private places /tmp, /var/tmp, /dev/shm and $HOME. Each private place is a mount
  * of its own on the same tmpfs: so the rest of the tmpfs can be made read-only, and max_disk_mb
  * limits the size of all four together. System directories are read-only copies of the host's
- * mounts, or come from the owner's root file system (rootfs.c). Files and directories of the
+ * mounts, or come from the owner's root file system (rootfs_mount.c). Files and directories of the
  * host are cloned as detached trees before the new root covers anything, and attached when the
  * new root is in place. */
 #include <errno.h>

@@ -25,7 +25,7 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
                   struct ssb_error *err);
 
 /* Copies the directory behind fd (borrowed) into a new tree that every uid can read; limits.h
- * bounds its size (snapshot.c). Returns the new tree's fd, or -1 with `err`. */
+ * bounds its size (snapshot_tree.c). Returns the new tree's fd, or -1 with `err`. */
 int snapshot_tree(int fd, const char *name, struct ssb_error *err);
 
 /* Placeholders are almost empty files and directories that take, during the run, the protected

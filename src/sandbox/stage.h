@@ -220,7 +220,7 @@ int layer_seal_mounts(struct ssb_error *err);
  * does start such a program; s->core_piped records this. */
 int layer_limit_core(struct stage *s, struct ssb_error *err);
 
-/* The other steps of init (init.c) and of the skill's process (skill.c). */
+/* The other steps of init (init.c) and of the skill's process (skill_process.c). */
 /* Closes all fds that init does not need, drops its capabilities and loads its filter. Init keeps
  * the capability and fds of the watchdog until init_end_watch(). */
 int init_confine(struct stage *s, struct ssb_error *err);
@@ -251,9 +251,9 @@ _Noreturn void init_main(struct stage *s, pid_t skill);
 /* Returns the filter that decides about system calls, whether they are observed or not. */
 const struct seccomp_blob *stage_filter(const struct stage_config *config, bool unix_sockets);
 
-/* The plan's root file system (rootfs.c). All three functions do nothing if the plan has none. If
- * root started the run, the supervisor opens it before the clone with rootfs_take(), because the
- * skill's own uid cannot reach it; otherwise the child opens it with rootfs_collect().
+/* The plan's root file system (rootfs_mount.c). All three functions do nothing if the plan has
+ * none. If root started the run, the supervisor opens it before the clone with rootfs_take(),
+ * because the skill's own uid cannot reach it; otherwise the child opens it with rootfs_collect().
  * rootfs_attach() then mounts it, before the grants. */
 int rootfs_take(struct stage_config *config, struct ssb_error *err);
 int rootfs_collect(struct stage *s, struct ssb_error *err);
@@ -263,8 +263,8 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err);
  * root is gone. */
 int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err);
 
-/* The grants of the plan as mounts (grants.c). Call grants_collect() before the pivot to the new
- * root, and grants_attach() after it. */
+/* The grants of the plan as mounts (grants_mount.c). Call grants_collect() before the pivot to the
+ * new root, and grants_attach() after it. */
 int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
 /* Both need a source that is mounted already (grants_hold.c). grants_protect() makes the protected

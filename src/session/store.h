@@ -181,7 +181,7 @@ void store_clean(char *s);
 
 uint64_t store_add(uint64_t a, uint64_t b); /* saturates at the maximum of a BIGINT */
 
-/* ---- call.c -------------------------------------------------------------- */
+/* ---- transaction.c ------------------------------------------------------- */
 
 /* Begins the transaction. `c` must be zeroed, and must be released with call_done(). */
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err);

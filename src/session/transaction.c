@@ -1,4 +1,4 @@
-/* call.c - one call on a session: one transaction. See store.h. */
+/* transaction.c - one call on a session: one transaction. See store.h. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* start.c - prepares a run, and clones the child. */
+/* run_start.c - prepares a run, and clones the child. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* ask.c - questions to the client.
+/* question.c - questions to the client.
  *
  * Legacy: each question is a request to the client, sent before the response to the call. The call
  * waits, and its handler is called again when all questions have answers. Modern: see retry.c. */

@@ -1,4 +1,4 @@
-/* grants.c - mounts the granted files into the skill's view.
+/* grants_mount.c - mounts the granted files into the skill's view.
  *
  * A write grant is the host's own mount. A read grant of a directory is a read-only overlay over
  * it. The overlay has inodes of its own, so a unix socket or FIFO of the host, even one that is

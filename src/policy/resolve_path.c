@@ -1,4 +1,4 @@
-/* resolve.c - turns a path into a grant. The path is opened once, judged, and held open.
+/* resolve_path.c - turns a path into a grant. The path is opened once, judged, and held open.
  *
  * A path of the manifest is walked without following any symlink. A path of the owner may contain
  * symlinks, but they may not lead to a dangerous place that the path does not name: a skill that

@@ -1,4 +1,4 @@
-/* skill.c - the steps of the skill's process, from fork to execve (see stage.c). */
+/* skill_process.c - the steps of the skill's process, from fork to execve (see stage.c). */
 #include "sandbox/stage.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* snapshot.c - copies a directory to a private tmpfs, up to a limit, for file systems that cannot
- * be idmapped. It contains files, directories and symlinks; sockets, FIFOs and devices are left
- * out. Every uid can read the copy, but it is mounted (read-only) into only one sandbox. */
+/* snapshot_tree.c - copies a directory to a private tmpfs, up to a limit, for file systems that
+ * cannot be idmapped. It contains files, directories and symlinks; sockets, FIFOs and devices are
+ * left out. Every uid can read the copy, but it is mounted (read-only) into only one sandbox. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* notify.c - notifications: progress, log messages, and others. */
+/* notification.c - notifications: progress, log messages, and others. */
 #include <string.h>
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* rootfs.c - shows an unpacked root file system in place of the host's.
+/* rootfs_mount.c - shows an unpacked root file system in place of the host's.
  *
  * The root of the sandbox remains its own tmpfs, with its own /proc, /dev, /tmp, home and files of
  * /etc. Each entry at the top of the image's root file system is mounted into it read-only. If a
