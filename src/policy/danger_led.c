@@ -2,32 +2,27 @@
  *
  * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
  * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. The target of such a symlink is treated as
- * hidden, like its name, and so is every other path at which a mount shows the same files, whether
- * ~/.toolrc is mounted elsewhere or something else is mounted on ~/.toolrc. The search covers the
- * names of the home and those that belong to one program in ~/.config, ~/.cache and ~/.local (see
- * unlisted.h); it does not look for symlinks deeper in them.
+ * hidden, like its name, and so is every other path at which a mount shows the same files
+ * (danger_led_mounts.c). The search covers the names of the home and those that belong to one
+ * program in ~/.config, ~/.cache and ~/.local (see unlisted.h); it does not look for symlinks
+ * deeper in them.
  *
  * The same applies to directories that the environment names: those in PATH, from which the owner
  * executes programs, and those that programs use instead of ~/.config and similar ones. The targets
  * of symlinks in the latter are hidden, too. */
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
-#include "policy/mounts.h"
 #include "policy/owner.h"
 #include "policy/unlisted.h"
 #include "policy/view.h"
-
-#define HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
 
 static const char IN_PATH[] = "is in your PATH, and holds programs that you run";
 static const char TOO_MANY[] = "has too many hidden names to check each for symlinks";
@@ -87,7 +82,7 @@ static int add_link(struct led_search *s, const char *link, bool real)
 	if (target == NULL) {
 		return errno == ENOMEM ? -1 : 0;
 	}
-	if (danger_add_link(s->d, link, target, HIDDEN_WHY, HIDDEN) < 0) {
+	if (danger_add_link(s->d, link, target, HIDDEN_WHY, DANGER_OF_HIDDEN) < 0) {
 		return -1;
 	}
 	keep_hidden(s->d, s->o, first);
@@ -192,7 +187,7 @@ static int add_variable(struct led_search *s, const char *dir)
 	if (rest != NULL && unlisted_is_shared(rest)) {
 		return 0; /* look_in() examines it anyway */
 	}
-	if (danger_add(s->d, dir, HIDDEN_WHY, HIDDEN) < 0) {
+	if (danger_add(s->d, dir, HIDDEN_WHY, DANGER_OF_HIDDEN) < 0) {
 		return -1;
 	}
 	keep_hidden(s->d, s->o, first);
@@ -222,138 +217,19 @@ static int add_variables(struct led_search *s)
 	return 0;
 }
 
-/* Returns the place in the home that contains `path`; NULL if none does. With `found`, all places
- * of the set count; otherwise those of the table that a manifest can never get by another name. */
-static const struct place *containing_place(const struct danger *d, size_t n, const char *path,
-                                            const struct owner *o, bool found)
-{
-	const unsigned others =
-	        DANGER_NEVER | DANGER_OWN | DANGER_HOMES | DANGER_AROUND | DANGER_ITSELF;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct place *p = &d->places[i];
-		const char *in_home = path_beneath(p->path, o->home);
-		bool counts =
-		        found || (in_home != NULL && *in_home != '\0' && (p->flags & others) == 0);
-		const char *rest = counts ? path_beneath(path, p->path) : NULL;
-		if (rest != NULL && (*rest == '\0' || (p->flags & DANGER_BENEATH) != 0)) {
-			return p;
-		}
-	}
-	return NULL;
-}
-
-static bool is_hidden(const struct owner *o, const char *path)
-{
-	const char *rest = path_beneath(path, o->home);
-
-	return rest != NULL && unlisted_length(rest) > 0;
-}
-
-/* Adds the other paths at which mounts show what is mounted at `m`, or a part of it. `m` is mounted
- * at or below a place, whose reason and flags these paths get. */
-static int add_shown(struct danger *d, const struct owner *o, const struct mounts *all,
-                     const struct mount *m, const char *why, unsigned flags)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		const struct mount *other = &all->v[i];
-		bool same = strcmp(other->dev, m->dev) == 0;
-		const char *part = same ? path_beneath(other->root, m->root) : NULL;
-		const char *whole = same ? path_beneath(m->root, other->root) : NULL;
-		if (part == NULL && whole == NULL) {
-			continue;
-		}
-		auto_free char *name = path_join(m->point, part != NULL ? part : "");
-		auto_free char *shown = path_join(other->point, part != NULL ? "" : whole);
-		if (name == NULL || shown == NULL) {
-			return -1;
-		}
-		if (strcmp(name, shown) != 0 && !is_hidden(o, shown) &&
-		    danger_add_link(d, name, shown, why, flags) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* Returns the path of the home in the file system of its mount; new. */
-static char *path_of_home(const struct owner *o, const struct mount *of_home)
-{
-	return path_join(of_home->root, path_beneath(o->home, of_home->point));
-}
-
-/* True if `m` shows the home or a directory that contains it, of which `home` is the path in its
- * file system. Such a mount does not show that anything else is hidden. */
-static bool is_mount_around(const struct mount *m, const struct mount *of_home, const char *home)
-{
-	return strcmp(m->dev, of_home->dev) == 0 && path_beneath(home, m->root) != NULL;
-}
-
-/* Adds the other paths of what is mounted at or below a place: a hidden name, a place that was
- * found so far, or one of the home that is in the table. */
-static int add_mounted(struct danger *d, const struct danger *table, const struct owner *o,
-                       const struct mounts *all)
-{
-	const struct mount *of_home = mounts_of(all, o->home);
-	auto_free char *home = of_home != NULL ? path_of_home(o, of_home) : NULL;
-	size_t found = d->n_places;
-
-	if (home == NULL) {
-		return of_home == NULL ? 0 : -1;
-	}
-	for (size_t i = 0; i < all->n; i++) {
-		const struct mount *m = &all->v[i];
-		const struct place *p = containing_place(d, found, m->point, o, true);
-		bool hidden = is_hidden(o, m->point);
-		if (p == NULL && !hidden) {
-			p = containing_place(table, table->n_places, m->point, o, false);
-		}
-		if ((p != NULL || hidden) && !is_mount_around(m, of_home, home) &&
-		    add_shown(d, o, all, m, hidden ? HIDDEN_WHY : p->why,
-		              hidden ? HIDDEN : p->flags) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* Adds the other places at which bind mounts show a hidden name. */
-static int add_mounts(struct danger *d, const struct owner *o, const struct mounts *all)
-{
-	const struct mount *of_home = all != NULL ? mounts_of(all, o->home) : NULL;
-
-	if (of_home == NULL) {
-		return all != NULL ? 0 : -1;
-	}
-	auto_free char *home = path_of_home(o, of_home);
-	for (size_t i = 0; home != NULL && i < all->n; i++) {
-		const struct mount *m = &all->v[i];
-		const char *rest =
-		        strcmp(m->dev, of_home->dev) == 0 ? path_beneath(m->root, home) : NULL;
-		if (rest == NULL || unlisted_length(rest) == 0) {
-			continue;
-		}
-		auto_free char *name = path_join(o->home, rest);
-		if (name == NULL || danger_add_link(d, name, m->point, HIDDEN_WHY, HIDDEN) < 0) {
-			return -1;
-		}
-	}
-	return home != NULL ? 0 : -1;
-}
-
 static int look_up(struct danger *d, struct danger *table, const struct owner *o)
 {
 	const struct mounts *all = danger_mounts(table);
 	struct led_search s = { .d = d, .o = o };
 
 	if (look_in(&s, o->home, "", true) < 0 || add_path(d, o) < 0 || add_variables(&s) < 0 ||
-	    add_mounts(d, o, all) < 0 || add_mounted(d, table, o, all) < 0) {
+	    danger_add_mounts(d, table, o, all) < 0) {
 		return -1;
 	}
 	const char *why = s.names > MAX_HIDDEN_NAMES || s.links > MAX_HIDDEN_LINKS ? TOO_MANY
 	                  : s.unlisted                                             ? UNLISTED
 	                                                                           : NULL;
-	return why != NULL ? danger_add(d, o->home, why, HIDDEN) : 0;
+	return why != NULL ? danger_add(d, o->home, why, DANGER_OF_HIDDEN) : 0;
 }
 
 const struct danger *danger_led(struct danger *d, const struct owner *o)

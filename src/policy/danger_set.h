@@ -44,6 +44,13 @@ int danger_add_link(struct danger *d, const char *link, const char *target, cons
 /* Removes the places with index `from` and higher. */
 void danger_drop(struct danger *d, size_t from);
 
+/* The flags of a place to which a hidden name leads. */
+#define DANGER_OF_HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
+/* Adds the paths at which mounts show what a hidden name, a place of `d` or a place of `table`
+ * leads to (danger_led_mounts.c). `all` may be NULL after an error of danger_mounts(). Returns -1
+ * with errno. */
+int danger_add_mounts(struct danger *d, const struct danger *table, const struct owner *o,
+                      const struct mounts *all);
 /* Lists the directories of the home in which most places are. */
 void danger_list_home(struct lookups *l, const char *home);
 /* Adds the runtime's own files, wherever they are (danger_own.c). Returns -1 without memory. */
