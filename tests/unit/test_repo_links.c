@@ -1,0 +1,215 @@
+/* test_repo_links.c - what repositories lead to: their symlinks, and the places that git's settings
+ * in them name, each up to its bound. */
+#include <errno.h>
+
+#include "repos_world.h"
+
+/* l0 -> l1 -> ... -> the last, which says `to`. */
+static void chain(int n, const char *to)
+{
+	char name[32], next[32];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "w/l%d", i);
+		snprintf(next, sizeof(next), "l%d", i + 1);
+		(void)unlink(in(name));
+		assert_int_equal(symlink(i + 1 == n ? to : next, in(name)), 0);
+	}
+}
+
+static void test_where_links_lead(void **state)
+{
+	struct links links = { 0 };
+	bool there;
+
+	(void)state;
+	dirs("a/b");
+	/* As many as the kernel follows; all of them are held, and what they leave stays. */
+	assert_int_equal(symlink("../a", in("w/a/x")), 0);
+	chain(39, "a/./x/../a/b/");
+	auto_free char *real = links_follow(&links, &plan, in("w/l0"), false, &there);
+	assert_true(there);
+	assert_string_equal(real, in("w/a/b"));
+	assert_int_equal(links.n, 41);
+	assert_string_equal(links.v[0].path, "l0");
+	assert_string_equal(links.v[39].path, "a/x");
+	assert_true(links.v[39].read_only);
+	assert_string_equal(links.v[40].path, "a");
+	assert_false(links.v[40].read_only);
+	links_done(&links);
+	/* One more is not followed. */
+	chain(40, "a/./x/../a/b/");
+	auto_free char *cut = links_follow(&links, &plan, in("w/l0"), false, &there);
+	assert_false(there);
+	assert_string_equal(cut, in("w/a/x"));
+	/* As far as something is there, and no further up than the top. */
+	auto_free char *gone = links_follow(&links, &plan, in("w/a/gone/../b"), false, &there);
+	assert_false(there);
+	assert_string_equal(gone, in("w/a/gone"));
+	auto_free char *highest = links_follow(&links, &plan, "/../..//", false, &there);
+	assert_true(there);
+	assert_string_equal(highest, "/");
+	links_done(&links);
+}
+
+static void test_links_held(void **state)
+{
+	struct links links = { 0 };
+	char name[32];
+	bool there;
+
+	(void)state;
+	for (int i = 0; i <= MAX_HELD; i++) {
+		snprintf(name, sizeof(name), "w/n%d", i);
+		assert_int_equal(symlink("..", in(name)), 0);
+		auto_free char *real = links_follow(&links, &plan, in(name), false, &there);
+		assert_int_equal(real != NULL, i < MAX_HELD);
+		assert_int_equal(links.n, i < MAX_HELD ? i + 1 : MAX_HELD);
+	}
+	assert_int_equal(errno, E2BIG);
+	/* One that is held already has its place; outside of the grant none is needed. */
+	assert_int_equal(symlink("w", in("out")), 0);
+	auto_free char *again = links_follow(&links, &plan, in("w/n0"), false, &there);
+	auto_free char *out = links_follow(&links, &plan, in("out"), false, &there);
+	assert_true(again != NULL && out != NULL);
+	links_done(&links);
+}
+
+/* Instructions of agents are often one file with many names. */
+static void test_links_of_many_repositories(void **state)
+{
+	static const char *const LINKS[] = { "CLAUDE.md", "GEMINI.md", ".cursorrules",
+		                             ".windsurfrules" };
+	struct ssb_error err = { 0 };
+	char path[64];
+
+	(void)state;
+	let_open(MAX_RUN_FILES);
+	for (size_t i = 0; i < MAX_REPOS; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+		snprintf(path, sizeof(path), "%zu/AGENTS.md", i);
+		file(path, "mine");
+		for (size_t k = 0; k < ARRAY_LEN(LINKS); k++) {
+			snprintf(path, sizeof(path), "w/%zu/%s", i, LINKS[k]);
+			assert_int_equal(symlink("AGENTS.md", in(path)), 0);
+		}
+	}
+	search();
+	assert_int_equal(found->n, MAX_REPOS);
+	assert_int_equal(links_hold(&plan, NULL, found, NULL, &err), 0);
+	assert_int_equal(found->links.n, MAX_REPOS * (ARRAY_LEN(LINKS) + 1));
+}
+
+static bool names(const char *path, bool is_dir)
+{
+	for (size_t i = 0; i < found->n_named; i++) {
+		const struct named *n = &found->named[i];
+		if (strcmp(n->path, path) == 0 && n->is_dir == is_dir) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void test_what_settings_name(void **state)
+{
+	(void)state;
+	dirs("main/.git/worktrees/wt");
+	dirs("wt");
+	dirs("a/b");
+	file("main/.git/config", "[core]\nhooksPath = a/b\n[include]\npath = ~/w/more\n");
+	file("main/.git/config.worktree", "[core]\nhooksPath = ../a/./x/../y\n");
+	file("main/.git/worktrees/wt/commondir", "../..\n");
+	file("main/.git/worktrees/wt/config.worktree", "[include]\npath = own\n");
+	file("wt/.git", "gitdir: ../main/.git/worktrees/wt\n");
+	file("more", "[include]\npath = more\npath = /etc/passwd\npath = w/deep\npath = deep\n");
+	search();
+	assert_int_equal(prepared.warnings.n, 0);
+	/* As far as they are there, from each tree and from the git directory. */
+	assert_true(names("main/a", true) && names("wt/a", true) && names("main/.git/a", true));
+	assert_true(names("a/x", true) && names("main/a", true));
+	assert_true(names("more", false) && names("w", false) && names("deep", false));
+	assert_true(names("main/.git/worktrees/wt/own", false));
+	/* The owner's own hold for every tree, and where there is none for what they include. */
+	write_file(in(".gitconfig"), "[core]\nhooksPath = h\n[include]\npath = w/work\n", 0644);
+	search();
+	assert_true(names("work", false) && names("main/h", true) && names("wt/h", true));
+	assert_false(names("h", true));
+	assert_int_equal(unlink(in(".gitconfig")), 0);
+	search();
+	assert_false(names("work", false));
+}
+
+static void test_settings_at_their_bounds(void **state)
+{
+	static char text[MAX_REPO_CONFIG + 2];
+	size_t at = 0;
+
+	(void)state;
+	dirs(".git");
+	memset(text, '#', MAX_REPO_CONFIG);
+	memcpy(text, "[core]\nhooksPath = h\n", 21);
+	file(".git/config", text);
+	search();
+	assert_true(names("h", true) && prepared.warnings.n == 0);
+	text[MAX_REPO_CONFIG] = '#';
+	file(".git/config", text);
+	search();
+	assert_true(names("h", true) && prepared.warnings.n == 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "settings in it are too long"));
+	/* Two are the tree's own; those of the owner and the machine count apart. */
+	at = (size_t)snprintf(text, sizeof(text), "[include]\n");
+	for (int i = 0; i <= MAX_REPO_CONFIGS - 2; i++) {
+		file(".git/config", text);
+		search();
+		assert_int_equal(prepared.warnings.n, 0);
+		assert_int_equal(found->n_named, i);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "path = f%d\n", i);
+	}
+	file(".git/config", text);
+	search();
+	assert_int_equal(prepared.warnings.n, 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "include too many files"));
+	at = (size_t)snprintf(text, sizeof(text), "[core]\n");
+	for (int i = 0; i <= MAX_NAMED; i++) {
+		if (i == MAX_NAMED) {
+			file(".git/config", text);
+			search();
+			assert_true(prepared.warnings.n == 0 && found->n_named == MAX_NAMED);
+		}
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s/h%d\n",
+		                       in("w"), i);
+	}
+	file(".git/config", text);
+	search();
+	assert_true(prepared.warnings.n == 1 && found->n_named == MAX_NAMED);
+	assert_non_null(strstr(prepared.warnings.v[0], "name too many places"));
+	/* As many that are not granted; those that are missing lead nowhere. */
+	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
+	for (int i = 0; i <= MAX_NAMED; i++) {
+		char name[16];
+		file(".git/config", text);
+		search();
+		assert_true(prepared.warnings.n == 0 && found->hooks.n == (size_t)i);
+		snprintf(name, sizeof(name), "h%d", i);
+		assert_int_equal(mkdir(in(name), 0755), 0);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s\n", in(name));
+	}
+	file(".git/config", text);
+	search();
+	assert_true(prepared.warnings.n == 1 && found->hooks.n == MAX_NAMED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_where_links_lead, world, world_end),
+		cmocka_unit_test_setup_teardown(test_links_held, world, world_end),
+		cmocka_unit_test_setup_teardown(test_links_of_many_repositories, world, world_end),
+		cmocka_unit_test_setup_teardown(test_what_settings_name, world, world_end),
+		cmocka_unit_test_setup_teardown(test_settings_at_their_bounds, world, world_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
