@@ -36,11 +36,6 @@ static int work_and_rest(void *arg)
 	return rest(arg);
 }
 
-static int idle(void)
-{
-	return 0;
-}
-
 static int non_dumpable(void)
 {
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -12,11 +12,39 @@
 extern int ready_fd; /* "0": set up, "1": failed */
 
 char *map(size_t bytes, int flags, int fd);
+
+/* ---- workers with memory of every kind (watchdog_memory.c); 0 when set up ---- */
+
+int idle(void);
 int anon_fits(void);
 int anon_big(void);
+int anon_cow(void);
+int anon_cow_pool(void);
+int anon_behind_pool(void);
+int anon_cow_written(void);
+int shared_anon_fits(void);
+int shared_anon_big(void);
 int memfd_fits(void);
 int memfd_big(void);
+int memfd_two(void);
 int memfd_mapped(void);
+int memfd_beside_shared(void);
+int memfd_mapped_and_closed(void);
+int memfd_non_dumpable(void);
+int memfd_fits_non_dumpable(void);
+int anon_non_dumpable(void);
+int memfd_behind_many(void);
+int scratch_big(void);
+int scratch_mapped(void);
+int sysv_fits(void);
+int sysv_detached(void);
+int semaphores(void);
+int messages(void);
+int tables_fit(void);
+int tables_big(void);
+int file_pages(void);
+int vforked(void);
+int churn(void);
 
 /* ---- workers with threads (watchdog_threads.c); 0 when set up ------------- */
 
