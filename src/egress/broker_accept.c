@@ -93,13 +93,13 @@ int broker_accept_wait_ms(const struct broker *b, int most)
 
 /* ---- the connection ------------------------------------------------------- */
 
-static const char *find_refusal(const struct broker *b, const struct conn *c)
+static enum reason find_refusal(const struct broker *b, const struct conn *c)
 {
-	return c->slot == NULL || c->rule < 0       ? "not_declared"
-	       : b->n_conns > b->c->max_connections ? "too_many_connections"
+	return c->slot == NULL || c->rule < 0       ? REASON_NOT_DECLARED
+	       : b->n_conns > b->c->max_connections ? REASON_TOO_MANY_CONNECTIONS
 	       : b->bytes_out >= b->c->max_bytes_out || b->bytes_in >= b->c->max_bytes_in
-	               ? "byte_limit"
-	               : NULL;
+	               ? REASON_BYTE_LIMIT
+	               : REASON_NONE;
 }
 
 static bool is_any(const struct address *a)
@@ -150,7 +150,7 @@ static void conn_begin(struct broker *b, struct conn *c)
 		conn_first(b, c);
 	}
 	if (c->state == CONN_FIRST && broker_watch(b, &c->client) != 0) {
-		conn_deny(b, c, "no_memory", "");
+		conn_deny(b, c, REASON_NO_MEMORY, "");
 	}
 }
 
@@ -181,8 +181,8 @@ void conn_accept(struct broker *b, struct source *listener)
 		conn_drop(b, c);
 		return;
 	}
-	const char *refused = find_refusal(b, c);
-	if (refused != NULL) {
+	enum reason refused = find_refusal(b, c);
+	if (refused != REASON_NONE) {
 		conn_deny(b, c, refused, "");
 	} else {
 		conn_begin(b, c);
@@ -195,21 +195,23 @@ static void report_tally(struct broker *b, enum broker_tally what)
 {
 	static const struct {
 		enum egress_kind kind;
-		const char *protocol;
-		const char *reason;
+		enum event_protocol protocol;
+		enum reason reason;
 	} AS[TALLY_COUNT] = {
-		[TALLY_TCP] = { EGRESS_LIMITED, "tcp", "rate_limit" },
-		[TALLY_UDP] = { EGRESS_LIMITED, "udp", "rate_limit" },
-		[TALLY_DNS] = { EGRESS_LIMITED, "dns", "rate_limit" },
-		[TALLY_FILES] = { EGRESS_LIMITED, "tcp", "no_files" },
-		[TALLY_MALFORMED] = { EGRESS_MALFORMED, "dns", "malformed" },
-		[TALLY_UNSUPPORTED] = { EGRESS_MALFORMED, "dns", "not_supported" },
+		[TALLY_TCP] = { EGRESS_LIMITED, PROTOCOL_TCP, REASON_RATE_LIMIT },
+		[TALLY_UDP] = { EGRESS_LIMITED, PROTOCOL_UDP, REASON_RATE_LIMIT },
+		[TALLY_DNS] = { EGRESS_LIMITED, PROTOCOL_DNS, REASON_RATE_LIMIT },
+		[TALLY_FILES] = { EGRESS_LIMITED, PROTOCOL_TCP, REASON_NO_FILES },
+		[TALLY_MALFORMED] = { EGRESS_MALFORMED, PROTOCOL_DNS, REASON_MALFORMED },
+		[TALLY_UNSUPPORTED] = { EGRESS_MALFORMED, PROTOCOL_DNS, REASON_NOT_SUPPORTED },
 	};
-	struct egress_event e = { .kind = AS[what].kind, .rule = -1, .count = b->tally[what] };
+	struct egress_event e = { .kind = AS[what].kind,
+		                  .rule = -1,
+		                  .count = b->tally[what],
+		                  .protocol = AS[what].protocol,
+		                  .reason = AS[what].reason };
 
 	e.port = e.kind == EGRESS_MALFORMED ? 53 : 0;
-	snprintf(e.protocol, sizeof(e.protocol), "%s", AS[what].protocol);
-	snprintf(e.reason, sizeof(e.reason), "%s", AS[what].reason);
 	b->tally[what] = 0;
 	b->told[what] = true;
 	broker_report(b, &e);

@@ -19,18 +19,22 @@
 #define DIALS   (MAX_DIALS / 2) /* concurrent requests; the dialler refuses more than MAX_DIALS */
 #define WAIT_MS 15000           /* how long a connection may wait to be one of them */
 
-static const char *name_protocol(const struct conn *c)
+static enum event_protocol find_protocol(const struct conn *c)
 {
-	return c->first == FIRST_TLS ? "tls" : c->first == FIRST_HTTP ? "http" : "tcp";
+	return c->first == FIRST_TLS    ? PROTOCOL_TLS
+	       : c->first == FIRST_HTTP ? PROTOCOL_HTTP
+	                                : PROTOCOL_TCP;
 }
 
 static void report_conn(struct broker *b, const struct conn *c, enum egress_kind kind,
-                        const char *reason, const char *kind_of)
+                        enum reason reason, const char *kind_of)
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = c->rule,
 		                  .connection = c->state == CONN_RELAY ? c->id : 0,
 		                  .port = c->port,
+		                  .protocol = find_protocol(c),
+		                  .reason = reason,
 		                  .asked = c->asked,
 		                  .dialled = c->dialled,
 		                  .via_proxy = c->via_proxy,
@@ -42,8 +46,6 @@ static void report_conn(struct broker *b, const struct conn *c, enum egress_kind
 	snprintf(e.name, sizeof(e.name), "%s",
 	         c->slot != NULL ? egress_name(c->slot, &c->asked, text) : "");
 	snprintf(e.shown, sizeof(e.shown), "%s", c->shown);
-	snprintf(e.protocol, sizeof(e.protocol), "%s", name_protocol(c));
-	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	snprintf(e.kind_of, sizeof(e.kind_of), "%s", kind_of);
 	broker_report(b, &e);
 }
@@ -108,13 +110,13 @@ void conn_drop(struct broker *b, struct conn *c)
 
 /* Denies the connection with a reset: the skill sees it at once, and cannot mistake it for an empty
  * answer. */
-void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
+void conn_deny(struct broker *b, struct conn *c, enum reason reason, const char *kind_of)
 {
 	report_conn(b, c, EGRESS_DENIED, reason, kind_of);
 	conn_drop(b, c);
 }
 
-void conn_close(struct broker *b, struct conn *c, const char *reason)
+void conn_close(struct broker *b, struct conn *c, enum reason reason)
 {
 	if (c->state == CONN_RELAY) {
 		report_conn(b, c, EGRESS_CARRIED, reason, "");
@@ -129,10 +131,10 @@ void conn_close(struct broker *b, struct conn *c, const char *reason)
 void conn_broken(struct broker *b, struct conn *c)
 {
 	if (c->state == CONN_RELAY) {
-		report_conn(b, c, EGRESS_CARRIED, "reset", "");
+		report_conn(b, c, EGRESS_CARRIED, REASON_RESET, "");
 		conn_drop(b, c);
 	} else {
-		conn_deny(b, c, "no_first_bytes", "");
+		conn_deny(b, c, REASON_NO_FIRST_BYTES, "");
 	}
 }
 
@@ -160,7 +162,7 @@ bool conn_finished(struct broker *b, bool quiet)
 		 * ended. */
 		bool unsure = !c->client.watched && broker_watch(b, &c->client) == 0;
 		if (!unsure && (ended ? !has_more_to_carry(c) : quiet)) {
-			conn_close(b, c, "run_ended");
+			conn_close(b, c, REASON_RUN_ENDED);
 		} else {
 			left = true;
 		}
@@ -171,7 +173,7 @@ bool conn_finished(struct broker *b, bool quiet)
 void conn_close_all(struct broker *b)
 {
 	while (b->conns != NULL) {
-		conn_close(b, b->conns, "run_ended");
+		conn_close(b, b->conns, REASON_RUN_ENDED);
 	}
 }
 
@@ -183,16 +185,16 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 		    now_ms - c->moved_ms > SILENT_MS) {
 			conn_silent(b, c);
 		} else if (c->state == CONN_FIRST && now_ms - c->moved_ms > FIRST_BYTES_MS) {
-			conn_close(b, c, "no_first_bytes");
+			conn_close(b, c, REASON_NO_FIRST_BYTES);
 		} else if (c->state == CONN_WAIT && now_ms - c->moved_ms > WAIT_MS) {
-			conn_close(b, c, "busy");
+			conn_close(b, c, REASON_BUSY);
 		} else if (c->state == CONN_RELAY && http1_waiting(&c->http) && c->http.expect &&
 		           now_ms - c->moved_ms > FIRST_BYTES_MS) {
 			/* The client waits for "100 Continue", and the server waits for the
 			 * body. */
-			conn_deny(b, c, "no_continue", "");
+			conn_deny(b, c, REASON_NO_CONTINUE, "");
 		} else if (c->state == CONN_RELAY && now_ms - c->moved_ms > IDLE_MS) {
-			conn_close(b, c, "idle");
+			conn_close(b, c, REASON_IDLE);
 		}
 	}
 }
@@ -218,12 +220,12 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == c->head_room;
 	c->down.readable = false; /* stays so until its first event */
 	c->moved_ms = clock_ms();
-	report_conn(b, c, EGRESS_OPENED, "ok", ""); /* must come before the first byte */
+	report_conn(b, c, EGRESS_OPENED, REASON_OK, ""); /* must come before the first byte */
 	/* Bytes that have already arrived cause no event. */
 	conn_relay(b, c);
 	if (c->state == CONN_RELAY && (broker_watch(b, &c->server) != 0 ||
 	                               (!c->client.watched && broker_watch(b, &c->client) != 0))) {
-		conn_close(b, c, "no_memory");
+		conn_close(b, c, REASON_NO_MEMORY);
 	}
 }
 
@@ -247,7 +249,7 @@ void conn_dial(struct broker *b, struct conn *c)
 	if (spare >= 0) {
 		conn_connected(b, c, steal_fd(&spare));
 	} else if (msg_fds_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
-		conn_deny(b, c, "busy", "");
+		conn_deny(b, c, REASON_BUSY, "");
 	}
 }
 
@@ -319,7 +321,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	c->dialled = r->address;
 	c->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
-		conn_deny(b, c, dial_result_name(r->result), r->range);
+		conn_deny(b, c, dial_result_reason(r->result), r->range);
 		return;
 	}
 	conn_connected(b, c, steal_fd(&server));

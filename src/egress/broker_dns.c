@@ -37,20 +37,20 @@ static struct address address_given(const struct dns_question *q, const struct s
 }
 
 static void report_question(struct broker *b, const struct dns_question *q, const struct slot *slot,
-                            const char *reason)
+                            enum reason reason)
 {
 	struct egress_event e = { .kind = slot != NULL ? EGRESS_RESOLVED : EGRESS_UNKNOWN,
 		                  .rule = slot != NULL ? (int)slot->rule : -1,
 		                  .port = 53,
 		                  .qtype = q->qtype,
-		                  .protocol = "dns" };
+		                  .protocol = PROTOCOL_DNS,
+		                  .reason = reason };
 
 	if (slot != NULL && b->c->table->plan->learning != LEARNING_NOT) {
 		/* If the skill connects to this address on another port, it means this name. */
 		e.asked = address_given(q, slot);
 	}
 	snprintf(e.name, sizeof(e.name), "%s", q->name);
-	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	broker_report(b, &e);
 }
 
@@ -88,22 +88,22 @@ static size_t answer_question(struct broker *b, const uint8_t *msg, size_t len, 
 		room = q.udp_size;
 	}
 	if (nobodys) { /* report it, because such a name can carry data out like any other */
-		report_question(b, &q, NULL, "not_declared");
+		report_question(b, &q, NULL, REASON_NOT_DECLARED);
 	}
 	if (v == DNS_REFUSE) {
 		return dns_answer(msg, &q, q.rcode, NULL, 0, 0, out, room);
 	}
 	if (holds_canary(b, &q)) {
-		report_question(b, &q, NULL, "canary");
+		report_question(b, &q, NULL, REASON_CANARY);
 		return dns_answer(msg, &q, RCODE_NXDOMAIN, NULL, 0, 0, out, room);
 	}
 	const struct slot *slot = egress_by_name(b->c->table, q.name, &full);
 	if (slot == NULL) {
-		report_question(b, &q, NULL, full ? "too_many_names" : "not_declared");
+		report_question(b, &q, NULL, full ? REASON_TOO_MANY_NAMES : REASON_NOT_DECLARED);
 		return dns_answer(msg, &q, full ? RCODE_REFUSED : RCODE_NXDOMAIN, NULL, 0, 0, out,
 		                  room);
 	}
-	report_question(b, &q, slot, "ok");
+	report_question(b, &q, slot, REASON_OK);
 	if (q.type == DNS_A && !slot->literal6) {
 		return dns_answer(msg, &q, 0, slot->v4, 1, TTL, out, room);
 	}

@@ -63,7 +63,7 @@ bool conn_fill_head(struct broker *b, struct conn *c)
 	bool room = c->head == NULL ? take_head(b, c) : !conn_is_short(c) || grow_head(b, c);
 
 	if (c->head == NULL || (!room && c->state == CONN_FIRST)) {
-		conn_deny(b, c, "no_memory", "");
+		conn_deny(b, c, REASON_NO_MEMORY, "");
 		return false;
 	}
 	if (!room || c->client_eof || c->head_len == HEAD_BYTES) {
@@ -120,7 +120,7 @@ static void conn_passes(struct broker *b, struct conn *c)
 		c->lingers = true;
 	} else if (learning == LEARNING_CLOSED &&
 	           strcmp(plan->egress[c->rule].domain.s, LEARNING_ANY) == 0) {
-		conn_deny(b, c, "learning", "");
+		conn_deny(b, c, REASON_LEARNING, "");
 	} else {
 		conn_dial(b, c);
 	}
@@ -128,33 +128,33 @@ static void conn_passes(struct broker *b, struct conn *c)
 
 static void first_tls(struct broker *b, struct conn *c)
 {
-	static const char *const WHY[] = { [TLS_NO_NAME] = "no_sni",
-		                           [TLS_BAD_NAME] = "bad_sni",
-		                           [TLS_ECH] = "ech",
-		                           [TLS_NOT_TLS] = "not_tls",
-		                           [TLS_BROKEN] = "bad_hello" };
+	static const enum reason WHY[] = { [TLS_NO_NAME] = REASON_NO_SNI,
+		                           [TLS_BAD_NAME] = REASON_BAD_SNI,
+		                           [TLS_ECH] = REASON_ECH,
+		                           [TLS_NOT_TLS] = REASON_NOT_TLS,
+		                           [TLS_BROKEN] = REASON_BAD_HELLO };
 	enum tls_verdict v = tls_hello_parse((const uint8_t *)c->head, c->head_len, c->shown);
 
 	if (v == TLS_MORE) {
 		if (c->client_eof) {
-			conn_deny(b, c, "no_first_bytes", "");
+			conn_deny(b, c, REASON_NO_FIRST_BYTES, "");
 		}
 	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
 		conn_deny(b, c, WHY[v], "");
 	} else if (!is_name(c, c->shown)) {
 		/* With ECH the hello may contain no plain name. */
-		conn_deny(b, c, c->shown[0] == '\0' ? "no_sni" : "other_sni", "");
+		conn_deny(b, c, c->shown[0] == '\0' ? REASON_NO_SNI : REASON_OTHER_SNI, "");
 	} else {
 		conn_passes(b, c);
 	}
 }
 
-const char *conn_http_wrong(struct conn *c)
+enum reason conn_http_wrong(struct conn *c)
 {
 	snprintf(c->shown, sizeof(c->shown), "%.253s", c->http.host);
-	return !is_name(c, c->http.host)                      ? "other_host"
-	       : c->http.port != 0 && c->http.port != c->port ? "other_port"
-	                                                      : NULL;
+	return !is_name(c, c->http.host)                      ? REASON_OTHER_HOST
+	       : c->http.port != 0 && c->http.port != c->port ? REASON_OTHER_PORT
+	                                                      : REASON_NONE;
 }
 
 static void first_http(struct broker *b, struct conn *c)
@@ -163,17 +163,17 @@ static void first_http(struct broker *b, struct conn *c)
 	enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
 
 	if (v == HTTP1_DENY) {
-		conn_deny(b, c, http1_deny_name(c->http.why), "");
+		conn_deny(b, c, reason_from(http1_deny_name(c->http.why)), "");
 	} else if (v == HTTP1_REQUEST) {
-		const char *wrong = conn_http_wrong(c);
-		if (wrong != NULL) {
+		enum reason wrong = conn_http_wrong(c);
+		if (wrong != REASON_NONE) {
 			conn_deny(b, c, wrong, "");
 			return;
 		}
 		conn_passes(b, c); /* once connected, the head is parsed again, and then the request
 		                      is allowed */
 	} else if (c->client_eof) {
-		conn_deny(b, c, "no_first_bytes", "");
+		conn_deny(b, c, REASON_NO_FIRST_BYTES, "");
 	}
 }
 
@@ -229,7 +229,7 @@ void conn_first(struct broker *b, struct conn *c)
 		choose_rule(b, c);
 		/* Check for the canary first, because the record keeps only the first reason. */
 		if (holds_canary(b, c)) {
-			conn_deny(b, c, "canary", "");
+			conn_deny(b, c, REASON_CANARY, "");
 		} else if (c->unsure) {
 			continue;
 		} else if (c->first == FIRST_TLS) {

@@ -194,9 +194,8 @@ void conn_drop_head(struct broker *b, struct conn *c);
 /* Returns whether the head is full although it has not reached HEAD_BYTES, because all connections
  * together hold too much. */
 bool conn_is_short(const struct conn *c);
-/* Returns NULL if the current request is for the declared name and port; otherwise the reason
- * code. */
-const char *conn_http_wrong(struct conn *c);
+/* Returns REASON_NONE if the current request is for the declared name and port. */
+enum reason conn_http_wrong(struct conn *c);
 void conn_first(struct broker *b, struct conn *c); /* reads and judges the first bytes of `c` */
 /* For a learning run: the client sends nothing more for now. Dials or frees `c`. */
 void conn_silent(struct broker *b, struct conn *c);
@@ -209,9 +208,9 @@ void conn_dial(
         struct conn *c); /* must be called only after the name was checked, or if it need not be */
 void conn_drop(struct broker *b,
                struct conn *c); /* resets the connection without a report; frees `c` */
-void conn_deny(struct broker *b, struct conn *c, const char *reason,
+void conn_deny(struct broker *b, struct conn *c, enum reason reason,
                const char *kind_of);                                   /* frees it */
-void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
+void conn_close(struct broker *b, struct conn *c, enum reason reason); /* frees it */
 /* Resets the connection because one side is broken, as on a direct connection. Frees `c`. */
 void conn_broken(struct broker *b, struct conn *c);
 void conn_tick(struct broker *b, uint64_t now_ms);

@@ -38,7 +38,7 @@ static bool send_head(struct broker *b, struct conn *c, size_t n)
 	while (n > 0) {
 		size_t may = fit_limit(b->bytes_out, b->c->max_bytes_out, n);
 		if (may == 0) {
-			conn_deny(b, c, "byte_limit", "");
+			conn_deny(b, c, REASON_BYTE_LIMIT, "");
 			return false;
 		}
 		ssize_t w = send(c->server.fd, c->head, may, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -88,9 +88,9 @@ static void relay_http_up(struct broker *b, struct conn *c)
 		}
 		size_t pass = 0;
 		enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
-		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && conn_http_wrong(c) != NULL)) {
+		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && conn_http_wrong(c) != REASON_NONE)) {
 			conn_deny(b, c,
-			          v == HTTP1_DENY ? http1_deny_name(c->http.why)
+			          v == HTTP1_DENY ? reason_from(http1_deny_name(c->http.why))
 			                          : conn_http_wrong(c),
 			          "");
 			return;
@@ -119,7 +119,7 @@ static void relay_http_up(struct broker *b, struct conn *c)
 		        b, c); /* other connections can use the buffer while this one is silent */
 	} else if (conn_is_short(c) && !http1_waiting(&c->http)) {
 		/* There is no memory to hold the request until it can be judged. */
-		conn_deny(b, c, "no_memory", "");
+		conn_deny(b, c, REASON_NO_MEMORY, "");
 	}
 }
 
@@ -145,7 +145,7 @@ static void relay_http_down(struct broker *b, struct conn *c)
 		}
 		size_t may = fit_limit(b->bytes_in, b->c->max_bytes_in, (size_t)n);
 		if (may == 0) {
-			conn_deny(b, c, "byte_limit", "");
+			conn_deny(b, c, REASON_BYTE_LIMIT, "");
 			return;
 		}
 		/* Remove only those bytes from the server's socket that the client has taken. */
@@ -188,7 +188,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	size_t max = fit_limit(*total, limit, TURN_BYTES);
 
 	if (max == 0 && !is_at_end(f)) {
-		conn_deny(b, c, "byte_limit", "");
+		conn_deny(b, c, REASON_BYTE_LIMIT, "");
 		return false;
 	}
 	f->last = f == &c->up ? c->down.done : c->up.done;
@@ -243,7 +243,7 @@ void conn_relay(struct broker *b, struct conn *c)
 		return;
 	}
 	if (c->up.done && c->down.done) {
-		conn_close(b, c, "ok");
+		conn_close(b, c, REASON_OK);
 	} else if (!c->spared && c->bytes_in > 0) {
 		c->spared = true; /* only now, because no process waits for the result any more */
 		spare_ask(b, c);

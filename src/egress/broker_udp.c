@@ -74,13 +74,14 @@ void broker_udp_init(struct broker *b)
 }
 
 static void report_flow(struct broker *b, const struct udp_flow *f, enum egress_kind kind,
-                        const char *reason, const char *kind_of)
+                        enum reason reason, const char *kind_of)
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = f->rule,
 		                  .connection = f->state == UDP_RELAY ? f->id : 0,
 		                  .port = f->port,
-		                  .protocol = "udp",
+		                  .protocol = PROTOCOL_UDP,
+		                  .reason = reason,
 		                  .asked = f->asked,
 		                  .dialled = f->dialled,
 		                  .via_proxy = f->via_proxy,
@@ -91,7 +92,6 @@ static void report_flow(struct broker *b, const struct udp_flow *f, enum egress_
 
 	snprintf(e.name, sizeof(e.name), "%s",
 	         f->slot != NULL ? egress_name(f->slot, &f->asked, text) : "");
-	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	snprintf(e.kind_of, sizeof(e.kind_of), "%s", kind_of);
 	broker_report(b, &e);
 }
@@ -162,19 +162,19 @@ static void flow_mute(struct broker *b, struct udp_flow *f)
 	}
 }
 
-static void flow_deny(struct broker *b, struct udp_flow *f, const char *reason, const char *kind_of)
+static void flow_deny(struct broker *b, struct udp_flow *f, enum reason reason, const char *kind_of)
 {
 	report_flow(b, f, EGRESS_DENIED, reason, kind_of);
 	flow_stop(b, f);
 	flow_mute(b, f);
 }
 
-static void flow_end(struct broker *b, struct udp_flow *f, const char *reason)
+static void flow_end(struct broker *b, struct udp_flow *f, enum reason reason)
 {
 	bool lost = f->unreachable && f->bytes_in == 0;
 
 	report_flow(b, f, f->state == UDP_RELAY ? EGRESS_CARRIED : EGRESS_DENIED,
-	            lost ? "unreachable" : reason, "");
+	            lost ? REASON_UNREACHABLE : reason, "");
 	flow_stop(b, f);
 	flow_forget(b, f);
 }
@@ -189,7 +189,7 @@ static bool count_datagram(struct broker *b, struct udp_flow *f, size_t len, uin
 		return true;
 	}
 	*lost += len;
-	flow_deny(b, f, "byte_limit", "");
+	flow_deny(b, f, REASON_BYTE_LIMIT, "");
 	return false;
 }
 
@@ -213,20 +213,20 @@ static bool make_room(struct broker *b)
 	    clock_ms() - oldest->moved_ms < SPARE_MS) {
 		return false;
 	}
-	flow_end(b, oldest, "idle");
+	flow_end(b, oldest, REASON_IDLE);
 	return b->n_conns < b->c->max_connections;
 }
 
 /* ---- from the skill ------------------------------------------------------- */
 
-static const char *find_refusal(struct broker *b, const struct udp_flow *f)
+static enum reason find_refusal(struct broker *b, const struct udp_flow *f)
 {
 	bool used_up = b->bytes_out > b->c->max_bytes_out || b->bytes_in > b->c->max_bytes_in;
 
-	return f->slot == NULL || f->rule < 0 ? "not_declared"
-	       : used_up                      ? "byte_limit"
-	       : !make_room(b)                ? "too_many_connections"
-	                                      : NULL;
+	return f->slot == NULL || f->rule < 0 ? REASON_NOT_DECLARED
+	       : used_up                      ? REASON_BYTE_LIMIT
+	       : !make_room(b)                ? REASON_TOO_MANY_CONNECTIONS
+	                                      : REASON_NONE;
 }
 
 static void flow_dial(struct broker *b, struct udp_flow *f)
@@ -239,7 +239,7 @@ static void flow_dial(struct broker *b, struct udp_flow *f)
 	assert(f->slot != NULL && f->rule >= 0); /* nothing is dialled without a rule */
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(f->slot, &f->asked, text));
 	if (msg_fds_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
-		flow_deny(b, f, "busy", "");
+		flow_deny(b, f, REASON_BUSY, "");
 	}
 }
 
@@ -264,11 +264,11 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 	                  ? egress_by_address(b->c->table, &f->asked)
 	                  : NULL;
 	f->rule = f->slot != NULL ? egress_rule_for(b->c->table, f->slot, f->port, true) : -1;
-	const char *refused = find_refusal(b, f);
+	enum reason refused = find_refusal(b, f);
 	struct udp_flow **bucket = find_bucket(b, client);
 	f->next = *bucket;
 	*bucket = f;
-	if (refused != NULL) {
+	if (refused != REASON_NONE) {
 		report_flow(b, f, EGRESS_DENIED, refused, "");
 		flow_mute(b, f);
 		return f;
@@ -311,7 +311,7 @@ static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, si
 		if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == EMSGSIZE) {
 			return true; /* a busy network also loses datagrams */
 		}
-		flow_end(b, f, "closed");
+		flow_end(b, f, REASON_CLOSED);
 		return false;
 	}
 	f->bytes_out += len - 1;
@@ -373,17 +373,17 @@ void broker_udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	f->dialled = r->address;
 	f->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
-		flow_deny(b, f, dial_result_name(r->result), r->range);
+		flow_deny(b, f, dial_result_reason(r->result), r->range);
 		return;
 	}
 	f->server =
 	        (struct source){ .kind = SOURCE_UDP_SERVER, .fd = steal_fd(&server), .owner = f };
 	if (broker_watch(b, &f->server) != 0) {
-		flow_deny(b, f, "no_memory", "");
+		flow_deny(b, f, REASON_NO_MEMORY, "");
 		return;
 	}
 	f->state = UDP_RELAY;
-	report_flow(b, f, EGRESS_OPENED, "ok", "");
+	report_flow(b, f, EGRESS_OPENED, REASON_OK, "");
 	flow_moved(b, f);
 	flow_release(b, f);
 }
@@ -396,11 +396,11 @@ void broker_udp_turn(struct broker *b, struct udp_flow *f)
 			return;
 		}
 		if (n <= 0) {
-			flow_end(b, f, "closed");
+			flow_end(b, f, REASON_CLOSED);
 			return;
 		}
 		if (message[0] == GATE_TOO_LARGE) {
-			flow_end(b, f, "too_large");
+			flow_end(b, f, REASON_TOO_LARGE);
 			return;
 		}
 		if (message[0] != GATE_DATAGRAM) {
@@ -425,7 +425,7 @@ void broker_udp_tick(struct broker *b, uint64_t now_ms)
 	struct udp_flow *f;
 
 	while ((f = TAILQ_FIRST(&b->udp.live)) != NULL && now_ms - f->moved_ms > IDLE_UDP_MS) {
-		flow_end(b, f, "idle");
+		flow_end(b, f, REASON_IDLE);
 	}
 	while ((f = TAILQ_FIRST(&b->udp.muted)) != NULL && now_ms - f->moved_ms > MUTED_MS) {
 		unmute_oldest(b);
@@ -445,7 +445,7 @@ bool broker_udp_finished(const struct broker *b)
 void broker_udp_close_all(struct broker *b)
 {
 	while (!TAILQ_EMPTY(&b->udp.live)) {
-		flow_end(b, TAILQ_FIRST(&b->udp.live), "run_ended");
+		flow_end(b, TAILQ_FIRST(&b->udp.live), REASON_RUN_ENDED);
 	}
 }
 

@@ -66,24 +66,24 @@ struct dialler {
 	struct dial_job jobs[MAX_DIALS];
 };
 
-static const char *const RESULT_NAMES[] = {
-	[DIAL_OK] = "ok",
-	[DIAL_REFUSED_RULE] = "refused_rule",
-	[DIAL_NO_NAME] = "no_name",
-	[DIAL_GUARDED] = "guarded",
-	[DIAL_UNREACHABLE] = "unreachable",
-	[DIAL_TIMEOUT] = "timeout",
-	[DIAL_BUSY] = "busy",
-	[DIAL_PROXY_UNREACHABLE] = "proxy_unreachable",
-	[DIAL_PROXY_REFUSED] = "proxy_refused",
-	[DIAL_PROXY_AUTH] = "proxy_auth",
-	[DIAL_PROXY_BROKEN] = "proxy_broken",
-	[DIAL_PROXY_NO_UDP] = "proxy_no_udp",
+static const enum reason RESULT_REASONS[] = {
+	[DIAL_OK] = REASON_OK,
+	[DIAL_REFUSED_RULE] = REASON_REFUSED_RULE,
+	[DIAL_NO_NAME] = REASON_NO_NAME,
+	[DIAL_GUARDED] = REASON_GUARDED,
+	[DIAL_UNREACHABLE] = REASON_UNREACHABLE,
+	[DIAL_TIMEOUT] = REASON_TIMEOUT,
+	[DIAL_BUSY] = REASON_BUSY,
+	[DIAL_PROXY_UNREACHABLE] = REASON_PROXY_UNREACHABLE,
+	[DIAL_PROXY_REFUSED] = REASON_PROXY_REFUSED,
+	[DIAL_PROXY_AUTH] = REASON_PROXY_AUTH,
+	[DIAL_PROXY_BROKEN] = REASON_PROXY_BROKEN,
+	[DIAL_PROXY_NO_UDP] = REASON_PROXY_NO_UDP,
 };
 
-const char *dial_result_name(enum dial_result r)
+enum reason dial_result_reason(enum dial_result r)
 {
-	return (size_t)r < ARRAY_LEN(RESULT_NAMES) ? RESULT_NAMES[r] : "unknown";
+	return (size_t)r < ARRAY_LEN(RESULT_REASONS) ? RESULT_REASONS[r] : REASON_UNKNOWN;
 }
 
 /* ---- one request ------------------------------------------------------- */

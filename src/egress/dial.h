@@ -8,6 +8,7 @@
 #define EGRESS_DIAL_H
 
 #include "egress/table.h"
+#include "trace/codes.h"
 
 enum dial_result {
 	DIAL_OK,
@@ -24,8 +25,8 @@ enum dial_result {
 	DIAL_PROXY_NO_UDP,  /* datagrams cannot pass an HTTP proxy */
 };
 
-/* Returns the reason code of a result: "ok", "guarded", ... */
-const char *dial_result_name(enum dial_result r);
+/* Returns REASON_UNKNOWN for a result that does not exist. */
+enum reason dial_result_reason(enum dial_result r);
 
 /* The kind of socket that the broker requests. It also decides which part of the broker waits for
  * the reply. */

@@ -190,10 +190,16 @@ static void hear_events(struct egress *e, struct trace *trace, size_t most)
 			own_close(&e->events);
 			return;
 		}
-		/* The strings come from an untrusted process, so terminate each one. */
+		/* The event comes from an untrusted process, so terminate each string, and check
+		 * each enum that is used as an index. The ledger checks the kind. */
 		ev.name[sizeof(ev.name) - 1] = ev.shown[sizeof(ev.shown) - 1] = '\0';
-		ev.protocol[sizeof(ev.protocol) - 1] = ev.reason[sizeof(ev.reason) - 1] = '\0';
 		ev.kind_of[sizeof(ev.kind_of) - 1] = '\0';
+		if ((unsigned)ev.protocol >= PROTOCOL_COUNT) {
+			ev.protocol = PROTOCOL_OTHER;
+		}
+		if ((unsigned)ev.reason >= REASON_COUNT) {
+			ev.reason = REASON_UNKNOWN;
+		}
 		if (trace != NULL && e->ledger != NULL) {
 			ledger_take(e->ledger, &ev, trace);
 		}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "egress/guard.h"
+#include "trace/codes.h"
 
 enum egress_kind {
 	EGRESS_RESOLVED,  /* a granted name was resolved */
@@ -29,12 +30,12 @@ struct egress_event {
 	uint64_t connection; /* number of the open connection; 0: none */
 	uint64_t count;      /* how often it happened since the last message; 0 means once */
 	uint16_t port;
-	uint16_t qtype;   /* of a DNS question */
-	char name[254];   /* the declared name of the address, or the name that was asked for */
-	char shown[254];  /* SNI or Host, as the skill sent it */
-	char protocol[8]; /* "tls", "http", "tcp", "udp", "dns" */
-	char reason[24];  /* stable code: "ok", "no_sni", "guarded", ... */
-	char kind_of[16]; /* with "guarded": the range */
+	uint16_t qtype;  /* of a DNS question */
+	char name[254];  /* the declared name of the address, or the name that was asked for */
+	char shown[254]; /* SNI or Host, as the skill sent it */
+	enum event_protocol protocol;
+	enum reason reason;
+	char kind_of[16]; /* with REASON_GUARDED: the range */
 	struct address asked;
 	struct address dialled; /* all zero: none */
 	uint8_t via_proxy;      /* not 0: `dialled` is the address of the owner's proxy */

@@ -152,7 +152,7 @@ static void put_data(struct json *j, void *arg)
 
 static bool is_violation(const struct egress_event *e)
 {
-	return AS[e->kind].violation && !reason_is_misfortune(reason_from(e->reason));
+	return AS[e->kind].violation && !reason_is_misfortune(e->reason);
 }
 
 static bool is_question(const struct egress_event *e)
@@ -181,15 +181,21 @@ static const char *draft_remedy(const char *name, char *out, size_t size)
 	return out;
 }
 
+static const char *show_protocol(const struct egress_event *e)
+{
+	const char *name = event_protocol_name(e->protocol);
+
+	return name != NULL ? name : "";
+}
+
 static void draft_event(const struct event_data *d, struct event_draft *to)
 {
 	static const char *const STATES[] = { "", " open", " closed" };
 	const struct egress_event *e = d->e;
-	enum reason reason = reason_from(e->reason);
-	const char *code = reason != REASON_NONE ? reason_code(reason) : "";
+	const char *code = e->reason != REASON_NONE ? reason_code(e->reason) : "";
 	int n = e->kind == EGRESS_LIMITED
-	                ? snprintf(to->text, sizeof(to->text), "%s %s", e->protocol, code)
-	                : snprintf(to->text, sizeof(to->text), "%s %s:%u%s %s", e->protocol,
+	                ? snprintf(to->text, sizeof(to->text), "%s %s", show_protocol(e), code)
+	                : snprintf(to->text, sizeof(to->text), "%s %s:%u%s %s", show_protocol(e),
 	                           e->name, e->port, STATES[d->state], code);
 
 	if (d->entry != NULL && n > 0 && (size_t)n < sizeof(to->text)) {
@@ -203,8 +209,8 @@ static void draft_event(const struct event_data *d, struct event_draft *to)
 		.tallied = d->entry != NULL,
 		.message = { to->text, strlen(to->text) },
 		.op = is_question(e) ? OP_RESOLVE : OP_CONNECT,
-		.protocol = event_protocol_from(e->protocol),
-		.reason = reason,
+		.protocol = e->protocol,
+		.reason = e->reason,
 		.more = put_data,
 		.more_arg = (void *)(uintptr_t)d,
 	};
@@ -260,8 +266,8 @@ static struct egress_event make_destination(const struct egress_event *e)
 	id.port = e->port;
 	id.dialled = e->dialled;
 	id.via_proxy = e->via_proxy;
+	id.protocol = e->protocol;
 	(void)snprintf(id.name, sizeof(id.name), "%s", e->name);
-	(void)snprintf(id.protocol, sizeof(id.protocol), "%s", e->protocol);
 	return id;
 }
 
@@ -319,14 +325,14 @@ static void write_total(const struct ledger *l, const struct total *t, struct tr
 	char text[400] = "other destinations, in total";
 
 	if (listed) {
-		snprintf(text, sizeof(text), "%s %s:%u, in total", t->where.protocol, t->where.name,
-		         t->where.port);
+		snprintf(text, sizeof(text), "%s %s:%u, in total", show_protocol(&t->where),
+		         t->where.name, t->where.port);
 	}
 	trace_add(trace, &(struct event){ .kind = EV_NETWORK_EGRESS_TOTAL,
 	                                  .message = { text, strlen(text) },
 	                                  .name = listed ? t->where.name : NULL,
 	                                  .port = t->where.port,
-	                                  .protocol = event_protocol_from(t->where.protocol),
+	                                  .protocol = t->where.protocol,
 	                                  .reason = listed ? REASON_NONE : REASON_NOT_LISTED,
 	                                  .more = put_total,
 	                                  .more_arg = &d });
@@ -413,8 +419,7 @@ static void close_lost(struct ledger *l, struct trace *trace)
 			};
 			o->event.kind = EGRESS_CARRIED;
 			o->event.micros += clock_us() - o->since_us;
-			snprintf(o->event.reason, sizeof(o->event.reason), "%s",
-			         reason_code(REASON_BROKER_LOST));
+			o->event.reason = REASON_BROKER_LOST;
 			write_event(&d, trace);
 			find_total(l, &o->event)->lost++;
 			forget_open(l, o);
@@ -439,10 +444,10 @@ static struct egress_event make_identity(const struct egress_event *e)
 	id.asked = e->asked;
 	id.dialled = e->dialled;
 	id.via_proxy = e->via_proxy;
+	id.protocol = e->protocol;
+	id.reason = e->reason;
 	(void)snprintf(id.name, sizeof(id.name), "%s", e->name);
 	(void)snprintf(id.shown, sizeof(id.shown), "%s", e->shown);
-	(void)snprintf(id.protocol, sizeof(id.protocol), "%s", e->protocol);
-	(void)snprintf(id.reason, sizeof(id.reason), "%s", e->reason);
 	(void)snprintf(id.kind_of, sizeof(id.kind_of), "%s", e->kind_of);
 	return id;
 }

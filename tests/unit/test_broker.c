@@ -347,7 +347,7 @@ static void an_end_is_the_end_of_events(void **state)
 	(void)state;
 	struct conn *c = world_connected(&w, 4, &skill, &server);
 	auto_fd dialler = dup(server_fd);
-	conn_close(&w.b, c, "ok");
+	conn_close(&w.b, c, REASON_OK);
 	conn_sweep(&w.b);
 	assert_int_equal(write(server, "late", 4), 4);
 	assert_int_equal(epoll_wait(w.b.epoll, &e, 1, 0), 0);

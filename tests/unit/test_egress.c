@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
@@ -22,6 +23,8 @@ static bool without_memory;
 static unsigned violations;
 static unsigned heard;
 static unsigned slow_us;
+static struct egress_event word = { .kind = EGRESS_UNKNOWN }; /* what the talker says */
+static struct egress_event last_heard;
 
 struct ledger *__real_ledger_new(const struct ssb_plan *plan);
 struct ledger *__wrap_ledger_new(const struct ssb_plan *plan);
@@ -37,9 +40,9 @@ struct ledger *__wrap_ledger_new(const struct ssb_plan *plan)
 void __wrap_ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace)
 {
 	(void)l;
-	(void)e;
 	(void)trace;
 	heard++;
+	last_heard = *e;
 	(void)usleep(slow_us);
 }
 
@@ -61,7 +64,6 @@ void __wrap_trace_violation(struct trace *t, enum event_kind kind, const char *f
 static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 {
 	static const struct ssb_plan plan;
-	struct egress_event ev = { .kind = EGRESS_UNKNOWN };
 	int pair[2];
 	int said[2]; /* the first word, or all of them where they are said at once */
 	char c;
@@ -77,7 +79,7 @@ static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 	if (pid == 0) {
 		(void)close(pair[0]);
 		for (unsigned i = 0; i < n; i++) {
-			(void)send(pair[1], &ev, sizeof(ev), MSG_NOSIGNAL);
+			(void)send(pair[1], &word, sizeof(word), MSG_NOSIGNAL);
 			if (i == 0 && every_us > 0) {
 				(void)!write(said[1], "x", 1);
 			}
@@ -115,6 +117,27 @@ static void test_endless_words(void **state)
 	assert_int_equal(violations, 0);
 	assert_int_equal(e.broker, -1);
 	egress_done(&e);
+}
+
+/* A broker that was taken over can send any bytes. */
+static void test_hostile_word(void **state)
+{
+	const struct egress_event good = word;
+	struct egress e;
+
+	(void)state;
+	memset(&word, 'x', sizeof(word));
+	start_talker(&e, 1, 0);
+	word = good;
+	egress_stop(&e, some_trace());
+	egress_done(&e);
+	assert_int_equal(heard, 1);
+	assert_int_equal(last_heard.protocol, PROTOCOL_OTHER);
+	assert_int_equal(last_heard.reason, REASON_UNKNOWN);
+	assert_int_equal(strnlen(last_heard.name, sizeof(last_heard.name)),
+	                 sizeof(last_heard.name) - 1);
+	assert_int_equal(strnlen(last_heard.kind_of, sizeof(last_heard.kind_of)),
+	                 sizeof(last_heard.kind_of) - 1);
 }
 
 /* What it said in time is taken, also if that takes longer. */
@@ -209,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_endless_words),
+		cmocka_unit_test(test_hostile_word),
 		cmocka_unit_test(test_many_words),
 		cmocka_unit_test(test_words_across_a_signal),
 		cmocka_unit_test(test_gone_before_the_end),

@@ -77,10 +77,10 @@ static unsigned count(const char *text, const char *what)
 
 static struct egress_event event(enum egress_kind kind, const char *name, const char *reason)
 {
-	struct egress_event e = { .kind = kind, .port = 443, .protocol = "tls" };
+	struct egress_event e = { .kind = kind, .port = 443, .protocol = PROTOCOL_TLS };
 
 	snprintf(e.name, sizeof(e.name), "%s", name);
-	snprintf(e.reason, sizeof(e.reason), "%s", reason);
+	e.reason = reason_from(reason);
 	return e;
 }
 
@@ -123,7 +123,7 @@ static void lost_ones_are_told(void **state)
 	}
 	e.connection = 2;
 	e.kind = EGRESS_DENIED;
-	snprintf(e.reason, sizeof(e.reason), "other_host");
+	e.reason = REASON_OTHER_HOST;
 	take(&w, e);
 	auto_free char *text = end(&w);
 	assert_int_equal(count(text, "\"state\":\"open\""), 3);

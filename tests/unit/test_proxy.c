@@ -329,7 +329,8 @@ static void answers(void **state)
 		struct outcome o =
 		        play(&SECRET, request(NAME, "api.corp.test", 443), CASES[i].answer, 999);
 		if (o.reply.result != CASES[i].result) {
-			fail_msg("%s: %s", CASES[i].answer, dial_result_name(o.reply.result));
+			fail_msg("%s: %s", CASES[i].answer,
+			         reason_code(dial_result_reason(o.reply.result)));
 		}
 		address_format(&o.reply.address, text);
 		assert_string_equal(text, "127.0.0.1");
@@ -388,8 +389,8 @@ static void judged_here(void **state)
 	o = dial_with(&PLAIN, request(UDP, "api.corp.test", 443), 20000);
 	assert_int_equal(o.reply.result, DIAL_PROXY_NO_UDP);
 	assert_int_equal(poll(&p, 1, 50), 0);
-	assert_string_equal(dial_result_name(DIAL_PROXY_NO_UDP), "proxy_no_udp");
-	assert_string_equal(dial_result_name(DIAL_PROXY_REFUSED), "proxy_refused");
+	assert_int_equal(dial_result_reason(DIAL_PROXY_NO_UDP), REASON_PROXY_NO_UDP);
+	assert_int_equal(dial_result_reason(DIAL_PROXY_REFUSED), REASON_PROXY_REFUSED);
 }
 
 int main(void)
