@@ -118,8 +118,7 @@ static void conn_passes(struct broker *b, struct conn *c)
 
 	if (learning != LEARNING_NOT && has_more(c)) {
 		c->lingers = true;
-	} else if (learning == LEARNING_CLOSED &&
-	           strcmp(plan->egress[c->rule].domain.s, LEARNING_ANY) == 0) {
+	} else if (learning == LEARNING_CLOSED && plan->egress[c->rule].any) {
 		conn_deny(b, c, REASON_LEARNING, "");
 	} else {
 		conn_dial(b, c);

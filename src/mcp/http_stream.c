@@ -143,10 +143,10 @@ static const char *session_field(const struct http_stream *x, char out[HTTP_SESS
 	return out;
 }
 
-/* Only clients of 2025-11-25 or later resume a stream that has not ended. */
+/* Returns true if the client resumes a stream that has not ended. */
 static bool comes_back(const struct http_stream *x)
 {
-	return x->session != NULL && strcmp(mcp_peer_version(x->session->peer), "2025-11-25") >= 0;
+	return x->session != NULL && mcp_version_resumes(mcp_peer_version(x->session->peer));
 }
 
 /* Sends an event without data to a client of 2025-11-25, so that the client has an id to resume

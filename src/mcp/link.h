@@ -79,5 +79,7 @@ void mcp_error_text(struct buf *out, const char *id, int code, const char *messa
 #define MCP_LATEST_LEGACY "2025-11-25"
 bool mcp_version_known(const char *version);
 bool mcp_version_modern(const char *version);
+/* Returns whether clients of this version resume a stream that has not ended. */
+bool mcp_version_resumes(const char *version);
 
 #endif

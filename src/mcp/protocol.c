@@ -15,9 +15,11 @@
 static const struct {
 	const char *name;
 	bool modern;
+	bool resumes; /* its clients resume a stream that has not ended */
 } VERSIONS[] = {
-	{ MCP_LATEST, true },    { MCP_LATEST_LEGACY, false }, { "2025-06-18", false },
-	{ "2025-03-26", false }, { "2024-11-05", false },
+	{ MCP_LATEST, true, true },     { MCP_LATEST_LEGACY, false, true },
+	{ "2025-06-18", false, false }, { "2025-03-26", false, false },
+	{ "2024-11-05", false, false },
 };
 
 static int version_index(const char *version)
@@ -40,6 +42,13 @@ bool mcp_version_modern(const char *version)
 	int i = version_index(version);
 
 	return i >= 0 && VERSIONS[i].modern;
+}
+
+bool mcp_version_resumes(const char *version)
+{
+	int i = version_index(version);
+
+	return i >= 0 && VERSIONS[i].resumes;
 }
 
 const char *mcp_version_static(const char *version)

@@ -335,20 +335,20 @@ static int load_options(struct otlp_target *t, struct otel_config *c, const stru
 }
 
 static int load_target(struct otlp_target *t, struct otel_config *c, const struct owner *o,
-                       const char *signal, struct ssb_error *err)
+                       const char *signal, const char *path, struct ssb_error *err)
 {
-	bool traces = strcmp(signal, "TRACES") == 0;
-	const char *exporter =
-	        get_variable(o, traces ? "OTEL_TRACES_EXPORTER" : "OTEL_LOGS_EXPORTER");
 	struct signal_variable url = get_signal_variable(o, signal, "ENDPOINT");
-	const char *append = traces ? "/v1/traces" : "/v1/logs";
+	char var[32];
 
+	/* OTEL_TRACES_EXPORTER, OTEL_LOGS_EXPORTER */
+	snprintf(var, sizeof(var), "OTEL_%s_EXPORTER", signal);
+	const char *exporter = get_variable(o, var);
 	t->on = exporter == NULL || strcmp(exporter, "none") != 0;
 	if (!t->on) {
 		return 0;
 	}
 	return otlp_target_parse(t, url.value != NULL ? url.value : "http://localhost:4318",
-	                         url.own ? "" : append, url.var, err) == 0
+	                         url.own ? "" : path, url.var, err) == 0
 	               ? load_options(t, c, o, signal, err)
 	               : -1;
 }
@@ -432,8 +432,8 @@ int otel_config_load(struct otel_config *ret, const struct owner *owner, struct 
 		*ret = c;
 		return 0;
 	}
-	if (load_target(&c.traces, &c, owner, "TRACES", err) != 0 ||
-	    load_target(&c.logs, &c, owner, "LOGS", err) != 0) {
+	if (load_target(&c.traces, &c, owner, "TRACES", "/v1/traces", err) != 0 ||
+	    load_target(&c.logs, &c, owner, "LOGS", "/v1/logs", err) != 0) {
 		otel_config_done(&c);
 		return -1;
 	}

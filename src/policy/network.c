@@ -296,6 +296,7 @@ static void learn_network(struct build *b)
 	char every[] = LEARNING_ANY;
 	struct egress_rule rule = { .domain = { .s = every },
 		                    .kind = HOST_WILDCARD,
+		                    .any = true,
 		                    .protocol = PROTO_TCP,
 		                    .ports = (uint16_t *)(uintptr_t)l->ports,
 		                    .n_ports = l->n_ports };

@@ -313,6 +313,8 @@ static void test_a_plan_without_its_wishes(void **state)
 	assert_int_equal(p->n_egress, 2);
 	assert_string_equal(p->egress[0].domain.s, "own.example.com");
 	assert_string_equal(p->egress[1].domain.s, LEARNING_ANY);
+	assert_true(p->egress[1].any);
+	assert_false(p->egress[0].any);
 	assert_int_equal(p->learning, LEARNING_CLOSED);
 	for (size_t i = 0; i < p->n_grants; i++) {
 		assert_true(p->grants[i].origin == ORIGIN_SKILL ||
