@@ -29,11 +29,7 @@ static size_t call_weight(const struct mcp_call *c)
 static void call_link(struct mcp_call *c, struct mcp_peer *p)
 {
 	c->peer = p;
-	c->next = p->calls;
-	if (c->next != NULL) {
-		c->next->prev = c;
-	}
-	p->calls = c;
+	LIST_INSERT_HEAD(&p->calls, c, link);
 	p->refs++;
 	p->n_calls++;
 	p->weight += c->weight;
@@ -78,16 +74,7 @@ static void call_unlink(struct mcp_call *c)
 {
 	struct mcp_peer *p = c->peer;
 
-	if (c->next != NULL) {
-		c->next->prev = c->prev;
-	}
-	if (c->prev != NULL) {
-		c->prev->next = c->next;
-	} else {
-		p->calls = c->next;
-	}
-	c->prev = NULL;
-	c->next = NULL;
+	LIST_REMOVE(c, link);
 	p->n_calls--;
 	p->weight -= c->weight;
 }

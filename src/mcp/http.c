@@ -32,7 +32,7 @@ static void make_room(struct mcp_http *h)
 {
 	struct http_conn *oldest = NULL;
 
-	for (struct http_conn *c = h->conns; c != NULL; c = c->next) {
+	for (struct http_conn *c = LIST_FIRST(&h->conns); c != NULL; c = LIST_NEXT(c, link)) {
 		if ((c->state == CONN_HEAD || c->state == CONN_LINGER) &&
 		    queue_left(&c->queue) == 0) {
 			oldest = c;
@@ -221,11 +221,11 @@ void mcp_http_free(struct mcp_http *h)
 	if (h == NULL) {
 		return;
 	}
-	while (h->sessions != NULL) {
-		http_session_free(h->sessions);
+	while (!LIST_EMPTY(&h->sessions)) {
+		http_session_free(LIST_FIRST(&h->sessions));
 	}
-	while (h->conns != NULL) {
-		http_conn_free(h->conns);
+	while (!LIST_EMPTY(&h->conns)) {
+		http_conn_free(LIST_FIRST(&h->conns));
 	}
 	mcp_peer_free(h->modern);
 	loop_unwatch(&h->watch);

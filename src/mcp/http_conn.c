@@ -176,7 +176,8 @@ static bool too_much_waits(const struct mcp_http *h, size_t len)
 {
 	size_t sum = len;
 
-	for (const struct http_conn *c = h->conns; c != NULL && len >= PROMISED; c = c->next) {
+	for (const struct http_conn *c = LIST_FIRST(&h->conns); c != NULL && len >= PROMISED;
+	     c = LIST_NEXT(c, link)) {
 		sum += queue_left(&c->queue);
 	}
 	return sum > MAX_HTTP_QUEUED;
@@ -452,11 +453,7 @@ void http_conn_new(struct mcp_http *h, int fd)
 	c->http = h;
 	c->fd = fd;
 	buf_init(&c->body, MAX_MCP_MESSAGE);
-	c->next = h->conns;
-	if (h->conns != NULL) {
-		h->conns->prev = c;
-	}
-	h->conns = c;
+	LIST_INSERT_HEAD(&h->conns, c, link);
 	h->n_conns++;
 	if (loop_watch(h->loop, fd, EPOLLIN, on_ready, c, &c->watch) < 0) {
 		http_conn_free(c);
@@ -479,14 +476,7 @@ void http_conn_free(struct http_conn *c)
 	loop_untimer(&c->slow);
 	loop_untimer(&c->later);
 	own_close(&c->fd);
-	if (c->prev != NULL) {
-		c->prev->next = c->next;
-	} else {
-		h->conns = c->next;
-	}
-	if (c->next != NULL) {
-		c->next->prev = c->prev;
-	}
+	LIST_REMOVE(c, link);
 	h->n_conns--;
 	http_conn_forget_body(c);
 	queue_clear(&c->queue);

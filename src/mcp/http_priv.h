@@ -15,6 +15,8 @@
 #ifndef MCP_HTTP_PRIV_H
 #define MCP_HTTP_PRIV_H
 
+#include <sys/queue.h>
+
 #include "base/buf.h"
 #include "base/sha256.h"
 #include "base/bucket.h"
@@ -42,9 +44,9 @@ struct mcp_http {
 	char principal[32];          /* principal of all modern clients, made from the token */
 	struct loop_watch *watch;
 	struct loop_timer *pause, *sweep;
-	struct http_conn *conns; /* newest first */
+	LIST_HEAD(, http_conn) conns; /* newest first */
 	size_t n_conns;
-	struct http_session *sessions;
+	LIST_HEAD(, http_session) sessions;
 	size_t n_sessions;
 	struct mcp_peer *modern; /* gets the tasks of connections that have closed */
 	struct bucket requests;  /* limits the rate of requests */
@@ -67,7 +69,7 @@ enum http_conn_state {
 
 struct http_conn {
 	struct mcp_http *http;
-	struct http_conn *prev, *next;
+	LIST_ENTRY(http_conn) link;
 	int fd;
 	struct loop_watch *watch;
 	enum http_conn_state state;
@@ -136,12 +138,12 @@ struct http_event {
 struct http_stream {
 	struct mcp_out to; /* must be the first member */
 	struct mcp_http *http;
-	struct http_conn *conn;          /* NULL: the connection is lost */
-	struct mcp_peer *peer;           /* of the session, or of the connection */
-	struct http_session *session;    /* NULL: modern era */
-	struct http_stream *prev, *next; /* in the session's list, newest first */
-	uint64_t number;                 /* number of the stream in the session */
-	uint64_t events;                 /* number of events sent so far */
+	struct http_conn *conn;       /* NULL: the connection is lost */
+	struct mcp_peer *peer;        /* of the session, or of the connection */
+	struct http_session *session; /* NULL: modern era */
+	LIST_ENTRY(http_stream) link; /* in the session's list, newest first */
+	uint64_t number;              /* number of the stream in the session */
+	uint64_t events;              /* number of events sent so far */
 	/* Number of the last event that was dropped because it did not fit; 0: none. */
 	uint64_t lost;
 	bool news;       /* opened by GET; for messages that belong to no request */
@@ -173,10 +175,10 @@ void http_stream_free(struct http_stream *x);
 struct http_session {
 	struct mcp_out news; /* must be the first member */
 	struct mcp_http *http;
-	struct http_session *prev, *next;
+	LIST_ENTRY(http_session) link;
 	char id[HTTP_SESSION_ID];
 	struct mcp_peer *peer;
-	struct http_stream *streams;
+	LIST_HEAD(, http_stream) streams;
 	uint64_t numbers; /* number of the last stream */
 	uint64_t used_ms;
 	struct loop_timer *later;

@@ -15,7 +15,8 @@
 /* Returns whether a client is connected or a call is running. */
 static bool is_busy(const struct http_session *s)
 {
-	for (const struct http_stream *x = s->streams; x != NULL; x = x->next) {
+	for (const struct http_stream *x = LIST_FIRST(&s->streams); x != NULL;
+	     x = LIST_NEXT(x, link)) {
 		if (x->conn != NULL || (!x->news && !x->over)) {
 			return true;
 		}
@@ -28,15 +29,15 @@ static void sweep_sessions(void *arg)
 	struct mcp_http *h = arg;
 	uint64_t now = clock_ms();
 
-	for (struct http_session *s = h->sessions, *next; s != NULL; s = next) {
-		next = s->next;
+	for (struct http_session *s = LIST_FIRST(&h->sessions), *next; s != NULL; s = next) {
+		next = LIST_NEXT(s, link);
 		if (is_busy(s)) {
 			s->used_ms = now;
 		} else if (now - s->used_ms > IDLE_MS) {
 			http_session_free(s);
 		}
 	}
-	if (h->sessions != NULL) {
+	if (!LIST_EMPTY(&h->sessions)) {
 		(void)loop_after(h->loop, SWEEP_MS, sweep_sessions, h, &h->sweep);
 	}
 }
@@ -46,7 +47,7 @@ static bool make_room(struct mcp_http *h)
 {
 	struct http_session *oldest = NULL;
 
-	for (struct http_session *s = h->sessions; s != NULL; s = s->next) {
+	for (struct http_session *s = LIST_FIRST(&h->sessions); s != NULL; s = LIST_NEXT(s, link)) {
 		if (!is_busy(s) && (oldest == NULL || s->used_ms < oldest->used_ms)) {
 			oldest = s;
 		}
@@ -66,7 +67,7 @@ static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 	struct http_stream *to = NULL;
 
 	(void)status;
-	for (struct http_stream *x = s->streams; x != NULL; x = x->next) {
+	for (struct http_stream *x = LIST_FIRST(&s->streams); x != NULL; x = LIST_NEXT(x, link)) {
 		if (x->news && (to == NULL || (to->conn == NULL && x->conn != NULL))) {
 			to = x;
 		}
@@ -109,16 +110,12 @@ struct http_session *http_session_new(struct mcp_http *h)
 	}
 	*s = (struct http_session){ .news = { .send = news_send, .end = news_end },
 		                    .http = h,
-		                    .next = h->sessions,
 		                    .used_ms = clock_ms() };
 	if (name_session(s) < 0) {
 		free(s);
 		return NULL;
 	}
-	if (h->sessions != NULL) {
-		h->sessions->prev = s;
-	}
-	h->sessions = s;
+	LIST_INSERT_HEAD(&h->sessions, s, link);
 	h->n_sessions++;
 	if (h->sweep == NULL) {
 		(void)loop_after(h->loop, SWEEP_MS, sweep_sessions, h, &h->sweep);
@@ -128,7 +125,7 @@ struct http_session *http_session_new(struct mcp_http *h)
 
 struct http_session *http_session_find(struct mcp_http *h, const char *id)
 {
-	for (struct http_session *s = h->sessions; s != NULL; s = s->next) {
+	for (struct http_session *s = LIST_FIRST(&h->sessions); s != NULL; s = LIST_NEXT(s, link)) {
 		if (strcmp(s->id, id) == 0 && s->later == NULL) {
 			s->used_ms = clock_ms();
 			return s;
@@ -139,10 +136,10 @@ struct http_session *http_session_find(struct mcp_http *h, const char *id)
 
 struct http_stream *http_session_stream(const struct http_session *s, uint64_t number)
 {
-	struct http_stream *x = s->streams;
+	struct http_stream *x = LIST_FIRST(&s->streams);
 
 	while (x != NULL && x->number != number) {
-		x = x->next;
+		x = LIST_NEXT(x, link);
 	}
 	return x;
 }
@@ -152,7 +149,7 @@ void http_session_trim(struct http_session *s)
 	struct http_stream *oldest = NULL;
 	size_t broken = 0;
 
-	for (struct http_stream *x = s->streams; x != NULL; x = x->next) {
+	for (struct http_stream *x = LIST_FIRST(&s->streams); x != NULL; x = LIST_NEXT(x, link)) {
 		if (x->conn == NULL) {
 			oldest = x;
 			broken++;
@@ -180,18 +177,11 @@ void http_session_free(struct http_session *s)
 	struct mcp_http *h = s->http;
 
 	loop_untimer(&s->later);
-	while (s->streams != NULL) {
-		http_stream_free(s->streams);
+	while (!LIST_EMPTY(&s->streams)) {
+		http_stream_free(LIST_FIRST(&s->streams));
 	}
 	mcp_peer_free(s->peer);
-	if (s->prev != NULL) {
-		s->prev->next = s->next;
-	} else {
-		h->sessions = s->next;
-	}
-	if (s->next != NULL) {
-		s->next->prev = s->prev;
-	}
+	LIST_REMOVE(s, link);
 	h->n_sessions--;
 	free(s);
 }

@@ -37,11 +37,7 @@ struct http_stream *http_stream_new(struct http_conn *c, struct http_session *s,
 		                   .news = news };
 	if (s != NULL) {
 		x->number = ++s->numbers;
-		x->next = s->streams;
-		if (s->streams != NULL) {
-			s->streams->prev = x;
-		}
-		s->streams = x;
+		LIST_INSERT_HEAD(&s->streams, x, link);
 	}
 	c->stream = x;
 	return x;
@@ -69,14 +65,7 @@ static void dispose_stream(struct http_stream *x)
 		drop_first(x);
 	}
 	if (x->session != NULL) {
-		if (x->prev != NULL) {
-			x->prev->next = x->next;
-		} else {
-			x->session->streams = x->next;
-		}
-		if (x->next != NULL) {
-			x->next->prev = x->prev;
-		}
+		LIST_REMOVE(x, link);
 	}
 	free(x);
 }

@@ -10,6 +10,8 @@
 #ifndef MCP_PRIV_H
 #define MCP_PRIV_H
 
+#include <sys/queue.h>
+
 #include "base/buf.h"
 #include "base/sha256.h"
 #include "mcp/link.h"
@@ -24,7 +26,7 @@ struct ask;
 struct mcp_server {
 	struct loop *loop; /* borrowed */
 	const struct mcp_app *app;
-	struct mcp_peer *peers;
+	LIST_HEAD(, mcp_peer) peers;
 	size_t n_calls;    /* calls of all peers, also of peers that are gone */
 	size_t weight;     /* bytes of the messages of all running calls */
 	bool freed;        /* freed by its owner; the end of the last call frees the memory */
@@ -36,13 +38,12 @@ struct mcp_server {
 
 struct mcp_peer {
 	struct mcp_server *server;
-	struct mcp_peer *prev; /* in the server's list; NULL once the peer is gone */
-	struct mcp_peer *next;
-	unsigned refs; /* one for its owner, one for each call */
+	LIST_ENTRY(mcp_peer) link; /* in the server's list, until the peer is gone */
+	unsigned refs;             /* one for its owner, one for each call */
 	bool gone;
 	char *principal;
 	struct mcp_out *news; /* borrowed; NULL: news is dropped */
-	struct mcp_call *calls;
+	LIST_HEAD(, mcp_call) calls;
 	size_t n_calls;
 	uint64_t told; /* number of the last piece of news that was sent (subs.c) */
 	size_t weight; /* bytes of the messages of its running calls */
@@ -72,9 +73,8 @@ enum mcp_call_phase {
 struct mcp_call {
 	struct mcp_server *server;
 	struct mcp_peer *peer;
-	struct mcp_call *prev; /* in the peer's list */
-	struct mcp_call *next;
-	struct mcp_out *out; /* NULL: the client is gone or has its answer */
+	LIST_ENTRY(mcp_call) link; /* in the peer's list */
+	struct mcp_out *out;       /* NULL: the client is gone or has its answer */
 	struct mcp_message m;
 	enum mcp_era era;
 	const char *version;          /* static */

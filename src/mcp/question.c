@@ -351,7 +351,7 @@ static struct ask *find_question(const struct mcp_peer *p, const char *id, struc
 {
 	char text[24];
 
-	for (struct mcp_call *c = p->calls; c != NULL; c = c->next) {
+	for (struct mcp_call *c = LIST_FIRST(&p->calls); c != NULL; c = LIST_NEXT(c, link)) {
 		for (size_t i = 0;
 		     c->phase == CALL_WAITING && c->era == MCP_ERA_LEGACY && i < c->n_asks; i++) {
 			(void)snprintf(text, sizeof(text), "%" PRIu64, c->asks[i].id);

@@ -20,7 +20,8 @@ static bool same_id(const struct mcp_call *a, const struct mcp_call *b)
 
 static bool is_duplicate(const struct mcp_call *c)
 {
-	for (const struct mcp_call *o = c->peer->calls; o != NULL; o = o->next) {
+	for (const struct mcp_call *o = LIST_FIRST(&c->peer->calls); o != NULL;
+	     o = LIST_NEXT(o, link)) {
 		if (o != c && !o->canceled && o->out != NULL && same_id(o, c)) {
 			return true;
 		}
@@ -172,11 +173,11 @@ static void take_cancel(struct mcp_peer *p, const struct mcp_message *m)
 		return;
 	}
 	auto_free char *text = mcp_id_text(id);
-	struct mcp_call *c = p->calls;
+	struct mcp_call *c = LIST_FIRST(&p->calls);
 	while (c != NULL && text != NULL &&
 	       (c->canceled || c->out == NULL || strcmp(c->m.id, text) != 0 ||
 	        (c->era == MCP_ERA_MODERN && c->out != p->news))) {
-		c = c->next;
+		c = LIST_NEXT(c, link);
 	}
 	if (c != NULL && text != NULL) {
 		mcp_call_cancel(c);
@@ -214,16 +215,16 @@ void mcp_receive(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
 
 void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out)
 {
-	struct mcp_call *c = p->calls;
+	struct mcp_call *c = LIST_FIRST(&p->calls);
 
 	p->refs++;
 	while (c != NULL) {
 		if (c->out == out) {
 			c->out = NULL;
 			mcp_call_cancel(c);
-			c = p->calls; /* a callback may have changed the list */
+			c = LIST_FIRST(&p->calls); /* a callback may have changed the list */
 		} else {
-			c = c->next;
+			c = LIST_NEXT(c, link);
 		}
 	}
 	mcp_peer_unref(p);

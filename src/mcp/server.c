@@ -48,8 +48,8 @@ void mcp_server_free(struct mcp_server *s)
 	/* Counts as a call, so that the end of the last real call does not free the server here. */
 	s->n_calls++;
 	subs_end(s->subs);
-	while (s->peers != NULL) {
-		mcp_peer_free(s->peers);
+	while (!LIST_EMPTY(&s->peers)) {
+		mcp_peer_free(LIST_FIRST(&s->peers));
 	}
 	s->freed = true;
 	mcp_server_drop_call(s);
@@ -77,11 +77,7 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
 	p->news = news;
 	p->refs = 1;
 	p->level = MCP_INFO;
-	p->next = s->peers;
-	if (p->next != NULL) {
-		p->next->prev = p;
-	}
-	s->peers = p;
+	LIST_INSERT_HEAD(&s->peers, p, link);
 	*ret = p;
 	return 0;
 }
@@ -98,28 +94,14 @@ void mcp_peer_unref(struct mcp_peer *p)
 	free(p);
 }
 
-static void peer_unlink(struct mcp_peer *p)
-{
-	if (p->next != NULL) {
-		p->next->prev = p->prev;
-	}
-	if (p->prev != NULL) {
-		p->prev->next = p->next;
-	} else {
-		p->server->peers = p->next;
-	}
-	p->prev = NULL;
-	p->next = NULL;
-}
-
 /* Finds a call that is neither canceled nor answered. Canceling a call may change the list, so each
  * search starts at the beginning. */
 static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 {
-	struct mcp_call *c = p->calls;
+	struct mcp_call *c = LIST_FIRST(&p->calls);
 
 	while (c != NULL && (c->canceled || c->answered)) {
-		c = c->next;
+		c = LIST_NEXT(c, link);
 	}
 	return c;
 }
@@ -130,7 +112,7 @@ static void peer_end(struct mcp_peer *p)
 	assert(!p->gone);
 	p->gone = true;
 	p->news = NULL;
-	peer_unlink(p);
+	LIST_REMOVE(p, link);
 	subs_forget(p->server->subs, p);
 	for (struct mcp_call *c = next_uncanceled(p); c != NULL; c = next_uncanceled(p)) {
 		mcp_call_cancel(c);
@@ -155,8 +137,8 @@ void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
 		return;
 	}
 	assert(strcmp(p->principal, heir->principal) == 0);
-	for (struct mcp_call *c = p->calls, *next; c != NULL; c = next) {
-		next = c->next;
+	for (struct mcp_call *c = LIST_FIRST(&p->calls), *next; c != NULL; c = next) {
+		next = LIST_NEXT(c, link);
 		if (c->task != NULL) {
 			mcp_call_move(c, heir);
 		}

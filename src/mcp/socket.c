@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,7 +22,7 @@
 
 struct socket_client {
 	struct mcp_socket *owner;
-	struct socket_client *prev, *next;
+	LIST_ENTRY(socket_client) link;
 	int fd;
 	struct mcp_lines *lines;
 };
@@ -34,7 +35,7 @@ struct mcp_socket {
 	struct stat bound; /* the socket file that we made; no other file is unlinked */
 	struct loop_watch *watch;
 	struct loop_timer *pause;
-	struct socket_client *clients;
+	LIST_HEAD(, socket_client) clients;
 	size_t n_clients;
 };
 
@@ -44,14 +45,7 @@ static void client_free(struct socket_client *c)
 
 	mcp_lines_free(c->lines);
 	own_close(&c->fd);
-	if (c->prev != NULL) {
-		c->prev->next = c->next;
-	} else {
-		x->clients = c->next;
-	}
-	if (c->next != NULL) {
-		c->next->prev = c->prev;
-	}
+	LIST_REMOVE(c, link);
 	x->n_clients--;
 	free(c);
 }
@@ -80,11 +74,8 @@ static void client_new(struct mcp_socket *x, int fd)
 		(void)close(fd);
 		return;
 	}
-	*c = (struct socket_client){ .owner = x, .fd = fd, .next = x->clients };
-	if (x->clients != NULL) {
-		x->clients->prev = c;
-	}
-	x->clients = c;
+	*c = (struct socket_client){ .owner = x, .fd = fd };
+	LIST_INSERT_HEAD(&x->clients, c, link);
 	x->n_clients++;
 	if (mcp_lines_new(x->server, x->loop, fd, fd, client_closed, c, &c->lines, NULL) < 0) {
 		client_free(c);
@@ -200,8 +191,8 @@ void mcp_socket_free(struct mcp_socket *x)
 	if (x == NULL) {
 		return;
 	}
-	while (x->clients != NULL) {
-		client_free(x->clients);
+	while (!LIST_EMPTY(&x->clients)) {
+		client_free(LIST_FIRST(&x->clients));
 	}
 	loop_unwatch(&x->watch);
 	loop_untimer(&x->pause);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/limits.h"
 #include "base/own.h"
@@ -13,8 +14,7 @@
 
 /* An open subscriptions/listen call. */
 struct listen {
-	struct listen *prev;
-	struct listen *next;
+	LIST_ENTRY(listen) link;
 	struct mcp_call *call; /* the call, which is answered when the subscription ends */
 	unsigned lists;        /* bits of the lists whose changes are sent: MCP_TOOLS, ... */
 	struct string_list uris;
@@ -24,15 +24,15 @@ struct listen {
 
 /* The subscriptions of one legacy peer. */
 struct legacy {
-	struct legacy *next;
+	LIST_ENTRY(legacy) link;
 	struct mcp_peer *peer;
 	struct string_list uris;
 	uint64_t told;
 };
 
 struct subs {
-	struct listen *listens;
-	struct legacy *legacies;
+	LIST_HEAD(, listen) listens;
+	LIST_HEAD(, legacy) legacies;
 	uint64_t news; /* number of the current news */
 };
 
@@ -64,33 +64,31 @@ void subs_free(struct subs *s)
 	if (s == NULL) {
 		return;
 	}
-	while (s->legacies != NULL) {
-		subs_forget(s, s->legacies->peer);
+	while (!LIST_EMPTY(&s->legacies)) {
+		subs_forget(s, LIST_FIRST(&s->legacies)->peer);
 	}
 	free(s); /* there are no calls any more, so `listens` is empty */
 }
 
-void subs_forget(struct subs *s, const struct mcp_peer *p)
-{
-	for (struct legacy **at = &s->legacies; *at != NULL; at = &(*at)->next) {
-		struct legacy *l = *at;
-		if (l->peer == p) {
-			*at = l->next;
-			string_list_done(&l->uris);
-			free(l);
-			return;
-		}
-	}
-}
-
 static struct legacy *find_legacy(const struct subs *s, const struct mcp_peer *p)
 {
-	struct legacy *l = s->legacies;
+	struct legacy *l = LIST_FIRST(&s->legacies);
 
 	while (l != NULL && l->peer != p) {
-		l = l->next;
+		l = LIST_NEXT(l, link);
 	}
 	return l;
+}
+
+void subs_forget(struct subs *s, const struct mcp_peer *p)
+{
+	struct legacy *l = find_legacy(s, p);
+
+	if (l != NULL) {
+		LIST_REMOVE(l, link);
+		string_list_done(&l->uris);
+		free(l);
+	}
 }
 
 static struct legacy *make_legacy(struct subs *s, struct mcp_peer *p)
@@ -99,22 +97,13 @@ static struct legacy *make_legacy(struct subs *s, struct mcp_peer *p)
 
 	if (l == NULL && (l = calloc(1, sizeof(*l))) != NULL) {
 		l->peer = p;
-		l->next = s->legacies;
-		s->legacies = l;
+		LIST_INSERT_HEAD(&s->legacies, l, link);
 	}
 	return l;
 }
 
-static void listen_free(struct subs *s, struct listen *l)
+static void listen_free(struct listen *l)
 {
-	if (l->next != NULL) {
-		l->next->prev = l->prev;
-	}
-	if (l->prev != NULL) {
-		l->prev->next = l->next;
-	} else if (s->listens == l) {
-		s->listens = l->next;
-	}
 	string_list_done(&l->uris);
 	string_list_done(&l->tasks);
 	free(l);
@@ -126,7 +115,7 @@ static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t
 {
 	*ret_n = 0;
 	*ret_words = 0;
-	for (const struct listen *l = s->listens; l != NULL; l = l->next) {
+	for (const struct listen *l = LIST_FIRST(&s->listens); l != NULL; l = LIST_NEXT(l, link)) {
 		if (l->call->peer == p) {
 			*ret_n += 1;
 			*ret_words += l->uris.n + l->tasks.n;
@@ -311,10 +300,9 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
  * object with at least one member, or NULL. The subscription may be freed before this returns. */
 static void listen_tell(const struct listen *l, const char *method, const char *object)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "_meta", '{');
@@ -334,10 +322,9 @@ static void listen_tell(const struct listen *l, const char *method, const char *
 
 static void listen_acknowledge(const struct listen *l)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "notifications", '{');
@@ -365,14 +352,14 @@ static void listen_canceled(void *arg)
 	struct listen *l = arg;
 	struct mcp_call *c = l->call;
 
-	listen_free(c->server->subs, l);
+	LIST_REMOVE(l, link);
+	listen_free(l);
 	mcp_done(c);
 }
 
 void subs_listen(void *app, struct mcp_call *c)
 {
 	(void)app;
-	struct subs *s = c->server->subs;
 	struct listen *l = calloc(1, sizeof(*l));
 
 	if (l == NULL) {
@@ -382,26 +369,23 @@ void subs_listen(void *app, struct mcp_call *c)
 	l->call = c;
 	mcp_call_hold(c); /* the call may be answered in this function */
 	if (take_filter(c, l)) {
-		l->next = s->listens;
-		if (l->next != NULL) {
-			l->next->prev = l;
-		}
-		s->listens = l;
+		LIST_INSERT_HEAD(&c->server->subs->listens, l, link);
 		mcp_on_cancel(c, listen_canceled, l);
 		listen_acknowledge(l);
 	} else {
-		listen_free(s, l);
+		listen_free(l);
 	}
 	mcp_call_release(c);
 }
 
 /* Answers the call with {"resultType":"complete","_meta":{"...subscriptionId":ID}}. */
-static void listen_end(struct subs *s, struct listen *l)
+static void listen_end(struct listen *l)
 {
 	struct mcp_call *c = l->call;
 	struct json *j = &c->json;
 
-	listen_free(s, l);
+	LIST_REMOVE(l, link);
+	listen_free(l);
 	mcp_on_cancel(c, NULL, NULL);
 	buf_reset(&c->text);
 	json_init(j, &c->text, false);
@@ -419,8 +403,8 @@ static void listen_end(struct subs *s, struct listen *l)
 
 void subs_end(struct subs *s)
 {
-	while (s->listens != NULL) {
-		listen_end(s, s->listens);
+	while (!LIST_EMPTY(&s->listens)) {
+		listen_end(LIST_FIRST(&s->listens));
 	}
 }
 
@@ -435,7 +419,7 @@ void mcp_server_end(struct mcp_server *s)
  * free any subscription, so each search starts at the beginning. */
 static struct listen *next_listen(struct subs *s, unsigned list, const char *uri, const char *task)
 {
-	for (struct listen *l = s->listens; l != NULL; l = l->next) {
+	for (struct listen *l = LIST_FIRST(&s->listens); l != NULL; l = LIST_NEXT(l, link)) {
 		if (l->told != s->news &&
 		    ((l->lists & list) != 0 || (uri != NULL && string_list_has(&l->uris, uri)) ||
 		     (task != NULL && string_list_has(&l->tasks, task)))) {
@@ -448,7 +432,7 @@ static struct listen *next_listen(struct subs *s, unsigned list, const char *uri
 
 static struct mcp_peer *next_legacy(struct mcp_server *s, const char *uri)
 {
-	for (struct legacy *l = s->subs->legacies; l != NULL; l = l->next) {
+	for (struct legacy *l = LIST_FIRST(&s->subs->legacies); l != NULL; l = LIST_NEXT(l, link)) {
 		if (l->told != s->subs->news && string_list_has(&l->uris, uri)) {
 			l->told = s->subs->news;
 			return l->peer;
@@ -459,7 +443,7 @@ static struct mcp_peer *next_legacy(struct mcp_server *s, const char *uri)
 
 static struct mcp_peer *next_peer(struct mcp_server *s)
 {
-	for (struct mcp_peer *p = s->peers; p != NULL; p = p->next) {
+	for (struct mcp_peer *p = LIST_FIRST(&s->peers); p != NULL; p = LIST_NEXT(p, link)) {
 		if (p->told != s->subs->news && mcp_peer_initialized(p)) {
 			p->told = s->subs->news;
 			return p;
@@ -494,12 +478,14 @@ void mcp_resource_updated(struct mcp_server *s, const char *uri)
 
 bool mcp_resource_wanted(const struct mcp_server *s, const char *uri)
 {
-	for (const struct legacy *l = s->subs->legacies; l != NULL; l = l->next) {
+	for (const struct legacy *l = LIST_FIRST(&s->subs->legacies); l != NULL;
+	     l = LIST_NEXT(l, link)) {
 		if (string_list_has(&l->uris, uri)) {
 			return true;
 		}
 	}
-	for (const struct listen *l = s->subs->listens; l != NULL; l = l->next) {
+	for (const struct listen *l = LIST_FIRST(&s->subs->listens); l != NULL;
+	     l = LIST_NEXT(l, link)) {
 		if (string_list_has(&l->uris, uri)) {
 			return true;
 		}

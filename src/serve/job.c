@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,8 +45,7 @@ struct job_stream {
 struct serve_job {
 	struct job_list *jobs;
 	char *who; /* the client */
-	struct serve_job *next;
-	struct serve_job **prev;
+	LIST_ENTRY(serve_job) link;
 	struct job_watch watch;
 	size_t keep;
 	struct child child;
@@ -65,7 +65,7 @@ struct serve_job {
 
 struct job_list {
 	struct serve *serve;
-	struct serve_job *first;
+	LIST_HEAD(, serve_job) all;
 	size_t n;
 	size_t max;
 };
@@ -101,13 +101,8 @@ static void job_free(struct serve_job *j)
 	if (j == NULL) {
 		return;
 	}
-	if (j->prev != NULL) {
-		*j->prev = j->next;
-		if (j->next != NULL) {
-			j->next->prev = j->prev;
-		}
-		j->jobs->n--;
-	}
+	LIST_REMOVE(j, link);
+	j->jobs->n--;
 	if (j->child.pid > 0) {
 		child_done(&j->child);
 	}
@@ -298,11 +293,11 @@ void job_list_free(struct job_list *jobs)
 	if (jobs == NULL) {
 		return;
 	}
-	for (struct serve_job *j = jobs->first; j != NULL; j = j->next) {
+	for (struct serve_job *j = LIST_FIRST(&jobs->all); j != NULL; j = LIST_NEXT(j, link)) {
 		job_cancel(j);
 	}
-	while (jobs->first != NULL) {
-		child_finish(&jobs->first->child, FINISH_MS);
+	while (!LIST_EMPTY(&jobs->all)) {
+		child_finish(&LIST_FIRST(&jobs->all)->child, FINISH_MS);
 	}
 	free(jobs);
 }
@@ -349,7 +344,7 @@ static size_t runs_of(const struct job_list *all, const char *who)
 {
 	size_t n = 0;
 
-	for (const struct serve_job *j = all->first; j != NULL; j = j->next) {
+	for (const struct serve_job *j = LIST_FIRST(&all->all); j != NULL; j = LIST_NEXT(j, link)) {
 		n += strcmp(j->who, who) == 0 ? 1 : 0;
 	}
 	return n;
@@ -408,17 +403,12 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
 		                             .otel = s->opt->otel },
 		                 .sock = -1,
 		                 .record = -1 };
+	LIST_INSERT_HEAD(&s->jobs->all, j, link);
+	s->jobs->n++;
 	if (start_child(j, err) != 0) {
 		return -1;
 	}
 	j->theirs = (struct job_child){ 0 }; /* borrowed only during the start */
-	j->next = s->jobs->first;
-	j->prev = &s->jobs->first;
-	if (j->next != NULL) {
-		j->next->prev = &j->next;
-	}
-	s->jobs->first = j;
-	s->jobs->n++;
 	*ret = steal_ptr(&j);
 	return 0;
 }
