@@ -116,10 +116,9 @@ int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct
 static int parse_json(struct json_doc *doc, int fd, const struct oci_blob *b, const char *name,
                       struct ssb_error *err)
 {
-	auto_buf text = { 0 };
+	auto_buf text = BUF(MAX_IMAGE_JSON);
 	const char *why = NULL;
 
-	buf_init(&text, MAX_IMAGE_JSON);
 	if (file_read_all(fd, &text) != 0 || text.data == NULL) {
 		return fail_oci(err, "it is empty or too large", name);
 	}

@@ -3,7 +3,6 @@
  * Each host that is accepted has only one meaning. A text that resolvers, URL libraries and people
  * could understand differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is either brought into
  * one form first, or refused. */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

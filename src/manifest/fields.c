@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/own.h"
 #include "manifest/check.h"
 #include "manifest/levels.h"

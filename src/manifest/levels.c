@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/own.h"
 
 static const struct field *level_find(const struct level *l, const char *key)
 {
@@ -40,9 +39,8 @@ static void unknown_key_remedy(const struct ctx *c, const struct level *l, const
 static void report_unknown(const struct ctx *c, const struct ynode *n, const struct level *l)
 {
 	char quoted[QUOTE_SIZE];
-	auto_buf remedy;
+	auto_buf remedy = BUF(256);
 
-	buf_init(&remedy, 256);
 	unknown_key_remedy(c, l, n->key, &remedy);
 	report_add(c->rep, SSB_ERROR, n->key_line, n->key_col,
 	           remedy.data != NULL ? remedy.data : "", "unknown key %s",

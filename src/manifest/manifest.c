@@ -239,9 +239,8 @@ static int load_beneath(int dir_fd, const char *name, const char *file, struct m
                         struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
-	auto_buf bytes;
+	auto_buf bytes = BUF((size_t)MAX_YAML_BYTES);
 
-	buf_init(&bytes, (size_t)MAX_YAML_BYTES);
 	if (read_beneath(dir_fd, name, file, &bytes, diags, err) < 0 ||
 	    manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, diags, err) !=
 	            0) {

@@ -74,9 +74,8 @@ void manifest_put_text(struct buf *out, const char *s)
 
 void manifest_put_comment(struct buf *out, const char *s)
 {
-	auto_buf shown;
+	auto_buf shown = BUF(MAX_YAML_BYTES);
 
-	buf_init(&shown, MAX_YAML_BYTES);
 	visible_text(&shown, s, false);
 	for (size_t i = 0; i < shown.len && !shown.failed;) {
 		uint32_t cp = 0;
@@ -108,8 +107,7 @@ static void put_head(struct buf *out, const char *head)
 {
 	while (head != NULL && *head != '\0') {
 		size_t n = strcspn(head, "\n");
-		auto_buf line;
-		buf_init(&line, MAX_YAML_BYTES);
+		auto_buf line = BUF(MAX_YAML_BYTES);
 		buf_add(&line, head, n);
 		buf_adds(out, n > 0 ? "# " : "#");
 		manifest_put_comment(out, line.data != NULL ? line.data : "");

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
 

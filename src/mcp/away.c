@@ -3,7 +3,6 @@
  * them itself. */
 #include <string.h>
 
-#include "base/limits.h"
 #include "mcp/mcp_priv.h"
 
 struct away_head {

@@ -3,7 +3,6 @@
  * The order of the checks is the security argument. Host and Origin come first, to stop web pages
  * in the owner's browser. A client without the token learns only that it has none. All other checks
  * come after these. No body is read before a head has passed. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -243,9 +242,8 @@ static int field_text(struct span value, struct buf *out)
 
 bool http_field_says(struct span value, const char *body, size_t len)
 {
-	auto_buf text;
+	auto_buf text = BUF(HTTP_MAX_HEAD);
 
-	buf_init(&text, HTTP_MAX_HEAD);
 	return field_text(value, &text) == 0 && text.len == len &&
 	       memcmp(len > 0 ? text.data : "", body, len) == 0;
 }

@@ -196,10 +196,9 @@ static void put_bytes(struct http_conn *c, const char *data, size_t len)
 
 static void put_head(struct http_conn *c, int status, const char *more)
 {
-	auto_buf head;
+	auto_buf head = BUF(HTTP_MAX_HEAD);
 	size_t i = 0;
 
-	buf_init(&head, HTTP_MAX_HEAD);
 	while (i < ARRAY_LEN(STATUS) - 1 && STATUS[i].status != status) {
 		i++;
 	}
@@ -260,9 +259,8 @@ void http_conn_answer(struct http_conn *c, int status, const char *fields, const
 
 void http_conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_MESSAGE);
 
-	buf_init(&text, MAX_MCP_MESSAGE);
 	mcp_error_text(&text, id, code, why, NULL);
 	if (c->state == CONN_HEAD || c->state == CONN_BODY) {
 		c->close = true; /* the rest of the request stays unread */

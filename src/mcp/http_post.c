@@ -4,9 +4,7 @@
  * legacy: `initialize` creates a session, and all later messages name the session. */
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/number.h"
-#include "base/own.h"
 #include "mcp/http_priv.h"
 
 #define VERSION_TEXT 32

@@ -130,9 +130,8 @@ static void lines_end(struct mcp_out *o)
 
 static void refuse_line(struct mcp_lines *l, const char *id, int code, const char *why)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_MESSAGE);
 
-	buf_init(&text, MAX_MCP_MESSAGE);
 	mcp_error_text(&text, id, code, why, NULL);
 	if (!text.failed) {
 		lines_send(&l->to, MCP_RESPONSE, 400, text.data, text.len);

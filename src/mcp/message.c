@@ -37,10 +37,9 @@ bool mcp_id_is_valid(const struct json_node *id)
 
 char *mcp_id_text(const struct json_node *id)
 {
-	auto_buf out;
+	auto_buf out = BUF(MESSAGE_ID - 1);
 	struct json j;
 
-	buf_init(&out, MESSAGE_ID - 1);
 	json_init(&j, &out, false);
 	if (id->type == JSON_STRING) {
 		json_strn(&j, id->str, id->len);

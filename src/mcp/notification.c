@@ -23,10 +23,9 @@ int mcp_level_parse(const char *word, enum mcp_level *ret)
 
 static void out_notify(struct mcp_out *out, const char *method, const char *params)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "jsonrpc", "2.0");
@@ -63,10 +62,9 @@ bool mcp_wants_progress(const struct mcp_call *c)
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message)
 {
 	const struct json_node *token = mcp_meta(c, "progressToken");
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_RESULT);
 	if (c->task != NULL) {
 		task_progress(c, message);
 		return;
@@ -110,10 +108,9 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_RESULT);
 	if (!wants_log(c, level)) {
 		return;
 	}

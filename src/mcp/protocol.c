@@ -140,9 +140,8 @@ static void server_capabilities(const struct mcp_app *app, enum mcp_era era, str
  * left out. */
 static char *extension_names(const struct json_doc *doc, const struct json_node *all)
 {
-	auto_buf names;
+	auto_buf names = BUF(MAX_MCP_EXTENSIONS);
 
-	buf_init(&names, MAX_MCP_EXTENSIONS);
 	for (const struct json_node *e = json_is(all, JSON_OBJECT) ? json_first(doc, all) : NULL;
 	     e != NULL; e = json_next(doc, e)) {
 		size_t more = strlen(e->key) + 1;

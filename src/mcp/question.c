@@ -264,11 +264,10 @@ static void refuse_ask(struct mcp_call *c, struct ask *a)
 
 static void send_ask(struct mcp_call *c, struct ask *a)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
 	a->id = ++c->server->last_ask;
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "jsonrpc", "2.0");

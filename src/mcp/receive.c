@@ -1,5 +1,4 @@
 /* receive.c - takes a message: determines its era, checks it, and calls its handler. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -37,10 +36,9 @@ static bool token_good(const struct json_node *token)
 
 static void refuse_version(struct mcp_call *c)
 {
-	auto_buf data;
+	auto_buf data = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&data, MAX_MCP_RESULT);
 	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_key(&j, "supported");
@@ -138,8 +136,7 @@ static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_mes
 	struct mcp_call *c = mcp_call_new(p, out, m);
 
 	if (c == NULL) {
-		auto_buf text;
-		buf_init(&text, MAX_MCP_RESULT);
+		auto_buf text = BUF(MAX_MCP_RESULT);
 		mcp_error_text(&text, m->id, MCP_E_INTERNAL, "out of memory", NULL);
 		if (!text.failed) {
 			out->send(out, MCP_RESPONSE, 500, text.data, text.len);

@@ -117,10 +117,9 @@ int mcp_params_digest(const struct json_doc *doc, const struct json_node *object
 static int seal_state(struct mcp_call *c, struct buf *out)
 {
 	struct state_binding of = { .method = c->m.method, .principal = c->peer->principal };
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_STATE);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_STATE);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "state", c->state);
@@ -146,9 +145,8 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 
 void mcp_call_send_questions(struct mcp_call *c)
 {
-	auto_buf sealed;
+	auto_buf sealed = BUF(MAX_MCP_RESULT);
 
-	buf_init(&sealed, MAX_MCP_RESULT);
 	if (seal_state(c, &sealed) < 0) {
 		mcp_fail(c, MCP_E_INTERNAL,
 		         "the state and answers of this request are too long to keep");
@@ -202,9 +200,8 @@ static int open_state(struct mcp_call *c, const struct json_node *sealed)
 {
 	struct state_binding of = { .method = c->m.method, .principal = c->peer->principal };
 	enum state_verdict verdict = STATE_FORGED;
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 
-	buf_init(&text, MAX_MCP_RESULT);
 	if (mcp_params_digest(&c->m.doc, c->m.params, of.params) < 0) {
 		verdict = STATE_FAILED;
 	} else if (json_is(sealed, JSON_STRING) && strlen(sealed->str) == sealed->len) {

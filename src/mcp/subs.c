@@ -455,10 +455,9 @@ static struct mcp_peer *next_peer(struct mcp_server *s)
 void mcp_resource_updated(struct mcp_server *s, const char *uri)
 {
 	static const char method[] = "notifications/resources/updated";
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "uri", uri);

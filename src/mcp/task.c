@@ -225,12 +225,11 @@ static void write_task(const struct task *t, uint64_t keep_ms, bool detailed, st
 static void send_task_news(struct mcp_server *s, struct task *t)
 {
 	char id[sizeof(t->id)];
-	auto_buf text;
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
 	memcpy(id, t->id, sizeof(id));
 	t->updated_us = clock_wall_us();
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	write_task(t, s->tasks->keep_ms, true, &j);
@@ -280,7 +279,7 @@ static struct task *make_task(struct mcp_call *c, const char *message)
 
 bool mcp_become_task(struct mcp_call *c, const char *message)
 {
-	auto_buf text = { 0 };
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
 	if (c->task != NULL) {
@@ -292,7 +291,6 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	    !mcp_has_extension(c, EXTENSION_TASKS)) {
 		return false;
 	}
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	c->task = make_task(c, message);
 	if (c->task == NULL) {

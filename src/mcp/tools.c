@@ -204,9 +204,8 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 {
 	const char *why = NULL;
 	struct json j;
-	auto_buf text;
+	auto_buf text = BUF(MAX_RECORD_LINE);
 
-	buf_init(&text, MAX_RECORD_LINE);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
@@ -229,7 +228,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");
 	struct json j;
-	auto_buf text = { 0 };
+	auto_buf text = BUF(MAX_RECORD_LINE);
 
 	if (args != NULL && !json_is(args, JSON_OBJECT)) {
 		mcp_fail(c, MCP_E_PARAMS, "params.arguments must be an object");
@@ -238,7 +237,6 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 	if (t->input_schema != NULL) {
 		return true;
 	}
-	buf_init(&text, MAX_RECORD_LINE);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "error", '{');
@@ -315,9 +313,8 @@ void mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
 void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, const char *fix)
 {
 	struct json j;
-	auto_buf text;
+	auto_buf text = BUF(MAX_RECORD_LINE);
 
-	buf_init(&text, MAX_RECORD_LINE);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "error", '{');

@@ -116,9 +116,8 @@ static void add_wanted(struct buf *out, const struct mcp_field *f)
 static void add_wanted_problem(struct problems *p, const struct mcp_field *f, const char *what,
                                const char *note)
 {
-	auto_buf fix;
+	auto_buf fix = BUF(PIECE_BYTES);
 
-	buf_init(&fix, PIECE_BYTES);
 	buf_addf(&fix, "write %s as ", f->name);
 	add_wanted(&fix, f);
 	buf_adds(&fix, note);
@@ -298,12 +297,11 @@ static void check_field(struct problems *p, const struct mcp_field *f, const str
 static void check_unknown(struct problems *p, const struct mcp_tool *t, const char *name)
 {
 	char shown[TOOLS_NAME_ROOM];
-	auto_buf fix;
+	auto_buf fix = BUF(PIECE_BYTES);
 	const char *near = t->n_fields == 0 ? NULL
 	                                    : suggest(name, strlen(name), &t->fields[0].name,
 	                                              t->n_fields, sizeof(t->fields[0]));
 
-	buf_init(&fix, PIECE_BYTES);
 	if (near != NULL) {
 		buf_addf(&fix, "did you mean %s?", near);
 	} else if (t->n_fields == 0) {
@@ -330,12 +328,11 @@ static bool is_field(const struct mcp_tool *t, const char *name)
 
 static void problems_write(struct problems *p, const char *tool, struct json *j)
 {
-	auto_buf message;
+	auto_buf message = BUF(33 * PIECE_BYTES);
 
 	if (p->n > MAX_MCP_PROBLEMS) {
 		buf_addf(&p->message, "; and %zu more", p->n - MAX_MCP_PROBLEMS);
 	}
-	buf_init(&message, 33 * PIECE_BYTES);
 	buf_addf(&message, "%s: %s", tool, p->message.data != NULL ? p->message.data : "");
 	json_close(&p->list, ']');
 	json_kstr(j, "message", message.data != NULL ? message.data : "");

@@ -212,9 +212,8 @@ int approve_put(struct approve_case *k, const struct approve_items *asked)
 
 static void put_need(struct json *j, const struct refusal *r)
 {
-	auto_buf grant;
+	auto_buf grant = BUF(MAX_TEXT);
 
-	buf_init(&grant, MAX_TEXT);
 	json_open(j, '{');
 	json_kstr(j, "what", r->what);
 	json_kstr(j, "why", r->why);

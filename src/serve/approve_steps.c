@@ -127,9 +127,8 @@ static void put_changes(const struct approve_case *k, const struct consent_found
 {
 	const struct ssb_plan *plan = NULL;
 	struct ssb_error none = { 0 };
-	auto_buf text;
+	auto_buf text = BUF(MAX_CHANGED);
 
-	buf_init(&text, MAX_CHANGED);
 	if (found->state != CONSENT_CHANGED) {
 		return;
 	}

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,10 +61,9 @@ static bool put_based(struct json *j, const char *s, const char **ret_bad)
  * number. */
 static bool put_decimal(struct json *j, const char *s)
 {
-	auto_buf out = { 0 };
+	auto_buf out = BUF(MAX_SCALAR_BYTES + 8);
 	bool minus = *s == '-';
 
-	buf_init(&out, MAX_SCALAR_BYTES + 8);
 	s += *s == '-' || *s == '+';
 	size_t whole = strspn(s, DIGITS);
 	const char *dot = s[whole] == '.' ? s + whole + 1 : NULL;
@@ -146,9 +144,8 @@ static char *text_member(struct ynode *root, const char *key)
 	struct ynode *n = ynode_get(root, key);
 	const char *bad = NULL;
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(8 * MAX_SCALAR_BYTES);
 
-	buf_init(&out, 8 * MAX_SCALAR_BYTES);
 	json_init(&j, &out, false);
 	if (n == NULL || n->kind != YNODE_SCALAR || n->text[0] == '\0') {
 		return NULL;
@@ -161,10 +158,9 @@ static char *text_member(struct ynode *root, const char *key)
 static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret_why)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF((size_t)8 * MAX_YAML_BYTES);
 
 	*ret_why = NULL;
-	buf_init(&out, (size_t)8 * MAX_YAML_BYTES);
 	json_init(&j, &out, false);
 	if (root->kind != YNODE_MAP) {
 		*ret_why = "its frontmatter is not a list of names and values";
@@ -189,10 +185,9 @@ int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, cons
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(ydoc_freep) struct ynode *root = NULL;
-	auto_buf block;
+	auto_buf block = BUF(MAX_YAML_BYTES);
 
 	assert(ret->name == NULL && ret->description == NULL && ret->json == NULL);
-	buf_init(&block, MAX_YAML_BYTES);
 	if (block_read(&block, text, len) != 0) {
 		*ret_why = "its SKILL.md does not begin with frontmatter";
 		return -1;

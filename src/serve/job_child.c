@@ -5,7 +5,6 @@
  * keeps the fds of its plan, two pipes and one socket and nothing else, and the kernel tells it
  * when the server is gone. */
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

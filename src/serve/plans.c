@@ -178,10 +178,9 @@ static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 /* SHA-256 of the file; all zero if it cannot be read, which matches no kept plan. */
 static void file_key(int fd, uint8_t ret[SHA256_BYTES])
 {
-	auto_buf bytes;
+	auto_buf bytes = BUF(MAX_YAML_BYTES);
 	struct stat st;
 
-	buf_init(&bytes, MAX_YAML_BYTES);
 	memset(ret, 0, SHA256_BYTES);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    file_read_all(fd, &bytes) == 0) {

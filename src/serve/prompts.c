@@ -93,9 +93,8 @@ static void say_plan(struct buf *out, const struct ssb_plan *plan)
 /* Writes each line behind a bar, or nothing if memory is short. */
 static void add_quoted(struct buf *out, const struct buf *bytes)
 {
-	auto_buf text;
+	auto_buf text = BUF((size_t)4 * MAX_YAML_BYTES + 1);
 
-	buf_init(&text, (size_t)4 * MAX_YAML_BYTES + 1);
 	visible_bytes(&text, bytes->data, bytes->len, true);
 	if (!text.failed) {
 		show_barred(out, text.data, text.len);
@@ -106,9 +105,8 @@ static void say_manifest(struct buf *out, const struct skill *skill)
 {
 	uint8_t hash[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
-	auto_buf bytes;
+	auto_buf bytes = BUF(MAX_YAML_BYTES);
 
-	buf_init(&bytes, MAX_YAML_BYTES);
 	buf_adds(out, "\n## What the skill says of itself: UNTRUSTED DATA\n\n");
 	if (skill_manifest_text(skill, &bytes) != 0) {
 		buf_adds(out, "Its manifest cannot be read.\n");
@@ -159,9 +157,8 @@ void serve_prompts_get(void *app, struct mcp_call *c)
 	struct plan_wish w = { 0 };
 	const struct ssb_plan *plan = NULL;
 	struct ssb_error err = { 0 };
-	auto_buf text;
+	auto_buf text = BUF(PROMPT_BYTES);
 
-	buf_init(&text, PROMPT_BYTES);
 	if (strcmp(name, NAME) != 0) {
 		mcp_fail(c, MCP_E_PARAMS, "there is no such prompt; the only one is %s", NAME);
 		return;

@@ -308,10 +308,9 @@ void records_close(struct served_record *r)
 void records_put_run(const struct served_record *r, struct json *j)
 {
 	struct run_facts facts = { 0 };
-	auto_buf text = { 0 };
+	auto_buf text = BUF(MAX_RECORD_LINE);
 	struct json raw;
 
-	buf_init(&text, MAX_RECORD_LINE);
 	json_key(j, "run");
 	if (r->size > MAX_SERVED_RECORD || run_facts_read(&facts, r->file.fd, r->file.id) != 0) {
 		json_open(j, '{');

@@ -4,7 +4,6 @@
  * that are known to be running: five times a second if a client has subscribed to one of them,
  * else once a second whether they are still running, and not at all while nothing is running. Runs
  * that are older than the server become known when a client reads their records. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
-#include "base/visible.h"
 #include "serve/records.h"
 #include "serve/show.h"
 #include "serve/skill_entry.h"
@@ -47,9 +46,8 @@ static void list_skill(struct resource_list *l, const struct skill *v, size_t i,
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
 	const char *why = NULL;
-	auto_buf uri;
+	auto_buf uri = BUF(4 * MAX_URI);
 
-	buf_init(&uri, 4 * MAX_URI);
 	if (skill_entry_read(&e, &v[i], v, n, &why) == 0) {
 		skill_entry_uri(&uri, &e, SKILL_FILE);
 		if (!uri.failed) {
@@ -193,8 +191,7 @@ void serve_resources_list(void *app, struct mcp_call *c)
 	more = more || list_runs(l, after);
 	json_close(l->j, ']');
 	if (more) {
-		auto_buf next;
-		buf_init(&next, 2 * MAX_CURSOR + 1);
+		auto_buf next = BUF(2 * MAX_CURSOR + 1);
 		uri_cursor_write(&next, l->last);
 		json_kstr(l->j, "nextCursor", next.data);
 	}

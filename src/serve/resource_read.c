@@ -9,7 +9,6 @@
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "base/visible.h"
 #include "serve/records.h"
 #include "serve/show.h"
 #include "serve/skill_entry.h"
@@ -29,10 +28,9 @@ struct resource_reading {
 /* Gives the same answer for every reason. */
 static void fail_unknown(const struct resource_reading *r)
 {
-	auto_buf data;
+	auto_buf data = BUF(6 * MAX_URI + 64);
 	struct json j;
 
-	buf_init(&data, 6 * MAX_URI + 64);
 	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_kstr(&j, "uri", strlen(r->uri) <= MAX_URI ? r->uri : NULL);
@@ -58,9 +56,8 @@ static void end_contents(const struct resource_reading *r, struct json *j)
 static void put_page(const struct resource_reading *r, struct json *j, const char *fragment,
                      const char *type, const struct buf *text, const char *next)
 {
-	auto_buf uri;
+	auto_buf uri = BUF(2 * MAX_URI);
 
-	buf_init(&uri, 2 * MAX_URI);
 	buf_addf(&uri, "%s%s", r->uri, fragment);
 	json_open(j, '{');
 	json_kstr(j, "uri", uri.data);
@@ -90,10 +87,9 @@ static void page_uri(const struct resource_reading *r, const char *what, uint64_
 
 static void read_run(const struct resource_reading *r, const struct served_record *rec)
 {
-	auto_buf out;
+	auto_buf out = BUF(MAX_RESOURCE_TEXT);
 	struct json j;
 
-	buf_init(&out, MAX_RESOURCE_TEXT);
 	json_init(&j, &out, false);
 	json_open(&j, '{');
 	records_put_run(rec, &j);
@@ -118,9 +114,8 @@ static void read_trace(const struct resource_reading *r, const struct served_rec
 		                         .room = MAX_RESOURCE_TEXT };
 	struct records_page page = { 0 };
 	struct ssb_error err = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(4UL * MAX_RESOURCE_TEXT);
 
-	buf_init(&out, 4UL * MAX_RESOURCE_TEXT);
 	if (records_lines(r->s, rec, &ask, add_line, &out, &page, &err) != 0) {
 		fail_unknown(r);
 		return;
@@ -158,9 +153,8 @@ static void put_note(struct json *j, const char *uri, const struct buf *text)
 static void put_more(struct json *j, const struct output_page *page, const char *next)
 {
 	bool both = page->more[0] && page->more[1];
-	auto_buf text;
+	auto_buf text = BUF(2 * MAX_URI);
 
-	buf_init(&text, 2 * MAX_URI);
 	buf_addf(&text, "%s: read %s\n",
 	         both            ? "stdout and stderr continue"
 	         : page->more[0] ? "stdout continues"
@@ -171,11 +165,9 @@ static void put_more(struct json *j, const struct output_page *page, const char 
 
 static void put_broken(const struct resource_reading *r, struct json *j, const char *why)
 {
-	auto_buf text;
-	auto_buf uri;
+	auto_buf text = BUF(2 * MAX_URI);
+	auto_buf uri = BUF(2 * MAX_URI);
 
-	buf_init(&text, 2 * MAX_URI);
-	buf_init(&uri, 2 * MAX_URI);
 	buf_addf(&text, "the record is damaged and was read up to here: %s\n", why);
 	buf_addf(&uri, "%s#damaged", r->uri);
 	put_note(j, uri.data, &text);
@@ -201,8 +193,7 @@ static void read_output(const struct resource_reading *r, const struct served_re
 	page_uri(r, "output", page.next, next);
 	struct json *result = begin_contents(r);
 	for (size_t i = 0; i < ARRAY_LEN(OUTPUT_KINDS); i++) {
-		auto_buf fragment;
-		buf_init(&fragment, 64);
+		auto_buf fragment = BUF(64);
 		buf_addf(&fragment, "#%s", OUTPUT_KINDS[i]);
 		put_page(r, result, fragment.data, "text/plain", &page.out[i],
 		         page.more[i] ? next : NULL);
@@ -256,9 +247,8 @@ static void read_manifest(const struct resource_reading *r)
 	const struct skill *all;
 	size_t n;
 	const struct skill *skill = find_skill(r, &all, &n);
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	if (skill == NULL || skill_manifest_text(skill, &text) != 0) {
 		fail_unknown(r);
 		return;
@@ -303,10 +293,9 @@ static void read_files(const struct resource_reading *r)
 	const char *why = NULL;
 	size_t n;
 	const struct skill *skill = find_skill(r, &all, &n);
-	auto_buf out;
+	auto_buf out = BUF(MAX_MCP_RESULT / 4);
 	struct json j;
 
-	buf_init(&out, MAX_MCP_RESULT / 4);
 	json_init(&j, &out, false);
 	if (skill == NULL) {
 		fail_unknown(r);
@@ -333,9 +322,8 @@ static void read_skill_file(const struct resource_reading *r)
 	auto_free char *path = NULL;
 	auto_free char *blob = NULL;
 	const char *why = NULL;
-	auto_buf content;
+	auto_buf content = BUF(MAX_SKILL_FILE);
 
-	buf_init(&content, MAX_SKILL_FILE);
 	if (skill_entry_find(r->s, r->name, &e, &path, &why) != 0 ||
 	    skill_entry_content(&e, path, &content) != 0) {
 		fail_unknown(r);

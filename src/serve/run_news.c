@@ -71,9 +71,8 @@ static void take_lines(struct buf *out, struct buf *raw)
 static void on_tell(void *arg)
 {
 	struct run_news *n = arg;
-	auto_buf out;
+	auto_buf out = BUF((size_t)16 * MAX_NEWS_BYTES);
 
-	buf_init(&out, (size_t)16 * MAX_NEWS_BYTES);
 	take_lines(&out, &n->raw[0]);
 	take_lines(&out, &n->raw[1]);
 	buf_add(&out, n->text.data, n->text.len);
@@ -118,8 +117,7 @@ void run_news_line(struct run_news *n, const struct line *l)
 	if (n == NULL || !render_is_violation(l)) {
 		return;
 	}
-	auto_buf one;
-	buf_init(&one, MAX_NEWS_BYTES);
+	auto_buf one = BUF(MAX_NEWS_BYTES);
 	buf_adds(&one, "denied: ");
 	render_what(&one, l);
 	buf_addc(&one, '\n');

@@ -130,9 +130,8 @@ static const char *or_empty(const char *s)
 static void put_violations(struct json *j, const struct narrow *narrow, const struct overview *v)
 {
 	size_t n = 0;
-	auto_buf fix;
+	auto_buf fix = BUF(SAY_BYTES);
 
-	buf_init(&fix, SAY_BYTES);
 	json_kopen(j, "violations", '[');
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
 		const struct overview_item *item = &v->items[i];
@@ -154,9 +153,8 @@ static void put_violations(struct json *j, const struct narrow *narrow, const st
 static void say_violation(struct buf *out, const struct narrow *narrow,
                           const struct overview_item *i, size_t number)
 {
-	auto_buf fix;
+	auto_buf fix = BUF(SAY_BYTES);
 
-	buf_init(&fix, SAY_BYTES);
 	buf_addf(out, "%zu. %s", number, i->text);
 	if (i->count > 1) {
 		buf_addf(out, " (%llu times)", (unsigned long long)i->count);
@@ -205,8 +203,7 @@ int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
 		const struct refusal *w = &plan->withheld[i];
-		auto_buf text;
-		buf_init(&text, SAY_BYTES);
+		auto_buf text = BUF(SAY_BYTES);
 		buf_addf(&text, "%s: %s; %s", w->what, w->why, w->remedy);
 		if (w->value != NULL &&
 		    (text.failed || string_list_add(ret, text.data, SIZE_MAX) != 0)) {
@@ -358,11 +355,9 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	AUTO(shown_done) struct shown error = { 0 };
 	AUTO(overview_done) struct overview v = { 0 };
 	const struct narrow narrow = run_narrow(c);
-	auto_buf text;
-	auto_buf json;
+	auto_buf text = BUF(SAY_BYTES);
+	auto_buf json = BUF(SAY_BYTES);
 
-	buf_init(&text, SAY_BYTES);
-	buf_init(&json, SAY_BYTES);
 	show_stream(&out, end, 0);
 	show_stream(&error, end, 1);
 	if (r->violations > 0 && unseen == NULL) {
@@ -412,9 +407,8 @@ static const char *fix_for(const struct ssb_error *err)
 
 void run_say_error(struct mcp_call *c, const struct ssb_error *err)
 {
-	auto_buf text;
+	auto_buf text = BUF(SAY_BYTES);
 
-	buf_init(&text, SAY_BYTES);
 	if (err->where[0] != '\0') {
 		visible_text(&text, err->where, false);
 		buf_adds(&text, ": ");
@@ -444,12 +438,10 @@ void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *p
 {
 	auto_free char *words = ssb_plan_text(plan);
 	auto_free char *json = plan_json(plan, NULL, false);
-	auto_buf text;
-	auto_buf structured;
+	auto_buf text = BUF(SAY_BYTES);
+	auto_buf structured = BUF(SAY_BYTES);
 	struct json j;
 
-	buf_init(&text, SAY_BYTES);
-	buf_init(&structured, SAY_BYTES);
 	json_init(&j, &structured, false);
 	json_open(&j, '{');
 	json_kstr(&j, "end", "not_run");

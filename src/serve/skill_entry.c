@@ -31,8 +31,7 @@ static void name_path(struct buf *out, const struct skill *skill)
 static bool is_taken(const char *path, const struct skill *skill, const struct skill *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		auto_buf other;
-		buf_init(&other, MAX_URI);
+		auto_buf other = BUF(MAX_URI);
 		name_path(&other, &all[i]);
 		if (strcmp(all[i].dir, skill->dir) != 0 && !other.failed &&
 		    strcmp(other.data, path) == 0) {
@@ -44,9 +43,8 @@ static bool is_taken(const char *path, const struct skill *skill, const struct s
 
 static int set_path(struct skill_entry *e, const struct skill *all, size_t n, const char **ret_why)
 {
-	auto_buf path;
+	auto_buf path = BUF(MAX_URI);
 
-	buf_init(&path, MAX_URI);
 	name_path(&path, e->skill);
 	if (strcmp(path_base(e->skill->name), e->front.name) != 0) {
 		buf_addf(&path, "/%s", e->front.name);
@@ -69,11 +67,10 @@ void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *p
 /* Writes one line of visible text, cut to the size of a description. */
 static void put_description(struct json *j, const struct manifest *m)
 {
-	auto_buf text;
+	auto_buf text = BUF(4 * MAX_SCALAR_BYTES + 256);
 	size_t n = DESCRIPTION_BYTES;
 	const char *own = m->description != NULL ? m->description : "";
 
-	buf_init(&text, 4 * MAX_SCALAR_BYTES + 256);
 	buf_addf(&text, "%s", own[0] != '\0' ? "" : "A skill without a description.");
 	visible_text(&text, own, false);
 	if (text.failed || text.len <= n) {
@@ -90,11 +87,10 @@ static void put_description(struct json *j, const struct manifest *m)
 static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 {
 	char name[SKILL_NAME_BYTES + 1];
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 	struct json j;
 
 	frontmatter_name_from(name, path_base(skill->dir));
-	buf_init(&text, MAX_YAML_BYTES);
 	buf_addf(&text, "---\nname: \"%s\"\ndescription: ", name);
 	json_init(&j, &text, false);
 	put_description(&j, m);
@@ -104,8 +100,7 @@ static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 	        "server that serves\nthis file, by the name ",
 	        name);
 	json_init(&j, &text, false);
-	auto_buf shown;
-	buf_init(&shown, 4 * MAX_PATH_BYTES);
+	auto_buf shown = BUF(4 * MAX_PATH_BYTES);
 	visible_text(&shown, skill->name, false);
 	json_str(&j, shown.failed ? name : shown.data);
 	buf_adds(&text, ". It runs in a sandbox: `inspect_skill` tells what it\nmay do, and "
@@ -135,10 +130,9 @@ int skill_entry_read(struct skill_entry *ret, const struct skill *skill, const s
 {
 	auto_fd dir = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
 	struct stat st;
-	auto_buf text;
+	auto_buf text = BUF(MAX_SKILL_FILE);
 
 	*ret = (struct skill_entry){ .skill = skill };
-	buf_init(&text, MAX_SKILL_FILE);
 	if (dir < 0) {
 		*ret_why = "its directory cannot be opened";
 		return -1;
@@ -209,10 +203,9 @@ static int try_skill(const struct skill *v, size_t i, size_t n, const char *addr
                      struct skill_entry *ret, char **ret_rest, const char **ret_why)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
-	auto_buf name;
+	auto_buf name = BUF(MAX_URI);
 	auto_free char *rest = NULL;
 
-	buf_init(&name, MAX_URI);
 	name_path(&name, &v[i]);
 	if (name.failed || name.len == 0 || rest_in(address, name.data) == NULL ||
 	    skill_entry_read(&e, &v[i], v, n, ret_why) != 0 || rest_in(address, e.path) == NULL) {
@@ -254,9 +247,8 @@ int skill_entry_find(struct serve *s, const char *address, struct skill_entry *r
 static void put_file(struct json *j, const struct skill_entry *e, const char *path, uint64_t size,
                      const uint8_t hash[SHA256_BYTES])
 {
-	auto_buf uri;
+	auto_buf uri = BUF(4 * MAX_URI);
 
-	buf_init(&uri, 4 * MAX_URI);
 	skill_entry_uri(&uri, e, path);
 	json_open(j, '{');
 	json_kstr(j, "uri", uri.failed ? "" : uri.data);
@@ -267,10 +259,9 @@ static void put_file(struct json *j, const struct skill_entry *e, const char *pa
 
 static void put_entry(struct json *j, const struct skill_entry *e, const struct skill_files *f)
 {
-	auto_buf uri;
+	auto_buf uri = BUF(4 * MAX_URI);
 	uint8_t hash[SHA256_BYTES];
 
-	buf_init(&uri, 4 * MAX_URI);
 	skill_entry_uri(&uri, e, SKILL_FILE);
 	json_open(j, '{');
 	json_kstr(j, "uri", uri.failed ? "" : uri.data);

@@ -31,9 +31,8 @@ static int read_cursor(struct mcp_call *c, char **ret_after)
 
 static void put_cursor(struct json *j, const char *after)
 {
-	auto_buf cursor;
+	auto_buf cursor = BUF(2 * MAX_CURSOR + 1);
 
-	buf_init(&cursor, 2 * MAX_CURSOR + 1);
 	uri_cursor_write(&cursor, after);
 	if (!cursor.failed) {
 		json_kstr(j, "nextCursor", cursor.data);
@@ -109,10 +108,9 @@ void serve_skills_list(void *app, struct mcp_call *c)
 	auto_free char *after = NULL;
 	const struct skill *v;
 	struct ssb_error err = { 0 };
-	auto_buf left;
+	auto_buf left = BUF(MAX_TRACE_TEXT);
 	size_t n;
 
-	buf_init(&left, MAX_TRACE_TEXT);
 	if (read_cursor(c, &after) != 0) {
 		return;
 	}
@@ -143,9 +141,8 @@ void serve_skills_get(void *app, struct mcp_call *c)
 	struct ssb_error err = { 0 };
 	uint64_t bytes;
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(MAX_MCP_RESULT);
 
-	buf_init(&out, MAX_MCP_RESULT);
 	json_init(&j, &out, false);
 	if (address == NULL) {
 		return;
@@ -169,11 +166,10 @@ void serve_skills_get(void *app, struct mcp_call *c)
 
 static void put_child(struct json *j, const struct skill_entry *e, const char *path, bool is_dir)
 {
-	auto_buf uri;
+	auto_buf uri = BUF(4 * MAX_URI);
 	const char *slash = strrchr(path, '/');
 	const char *type = is_dir ? "inode/directory" : skill_mime(path);
 
-	buf_init(&uri, 4 * MAX_URI);
 	skill_entry_uri(&uri, e, path);
 	json_open(j, '{');
 	json_kstr(j, "uri", uri.failed ? "" : uri.data);

@@ -42,9 +42,8 @@ static int fail_no_memory(struct ssb_error *err)
 static char *path_plain(const char *word)
 {
 	char cwd[MAX_PATH_BYTES];
-	auto_buf out;
+	auto_buf out = BUF(MAX_PATH_BYTES);
 
-	buf_init(&out, MAX_PATH_BYTES);
 	if (word[0] != '/') {
 		if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/') {
 			return NULL;

@@ -1,7 +1,6 @@
 /* tool_record.c - why_denied: what a run was denied, by which rule, and the smallest change that
  * would allow it. get_trace: the lines of its record, page by page. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "trace/event.h"
 #include "base/limits.h"
@@ -173,12 +172,10 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	AUTO(records_close) struct served_record r = SERVED_RECORD_NONE;
 	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
-	auto_buf out;
-	auto_buf text;
+	auto_buf out = BUF(MAX_MCP_RESULT);
+	auto_buf text = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&out, MAX_MCP_RESULT);
-	buf_init(&text, MAX_MCP_RESULT);
 	if (records_open(s, mcp_arg_string(c, "run_id"), &r, &err) != 0) {
 		fail_open(c, &err);
 		return;
@@ -240,10 +237,9 @@ void tool_get_trace(void *app, struct mcp_call *c)
 	AUTO(records_close) struct served_record r = SERVED_RECORD_NONE;
 	struct records_page page = { 0 };
 	struct ssb_error err = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(MAX_MCP_RESULT);
 	struct json j;
 
-	buf_init(&out, MAX_MCP_RESULT);
 	if (records_open(s, mcp_arg_string(c, "run_id"), &r, &err) != 0) {
 		fail_open(c, &err);
 		return;

@@ -6,7 +6,6 @@
  * of a run has it. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/own.h"
 #include "base/visible.h"
@@ -50,10 +49,9 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 
 static int put_count(void *arg, const char *name, uint64_t n)
 {
-	auto_buf key;
+	auto_buf key = BUF(MAX_TEXT);
 
 	/* The name of a violation is chosen by the client that reports it. */
-	buf_init(&key, MAX_TEXT);
 	visible_text(&key, name, false);
 	json_kuint(arg, key.failed ? "?" : key.data, n);
 	return 0;
@@ -64,9 +62,8 @@ static void put_counts(struct json *j, struct session_store *store, const char *
 {
 	struct ssb_error err = { 0 };
 	struct json counts;
-	auto_buf text;
+	auto_buf text = BUF(MAX_TEXT);
 
-	buf_init(&text, MAX_TEXT);
 	json_init(&counts, &text, false);
 	json_open(&counts, '{');
 	int rc = session_counts(store, id, put_count, &counts, &err);
@@ -82,10 +79,9 @@ static void put_counts(struct json *j, struct session_store *store, const char *
 static void answer_session(struct mcp_call *c, struct session_store *store, const struct session *s,
                            const struct decision *d)
 {
-	auto_buf data;
+	auto_buf data = BUF(MAX_TEXT);
 	struct json j;
 
-	buf_init(&data, MAX_TEXT);
 	json_init(&j, &data, false);
 	json_open(&j, '{');
 	if (d != NULL) {

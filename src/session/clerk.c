@@ -11,7 +11,6 @@
 #include <sys/eventfd.h>
 
 #include "base/error.h"
-#include "base/own.h"
 #include "os/clock.h"
 #include "session/act.h"
 

@@ -176,9 +176,8 @@ int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err)
 static int run_schema(struct db *db, const char *sql, struct ssb_error *err)
 {
 	const struct db_word *words = db->driver->words;
-	auto_buf out;
+	auto_buf out = BUF(MAX_STATEMENT);
 
-	buf_init(&out, MAX_STATEMENT);
 	while (*sql != '\0') {
 		const struct db_word *w = words;
 		while (w->word != NULL && strncmp(sql, w->word, strlen(w->word)) != 0) {

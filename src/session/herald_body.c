@@ -124,9 +124,8 @@ static void add_str(struct buf *out, const char *s, bool slack, size_t most)
 /* Copies the value with clean texts. The JSON reader has limited its depth. */
 static void copy_node(struct json *j, const struct json_doc *doc, const struct json_node *n)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_NOTIFY_BODY);
 
-	buf_init(&text, MAX_NOTIFY_BODY);
 	if (n->key != NULL) {
 		add_str(&text, n->key, false, MAX_NOTIFY_BODY);
 		json_key(j, text.data != NULL ? text.data : "");
@@ -185,9 +184,8 @@ static void slack_text(struct json *j, const struct buf *text)
 
 static void slack_field(struct json *j, const char *label, const char *value)
 {
-	auto_buf text;
+	auto_buf text = BUF(SLACK_FIELD);
 
-	buf_init(&text, SLACK_FIELD);
 	buf_addf(&text, "*%s:*\n", label);
 	add_str(&text, value, true, SLACK_FIELD);
 	slack_text(j, &text);
@@ -246,11 +244,9 @@ static void slack_violations(struct json *j, const struct herald_event *e)
 {
 	const struct json_node *counts = event_member(e, "violation_counts");
 	const struct json_node *first = json_first(&e->doc, counts);
-	auto_buf list;
-	auto_buf text;
+	auto_buf list = BUF(MAX_NOTIFY_BODY);
+	auto_buf text = BUF(SLACK_TEXT);
 
-	buf_init(&list, MAX_NOTIFY_BODY);
-	buf_init(&text, SLACK_TEXT);
 	for (const struct json_node *n = first; n != NULL; n = json_next(&e->doc, n)) {
 		buf_addf(&list, "%s%s: %" PRId64, n != first ? ", " : "",
 		         n->key != NULL ? n->key : "", json_integer(n, 0));
@@ -264,11 +260,10 @@ static void slack_violations(struct json *j, const struct herald_event *e)
 static int body_slack(const struct outbox_item *item, const struct herald_event *e, struct json *j,
                       struct ssb_error *err)
 {
-	auto_buf text;
+	auto_buf text = BUF(SLACK_TEXT);
 
 	(void)item;
 	(void)err;
-	buf_init(&text, SLACK_TEXT);
 	buf_addf(&text, "%s: ", e->word->title);
 	add_str(&text, text_of(e, "agent_id"), true, SLACK_TEXT / 2);
 	buf_adds(&text, ": ");
@@ -304,9 +299,8 @@ static void clean_kstr(struct json *j, const char *key, const char *s, size_t mo
 static void pager_payload(struct json *j, const struct herald_event *e)
 {
 	const char *agent = text_of(e, "agent_id");
-	auto_buf summary;
+	auto_buf summary = BUF(MAX_NOTIFY_BODY);
 
-	buf_init(&summary, MAX_NOTIFY_BODY);
 	buf_addf(&summary, "%s: agent %s, session %s: %s", e->word->title, agent,
 	         text_of(e, "session_id"), text_of(e, "reason"));
 	json_open(j, '{');

@@ -182,11 +182,9 @@ static void send_request(const struct outbox_item *item, const struct buf *body,
 		.deadline_ms = deadline_ms,
 	};
 	struct curl_reply reply;
-	auto_buf in_head;
-	auto_buf in_body;
+	auto_buf in_head = BUF(MAX_NOTIFY_REPLY);
+	auto_buf in_body = BUF(MAX_NOTIFY_REPLY);
 
-	buf_init(&in_head, MAX_NOTIFY_REPLY);
-	buf_init(&in_body, MAX_NOTIFY_REPLY);
 	curl_post(&q, &in_head, &in_body, &reply);
 	judge_reply(&reply, &in_head, ret);
 }
@@ -241,11 +239,10 @@ void herald_post_otel(const struct outbox_item *item, uint64_t deadline_ms,
 	struct ssb_error err = { 0 };
 	struct otlp_reply reply;
 	struct otlp writer;
-	auto_buf out;
+	auto_buf out = BUF(OTLP_MAX_REQUEST);
 
 	assert(item->kind == NOTIFY_OTEL && item->body != NULL);
 	*ret = (struct herald_result){ .retry_after_ms = -1 };
-	buf_init(&out, OTLP_MAX_REQUEST);
 	if (otel_config_at(&c, &env, item->url, &err) != 0) {
 		fail_collector(ret, true, err.text);
 		return;
@@ -272,7 +269,7 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 {
 	struct signed_words words = { 0 };
 	struct ssb_error err = { 0 };
-	auto_buf body = { 0 };
+	auto_buf body = BUF(MAX_NOTIFY_BODY);
 
 	assert(item->url != NULL && item->body != NULL);
 	*ret = (struct herald_result){ .retry_after_ms = -1 };
@@ -280,7 +277,6 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 		herald_post_otel(item, deadline_ms, ret);
 		return;
 	}
-	buf_init(&body, MAX_NOTIFY_BODY);
 	if (!is_http(item->url)) {
 		snprintf(ret->error, sizeof(ret->error), "the receiver's URL is not http(s)://");
 		return;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/name.h"

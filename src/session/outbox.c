@@ -53,10 +53,9 @@ static int put_event(struct call *c, const struct row *row, enum event_kind even
 int outbox_put(struct call *c, struct row *row, enum event_kind event, const char *reason,
                struct ssb_error *err)
 {
-	auto_buf body;
+	auto_buf body = BUF(BODY_BYTES);
 
 	assert(c->open);
-	buf_init(&body, BODY_BYTES);
 	if (row->s.policy == NULL || row->s.policy->n_notify == 0) {
 		return 0;
 	}

@@ -153,10 +153,9 @@ static int load_bytes(const char *path, struct buf *out, struct ssb_error *err)
 int session_policy_load(const char *path, struct session_policy *ret, struct ssb_diags *diags,
                         struct ssb_error *err)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 	int failed = 0;
 
-	buf_init(&text, MAX_YAML_BYTES);
 	*ret = (struct session_policy){ 0 };
 	if (path == NULL) {
 		return session_policy_init(ret, err);

@@ -131,9 +131,8 @@ static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags
                        struct ssb_error *err)
 {
 	auto_free char *file = path_join(o->config_dir, "prices.yaml");
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
 	}

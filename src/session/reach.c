@@ -2,7 +2,6 @@
  * pause reach all descendants. Resume reaches those that the same pause paused. */
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/limits.h"

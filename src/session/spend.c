@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/error.h"

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/own.h"
-
 static const char *const STATES[SESSION_STATES] = {
 	[SESSION_ACTIVE] = "active",       [SESSION_ALERT] = "alert",
 	[SESSION_PAUSED] = "paused",       [SESSION_KILLED] = "killed",

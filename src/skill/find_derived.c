@@ -109,9 +109,8 @@ static int take_derived(const struct skill_search *s, const struct derived *d,
                         const struct buf *head, struct skill_found *ret, struct ssb_error *err)
 {
 	const struct wish_list *env = &d->says->wishes[WISH_ENV];
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	derive_manifest(&text, d);
 	ret->file = skill_join(s->dir, d->from);
 	if (text.failed || ret->file == NULL) {
@@ -166,9 +165,8 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 	AUTO(script_done) struct script script = { 0 };
 	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
 	auto_free char *file = skill_join(s->dir, name);
-	auto_buf head;
+	auto_buf head = BUF(MAX_YAML_BYTES);
 
-	buf_init(&head, MAX_YAML_BYTES);
 	if (read_says(s, name, file, says_markdown, &says, &head, err) != 0) {
 		return -1;
 	}
@@ -199,9 +197,8 @@ int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
 	AUTO(says_done) struct says says = { 0 };
 	char *const argv[] = { "python3", SKILL_WORKER, "--once", "/skill", NULL };
 	auto_free char *file = skill_join(s->dir, SKILLWARE_FILE);
-	auto_buf head;
+	auto_buf head = BUF(MAX_YAML_BYTES);
 
-	buf_init(&head, MAX_YAML_BYTES);
 	if (read_says(s, SKILLWARE_FILE, file, says_skillware, &says, &head, err) != 0) {
 		return -1;
 	}
@@ -217,10 +214,9 @@ int skill_find_script(const struct skill_search *s, struct skill_found *ret, str
 	AUTO(script_done) struct script script = { 0 };
 	const struct says nothing = { 0 };
 	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
-	auto_buf head;
+	auto_buf head = BUF(MAX_YAML_BYTES);
 
 	assert(s->args != NULL && s->args[0] != NULL);
-	buf_init(&head, MAX_YAML_BYTES);
 	if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0 ||
 	    read_head(s, script.path, &head, err) != 0 || script_argv(&script, argv, err) != 0) {
 		return -1;

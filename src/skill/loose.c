@@ -235,9 +235,8 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 
 	struct loose l = { .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = NULL;
-	auto_buf plain;
+	auto_buf plain = BUF(MAX_YAML_BYTES);
 
-	buf_init(&plain, MAX_YAML_BYTES);
 	for (unsigned i = 1; i < line; i++) {
 		buf_addc(&plain, '\n'); /* so that every line number is that of the file */
 	}

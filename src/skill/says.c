@@ -240,10 +240,9 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 	struct says_reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = NULL;
 	unsigned line = 0;
-	auto_buf block;
+	auto_buf block = BUF(MAX_YAML_BYTES);
 
 	*ret = (struct says){ 0 };
-	buf_init(&block, MAX_YAML_BYTES);
 	int found = block_find(&block, text, len, &line);
 	if (found <= 0) {
 		return no_front(&r, found < 0 ? "its frontmatter does not end, or is too large"

@@ -220,9 +220,8 @@ static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_
                        struct ssb_error *err)
 {
 	auto_fd fd = file_openat2(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, BENEATH);
-	auto_buf names;
+	auto_buf names = BUF(160);
 
-	buf_init(&names, 160);
 	if (fd < 0 && (errno == EXDEV || errno == ELOOP)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "script",
 		                "'%.150s' is a symlink that leaves the skill", path);
@@ -348,8 +347,7 @@ void script_names(int dir, struct buf *out)
 		qsort(l.v, l.n, sizeof(l.v[0]), by_path);
 	}
 	for (size_t i = 0; i < l.n; i++) {
-		auto_buf one;
-		buf_init(&one, MAX_PATH_BYTES * 4);
+		auto_buf one = BUF(MAX_PATH_BYTES * 4);
 		visible_text(&one, l.v[i], false);
 		/* Leaves room for the count of the rest. */
 		if (!one.failed && told == i && out->len + one.len + 24 < out->cap) {

@@ -218,9 +218,8 @@ static bool is_for(const struct manifest *m, const char *dir)
  * message shows the line to add exactly as it must be written. */
 static void warn_unbound(const struct skill_search *s, const char *file)
 {
-	auto_buf path;
+	auto_buf path = BUF((size_t)2 * MAX_PATH_BYTES);
 
-	buf_init(&path, (size_t)2 * MAX_PATH_BYTES);
 	manifest_put_text(&path, s->dir);
 	diag_add(s->diags, SSB_ALARM, file, "",
 	         "your %s does not name the skill's directory, so it is used for every "
@@ -250,9 +249,8 @@ static int find_sidecar(const struct skill_search *s, const char *file, int fd,
                         struct skill_found *ret, struct ssb_error *err)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
-	auto_buf bytes;
+	auto_buf bytes = BUF(MAX_YAML_BYTES);
 
-	buf_init(&bytes, MAX_YAML_BYTES);
 	if (file_check_owned(fd, getuid(), "sidecar", file, err) != 0) {
 		return -1;
 	}
