@@ -2,14 +2,9 @@
 #ifndef TESTS_MANIFEST_WORLD_H
 #define TESTS_MANIFEST_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "manifest/manifest.h"
 
 #define HEAD "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"

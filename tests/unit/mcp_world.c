@@ -1,14 +1,10 @@
 /* mcp_world.c - keeps what is sent to a fake client, and runs the handlers of a test. */
+#include "unit.h"
 #include "mcp_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/own.h"

@@ -2,11 +2,6 @@
 #ifndef TESTS_UNIT_SERVE_WORLD_H
 #define TESTS_UNIT_SERVE_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
 #include "os/tree.h"
 #include "policy/owner.h"

@@ -2,13 +2,9 @@
 #ifndef TESTS_SESSION_TESTS_H
 #define TESTS_SESSION_TESTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "session_world.h"
 
 #define USD(x) ((micros)((x)*1000000 + 0.5))

@@ -1,10 +1,7 @@
 /* session_world.c - opens stores of sessions for tests, and sets their clock. */
+#include "unit.h"
 #include "session_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "trace/key.h"
 #include "base/buf.h"

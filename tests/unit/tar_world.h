@@ -2,14 +2,10 @@
 #ifndef TESTS_TAR_WORLD_H
 #define TESTS_TAR_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "wire/tar.h"
 
 struct made {

@@ -1,12 +1,8 @@
 /* test_check.c - checks of single values that the owner's flags and files share. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
@@ -49,9 +45,8 @@ static const struct {
 	{ "/a\x7f", NULL },
 };
 
-static void paths(void **state)
+UNIT_TEST(paths)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
 		auto_free char *out = NULL;
 		const char *problem = check_path(PATHS[i].in, &out);
@@ -67,12 +62,11 @@ static void paths(void **state)
 	}
 }
 
-static void path_length(void **state)
+UNIT_TEST(path_length)
 {
 	char s[MAX_PATH_BYTES + 1];
 	auto_free char *out = NULL;
 
-	(void)state;
 	memset(s, 'a', sizeof(s));
 	s[0] = '/';
 	s[MAX_PATH_BYTES] = '\0'; /* one byte too many for a path with its NUL */
@@ -82,7 +76,7 @@ static void path_length(void **state)
 	assert_string_equal(out, s);
 }
 
-static void env_names(void **state)
+UNIT_TEST(env_names)
 {
 	static const char *const good[] = { "A", "_", "a1_B", "LANG", "_1" };
 	static const char *const bad[] = {
@@ -90,7 +84,6 @@ static void env_names(void **state)
 		"*", "A*", "A?", "A[B]", "$A",  "A.B", "A\n", "\xc3\xa4"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		assert_null(check_env_name(good[i]));
 	}
@@ -103,9 +96,8 @@ static void env_names(void **state)
 	}
 }
 
-static void names_go_both_ways(void **state)
+UNIT_TEST(names_go_both_ways)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(profile_from_name(profile_name((enum profile)i)), i);
 	}

@@ -1,12 +1,8 @@
 /* test_connect_reply.c - answers to CONNECT, whole and cut at every place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/own.h"
 #include "wire/connect_reply.h"
 
@@ -92,9 +88,8 @@ static void check(size_t i, size_t cut)
 	}
 }
 
-static void cases(void **state)
+UNIT_TEST(cases)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		for (size_t cut = 1; cut < 70; cut++) {
 			check(i, cut);
@@ -106,9 +101,8 @@ static void cases(void **state)
 	assert_int_equal(connect_reply_feed(&r, OK "A: \0b\r\n\r\n", 26, &used), CONNECT_BROKEN);
 }
 
-static void opens(void **state)
+UNIT_TEST(opens)
 {
-	(void)state;
 	for (unsigned status = 100; status < 600; status++) {
 		struct connect_reply r = { .status = status };
 		assert_int_equal(connect_reply_opens(&r), status / 100 == 2);
@@ -116,11 +110,10 @@ static void opens(void **state)
 }
 
 /* A head of exactly the cap is taken, one byte more is not. */
-static void cap(void **state)
+UNIT_TEST(cap)
 {
 	static char text[CONNECT_REPLY_MAX + 8];
 	static const char head[] = OK "X: ";
-	(void)state;
 
 	for (size_t more = 0; more < 2; more++) {
 		size_t len = CONNECT_REPLY_MAX + more;

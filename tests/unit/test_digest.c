@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "trace/files_line.h"
 #include "trace/trace_limits.h"
 #include "base/own.h"
@@ -145,18 +140,16 @@ static void check(const char *condition)
 	}
 }
 
-static void test_what_is_said(void **state)
+UNIT_TEST(test_what_is_said)
 {
-	(void)state;
 	walk();
 	check("d['files'] == [['a', h('one\\n')], ['empty', h('')], "
 	      "['link', h('/etc/passwd'), 'symlink'], ['b/c', h('two\\n')]]");
 	check("d['count'] == 4 and d['bytes'] == 8 and 'incomplete' not in d");
 }
 
-static void test_tree_digest(void **state)
+UNIT_TEST(test_tree_digest)
 {
-	(void)state;
 	char condition[160];
 
 	assert_int_equal(sh("cd skill && echo >-d && mkdir void b/void && chmod 751 a && "
@@ -174,9 +167,8 @@ static void test_tree_digest(void **state)
 }
 
 /* What has just been written might change within the same tick of the clock. */
-static void test_young_files_are_read_again(void **state)
+UNIT_TEST(test_young_files_are_read_again)
 {
-	(void)state;
 	/* Both while they are young: one of some attempts has no pause in it. */
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(sh("touch -d '1 hour ago' skill/a skill/b/c skill/empty"), 0);
@@ -205,9 +197,8 @@ static void test_young_files_are_read_again(void **state)
 	check("d['cached'] == 2 and d['files'][3][1] == h('TWO\\n')");
 }
 
-static void test_wrong_caches(void **state)
+UNIT_TEST(test_wrong_caches)
 {
-	(void)state;
 	static const char *const wrong[] = {
 		"truncate -s 100 $f",
 		"truncate -s +72 $f",
@@ -238,9 +229,8 @@ static void test_wrong_caches(void **state)
 	}
 }
 
-static void test_stopped(void **state)
+UNIT_TEST(test_stopped)
 {
-	(void)state;
 	sleep(3);
 	walk();
 	walk_with(1);
@@ -249,9 +239,8 @@ static void test_stopped(void **state)
 	check("d['cached'] == 3 and 'incomplete' not in d");
 }
 
-static void test_hostile_directories(void **state)
+UNIT_TEST(test_hostile_directories)
 {
-	(void)state;
 	/* Names that are not UTF-8, a list too long for a line, a place too deep. */
 	assert_int_equal(sh("cd skill && : >\"$(printf 'x\\377\\n\\033')\" && "
 	                    "i=0; while [ $i -lt 1500 ]; do : >f$i; i=$((i+1)); done"),
@@ -283,9 +272,8 @@ static void check_own(const char *make)
 }
 
 /* A tmpfs lists names by their age, ext4 by a hash: one of the three is read first. */
-static void test_order_of_names(void **state)
+UNIT_TEST(test_order_of_names)
 {
-	(void)state;
 #define DEEP                                                                                       \
 	"for h in 0 n z; do (for i in $(seq 70); do mkdir $h && cd $h; done; : >deep) || exit; "   \
 	"done"
@@ -293,16 +281,14 @@ static void test_order_of_names(void **state)
 	check_own(DEEP " && " OWN);
 }
 
-static void test_more_names_than_files(void **state)
+UNIT_TEST(test_more_names_than_files)
 {
-	(void)state;
 	check_own(OWN " && mkdir 0 && cd 0 && seq 100100 | xargs touch");
 }
 
 /* The process: it says what the walk says, in time or not at all. */
-static void test_process(void **state)
+UNIT_TEST(test_process)
 {
-	(void)state;
 	struct files_line d = FILES_LINE_NONE;
 	auto_buf out;
 	auto_fd dir = open_in("skill");
@@ -343,9 +329,8 @@ static bool read_here(const char *name, struct buf *out)
 }
 
 /* A small skill is read without the process, which says the same of it. */
-static void test_small_skill(void **state)
+UNIT_TEST(test_small_skill)
 {
-	(void)state;
 	auto_buf out;
 
 	buf_init(&out, sizeof(members));
@@ -371,9 +356,8 @@ static void test_small_skill(void **state)
 }
 
 /* Nor is one on a file system that may not answer. */
-static void test_small_skill_elsewhere(void **state)
+UNIT_TEST(test_small_skill_elsewhere)
 {
-	(void)state;
 	auto_buf out;
 	auto_fd dir = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct files_line d = FILES_LINE_NONE;
@@ -384,9 +368,8 @@ static void test_small_skill_elsewhere(void **state)
 }
 
 /* What no run has used for long goes; to be used is to be kept. */
-static void test_prune(void **state)
+UNIT_TEST(test_prune)
 {
-	(void)state;
 	char state_dir[128];
 	time_t before = time(NULL) - 100;
 
@@ -406,9 +389,8 @@ static void test_prune(void **state)
 
 /* Where it neither ends nor listens, the end of a run is held up so long and
  * no longer. */
-static void test_end_is_in_time(void **state)
+UNIT_TEST(test_end_is_in_time)
 {
-	(void)state;
 	int p[2];
 	auto_buf out;
 

@@ -1,13 +1,9 @@
 /* test_dns.c - DNS: which messages are questions, which are refused and how, and the answers as
  * another parser reads them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/own.h"
 #include "wire/dns.h"
 
@@ -81,9 +77,8 @@ static const struct {
 	  512 },
 };
 
-static void test_questions(void **state)
+UNIT_TEST(test_questions)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(GOOD); i++) {
 		struct dns_question q = { 0 };
 		assert_int_equal(parse(GOOD[i].msg, GOOD[i].len, &q), DNS_QUESTION);
@@ -165,9 +160,8 @@ static const struct {
 	{ RAW(ONE_EDNS NAME A_IN "\0\0\051\4\0\0\1\0\0\0\0"), BADVERS, true, "api.example.com" },
 };
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(REFUSED_ROWS); i++) {
 		struct dns_question q = { 0 };
 		assert_int_equal(parse(REFUSED_ROWS[i].msg, REFUSED_ROWS[i].len, &q), DNS_REFUSE);
@@ -178,11 +172,10 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_dropped(void **state)
+UNIT_TEST(test_dropped)
 {
 	struct dns_question q = { .id = 7 };
 
-	(void)state;
 	for (size_t i = 0; i < 12; i++) {
 		assert_int_equal(parse(PLAIN, i, &q), DNS_DROP);
 	}
@@ -193,12 +186,11 @@ static void test_dropped(void **state)
 }
 
 /* Cut at every byte: never taken for the whole. */
-static void test_truncated(void **state)
+UNIT_TEST(test_truncated)
 {
 	static const char whole[] = ONE_EDNS NAME A_IN OPT("\4\0");
 	size_t header = 12;
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(whole) - 1; len++) {
 		struct dns_question q = { 0 };
 		enum dns_verdict v = parse(whole, len, &q);
@@ -208,14 +200,13 @@ static void test_truncated(void **state)
 }
 
 /* At the longest message and one past it. */
-static void test_too_long(void **state)
+UNIT_TEST(test_too_long)
 {
 	static const char head[] = ONE_EDNS NAME A_IN "\0\0\051\4\0\0\0\0\0";
 	size_t fixed = sizeof(head) - 1 + 2;
 	char msg[DNS_MAX_MESSAGE + 1] = { 0 };
 	struct dns_question q;
 
-	(void)state;
 	memcpy(msg, head, sizeof(head) - 1);
 	for (size_t len = DNS_MAX_MESSAGE; len <= DNS_MAX_MESSAGE + 1; len++) {
 		msg[fixed - 2] = (char)((len - fixed) >> 8);
@@ -337,13 +328,12 @@ static size_t answer(const char *msg, size_t len, uint8_t rcode, const uint8_t *
 #define RD 0x0100
 #define RA 0x0080
 
-static void test_answer_addresses(void **state)
+UNIT_TEST(test_answer_addresses)
 {
 	static const uint8_t four[] = { 198, 18, 0, 1, 198, 18, 0, 2 };
 	static const uint8_t six[16] = { 0xfd, 1, 2, 3, [15] = 9 };
 	struct seen s;
 
-	(void)state;
 	size_t len = answer(RAW(ONE "\003ApI\003cOm\0" A_IN), 0, four, 2, 512, &s);
 	assert_int_equal(len, 12 + 13 + 2 * 16);
 	assert_string_equal(s.name, "ApI.cOm.");
@@ -367,12 +357,11 @@ static void test_answer_addresses(void **state)
 	assert_int_equal(s.n_addr, 1);
 }
 
-static void test_answer_nothing(void **state)
+UNIT_TEST(test_answer_nothing)
 {
 	static const uint8_t four[4] = { 198, 18, 0, 1 };
 	struct seen s;
 
-	(void)state;
 	(void)answer(RAW(PLAIN), 3, NULL, 0, 512, &s);
 	assert_int_equal(s.flags, QR | RD | RA | 3);
 	assert_int_equal(s.an, 0);
@@ -399,7 +388,7 @@ static void test_answer_nothing(void **state)
 }
 
 /* Every size of the room around every number of addresses that fit. */
-static void test_answer_room(void **state)
+UNIT_TEST(test_answer_room)
 {
 	static const char asks[][64] = { PLAIN, ONE_EDNS NAME A_IN OPT("\4\0") };
 	static const size_t ask_len[] = { sizeof(PLAIN) - 1,
@@ -408,7 +397,6 @@ static void test_answer_room(void **state)
 	size_t base = sizeof(PLAIN) - 1;
 	struct seen s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(addr); i++) {
 		addr[i] = (uint8_t)i;
 	}

@@ -1,14 +1,10 @@
 /* test_domain.c - hosts and public suffixes: which are accepted, in which form, and which are
  * refused. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/own.h"
 #include "cases.h"
 #include "manifest/manifest.h"
@@ -49,19 +45,17 @@ static void check_host(const struct test_case *c)
 	}
 }
 
-static void hosts(void **state)
+UNIT_TEST(hosts)
 {
-	(void)state;
 	cases_check("domain.case", 3, check_host);
 }
 
-static void long_input_is_refused(void **state)
+UNIT_TEST(long_input_is_refused)
 {
 	char s[4097];
 	char *out = NULL;
 	enum host_kind kind = HOST_EXACT;
 
-	(void)state;
 	memset(s, 'a', sizeof(s) - 1);
 	s[sizeof(s) - 1] = '\0';
 	assert_non_null(strstr(domain_check(s, &out, &kind), "longer"));
@@ -79,12 +73,11 @@ void *dlopen(const char *file, int mode)
 	return no_libraries ? NULL : real(file, mode);
 }
 
-static void without_libidn2_the_remedy_is_the_ascii_form(void **state)
+UNIT_TEST(without_libidn2_the_remedy_is_the_ascii_form)
 {
 	char *out = NULL;
 	enum host_kind kind = HOST_EXACT;
 
-	(void)state;
 	no_libraries = true;
 	const char *problem = domain_check("bücher.example", &out, &kind);
 	const char *ascii_problem = domain_check("xn--bcher-kva.example", &out, &kind);
@@ -101,9 +94,8 @@ static void check_suffix(const struct test_case *c)
 	cases_expect(c, 1, psl_has_suffix_beneath(c->v[2]) ? "yes" : "no");
 }
 
-static void public_suffix_rules(void **state)
+UNIT_TEST(public_suffix_rules)
 {
-	(void)state;
 	cases_check("public_suffix.case", 3, check_suffix);
 }
 

@@ -1,14 +1,9 @@
 /* test_frontmatter.c - the frontmatter of SKILL.md: as JSON, or refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "cases.h"
@@ -36,9 +31,8 @@ static void check_file(const struct test_case *c)
 	}
 }
 
-static void test_files(void **state)
+UNIT_TEST(test_files)
 {
-	(void)state;
 	cases_check("frontmatter.case", 3, check_file);
 }
 
@@ -60,15 +54,13 @@ static void check_scalar(const struct test_case *c)
 	cases_expect(c, 0, value);
 }
 
-static void test_scalars(void **state)
+UNIT_TEST(test_scalars)
 {
-	(void)state;
 	cases_check("frontmatter_scalars.case", 2, check_scalar);
 }
 
-static void test_cap(void **state)
+UNIT_TEST(test_cap)
 {
-	(void)state;
 	const char *why = NULL;
 
 	for (size_t past = 0; past < 2; past++) {
@@ -87,9 +79,8 @@ static void test_cap(void **state)
 	}
 }
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
-	(void)state;
 	static const struct {
 		const char *word;
 		const char *name;

@@ -1,15 +1,11 @@
 /* test_git_config.c - git's settings, read as git reads them: which hooks and further files they
  * name. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "cases.h"
@@ -43,19 +39,17 @@ static void check_text(const struct test_case *c)
 	}
 }
 
-static void test_texts(void **state)
+UNIT_TEST(test_texts)
 {
-	(void)state;
 	cases_check("git_config.case", 2, check_text);
 }
 
 /* As long as a path can be, and one byte more. */
-static void test_length(void **state)
+UNIT_TEST(test_length)
 {
 	static char text[PATH_MAX + 64], found[PATH_MAX + 64];
 	static const char HEAD[] = "[core]\nhooksPath = ";
 
-	(void)state;
 	for (size_t n = PATH_MAX - 1; n <= PATH_MAX; n++) {
 		memset(text, 'x', sizeof(text));
 		memcpy(text, HEAD, sizeof(HEAD) - 1);

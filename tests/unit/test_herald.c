@@ -1,15 +1,10 @@
 /* test_herald.c - messages to the owner: their bodies for each kind of receiver, with any text in
  * them; the HMAC of RFC 4231; when another try follows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/hex.h"
 #include "base/hmac.h"
 #include "base/json.h"
@@ -49,9 +44,8 @@ static const struct vector {
 	  0, 152, "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2" },
 };
 
-static void test_hmac(void **state)
+UNIT_TEST(test_hmac)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(VECTORS); i++) {
 		const struct vector *v = &VECTORS[i];
 		uint8_t key[256];
@@ -155,7 +149,7 @@ static const char EVENT[] =
         "\"session_cost_usd\":5.110050,\"budget_usd\":5.000000,\"action_count\":12,"
         "\"violation_counts\":{\"pii_blocked\":3,\"file_blocked\":1}}";
 
-static void test_slack(void **state)
+UNIT_TEST(test_slack)
 {
 	static const struct {
 		const char *path;
@@ -180,14 +174,13 @@ static void test_slack(void **state)
 	};
 	AUTO(made_done) struct made m;
 
-	(void)state;
 	assert_int_equal(make(&m, NOTIFY_SLACK, EVENT), 0);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_string_equal(at(&m, ROWS[i].path), ROWS[i].want);
 	}
 }
 
-static void test_pagerduty(void **state)
+UNIT_TEST(test_pagerduty)
 {
 	static const struct {
 		const char *path;
@@ -210,7 +203,6 @@ static void test_pagerduty(void **state)
 	auto_buf out;
 	AUTO(made_done) struct made m;
 
-	(void)state;
 	assert_int_equal(make(&m, NOTIFY_PAGERDUTY, EVENT), 0);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_string_equal(at(&m, ROWS[i].path), ROWS[i].want);
@@ -221,7 +213,7 @@ static void test_pagerduty(void **state)
 	assert_non_null(strstr(err.text, "routing key"));
 }
 
-static void test_words_of_each_event(void **state)
+UNIT_TEST(test_words_of_each_event)
 {
 	static const struct {
 		const char *event;
@@ -235,7 +227,6 @@ static void test_words_of_each_event(void **state)
 		{ "something_new", "Session event", "warning" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		char event[128];
 		struct made slack;
@@ -253,7 +244,7 @@ static void test_words_of_each_event(void **state)
 	}
 }
 
-static void test_json_is_the_event(void **state)
+UNIT_TEST(test_json_is_the_event)
 {
 	static const char *const SAME[] = {
 		EVENT,
@@ -261,7 +252,6 @@ static void test_json_is_the_event(void **state)
 		"{\"a\":[1,-2.50,true,false,null,{\"b\":\"c\"}],\"\":\"x\"}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
 		AUTO(made_done) struct made m;
 		assert_int_equal(make(&m, NOTIFY_JSON, SAME[i]), 0);
@@ -269,13 +259,12 @@ static void test_json_is_the_event(void **state)
 	}
 }
 
-static void test_no_event(void **state)
+UNIT_TEST(test_no_event)
 {
 	static const char *const BAD[] = {
 		"", "[]", "\"x\"", "{", "{\"a\":1}x", "{\"a\":1,\"a\":2}"
 	};
 
-	(void)state;
 	for (int kind = NOTIFY_SLACK; kind <= NOTIFY_PAGERDUTY + 1; kind++) {
 		for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 			AUTO(made_done) struct made m;
@@ -287,7 +276,7 @@ static void test_no_event(void **state)
 }
 
 /* Words as an agent may choose them, and as Slack may see them. */
-static void test_hostile_words(void **state)
+UNIT_TEST(test_hostile_words)
 {
 	static const struct {
 		const char *reason; /* of the JSON */
@@ -311,7 +300,6 @@ static void test_hostile_words(void **state)
 		  "\xc3\xa9\xf0\x9f\x9a\xa8" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		char event[512];
 		char want[512];
@@ -384,11 +372,10 @@ static void check_slack(const char *text, size_t most)
 	assert_true(amp == NULL || strchr(amp, ';') != NULL); /* no half entity */
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
 	static const char *const PIECES[] = { "&", "\xf0\x9f\x9a\xa8", "x", "<>" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(PIECES); i++) {
 		auto_buf event;
 		AUTO(made_done) struct made slack;
@@ -410,13 +397,12 @@ static void test_limits(void **state)
 }
 
 /* At the cap of a body, and one past it. */
-static void test_size_of_a_body(void **state)
+UNIT_TEST(test_size_of_a_body)
 {
 	static const char HEAD[] = "{\"r\":\"";
 	size_t room = MAX_NOTIFY_BODY - strlen(HEAD) - 2;
 	auto_buf event;
 
-	(void)state;
 	for (size_t more = 0; more <= 1; more++) {
 		AUTO(made_done) struct made m;
 		buf_init(&event, MAX_NOTIFY_BODY + 1);
@@ -432,7 +418,7 @@ static void test_size_of_a_body(void **state)
 
 /* ---- the next try ------------------------------------------------------- */
 
-static void test_retry(void **state)
+UNIT_TEST(test_retry)
 {
 	struct herald_result r = { .retry = true, .retry_after_ms = -1, .error = "no answer" };
 	static const struct {
@@ -449,7 +435,6 @@ static void test_retry(void **state)
 		{ 182250, 300000 },
 	};
 
-	(void)state;
 	for (unsigned tries = 1; tries < HERALD_TRIES; tries++) {
 		uint64_t low = UINT64_MAX;
 		uint64_t high = 0;

@@ -1,15 +1,10 @@
 /* test_http1.c - the HTTP/1 checker. Every case gives the same answer whole, byte by byte and cut
  * at every place; each denial stands beside a control that passes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "http1_cases.h"
@@ -116,9 +111,8 @@ static void check_cap(const char *begin, const char *end, size_t before, size_t 
 	assert_int_equal(d.passed, before);
 }
 
-static void test_caps(void **state)
+UNIT_TEST(test_caps)
 {
-	(void)state;
 	check_cap(GET HOST "X: ", END, 0, HTTP1_MAX_HEAD, HTTP1_TOO_LONG);
 	check_cap("GET /", " HTTP/1.1" CRLF HOST CRLF, 0, HTTP1_MAX_HEAD, HTTP1_TOO_LONG);
 	check_cap(CHUNKED "0;", CRLF, strlen(CHUNKED), HTTP1_MAX_CHUNK_LINE, HTTP1_BAD_CHUNK);
@@ -126,9 +120,8 @@ static void test_caps(void **state)
 	          HTTP1_TOO_LONG);
 }
 
-static void test_full_buffer_is_decided(void **state)
+UNIT_TEST(test_full_buffer_is_decided)
 {
-	(void)state;
 	struct drive d;
 
 	/* No relay waits for a byte that it has no room for. */
@@ -138,9 +131,8 @@ static void test_full_buffer_is_decided(void **state)
 	assert_false(d.denied);
 }
 
-static void test_many_requests(void **state)
+UNIT_TEST(test_many_requests)
 {
-	(void)state;
 	enum { COUNT = 10000 };
 	static const size_t STEPS[] = { 1, 13, 4096, 1 << 20 };
 	auto_buf b;
@@ -160,9 +152,8 @@ static void test_many_requests(void **state)
 
 /* ---- the calls ------------------------------------------------------------ */
 
-static void test_nothing_goes_before_allow(void **state)
+UNIT_TEST(test_nothing_goes_before_allow)
 {
-	(void)state;
 	static const char BYTES[] = GET HOST CRLF;
 	struct http1 h;
 	size_t pass = 1;
@@ -184,9 +175,8 @@ static void test_nothing_goes_before_allow(void **state)
 	assert_string_equal(h.host, "a.test"); /* still there for the record */
 }
 
-static void test_upgrade_counts_once_allowed(void **state)
+UNIT_TEST(test_upgrade_counts_once_allowed)
 {
-	(void)state;
 	struct http1 h;
 	size_t pass = 1;
 
@@ -205,9 +195,8 @@ static void test_upgrade_counts_once_allowed(void **state)
 }
 
 /* A switch is not an answer to it, and the server can ask for it only after it was sent. */
-static void test_only_100_continues(void **state)
+UNIT_TEST(test_only_100_continues)
 {
-	(void)state;
 	static const char BYTES[] = ANNOUNCED "hello";
 	const size_t head = strlen(ANNOUNCED);
 	struct http1_status s = { .expects = true };
@@ -241,9 +230,8 @@ static void test_only_100_continues(void **state)
 	}
 }
 
-static void test_denial_stays(void **state)
+UNIT_TEST(test_denial_stays)
 {
-	(void)state;
 	struct http1 h;
 	size_t pass = 1;
 
@@ -257,9 +245,8 @@ static void test_denial_stays(void **state)
 	assert_int_equal(h.why, HTTP1_NOT_HTTP);
 }
 
-static void test_deny_names(void **state)
+UNIT_TEST(test_deny_names)
 {
-	(void)state;
 	for (int i = HTTP1_OK; i <= HTTP1_LATE_EXPECT; i++) {
 		assert_non_null(http1_deny_name((enum http1_deny)i));
 		for (int k = HTTP1_OK; k < i; k++) {
@@ -303,9 +290,8 @@ static const struct status_case {
 	{ "\x15\x03\x03", false, true },
 };
 
-static void test_status(void **state)
+UNIT_TEST(test_status)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(STATUSES); i++) {
 		const struct status_case *c = &STATUSES[i];
 		size_t len = strlen(c->bytes);
@@ -324,9 +310,8 @@ static void test_status(void **state)
 	}
 }
 
-static void test_interim_answers_end(void **state)
+UNIT_TEST(test_interim_answers_end)
 {
-	(void)state;
 	static const char INTERIM[] = "HTTP/1.1 100 Continue" END;
 	struct http1_status s = { 0 };
 	size_t fed = 0;

@@ -1,15 +1,11 @@
 /* test_http_request.c - the reader of HTTP requests: heads, fields and bodies, at each cap and past
  * it. */
+#include "unit.h"
 #include "wire/http_request.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/own.h"
 
@@ -45,7 +41,7 @@ static int judge_text(const char *text)
 	return judge(&r, text, strlen(text), &len);
 }
 
-static void reads_a_head(void **state)
+UNIT_TEST(reads_a_head)
 {
 	static const char text[] = "POST /mcp?x HTTP/1.1\r\n"
 	                           "HOST: [::1]:8080\r\n"
@@ -57,7 +53,6 @@ static void reads_a_head(void **state)
 	struct http_request r;
 	size_t len;
 
-	(void)state;
 	assert_int_equal(judge(&r, text, sizeof text - 1, &len), HTTP_DONE);
 	assert_int_equal(len, sizeof text - 1 - 4);
 	assert_true(http_span_is(r.method, "POST"));
@@ -72,7 +67,7 @@ static void reads_a_head(void **state)
 	assert_false(r.expects);
 }
 
-static void judges_heads(void **state)
+UNIT_TEST(judges_heads)
 {
 	static const struct {
 		const char *text;
@@ -117,7 +112,6 @@ static void judges_heads(void **state)
 		{ "\x16\x03\x01\x02", 400 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (judge_text(rows[i].text) != rows[i].status) {
 			fail_msg("%zu: %s", i, rows[i].text);
@@ -125,13 +119,12 @@ static void judges_heads(void **state)
 	}
 }
 
-static void options_of_connections(void **state)
+UNIT_TEST(options_of_connections)
 {
 	struct http_request r;
 	size_t len;
 	const char *text = GOOD "Connection: keep-alive, Close\r\nExpect: 100-Continue\r\n\r\n";
 
-	(void)state;
 	assert_int_equal(judge(&r, text, strlen(text), &len), HTTP_DONE);
 	assert_true(r.close);
 	assert_true(r.expects);
@@ -150,25 +143,23 @@ static char *head_of(size_t size)
 	return text;
 }
 
-static void the_head_is_capped(void **state)
+UNIT_TEST(the_head_is_capped)
 {
 	auto_free char *at_cap = head_of(HTTP_MAX_HEAD);
 	auto_free char *past = head_of(HTTP_MAX_HEAD + 1);
 	struct http_request r = { 0 };
 	size_t len = 0;
 
-	(void)state;
 	assert_int_equal(http_request_head(&r, at_cap, HTTP_MAX_HEAD, &len), HTTP_DONE);
 	assert_int_equal(len, HTTP_MAX_HEAD);
 	r = (struct http_request){ 0 };
 	assert_int_equal(http_request_head(&r, past, HTTP_MAX_HEAD + 1, &len), 431);
 }
 
-static void the_fields_are_capped(void **state)
+UNIT_TEST(the_fields_are_capped)
 {
 	char text[8192] = GOOD;
 
-	(void)state;
 	for (int i = 1; i < HTTP_MAX_FIELDS; i++) {
 		strncat(text, "A: b\r\n", sizeof text - strlen(text) - 1);
 	}
@@ -181,7 +172,7 @@ static void the_fields_are_capped(void **state)
 	assert_int_equal(judge_text(text), 431);
 }
 
-static void accepting(void **state)
+UNIT_TEST(accepting)
 {
 	static const struct {
 		const char *accept;
@@ -200,7 +191,6 @@ static void accepting(void **state)
 		{ "Accept: ,;,\r\n", false, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct http_request r;
 		char text[256];
@@ -247,7 +237,7 @@ static int feed(const char *head, const char *text, size_t step, char *out, size
 	return verdict;
 }
 
-static void reads_bodies(void **state)
+UNIT_TEST(reads_bodies)
 {
 	static const struct {
 		const char *head, *bytes, *body;
@@ -279,7 +269,6 @@ static void reads_bodies(void **state)
 		{ CHUNKED, "5\r\nhel", "hel", HTTP_MORE, 6 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		for (size_t step = 1; step < 40; step += 6) {
 			char out[64];

@@ -90,7 +90,7 @@ static void begin(void)
 	left = (struct unpack_left){ 1000, 1000000 };
 }
 
-static void test_what_is_kept(void **state)
+UNIT_TEST(test_what_is_kept)
 {
 	static const struct made LAYER[] = {
 		{ '5', "./", NULL, NULL, 0 },
@@ -104,7 +104,6 @@ static void test_what_is_kept(void **state)
 	};
 	struct stat st;
 
-	(void)state;
 	begin();
 	must_unpack(LAYER, ARRAY_LEN(LAYER), PASS_ADD);
 	assert_int_equal(fstatat(root, "etc/x", &st, 0), 0);
@@ -122,7 +121,7 @@ static void test_what_is_kept(void **state)
 	assert_int_equal(left.bytes, 1000000 - 5 - 10);
 }
 
-static void test_whiteouts(void **state)
+UNIT_TEST(test_whiteouts)
 {
 	static const struct made LOWER[] = {
 		{ '0', "a/gone", NULL, "1", 0 }, { '0', "a/stays", NULL, "1", 0 },
@@ -135,7 +134,6 @@ static void test_whiteouts(void **state)
 		{ '0', ".wh..wh.plnk", NULL, "", 0 },   { '0', "no/.wh.where", NULL, "", 0 },
 	};
 
-	(void)state;
 	begin();
 	must_unpack(LOWER, ARRAY_LEN(LOWER), PASS_ADD);
 	must_unpack(UPPER, ARRAY_LEN(UPPER), PASS_REMOVE);
@@ -147,7 +145,7 @@ static void test_whiteouts(void **state)
 }
 
 /* Each of these is refused; with the second name in its place it is fine. */
-static void test_hostile_layers(void **state)
+UNIT_TEST(test_hostile_layers)
 {
 	static const struct {
 		struct made before;
@@ -167,7 +165,6 @@ static void test_hostile_layers(void **state)
 		{ { '2', "l", "/nonexistent", NULL, 0 }, '0', "l/x", NULL, "m/x", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		char good_type =
 		        CASES[i].good_link == NULL && CASES[i].type != '5' ? '0' : CASES[i].type;
@@ -189,7 +186,7 @@ static void test_hostile_layers(void **state)
 }
 
 /* A symlink to a place outside leads to the same name inside, or nowhere. */
-static void test_symlinks_stay_inside(void **state)
+UNIT_TEST(test_symlinks_stay_inside)
 {
 	char target[80];
 	snprintf(target, sizeof(target), "%s", top);
@@ -201,7 +198,6 @@ static void test_symlinks_stay_inside(void **state)
 		{ '0', "there/by-name", NULL, "x", 0 },
 	};
 
-	(void)state;
 	begin();
 	must_unpack(LAYER, ARRAY_LEN(LAYER), PASS_ADD);
 	assert_int_equal(faccessat(outside, "by-name", F_OK, 0), -1);
@@ -214,12 +210,11 @@ static void test_symlinks_stay_inside(void **state)
 }
 
 /* The writer by itself: what a reader in the image's hands could say. */
-static void test_the_writer_believes_nothing(void **state)
+UNIT_TEST(test_the_writer_believes_nothing)
 {
 	static const char *const NAMES[] = { "",     ".",    "..",    "/a",  "a/",    "a//b",
 		                             "a/..", "../a", "a/./b", "./a", "a/../b" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		for (uint32_t kind = STEP_DIR; kind <= STEP_EMPTY; kind++) {
 			struct step s = { .kind = kind };
@@ -243,12 +238,11 @@ static void test_the_writer_believes_nothing(void **state)
 	}
 }
 
-static void test_depth(void **state)
+UNIT_TEST(test_depth)
 {
 	char name[2 * (MAX_IMAGE_DEPTH + 1) + 1] = "d";
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	begin();
 	for (int i = 1; i < MAX_IMAGE_DEPTH; i++) {
 		strncat(name, "/d", 3);
@@ -266,7 +260,7 @@ static void test_depth(void **state)
 	assert_int_equal(unpack_step(root, &s, "short/e/f", "", -1, &left, &err), -1);
 }
 
-static void test_caps(void **state)
+UNIT_TEST(test_caps)
 {
 	static const struct made LAYER[] = {
 		{ '0', "a", NULL, "12345", 0 },
@@ -275,7 +269,6 @@ static void test_caps(void **state)
 	static const struct made DEEP[] = { { '0', "1/2/3/4", NULL, "", 0 } };
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	begin();
 	left = (struct unpack_left){ 2, 5 };
 	must_unpack(LAYER, 2, PASS_ADD);
@@ -299,12 +292,11 @@ static void test_caps(void **state)
 }
 
 /* Cut anywhere, it is not an image. */
-static void test_cut_layers(void **state)
+UNIT_TEST(test_cut_layers)
 {
 	static const struct made LAYER[] = { { '0', "a", NULL, "12345", 0 } };
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	for (off_t at = 1; at < 2 * TAR_BLOCK; at += 101) {
 		auto_fd fd = layer_of(LAYER, 1);
 		assert_int_equal(ftruncate(fd, at), 0);

@@ -1,13 +1,7 @@
 /* test_keeper.c - the keeper's loop and its clerk, with a store whose answers the test chooses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/error.h"
 #include "session/act.h"
 #include "session/keeper_loop.c"
@@ -135,12 +129,11 @@ static struct clerk_word ask_clerk(struct clerk *c, enum clerk_task_kind kind)
 
 /* ---- tests --------------------------------------------------------------- */
 
-static void test_half_an_answer(void **state)
+UNIT_TEST(test_half_an_answer)
 {
 	const struct session_run run = { .session = "child" };
 	struct clerk *c = NULL;
 
-	(void)state;
 	above = session_of("top", "");
 	assert_int_equal(clerk_new(NULL, NULL, &run, &c, NULL), 0);
 	struct clerk_word w = ask_clerk(c, CLERK_USED);
@@ -161,12 +154,11 @@ static void test_half_an_answer(void **state)
 }
 
 /* What was known of the deadline and of a loss is not forgotten, and it is one. */
-static void test_half_an_answer_is_a_loss(void **state)
+UNIT_TEST(test_half_an_answer_is_a_loss)
 {
 	const struct clerk_word half = { .stored = true };
 	struct keeper k;
 
-	(void)state;
 	keeper_of(&k);
 	k.word.deadline_us = 4711;
 	hear_store(&k, &half);
@@ -180,12 +172,11 @@ static void test_half_an_answer_is_a_loss(void **state)
 	assert_true(k.killing);
 }
 
-static void test_half_an_answer_resumes_nothing(void **state)
+UNIT_TEST(test_half_an_answer_resumes_nothing)
 {
 	struct clerk_word w = { .stored = true };
 	struct keeper k;
 
-	(void)state;
 	keeper_of(&k);
 	k.paused = true;
 	k.given_at += 1;
@@ -196,11 +187,10 @@ static void test_half_an_answer_resumes_nothing(void **state)
 	assert_false(k.paused);
 }
 
-static void test_it_sleeps_when_all_is_said(void **state)
+UNIT_TEST(test_it_sleeps_when_all_is_said)
 {
 	struct keeper k;
 
-	(void)state;
 	keeper_of(&k);
 	k.over = k.dead = k.end_stored = true;
 	assert_in_range(wait_ms(&k), 500, STORE_MS);
@@ -209,7 +199,7 @@ static void test_it_sleeps_when_all_is_said(void **state)
 }
 
 /* The store's own time counts, not when it was heard of. */
-static void test_grace_that_is_left(void **state)
+UNIT_TEST(test_grace_that_is_left)
 {
 	static const struct {
 		int64_t ago_ms, grace_ms, left_ms;
@@ -219,7 +209,6 @@ static void test_grace_that_is_left(void **state)
 	};
 	struct clerk_word w;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(T); i++) {
 		struct session s = session_of("top", "");
 		int64_t begun = clock_wall_us();
@@ -237,7 +226,7 @@ static void test_grace_that_is_left(void **state)
 
 /* How far a run may go on before the store has to be asked again: what refuses has no room
  * once it is passed, and of the rest nothing is ahead any more. */
-static void test_room_of_a_limit(void **state)
+UNIT_TEST(test_room_of_a_limit)
 {
 	static const struct {
 		uint64_t used;
@@ -254,7 +243,6 @@ static void test_room_of_a_limit(void **state)
 	};
 	struct clerk_word w;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(T); i++) {
 		struct session s = session_of("top", "");
 		policy.limits[METER_BYTES_OUT] =
@@ -267,9 +255,8 @@ static void test_room_of_a_limit(void **state)
 }
 
 /* What its session wants of a run, in each of its states. */
-static void test_wish_of_a_state(void **state)
+UNIT_TEST(test_wish_of_a_state)
 {
-	(void)state;
 	for (int st = 0; st < SESSION_STATES; st++) {
 		struct session s = session_of("top", "");
 		struct clerk_word w;

@@ -89,12 +89,11 @@ static void take(struct world *w, struct egress_event e)
 	ledger_take(w->ledger, &e, w->trace);
 }
 
-static void connection_has_two_events(void **state)
+UNIT_TEST(connection_has_two_events)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 
-	(void)state;
 	e.connection = 5;
 	take(&w, e);
 	e.kind = EGRESS_CARRIED;
@@ -112,12 +111,11 @@ static void connection_has_two_events(void **state)
 	assert_non_null(strstr(text, "{\"connections\":1,\"blocked\":0,"));
 }
 
-static void lost_ones_are_told(void **state)
+UNIT_TEST(lost_ones_are_told)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 
-	(void)state;
 	for (e.connection = 1; e.connection <= 3; e.connection++) {
 		take(&w, e);
 	}
@@ -134,12 +132,11 @@ static void lost_ones_are_told(void **state)
 }
 
 /* What a connection carried goes to where it was opened, whatever is said at its end. */
-static void totals_follow_the_connection(void **state)
+UNIT_TEST(totals_follow_the_connection)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 
-	(void)state;
 	e.dialled.b[15] = 1;
 	e.connection = 1;
 	take(&w, e);
@@ -192,12 +189,11 @@ static void destinations_have_totals(void **state)
 }
 
 /* 100,000 connections fill what connections have; where they went is told all the same. */
-static void totals_survive_a_flood(void **state)
+UNIT_TEST(totals_survive_a_flood)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		e.connection = i + 1;
 		e.kind = EGRESS_OPENED;
@@ -219,12 +215,11 @@ static void totals_survive_a_flood(void **state)
 	assert_int_equal(count(text, "\"connections\":100001,\"blocked\":0"), 1);
 }
 
-static void repeats_are_counted(void **state)
+UNIT_TEST(repeats_are_counted)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_UNKNOWN, "evil.test", "not_declared");
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
 		e.micros = i;
 		e.shown[20] = (char)i; /* behind the end of the text: no difference */
@@ -269,12 +264,11 @@ static void facts_are_bounded(void **state)
 }
 
 /* What is past the cap keeps its number, and is a violation or is none. */
-static void beyond_is_counted(void **state)
+UNIT_TEST(beyond_is_counted)
 {
 	struct world w = begin();
 	char name[32];
 
-	(void)state;
 	for (unsigned i = 0; i < LEDGER_FACTS + 7; i++) {
 		snprintf(name, sizeof(name), "x%u.example.com", i);
 		take(&w, event(EGRESS_DENIED, name, "timeout"));
@@ -298,12 +292,11 @@ static void beyond_is_counted(void **state)
 	assert_non_null(strstr(text, "\"violations\":3"));
 }
 
-static void lying_broker_is_bounded(void **state)
+UNIT_TEST(lying_broker_is_bounded)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * MAX_CONNECTIONS_CAP; i++) {
 		e.connection = i + 1;
 		take(&w, e);
@@ -342,14 +335,13 @@ static int teardown(void **state)
 
 /* What is carried is known before its connection ends, and the totals of the
  * trace are the same number. */
-static void moved_bytes_are_known(void **state)
+UNIT_TEST(moved_bytes_are_known)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 	struct egress_event moved = { .kind = EGRESS_MOVED, .bytes_out = 700, .bytes_in = 30 };
 	uint64_t out, in;
 
-	(void)state;
 	e.connection = 1;
 	take(&w, e);
 	take(&w, moved);
@@ -372,13 +364,12 @@ static void moved_bytes_are_known(void **state)
 
 /* Repeats stand in the trace at the end; who counts hears of them at once, and
  * of each once. */
-static void repeats_are_tallied_at_once(void **state)
+UNIT_TEST(repeats_are_tallied_at_once)
 {
 	struct world w = begin();
 	struct trace_tally tally = { 0 };
 	struct egress_event e = event(EGRESS_UNKNOWN, "evil.example", "not_declared");
 
-	(void)state;
 	trace_count(w.trace, &tally);
 	take(&w, e);
 	assert_int_equal(tally.total, 1);
@@ -400,7 +391,7 @@ static void repeats_are_tallied_at_once(void **state)
 	free(end(&w));
 }
 
-static void attempts_are_tallied(void **state)
+UNIT_TEST(attempts_are_tallied)
 {
 	struct world w = begin();
 	struct trace_tally tally = { 0 };
@@ -414,7 +405,6 @@ static void attempts_are_tallied(void **state)
 		           .path = { key, sizeof(key) - 1 },
 		           .reason = REASON_CREDENTIAL_STORE };
 
-	(void)state;
 	trace_add(w.trace, &e); /* before the counting begins */
 	trace_count(w.trace, &tally);
 	for (int i = 0; i < 4; i++) {

@@ -1,10 +1,5 @@
 /* test_live.c - control sockets: names, which peers are heard, what is removed; and processes known
  * by number and start time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,8 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "sandbox/meter.h"
 #include "session/fanout.h"
 #include "session/live.h"
@@ -196,9 +190,8 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 	assert_int_equal(unlinkat(w->dir, name, 0), 0);
 }
 
-static void test_a_process_and_its_double(void **state)
+UNIT_TEST(test_a_process_and_its_double)
 {
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		pause();

@@ -1,13 +1,9 @@
 /* test_manifest.c - the manifest: every field, every rule with a good and a bad case. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -32,7 +28,7 @@ static struct manifest *parse_good(const char *text)
 #define ENTRY "entrypoint: {command: python3}\n"
 #define SMALL SKILL "permissions: {}\n" ENTRY
 
-static void every_field(void **state)
+UNIT_TEST(every_field)
 {
 	auto_manifest m = parse_good("skill:\n"
 	                             "  name: weather\n"
@@ -67,7 +63,6 @@ static void every_field(void **state)
 	                             "  args: [main.py, 1.0, \"\", \"a\\nb\"]\n"
 	                             "  workdir: /skill//sub/\n");
 
-	(void)state;
 	assert_string_equal(m->file, "m.yaml");
 	assert_string_equal(m->name, "weather");
 	assert_string_equal(m->version, "1.0.0");
@@ -108,11 +103,10 @@ static void every_field(void **state)
 	assert_string_equal(m->workdir, "/skill/sub");
 }
 
-static void defaults(void **state)
+UNIT_TEST(defaults)
 {
 	auto_manifest m = parse_good(SMALL);
 
-	(void)state;
 	assert_string_equal(m->version, "1.0");
 	assert_string_equal(m->description, "");
 	assert_string_equal(m->author, "");
@@ -126,7 +120,7 @@ static void defaults(void **state)
 	assert_string_equal(m->workdir, "/skill");
 }
 
-static void network_limits(void **state)
+UNIT_TEST(network_limits)
 {
 	auto_manifest least = parse_good(SKILL ENTRY "permissions: {network: {max_connections: 1,"
 	                                             " max_connections_per_second: 1,"
@@ -138,7 +132,6 @@ static void network_limits(void **state)
 	const struct net_limits low = { 1, 1, 2, 3 };
 	const struct net_limits high = { 4096, 100000, 1ULL << 50, 1ULL << 50 };
 
-	(void)state;
 	assert_memory_equal(&least->net, &low, sizeof(low));
 	assert_memory_equal(&most->net, &high, sizeof(high));
 }
@@ -163,9 +156,8 @@ static const char *const GOOD[] = {
 	SKILL "permissions: {network: {egress: [{domain: a.example, ports: [1, 65535]}]}}\n" ENTRY,
 };
 
-static void good_manifests(void **state)
+UNIT_TEST(good_manifests)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		auto_manifest m = parse_good(GOOD[i]);
 		assert_non_null(m);
@@ -365,9 +357,8 @@ static bool has_error(const struct ssb_diags *d, unsigned line, const char *word
 	return false;
 }
 
-static void bad_manifests(void **state)
+UNIT_TEST(bad_manifests)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
 		struct ssb_error err = { 0 };
@@ -386,7 +377,7 @@ static void bad_manifests(void **state)
 	}
 }
 
-static void all_errors_are_reported_and_the_first_is_the_error(void **state)
+UNIT_TEST(all_errors_are_reported_and_the_first_is_the_error)
 {
 	static const char text[] = "skill: {name: a/b}\n"
 	                           "permissions: {filesystem: {read: [x, /a/.., /ok]}}\n"
@@ -396,7 +387,6 @@ static void all_errors_are_reported_and_the_first_is_the_error(void **state)
 	struct ssb_error err = { 0 };
 	struct manifest *m = NULL;
 
-	(void)state;
 	assert_int_equal(manifest_parse("m.yaml", text, strlen(text), &m, d, &err), -1);
 	assert_int_equal(ssb_diags_count(d), 7);
 	assert_string_equal(err.where, ssb_diags_get(d, 0)->where);
@@ -412,7 +402,7 @@ static void all_errors_are_reported_and_the_first_is_the_error(void **state)
 	manifest_free(m);
 }
 
-static void repeats_are_merged_with_a_warning(void **state)
+UNIT_TEST(repeats_are_merged_with_a_warning)
 {
 	static const char text[] =
 	        PERM("network: {egress: [{domain: a.example, ports: [80, 443, 80]}]},"
@@ -422,7 +412,6 @@ static void repeats_are_merged_with_a_warning(void **state)
 	struct ssb_error err = { 0 };
 	struct manifest *m = NULL;
 
-	(void)state;
 	assert_int_equal(manifest_parse("m.yaml", text, strlen(text), &m, d, &err), 0);
 	assert_int_equal(ssb_diags_count(d), 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -485,9 +474,8 @@ static const struct {
 	{ SMALL "#", "x", "", MAX_YAML_BYTES - sizeof(SMALL), "larger than 262144 bytes" },
 };
 
-static void caps_hold_exactly(void **state)
+UNIT_TEST(caps_hold_exactly)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CAPS); i++) {
 		for (unsigned past = 0; past < 2; past++) {
 			auto_free char *text = repeat(CAPS[i].head, CAPS[i].unit,

@@ -1,10 +1,6 @@
 /* test_manifest_load.c - opening manifests: only a regular file that stays inside the skill. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
@@ -91,9 +87,8 @@ static void expect_bad(const char *path, enum ssb_code code, const char *word)
 	ssb_diags_free(d);
 }
 
-static void a_directory_and_a_file(void **state)
+UNIT_TEST(a_directory_and_a_file)
 {
-	(void)state;
 	put("skill/" MANIFEST_FILE, 0);
 	put("skill/other.yaml", 0);
 	expect_good("skill", "skill/" MANIFEST_FILE);
@@ -106,9 +101,8 @@ static void a_directory_and_a_file(void **state)
 	assert_int_equal(chdir(".."), 0);
 }
 
-static void what_is_not_there(void **state)
+UNIT_TEST(what_is_not_there)
 {
-	(void)state;
 	expect_bad("skill", SSB_E_NOT_FOUND, "write a " MANIFEST_FILE);
 	expect_bad("nowhere", SSB_E_NOT_FOUND, "no such file or directory");
 	expect_bad("", SSB_E_NOT_FOUND, "name a skill");
@@ -123,9 +117,8 @@ static void what_is_not_there(void **state)
 	expect_bad(path, SSB_E_SYS, "cannot open");
 }
 
-static void links_stay_inside(void **state)
+UNIT_TEST(links_stay_inside)
 {
-	(void)state;
 	assert_int_equal(mkdir("skill/sub", 0700), 0);
 	put("skill/sub/m.yaml", 0);
 	put("outside.yaml", 0);
@@ -150,38 +143,34 @@ static void links_stay_inside(void **state)
 	expect_bad("skill", SSB_E_MANIFEST, "leaves the skill");
 }
 
-static void a_fifo_does_not_hang(void **state)
+UNIT_TEST(a_fifo_does_not_hang)
 {
-	(void)state;
 	assert_int_equal(mkfifo("skill/" MANIFEST_FILE, 0600), 0);
 	expect_bad("skill", SSB_E_MANIFEST, "is a FIFO");
 	expect_bad("skill/" MANIFEST_FILE, SSB_E_MANIFEST, "is a FIFO");
 }
 
-static void a_socket_is_refused(void **state)
+UNIT_TEST(a_socket_is_refused)
 {
 	struct sockaddr_un addr = { AF_UNIX, "skill/" MANIFEST_FILE };
 	auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	expect_bad("skill", SSB_E_MANIFEST, "socket");
 }
 
-static void a_directory_or_device_is_refused(void **state)
+UNIT_TEST(a_directory_or_device_is_refused)
 {
-	(void)state;
 	assert_int_equal(mkdir("skill/" MANIFEST_FILE, 0700), 0);
 	expect_bad("skill", SSB_E_MANIFEST, "is a directory");
 	expect_bad("/dev/null", SSB_E_MANIFEST, "is a device");
 	expect_bad("/dev/zero", SSB_E_MANIFEST, "is a device");
 }
 
-static void size_cap(void **state)
+UNIT_TEST(size_cap)
 {
 	const size_t room = MAX_YAML_BYTES - (sizeof(SMALL) - 1);
 
-	(void)state;
 	put("skill/" MANIFEST_FILE, room);
 	expect_good("skill", "skill/" MANIFEST_FILE);
 	put("skill/" MANIFEST_FILE, room + 1);
@@ -190,9 +179,8 @@ static void size_cap(void **state)
 	expect_bad("skill", SSB_E_MANIFEST, "larger than 262144 bytes");
 }
 
-static void an_empty_file(void **state)
+UNIT_TEST(an_empty_file)
 {
-	(void)state;
 	auto_fd fd = open("skill/" MANIFEST_FILE, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	expect_bad("skill", SSB_E_MANIFEST, "the manifest is empty");

@@ -74,9 +74,8 @@ static const char *const WHOLE[] = {
 	HEAD "permissions: {network: {max_bytes_in: 5}}\n",
 };
 
-static void whole_manifests(void **state)
+UNIT_TEST(whole_manifests)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(WHOLE); i++) {
 		struct manifest *m = parse(WHOLE[i]);
 		free(round_trip(m, NULL));
@@ -101,9 +100,8 @@ static const char *const HOSTILE[] = {
 	"\x01\x02\x7f",
 };
 
-static void notes_stay_notes(void **state)
+UNIT_TEST(notes_stay_notes)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(HOSTILE); i++) {
 		const char *h = HOSTILE[i];
 		const char *why[] = { h, h };
@@ -129,9 +127,8 @@ static void notes_stay_notes(void **state)
 	}
 }
 
-static void reasons_stand_behind_their_lines(void **state)
+UNIT_TEST(reasons_stand_behind_their_lines)
 {
-	(void)state;
 	const char *why[] = { "run 1" };
 	const struct write_aside aside = { WRITE_READ, "~/.ssh", "it holds SSH keys" };
 	struct write_notes notes = {
@@ -151,11 +148,10 @@ static void reasons_stand_behind_their_lines(void **state)
 	manifest_free(m);
 }
 
-static void what_cannot_be_said_fails(void **state)
+UNIT_TEST(what_cannot_be_said_fails)
 {
 	static const char *const BAD[] = { "/srv/\xff", "/srv/a\x01", "/srv/\xe2\x80\xae",
 		                           "/srv/\xc2\x85" };
-	(void)state;
 	assert_true(manifest_can_say("/srv/a \"b\" ü"));
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct manifest *m = parse(HEAD "permissions: {filesystem: {read: [/srv/x]}}\n");
@@ -170,10 +166,9 @@ static void what_cannot_be_said_fails(void **state)
 	}
 }
 
-static void the_longest_text(void **state)
+UNIT_TEST(the_longest_text)
 {
 	auto_free char *s = malloc(MAX_SCALAR_BYTES + 2);
-	(void)state;
 
 	assert_non_null(s);
 	memset(s, 'a', MAX_SCALAR_BYTES + 1);

@@ -1,13 +1,9 @@
 /* test_mcp_ask.c - questions to the client, in both eras: the same handler, the same answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp_world.h"
@@ -30,11 +26,10 @@ static void answer(struct world *w, uint64_t id, const char *result)
 	world_say(w, "{'jsonrpc':'2.0','id':%llu,%s}", (unsigned long long)id, result);
 }
 
-static void legacy_one(void **state)
+UNIT_TEST(legacy_one)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
@@ -52,11 +47,10 @@ static void legacy_one(void **state)
 	world_done(&w);
 }
 
-static void legacy_rounds(void **state)
+UNIT_TEST(legacy_rounds)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
@@ -69,11 +63,10 @@ static void legacy_rounds(void **state)
 }
 
 /* Both are needed, in whatever order they come. */
-static void legacy_both(void **state)
+UNIT_TEST(legacy_both)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'both':1}}");
@@ -86,11 +79,10 @@ static void legacy_both(void **state)
 	world_done(&w);
 }
 
-static void legacy_refused(void **state)
+UNIT_TEST(legacy_refused)
 {
 	static const char *const rows[] = { "'error':{'code':-1,'message':'no'}", "'result':7" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 		world_init(&w);
@@ -103,9 +95,8 @@ static void legacy_refused(void **state)
 }
 
 /* Too long to be kept: as good as none. */
-static void legacy_answers_are_capped(void **state)
+UNIT_TEST(legacy_answers_are_capped)
 {
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		size_t fill = MAX_MCP_ANSWERS - strlen("{\"action\":\"\"}") + past;
 		auto_free char *text = malloc(MAX_MCP_ANSWERS + 64);
@@ -125,11 +116,10 @@ static void legacy_answers_are_capped(void **state)
 }
 
 /* The client cannot be asked: refused at once, and nothing is sent. */
-static void legacy_unable(void **state)
+UNIT_TEST(legacy_unable)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
@@ -139,11 +129,10 @@ static void legacy_unable(void **state)
 }
 
 /* A question that cannot be built is refused: it would never be answered. */
-static void legacy_too_long_to_ask(void **state)
+UNIT_TEST(legacy_too_long_to_ask)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/much'}");
@@ -154,11 +143,10 @@ static void legacy_too_long_to_ask(void **state)
 }
 
 /* A handler that is never content ends all the same. */
-static void rounds_are_capped(void **state)
+UNIT_TEST(rounds_are_capped)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
@@ -168,11 +156,10 @@ static void rounds_are_capped(void **state)
 	world_done(&w);
 }
 
-static void legacy_canceled_while_it_waits(void **state)
+UNIT_TEST(legacy_canceled_while_it_waits)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
@@ -199,13 +186,12 @@ static void legacy_canceled_while_it_waits(void **state)
 }
 
 /* No answer from another client. */
-static void legacy_answers_of_another(void **state)
+UNIT_TEST(legacy_answers_of_another)
 {
 	struct mcp_peer *other = NULL;
 	struct world w;
 	char text[128];
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
@@ -241,11 +227,10 @@ static void retry(struct world *w, const char *params, const char *responses, co
 }
 
 /* A refusal has no value to seal: it is not the whole request instead. */
-static void modern_refused_is_not_sealed(void **state)
+UNIT_TEST(modern_refused_is_not_sealed)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	call(&w, "test/later", ",'name':'n'");
 	struct mcp_call *c = w.held;
@@ -265,11 +250,10 @@ static void modern_refused_is_not_sealed(void **state)
 	world_done(&w);
 }
 
-static void modern_one(void **state)
+UNIT_TEST(modern_one)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	call(&w, "tools/call", ",'name':'n'");
 	world_expect(&w.out, "'id':1,'result':{'resultType':'input_required','_meta':");
@@ -289,11 +273,10 @@ static void modern_one(void **state)
 	world_done(&w);
 }
 
-static void modern_rounds(void **state)
+UNIT_TEST(modern_rounds)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	call(&w, "tools/call", ",'twice':1");
 	auto_free char *one = world_state(&w.out);
@@ -307,11 +290,10 @@ static void modern_rounds(void **state)
 }
 
 /* What is missing, or is none, is asked for again. */
-static void modern_missing(void **state)
+UNIT_TEST(modern_missing)
 {
 	static const char *const rows[] = { "{}", "{'other':{}}", "{'first':7}", "{'first':null}" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 		world_init(&w);
@@ -324,13 +306,12 @@ static void modern_missing(void **state)
 	}
 }
 
-static void modern_bound(void **state)
+UNIT_TEST(modern_bound)
 {
 	struct mcp_peer *other = NULL;
 	struct world w;
 	char text[4096];
 
-	(void)state;
 	world_init(&w);
 	call(&w, "tools/call", ",'name':'n'");
 	auto_free char *sealed = world_state(&w.out);
@@ -364,11 +345,10 @@ static void modern_bound(void **state)
 	world_done(&w);
 }
 
-static void modern_unable(void **state)
+UNIT_TEST(modern_unable)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" MODERN "}}");
 	world_expect(&w.out, "'code':-32021,");
@@ -377,11 +357,10 @@ static void modern_unable(void **state)
 	world_done(&w);
 }
 
-static void modern_without_state(void **state)
+UNIT_TEST(modern_without_state)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	call(&w, "tools/call", ",'inputResponses':{'first':{'action':'accept'}}");
 	world_expect(&w.out, "'resultType':'input_required'");
@@ -393,12 +372,11 @@ static void modern_without_state(void **state)
 }
 
 /* More than may be remembered is an error, not a lie. */
-static void modern_too_much(void **state)
+UNIT_TEST(modern_too_much)
 {
 	auto_free char *text = malloc(MAX_MCP_STATE * 2 + 64);
 	struct world w;
 
-	(void)state;
 	assert_non_null(text);
 	world_init(&w);
 	call(&w, "tools/call", ",'twice':1");
@@ -412,11 +390,10 @@ static void modern_too_much(void **state)
 }
 
 /* Canceled while its handler works: its questions go nowhere. */
-static void asks_when_canceled(void **state)
+UNIT_TEST(asks_when_canceled)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");

@@ -1,14 +1,10 @@
 /* test_mcp_bounds.c - what a client may make the protocol keep or ask: at the cap, and one past
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp_world.h"
@@ -44,9 +40,8 @@ static void expect_answers(const struct world *w, size_t n)
 }
 
 /* One more than fit into a round is asked in the next. */
-static void questions(void **state)
+UNIT_TEST(questions)
 {
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		struct world w;
 		ask(&w, MAX_MCP_ASKS + past, 100);
@@ -65,9 +60,8 @@ static void questions(void **state)
 	}
 }
 
-static void rounds(void **state)
+UNIT_TEST(rounds)
 {
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		struct world w;
 		ask(&w, MAX_MCP_ROUNDS + past, 1);
@@ -93,14 +87,13 @@ static void retry(struct world *w, const char *sealed, const char *responses)
 	          sealed, responses, MAX_MCP_ASKS + 1);
 }
 
-static void modern_questions(void **state)
+UNIT_TEST(modern_questions)
 {
 	char last[16];
 	char answers[64];
 	struct world w;
 	auto_buf all;
 
-	(void)state;
 	world_init(&w);
 	buf_init(&all, 4096);
 	world_say(&w,
@@ -146,7 +139,7 @@ static void fill(char *to, size_t n, const char *tail)
 }
 
 /* Longer ones are cut, between two characters. */
-static void names(void **state)
+UNIT_TEST(names)
 {
 	static const struct {
 		size_t fill;
@@ -162,7 +155,6 @@ static void names(void **state)
 	};
 	static char name[10016];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 		fill(name, rows[i].fill, rows[i].tail);
@@ -177,13 +169,12 @@ static void names(void **state)
 }
 
 /* As many as fit; the others are as if they had not been declared. */
-static void extensions(void **state)
+UNIT_TEST(extensions)
 {
 	static const char last[] = "com.example/x";
 	static char text[3 * MAX_MCP_EXTENSIONS];
 	static char name[2 * MAX_MCP_EXTENSIONS];
 
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		struct world w;
 		fill(name, MAX_MCP_EXTENSIONS - sizeof(last) - 1 + past, "");

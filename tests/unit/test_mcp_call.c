@@ -1,15 +1,11 @@
 /* test_mcp_call.c - lifetimes: calls, clients that disconnect, servers that end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp_world.h"
@@ -18,11 +14,10 @@
 #define HOLD_MODERN "{'jsonrpc':'2.0','id':'h','method':'test/hold','params':{" MODERN "}}"
 #define CANCEL      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':'h'}}"
 
-static void answered_later(void **state)
+UNIT_TEST(answered_later)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
@@ -40,14 +35,13 @@ static void answered_later(void **state)
 }
 
 /* Made in another process, and sent here as if it had been made here. */
-static void answered_elsewhere(void **state)
+UNIT_TEST(answered_elsewhere)
 {
 	struct world w;
 	struct buf away;
 	int p[2];
 	char data[4096];
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
@@ -86,11 +80,10 @@ static void answered_elsewhere(void **state)
 }
 
 /* By the client, in both eras: told once, ended once, and the answer is not sent. */
-static void canceled_by_id(void **state)
+UNIT_TEST(canceled_by_id)
 {
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 		world_init(&w);
@@ -115,11 +108,10 @@ static void canceled_by_id(void **state)
 }
 
 /* A call that answers from inside of being told. */
-static void answers_when_canceled(void **state)
+UNIT_TEST(answers_when_canceled)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	w.answers_on_cancel = true;
 	world_initialize(&w, "{}");
@@ -139,13 +131,12 @@ static void answers_when_canceled(void **state)
 }
 
 /* If several clients share a peer, each with outs of its own, an id belongs to no client. */
-static void modern_ids_are_of_one_out(void **state)
+UNIT_TEST(modern_ids_are_of_one_out)
 {
 	struct world_out one;
 	struct world_out two;
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_out_init(&one);
 	world_out_init(&two);
@@ -167,11 +158,10 @@ static void modern_ids_are_of_one_out(void **state)
 	world_done(&w);
 }
 
-static void duplicates_are_refused(void **state)
+UNIT_TEST(duplicates_are_refused)
 {
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct world w;
 		world_init(&w);
@@ -193,12 +183,11 @@ static void duplicates_are_refused(void **state)
 }
 
 /* In one legacy session also where each request has an out of its own. */
-static void duplicates_of_a_session(void **state)
+UNIT_TEST(duplicates_of_a_session)
 {
 	struct world_out one;
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_out_init(&one);
@@ -214,12 +203,11 @@ static void duplicates_of_a_session(void **state)
 	world_done(&w);
 }
 
-static void calls_are_capped(void **state)
+UNIT_TEST(calls_are_capped)
 {
 	struct mcp_call *held[MAX_MCP_CALLS];
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	for (int i = 0; i < MAX_MCP_CALLS; i++) {
@@ -246,7 +234,7 @@ static void calls_are_capped(void **state)
 }
 
 /* And so are the bytes that they hold. */
-static void weight_is_capped(void **state)
+UNIT_TEST(weight_is_capped)
 {
 	size_t fill = MAX_MCP_MESSAGE - 200;
 	auto_free char *text = malloc(MAX_MCP_MESSAGE + 1);
@@ -254,7 +242,6 @@ static void weight_is_capped(void **state)
 	struct world w;
 	int n = 0;
 
-	(void)state;
 	assert_non_null(text);
 	world_init(&w);
 	world_initialize(&w, "{}");
@@ -317,7 +304,7 @@ static void let_go(struct many *m, size_t i)
 }
 
 /* And of all peers together; then the small ones still find room. */
-static void weight_of_all_is_capped(void **state)
+UNIT_TEST(weight_of_all_is_capped)
 {
 	static const char full[] = "'code':-32603,'message':'the running requests are too large'";
 	size_t large = MAX_MCP_MESSAGE - 100;
@@ -325,7 +312,6 @@ static void weight_of_all_is_capped(void **state)
 	struct world_out o;
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_out_init(&o);
 	while (hold_one(&w, &m, &o, large)) {
@@ -351,11 +337,10 @@ static void weight_of_all_is_capped(void **state)
 }
 
 /* There is no memory for the answer: the client is still told, by the id of its request. */
-static void no_memory_for_the_answer(void **state)
+UNIT_TEST(no_memory_for_the_answer)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
@@ -368,11 +353,10 @@ static void no_memory_for_the_answer(void **state)
 }
 
 /* The client is gone; the handler goes on, and its answer reaches no client. */
-static void peer_gone_while_a_handler_works(void **state)
+UNIT_TEST(peer_gone_while_a_handler_works)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{'elicitation':{}}");
 	world_say(&w, HOLD_LEGACY);
@@ -389,11 +373,10 @@ static void peer_gone_while_a_handler_works(void **state)
 	world_done(&w);
 }
 
-static void out_gone(void **state)
+UNIT_TEST(out_gone)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
@@ -406,11 +389,10 @@ static void out_gone(void **state)
 }
 
 /* The server goes first: it lives on for what is still to be answered. */
-static void server_gone_while_a_handler_works(void **state)
+UNIT_TEST(server_gone_while_a_handler_works)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_MODERN);
@@ -425,11 +407,10 @@ static void server_gone_while_a_handler_works(void **state)
 }
 
 /* Told of it later than it happened. */
-static void told_at_once_where_it_has_been(void **state)
+UNIT_TEST(told_at_once_where_it_has_been)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
@@ -444,7 +425,7 @@ static void told_at_once_where_it_has_been(void **state)
 }
 
 /* A transport that finds out while it sends. */
-static void gone_in_the_middle_of_an_answer(void **state)
+UNIT_TEST(gone_in_the_middle_of_an_answer)
 {
 	static const char *const rows[] = {
 		"{'jsonrpc':'2.0','id':1,'method':'tools/list'}",
@@ -454,7 +435,6 @@ static void gone_in_the_middle_of_an_answer(void **state)
 		"{'jsonrpc':'2.0','id':1,'method':'tools/call'}", /* asks */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {
 		struct world w;
 		world_init(&w);

@@ -1,14 +1,10 @@
 /* test_mcp_message.c - the messages of the protocol: which are read, which are refused, and their
  * caps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
@@ -64,12 +60,11 @@ static const struct {
 };
 
 /* Valid JSON, though our records never have it. */
-static void reads_a_raw_del(void **state)
+UNIT_TEST(reads_a_raw_del)
 {
 	struct mcp_message m = { 0 };
 	int code = 0;
 
-	(void)state;
 	assert_int_equal(
 	        read_text(&m, "{\"jsonrpc\":\"2.0\",\"id\":\"\\\\\x7f\",\"method\":\"a\"}", &code),
 	        0);
@@ -89,9 +84,8 @@ static bool same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static void reads_what_is_good(void **state)
+UNIT_TEST(reads_what_is_good)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		struct mcp_message m = { 0 };
 		int code = 0;
@@ -151,9 +145,8 @@ static const struct {
 	{ "{\"jsonrpc\":\"2.0\",\"result\":{}}", MCP_E_REQUEST, NULL },
 };
 
-static void refuses_what_is_not(void **state)
+UNIT_TEST(refuses_what_is_not)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct mcp_message m = { 0 };
 		int code = 0;
@@ -177,7 +170,7 @@ static char *filled(const char *before, char c, size_t fill, const char *after)
 	return text;
 }
 
-static void caps(void **state)
+UNIT_TEST(caps)
 {
 	static const struct {
 		const char *before;
@@ -195,7 +188,6 @@ static void caps(void **state)
 		  MCP_E_REQUEST },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		for (size_t past = 0; past < 2; past++) {
 			auto_free char *text = filled(rows[i].before, rows[i].c,
@@ -209,9 +201,8 @@ static void caps(void **state)
 	}
 }
 
-static void depth_is_capped(void **state)
+UNIT_TEST(depth_is_capped)
 {
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		size_t n = MAX_JSON_DEPTH - 2 + past;
 		auto_free char *open = filled("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\","
@@ -227,14 +218,13 @@ static void depth_is_capped(void **state)
 }
 
 /* Escapes of every kind come back as the same id. */
-static void ids_are_echoed(void **state)
+UNIT_TEST(ids_are_echoed)
 {
 	struct mcp_message m = { 0 };
 	struct mcp_message again = { 0 };
 	auto_buf text;
 	int code = 0;
 
-	(void)state;
 	assert_int_equal(read_text(&m,
 	                           "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":"
 	                           "\"\\\"\\\\\\u0000\\u0001\\ud83d\\ude00\\udcff\xc3\xa9\"}",
@@ -253,11 +243,10 @@ static void ids_are_echoed(void **state)
 	mcp_message_done(&again);
 }
 
-static void errors_without_a_call(void **state)
+UNIT_TEST(errors_without_a_call)
 {
 	auto_buf text;
 
-	(void)state;
 	buf_init(&text, 4096);
 	mcp_error_text(&text, NULL, MCP_E_PARSE, "a \"quote\"", NULL);
 	assert_string_equal(text.data,
@@ -270,9 +259,8 @@ static void errors_without_a_call(void **state)
 	                    "\"message\":\"\"}}");
 }
 
-static void versions(void **state)
+UNIT_TEST(versions)
 {
-	(void)state;
 	assert_true(mcp_version_known("2026-07-28") && mcp_version_modern("2026-07-28"));
 	assert_true(mcp_version_known("2024-11-05") && !mcp_version_modern("2024-11-05"));
 	assert_true(mcp_version_known("2025-03-26") && mcp_version_known("2025-06-18"));
@@ -293,7 +281,7 @@ static void digest_of(const char *text, uint8_t ret[SHA256_BYTES])
 	assert_int_equal(mcp_params_digest(&doc, json_top(&doc), ret), 0);
 }
 
-static void digests_know_what_matters(void **state)
+UNIT_TEST(digests_know_what_matters)
 {
 	static const char *const others[] = {
 		"{}",
@@ -306,7 +294,6 @@ static void digests_know_what_matters(void **state)
 	uint8_t one[SHA256_BYTES];
 	uint8_t two[SHA256_BYTES];
 
-	(void)state;
 	digest_of("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":\"e\"}}", one);
 	digest_of("{\"_meta\":{\"x\":1},\"b\":{\"d\":\"e\",\"c\":[1,2]},\"requestState\":\"s\","
 	          "\"a\":1,\"inputResponses\":{}}",

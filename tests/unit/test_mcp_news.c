@@ -1,15 +1,10 @@
 /* test_mcp_news.c - subscriptions of both eras: which client is notified, how much, and until
  * when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp_world.h"
@@ -39,9 +34,8 @@ static void listen_to(struct world *w, struct world_out *o, const char *id, cons
 	world_say_to(w->peer, &o->out, text);
 }
 
-static void test_legacy(void **state)
+UNIT_TEST(test_legacy)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);
@@ -69,9 +63,8 @@ static void test_legacy(void **state)
 	assert_int_equal(w.out.n_sent, 0);
 }
 
-static void test_legacy_bad(void **state)
+UNIT_TEST(test_legacy_bad)
 {
-	(void)state;
 	static const char *const URIS[] = { "7", "''", "null", "'a\\u0000b'" };
 	struct world w AUTO(world_done);
 	char uri[MAX_MCP_URI + 8];
@@ -106,9 +99,8 @@ static void test_legacy_bad(void **state)
 	mcp_resource_updated(w.server, "u1");
 }
 
-static void test_lists(void **state)
+UNIT_TEST(test_lists)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);
@@ -125,9 +117,8 @@ static void test_lists(void **state)
 	assert_int_equal(w.out.n_sent, 2);
 }
 
-static void test_listen(void **state)
+UNIT_TEST(test_listen)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);
@@ -182,9 +173,8 @@ static void test_listen(void **state)
 	assert_int_equal(b.n_sent, 3);
 }
 
-static void test_listen_canceled_by_id(void **state)
+UNIT_TEST(test_listen_canceled_by_id)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);
@@ -199,9 +189,8 @@ static void test_listen_canceled_by_id(void **state)
 	assert_int_equal(w.server->n_calls, 1);
 }
 
-static void test_listen_bad(void **state)
+UNIT_TEST(test_listen_bad)
 {
-	(void)state;
 	static const char *const FILTERS[] = {
 		"7",
 		"[]",
@@ -250,9 +239,8 @@ static void test_listen_bad(void **state)
 }
 
 /* A notification may end its own receiver, with everything that it had. */
-static void test_gone_while_told(void **state)
+UNIT_TEST(test_gone_while_told)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);

@@ -1,14 +1,10 @@
 /* test_mcp_server.c - what each method of the protocol answers, in both eras, and what is
  * refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp_world.h"
@@ -17,7 +13,7 @@
 #define V(version)    "'io.modelcontextprotocol/protocolVersion':" version
 #define CAPS          "'io.modelcontextprotocol/clientCapabilities':{}"
 
-static void initialize_in_each_revision(void **state)
+UNIT_TEST(initialize_in_each_revision)
 {
 	static const char *const rows[][2] = {
 		{ "2024-11-05", "2024-11-05" }, { "2025-03-26", "2025-03-26" },
@@ -26,7 +22,6 @@ static void initialize_in_each_revision(void **state)
 		{ "", "2025-11-25" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 		char want[64];
@@ -57,7 +52,7 @@ static void initialize_in_each_revision(void **state)
 	}
 }
 
-static void initialize_is_checked(void **state)
+UNIT_TEST(initialize_is_checked)
 {
 	static const char *const bad[] = {
 		"{'jsonrpc':'2.0','id':0,'method':'initialize'}",
@@ -70,7 +65,6 @@ static void initialize_is_checked(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		world_say(&w, "%s", bad[i]);
@@ -85,11 +79,10 @@ static void initialize_is_checked(void **state)
 	world_done(&w);
 }
 
-static void nothing_before_initialize_but_ping(void **state)
+UNIT_TEST(nothing_before_initialize_but_ping)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'result':{}}");
@@ -104,11 +97,10 @@ static void nothing_before_initialize_but_ping(void **state)
 	world_done(&w);
 }
 
-static void discover(void **state)
+UNIT_TEST(discover)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_say(&w,
 	          "{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
@@ -126,11 +118,10 @@ static void discover(void **state)
 }
 
 /* A modern request on the same connection changes nothing for the legacy session. */
-static void eras_side_by_side(void **state)
+UNIT_TEST(eras_side_by_side)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{'roots':{}}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who','params':{" MODERN_WITH(
@@ -148,7 +139,7 @@ static void eras_side_by_side(void **state)
 	world_done(&w);
 }
 
-static void abilities(void **state)
+UNIT_TEST(abilities)
 {
 	static const struct {
 		const char *caps;
@@ -167,7 +158,6 @@ static void abilities(void **state)
 		{ "{'extensions':[]}", "'ext':false" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 		world_init(&w);
@@ -187,7 +177,7 @@ static void abilities(void **state)
 	}
 }
 
-static void modern_requests_are_checked(void **state)
+UNIT_TEST(modern_requests_are_checked)
 {
 	static const struct {
 		const char *params;
@@ -212,7 +202,6 @@ static void modern_requests_are_checked(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		world_say(&w, "{'jsonrpc':'2.0','id':'x','method':'tools/list',%s}",
@@ -229,7 +218,7 @@ static void modern_requests_are_checked(void **state)
 	world_done(&w);
 }
 
-static void methods_of_the_other_era(void **state)
+UNIT_TEST(methods_of_the_other_era)
 {
 	static const struct {
 		const char *method;
@@ -250,7 +239,6 @@ static void methods_of_the_other_era(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -266,13 +254,12 @@ static void methods_of_the_other_era(void **state)
 }
 
 /* What the application has not is not there. */
-static void features_decide(void **state)
+UNIT_TEST(features_decide)
 {
 	static const char *const methods[] = { "logging/setLevel", "resources/subscribe",
 		                               "subscriptions/listen", "tasks/get" };
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	w.app.features = MCP_TOOLS;
 	w.app.extensions = NULL;
@@ -291,11 +278,10 @@ static void features_decide(void **state)
 	world_done(&w);
 }
 
-static void errors(void **state)
+UNIT_TEST(errors)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/fail'}");
@@ -321,11 +307,10 @@ static size_t told(const struct world_out *o, const char *method)
 	return n;
 }
 
-static void progress(void **state)
+UNIT_TEST(progress)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
@@ -344,11 +329,10 @@ static void progress(void **state)
 	world_done(&w);
 }
 
-static void logging(void **state)
+UNIT_TEST(logging)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	world_initialize(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
@@ -383,7 +367,7 @@ static void logging(void **state)
 }
 
 /* Nothing is said to them, whatever they are. */
-static void notifications_and_stray_responses(void **state)
+UNIT_TEST(notifications_and_stray_responses)
 {
 	static const char *const rows[] = {
 		"{'jsonrpc':'2.0','method':'notifications/initialized'}",
@@ -402,7 +386,6 @@ static void notifications_and_stray_responses(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		world_say(&w, "%s", rows[i]);
@@ -421,11 +404,10 @@ static void was_gone(void *arg, const char *principal)
 }
 
 /* The application hears that a client is gone, once. */
-static void a_client_that_is_gone(void **state)
+UNIT_TEST(a_client_that_is_gone)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	w.app.gone = was_gone;
 	assert_int_equal(w.n_canceled, 0);
@@ -436,12 +418,11 @@ static void a_client_that_is_gone(void **state)
 }
 
 /* But not where another peer is still the same client. */
-static void a_connection_that_is_gone(void **state)
+UNIT_TEST(a_connection_that_is_gone)
 {
 	struct mcp_peer *other = NULL;
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	w.app.gone = was_gone;
 	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &other), 0);

@@ -1,14 +1,9 @@
 /* test_mcp_state.c - sealed states: valid once, for their purpose, for a limited time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/ct.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -58,9 +53,8 @@ static enum state_verdict opened(struct state_store *s, const struct state_bindi
 	return v;
 }
 
-static void test_round_trip_once(void **state)
+UNIT_TEST(test_round_trip_once)
 {
-	(void)state;
 	static const char *const TEXTS[] = { "", "x", "{\"asked\":[\"network\"]}", "\xff\n\x01" };
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 
@@ -75,9 +69,8 @@ static void test_round_trip_once(void **state)
 	}
 }
 
-static void test_every_byte_counts(void **state)
+UNIT_TEST(test_every_byte_counts)
 {
-	(void)state;
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *sealed = seal(s, &OF, "allowed: nothing");
 	size_t len = strlen(sealed);
@@ -102,9 +95,8 @@ static void test_every_byte_counts(void **state)
 	assert_int_equal(opened(s, &OF, sealed, "allowed: nothing"), STATE_GOOD);
 }
 
-static void test_bound_to_what_it_was_made_for(void **state)
+UNIT_TEST(test_bound_to_what_it_was_made_for)
 {
-	(void)state;
 	static const struct state_binding OTHERS[] = {
 		{ "tools/lis", "token", { 1, 2, 3 } },   { "tools/call", "token2", { 1, 2, 3 } },
 		{ "tools/call", "", { 1, 2, 3 } },       { "tools/call", "token", { 1, 2, 4 } },
@@ -122,9 +114,8 @@ static void test_bound_to_what_it_was_made_for(void **state)
 	assert_int_equal(opened(s, &OF, sealed, "t"), STATE_GOOD);
 }
 
-static void test_expires(void **state)
+UNIT_TEST(test_expires)
 {
-	(void)state;
 	AUTO(states_done) struct state_store *s = state_store_new(2500);
 	auto_free char *early = seal(s, &OF, "t");
 	auto_free char *late = seal(s, &OF, "t");
@@ -135,9 +126,8 @@ static void test_expires(void **state)
 	assert_int_equal(opened(s, &OF, late, "t"), STATE_USED);
 }
 
-static void test_oldest_is_forgotten(void **state)
+UNIT_TEST(test_oldest_is_forgotten)
 {
-	(void)state;
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *first = seal(s, &OF, "1");
 	auto_free char *second = seal(s, &OF, "2");
@@ -152,13 +142,12 @@ static void test_oldest_is_forgotten(void **state)
 }
 
 /* One client's questions do not make another's be forgotten. */
-static void test_each_client_has_a_share(void **state)
+UNIT_TEST(test_each_client_has_a_share)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *first = seal(s, &OF, "1");
 	auto_free char *others = seal(s, &OTHER, "2");
-	(void)state;
 
 	for (size_t i = 0; i < 2UL * MAX_MCP_STATES; i++) {
 		free(seal(s, &OF, "x"));
@@ -168,12 +157,11 @@ static void test_each_client_has_a_share(void **state)
 }
 
 /* What is past its time leaves its place: nothing that is still good makes room. */
-static void test_expired_ones_make_room(void **state)
+UNIT_TEST(test_expired_ones_make_room)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
 	AUTO(states_done) struct state_store *s = state_store_new(2500);
 
-	(void)state;
 	for (size_t i = 0; i < 10; i++) {
 		free(seal(s, &OF, "x"));
 	}
@@ -191,9 +179,8 @@ static void test_expired_ones_make_room(void **state)
 	assert_int_equal(opened(s, &OTHER, second, "2"), STATE_USED);
 }
 
-static void test_caps(void **state)
+UNIT_TEST(test_caps)
 {
-	(void)state;
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *text = calloc(1, MAX_MCP_STATE + 2);
 	auto_buf out;
@@ -212,9 +199,8 @@ static void test_caps(void **state)
 	state_store_free(NULL);
 }
 
-static void test_equal(void **state)
+UNIT_TEST(test_equal)
 {
-	(void)state;
 	assert_true(ct_equal("", "x", 0));
 	assert_true(ct_equal("abc", "abd", 2));
 	assert_false(ct_equal("abc", "abd", 3));

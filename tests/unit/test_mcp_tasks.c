@@ -1,15 +1,10 @@
 /* test_mcp_tasks.c - tasks: calls whose client does not wait for them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/task.h"
@@ -123,9 +118,8 @@ static void begin_task(struct world *w, char id[33])
 	task_id(w, id);
 }
 
-static void test_created_and_completed(void **state)
+UNIT_TEST(test_created_and_completed)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	char id[33];
 	char other[33];
@@ -171,9 +165,8 @@ static void test_created_and_completed(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-static void test_only_where_it_may_be(void **state)
+UNIT_TEST(test_only_where_it_may_be)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);
@@ -197,9 +190,8 @@ static void test_only_where_it_may_be(void **state)
 	world_expect(&w.out, "'code':-32601");
 }
 
-static void test_whose_it_is(void **state)
+UNIT_TEST(test_whose_it_is)
 {
-	(void)state;
 	static const char *const VERBS[] = { "get", "update", "cancel" };
 	struct world w AUTO(world_done);
 	struct world_out o AUTO(world_out_done);
@@ -248,9 +240,8 @@ static void test_whose_it_is(void **state)
 	mcp_peer_free(same);
 }
 
-static void test_cancel(void **state)
+UNIT_TEST(test_cancel)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	char id[33];
 
@@ -283,9 +274,8 @@ static void test_cancel(void **state)
 }
 
 /* Its connection ends: it goes on as another's of the same principal, the rest does not. */
-static void test_leave(void **state)
+UNIT_TEST(test_leave)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	struct world_out o AUTO(world_out_done);
 	struct mcp_peer *heir = NULL;
@@ -316,9 +306,8 @@ static void test_leave(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-static void test_input(void **state)
+UNIT_TEST(test_input)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	char id[33];
 
@@ -362,9 +351,8 @@ static void test_input(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-static void test_answers_that_are_none(void **state)
+UNIT_TEST(test_answers_that_are_none)
 {
-	(void)state;
 	static const char *const ANSWERS[] = { "null", "7", "'accept'", "[]" };
 	struct world w AUTO(world_done);
 	char more[128];
@@ -383,9 +371,8 @@ static void test_answers_that_are_none(void **state)
 	}
 }
 
-static void test_listened_to(void **state)
+UNIT_TEST(test_listened_to)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	struct world_out o AUTO(world_out_done);
 	auto_free char *text = NULL;
@@ -425,9 +412,8 @@ static void test_listened_to(void **state)
 	assert_int_equal(o.n_sent, 3);
 }
 
-static void test_gone_while_it_is_told(void **state)
+UNIT_TEST(test_gone_while_it_is_told)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);
@@ -439,9 +425,8 @@ static void test_gone_while_it_is_told(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-static void test_number_is_bounded(void **state)
+UNIT_TEST(test_number_is_bounded)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	char oldest[33];
 	char second[33];
@@ -476,9 +461,8 @@ static void test_number_is_bounded(void **state)
 	assert_int_equal(tool.canceled, MAX_MCP_TASKS);
 }
 
-static void test_bytes_are_bounded(void **state)
+UNIT_TEST(test_bytes_are_bounded)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	size_t big = MAX_MCP_RESULT / 4;
 	auto_free char *text = calloc(1, big + 1);
@@ -534,16 +518,14 @@ static void each_keeps_its_own(size_t answers, size_t size)
 	mcp_peer_free(other);
 }
 
-static void test_each_client_has_a_share(void **state)
+UNIT_TEST(test_each_client_has_a_share)
 {
-	(void)state;
 	each_keeps_its_own(MAX_MCP_TASKS, 16);
 	each_keeps_its_own(12, MAX_MCP_RESULT / 4);
 }
 
-static void test_expires(void **state)
+UNIT_TEST(test_expires)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	char under_way[33];
 	char id[33];
@@ -564,9 +546,8 @@ static void test_expires(void **state)
 	mcp_done(tool.held[0]);
 }
 
-static void test_message_is_bounded(void **state)
+UNIT_TEST(test_message_is_bounded)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	char text[MAX_MCP_TASK_TEXT + 8];
 	char id[33];

@@ -1,14 +1,9 @@
 /* test_mcp_tools.c - tools as a table: their descriptions, the checks of arguments, the results. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/tools.h"
@@ -127,9 +122,8 @@ static void call(struct world *w, const char *tool, const char *arguments)
 	          tool, arguments);
 }
 
-static void test_list(void **state)
+UNIT_TEST(test_list)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);
@@ -166,9 +160,8 @@ static void test_list(void **state)
 	world_expect(&w.out, "'code':-32602");
 }
 
-static void test_good_arguments(void **state)
+UNIT_TEST(test_good_arguments)
 {
-	(void)state;
 	static const char *const ROWS[][2] = {
 		{ "{'skill':'a'}", "a 30 77 fast 1 1 0 -" },
 		{ "{'skill':'12345678','seconds':60,'offset':-5}", "12345678 60 -5 fast 1 1 0 -" },
@@ -193,9 +186,8 @@ static void test_good_arguments(void **state)
 	assert_int_equal(handled, ARRAY_LEN(ROWS));
 }
 
-static void test_bad_arguments(void **state)
+UNIT_TEST(test_bad_arguments)
 {
-	(void)state;
 	static const char *const ROWS[][3] = {
 		{ "{}", "'skill' is missing", "write skill as a string of 1 to 8 bytes" },
 		{ "{'skill':''}", "'skill' has 0 bytes", "write skill as a string of 1 to 8" },
@@ -251,9 +243,8 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(handled, 0);
 }
 
-static void test_every_problem_is_told(void **state)
+UNIT_TEST(test_every_problem_is_told)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 	auto_buf many;
 
@@ -283,9 +274,8 @@ static void test_every_problem_is_told(void **state)
 	world_expect(&w.out, "leave it out: fail takes no arguments");
 }
 
-static void test_calls_that_are_none(void **state)
+UNIT_TEST(test_calls_that_are_none)
 {
-	(void)state;
 	static const char *const ROWS[][2] = {
 		{ "{'name':'ecko'}",
 		  "'code':-32602,'message':'Unknown tool: ecko (did you mean echo?)'" },
@@ -308,9 +298,8 @@ static void test_calls_that_are_none(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-static void test_results(void **state)
+UNIT_TEST(test_results)
 {
-	(void)state;
 	struct world w AUTO(world_done);
 
 	begin(&w);

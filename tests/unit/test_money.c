@@ -1,19 +1,15 @@
 /* test_money.c - amounts, times and words of sessions: read exactly, or refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "session/money.h"
 #include "session/policy.h"
 #include "session/types.h"
 
-static void money_is_exact(void **state)
+UNIT_TEST(money_is_exact)
 {
 	static const struct {
 		const char *text;
@@ -41,7 +37,6 @@ static void money_is_exact(void **state)
 		{ "0.00000000000000000000000000000000001e30", 10 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		micros m = -1;
 		const char *why = "";
@@ -51,7 +46,7 @@ static void money_is_exact(void **state)
 	}
 }
 
-static void money_is_refused(void **state)
+UNIT_TEST(money_is_refused)
 {
 	static const char NONE[] = "is not an amount of dollars, such as 0.50";
 	static const char FINER[] = "is finer than a millionth of a dollar";
@@ -100,7 +95,6 @@ static void money_is_refused(void **state)
 		{ "99999999999999999999999999999999999999999999", MORE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		micros m = 42;
 		const char *why = "";
@@ -112,7 +106,7 @@ static void money_is_refused(void **state)
 	assert_false(money_parse("-1", &(micros){ 0 }, NULL));
 }
 
-static void money_is_shown(void **state)
+UNIT_TEST(money_is_shown)
 {
 	static const struct {
 		micros m;
@@ -130,7 +124,6 @@ static void money_is_shown(void **state)
 		{ INT64_MIN, "-9223372036854.775808", "-$9223372036854.775808" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		char out[MONEY_TEXT];
 		assert_string_equal(json_millionths_text(ROWS[i].m, out), ROWS[i].text);
@@ -139,9 +132,8 @@ static void money_is_shown(void **state)
 }
 
 /* What is shown in full is read back as the same. */
-static void money_round_trip(void **state)
+UNIT_TEST(money_round_trip)
 {
-	(void)state;
 	uint64_t x = 88172645463325252ULL;
 	for (int i = 0; i < 2000; i++) {
 		char out[MONEY_TEXT];
@@ -157,7 +149,7 @@ static void money_round_trip(void **state)
 	}
 }
 
-static void durations(void **state)
+UNIT_TEST(durations)
 {
 	static const struct {
 		const char *text;
@@ -199,7 +191,6 @@ static void durations(void **state)
 		{ "five", -1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		uint64_t ms = 42;
 		bool good = session_duration_parse(ROWS[i].text, &ms);
@@ -210,7 +201,7 @@ static void durations(void **state)
 }
 
 /* Every pair of states, against a picture of the table. */
-static void transitions(void **state)
+UNIT_TEST(transitions)
 {
 	static const char *const PICTURE[SESSION_STATES] = {
 		/*                     to  a l p k c e */
@@ -219,7 +210,6 @@ static void transitions(void **state)
 		[SESSION_COMPLETED] = " - - - - - -", [SESSION_EXPIRED] = "   - - - - - -",
 	};
 
-	(void)state;
 	for (unsigned from = 0; from < SESSION_STATES; from++) {
 		const char *p = PICTURE[from] + strspn(PICTURE[from], " ");
 		for (unsigned to = 0; to < SESSION_STATES; to++) {
@@ -234,7 +224,7 @@ static void transitions(void **state)
 	}
 }
 
-static void names(void **state)
+UNIT_TEST(names)
 {
 	static const char *const STATES[] = { "active", "alert",     "paused",
 		                              "killed", "completed", "expired" };
@@ -243,7 +233,6 @@ static void names(void **state)
 		                              "bytes_out", "bytes_in",    "connections",
 		                              "domains" };
 
-	(void)state;
 	for (int i = 0; i < SESSION_STATES; i++) {
 		assert_string_equal(session_state_name((enum session_state)i), STATES[i]);
 	}
@@ -255,7 +244,7 @@ static void names(void **state)
 	}
 }
 
-static void ids(void **state)
+UNIT_TEST(ids)
 {
 	static const char *const GOOD[] = {
 		"a",
@@ -274,7 +263,6 @@ static void ids(void **state)
 		"a;b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", /* 65 */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		assert_true(session_id_valid(GOOD[i]));
 	}

@@ -1,12 +1,6 @@
 /* test_oci.c - the layout of an image: how large its layers may claim to be, and that none larger
  * is copied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit.h"
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -82,7 +77,7 @@ static int open_with(uint64_t first, uint64_t second, struct oci_image *ret, str
 	return oci_open(top, NULL, ret, err);
 }
 
-static void test_sizes_of_layers(void **state)
+UNIT_TEST(test_sizes_of_layers)
 {
 	static const struct {
 		uint64_t first, second;
@@ -96,7 +91,6 @@ static void test_sizes_of_layers(void **state)
 		{ 1, MAX_IMAGE_BYTES, false }, /* in sum */
 		{ INT64_MAX, INT64_MAX, false },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		AUTO(oci_done) struct oci_image image = { .layout = -1 };
@@ -110,14 +104,13 @@ static void test_sizes_of_layers(void **state)
 }
 
 /* What is not as large as it says is not begun; a hole counts as what it would become. */
-static void test_a_blob_of_another_size(void **state)
+UNIT_TEST(test_a_blob_of_another_size)
 {
 	AUTO(oci_done) struct oci_image image = { .layout = -1 };
 	auto_fd to = memfd_create("copy", MFD_CLOEXEC);
 	char name[32 + OCI_HEX];
 	struct ssb_error err;
 	struct stat st;
-	(void)state;
 
 	assert_int_equal(open_with(5, 6, &image, &err), 0);
 	assert_int_equal(oci_copy(&image, &image.layers[0], to, &err), 0);

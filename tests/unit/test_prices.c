@@ -1,16 +1,12 @@
 /* test_prices.c - prices: our table, the owner's file over it, and the price of tokens. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -79,7 +75,7 @@ static micros cost(const struct prices *p, const char *model, uint64_t in, uint6
 	return m;
 }
 
-static void ours(void **state)
+UNIT_TEST(ours)
 {
 	static const struct {
 		const char *model;
@@ -100,7 +96,6 @@ static void ours(void **state)
 	};
 	auto_prices p = good(NULL);
 
-	(void)state;
 	assert_int_equal(p.n, ARRAY_LEN(ROWS));
 	assert_false(p.has_default);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
@@ -110,12 +105,11 @@ static void ours(void **state)
 }
 
 /* The file for people says what the library knows: over it, it changes nothing. */
-static void shipped_file(void **state)
+UNIT_TEST(shipped_file)
 {
 	char path[sizeof(__FILE__) + 32] = __FILE__;
 	struct buf text;
 
-	(void)state;
 	snprintf(strrchr(path, '/'), 32, "/../../data/prices.yaml");
 	buf_init(&text, MAX_YAML_BYTES);
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -129,11 +123,10 @@ static void shipped_file(void **state)
 	assert_false(both.has_default);
 }
 
-static void rounding(void **state)
+UNIT_TEST(rounding)
 {
 	auto_prices p = good("models: {m: {in: 0.000001, out: 2.5}}");
 
-	(void)state;
 	assert_int_equal(cost(&p, "m", 0, 0), 0);
 	assert_int_equal(cost(&p, "m", 1, 0), 1); /* never to nothing */
 	assert_int_equal(cost(&p, "m", 1000000, 0), 1);
@@ -144,13 +137,12 @@ static void rounding(void **state)
 	assert_int_equal(cost(&p, "gpt-4o", 1234, 567), 3085 + 5670);
 }
 
-static void too_much(void **state)
+UNIT_TEST(too_much)
 {
 	auto_prices p = good("models: {dear: {in: 1000000000, out: 1000000000}}");
 	struct ssb_error err = { 0 };
 	micros m = 42;
 
-	(void)state;
 	assert_int_equal(cost(&p, "dear", 1000000, 0), MAX_MICROS);
 	assert_int_equal(prices_cost(&p, "dear", 1000000, 1, &m, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
@@ -160,13 +152,12 @@ static void too_much(void **state)
 	assert_int_equal(m, 42);
 }
 
-static void unknown(void **state)
+UNIT_TEST(unknown)
 {
 	auto_prices p = good("models: {house-model: {in: 1, out: 2}}");
 	struct ssb_error err = { 0 };
 	micros m = 42;
 
-	(void)state;
 	assert_int_equal(prices_cost(&p, "gpt4o", 1, 1, &m, &err), -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	assert_non_null(strstr(err.text, "did you mean gpt-4o?"));
@@ -180,14 +171,13 @@ static void unknown(void **state)
 	assert_int_equal(m, 42);
 }
 
-static void owners(void **state)
+UNIT_TEST(owners)
 {
 	auto_prices p = good("models:\n"
 	                     "  gpt-4o: {in: 9, out: 8.5}\n"
 	                     "  house/model: {in: 0, out: 0}\n"
 	                     "default: {in: 2, out: 8}\n");
 
-	(void)state;
 	assert_int_equal(cost(&p, "gpt-4o", 1000000, 0), 9000000);
 	assert_int_equal(cost(&p, "gpt-4o", 0, 1000000), 8500000);
 	assert_int_equal(cost(&p, "house/model", 5, 5), 0);
@@ -197,7 +187,7 @@ static void owners(void **state)
 	assert_false(empty.has_default);
 }
 
-static void wrong_files(void **state)
+UNIT_TEST(wrong_files)
 {
 	static const struct {
 		const char *text;
@@ -217,7 +207,6 @@ static void wrong_files(void **state)
 		{ "models: {a: {in: 1, out: 1}, a: {in: 1, out: 1}}", ":1:30", "duplicate key" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		struct prices p;
 		struct ssb_error err = { 0 };
@@ -230,14 +219,13 @@ static void wrong_files(void **state)
 }
 
 /* A user who can write the file decides what a budget is worth. */
-static void only_the_owners_file(void **state)
+UNIT_TEST(only_the_owners_file)
 {
 	struct owner o = { .uid = getuid(), .config_dir = dir };
 	struct ssb_diags *d = ssb_diags_new();
 	struct prices p;
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	auto_prices fine = good("default: {in: 0, out: 0}");
 	assert_true(fine.has_default);
 	assert_int_equal(chmod(file, 0620), 0);
@@ -253,12 +241,11 @@ static void only_the_owners_file(void **state)
 }
 
 /* The manual's table is ours, and its example can be loaded. */
-static void the_manual(void **state)
+UNIT_TEST(the_manual)
 {
 	char path[512];
 	auto_buf page;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/man/skillsandbox-session.5", getenv("SSB_SOURCE"));
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf_init(&page, 1 << 20);
@@ -286,9 +273,8 @@ static void the_manual(void **state)
 	assert_int_equal(p.n, ours_only.n + 1);
 }
 
-static void cap(void **state)
+UNIT_TEST(cap)
 {
-	(void)state;
 	for (size_t extra = 0; extra < 2; extra++) {
 		auto_prices all = good(NULL);
 		size_t room = MAX_PRICES - all.n + extra;

@@ -1,15 +1,10 @@
 /* test_says.c - what a SKILL.md or a manifest.yaml is understood to say, in every way to write
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/limits.h"
@@ -115,9 +110,8 @@ static void check_markdown(const struct test_case *c)
 	check(says_markdown, c);
 }
 
-static void test_markdown(void **state)
+UNIT_TEST(test_markdown)
 {
-	(void)state;
 	cases_check("says_markdown.case", 3, check_markdown);
 }
 
@@ -126,17 +120,15 @@ static void check_skillware(const struct test_case *c)
 	check(says_skillware, c);
 }
 
-static void test_skillware(void **state)
+UNIT_TEST(test_skillware)
 {
-	(void)state;
 	cases_check("says_skillware.case", 3, check_skillware);
 }
 
-static void test_places(void **state)
+UNIT_TEST(test_places)
 {
 	static const char TEXT[] = "\n---\nname: a\ndescription: x: y\n" OPENCLAW "---\n";
 	AUTO(says_done) struct says s = { 0 };
-	(void)state;
 
 	/* Also where it was read entry by entry. */
 	assert_int_equal(says_markdown(&s, "f", TEXT, strlen(TEXT), NULL), 0);
@@ -147,9 +139,8 @@ static void test_places(void **state)
 }
 
 /* At each cap, and past it. */
-static void test_caps(void **state)
+UNIT_TEST(test_caps)
 {
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		AUTO(says_done) struct says s = { 0 };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -192,12 +183,11 @@ static void test_caps(void **state)
 	}
 }
 
-static void test_large(void **state)
+UNIT_TEST(test_large)
 {
 	AUTO(says_done) struct says s = { 0 };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	auto_buf text;
-	(void)state;
 
 	buf_init(&text, 1 << 20);
 	buf_adds(&text, "---\nname: a\nx: ");
@@ -222,13 +212,12 @@ static void test_large(void **state)
 }
 
 /* Entries are told apart by how they begin; one may hold thousands that begin otherwise. */
-static void test_hidden_entries(void **state)
+UNIT_TEST(test_hidden_entries)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	size_t n = 0;
 	auto_buf text;
 
-	(void)state;
 	buf_init(&text, MAX_YAML_BYTES);
 	for (size_t i = 0; i < 9000; i++) {
 		buf_addf(&text, i % 3000 == 0 ? "k%zu: 1\n" : "\"%zu\": 1\n", i);
@@ -244,7 +233,7 @@ static void test_hidden_entries(void **state)
 	assert_int_equal(n, MAX_LOOSE_ENTRIES);
 }
 
-static void test_shebang(void **state)
+UNIT_TEST(test_shebang)
 {
 	static const struct {
 		const char *line, *expected; /* NULL: none */
@@ -269,7 +258,6 @@ static void test_shebang(void **state)
 		{ "#!/bin/\x01sh\n", NULL },
 		{ "#!/bin/\xffsh\n", NULL },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO(script_done) struct script s = { 0 };

@@ -1,13 +1,8 @@
 /* test_serve_uri.c - addresses of resources, cursors, and data that hides nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -17,9 +12,8 @@
 
 #define ID "4a035262-96fe-4226-90a2-8e0a4d499a79"
 
-static void test_addresses(void **state)
+UNIT_TEST(test_addresses)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		enum uri_kind kind;
@@ -87,9 +81,8 @@ static void test_addresses(void **state)
 	}
 }
 
-static void test_page(void **state)
+UNIT_TEST(test_page)
 {
-	(void)state;
 	AUTO(uri_done) struct uri later = { 0 };
 	AUTO(uri_done) struct uri first = { 0 };
 
@@ -99,9 +92,8 @@ static void test_page(void **state)
 	assert_int_equal(first.from, 0);
 }
 
-static void test_address_cap(void **state)
+UNIT_TEST(test_address_cap)
 {
-	(void)state;
 	static char text[MAX_URI + 2];
 	AUTO(uri_done) struct uri at = { 0 };
 	AUTO(uri_done) struct uri past = { 0 };
@@ -115,9 +107,8 @@ static void test_address_cap(void **state)
 	assert_int_equal(at.kind, URI_MANIFEST);
 }
 
-static void test_there_and_back(void **state)
+UNIT_TEST(test_there_and_back)
 {
-	(void)state;
 	char all[256] = "";
 
 	for (int c = 1; c < 256; c++) {
@@ -134,9 +125,8 @@ static void test_there_and_back(void **state)
 	}
 }
 
-static void test_cursors(void **state)
+UNIT_TEST(test_cursors)
 {
-	(void)state;
 	static char long_one[MAX_CURSOR + 2];
 	auto_buf out;
 
@@ -174,9 +164,8 @@ static void shown(const char *json, const char *want)
 	assert_string_equal(out.data, want);
 }
 
-static void test_shown(void **state)
+UNIT_TEST(test_shown)
 {
-	(void)state;
 	shown("{\"a\":[1,2.50,true,false,null,\"x\"]}", "{\"a\":[1,2.50,true,false,null,\"x\"]}");
 	shown("\"\\u001b[2J\\n\"", "\"\\\\x1b[2J\\\\n\"");
 	shown("\"\\udb40\\udc41\"", "\"\\\\u{e0041}\"");
@@ -186,9 +175,8 @@ static void test_shown(void **state)
 	shown("no JSON", "null");
 }
 
-static void test_plain(void **state)
+UNIT_TEST(test_plain)
 {
-	(void)state;
 	assert_true(show_plain("a\nb\tc", 5, true));
 	assert_false(show_plain("a\nb", 3, false));
 	assert_false(show_plain("a\rb", 3, true));

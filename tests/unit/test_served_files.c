@@ -282,9 +282,8 @@ static void too_deep(void **state)
 	assert_string_equal(refused(w), "its directories are deeper than the limit of 64");
 }
 
-static void base64(void **state)
+UNIT_TEST(base64)
 {
-	(void)state;
 	static const char *const cases[][2] = { { "", "" },
 		                                { "f", "Zg==" },
 		                                { "fo", "Zm8=" },

@@ -8,9 +8,8 @@
 
 /* ---- the order of the checks --------------------------------------------- */
 
-static void test_known_order(void **state)
+UNIT_TEST(test_known_order)
 {
-	(void)state;
 	static const struct {
 		const char *name;
 		int64_t later_s;
@@ -67,9 +66,8 @@ static void test_known_order(void **state)
 	world_now = 0;
 }
 
-static void test_unknown_and_over(void **state)
+UNIT_TEST(test_unknown_and_over)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -89,9 +87,8 @@ static void test_unknown_and_over(void **state)
 
 /* ---- the holes ----------------------------------------------------------- */
 
-static void test_overspending_acts(void **state)
+UNIT_TEST(test_overspending_acts)
 {
-	(void)state;
 	world_start(&w, "overspend", NULL, SMALL);
 	struct decision d = world_check(&w, "overspend", USD(0.1));
 	d = world_settle(&w, d.reservation, USD(50));
@@ -103,9 +100,8 @@ static void test_overspending_acts(void **state)
 	assert_false(world_check(&w, "overspend", 0).verdict.allowed);
 }
 
-static void test_on_exceed(void **state)
+UNIT_TEST(test_on_exceed)
 {
-	(void)state;
 	static const struct {
 		const char *act;
 		bool allowed;
@@ -134,9 +130,8 @@ static void test_on_exceed(void **state)
 	}
 }
 
-static void test_kill_switch_off(void **state)
+UNIT_TEST(test_kill_switch_off)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -154,9 +149,8 @@ static void test_kill_switch_off(void **state)
 	assert_int_equal(d.grace_ms, 0);
 }
 
-static void test_amounts(void **state)
+UNIT_TEST(test_amounts)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -180,9 +174,8 @@ static void test_amounts(void **state)
 	assert_int_equal(d.state, SESSION_KILLED);
 }
 
-static void test_id_is_used_once(void **state)
+UNIT_TEST(test_id_is_used_once)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	struct session_policy p = { 0 };
@@ -209,7 +202,7 @@ static void test_id_is_used_once(void **state)
 }
 
 /* The last one is as long as can be, and one more. */
-static void test_ids_that_are_none(void **state)
+UNIT_TEST(test_ids_that_are_none)
 {
 	static const char *const NONE[] = { "",    ".",   "..",  "-a",  "_a",       ".a",   "a/b",
 		                            "a b", "a\n", "a:b", "a*b", "\xc3\xa4", "a\x1b" };
@@ -218,7 +211,6 @@ static void test_ids_that_are_none(void **state)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	(void)state;
 	assert_int_equal(session_policy_init(&p, &err), 0);
 	memset(edge, 'a', sizeof(edge));
 	memcpy(edge, w.prefix, strlen(w.prefix));
@@ -245,9 +237,8 @@ static void test_ids_that_are_none(void **state)
 	session_policy_done(&p);
 }
 
-static void test_reservations_hold(void **state)
+UNIT_TEST(test_reservations_hold)
 {
-	(void)state;
 	size_t allowed = 0;
 
 	world_start(&w, "parallel", NULL,
@@ -262,9 +253,8 @@ static void test_reservations_hold(void **state)
 }
 
 /* Nothing ends because of it; the caller that pays must be told. */
-static void test_overspending_is_told(void **state)
+UNIT_TEST(test_overspending_is_told)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -284,9 +274,8 @@ static void test_overspending_is_told(void **state)
 	assert_int_equal(world_lines(&w, "overspent", "budget_alert"), 1);
 }
 
-static void test_threshold_alerts(void **state)
+UNIT_TEST(test_threshold_alerts)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	static const struct {
@@ -310,9 +299,8 @@ static void test_threshold_alerts(void **state)
 }
 
 /* Told when it is reached, not with each action after it. */
-static void test_alert_is_told_once(void **state)
+UNIT_TEST(test_alert_is_told_once)
 {
-	(void)state;
 	world_start(&w, "told", NULL,
 	            "budget: {max_cost_per_session: 10, max_cost_per_action: 9}\n"
 	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
@@ -329,14 +317,13 @@ static void test_alert_is_told_once(void **state)
 }
 
 /* What a threshold refused is refused from then on, by either kind of threshold. */
-static void test_block_stays(void **state)
+UNIT_TEST(test_block_stays)
 {
 	static const char *const POLICIES[][2] = {
 		{ "b1", "violations:\n  thresholds:\n    a: 2\n  on_threshold: block\n" },
 		{ "b2", "limits: {violations: {total: {max: 1, on_exceed: block}}}\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(POLICIES); i++) {
 		const char *name = POLICIES[i][0];
 		struct ssb_error err = { 0 };
@@ -357,9 +344,8 @@ static void test_block_stays(void **state)
 	}
 }
 
-static void test_threshold_kills(void **state)
+UNIT_TEST(test_threshold_kills)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -378,9 +364,8 @@ static void test_threshold_kills(void **state)
 	assert_int_equal(err.code, SSB_E_USAGE);
 }
 
-static void test_budget_of_nothing(void **state)
+UNIT_TEST(test_budget_of_nothing)
 {
-	(void)state;
 	world_start(&w, "zero-budget", NULL,
 	            "budget:\n  max_cost_per_session: 0\n  on_exceed: block\n");
 	assert_true(world_check(&w, "zero-budget", 0).verdict.allowed);
@@ -398,9 +383,8 @@ static int count_session(void *arg, const struct session *s)
 	return 0;
 }
 
-static void test_idle_expires(void **state)
+UNIT_TEST(test_idle_expires)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct session_swept swept;
 	struct {
@@ -432,9 +416,8 @@ static void test_idle_expires(void **state)
 	world_now = 0;
 }
 
-static void test_cost_in_flight(void **state)
+UNIT_TEST(test_cost_in_flight)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -454,9 +437,8 @@ static void test_cost_in_flight(void **state)
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 }
 
-static void test_survives_restart(void **state)
+UNIT_TEST(test_survives_restart)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 

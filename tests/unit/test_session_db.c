@@ -574,15 +574,13 @@ static void test_cases(const char *url)
 	}
 }
 
-static void test_sqlite(void **state)
+UNIT_TEST(test_sqlite)
 {
-	(void)state;
 	test_cases(NULL);
 }
 
-static void test_postgres(void **state)
+UNIT_TEST(test_postgres)
 {
-	(void)state;
 	test_cases(getenv("SSB_TEST_POSTGRES"));
 }
 

@@ -4,11 +4,10 @@
 
 /* ---- the known behaviours, in their order -------------------------------- */
 
-static void within(void **state)
+UNIT_TEST(within)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "");
 	expect(check(&w, 0), true, ACT_LOG, "ok");
 	expect(check(&w, 0.5), true, ACT_LOG, "ok");
@@ -16,11 +15,10 @@ static void within(void **state)
 	expect(check(&w, 0.5), true, ACT_LOG, "ok"); /* 3.99 of 5 */
 }
 
-static void order_of_checks(void **state)
+UNIT_TEST(order_of_checks)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
 	int64_t late = T0 + 1800 * SECOND + 1;
 	/* Everything is wrong at once; one after the other is put right. */
@@ -50,11 +48,10 @@ static void order_of_checks(void **state)
 	expect(engine_check(&w.s, USD(0.29), late - 1), true, ACT_LOG, "ok");
 }
 
-static void over_is_over(void **state)
+UNIT_TEST(over_is_over)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "");
 	for (unsigned st = 0; st < SESSION_STATES; st++) {
 		w.s.state = (enum session_state)st;
@@ -65,11 +62,10 @@ static void over_is_over(void **state)
 	}
 }
 
-static void exact_edges(void **state)
+UNIT_TEST(exact_edges)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
 	w.s.spent = USD(0.6);
 	expect(check(&w, 0.4), true, ACT_ALERT, "alert_at"); /* all of it */
@@ -84,7 +80,7 @@ static void exact_edges(void **state)
 	expect(check(&w, 0), false, ACT_KILL, "max_actions");
 }
 
-static void on_exceed_each(void **state)
+UNIT_TEST(on_exceed_each)
 {
 	static const struct {
 		const char *word;
@@ -99,7 +95,6 @@ static void on_exceed_each(void **state)
 		{ "kill", false, ACT_KILL, SESSION_KILLED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		auto_world w;
 		char text[128];
@@ -117,11 +112,10 @@ static void on_exceed_each(void **state)
 	}
 }
 
-static void violations_count(void **state)
+UNIT_TEST(violations_count)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "violations: {thresholds: {pii_blocked: 3, scope_violation: 1}}");
 	expect(engine_violation(&w.s, "pii_blocked", 1), true, ACT_LOG, "ok");
 	expect(engine_violation(&w.s, "pii_blocked", 2), true, ACT_LOG, "ok");
@@ -135,11 +129,10 @@ static void violations_count(void **state)
 
 /* ---- the holes, closed --------------------------------------------------- */
 
-static void overspending_is_noticed(void **state)
+UNIT_TEST(overspending_is_noticed)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "budget: {max_cost_per_session: 1}");
 	w.s.spent = USD(50);
 	struct verdict v = engine_settle(&w.s, USD(50), USD(0.01));
@@ -162,12 +155,11 @@ static void overspending_is_noticed(void **state)
 	expect(engine_settle(&w.s, USD(50), 0), true, ACT_LOG, "session_over");
 }
 
-static void reservations_count(void **state)
+UNIT_TEST(reservations_count)
 {
 	auto_world w;
 	int passed = 0;
 
-	(void)state;
 	begin(&w, "budget: {max_cost_per_session: 1, on_exceed: block}");
 	for (int i = 0; i < 10; i++) { /* ten at once, none of them settled */
 		if (check(&w, 0.4).allowed) {
@@ -179,12 +171,11 @@ static void reservations_count(void **state)
 	assert_int_equal(passed, 2);
 }
 
-static void no_kill_switch(void **state)
+UNIT_TEST(no_kill_switch)
 {
 	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	(void)state;
 	begin(&w, "{budget: {max_cost_per_session: 1}, kill_switch: {enabled: false},\n"
 	          " violations: {thresholds: {x: 1}}, session: {max_actions: 1},\n"
 	          " limits: {runs: 0, bytes_out: 5, violations: {total: 0}}}");
@@ -206,11 +197,10 @@ static void no_kill_switch(void **state)
 	expect(engine_check(&w.s, 0, T0 + 1800 * SECOND + 1), false, ACT_KILL, "max_duration");
 }
 
-static void no_refunds(void **state)
+UNIT_TEST(no_refunds)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "");
 	w.s.spent = USD(4.9);
 	expect(engine_check(&w.s, -1, T0), false, ACT_BLOCK, "amount");
@@ -224,7 +214,7 @@ static void no_refunds(void **state)
 	expect(engine_settle(&w.s, INT64_MAX, 0), true, ACT_KILL, "max_cost_per_session");
 }
 
-static void threshold_words_act(void **state)
+UNIT_TEST(threshold_words_act)
 {
 	static const struct {
 		const char *word;
@@ -239,7 +229,6 @@ static void threshold_words_act(void **state)
 		{ "kill", false, ACT_KILL, SESSION_KILLED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		auto_world w;
 		char text[128];
@@ -256,11 +245,10 @@ static void threshold_words_act(void **state)
 
 /* Once told, an alert is not told again by the next one; a session that was
  * resumed is paused again by it. */
-static void thresholds_later(void **state)
+UNIT_TEST(thresholds_later)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
 	          "  p: {count: 2, on_threshold: pause}, b: {count: 2, on_threshold: block}}}");
 	w.s.state = SESSION_ALERT;
@@ -274,11 +262,10 @@ static void thresholds_later(void **state)
 	expect(engine_violation(&w.s, "b", 7), false, ACT_BLOCK, "threshold");
 }
 
-static void budget_of_nothing(void **state)
+UNIT_TEST(budget_of_nothing)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "budget: {max_cost_per_session: 0}");
 	expect(check(&w, 0), true, ACT_LOG, "ok");
 	expect(engine_check(&w.s, 1, T0), false, ACT_KILL, "max_cost_per_session");
@@ -296,11 +283,10 @@ static void budget_of_nothing(void **state)
 	expect(check(&w, 0.5), true, ACT_ALERT, "alert_at");
 }
 
-static void past_everything_at_once(void **state)
+UNIT_TEST(past_everything_at_once)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "budget: {max_cost_per_session: 0.10, on_exceed: log}");
 	struct verdict v = check(&w, 0.5);
 	expect(v, true, ACT_ALERT, "max_cost_per_session");
@@ -309,12 +295,11 @@ static void past_everything_at_once(void **state)
 }
 
 /* An idle session has a time at which it is over, whether a process looks or not. */
-static void deadline(void **state)
+UNIT_TEST(deadline)
 {
 	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	(void)state;
 	begin(&w, "session: {max_duration: 90s}");
 	int64_t end = T0 + 90 * SECOND;
 	assert_int_equal(engine_deadline(&w.s), end);
@@ -331,7 +316,7 @@ static void deadline(void **state)
 }
 
 /* Every state and act against a picture. */
-static void next_states(void **state)
+UNIT_TEST(next_states)
 {
 	static const char *const PICTURE[SESSION_STATES] = {
 		/*                     log alert block pause kill */
@@ -345,7 +330,6 @@ static void next_states(void **state)
 	static const char LETTERS[] = "alpkce";
 	auto_world w;
 
-	(void)state;
 	begin(&w, "");
 	for (unsigned st = 0; st < SESSION_STATES; st++) {
 		const char *p = PICTURE[st];

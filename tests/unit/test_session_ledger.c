@@ -36,9 +36,8 @@ static char *full_ledger(const char *name)
 	return world_ledger(&w, name);
 }
 
-static void test_ledger_verifies(void **state)
+UNIT_TEST(test_ledger_verifies)
 {
-	(void)state;
 	static const char *const KINDS[] = {
 		"session_created", "action_allowed", "action_settled", "action_blocked",
 		"violation",       "action_allowed", "budget_alert",   "session_paused",
@@ -72,9 +71,8 @@ static void test_ledger_verifies(void **state)
 	                             "\"session_total_cost_usd\":0.750000"));
 }
 
-static void test_ledger_living(void **state)
+UNIT_TEST(test_ledger_living)
 {
-	(void)state;
 	world_start(&w, "living", NULL, "");
 	auto_free char *text = world_ledger(&w, "living");
 	struct verify_result r = world_verify(&w, text, strlen(text));
@@ -90,9 +88,8 @@ static char *line_at(char *text, size_t n)
 }
 
 /* No byte can be another one. */
-static void test_ledger_edited(void **state)
+UNIT_TEST(test_ledger_edited)
 {
-	(void)state;
 	auto_free char *text = full_ledger("edited");
 	size_t len = strlen(text);
 
@@ -109,9 +106,8 @@ static void test_ledger_edited(void **state)
 	assert_int_equal(world_verify(&w, text, len).state, VERIFY_COMPLETE);
 }
 
-static void test_ledger_cut(void **state)
+UNIT_TEST(test_ledger_cut)
 {
-	(void)state;
 	auto_free char *text = full_ledger("cut");
 	size_t len = strlen(text);
 	size_t first = (size_t)(line_at(text, 11) - text); /* behind the first signature */
@@ -126,9 +122,8 @@ static void test_ledger_cut(void **state)
 	                 VERIFY_INCOMPLETE);
 }
 
-static void test_ledger_rearranged(void **state)
+UNIT_TEST(test_ledger_rearranged)
 {
-	(void)state;
 	auto_free char *text = full_ledger("order");
 	auto_free char *other = full_ledger("other");
 	size_t len = strlen(text);
@@ -164,9 +159,8 @@ static void test_ledger_rearranged(void **state)
 }
 
 /* Without a key a kill is as good; it says that nothing is signed. */
-static void test_kill_without_key(void **state)
+UNIT_TEST(test_kill_without_key)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	char path[160];
@@ -202,9 +196,8 @@ static char *slurp(const char *path)
 	return buf_steal(&out);
 }
 
-static void test_export(void **state)
+UNIT_TEST(test_export)
 {
-	(void)state;
 	char yaml[256];
 	char path[160];
 	struct stat st;
@@ -225,9 +218,8 @@ static void test_export(void **state)
 }
 
 /* Beneath the state directory, whatever directory one is in. */
-static void test_export_relative(void **state)
+UNIT_TEST(test_export_relative)
 {
-	(void)state;
 	char path[192];
 
 	struct decision d =
@@ -238,9 +230,8 @@ static void test_export_relative(void **state)
 	assert_non_null(strstr(text, "session_created"));
 }
 
-static void test_export_fails(void **state)
+UNIT_TEST(test_export_fails)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	char yaml[256];
@@ -308,9 +299,8 @@ static size_t catches_up(const char *name, const char *path)
 }
 
 /* A file that cannot grow any more, on a full disk say, gets later what it lacks. */
-static void test_export_full(void **state)
+UNIT_TEST(test_export_full)
 {
-	(void)state;
 	const struct rlimit full = { 1L << 30, RLIM_INFINITY };
 	struct rlimit before;
 	struct stat st;
@@ -337,9 +327,8 @@ static void test_export_full(void **state)
 	(void)catches_up("full", path);
 }
 
-static void test_export_much_at_once(void **state)
+UNIT_TEST(test_export_much_at_once)
 {
-	(void)state;
 	char yaml[256];
 	char path[160];
 
@@ -353,9 +342,8 @@ static void test_export_much_at_once(void **state)
 }
 
 /* So many long lines that no part of them has room for all that are read at a time. */
-static void test_export_behind_much(void **state)
+UNIT_TEST(test_export_behind_much)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	char details[STORE_DETAILS];

@@ -2,11 +2,10 @@
  * what is reported. */
 #include "engine_world.h"
 
-static void runs(void **state)
+UNIT_TEST(runs)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "limits: {runs: {max: 10, on_exceed: block}}");
 	w.s.meters[METER_RUNS] = 6;
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
@@ -25,11 +24,10 @@ static void runs(void **state)
 }
 
 /* A pause by the limit of runs, that the owner has ended: the next run pauses it again. */
-static void runs_that_pause(void **state)
+UNIT_TEST(runs_that_pause)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "limits: {runs: {max: 10, on_exceed: pause}}");
 	for (uint64_t made = 9; made < 13; made++) {
 		w.s.meters[METER_RUNS] = made;
@@ -39,7 +37,7 @@ static void runs_that_pause(void **state)
 }
 
 /* What is refused from then on, and what only this once. */
-static void what_stays_refused(void **state)
+UNIT_TEST(what_stays_refused)
 {
 	static const struct {
 		struct verdict v;
@@ -53,17 +51,15 @@ static void what_stays_refused(void **state)
 		{ { .act = ACT_ALERT, .code = VERDICT_VIOLATIONS }, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
 		assert_int_equal(engine_blocks(&EACH[i].v), EACH[i].stays);
 	}
 }
 
-static void other_limits_hold_runs_back(void **state)
+UNIT_TEST(other_limits_hold_runs_back)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "limits: {bytes_out: {max: 5, on_exceed: block}, connections: 3,\n"
 	          "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
 	          "  violations: {total: {max: 2, on_exceed: block}}}");
@@ -85,11 +81,10 @@ static void other_limits_hold_runs_back(void **state)
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
 }
 
-static void every_meter(void **state)
+UNIT_TEST(every_meter)
 {
 	static const char *const WORDS[SESSION_ACTS] = { "log", "alert", "block", "pause", "kill" };
 
-	(void)state;
 	for (int m = 0; m < SESSION_METERS; m++) {
 		for (int a = 0; a < SESSION_ACTS; a++) {
 			auto_world w;
@@ -124,12 +119,11 @@ static void every_meter(void **state)
 	}
 }
 
-static void hardest_wins(void **state)
+UNIT_TEST(hardest_wins)
 {
 	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	(void)state;
 	begin(&w, "limits: {bytes_out: {max: 10, on_exceed: alert}, domains: 10,\n"
 	          "  connections: {max: 1, on_exceed: pause}, bytes_in: {max: 0, on_exceed: log}}");
 	w.s.meters[METER_BYTES_OUT] = 11;
@@ -148,12 +142,11 @@ static void hardest_wins(void **state)
 }
 
 /* Whatever is done about it, what has happened is told to the owner. */
-static void what_happened_is_told(void **state)
+UNIT_TEST(what_happened_is_told)
 {
 	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	(void)state;
 	begin(&w, "budget: {max_cost_per_session: 1}\nkill_switch: {enabled: false}\n"
 	          "limits: {bytes_out: {max: 10, on_exceed: log}, domains: 10,\n"
 	          "  bytes_in: {max: 10, on_exceed: block}}");
@@ -191,11 +184,10 @@ static void what_happened_is_told(void **state)
 	assert_true(v.tells);
 }
 
-static void limits_of_violations(void **state)
+UNIT_TEST(limits_of_violations)
 {
 	auto_world w;
 
-	(void)state;
 	begin(&w, "limits: {violations: {credential_harvesting: 0, file_blocked: {max: 2,\n"
 	          "  on_exceed: pause}, total: {max: 4, on_exceed: alert}}}");
 	w.s.violations = 1;

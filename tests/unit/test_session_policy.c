@@ -1,17 +1,13 @@
 /* test_session_policy.c - session.yaml: every key, and every rule with a good and a bad case and
  * the place of the error. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -58,7 +54,7 @@ static void check_defaults(const struct session_policy *p)
 	assert_int_equal(p->n_exports, 0);
 }
 
-static void defaults(void **state)
+UNIT_TEST(defaults)
 {
 	static const char *const NOTHING[] = {
 		"",
@@ -69,7 +65,6 @@ static void defaults(void **state)
 		"violations: {thresholds: {}}\nkill_switch: {notify: []}\naudit: {export: []}\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(NOTHING); i++) {
 		auto_policy p = good(NOTHING[i]);
 		check_defaults(&p);
@@ -85,7 +80,7 @@ static void defaults(void **state)
 }
 
 /* As the known engine has it, key by key. */
-static void known_schema(void **state)
+UNIT_TEST(known_schema)
 {
 	auto_policy p = good("version: \"2.1\"\n"
 	                     "agent_id: research-agent\n"
@@ -118,7 +113,6 @@ static void known_schema(void **state)
 	                     "    - file: ./audit//session.jsonl\n"
 	                     "    - otel: http://localhost:4318\n");
 
-	(void)state;
 	assert_string_equal(p.version, "2.1");
 	assert_string_equal(p.agent_id, "research-agent");
 	assert_int_equal(p.on_store_loss, ACT_PAUSE);
@@ -150,7 +144,7 @@ static void known_schema(void **state)
 	assert_string_equal(p.exports[1].to, "http://localhost:4318");
 }
 
-static void additions(void **state)
+UNIT_TEST(additions)
 {
 	auto_policy p =
 	        good("budget:\n"
@@ -186,7 +180,6 @@ static void additions(void **state)
 	             "    - {pagerduty: K, url: 'https://events.example/v2'}\n"
 	             "audit: {export: [{file: /var/log/x.jsonl}]}\n");
 
-	(void)state;
 	assert_int_equal(p.max_cost_per_session, 0);
 	assert_int_equal(p.alert_at_ppm, 1000000);
 	assert_int_equal(p.on_exceed, ACT_PAUSE);
@@ -364,9 +357,8 @@ static const struct {
 	{ "audit: {include: all}", "1:18", "include must be a list", "" },
 };
 
-static void findings(void **state)
+UNIT_TEST(findings)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
 		auto_policy p;
@@ -387,7 +379,7 @@ static void findings(void **state)
 	}
 }
 
-static void all_findings_of_a_file(void **state)
+UNIT_TEST(all_findings_of_a_file)
 {
 	static const char TEXT[] = "budget: {alert_at: 2, on_exceed: x}\n"
 	                           "limits: {runs: y}\n"
@@ -397,7 +389,6 @@ static void all_findings_of_a_file(void **state)
 	auto_policy p;
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	/* What another file has done wrong is not this one's fault. */
 	diag_add(d, SSB_ERROR, "other.yaml:1:1", "", "bad");
 	assert_int_equal(session_policy_parse("s.yaml", TEXT, strlen(TEXT), &p, d, &err), -1);
@@ -410,7 +401,7 @@ static void all_findings_of_a_file(void **state)
 }
 
 /* Tokens and keys never stand in a message. */
-static void secrets_are_not_told(void **state)
+UNIT_TEST(secrets_are_not_told)
 {
 	static const char *const TEXTS[] = {
 		"kill_switch: {notify: [{webhook: 'https://u@a/hunter2'}]}",
@@ -421,7 +412,6 @@ static void secrets_are_not_told(void **state)
 		"kill_switch: {notify: [{pagerduty: hunter2, format: json}]}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		auto_diags d = ssb_diags_new();
 		auto_policy p;
@@ -469,7 +459,7 @@ static bool accepts_url(const char *head, size_t len)
 	return session_policy_parse("s.yaml", b.data, b.len, &p, d, &err) == 0;
 }
 
-static void caps(void **state)
+UNIT_TEST(caps)
 {
 	static const struct {
 		const char *head;
@@ -490,7 +480,6 @@ static void caps(void **state)
 		{ "audit: {export: [{otel: '", MAX_OTEL_URL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_true(accepts_items(ROWS[i].head, ROWS[i].item, ROWS[i].tail, ROWS[i].most));
 		assert_false(
@@ -520,7 +509,7 @@ static void put(const char *name, const char *text)
 	close(fd);
 }
 
-static void loading(void **state)
+UNIT_TEST(loading)
 {
 	char dir[] = "/tmp/session-policy-XXXXXX";
 	auto_diags d = ssb_diags_new();
@@ -537,7 +526,6 @@ static void loading(void **state)
 		{ "good/x", SSB_E_NOT_FOUND },
 	};
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chdir(dir), 0);
 	put("good", "agent_id: me\n");

@@ -74,9 +74,8 @@ static bool is_killed(pid_t pid)
 }
 
 /* The caller of session_check() looks at nothing: the kill has happened when it returns. */
-static void test_enforced(void **state)
+UNIT_TEST(test_enforced)
 {
-	(void)state;
 	static const char BUDGET[] = "budget:\n  max_cost_per_session: 1.00\n"
 	                             "  max_cost_per_action: 2.00\n  on_exceed: kill\n";
 	struct ssb_error err = { 0 };
@@ -116,9 +115,8 @@ static void test_enforced(void **state)
 	world_reopen(&w);
 }
 
-static void test_runs(void **state)
+UNIT_TEST(test_runs)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 
 	world_start(&w, "runs", NULL, "limits:\n  runs:\n    max: 2\n    on_exceed: block\n");
@@ -146,9 +144,8 @@ static void test_runs(void **state)
 	assert_int_equal(world_verify(&w, text, strlen(text)).state, VERIFY_COMPLETE);
 }
 
-static void test_usage(void **state)
+UNIT_TEST(test_usage)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	static const char *const DOMAINS[] = { "a.example", "b.example", "a.example" };
@@ -185,9 +182,8 @@ static void test_usage(void **state)
 }
 
 /* Many violations at once act as one after the other would. */
-static void test_usage_violations(void **state)
+UNIT_TEST(test_usage_violations)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	struct session_usage u = { .violations = { { "file_blocked", 5 },
@@ -232,9 +228,8 @@ static int last_count(void *arg, const char *name, uint64_t n)
 	return 0;
 }
 
-static void test_counts_are_capped(void **state)
+UNIT_TEST(test_counts_are_capped)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	struct {
@@ -286,9 +281,8 @@ static bool take_mine(struct outbox_item *ret)
 	return false;
 }
 
-static void test_outbox(void **state)
+UNIT_TEST(test_outbox)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct outbox_item item = { 0 };
 
@@ -330,9 +324,8 @@ static void test_outbox(void **state)
 
 /* ---- damage -------------------------------------------------------------- */
 
-static void test_damage(void **state)
+UNIT_TEST(test_damage)
 {
-	(void)state;
 	static const char *const DAMAGE[] = {
 		"UPDATE sessions SET state = 6 WHERE id = $1",
 		"UPDATE sessions SET state = -1 WHERE id = $1",
@@ -372,9 +365,8 @@ static void test_damage(void **state)
 }
 
 /* A child that is damaged does not keep the tree alive. */
-static void test_damaged_child(void **state)
+UNIT_TEST(test_damaged_child)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 
 	world_start(&w, "dp", NULL, "");
@@ -392,9 +384,8 @@ static void test_damaged_child(void **state)
 }
 
 /* The policy that a session began with is the one it has. */
-static void test_policy_is_its_own(void **state)
+UNIT_TEST(test_policy_is_its_own)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -421,9 +412,8 @@ static void test_policy_is_its_own(void **state)
 	assert_false(world_check(&w, "policy", USD(0.2)).verdict.allowed);
 }
 
-static void test_texts(void **state)
+UNIT_TEST(test_texts)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	char longest[STORE_TEXT + 1];

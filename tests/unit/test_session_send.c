@@ -98,11 +98,10 @@ static size_t drain(size_t *ret_requests)
 
 /* ---- how far ------------------------------------------------------------- */
 
-static void test_each_line_once(void **state)
+UNIT_TEST(test_each_line_once)
 {
 	struct outbox_item item;
 
-	(void)state;
 	assert_true(world_start(&w, "once", NULL, POLICY).notify);
 	(void)world_check(&w, "once", USD(0.1));
 	assert_true(take(&item));
@@ -131,11 +130,10 @@ static void test_each_line_once(void **state)
 }
 
 /* One request a second: an agent that acts often makes no more. */
-static void test_not_too_often(void **state)
+UNIT_TEST(test_not_too_often)
 {
 	struct outbox_item item;
 
-	(void)state;
 	world_start(&w, "often", NULL, POLICY);
 	assert_true(take(&item));
 	done(&item, 200, NULL, 0);
@@ -153,14 +151,13 @@ static void test_not_too_often(void **state)
 	assert_int_equal(requests, 2); /* and its span */
 }
 
-static void test_parts(void **state)
+UNIT_TEST(test_parts)
 {
 	struct outbox_item item;
 	uint64_t upto = 0;
 	size_t lines = 0;
 	size_t parts = 0;
 
-	(void)state;
 	world_start(&w, "parts", NULL, MANY);
 	for (int i = 0; i < 1100; i++) {
 		(void)world_check(&w, "parts", AT_ONCE);
@@ -183,7 +180,7 @@ static void test_parts(void **state)
 }
 
 /* Lines that are long: fewer of them. */
-static void test_bytes(void **state)
+UNIT_TEST(test_bytes)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -192,7 +189,6 @@ static void test_bytes(void **state)
 	size_t lines = 0;
 	size_t parts = 0;
 
-	(void)state;
 	memset(details, 'x', sizeof(details) - 1);
 	details[sizeof(details) - 1] = '\0';
 	world_start(&w, "bytes", NULL, POLICY);
@@ -223,12 +219,11 @@ static void test_bytes(void **state)
 
 /* ---- the end, and after it ----------------------------------------------- */
 
-static void test_span_once(void **state)
+UNIT_TEST(test_span_once)
 {
 	struct outbox_item item;
 	size_t requests = 0;
 
-	(void)state;
 	world_start(&w, "span", NULL, POLICY);
 	struct decision d = world_check(&w, "span", USD(0.2));
 	become("span", SESSION_KILLED, "x");
@@ -252,12 +247,11 @@ static void test_span_once(void **state)
 
 /* ---- failures ------------------------------------------------------------ */
 
-static void test_tried_again(void **state)
+UNIT_TEST(test_tried_again)
 {
 	struct outbox_item item;
 	size_t requests = 0;
 
-	(void)state;
 	world_start(&w, "again", NULL, POLICY);
 	for (unsigned i = 0; i < HERALD_TRIES + 4; i++) {
 		assert_true(take(&item));
@@ -276,12 +270,11 @@ static void test_tried_again(void **state)
 	(void)drain(&requests);
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
 	struct outbox_item item;
 	size_t requests = 0;
 
-	(void)state;
 	world_start(&w, "refused", NULL, POLICY);
 	assert_true(take(&item));
 	done(&item, 400, "the collector answered 400", 0);
@@ -295,13 +288,12 @@ static void test_refused(void **state)
 }
 
 /* The process that delivered is gone, before or after the collector had the lines. */
-static void test_lease(void **state)
+UNIT_TEST(test_lease)
 {
 	struct outbox_item item;
 	struct outbox_item again;
 	size_t requests = 0;
 
-	(void)state;
 	world_start(&w, "lease", NULL, POLICY);
 	assert_true(take(&item));
 	world_reopen(&w);
@@ -320,13 +312,12 @@ static void test_lease(void **state)
 	(void)drain(&requests);
 }
 
-static void test_two_collectors(void **state)
+UNIT_TEST(test_two_collectors)
 {
 	struct outbox_item a;
 	struct outbox_item b;
 	size_t requests = 0;
 
-	(void)state;
 	world_start(&w, "two", NULL,
 	            "audit: {export: [{otel: \"http://127.0.0.1:1\"}, {otel: "
 	            "\"http://127.0.0.1:2\"}]}\n");
@@ -344,11 +335,10 @@ static void test_two_collectors(void **state)
 	assert_int_equal(wait_ms(), -1);
 }
 
-static void test_audit_off(void **state)
+UNIT_TEST(test_audit_off)
 {
 	struct outbox_item item;
 
-	(void)state;
 	assert_false(world_start(&w, "off", NULL,
 	                         "audit: {enabled: false, export: [{otel: "
 	                         "\"http://127.0.0.1:4318\"}]}\n")
@@ -438,7 +428,7 @@ static const char *attribute(const struct words *x, const struct json_node *n, c
 	return "";
 }
 
-static void test_log_records(void **state)
+UNIT_TEST(test_log_records)
 {
 	static const struct {
 		const char *name;
@@ -458,7 +448,6 @@ static void test_log_records(void **state)
 	static struct words x;
 	size_t i = 0;
 
-	(void)state;
 	write_words(&x, false);
 	assert_int_equal(x.list->n, ARRAY_LEN(WANT));
 	for (const struct json_node *r = json_first(&x.doc, x.list); r != NULL;
@@ -485,7 +474,7 @@ static void test_log_records(void **state)
 	json_doc_done(&x.doc);
 }
 
-static void test_span(void **state)
+UNIT_TEST(test_span)
 {
 	static const char *const EVENTS[] = { "session.violation", "session.violation",
 		                              "session.budget_alert", "session.killed" };
@@ -493,7 +482,6 @@ static void test_span(void **state)
 	static struct words logs;
 	size_t i = 0;
 
-	(void)state;
 	write_words(&x, true);
 	write_words(&logs, false);
 	const struct json_node *span = json_first(&x.doc, x.list);

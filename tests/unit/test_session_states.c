@@ -8,9 +8,8 @@
 
 /* ---- reservations and time ----------------------------------------------- */
 
-static void test_time_out(void **state)
+UNIT_TEST(test_time_out)
 {
-	(void)state;
 	static const struct {
 		const char *name;
 		const char *yaml;
@@ -48,9 +47,8 @@ static void test_time_out(void **state)
 }
 
 /* A bill that is late, but comes before the delay was noticed, is an ordinary one. */
-static void test_late_but_first(void **state)
+UNIT_TEST(test_late_but_first)
 {
-	(void)state;
 	world_now = 8000 * SECOND;
 	world_start(&w, "late", NULL, "budget:\n  reservation_timeout: 1s\n");
 	int64_t r = world_check(&w, "late", USD(0.4)).reservation;
@@ -64,9 +62,8 @@ static void test_late_but_first(void **state)
 	world_now = 0;
 }
 
-static void test_many_time_out(void **state)
+UNIT_TEST(test_many_time_out)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct session_swept swept;
 
@@ -85,9 +82,8 @@ static void test_many_time_out(void **state)
 
 /* The tree is looked through when the first reservation is due, whichever session made it, and
  * again for those that are left. */
-static void test_each_times_out_in_its_time(void **state)
+UNIT_TEST(test_each_times_out_in_its_time)
 {
-	(void)state;
 	world_now = 8700 * SECOND;
 	world_start(&w, "slow", NULL, "budget:\n  reservation_timeout: 60s\n");
 	world_start(&w, "quick", "slow", "budget:\n  reservation_timeout: 10s\n");
@@ -110,9 +106,8 @@ static void test_each_times_out_in_its_time(void **state)
 	world_now = 0;
 }
 
-static void test_given_back(void **state)
+UNIT_TEST(test_given_back)
 {
-	(void)state;
 	world_start(&w, "back", NULL, SMALL);
 	struct decision d = world_check(&w, "back", USD(0.5));
 	d = world_settle(&w, d.reservation, -1);
@@ -124,9 +119,8 @@ static void test_given_back(void **state)
 
 /* ---- states -------------------------------------------------------------- */
 
-static void test_states(void **state)
+UNIT_TEST(test_states)
 {
-	(void)state;
 	static const enum session_state ASK[] = { SESSION_ACTIVE, SESSION_PAUSED, SESSION_KILLED,
 		                                  SESSION_COMPLETED, SESSION_EXPIRED };
 	static const enum session_state FROM[] = { SESSION_ACTIVE,    SESSION_ALERT,
@@ -160,9 +154,8 @@ static void test_states(void **state)
 	}
 }
 
-static void test_resume_is_alert_again(void **state)
+UNIT_TEST(test_resume_is_alert_again)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	const char *id = NULL;
@@ -185,9 +178,8 @@ static void test_resume_is_alert_again(void **state)
 
 /* ---- trees --------------------------------------------------------------- */
 
-static void test_child_counts_in_parent(void **state)
+UNIT_TEST(test_child_counts_in_parent)
 {
-	(void)state;
 	world_start(&w, "p", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: kill\n");
 	world_start(&w, "c1", "p", "budget:\n  max_cost_per_session: 10\n");
 	world_start(&w, "c2", "c1", "budget:\n  max_cost_per_session: 10\n");
@@ -216,9 +208,8 @@ static void test_child_counts_in_parent(void **state)
 	assert_int_equal(world_get(&w, "side").reserved, 0);
 }
 
-static void test_kill_reaches_all(void **state)
+UNIT_TEST(test_kill_reaches_all)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -237,9 +228,8 @@ static void test_kill_reaches_all(void **state)
 	assert_int_equal(world_lines(&w, "k3", "signature"), 1);
 }
 
-static void test_pause_and_resume_of_a_tree(void **state)
+UNIT_TEST(test_pause_and_resume_of_a_tree)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -264,9 +254,8 @@ static void test_pause_and_resume_of_a_tree(void **state)
 	                 0);
 }
 
-static void test_depth(void **state)
+UNIT_TEST(test_depth)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	struct session_policy p = { 0 };
@@ -294,9 +283,8 @@ static void test_depth(void **state)
 	session_policy_done(&p);
 }
 
-static void test_parent_expires(void **state)
+UNIT_TEST(test_parent_expires)
 {
-	(void)state;
 	world_now = 9000 * SECOND;
 	world_start(&w, "ep", NULL, SMALL);
 	world_start(&w, "ec", "ep", "session:\n  max_duration: 10h\n");

@@ -42,12 +42,11 @@ static void write_file(const char *path, const char *bytes, size_t n)
 	assert_int_equal(write(fd, bytes, n), n);
 }
 
-static void test_file_is_ours_alone(void **state)
+UNIT_TEST(test_file_is_ours_alone)
 {
 	struct stat st;
 	char other[128];
 
-	(void)state;
 	make_dir();
 	mode_t mask = umask(0);
 	opens(file);
@@ -84,11 +83,10 @@ static void test_file_is_ours_alone(void **state)
 	remove_dir();
 }
 
-static void test_paths(void **state)
+UNIT_TEST(test_paths)
 {
 	char path[160];
 
-	(void)state;
 	make_dir();
 	refused("sessions.db", SSB_E_USAGE, "absolute");
 	snprintf(path, sizeof(path), "%s/", dir);
@@ -119,7 +117,7 @@ static void exec_foreign(const char *sql)
 	assert_int_equal(chmod(file, 0600), 0);
 }
 
-static void test_foreign_files(void **state)
+UNIT_TEST(test_foreign_files)
 {
 	static const char *const FOREIGN[] = {
 		"CREATE TABLE t (x)",
@@ -130,7 +128,6 @@ static void test_foreign_files(void **state)
 	char before[8192];
 	char after[8192];
 
-	(void)state;
 	make_dir();
 	for (size_t i = 0; i < ARRAY_LEN(FOREIGN); i++) {
 		exec_foreign(FOREIGN[i]);
@@ -152,13 +149,12 @@ static void test_foreign_files(void **state)
 }
 
 /* Pages that are overwritten are an error, and never a crash. */
-static void test_damaged_file(void **state)
+UNIT_TEST(test_damaged_file)
 {
 	struct ssb_error err = { 0 };
 	struct db *db = NULL;
 	char wal[128];
 
-	(void)state;
 	make_dir();
 	opens(file);
 	exec_foreign("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -184,13 +180,12 @@ static void test_damaged_file(void **state)
 }
 
 /* One that holds the lock for longer than others wait. */
-static void test_busy_has_an_end(void **state)
+UNIT_TEST(test_busy_has_an_end)
 {
 	struct ssb_error err = { 0 };
 	struct db *a = NULL;
 	struct db *b = NULL;
 
-	(void)state;
 	make_dir();
 	must(db_open_sqlite(file, &a, &err), &err);
 	must(db_open_sqlite(file, &b, &err), &err);
@@ -211,14 +206,13 @@ static void test_busy_has_an_end(void **state)
 }
 
 /* Parameters in another order would be bound wrongly by SQLite alone. */
-static void test_parameter_order(void **state)
+UNIT_TEST(test_parameter_order)
 {
 	static const char *const BAD[] = { "SELECT $2, $1", "SELECT $1", "SELECT $1, $2, $3",
 		                           "SELECT ?, ?" };
 	struct db *db = NULL;
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	make_dir();
 	must(db_open_sqlite(file, &db, &err), &err);
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
@@ -232,13 +226,12 @@ static void test_parameter_order(void **state)
 }
 
 /* A URL is refused without a word of it: there may be a password in it. */
-static void test_bad_urls(void **state)
+UNIT_TEST(test_bad_urls)
 {
 	static const char *const BAD[] = { "postgresql://u:geheim@h:port%zz/db",
 		                           "postgresql://u:geheim@[::1/db",
 		                           "postgresql://u:geheim@h/db?geheim=1", "geheim" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct ssb_error err = { 0 };
 		struct db *db = NULL;
@@ -264,7 +257,7 @@ static void parse(const char *text, struct policy *ret, int rc, struct ssb_error
 	ssb_diags_free(d);
 }
 
-static void test_store_key(void **state)
+UNIT_TEST(test_store_key)
 {
 	static const struct {
 		const char *text;
@@ -289,7 +282,6 @@ static void test_store_key(void **state)
 	};
 	struct policy p;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		struct ssb_error err = { 0 };
 		parse(GOOD[i].text, &p, 0, &err);
@@ -310,12 +302,11 @@ static void test_store_key(void **state)
 	}
 }
 
-static void test_store_url_bound(void **state)
+UNIT_TEST(test_store_url_bound)
 {
 	char text[MAX_STORE_URL + 32];
 	struct policy p;
 
-	(void)state;
 	for (size_t n = MAX_STORE_URL; n <= MAX_STORE_URL + 1; n++) {
 		struct ssb_error err = { 0 };
 		int at = snprintf(text, sizeof(text), "store: postgresql://");

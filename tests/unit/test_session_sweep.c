@@ -1,15 +1,11 @@
 /* test_session_sweep.c - what time alone does to sessions, read from the store and not by a call
  * that would do the same; and invalid commands of the owner. On SQLite always, and on PostgreSQL if
  * SSB_TEST_POSTGRES names a server. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "session_world.h"
 
 #define USD(x) ((micros)((x)*1000000 + 0.5))
@@ -44,9 +40,8 @@ static size_t sweep(void)
 }
 
 /* No command asks for the session any more: its reservation is still given back. */
-static void test_reservations_time_out(void **state)
+UNIT_TEST(test_reservations_time_out)
 {
-	(void)state;
 	world_now = 7000 * SECOND;
 	world_start(&w, "due", NULL, "budget:\n  reservation_timeout: 10s\n");
 	(void)world_check(&w, "due", USD(0.4));
@@ -64,11 +59,10 @@ static void test_reservations_time_out(void **state)
 }
 
 /* All that are due, however many, and no other. */
-static void test_many_expire(void **state)
+UNIT_TEST(test_many_expire)
 {
 	char name[16];
 
-	(void)state;
 	world_now = 20000 * SECOND;
 	(void)sweep(); /* of tests before */
 	for (int i = 0; i < MANY; i++) {
@@ -89,13 +83,12 @@ static void test_many_expire(void **state)
 }
 
 /* Nothing begins in a parent whose time is over, and that it is over is written down. */
-static void test_parent_is_over(void **state)
+UNIT_TEST(test_parent_is_over)
 {
 	struct ssb_error err = { 0 };
 	struct session_policy p = { 0 };
 	struct decision d = { 0 };
 
-	(void)state;
 	world_now = 30000 * SECOND;
 	world_start(&w, "parent", NULL, "session:\n  max_duration: 60s\n");
 	world_now += 60 * SECOND + 1;
@@ -112,14 +105,13 @@ static void test_parent_is_over(void **state)
 }
 
 /* One that could not be read again changes nothing. */
-static void test_reasons(void **state)
+UNIT_TEST(test_reasons)
 {
 	static const char *const BAD[] = { "a\nb", "\xff", "\x1b[2J", "a\x7f" };
 	char longest[SESSION_REASON + 1];
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	(void)state;
 	world_start(&w, "said", NULL, "");
 	memset(longest, 'x', sizeof(longest));
 	longest[SESSION_REASON] = '\0';

@@ -84,9 +84,8 @@ static void sql(const char *text, const char *name)
 /* ---- reservations of a tree ---------------------------------------------- */
 
 /* What a child has reserved and never settled does not weigh on its parent. */
-static void test_dead_reservation_of_a_child(void **state)
+UNIT_TEST(test_dead_reservation_of_a_child)
 {
-	(void)state;
 	world_now = 1000 * SECOND;
 	world_start(&w, "dr", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
@@ -111,9 +110,8 @@ static void test_dead_reservation_of_a_child(void **state)
 }
 
 /* Nor does one of a sibling, and each charges by its own policy. */
-static void test_dead_reservation_of_a_sibling(void **state)
+UNIT_TEST(test_dead_reservation_of_a_sibling)
 {
-	(void)state;
 	world_now = 1000 * SECOND;
 	world_start(&w, "ds", NULL, "budget:\n  on_timeout: charge\n");
 	world_start(&w, "ds-a", "ds",
@@ -132,9 +130,8 @@ static void test_dead_reservation_of_a_sibling(void **state)
 }
 
 /* A damaged session keeps its reservation, and delays no other. */
-static void test_dead_reservation_of_the_damaged(void **state)
+UNIT_TEST(test_dead_reservation_of_the_damaged)
 {
-	(void)state;
 	world_now = 1000 * SECOND;
 	world_start(&w, "dd", NULL, "");
 	world_start(&w, "dd-a", "dd", "budget:\n  reservation_timeout: 1s\n");
@@ -150,9 +147,8 @@ static void test_dead_reservation_of_the_damaged(void **state)
 }
 
 /* A caller with one session cannot settle the reservations of another. */
-static void test_numbers_cannot_be_guessed(void **state)
+UNIT_TEST(test_numbers_cannot_be_guessed)
 {
-	(void)state;
 	int64_t n[8];
 	uint64_t high = 0;
 
@@ -175,9 +171,8 @@ static void test_numbers_cannot_be_guessed(void **state)
 /* ---- who has to act on what ---------------------------------------------- */
 
 /* Its own time is over, and what it brings ends its parent as well. */
-static void test_acts_on_the_parent(void **state)
+UNIT_TEST(test_acts_on_the_parent)
 {
-	(void)state;
 	world_now = 1000 * SECOND;
 	world_start(&w, "ap", NULL,
 	            "budget:\n  max_cost_per_session: 1\nkill_switch:\n  grace_period: 7s\n");
@@ -197,9 +192,8 @@ static void test_acts_on_the_parent(void **state)
 }
 
 /* The parent stands still, the child ends: both have to hear of it. */
-static void test_acts_on_both(void **state)
+UNIT_TEST(test_acts_on_both)
 {
-	(void)state;
 	world_start(&w, "ab", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: pause\n");
 	world_start(&w, "ab-m", "ab", "");
 	world_start(&w, "ab-c", "ab-m",
@@ -221,14 +215,13 @@ static void test_acts_on_both(void **state)
 
 /* If both refuse alike, the outer session decides. What it refuses never happened in the inner
  * one, so the inner one sends no alert. */
-static void test_the_outer_decides(void **state)
+UNIT_TEST(test_the_outer_decides)
 {
 	static const char ONE[] =
 	        "budget: {max_cost_per_session: 1, max_cost_per_action: 2, on_exceed: block}\n";
 	static const char TWO[] =
 	        "budget: {max_cost_per_session: 2, max_cost_per_action: 2, alert_at: 0.5}\n";
 
-	(void)state;
 	world_start(&w, "o1", NULL, ONE);
 	world_start(&w, "o2", "o1", ONE);
 	world_start(&w, "o3", "o1", TWO);
@@ -242,9 +235,8 @@ static void test_the_outer_decides(void **state)
 	assert_int_equal(world_lines(&w, "o3", "budget_alert"), 0);
 }
 
-static void test_acts_of_the_owner(void **state)
+UNIT_TEST(test_acts_of_the_owner)
 {
-	(void)state;
 	static const enum session_state TO[] = { SESSION_PAUSED, SESSION_ACTIVE, SESSION_KILLED };
 
 	world_start(&w, "ao", NULL, "budget:\n  max_cost_per_session: 1\n");
@@ -268,9 +260,8 @@ static void test_acts_of_the_owner(void **state)
 /* ---- what the ledgers say of each other ---------------------------------- */
 
 /* Every change of a parent's totals has a line, with what changed. */
-static void test_parent_accounts(void **state)
+UNIT_TEST(test_parent_accounts)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 	static const char *const WANT[] = {
@@ -309,9 +300,8 @@ static void test_parent_accounts(void **state)
 }
 
 /* One that is over and goes on asking does not fill the disk. */
-static void test_over_does_not_grow(void **state)
+UNIT_TEST(test_over_does_not_grow)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
@@ -353,9 +343,8 @@ static char *slurp(const char *path)
 
 /* Nothing waits for a copy that another process has locked; it has all lines, in their order,
  * when the lock is gone. */
-static void test_locked_copy(void **state)
+UNIT_TEST(test_locked_copy)
 {
-	(void)state;
 	char yaml[320];
 	char path[160];
 	char other[160];
@@ -402,9 +391,8 @@ static void test_locked_copy(void **state)
 /* ---- runs ---------------------------------------------------------------- */
 
 /* A process that does not know the outcome of a report sends it again: it counts once. */
-static void test_repeated_report(void **state)
+UNIT_TEST(test_repeated_report)
 {
-	(void)state;
 	static const char *const DOMAINS[] = { "a.example" };
 	struct session_usage u = { .report = 1,
 		                   .meters = { [METER_BYTES_OUT] = 700 },
@@ -443,9 +431,8 @@ static void test_repeated_report(void **state)
 }
 
 /* A limit that blocks ends each run at its next report, not the first one alone. */
-static void test_block_holds_for_all_runs(void **state)
+UNIT_TEST(test_block_holds_for_all_runs)
 {
-	(void)state;
 	struct session_usage u = { .meters = { [METER_WALL_MS] = 2000 } };
 	struct session_usage none = { 0 };
 
@@ -467,9 +454,8 @@ static void test_block_holds_for_all_runs(void **state)
 
 /* A machine whose clock is fast does not give back reservations of others. With SQLite there is
  * one machine, and its clock counts. */
-static void test_whose_clock(void **state)
+UNIT_TEST(test_whose_clock)
 {
-	(void)state;
 	world_start(&w, "wc", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
 	            "  on_exceed: block\n  reservation_timeout: 60s\n  on_timeout: release\n"
@@ -504,9 +490,8 @@ static struct waiter open_waiter(void)
 
 /* What a process remembers about a session is not used any more after another process, or a
  * child session, has changed it. */
-static void test_two_take_turns(void **state)
+UNIT_TEST(test_two_take_turns)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct waiter other = open_waiter();
 	struct decision d = { 0 };
@@ -547,9 +532,8 @@ static void *check_there(void *arg)
 }
 
 /* It is as late as it is when the tree is ours, not when we began to wait for it. */
-static void test_time_after_the_lock(void **state)
+UNIT_TEST(test_time_after_the_lock)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct waiter r = open_waiter();
 
@@ -588,9 +572,8 @@ static void *take_there(void *arg)
 }
 
 /* Delivered by another between the look and the lease: it is not taken again. */
-static void test_delivered_is_not_leased(void **state)
+UNIT_TEST(test_delivered_is_not_leased)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct waiter r = open_waiter();
 

@@ -16,12 +16,11 @@ static const struct refusal *withheld(const struct ssb_plan *p, const char *what
 #define SIDECAR(name)                                                                              \
 	"skill: {name: " name ", version: '2'}\npermissions: {}\nentrypoint: {command: sh}\n"
 
-static void test_order(void **state)
+UNIT_TEST(test_order)
 {
 	const char *dir = fresh();
 	char *args[] = { (char[]){ "a.py" }, (char[]){ "x" }, NULL };
 	char side[64];
-	(void)state;
 
 	policy(NULL);
 	refused_with(dir, NO_ARGS, SSB_E_NOT_FOUND, "no such manifest");
@@ -78,11 +77,10 @@ static void test_order(void **state)
 	refused_with(dir, args, SSB_E_MANIFEST, "YAML");
 }
 
-static void test_sidecar_is_the_owners(void **state)
+UNIT_TEST(test_sidecar_is_the_owners)
 {
 	const char *dir = fresh();
 	char side[64];
-	(void)state;
 
 	put(dir, "SKILL.md", FRONT(""), 0644);
 	(void)mkdir(at("cfg/skills"), 0755);
@@ -117,11 +115,10 @@ static void test_sidecar_is_the_owners(void **state)
 	ssb_plan_free(p);
 }
 
-static void test_environment(void **state)
+UNIT_TEST(test_environment)
 {
 	const char *dir = fresh();
 	char *args[] = { (char[]){ "a.sh" }, NULL };
-	(void)state;
 
 	put(dir, "SKILL.md", ASKS, 0644);
 	put(dir, "a.sh", "", 0644);
@@ -188,13 +185,12 @@ static void test_environment(void **state)
 }
 
 /* A copy is read and shown in the skill's stead; whose it is does not change. */
-static void test_source(void **state)
+UNIT_TEST(test_source)
 {
 	const char *dir = fresh();
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
 	char *args[] = { (char[]){ "old.py" }, NULL };
-	(void)state;
 
 	(void)mkdir(at("state"), 0700);
 	assert_int_equal(mkdir(at("state/copy"), 0755), 0);
@@ -222,9 +218,8 @@ static void test_source(void **state)
 }
 
 /* A place that is not to be shown is not shown for a SKILL.md either. */
-static void test_danger(void **state)
+UNIT_TEST(test_danger)
 {
-	(void)state;
 	put("u", "SKILL.md", FRONT(""), 0644);
 	put("u", "a.py", "", 0644);
 	char *args[] = { (char[]){ "a.py" }, NULL };
@@ -234,10 +229,9 @@ static void test_danger(void **state)
 	(void)unlink(at("u/SKILL.md"));
 }
 
-static void test_warnings(void **state)
+UNIT_TEST(test_warnings)
 {
 	const char *dir = fresh();
-	(void)state;
 
 	put(dir, "SKILL.md",
 	    FRONT("metadata: {openclaw: {os: [darwin], requires: {bins: [no-such-program, sh], "

@@ -2,7 +2,7 @@
  * are refused, and which scripts exist. */
 #include "skill_world.h"
 
-static void test_scripts(void **state)
+UNIT_TEST(test_scripts)
 {
 	const char *dir = fresh();
 	char sub[64];
@@ -39,7 +39,6 @@ static void test_scripts(void **state)
 		{ "scripts/bytes", "does not say what runs it", SSB_E_USAGE },
 		{ "nosuch.py", "scripts/a.py", SSB_E_NOT_FOUND }, /* what there is, is said */
 	};
-	(void)state;
 
 	policy(NULL);
 	put(dir, "SKILL.md", FRONT(""), 0644);
@@ -120,10 +119,9 @@ static void test_scripts(void **state)
 }
 
 /* Its name is a comment of the manifest that is derived, and not a line of it. */
-static void test_script_name(void **state)
+UNIT_TEST(test_script_name)
 {
 	static const char *const NAMES[] = { "plain.py", "a\nresources: {memory_mb: 4096}\n#.py" };
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
@@ -139,11 +137,10 @@ static void test_script_name(void **state)
 	}
 }
 
-static void test_no_script(void **state)
+UNIT_TEST(test_no_script)
 {
 	const char *dir = fresh();
 	struct ssb_error err = { 0 };
-	(void)state;
 
 	put(dir, "SKILL.md", ASKS, 0644);
 	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
@@ -190,11 +187,10 @@ static size_t names_of(const char *dir)
 }
 
 /* At each cap, and past it: what is deeper, or later, is not told of. */
-static void test_script_caps(void **state)
+UNIT_TEST(test_script_caps)
 {
 	const char *dir = fresh();
 	char path[256];
-	(void)state;
 
 	snprintf(path, sizeof(path), "%s", dir);
 	for (size_t depth = 0; depth <= MAX_SCRIPT_DEPTH + 1; depth++) {

@@ -1,16 +1,10 @@
 /* test_tally.c - what a run has used: nothing is lost, nothing counts twice, and what must not wait
  * does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "session/tally.h"
 
 static int setup(void **state)

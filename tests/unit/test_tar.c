@@ -14,7 +14,7 @@ static int header(const uint8_t block[TAR_BLOCK], struct tar_member *m)
 	return rc;
 }
 
-static void test_members(void **state)
+UNIT_TEST(test_members)
 {
 	static const struct {
 		struct made made;
@@ -33,7 +33,6 @@ static void test_members(void **state)
 	};
 	uint8_t block[TAR_BLOCK];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		const struct made *m = &CASES[i].made;
 		struct tar_member got;
@@ -47,13 +46,12 @@ static void test_members(void **state)
 	}
 }
 
-static void test_prefix_and_full_fields(void **state)
+UNIT_TEST(test_prefix_and_full_fields)
 {
 	struct made m = { '0', "name", NULL, NULL, 0 };
 	struct tar_member got;
 	uint8_t block[TAR_BLOCK];
 
-	(void)state;
 	tar_make(&m, block);
 	memset(block, 'n', 100);
 	memset(block + 345, 'p', 155);
@@ -67,7 +65,7 @@ static void test_prefix_and_full_fields(void **state)
 	assert_int_equal(strlen(got.name), 100);
 }
 
-static void test_numbers(void **state)
+UNIT_TEST(test_numbers)
 {
 	static const struct {
 		const char *field; /* 12 bytes */
@@ -89,7 +87,6 @@ static void test_numbers(void **state)
 	struct made m = { '0', "name", NULL, NULL, 0 };
 	uint8_t block[TAR_BLOCK];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct tar_member got;
 		tar_make(&m, block);
@@ -102,13 +99,12 @@ static void test_numbers(void **state)
 	}
 }
 
-static void test_bad_headers(void **state)
+UNIT_TEST(test_bad_headers)
 {
 	struct made fine = { '0', "name", NULL, "x", 0 };
 	uint8_t block[TAR_BLOCK] = { 0 };
 	struct tar_member got;
 
-	(void)state;
 	assert_int_equal(header(block, &got), 0); /* the end */
 	tar_make(&fine, block);
 	assert_int_equal(header(block, &got), 1); /* control */
@@ -131,7 +127,7 @@ static void test_bad_headers(void **state)
 	}
 }
 
-static void test_extra(void **state)
+UNIT_TEST(test_extra)
 {
 	static const struct {
 		enum tar_type type;
@@ -168,7 +164,6 @@ static void test_extra(void **state)
 		{ TAR_LONG_NAME, "", 0, -1, "", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		size_t len = CASES[i].len > 0 ? CASES[i].len : strlen(CASES[i].data);
 		auto_free char *exact = malloc(len + 1);
@@ -186,26 +181,24 @@ static void test_extra(void **state)
 	}
 }
 
-static void test_long_name_at_the_cap(void **state)
+UNIT_TEST(test_long_name_at_the_cap)
 {
 	static char name[TAR_PATH + 1];
 	struct tar_over over = { 0 };
 	const char *why = NULL;
 
-	(void)state;
 	memset(name, 'a', sizeof(name));
 	assert_int_equal(tar_extra(TAR_LONG_NAME, name, TAR_PATH - 1, &over, &why), 0);
 	assert_int_equal(strlen(over.name), TAR_PATH - 1);
 	assert_int_equal(tar_extra(TAR_LONG_NAME, name, TAR_PATH, &over, &why), -1);
 }
 
-static void test_apply(void **state)
+UNIT_TEST(test_apply)
 {
 	struct tar_over over = { .name = "n", .link = "l", .sized = true, .size = 7 };
 	struct tar_member m = { .type = TAR_FILE, .name = "old", .link = "old", .size = 1 };
 	const char *why = NULL;
 
-	(void)state;
 	assert_int_equal(tar_apply(&over, &m, &why), 0);
 	assert_string_equal(m.name, "n");
 	assert_string_equal(m.link, "l");

@@ -1,14 +1,10 @@
 /* test_tls_hello.c - ClientHellos: real ones, and built ones with one defect each. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "os/file.h"
@@ -133,12 +129,11 @@ static size_t load(const char *file, uint8_t *out, size_t room)
 }
 
 /* Whole; every prefix; cut into records of every size; in two at every byte. */
-static void test_real(void **state)
+UNIT_TEST(test_real)
 {
 	uint8_t data[4096], out[8 * 4096];
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(REAL); i++) {
 		size_t len = load(REAL[i].file, data, sizeof(data));
 		const uint8_t *msg = data + 5;
@@ -215,11 +210,10 @@ static const struct {
 	{ RAW(ECH "\0"), TLS_BROKEN, NULL },
 };
 
-static void test_extensions(void **state)
+UNIT_TEST(test_extensions)
 {
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(EXTENSIONS); i++) {
 		enum tls_verdict v = parse_ext(EXTENSIONS[i].ext, EXTENSIONS[i].len, name);
 		if (v != EXTENSIONS[i].verdict) {
@@ -276,12 +270,11 @@ static const struct {
 	{ RAW("a\n"), NULL },
 };
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
 	char name[TLS_MAX_NAME];
 	uint8_t ext[512];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(NAMES); i++) {
 		size_t len = NAMES[i].len;
 		const size_t lengths[] = { 0, len + 5, len + 3 };
@@ -337,11 +330,10 @@ static const struct {
 	{ RAW("\026\003\001\0\006\001\0\0\002\003\003"), TLS_BROKEN },
 };
 
-static void test_starts(void **state)
+UNIT_TEST(test_starts)
 {
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	assert_int_equal(parse((const uint8_t *)"", 0, name), TLS_MORE);
 	for (size_t i = 0; i < ROWS(STARTS); i++) {
 		const uint8_t *bytes = (const uint8_t *)STARTS[i].bytes;
@@ -368,12 +360,11 @@ static const struct {
 	{ 51, 1, TLS_BROKEN },
 };
 
-static void test_fields(void **state)
+UNIT_TEST(test_fields)
 {
 	uint8_t msg[256], data[256];
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(CHANGES); i++) {
 		size_t n = build(RAW(SNI), msg);
 		assert_int_equal(msg[52], sizeof(SNI) - 1); /* the offsets are right */
@@ -404,12 +395,11 @@ static const struct {
 	{ RAW("\0\0\002\023\001\0"), TLS_BROKEN },         /* no compression method */
 };
 
-static void test_vectors(void **state)
+UNIT_TEST(test_vectors)
 {
 	uint8_t msg[256], data[256];
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(MIDDLES); i++) {
 		size_t n = build_with(MIDDLES[i].middle, MIDDLES[i].len, RAW(SNI), msg);
 		enum tls_verdict v = parse(data, wrap(msg, n, 200, data), name);
@@ -420,13 +410,12 @@ static void test_vectors(void **state)
 }
 
 /* What follows the hello's last record is no part of it. */
-static void test_more_after(void **state)
+UNIT_TEST(test_more_after)
 {
 	uint8_t msg[256], data[512];
 	char name[TLS_MAX_NAME];
 	size_t n = build(RAW(SNI), msg);
 
-	(void)state;
 	size_t len = wrap(msg, n, 100, data);
 	assert_int_equal(parse(data, add(data, len, RAW("\024\003\003\0\001\001")), name),
 	                 TLS_NAME);
@@ -437,13 +426,12 @@ static void test_more_after(void **state)
 }
 
 /* 64 KiB, the most that fits in TLS_HELLO_MAX, and one more. */
-static void test_long(void **state)
+UNIT_TEST(test_long)
 {
 	auto_free uint8_t *msg = malloc(SIZE), *data = malloc(SIZE);
 	auto_free uint8_t *ext = calloc(1, 65536);
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	assert_true(msg != NULL && data != NULL && ext != NULL);
 	/* a large extension, then the name: 65535 bytes of extensions are the most */
 	size_t pad = 65535 - (sizeof(SNI) - 1) - 4;
@@ -471,12 +459,11 @@ static void test_long(void **state)
 
 /* A record that ends within the last bytes: no other can follow, so none is
  * waited for. */
-static void test_edge(void **state)
+UNIT_TEST(test_edge)
 {
 	auto_free uint8_t *msg = calloc(1, SIZE), *data = calloc(1, SIZE);
 	char name[TLS_MAX_NAME];
 
-	(void)state;
 	assert_true(msg != NULL && data != NULL);
 	memcpy(msg, "\001\001\003\377", 4); /* longer than what fits */
 	for (size_t left = 0; left <= 6; left++) {

@@ -1,13 +1,9 @@
 /* test_yaml_doc.c - the strict YAML layer: what is read, what is refused, and at which place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -35,7 +31,7 @@ static bool has_error(const struct ssb_diags *d, const char *where, const char *
 	return false;
 }
 
-static void a_tree_with_positions(void **state)
+UNIT_TEST(a_tree_with_positions)
 {
 	static const char text[] = "a: 1\n"
 	                           "b:\n"
@@ -45,7 +41,6 @@ static void a_tree_with_positions(void **state)
 	auto_diags d = ssb_diags_new();
 	auto_ynode root = yaml_doc_parse("f", text, strlen(text), d);
 
-	(void)state;
 	assert_non_null(root);
 	assert_int_equal(ssb_diags_count(d), 0);
 	assert_int_equal(root->kind, YNODE_MAP);
@@ -73,13 +68,12 @@ static void a_tree_with_positions(void **state)
 	assert_null(ynode_get(NULL, "x"));
 }
 
-static void null_and_truth_values(void **state)
+UNIT_TEST(null_and_truth_values)
 {
 	static const char fine[] = "[~, null, Null, NULL, yes, 'yes', False, x, 'off', On]";
 	static const char kinds[] = "nnnnb.b..b";
 	auto_ynode root = yaml_doc_parse("f", fine, strlen(fine), NULL);
 
-	(void)state;
 	assert_non_null(root);
 	size_t i = 0;
 	for (const struct ynode *n = root->first; n != NULL; n = n->next, i++) {
@@ -111,9 +105,8 @@ static const struct {
 	{ "tabs between tokens", BYTES("a:\t1\n") },
 };
 
-static void good_documents(void **state)
+UNIT_TEST(good_documents)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		auto_diags d = ssb_diags_new();
 		auto_ynode root = yaml_doc_parse("f", GOOD[i].bytes, GOOD[i].len, d);
@@ -188,9 +181,8 @@ static const struct {
 	{ "only a brace", BYTES("}"), "f:1:1", "not valid YAML", false },
 };
 
-static void bad_documents(void **state)
+UNIT_TEST(bad_documents)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
 		auto_ynode root = yaml_doc_parse("f", BAD[i].bytes, BAD[i].len, d);
@@ -204,23 +196,21 @@ static void bad_documents(void **state)
 	}
 }
 
-static void an_unquoted_wildcard_gets_its_remedy(void **state)
+UNIT_TEST(an_unquoted_wildcard_gets_its_remedy)
 {
 	auto_diags d = ssb_diags_new();
 	static const char text[] = "domain: *.example.com\n";
 
-	(void)state;
 	assert_null(yaml_doc_parse("f", text, strlen(text), d));
 	assert_non_null(strstr(ssb_diags_get(d, 0)->remedy, "\"*.example.com\""));
 }
 
-static void all_violations_are_reported(void **state)
+UNIT_TEST(all_violations_are_reported)
 {
 	static const char text[] = "a: &x 1\nb: !!str 2\na: 3\n<<: 4\nc: *x\n";
 	auto_diags d = ssb_diags_new();
 	auto_ynode root = yaml_doc_parse("f", text, strlen(text), d);
 
-	(void)state;
 	assert_non_null(root);
 	assert_int_equal(ssb_diags_count(d), 5);
 	assert_true(ynode_get(root, "c")->bad);
@@ -259,9 +249,8 @@ static void check_cap(char *text, bool fits, const char *word)
 	}
 }
 
-static void caps_hold_exactly(void **state)
+UNIT_TEST(caps_hold_exactly)
 {
-	(void)state;
 	check_cap(repeat("", "[", MAX_YAML_DEPTH, "]]]]]]]]]]]]]]]]"), true, "deeper");
 	check_cap(repeat("", "[", MAX_YAML_DEPTH + 1, "]]]]]]]]]]]]]]]]]"), false, "deeper");
 	check_cap(repeat("", "[", 100000, ""), false, "deeper");
@@ -276,23 +265,21 @@ static void caps_hold_exactly(void **state)
 	check_cap(repeat("? ", "x", MAX_SCALAR_BYTES + 1, "\n: 1\n"), false, "bytes");
 }
 
-static void nothing_is_a_null(void **state)
+UNIT_TEST(nothing_is_a_null)
 {
 	auto_diags d = ssb_diags_new();
 	auto_ynode root = yaml_doc_parse("f", "", 0, d);
 
-	(void)state;
 	assert_non_null(root);
 	assert_true(ynode_is_null(root));
 	assert_int_equal(root->line, 1);
 }
 
-static void positions_survive_long_file_names(void **state)
+UNIT_TEST(positions_survive_long_file_names)
 {
 	char where[WHERE_SIZE];
 	auto_free char *file = repeat("/", "long\xc3\xa4/", 60, "skillsandbox.yaml");
 
-	(void)state;
 	report_where(where, sizeof(where), file, 12, 345);
 	assert_true(strlen(where) < sizeof(where));
 	assert_int_equal(strncmp(where, "...", 3), 0);
@@ -303,12 +290,11 @@ static void positions_survive_long_file_names(void **state)
 	assert_string_equal(where, "a.yaml");
 }
 
-static void quotes_are_safe_and_short(void **state)
+UNIT_TEST(quotes_are_safe_and_short)
 {
 	char out[QUOTE_SIZE];
 	auto_free char *longest = repeat("", "\xe2\x82\xac", 100, "");
 
-	(void)state;
 	assert_string_equal(report_quote(out, "abc"), "\"abc\"");
 	assert_string_equal(report_quote(out, ""), "\"\"");
 	assert_string_equal(report_quote(out, "a\n\x1b[1m\xff"), "\"a\\x0a\\x1b[1m\\xff\"");
