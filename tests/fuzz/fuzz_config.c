@@ -1,24 +1,13 @@
 /* A client's configuration of arbitrary bytes: what was added can be added again without a
  * change, and removed again. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The command line is a program, not part of the library. */
+#include "fuzz.h"
 #include "cli/config_edit.c"
 #include "cli/toml_check.c"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char *const PATH[] = { "m", "s", NULL };
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static int edit(bool toml, const struct buf *in, bool out, struct buf *ret)
 {
@@ -55,9 +44,8 @@ static void round_trip(bool toml, const struct buf *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	auto_buf in;
+	auto_buf in = BUF((size_t)64 << 20);
 
-	buf_init(&in, (size_t)64 << 20);
 	buf_adds(&in, "");
 	buf_add(&in, data, size);
 	if (in.data == NULL || memchr(data, '\0', size) != NULL) {

@@ -1,20 +1,9 @@
 /* A proxy's answer of arbitrary bytes: the verdict, and the length of the head, do not depend on
  * how the bytes are cut, nor on what follows. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/connect_reply.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 /* Fed in pieces of `cut` bytes, each a copy of its exact size. */
 static enum connect_verdict feed(const uint8_t *data, size_t size, size_t cut,

@@ -1,21 +1,10 @@
 /* The DNS parser on arbitrary bytes: an answer to each message fits its buffer, repeats the
  * question, and is never itself taken for a question. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/utf8.h"
 #include "wire/dns.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 /* Printable ASCII; of a name that is only told of any other characters as well. */
 static void check_name(const struct dns_question *q)

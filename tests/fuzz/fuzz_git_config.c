@@ -1,23 +1,17 @@
 /* Git's settings of arbitrary bytes: what they name is never empty nor longer than a path, and each
  * name has its own bytes. */
 #include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/git_config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void count(void *arg, enum git_config_name name, const char *path)
 {
 	size_t len = strlen(path);
 
-	if (len == 0 || len >= PATH_MAX ||
-	    (name != GIT_CONFIG_HOOKS && name != GIT_CONFIG_INCLUDE)) {
-		abort();
-	}
+	must(len > 0 && len < PATH_MAX);
+	must(name == GIT_CONFIG_HOOKS || name == GIT_CONFIG_INCLUDE);
 	++*(size_t *)arg;
 }
 
@@ -26,14 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = 0;
 	char *exact = malloc(size > 0 ? size : 1);
 
-	if (exact == NULL) {
-		abort();
-	}
+	must(exact != NULL);
 	memcpy(exact, data, size);
 	git_config_read(exact, size, count, &n);
 	free(exact);
-	if (n > size / 7) { /* "path=x" and a newline */
-		abort();
-	}
+	must(n <= size / 7); /* "path=x" and a newline */
 	return 0;
 }

@@ -1,25 +1,14 @@
 /* A file of a skill, of arbitrary bytes; the first line is its name. Whatever it contains, the
  * manifest that is made from it is valid, and asks only for what was found. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/propose.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char BASE[] = "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"
                            "permissions: {}\n";
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void check_proposal(const struct needs *s)
 {
@@ -29,9 +18,8 @@ static void check_proposal(const struct needs *s)
 	auto_free size_t *open = NULL;
 	size_t n = 0;
 	size_t innocent = 0;
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	must(manifest_parse("b", BASE, sizeof(BASE) - 1, &base, NULL, &err) == 0);
 	if (propose_manifest(base, s, "head", &text) != 0) {
 		return;

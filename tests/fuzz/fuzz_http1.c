@@ -4,15 +4,13 @@
  *
  * The first byte is not part of the stream: it chooses a cut and what the
  * server answers to an upgrade. */
-#include <stdint.h>
 #include <stdio.h>
 #include <strings.h>
 
+#include "fuzz.h"
 #include "../http1_drive.h"
 
 #define MAX_REQUESTS 4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
 	size_t n;
@@ -25,13 +23,6 @@ struct seen {
 };
 
 static struct seen whole, pieces;
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void note(void *ctx, size_t at, const struct http1 *h)
 {

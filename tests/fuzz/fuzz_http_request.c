@@ -2,15 +2,12 @@
  * requests are found with the same bodies, and nothing is ever longer than its cap.
  *
  * The first byte is not part of the stream: it is how many bytes come at once. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/http_request.h"
 
 #define MAX_BODY 2000
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
 	size_t requests;
@@ -18,13 +15,6 @@ struct seen {
 	uint64_t bytes;
 	uint64_t sum; /* of bodies and fields */
 };
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void add(struct seen *s, struct span piece)
 {

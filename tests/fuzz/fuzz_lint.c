@@ -1,10 +1,8 @@
 /* A file of a skill, of arbitrary bytes; the first byte chooses its name. Two looks find the same,
  * each finding has an existing line, and no text of it can control a terminal. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/utf8.h"
@@ -12,17 +10,8 @@
 #include "consent/lint_priv.h"
 #include "consent/sarif.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char *const NAMES[] = { "run.sh", "SKILL.md",  "main.py", "x.js",
 	                             "m.pkl",  "data.json", "README",  "a\x1b[2J.py" };
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void must_be_visible(const char *text)
 {

@@ -1,22 +1,11 @@
 /* An approval of arbitrary bytes: one that is accepted can be written, and is the same when it is
  * read again. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/lock_json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

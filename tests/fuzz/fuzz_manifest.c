@@ -1,24 +1,13 @@
 /* The manifest parser on arbitrary bytes: it ends, it does not crash, and an
  * answer keeps its promises. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
 #include "manifest/write.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 /* What later code relies on without looking again. */
 static void check_promises(const struct manifest *m)

@@ -3,18 +3,14 @@
  * a client that goes (!gone, !free), a call that becomes a task (!task). Whatever comes:
  * what is sent is JSON-RPC, each request has at most one response, out is told of its end
  * once, and nothing is left over. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
 #include "mcp/tools.h"
 
 #define MAX_HELD 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct fuzz {
 	struct mcp_out out; /* first */
@@ -28,13 +24,6 @@ struct fuzz {
 	long ends;
 	long gone; /* requests whose end is not told any more */
 };
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void fuzz_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                       size_t len)
@@ -199,9 +188,8 @@ static void take_line(struct fuzz *f, const char *line, size_t len)
 	struct mcp_message m = { 0 };
 	const char *why = NULL;
 	int code = 0;
-	auto_buf text;
+	auto_buf text = BUF((size_t)8 << 20);
 
-	buf_init(&text, (size_t)8 << 20);
 	put_state(f, line, len, &text);
 	buf_add(&text, "", 0);
 	if (text.failed) {

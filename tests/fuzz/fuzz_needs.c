@@ -1,30 +1,19 @@
 /* A record of arbitrary bytes, from which one manifest is made and by which another is shrunk: both
  * are valid, and ask for nothing dangerous. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fuzz.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/propose.h"
 #include "learn/shrink.h"
 #include "os/file.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char BASE[] = "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"
                            "permissions:\n  network: {egress: [{domain: '*.example.com'}]}\n"
                            "  filesystem: {read: [~/notes], write: [/srv/out]}\n"
                            "  env_vars: {allow: [KEY_A, LANG]}\n";
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static struct manifest *parse(const char *text, size_t len)
 {
@@ -37,9 +26,8 @@ static struct manifest *parse(const char *text, size_t len)
 static void check_proposal(const struct manifest *base, const struct needs *s)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	if (propose_manifest(base, s, NULL, &text) != 0) {
 		return;
 	}
@@ -55,9 +43,8 @@ static void check_proposal(const struct manifest *base, const struct needs *s)
 static void check_shrink(const struct manifest *base, const struct needs *s)
 {
 	struct shrink unused = { 0 };
-	auto_buf patch;
+	auto_buf patch = BUF(1 << 20);
 
-	buf_init(&patch, 1 << 20);
 	must(shrink_find(base, s, &unused) == 0);
 	must(unused.n == 0 ||
 	     shrink_patch(base, &unused, "m", BASE, sizeof(BASE) - 1, &patch) == 0);

@@ -1,21 +1,10 @@
 /* A collector's answer of arbitrary bytes: its partial success in both encodings, and the lines of
  * its head. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "otel/otlp.h"
 #include "otel/otlp_send.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

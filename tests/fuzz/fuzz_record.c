@@ -1,13 +1,11 @@
 /* A record of arbitrary bytes: verified, gathered and shown. Whatever it contains, the text for
  * people is UTF-8 that cannot control a terminal, and valid JSON is the same after it is written
  * again. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "trace/verify.h"
 #include "base/json.h"
 #include "base/own.h"
@@ -18,15 +16,6 @@
 #include "os/file.h"
 #include "report/remedy.h"
 #include "report/overview.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void check_text(const struct buf *b)
 {
@@ -69,9 +58,8 @@ static void check_json(const char *text, size_t len, int rounds)
 	struct json_doc doc = { 0 };
 	const char *why = NULL;
 	struct json j;
-	auto_buf out;
+	auto_buf out = BUF(64 << 20);
 
-	buf_init(&out, 64 << 20);
 	if (json_read(&doc, text, len, &why) == 0) {
 		json_init(&j, &out, false);
 		write_again(&j, &doc, json_top(&doc));
@@ -95,9 +83,8 @@ static void check_lines(int fd)
 	const char *text = NULL;
 	const char *why = NULL;
 	size_t len = 0;
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	reader_init(&in, fd, 0);
 	while (reader_next(&in, &text, &len) == READER_LINE) {
 		check_json(text, len, 2);
@@ -115,9 +102,8 @@ static void check_lines(int fd)
 static void check_view(int fd)
 {
 	AUTO(overview_done) struct overview v = { 0 };
-	auto_buf out;
+	auto_buf out = BUF(SAY_MAX);
 
-	buf_init(&out, SAY_MAX);
 	must(overview_read(&v, fd, "", NULL) == 0);
 	for (size_t i = 0; i < v.n_items; i++) {
 		const struct overview_item *x = &v.items[i];

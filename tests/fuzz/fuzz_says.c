@@ -1,11 +1,9 @@
 /* The lenient reader of SKILL.md and manifest.yaml on arbitrary bytes: it ends, it does not crash,
  * and it never fails. The manifest that it makes is accepted by our own strict reader without a
  * warning, and asks only for variables. The first line is also read as that of a script. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/limits.h"
@@ -13,15 +11,6 @@
 #include "skill/derive.h"
 #include "skill/says.h"
 #include "skill/script.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void check_says(const struct says *s, char *const *argv)
 {

@@ -1,24 +1,13 @@
 /* The parser of session policies on arbitrary bytes: it ends, it does not
  * crash, and an answer keeps its promises. Each line is also read as an amount
  * and as a time. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "fuzz.h"
 #include "base/diag.h"
 #include "base/limits.h"
 #include "session/policy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void check_limit(const struct session_limit *l)
 {

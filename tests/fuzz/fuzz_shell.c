@@ -1,26 +1,15 @@
 /* A shell command line of arbitrary bytes. If the reader says that a command is plain, its words,
  * quoted again, must be read as the same words. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The command line is a program, not part of the library. */
+#include "fuzz.h"
 #include "base/shell_quote.h"
 #include "cli/hook_line.c"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct hook_name NAMES[] = { { "HOME", "/home/me", false },
 	                                  { "ODD", "a 'b", false },
 	                                  { NULL, NULL, false } };
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static bool is_plain(const struct hook_command *c)
 {
@@ -35,10 +24,9 @@ static bool is_plain(const struct hook_command *c)
 static void read_back(const struct hook_command *c)
 {
 	struct hook_line again = { 0 };
-	auto_buf text;
+	auto_buf text = BUF((size_t)64 << 20);
 
 	/* "x" first: what stands there could be a keyword. */
-	buf_init(&text, (size_t)64 << 20);
 	buf_adds(&text, "x");
 	for (size_t i = 0; i < c->n_words; i++) {
 		buf_addc(&text, ' ');

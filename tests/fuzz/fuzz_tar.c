@@ -1,20 +1,9 @@
 /* An archive of arbitrary bytes: what is found in it lies within it, names end, and only kinds
  * that can have data have data. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/tar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void check(const struct tar_member *m)
 {

@@ -1,22 +1,11 @@
 /* The ClientHello parser on arbitrary bytes: a prefix never gives another answer than the whole,
  * nor do the same bytes in other records. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/tls_hello.h"
 
 #define MAX_PREFIXES 600
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 static void check_name(const char name[TLS_MAX_NAME])
 {

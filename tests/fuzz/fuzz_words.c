@@ -3,26 +3,15 @@
  *
  * The first byte is the width of the terminal; the rest is one text, and, split at its middle,
  * two files. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/limits.h"
 #include "base/line_diff.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
 #include "consent/words.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int truth)
-{
-	if (!truth) {
-		abort();
-	}
-}
 
 /* Nothing unseen; every line begins with ours and ends before the edge. */
 static void check_lines(const struct buf *out, size_t columns)

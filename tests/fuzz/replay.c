@@ -2,24 +2,20 @@
  * the normal compiler; fails if there are fewer than LEAST. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "os/file.h"
 
 #define MAX_FILE_BYTES (1 << 20)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static int replay_file(int dir_fd, const char *name)
 {
-	auto_buf bytes;
+	auto_buf bytes = BUF(MAX_FILE_BYTES);
 	auto_fd fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
 
-	buf_init(&bytes, MAX_FILE_BYTES);
 	if (fd < 0 || file_read_all(fd, &bytes) < 0) {
 		fprintf(stderr, "replay: cannot read %s\n", name);
 		return -1;
