@@ -336,6 +336,12 @@ void world_initialize(struct world *w, const char *capabilities)
 	w->out.n_ended = 0;
 }
 
+void world_begin(struct world *w, const char *capabilities)
+{
+	world_init(w);
+	world_initialize(w, capabilities);
+}
+
 const char *world_last(const struct world_out *o)
 {
 	return o->n_sent > 0 ? o->sent[o->n_sent - 1] : "";

@@ -33,6 +33,8 @@ struct world {
 
 /* A peer with lines: `out` is its news too. */
 void world_init(struct world *w);
+/* The same, and the client has said what it can. */
+void world_begin(struct world *w, const char *capabilities);
 void world_done(struct world *w);
 void world_out_init(struct world_out *o);
 void world_out_done(struct world_out *o);

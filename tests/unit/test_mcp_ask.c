@@ -28,10 +28,9 @@ static void answer(struct world *w, uint64_t id, const char *result)
 
 UNIT_TEST(legacy_one)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'method':'elicitation/create','params':{'message':'?'");
@@ -44,31 +43,27 @@ UNIT_TEST(legacy_one)
 	answer(&w, asked_id(&w.out, 0), "'result':{'action':'accept'}"); /* once more */
 	assert_int_equal(w.n_handled, 2);
 	assert_int_equal(w.out.n_ended, 1);
-	world_done(&w);
 }
 
 UNIT_TEST(legacy_rounds)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
 	answer(&w, asked_id(&w.out, 0), "'result':{'action':'decline'}");
 	assert_int_equal(w.out.n_sent, 2);
 	answer(&w, asked_id(&w.out, 1), "'result':{'action':'cancel'}");
 	world_expect(&w.out, "'state':'two','first':'decline','second':'cancel'");
 	assert_int_equal(w.n_handled, 3);
-	world_done(&w);
 }
 
 /* Both are needed, in whatever order they come. */
 UNIT_TEST(legacy_both)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'both':1}}");
 	assert_int_equal(w.out.n_sent, 2);
 	answer(&w, asked_id(&w.out, 1), "'result':{'action':'b'}");
@@ -76,7 +71,6 @@ UNIT_TEST(legacy_both)
 	assert_int_equal(w.n_handled, 1);
 	answer(&w, asked_id(&w.out, 0), "'result':{'action':'a'}");
 	world_expect(&w.out, "'first':'a','second':'b'");
-	world_done(&w);
 }
 
 UNIT_TEST(legacy_refused)
@@ -84,13 +78,11 @@ UNIT_TEST(legacy_refused)
 	static const char *const rows[] = { "'error':{'code':-1,'message':'no'}", "'result':7" };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct world w;
-		world_init(&w);
-		world_initialize(&w, CAN);
+		AUTO(world_done) struct world w;
+		world_begin(&w, CAN);
 		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 		answer(&w, asked_id(&w.out, 0), rows[i]);
 		world_expect(&w.out, "'first':'none','second':'none','a':2");
-		world_done(&w);
 	}
 }
 
@@ -100,68 +92,59 @@ UNIT_TEST(legacy_answers_are_capped)
 	for (size_t past = 0; past < 2; past++) {
 		size_t fill = MAX_MCP_ANSWERS - strlen("{\"action\":\"\"}") + past;
 		auto_free char *text = malloc(MAX_MCP_ANSWERS + 64);
-		struct world w;
+		AUTO(world_done) struct world w;
 		assert_non_null(text);
 		char *at = stpcpy(text, "'result':{'action':'");
 		memset(at, 'a', fill);
 		(void)stpcpy(at + fill, "'}");
-		world_init(&w);
-		world_initialize(&w, CAN);
+		world_begin(&w, CAN);
 		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 		answer(&w, asked_id(&w.out, 0), text);
 		world_expect(&w.out, past == 0 ? "'first':'aaaa" : "'first':'none'");
 		world_expect(&w.out, past == 0 ? "'a':1" : "'a':2");
-		world_done(&w);
 	}
 }
 
 /* The client cannot be asked: refused at once, and nothing is sent. */
 UNIT_TEST(legacy_unable)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'state':'two','first':'none','second':'none','a':2,'b':2");
-	world_done(&w);
 }
 
 /* A question that cannot be built is refused: it would never be answered. */
 UNIT_TEST(legacy_too_long_to_ask)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/much'}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'result':{'much':2}"); /* MCP_REFUSED */
 	assert_int_equal(w.server->n_calls, 0);
-	world_done(&w);
 }
 
 /* A handler that is never content ends all the same. */
 UNIT_TEST(rounds_are_capped)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
 	world_expect(&w.out, "'code':-32603");
 	assert_int_equal(w.n_handled, MAX_MCP_ROUNDS + 1);
 	assert_int_equal(w.server->n_calls, 0);
-	world_done(&w);
 }
 
 UNIT_TEST(legacy_canceled_while_it_waits)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	uint64_t id = asked_id(&w.out, 0);
 	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
@@ -182,18 +165,16 @@ UNIT_TEST(legacy_canceled_while_it_waits)
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.out.n_sent, 4);
-	world_done(&w);
 }
 
 /* No answer from another client. */
 UNIT_TEST(legacy_answers_of_another)
 {
 	struct mcp_peer *other = NULL;
-	struct world w;
+	AUTO(world_done) struct world w;
 	char text[128];
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	uint64_t id = asked_id(&w.out, 0);
 	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
@@ -207,7 +188,6 @@ UNIT_TEST(legacy_answers_of_another)
 	mcp_peer_free(other);
 	answer(&w, id, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 2);
-	world_done(&w);
 }
 
 /* ---- modern ---- */
@@ -229,7 +209,7 @@ static void retry(struct world *w, const char *params, const char *responses, co
 /* A refusal has no value to seal: it is not the whole request instead. */
 UNIT_TEST(modern_refused_is_not_sealed)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	call(&w, "test/later", ",'name':'n'");
@@ -247,12 +227,11 @@ UNIT_TEST(modern_refused_is_not_sealed)
 	assert_int_equal(mcp_answer(w.held, "first", &answer), MCP_ANSWERED);
 	assert_int_equal(mcp_answer(w.held, "second", &answer), MCP_UNASKED);
 	mcp_done(w.held);
-	world_done(&w);
 }
 
 UNIT_TEST(modern_one)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	call(&w, "tools/call", ",'name':'n'");
@@ -270,12 +249,11 @@ UNIT_TEST(modern_one)
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	assert_int_equal(world_last_status(&w.out), 200);
 	assert_int_equal(w.n_handled, 2);
-	world_done(&w);
 }
 
 UNIT_TEST(modern_rounds)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	call(&w, "tools/call", ",'twice':1");
@@ -286,7 +264,6 @@ UNIT_TEST(modern_rounds)
 	auto_free char *two = world_state(&w.out);
 	retry(&w, ",'twice':1", "{'first':{'action':'changed'},'second':{'action':'b'}}", two);
 	world_expect(&w.out, "'state':'two','first':'a','second':'b','a':1,'b':1");
-	world_done(&w);
 }
 
 /* What is missing, or is none, is asked for again. */
@@ -295,21 +272,20 @@ UNIT_TEST(modern_missing)
 	static const char *const rows[] = { "{}", "{'other':{}}", "{'first':7}", "{'first':null}" };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct world w;
+		AUTO(world_done) struct world w;
 		world_init(&w);
 		call(&w, "tools/call", "");
 		auto_free char *one = world_state(&w.out);
 		retry(&w, "", rows[i], one);
 		world_expect(&w.out, "'resultType':'input_required'");
 		world_expect(&w.out, "'inputRequests':{'first':");
-		world_done(&w);
 	}
 }
 
 UNIT_TEST(modern_bound)
 {
 	struct mcp_peer *other = NULL;
-	struct world w;
+	AUTO(world_done) struct world w;
 	char text[4096];
 
 	world_init(&w);
@@ -342,24 +318,22 @@ UNIT_TEST(modern_bound)
 	assert_int_equal(w.n_handled, 1);
 	retry(&w, ",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* still good */
 	world_expect(&w.out, "'first':'accept'");
-	world_done(&w);
 }
 
 UNIT_TEST(modern_unable)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" MODERN "}}");
 	world_expect(&w.out, "'code':-32021,");
 	world_expect(&w.out, "'data':{'requiredCapabilities':{'elicitation':{}}}");
 	assert_int_equal(world_last_status(&w.out), 400);
-	world_done(&w);
 }
 
 UNIT_TEST(modern_without_state)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	call(&w, "tools/call", ",'inputResponses':{'first':{'action':'accept'}}");
@@ -368,14 +342,13 @@ UNIT_TEST(modern_without_state)
 	world_expect(&w.out, "'code':-32602");
 	call(&w, "prompts/get", ",'inputResponses':{'first':{'action':'accept'},'x':{},'y':7}");
 	world_expect(&w.out, "'resultType':'input_required'");
-	world_done(&w);
 }
 
 /* More than may be remembered is an error, not a lie. */
 UNIT_TEST(modern_too_much)
 {
 	auto_free char *text = malloc(MAX_MCP_STATE * 2 + 64);
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	assert_non_null(text);
 	world_init(&w);
@@ -386,16 +359,14 @@ UNIT_TEST(modern_too_much)
 	(void)stpcpy(at + (size_t)MAX_MCP_STATE * 2, "'}}");
 	retry(&w, ",'twice':1", text, one);
 	world_expect(&w.out, "'code':-32603");
-	world_done(&w);
 }
 
 /* Canceled while its handler works: its questions go nowhere. */
 UNIT_TEST(asks_when_canceled)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, CAN);
+	world_begin(&w, CAN);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");
 	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 	              "'requestId':1}}");
@@ -412,7 +383,6 @@ UNIT_TEST(asks_when_canceled)
 	assert_int_equal(w.n_handled, 3);
 	mcp_done(w.held);
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'result':{}}");
-	world_done(&w);
 }
 
 int main(void)

@@ -24,8 +24,7 @@ static void answer(struct world *w, size_t i)
 
 static void ask(struct world *w, size_t n, size_t each)
 {
-	world_init(w);
-	world_initialize(w, CAN);
+	world_begin(w, CAN);
 	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'test/many','params':{'n':%zu,'each':%zu}}",
 	          n, each);
 }
@@ -43,7 +42,7 @@ static void expect_answers(const struct world *w, size_t n)
 UNIT_TEST(questions)
 {
 	for (size_t past = 0; past < 2; past++) {
-		struct world w;
+		AUTO(world_done) struct world w;
 		ask(&w, MAX_MCP_ASKS + past, 100);
 		assert_int_equal(w.out.n_sent, MAX_MCP_ASKS);
 		for (size_t i = 0; i < MAX_MCP_ASKS; i++) {
@@ -56,14 +55,13 @@ UNIT_TEST(questions)
 			answer(&w, MAX_MCP_ASKS);
 		}
 		expect_answers(&w, MAX_MCP_ASKS + past);
-		world_done(&w);
 	}
 }
 
 UNIT_TEST(rounds)
 {
 	for (size_t past = 0; past < 2; past++) {
-		struct world w;
+		AUTO(world_done) struct world w;
 		ask(&w, MAX_MCP_ROUNDS + past, 1);
 		for (size_t i = 0; i < MAX_MCP_ROUNDS; i++) {
 			assert_int_equal(w.out.n_sent, i + 1);
@@ -75,7 +73,6 @@ UNIT_TEST(rounds)
 			world_expect(&w.out, "'id':1,'error':{'code':-32603");
 			assert_int_equal(w.server->n_calls, 0);
 		}
-		world_done(&w);
 	}
 }
 
@@ -91,7 +88,7 @@ UNIT_TEST(modern_questions)
 {
 	char last[16];
 	char answers[64];
-	struct world w;
+	AUTO(world_done) struct world w;
 	auto_buf all;
 
 	world_init(&w);
@@ -115,7 +112,6 @@ UNIT_TEST(modern_questions)
 	(void)snprintf(answers, sizeof(answers), "'k%d':{'action':'accept'}", MAX_MCP_ASKS);
 	retry(&w, two, answers);
 	expect_answers(&w, MAX_MCP_ASKS + 1);
-	world_done(&w);
 }
 
 /* ---- what is kept of a client ---- */
@@ -156,7 +152,7 @@ UNIT_TEST(names)
 	static char name[10016];
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct world w;
+		AUTO(world_done) struct world w;
 		fill(name, rows[i].fill, rows[i].tail);
 		initialize(&w, name, "");
 		const char *at = strstr(world_last(&w.out), "\"client\":\"");
@@ -164,7 +160,6 @@ UNIT_TEST(names)
 		at += strlen("\"client\":\"");
 		assert_int_equal(strcspn(at, "\""), rows[i].kept);
 		assert_memory_equal(at, name, rows[i].kept);
-		world_done(&w);
 	}
 }
 

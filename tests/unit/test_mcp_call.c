@@ -16,10 +16,9 @@
 
 UNIT_TEST(answered_later)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
 	assert_int_equal(w.server->n_calls, 1);
@@ -31,19 +30,17 @@ UNIT_TEST(answered_later)
 	assert_int_equal(w.server->n_calls, 0);
 	world_say(&w, CANCEL); /* too late */
 	assert_int_equal(w.n_canceled, 0);
-	world_done(&w);
 }
 
 /* Made in another process, and sent here as if it had been made here. */
 UNIT_TEST(answered_elsewhere)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 	struct buf away;
 	int p[2];
 	char data[4096];
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
 	assert_int_equal(pipe(p), 0);
 	pid_t pid = fork();
@@ -76,7 +73,6 @@ UNIT_TEST(answered_elsewhere)
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':'h','result':{'from':'there'}}");
 	assert_int_equal(w.out.n_ended, 1);
 	assert_int_equal(w.server->n_calls, 0);
-	world_done(&w);
 }
 
 /* By the client, in both eras: told once, ended once, and the answer is not sent. */
@@ -85,9 +81,8 @@ UNIT_TEST(canceled_by_id)
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct world w;
-		world_init(&w);
-		world_initialize(&w, "{}");
+		AUTO(world_done) struct world w;
+		world_begin(&w, "{}");
 		world_say(&w, "%s", rows[i]);
 		world_say(&w, CANCEL);
 		world_say(&w, CANCEL);
@@ -103,14 +98,13 @@ UNIT_TEST(canceled_by_id)
 		assert_int_equal(w.out.n_sent, 0);
 		assert_int_equal(w.out.n_ended, 1);
 		assert_int_equal(w.server->n_calls, 0);
-		world_done(&w);
 	}
 }
 
 /* A call that answers from inside of being told. */
 UNIT_TEST(answers_when_canceled)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	w.answers_on_cancel = true;
@@ -127,7 +121,6 @@ UNIT_TEST(answers_when_canceled)
 	assert_int_equal(w.n_canceled, 3);
 	assert_int_equal(w.out.n_sent, 0);
 	assert_int_equal(w.out.n_ended, 2);
-	world_done(&w);
 }
 
 /* If several clients share a peer, each with outs of its own, an id belongs to no client. */
@@ -135,7 +128,7 @@ UNIT_TEST(modern_ids_are_of_one_out)
 {
 	struct world_out one;
 	struct world_out two;
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	world_out_init(&one);
@@ -155,7 +148,6 @@ UNIT_TEST(modern_ids_are_of_one_out)
 	assert_int_equal(two.n_ended, 1);
 	world_out_done(&one);
 	world_out_done(&two);
-	world_done(&w);
 }
 
 UNIT_TEST(duplicates_are_refused)
@@ -163,9 +155,8 @@ UNIT_TEST(duplicates_are_refused)
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
 	for (size_t i = 0; i < 4; i++) {
-		struct world w;
-		world_init(&w);
-		world_initialize(&w, "{}");
+		AUTO(world_done) struct world w;
+		world_begin(&w, "{}");
 		world_say(&w, "%s", rows[i / 2]);
 		world_say(&w, "%s", rows[i % 2]);
 		world_expect(&w.out, "'id':'h','error':{'code':-32600");
@@ -178,7 +169,6 @@ UNIT_TEST(duplicates_are_refused)
 		mcp_done(w.held);
 		world_expect(&w.out, "'id':'h','result':");
 		mcp_done(first);
-		world_done(&w);
 	}
 }
 
@@ -186,10 +176,9 @@ UNIT_TEST(duplicates_are_refused)
 UNIT_TEST(duplicates_of_a_session)
 {
 	struct world_out one;
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_out_init(&one);
 	world_say(&w, HOLD_LEGACY);
 	world_say_to(w.peer, &one.out, HOLD_LEGACY);
@@ -200,16 +189,14 @@ UNIT_TEST(duplicates_of_a_session)
 	assert_int_equal(w.n_canceled, 1);
 	mcp_done(w.held);
 	world_out_done(&one);
-	world_done(&w);
 }
 
 UNIT_TEST(calls_are_capped)
 {
 	struct mcp_call *held[MAX_MCP_CALLS];
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	for (int i = 0; i < MAX_MCP_CALLS; i++) {
 		world_say(&w, "{'jsonrpc':'2.0','id':%d,'method':'test/keep'}", i);
 		held[i] = w.held;
@@ -230,7 +217,6 @@ UNIT_TEST(calls_are_capped)
 		mcp_done(held[i]);
 	}
 	assert_int_equal(w.server->n_calls, 0);
-	world_done(&w);
 }
 
 /* And so are the bytes that they hold. */
@@ -239,12 +225,11 @@ UNIT_TEST(weight_is_capped)
 	size_t fill = MAX_MCP_MESSAGE - 200;
 	auto_free char *text = malloc(MAX_MCP_MESSAGE + 1);
 	struct mcp_call *held[MAX_MCP_CALLS];
-	struct world w;
+	AUTO(world_done) struct world w;
 	int n = 0;
 
 	assert_non_null(text);
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	while (w.out.n_sent == 0 && n < MAX_MCP_CALLS) {
 		int at = snprintf(text, MAX_MCP_MESSAGE,
 		                  "{'jsonrpc':'2.0','id':%d,'method':'test/keep','params':{'x':'",
@@ -263,7 +248,6 @@ UNIT_TEST(weight_is_capped)
 	world_say(&w, "%s", text);
 	assert_int_equal(w.out.n_sent, 0);
 	mcp_done(w.held);
-	world_done(&w);
 }
 
 #define MOST (MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE + 80)
@@ -310,7 +294,7 @@ UNIT_TEST(weight_of_all_is_capped)
 	size_t large = MAX_MCP_MESSAGE - 100;
 	struct many m = { 0 };
 	struct world_out o;
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	world_out_init(&o);
@@ -333,32 +317,28 @@ UNIT_TEST(weight_of_all_is_capped)
 	}
 	assert_int_equal(w.server->weight, 0);
 	world_out_done(&o);
-	world_done(&w);
 }
 
 /* There is no memory for the answer: the client is still told, by the id of its request. */
 UNIT_TEST(no_memory_for_the_answer)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
 	(void)mcp_result(w.held);
 	w.held->text.failed = true;
 	mcp_call_respond(w.held, 200);
 	world_expect(&w.out, "7','error':{'code':-32603,'message':'out of memory'}}");
 	assert_int_equal(world_last_status(&w.out), 500);
-	world_done(&w);
 }
 
 /* The client is gone; the handler goes on, and its answer reaches no client. */
 UNIT_TEST(peer_gone_while_a_handler_works)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{'elicitation':{}}");
+	world_begin(&w, "{'elicitation':{}}");
 	world_say(&w, HOLD_LEGACY);
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.n_canceled, 1);
@@ -370,31 +350,27 @@ UNIT_TEST(peer_gone_while_a_handler_works)
 	mcp_fail(w.held, MCP_E_INTERNAL, "to nobody");
 	assert_int_equal(w.out.n_sent, 0);
 	assert_int_equal(w.server->n_calls, 0);
-	world_done(&w);
 }
 
 UNIT_TEST(out_gone)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
 	mcp_out_gone(w.peer, &w.out.out);
 	mcp_out_gone(w.peer, &w.out.out);
 	assert_int_equal(w.n_canceled, 1);
 	mcp_done(w.held);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
-	world_done(&w);
 }
 
 /* The server goes first: it lives on for what is still to be answered. */
 UNIT_TEST(server_gone_while_a_handler_works)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, HOLD_MODERN);
 	mcp_server_free(steal_ptr(&w.server)); /* and its peer with it */
 	w.peer = NULL;
@@ -403,16 +379,14 @@ UNIT_TEST(server_gone_while_a_handler_works)
 	json_kstr(j, "x", "y");
 	mcp_done(w.held);
 	assert_int_equal(w.out.n_sent, 0);
-	world_done(&w);
 }
 
 /* Told of it later than it happened. */
 UNIT_TEST(told_at_once_where_it_has_been)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
 	void (*fn)(void *arg) = w.held->on_cancel;
 	mcp_on_cancel(w.held, NULL, NULL);
@@ -421,7 +395,6 @@ UNIT_TEST(told_at_once_where_it_has_been)
 	mcp_on_cancel(w.held, fn, &w);
 	assert_int_equal(w.n_canceled, 1);
 	mcp_done(w.held);
-	world_done(&w);
 }
 
 /* A transport that finds out while it sends. */
@@ -436,9 +409,8 @@ UNIT_TEST(gone_in_the_middle_of_an_answer)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {
-		struct world w;
-		world_init(&w);
-		world_initialize(&w, "{'elicitation':{}}");
+		AUTO(world_done) struct world w;
+		world_begin(&w, "{'elicitation':{}}");
 		if (i % 2 == 0) {
 			w.out.gone_in_send = w.peer;
 		} else {
@@ -450,7 +422,6 @@ UNIT_TEST(gone_in_the_middle_of_an_answer)
 		assert_int_equal(w.out.n_sent, 1);
 		assert_int_equal(w.out.n_ended, i % 2);
 		assert_int_equal(w.server->n_calls, 0);
-		world_done(&w);
 	}
 }
 

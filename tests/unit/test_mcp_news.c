@@ -36,7 +36,7 @@ static void listen_to(struct world *w, struct world_out *o, const char *id, cons
 
 UNIT_TEST(test_legacy)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	world_initialize(&w, "{}");
@@ -66,7 +66,7 @@ UNIT_TEST(test_legacy)
 UNIT_TEST(test_legacy_bad)
 {
 	static const char *const URIS[] = { "7", "''", "null", "'a\\u0000b'" };
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char uri[MAX_MCP_URI + 8];
 
 	begin(&w);
@@ -101,7 +101,7 @@ UNIT_TEST(test_legacy_bad)
 
 UNIT_TEST(test_lists)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	mcp_list_changed(w.server, MCP_TOOLS); /* it has not initialized: it knows nothing of it */
@@ -119,7 +119,7 @@ UNIT_TEST(test_lists)
 
 UNIT_TEST(test_listen)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);
 
@@ -175,7 +175,7 @@ UNIT_TEST(test_listen)
 
 UNIT_TEST(test_listen_canceled_by_id)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	listen_to(&w, &w.out, "7", "{'toolsListChanged':true}");
@@ -200,7 +200,7 @@ UNIT_TEST(test_listen_bad)
 		"{'resourceSubscriptions':[1]}",
 		"{'resourceSubscriptions':['a\\u0000']}",
 	};
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	auto_buf many;
 
 	begin(&w);
@@ -241,7 +241,7 @@ UNIT_TEST(test_listen_bad)
 /* A notification may end its own receiver, with everything that it had. */
 UNIT_TEST(test_gone_while_told)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);
 	struct mcp_peer *second = NULL;

@@ -23,7 +23,7 @@ UNIT_TEST(initialize_in_each_revision)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct world w;
+		AUTO(world_done) struct world w;
 		char want[64];
 		world_init(&w);
 		assert_false(mcp_peer_initialized(w.peer));
@@ -48,7 +48,6 @@ UNIT_TEST(initialize_in_each_revision)
 		assert_int_equal(w.out.n_ended, 1);
 		assert_true(mcp_peer_initialized(w.peer));
 		assert_string_equal(mcp_peer_version(w.peer), rows[i][1]);
-		world_done(&w);
 	}
 }
 
@@ -63,7 +62,7 @@ UNIT_TEST(initialize_is_checked)
 		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
 		"'protocolVersion':'2025-11-25','clientInfo':'me'}}",
 	};
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -76,12 +75,11 @@ UNIT_TEST(initialize_is_checked)
 	              "'protocolVersion':'2024-11-05'}}");
 	world_expect(&w.out, "'code':-32600");
 	assert_string_equal(mcp_peer_version(w.peer), "2025-11-25");
-	world_done(&w);
 }
 
 UNIT_TEST(nothing_before_initialize_but_ping)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
@@ -94,12 +92,11 @@ UNIT_TEST(nothing_before_initialize_but_ping)
 	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':2,'result':{'tools':[]}}");
 	assert_int_equal(w.n_handled, 1);
-	world_done(&w);
 }
 
 UNIT_TEST(discover)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	world_say(&w,
@@ -114,16 +111,14 @@ UNIT_TEST(discover)
 	assert_int_equal(world_last_status(&w.out), 200);
 	assert_int_equal(w.out.n_ended, 1);
 	assert_false(mcp_peer_initialized(w.peer));
-	world_done(&w);
 }
 
 /* A modern request on the same connection changes nothing for the legacy session. */
 UNIT_TEST(eras_side_by_side)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{'roots':{}}");
+	world_begin(&w, "{'roots':{}}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who','params':{" MODERN_WITH(
 	                      "{'sampling':{},'extensions':{'com.example/x':{}}}") "}}");
 	world_expect(&w.out, "'client':'','version':'2026-07-28','modern':true,'elicit':false,"
@@ -136,7 +131,6 @@ UNIT_TEST(eras_side_by_side)
 	world_expect(&w.out, "'resultType':'complete','ttlMs':5000,'cacheScope':'private'");
 	world_say(&w, "{'jsonrpc':'2.0','id':4,'method':'test/who','params':{" MODERN "}}");
 	assert_null(strstr(world_last(&w.out), "ttlMs"));
-	world_done(&w);
 }
 
 UNIT_TEST(abilities)
@@ -159,9 +153,8 @@ UNIT_TEST(abilities)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct world w;
-		world_init(&w);
-		world_initialize(&w, rows[i].caps);
+		AUTO(world_done) struct world w;
+		world_begin(&w, rows[i].caps);
 		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who'}");
 		world_expect(&w.out, rows[i].want);
 		world_say(&w,
@@ -173,7 +166,6 @@ UNIT_TEST(abilities)
 		          rows[i].caps);
 		world_expect(&w.out, rows[i].want);
 		world_expect(&w.out, "'client':'m'");
-		world_done(&w);
 	}
 }
 
@@ -200,7 +192,7 @@ UNIT_TEST(modern_requests_are_checked)
 		{ META(CAPS), "'code':-32602" },
 		{ "'params':{'_meta':7}", "'code':-32602" },
 	};
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -215,7 +207,6 @@ UNIT_TEST(modern_requests_are_checked)
 	world_say(&w, "{'jsonrpc':'2.0','id':'x','method':'tools/list'," META(
 	                      V("'2026-07-28'") "," CAPS) "}");
 	assert_int_equal(w.n_handled, 1);
-	world_done(&w);
 }
 
 UNIT_TEST(methods_of_the_other_era)
@@ -237,10 +228,9 @@ UNIT_TEST(methods_of_the_other_era)
 		{ "nothing/at-all", false, false },
 		{ "notifications/cancelled", false, false },
 	};
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", rows[i].method);
 		assert_int_equal(strstr(world_last(&w.out), "-32601") == NULL, rows[i].legacy);
@@ -250,7 +240,6 @@ UNIT_TEST(methods_of_the_other_era)
 		assert_int_equal(strstr(world_last(&w.out), "-32601") == NULL, rows[i].modern);
 		assert_int_equal(world_last_status(&w.out), rows[i].modern ? 200 : 404);
 	}
-	world_done(&w);
 }
 
 /* What the application has not is not there. */
@@ -258,7 +247,7 @@ UNIT_TEST(features_decide)
 {
 	static const char *const methods[] = { "logging/setLevel", "resources/subscribe",
 		                               "subscriptions/listen", "tasks/get" };
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	w.app.features = MCP_TOOLS;
@@ -275,15 +264,13 @@ UNIT_TEST(features_decide)
 	world_say(&w,
 	          "{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
 	world_expect(&w.out, "'capabilities':{'tools':{}}}}");
-	world_done(&w);
 }
 
 UNIT_TEST(errors)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/fail'}");
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'error':{'code':-32002,"
 	                     "'message':'no resource','data':{'uri':'x'}}}");
@@ -294,7 +281,6 @@ UNIT_TEST(errors)
 	world_expect(&w.out,
 	             "'code':-32603,'message':'the result is longer than the server can send'");
 	assert_int_equal(w.out.n_ended, 3);
-	world_done(&w);
 }
 
 static size_t told(const struct world_out *o, const char *method)
@@ -309,10 +295,9 @@ static size_t told(const struct world_out *o, const char *method)
 
 UNIT_TEST(progress)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
 	assert_int_equal(told(&w.out, "notifications/progress"), 0);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{"
@@ -326,15 +311,13 @@ UNIT_TEST(progress)
 	                      "'2026-07-28'") "," CAPS ",'progressToken':12}}}");
 	assert_int_equal(told(&w.out, "\"progressToken\":12"), 2);
 	world_expect(&w.out, "'resultType':'complete'"); /* the last of all */
-	world_done(&w);
 }
 
 UNIT_TEST(logging)
 {
-	struct world w;
+	AUTO(world_done) struct world w;
 
-	world_init(&w);
-	world_initialize(&w, "{}");
+	world_begin(&w, "{}");
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
 	assert_int_equal(told(&w.out, "notifications/message"), 1);
 	assert_non_null(strstr(w.out.sent[0], "{\"level\":\"warning\",\"logger\":\"test\","
@@ -363,7 +346,6 @@ UNIT_TEST(logging)
 	          "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
 	                  "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
 	assert_int_equal(told(&w.out, "notifications/message"), 1);
-	world_done(&w);
 }
 
 /* Nothing is said to them, whatever they are. */
@@ -384,7 +366,7 @@ UNIT_TEST(notifications_and_stray_responses)
 		"{'jsonrpc':'2.0','id':'x','error':{}}",
 		"{'jsonrpc':'2.0','error':{}}",
 	};
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -392,7 +374,6 @@ UNIT_TEST(notifications_and_stray_responses)
 	}
 	assert_int_equal(w.out.n_sent + w.out.n_ended + w.n_handled, 0);
 	assert_int_equal(w.server->n_calls, 0);
-	world_done(&w);
 }
 
 static void was_gone(void *arg, const char *principal)
@@ -421,7 +402,7 @@ UNIT_TEST(a_client_that_is_gone)
 UNIT_TEST(a_connection_that_is_gone)
 {
 	struct mcp_peer *other = NULL;
-	struct world w;
+	AUTO(world_done) struct world w;
 
 	world_init(&w);
 	w.app.gone = was_gone;
@@ -430,7 +411,6 @@ UNIT_TEST(a_connection_that_is_gone)
 	assert_int_equal(w.n_canceled, 0);
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.n_canceled, 1);
-	world_done(&w);
 }
 
 int main(void)

@@ -120,7 +120,7 @@ static void begin_task(struct world *w, char id[33])
 
 UNIT_TEST(test_created_and_completed)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char id[33];
 	char other[33];
 
@@ -167,7 +167,7 @@ UNIT_TEST(test_created_and_completed)
 
 UNIT_TEST(test_only_where_it_may_be)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	call_tool(&w, MODERN, ""); /* the client knows nothing of tasks */
@@ -193,7 +193,7 @@ UNIT_TEST(test_only_where_it_may_be)
 UNIT_TEST(test_whose_it_is)
 {
 	static const char *const VERBS[] = { "get", "update", "cancel" };
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	struct world_out o AUTO(world_out_done);
 	struct mcp_peer *other = NULL;
 	struct mcp_peer *same = NULL;
@@ -242,7 +242,7 @@ UNIT_TEST(test_whose_it_is)
 
 UNIT_TEST(test_cancel)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char id[33];
 
 	begin(&w);
@@ -276,7 +276,7 @@ UNIT_TEST(test_cancel)
 /* Its connection ends: it goes on as another's of the same principal, the rest does not. */
 UNIT_TEST(test_leave)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	struct world_out o AUTO(world_out_done);
 	struct mcp_peer *heir = NULL;
 	struct mcp_peer *old;
@@ -308,7 +308,7 @@ UNIT_TEST(test_leave)
 
 UNIT_TEST(test_input)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char id[33];
 
 	begin(&w);
@@ -354,7 +354,7 @@ UNIT_TEST(test_input)
 UNIT_TEST(test_answers_that_are_none)
 {
 	static const char *const ANSWERS[] = { "null", "7", "'accept'", "[]" };
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char more[128];
 	char id[33];
 
@@ -373,7 +373,7 @@ UNIT_TEST(test_answers_that_are_none)
 
 UNIT_TEST(test_listened_to)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	struct world_out o AUTO(world_out_done);
 	auto_free char *text = NULL;
 	char id[33];
@@ -414,7 +414,7 @@ UNIT_TEST(test_listened_to)
 
 UNIT_TEST(test_gone_while_it_is_told)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	tool.answers = true;
@@ -427,7 +427,7 @@ UNIT_TEST(test_gone_while_it_is_told)
 
 UNIT_TEST(test_number_is_bounded)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char oldest[33];
 	char second[33];
 	char id[33];
@@ -463,7 +463,7 @@ UNIT_TEST(test_number_is_bounded)
 
 UNIT_TEST(test_bytes_are_bounded)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	size_t big = MAX_MCP_RESULT / 4;
 	auto_free char *text = calloc(1, big + 1);
 	char first[33];
@@ -490,7 +490,7 @@ UNIT_TEST(test_bytes_are_bounded)
 /* The answers that one client keeps, many or large, do not push out another's. */
 static void each_keeps_its_own(size_t answers, size_t size)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	auto_free char *text = calloc(1, size + 1);
 	struct mcp_peer *other = NULL;
 	char others[33], first[33], id[33];
@@ -526,7 +526,7 @@ UNIT_TEST(test_each_client_has_a_share)
 
 UNIT_TEST(test_expires)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char under_way[33];
 	char id[33];
 
@@ -548,7 +548,7 @@ UNIT_TEST(test_expires)
 
 UNIT_TEST(test_message_is_bounded)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	char text[MAX_MCP_TASK_TEXT + 8];
 	char id[33];
 

@@ -124,7 +124,7 @@ static void call(struct world *w, const char *tool, const char *arguments)
 
 UNIT_TEST(test_list)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
@@ -171,7 +171,7 @@ UNIT_TEST(test_good_arguments)
 		{ "{'skill':'\\u00e9\\u00e9\\u00e9\\u00e9'}",
 		  "\u00e9\u00e9\u00e9\u00e9 30 77 fast 1 1 0 -" },
 	};
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
@@ -226,7 +226,7 @@ UNIT_TEST(test_bad_arguments)
 		{ "{'skill':'a','\\u001b[31m\\u202e':1}", "'?[31m?\?\?' is not an argument",
 		  "leave" },
 	};
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
@@ -245,7 +245,7 @@ UNIT_TEST(test_bad_arguments)
 
 UNIT_TEST(test_every_problem_is_told)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 	auto_buf many;
 
 	begin(&w);
@@ -286,7 +286,7 @@ UNIT_TEST(test_calls_that_are_none)
 		{ "{'name':'echo','arguments':[]}", "'code':-32602" },
 		{ "{'name':'echo','arguments':null}", "'code':-32602" },
 	};
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
@@ -300,7 +300,7 @@ UNIT_TEST(test_calls_that_are_none)
 
 UNIT_TEST(test_results)
 {
-	struct world w AUTO(world_done);
+	AUTO(world_done) struct world w;
 
 	begin(&w);
 	call(&w, "fail", "{}");
