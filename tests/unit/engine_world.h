@@ -13,35 +13,30 @@
 #define T0     1000000000000LL /* when the session began */
 #define SECOND 1000000LL
 
-struct world {
+/* The session of the test. */
+static struct world {
 	struct session s;
 	struct session_policy p;
-};
+} w;
 
-static inline void world_done(struct world *w)
-{
-	session_policy_done(&w->p);
-}
-
-#define auto_world AUTO(world_done) struct world
-
-/* A session a second old, with the policy of this text. */
-static inline void begin(struct world *w, const char *text)
+/* A session a second old, with the policy of this text, in place of the one before. */
+static inline void begin(const char *text)
 {
 	struct ssb_diags *diags = ssb_diags_new();
 	struct ssb_error err = { 0 };
 
-	*w = (struct world){ .s = { .id = "s", .created_us = T0 } };
-	if (session_policy_parse("p.yaml", text, strlen(text), &w->p, diags, &err) < 0) {
+	session_policy_done(&w.p);
+	w = (struct world){ .s = { .id = "s", .created_us = T0 } };
+	if (session_policy_parse("p.yaml", text, strlen(text), &w.p, diags, &err) < 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	ssb_diags_free(diags);
-	w->s.policy = &w->p;
+	w.s.policy = &w.p;
 }
 
-static inline struct verdict check(const struct world *w, double usd)
+static inline struct verdict check(double usd)
 {
-	return engine_check(&w->s, USD(usd), T0 + SECOND);
+	return engine_check(&w.s, USD(usd), T0 + SECOND);
 }
 
 static inline void expect(struct verdict v, bool allowed, enum session_act act, const char *code)

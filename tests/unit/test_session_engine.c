@@ -6,20 +6,16 @@
 
 UNIT_TEST(within)
 {
-	auto_world w;
-
-	begin(&w, "");
-	expect(check(&w, 0), true, ACT_LOG, "ok");
-	expect(check(&w, 0.5), true, ACT_LOG, "ok");
+	begin("");
+	expect(check(0), true, ACT_LOG, "ok");
+	expect(check(0.5), true, ACT_LOG, "ok");
 	w.s.spent = USD(3.49);
-	expect(check(&w, 0.5), true, ACT_LOG, "ok"); /* 3.99 of 5 */
+	expect(check(0.5), true, ACT_LOG, "ok"); /* 3.99 of 5 */
 }
 
 UNIT_TEST(order_of_checks)
 {
-	auto_world w;
-
-	begin(&w, "{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
+	begin("{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
 	int64_t late = T0 + 1800 * SECOND + 1;
 	/* Everything is wrong at once; one after the other is put right. */
 	w.s.spent = USD(2);
@@ -50,13 +46,11 @@ UNIT_TEST(order_of_checks)
 
 UNIT_TEST(over_is_over)
 {
-	auto_world w;
-
-	begin(&w, "");
+	begin("");
 	for (unsigned st = 0; st < SESSION_STATES; st++) {
 		w.s.state = (enum session_state)st;
 		bool open = session_is_active(w.s.state);
-		assert_int_equal(check(&w, 0).allowed, open);
+		assert_int_equal(check(0).allowed, open);
 		assert_int_equal(engine_run(&w.s, T0 + 1).allowed, open);
 		assert_int_equal(session_is_over(w.s.state), !open && st != SESSION_PAUSED);
 	}
@@ -64,20 +58,18 @@ UNIT_TEST(over_is_over)
 
 UNIT_TEST(exact_edges)
 {
-	auto_world w;
-
-	begin(&w, "budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
+	begin("budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
 	w.s.spent = USD(0.6);
-	expect(check(&w, 0.4), true, ACT_ALERT, "alert_at"); /* all of it */
+	expect(check(0.4), true, ACT_ALERT, "alert_at"); /* all of it */
 	expect(engine_check(&w.s, USD(0.4) + 1, T0), false, ACT_KILL, "max_cost_per_session");
 	w.s.spent = 0;
 	expect(engine_check(&w.s, USD(0.8) - 1, T0), true, ACT_LOG, "ok");
 	expect(engine_check(&w.s, USD(0.8), T0), true, ACT_ALERT, "alert_at");
 	expect(engine_check(&w.s, USD(1) + 1, T0), false, ACT_BLOCK, "max_cost_per_action");
 	w.s.actions = 99;
-	expect(check(&w, 0), true, ACT_LOG, "ok");
+	expect(check(0), true, ACT_LOG, "ok");
 	w.s.actions = 100;
-	expect(check(&w, 0), false, ACT_KILL, "max_actions");
+	expect(check(0), false, ACT_KILL, "max_actions");
 }
 
 UNIT_TEST(on_exceed_each)
@@ -96,13 +88,12 @@ UNIT_TEST(on_exceed_each)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-		auto_world w;
 		char text[128];
 		snprintf(text, sizeof(text), "budget: {on_exceed: %s}", ROWS[i].word);
-		begin(&w, text);
+		begin(text);
 		w.s.spent = USD(4.9);
 		w.s.state = SESSION_ALERT;
-		struct verdict v = check(&w, 0.2);
+		struct verdict v = check(0.2);
 		expect(v, ROWS[i].allowed, ROWS[i].act, "max_cost_per_session");
 		assert_int_equal(engine_next(&w.s, v.act), ROWS[i].next);
 		/* The same when it turns out afterwards. */
@@ -114,9 +105,7 @@ UNIT_TEST(on_exceed_each)
 
 UNIT_TEST(violations_count)
 {
-	auto_world w;
-
-	begin(&w, "violations: {thresholds: {pii_blocked: 3, scope_violation: 1}}");
+	begin("violations: {thresholds: {pii_blocked: 3, scope_violation: 1}}");
 	expect(engine_violation(&w.s, "pii_blocked", 1), true, ACT_LOG, "ok");
 	expect(engine_violation(&w.s, "pii_blocked", 2), true, ACT_LOG, "ok");
 	expect(engine_violation(&w.s, "pii_blocked", 3), false, ACT_KILL, "threshold");
@@ -131,9 +120,7 @@ UNIT_TEST(violations_count)
 
 UNIT_TEST(overspending_is_noticed)
 {
-	auto_world w;
-
-	begin(&w, "budget: {max_cost_per_session: 1}");
+	begin("budget: {max_cost_per_session: 1}");
 	w.s.spent = USD(50);
 	struct verdict v = engine_settle(&w.s, USD(50), USD(0.01));
 	expect(v, true, ACT_KILL, "max_cost_per_session");
@@ -157,12 +144,11 @@ UNIT_TEST(overspending_is_noticed)
 
 UNIT_TEST(reservations_count)
 {
-	auto_world w;
 	int passed = 0;
 
-	begin(&w, "budget: {max_cost_per_session: 1, on_exceed: block}");
+	begin("budget: {max_cost_per_session: 1, on_exceed: block}");
 	for (int i = 0; i < 10; i++) { /* ten at once, none of them settled */
-		if (check(&w, 0.4).allowed) {
+		if (check(0.4).allowed) {
 			w.s.reserved += USD(0.4);
 			w.s.actions++;
 			passed++;
@@ -173,14 +159,13 @@ UNIT_TEST(reservations_count)
 
 UNIT_TEST(no_kill_switch)
 {
-	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	begin(&w, "{budget: {max_cost_per_session: 1}, kill_switch: {enabled: false},\n"
-	          " violations: {thresholds: {x: 1}}, session: {max_actions: 1},\n"
-	          " limits: {runs: 0, bytes_out: 5, violations: {total: 0}}}");
+	begin("{budget: {max_cost_per_session: 1}, kill_switch: {enabled: false},\n"
+	      " violations: {thresholds: {x: 1}}, session: {max_actions: 1},\n"
+	      " limits: {runs: 0, bytes_out: 5, violations: {total: 0}}}");
 	w.s.spent = USD(1);
-	struct verdict v = check(&w, 0.1);
+	struct verdict v = check(0.1);
 	expect(v, false, ACT_BLOCK, "max_cost_per_session");
 	assert_int_equal(engine_next(&w.s, v.act), SESSION_ACTIVE);
 	assert_int_equal(engine_next(&w.s, ACT_KILL), SESSION_ACTIVE);
@@ -192,16 +177,14 @@ UNIT_TEST(no_kill_switch)
 	w.s.meters[METER_BYTES_OUT] = 6;
 	expect(engine_meter(&w.s, before, T0), false, ACT_BLOCK, "bytes_out");
 	w.s.actions = 1;
-	expect(check(&w, 0), false, ACT_BLOCK, "max_actions");
+	expect(check(0), false, ACT_BLOCK, "max_actions");
 	/* Time is no kill: what is over is over. */
 	expect(engine_check(&w.s, 0, T0 + 1800 * SECOND + 1), false, ACT_KILL, "max_duration");
 }
 
 UNIT_TEST(no_refunds)
 {
-	auto_world w;
-
-	begin(&w, "");
+	begin("");
 	w.s.spent = USD(4.9);
 	expect(engine_check(&w.s, -1, T0), false, ACT_BLOCK, "amount");
 	expect(engine_check(&w.s, INT64_MIN, T0), false, ACT_BLOCK, "amount");
@@ -210,7 +193,7 @@ UNIT_TEST(no_refunds)
 	/* Absurd totals do not wrap around. */
 	w.s.spent = INT64_MAX;
 	w.s.reserved = INT64_MAX;
-	expect(check(&w, 0.5), false, ACT_KILL, "max_cost_per_session");
+	expect(check(0.5), false, ACT_KILL, "max_cost_per_session");
 	expect(engine_settle(&w.s, INT64_MAX, 0), true, ACT_KILL, "max_cost_per_session");
 }
 
@@ -230,11 +213,10 @@ UNIT_TEST(threshold_words_act)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-		auto_world w;
 		char text[128];
 		snprintf(text, sizeof(text), "violations: {on_threshold: %s, thresholds: {x: 2}}",
 		         ROWS[i].word);
-		begin(&w, text);
+		begin(text);
 		expect(engine_violation(&w.s, "x", 1), true, ACT_LOG, "ok");
 		struct verdict v = engine_violation(&w.s, "x", 2);
 		expect(v, ROWS[i].allowed, ROWS[i].act, "threshold");
@@ -247,10 +229,8 @@ UNIT_TEST(threshold_words_act)
  * resumed is paused again by it. */
 UNIT_TEST(thresholds_later)
 {
-	auto_world w;
-
-	begin(&w, "violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
-	          "  p: {count: 2, on_threshold: pause}, b: {count: 2, on_threshold: block}}}");
+	begin("violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
+	      "  p: {count: 2, on_threshold: pause}, b: {count: 2, on_threshold: block}}}");
 	w.s.state = SESSION_ALERT;
 	expect(engine_violation(&w.s, "a", 2), true, ACT_ALERT, "threshold");
 	expect(engine_violation(&w.s, "a", 3), true, ACT_LOG, "ok");
@@ -264,43 +244,35 @@ UNIT_TEST(thresholds_later)
 
 UNIT_TEST(budget_of_nothing)
 {
-	auto_world w;
-
-	begin(&w, "budget: {max_cost_per_session: 0}");
-	expect(check(&w, 0), true, ACT_LOG, "ok");
+	begin("budget: {max_cost_per_session: 0}");
+	expect(check(0), true, ACT_LOG, "ok");
 	expect(engine_check(&w.s, 1, T0), false, ACT_KILL, "max_cost_per_session");
 	expect(engine_settle(&w.s, 0, 0), true, ACT_LOG, "ok");
-	session_policy_done(&w.p);
-	begin(&w, "budget: {max_cost_per_session: 0, max_cost_per_action: 0}");
+	begin("budget: {max_cost_per_session: 0, max_cost_per_action: 0}");
 	expect(engine_check(&w.s, 1, T0), false, ACT_BLOCK, "max_cost_per_action");
-	session_policy_done(&w.p);
-	begin(&w, "budget: {alert_at: 0}");
-	expect(check(&w, 0), true, ACT_ALERT, "alert_at");
-	session_policy_done(&w.p);
-	begin(&w, "budget: {alert_at: 1}");
+	begin("budget: {alert_at: 0}");
+	expect(check(0), true, ACT_ALERT, "alert_at");
+	begin("budget: {alert_at: 1}");
 	w.s.spent = USD(4.5);
 	expect(engine_check(&w.s, USD(0.5) - 1, T0), true, ACT_LOG, "ok");
-	expect(check(&w, 0.5), true, ACT_ALERT, "alert_at");
+	expect(check(0.5), true, ACT_ALERT, "alert_at");
 }
 
 UNIT_TEST(past_everything_at_once)
 {
-	auto_world w;
-
-	begin(&w, "budget: {max_cost_per_session: 0.10, on_exceed: log}");
-	struct verdict v = check(&w, 0.5);
+	begin("budget: {max_cost_per_session: 0.10, on_exceed: log}");
+	struct verdict v = check(0.5);
 	expect(v, true, ACT_ALERT, "max_cost_per_session");
 	w.s.state = engine_next(&w.s, v.act);
-	expect(check(&w, 0.5), true, ACT_LOG, "max_cost_per_session");
+	expect(check(0.5), true, ACT_LOG, "max_cost_per_session");
 }
 
 /* An idle session has a time at which it is over, whether a process looks or not. */
 UNIT_TEST(deadline)
 {
-	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	begin(&w, "session: {max_duration: 90s}");
+	begin("session: {max_duration: 90s}");
 	int64_t end = T0 + 90 * SECOND;
 	assert_int_equal(engine_deadline(&w.s), end);
 	expect(engine_run(&w.s, end), true, ACT_LOG, "ok");
@@ -328,9 +300,8 @@ UNIT_TEST(next_states)
 		[SESSION_EXPIRED] = "   e   e     e     e     e",
 	};
 	static const char LETTERS[] = "alpkce";
-	auto_world w;
 
-	begin(&w, "");
+	begin("");
 	for (unsigned st = 0; st < SESSION_STATES; st++) {
 		const char *p = PICTURE[st];
 		for (unsigned a = 0; a < SESSION_ACTS; a++) {

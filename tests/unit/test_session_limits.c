@@ -4,9 +4,7 @@
 
 UNIT_TEST(runs)
 {
-	auto_world w;
-
-	begin(&w, "limits: {runs: {max: 10, on_exceed: block}}");
+	begin("limits: {runs: {max: 10, on_exceed: block}}");
 	w.s.meters[METER_RUNS] = 6;
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
 	w.s.meters[METER_RUNS] = 7;
@@ -26,9 +24,7 @@ UNIT_TEST(runs)
 /* A pause by the limit of runs, that the owner has ended: the next run pauses it again. */
 UNIT_TEST(runs_that_pause)
 {
-	auto_world w;
-
-	begin(&w, "limits: {runs: {max: 10, on_exceed: pause}}");
+	begin("limits: {runs: {max: 10, on_exceed: pause}}");
 	for (uint64_t made = 9; made < 13; made++) {
 		w.s.meters[METER_RUNS] = made;
 		expect(engine_run(&w.s, T0), made < 10, made < 10 ? ACT_LOG : ACT_PAUSE,
@@ -58,11 +54,9 @@ UNIT_TEST(what_stays_refused)
 
 UNIT_TEST(other_limits_hold_runs_back)
 {
-	auto_world w;
-
-	begin(&w, "limits: {bytes_out: {max: 5, on_exceed: block}, connections: 3,\n"
-	          "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
-	          "  violations: {total: {max: 2, on_exceed: block}}}");
+	begin("limits: {bytes_out: {max: 5, on_exceed: block}, connections: 3,\n"
+	      "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
+	      "  violations: {total: {max: 2, on_exceed: block}}}");
 	w.s.meters[METER_CPU_MS] = 5000;
 	w.s.meters[METER_DOMAINS] = 2; /* paused by it, and resumed by the owner */
 	w.s.meters[METER_BYTES_OUT] = 5;
@@ -87,13 +81,12 @@ UNIT_TEST(every_meter)
 
 	for (int m = 0; m < SESSION_METERS; m++) {
 		for (int a = 0; a < SESSION_ACTS; a++) {
-			auto_world w;
 			char text[128];
 			uint64_t before[SESSION_METERS] = { 0 };
 			const char *name = session_meter_name((enum session_meter)m);
 			snprintf(text, sizeof(text), "limits: {%s: {max: 100, on_exceed: %s}}",
 			         name, WORDS[a]);
-			begin(&w, text);
+			begin(text);
 			uint64_t max = m == METER_CPU_MS || m == METER_WALL_MS ? 100000 : 100;
 			uint64_t near = max / 10 * 8;
 			w.s.meters[m] = near - 1;
@@ -121,11 +114,10 @@ UNIT_TEST(every_meter)
 
 UNIT_TEST(hardest_wins)
 {
-	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	begin(&w, "limits: {bytes_out: {max: 10, on_exceed: alert}, domains: 10,\n"
-	          "  connections: {max: 1, on_exceed: pause}, bytes_in: {max: 0, on_exceed: log}}");
+	begin("limits: {bytes_out: {max: 10, on_exceed: alert}, domains: 10,\n"
+	      "  connections: {max: 1, on_exceed: pause}, bytes_in: {max: 0, on_exceed: log}}");
 	w.s.meters[METER_BYTES_OUT] = 11;
 	w.s.meters[METER_BYTES_IN] = 1;
 	w.s.meters[METER_CONNECTIONS] = 2;
@@ -144,17 +136,16 @@ UNIT_TEST(hardest_wins)
 /* Whatever is done about it, what has happened is told to the owner. */
 UNIT_TEST(what_happened_is_told)
 {
-	auto_world w;
 	uint64_t before[SESSION_METERS] = { 0 };
 
-	begin(&w, "budget: {max_cost_per_session: 1}\nkill_switch: {enabled: false}\n"
-	          "limits: {bytes_out: {max: 10, on_exceed: log}, domains: 10,\n"
-	          "  bytes_in: {max: 10, on_exceed: block}}");
+	begin("budget: {max_cost_per_session: 1}\nkill_switch: {enabled: false}\n"
+	      "limits: {bytes_out: {max: 10, on_exceed: log}, domains: 10,\n"
+	      "  bytes_in: {max: 10, on_exceed: block}}");
 	/* A refusal sends no message. */
-	struct verdict v = check(&w, 0.6);
+	struct verdict v = check(0.6);
 	assert_false(v.tells);
 	w.s.spent = USD(0.9);
-	v = check(&w, 0.5);
+	v = check(0.5);
 	expect(v, false, ACT_BLOCK, "max_cost_per_session");
 	assert_false(v.tells);
 	/* The money is gone, and nothing is ended for it. */
@@ -186,10 +177,8 @@ UNIT_TEST(what_happened_is_told)
 
 UNIT_TEST(limits_of_violations)
 {
-	auto_world w;
-
-	begin(&w, "limits: {violations: {credential_harvesting: 0, file_blocked: {max: 2,\n"
-	          "  on_exceed: pause}, total: {max: 4, on_exceed: alert}}}");
+	begin("limits: {violations: {credential_harvesting: 0, file_blocked: {max: 2,\n"
+	      "  on_exceed: pause}, total: {max: 4, on_exceed: alert}}}");
 	w.s.violations = 1;
 	expect(engine_violation(&w.s, "credential_harvesting", 1), false, ACT_KILL, "threshold");
 	expect(engine_violation(&w.s, "file_blocked", 2), true, ACT_LOG, "ok");
