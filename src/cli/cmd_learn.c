@@ -1,17 +1,240 @@
-/* cmd_learn.c - runs a skill with decoys, and writes the manifest that it needs. */
+/* cmd_learn.c - runs a skill with decoys, and writes the manifest that it needs.
+ *
+ * Messages are printed when the skill has ended, and the skill's output after them. Each line of
+ * the output comes after a bar and is made visible, so that it cannot look like our question. Keys
+ * that were pressed while the skill ran answer no question. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
-#include "cli/learn_talk.h"
 #include "cli/proposal.h"
 #include "cli/say.h"
+#include "learn/learn.h"
 #include "learn/propose.h"
 #include "policy/owner.h"
+
+#define BAR         "  | "
+#define SHOWN_LINES 40 /* of the output of one round, and of each list */
+
+struct talk {
+	bool all;     /* show the output of every round, not only of the last */
+	char *output; /* output of the last round; owned */
+	size_t output_len;
+	bool output_cut;
+	bool canary; /* some round printed the content of a decoy */
+};
+
+/* ---- the skill's output ----------------------------------------------------- */
+
+static void show_output(const char *text, size_t len, bool cut)
+{
+	size_t lines = 0;
+	auto_buf out = BUF(SAY_MAX);
+
+	while (len > 0 && lines < SHOWN_LINES) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end != NULL ? (size_t)(end - text) : len;
+		buf_adds(&out, BAR);
+		visible_bytes(&out, text, n, false);
+		buf_addc(&out, '\n');
+		n += end != NULL;
+		text += n;
+		len -= n;
+		lines++;
+	}
+	if (len > 0 || cut) {
+		buf_adds(&out, BAR "...\n");
+	}
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+static void keep_output(struct talk *t, const struct learn_round *r)
+{
+	free(t->output);
+	t->output = r->output_len > 0 ? malloc(r->output_len) : NULL;
+	t->output_len = t->output != NULL ? r->output_len : 0;
+	t->output_cut = r->output_cut;
+	if (t->output != NULL) {
+		memcpy(t->output, r->output, r->output_len);
+	}
+	t->canary |= r->canary;
+}
+
+/* ---- needs --------------------------------------------------------------------- */
+
+static void add_need(struct buf *out, const struct need *n)
+{
+	buf_adds(out, "  ");
+	need_text(out, n);
+	if (n->danger != NULL) {
+		buf_adds(out, ": ");
+		visible_text(out, n->danger, false);
+	}
+	buf_addc(out, '\n');
+}
+
+/* Returns whether the need is listed. A program is listed only if it is dangerous: every sandbox
+ * shows the others. */
+static bool is_told(const struct need *n)
+{
+	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);
+}
+
+enum group { NEEDED, IN_VAIN, DANGEROUS };
+
+static enum group find_group(const struct need *n)
+{
+	return n->danger != NULL                    ? DANGEROUS
+	       : n->kind == NEED_READ && n->missing ? IN_VAIN
+	                                            : NEEDED;
+}
+
+static void tell_round(void *talk, const struct learn_round *r)
+{
+	struct talk *t = talk;
+	auto_buf out = BUF(SAY_MAX);
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->n_fresh; i++) {
+		const struct need *n = &r->needs->v[r->fresh[i]];
+		if (is_told(n) && ++count <= SHOWN_LINES) {
+			add_need(&out, n);
+		}
+	}
+	if (count > SHOWN_LINES) {
+		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
+	}
+	say_notef("round %u: exit status %d, %.1f s, %s", r->number, r->result->exit_status,
+	          (double)r->result->duration_us / 1e6, count > 0 ? "it asked for" : "nothing new");
+	(void)say_out(STDERR_FILENO, &out);
+	keep_output(t, r);
+	if (t->all) {
+		show_output(r->output, r->output_len, r->output_cut);
+	}
+}
+
+/* ---- questions ------------------------------------------------------------------- */
+
+static enum learn_word ask_need(void *talk, const struct need *n, bool can_be_real)
+{
+	static const struct {
+		const char *word;
+		enum learn_word means;
+	} WORDS[] = { { "decoy", LEARN_DECOY },
+		      { "d", LEARN_DECOY },
+		      { "real", LEARN_REAL },
+		      { "r", LEARN_REAL } };
+	char line[32] = "";
+	auto_buf out = BUF(SAY_MAX);
+
+	(void)talk;
+	buf_adds(&out, "skillsandbox: ");
+	need_text(&out, n);
+	buf_adds(&out, can_be_real ? "? [d]ecoy, [r]eal (in this learning), [N]o: "
+	                           : "? [d]ecoy, [N]o: ");
+	if (out.failed || !ask_line(out.data, line, sizeof(line))) {
+		return LEARN_NO;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+		if (strcmp(line, WORDS[i].word) == 0) {
+			return WORDS[i].means == LEARN_REAL && !can_be_real ? LEARN_NO
+			                                                    : WORDS[i].means;
+		}
+	}
+	return LEARN_NO;
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+static void say_needs(const struct learned *l, enum group group, const char *head)
+{
+	size_t count = 0;
+	auto_buf out = BUF(SAY_MAX);
+
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		if (is_told(n) && find_group(n) == group && ++count <= SHOWN_LINES) {
+			add_need(&out, n);
+		}
+	}
+	if (count > SHOWN_LINES) {
+		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
+	}
+	if (count > 0) {
+		say_notef("%s", head);
+		(void)say_out(STDERR_FILENO, &out);
+	}
+}
+
+/* Warns if the skill looked for secrets and also connects: any of these hosts could get the
+ * secrets. Connections are encrypted, so the record does not show which host got them. */
+static void warn_of_both(const struct learned *l)
+{
+	size_t secrets = 0;
+	size_t hosts = 0;
+
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		secrets += n->kind == NEED_READ && n->danger != NULL && !n->hint && !n->vain;
+		hosts += n->kind == NEED_NETWORK && n->port != 0 && !n->hint;
+	}
+	if (secrets > 0 && hosts > 0) {
+		say_warningf("the skill looked for secrets (%zu) and connects to hosts (%zu): read "
+		             "its code before "
+		             "you approve it",
+		             secrets, hosts);
+	}
+}
+
+/* Prints what was learned, and what was left out. */
+static void say_summary(const struct talk *t, const struct learned *l)
+{
+	if (!t->all) {
+		show_output(t->output, t->output_len, t->output_cut);
+	}
+	if (l->canceled) {
+		say_warningf("learning was stopped; it is not known what the skill would have "
+		             "asked for later");
+	} else if (!l->settled) {
+		say_warningf("after %u rounds the skill still asked for new things; run learn "
+		             "again to continue",
+		             l->rounds);
+	}
+	if (l->exit_status != 0) {
+		say_warningf(
+		        "the last round ended with exit status %d, so the skill may need more than "
+		        "it showed",
+		        l->exit_status);
+	}
+	if (l->needs.cut) {
+		say_warningf("the skill asked for more things than can be recorded");
+	}
+	if (t->canary) {
+		say_warningf("the skill's output had the content of a decoy: it reads secrets");
+	}
+	say_needs(l, NEEDED, "it needs:");
+	say_needs(l, IN_VAIN,
+	          "it looked for things that do not exist (a comment in the manifest lists them):");
+	say_needs(l, DANGEROUS,
+	          "these things are dangerous or declined, so they are left out (a comment in the "
+	          "manifest lists them):");
+	warn_of_both(l);
+}
+
+static void talk_done(struct talk *t)
+{
+	free(t->output);
+	*t = (struct talk){ 0 };
+}
+
+/* ---- the command ------------------------------------------------------------ */
 
 static int propose_needs(const struct request *r, const struct owner *owner, const char *dir,
                          struct learned *l, struct ssb_error *err)
@@ -32,7 +255,7 @@ static int propose_needs(const struct request *r, const struct owner *owner, con
 static int learn_and_say(struct request *r, const struct owner *owner, const char *dir,
                          struct ssb_error *err)
 {
-	AUTO(learn_talk_done) struct learn_talk talk = { 0 };
+	AUTO(talk_done) struct talk talk = { 0 };
 	AUTO(learned_done) struct learned l = { 0 };
 	bool interactive = request_has(r, FLAG_INTERACTIVE);
 	char **args = r->operands.v + 1;
@@ -42,8 +265,8 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 		.args = args[0] != NULL && strcmp(args[0], "--") == 0 ? args + 1 : args,
 		.options = r->options,
 		.connect = request_has(r, FLAG_CONNECT),
-		.told = learn_told,
-		.ask = interactive ? learn_asked : NULL,
+		.told = tell_round,
+		.ask = interactive ? ask_need : NULL,
 		.arg = &talk,
 	};
 
@@ -51,7 +274,7 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 	if (learn(&setup, &l, err) != 0) {
 		return -1;
 	}
-	learn_summary(&talk, &l);
+	say_summary(&talk, &l);
 	return propose_needs(r, owner, dir, &l, err);
 }
 

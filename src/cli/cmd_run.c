@@ -1,4 +1,10 @@
 /* cmd_run.c - runs a skill, or a bare command, and ends with its exit status. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -7,13 +13,194 @@
 #include "base/own.h"
 #include "cli/cli.h"
 #include "cli/cli_record.h"
-#include "cli/run_otel.h"
-#include "cli/run_watch.h"
+#include "cli/line.h"
 #include "cli/say.h"
 #include "consent/consent.h"
 #include "consent/lock.h"
 #include "os/file.h"
+#include "otel/otel.h"
+#include "otel/otel_config.h"
+#include "sandbox/sandbox.h"
 #include "session/keeper.h"
+#include "trace/reader.h"
+#include "trace/runs.h"
+
+/* ---- --watch: what the skill does, as it happens --------------------------------------------- */
+
+#define TICK_MS   50
+#define LAST_MS   5000 /* time limit for printing the last lines after the run has ended */
+#define RECORD_FD 3
+
+/* A separate process follows the record and writes to standard error, so that the run never waits
+ * for a slow reader. */
+struct watcher {
+	pid_t pid; /* of the watching process; 0: none */
+};
+
+/* Writes a carriage return before each newline if our terminal is raw. It is raw while the skill
+ * has a terminal of its own; a newline then does not return to the first column. */
+static void put_returns(struct buf *out)
+{
+	struct termios t;
+	auto_buf wide = BUF(SAY_MAX);
+
+	if (tcgetattr(STDERR_FILENO, &t) != 0 || (t.c_oflag & OPOST) != 0) {
+		return;
+	}
+	for (size_t i = 0; i < out->len; i++) {
+		buf_adds(&wide, out->data[i] == '\n' ? "\r" : "");
+		buf_addc(&wide, out->data[i]);
+	}
+	buf_reset(out);
+	buf_add(out, wide.data, wide.len);
+}
+
+/* Prints all complete lines. Returns false if no line can follow: the last line was printed, or the
+ * record is damaged, or the output failed. */
+static bool print_lines(struct reader *in, struct line *l, struct buf *out)
+{
+	static const struct render_style style = { STDERR_FILENO, false, "" };
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+	bool more = true;
+
+	while (more && reader_next(in, &text, &len) == READER_LINE) {
+		buf_reset(out);
+		if (line_parse(l, text, len, &why) != 0) {
+			return false;
+		}
+		line_render(out, l, &style);
+		put_returns(out);
+		more = l->kind != EV_SIGNATURE && say_out(STDERR_FILENO, out) == 0;
+	}
+	return more;
+}
+
+static void watch_process(void)
+{
+	struct reader in;
+	struct line l = { 0 };
+	struct buf out = BUF(SAY_MAX);
+
+	reader_init(&in, RECORD_FD, 0);
+	/* Signals of the caller are meant for the run, and this process must end after the run. */
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	bool live = true;
+	while (print_lines(&in, &l, &out) && live) {
+		(void)poll(NULL, 0, TICK_MS);
+		live = run_file_live(RECORD_FD);
+	}
+	_exit(0);
+}
+
+/* Closes all fds except the record and standard error. */
+static bool settle_fds(int record)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return fd >= 0 && none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
+	       dup2(none, STDOUT_FILENO) >= 0 && (fd == RECORD_FD || dup2(fd, RECORD_FD) >= 0) &&
+	       close_range(RECORD_FD + 1, ~0U, 0) == 0;
+}
+
+static void start_watching(void *arg, int record)
+{
+	struct watcher *w = arg;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (settle_fds(record)) {
+			watch_process();
+		}
+		_exit(1);
+	}
+	if (pid < 0) {
+		say_warningf("--watch: cannot create a process; the record still has everything");
+	}
+	w->pid = pid > 0 ? pid : 0;
+}
+
+static void watch_begin(struct watcher *w, struct run_request *q)
+{
+	*w = (struct watcher){ 0 };
+	run_request_watch(q, (struct ssb_watch){ start_watching, w });
+}
+
+/* Waits until the process has printed everything, for at most 5 s. */
+static void watch_end(struct watcher *w)
+{
+	for (int left = LAST_MS; w->pid > 0 && left > 0; left -= TICK_MS / 5) {
+		if (waitpid(w->pid, NULL, WNOHANG) != 0) {
+			w->pid = 0;
+			return;
+		}
+		(void)poll(NULL, 0, TICK_MS / 5);
+	}
+	if (w->pid > 0) {
+		(void)kill(w->pid, SIGKILL);
+		(void)waitpid(w->pid, NULL, 0);
+		w->pid = 0;
+	}
+}
+
+/* ---- --otel: the export ---------------------------------------------------------------------- */
+
+/* `run --otel` sends the record to the owner's OpenTelemetry collector when the run has ended
+ * (otel/otel.h). A failure of the export never affects the run. */
+struct otel_export {
+	bool on;
+	int record; /* fd of the record; -1 until the record exists */
+	const struct owner *owner;
+	struct otel_config config;
+};
+
+/* Opens the record a second time. A duplicate of `record` would share the lock that shows that the
+ * run is running, so a test of that lock would release it. */
+static void reopen_record(void *arg, int record)
+{
+	struct otel_export *o = arg;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
+	o->record = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Borrows q->owner. If the owner's environment variables are wrong, it prints a warning and nothing
+ * is exported. */
+static void otel_begin(struct otel_export *o, struct run_request *q)
+{
+	struct ssb_error err = { 0 };
+
+	if (otel_config_load(&o->config, q->owner, &err) != 0) {
+		say_warningf("--otel: %s: %s; nothing will be exported", err.where, err.text);
+		return;
+	}
+	o->on = true;
+	o->owner = q->owner;
+	run_request_watch(q, (struct ssb_watch){ reopen_record, o });
+}
+
+/* Must be called after the run is over and its result is printed. */
+static void otel_end(struct otel_export *o)
+{
+	if (!o->on) {
+		return;
+	}
+	if (o->record >= 0) {
+		otel_start(o->record, &o->config, o->owner);
+	}
+	own_close(&o->record);
+	otel_config_done(&o->config);
+	o->on = false;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
 
 /* Prints one line of JSON, as the last line of standard error, because standard output belongs to
  * the skill. */
@@ -96,27 +283,29 @@ static void say_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
+/* ---- the run --------------------------------------------------------------------------------- */
+
 static int run_plan(const struct request *r, const struct ssb_plan *plan, const struct owner *owner)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
-	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* released last */
+	AUTO(otel_end) struct otel_export otel = { .record = -1 }; /* released last */
 	AUTO(prepared_done) struct prepared found = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
-	struct run_watch watch = { 0 };
+	struct watcher watch = { 0 };
 	struct run_request q = run_request_of(plan, stdio);
 
 	q.owner = owner;
 	q.still = consent_still;
 	if (request_has(r, FLAG_WATCH)) {
-		run_watch_begin(&watch, &q);
+		watch_begin(&watch, &q);
 	}
 	if (request_has(r, FLAG_OTEL)) {
-		run_otel_begin(&otel, &q);
+		otel_begin(&otel, &q);
 	}
 	file_limit_raise(MAX_RUN_FILES);
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
-	run_watch_end(&watch);
+	watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
 		/* The skill must not be able to hide our messages about the run. */
 		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);

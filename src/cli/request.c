@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -9,9 +10,10 @@
 #include "base/name.h"
 #include "base/own.h"
 #include "cli/consent_run.h"
-#include "cli/image_option.h"
 #include "cli/say.h"
+#include "image/image.h"
 #include "policy/decide.h"
+#include "policy/options.h"
 #include "policy/owner.h"
 
 int exit_status_of(const struct ssb_error *err, bool named_program)
@@ -145,6 +147,56 @@ static bool is_finding(const struct ssb_error *err, const struct ssb_diags *diag
 	return false;
 }
 
+static bool has_path(const struct ssb_options *o)
+{
+	for (size_t i = 0; i < o->env.n; i++) {
+		if (strcmp(o->env.v[i], "PATH") == 0 || strncmp(o->env.v[i], "PATH=", 5) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Uses the image as root file system, with the image's own working directory. The image's PATH is
+ * used only if the owner gave none. */
+static int set_image(struct request *r, struct image *i, struct ssb_error *err)
+{
+	auto_free char *path = NULL;
+
+	if (ssb_options_set(r->options, SSB_OPT_ROOTFS, i->rootfs, err) != 0) {
+		return -1;
+	}
+	r->options->workdir = steal_ptr(&i->workdir);
+	if (i->path == NULL || has_path(r->options)) {
+		return 0;
+	}
+	if (asprintf(&path, "PATH=%s", i->path) < 0) {
+		path = NULL;
+		return ssb_fail(err, SSB_E_NOMEM, 0, "--image", "out of memory");
+	}
+	return ssb_options_set(r->options, SSB_OPT_ENV, path, err);
+}
+
+/* Unpacks the image if that was not done before, and makes it the root file system in the options.
+ * Does nothing without --image. Must not be called twice for the same request. */
+static int take_image(struct request *r, struct ssb_error *err)
+{
+	AUTO(image_done) struct image image = { 0 };
+
+	if (!request_has(r, FLAG_IMAGE) || r->options == NULL) {
+		return 0;
+	}
+	if (r->options->rootfs != NULL) {
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "--image",
+		        "an image is a root file system, too: give --image or --rootfs, not both");
+	}
+	const struct owner *owner = request_owner(r, err);
+	return owner == NULL || image_use(owner, request_value(r, FLAG_IMAGE), &image, err) != 0
+	               ? -1
+	               : set_image(r, &image, err);
+}
+
 static int plan_bare(struct request *r, char *const fallback[], struct planned *p,
                      struct ssb_error *err)
 {
@@ -178,7 +230,7 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		*ret_status = EXIT_SANDBOX;
 		return -1;
 	}
-	int rc = image_option(r, &err);
+	int rc = take_image(r, &err);
 	bool program = rc == 0 && bare; /* the image was found, so a missing file is the program */
 	rc = rc != 0 ? rc : bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));

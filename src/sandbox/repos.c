@@ -16,10 +16,24 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "os/budget.h"
+#include "os/kept_rows.h"
 #include "policy/path.h"
 #include "policy/protect.h"
-#include "sandbox/repos_known.h"
 #include "sandbox/repos_priv.h"
+
+static bool is_there(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 || errno != ENOENT;
+}
+
+/* The repositories that earlier runs found, for kept_rows.h. A search is bounded, and a skill can
+ * make so many names in one run that the next run no longer reaches the owner's repositories. So
+ * repositories that were found once are visited first. The list is a file in the owner's state
+ * directory, which no grant shows. */
+static const struct kept_rows KNOWN = { "repositories", "list of known repositories", "mounts",
+	                                is_there };
 
 bool repos_is_known(const struct repos_search *s, size_t grant, const char *path, bool gitdir)
 {
@@ -181,7 +195,7 @@ static void keep_found(const struct ssb_plan *plan, const struct repos *found,
 		}
 	}
 	if (paths.n > 0) {
-		repos_known_add(state_dir, &paths);
+		kept_rows_add(&KNOWN, state_dir, &paths);
 	}
 }
 
@@ -198,7 +212,7 @@ int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char 
 	auto_free struct repos_search *all = calloc(plan->n_grants, sizeof(*all));
 	struct repos *found = calloc(1, sizeof(*found));
 	bool failed = all == NULL || found == NULL ||
-	              (state_dir != NULL && repos_known_load(state_dir, &known, err) != 0);
+	              (state_dir != NULL && kept_rows_load(&KNOWN, state_dir, &known, err) != 0);
 
 	if (!failed) {
 		search_all(plan, of_run, &known, all, found, err);

@@ -2,7 +2,7 @@
  *
  * Protected names (policy/protect.h) are protected at the top of each writable grant, and at the
  * top of every repository that is found in it before the skill starts. The search is bounded by
- * limits.h. It visits the repositories that earlier runs found first (repos_known.h), then the
+ * limits.h. It visits the repositories that earlier runs found first (KNOWN in repos.c), then the
  * nearest directories; it follows no symlink and stays on the grant's own mount. A repository that
  * the skill makes is not protected. If a repository around a grant, or a directory above one, has
  * protected names that lead into a grant, their targets are held (links.h). */
@@ -40,7 +40,7 @@ struct repos {
 	size_t n_named;
 	struct named named[MAX_NAMED];
 	struct string_list hooks;   /* directories of hooks that the skill cannot write */
-	struct string_list around;  /* directories above writable grants (repos_around.h) */
+	struct string_list around;  /* directories above writable grants */
 	struct string_list gitdirs; /* git directories that are not the ".git" of a tree in a grant;
 	                               absolute, without a symlink */
 	struct links links;

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/path.h"
 #include "sandbox/repo_config.h"
-#include "sandbox/repos_around.h"
 #include "sandbox/repos_priv.h"
 
 #define POINTER_BYTES 4096U /* maximum size of a .git file or a commondir */
@@ -295,6 +295,46 @@ static void hold_all_worktrees(struct repos_search *s)
 	}
 }
 
+static int add_above(const struct ssb_plan *plan, const char *path, struct string_list *ret)
+{
+	auto_free char *dir = strdup(path);
+
+	while (dir != NULL && strcmp(dir, "/") != 0 && strcmp(dir, plan->home) != 0) {
+		char *above = path_parent(dir);
+		free(dir);
+		dir = above;
+		const struct grant *in = dir != NULL ? plan_shown_by(plan, dir) : NULL;
+		if (in != NULL && grant_is_work(in)) {
+			return 0;
+		}
+		if (dir != NULL && string_list_add_once(ret, dir, MAX_AROUND) != 0) {
+			return -1;
+		}
+	}
+	return dir != NULL ? 0 : -1;
+}
+
+/* Adds to `ret` the directories above each writable grant, up to the home or to "/". Directories
+ * that lie in a writable grant themselves are left out, because the search for repositories visits
+ * them anyway.
+ *
+ * A repository around a grant has its settings, hooks and protected names outside of the grant, and
+ * these may lead into the grant. The files in the grant that they lead to must be protected as if
+ * the whole repository were granted. */
+static int list_around(const struct ssb_plan *plan, struct string_list *ret, struct ssb_error *err)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		if (grant_is_written(g) && add_above(plan, g->path, ret) != 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "too many directories lie above what the skill may write "
+			                "(%d); grant fewer of them",
+			                MAX_AROUND);
+		}
+	}
+	return 0;
+}
+
 /* Reads the settings of the repositories around the grants, and adds all git directories of theirs
  * that lie in a grant. */
 static void look_around(struct repos_search *s)
@@ -302,7 +342,7 @@ static void look_around(struct repos_search *s)
 	struct repos *f = s->found;
 	struct stat st;
 
-	s->failed |= repos_around(s->plan, &f->around, s->err) != 0;
+	s->failed |= list_around(s->plan, &f->around, s->err) != 0;
 	for (size_t i = 0; i < f->around.n && !s->failed; i++) {
 		auto_free char *git = path_join(f->around.v[i], ".git");
 		if (git != NULL && lstat(git, &st) == 0) {
