@@ -2,7 +2,7 @@
  *
  * lint only reads; it executes nothing. It judges what is in the directory, not what is around
  * it: the same skill has the same findings on every machine. Each finding belongs to a rule, one
- * row of LINT_RULES, which also gives the best grade that a skill with this finding can have:
+ * row of lint_rules.def, which also gives the best grade that a skill with this finding can have:
  *
  *   A  no effect stays after the run, and no data leaves the machine
  *   B  effects stay or data leaves, only at the places and hosts that the skill names
@@ -25,59 +25,9 @@
 enum lint_level { LINT_NOTE, LINT_WARNING, LINT_ERROR };
 
 enum lint_id {
-	/* the manifest */
-	LINT_MANIFEST,
-	LINT_DESCRIPTION,
-	LINT_ENTRYPOINT,
-	LINT_FRONTMATTER,
-	/* requests */
-	LINT_NETWORK,
-	LINT_WILDCARD,
-	LINT_ADDRESS,
-	LINT_RANGE,
-	LINT_DROP,
-	LINT_PORTS,
-	LINT_READS,
-	LINT_WRITES,
-	LINT_WHOLE,
-	LINT_STORE,
-	LINT_CODE_DIR,
-	LINT_SECRET,
-	LINT_PERMISSIVE,
-	LINT_LIMITS,
-	/* combinations of requests */
-	LINT_SECRET_OUT,
-	LINT_SECRET_WIDE,
-	LINT_READS_OUT,
-	LINT_STORE_OUT,
-	LINT_EXECUTED,
-	LINT_CREDENTIAL_OUT,
-	/* its files */
-	LINT_SETUID,
-	LINT_WORLD,
-	LINT_SPECIAL,
-	LINT_NATIVE,
-	LINT_SYMLINK,
-	LINT_PICKLE,
-	LINT_PICKLE_RUNS,
-	LINT_INCOMPLETE,
-	/* what they say */
-	LINT_BIDI,
-	LINT_INVISIBLE,
-	LINT_FETCHED,
-	LINT_DECODED,
-	LINT_DECODES,
-	LINT_BLOB,
-	LINT_SHELL_OUT,
-	LINT_RAW_TCP,
-	LINT_STAYS,
-	LINT_KEYS,
-	LINT_KEYS_OUT,
-	LINT_ENVIRONMENT,
-	LINT_METADATA,
-	LINT_BOMB,
-	LINT_LOADS,
-	LINT_PROMPT,
+#define RULE(id, ...) LINT_##id,
+#include "consent/lint_rules.def"
+#undef RULE
 	LINT_IDS
 };
 

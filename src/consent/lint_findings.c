@@ -14,6 +14,20 @@
 
 #define MAX_TEXT ((size_t)8 * MAX_SCALAR_BYTES) /* bytes of one finding, made visible */
 
+const struct lint_rule LINT_RULES[LINT_IDS] = {
+#define RULE(id, number, name, level, grade, text, remedy)                                         \
+	[LINT_##id] = { number, name, LINT_##level, grade, text, remedy },
+#include "consent/lint_rules.def"
+#undef RULE
+};
+
+const char *lint_level_name(enum lint_level l)
+{
+	static const char *const names[] = { "note", "warning", "error" };
+
+	return names[l];
+}
+
 static size_t count_of(const struct lint *l, enum lint_id id, const char *file)
 {
 	size_t n = 0;

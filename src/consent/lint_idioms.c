@@ -1,7 +1,7 @@
 /* lint_idioms.c - suspicious idioms in a text: one table of words in order, and its matcher.
  *
  * A list of words is not a parser: an author who wants to hide can. These are the forms that are
- * used every day. The severity and the grade of an idiom are those of its rule (lint_rules.c). */
+ * used every day. The severity and the grade of an idiom are those of its rule (lint_rules.def). */
 #include <assert.h>
 #include <ctype.h>
 #include <stdint.h>

@@ -201,7 +201,7 @@ static const struct attack LIMITS[] = {
 	ROW("open-files", "open more files than max_open_files", open_files),
 	ROW("disk", "fill more than max_disk_mb", disk),
 	ROW("processes", "start more processes than max_processes", processes),
-	{ "memory", "use more than memory_mb", memory, NULL, 0, 1, 0 },
+	{ "memory", "use more than memory_mb", memory, NULL, NULL, 0, 1, 0 },
 };
 
 const struct attack_group ATTACKS_LIMITS = { LIMITS, ARRAY_LEN(LIMITS) };

@@ -143,8 +143,8 @@ ATTACK(path_unix)
 
 static const struct attack NETWORK[] = {
 	ROW("netlink", "listen to the kernel's device events", netlink),
-	{ "packet", "open a packet socket", packet, NULL, 1, 0, 0 },
-	{ "raw-socket", "open a raw IP socket", raw, NULL, 1, 0, 0 },
+	{ "packet", "open a packet socket", packet, NULL, NULL, 1, 0, 0 },
+	{ "raw-socket", "open a raw IP socket", raw, NULL, NULL, 1, 0, 0 },
 	ROW("ping-socket", "open an ICMP socket", ping),
 	ROW("vsock", "open a socket to the hypervisor", vsock),
 	ROW("alg", "open a socket to the kernel's crypto", alg),

@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -25,7 +24,6 @@
 #include "base/own.h"
 
 struct probe_call {
-	const char *name; /* name of the attack that makes the call */
 	long nr;
 	long args[6];
 	int reached; /* the kernel's errno for these arguments; 0: the call succeeds */
@@ -34,61 +32,9 @@ struct probe_call {
 #define NONE 0L
 #define BAD  (-1L) /* an fd, flags or command that does not exist */
 
-static const struct probe_call CALLS[] = {
-	{ "mount", SYS_mount, { NONE }, EFAULT },
-	{ "umount", SYS_umount2, { NONE, BAD }, EINVAL },
-	{ "pivot-root", SYS_pivot_root, { NONE, NONE }, EFAULT },
-	{ "chroot", SYS_chroot, { (long)"/" }, 0 },
-	{ "fsopen", SYS_fsopen, { (long)"tmpfs", 1 }, 0 },
-	{ "fsconfig", SYS_fsconfig, { BAD, BAD }, EINVAL },
-	{ "fsmount", SYS_fsmount, { BAD, BAD }, EINVAL },
-	{ "fspick", SYS_fspick, { BAD, NONE, BAD }, EINVAL },
-	{ "open-tree", SYS_open_tree, { AT_FDCWD, (long)"/", O_CLOEXEC }, 0 },
-	{ "move-mount", SYS_move_mount, { BAD, NONE, BAD, NONE, BAD }, EINVAL },
-	{ "mount-setattr", SYS_mount_setattr, { BAD, NONE, BAD, NONE, NONE }, EINVAL },
-	{ "setns", SYS_setns, { BAD, NONE }, EBADF },
-	{ "unshare-user", SYS_unshare, { CLONE_NEWUSER }, 0 },
-	{ "unshare-all",
-	  SYS_unshare,
-	  { CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS },
-	  0 },
-	{ "keyctl", SYS_keyctl, { BAD }, EOPNOTSUPP },
-	{ "add-key", SYS_add_key, { NONE }, EFAULT },
-	{ "request-key", SYS_request_key, { NONE }, EFAULT },
-	{ "bpf", SYS_bpf, { BAD, NONE, NONE }, EINVAL },
-	{ "perf", SYS_perf_event_open, { NONE, NONE, BAD, BAD, BAD }, EINVAL },
-	{ "userfaultfd", SYS_userfaultfd, { O_CLOEXEC | UFFD_USER_MODE_ONLY }, 0 },
-	{ "io-uring", SYS_io_uring_setup, { 1, NONE }, EFAULT },
-	{ "io-uring-enter", SYS_io_uring_enter, { BAD, NONE, NONE, BAD }, EINVAL },
-	{ "fanotify", SYS_fanotify_init, { FAN_REPORT_FID, NONE }, 0 },
-	{ "kexec", SYS_kexec_load, { NONE, BAD, NONE, BAD }, EINVAL },
-	{ "module", SYS_finit_module, { BAD, NONE, BAD }, EINVAL },
-	{ "module-remove", SYS_delete_module, { NONE, NONE }, EFAULT },
-	{ "reboot", SYS_reboot, { NONE, NONE, NONE, NONE }, EINVAL },
-	{ "quotactl", SYS_quotactl, { BAD, NONE, NONE, NONE }, EINVAL },
-	{ "tiocsti", SYS_ioctl, { BAD, TIOCSTI, NONE }, EBADF },
-	/* The kernel uses only 32 bits of the request, so a filter must do the same. */
-	{ "tiocsti-64", SYS_ioctl, { BAD, (long)(0x100000000UL | TIOCSTI), NONE }, EBADF },
-	{ "tioclinux", SYS_ioctl, { BAD, TIOCLINUX, NONE }, EBADF },
-};
-
-static const struct probe_call *call_of(const struct attack *a)
-{
-	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
-		if (strcmp(CALLS[i].name, a->name) == 0) {
-			return &CALLS[i];
-		}
-	}
-	return NULL;
-}
-
 ATTACK(reach)
 {
-	const struct probe_call *c = call_of(a);
-
-	if (c == NULL) {
-		return attack_void(f, "no such call");
-	}
+	const struct probe_call *c = a->call;
 	const long *v = c->args;
 	long r = syscall(c->nr, v[0], v[1], v[2], v[3], v[4], v[5]);
 	if (r >= 0) {
@@ -183,52 +129,66 @@ ATTACK(i386_entry)
 
 /* ---- the table -------------------------------------------------------------------------- */
 
-#define CALL(name, what)                                                                           \
+/* CALL(name, what, system call, struct probe_call.reached, arguments). CALL_NS: the control needs
+ * capabilities. */
+#define ROW_CALL(name, what, root, nr, reached, ...)                                               \
 	{                                                                                          \
-		name, what, reach, NULL, 0, 0, 0                                                   \
+		name, what, reach, NULL,                                                           \
+		        &(const struct probe_call){ nr, { __VA_ARGS__ }, reached }, root, 0, 0     \
 	}
-#define CALL_NS(name, what)                                                                        \
-	{                                                                                          \
-		name, what, reach, NULL, 1, 0, 0                                                   \
-	} /* the control needs capabilities */
+#define CALL(name, what, ...)    ROW_CALL(name, what, 0, __VA_ARGS__)
+#define CALL_NS(name, what, ...) ROW_CALL(name, what, 1, __VA_ARGS__)
 
 static const struct attack SYSCALLS[] = {
-	CALL("unshare-user", "make a user namespace"),
-	CALL("unshare-all", "make every namespace at once"),
+	CALL("unshare-user", "make a user namespace", SYS_unshare, 0, CLONE_NEWUSER),
+	CALL("unshare-all", "make every namespace at once", SYS_unshare, 0,
+	     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS),
 	ROW("clone-user", "clone into a user namespace", clone_user),
 	ROW("clone3-user", "clone3 into a user namespace (a filter cannot see its flags)",
 	    clone3_user),
-	CALL("setns", "join a namespace"),
+	CALL("setns", "join a namespace", SYS_setns, EBADF, BAD, NONE),
 	ROW("ns-of-init", "open the namespaces of the sandbox's init", setns_init),
-	CALL("mount", "mount a file system"),
-	CALL("umount", "unmount a mount that hides a file"),
-	CALL_NS("pivot-root", "change the root"),
-	CALL_NS("chroot", "change the root with chroot"),
-	CALL_NS("fsopen", "new mount API: open a file system"),
-	CALL("fsconfig", "new mount API: configure a file system"),
-	CALL_NS("fsmount", "new mount API: mount a file system"),
-	CALL_NS("fspick", "new mount API: change a mounted file system"),
-	CALL("open-tree", "new mount API: copy a mount"),
-	CALL_NS("move-mount", "new mount API: attach a mount"),
-	CALL("mount-setattr", "new mount API: make a mount writable again"),
-	CALL("keyctl", "use the kernel's keyrings"),
-	CALL("add-key", "put a key into a keyring"),
-	CALL("request-key", "ask for a key, for which a helper on the host is started"),
-	CALL("bpf", "load a BPF program"),
-	CALL("perf", "use performance counters"),
-	CALL("userfaultfd", "hold up the kernel at a page fault"),
-	CALL("io-uring", "make system calls that a filter cannot see"),
-	CALL("io-uring-enter", "use an io_uring that another process made"),
-	CALL("fanotify", "watch or veto the file access of others"),
-	{ "no-aslr", "switch off address randomisation", no_aslr, NULL, 0, 0, 1 },
-	CALL("quotactl", "change disk quotas"),
-	CALL("tiocsti", "type into the owner's terminal"),
-	CALL("tiocsti-64", "type into the owner's terminal, with junk in the request"),
-	CALL("tioclinux", "paste into the owner's console"),
-	CALL("kexec", "load another kernel"),
-	CALL("module", "load a kernel module"),
-	CALL("module-remove", "remove a kernel module"),
-	CALL("reboot", "reboot the machine"),
+	CALL("mount", "mount a file system", SYS_mount, EFAULT, NONE),
+	CALL("umount", "unmount a mount that hides a file", SYS_umount2, EINVAL, NONE, BAD),
+	CALL_NS("pivot-root", "change the root", SYS_pivot_root, EFAULT, NONE, NONE),
+	CALL_NS("chroot", "change the root with chroot", SYS_chroot, 0, (long)"/"),
+	CALL_NS("fsopen", "new mount API: open a file system", SYS_fsopen, 0, (long)"tmpfs", 1),
+	CALL("fsconfig", "new mount API: configure a file system", SYS_fsconfig, EINVAL, BAD, BAD),
+	CALL_NS("fsmount", "new mount API: mount a file system", SYS_fsmount, EINVAL, BAD, BAD),
+	CALL_NS("fspick", "new mount API: change a mounted file system", SYS_fspick, EINVAL, BAD,
+	        NONE, BAD),
+	CALL("open-tree", "new mount API: copy a mount", SYS_open_tree, 0, AT_FDCWD, (long)"/",
+	     O_CLOEXEC),
+	CALL_NS("move-mount", "new mount API: attach a mount", SYS_move_mount, EINVAL, BAD, NONE,
+	        BAD, NONE, BAD),
+	CALL("mount-setattr", "new mount API: make a mount writable again", SYS_mount_setattr,
+	     EINVAL, BAD, NONE, BAD, NONE, NONE),
+	CALL("keyctl", "use the kernel's keyrings", SYS_keyctl, EOPNOTSUPP, BAD),
+	CALL("add-key", "put a key into a keyring", SYS_add_key, EFAULT, NONE),
+	CALL("request-key", "ask for a key, for which a helper on the host is started",
+	     SYS_request_key, EFAULT, NONE),
+	CALL("bpf", "load a BPF program", SYS_bpf, EINVAL, BAD, NONE, NONE),
+	CALL("perf", "use performance counters", SYS_perf_event_open, EINVAL, NONE, NONE, BAD, BAD,
+	     BAD),
+	CALL("userfaultfd", "hold up the kernel at a page fault", SYS_userfaultfd, 0,
+	     O_CLOEXEC | UFFD_USER_MODE_ONLY),
+	CALL("io-uring", "make system calls that a filter cannot see", SYS_io_uring_setup, EFAULT,
+	     1, NONE),
+	CALL("io-uring-enter", "use an io_uring that another process made", SYS_io_uring_enter,
+	     EINVAL, BAD, NONE, NONE, BAD),
+	CALL("fanotify", "watch or veto the file access of others", SYS_fanotify_init, 0,
+	     FAN_REPORT_FID, NONE),
+	{ "no-aslr", "switch off address randomisation", no_aslr, NULL, NULL, 0, 0, 1 },
+	CALL("quotactl", "change disk quotas", SYS_quotactl, EINVAL, BAD, NONE, NONE, NONE),
+	CALL("tiocsti", "type into the owner's terminal", SYS_ioctl, EBADF, BAD, TIOCSTI, NONE),
+	/* The kernel uses only 32 bits of the request, so a filter must do the same. */
+	CALL("tiocsti-64", "type into the owner's terminal, with junk in the request", SYS_ioctl,
+	     EBADF, BAD, (long)(0x100000000UL | TIOCSTI), NONE),
+	CALL("tioclinux", "paste into the owner's console", SYS_ioctl, EBADF, BAD, TIOCLINUX, NONE),
+	CALL("kexec", "load another kernel", SYS_kexec_load, EINVAL, NONE, BAD, NONE, BAD),
+	CALL("module", "load a kernel module", SYS_finit_module, EINVAL, BAD, NONE, BAD),
+	CALL("module-remove", "remove a kernel module", SYS_delete_module, EFAULT, NONE, NONE),
+	CALL("reboot", "reboot the machine", SYS_reboot, EINVAL, NONE, NONE, NONE, NONE),
 #if defined(__x86_64__)
 	ROW("x32", "make a system call of the x32 ABI", x32_entry),
 	ROW("i386", "make a system call of the i386 ABI", i386_entry),

@@ -63,12 +63,15 @@ struct prove_world {
 	ino_t pid_ns;
 };
 
+struct probe_call;
+
 struct attack {
 	const char *name;
 	const char *what; /* one line for people */
 	enum attack_result (*run)(const struct attack *a, const struct prove_world *w,
 	                          struct finding *f);
 	const char *arg;
+	const struct probe_call *call; /* probes_syscalls.c; otherwise NULL */
 	/* Bits: */
 	unsigned as_ns_root : 1; /* the control runs as root of a user namespace of its own */
 	unsigned may_end : 1;    /* if SIGKILL ends the attack, the sandbox has defended itself */
@@ -83,11 +86,11 @@ struct attack {
 	                             struct finding *f)
 #define ROW(name, what, fn)                                                                        \
 	{                                                                                          \
-		name, what, fn, NULL, 0, 0, 0                                                      \
+		name, what, fn, NULL, NULL, 0, 0, 0                                                \
 	}
 #define ROW_ARG(name, what, fn, arg)                                                               \
 	{                                                                                          \
-		name, what, fn, arg, 0, 0, 0                                                       \
+		name, what, fn, arg, NULL, 0, 0, 0                                                 \
 	}
 
 struct attack_group {

@@ -34,8 +34,6 @@ struct config_reading {
 	bool failed; /* `err` has the reason; if it is not filled: out of memory */
 };
 
-static const char TOO_LONG[] = "a path in git's settings is too long";
-
 /* Ends the reading, because `path` matters and cannot be read. */
 static void stop_reading(struct config_reading *r, const char *path)
 {
@@ -43,17 +41,25 @@ static void stop_reading(struct config_reading *r, const char *path)
 	r->failed = true;
 }
 
+/* Does links_follow(). If it fails, notes why and returns NULL. */
+static char *follow_path(struct config_reading *r, const char *path, bool *ret_there)
+{
+	char *real = links_follow(&r->found->links, r->plan, path, r->by_skill, ret_there);
+
+	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
+		r->cut = "a path in git's settings is too long";
+	} else if (real == NULL) {
+		stop_reading(r, path);
+	}
+	return real;
+}
+
 /* True if links_follow() does not look at the path, or fails. */
 static bool is_far(struct config_reading *r, const char *path)
 {
 	bool there = false;
-	auto_free char *real = links_follow(&r->found->links, r->plan, path, r->by_skill, &there);
+	auto_free char *real = follow_path(r, path, &there);
 
-	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
-		r->cut = TOO_LONG;
-	} else if (real == NULL) {
-		stop_reading(r, path);
-	}
 	return real == NULL || (!there && errno == EXDEV);
 }
 
@@ -166,15 +172,9 @@ static bool is_written(const struct ssb_plan *plan, const char *path)
 static void add_gitdir(struct config_reading *r, const char *path)
 {
 	bool there = false;
-	auto_free char *real =
-	        path != NULL ? links_follow(&r->found->links, r->plan, path, r->by_skill, &there)
-	                     : NULL;
+	auto_free char *real = path != NULL ? follow_path(r, path, &there) : NULL;
 
-	if (path != NULL && real == NULL && errno != ENAMETOOLONG && errno != E2BIG) {
-		stop_reading(r, path);
-	} else if (path != NULL && real == NULL) {
-		r->cut = TOO_LONG;
-	} else if (there) {
+	if (real != NULL && there) {
 		add_to(r, &r->found->gitdirs, MAX_GITDIRS, real,
 		       "too many git directories lie outside of their trees");
 	}
@@ -230,14 +230,9 @@ static void add_named(struct config_reading *r, const char *path, bool is_dir)
 	static const char TOO_MANY[] = "git's settings in it name too many places";
 	struct repos *f = r->found;
 	bool there;
-	auto_free char *real = links_follow(&f->links, r->plan, path, r->by_skill, &there);
+	auto_free char *real = follow_path(r, path, &there);
 
-	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
-		r->cut = TOO_LONG;
-		return;
-	}
 	if (real == NULL) {
-		stop_reading(r, path);
 		return;
 	}
 	const struct grant *g = plan_shown_by(r->plan, real);

@@ -54,13 +54,13 @@ struct run {
 	uint64_t digest_at; /* when to compute the digests of the skill's files; 0: done, or not
 	                       needed */
 	uint64_t deadline;  /* the supervisor's own time limit, which is later than init's; it also
-	                     * bounds the delivery of the  output  the output */
+	                     * bounds the delivery of the output */
 	bool gave_up;       /* some output was not delivered */
 	int canceled;       /* the signal that asked the supervisor to stop; 0: none */
 	struct marks seen;  /* filled by request->still */
 	struct ssb_error failure;
 	bool follows; /* `failure` is only a consequence: another process has ended, and its own
-	               * error is still to be read to be read */
+	               * error is still to be read */
 };
 
 void run_init(struct run *r, const struct run_request *q, const struct owner *owner,

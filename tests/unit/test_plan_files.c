@@ -54,23 +54,21 @@ static void test_remedies_quote(void **state)
 
 static void test_dangerous_requests(void **state)
 {
-	static const char *const REFUSED[] = {
-		"read ~",
-		"read ~/.ssh",
-		"read ~/.aws/credentials",
-		"read /",
-		"read /proc",
-		"read /etc/shadow",
-		"read /run",
-		"read ~/link/deep",
-		"write ~/.config",
-		"write ~/.bashrc",
-		"write /etc/x",
-		"write /usr/local/x",
-		"write ~/proj/.git",
-		"write ~/proj/.git/hooks",
-		"write ~/new/.vscode",
-	};
+	static const char *const REFUSED[] = { "read ~",
+		                               "read ~/.ssh",
+		                               "read ~/.aws/credentials",
+		                               "read /",
+		                               "read /proc",
+		                               "read /etc/shadow",
+		                               "read /run",
+		                               "read ~/link/deep",
+		                               "write ~/.config",
+		                               "write ~/.bashrc",
+		                               "write /etc/x",
+		                               "write /usr/local/x",
+		                               "write ~/proj/.git",
+		                               "write ~/proj/.git/hooks",
+		                               "write ~/new/.vscode" };
 	policy(NULL);
 	struct ssb_plan *p = skill(
 	        FILES("read: ['~/', ~/.ssh, ~/.aws/credentials, /, /proc, /etc/shadow, /run, "

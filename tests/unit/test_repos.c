@@ -121,17 +121,15 @@ static void test_git_files(void **state)
 
 static void test_pointers_that_lead_nowhere(void **state)
 {
-	static const char *const TEXTS[] = {
-		"gitdir: /etc\n",
-		"gitdir: ../../outside\n",
-		"gitdir: out\n",
-		"gitdir: \n",
-		"gitdir:../gd\n",
-		"gitdir: missing\n",
-		"",
-		"\n",
-		"gitdir: ../file\n",
-	};
+	static const char *const TEXTS[] = { "gitdir: /etc\n",
+		                             "gitdir: ../../outside\n",
+		                             "gitdir: out\n",
+		                             "gitdir: \n",
+		                             "gitdir:../gd\n",
+		                             "gitdir: missing\n",
+		                             "",
+		                             "\n",
+		                             "gitdir: ../file\n" };
 	char path[64];
 
 	(void)state;

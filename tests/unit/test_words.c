@@ -231,16 +231,14 @@ static void test_drop(void **state)
  * and what is counted alone is neither of the owner's own nor leaves the machine. */
 static void test_order(void **state)
 {
-	static const char *const ORDER[] = {
-		"read ~/.ssh",
-		"environment A_TOKEN",
-		"environment LANG",
-		"connect to a.example",
-		"write ~/notes",
-		"read ~/proj",
-		"use the programs in ~/.pyenv",
-		"limit memory_mb 4096",
-	};
+	static const char *const ORDER[] = { "read ~/.ssh",
+		                             "environment A_TOKEN",
+		                             "environment LANG",
+		                             "connect to a.example",
+		                             "write ~/notes",
+		                             "read ~/proj",
+		                             "use the programs in ~/.pyenv",
+		                             "limit memory_mb 4096" };
 	struct ssb_plan *p = skill(NOTHING, NULL);
 	struct refusal ssh = { .what = (char[]){ "read ~/.ssh" },
 		               .why = (char[]){ "w" },
