@@ -28,10 +28,11 @@ int cli_record_open(const struct request *r, const char *fallback, struct record
 	const char *word = r->operands.n > 0 ? r->operands.v[0] : fallback;
 
 	if (word == NULL || r->operands.n > 1) {
-		say_errorf("%s needs one %s: an id from 'skillsandbox audit list', 'last', or a "
-		           "file",
-		           r->command->name, r->command->operands);
-		return EXIT_USAGE;
+		return say_fail(
+		        EXIT_USAGE,
+		        "%s needs one %s: an id from 'skillsandbox audit list', 'last', or a "
+		        "file",
+		        r->command->name, r->command->operands);
 	}
 	if (owner_load(&q.owner, &err) != 0 ||
 	    run_file_open(&q.file, q.owner.state_dir, word, &err) != 0) {

@@ -200,8 +200,7 @@ int cmd_approvals_revoke(const struct owner *o, const char *word)
 		any |= was;
 	}
 	if (!any && real == NULL) {
-		say_errorf("%s: directory not found", word);
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "%s: directory not found", word);
 	}
 	say_notef(any ? "the approval was taken back" : "this skill was not approved");
 	return EXIT_FINE;
@@ -214,9 +213,9 @@ int cmd_approvals(struct request *r)
 	struct ssb_error err = { 0 };
 
 	if (r->operands.n != (revoke ? 1 : 0) || r->operands.dashes) {
-		say_errorf(revoke ? "approvals --revoke needs one DIR, or the name of a file"
-		                  : "approvals takes a DIR only with --revoke");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE,
+		                revoke ? "approvals --revoke needs one DIR, or the name of a file"
+		                       : "approvals takes a DIR only with --revoke");
 	}
 	if (owner_load(&owner, &err) != 0) {
 		say_error(&err);

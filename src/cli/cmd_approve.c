@@ -184,8 +184,7 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 		          "(--revoke)");
 	}
 	if (consent_view_make(&v, plan, r->options, &before.lock.declined) != 0) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "out of memory");
 	}
 	return ask_and_give(r, owner, &v, &before, expires);
 }
@@ -196,8 +195,7 @@ int cmd_approve(struct request *r)
 	struct ssb_error err = { 0 };
 
 	if (r->operands.n != 1 || r->operands.dashes) {
-		say_errorf("approve needs one DIR");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "approve needs one DIR");
 	}
 	if (owner_load(&owner, &err) != 0) {
 		say_error(&err);
@@ -208,8 +206,7 @@ int cmd_approve(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: directory not found", r->operands.v[0]);
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
 	}
 	return approve_skill(r, &owner, dir);
 }

@@ -79,8 +79,7 @@ static int check_runs(const struct request *r, struct owner *o, struct ssb_error
 		}
 	}
 	if (propose_uncovered(skill.manifest, &needs, &denied, &n) != 0) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "out of memory");
 	}
 	if (needs.cut) {
 		say_warningf(
@@ -100,9 +99,10 @@ int cmd_check(struct request *r)
 	struct ssb_error err = { 0 };
 
 	if (r->operands.n < 1 || (r->n_skills == 0 && r->operands.n < 2)) {
-		say_errorf("check needs a DIR or FILE, and --against RUN: an id from 'skillsandbox "
-		           "audit list', 'last', or a file");
-		return EXIT_USAGE;
+		return say_fail(
+		        EXIT_USAGE,
+		        "check needs a DIR or FILE, and --against RUN: an id from 'skillsandbox "
+		        "audit list', 'last', or a file");
 	}
 	if (owner_load(&owner, &err) != 0) {
 		return request_fail(r, &err, exit_status_of(&err, false));

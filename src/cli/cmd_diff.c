@@ -91,8 +91,7 @@ static int compare_files(const struct request *r, const struct owner *o,
 		say_error(&err); /* the files can be compared without a plan */
 	}
 	if (diff_make(&f->lock, &f->now, plan, &d) != 0) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "out of memory");
 	}
 	bool manifest = has_other_manifest(&f->lock, plan);
 	d.same = d.same && !manifest;
@@ -109,22 +108,20 @@ int cmd_diff(struct request *r)
 	struct ssb_error err = { 0 };
 
 	if (r->operands.n != 1 || r->operands.dashes) {
-		say_errorf("diff needs one DIR");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "diff needs one DIR");
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: directory not found", r->operands.v[0]);
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
 	}
 	if (owner_load(&owner, &err) != 0 || consent_look(&owner, dir, &f, &err) != 0) {
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
 	if (f.state == CONSENT_NONE) {
-		say_errorf("this skill was not approved: 'skillsandbox approve' shows what it "
-		           "could do");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX,
+		                "this skill was not approved: 'skillsandbox approve' shows what it "
+		                "could do");
 	}
 	return compare_files(r, &owner, &f);
 }

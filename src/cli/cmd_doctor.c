@@ -50,8 +50,7 @@ int cmd_doctor(struct request *r)
 	auto_buf out = BUF(SAY_MAX);
 
 	if (r->operands.n > 0) {
-		say_errorf("doctor takes no argument");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "doctor takes no argument");
 	}
 	if (ssb_doctor(&checks, &n, &err) != 0) {
 		say_error(&err);

@@ -72,8 +72,7 @@ int cmd_export(struct request *r)
 	const char *path = request_value(r, FLAG_OUTPUT);
 
 	if (path == NULL || path[0] == '\0') {
-		say_errorf("audit export needs -o FILE");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "audit export needs -o FILE");
 	}
 	int status = cli_record_open(r, NULL, &q);
 	if (status == EXIT_FINE) {

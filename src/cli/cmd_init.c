@@ -112,13 +112,12 @@ int cmd_init(struct request *r)
 	auto_buf text = BUF(MAX_YAML_BYTES);
 
 	if (r->operands.n < 1 || r->operands.n > 2) {
-		say_errorf("init needs a DIR, and optionally the SCRIPT in it that is to run");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE,
+		                "init needs a DIR, and optionally the SCRIPT in it that is to run");
 	}
 	dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("'%s': %s", r->operands.v[0], strerror(errno));
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "'%s': %s", r->operands.v[0], strerror(errno));
 	}
 	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &target, &err) != 0 ||
 	    (target != NULL && access(target, F_OK) == 0 && fail_exists(target, &err) != 0) ||

@@ -13,8 +13,7 @@ int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 	auto_buf out = BUF(SAY_MAX);
 
 	if (text == NULL) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "out of memory");
 	}
 	if (as_json) {
 		buf_adds(&out, text); /* the function that wrote the text has escaped it */

@@ -284,17 +284,14 @@ int cmd_learn(struct request *r)
 	struct ssb_error err = { 0 };
 
 	if (r->operands.n < 1 || r->operands.dashes) {
-		say_errorf("learn needs a DIR");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "learn needs a DIR");
 	}
 	if (request_has(r, FLAG_INTERACTIVE) && !ask_terminal()) {
-		say_errorf("learn --interactive needs a terminal");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "learn --interactive needs a terminal");
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("%s: directory not found", r->operands.v[0]);
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
 	}
 	/* Finds the place of the manifest first: an error there must come before anything runs. */
 	auto_free char *place = NULL;

@@ -93,12 +93,10 @@ int cmd_lint(struct request *r)
 	size_t n = (size_t)r->operands.n, done = 0;
 
 	if (n == 0) {
-		say_errorf("lint needs a DIR");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "lint needs a DIR");
 	}
 	if (request_has(r, FLAG_SARIF) && request_has(r, FLAG_JSON)) {
-		say_errorf("lint takes --sarif or --json, not both");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "lint takes --sarif or --json, not both");
 	}
 	auto_free struct lint *v = calloc(n, sizeof(*v));
 	while (v != NULL && done < n && lint_skill(r->operands.v[done], &v[done], &err) == 0) {

@@ -60,8 +60,7 @@ int cmd_list(struct request *r)
 	size_t n = 0;
 
 	if (r->operands.n > 0) {
-		say_errorf("audit list takes no argument");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "audit list takes no argument");
 	}
 	if (parse_ask(r, &ask, since, until, &err) != 0 || owner_load(&owner, &err) != 0 ||
 	    index_list(owner.state_dir, &ask, &runs, &n, &err) != 0) {

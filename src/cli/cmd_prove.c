@@ -94,8 +94,8 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 		return EXIT_FINDINGS;
 	}
 	if (tally.of[SSB_PROBE_HELD] == 0) {
-		say_errorf("no probe has a control on this machine, so nothing is proven");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX,
+		                "no probe has a control on this machine, so nothing is proven");
 	}
 	return status;
 }
@@ -110,8 +110,8 @@ int cmd_prove(struct request *r)
 		return status;
 	}
 	if (ssb_plan_refusals(plan) > 0) {
-		say_errorf("refused: this plan would not run, so there is nothing to prove");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX,
+		                "refused: this plan would not run, so there is nothing to prove");
 	}
 	return cmd_prove_plan(plan, request_has(r, FLAG_JSON), false);
 }

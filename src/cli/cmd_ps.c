@@ -82,8 +82,7 @@ int cmd_ps(struct request *r)
 	size_t n = 0;
 
 	if (r->operands.n > 0) {
-		say_errorf("ps takes no argument");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "ps takes no argument");
 	}
 	if (owner_load(&owner, &err) != 0 || runs_open(&runs, owner.state_dir, &err) != 0) {
 		return cli_record_fail(&err);

@@ -141,8 +141,7 @@ static int print_patch(const struct request *r, const struct subject_file *f,
 
 	if (s->n > 0 && shrink_patch(f->manifest, s, path_base(f->file), f->text.data, f->text.len,
 	                             &patch) != 0) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "out of memory");
 	}
 	if (request_has(r, FLAG_JSON)) {
 		put_json(&out, s, f->file, &patch, runs);
@@ -162,13 +161,11 @@ int cmd_shrink(struct request *r)
 	size_t runs = 0;
 
 	if (r->operands.n != 1) {
-		say_errorf("shrink needs one DIR");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "shrink needs one DIR");
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		say_errorf("'%s': %s", r->operands.v[0], strerror(errno));
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "'%s': %s", r->operands.v[0], strerror(errno));
 	}
 	if (owner_load(&owner, &err) != 0 || load_manifest(&owner, dir, &file, &err) != 0 ||
 	    read_runs(&owner, dir, &seen, &runs, &err) != 0) {
@@ -181,8 +178,7 @@ int cmd_shrink(struct request *r)
 		return EXIT_SANDBOX;
 	}
 	if (shrink_find(file.manifest, &seen, &s) != 0) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "out of memory");
 	}
 	return print_patch(r, &file, &s, runs);
 }

@@ -72,8 +72,7 @@ int cmd_validate(struct request *r)
 	auto_buf out = { 0 };
 
 	if (r->operands.n == 0) {
-		say_errorf("validate needs a DIR or FILE");
-		return EXIT_USAGE;
+		return say_fail(EXIT_USAGE, "validate needs a DIR or FILE");
 	}
 	buf_init(&out, SAY_MAX);
 	json_init(&j, &out, true);

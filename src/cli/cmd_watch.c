@@ -124,8 +124,8 @@ static int watch_read(struct watch *w, struct followed *f)
 	struct render_style style = { STDOUT_FILENO, true, w->many ? who : "" };
 	while (!f->ended && (got = reader_next(&f->in, &text, &len)) == READER_LINE) {
 		if (line_parse(&w->line, text, len, &why) != 0) {
-			say_errorf("the record of run %s is damaged (%s)", f->id, why);
-			return EXIT_FINDINGS;
+			return say_fail(EXIT_FINDINGS, "the record of run %s is damaged (%s)",
+			                f->id, why);
 		}
 		f->idle = 0;
 		f->ended = w->line.kind == EV_SIGNATURE;
@@ -142,8 +142,8 @@ static int watch_read(struct watch *w, struct followed *f)
 		got = READER_END;
 	}
 	if (!f->ended && (got == READER_FAIL || got == READER_LONG)) {
-		say_errorf("the record of run %s cannot be read further", f->id);
-		return EXIT_FINDINGS;
+		return say_fail(EXIT_FINDINGS, "the record of run %s cannot be read further",
+		                f->id);
 	}
 	return EXIT_FINE;
 }
@@ -205,8 +205,8 @@ static int watch_all(struct watch *w, const char *state_dir)
 	struct ssb_error err = { 0 };
 
 	if (notify < 0) {
-		say_errorf("cannot watch for new runs: %s", strerrordesc_np(errno));
-		return EXIT_SANDBOX;
+		return say_fail(EXIT_SANDBOX, "cannot watch for new runs: %s",
+		                strerrordesc_np(errno));
 	}
 	/* The list is read after the inotify watch began. A run that starts in between is in both
 	 * and never in neither, and is shown from its beginning. */

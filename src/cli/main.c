@@ -168,8 +168,7 @@ static int fail_second(const char *first, const char *word, const char *const wo
 	for (size_t i = 0; i < n; i++) {
 		buf_addf(&list, "%s%s", i > 0 ? ", " : "", words[i]);
 	}
-	say_errorf("%s needs one of: %s", first, list.failed ? "" : list.data);
-	return EXIT_USAGE;
+	return say_fail(EXIT_USAGE, "%s needs one of: %s", first, list.failed ? "" : list.data);
 }
 
 static int fail_command(char *const words[])

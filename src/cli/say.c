@@ -152,6 +152,13 @@ void say_errorf(const char *fmt, ...)
 	write_message(SAY_PLAIN, "", "", text);
 }
 
+int say_fail(int status, const char *fmt, ...)
+{
+	FORMAT_TEXT(text, fmt);
+	write_message(SAY_PLAIN, "", "", text);
+	return status;
+}
+
 void say_warningf(const char *fmt, ...)
 {
 	FORMAT_TEXT(text, fmt);

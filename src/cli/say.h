@@ -21,6 +21,8 @@ void say_quiet(bool quiet);
 /* Prints "skillsandbox: where: text". */
 void say_error(const struct ssb_error *err);
 void say_errorf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints like say_errorf(). Returns `status`, the exit status. */
+int say_fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void say_warningf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
