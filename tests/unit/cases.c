@@ -41,7 +41,6 @@ void cases_fail(const struct test_case *c, const char *why)
 
 int cases_name_unfinished(void **state)
 {
-	(void)state;
 	if (current.line != 0) {
 		print_error("%s:%zu: its check did not end\n", current.file, current.line);
 		current.line = 0;

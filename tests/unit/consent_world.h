@@ -23,7 +23,6 @@ static char *environment[] = { (char[]){ "HAVE=1" }, NULL };
 
 static inline int setup(void **state)
 {
-	(void)state;
 	/* Many files: in memory where there is such a place. */
 	snprintf(top, sizeof(top), "%s/ssb-consent-XXXXXX",
 	         access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -40,7 +39,6 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-	(void)state;
 	return tree_remove(AT_FDCWD, top);
 }
 

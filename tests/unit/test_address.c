@@ -19,7 +19,6 @@ static void test_range_texts(void **state)
 		  "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128" },
 	};
 	char out[CIDR_TEXT];
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		struct cidr c, again;
@@ -44,7 +43,6 @@ static void test_families(void **state)
 		{ "::fffe:1.2.3.4", false },
 		{ "64:ff9b::1.2.3.4", false },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		struct address a;
@@ -68,7 +66,6 @@ static void test_sockets(void **state)
 	struct address a, back = address_of_v4(bytes);
 	union address_socket at;
 	uint16_t port = 0;
-	(void)state;
 
 	assert_true(address_parse("1.2.3.4", &a));
 	assert_memory_equal(&a, &back, sizeof(a));

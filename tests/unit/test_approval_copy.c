@@ -33,7 +33,6 @@ static void fill_version_control(void)
 /* What lies at the top is neither pinned nor in the copy; anywhere else it is. */
 static void version_control_is_left_out(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files before = { 0 };
 	AUTO(skill_files_done) struct skill_files after = { 0 };
 	struct stat st;
@@ -62,7 +61,6 @@ static void version_control_is_left_out(void **state)
 /* Too large for a copy: it would run where it sees them. At the cap, and past it. */
 static void version_control_counts_without_a_copy(void **state)
 {
-	(void)state;
 	const off_t rest = (off_t)strlen(MANIFEST) + 2; /* with sub/.git/x and .gitignore */
 
 	fill_version_control();
@@ -85,7 +83,6 @@ static void version_control_counts_without_a_copy(void **state)
 
 static void empty_directories_count(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files none = { 0 };
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	AUTO(diff_done) struct diff d = { 0 };
@@ -222,7 +219,6 @@ static const struct {
 /* Made anew from the same files, and whole again. */
 static void damaged_copies_do_not_count(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct stat st;
 

@@ -44,7 +44,6 @@ static enum ssb_code try_read(const char *named)
 
 static void in_order_and_whole(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	uint8_t hash[SHA256_BYTES];
@@ -113,7 +112,6 @@ static void file_for_link(void)
 /* Each of them makes another tree; and the same files the same one. */
 static void every_change_shows(void **state)
 {
-	(void)state;
 	static void (*const CHANGES[])(void) = { change_byte, change_mode, change_name,  add_file,
 		                                 add_link,    turn_link,   file_for_link };
 	uint8_t before[SHA256_BYTES];
@@ -181,7 +179,6 @@ static void link_around(void)
 
 static void has_no_bytes_of_its_own(void **state)
 {
-	(void)state;
 	static void (*const MAKE[])(void) = { make_fifo, make_socket, make_sparse,   link_absolute,
 		                              link_up,   link_around, link_to_itself };
 
@@ -196,7 +193,6 @@ static void has_no_bytes_of_its_own(void **state)
 
 static void links_that_stay(void **state)
 {
-	(void)state;
 	put("plain", "x");
 	assert_int_equal(symlink("plain", in_skill("a")), 0);
 	assert_int_equal(symlink("./nothing/there", in_skill("b")), 0);
@@ -207,7 +203,6 @@ static void links_that_stay(void **state)
 /* A linker leaves holes of a page; what is on the disk need not be all of a small file. */
 static void small_holes_are_none(void **state)
 {
-	(void)state;
 	put("a", "x");
 	assert_int_equal(truncate(in_skill("a"), MAX_PINNED_HOLES), 0);
 	assert_int_equal(try_read(NULL), SSB_OK);
@@ -226,7 +221,6 @@ static void same_size(void)
 
 static void changed_while_read(void **state)
 {
-	(void)state;
 	static void (*const ACTS[])(void) = { grow, same_size };
 
 	for (size_t i = 0; i < ARRAY_LEN(ACTS); i++) {
@@ -256,7 +250,6 @@ static void make_deep(size_t depth)
 
 static void bounds_depth(void **state)
 {
-	(void)state;
 	make_deep(MAX_SKILL_DEPTH - 1);
 	assert_int_equal(try_read(NULL), SSB_OK);
 	make_deep(MAX_SKILL_DEPTH);
@@ -265,7 +258,6 @@ static void bounds_depth(void **state)
 
 static void bounds_files(void **state)
 {
-	(void)state;
 	char name[32];
 
 	put("0", "x");
@@ -282,7 +274,6 @@ static void bounds_files(void **state)
 /* A byte more is too large; at the cap the next thing is said of it. */
 static void bounds_bytes(void **state)
 {
-	(void)state;
 	auto_fd fd = open(in_skill("big"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES + 1), 0);
@@ -296,7 +287,6 @@ static void bounds_bytes(void **state)
 
 static void bounds_directories(void **state)
 {
-	(void)state;
 	char name[32];
 
 	for (int i = 1; i < MAX_PINNED_DIRS; i++) {
@@ -312,7 +302,6 @@ static void bounds_directories(void **state)
 
 static void bounds_names(void **state)
 {
-	(void)state;
 	char name[LONG + 1];
 	size_t left = MAX_PINNED_PATHS;
 

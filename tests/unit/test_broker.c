@@ -247,7 +247,6 @@ static void on_record_before_the_first_byte(void **state)
 	struct dial_request q;
 	char got[8];
 
-	(void)state;
 	world_start(&w, "127.0.0.2", 4);
 	auto_fd skill = skill_calls(&w, "127.0.0.2");
 	(void)broker_accepts(&w, &q);
@@ -267,7 +266,6 @@ static void a_beginning_goes_before_an_end(void **state)
 	struct dial_request q;
 	auto_fd skill = -1, server = -1;
 
-	(void)state;
 	struct conn *first = world_connected(&w, 4, &skill, &server);
 	auto_fd next = skill_calls(&w, "127.0.0.2");
 	assert_int_equal(shutdown(skill, SHUT_WR), 0);
@@ -290,7 +288,6 @@ static void without_places_an_end_goes_first(void **state)
 	struct world w;
 	auto_fd skill = -1, server = -1;
 
-	(void)state;
 	struct conn *first = world_connected(&w, 1, &skill, &server);
 	assert_int_equal(shutdown(skill, SHUT_WR), 0);
 	wait_for(first->client.fd);
@@ -306,7 +303,6 @@ static void one_address_is_asked_for_once(void **state)
 	struct world w;
 	struct dial_request q;
 
-	(void)state;
 	world_start(&w, "127.0.0.2", 4);
 	for (int i = 0; i < 3; i++) {
 		auto_fd skill = skill_calls(&w, "127.0.0.2");
@@ -325,7 +321,6 @@ static void many_addresses_are_told_apart(void **state)
 	struct world w;
 	struct dial_request q;
 
-	(void)state;
 	world_start(&w, "0.0.0.0", 4);
 	for (size_t i = 0; i < ARRAY_LEN(ADDRESSES); i++) {
 		auto_fd skill = skill_calls(&w, ADDRESSES[i]);
@@ -344,7 +339,6 @@ static void an_end_is_the_end_of_events(void **state)
 	struct epoll_event e;
 	auto_fd skill = -1, server = -1;
 
-	(void)state;
 	struct conn *c = world_connected(&w, 4, &skill, &server);
 	auto_fd dialler = dup(server_fd);
 	conn_close(&w.b, c, REASON_OK);
@@ -376,7 +370,6 @@ static void requests_count_as_bytes(void **state)
 	struct world w;
 	auto_fd skill = -1, server = -1;
 
-	(void)state;
 	(void)world_asked(&w, POST, 5000, &skill, &server);
 	assert_int_equal(got_by(server), 1000);
 	assert_int_equal(w.b.bytes_out, 1000);
@@ -394,7 +387,6 @@ static void an_awaited_answer_counts_as_bytes(void **state)
 	char hints[5000] = "HTTP/1.1 103 \r\nX: ";
 	auto_fd skill = -1, server = -1;
 
-	(void)state;
 	memset(hints + strlen(hints), 'x', sizeof(hints) - strlen(hints));
 	struct conn *c = world_asked(&w, GET, 0, &skill, &server);
 	assert_int_equal(write(server, hints, sizeof(hints)), sizeof(hints));

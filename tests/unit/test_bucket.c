@@ -17,7 +17,6 @@ static void is_full_at_first(void **state)
 {
 	struct bucket k;
 
-	(void)state;
 	bucket_init(&k, 100, 250, 5000000);
 	assert_int_equal(taken(&k, 5000000), 250);
 }
@@ -26,7 +25,6 @@ static void refills_by_time(void **state)
 {
 	struct bucket k;
 
-	(void)state;
 	bucket_init(&k, 100, 100, 0);
 	assert_int_equal(taken(&k, 0), 100);
 	assert_int_equal(taken(&k, 9999), 0);
@@ -41,7 +39,6 @@ static void slow_drip_is_exact(void **state)
 	struct bucket k;
 	unsigned n = 0;
 
-	(void)state;
 	bucket_init(&k, 3, 3, 0);
 	assert_int_equal(taken(&k, 0), 3);
 	for (uint64_t now = 0; now <= 10000000; now += 1000) {
@@ -54,7 +51,6 @@ static void says_when(void **state)
 {
 	struct bucket k;
 
-	(void)state;
 	bucket_init(&k, 100, 100, 0);
 	assert_int_equal(bucket_due_us(&k, 1), 0);
 	assert_int_equal(taken(&k, 0), 100);
@@ -68,7 +64,6 @@ static void survives_extremes(void **state)
 {
 	struct bucket k;
 
-	(void)state;
 	bucket_init(&k, 1000000, 1000000, 0);
 	assert_int_equal(taken(&k, UINT64_MAX), 1000000);
 	assert_int_equal(taken(&k, 0), 0); /* a clock that goes back gives nothing */

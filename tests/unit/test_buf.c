@@ -6,7 +6,6 @@
 
 static void test_appends(void **state)
 {
-	(void)state;
 	auto_buf b = BUF(4096);
 
 	buf_adds(&b, "ab");
@@ -20,7 +19,6 @@ static void test_appends(void **state)
 
 static void test_cap(void **state)
 {
-	(void)state;
 	auto_buf b = BUF(4);
 
 	buf_adds(&b, "abcd");
@@ -42,7 +40,6 @@ static void test_cap(void **state)
 
 static void test_huge_length_does_not_wrap(void **state)
 {
-	(void)state;
 	auto_buf b = BUF(16);
 
 	buf_adds(&b, "x");
@@ -53,7 +50,6 @@ static void test_huge_length_does_not_wrap(void **state)
 
 static void test_steal(void **state)
 {
-	(void)state;
 	struct buf b = BUF(16);
 	char *empty = buf_steal(&b);
 	assert_string_equal(empty, "");

@@ -107,7 +107,6 @@ static int fork_report(void)
 
 static void test_memory_limit(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("mem");
 	int status = run_inside(cg, touch_little);
 
@@ -123,7 +122,6 @@ static void test_memory_limit(void **state)
 
 static void test_oom_event(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("event");
 	auto_fd event = cgroup_oom_eventfd(cg);
 
@@ -142,7 +140,6 @@ static void test_oom_event(void **state)
 
 static void test_process_limit(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("pids");
 	int status = run_inside(cg, fork_report);
 
@@ -156,7 +153,6 @@ static void test_process_limit(void **state)
 
 static void test_cpu_share(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("cpu");
 	char dir[MAX_PATH_BYTES];
 	char path[MAX_PATH_BYTES + 128];
@@ -177,7 +173,6 @@ static void test_cpu_share(void **state)
 
 static void test_directories_go(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("gone");
 
 	for (int c = 0; c < CGROUP_CONTROLLERS; c++) {
@@ -196,7 +191,6 @@ static void test_directories_go(void **state)
 /* If a process inside does not end, freeing soon gives up. */
 static void test_free_does_not_hang(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("busy");
 	int there[2];
 	char said;
@@ -235,7 +229,6 @@ static void test_free_does_not_hang(void **state)
 /* A killed supervisor of our number has left its group. */
 static void test_name_that_is_taken(void **state)
 {
-	(void)state;
 	struct cgroup *left = make("same");
 	struct cgroup *cg = make("same");
 
@@ -251,7 +244,6 @@ static void test_name_that_is_taken(void **state)
 
 static void test_sweep(void **state)
 {
-	(void)state;
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -281,7 +273,6 @@ static void test_sweep(void **state)
 
 static void test_bad_ids(void **state)
 {
-	(void)state;
 	char longest[66];
 	const char *bad[] = { "", "a/b", "..", "a b", longest };
 
@@ -300,7 +291,6 @@ static void test_bad_ids(void **state)
 /* A user without a delegated group is told why, and nothing stays behind. */
 static void test_unprivileged(void **state)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		skip();
 	}

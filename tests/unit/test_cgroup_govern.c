@@ -98,7 +98,6 @@ static void try_brake(const struct cgroup *cg)
 
 static void test_freeze_and_meter(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make_governed();
 
 	try_brake(cg);
@@ -111,7 +110,6 @@ static void test_freeze_and_meter(void **state)
 /* v2 brakes without any controller: also where the controllers are in v1. */
 static void test_freeze_v2(void **state)
 {
-	(void)state;
 	static struct cgroup_layout at;
 	struct cgroup cg = { .v2 = true, .governed = true, .n = 1, .name = "ssb-test-v2" };
 	struct node *node = &cg.nodes[0];
@@ -132,7 +130,6 @@ static void test_freeze_v2(void **state)
 /* What init does when the supervisor is gone. */
 static void test_thaw_by_fd(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make_governed();
 	volatile uint64_t *n =
 	        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -154,7 +151,6 @@ static void test_thaw_by_fd(void **state)
 /* Not requested: neither made nor promised. */
 static void test_ungoverned(void **state)
 {
-	(void)state;
 	struct cgroup *cg = make("plain");
 
 	assert_false(cgroup_freezes(cg));

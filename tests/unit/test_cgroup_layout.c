@@ -66,7 +66,6 @@ static void check_place(const char *name, const struct cgroup_place *place, cons
 
 static void test_layouts(void **state)
 {
-	(void)state;
 	static struct cgroup_layout at;
 
 	for (size_t i = 0; i < ARRAY_LEN(LAYOUTS); i++) {
@@ -84,7 +83,6 @@ static void test_layouts(void **state)
 
 static void test_long_paths_are_not_found(void **state)
 {
-	(void)state;
 	static struct cgroup_layout at;
 	static char self[2 * MAX_PATH_BYTES];
 	const char *mounts = "1 2 0:3 / /c rw - cgroup2 cgroup2 rw\n";
@@ -104,7 +102,6 @@ static void test_long_paths_are_not_found(void **state)
 
 static void test_list(void **state)
 {
-	(void)state;
 	assert_true(cgroup_list_has("cpuset cpu memory pids\n", "pids"));
 	assert_true(cgroup_list_has("memory", "memory"));
 	assert_false(cgroup_list_has("cpuset memory\n", "cpu"));

@@ -17,7 +17,6 @@ static char seen[512]; /* "name=value;" of every option, in order */
 
 static int record(void *ctx, const struct option_row *row, const char *value, struct ssb_error *err)
 {
-	(void)ctx;
 	if (value != NULL && strcmp(value, "wrong") == 0) {
 		return ssb_fail(err, SSB_E_USAGE, 0, row->name, "wrong value");
 	}
@@ -48,7 +47,6 @@ static int parse(const char *line, unsigned command, bool mixed, struct operands
 
 static void test_forms(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *line;
 		unsigned command;
@@ -93,7 +91,6 @@ static void test_forms(void **state)
 
 static void test_mistakes(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *line;
 		unsigned command;
@@ -127,7 +124,6 @@ static void test_mistakes(void **state)
 
 static void test_suggest(void **state)
 {
-	(void)state;
 	static const char *const words[] = { "run", "validate", "inspect", NULL, "memory_mb" };
 	static const struct {
 		const char *word;
@@ -190,7 +186,6 @@ static bool mentions(const char *text, const char *prefix, const char *name)
 
 static void test_documented(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *file;
 		const char *prefix;

@@ -112,7 +112,6 @@ static int reconnect_confined(void)
 
 static void broker_cannot_reconnect(void **state)
 {
-	(void)state;
 	assert_int_equal(life(reconnect_free), 0);
 	assert_int_equal(life(reconnect_confined), -SIGSYS);
 }
@@ -150,7 +149,6 @@ static int broker_option(void)
 
 static void broker_sets_what_it_needs(void **state)
 {
-	(void)state;
 	assert_int_equal(life(broker_life), 0);
 	assert_int_equal(life(broker_option), -SIGSYS);
 }
@@ -315,7 +313,6 @@ static void dialler_can_only_dial(void **state)
 		{ "listen", do_listen, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		step = CASES[i].step;
 		int in = life(step_confined);
@@ -337,13 +334,11 @@ static int fails(struct ssb_error *err)
 
 static int works(struct ssb_error *err)
 {
-	(void)err;
 	return 0;
 }
 
 static int dies(struct ssb_error *err)
 {
-	(void)err;
 	_exit(0);
 }
 
@@ -373,7 +368,6 @@ static void run_learns_of_failures(void **state)
 {
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(wait_for(works, works, &err), 0);
 	assert_int_equal(wait_for(works, fails, &err), -1);
 	assert_string_equal(err.text, "on purpose");
@@ -450,7 +444,6 @@ static int drop_refused(void)
 
 static void capabilities_are_gone_or_it_ends(void **state)
 {
-	(void)state;
 	assert_int_equal(life(drop_all), 0);
 	assert_int_equal(life(drop_without_setpcap), 0);
 	assert_int_equal(life(unbound_again), 0);

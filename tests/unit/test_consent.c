@@ -63,7 +63,6 @@ static const struct consent_terms FOR_GOOD = { .by = "a test", .uses = -1 };
 /* Of other bytes, by either way of approving, and when it is over: until it is taken back. */
 static void declined_stays_out(void **state)
 {
-	(void)state;
 	char *list[] = { (char[]){ "read ~/.ssh" }, NULL };
 	const struct string_list declined = { list, 1 };
 	const struct given notes = { SSB_OPT_READ, (char[]){ "~/notes" } };
@@ -105,7 +104,6 @@ static void declined_stays_out(void **state)
  * approved, nor when it runs. */
 static void of_the_pinned_manifest(void **state)
 {
-	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	struct ssb_plan other = plan_of("A skill");
 	struct ssb_plan same = plan_of(MANIFEST);
@@ -132,7 +130,6 @@ static void of_the_pinned_manifest(void **state)
 /* From the copy of what was shown; too large for one, it is looked at when it starts. */
 static void once_is_of_what_was_shown(void **state)
 {
-	(void)state;
 	for (int past = 0; past < 2; past++) {
 		AUTO(skill_files_done) struct skill_files shown = { 0 };
 		AUTO(consent_input_done) struct consent_input w = { 0 };
@@ -187,7 +184,6 @@ static void once_is_of_what_was_shown(void **state)
 /* A use is on the disk before anything runs by it; nothing ran: it is there again. */
 static void uses_reach_the_disk(void **state)
 {
-	(void)state;
 	AUTO(lock_done) struct lock l = { 0 };
 	AUTO(lock_done) struct lock after = { 0 };
 	struct consent_terms terms = FOR_GOOD;
@@ -221,7 +217,6 @@ static void spoil(const char *name)
 /* The others are listed, it can be taken back by its name, and the sweep goes on. */
 static void damaged_hides_nothing(void **state)
 {
-	(void)state;
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	AUTO(lock_list_done) struct lock_list after = { 0 };

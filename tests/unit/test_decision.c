@@ -183,7 +183,6 @@ static int play_look(void *arg, struct ssb_error *err)
 	const struct scene *s = &p->row->scenes[p->n_looks];
 	struct consent_found f = { .state = s->state };
 
-	(void)err;
 	if (waits_now(p)) {
 		return CONSENT_WAITS;
 	}
@@ -209,7 +208,6 @@ static int play_plan(void *arg, struct ssb_error *err)
 	const struct scene *s = &p->row->scenes[p->n_looks - 1];
 	const struct plan_consent c = consent_input_plan(&p->d.input);
 
-	(void)err;
 	if (waits_now(p)) {
 		return CONSENT_WAITS;
 	}
@@ -228,7 +226,6 @@ static int play_ask(void *arg, struct ssb_error *err)
 {
 	struct play *p = arg;
 
-	(void)err;
 	if (waits_now(p)) {
 		return CONSENT_WAITS;
 	}
@@ -250,7 +247,6 @@ static int play_keep(void *arg, struct ssb_error *err)
 {
 	struct play *p = arg;
 
-	(void)err;
 	if (waits_now(p)) {
 		return CONSENT_WAITS;
 	}
@@ -283,7 +279,6 @@ static void play_row(const struct row *row, bool waits)
 
 static void decides(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		play_row(&ROWS[i], false);
 		play_row(&ROWS[i], true);
@@ -298,7 +293,6 @@ static void forgets_an_answer_about_other_files(void **state)
 	struct play p = { .row = &row };
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	p.d = (struct consent_decision){ .owner = &owner, .dir = "/s" };
 	assert_int_equal(play_look(&p, &err), 0);
 	assert_int_equal(play_plan(&p, &err), 0);

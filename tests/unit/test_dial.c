@@ -177,7 +177,6 @@ static void drain(int listener)
 
 static void connected_socket(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	struct sockaddr_in peer;
 	socklen_t len = sizeof(peer);
@@ -207,7 +206,6 @@ static void connected_socket(void **state)
  * to the judged one. */
 static void datagrams(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	struct pollfd p = { .fd = world.datagram4, .events = POLLIN };
 	struct sockaddr_storage from;
@@ -253,7 +251,6 @@ static const struct {
 
 static void guarded_and_granted(void **state)
 {
-	(void)state;
 	struct dialler closed = start(false, 5000);
 	struct dialler granted = start(true, 5000);
 
@@ -276,7 +273,6 @@ static void guarded_and_granted(void **state)
 /* A public address that is this machine's is guarded too. */
 static void own_addresses(void **state)
 {
-	(void)state;
 	static const uint8_t own4[4] = { 192, 31, 196, 1 };
 	static const uint8_t own6[16] = { 0x26, 0x20, 0, 0xfe, [15] = 1 };
 	struct address a;
@@ -297,7 +293,6 @@ static void own_addresses(void **state)
 /* So is each form of IPv6 that a router turns into such an address. */
 static void own_addresses_in_others(void **state)
 {
-	(void)state;
 	static const char *const FORMS[] = {
 		"64:ff9b::192.31.197.1",       "2002:c01f:c501::1",
 		"2001:0:c01f:c501::f7f7:f7f7", "2001:0:808:808::3fe0:3afe",
@@ -321,7 +316,6 @@ static void own_addresses_in_others(void **state)
 /* hosts and DNS are used, the search list is not; outside it would be. */
 static void search_list(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	struct addrinfo *list = NULL;
 
@@ -356,7 +350,6 @@ static const struct {
 
 static void rules_are_kept(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 
 	for (size_t i = 0; i < ARRAY_LEN(NOT_GRANTED); i++) {
@@ -409,7 +402,6 @@ static void send_many_fds(const struct dialler *d, const void *data, size_t len,
 
 static void malformed(void **state)
 {
-	(void)state;
 	static const struct {
 		uint8_t kind, spares;
 	} BAD_KINDS[] = {
@@ -445,7 +437,6 @@ static void malformed(void **state)
 
 static void hundred_at_once(void **state)
 {
-	(void)state;
 	enum { N = 100 };
 	struct dialler d = start(true, 10000);
 	bool seen[N] = { 0 };
@@ -482,7 +473,6 @@ static void hundred_at_once(void **state)
 
 static void times_out(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 2500);
 	int64_t start_us = race_now_us();
 
@@ -505,7 +495,6 @@ static void times_out(void **state)
 
 static void busy(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	auto_fd fd = -1;
 
@@ -526,7 +515,6 @@ static void busy(void **state)
 
 static void without_privileges(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	char path[64];
 	char text[4096] = { 0 };
@@ -553,7 +541,6 @@ static struct dial_reply ask_spare(const struct dialler *d, uint32_t rule, const
 /* A spare is for a name that is known and allowed, and makes no connection. */
 static void spares(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	struct dialler closed = start(false, 5000);
 	auto_fd none = -1, fd = -1;
@@ -580,7 +567,6 @@ static void spares(void **state)
 /* Several come in one message, and lead to the server one by one. */
 static void many_spares(void **state)
 {
-	(void)state;
 	struct dialler d = start(true, 5000);
 	struct dial_request q = request(4712, ONE, "one.test", OPEN);
 	struct dial_reply reply;
@@ -606,7 +592,6 @@ static void many_spares(void **state)
 
 static void result_names(void **state)
 {
-	(void)state;
 	assert_int_equal(dial_result_reason(DIAL_OK), REASON_OK);
 	assert_int_equal(dial_result_reason(DIAL_BUSY), REASON_BUSY);
 	assert_int_equal(dial_result_reason((enum dial_result)99), REASON_UNKNOWN);

@@ -39,7 +39,6 @@ static void test_files(void **state)
 	struct lock lock = { .files = { .v = old, .n = 4 } };
 	struct skill_files now = { .v = new, .n = 4 };
 	AUTO(diff_done) struct diff d = { 0 };
-	(void)state;
 
 	assert_int_equal(diff_make(&lock, &now, NULL, &d), 0);
 	assert_false(d.same);
@@ -79,7 +78,6 @@ static void test_order(void **state)
 	struct skill_files now = { .v = new, .n = ARRAY_LEN(new) };
 	AUTO(diff_done) struct diff d = { 0 };
 	auto_buf out;
-	(void)state;
 
 	new[4].link = (char[]){ "sub" };
 	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
@@ -100,7 +98,6 @@ static void test_links(void **state)
 	struct skill_files now = { .v = new, .n = 1 };
 	static char x[] = "x", y[] = "y";
 	static char *const cases[][2] = { { x, y }, { x, NULL }, { NULL, y } };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO(diff_done) struct diff d = { 0 };
@@ -121,7 +118,6 @@ static void test_asked(void **state)
 	struct skill_files now = { 0 };
 	struct ssb_plan plan = { .requested = items(after) };
 	AUTO(diff_done) struct diff d = { 0 };
-	(void)state;
 
 	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
 	auto_free char *text = text_of(&d);
@@ -148,7 +144,6 @@ static void test_same(void **state)
 	struct lock lock = { .files = { .v = v, .n = 1 }, .asked = asked };
 	struct ssb_plan plan = { .requested = asked };
 	AUTO(diff_done) struct diff d = { 0 };
-	(void)state;
 
 	assert_int_equal(diff_make(&lock, &lock.files, &plan, &d), 0);
 	assert_true(d.same);
@@ -185,7 +180,6 @@ static void many(size_t n, bool cut)
 
 static void test_cap(void **state)
 {
-	(void)state;
 	many(MAX_SHOWN_FILES, false);
 	many(MAX_SHOWN_FILES + 1, true);
 }

@@ -15,7 +15,6 @@ static struct libcrypto crypto;
 
 static int setup(void **state)
 {
-	(void)state;
 	return libcrypto_load(&crypto);
 }
 
@@ -32,7 +31,6 @@ static size_t from_hex(const char *hex, uint8_t *ret)
 
 static void vectors_of_the_rfc(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(VECTORS); i++) {
 		uint8_t seed[32], public[32], message[1024], signature[64], ours[64];
 		struct ed25519_key key;
@@ -55,7 +53,6 @@ static void the_key_is_wiped(void **state)
 	uint8_t seed[32] = { 1 };
 	struct ed25519_key key;
 
-	(void)state;
 	ed25519_key_init(&key, seed);
 	assert_memory_not_equal(&key, &zero, sizeof(key));
 	ed25519_key_done(&key);
@@ -67,7 +64,6 @@ static void the_signature_may_overwrite_the_message(void **state)
 	uint8_t seed[32] = { 7 }, both[64] = { 9 }, apart[64];
 	struct ed25519_key key;
 
-	(void)state;
 	ed25519_key_init(&key, seed);
 	ed25519_sign(&key, both, 64, apart);
 	ed25519_sign(&key, both, 64, both);
@@ -85,7 +81,6 @@ static void any_flipped_bit_is_noticed(void **state)
 	uint8_t seed[32], message[32], signature[64];
 	struct ed25519_key key;
 
-	(void)state;
 	random_bytes(seed, sizeof(seed));
 	random_bytes(message, sizeof(message));
 	ed25519_key_init(&key, seed);
@@ -137,7 +132,6 @@ static bool openssl_verify(const uint8_t public[32], const uint8_t *m, size_t le
 
 static void openssl_agrees(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 300; i++) {
 		uint8_t seed[32], message[300], public[32], theirs[64], ours[64];
 		struct ed25519_key key;
@@ -161,7 +155,6 @@ static void openssl_agrees_on_extreme_seeds(void **state)
 {
 	static const uint8_t fill[] = { 0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
 		uint8_t seed[32], public[32], theirs[64], ours[64];
 		struct ed25519_key key;
@@ -185,7 +178,6 @@ static void a_second_spelling_of_s_is_refused(void **state)
 	struct ed25519_key key;
 	unsigned carry = 0;
 
-	(void)state;
 	ed25519_key_init(&key, seed);
 	ed25519_sign(&key, "m", 1, signature);
 	assert_true(ed25519_verify(key.public, "m", 1, signature));
@@ -226,7 +218,6 @@ static void small_keys_sign_nothing(void **state)
 {
 	uint8_t public[32], signature[64] = { 0 };
 
-	(void)state;
 	from_hex(BASE_POINT, signature);
 	signature[32] = 1;
 	for (size_t i = 0; i < ARRAY_LEN(SMALL); i++) {

@@ -108,7 +108,6 @@ static void test_endless_words(void **state)
 {
 	struct egress e;
 
-	(void)state;
 	start_talker(&e, 200, 50000); /* ten seconds */
 	uint64_t start = clock_ms();
 	egress_stop(&e, some_trace());
@@ -125,7 +124,6 @@ static void test_hostile_word(void **state)
 	const struct egress_event good = word;
 	struct egress e;
 
-	(void)state;
 	memset(&word, 'x', sizeof(word));
 	start_talker(&e, 1, 0);
 	word = good;
@@ -145,7 +143,6 @@ static void test_many_words(void **state)
 {
 	struct egress e;
 
-	(void)state;
 	start_talker(&e, 100, 0); /* as many as the socket holds */
 	slow_us = 7500;
 	egress_stop(&e, some_trace());
@@ -166,7 +163,6 @@ static void test_words_across_a_signal(void **state)
 	struct sigaction before;
 	struct egress e;
 
-	(void)state;
 	start_talker(&e, 5, 20000); /* and has two seconds for it */
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
 	(void)ualarm(10000, 20000);
@@ -182,7 +178,6 @@ static void test_gone_before_the_end(void **state)
 {
 	struct egress e;
 
-	(void)state;
 	start_talker(&e, 3, 0);
 	assert_int_equal(pidfd_send_signal(e.broker, SIGKILL, NULL, 0), 0);
 	assert_int_equal(waitid(P_PIDFD, (id_t)e.broker, NULL, WEXITED | WNOWAIT), 0);
@@ -219,7 +214,6 @@ static void check_failed_start(int left, enum ssb_code code)
 
 static void test_failed_start_leaves_nothing_open(void **state)
 {
-	(void)state;
 	for (int left = 0; left < 6; left++) {
 		check_failed_start(left, SSB_E_SYS);
 	}

@@ -60,7 +60,6 @@ static struct slot *by_name(struct egress_table *t, const char *name)
 
 static void empty_plan(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = { 0 };
 	auto_table t = table(&plan);
 
@@ -73,7 +72,6 @@ static void empty_plan(void **state)
 
 static void names_and_addresses(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("api.example.com", EXACT, TLS, 443),
 		RULE("db.example.com", EXACT, TCP, 5432),
@@ -109,7 +107,6 @@ static void names_and_addresses(void **state)
 /* Rules for one name and port add up: any bytes, or what the first ones show. */
 static void rules_add_up(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("api.example.com", EXACT, HTTP, 9000, 9001),
 		RULE("api.example.com", EXACT, TLS, 9000, 9001, 443),
@@ -132,7 +129,6 @@ static void rules_add_up(void **state)
 /* 254 addresses of each /24; the numbers of IPv6 go on past a byte. */
 static void numbering(void **state)
 {
-	(void)state;
 	enum { N = 600 };
 	static char names[N][32];
 	static struct egress_rule rules[N];
@@ -160,7 +156,6 @@ static void numbering(void **state)
 
 static void wildcard_pool(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("*.example.com", WILDCARD, TLS, 443),
 		RULE("*.example.com", WILDCARD, TCP, 22), /* the same pool */
@@ -192,7 +187,6 @@ static void wildcard_pool(void **state)
 /* A pool has the ports of every wildcard around it before it has names. */
 static void nested_wildcards(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("*.example.com", WILDCARD, TCP, 443, 25),
 		RULE("*.a.example.com", WILDCARD, TCP, 443, 26),
@@ -264,7 +258,6 @@ static const struct {
 
 static void matching(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(MATCHES); i++) {
 		struct egress_rule rule = { .domain.s = (char *)(uintptr_t)MATCHES[i].domain,
 			                    .kind = MATCHES[i].kind };
@@ -276,7 +269,6 @@ static void matching(void **state)
 
 static void literals(void **state)
 {
-	(void)state;
 	static const uint8_t zero[16];
 	struct egress_rule rules[] = {
 		RULE("192.0.2.7", ADDRESS, TCP, 80), RULE("2001:db8::7", ADDRESS, TCP, 80),
@@ -308,7 +300,6 @@ static void literals(void **state)
  * around it. */
 static void ranges(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("192.0.2.0/24", CIDR, TCP, 80),     RULE("192.0.2.16/28", CIDR, TCP, 81),
 		RULE("192.0.2.20", ADDRESS, TCP, 82),    RULE("192.0.2.16/28", CIDR, UDP, 80),
@@ -375,7 +366,6 @@ static const struct {
 /* At the cap each address has a socket of its own, past it the range is wide. */
 static void wide(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(WIDTHS); i++) {
 		struct egress_rule rules[] = { WIDTHS[i].rule };
 		struct ssb_plan plan = { .egress = rules, .n_egress = 1 };
@@ -403,7 +393,6 @@ static const struct {
 
 static void refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
 		struct egress_rule rules[] = { RULE("a.test", EXACT, TCP, 80), REFUSED[i].rule };
 		struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
@@ -421,7 +410,6 @@ static void refused(void **state)
 
 static void slot_cap(void **state)
 {
-	(void)state;
 	enum { N = MAX_EGRESS_SLOTS / EGRESS_POOL };
 	static char names[N + 1][32];
 	static struct egress_rule rules[N + 1];
@@ -444,7 +432,6 @@ static void slot_cap(void **state)
 
 static void first_bytes(void **state)
 {
-	(void)state;
 	static const uint16_t tls[] = { 443, 465, 636, 853, 990, 993, 995, 5061, 8443 };
 	struct egress_rule rule = { .protocol = PROTO_TCP };
 
@@ -495,7 +482,6 @@ static bool sees_v6(void)
 /* In a network of its own: what the host has is no matter. */
 static void host_v6(void **state)
 {
-	(void)state;
 	int status = -1;
 	pid_t pid = fork();
 
@@ -535,7 +521,6 @@ static const char *known_as(struct egress_table *t, const char *text)
 /* What the supervisor, whose copy knows no name of a pool, can say of an address. */
 static void seen_by_the_observer(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("*.example.com", WILDCARD, TLS, 443),
 		RULE("api.example.com", EXACT, TCP, 22),
@@ -569,7 +554,6 @@ static void seen_by_the_observer(void **state)
 
 static void resolvers(void **state)
 {
-	(void)state;
 	struct egress_rule rules[] = {
 		RULE("api.example.com", EXACT, TLS, 443),
 		RULE("127.0.0.1", ADDRESS, UDP, 53),

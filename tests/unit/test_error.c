@@ -15,7 +15,6 @@
 
 static void test_first_failure_wins(void **state)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 
 	errno = EINTR;
@@ -34,7 +33,6 @@ static void test_first_failure_wins(void **state)
 
 static void test_long_texts_are_cut(void **state)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	char text[1000];
 
@@ -49,7 +47,6 @@ static void test_long_texts_are_cut(void **state)
 
 static void test_diag_cap(void **state)
 {
-	(void)state;
 	struct ssb_diags *d = ssb_diags_new();
 
 	for (int i = 0; i < MAX_DIAGS; i++) {
@@ -74,7 +71,6 @@ static void test_diag_cap(void **state)
 /* However many small faults a skill's files have, what is to be seen at every run is. */
 static void test_diag_alarms(void **state)
 {
-	(void)state;
 	for (int first = 0; first < 2; first++) { /* before them, and after */
 		AUTO(diags_freep) struct ssb_diags *d = ssb_diags_new();
 		size_t alarms = 0;
@@ -102,7 +98,6 @@ static void test_diag_alarms(void **state)
 
 static void test_every_enum_has_a_name(void **state)
 {
-	(void)state;
 	for (int i = SSB_OK; i <= SSB_E_NOMEM; i++) {
 		assert_non_null(name_of_code((enum ssb_code)i));
 	}

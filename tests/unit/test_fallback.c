@@ -51,7 +51,6 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 /* Three children, and a child of each. */
 static int people(void **state)
 {
-	(void)state;
 	unlisted = immortal = false;
 	kills = 0;
 	ahead = 0;
@@ -70,7 +69,6 @@ static int people(void **state)
 
 static int people_end(void **state)
 {
-	(void)state;
 	unlisted = immortal = false;
 	ahead = 0;
 	return fallback_end_all() && waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : -1;
@@ -78,7 +76,6 @@ static int people_end(void **state)
 
 static void test_all_end(void **state)
 {
-	(void)state;
 	assert_true(fallback_end_all());
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
@@ -87,7 +84,6 @@ static void test_all_end(void **state)
 
 static void test_who_is_not_listed_is_left(void **state)
 {
-	(void)state;
 	unlisted = true;
 	ahead = 1;
 	assert_false(fallback_end_all());
@@ -97,7 +93,6 @@ static void test_who_is_not_listed_is_left(void **state)
 
 static void test_who_does_not_die_is_left(void **state)
 {
-	(void)state;
 	immortal = true;
 	ahead = 1;
 	(void)alarm(20);

@@ -97,8 +97,6 @@ static int check_as(uid_t uid)
 
 static void test_table(void **state)
 {
-	(void)state;
-
 	if (geteuid() != 0) {
 		skip(); /* only root can make what is root's */
 	}
@@ -117,7 +115,6 @@ static void test_edges(void **state)
 	char to[256], path[512], wanted[1024];
 	ssize_t n = readlink("/bin", to, sizeof(to) - 1);
 	char *much = calloc(1, 8192);
-	(void)state;
 
 	to[n > 0 ? n : 0] = '\0';
 	snprintf(path, sizeof(path), "/bin/no-such-file");
@@ -150,7 +147,6 @@ static void test_open_real(void **state)
 	};
 	char dir[] = "/tmp/test-open-real-XXXXXX";
 	char path[256];
-	(void)state;
 
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chdir(dir), 0);

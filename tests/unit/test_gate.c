@@ -54,7 +54,6 @@ static const size_t SIZES[] = { 0, 1, 1400, 65507 };
 
 static void both_ways(void **state)
 {
-	(void)state;
 	static char out[GATE_MESSAGE], in[GATE_MESSAGE];
 	struct sockaddr_in at, from;
 	socklen_t len = sizeof(from);
@@ -81,7 +80,6 @@ static void both_ways(void **state)
  * ends the gate. */
 static void odd_messages(void **state)
 {
-	(void)state;
 	static char big[GATE_MESSAGE + 100];
 	struct sockaddr_in at;
 	char got[8];
@@ -99,7 +97,6 @@ static void odd_messages(void **state)
 
 static void nobody_there(void **state)
 {
-	(void)state;
 	struct sockaddr_in at;
 	char got[8] = { 0 };
 
@@ -176,7 +173,6 @@ static bool hears_of_narrow(void)
  * process of its own, whose network it may have, and before there is the gates' thread. */
 static void narrow_path(void **state)
 {
-	(void)state;
 	int status = -1;
 	pid_t pid = fork();
 
@@ -203,7 +199,6 @@ static int gate_soon(const struct sockaddr_in *at)
 /* As many as there may be, not one more, and room again when one is closed. */
 static void cap(void **state)
 {
-	(void)state;
 	static int gates[MAX_UDP_FLOWS];
 	struct rlimit files;
 	struct sockaddr_in at;

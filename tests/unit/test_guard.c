@@ -119,7 +119,6 @@ static void check_kind(const struct address *a, const char *want)
 
 static void test_ranges(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(RANGES); i++) {
 		struct address first = addr(RANGES[i].first), last = addr(RANGES[i].last);
 		struct address below = step(first, -1), above = step(last, 1);
@@ -182,7 +181,6 @@ static const struct {
 
 static void test_forms(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(FORMS); i++) {
 		assert_string_equal(special(FORMS[i].text), FORMS[i].kind);
 	}
@@ -234,7 +232,6 @@ static const char *const NO_ADDRESS[] = {
 
 static void test_no_address(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(NO_ADDRESS); i++) {
 		struct address a, before;
 		memset(&a, 0x5a, sizeof(a));
@@ -259,7 +256,6 @@ static void test_format(void **state)
 	};
 	char out[48];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(texts); i++) {
 		struct address a = addr(texts[i][0]);
 		address_format(&a, out);
@@ -291,7 +287,6 @@ static const struct {
 
 static void test_cidr(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(CIDRS); i++) {
 		struct cidr c;
 		struct address in = addr(CIDRS[i].inside), out = addr(CIDRS[i].outside);
@@ -329,7 +324,6 @@ static const char *const NO_CIDR[] = {
 
 static void test_no_cidr(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(NO_CIDR); i++) {
 		struct cidr c = { .bits = 77 };
 		if (cidr_parse(NO_CIDR[i], &c)) {
@@ -351,7 +345,6 @@ static void test_guard(void **state)
 	struct cidr granted[2];
 	const char *kind = "none";
 
-	(void)state;
 	assert_true(cidr_parse("10.0.0.0/8", &granted[0]));
 	assert_true(cidr_parse("fd12::/16", &granted[1]));
 	assert_true(allowed("8.8.8.8", NULL, 0, &kind));

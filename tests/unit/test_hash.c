@@ -20,7 +20,6 @@ static struct libcrypto crypto;
 
 static int setup(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n < sizeof(noise);) {
 		ssize_t got = getrandom(noise + n, sizeof(noise) - n, 0);
 		if (got <= 0) {
@@ -79,7 +78,6 @@ static void known_answers(void)
 
 static void vectors_of_the_standards(void **state)
 {
-	(void)state;
 	known_answers(); /* as a process begins */
 	sha256_portable();
 	known_answers();
@@ -90,7 +88,6 @@ static void vectors_of_the_standards(void **state)
 /* Two pieces at every place, and one byte at a time, for each length. */
 static void any_split_is_the_same(void **state)
 {
-	(void)state;
 	for (size_t len = 0; len <= 300; len++) {
 		uint8_t whole[32], pieces[32];
 		struct sha256 s;
@@ -117,7 +114,6 @@ static void nothing_may_be_null(void **state)
 	uint8_t h[32], empty[32];
 	struct sha256 s;
 
-	(void)state;
 	sha256("", 0, empty);
 	sha256(NULL, 0, h);
 	assert_memory_equal(h, empty, 32);
@@ -133,7 +129,6 @@ static void accelerated_is_portable(void **state)
 {
 	bool fast = sha256_accelerate();
 
-	(void)state;
 #if defined(__x86_64__)
 	/* It is chosen exactly where the kernel sees the instructions. */
 	auto_file f = fopen("/proc/cpuinfo", "re");
@@ -161,7 +156,6 @@ static void accelerated_is_portable(void **state)
 
 static void openssl_agrees(void **state)
 {
-	(void)state;
 	for (size_t len = 0; len < sizeof(noise); len = len < 300 ? len + 1 : len * 7 / 4) {
 		uint8_t ours[32], theirs[32];
 
@@ -176,7 +170,6 @@ static void hex_there_and_back(void **state)
 	uint8_t bytes[256], back[256];
 	char hex[513], one[3];
 
-	(void)state;
 	for (unsigned i = 0; i < 256; i++) {
 		bytes[i] = (uint8_t)i;
 	}
@@ -195,7 +188,6 @@ static void hex_is_strict(void **state)
 {
 	uint8_t back[2] = { 1, 2 };
 
-	(void)state;
 	for (int c = 0; c < 256; c++) {
 		char text[] = { '0', '0', '0', (char)c };
 		bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -220,7 +212,6 @@ static void hex_digits(void **state)
 {
 	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
 
-	(void)state;
 	for (int c = -128; c < 128; c++) {
 		const char *at = c == 0 ? NULL : strchr(digits, c);
 		assert_int_equal(hex_digit((char)c), at == NULL ? -1 : (at - digits) % 16);
@@ -231,7 +222,6 @@ static void base64_there_and_back(void **state)
 {
 	uint8_t bytes[256];
 
-	(void)state;
 	for (unsigned i = 0; i < 256; i++) {
 		bytes[i] = (uint8_t)(i * 7);
 	}
@@ -252,7 +242,6 @@ static void base64_is_strict(void **state)
 		                           "AA=A",     "AB==", "AAB=", "AA-_", "AA==AAAA",
 		                           "AAA=AAAA", "AA A", "AAA ", "AAAAA" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		auto_buf back = BUF(64);
 

@@ -17,7 +17,6 @@ struct text_case {
 
 static void test_strings(void **state)
 {
-	(void)state;
 	static const struct text_case cases[] = {
 		CASE("plain", "\"plain\""),
 		CASE("", "\"\""),
@@ -64,7 +63,6 @@ static void write_sample(struct json *j)
 
 static void test_structure(void **state)
 {
-	(void)state;
 	struct json j;
 	auto_buf b = BUF(4096);
 
@@ -77,7 +75,6 @@ static void test_structure(void **state)
 
 static void test_pretty(void **state)
 {
-	(void)state;
 	struct json j;
 	auto_buf b = BUF(4096);
 
@@ -93,7 +90,6 @@ static void test_pretty(void **state)
 
 static void test_utf8(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *s;
 		size_t len;
@@ -141,7 +137,6 @@ static void test_utf8_cut(void **state)
 		{ "\x80\x80", 1, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(utf8_cut(cases[i].s, cases[i].max), cases[i].left);
 	}

@@ -21,7 +21,6 @@ static int read_text(struct json_doc *doc, const char *text)
 
 static void test_takes(void **state)
 {
-	(void)state;
 	static const char *const good[] = { "null",
 		                            " true ",
 		                            "false",
@@ -50,7 +49,6 @@ static void test_takes(void **state)
 
 static void test_refuses(void **state)
 {
-	(void)state;
 	static const char *const bad[] = { "",
 		                           " ",
 		                           "nul",
@@ -109,7 +107,6 @@ static void test_keys_twice(void **state)
 	static const int at[] = { 0, 1, 500, MAX_JSON_MEMBERS - 2, -1 };
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
 		auto_buf text = BUF(MAX_RECORD_LINE);
 
@@ -123,7 +120,6 @@ static void test_keys_twice(void **state)
 
 static void test_finds(void **state)
 {
-	(void)state;
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
 
 	assert_int_equal(read_text(&doc, "{\"n\":-7,\"s\":\"a\\u0000b\",\"l\":[1,2],\"t\":true,"
@@ -152,7 +148,6 @@ static void test_finds(void **state)
 /* All bytes, as the writer writes them, come back. */
 static void test_round(void **state)
 {
-	(void)state;
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
 	struct json j;
 	char bytes[256];
@@ -196,7 +191,6 @@ static int read_deep(size_t n)
 
 static void test_caps(void **state)
 {
-	(void)state;
 	assert_int_equal(read_deep(MAX_JSON_DEPTH), 0);
 	assert_int_equal(read_deep(MAX_JSON_DEPTH + 1), -1);
 	assert_int_equal(read_many("{", "%s\"%u\":1", MAX_JSON_MEMBERS, "}"), 0);

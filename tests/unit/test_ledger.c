@@ -158,7 +158,6 @@ static void destinations_have_totals(void **state)
 		struct world w = begin();
 		const unsigned different = LEDGER_TOTALS + over;
 
-		(void)state;
 		for (unsigned i = 0; i < 3 * different; i++) {
 			struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
 			e.dialled.b[0] = 0x20;
@@ -249,7 +248,6 @@ static void facts_are_bounded(void **state)
 		struct world w = begin();
 		char name[32];
 
-		(void)state;
 		for (unsigned i = 0; i < LEDGER_FACTS + over; i++) {
 			snprintf(name, sizeof(name), "x%u.evil.test", i);
 			take(&w, event(EGRESS_UNKNOWN, name, "not_declared"));
@@ -317,13 +315,11 @@ UNIT_TEST(lying_broker_is_bounded)
 
 static int setup(void **state)
 {
-	(void)state;
 	return mkdtemp(directory) != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	static const char *const LEFT[] = { "trace.jsonl", "trace.key", "trace.pub" };
 	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_LEN(LEFT); i++) {

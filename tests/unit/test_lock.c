@@ -11,7 +11,6 @@
 
 static void comes_back(void **state)
 {
-	(void)state;
 	AUTO(lock_done) struct lock l = { 0 };
 	AUTO(lock_done) struct lock again = { 0 };
 	struct ssb_error err = { 0 };
@@ -44,7 +43,6 @@ static void comes_back(void **state)
 
 static void states(void **state)
 {
-	(void)state;
 	struct consent_terms past = FOR_GOOD;
 	bool was = false;
 	struct ssb_error err = { 0 };
@@ -72,7 +70,6 @@ static void states(void **state)
 /* The policy file's time, unless the owner says another. */
 static void expires_by_policy(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of();
 	struct consent_terms terms = FOR_GOOD;
 	struct ssb_error err = { 0 };
@@ -92,7 +89,6 @@ static void expires_by_policy(void **state)
 /* What planning is told of an approval that holds, and of one that does not. */
 static void is_told(void **state)
 {
-	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
@@ -123,7 +119,6 @@ static void is_told(void **state)
 /* The owner's own manifest is not among the skill's files: its digest alone tells. */
 static void of_the_owners_manifest(void **state)
 {
-	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
@@ -139,7 +134,6 @@ static void of_the_owners_manifest(void **state)
 /* The approval is of the files that the owner saw, whatever is there by now. */
 static void of_what_was_shown(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files shown = { 0 };
 	AUTO(lock_done) struct lock l = { 0 };
 	struct ssb_plan plan = plan_of();
@@ -183,7 +177,6 @@ static void of_what_was_shown(void **state)
 /* More is granted of the same bytes; of others, or when it was over, it begins anew. */
 static void some_at_a_time(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *value;
 		size_t after;
@@ -221,7 +214,6 @@ static void some_at_a_time(void **state)
 
 static void used_up(void **state)
 {
-	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	AUTO(consent_input_done) struct consent_input w = { 0 };
 	struct consent_terms terms = FOR_GOOD;
@@ -283,7 +275,6 @@ static int use_together(const char *tree)
 
 static void once_among_many(void **state)
 {
-	(void)state;
 	struct consent_terms terms = FOR_GOOD;
 	struct ssb_error err = { 0 };
 	char tree[DIGEST_TEXT];
@@ -300,7 +291,6 @@ static void once_among_many(void **state)
 /* A process that changes the store is alone. */
 static void one_at_a_time(void **state)
 {
-	(void)state;
 	AUTO(lock_done) struct lock l = { 0 };
 	struct consent_terms terms = FOR_GOOD;
 	struct ssb_error err = { 0 };

@@ -97,7 +97,6 @@ static void read_good(struct buf *out)
 
 static void not_understood(void **state)
 {
-	(void)state;
 	auto_buf good, bad;
 
 	give(&FOR_GOOD);
@@ -124,7 +123,6 @@ static void not_understood(void **state)
 
 static void whose_it_is(void **state)
 {
-	(void)state;
 	char path[256];
 	char other[96];
 	auto_buf good;
@@ -193,7 +191,6 @@ static struct skill_file file_of(const char *path, uint64_t size)
 /* Although the tree is right: names that lead elsewhere, twice, in another order. */
 static void files_that_cannot_be(void **state)
 {
-	(void)state;
 	static const char *const BAD[] = { "",    ".",   "..",   "/a",     "a/",
 		                           "a/.", "./a", "../a", "a/../b", "a//b" };
 	static const char *const GOOD[] = { "a", "a/b", "...", ".a", "..a", "a./b", " " };
@@ -220,7 +217,6 @@ static void files_that_cannot_be(void **state)
 /* Nor what is too large, alone or together, or too many. */
 static void files_have_bounds(void **state)
 {
-	(void)state;
 	struct skill_file v[2] = { file_of("a", MAX_PINNED_BYTES), file_of("b", 0) };
 
 	assert_true(taken(v, 2));
@@ -242,7 +238,6 @@ static void files_have_bounds(void **state)
 /* A symlink and an empty directory have one member beside the path. */
 static void members_of_files(void **state)
 {
-	(void)state;
 	static const char *const EACH[][2] = { { "\"dir\": true", "\"dir\": true, \"size\": 0" },
 		                               { "\"link\": \"x\"",
 		                                 "\"link\": \"x\", \"dir\": true" } };
@@ -289,10 +284,6 @@ static void write_named(const char *named)
 
 static int as_it_is(struct lock *inout, const struct lock *before, void *arg, struct ssb_error *err)
 {
-	(void)inout;
-	(void)before;
-	(void)arg;
-	(void)err;
 	return 0;
 }
 
@@ -306,7 +297,6 @@ static enum ssb_code store_code(const char *named)
 
 static void bounds(void **state)
 {
-	(void)state;
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	AUTO(lock_list_done) struct lock_list past = { 0 };
 	struct ssb_error err = { 0 };
@@ -334,7 +324,6 @@ static void bounds(void **state)
 /* One that lies under another's name is none, and those that are none are told in order. */
 static void lists_what_is_none(void **state)
 {
-	(void)state;
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	struct ssb_error err = { 0 };
 	char from[256], to[256];
@@ -357,7 +346,6 @@ static void lists_what_is_none(void **state)
 
 static void is_there(void **state)
 {
-	(void)state;
 	char path[256];
 
 	assert_false(lock_there(&owner, skill));
@@ -383,7 +371,6 @@ static void is_there(void **state)
 /* Elsewhere, or as something else: not as if nothing had been approved. */
 static void the_directory_itself(void **state)
 {
-	(void)state;
 	char path[96];
 	char other[96];
 	AUTO(lock_list_done) struct lock_list l = { 0 };
@@ -408,7 +395,6 @@ static void the_directory_itself(void **state)
 
 static void grants_have_a_bound(void **state)
 {
-	(void)state;
 	AUTO(lock_done) struct lock l = { 0 };
 	char value[16];
 
@@ -425,7 +411,6 @@ static void grants_have_a_bound(void **state)
 /* The longest word, and the longest file. */
 static void bounds_of_one(void **state)
 {
-	(void)state;
 	auto_free char *word = malloc(MAX_LOCK_TEXT + 2);
 	struct lock l = lock_of("/long");
 	struct ssb_error err = { 0 };
@@ -468,7 +453,6 @@ static void taken_back_for_good(void **state)
 {
 	struct ssb_error err = { 0 };
 	bool was = false;
-	(void)state;
 
 	give(&FOR_GOOD);
 	assert_true(synced > 0);
@@ -507,7 +491,6 @@ static int give_while(int held, const struct buf *other)
 /* Of two who approve at once, what one declines the other does not give. */
 static void declined_meanwhile(void **state)
 {
-	(void)state;
 	AUTO(lock_done) struct lock l = { 0 };
 	char *declined[] = { (char[]){ "read ~/.ssh" }, NULL };
 	const struct string_list list = { declined, 1 };
@@ -545,7 +528,6 @@ static void a_busy_disk_is_waited_for(void **state)
 	char path[256], c;
 	int there[2];
 
-	(void)state;
 	give(&FOR_GOOD);
 	snprintf(path, sizeof(path), "%s/approvals.lock", top);
 	assert_int_equal(pipe(there), 0);

@@ -20,13 +20,11 @@ static struct loop *loop;
 
 static int set_up(void **state)
 {
-	(void)state;
 	return loop_new(&loop, NULL);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	loop_free(loop);
 	return 0;
 }
@@ -102,7 +100,6 @@ static void lets_go_of_itself(void **state)
 {
 	struct end e = { .lets_go = &e };
 
-	(void)state;
 	end_open(&e);
 	run_for(20);
 	assert_int_equal(e.called, 1); /* its byte is still there */
@@ -114,7 +111,6 @@ static void lets_go_of_another(void **state)
 {
 	struct end a = { .reads = true }, b = { .reads = true };
 
-	(void)state;
 	a.lets_go = &b;
 	b.lets_go = &a;
 	end_open(&a);
@@ -129,7 +125,6 @@ static void without_letting_go_both_are_called(void **state)
 {
 	struct end a = { .reads = true }, b = { .reads = true };
 
-	(void)state;
 	end_open(&a);
 	end_open(&b);
 	run_for(20);
@@ -143,7 +138,6 @@ static void again(void *arg, uint32_t events)
 {
 	struct end *e = arg;
 
-	(void)events;
 	e->called++;
 	loop_unwatch(&e->watch);
 	(void)close(e->fd[0]);
@@ -159,7 +153,6 @@ static void a_number_is_used_again(void **state)
 {
 	struct end e = { .called = 0 };
 
-	(void)state;
 	assert_int_equal(pipe2(e.fd, O_CLOEXEC), 0);
 	assert_int_equal(write(e.fd[1], "x", 1), 1);
 	assert_int_equal(loop_watch(loop, e.fd[0], EPOLLIN, again, &e, &e.watch), 0);
@@ -172,7 +165,6 @@ static void rewatching(void **state)
 {
 	struct end e = { .reads = true };
 
-	(void)state;
 	end_open(&e);
 	loop_rewatch(e.watch, 0);
 	run_for(10);
@@ -188,7 +180,6 @@ static void many_fds(void **state)
 	static struct end many[MANY];
 	unsigned called = 0;
 
-	(void)state;
 	(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 2 * MANY + 64, 4096 });
 	for (size_t i = 0; i < MANY; i++) {
 		many[i] = (struct end){ .reads = true };
@@ -209,7 +200,6 @@ static void a_bad_fd(void **state)
 {
 	struct loop_watch *w = NULL;
 
-	(void)state;
 	assert_int_equal(loop_watch(loop, -1, EPOLLIN, end_ready, NULL, &w), -1);
 	assert_null(w);
 }
@@ -234,7 +224,6 @@ static void a_regular_file(void **state)
 	FILE *f = tmpfile();
 	struct end e = { .called = 0 };
 
-	(void)state;
 	assert_non_null(f);
 	assert_true(fputs("four", f) >= 0 && fflush(f) == 0);
 	e.fd[0] = fileno(f);
@@ -289,7 +278,6 @@ static void in_order(void **state)
 	struct note n[6] = { 0 };
 	uint64_t from;
 
-	(void)state;
 	memset(notes, 0, sizeof notes);
 	do { /* all at once: who is stopped meanwhile has set other times */
 		from = clock_ms();
@@ -307,7 +295,6 @@ static void never_too_early(void **state)
 {
 	uint64_t from = clock_ms();
 
-	(void)state;
 	run_for(25);
 	assert_true(clock_ms() - from >= 25);
 }
@@ -316,7 +303,6 @@ static void taken_back(void **state)
 {
 	struct note a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 
-	(void)state;
 	memset(notes, 0, sizeof notes);
 	a.lets_go = &b; /* due in the same turn */
 	note_set(&a, 5);
@@ -333,7 +319,6 @@ static void many_taken_back(void **state)
 	static struct note many[MANY];
 	unsigned called = 0;
 
-	(void)state;
 	for (size_t i = 0; i < MANY; i++) {
 		many[i] = (struct note){ .name = '.' };
 		note_set(&many[i], (i * 7919) % 50);
@@ -355,7 +340,6 @@ static void none_starves(void **state)
 	struct note n = { .name = 'n', .again_ms = 1 };
 	struct end e = { .reads = true };
 
-	(void)state;
 	end_open(&e);
 	note_set(&n, 0);
 	run_for(20);
@@ -367,14 +351,12 @@ static void none_starves(void **state)
 
 static void nothing(int sig)
 {
-	(void)sig;
 }
 
 static void signals_do_not_end_it(void **state)
 {
 	uint64_t from = clock_ms();
 
-	(void)state;
 	(void)sigaction(SIGALRM, &(struct sigaction){ .sa_handler = nothing }, NULL);
 	(void)setitimer(
 	        ITIMER_REAL,
@@ -390,7 +372,6 @@ static void leftovers(void **state)
 	struct end e = { .reads = true };
 	static struct note n;
 
-	(void)state;
 	end_open(&e);
 	note_set(&n, 1000000);
 	assert_int_equal(loop_after(loop, UINT64_MAX, stop, NULL, NULL), 0);

@@ -68,7 +68,6 @@ static void approve(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(top, sizeof(top), "/tmp/ssb-marks-XXXXXX");
 	assert_non_null(mkdtemp(top));
 	snprintf(skill, sizeof(skill), "%s/skill", top);
@@ -85,7 +84,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	consent_found_done(&found);
 	free(approval.tree);
 	own_close(&shown.fd);
@@ -233,7 +231,6 @@ static void what_was_put_back(void **state)
 /* What the sandbox shows is what is checked: not what has its name by now. */
 static void another_in_its_place(void **state)
 {
-	(void)state;
 	AUTO(marks_done) struct marks seen = { 0 };
 	struct ssb_error err = { 0 };
 	char away[96];
@@ -250,8 +247,6 @@ static void another_in_its_place(void **state)
 /* Two changes in one tick have one time: it is waited for. */
 static void changed_just_before(void **state)
 {
-	(void)state;
-
 	for (int i = 0; i < 20; i++) {
 		AUTO(marks_done) struct marks seen = { 0 };
 		struct ssb_error err = { 0 };
@@ -266,7 +261,6 @@ static void changed_just_before(void **state)
 /* Memory that is mapped for writing has no times. */
 static void mapped_before(void **state)
 {
-	(void)state;
 	AUTO(marks_done) struct marks seen = { 0 };
 	struct ssb_error err = { 0 };
 	int fd = open(in_skill("lib/code.py"), O_RDWR | O_CLOEXEC);
@@ -285,7 +279,6 @@ static void mapped_before(void **state)
 
 static void how_young(void **state)
 {
-	(void)state;
 	const int64_t now = clock_wall_us() * 1000;
 	const struct {
 		int64_t ago;

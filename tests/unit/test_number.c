@@ -30,7 +30,6 @@ static void test_read(void **state)
 		{ "-1", 9, 0, NULL },
 		{ "x", 9, 0, NULL },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		uint64_t v = UNTOUCHED, whole = UNTOUCHED;
@@ -49,7 +48,6 @@ static void test_read(void **state)
 static void test_least(void **state)
 {
 	uint64_t v = UNTOUCHED;
-	(void)state;
 
 	assert_false(number_parse("4", 5, 6, &v));
 	assert_int_equal(v, UNTOUCHED);
@@ -80,7 +78,6 @@ static void test_signed(void **state)
 		{ "- 1", 0, NULL },
 		{ "", 0, NULL },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		int64_t v = UNTOUCHED, whole = UNTOUCHED;

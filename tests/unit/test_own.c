@@ -42,7 +42,6 @@ static void test_covered(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct stat st;
-	(void)state;
 
 	struct ssb_plan *p = command(READ(top), "true");
 	assert_int_equal(p->n_refusals, 0);
@@ -82,7 +81,6 @@ static void test_covered(void **state)
 
 static void test_named(void **state)
 {
-	(void)state;
 	make_state();
 	struct ssb_plan *p = command(READ(at("cfg")), "true");
 	assert_int_equal(p->n_covers, 0);
@@ -112,7 +110,6 @@ static void test_named(void **state)
 /* The directory itself: what is in it now, but for the secrets. */
 static void test_state_directory(void **state)
 {
-	(void)state;
 	make_state();
 	struct ssb_plan *p = command(READ(at("state")), "true");
 	assert_int_equal(p->n_refusals, 0);
@@ -130,7 +127,6 @@ static void test_secrets(void **state)
 		"state/trace.key",       "state/sessions.db", "state/sessions.db-wal",
 		"state/sessions.db-shm", "state/live",        "u/notes/linked"
 	};
-	(void)state;
 
 	make_state();
 	assert_int_equal(link(at("state/trace.key"), at("u/notes/linked")), 0);
@@ -150,7 +146,6 @@ static void test_secrets(void **state)
 
 static void test_writing(void **state)
 {
-	(void)state;
 	make_state();
 	static const char *const NEVER[] = { "", "state", "state/runs" };
 	for (size_t i = 0; i < ARRAY_LEN(NEVER); i++) {
@@ -198,7 +193,6 @@ static int bind_child(void)
 static void test_bind_mounts(void **state)
 {
 	int status = -1;
-	(void)state;
 
 	make_state();
 	pid_t pid = fork();
@@ -215,7 +209,6 @@ static void test_bind_mounts(void **state)
 static void test_symlinks(void **state)
 {
 	const char *before = owner.state_dir;
-	(void)state;
 
 	assert_int_equal(mkdir(at("u/proj/first"), 0755), 0);
 	assert_int_equal(mkdir(at("u/second"), 0755), 0);

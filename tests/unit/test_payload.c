@@ -10,15 +10,12 @@
 
 static int nothing(int fd, void *arg)
 {
-	(void)fd;
-	(void)arg;
 	return 0;
 }
 
 /* The pipe needs two descriptors, the signals the next. */
 static void test_no_descriptor_for(void **state)
 {
-	(void)state;
 	for (int left = 0; left < 4; left++) {
 		struct ssb_plan plan = { 0 };
 		const struct run_request q = run_request_of(&plan, (const int[3]){ -1, -1, -1 });

@@ -55,7 +55,6 @@ int __wrap_unlinkat(int dir, const char *name, int flags)
 
 static int world(void **state)
 {
-	(void)state;
 	snprintf(top, sizeof(top), "/tmp/ssb-placeholders-XXXXXX");
 	if (mkdtemp(top) == NULL) {
 		return -1;
@@ -71,7 +70,6 @@ static int world(void **state)
 
 static int world_end(void **state)
 {
-	(void)state;
 	own_close(&grant.fd);
 	return tree_remove(AT_FDCWD, top);
 }
@@ -115,7 +113,6 @@ static void assert_empty(void)
 
 static void removed_when_another_begins(void **state)
 {
-	(void)state;
 	assert_int_equal(mkdirat(grant.fd, ".vscode", 01500), 0);
 	assert_held(".vscode");
 	ends = true;
@@ -128,7 +125,6 @@ static void removed_when_another_begins(void **state)
 
 static void left_by_one_that_died_when_it_made_it(void **state)
 {
-	(void)state;
 	int fd = openat(grant.fd, ".envrc", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 01400);
 	assert_true(fd >= 0);
 	own_close(&fd);
@@ -143,7 +139,6 @@ static void finished_when_it_is_removed(void **state)
 {
 	struct stat mine, named;
 
-	(void)state;
 	maker = openat(grant.fd, ".envrc", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 01400);
 	assert_true(maker >= 0 && fstat(maker, &mine) == 0);
 	struct placeholders *p = hold();
@@ -160,7 +155,6 @@ static void owner_s_own_is_left_alone(void **state)
 	static const mode_t MODES[] = { 0644, 0444, 0400, 01600, 01666, 0 };
 	struct stat st;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(MODES); i++) {
 		int fd = openat(grant.fd, ".envrc", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		assert_true(fd >= 0 && fchmod(fd, MODES[i]) == 0);
@@ -178,7 +172,6 @@ static void locked_by_somebody_else(void **state)
 	struct ssb_error err = { 0 };
 	struct placeholders *p = NULL;
 
-	(void)state;
 	assert_int_equal(mkdirat(grant.fd, ".vscode", 01555), 0);
 	int locked = openat(grant.fd, ".vscode", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
@@ -221,7 +214,6 @@ static void keeps_git_out(void **state)
 	char text[16], dir[PATH_MAX];
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
 	make_git_layout(".git");
 	struct placeholders *p = hold();
@@ -250,7 +242,6 @@ static void open_to_the_owner(void **state)
 {
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
 	struct placeholders *p = hold();
 	auto_fd fd = openat(grant.fd, ".git/sequencer/abort-safety", O_WRONLY | O_CREAT | O_CLOEXEC,
@@ -267,7 +258,6 @@ static void held_by_a_link(void **state)
 	struct placeholders *p = NULL;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
 	struct placeholders *one = hold();
 	struct placeholders *two = hold();
@@ -306,7 +296,6 @@ static void open_to_everybody(void **state)
 	} CASES[] = { { 022, 0755 }, { 077, 0755 }, { 022, 02755 }, { 077, 02777 } };
 	struct stat st;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		mode_t before = umask(CASES[i].umask);
 		assert_int_equal(chmod(top, CASES[i].top), 0);
@@ -338,7 +327,6 @@ static void too_few_fds(void **state)
 	struct placeholders *p = NULL;
 	int rc = -1;
 
-	(void)state;
 	for (int others = 0; others < 2; others++) {
 		struct placeholders *other = others ? hold() : NULL;
 		auto_fd first = dup(grant.fd);

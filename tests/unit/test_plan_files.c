@@ -11,8 +11,6 @@ static void test_nested_grants(void **state)
 	              { SSB_OPT_READ, at("u/notes") }, { SSB_OPT_WRITE, at("u/notes/deep") },
 	              { SSB_OPT_READ, at("u/notes") }),
 	        "true");
-	(void)state;
-
 	/* A protected name is granted beside its parent; a write in a read too. */
 	assert_int_equal(p->n_grants, 4);
 	assert_string_equal(p->grants[0].path, at("u/notes"));
@@ -40,8 +38,6 @@ static void test_remedies_quote(void **state)
 	        skill(FILES("read: ['~/.ssh/a; touch b', '~/.ssh/x], write: [~', \"~/.ssh/it's\"], "
 	                    "write: ['~/$(touch c)/.vscode']"),
 	              NULL);
-	(void)state;
-
 	for (size_t i = 0; i < ARRAY_LEN(ASKED); i++) {
 		const struct refusal *r = refused(p, ASKED[i]);
 		assert_non_null(r);
@@ -75,8 +71,6 @@ static void test_dangerous_requests(void **state)
 	              "~/link/deep, ~/notes], write: [~/.config, ~/.bashrc, /etc/x, /usr/local/x, "
 	              "~/proj/.git, ~/proj/.git/hooks, ~/new/.vscode]"),
 	        NULL);
-	(void)state;
-
 	for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
 		const struct refusal *r = refused(p, REFUSED[i]);
 		if (r == NULL) {
@@ -141,7 +135,6 @@ static void test_dangerous_names(void **state)
 	};
 	char request[MAX_PATH_BYTES + 32];
 
-	(void)state;
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		snprintf(request, sizeof(request), "permissions: {filesystem: {%s: [%s]}}\n",
@@ -159,7 +152,6 @@ static void test_dangerous_names(void **state)
  * none, since the manifest's path is refused as before. */
 static void test_offers(void **state)
 {
-	(void)state;
 	policy(NULL);
 	assert_int_equal(symlink(".ssh", at("u/keys")), 0);
 	assert_int_equal(symlink("proj", at("u/work")), 0);
@@ -197,8 +189,6 @@ static void test_owner_grants(void **state)
 	policy(NULL);
 	struct ssb_plan *p =
 	        skill(FILES("read: [~/.ssh, ~/.ssh/none]"), FLAGS({ SSB_OPT_READ, "~/.ssh" }));
-	(void)state;
-
 	assert_int_equal(p->n_refusals, 0);
 	assert_int_equal(granted(p, at("u/.ssh"))->origin, ORIGIN_FLAG);
 	assert_true(warned(p, "SSH keys"));
@@ -249,8 +239,6 @@ static void test_owner_symlinks(void **state)
 		{ "u/.config/tool/out", "../../.tool", SSB_OPT_READ, false },
 		{ "u/.config/tool/out", "../tool", SSB_OPT_READ, true },
 	};
-	(void)state;
-
 	policy("deny: {read: [~/private]}\n");
 	assert_int_equal(mkdir(at("u/bin"), 0755), 0);
 	assert_int_equal(mkdir(at("u/.tool"), 0755), 0);
@@ -291,8 +279,6 @@ static void test_policy_names_what_is_protected(void **state)
 		{ "grants: {write: [~/proj/.git, ~/proj]}\n", "write ~/proj/.git/hooks", true },
 	};
 	char text[128];
-	(void)state;
-
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		const char *path = strchr(ROWS[i].asked, ' ') + 1;
 		policy(ROWS[i].policy);
@@ -319,8 +305,6 @@ static void test_never(void **state)
 		{ SSB_OPT_WRITE, "/proc/sys" },
 	};
 	policy(NULL);
-	(void)state;
-
 	for (size_t i = 0; i < ARRAY_LEN(NEVER); i++) {
 		struct ssb_plan *p = command(FLAGS(NEVER[i]), "true");
 		assert_int_equal(p->n_refusals, 1);
@@ -342,8 +326,6 @@ static void test_kernel_and_devices(void **state)
 	policy(NULL);
 	struct ssb_plan *p = command(
 	        FLAGS({ SSB_OPT_READ, "/sys/kernel" }, { SSB_OPT_WRITE, "/dev/null" }), "true");
-	(void)state;
-
 	assert_int_equal(p->n_refusals, 0);
 	assert_int_equal(granted(p, "/sys/kernel")->kind, GRANT_KERNEL);
 	assert_int_equal(granted(p, "/dev/null")->kind, GRANT_DEVICES);
@@ -360,8 +342,6 @@ static void test_whole(void **state)
 {
 	policy(NULL);
 	struct ssb_plan *p = command(FLAGS({ SSB_OPT_READ, "/" }), "true");
-	(void)state;
-
 	assert_int_equal(p->n_refusals, 0);
 	assert_true(p->n_grants > 3);
 	assert_true(warned(p, "whole machine"));
@@ -389,8 +369,6 @@ static void test_cannot_be_granted(void **state)
 	assert_int_equal(mkfifo(at("u/fifo"), 0600), 0);
 	struct ssb_plan *p =
 	        skill(FILES("read: [~/fifo, /skill/x, ~/notes/absent, /usr/share]"), NULL);
-	(void)state;
-
 	assert_non_null(refused(p, "read ~/fifo"));
 	assert_non_null(refused(p, "read /skill/x"));
 	assert_true(warned(p, "~/notes/absent"));
@@ -406,8 +384,6 @@ static void test_create_missing(void **state)
 	struct stat st;
 	policy(NULL);
 	struct ssb_plan *p = skill(FILES("write: [~/out/a/b, ~/out/c], read: [~/out/c]"), NULL);
-	(void)state;
-
 	assert_int_equal(p->n_refusals, 0);
 	const struct grant *g = granted(p, at("u/out/a/b"));
 	assert_true(g->create && g->fd == -1 && g->parent_fd >= 0);

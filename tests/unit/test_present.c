@@ -19,7 +19,6 @@ static int dir = -1;
 
 static int world(void **state)
 {
-	(void)state;
 	snprintf(top, sizeof(top), "/tmp/ssb-present-XXXXXX");
 	if (mkdtemp(top) == NULL) {
 		return -1;
@@ -30,7 +29,6 @@ static int world(void **state)
 
 static int world_end(void **state)
 {
-	(void)state;
 	own_close(&dir);
 	return tree_remove(AT_FDCWD, top);
 }
@@ -69,7 +67,6 @@ static size_t count(bool gitdir)
 
 static void by_their_first_parts(void **state)
 {
-	(void)state;
 	make("other");
 	make(".git2");
 	make(".gi");
@@ -90,7 +87,6 @@ static void by_their_first_parts(void **state)
 /* On a file system on which that is the same name. */
 static void in_another_case(void **state)
 {
-	(void)state;
 	make(".ENVRC");
 	assert_true(has(".envrc", false));
 	assert_int_equal(count(false), 1);
@@ -103,7 +99,6 @@ static void too_many_names(void **state)
 {
 	char name[16];
 
-	(void)state;
 	for (int i = 0; i < MAX_LISTED_NAMES; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		make(name);
@@ -120,7 +115,6 @@ static void closed(void **state)
 {
 	struct present present;
 
-	(void)state;
 	if (geteuid() != 0) {
 		assert_int_equal(chmod(top, 0300), 0);
 		assert_int_equal(count(false), PROTECTED_COUNT);
@@ -139,7 +133,6 @@ static void every_entry(void **state)
 	struct entries names;
 	char name[64];
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "%03d-with-a-name-of-some-length", i);
 		make(name);

@@ -36,7 +36,6 @@ static void test_parse_release(void **state)
 		{ ".5.15", -1, 77, 77 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		unsigned major = 77;
 		unsigned minor = 77;
@@ -48,7 +47,6 @@ static void test_parse_release(void **state)
 
 static void test_version_ok(void **state)
 {
-	(void)state;
 	assert_true(probe_version_ok(5, 15));
 	assert_true(probe_version_ok(5, 19));
 	assert_true(probe_version_ok(6, 0));
@@ -63,7 +61,6 @@ static void test_kernel_is_the_running_one(void **state)
 	char line[128];
 	char expected[64];
 
-	(void)state;
 	assert_int_equal(probe_kernel(&major, &minor), 0);
 	assert_int_equal(probe_line("/proc/sys/kernel/osrelease", line, sizeof(line)), 0);
 	snprintf(expected, sizeof(expected), "%u.%u", major, minor);
@@ -76,7 +73,6 @@ static void test_features_of_the_minimum_kernel(void **state)
 	static const enum probe_id IDS[] = { PROBE_SECCOMP, PROBE_OPENAT2, PROBE_CLOSE_RANGE,
 		                             PROBE_CLONE3, PROBE_PIDFD };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(IDS); i++) {
 		int e = probe_feature(IDS[i]);
 		if (e != 0) {
@@ -100,7 +96,6 @@ static void test_probing_changes_nothing_here(void **state)
 	static const char *const NS[] = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
 	ino_t before[ARRAY_LEN(NS)];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(NS); i++) {
 		before[i] = own_namespace(NS[i]);
 	}
@@ -131,7 +126,6 @@ static void test_in_userns_really_is(void **state)
 {
 	ino_t net = own_namespace("net");
 
-	(void)state;
 	assert_int_equal(probe_in_userns(CLONE_NEWNET, differs_from_outside, &net), 0);
 	/* The control: without the flag it is the same network namespace. */
 	assert_int_equal(probe_in_userns(0, differs_from_outside, &net), EALREADY);
@@ -145,7 +139,6 @@ static int fails_with(void *arg)
 
 static int never_ends(void *arg)
 {
-	(void)arg;
 	alarm(1); /* the bound itself, shortened */
 	return pause();
 }
@@ -154,7 +147,6 @@ static void test_in_userns_reports_what_failed(void **state)
 {
 	int e = EXDEV;
 
-	(void)state;
 	assert_int_equal(probe_in_userns(0, fails_with, &e), EXDEV);
 	assert_int_equal(probe_in_userns(CLONE_NEWPID, fails_with, &e), EXDEV);
 	assert_int_equal(probe_in_userns(0, never_ends, NULL), ETIMEDOUT);
@@ -166,7 +158,6 @@ static void test_userns_unavailable_is_seen(void **state)
 {
 	int status = 0;
 
-	(void)state;
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -186,7 +177,6 @@ static void test_userns_unavailable_is_seen(void **state)
 
 static void test_idmap_needs_root_and_a_path(void **state)
 {
-	(void)state;
 	int missing = probe_idmap("/nonexistent-path-of-the-test");
 	if (geteuid() == 0) {
 		assert_int_equal(missing, ENOENT);
@@ -201,7 +191,6 @@ static void test_sysctl(void **state)
 	char path[] = "/tmp/ssb-test-probe-XXXXXX";
 	long v = 5;
 
-	(void)state;
 	assert_int_equal(probe_sysctl("/proc/sys/kernel/pid_max", &v), 0);
 	assert_true(v > 300);
 	v = 5;
@@ -223,7 +212,6 @@ static void test_line_is_cut_to_its_buffer(void **state)
 {
 	char line[5];
 
-	(void)state;
 	assert_int_equal(probe_line("/proc/sys/kernel/ostype", line, sizeof(line)), 0);
 	assert_string_equal(line, "Linu");
 }
@@ -232,7 +220,6 @@ static void test_groups_always_answer(void **state)
 {
 	char groups[64];
 
-	(void)state;
 	size_t n = probe_risky_groups(groups, sizeof(groups));
 	assert_int_equal(n == 0, groups[0] == '\0');
 }
@@ -245,7 +232,6 @@ static void test_groups_of_a_member(void **state)
 	gid_t sudo_gid = 27;
 	char line[64] = "";
 
-	(void)state;
 	if (geteuid() != 0) {
 		return; /* cannot change groups; the run as root covers it */
 	}

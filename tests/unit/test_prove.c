@@ -175,7 +175,6 @@ static void test_no_sandbox_is_all_leaks(void **state)
 	struct ssb_probe *probes = NULL;
 	int made = 0;
 
-	(void)state;
 	size_t n = prove(FAKE_OPEN, &probes, &made);
 	assert_true(n >= 35);
 	assert_int_equal(made, 1);
@@ -196,7 +195,6 @@ static void test_void_is_never_held(void **state)
 	struct ssb_probe *probes = NULL;
 	int made = 0;
 
-	(void)state;
 	size_t n = prove(FAKE_OPEN, &probes, &made);
 	expect(find(probes, n, "write-skill"), SSB_PROBE_NO_CONTROL, NULL);
 	expect(find(probes, n, "write-reads"), SSB_PROBE_NO_CONTROL, NULL);
@@ -208,7 +206,6 @@ static void test_a_filter_that_kills_holds(void **state)
 	struct ssb_probe *probes = NULL;
 	int made = 0;
 
-	(void)state;
 	size_t n = prove(FAKE_KILLS_PERF, &probes, &made);
 	assert_int_equal(made, 1);
 	expect(find(probes, n, "perf"), SSB_PROBE_HELD, "ended with SIGSYS");
@@ -223,7 +220,6 @@ static void test_no_fork_inside(void **state)
 	struct ssb_probe *probes = NULL;
 	int made = 0;
 
-	(void)state;
 	size_t n = prove(FAKE_NO_FORK, &probes, &made);
 	assert_int_equal(made, 2);
 	expect(find(probes, n, "perf"), SSB_PROBE_HELD, "ended by the sandbox");
@@ -243,7 +239,6 @@ static void test_sandbox_that_fails_is_an_error(void **state)
 		{ FAKE_DIES_AT_ONCE, "before the attack 'env' was made" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct ssb_plan plan = test_plan();
 		struct ssb_probe *probes = NULL;
@@ -267,7 +262,6 @@ static void test_refused_plan_is_not_attacked(void **state)
 	struct ssb_error err = { 0 };
 	size_t n = 0;
 
-	(void)state;
 	plan.refusals = &refusal;
 	plan.n_refusals = 1;
 	sandboxes = 0;
@@ -284,7 +278,6 @@ static void test_granted(void **state)
 	};
 	struct ssb_plan plan = { .grants = grants, .n_grants = 2 };
 
-	(void)state;
 	assert_true(prove_granted(&plan, "/srv/data"));
 	assert_true(prove_granted(&plan, "/srv/data/x"));
 	assert_true(prove_granted(&plan, "/srv")); /* something beneath it */

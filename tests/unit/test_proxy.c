@@ -92,7 +92,6 @@ static const struct {
 
 static void which_proxy(void **state)
 {
-	(void)state;
 	plan.upstream[UPSTREAM_HTTP] = (struct upstream){ .host = (char[]){ "h" }, .port = 1 };
 	plan.upstream[UPSTREAM_OTHER] = (struct upstream){ .host = (char[]){ "o" }, .port = 2 };
 	for (size_t i = 0; i < ARRAY_LEN(USES); i++) {
@@ -161,8 +160,6 @@ static void *serve(void *arg)
 
 static size_t no_resolver(const char *name, int type, struct race_target *targets)
 {
-	(void)type;
-	(void)targets;
 	fail_msg("resolved %s", name);
 	return 0;
 }
@@ -244,7 +241,6 @@ static void what_it_is_told(void **state)
 		  "CONNECT 192.31.196.7:443 HTTP/1.1\r\nHost: 192.31.196.7:443\r\n\r\n" },
 	};
 	char text[ADDRESS_TEXT];
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct outcome o =
@@ -264,7 +260,6 @@ static void longest_name(void **state)
 	char name[254];
 	static char secret[685];
 	struct upstream u = { .host = PLAIN.host, .port = OPEN, .credentials = secret };
-	(void)state;
 
 	memset(secret, 'A', sizeof(secret) - 1); /* of MAX_PROXY_USER bytes */
 	memset(name, 'a', sizeof(name) - 1);
@@ -285,7 +280,6 @@ static void bytes_behind_the_head(void **state)
 	static const char ANSWER[] = "HTTP/1.1 100 Wait\r\n\r\nHTTP/1.1 200 OK\r\nVia: x\r\n\r\n"
 	                             "220 the server speaks first\r\n\r\n";
 	static const size_t CUTS[] = { 1, 2, 5, 44, 45, 46, 1000 };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CUTS); i++) {
 		char got[64] = { 0 };
@@ -322,7 +316,6 @@ static void answers(void **state)
 		{ "SSH-2.0-x\r\n", DIAL_PROXY_BROKEN },
 	};
 	char text[ADDRESS_TEXT];
-	(void)state;
 
 	script.end = true;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -342,7 +335,6 @@ static void answers(void **state)
 static void hostile(void **state)
 {
 	static char flood[CONNECT_REPLY_MAX * 8];
-	(void)state;
 
 	memset(flood, 'x', sizeof(flood) - 1);
 	memcpy(flood, "HTTP/1.1 200 ", 13);
@@ -362,7 +354,6 @@ static void hostile(void **state)
 
 static void silence(void **state)
 {
-	(void)state;
 	struct outcome o = dial_with(&PLAIN, request(NAME, "api.corp.test", 443), 300);
 
 	assert_int_equal(o.reply.result, DIAL_TIMEOUT); /* not accepted: open4's queue */
@@ -381,7 +372,6 @@ static void silence(void **state)
 static void judged_here(void **state)
 {
 	struct pollfd p = { .fd = world.open4, .events = POLLIN };
-	(void)state;
 
 	struct outcome o = dial_with(&PLAIN, request(PRIVATE, "10.1.2.3", 443), 20000);
 	assert_int_equal(o.reply.result, DIAL_GUARDED);

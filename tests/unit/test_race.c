@@ -28,7 +28,6 @@ static int next_fd(void)
 
 static void race(void **state)
 {
-	(void)state;
 	auto_fd second = world_listen(2, SOCK_STREAM, FULL);
 	struct race_target targets[] = { target("127.0.0.1"), target("127.0.0.2") };
 	struct race_target refusing[] = { target("127.0.0.3"), target("127.0.0.4"),
@@ -76,7 +75,6 @@ static bool arrives(int listener, int ms)
 /* The first attempt is not waited for, and not made twice. */
 static void at_once(void **state)
 {
-	(void)state;
 	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
 	struct race_target near = target("127.0.0.2"), closed = target("127.0.0.3");
 	struct race_target hanging[] = { target("127.0.0.1"), near };
@@ -113,7 +111,6 @@ static void at_once(void **state)
 /* Aimed, a socket sends nothing until it is fired, and then a plain SYN. */
 static void aimed(void **state)
 {
-	(void)state;
 	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
 	auto_fd other = world_listen(3, SOCK_STREAM, FULL);
 	struct race_target near = target("127.0.0.2");
@@ -146,7 +143,6 @@ static void aimed(void **state)
 /* One that will speak is not heard of before it does, unless it takes too long. */
 static void aimed_to_speak(void **state)
 {
-	(void)state;
 	auto_fd listener = world_listen(4, SOCK_STREAM, FULL);
 	struct race_target near = target("127.0.0.4");
 	char got[8];
@@ -173,7 +169,6 @@ static void aimed_to_speak(void **state)
 
 static void interleaving(void **state)
 {
-	(void)state;
 	static const char *const before[] = { "::1", "::2", "::3", "1.1.1.1", "::4", "1.1.1.2" };
 	static const char *const after[] = { "::1", "1.1.1.1", "::2", "1.1.1.2", "::3", "::4" };
 	struct race_target t[6];

@@ -35,7 +35,6 @@ static bool has(const char *path, bool gitdir)
 
 static void test_only_writable_directories(void **state)
 {
-	(void)state;
 	dirs("a/.git");
 	grant.access = ACCESS_READ;
 	search();
@@ -49,7 +48,6 @@ static void test_only_writable_directories(void **state)
 
 static void test_what_is_a_repository(void **state)
 {
-	(void)state;
 	dirs(".git/a/.git"); /* the top is protected anyway, and git's own is no tree */
 	dirs("b/c/.git");
 	dirs("b/c/d/.git"); /* in another one */
@@ -69,7 +67,6 @@ static void test_bare_repositories(void **state)
 	static const char *const DIRS[] = { "", "x.git/", "y/z.git/" };
 	char path[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		snprintf(path, sizeof(path), "%sobjects", DIRS[i]);
 		dirs(path);
@@ -92,7 +89,6 @@ static void test_git_files(void **state)
 {
 	char text[128];
 
-	(void)state;
 	dirs("gd");
 	dirs("main/.git/worktrees/wt");
 	dirs("bare.git/worktrees/wt2");
@@ -132,7 +128,6 @@ static void test_pointers_that_lead_nowhere(void **state)
 		                             "gitdir: ../file\n" };
 	char path[64];
 
-	(void)state;
 	assert_int_equal(mkdir(in("outside"), 0755), 0);
 	dirs("gd");
 	dirs("fifo");
@@ -165,7 +160,6 @@ static void test_what_cannot_be_read(void **state)
 		                             "r/.git/config.worktree" };
 	char path[64];
 
-	(void)state;
 	(void)signal(SIGIO, SIG_IGN); /* that the lease should be given back */
 	dirs("r/.git");
 	dirs("wt");
@@ -194,7 +188,6 @@ static void test_long_and_binary_pointers(void **state)
 {
 	static char text[20000];
 
-	(void)state;
 	dirs("a");
 	dirs("gd");
 	memset(text, 'x', sizeof(text) - 1);
@@ -214,7 +207,6 @@ static void test_long_and_binary_pointers(void **state)
 
 static void test_depth(void **state)
 {
-	(void)state;
 	assert_int_equal(MAX_REPO_DEPTH, 32);
 	dirs(TWENTY_EIGHT "1/2/3/4/.git");
 	search();
@@ -245,7 +237,6 @@ static void test_number(void **state)
 {
 	char path[64];
 
-	(void)state;
 	let_open(MAX_RUN_FILES);
 	for (size_t i = 0; i <= MAX_REPOS; i++) {
 		snprintf(path, sizeof(path), "%zu/.git", i);
@@ -264,7 +255,6 @@ static void test_number_by_open_files(void **state)
 {
 	char path[64];
 
-	(void)state;
 	for (size_t i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "%zu/.git", i);
 		dirs(path);
@@ -306,7 +296,6 @@ static void test_time(void **state)
 {
 	char path[64];
 
-	(void)state;
 	for (size_t i = 0; i < 30; i++) {
 		snprintf(path, sizeof(path), "%zu/.git", i);
 		dirs(path);
@@ -351,7 +340,6 @@ static void crowd(const char *in_dir)
 /* A run finds the owner's; the skill hides them among more names than the next one reads. */
 static void test_known_from_before(void **state)
 {
-	(void)state;
 	dirs("z/y/mine/.git");
 	dirs("z/y/gone/.git");
 	dirs("z/else/.git");
@@ -386,7 +374,6 @@ static void test_known_by_whom(void **state)
 		{ 0600, "\0\0/\0//\0", 7, false },
 	};
 
-	(void)state;
 	dirs("z/y/mine/.git");
 	crowd("crowd");
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -416,7 +403,6 @@ static void test_known_are_many(void **state)
 	struct stat st;
 	char *all = calloc(1, MAX_KNOWN_BYTES);
 
-	(void)state;
 	assert_non_null(all);
 	for (size_t i = 0; i < MAX_KNOWN_BYTES; i += 64) {
 		snprintf(all + i, 64, "/gone/%057zu", i);
@@ -441,7 +427,6 @@ static void test_entries(void **state)
 {
 	char path[64];
 
-	(void)state;
 	dirs("near/.git");
 	dirs("many");
 	dirs("z/far/.git");
@@ -466,7 +451,6 @@ static void test_entries(void **state)
 /* What package managers fill comes last, and what is left out of it is no news to the owner. */
 static void test_packages(void **state)
 {
-	(void)state;
 	crowd("a/node_modules");
 	dirs("a/node_modules/x/.git");
 	dirs("z/b/c/repo/.git");
@@ -511,7 +495,6 @@ static void test_another_mount(void **state)
 {
 	int wstatus;
 
-	(void)state;
 	dirs("other/repo/.git");
 	dirs("below");
 	search();
@@ -528,7 +511,6 @@ static void test_no_descriptors_left(void **state)
 {
 	struct rlimit before, none;
 
-	(void)state;
 	dirs("a/.git");
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ 0, before.rlim_max };
@@ -545,7 +527,6 @@ static void test_closed_directory(void **state)
 	struct ssb_error err = { 0 };
 	char name[32];
 
-	(void)state;
 	dirs("closed/in/.git");
 	for (mode_t mode = 0; mode <= 0444; mode += 0444) { /* not read; not searched */
 		assert_int_equal(chmod(in("w/closed"), mode), 0);

@@ -43,7 +43,6 @@ static void expect(const struct ssb_plan *p, const char *text)
 
 static void of_files(void **state)
 {
-	(void)state;
 	expect(&(struct ssb_plan){ 0 }, LOW);
 	expect(&(struct ssb_plan){ ONE(own) }, LOW);
 	expect(&(struct ssb_plan){ ONE(tools) }, LOW);
@@ -56,7 +55,6 @@ static void of_files(void **state)
 /* What it can read and not send is not said of one that can send it. */
 static void of_hosts(void **state)
 {
-	(void)state;
 	expect(&(struct ssb_plan){ NET }, MEDIUM LINE(HOSTS));
 	expect(&(struct ssb_plan){ NET, ONE(own) }, MEDIUM LINE(HOSTS));
 	expect(&(struct ssb_plan){ NET, ONE(tools) }, MEDIUM LINE(HOSTS));
@@ -68,7 +66,6 @@ static void of_hosts(void **state)
 
 static void of_walls(void **state)
 {
-	(void)state;
 	expect(&(struct ssb_plan){ .best_effort = 1U << LAYER_SECCOMP }, HIGH LINE(WALL));
 	expect(&(struct ssb_plan){ .profile = PROFILE_PERMISSIVE }, HIGH LINE(CALLS));
 	expect(&(struct ssb_plan){ .audit = AUDIT_OFF }, MEDIUM LINE(UNSEEN));
@@ -82,7 +79,6 @@ static void of_variables(void **state)
 		                 .value = (char[]){ "GITHUB_TOKEN" } };
 	struct refusal out = { .what = waits.what };
 
-	(void)state;
 	expect(&(struct ssb_plan){ ENV("MY_PLACE"), .env = LIST("MY_PLACE=x") }, LOW);
 	expect(&(struct ssb_plan){ NET, ENV("MY_PLACE"), .env = LIST("MY_PLACE=x") },
 	       MEDIUM LINE(HOSTS) LINE(NAMES));
@@ -106,7 +102,6 @@ static void as_json(void **state)
 	auto_buf out;
 	struct json j;
 
-	(void)state;
 	buf_init(&out, 4096);
 	json_init(&j, &out, false);
 	json_open(&j, '{');

@@ -67,7 +67,6 @@ static uint32_t decide(const struct compiled *f, uint32_t arch, uint32_t nr, con
 
 static int setup(void **state)
 {
-	(void)state;
 	for (size_t a = 0; a < SECCOMP_N_ARCHES; a++) {
 		for (unsigned i = 0; i < N_FILTERS; i++) {
 			struct compiled *f = &filters[a][i];
@@ -87,7 +86,6 @@ static void test_rows(void **state)
 {
 	size_t checked[2] = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		const struct row *r = &ROWS[i];
 		size_t before = checked[0] + checked[1];
@@ -123,7 +121,6 @@ static void test_foreign_entry(void **state)
 	static const uint32_t FOREIGN[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_S390X, 0 };
 	const uint32_t x86 = AUDIT_ARCH_X86_64, arm = AUDIT_ARCH_AARCH64;
 
-	(void)state;
 	for (unsigned i = 0; i < N_FILTERS; i++) {
 		const struct compiled *f = &filters[0][i], *g = &filters[1][i];
 		bool strictest = (f->which.profile & (IN_INIT | IN_BROKER | IN_MAKER)) != 0;
@@ -205,7 +202,6 @@ static void test_compiler(void **state)
 	static const uint64_t ZERO[6], ONES[6] = { ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL };
 	static struct seccomp_policy policy;
 
-	(void)state;
 	for (size_t k = 0; k < 2 * N_FILTERS; k++) {
 		const struct seccomp_arch *arch = &SECCOMP_ARCHES[k / N_FILTERS];
 		const struct compiled *f = &filters[k / N_FILTERS][k % N_FILTERS];
@@ -233,7 +229,6 @@ static void test_compiler(void **state)
 
 static void test_golden(void **state)
 {
-	(void)state;
 	for (size_t a = 0; a < SECCOMP_N_ARCHES; a++) {
 		static char want[256 * 1024];
 		char path[4096];
@@ -266,7 +261,6 @@ static void test_observed(void **state)
 	static struct compiled told;
 	size_t asked = 0;
 
-	(void)state;
 	for (size_t k = 0; k < 2 * N_SKILL; k++) {
 		size_t a = k / N_SKILL;
 		const struct compiled *plain = &filters[a][k % N_SKILL];
@@ -300,7 +294,6 @@ static void test_blobs(void **state)
 #else
 	const size_t host = 1;
 #endif
-	(void)state;
 	const struct seccomp_blob *const OURS[] = { &seccomp_init_blob, &seccomp_broker_blob,
 		                                    &seccomp_dialler_blob, &seccomp_maker_blob };
 	for (unsigned i = 0; i < N_FILTERS; i++) {
@@ -325,7 +318,6 @@ static void test_nothing_forgotten(void **state)
 {
 	static struct seccomp_policy policy;
 
-	(void)state;
 	for (size_t k = 0; k < 2 * N_SKILL; k++) {
 		size_t a = k / N_SKILL;
 		const struct seccomp_arch *arch = &SECCOMP_ARCHES[a];

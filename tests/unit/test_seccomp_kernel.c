@@ -33,13 +33,11 @@ static char dir[] = "/tmp/ssb-seccomp-XXXXXX";
 
 static int setup(void **state)
 {
-	(void)state;
 	return mkdtemp(dir) == NULL || chdir(dir) != 0 ? -1 : 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return tree_remove(AT_FDCWD, dir);
 }
 
@@ -191,7 +189,6 @@ static int try_call(int profile, const struct call *c)
 
 static void test_calls(void **state)
 {
-	(void)state;
 	assert_int_equal(close(creat("f", 0644)), 0);
 	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
 		const struct call *c = &CALLS[i];
@@ -228,7 +225,6 @@ static int int80(int profile)
 
 static void test_i386_entry(void **state)
 {
-	(void)state;
 	if (int80(BARE) != 0) {
 		print_message("this kernel has no i386 entry\n");
 		assert_int_not_equal(int80(D), 0);
@@ -246,7 +242,6 @@ static void test_needs_no_new_privs(void **state)
 {
 	int wstatus;
 
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct ssb_error err = { 0 };
@@ -270,7 +265,6 @@ static void test_strict_threads(void **state)
 {
 	int wstatus;
 
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		pthread_t t;
@@ -311,7 +305,6 @@ static int init_life(bool step_out)
 
 static void test_init(void **state)
 {
-	(void)state;
 	assert_int_equal(init_life(false), 0);
 	assert_int_equal(init_life(true), -SIGSYS);
 }
@@ -364,7 +357,6 @@ static int run_program(const struct program *p)
 
 static void test_programs(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
 		const struct program *p = &PROGRAMS[i];
 		int wstatus = run_program(p);

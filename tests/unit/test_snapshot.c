@@ -17,7 +17,6 @@ static void make_copy(struct skill_files *p, bool *ret_kept)
 
 static void copy_is_the_same(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	AUTO(skill_files_done) struct skill_files copy = { 0 };
 	struct ssb_error err = { 0 };
@@ -45,7 +44,6 @@ static void copy_is_the_same(void **state)
 /* What took the place of a file after it was hashed is not kept. */
 static void copy_of_other_bytes(void **state)
 {
-	(void)state;
 	static const char *const CHANGES[] = { "BYTES", "more than there was", "", NULL };
 	struct stat st;
 
@@ -74,7 +72,6 @@ static void copy_of_other_bytes(void **state)
 /* A directory that became a link to elsewhere is not gone through. */
 static void copy_through_a_link(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	bool kept = false;
@@ -92,7 +89,6 @@ static void copy_through_a_link(void **state)
 
 static void copy_has_a_cap(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { .bytes = SNAPSHOT_BYTES + 1 };
 	struct ssb_error err = { 0 };
 	bool kept = true;
@@ -113,7 +109,6 @@ static void make_old(const char *path)
 
 static void swept_when_idle(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	struct stat st;
@@ -143,7 +138,6 @@ static bool is_there(const char *path)
 /* By runs: once a day, and where a clock was wrong. */
 static void tidied_once_a_day(void **state)
 {
-	(void)state;
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	bool kept = false;
 

@@ -51,7 +51,6 @@ struct dirent64 *__wrap_readdir64(DIR *d)
 
 static int setup(void **state)
 {
-	(void)state;
 	if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
 	    mkdtemp(top) == NULL) {
 		return -1;
@@ -65,7 +64,6 @@ static int teardown(void **state)
 {
 	char path[96];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/x", from);
 	(void)unlink(path);
 	(void)rmdir(from);
@@ -87,7 +85,6 @@ static void name_that_comes_twice(void **state)
 	char path[96], text[16];
 	struct stat st;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/x", from);
 	put(victim, "good");
 	assert_int_equal(symlink(victim, path), 0);

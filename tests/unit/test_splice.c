@@ -136,7 +136,6 @@ static void a_flow_has_one_pipe(void **state)
 	struct relay r;
 	auto_fd other = -1, others = -1;
 
-	(void)state;
 	connect_up(&other, &others);
 	relay_start(&r);
 	for (int i = 0; i < PIECES; i++) { /* not side by side in the memory of the kernel */
@@ -159,7 +158,6 @@ static void no_more_than_may_be(void **state)
 {
 	struct relay r;
 
-	(void)state;
 	relay_start(&r);
 	relay_read(&r);
 	(void)flow_turn(&r.flow, 10, &r.moved);
@@ -174,7 +172,6 @@ static void urgent_data_is_passed(void **state)
 	char data[5000] = { 0 };
 	struct relay r = { .moved = 0 };
 
-	(void)state;
 	connect_up(&r.sender, &r.from);
 	connect_up(&r.to, &r.reader);
 	flow_init(&r.flow, r.from, r.to);

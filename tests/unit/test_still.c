@@ -21,7 +21,6 @@ static volatile uint64_t *beats;
 
 static int setup(void **state)
 {
-	(void)state;
 	beats = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	watchdog_init(&dog, 0, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), -1);
 	return beats == MAP_FAILED || dog.proc_fd < 0 ||
@@ -115,7 +114,6 @@ static void reap_all(void)
 
 static void test_tree_stands(void **state)
 {
-	(void)state;
 	assert_true(chain(DEPTH) > 0);
 	assert_true(all_beat_soon());
 	assert_true(still_moving(&dog, false));
@@ -145,7 +143,6 @@ static struct rlimit set_files(rlim_t files)
  * paused. */
 static void test_deeper_than_there_are_fds(void **state)
 {
-	(void)state;
 	assert_true(chain(DEPTH) > 0);
 	assert_true(all_beat_soon());
 	struct rlimit before = set_files((rlim_t)dog.proc_fd + 8);
@@ -169,7 +166,6 @@ static void test_deeper_than_there_is_stack(void **state)
 	int there[2];
 	char said;
 
-	(void)state;
 	assert_int_equal(pipe(there), 0);
 	if (fork() == 0) {
 		(void)dup2(there[1], STDOUT_FILENO);
@@ -188,7 +184,6 @@ static void test_deeper_than_there_is_stack(void **state)
  * its own code before it has. */
 static void test_vfork_stands(void **state)
 {
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		if (vfork() == 0) { /* NOLINT: it is about vfork() */
@@ -213,7 +208,6 @@ static void test_meter_adds_up(void **state)
 	int there[2];
 	char said;
 
-	(void)state;
 	assert_int_equal(pipe(there), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -254,7 +248,6 @@ static void test_meter_keeps_what_vanishes(void **state)
 	int seen[2]; /* a byte for each child that may go */
 	char c;
 
-	(void)state;
 	assert_int_equal(pipe(seen), 0);
 	pid_t pid = fork();
 	if (pid == 0) {

@@ -33,7 +33,6 @@ static int make(void **state)
 {
 	char dir[] = "/tmp/test-tree-XXXXXX";
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(top >= 0);
@@ -53,7 +52,6 @@ static int unmake(void **state)
 {
 	char path[64], dir[256];
 
-	(void)state;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", top);
 	ssize_t n = readlink(path, dir, sizeof(dir) - 1);
 	dir[n > 0 ? n : 0] = '\0';
@@ -75,7 +73,6 @@ static void test_walk(void **state)
 		{ { 0, 3 }, false, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(v); i++) {
 		auto_buf out = BUF(4096);
 
@@ -105,7 +102,6 @@ static void put_file(const char *name)
 
 static void test_remove(void **state)
 {
-	(void)state;
 	assert_int_equal(mkdirat(top, "out", 0700), 0);
 	put_file("out/kept");
 	assert_int_equal(symlinkat("../out", top, "b/link"), 0);
@@ -121,7 +117,6 @@ static void test_remove(void **state)
 /* Names that are taken already, by what cannot be replaced. */
 static void test_remove_taken_names(void **state)
 {
-	(void)state;
 	assert_int_equal(mkdirat(top, "t", 0700) | mkdirat(top, "t/.removed-0", 0700) |
 	                         mkdirat(top, "t/.removed-0/d", 0700),
 	                 0);
@@ -138,7 +133,6 @@ static void test_remove_deep(void **state)
 {
 	auto_fd at = openat(top, "b", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	for (int i = 0; i < DEEP; i++) {
 		assert_int_equal(mkdirat(at, "deep", 0700), 0);
 		int next = openat(at, "deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -185,7 +179,6 @@ static int without_rights(void)
 
 static void test_remove_without_rights(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(without_rights), 0);
 }
 
@@ -255,20 +248,17 @@ static int with_bind_mounts(void)
 
 static void test_remove_keeps_mounts(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(with_a_mount), 0);
 }
 
 static void test_remove_keeps_bind_mounts(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(with_bind_mounts), 0);
 }
 
 /* The kernel reports ENOENT for a directory that was removed while it is open. */
 static void test_names_of_a_removed_directory(void **state)
 {
-	(void)state;
 	struct entries e;
 	char dir[] = "/tmp/test-entries-XXXXXX";
 

@@ -201,7 +201,6 @@ static void check_names(int out, const char *dir)
 static int compare(int out, void *arg)
 {
 	static const char *const SEALED[] = { "/", "/etc", "/dev", "/run", "/var", "/skill" };
-	(void)arg;
 
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		const char *wrong = check_row(i);
@@ -263,7 +262,6 @@ static void is_what_the_table_says(void **state)
 {
 	char home[] = "/tmp/ssb-view-XXXXXX";
 	int status = -1;
-	(void)state;
 
 	assert_non_null(mkdtemp(home));
 	assert_int_equal(chmod(home, 0755), 0);
@@ -283,7 +281,6 @@ static void is_what_the_table_says(void **state)
 /* The order that the observer relies on, and parents before what lies in them. */
 static void is_in_order(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
 		assert_non_null(VIEW[i].path);
 		assert_true((VIEW[i].zone != ZONE_AROUND) == (i < VIEW_ZONES));
@@ -312,7 +309,6 @@ static void tells_of_places(void **state)
 		{ "/srv", false, false, false },     { "/skill/x", true, false, false },
 	};
 	const struct ssb_plan plan = { .home = (char[]){ "/home/u" } };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
 		const char *path = PLACES[i].path;

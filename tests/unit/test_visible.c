@@ -7,7 +7,6 @@
 
 static void test_words(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *in;
 		const char *line; /* as part of a line */
@@ -54,7 +53,6 @@ static size_t encode(uint32_t cp, char out[4])
 /* A message can be spelled in these, and no reader sees that there is one. */
 static void test_unseen(void **state)
 {
-	(void)state;
 	static const struct {
 		uint32_t from, to;
 	} unseen[] = {
@@ -81,7 +79,6 @@ static void test_unseen(void **state)
 /* Scripts, accents and pictures of their own stay what they are. */
 static void test_seen(void **state)
 {
-	(void)state;
 	static const uint32_t seen[] = {
 		' ',    '~',    0xa0,   0xae,   0x301,   0x34e,   0x350,   0x5d0,   0x645,  0x1161,
 		0x1820, 0x200a, 0x2010, 0x2027, 0x202f,  0x205f,  0x2070,  0x3042,  0x4e2d, 0xac00,
@@ -101,7 +98,6 @@ static void test_seen(void **state)
 /* The picture of a symbol may be chosen once; nothing can be spelled by that. */
 static void test_pictures(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *in, *out;
 	} cases[] = {

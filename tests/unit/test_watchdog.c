@@ -322,7 +322,6 @@ static void run_all(bool as_user)
 
 static void test_as_root(void **state)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		skip();
 	}
@@ -331,14 +330,12 @@ static void test_as_root(void **state)
 
 static void test_as_user(void **state)
 {
-	(void)state;
 	run_all(true);
 }
 
 /* When to look again: by what could be filled meanwhile. */
 static void test_next_look(void **state)
 {
-	(void)state;
 	static struct watchdog w;
 	auto_fd proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint64_t used = 0;
@@ -357,7 +354,6 @@ static void test_next_look(void **state)
 
 static void test_without_proc(void **state)
 {
-	(void)state;
 	static struct watchdog w;
 	uint64_t used = 0;
 	unsigned next = 0;
@@ -372,7 +368,6 @@ static void test_without_proc(void **state)
  * cannot be opened is not taken for a process that has ended. */
 static void test_without_fds(void **state)
 {
-	(void)state;
 	static struct watchdog w;
 	auto_fd proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct rlimit before;

@@ -86,7 +86,6 @@ static const struct {
 
 static void test_rows(void **state)
 {
-	(void)state;
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		struct ssb_plan *p = skill(ROWS[i].manifest, NULL);
@@ -147,7 +146,6 @@ static const struct {
 
 static void test_worst(void **state)
 {
-	(void)state;
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(WORST); i++) {
 		struct ssb_plan *p = skill(WORST[i].manifest, NULL);
@@ -188,7 +186,6 @@ static void test_risk(void **state)
 		{ ASKS("{domain: a.example}", "GITHUB_TOKEN"), FLAGS({ SSB_OPT_WITHHOLD, OUT }),
 		  "medium" },
 	};
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
@@ -211,7 +208,6 @@ static void test_drop(void **state)
 	                           "filesystem: {read: [~/notes, ~/.ssh]}}\n",
 	                           NULL);
 	AUTO(abilities_done) struct abilities a = { 0 };
-	(void)state;
 
 	assert_int_equal(abilities_of(p, &a), 0);
 	assert_int_equal(a.n, 3);
@@ -244,7 +240,6 @@ static void test_order(void **state)
 		               .why = (char[]){ "w" },
 		               .value = (char[]){ "~/.ssh" } };
 	AUTO(abilities_done) struct abilities a = { 0 };
-	(void)state;
 
 	for (size_t i = 0; i < 60; i++) {
 		char text[64];
@@ -279,7 +274,6 @@ static void test_programs(void **state)
 {
 	struct ssb_plan *p = skill(NOTHING, NULL);
 	AUTO(abilities_done) struct abilities a = { 0 };
-	(void)state;
 
 	assert_int_equal(string_list_add(&p->requested, "use the programs in ~/a b", 9), 0);
 	assert_int_equal(abilities_of(p, &a), 0);
@@ -295,7 +289,6 @@ static void test_never(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [/proc]"), NULL);
 	AUTO(abilities_done) struct abilities a = { 0 };
-	(void)state;
 
 	assert_int_equal(abilities_of(p, &a), 0);
 	assert_true(about(&a, "read /proc")->never);
@@ -324,7 +317,6 @@ static void test_withheld(void **state)
 		  .value = (char[]){ "X" } },
 	};
 	AUTO(abilities_done) struct abilities a = { 0 };
-	(void)state;
 
 	p->withheld = v;
 	p->n_withheld = 2;
@@ -358,7 +350,6 @@ static const struct {
 
 static void test_quote(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(QUOTED); i++) {
 		auto_buf out = BUF(4096);
 
@@ -372,7 +363,6 @@ static void test_quote_cap(void **state)
 {
 	char text[MAX_WORD_BYTES + 2];
 	auto_buf out;
-	(void)state;
 
 	memset(text, 'a', sizeof(text));
 	text[MAX_WORD_BYTES] = '\0';
@@ -401,7 +391,6 @@ static void test_fold(void **state)
 		"\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d"
 		"\u4e2d",
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		for (size_t columns = 24; columns < 90; columns += 13) {
@@ -434,7 +423,6 @@ static void test_fold_head(void **state)
 	static const char BEGIN[] = "skillsandbox: the skill ";
 	auto_buf out;
 
-	(void)state;
 	for (size_t columns = 1; columns < 27; columns++) {
 		buf_init(&out, 4096);
 		words_fold(&out, BEGIN, "\"a                     skillsandbox: approved\"",
@@ -458,7 +446,6 @@ static void test_many(void **state)
 	static char why[] = "w", value[] = "V";
 	AUTO(abilities_done) struct abilities a = { 0 };
 	size_t marked = 0, dull = 0;
-	(void)state;
 
 	for (size_t i = 0; i < 40; i++) {
 		char text[32];

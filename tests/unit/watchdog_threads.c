@@ -23,7 +23,6 @@ static int start(int (*body)(void *), int flags)
 
 static int rest(void *arg)
 {
-	(void)arg;
 	while (pause() < 0) { /* for ever */
 	}
 	return 0;
@@ -90,7 +89,6 @@ static int relay(void *arg)
 	static unsigned turn;
 	static bool told;
 
-	(void)arg;
 	if (!told) {
 		told = true;
 		for (int i = 0; i < 8; i++) {
