@@ -20,6 +20,8 @@ struct json {
 	bool keyed;      /* a key was just written, so a value must follow */
 };
 
+/* A writer: `struct json j = JSON_TO(&text, true);`. json_init() is for one that is a member. */
+#define JSON_TO(buffer, lines) ((struct json){ .out = (buffer), .pretty = (lines) })
 void json_init(struct json *j, struct buf *out, bool pretty);
 void json_open(struct json *j, char bracket);  /* '{' or '[' */
 void json_close(struct json *j, char bracket); /* '}' or ']' */

@@ -137,14 +137,13 @@ static int list_approvals(const struct owner *o, bool as_json)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	struct ssb_error err = { 0 };
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
 
 	if (lock_list(o, &l, &err) != 0) {
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	json_init(&j, &out, true);
+	struct json j = JSON_TO(&out, true);
 	if (as_json) {
 		json_open(&j, '[');
 	}

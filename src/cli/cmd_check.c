@@ -28,11 +28,10 @@ static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 static int print_denied(const struct request *r, const struct needs *n, const size_t *denied,
                         size_t n_denied, size_t runs)
 {
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
 
 	if (request_has(r, FLAG_JSON)) {
-		json_init(&j, &out, true);
+		struct json j = JSON_TO(&out, true);
 		json_open(&j, '{');
 		json_kuint(&j, "runs", runs);
 		json_kbool(&j, "allowed", n_denied == 0);

@@ -71,10 +71,9 @@ static int print_text(const struct owner *o, const struct consent_found *f, cons
 
 static int print_json(const struct diff *d)
 {
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
+	struct json j = JSON_TO(&out, true);
 
-	json_init(&j, &out, true);
 	diff_json(&j, d);
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out);

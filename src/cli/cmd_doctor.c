@@ -9,9 +9,8 @@
 
 static void put_json(struct buf *out, const struct ssb_check *checks, size_t n)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '[');
 	for (size_t i = 0; i < n; i++) {
 		json_open(&j, '{');

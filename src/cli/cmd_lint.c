@@ -18,9 +18,8 @@
 
 static void write_json(struct buf *out, const struct lint v[], size_t n)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '[');
 	for (size_t i = 0; i < n; i++) {
 		lint_json(&j, &v[i]);

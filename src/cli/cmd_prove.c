@@ -24,9 +24,8 @@ struct prove_tally {
 static void put_json(struct buf *out, const struct ssb_probe *probes, size_t n,
                      const struct prove_tally *tally)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kopen(&j, "probes", '[');
 	for (size_t i = 0; i < n; i++) {

@@ -89,10 +89,9 @@ static void remove_one(struct prune *p, const struct runs *runs, const struct ru
 static int print_result(const struct prune *p, bool as_json)
 {
 	auto_buf out = BUF(SAY_MAX);
-	struct json j;
 
 	if (as_json) {
-		json_init(&j, &out, true);
+		struct json j = JSON_TO(&out, true);
 		json_open(&j, '{');
 		json_kuint(&j, "removed", p->removed);
 		json_kuint(&j, "bytes", p->bytes);

@@ -206,13 +206,12 @@ static void otel_end(struct otel_export *o)
  * the skill. */
 static void print_json(const struct ssb_result *r)
 {
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
 
 	if (r->stderr_bytes > 0) {
 		buf_addc(&out, '\n'); /* the skill's last line may have no newline */
 	}
-	json_init(&j, &out, false);
+	struct json j = JSON_TO(&out, false);
 	json_open(&j, '{');
 	json_kstr(&j, "run_id", r->run_id);
 	json_kint(&j, "exit_status", r->exit_status);

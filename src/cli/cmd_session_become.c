@@ -280,7 +280,6 @@ static int expire_all(struct session_cli *c)
 {
 	struct session_swept w;
 	struct ssb_error err = { 0 };
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
 
 	if (session_cli_open(c, &err) != 0 || session_sweep(c->store, &w, &err) != 0) {
@@ -291,7 +290,7 @@ static int expire_all(struct session_cli *c)
 	}
 	session_cli_mail(c);
 	if (request_has(c->r, FLAG_JSON)) {
-		json_init(&j, &out, true);
+		struct json j = JSON_TO(&out, true);
 		json_open(&j, '{');
 		json_kuint(&j, "expired", w.expired);
 		json_kuint(&j, "runs", w.runs);

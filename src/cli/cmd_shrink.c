@@ -96,9 +96,8 @@ static void put_unused(struct buf *out, const struct unused *u)
 static void put_json(struct buf *out, const struct shrink *s, const char *file,
                      const struct buf *patch, size_t runs)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kuint(&j, "runs", runs);
 	json_kstr(&j, "manifest", file);

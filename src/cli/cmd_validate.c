@@ -68,14 +68,13 @@ int cmd_validate(struct request *r)
 {
 	bool all_valid = true;
 	bool as_json = request_has(r, FLAG_JSON);
-	struct json j;
 	auto_buf out = { 0 };
 
 	if (r->operands.n == 0) {
 		return say_fail(EXIT_USAGE, "validate needs a DIR or FILE");
 	}
 	buf_init(&out, SAY_MAX);
-	json_init(&j, &out, true);
+	struct json j = JSON_TO(&out, true);
 	if (as_json) {
 		json_open(&j, '[');
 	}

@@ -22,9 +22,8 @@ static const int STATUS[] = {
 
 static void put_json(struct buf *out, const struct verify_result *v, const char *key, bool live)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "state", verify_state_name(v->state));
 	json_kstr(&j, v->ledger ? "session_id" : "run_id", v->run_id);

@@ -95,13 +95,12 @@ static void watch_remove(struct watch *w, size_t i)
 
 static void put_json(struct watch *w, const struct followed *f, const char *text, size_t len)
 {
-	struct json j;
 
 	if (!w->many) {
 		line_render_raw(&w->out, text, len, STDOUT_FILENO);
 		return;
 	}
-	json_init(&j, &w->out, false);
+	struct json j = JSON_TO(&w->out, false);
 	json_open(&j, '{');
 	json_kstr(&j, "run_id", f->id);
 	json_key(&j, "record");

@@ -47,9 +47,8 @@ static void put_item(struct buf *out, size_t number, const struct overview_item 
 
 static void put_json_list(struct buf *out, const struct overview *v)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	why_json(&j, v);
 	buf_addc(out, '\n');
 }

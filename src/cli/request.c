@@ -93,10 +93,9 @@ const struct owner *request_owner(struct request *r, struct ssb_error *err)
 
 static void print_failure(int status, const struct ssb_error *err)
 {
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
+	struct json j = JSON_TO(&out, false);
 
-	json_init(&j, &out, false);
 	json_open(&j, '{');
 	json_kint(&j, "exit_status", status);
 	json_kopen(&j, "error", '{');

@@ -63,10 +63,9 @@ static void put_row(struct buf *out, const struct run_facts *f)
 int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 {
 	auto_buf out = BUF(8 * SAY_MAX);
-	struct json j;
+	struct json j = JSON_TO(&out, true);
 
 	if (as_json) {
-		json_init(&j, &out, true);
 		json_open(&j, '[');
 	} else if (n > 0) {
 		buf_adds(&out,

@@ -49,10 +49,9 @@ int session_cli_out(const struct buf *json)
 
 static void fail_json(const struct session_cli *c, const struct ssb_error *err, int status)
 {
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
+	struct json j = JSON_TO(&out, true);
 
-	json_init(&j, &out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "session_id", c->r->command->bit == ON_S_SETTLE ? NULL : c->id);
 	json_kbool(&j, "action_allowed", false);
@@ -297,10 +296,9 @@ static void json_snapshot(struct json *j, const struct decision *d, const char *
 int session_cli_json(const struct decision *d, const struct session_told *told)
 {
 	const struct verdict *v = &d->verdict;
-	struct json j;
 	auto_buf out = BUF(SAY_MAX);
+	struct json j = JSON_TO(&out, true);
 
-	json_init(&j, &out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "session_id", d->session);
 	json_kstr(&j, "state", session_state_name(d->after.state));

@@ -83,9 +83,8 @@ static void put_action(struct buf *out, const struct line *l)
 {
 	bool settled = l->kind == EV_ACTION_SETTLED;
 	bool blocked = l->kind == EV_ACTION_BLOCKED;
-	struct json j;
+	struct json j = JSON_TO(out, false);
 
-	json_init(&j, out, false);
 	json_open(&j, '{');
 	copy_member(&j, "name", line_get(l, "action"));
 	if (settled) {
@@ -116,10 +115,9 @@ static void keep_entry(struct buf *list, size_t *n, size_t *left_out, const stru
 static void put_violation(struct session_story *s, const struct line *l,
                           const struct json_node *count)
 {
-	struct json j;
 	auto_buf one = BUF(STORY_BYTES);
+	struct json j = JSON_TO(&one, false);
 
-	json_init(&j, &one, false);
 	json_open(&j, '{');
 	if (count != NULL) { /* the line is from a run, which reports counts */
 		json_kstr(&j, "type", count->key);

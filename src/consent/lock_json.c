@@ -108,9 +108,8 @@ static void put_files(struct json *j, const struct skill_files *p)
 
 void lock_write(struct buf *out, const struct lock *l)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kint(&j, "version", VERSION);
 	lock_json_skill(&j, l);

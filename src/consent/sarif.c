@@ -115,9 +115,8 @@ static void add_grades(struct json *j, const struct lint skills[], size_t n)
 
 void sarif_write(struct buf *out, const struct lint skills[], size_t n)
 {
-	struct json j;
+	struct json j = JSON_TO(out, true);
 
-	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "$schema", SCHEMA);
 	json_kstr(&j, "version", "2.1.0");

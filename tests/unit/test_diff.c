@@ -127,9 +127,8 @@ static void test_asked(void **state)
 	                          "It does not ask for these any more:\n"
 	                          "  - connect to a\n");
 	auto_buf out = BUF(4096);
-	struct json j;
+	struct json j = JSON_TO(&out, false);
 
-	json_init(&j, &out, false);
 	diff_json(&j, &d);
 	assert_string_equal(out.data, "{\"same\":false,\"more\":[\"connect to b\",\"read "
 	                              "/\\u001b[2J\\ny\"],\"less\":[\"connect to a\"],"

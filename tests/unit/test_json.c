@@ -34,10 +34,9 @@ static void test_strings(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct json j;
 		auto_buf b = BUF(4096);
+		struct json j = JSON_TO(&b, false);
 
-		json_init(&j, &b, false);
 		json_strn(&j, cases[i].in, cases[i].len);
 		assert_string_equal(b.data, cases[i].out);
 		assert_int_equal(json_text_size(cases[i].in, cases[i].len), b.len - 2);
@@ -63,10 +62,9 @@ static void write_sample(struct json *j)
 
 static void test_structure(void **state)
 {
-	struct json j;
 	auto_buf b = BUF(4096);
+	struct json j = JSON_TO(&b, false);
 
-	json_init(&j, &b, false);
 	write_sample(&j);
 	assert_string_equal(b.data, "{\"s\":null,\"i\":-9223372036854775808,"
 	                            "\"u\":18446744073709551615,"
@@ -75,10 +73,9 @@ static void test_structure(void **state)
 
 static void test_pretty(void **state)
 {
-	struct json j;
 	auto_buf b = BUF(4096);
+	struct json j = JSON_TO(&b, true);
 
-	json_init(&j, &b, true);
 	json_open(&j, '{');
 	json_kint(&j, "a", 1);
 	json_kopen(&j, "b", '[');

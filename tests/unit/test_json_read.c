@@ -149,7 +149,6 @@ static void test_finds(void **state)
 static void test_round(void **state)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	struct json j;
 	char bytes[256];
 	const char *why = NULL;
 	auto_buf out;
@@ -158,7 +157,7 @@ static void test_round(void **state)
 		bytes[i] = (char)(255 - i);
 	}
 	buf_init(&out, 1 << 20);
-	json_init(&j, &out, false);
+	struct json j = JSON_TO(&out, false);
 	json_strn(&j, bytes, sizeof(bytes));
 	assert_int_equal(json_read(&doc, out.data, out.len, &why), 0);
 	assert_int_equal(json_top(&doc)->len, sizeof(bytes));

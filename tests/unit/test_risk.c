@@ -100,10 +100,9 @@ static void as_json(void **state)
 {
 	const struct ssb_plan p = { NET, ONE(asked) };
 	auto_buf out;
-	struct json j;
 
 	buf_init(&out, 4096);
-	json_init(&j, &out, false);
+	struct json j = JSON_TO(&out, false);
 	json_open(&j, '{');
 	risk_json(&j, &p);
 	json_close(&j, '}');
