@@ -96,13 +96,20 @@ static void watch_process(void)
 	_exit(0);
 }
 
-/* Closes all fds except the record and standard error. */
-static bool settle_fds(int record)
+/* Opens the record a second time. A duplicate of `record` would share the lock that shows that the
+ * run is running, so a test of that lock would release it. */
+static int reopen_record(int record)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Closes all fds except the record and standard error. */
+static bool settle_fds(int record)
+{
+	int fd = reopen_record(record);
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 	return fd >= 0 && none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
 	       dup2(none, STDOUT_FILENO) >= 0 && (fd == RECORD_FD || dup2(fd, RECORD_FD) >= 0) &&
@@ -160,15 +167,9 @@ struct otel_export {
 	struct otel_config config;
 };
 
-/* Opens the record a second time. A duplicate of `record` would share the lock that shows that the
- * run is running, so a test of that lock would release it. */
-static void reopen_record(void *arg, int record)
+static void keep_record(void *arg, int record)
 {
-	struct otel_export *o = arg;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
-	o->record = open(path, O_RDONLY | O_CLOEXEC);
+	((struct otel_export *)arg)->record = reopen_record(record);
 }
 
 /* Borrows q->owner. If the owner's environment variables are wrong, it prints a warning and nothing
@@ -183,7 +184,7 @@ static void otel_begin(struct otel_export *o, struct run_request *q)
 	}
 	o->on = true;
 	o->owner = q->owner;
-	run_request_watch(q, (struct ssb_watch){ reopen_record, o });
+	run_request_watch(q, (struct ssb_watch){ keep_record, o });
 }
 
 /* Must be called after the run is over and its result is printed. */

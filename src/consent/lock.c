@@ -19,6 +19,7 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "consent/lock_json.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/owner.h"
 
@@ -268,14 +269,11 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 		*err = why;
 		return -1;
 	}
-	DIR *dir = fdopendir(fd);
+	auto_dir dir = entries_open(fd, ".");
 	if (dir == NULL) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s", o->state_dir, DIR_NAME);
 	}
-	(void)steal_fd(&fd);
-	int failed = list_dir(o, dir, &l, err);
-	(void)closedir(dir);
-	if (failed != 0) {
+	if (list_dir(o, dir, &l, err) != 0) {
 		return -1;
 	}
 	*ret = l;
@@ -367,18 +365,15 @@ static int has_room(int dir, const char *skill, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
 	size_t n = 0;
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir d = entries_open(dir, ".");
 
 	if (d == NULL) {
-		own_close(&fd);
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "list the approvals");
 	}
 	file_name(skill, name);
 	for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
 		n += is_lock_name(e->d_name) && strcmp(e->d_name, name) != 0;
 	}
-	(void)closedir(d);
 	return n < MAX_APPROVED ? 0 : fail_too_many(err);
 }
 

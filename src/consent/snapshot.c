@@ -22,6 +22,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/lock.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "os/tree.h"
 #include "policy/path.h"
@@ -165,25 +166,17 @@ static int copy_one(const struct copying *c)
 static int protect_tree(int fd_in, int depth)
 {
 	auto_fd fd = fd_in;
-	DIR *dir = depth < MAX_SKILL_DEPTH + 2 ? fdopendir(fd) : NULL;
+	auto_dir dir = depth < MAX_SKILL_DEPTH + 2 ? entries_open(fd, ".") : NULL;
 	int failed = 0;
 
 	if (dir == NULL) {
 		return -1;
 	}
-	for (const struct dirent *d = readdir(dir); d != NULL && failed == 0; d = readdir(dir)) {
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
-			continue;
-		}
+	for (const struct dirent *d; failed == 0 && (d = entries_of(dir)) != NULL;) {
 		int sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		failed = sub >= 0 ? protect_tree(sub, depth + 1) : 0;
 	}
-	if (failed == 0) {
-		failed = fchmod(fd, DIR_MODE);
-	}
-	(void)steal_fd(&fd);
-	(void)closedir(dir);
-	return failed;
+	return failed == 0 ? fchmod(fd, DIR_MODE) : failed;
 }
 
 static int fill_copy(const char *dir, const struct skill_files *p, int to, struct ssb_error *err)
@@ -437,17 +430,15 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 			return -1;
 		}
 	}
-	DIR *dir = fdopendir(all);
+	auto_dir dir = entries_open(all, ".");
 	if (dir == NULL) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "list the copies");
 	}
-	int fd = steal_fd(&all);
-	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
-		if (is_idle(fd, d->d_name, &locks)) {
-			(void)tree_remove(fd, d->d_name);
+	for (const struct dirent *d; (d = entries_of(dir)) != NULL;) {
+		if (is_idle(all, d->d_name, &locks)) {
+			(void)tree_remove(all, d->d_name);
 		}
 	}
-	(void)closedir(dir);
 	return 0;
 }
 

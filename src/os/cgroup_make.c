@@ -15,7 +15,6 @@
 #include "os/cgroup_priv.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,6 +27,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/own.h"
+#include "os/entries.h"
 
 #define NAME_TRIES         8 /* further names to try if the name is taken */
 #define REQUIRED           ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
@@ -333,15 +333,10 @@ static void sweep_dead(const struct cgroup *cg)
 	if (fstat(cg->nodes[0].base_fd, &st) < 0 || st.st_nlink <= 3) {
 		return;
 	}
-	int fd = openat(cg->nodes[0].base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL) {
-		own_close(&fd);
-		return;
-	}
+	auto_dir dir = entries_open(cg->nodes[0].base_fd, ".");
 	const struct dirent *e;
-	while (seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
-	       (e = readdir(dir)) != NULL) {
+	while (dir != NULL && seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
+	       (e = entries_of(dir)) != NULL) {
 		pid_t pid = parse_pid(e->d_name);
 		/* A governed group has directories in more hierarchies than a run that is not
 		 * governed uses. Only a governed run removes it. */
@@ -359,7 +354,6 @@ static void sweep_dead(const struct cgroup *cg)
 		}
 		removed++;
 	}
-	(void)closedir(dir);
 }
 
 /* ---- the object -------------------------------------------------------- */

@@ -3,6 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+
+#include "base/own.h"
 
 void entries_init(struct entries *e, int dir)
 {
@@ -37,4 +41,26 @@ const struct dirent64 *entries_next(struct entries *e)
 			return entry;
 		}
 	}
+}
+
+DIR *entries_open(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL) {
+		own_close(&fd);
+	}
+	return dir;
+}
+
+const struct dirent *entries_of(DIR *dir)
+{
+	const struct dirent *e;
+
+	do {
+		errno = 0;
+		e = readdir(dir);
+	} while (e != NULL && is_dots(e->d_name));
+	return e;
 }

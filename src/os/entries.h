@@ -1,5 +1,5 @@
-/* entries.h - reads the names in a directory one by one. Unlike a DIR, it needs no heap memory, no
- * second fd, and no system calls except for reading. */
+/* entries.h - reads the names in a directory one by one. Unlike a DIR, struct entries needs no heap
+ * memory, no second fd, and no system calls except for reading. */
 #ifndef OS_ENTRIES_H
 #define OS_ENTRIES_H
 
@@ -29,5 +29,11 @@ static inline bool entries_buffered(const struct entries *e)
 {
 	return e->at < e->len;
 }
+
+/* For a DIR: opens the directory `name` in dir_fd; "." is dir_fd itself. Follows no symlink.
+ * Returns new, or NULL with errno. */
+DIR *entries_open(int dir_fd, const char *name);
+/* Like entries_next(), for a DIR. */
+const struct dirent *entries_of(DIR *dir);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 
 struct tree_walk {
 	const struct tree_caps *caps;
@@ -58,10 +59,7 @@ static bool names_add(struct names *s, const char *name)
 /* Reads all names first and sorts them: getdents() returns them in no defined order. */
 static void read_names(struct tree_walk *w, DIR *dir, struct names *ret)
 {
-	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
-			continue;
-		}
+	for (const struct dirent *d; (d = entries_of(dir)) != NULL;) {
 		if (w->seen == w->caps->entries || !names_add(ret, d->d_name)) {
 			w->whole = false;
 			break;
@@ -102,13 +100,9 @@ static void walk_directory(struct tree_walk *w, int parent, const char *name, si
                            size_t depth)
 {
 	AUTO(names_done) struct names names = { 0 };
-	int fd = depth < w->caps->depth
-	                 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-	                 : -1;
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir dir = depth < w->caps->depth ? entries_open(parent, name) : NULL;
 
 	if (dir == NULL) {
-		own_close(&fd);
 		w->whole = false;
 		return;
 	}
@@ -116,7 +110,6 @@ static void walk_directory(struct tree_walk *w, int parent, const char *name, si
 	for (size_t i = 0; i < names.n; i++) {
 		visit_entry(w, dirfd(dir), names.v[i], len, depth);
 	}
-	(void)closedir(dir);
 }
 
 bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
@@ -180,28 +173,6 @@ static bool is_mount(struct remover *r, int dir, const char *name)
 	return true;
 }
 
-static DIR *list_directory(int dir, const char *name)
-{
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (d == NULL) {
-		own_close(&fd);
-	}
-	return d;
-}
-
-/* Returns the next name other than "." and "..", or NULL. */
-static const char *next_name(DIR *d)
-{
-	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
-			return e->d_name;
-		}
-	}
-	return NULL;
-}
-
 /* Removes a file. Returns true if it is gone. Returns false if it is a directory (*ret_is_dir is
  * true), or after an error, which is noted. */
 static bool remove_file(struct remover *r, int dir, const char *name, bool *ret_is_dir)
@@ -253,16 +224,16 @@ static void remove_directory(struct remover *r, const char *name)
 		return;
 	}
 	open_up(r->top, name);
-	auto_dir d = list_directory(r->top, name);
+	auto_dir d = entries_open(r->top, name);
 	bool is_dir = false;
 
 	if (d == NULL) {
 		note_error(r);
 		return;
 	}
-	for (const char *in; (in = next_name(d)) != NULL;) {
-		if (!remove_file(r, dirfd(d), in, &is_dir) && is_dir) {
-			move_up(r, dirfd(d), in);
+	for (const struct dirent *in; (in = entries_of(d)) != NULL;) {
+		if (!remove_file(r, dirfd(d), in->d_name, &is_dir) && is_dir) {
+			move_up(r, dirfd(d), in->d_name);
 		}
 	}
 	if (unlinkat(r->top, name, AT_REMOVEDIR) == 0) {
@@ -276,7 +247,7 @@ int tree_empty(int dir_fd)
 {
 	assert(dir_fd >= 0);
 
-	auto_dir d = list_directory(dir_fd, ".");
+	auto_dir d = entries_open(dir_fd, ".");
 	struct remover r = { .top = dir_fd, .moved = true };
 	bool is_dir = false;
 
@@ -287,9 +258,9 @@ int tree_empty(int dir_fd)
 		r.moved = false;
 		r.error = 0;
 		rewinddir(d);
-		for (const char *name; (name = next_name(d)) != NULL;) {
-			if (!remove_file(&r, dir_fd, name, &is_dir) && is_dir) {
-				remove_directory(&r, name);
+		for (const struct dirent *e; (e = entries_of(d)) != NULL;) {
+			if (!remove_file(&r, dir_fd, e->d_name, &is_dir) && is_dir) {
+				remove_directory(&r, e->d_name);
 			}
 		}
 	}

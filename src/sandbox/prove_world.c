@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/own.h"
 #include "policy/path.h"
 #include "policy/view.h"
@@ -74,9 +75,7 @@ static int draw_secret(struct prove_world *w)
 	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw)) {
 		return -1;
 	}
-	for (size_t i = 0; i < sizeof(raw); i++) {
-		snprintf(w->secret + 2 * i, 3, "%02x", raw[i]);
-	}
+	hex_encode(raw, sizeof(raw), w->secret);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/path.h"
 #include "sandbox/repo_config.h"
@@ -259,11 +260,9 @@ static void hold_worktrees(struct repos_search *s, size_t grant, const char *git
 		return;
 	}
 	(void)(listed ? steal_fd(&fd) : -1);
-	errno = 0;
-	for (const struct dirent *e; listed && (e = readdir(dir)) != NULL; errno = 0) {
+	for (const struct dirent *e; listed && (e = entries_of(dir)) != NULL;) {
 		auto_free char *path = path_join(all, e->d_name);
-		bool is_name = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-		listed = path != NULL && (!is_name || string_list_add(&names, path, room) == 0);
+		listed = path != NULL && string_list_add(&names, path, room) == 0;
 	}
 	if (!listed || errno != 0) {
 		repos_hold_whole(s, whole);

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "os/mount.h"
 #include "sandbox/stage.h"
@@ -187,18 +188,13 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 	char from[PATH_MAX], below[PATH_MAX];
 
 	snprintf(from, sizeof(from), PLACE "/%s", name);
-	int fd = openat(p->root, from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_dir d = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir d = entries_open(p->root, from);
 	if (d == NULL) {
-		own_close(&fd);
 		return errno == EACCES
 		               ? 0
 		               : fail_rootfs(p->stage->config->plan, err, "cannot list", name);
 	}
-	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-			continue;
-		}
+	for (const struct dirent *e; (e = entries_of(d)) != NULL;) {
 		int n = snprintf(below, sizeof(below), "%s%s%s", name, *name != '\0' ? "/" : "",
 		                 e->d_name);
 		if (n >= (int)(sizeof(below) - sizeof(PLACE)) || collect_part(p, below, err) != 0) {

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/mount.h"
 #include "sandbox/sources.h"
 
@@ -101,20 +101,15 @@ static int copy_link(struct snapshot *s, int from_dir, const char *name, int to_
 
 static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct ssb_error *err)
 {
-	auto_fd again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_dir dir = again >= 0 ? fdopendir(again) : NULL;
+	auto_dir dir = entries_open(from, ".");
 
-	(void)(dir != NULL ? steal_fd(&again) : -1);
 	if (dir == NULL || depth > MAX_SNAPSHOT_DEPTH) {
 		return fail_snapshot(err, s, "cannot read a directory");
 	}
-	for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+	for (const struct dirent *e; (e = entries_of(dir)) != NULL;) {
 		struct stat st;
 		int r = 0;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-			continue;
-		}
 		if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
 			continue; /* removed meanwhile */
 		}
