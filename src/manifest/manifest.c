@@ -54,11 +54,6 @@ void manifest_free(struct manifest *m)
 	free(m);
 }
 
-static void ynode_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
-
 /* ---- parsing ------------------------------------------------------------- */
 
 static bool set_default(char **s, const char *value)

@@ -64,11 +64,6 @@ void yaml_doc_free(struct ynode *root)
 	}
 }
 
-static void ydoc_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
-
 struct ynode *ynode_get(struct ynode *map, const char *key)
 {
 	if (map == NULL || map->kind != YNODE_MAP) {
@@ -306,8 +301,8 @@ static bool level_read_map(struct yaml_reader *r, const yaml_event_t *start, str
 	for (;;) {
 		auto_event key_ev = { 0 };
 		auto_event ev = { 0 };
-		AUTO(ydoc_freep) struct ynode *key = NULL;
-		AUTO(ydoc_freep) struct ynode *value = NULL;
+		AUTO(ynode_freep) struct ynode *key = NULL;
+		AUTO(ynode_freep) struct ynode *value = NULL;
 
 		if (!next_event(r, &key_ev)) {
 			return false;
@@ -337,7 +332,7 @@ static bool level_read_map(struct yaml_reader *r, const yaml_event_t *start, str
 /* Reads the node that begins with `ev`. Returns NULL, after a report, if reading must end. */
 static struct ynode *read_node(struct yaml_reader *r, const yaml_event_t *ev, unsigned depth)
 {
-	AUTO(ydoc_freep) struct ynode *n = NULL;
+	AUTO(ynode_freep) struct ynode *n = NULL;
 	unsigned line = LINE(ev->start_mark);
 	unsigned col = COL(ev->start_mark);
 	bool ok = false;
@@ -398,7 +393,7 @@ static struct ynode *read_document(struct yaml_reader *r, const yaml_event_t *st
 
 static struct ynode *empty_document(const struct yaml_reader *r)
 {
-	AUTO(ydoc_freep) struct ynode *n = calloc(1, sizeof(*n));
+	AUTO(ynode_freep) struct ynode *n = calloc(1, sizeof(*n));
 
 	if (n != NULL) {
 		n->line = 1;
@@ -414,7 +409,7 @@ static struct ynode *empty_document(const struct yaml_reader *r)
 
 static struct ynode *read_stream(struct yaml_reader *r)
 {
-	AUTO(ydoc_freep) struct ynode *root = NULL;
+	AUTO(ynode_freep) struct ynode *root = NULL;
 
 	for (;;) {
 		auto_event ev = { 0 };

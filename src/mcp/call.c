@@ -180,9 +180,8 @@ void mcp_call_cancel(struct mcp_call *c)
 void mcp_call_detach(struct mcp_call *c, const char *result)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	mcp_call_begin_response(c, &j);
 	json_raw(&j, result, strlen(result));
 	json_close(&j, '}');

@@ -24,9 +24,8 @@ int mcp_level_parse(const char *word, enum mcp_level *ret)
 static void out_notify(struct mcp_out *out, const char *method, const char *params)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "jsonrpc", "2.0");
 	json_kstr(&j, "method", method);
@@ -63,7 +62,7 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 {
 	const struct json_node *token = mcp_meta(c, "progressToken");
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
 	if (c->task != NULL) {
 		task_progress(c, message);
@@ -75,7 +74,6 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 	}
 	c->progressed = true;
 	c->progress = progress;
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_key(&j, "progressToken");
 	json_copy(&j, &c->m.doc, token);
@@ -109,12 +107,11 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
 	if (!wants_log(c, level)) {
 		return;
 	}
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "level", LEVELS[level]);
 	if (logger != NULL) {

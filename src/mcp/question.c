@@ -117,11 +117,9 @@ static int copy_value(struct mcp_call *c, const struct json_doc *doc, const stru
 {
 	struct json_doc copy AUTO(json_doc_done) = { 0 };
 	const char *why = NULL;
-	auto_buf text;
-	struct json j;
+	auto_buf text = BUF(MAX_MCP_ANSWERS - c->answer_bytes);
+	struct json j = { .out = &text };
 
-	buf_init(&text, MAX_MCP_ANSWERS - c->answer_bytes);
-	json_init(&j, &text, false);
 	json_copy(&j, doc, node);
 	if (text.failed || json_read(&copy, text.data, text.len, &why) < 0 ||
 	    graft_value(&c->m.doc, &copy, &a->node) < 0) {
@@ -265,10 +263,9 @@ static void refuse_ask(struct mcp_call *c, struct ask *a)
 static void send_ask(struct mcp_call *c, struct ask *a)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
 	a->id = ++c->server->last_ask;
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "jsonrpc", "2.0");
 	json_kuint(&j, "id", a->id);

@@ -37,9 +37,8 @@ static bool token_good(const struct json_node *token)
 static void refuse_version(struct mcp_call *c)
 {
 	auto_buf data = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &data };
 
-	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_key(&j, "supported");
 	mcp_write_versions(&j);

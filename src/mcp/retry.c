@@ -118,9 +118,8 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 {
 	struct state_binding of = { .method = c->m.method, .principal = c->peer->principal };
 	auto_buf text = BUF(MAX_MCP_STATE);
-	struct json j;
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "state", c->state);
 	json_kopen(&j, "asked", '[');

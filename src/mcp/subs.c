@@ -301,9 +301,8 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 static void listen_tell(const struct listen *l, const char *method, const char *object)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "_meta", '{');
 	json_key(&j, META_SUBSCRIPTION);
@@ -323,9 +322,8 @@ static void listen_tell(const struct listen *l, const char *method, const char *
 static void listen_acknowledge(const struct listen *l)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "notifications", '{');
 	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {
@@ -456,9 +454,8 @@ void mcp_resource_updated(struct mcp_server *s, const char *uri)
 {
 	static const char method[] = "notifications/resources/updated";
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "uri", uri);
 	json_close(&j, '}');

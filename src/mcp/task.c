@@ -226,11 +226,10 @@ static void send_task_news(struct mcp_server *s, struct task *t)
 {
 	char id[sizeof(t->id)];
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
 	memcpy(id, t->id, sizeof(id));
 	t->updated_us = clock_wall_us();
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	write_task(t, s->tasks->keep_ms, true, &j);
 	json_close(&j, '}');
@@ -280,7 +279,7 @@ static struct task *make_task(struct mcp_call *c, const char *message)
 bool mcp_become_task(struct mcp_call *c, const char *message)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &text };
 
 	if (c->task != NULL) {
 		task_progress(c, message);
@@ -291,7 +290,6 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	    !mcp_has_extension(c, EXTENSION_TASKS)) {
 		return false;
 	}
-	json_init(&j, &text, false);
 	c->task = make_task(c, message);
 	if (c->task == NULL) {
 		return false;

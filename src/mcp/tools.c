@@ -203,10 +203,9 @@ static const struct mcp_tool *named_tool(const struct mcp_tools *t, struct mcp_c
 static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 {
 	const char *why = NULL;
-	struct json j;
 	auto_buf text = BUF(MAX_RECORD_LINE);
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
 		const char *otherwise = t->fields[i].otherwise;
@@ -227,8 +226,8 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");
-	struct json j;
 	auto_buf text = BUF(MAX_RECORD_LINE);
+	struct json j = { .out = &text };
 
 	if (args != NULL && !json_is(args, JSON_OBJECT)) {
 		mcp_fail(c, MCP_E_PARAMS, "params.arguments must be an object");
@@ -237,7 +236,6 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 	if (t->input_schema != NULL) {
 		return true;
 	}
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", "invalid_arguments");
@@ -312,10 +310,9 @@ void mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
 
 void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, const char *fix)
 {
-	struct json j;
 	auto_buf text = BUF(MAX_RECORD_LINE);
+	struct json j = { .out = &text };
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", code);

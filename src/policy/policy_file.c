@@ -455,11 +455,6 @@ static int fail_with_first(const struct ssb_diags *diags, size_t from, const cha
 	return ssb_fail(err, SSB_E_POLICY, 0, file, "the policy file is not valid");
 }
 
-static void free_root(struct ynode **root)
-{
-	yaml_doc_free(*root);
-}
-
 int policy_parse(const char *file, const char *bytes, size_t len, struct policy *ret,
                  struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -471,7 +466,7 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
 		return 0; /* an empty file sets nothing */
 	}
-	AUTO(free_root) struct ynode *root = yaml_doc_parse(file, bytes, len, diags);
+	AUTO(ynode_freep) struct ynode *root = yaml_doc_parse(file, bytes, len, diags);
 	if (root != NULL && root->kind == YNODE_MAP) {
 		level_read_map(&r, "", root);
 	} else if (root != NULL && !ynode_is_null(root)) {

@@ -237,10 +237,9 @@ void approve_state(struct buf *out, const struct approve_case *k, const struct a
 	const struct consent_decision *d = &k->decision;
 	char manifest[2 * SHA256_BYTES + 1];
 	char tree[DIGEST_TEXT];
-	struct json j;
+	struct json j = { .out = out };
 
 	hex_encode(d->plan->manifest_digest, sizeof(d->plan->manifest_digest), manifest);
-	json_init(&j, out, false);
 	json_open(&j, '[');
 	json_str(&j, manifest);
 	json_str(&j, digest_text(d->found.now.tree, tree));

@@ -59,10 +59,9 @@ static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };
-	auto_buf asks, files;
+	auto_buf asks = BUF(MAX_DIFF);
+	auto_buf files = BUF(MAX_DIFF);
 
-	buf_init(&asks, MAX_DIFF);
-	buf_init(&files, MAX_DIFF);
 	if (f->state != CONSENT_CHANGED || diff_make(&f->lock, &f->now, plan, &d) != 0) {
 		return;
 	}
@@ -183,15 +182,13 @@ static void put_schema(struct json *j)
 
 int approve_put(struct approve_case *k, const struct approve_items *asked)
 {
-	auto_buf text, params, state;
+	auto_buf text = BUF(MAX_TEXT);
+	auto_buf params = BUF(8 * MAX_TEXT);
+	auto_buf state = BUF(MAX_TEXT);
 	char key[APPROVE_KEY];
-	struct json j;
+	struct json j = { .out = &params };
 
-	buf_init(&text, MAX_TEXT);
-	buf_init(&params, 8 * MAX_TEXT);
-	buf_init(&state, MAX_TEXT);
 	put_text(&text, k, asked);
-	json_init(&j, &params, false);
 	json_open(&j, '{');
 	json_kstr(&j, "message", text.failed ? "" : text.data);
 	json_key(&j, "requestedSchema");
@@ -266,17 +263,15 @@ static void put_command(struct buf *out, const struct approve_case *k)
 
 void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, const char *why)
 {
-	auto_buf text, data, command;
-	struct json j;
+	auto_buf text = BUF(4 * MAX_TEXT);
+	auto_buf data = BUF(16 * MAX_TEXT);
+	auto_buf command = BUF(MAX_TEXT);
+	struct json j = { .out = &data };
 
-	buf_init(&text, 4 * MAX_TEXT);
-	buf_init(&data, 16 * MAX_TEXT);
-	buf_init(&command, MAX_TEXT);
 	if (!k->hopeless) {
 		put_command(&command, k);
 	}
 	put_refusal(&text, k, plan, why, k->hopeless ? NULL : command.data);
-	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_kopen(&j, "error", '{');
 	json_kstr(&j, "code", "approval_required");

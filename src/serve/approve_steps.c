@@ -145,9 +145,8 @@ static void write_look(void *arg, struct buf *out)
 	AUTO(files_done) struct approve_files files = { 0 };
 	struct ssb_error err = { 0 };
 	bool copied = false;
-	struct json j;
+	struct json j = { .out = out };
 
-	json_init(&j, out, false);
 	json_open(&j, '{');
 	if (read_files(k, &found, &files, &err) != 0 ||
 	    ensure_copy(k, &found, &files, &copied, &err) != 0) {

@@ -18,11 +18,6 @@
 
 #define DIGITS "0123456789"
 
-static void ydoc_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
-
 /* ---- scalars: the core schema of YAML 1.2, as JSON ------------------------------ */
 
 static bool is_word(const char *s, const char *const *words)
@@ -143,10 +138,9 @@ static char *text_member(struct ynode *root, const char *key)
 {
 	struct ynode *n = ynode_get(root, key);
 	const char *bad = NULL;
-	struct json j;
 	auto_buf out = BUF(8 * MAX_SCALAR_BYTES);
+	struct json j = { .out = &out };
 
-	json_init(&j, &out, false);
 	if (n == NULL || n->kind != YNODE_SCALAR || n->text[0] == '\0') {
 		return NULL;
 	}
@@ -157,11 +151,10 @@ static char *text_member(struct ynode *root, const char *key)
 
 static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret_why)
 {
-	struct json j;
 	auto_buf out = BUF((size_t)8 * MAX_YAML_BYTES);
+	struct json j = { .out = &out };
 
 	*ret_why = NULL;
-	json_init(&j, &out, false);
 	if (root->kind != YNODE_MAP) {
 		*ret_why = "its frontmatter is not a list of names and values";
 		return -1;
@@ -184,7 +177,7 @@ static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret
 int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, const char **ret_why)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
-	AUTO(ydoc_freep) struct ynode *root = NULL;
+	AUTO(ynode_freep) struct ynode *root = NULL;
 	auto_buf block = BUF(MAX_YAML_BYTES);
 
 	assert(ret->name == NULL && ret->description == NULL && ret->json == NULL);

@@ -49,10 +49,9 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 /* Writes a short entry for a line that is too long. */
 static void put_stub(struct buf *text, const struct line *l)
 {
-	struct json j;
+	struct json j = { .out = text };
 
 	buf_reset(text);
-	json_init(&j, text, false);
 	json_open(&j, '{');
 	json_kint(&j, "seq", l->seq);
 	show_kstr(&j, "time", l->time);
@@ -64,10 +63,9 @@ static void put_stub(struct buf *text, const struct line *l)
 /* Returns false if the page is full: the line then belongs to the next page. */
 static bool put_line(struct line_scan *s, const struct line *l)
 {
-	struct json j;
+	struct json j = { .out = &s->text };
 
 	buf_reset(&s->text);
-	json_init(&j, &s->text, false);
 	show_value(&j, &l->doc, l->top);
 	if (s->text.failed || s->text.len > s->ask->room) {
 		put_stub(&s->text, l);

@@ -309,7 +309,7 @@ void records_put_run(const struct served_record *r, struct json *j)
 {
 	struct run_facts facts = { 0 };
 	auto_buf text = BUF(MAX_RECORD_LINE);
-	struct json raw;
+	struct json raw = { .out = &text };
 
 	json_key(j, "run");
 	if (r->size > MAX_SERVED_RECORD || run_facts_read(&facts, r->file.fd, r->file.id) != 0) {
@@ -319,7 +319,6 @@ void records_put_run(const struct served_record *r, struct json *j)
 		json_close(j, '}');
 		return;
 	}
-	json_init(&raw, &text, false);
 	run_json(&raw, &facts);
 	show_json(j, text.data, text.len);
 }

@@ -93,12 +93,10 @@ static bool list_skills(struct resource_list *l, const char *after)
 static void list_run(struct resource_list *l, const struct run_entry *e, int fd)
 {
 	struct run_facts f = { 0 };
-	auto_buf name;
-	auto_buf about;
+	auto_buf name = BUF(4 * sizeof(f.skill) + 64);
+	auto_buf about = BUF(4 * sizeof(f) + 256);
 	char uri[sizeof(URI_RUNS) + RUN_ID_SIZE];
 
-	buf_init(&name, 4 * sizeof(f.skill) + 64);
-	buf_init(&about, 4 * sizeof(f) + 256);
 	snprintf(uri, sizeof(uri), URI_RUNS "%s", e->id);
 	if (e->size <= MAX_SERVED_RECORD && run_facts_read(&f, fd, e->id) == 0) {
 		buf_addf(&name, "run of %s", f.skill);

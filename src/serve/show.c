@@ -13,9 +13,8 @@
 
 static void show_bytes(struct json *j, const char *text, size_t len, bool keep_lines)
 {
-	auto_buf out;
+	auto_buf out = BUF(ESCAPED * len + 1);
 
-	buf_init(&out, ESCAPED * len + 1);
 	if (show_plain(text, len, keep_lines)) {
 		json_strn(j, text, len);
 		return;

@@ -140,10 +140,9 @@ void serve_skills_get(void *app, struct mcp_call *c)
 	const char *address = read_uri(c, "a SKILL.md");
 	struct ssb_error err = { 0 };
 	uint64_t bytes;
-	struct json j;
 	auto_buf out = BUF(MAX_MCP_RESULT);
+	struct json j = { .out = &out };
 
-	json_init(&j, &out, false);
 	if (address == NULL) {
 		return;
 	}

@@ -90,10 +90,9 @@ const char TRACE_SCHEMA[] =
 
 static void fail_open(struct mcp_call *c, const struct ssb_error *err)
 {
-	auto_buf text;
+	auto_buf text = BUF(4 * sizeof(err->text) + 1);
 	bool unknown = err->code == SSB_E_NOT_FOUND || err->code == SSB_E_USAGE;
 
-	buf_init(&text, 4 * sizeof(err->text) + 1);
 	visible_text(&text, err->text, false);
 	mcp_tool_fail(c, unknown ? "run_not_found" : "record_unreadable", text.data,
 	              "use a run_id that run_skill returned, or \"last\"");
@@ -174,7 +173,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	struct ssb_error err = { 0 };
 	auto_buf out = BUF(MAX_MCP_RESULT);
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &out };
 
 	if (records_open(s, mcp_arg_string(c, "run_id"), &r, &err) != 0) {
 		fail_open(c, &err);
@@ -190,7 +189,6 @@ void tool_why_denied(void *app, struct mcp_call *c)
 		fail_open(c, &err);
 		return;
 	}
-	json_init(&j, &out, false);
 	json_open(&j, '{');
 	records_put_run(&r, &j);
 	records_put_verified(s, &r, &j);
@@ -238,7 +236,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 	struct records_page page = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out = BUF(MAX_MCP_RESULT);
-	struct json j;
+	struct json j = { .out = &out };
 
 	if (records_open(s, mcp_arg_string(c, "run_id"), &r, &err) != 0) {
 		fail_open(c, &err);
@@ -246,7 +244,6 @@ void tool_get_trace(void *app, struct mcp_call *c)
 	}
 	/* Checked before the lines are read: lines that are added later belong to the next page. */
 	bool live = run_file_live(r.file.fd);
-	json_init(&j, &out, false);
 	json_open(&j, '{');
 	records_put_run(&r, &j);
 	records_put_verified(s, &r, &j);

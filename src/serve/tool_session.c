@@ -61,10 +61,9 @@ static int put_count(void *arg, const char *name, uint64_t n)
 static void put_counts(struct json *j, struct session_store *store, const char *id)
 {
 	struct ssb_error err = { 0 };
-	struct json counts;
 	auto_buf text = BUF(MAX_TEXT);
+	struct json counts = { .out = &text };
 
-	json_init(&counts, &text, false);
 	json_open(&counts, '{');
 	int rc = session_counts(store, id, put_count, &counts, &err);
 	json_close(&counts, '}');
@@ -80,9 +79,8 @@ static void answer_session(struct mcp_call *c, struct session_store *store, cons
                            const struct decision *d)
 {
 	auto_buf data = BUF(MAX_TEXT);
-	struct json j;
+	struct json j = { .out = &data };
 
-	json_init(&j, &data, false);
 	json_open(&j, '{');
 	if (d != NULL) {
 		json_kbool(&j, "allowed", d->verdict.allowed);

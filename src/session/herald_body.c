@@ -288,9 +288,8 @@ static int body_slack(const struct outbox_item *item, const struct herald_event 
 
 static void clean_kstr(struct json *j, const char *key, const char *s, size_t most)
 {
-	auto_buf text;
+	auto_buf text = BUF(most);
 
-	buf_init(&text, most);
 	add_str(&text, s, false, most);
 	json_key(j, key);
 	json_strn(j, text.data != NULL ? text.data : "", text.len);
@@ -343,7 +342,7 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
 		[NOTIFY_PAGERDUTY] = body_pagerduty,
 	};
 	AUTO(event_done) struct herald_event e = { 0 };
-	struct json j;
+	struct json j = { .out = out };
 
 	assert(item->body != NULL);
 	if ((size_t)item->kind >= ARRAY_LEN(BODIES)) {
@@ -353,7 +352,6 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
 	if (event_read(&e, item->body, err) != 0) {
 		return -1;
 	}
-	json_init(&j, out, false);
 	if (BODIES[item->kind](item, &e, &j, err) != 0) {
 		return -1;
 	}

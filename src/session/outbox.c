@@ -27,9 +27,8 @@ static void put_time(struct json *j, const struct call *c)
 static int put_event(struct call *c, const struct row *row, enum event_kind event,
                      const char *reason, struct buf *out, struct ssb_error *err)
 {
-	struct json j;
+	struct json j = { .out = out };
 
-	json_init(&j, out, false);
 	json_open(&j, '{');
 	json_kstr(&j, "event", RECORD_KINDS[event]);
 	json_kstr(&j, "session_id", row->s.id);

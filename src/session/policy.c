@@ -98,11 +98,6 @@ void session_policy_done(struct session_policy *p)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void free_root(struct ynode **root)
-{
-	yaml_doc_free(*root);
-}
-
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -115,7 +110,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 	        len <= (size_t)MAX_YAML_BYTES ? len : 0; /* yaml_doc_parse() rejects longer files */
 	bool whole = take_source(&d.p, bytes, kept) && found != NULL;
 
-	AUTO(free_root) struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
+	AUTO(ynode_freep) struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
 	if (root != NULL) {
 		whole = policy_fields_read(&rep, root, &d);
 	}

@@ -98,11 +98,6 @@ static const struct field TOP_FIELDS[] = {
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 static const struct level *const ALL_LEVELS[] = { &TOP_LEVEL, &PRICE_LEVEL };
 
-static void free_root(struct ynode **root)
-{
-	yaml_doc_free(*root);
-}
-
 static int parse_prices(const char *file, const char *text, size_t len, struct prices *p,
                         struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -113,7 +108,7 @@ static int parse_prices(const char *file, const char *text, size_t len, struct p
 	if (found == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
 	}
-	AUTO(free_root)
+	AUTO(ynode_freep)
 	struct ynode *root = yaml_doc_parse(file, text, len, found);
 	if (root != NULL && root->kind == YNODE_MAP) {
 		level_read(&c, root, &TOP_LEVEL, p);

@@ -22,11 +22,6 @@ struct loose {
 	bool nomem;
 };
 
-static void ydoc_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
-
 static struct ynode *new_node(enum ynode_kind kind, unsigned line)
 {
 	struct ynode *n = calloc(1, sizeof(*n));
@@ -157,8 +152,8 @@ static void adopt_entries(struct loose *l, struct ynode *from)
  * text for people. Returns a map with this one value, new; NULL without memory. */
 static struct ynode *as_text(struct loose *l, const char *text, size_t len, size_t key)
 {
-	AUTO(ydoc_freep) struct ynode *map = new_node(YNODE_MAP, 1);
-	AUTO(ydoc_freep) struct ynode *n = new_node(YNODE_SCALAR, 1);
+	AUTO(ynode_freep) struct ynode *map = new_node(YNODE_MAP, 1);
+	AUTO(ynode_freep) struct ynode *n = new_node(YNODE_SCALAR, 1);
 	size_t end = line_length(text, len);
 	size_t at = key + 1;
 
@@ -185,7 +180,7 @@ static struct ynode *as_text(struct loose *l, const char *text, size_t len, size
 static void read_entry(struct loose *l, const char *text, size_t len, unsigned line)
 {
 	static const char *const TEXTS[] = { "name", "description", "version" };
-	AUTO(ydoc_freep) struct ynode *map = parse_strict(l, text, len, line - 1, false);
+	AUTO(ynode_freep) struct ynode *map = parse_strict(l, text, len, line - 1, false);
 	size_t key = key_length(text, len);
 
 	for (size_t i = 0; map == NULL && i < ARRAY_LEN(TEXTS); i++) {
@@ -234,7 +229,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	assert(file != NULL && (text != NULL || len == 0));
 
 	struct loose l = { .rep = { file, diags } };
-	AUTO(ydoc_freep) struct ynode *root = NULL;
+	AUTO(ynode_freep) struct ynode *root = NULL;
 	auto_buf plain = BUF(MAX_YAML_BYTES);
 
 	for (unsigned i = 1; i < line; i++) {
@@ -281,7 +276,7 @@ static void unfold_json(struct ynode *n)
 		return;
 	}
 	const struct loose l = { .rep = { "", NULL } };
-	AUTO(ydoc_freep)
+	AUTO(ynode_freep)
 	struct ynode *root = parse_strict(&l, text, strlen(text), n->line - 1, false);
 	if (root != NULL && root->kind != YNODE_SCALAR) {
 		n->kind = root->kind;

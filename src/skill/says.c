@@ -54,11 +54,6 @@ static const struct wish_place SKILLWARE[] = {
 	{ "requirements", WISH_PACKAGES },
 };
 
-static void ydoc_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
-
 void says_done(struct says *s)
 {
 	for (size_t i = 0; i < WISH_KINDS; i++) {
@@ -238,7 +233,7 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 	assert(ret != NULL && (text != NULL || len == 0));
 
 	struct says_reading r = { .says = ret, .rep = { file, diags } };
-	AUTO(ydoc_freep) struct ynode *root = NULL;
+	AUTO(ynode_freep) struct ynode *root = NULL;
 	unsigned line = 0;
 	auto_buf block = BUF(MAX_YAML_BYTES);
 
@@ -264,7 +259,7 @@ int says_skillware(struct says *ret, const char *file, const char *text, size_t 
 	assert(ret != NULL && (text != NULL || len == 0));
 
 	struct says_reading r = { .says = ret, .rep = { file, diags } };
-	AUTO(ydoc_freep) struct ynode *root = loose_read(file, text, len, 1, diags);
+	AUTO(ynode_freep) struct ynode *root = loose_read(file, text, len, 1, diags);
 
 	*ret = (struct says){ 0 };
 	if (root == NULL) {

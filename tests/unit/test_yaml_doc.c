@@ -11,11 +11,6 @@
 #include "manifest/yaml_doc.h"
 #include "diags_world.h"
 
-static void ynode_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
-
 #define auto_ynode AUTO(ynode_freep) struct ynode *
 
 /* Has the list an error at this place with this word in it? */
