@@ -110,7 +110,8 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 	        len <= (size_t)MAX_YAML_BYTES ? len : 0; /* yaml_doc_parse() rejects longer files */
 	bool whole = take_source(&d.p, bytes, kept) && found != NULL;
 
-	AUTO(ynode_freep) struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
+	AUTO(ynode_freep)
+	struct ynode *root = whole ? yaml_doc_parse(file, bytes, len, found) : NULL;
 	if (root != NULL) {
 		whole = policy_fields_read(&rep, root, &d);
 	}
