@@ -180,7 +180,7 @@ void mcp_call_cancel(struct mcp_call *c)
 void mcp_call_detach(struct mcp_call *c, const char *result)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	mcp_call_begin_response(c, &j);
 	json_raw(&j, result, strlen(result));

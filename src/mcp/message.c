@@ -38,7 +38,7 @@ bool mcp_id_is_valid(const struct json_node *id)
 char *mcp_id_text(const struct json_node *id)
 {
 	auto_buf out = BUF(MESSAGE_ID - 1);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	if (id->type == JSON_STRING) {
 		json_strn(&j, id->str, id->len);
@@ -175,7 +175,7 @@ void mcp_message_done(struct mcp_message *m)
 void mcp_error_text(struct buf *out, const char *id, int code, const char *message,
                     const char *data)
 {
-	struct json j = { .out = out };
+	struct json j = JSON_TO(out, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "jsonrpc", "2.0");

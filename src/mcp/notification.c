@@ -24,7 +24,7 @@ int mcp_level_parse(const char *word, enum mcp_level *ret)
 static void out_notify(struct mcp_out *out, const char *method, const char *params)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "jsonrpc", "2.0");
@@ -62,7 +62,7 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 {
 	const struct json_node *token = mcp_meta(c, "progressToken");
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	if (c->task != NULL) {
 		task_progress(c, message);
@@ -107,7 +107,7 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	if (!wants_log(c, level)) {
 		return;

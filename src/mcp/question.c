@@ -118,7 +118,7 @@ static int copy_value(struct mcp_call *c, const struct json_doc *doc, const stru
 	struct json_doc copy AUTO(json_doc_done) = { 0 };
 	const char *why = NULL;
 	auto_buf text = BUF(MAX_MCP_ANSWERS - c->answer_bytes);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_copy(&j, doc, node);
 	if (text.failed || json_read(&copy, text.data, text.len, &why) < 0 ||
@@ -263,7 +263,7 @@ static void refuse_ask(struct mcp_call *c, struct ask *a)
 static void send_ask(struct mcp_call *c, struct ask *a)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	a->id = ++c->server->last_ask;
 	json_open(&j, '{');

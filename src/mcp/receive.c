@@ -37,7 +37,7 @@ static bool token_good(const struct json_node *token)
 static void refuse_version(struct mcp_call *c)
 {
 	auto_buf data = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &data };
+	struct json j = JSON_TO(&data, false);
 
 	json_open(&j, '{');
 	json_key(&j, "supported");

@@ -118,7 +118,7 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 {
 	struct state_binding of = { .method = c->m.method, .principal = c->peer->principal };
 	auto_buf text = BUF(MAX_MCP_STATE);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "state", c->state);

@@ -301,7 +301,7 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 static void listen_tell(const struct listen *l, const char *method, const char *object)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	json_kopen(&j, "_meta", '{');
@@ -322,7 +322,7 @@ static void listen_tell(const struct listen *l, const char *method, const char *
 static void listen_acknowledge(const struct listen *l)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	json_kopen(&j, "notifications", '{');
@@ -454,7 +454,7 @@ void mcp_resource_updated(struct mcp_server *s, const char *uri)
 {
 	static const char method[] = "notifications/resources/updated";
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "uri", uri);

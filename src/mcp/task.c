@@ -226,7 +226,7 @@ static void send_task_news(struct mcp_server *s, struct task *t)
 {
 	char id[sizeof(t->id)];
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	memcpy(id, t->id, sizeof(id));
 	t->updated_us = clock_wall_us();
@@ -279,7 +279,7 @@ static struct task *make_task(struct mcp_call *c, const char *message)
 bool mcp_become_task(struct mcp_call *c, const char *message)
 {
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	if (c->task != NULL) {
 		task_progress(c, message);

@@ -204,7 +204,7 @@ static int read_defaults(const struct mcp_tool *t, struct json_doc *doc)
 {
 	const char *why = NULL;
 	auto_buf text = BUF(MAX_RECORD_LINE);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	for (size_t i = 0; i < t->n_fields; i++) {
@@ -227,7 +227,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");
 	auto_buf text = BUF(MAX_RECORD_LINE);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	if (args != NULL && !json_is(args, JSON_OBJECT)) {
 		mcp_fail(c, MCP_E_PARAMS, "params.arguments must be an object");
@@ -311,7 +311,7 @@ void mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
 void mcp_tool_fail(struct mcp_call *c, const char *code, const char *message, const char *fix)
 {
 	auto_buf text = BUF(MAX_RECORD_LINE);
-	struct json j = { .out = &text };
+	struct json j = JSON_TO(&text, false);
 
 	json_open(&j, '{');
 	json_kopen(&j, "error", '{');

@@ -349,7 +349,7 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	}
 	enum zone zone = observe_zone(plan, at->path, &ret->rule, &grant);
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
-	ret->entry = ret->rule == RULE_ENTRY ? grant->where : NULL;
+	ret->entry = grant != NULL && ret->rule == RULE_ENTRY ? grant->where : NULL;
 	if (observe_is_closed(at->path)) {
 		refuse_path(ret, REASON_OTHER_PROCESS, EACCES, "", at->path);
 		ret->remedy = NULL; /* it must not be granted */

@@ -237,7 +237,7 @@ void approve_state(struct buf *out, const struct approve_case *k, const struct a
 	const struct consent_decision *d = &k->decision;
 	char manifest[2 * SHA256_BYTES + 1];
 	char tree[DIGEST_TEXT];
-	struct json j = { .out = out };
+	struct json j = JSON_TO(out, false);
 
 	hex_encode(d->plan->manifest_digest, sizeof(d->plan->manifest_digest), manifest);
 	json_open(&j, '[');

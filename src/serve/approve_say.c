@@ -186,7 +186,7 @@ int approve_put(struct approve_case *k, const struct approve_items *asked)
 	auto_buf params = BUF(8 * MAX_TEXT);
 	auto_buf state = BUF(MAX_TEXT);
 	char key[APPROVE_KEY];
-	struct json j = { .out = &params };
+	struct json j = JSON_TO(&params, false);
 
 	put_text(&text, k, asked);
 	json_open(&j, '{');
@@ -266,7 +266,7 @@ void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, co
 	auto_buf text = BUF(4 * MAX_TEXT);
 	auto_buf data = BUF(16 * MAX_TEXT);
 	auto_buf command = BUF(MAX_TEXT);
-	struct json j = { .out = &data };
+	struct json j = JSON_TO(&data, false);
 
 	if (!k->hopeless) {
 		put_command(&command, k);

@@ -145,7 +145,7 @@ static void write_look(void *arg, struct buf *out)
 	AUTO(files_done) struct approve_files files = { 0 };
 	struct ssb_error err = { 0 };
 	bool copied = false;
-	struct json j = { .out = out };
+	struct json j = JSON_TO(out, false);
 
 	json_open(&j, '{');
 	if (read_files(k, &found, &files, &err) != 0 ||

@@ -139,7 +139,7 @@ static char *text_member(struct ynode *root, const char *key)
 	struct ynode *n = ynode_get(root, key);
 	const char *bad = NULL;
 	auto_buf out = BUF(8 * MAX_SCALAR_BYTES);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	if (n == NULL || n->kind != YNODE_SCALAR || n->text[0] == '\0') {
 		return NULL;
@@ -152,7 +152,7 @@ static char *text_member(struct ynode *root, const char *key)
 static int read_tree(struct frontmatter *f, struct ynode *root, const char **ret_why)
 {
 	auto_buf out = BUF((size_t)8 * MAX_YAML_BYTES);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	*ret_why = NULL;
 	if (root->kind != YNODE_MAP) {

@@ -49,7 +49,7 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 /* Writes a short entry for a line that is too long. */
 static void put_stub(struct buf *text, const struct line *l)
 {
-	struct json j = { .out = text };
+	struct json j = JSON_TO(text, false);
 
 	buf_reset(text);
 	json_open(&j, '{');
@@ -63,7 +63,7 @@ static void put_stub(struct buf *text, const struct line *l)
 /* Returns false if the page is full: the line then belongs to the next page. */
 static bool put_line(struct line_scan *s, const struct line *l)
 {
-	struct json j = { .out = &s->text };
+	struct json j = JSON_TO(&s->text, false);
 
 	buf_reset(&s->text);
 	show_value(&j, &l->doc, l->top);

@@ -309,7 +309,7 @@ void records_put_run(const struct served_record *r, struct json *j)
 {
 	struct run_facts facts = { 0 };
 	auto_buf text = BUF(MAX_RECORD_LINE);
-	struct json raw = { .out = &text };
+	struct json raw = JSON_TO(&text, false);
 
 	json_key(j, "run");
 	if (r->size > MAX_SERVED_RECORD || run_facts_read(&facts, r->file.fd, r->file.id) != 0) {

@@ -29,7 +29,7 @@ struct resource_reading {
 static void fail_unknown(const struct resource_reading *r)
 {
 	auto_buf data = BUF(6 * MAX_URI + 64);
-	struct json j = { .out = &data };
+	struct json j = JSON_TO(&data, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "uri", strlen(r->uri) <= MAX_URI ? r->uri : NULL);
@@ -87,7 +87,7 @@ static void page_uri(const struct resource_reading *r, const char *what, uint64_
 static void read_run(const struct resource_reading *r, const struct served_record *rec)
 {
 	auto_buf out = BUF(MAX_RESOURCE_TEXT);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	json_open(&j, '{');
 	records_put_run(rec, &j);
@@ -120,7 +120,7 @@ static void read_trace(const struct resource_reading *r, const struct served_rec
 	}
 	char next[PAGE_URI] = "";
 	if (page.more || page.broken != NULL) {
-		struct json j = { .out = &out };
+		struct json j = JSON_TO(&out, false);
 		json_open(&j, '{');
 		json_kuint(&j, page.more ? "next_from" : "broken_at", page.next);
 		if (page.more) {
@@ -291,7 +291,7 @@ static void read_files(const struct resource_reading *r)
 	size_t n;
 	const struct skill *skill = find_skill(r, &all, &n);
 	auto_buf out = BUF(MAX_MCP_RESULT / 4);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	if (skill == NULL) {
 		fail_unknown(r);

@@ -260,7 +260,7 @@ static void put_result(struct buf *out, const struct job_end *end, const struct 
                        const struct string_list *withheld, const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
-	struct json j = { .out = out };
+	struct json j = JSON_TO(out, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "run_id", r->run_id);
@@ -439,7 +439,7 @@ void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *p
 	auto_free char *json = plan_json(plan, NULL, false);
 	auto_buf text = BUF(SAY_BYTES);
 	auto_buf structured = BUF(SAY_BYTES);
-	struct json j = { .out = &structured };
+	struct json j = JSON_TO(&structured, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "end", "not_run");

@@ -141,7 +141,7 @@ void serve_skills_get(void *app, struct mcp_call *c)
 	struct ssb_error err = { 0 };
 	uint64_t bytes;
 	auto_buf out = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	if (address == NULL) {
 		return;

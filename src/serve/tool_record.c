@@ -173,7 +173,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	struct ssb_error err = { 0 };
 	auto_buf out = BUF(MAX_MCP_RESULT);
 	auto_buf text = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	if (records_open(s, mcp_arg_string(c, "run_id"), &r, &err) != 0) {
 		fail_open(c, &err);
@@ -236,7 +236,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 	struct records_page page = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out = BUF(MAX_MCP_RESULT);
-	struct json j = { .out = &out };
+	struct json j = JSON_TO(&out, false);
 
 	if (records_open(s, mcp_arg_string(c, "run_id"), &r, &err) != 0) {
 		fail_open(c, &err);

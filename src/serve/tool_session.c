@@ -62,7 +62,7 @@ static void put_counts(struct json *j, struct session_store *store, const char *
 {
 	struct ssb_error err = { 0 };
 	auto_buf text = BUF(MAX_TEXT);
-	struct json counts = { .out = &text };
+	struct json counts = JSON_TO(&text, false);
 
 	json_open(&counts, '{');
 	int rc = session_counts(store, id, put_count, &counts, &err);
@@ -79,7 +79,7 @@ static void answer_session(struct mcp_call *c, struct session_store *store, cons
                            const struct decision *d)
 {
 	auto_buf data = BUF(MAX_TEXT);
-	struct json j = { .out = &data };
+	struct json j = JSON_TO(&data, false);
 
 	json_open(&j, '{');
 	if (d != NULL) {

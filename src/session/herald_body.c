@@ -342,7 +342,7 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
 		[NOTIFY_PAGERDUTY] = body_pagerduty,
 	};
 	AUTO(event_done) struct herald_event e = { 0 };
-	struct json j = { .out = out };
+	struct json j = JSON_TO(out, false);
 
 	assert(item->body != NULL);
 	if ((size_t)item->kind >= ARRAY_LEN(BODIES)) {

@@ -27,7 +27,7 @@ static void put_time(struct json *j, const struct call *c)
 static int put_event(struct call *c, const struct row *row, enum event_kind event,
                      const char *reason, struct buf *out, struct ssb_error *err)
 {
-	struct json j = { .out = out };
+	struct json j = JSON_TO(out, false);
 
 	json_open(&j, '{');
 	json_kstr(&j, "event", RECORD_KINDS[event]);
