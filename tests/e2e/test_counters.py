@@ -252,8 +252,8 @@ def test_pipes_of_the_owner(ssb):
     assert left == [4096, 4096]
 
 
-# Bytes between two ends of a TCP connection that no program reads.
-SOCKETS = """
+# Megabytes between two ends of a TCP connection that no program reads.
+STREAMS = """
 import json, socket, sys, time
 listener = socket.create_server(('127.0.0.1', 0), backlog=512)
 kept, sent = [], 0
@@ -274,14 +274,40 @@ print('held')
 """
 
 
-def test_memory_of_sockets(root):
+# The same in datagrams. The kernel drops those that it has no room for, and tells no sender.
+DATAGRAMS = """
+import json, socket, sys, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+kept, got = [], 0
+for i in range(900):
+    kept.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    kept[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    kept[-1].bind(('127.0.0.1', 0))
+    for j in range(6):
+        sender.sendto(b'x' * 60000, kept[-1].getsockname())
+time.sleep(HOLD)
+for end in kept:
+    end.setblocking(False)
+    try:
+        while True:
+            got += len(end.recv(1 << 16))
+    except BlockingIOError:
+        pass
+print(json.dumps(got >> 20), flush=True)
+print('held')
+"""
+
+
+@pytest.mark.parametrize("code, hold", [(STREAMS, "20"), (DATAGRAMS, "2")], ids=["tcp", "udp"])
+def test_memory_of_sockets(root, code, hold):
     """In a control group no more than memory_mb is taken, or the run is ended. The watchdog does
     not see it."""
-    r = root.inside(SOCKETS.replace("HOLD", "20"), resources={"memory_mb": 64}, timeout=90)
+    more = {"max_open_files": 2048}
+    r = root.inside(code.replace("HOLD", hold), resources={"memory_mb": 64, **more}, timeout=90)
     if r.code == 0:
         took = json.loads(r.text.splitlines()[0])
         assert took <= 2 * 64 or not root.has_cgroup(), "as much for sockets as for other memory"
     else:
         assert r.code == 137 and b"held" not in r.out, repr(r)
-    free = root.inside(SOCKETS.replace("HOLD", "1"), resources={"memory_mb": 2048}).ok()
+    free = root.inside(code.replace("HOLD", "1"), resources={"memory_mb": 2048, **more}).ok()
     assert json.loads(free.text.splitlines()[0]) > 2 * 64, "the control"

@@ -2,6 +2,7 @@
 import re
 
 import harness
+import net_servers
 from harness import SECRET
 from net_fixtures import Net, net, outside
 from terminal import CTRL_D, Terminal, controls
@@ -191,6 +192,24 @@ def test_connect_reaches_public_hosts_alone(user, outside):
     assert "api.openweathermap.org 200" in r.errors
     asked = declared(manifest_of(d))
     assert "api.openweathermap.org" in asked and "private.example.test" not in asked
+
+
+def test_connect_reaches_no_address_of_this_machine(net):
+    """Nor one of a neighbour: services there may trust every host that can reach them."""
+    near = ["own.example.test", "own6.example.test", "neighbour.example.test"]
+    code = f"""
+    def echo(name):
+        with socket.create_connection((name, 7001), 20) as s:
+            s.sendall(b'x')
+            return s.recv(1).decode()
+    show([tried(echo, name)['value'] for name in ['public.example.test', *{near}]])
+    """
+    skill = net.skill(code)
+    assert net.control(code) == ["x"] * 4
+    net.world.reset()
+    r = net.runner.ssb("learn", "--connect", "-o", "-", skill).ok()
+    assert '["x", null, null, null]' in r.errors or '["x", "", "", ""]' in r.errors, repr(r)
+    assert {c["address"] for c in net.seen()["connections"]} <= {net_servers.PUBLIC}
 
 
 def test_sorting_of_addresses_asks_for_no_datagrams(net):

@@ -167,6 +167,19 @@ def test_the_host_is_no_deputy(world):
     assert (work / "plain/out").read_text() == "of the skill"
 
 
+def test_no_result_of_a_skill_is_set_id(world):
+    """A file that had the bits gets a skill's bytes without them."""
+    tool = world.ssb.write(granted(world) / "plain/tool", "the owner's")
+    tool.chmod(0o6755)
+    assert stat.S_IMODE(tool.stat().st_mode) == 0o6755, "control: such a file can be had"
+    world.program(world.skill(DEPUTY), f"""
+        with SkillLoader().load_skill(SKILL)["class"]() as s:
+            out(told=s.execute({{"write": {str(tool)!r}}}, write=[{str(tool)!r}]))
+    """)
+    assert tool.read_text() == "of the skill"
+    assert stat.S_IMODE(tool.stat().st_mode) == 0o755
+
+
 def test_no_call_gets_what_no_run_gets(world):
     """The places that are never granted; a path that may be had is asked about once."""
     work = granted(world)

@@ -393,6 +393,17 @@ def test_a_lease_of_another_program(ssb, leased):
     assert (d / "fine").exists() and not (d / "myhooks").exists(), "the control"
 
 
+def test_a_lease_of_what_git_ignores(ssb):
+    """That list is only added to: the run neither waits for it nor ends."""
+    d = ssb.mkdir("d")
+    git(ssb, "init", "-q", d)
+    holder = ssb.popen(["/usr/bin/python3", "-c", LEASE], env={"F": str(d / ".git/info/exclude")},
+                       stdin=-1, stdout=-1)
+    assert b'"lease": "ok"' in holder.stdout.readline()
+    assert ssb.run("-w", d, "--", "echo", "started", timeout=20).ok().text == "started\n"
+    holder.communicate(timeout=30)
+
+
 def test_held_hooks_while_runs_share_them(ssb):
     """The first that ends leaves to the other what it holds."""
     d = ssb.mkdir("d")

@@ -15,7 +15,9 @@ static void test_hidden_names(void **state)
 		"~/.anything",     "~/.anything/below", "~/.config/unknown/x", "~/.config",
 		"~/.cache",        "~/.cache/unknown",  "~/.local/share/a/b",  "~/.local",
 		"~/.local/state",  "~/..odd",           "~/.cargo/env",        "~/.cargo/registry",
-		"~/.config/mpv/s", "~/.ollama",         "~/.config/s.d",
+		"~/.config/mpv/s", "~/.ollama",         "~/.config/s.d",       "~/.p10k.zsh",
+		"~/.fzf.bash",     "~/.cloudflared",    "~/.sentryclirc",      "~/.bundle/config",
+		"~/.pulumi",       "~/.jupyter",        "~/.config/pypoetry",  "~/.config/syncthing",
 	};
 	static const char *const ACCESS[] = { "read", "write" };
 	char text[128], what[128], file[128];
