@@ -12,7 +12,7 @@ ECHO = rule("api.example.test", 7001)
 # Lines, and bytes: more than a record has room for.
 FLOODS = {
     "lines": "names = (f'/tmp/absent/{i}' for i in range(200000))",
-    "bytes": "names = (f'/tmp/{i}/' + '/'.join(['\\1' * 250] * 12) for i in range(3400))",
+    "bytes": "names = (f'/tmp/{i}/' + '/'.join(['\\1' * 250] * 12) for i in range(4500))",
 }
 
 AFTER = """
