@@ -12,12 +12,30 @@
 static void test_hidden_names(void **state)
 {
 	static const char *const PATHS[] = {
-		"~/.anything",     "~/.anything/below", "~/.config/unknown/x", "~/.config",
-		"~/.cache",        "~/.cache/unknown",  "~/.local/share/a/b",  "~/.local",
-		"~/.local/state",  "~/..odd",           "~/.cargo/env",        "~/.cargo/registry",
-		"~/.config/mpv/s", "~/.ollama",         "~/.config/s.d",       "~/.p10k.zsh",
-		"~/.fzf.bash",     "~/.cloudflared",    "~/.sentryclirc",      "~/.bundle/config",
-		"~/.pulumi",       "~/.jupyter",        "~/.config/pypoetry",  "~/.config/syncthing",
+		"~/.anything",
+		"~/.anything/below",
+		"~/.config/unknown/x",
+		"~/.config",
+		"~/.cache",
+		"~/.cache/unknown",
+		"~/.local/share/a/b",
+		"~/.local",
+		"~/.local/state",
+		"~/..odd",
+		"~/.cargo/env",
+		"~/.cargo/registry",
+		"~/.config/mpv/s",
+		"~/.ollama",
+		"~/.config/s.d",
+		"~/.p10k.zsh",
+		"~/.fzf.bash",
+		"~/.cloudflared",
+		"~/.sentryclirc",
+		"~/.bundle/config",
+		"~/.pulumi",
+		"~/.jupyter",
+		"~/.config/pypoetry",
+		"~/.config/syncthing",
 	};
 	static const char *const ACCESS[] = { "read", "write" };
 	char text[128], what[128], file[128];
