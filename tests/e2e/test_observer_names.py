@@ -397,6 +397,80 @@ def test_a_number_that_is_given_out_again(ssb):
     assert (attempt["pid"], attempt["program"]) == (int(r.text), python), attempt
 
 
+# A child makes a call for which the observer kills its process.
+ATTACK = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+print('ready', flush=True)
+sys.stdin.readline()
+pid = os.fork()
+if pid == 0:
+    libc.syscall(105 if os.uname().machine == 'aarch64' else 175, 0, 0, 0)  # init_module
+    os._exit(0)
+print(os.waitpid(pid, 0)[1], flush=True)
+sys.stdin.readline()
+"""
+
+# In a pid namespace as above. Until the observer's signal arrives, the child has ended and another
+# process has its number.
+HOLD_UP = """
+import os, pathlib, subprocess, sys, time
+uid, log, *command = sys.argv[1:]
+said = lambda word: word in pathlib.Path(log).read_text()
+
+def skills():
+    for d in pathlib.Path('/proc').glob('[0-9]*'):
+        try:
+            if (d / 'cmdline').read_bytes().endswith(b'main.py\\0'):
+                yield int(d.name)
+        except OSError:
+            pass
+
+def wait_for(word):
+    end = time.monotonic() + 30
+    while not said(word):
+        assert time.monotonic() < end, word
+        time.sleep(0.01)
+
+p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+assert p.stdout.readline() == b'ready\\n'
+before = set(skills())
+calls = 'kill,pidfd_send_signal'
+tracer = subprocess.Popen(['strace', '-f', '-p', str(p.pid), '-o', log, '-e', 'trace=' + calls,
+                           '-e', 'inject=' + calls + ':delay_enter=3s:when=1'],
+                          stderr=subprocess.PIPE)
+assert b'attached' in tracer.stderr.readline()
+p.stdin.write(b'begin\\n')
+wait_for('SIGKILL')
+child, = set(skills()) - before
+os.kill(child, 9)
+assert p.stdout.readline() == b'9\\n'
+for i in range(100):
+    pathlib.Path('/proc/sys/kernel/ns_last_pid').write_text(str(child - 1))
+    other = subprocess.Popen(['sleep', '60'], user=int(uid))
+    if other.pid == child:
+        break
+    other.kill()
+    other.wait()
+assert other.pid == child and not said('DELAYED')
+wait_for('DELAYED')
+print('alive' if other.poll() is None else 'killed', flush=True)
+other.kill()
+p.stdin.close()
+assert p.wait() == 0
+"""
+
+
+def test_a_number_that_is_given_out_again_before_a_signal(ssb):
+    """The process that has it is not the one that made the call."""
+    log = ssb.write(ssb.work / "log", "")
+    r = harness.execute(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
+                         harness.PYTHON, "-c", HOLD_UP, str(ssb.uid), log, *ssb.identity(),
+                         ssb.binary, "run", "-q", ssb.skill(ATTACK)], env=ssb.environment(),
+                        cwd=ssb.work).ok()
+    assert r.text == "alive\n", log.read_text()
+
+
 # Prefers the processor, or a busy machine would leave the file where it is.
 TO_AND_FRO = """
 import os, sys, time
