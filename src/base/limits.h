@@ -309,7 +309,6 @@
 #define MAX_HOOK_SKILLS    1024        /* names of skills that are looked for in a command */
 #define MAX_HOOK_WALK      50000       /* directory entries examined to find skills */
 #define MAX_CONFIG_BYTES   (8UL << 20) /* bytes of a client's configuration */
-#define MAX_CONFIG_DEPTH   64          /* nested arrays and tables in it */
 #define MAX_SERVED         64          /* directories of skills named on one command line */
 
 /* What a skill needs, from its records and its files */

@@ -1,19 +1,18 @@
-/* cmd_setup.c - writes our MCP server into the configuration of an agent.
+/* cmd_setup.c - adds our MCP server to an agent, or removes it.
  *
- * It shows the diff first, and changes the file only if you agree. The file is changed completely
- * or not at all. A change that another program made in between is never overwritten. */
+ * The agent's own command does it, where there is one. Only what OpenCode has no command for is
+ * edited here. The change is shown first, and made only if you agree. An entry of our name that
+ * starts another program is never touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/json_read.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -21,167 +20,37 @@
 #include "cli/cli.h"
 #include "cli/config_edit.h"
 #include "cli/say.h"
+#include "cli/setup_client.h"
 #include "os/file.h"
 #include "policy/path.h"
 
-#define SERVER     "skillsandbox"
-#define TOML_TABLE "mcp_servers." SERVER
-#define TOML_MARK  "# written by skillsandbox setup; taken out by skillsandbox setup --remove"
-#define LOCK_TRIES 40 /* attempts, 50 ms apart */
-
-enum form { FORM_CLAUDE, FORM_OPENCLAW, FORM_OPENCODE, FORM_TOML };
-
-/* Where each client keeps its configuration. The file is `variable`/`name_there` if the environment
- * variable is set, else `otherwise` beneath the home directory. */
-static const struct setup_client {
-	const char *name;
-	enum form form;
-	const char *variable;
-	const char *name_there; /* NULL: the variable contains the path of the file itself */
-	const char *otherwise;
-	const char *project; /* the file in the directory of a project; NULL: projects have none */
-	const char *path[4]; /* path of the server's member in the JSON text */
-	const char *lock;    /* suffix of the client's lock directory; NULL: none */
-	const char *skills;  /* directory of the client's own skills, beneath the home */
-} CLIENTS[] = {
-	{ "claude-code",
-	  FORM_CLAUDE,
-	  "CLAUDE_CONFIG_DIR",
-	  ".claude.json",
-	  ".claude.json",
-	  ".mcp.json",
-	  { "mcpServers", SERVER },
-	  ".lock",
-	  ".claude/skills" },
-	{ "codex",
-	  FORM_TOML,
-	  "CODEX_HOME",
-	  "config.toml",
-	  ".codex/config.toml",
-	  NULL,
-	  { NULL },
-	  NULL,
-	  ".codex/skills" },
-	{ "openclaw",
-	  FORM_OPENCLAW,
-	  "OPENCLAW_CONFIG_PATH",
-	  NULL,
-	  ".openclaw/openclaw.json",
-	  NULL,
-	  { "mcp", "servers", SERVER },
-	  NULL,
-	  ".openclaw/skills" },
-	{ "opencode",
-	  FORM_OPENCODE,
-	  "XDG_CONFIG_HOME",
-	  "opencode/opencode.json",
-	  ".config/opencode/opencode.json",
-	  "opencode.json",
-	  { "mcp", SERVER },
-	  NULL,
-	  ".config/opencode/skills" },
-};
-
 struct setup {
 	const struct setup_client *client;
-	char *file; /* its path; without symlinks if the file exists */
-	char *self;
-	char *skills[MAX_SERVED];
-	size_t n_skills;
-	struct buf before;
+	bool project;
+	bool removing;
+	bool editing;              /* no command does it: the file is edited here */
+	char *program;             /* path of the client's program; NULL: not found */
+	struct string_list server; /* this program, "serve", "--skills", DIR, ... */
+	char *file;
 	bool existed;
 	mode_t mode;
-	struct buf after;
+	struct buf before; /* the file, or the list that the client printed */
+	struct buf after;  /* the file, if it is edited here */
+	struct json_doc doc;
+	const struct json_node *entry; /* our server in `doc`; NULL: none */
 };
 
 static void setup_done(struct setup *s)
 {
+	free(s->program);
 	free(s->file);
-	free(s->self);
-	for (size_t i = 0; i < s->n_skills; i++) {
-		free(s->skills[i]);
-	}
+	string_list_done(&s->server);
 	buf_done(&s->before);
 	buf_done(&s->after);
+	json_doc_done(&s->doc);
 }
 
-static const struct setup_client *find_client(const char *name)
-{
-	for (size_t i = 0; name != NULL && i < ARRAY_LEN(CLIENTS); i++) {
-		if (strcmp(CLIENTS[i].name, name) == 0) {
-			return &CLIENTS[i];
-		}
-	}
-	return NULL;
-}
-
-/* Is the file (a real path) beneath the directory? */
-static bool is_beneath(const char *file, const char *dir)
-{
-	auto_free char *real = realpath(dir, NULL);
-
-	return real != NULL && path_beneath(file, real) != NULL;
-}
-
-static int find_file(struct setup *s, bool project, struct ssb_error *err)
-{
-	const struct setup_client *c = s->client;
-	const char *dir = getenv(c->variable);
-	const char *home = getenv("HOME");
-	auto_free char *cwd = project ? getcwd(NULL, 0) : NULL;
-	auto_free char *path = NULL;
-
-	if (project && c->project == NULL) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "%s has no configuration file in a project", c->name);
-	}
-	if (project) {
-		path = cwd != NULL ? path_join(cwd, c->project) : NULL;
-	} else if (dir != NULL && dir[0] == '/') {
-		path = c->name_there != NULL ? path_join(dir, c->name_there) : strdup(dir);
-	} else if (home != NULL && home[0] == '/') {
-		path = path_join(home, c->otherwise);
-	} else {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "HOME is not set");
-	}
-	if (path == NULL) {
-		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot find the configuration");
-	}
-	/* The target is changed, and a symlink to it stays a symlink: the file may be in a
-	 * directory of dotfiles. */
-	s->file = realpath(path, NULL);
-	if (s->file == NULL && errno != ENOENT) {
-		return ssb_fail(err, SSB_E_SYS, errno, path, "cannot be reached");
-	}
-	if (s->file == NULL) {
-		s->file = steal_ptr(&path);
-	} else if (project && !is_beneath(s->file, cwd)) {
-		/* Other people may have written the project. Its symlinks must not select a file
-		 * outside of it, because setup would change that file. */
-		return ssb_fail(err, SSB_E_POLICY, 0, path,
-		                "it is a symlink that leads out of the project");
-	}
-	return 0;
-}
-
-static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t *ret_mode,
-                     struct ssb_error *err)
-{
-	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 && errno == ENOENT) {
-		*ret_exists = false;
-		*ret_mode = 0600;
-		return 0;
-	}
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot be read as a file");
-	}
-	*ret_exists = true;
-	*ret_mode = st.st_mode & 07777;
-	return 0;
-}
+/* ---- the server ------------------------------------------------------------------ */
 
 /* Can the name be written to a configuration unchanged? */
 static bool can_be_written(const char *s)
@@ -198,6 +67,13 @@ static bool can_be_written(const char *s)
 	return true;
 }
 
+static int add_word(struct setup *s, const char *word, struct ssb_error *err)
+{
+	return string_list_add(&s->server, word, SETUP_MAX_WORDS) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_NOMEM, errno, "", "out of memory");
+}
+
 static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 {
 	struct stat st;
@@ -210,17 +86,18 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--skills: the name has control characters, or is not UTF-8");
 	}
-	if (s->n_skills == MAX_SERVED) {
+	if (s->server.n >= 2 + 2 * MAX_SERVED) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills", MAX_SERVED);
 	}
-	s->skills[s->n_skills++] = steal_ptr(&real);
-	return 0;
+	return add_word(s, "--skills", err) != 0 ? -1 : add_word(s, real, err);
 }
 
 /* Makes `--skills A B` mean the same as `--skills A --skills B`. Without --skills, the directory of
  * the client's own skills is served. */
 static int find_skills(struct setup *s, const struct request *r, struct ssb_error *err)
 {
+	const char *home = getenv("HOME");
+
 	for (size_t i = 0; i < r->n_skills; i++) {
 		if (add_skills(s, r->skills[i], err) != 0) {
 			return -1;
@@ -231,10 +108,9 @@ static int find_skills(struct setup *s, const struct request *r, struct ssb_erro
 			return -1;
 		}
 	}
-	if (s->n_skills > 0) {
+	if (r->n_skills > 0 || r->operands.n > 1) {
 		return 0;
 	}
-	const char *home = getenv("HOME");
 	auto_free char *dir = home != NULL ? path_join(home, s->client->skills) : NULL;
 	if (dir == NULL || add_skills(s, dir, err) != 0) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
@@ -244,140 +120,194 @@ static int find_skills(struct setup *s, const struct request *r, struct ssb_erro
 	return 0;
 }
 
-static void put_args(const struct setup *s, struct json *j)
+static int find_server(struct setup *s, const struct request *r, struct ssb_error *err)
 {
-	json_str(j, "serve");
-	for (size_t i = 0; i < s->n_skills; i++) {
-		json_str(j, "--skills");
-		json_str(j, s->skills[i]);
+	auto_free char *self = realpath("/proc/self/exe", NULL);
+
+	if (self == NULL || !can_be_written(self)) {
+		return ssb_fail(err, SSB_E_SYS, errno, "",
+		                "cannot find the path of this program, or it is not plain text");
 	}
+	if (add_word(s, self, err) != 0 || add_word(s, "serve", err) != 0) {
+		return -1;
+	}
+	return s->removing ? 0 : find_skills(s, r, err);
 }
 
-/* Writes the entry of our server in the form of the client. A JSON string is also a valid TOML
- * string. */
-static void put_server(const struct setup *s, struct buf *out)
-{
-	enum form form = s->client->form;
-	struct json j;
+/* ---- the configuration ----------------------------------------------------------- */
 
-	json_init(&j, out, form != FORM_TOML);
-	if (form == FORM_TOML) {
-		buf_adds(out, "command = ");
-		json_str(&j, s->self);
-		buf_adds(out, "\nargs = ");
-		json_init(&j, out, false);
-		json_open(&j, '[');
-		put_args(s, &j);
-		json_close(&j, ']');
-		buf_addc(out, '\n');
-		return;
-	}
-	json_open(&j, '{');
-	if (form != FORM_OPENCLAW) {
-		json_kstr(&j, "type", form == FORM_CLAUDE ? "stdio" : "local");
-	}
-	json_key(&j, "command");
-	if (form == FORM_OPENCODE) {
-		json_open(&j, '[');
-		json_str(&j, s->self);
+static int find_file(struct setup *s, struct ssb_error *err)
+{
+	const struct setup_client *c = s->client;
+	const char *dir = s->project ? NULL : getenv(c->variable);
+	const char *home = getenv("HOME");
+	auto_free char *cwd = s->project ? getcwd(NULL, 0) : NULL;
+	auto_buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (cwd != NULL || (dir != NULL && dir[0] == '/')) {
+		buf_addf(&path, "%s/%s", cwd != NULL ? cwd : dir,
+		         cwd != NULL ? c->project : c->file);
+	} else if (home != NULL && home[0] == '/') {
+		buf_addf(&path, "%s/%s/%s", home, c->otherwise, c->file);
 	} else {
-		json_str(&j, s->self);
-		json_key(&j, "args");
-		json_open(&j, '[');
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "HOME is not set");
 	}
-	put_args(s, &j);
-	json_close(&j, ']');
-	if (form == FORM_OPENCODE) {
-		json_kbool(&j, "enabled", true);
+	/* OpenCode uses opencode.jsonc if there is no opencode.json. */
+	buf_addc(&path, 'c');
+	if (!path.failed && access(path.data, F_OK) != 0) {
+		path.data[--path.len] = '\0';
 	}
-	json_close(&j, '}');
+	if (path.failed) {
+		return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "", "the path of the configuration");
+	}
+	/* A symlink of yours stays: its target is read and changed. */
+	s->file = s->project ? NULL : realpath(path.data, NULL);
+	if (s->file == NULL && !s->project && errno != ENOENT) {
+		return ssb_fail(err, SSB_E_SYS, errno, path.data, "cannot be reached");
+	}
+	s->file = s->file != NULL ? s->file : buf_steal(&path);
+	return 0;
 }
 
-/* Is the server with our name in the JSON text an entry of ours: this program with "serve"? Also
- * returns true for a malformed text, which is reported later. */
-static bool is_ours(const struct setup *s)
+static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t *ret_mode,
+                     struct ssb_error *err)
 {
-	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	const char *why = NULL;
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	struct stat st;
 
-	if (s->client->form == FORM_TOML || s->before.len == 0 ||
-	    json_read(&doc, s->before.data, s->before.len, &why) != 0) {
-		return true;
-	}
-	const struct json_node *node = json_top(&doc);
-	for (const char *const *name = s->client->path; *name != NULL; name++) {
-		node = json_member(&doc, node, *name);
-	}
-	if (node == NULL) {
-		return true;
-	}
-	const struct json_node *command = json_member(&doc, node, "command");
-	const struct json_node *args = json_member(&doc, node, "args");
-	if (s->client->form == FORM_OPENCODE) {
-		command = json_first(&doc, command);
-		args = command != NULL ? json_next(&doc, command) : NULL;
-	} else {
-		args = json_first(&doc, args);
-	}
-	const char *program = json_string(command, "");
-	return (strcmp(program, s->self) == 0 || strcmp(program, SERVER) == 0) &&
-	       strcmp(json_string(args, ""), "serve") == 0;
-}
-
-static int edit_config(struct setup *s, bool removing, struct ssb_error *err)
-{
-	const char *text = s->existed ? (s->before.data != NULL ? s->before.data : "") : NULL;
-	auto_buf server;
-
-	buf_init(&server, MAX_CONFIG_BYTES);
-	if (!is_ours(s)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, s->file,
-		                "its entry " SERVER " starts another program; "
-		                "change the entry by hand");
-	}
-	if (!removing) {
-		put_server(s, &server);
-		if (server.failed) {
-			return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
-		}
-	}
-	const char *value = removing ? NULL : server.data;
-	int rc = s->client->form == FORM_TOML
-	                 ? config_edit_toml(text, s->before.len, TOML_TABLE, TOML_MARK, value,
-	                                    &s->after, err)
-	                 : config_edit_json(text, s->before.len, s->client->path, value, &s->after,
-	                                    err);
-	if (rc != 0) {
-		char line[16];
-		snprintf(line, sizeof(line), "%.15s", err->where);
-		snprintf(err->where, sizeof(err->where), "%.*s%s",
-		         (int)(sizeof(err->where) - sizeof(line)), s->file, line);
-	}
-	return rc;
-}
-
-/* Takes the same lock as Claude Code, which makes a directory beside the file while it writes it.
- */
-static int take_lock(const struct setup *s, char **ret_lock, struct ssb_error *err)
-{
-	if (s->client->lock == NULL) {
+	if (fd < 0 && errno == ENOENT) {
+		*ret_exists = false;
+		*ret_mode = 0600;
 		return 0;
 	}
-	auto_buf path;
-	buf_init(&path, PATH_MAX);
-	buf_addf(&path, "%s%s", s->file, s->client->lock);
-	for (int i = 0; !path.failed && i < LOCK_TRIES; i++) {
-		if (mkdir(path.data, 0777) == 0) {
-			*ret_lock = buf_steal(&path);
-			return 0;
-		}
-		if (errno != EEXIST) {
-			break;
-		}
-		(void)nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	if (fd < 0 && errno == ELOOP) {
+		/* Other people may have written the project. Its symlinks must not select a file of
+		 * yours, which would be changed, or copied into the project. */
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "it is a symlink; in a project only a file is changed");
 	}
-	return ssb_fail(err, SSB_E_SYS, errno, s->file, "%s is writing it, or left %s behind",
-	                s->client->name, s->client->lock);
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot be read as a file");
+	}
+	*ret_exists = true;
+	*ret_mode = st.st_mode & 07777;
+	return 0;
+}
+
+/* Finds the entry of our name. Codex prints an array of servers, each with its name. */
+static const struct json_node *find_entry(const struct setup *s)
+{
+	const struct json_node *node = json_top(&s->doc);
+	const char *const *name = s->client->path;
+
+	if (json_is(node, JSON_ARRAY)) {
+		node = json_first(&s->doc, node);
+		while (node != NULL && strcmp(json_string(json_member(&s->doc, node, "name"), ""),
+		                              SETUP_SERVER) != 0) {
+			node = json_next(&s->doc, node);
+		}
+	}
+	while (node != NULL && *name != NULL) {
+		node = json_member(&s->doc, node, *name++);
+	}
+	return node;
+}
+
+static int build_step(const struct setup *s, enum setup_step step, struct string_list *ret,
+                      struct ssb_error *err)
+{
+	return setup_client_command(s->client, step, s->project, &s->server, ret, err);
+}
+
+/* Claude Code replaces a file that it cannot parse, so such a file is an error here. */
+static int read_servers(struct setup *s, struct ssb_error *err)
+{
+	AUTO(string_list_done) struct string_list command = { 0 };
+	bool listed = setup_client_has(s->client, SETUP_LIST);
+	const char *why = NULL;
+	int rc;
+
+	if (listed) {
+		rc = build_step(s, SETUP_LIST, &command, err);
+		rc = rc != 0 ? rc
+		             : setup_client_run(s->program, &command, s->project, &s->before, err);
+	} else {
+		rc = find_file(s, err);
+		rc = rc != 0 ? rc : read_file(s->file, &s->before, &s->existed, &s->mode, err);
+	}
+	if (rc != 0 || s->before.len == 0) {
+		return rc;
+	}
+	if (json_read_del(&s->doc, s->before.data, s->before.len, &why) != 0 ||
+	    (!listed && !json_is(json_top(&s->doc), JSON_OBJECT))) {
+		return ssb_fail(err, SSB_E_POLICY, 0, listed ? s->program : s->file,
+		                "%s not plain JSON (comments?): %s; change it by hand",
+		                listed ? "its list is" : "it is",
+		                why != NULL ? why : "it is not an object");
+	}
+	s->entry = find_entry(s);
+	return 0;
+}
+
+/* Reads the program and the arguments of the entry. */
+static void read_words(const struct setup *s, struct string_list *ret)
+{
+	const struct json_node *codex = json_member(&s->doc, s->entry, "transport");
+	const struct json_node *from = codex != NULL ? codex : s->entry;
+	const struct json_node *words = json_member(&s->doc, from, "command");
+
+	if (!json_is(words, JSON_ARRAY)) {
+		(void)string_list_add(ret, json_string(words, ""), SETUP_MAX_WORDS);
+		words = json_member(&s->doc, from, "args");
+	}
+	for (words = json_first(&s->doc, words); words != NULL; words = json_next(&s->doc, words)) {
+		(void)string_list_add(ret, json_string(words, ""), SETUP_MAX_WORDS);
+	}
+}
+
+/* Compares the entry with what is asked for. *ret_done: nothing has to change. */
+static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *err)
+{
+	AUTO(string_list_done) struct string_list words = { 0 };
+
+	read_words(s, &words);
+	if (s->entry != NULL &&
+	    (words.n < 2 || strcmp(words.v[1], "serve") != 0 ||
+	     (strcmp(words.v[0], s->server.v[0]) != 0 && strcmp(words.v[0], SETUP_SERVER) != 0))) {
+		return ssb_fail(err, SSB_E_POLICY, 0, s->file != NULL ? s->file : s->program,
+		                "its entry " SETUP_SERVER " starts another program; "
+		                "change the entry by hand");
+	}
+	bool same = s->entry != NULL && words.n == s->server.n &&
+	            !json_is(json_member(&s->doc, s->entry, "enabled"), JSON_FALSE);
+	for (size_t i = 0; same && i < words.n; i++) {
+		same = strcmp(words.v[i], s->server.v[i]) == 0;
+	}
+	*ret_done = s->removing ? s->entry == NULL : same;
+	return 0;
+}
+
+/* Makes the new text of OpenCode's file. */
+static int edit_config(struct setup *s, struct ssb_error *err)
+{
+	AUTO(json_doc_done) struct json_doc value = { 0 };
+	const char *why = NULL;
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_CONFIG_BYTES);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "type", "local");
+	json_kstrs(&j, "command", s->server.v, s->server.n);
+	json_kbool(&j, "enabled", true);
+	json_close(&j, '}');
+	if (text.failed || json_read(&value, text.data, text.len, &why) != 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+	}
+	return config_edit_set(&s->doc, s->client->path, s->removing ? NULL : &value, &s->after,
+	                       err);
 }
 
 static int replace_file(const struct setup *s, struct ssb_error *err)
@@ -400,66 +330,122 @@ static int replace_file(const struct setup *s, struct ssb_error *err)
 	               : 0;
 }
 
-static int write_config(const struct setup *s, struct ssb_error *err)
+/* Fills `ret` with the commands to run, at most two. */
+static int build_steps(const struct setup *s, struct string_list ret[2], struct ssb_error *err)
 {
-	auto_free char *dir = path_parent(s->file);
-	auto_free char *held = NULL;
-	struct stat st;
+	bool first = s->removing || (s->entry != NULL && !s->client->replaces);
 
-	if (dir == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
-	}
-	auto_fd made = stat(dir, &st) == 0 ? -1 : file_mkdirs(dir);
-	if (made < 0 && stat(dir, &st) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, dir, "cannot be created");
-	}
-	if (take_lock(s, &held, err) != 0) {
+	if (first && build_step(s, SETUP_REMOVE, &ret[0], err) != 0) {
 		return -1;
 	}
-	int rc = replace_file(s, err);
-	if (held != NULL) {
-		(void)rmdir(held);
-	}
-	return rc;
+	return s->removing ? 0 : build_step(s, SETUP_ADD, &ret[first ? 1 : 0], err);
 }
 
-static int show_diff(const struct setup *s)
-{
-	auto_buf diff, out;
+/* ---- all of it ------------------------------------------------------------------- */
 
+/* Shows the new file as a diff; or the entry that goes, and the commands. */
+static int show_change(const struct setup *s, const struct string_list steps[2])
+{
+	auto_buf old, diff, out;
+	struct json j;
+
+	buf_init(&old, SAY_MAX);
 	buf_init(&diff, SAY_MAX);
 	buf_init(&out, SAY_MAX);
-	config_edit_diff(s->before.data != NULL ? s->before.data : "", s->after.data, &diff);
-	buf_adds(&out, s->existed ? "--- " : "--- (new) ");
-	visible_text(&out, s->file, false);
-	buf_addc(&out, '\n');
-	if (diff.data != NULL) {
-		visible_text(&out, diff.data, true);
+	if (s->editing) {
+		config_edit_diff(s->existed && s->before.len > 0 ? s->before.data : "",
+		                 s->after.data, &diff);
+		buf_adds(&out, s->existed ? "--- " : "--- (new) ");
+		visible_text(&out, s->file, false);
+		buf_addc(&out, '\n');
+	} else if (s->entry != NULL) {
+		json_init(&j, &old, true);
+		json_copy(&j, &s->doc, s->entry);
+		config_edit_diff(old.failed ? "" : old.data, "", &diff);
+	}
+	visible_text(&out, diff.len > 0 ? diff.data : "", true);
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t w = 0; w < steps[i].n; w++) {
+			buf_adds(&out, w > 0 ? " " : "");
+			say_word(&out, steps[i].v[w]);
+		}
+		buf_adds(&out, steps[i].n > 0 ? "\n" : "");
 	}
 	return say_out(STDOUT_FILENO, &out);
 }
 
-static int run_setup(struct setup *s, const struct request *r, struct ssb_error *err)
+static int make_change(const struct setup *s, const struct string_list steps[2],
+                       struct ssb_error *err)
 {
-	bool removing = request_has(r, FLAG_REMOVE);
+	int rc = s->editing ? replace_file(s, err) : 0;
 
-	s->self = realpath("/proc/self/exe", NULL);
-	if (s->self == NULL || !can_be_written(s->self)) {
-		return ssb_fail(err, SSB_E_SYS, errno, "",
-		                "cannot find the path of this program, or it is not plain text");
+	for (size_t i = 0; rc == 0 && i < 2; i++) {
+		rc = steps[i].n > 0 ? setup_client_run(s->program, &steps[i], s->project, NULL, err)
+		                    : 0;
 	}
-	if (find_file(s, request_has(r, FLAG_PROJECT), err) != 0 ||
-	    (!removing && find_skills(s, r, err) != 0) ||
-	    read_file(s->file, &s->before, &s->existed, &s->mode, err) != 0 ||
-	    edit_config(s, removing, err) != 0) {
+	return rc;
+}
+
+/* Finds out what has to change. *ret_done: nothing. */
+static int plan_change(struct setup *s, struct string_list steps[2], bool *ret_done,
+                       struct ssb_error *err)
+{
+	if (!s->editing && s->program == NULL) {
+		return build_steps(s, steps, err);
+	}
+	if (read_servers(s, err) != 0 || check_entry(s, ret_done, err) != 0) {
 		return -1;
 	}
-	return 0;
+	return s->editing ? edit_config(s, err) : build_steps(s, steps, err);
+}
+
+static void free_steps(struct string_list (*steps)[2])
+{
+	string_list_done(&(*steps)[0]);
+	string_list_done(&(*steps)[1]);
+}
+
+static int set_up(struct setup *s, const struct request *r, struct ssb_error *err)
+{
+	AUTO(free_steps) struct string_list steps[2] = { 0 };
+	bool done = false;
+
+	if (find_server(s, r, err) != 0 || plan_change(s, steps, &done, err) != 0) {
+		return -1;
+	}
+	if (done) {
+		say_notef("%s: nothing to change", s->client->name);
+		return EXIT_FINE;
+	}
+	int status = show_change(s, steps);
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	if (!s->editing && s->program == NULL) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, s->client->program,
+		                "not found in PATH, so nothing was changed; install %s, or run the "
+		                "command above where it is installed",
+		                s->client->name);
+	}
+	if (!request_has(r, FLAG_WRITE_CONFIG) && ask_yes("change it?") != ASKED_YES) {
+		say_notef("nothing was changed; to change it without a question, give --write");
+		return EXIT_FINDINGS;
+	}
+	if (make_change(s, steps, err) != 0) {
+		return -1;
+	}
+	say_notef("done; restart %s to use it", s->client->name);
+	return EXIT_FINE;
 }
 
 int cmd_setup(struct request *r)
 {
-	AUTO(setup_done) struct setup s = { .client = find_client(r->operands.v[0]) };
+	AUTO(setup_done)
+	struct setup s = {
+		.client = setup_client_find(r->operands.v[0]),
+		.project = request_has(r, FLAG_PROJECT),
+		.removing = request_has(r, FLAG_REMOVE),
+	};
 	struct ssb_error err = { 0 };
 
 	buf_init(&s.before, MAX_CONFIG_BYTES);
@@ -468,27 +454,16 @@ int cmd_setup(struct request *r)
 		say_errorf("setup needs one of: claude-code, codex, openclaw, opencode");
 		return EXIT_USAGE;
 	}
-	if (run_setup(&s, r, &err) != 0) {
+	if (s.project && s.client->project == NULL) {
+		say_errorf("%s has no configuration file in a project", s.client->name);
+		return EXIT_USAGE;
+	}
+	s.editing = !setup_client_has(s.client, SETUP_REMOVE) && (s.project || s.removing);
+	s.program = setup_client_program(s.client);
+	int status = set_up(&s, r, &err);
+	if (status < 0) {
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
-	if (s.after.len == s.before.len &&
-	    (s.after.len == 0 || memcmp(s.after.data, s.before.data, s.after.len) == 0)) {
-		say_notef("%s: nothing to change", s.file);
-		return EXIT_FINE;
-	}
-	int status = show_diff(&s);
-	if (status != EXIT_FINE) {
-		return status;
-	}
-	if (!request_has(r, FLAG_WRITE_CONFIG) && ask_yes("change it?") != ASKED_YES) {
-		say_notef("nothing was changed; to change it without a question, give --write");
-		return EXIT_FINDINGS;
-	}
-	if (write_config(&s, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
-	}
-	say_notef("written; restart %s to use it", s.client->name);
-	return EXIT_FINE;
+	return status;
 }

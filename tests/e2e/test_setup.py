@@ -1,196 +1,300 @@
-"""skillsandbox setup: adds the server to an agent's file and removes it; everything else stays."""
+"""skillsandbox setup: the agent's own command adds the server and removes it. What it does not
+understand stays.
+
+The agents' programs are stand-ins (agent_client.py); tests/acceptance drives the real ones.
+"""
 import json
 import os
+import pathlib
 import pty
 import stat
-import tomllib
 
 import pytest
 
-FILES = {"claude-code": ".claude.json", "codex": ".codex/config.toml",
+import harness
+
+STAND_IN = pathlib.Path(__file__).with_name("agent_client.py")
+PROGRAMS = {"claude-code": "claude", "codex": "codex", "openclaw": "openclaw",
+            "opencode": "opencode"}
+FILES = {"claude-code": ".claude.json", "codex": ".codex/config.json",
          "openclaw": ".openclaw/openclaw.json", "opencode": ".config/opencode/opencode.json"}
+KEYS = {"claude-code": ["mcpServers"], "codex": [], "openclaw": ["mcp", "servers"],
+        "opencode": ["mcp"]}
 BEFORE = {
     "claude-code": '{"numStartups": 3,\n   "mcpServers": {"other": {"command": "x"}}, "k": [1]}',
-    "codex": '# mine\nmodel = "m"\n\n[mcp_servers.other]\ncommand = "x"\n',
+    "codex": '{"other": {"command": "x"}}',
     "openclaw": '{\n\t"mcp": {"servers": {}},\n\t"k": "\\u00e4"\n}\n',
-    "opencode": '{"$schema": "s"}\n',
+    "opencode": '{"$schema": "s", "k": {"n": 1.50}, "mcp": {}}\n',
 }
 CLIENTS = sorted(FILES)
 
 
-def set_up(ssb, client, *args, **kw):
-    return ssb.ssb("setup", client, *args, **kw)
+@pytest.fixture
+def agents(ssb):
+    """Installs the stand-in under each name; returns what finds it."""
+    return install(ssb)
 
 
-def read(client, path):
-    text = path.read_text()
-    return tomllib.loads(text) if client == "codex" else json.loads(text)
+def install(ssb):
+    for name in PROGRAMS.values():
+        ssb.write(ssb.base / "agents" / name, STAND_IN.read_text(), 0o755)
+    return {"PATH": f"{ssb.base}/agents:{harness.PATH}"}
 
 
-def server(client, config):
-    """(command, arguments) of our server, or None."""
-    keys = {"claude-code": ["mcpServers"], "codex": ["mcp_servers"],
-            "openclaw": ["mcp", "servers"], "opencode": ["mcp"]}[client]
-    for k in keys:
+def set_up(ssb, client, *args, env=None, **kw):
+    found = {"PATH": f"{ssb.base}/agents:{harness.PATH}", **(env or {})}
+    return ssb.ssb("setup", client, *args, env=found, **kw)
+
+
+def calls(ssb):
+    file = ssb.home / "calls"
+    lines = file.read_text().splitlines() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return [json.loads(line) for line in lines]
+
+
+def changes(ssb):
+    """The commands that were called, without those that only list."""
+    return [c["argv"] for c in calls(ssb) if "--json" not in c["argv"]]
+
+
+def take_server(client, config):
+    """Takes our server out of the configuration; returns its command, or None."""
+    for k in KEYS[client]:
         config = config.get(k, {})
     s = config.pop("skillsandbox", None)
     if s is None:
         return None
-    if client == "opencode":
-        assert s["type"] == "local" and s["enabled"] is True
-        return s["command"][0], s["command"][1:]
-    assert s.get("type", "stdio") == "stdio"
-    return s["command"], s["args"]
+    assert s.get("type", "local" if client == "opencode" else "stdio") in ("local", "stdio")
+    return s["command"] if client == "opencode" else [s["command"], *s["args"]]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_in_and_out_again(ssb, client):
-    skills = ssb.mkdir("my skills")
-    file = ssb.write(ssb.home / FILES[client], BEFORE[client], 0o640)
-    r = set_up(ssb, client, "--skills", skills, "--write").ok()
-    assert "+" in r.text and "skillsandbox" in r.text, "the diff is shown"
-    config = read(client, file)
-    assert server(client, config) == (str(ssb.binary), ["serve", "--skills", str(skills)])
-    file2 = ssb.write(ssb.base / "before", BEFORE[client])
-    before = read(client, file2)
-    if client == "opencode":
-        assert config.pop("mcp") == {}
-    assert config == before, "nothing else has changed"
-    st = file.stat()
-    assert stat.S_IMODE(st.st_mode) == 0o640 and st.st_uid == ssb.uid
-    text = file.read_bytes()
-    assert "nothing to change" in set_up(ssb, client, "--skills", skills, "--write").ok().errors
-    assert file.read_bytes() == text
-    other = ssb.mkdir("other")
-    set_up(ssb, client, "--skills", skills, other, "--write").ok()
-    assert server(client, read(client, file))[1] == ["serve", "--skills", str(skills), "--skills",
-                                                     str(other)]
-    set_up(ssb, client, "--remove", "--write").ok()
-    config = read(client, file)
-    assert server(client, config) is None
-    if client != "opencode":
-        assert config == before
-    assert "nothing to change" in set_up(ssb, client, "--remove", "--write").ok().errors
-    assert not [p for p in file.parent.iterdir() if p.name.startswith(file.name + ".")]
+def read(path):
+    return json.loads(path.read_text())
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_new_file(ssb, client):
-    file = ssb.home / FILES[client]
-    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
-    assert server(client, read(client, file)) is not None
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_nothing_is_written_without_a_word(ssb):
-    file = ssb.write(ssb.home / ".claude.json", BEFORE["claude-code"])
-    r = set_up(ssb, "claude-code", "--skills", ssb.base)
-    assert r.code == 1 and "--write" in r.errors and "skillsandbox" in r.text
-    assert file.read_text() == BEFORE["claude-code"]
-
-
-@pytest.mark.parametrize("text, line, word", [
-    ('model = "o3\n[tools]\n', 1, "a string that is not closed"),
-    ('model = "o3"\n\n[tools\nx = 1\n', 3, "the header of a table that is not closed"),
-    ('a = 1\nb = [1,\n2\n', 2, "a '[' that is not closed"),
-    ("a = 1\nmodel = o3\n", 2, "needs quotes")])
-def test_no_valid_toml(ssb, text, line, word):
-    """Codex does not read it, and a table behind an open string is none."""
-    file = ssb.write(ssb.home / ".codex/config.toml", text)
-    with pytest.raises(tomllib.TOMLDecodeError):
-        tomllib.loads(text)
-    for words in (["--skills", ssb.base, "--write"], ["--remove", "--write"]):
-        r = set_up(ssb, "codex", *words)
-        assert r.code == 125 and f"/.codex/config.toml:{line}: it is not valid TOML" in r.errors
-        assert word in r.errors and r.out == b"", repr(r)
-        assert file.read_text() == text
-
-
-def test_own_skills_by_default(ssb):
-    r = set_up(ssb, "claude-code", "--write")
-    assert r.code == 2 and "--skills" in r.errors
-    ssb.write(ssb.home / ".claude/skills/x/SKILL.md", "")
-    set_up(ssb, "claude-code", "--write").ok()
-    assert server("claude-code", read("claude-code", ssb.home / ".claude.json"))[1] == [
-        "serve", "--skills", str(ssb.home / ".claude/skills")]
-
-
-def test_project(ssb):
-    project = ssb.mkdir("project")
-    set_up(ssb, "claude-code", "--project", "--skills", ".", "--write", cwd=project).ok()
-    set_up(ssb, "opencode", "--project", "--skills", ".", "--write", cwd=project).ok()
-    assert server("claude-code", read("claude-code", project / ".mcp.json"))[1][-1] == str(project)
-    assert server("opencode", read("opencode", project / "opencode.json")) is not None
-    assert set_up(ssb, "codex", "--project", "--skills", ".", "--write", cwd=project).code == 2
-    assert not (ssb.home / ".claude.json").exists()
-
-
-@pytest.mark.parametrize("client, variable, name", [
-    ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"), ("codex", "CODEX_HOME", "config.toml"),
-    ("openclaw", "OPENCLAW_CONFIG_PATH", ""),
-    ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json")])
-def test_elsewhere(ssb, client, variable, name):
-    there = ssb.base / "there"
-    set_up(ssb, client, "--skills", ssb.base, "--write", env={variable: str(there)}).ok()
-    assert server(client, read(client, there / name if name else there)) is not None
-
-
-@pytest.mark.parametrize("client, text", [
-    ("claude-code", '{ // mine\n "mcpServers": {} }'), ("claude-code", "[]"),
-    ("claude-code", '{"mcpServers": []}'), ("opencode", '{"mcp": {},}'),
-    ("openclaw", "{mcp: {servers: {}}}"), ("claude-code", '{"a": 1'),
-    ("codex", '[mcp_servers.skillsandbox]\ncommand = "mine"\n'),
-    ("codex", 'mcp_servers = { other = { command = "x" } }\n'),
-    ("codex", '[mcp_servers."skillsandbox"]\ncommand = "mine"\n'),
-])
-def test_what_is_not_understood_is_left_alone(ssb, client, text):
-    file = ssb.write(ssb.home / FILES[client], text)
-    r = set_up(ssb, client, "--skills", ssb.base, "--write")
-    assert r.code == 125 and str(file)[:40] in r.errors
-    assert file.read_text() == text
-    assert [p.name for p in file.parent.iterdir() if p.name.startswith(file.name)] == [file.name]
-
-
-def test_a_symlink_stays_one(ssb):
-    real = ssb.write(ssb.base / "dotfiles/claude.json", "{}")
-    (ssb.home / ".claude.json").symlink_to(real)
-    set_up(ssb, "claude-code", "--skills", ssb.base, "--write").ok()
-    assert (ssb.home / ".claude.json").is_symlink()
-    assert server("claude-code", read("claude-code", real)) is not None
-
-
-@pytest.mark.parametrize("client, name", [("claude-code", ".mcp.json"),
-                                          ("opencode", "opencode.json")])
-def test_a_project_leads_to_no_file_outside(ssb, client, name):
-    """What a repository holds does not choose which of the user's files is changed."""
-    outside = ssb.write(ssb.home / "settings.json", "{}")
-    project = ssb.mkdir("project")
-    (project / name).symlink_to(outside)
-    args = (client, "--project", "--skills", ".", "--write")
-    r = set_up(ssb, *args, cwd=project)
-    assert r.code == 125 and name in r.errors
-    assert outside.read_text() == "{}" and (project / name).is_symlink()
-    # The control: a link within the project is followed, as one in HOME is.
-    inside = ssb.write(project / "config/mcp.json", "{}")
-    (project / name).unlink()
-    (project / name).symlink_to(inside)
-    set_up(ssb, *args, cwd=project).ok()
-    assert (project / name).is_symlink() and server(client, read(client, inside)) is not None
-
-
-KEYS = {"claude-code": ["mcpServers"], "openclaw": ["mcp", "servers"], "opencode": ["mcp"]}
-
-
-def with_server(client, words):
+def with_server(client, words, **more):
     """A configuration in which the server of our name is this command."""
     config = {"command": words} if client == "opencode" else {"command": words[0],
                                                               "args": words[1:]}
+    config.update(more)
     for key in ["skillsandbox", *reversed(KEYS[client])]:
         config = {key: config}
     return json.dumps(config)
 
 
-@pytest.mark.parametrize("client", sorted(KEYS))
+ADD = {
+    "claude-code": ["claude", "mcp", "add", "--scope", "user", "skillsandbox", "--"],
+    "codex": ["codex", "mcp", "add", "skillsandbox", "--"],
+    "openclaw": ["openclaw", "mcp", "set", "skillsandbox"],
+    "opencode": ["opencode", "mcp", "add", "skillsandbox", "--"],
+}
+REMOVE = {
+    "claude-code": [["claude", "mcp", "remove", "--scope", "user", "skillsandbox"]],
+    "codex": [["codex", "mcp", "remove", "skillsandbox"]],
+    "openclaw": [["openclaw", "mcp", "unset", "skillsandbox"]],
+    "opencode": [],
+}
+
+
+def add_words(client, words):
+    if client == "openclaw":
+        text = json.dumps({"command": words[0], "args": words[1:]}, separators=(",", ":"))
+        return [*ADD[client], text]
+    return [*ADD[client], *words]
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_in_and_out_again(ssb, client):
+    skills = ssb.mkdir("my $(skills)")
+    file = ssb.write(ssb.home / FILES[client], BEFORE[client], 0o640)
+    words = [str(ssb.binary), "serve", "--skills", str(skills)]
+    r = set_up(ssb, client, "--skills", skills, "--write").ok()
+    assert "mcp" in r.text and "my $(skills)" in r.text, "the command is shown"
+    assert changes(ssb) == [add_words(client, words)]
+    config = read(file)
+    assert take_server(client, config) == words
+    assert config == json.loads(BEFORE[client]), "nothing else has changed"
+    assert "nothing to change" in set_up(ssb, client, "--skills", skills, "--write").ok().errors
+    assert changes(ssb) == []
+    other = ssb.mkdir("other")
+    words += ["--skills", str(other)]
+    r = set_up(ssb, client, "--skills", skills, other, "--write").ok()
+    assert f'-    "{skills}"\n' in r.text or f'"{skills}"' in r.text, "what goes is shown"
+    first = REMOVE[client] if client == "claude-code" else []
+    assert changes(ssb) == [*first, add_words(client, words)]
+    assert take_server(client, read(file)) == words
+    set_up(ssb, client, "--remove", "--write").ok()
+    assert changes(ssb) == REMOVE[client]
+    assert read(file) == json.loads(BEFORE[client])
+    st = file.stat()
+    assert stat.S_IMODE(st.st_mode) == 0o640 and st.st_uid == ssb.uid
+    assert "nothing to change" in set_up(ssb, client, "--remove", "--write").ok().errors
+    assert changes(ssb) == []
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_how_the_client_is_started(ssb, client):
+    """Beside every project, with the caller's environment, and with nothing to read."""
+    project = ssb.mkdir("project")
+    set_up(ssb, client, "--skills", ".", "--write", cwd=project, stdin=b"yes\n",
+           env={"MINE": "$HOME `x`"}).ok()
+    made = calls(ssb)
+    assert made and made[-1]["argv"][-1].find(str(project)) >= 0
+    for call in made:
+        assert call["cwd"] == "/" and call["stdin"] == ""
+        assert call["env"]["MINE"] == "$HOME `x`" and call["env"]["HOME"] == str(ssb.home)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("path", ["", "relative:."])
+def test_without_the_client(ssb, client, path):
+    """The command is shown for another day. A program in a directory of the project is not it."""
+    project = ssb.mkdir("project")
+    for name in PROGRAMS.values():
+        ssb.write(project / name, "#!/bin/sh\ntouch ran\n", 0o755)
+        ssb.write(project / "relative" / name, "#!/bin/sh\ntouch ran\n", 0o755)
+    r = set_up(ssb, client, "--skills", ssb.base, "--write", cwd=project,
+               env={"PATH": f"{path}:{harness.PATH}"})
+    assert r.code == 125 and f"{PROGRAMS[client]}: not found in PATH" in r.errors
+    assert " ".join(ADD[client]) in r.text and str(ssb.base) in r.text
+    assert not (ssb.home / FILES[client]).exists() and not (project / "ran").exists()
+    # The control: there the same command finds it.
+    install(ssb)
+    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client, word", [
+    ("claude-code", "add"), ("codex", "list"), ("codex", "add"), ("openclaw", "show"),
+    ("openclaw", "set"), ("opencode", "add")])
+def test_a_client_that_fails(ssb, client, word):
+    ssb.write(ssb.home / "fail", word)
+    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    assert r.code == 125 and "the client's own words" in r.errors
+    assert f"its command 'mcp {word}' ended with exit status 3" in r.errors
+    assert "done;" not in r.errors and not (ssb.home / FILES[client]).exists()
+
+
+@pytest.mark.parametrize("program, text", [
+    ("kill -9 $$", "ended with signal 9"), ("echo no json", "not plain JSON"),
+    ("yes | head -c 9000000", "cannot be read")])
+def test_a_client_that_breaks(root, program, text):
+    root.write(root.base / "agents/codex", f"#!/bin/sh\n{program}\n", 0o755)
+    r = set_up(root, "codex", "--skills", root.base, "--write")
+    assert r.code == 125 and text in r.errors, repr(r)
+
+
+@pytest.mark.usefixtures("agents")
+def test_nothing_is_written_without_a_word(ssb):
+    for client in CLIENTS:
+        r = set_up(ssb, client, "--skills", ssb.base)
+        assert r.code == 1 and "--write" in r.errors and " ".join(ADD[client]) in r.text
+        assert changes(ssb) == [] and not (ssb.home / FILES[client]).exists()
+
+
+@pytest.mark.usefixtures("agents")
+def test_own_skills_by_default(ssb):
+    r = set_up(ssb, "claude-code", "--write")
+    assert r.code == 2 and "--skills" in r.errors
+    ssb.write(ssb.home / ".claude/skills/x/SKILL.md", "")
+    set_up(ssb, "claude-code", "--write").ok()
+    assert take_server("claude-code", read(ssb.home / ".claude.json"))[1:] == [
+        "serve", "--skills", str(ssb.home / ".claude/skills")]
+
+
+@pytest.mark.usefixtures("agents")
+def test_project(ssb):
+    project = ssb.mkdir("project")
+    set_up(ssb, "claude-code", "--project", "--skills", ".", "--write", cwd=project).ok()
+    made = calls(ssb)
+    assert [c["cwd"] for c in made] == [str(project)] and "project" in made[0]["argv"]
+    assert take_server("claude-code", read(project / ".mcp.json"))[-1] == str(project)
+    r = set_up(ssb, "opencode", "--project", "--skills", ".", "--write", cwd=project).ok()
+    assert "--- (new) " in r.text and '+  "mcp": {' in r.text, "the diff is shown"
+    assert calls(ssb) == [] and (project / "opencode.json").stat().st_mode & 0o777 == 0o600
+    assert read(project / "opencode.json")["mcp"]["skillsandbox"]["enabled"] is True
+    assert take_server("opencode", read(project / "opencode.json"))[-1] == str(project)
+    for client in ("claude-code", "opencode"):
+        set_up(ssb, client, "--project", "--remove", "--write", cwd=project).ok()
+    assert read(project / ".mcp.json") == {"mcpServers": {}}
+    assert read(project / "opencode.json") == {"mcp": {}}
+    assert set_up(ssb, "codex", "--project", "--skills", ".", "--write", cwd=project).code == 2
+    assert not (ssb.home / ".claude.json").exists()
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client, variable, name", [
+    ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"), ("codex", "CODEX_HOME", "config.json"),
+    ("openclaw", "OPENCLAW_CONFIG_PATH", ""),
+    ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.jsonc")])
+def test_elsewhere(ssb, client, variable, name):
+    there = ssb.base / "there"
+    env = {variable: str(there)}
+    file = there / name if name else there
+    set_up(ssb, client, "--skills", ssb.base, "--write", env=env).ok()
+    assert take_server(client, read(file)) is not None
+    assert "nothing to change" in set_up(ssb, client, "--skills", ssb.base, "--write",
+                                         env=env).ok().errors
+    set_up(ssb, client, "--remove", "--write", env=env).ok()
+    assert take_server(client, read(file)) is None
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client, text", [
+    ("claude-code", '{ // mine\n "mcpServers": {} }'), ("claude-code", "[]"),
+    ("claude-code", '{"a": 1'), ("opencode", '{"mcp": {},}'), ("opencode", '{"mcp": 3')])
+def test_what_is_not_understood_is_left_alone(ssb, client, text):
+    """Claude Code itself would begin a new file in place of one that it cannot parse."""
+    file = ssb.write(ssb.home / FILES[client], text)
+    for args in (["--remove"], ["--skills", ssb.base]):
+        r = set_up(ssb, client, *args, "--write")
+        assert r.code == 125 and str(file)[:40] in r.errors and "by hand" in r.errors
+        assert file.read_text() == text and changes(ssb) == []
+
+
+@pytest.mark.parametrize("text", ['{"mcp": []}', '{"mcp": "x"}'])
+def test_a_parent_that_is_no_object(ssb, text):
+    file = ssb.write(ssb.work / "opencode.json", text)
+    r = set_up(ssb, "opencode", "--project", "--skills", ssb.base, "--write")
+    assert r.code == 125 and "by hand" in r.errors and file.read_text() == text
+
+
+def test_a_symlink_stays_one(ssb):
+    real = ssb.write(ssb.base / "dotfiles/o.json", with_server("opencode", ["skillsandbox",
+                                                                            "serve"]))
+    link = ssb.home / FILES["opencode"]
+    ssb.write(link.parent / "x", "")
+    link.symlink_to(real)
+    set_up(ssb, "opencode", "--remove", "--write").ok()
+    assert link.is_symlink() and read(real) == {"mcp": {}}
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client, name", [("claude-code", ".mcp.json"),
+                                          ("opencode", "opencode.json")])
+def test_a_project_leads_to_no_other_file(ssb, client, name):
+    """What a repository holds does not choose which of the user's files is changed or copied."""
+    outside = ssb.write(ssb.home / "settings.json", '{"secret": 1}')
+    project = ssb.mkdir("project")
+    (project / name).symlink_to(outside)
+    args = (client, "--project", "--skills", ".", "--write")
+    r = set_up(ssb, *args, cwd=project)
+    assert r.code == 125 and name in r.errors and "symlink" in r.errors
+    assert outside.read_text() == '{"secret": 1}' and (project / name).is_symlink()
+    assert calls(ssb) == []
+    # The control: a file is changed.
+    (project / name).unlink()
+    ssb.write(project / name, '{"k": 1}')
+    set_up(ssb, *args, cwd=project).ok()
+    config = read(project / name)
+    assert take_server(client, config) is not None and config["k"] == 1
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("words", [["/opt/mine/skillsandbox", "serve"], ["skillsandbox"],
                                    ["skillsandbox", "run", "serve"], ["/bin/sh", "serve"]])
 def test_what_others_wrote_stays(ssb, client, words):
@@ -199,10 +303,11 @@ def test_what_others_wrote_stays(ssb, client, words):
     for args in (["--remove"], ["--skills", ssb.base]):
         r = set_up(ssb, client, *args, "--write")
         assert r.code == 125 and "by hand" in r.errors
-        assert file.read_text() == text
+        assert file.read_text() == text and changes(ssb) == []
 
 
-@pytest.mark.parametrize("client", sorted(KEYS))
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
 def test_the_plain_name_is_ours(ssb, client):
     text = with_server(client, ["skillsandbox", "serve", "--skills", "/"])
     for args in (["--remove"], ["--skills", ssb.base]):
@@ -211,15 +316,14 @@ def test_the_plain_name_is_ours(ssb, client):
         assert file.read_text() != text
 
 
-def test_claude_code_is_not_disturbed(ssb):
-    """It makes a directory while it writes; as long as that is there we do not."""
-    file = ssb.write(ssb.home / ".claude.json", "{}")
-    os.mkdir(ssb.home / ".claude.json.lock")
-    r = set_up(ssb, "claude-code", "--skills", ssb.base, "--write")
-    assert r.code == 125 and file.read_text() == "{}"
-    os.rmdir(ssb.home / ".claude.json.lock")
-    set_up(ssb, "claude-code", "--skills", ssb.base, "--write").ok()
-    assert not (ssb.home / ".claude.json.lock").exists()
+@pytest.mark.usefixtures("agents")
+def test_a_server_that_is_switched_off(ssb):
+    """It is the same server, but the agent would not start it."""
+    words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
+    file = ssb.write(ssb.home / FILES["opencode"], with_server("opencode", words, enabled=False))
+    set_up(ssb, "opencode", "--skills", ssb.base, "--write").ok()
+    assert changes(ssb) == [add_words("opencode", words)]
+    assert "enabled" not in read(file)["mcp"]["skillsandbox"]
 
 
 @pytest.mark.parametrize("args", [[], ["vim"], ["codex", "--skills", "/nonexistent"],
@@ -229,15 +333,16 @@ def test_usage(root, args):
 
 
 def test_a_fifo_does_not_hold_us(root):
+    install(root)
     os.mkfifo(root.home / ".claude.json")
     assert set_up(root, "claude-code", "--skills", root.base, "--write", timeout=20).code == 125
 
 
-def at_a_terminal(ssb, answer, before_answer=lambda: None):
-    """setup claude-code with a person: what is said before `answer`, and the status."""
+def at_a_terminal(ssb, args, answer, before_answer=lambda: None):
+    """setup with a person: what is said before `answer`, and the status."""
     ours, theirs = pty.openpty()
-    p = ssb.popen([ssb.binary, "setup", "claude-code", "--skills", ssb.base], stdin=theirs,
-                  stdout=theirs, stderr=theirs)
+    p = ssb.popen([ssb.binary, "setup", *args], stdin=theirs, stdout=theirs, stderr=theirs,
+                  env=install(ssb))
     os.close(theirs)
     said = b""
     while b"Type yes" not in said:
@@ -255,15 +360,15 @@ def at_a_terminal(ssb, answer, before_answer=lambda: None):
 @pytest.mark.parametrize("answer, written", [(b"yes\n", True), (b"y\n", False), (b"\n", False),
                                              (b"no\n", False), (b"\x04", False)])
 def test_a_person_is_asked(ssb, answer, written):
-    file = ssb.write(ssb.home / ".claude.json", "{}")
-    said, code = at_a_terminal(ssb, answer)
-    assert "skillsandbox" in said, "the diff comes first"
-    assert (server("claude-code", read("claude-code", file)) is not None) == written
+    said, code = at_a_terminal(ssb, ["claude-code", "--skills", ssb.base], answer)
+    assert "claude mcp add" in said, "the command comes first"
+    assert bool(changes(ssb)) == written
     assert code == (0 if written else 1)
 
 
 def test_what_changes_meanwhile_is_not_overwritten(ssb):
-    file = ssb.write(ssb.home / ".claude.json", "{}")
-    _, code = at_a_terminal(ssb, b"yes\n", lambda: file.write_text('{"new": 1}'))
+    file = ssb.write(ssb.home / FILES["opencode"], with_server("opencode", ["skillsandbox",
+                                                                            "serve"]))
+    _, code = at_a_terminal(ssb, ["opencode", "--remove"], b"yes\n",
+                            lambda: file.write_text('{"new": 1}'))
     assert code == 125 and file.read_text() == '{"new": 1}'
-    assert not (ssb.home / ".claude.json.lock").exists()

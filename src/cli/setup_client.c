@@ -1,0 +1,179 @@
+/* setup_client.c - see setup_client.h. */
+#include "cli/setup_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/path.h"
+
+static const char SCOPE[] = "user"; /* a word of a command; "project" for a project */
+
+static const struct setup_client CLIENTS[] = {
+	{ .name = "claude-code",
+	  .program = "claude",
+	  .commands = { [SETUP_ADD] = { "mcp", "add", "--scope", SCOPE, SETUP_SERVER, "--" },
+	                [SETUP_REMOVE] = { "mcp", "remove", "--scope", SCOPE, SETUP_SERVER } },
+	  .variable = "CLAUDE_CONFIG_DIR",
+	  .otherwise = "",
+	  .file = ".claude.json",
+	  .project = ".mcp.json",
+	  .path = { "mcpServers", SETUP_SERVER },
+	  .skills = ".claude/skills" },
+	{ .name = "codex",
+	  .program = "codex",
+	  .commands = { [SETUP_LIST] = { "mcp", "list", "--json" },
+	                [SETUP_ADD] = { "mcp", "add", SETUP_SERVER, "--" },
+	                [SETUP_REMOVE] = { "mcp", "remove", SETUP_SERVER } },
+	  .replaces = true,
+	  .skills = ".codex/skills" },
+	{ .name = "openclaw",
+	  .program = "openclaw",
+	  .commands = { [SETUP_LIST] = { "mcp", "show", "--json" },
+	                [SETUP_ADD] = { "mcp", "set", SETUP_SERVER },
+	                [SETUP_REMOVE] = { "mcp", "unset", SETUP_SERVER } },
+	  .replaces = true,
+	  .adds_json = true,
+	  .path = { SETUP_SERVER },
+	  .skills = ".openclaw/skills" },
+	{ .name = "opencode",
+	  .program = "opencode",
+	  .commands = { [SETUP_ADD] = { "mcp", "add", SETUP_SERVER, "--" } },
+	  .replaces = true,
+	  .variable = "XDG_CONFIG_HOME",
+	  .otherwise = ".config",
+	  .file = "opencode/opencode.json",
+	  .project = "opencode.json",
+	  .path = { "mcp", SETUP_SERVER },
+	  .skills = ".config/opencode/skills" },
+};
+
+const struct setup_client *setup_client_find(const char *name)
+{
+	for (size_t i = 0; name != NULL && i < ARRAY_LEN(CLIENTS); i++) {
+		if (strcmp(CLIENTS[i].name, name) == 0) {
+			return &CLIENTS[i];
+		}
+	}
+	return NULL;
+}
+
+bool setup_client_has(const struct setup_client *c, enum setup_step step)
+{
+	return c->commands[step][0] != NULL;
+}
+
+char *setup_client_program(const struct setup_client *c)
+{
+	const char *dirs = getenv("PATH");
+
+	while (dirs != NULL && *dirs != '\0') {
+		size_t n = strcspn(dirs, ":");
+		auto_free char *dir = strndup(dirs, n);
+		auto_free char *file = dir != NULL ? path_join(dir, c->program) : NULL;
+		struct stat st;
+		if (file != NULL && file[0] == '/' && stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+		    access(file, X_OK) == 0) {
+			return steal_ptr(&file);
+		}
+		dirs += n + (dirs[n] == ':');
+	}
+	return NULL;
+}
+
+static int add_word(struct string_list *l, const char *word)
+{
+	return string_list_add(l, word, SETUP_MAX_WORDS);
+}
+
+static int add_json(const struct string_list *server, struct string_list *ret)
+{
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_CONFIG_BYTES);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "command", server->v[0]);
+	json_kstrs(&j, "args", server->v + 1, server->n - 1);
+	json_close(&j, '}');
+	return text.failed ? -1 : add_word(ret, text.data);
+}
+
+int setup_client_command(const struct setup_client *c, enum setup_step step, bool project,
+                         const struct string_list *server, struct string_list *ret,
+                         struct ssb_error *err)
+{
+	int rc = add_word(ret, c->program);
+
+	for (const char *const *word = c->commands[step]; rc == 0 && *word != NULL; word++) {
+		rc = add_word(ret, *word == SCOPE && project ? "project" : *word);
+	}
+	if (rc == 0 && step == SETUP_ADD && c->adds_json) {
+		rc = add_json(server, ret);
+	} else if (step == SETUP_ADD) {
+		for (size_t i = 0; rc == 0 && i < server->n; i++) {
+			rc = add_word(ret, server->v[i]);
+		}
+	}
+	return rc == 0 ? 0 : ssb_fail(err, SSB_E_NOMEM, errno, "", "cannot make the command");
+}
+
+/* `out`: the standard output of the program; -1: ours. Returns 0 or an errno. */
+static int start_program(const char *program, char *const argv[], bool project, int out,
+                         pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t todo;
+	int rc = posix_spawn_file_actions_init(&todo);
+
+	if (rc != 0) {
+		return rc;
+	}
+	rc = posix_spawn_file_actions_addopen(&todo, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (rc == 0 && out >= 0) {
+		rc = posix_spawn_file_actions_adddup2(&todo, out, STDOUT_FILENO);
+	}
+	if (rc == 0 && !project) {
+		rc = posix_spawn_file_actions_addchdir_np(&todo, "/");
+	}
+	rc = rc != 0 ? rc : posix_spawn(ret_pid, program, &todo, NULL, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&todo);
+	return rc;
+}
+
+int setup_client_run(const char *program, const struct string_list *command, bool project,
+                     struct buf *out, struct ssb_error *err)
+{
+	int fds[2] = { -1, -1 };
+	int status = 0;
+	pid_t pid = -1;
+
+	if (out != NULL && pipe2(fds, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot make a pipe");
+	}
+	auto_fd from = fds[0];
+	auto_fd to = fds[1];
+	int rc = start_program(program, command->v, project, to, &pid);
+	if (rc != 0) {
+		return ssb_fail(err, SSB_E_SYS, rc, program, "cannot be started");
+	}
+	own_close(&to);
+	int error = out == NULL || file_read_all(from, out) == 0 ? 0 : errno;
+	own_close(&from);
+	if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0 || error != 0) {
+		return ssb_fail(err, SSB_E_SYS, error, program, "its output cannot be read");
+	}
+	return status == 0 ? 0
+	                   : ssb_fail(err, SSB_E_POLICY, 0, program,
+	                              "its command '%s %s' ended with %s %d", command->v[1],
+	                              command->v[2], WIFEXITED(status) ? "exit status" : "signal",
+	                              WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
