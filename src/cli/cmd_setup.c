@@ -139,19 +139,21 @@ static int find_server(struct setup *s, const struct request *r, struct ssb_erro
 static int find_file(struct setup *s, struct ssb_error *err)
 {
 	const struct setup_client *c = s->client;
-	const char *dir = s->project ? NULL : getenv(c->variable);
+	const char *set = getenv(c->variable);
 	const char *home = getenv("HOME");
 	auto_free char *cwd = s->project ? getcwd(NULL, 0) : NULL;
 	auto_buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (cwd != NULL || (dir != NULL && dir[0] == '/')) {
-		buf_addf(&path, "%s/%s", cwd != NULL ? cwd : dir,
-		         cwd != NULL ? c->project : c->file);
-	} else if (home != NULL && home[0] == '/') {
+	if (s->project && cwd != NULL) {
+		buf_addf(&path, "%s/%s", cwd, c->project);
+	} else if (!s->project && set != NULL && set[0] == '/') {
+		buf_addf(&path, "%s/%s", set, c->file);
+	} else if (!s->project && home != NULL && home[0] == '/') {
 		buf_addf(&path, "%s/%s/%s", home, c->otherwise, c->file);
 	} else {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "HOME is not set");
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                s->project ? "this directory has no path" : "HOME is not set");
 	}
 	/* OpenCode uses opencode.jsonc if there is no opencode.json. */
 	buf_addc(&path, 'c');
@@ -214,27 +216,26 @@ static const struct json_node *find_entry(const struct setup *s)
 	return node;
 }
 
-static int build_step(const struct setup *s, enum setup_step step, struct string_list *ret,
-                      struct ssb_error *err)
+/* Runs one of the client's commands. Its output is appended to `out`; NULL: it appears on ours. */
+static int run_step(const struct setup *s, enum setup_step step, struct buf *out,
+                    struct ssb_error *err)
 {
-	return setup_client_command(s->client, step, s->project, &s->server, ret, err);
+	AUTO(string_list_done) struct string_list command = { 0 };
+
+	return setup_client_command(s->client, step, s->project, &s->server, &command, err) != 0
+	               ? -1
+	               : setup_client_run(s->program, &command, s->project, out, err);
 }
 
 /* Claude Code replaces a file that it cannot parse, so such a file is an error here. */
 static int read_servers(struct setup *s, struct ssb_error *err)
 {
-	AUTO(string_list_done) struct string_list command = { 0 };
 	bool listed = setup_client_has(s->client, SETUP_LIST);
 	const char *why = NULL;
-	int rc;
+	int rc = listed ? run_step(s, SETUP_LIST, &s->before, err) : find_file(s, err);
 
-	if (listed) {
-		rc = build_step(s, SETUP_LIST, &command, err);
-		rc = rc != 0 ? rc
-		             : setup_client_run(s->program, &command, s->project, &s->before, err);
-	} else {
-		rc = find_file(s, err);
-		rc = rc != 0 ? rc : read_file(s->file, &s->before, &s->existed, &s->mode, err);
+	if (rc == 0 && !listed) {
+		rc = read_file(s->file, &s->before, &s->existed, &s->mode, err);
 	}
 	if (rc != 0 || s->before.len == 0) {
 		return rc;
@@ -266,48 +267,78 @@ static void read_words(const struct setup *s, struct string_list *ret)
 	}
 }
 
+/* Returns the name of a setting that a new entry would not have; NULL: there is none. */
+static const char *find_own_setting(const struct setup *s, const struct json_node *object)
+{
+	static const char *const KNOWN[] = { "args",      "auth_status",
+		                             "command",   "disabled_reason",
+		                             "enabled",   "name",
+		                             "transport", "type" };
+
+	for (const struct json_node *n = json_first(&s->doc, object); n != NULL;
+	     n = json_next(&s->doc, n)) {
+		bool known = json_is(n, JSON_NULL) || json_is(n, JSON_FALSE) ||
+		             (n->type >= JSON_ARRAY && n->n == 0);
+		for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
+			known = known || strcmp(n->key, KNOWN[i]) == 0;
+		}
+		if (!known) {
+			return n->key;
+		}
+	}
+	return NULL;
+}
+
 /* Compares the entry with what is asked for. *ret_done: nothing has to change. */
 static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *err)
 {
 	AUTO(string_list_done) struct string_list words = { 0 };
+	const char *where = s->file != NULL ? s->file : s->program;
 
+	if (s->entry == NULL) {
+		*ret_done = s->removing;
+		return 0;
+	}
 	read_words(s, &words);
-	if (s->entry != NULL &&
-	    (words.n < 2 || strcmp(words.v[1], "serve") != 0 ||
-	     (strcmp(words.v[0], s->server.v[0]) != 0 && strcmp(words.v[0], SETUP_SERVER) != 0))) {
-		return ssb_fail(err, SSB_E_POLICY, 0, s->file != NULL ? s->file : s->program,
+	if (words.n < 2 || strcmp(words.v[1], "serve") != 0 ||
+	    (strcmp(words.v[0], s->server.v[0]) != 0 && strcmp(words.v[0], SETUP_SERVER) != 0)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, where,
 		                "its entry " SETUP_SERVER " starts another program; "
 		                "change the entry by hand");
 	}
-	bool same = s->entry != NULL && words.n == s->server.n &&
+	bool same = words.n == s->server.n &&
 	            !json_is(json_member(&s->doc, s->entry, "enabled"), JSON_FALSE);
 	for (size_t i = 0; same && i < words.n; i++) {
 		same = strcmp(words.v[i], s->server.v[i]) == 0;
 	}
-	*ret_done = s->removing ? s->entry == NULL : same;
+	const char *own = find_own_setting(s, s->entry);
+	own = own != NULL ? own : find_own_setting(s, json_member(&s->doc, s->entry, "transport"));
+	if (!s->removing && !same && own != NULL) {
+		return ssb_fail(err, SSB_E_POLICY, 0, where,
+		                "its entry " SETUP_SERVER " has settings of yours ('%s'), which "
+		                "would be lost; change the entry by hand, or --remove it first",
+		                own);
+	}
+	*ret_done = !s->removing && same;
 	return 0;
 }
 
 /* Makes the new text of OpenCode's file. */
 static int edit_config(struct setup *s, struct ssb_error *err)
 {
-	AUTO(json_doc_done) struct json_doc value = { 0 };
-	const char *why = NULL;
-	auto_buf text;
+	auto_buf value;
 	struct json j;
 
-	buf_init(&text, MAX_CONFIG_BYTES);
-	json_init(&j, &text, false);
+	buf_init(&value, MAX_CONFIG_BYTES);
+	json_init(&j, &value, false);
 	json_open(&j, '{');
 	json_kstr(&j, "type", "local");
 	json_kstrs(&j, "command", s->server.v, s->server.n);
 	json_kbool(&j, "enabled", true);
 	json_close(&j, '}');
-	if (text.failed || json_read(&value, text.data, text.len, &why) != 0) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
-	}
-	return config_edit_set(&s->doc, s->client->path, s->removing ? NULL : &value, &s->after,
-	                       err);
+	return value.failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory")
+	                    : config_edit_set(&s->doc, s->client->path,
+	                                      s->removing ? NULL : value.data, &s->after, err);
 }
 
 static int replace_file(const struct setup *s, struct ssb_error *err)
@@ -330,22 +361,40 @@ static int replace_file(const struct setup *s, struct ssb_error *err)
 	               : 0;
 }
 
-/* Fills `ret` with the commands to run, at most two. */
-static int build_steps(const struct setup *s, struct string_list ret[2], struct ssb_error *err)
-{
-	bool first = s->removing || (s->entry != NULL && !s->client->replaces);
-
-	if (first && build_step(s, SETUP_REMOVE, &ret[0], err) != 0) {
-		return -1;
-	}
-	return s->removing ? 0 : build_step(s, SETUP_ADD, &ret[first ? 1 : 0], err);
-}
-
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* Shows the new file as a diff; or the entry that goes, and the commands. */
-static int show_change(const struct setup *s, const struct string_list steps[2])
+/* Fills `ret` with the commands to run; returns their number. */
+static size_t list_steps(const struct setup *s, enum setup_step ret[2])
 {
+	size_t n = 0;
+
+	if (!s->editing && (s->removing || (s->entry != NULL && !s->client->replaces))) {
+		ret[n++] = SETUP_REMOVE;
+	}
+	if (!s->editing && !s->removing) {
+		ret[n++] = SETUP_ADD;
+	}
+	return n;
+}
+
+static void put_step(const struct setup *s, enum setup_step step, struct buf *out)
+{
+	AUTO(string_list_done) struct string_list command = { 0 };
+	struct ssb_error err = { 0 };
+
+	out->failed |=
+	        setup_client_command(s->client, step, s->project, &s->server, &command, &err) != 0;
+	for (size_t i = 0; i < command.n; i++) {
+		buf_adds(out, i > 0 ? " " : "");
+		say_word(out, command.v[i]);
+	}
+	buf_addc(out, '\n');
+}
+
+/* Shows the changes of the file; or the entry that goes, and the commands. */
+static int show_change(const struct setup *s)
+{
+	enum setup_step steps[2];
 	auto_buf old, diff, out;
 	struct json j;
 
@@ -353,8 +402,7 @@ static int show_change(const struct setup *s, const struct string_list steps[2])
 	buf_init(&diff, SAY_MAX);
 	buf_init(&out, SAY_MAX);
 	if (s->editing) {
-		config_edit_diff(s->existed && s->before.len > 0 ? s->before.data : "",
-		                 s->after.data, &diff);
+		config_edit_diff(s->before.len > 0 ? s->before.data : "", s->after.data, &diff);
 		buf_adds(&out, s->existed ? "--- " : "--- (new) ");
 		visible_text(&out, s->file, false);
 		buf_addc(&out, '\n');
@@ -364,64 +412,43 @@ static int show_change(const struct setup *s, const struct string_list steps[2])
 		config_edit_diff(old.failed ? "" : old.data, "", &diff);
 	}
 	visible_text(&out, diff.len > 0 ? diff.data : "", true);
-	for (size_t i = 0; i < 2; i++) {
-		for (size_t w = 0; w < steps[i].n; w++) {
-			buf_adds(&out, w > 0 ? " " : "");
-			say_word(&out, steps[i].v[w]);
-		}
-		buf_adds(&out, steps[i].n > 0 ? "\n" : "");
+	for (size_t i = 0, n = list_steps(s, steps); i < n; i++) {
+		put_step(s, steps[i], &out);
 	}
 	return say_out(STDOUT_FILENO, &out);
 }
 
-static int make_change(const struct setup *s, const struct string_list steps[2],
-                       struct ssb_error *err)
+static int make_change(const struct setup *s, struct ssb_error *err)
 {
+	enum setup_step steps[2];
 	int rc = s->editing ? replace_file(s, err) : 0;
 
-	for (size_t i = 0; rc == 0 && i < 2; i++) {
-		rc = steps[i].n > 0 ? setup_client_run(s->program, &steps[i], s->project, NULL, err)
-		                    : 0;
+	for (size_t i = 0, n = list_steps(s, steps); rc == 0 && i < n; i++) {
+		rc = run_step(s, steps[i], NULL, err);
 	}
 	return rc;
 }
 
-/* Finds out what has to change. *ret_done: nothing. */
-static int plan_change(struct setup *s, struct string_list steps[2], bool *ret_done,
-                       struct ssb_error *err)
-{
-	if (!s->editing && s->program == NULL) {
-		return build_steps(s, steps, err);
-	}
-	if (read_servers(s, err) != 0 || check_entry(s, ret_done, err) != 0) {
-		return -1;
-	}
-	return s->editing ? edit_config(s, err) : build_steps(s, steps, err);
-}
-
-static void free_steps(struct string_list (*steps)[2])
-{
-	string_list_done(&(*steps)[0]);
-	string_list_done(&(*steps)[1]);
-}
-
+/* Returns the exit status, or -1 with `err`. */
 static int set_up(struct setup *s, const struct request *r, struct ssb_error *err)
 {
-	AUTO(free_steps) struct string_list steps[2] = { 0 };
+	bool able = s->editing || s->program != NULL;
 	bool done = false;
 
-	if (find_server(s, r, err) != 0 || plan_change(s, steps, &done, err) != 0) {
+	if (find_server(s, r, err) != 0 ||
+	    (able && (read_servers(s, err) != 0 || check_entry(s, &done, err) != 0)) ||
+	    (s->editing && !done && edit_config(s, err) != 0)) {
 		return -1;
 	}
 	if (done) {
 		say_notef("%s: nothing to change", s->client->name);
 		return EXIT_FINE;
 	}
-	int status = show_change(s, steps);
+	int status = show_change(s);
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (!s->editing && s->program == NULL) {
+	if (!able) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, s->client->program,
 		                "not found in PATH, so nothing was changed; install %s, or run the "
 		                "command above where it is installed",
@@ -431,7 +458,7 @@ static int set_up(struct setup *s, const struct request *r, struct ssb_error *er
 		say_notef("nothing was changed; to change it without a question, give --write");
 		return EXIT_FINDINGS;
 	}
-	if (make_change(s, steps, err) != 0) {
+	if (make_change(s, err) != 0) {
 		return -1;
 	}
 	say_notef("done; restart %s to use it", s->client->name);

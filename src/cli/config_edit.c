@@ -12,7 +12,7 @@
 
 /* Copies the object (NULL: an empty one) with the change. The recursion is as deep as `path`. */
 static void put_object(struct json *j, const struct json_doc *doc, const struct json_node *object,
-                       const char *const path[], const struct json_doc *value)
+                       const char *const path[], const char *value)
 {
 	const struct json_node *old = json_member(doc, object, path[0]);
 
@@ -27,7 +27,7 @@ static void put_object(struct json *j, const struct json_doc *doc, const struct 
 			put_object(j, doc, n, path + 1, value);
 		} else if (value != NULL) {
 			json_key(j, n->key);
-			json_copy(j, value, json_top(value));
+			json_raw(j, value, strlen(value));
 		}
 	}
 	if (old == NULL && value != NULL) {
@@ -35,14 +35,14 @@ static void put_object(struct json *j, const struct json_doc *doc, const struct 
 		if (path[1] != NULL) {
 			put_object(j, doc, NULL, path + 1, value);
 		} else {
-			json_copy(j, value, json_top(value));
+			json_raw(j, value, strlen(value));
 		}
 	}
 	json_close(j, '}');
 }
 
-int config_edit_set(const struct json_doc *doc, const char *const path[],
-                    const struct json_doc *value, struct buf *out, struct ssb_error *err)
+int config_edit_set(const struct json_doc *doc, const char *const path[], const char *value,
+                    struct buf *out, struct ssb_error *err)
 {
 	const struct json_node *node = json_top(doc);
 	struct json j;

@@ -317,6 +317,22 @@ def test_the_plain_name_is_ours(ssb, client):
 
 
 @pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_settings_of_the_entry_are_not_lost(ssb, client):
+    """A new entry would not have them. They stay if nothing changes, and go with the entry."""
+    key = "environment" if client == "opencode" else "env"
+    words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
+    file = ssb.write(ssb.home / FILES[client], with_server(client, words, **{key: {"A": "b"}}))
+    text = file.read_text()
+    r = set_up(ssb, client, "--skills", ssb.home, "--write")
+    assert r.code == 125 and f"('{key}')" in r.errors, repr(r)
+    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+    assert file.read_text() == text and changes(ssb) == []
+    set_up(ssb, client, "--remove", "--write").ok()
+    assert take_server(client, read(file)) is None
+
+
+@pytest.mark.usefixtures("agents")
 def test_a_server_that_is_switched_off(ssb):
     """It is the same server, but the agent would not start it."""
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]

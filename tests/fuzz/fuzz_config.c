@@ -11,15 +11,13 @@ static const char *const PATH[] = { "m", "s", NULL };
 static int edit(const struct buf *in, const char *value, struct buf *ret)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	AUTO(json_doc_done) struct json_doc v = { 0 };
 	struct ssb_error err = { 0 };
 	const char *why = NULL;
 
 	buf_init(ret, (size_t)64 << 20);
-	must(value == NULL || json_read(&v, value, strlen(value), &why) == 0);
 	return json_read_del(&doc, in->data, in->len, &why) != 0
 	               ? -1
-	               : config_edit_set(&doc, PATH, value != NULL ? &v : NULL, ret, &err);
+	               : config_edit_set(&doc, PATH, value, ret, &err);
 }
 
 static void round_trip(const struct buf *in)
