@@ -111,6 +111,8 @@ class World:
             d.mkdir(parents=True)
         shutil.copy(REPO / "build/src/skillsandbox", self.bin)
         self.ssb = self.bin / "skillsandbox"
+        (self.bin / "claude").symlink_to(CLAUDE)
+        (self.bin / "codex").symlink_to(CODEX)
         for path, text in DECOYS.items():
             self.write(self.home / path, text)
         shutil.copytree(REPO / "examples/malicious-weather", self.skills / "malicious-weather")

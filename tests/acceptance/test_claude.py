@@ -22,7 +22,9 @@ def plugin_env(world):
 
 
 def test_setup_connects(world):
-    """What setup writes is what `claude mcp` reads; --remove takes it back."""
+    """The server that setup adds connects; other skills replace it; --remove removes it."""
+    file = world.write(world.home / ".claude.json", '{"mcpServers": {"other": {"command": "x"}}}')
+    world.setup("claude-code", "--skills", world.project)
     world.setup("claude-code")
     listed = world.claude("mcp", "list")
     assert "skillsandbox" in listed.out and "Connected" in listed.out, listed
@@ -33,12 +35,25 @@ def test_setup_connects(world):
     removed = world.run([world.ssb, "setup", "claude-code", "--remove", "--write"])
     assert removed.code == 0, removed
     assert "skillsandbox" not in world.claude("mcp", "list").out
+    assert json.loads(file.read_text())["mcpServers"] == {"other": {"command": "x"}}
+
+
+def test_setup_leaves_a_broken_file_alone(world):
+    """Claude Code would begin a new one."""
+    file = world.write(world.home / ".claude.json", '{"mcpServers": {')
+    r = world.run([world.ssb, "setup", "claude-code", "--skills", world.skills, "--write"])
+    assert r.code == 125 and file.read_text() == '{"mcpServers": {', r
+    control = world.claude("mcp", "add", "--scope", "user", "x", "--", "/bin/true")
+    assert control.code == 0 and file.read_text() != '{"mcpServers": {', control
 
 
 def test_setup_for_a_project(world):
     world.setup("claude-code", "--project")
     assert "skillsandbox" in json.loads((world.project / ".mcp.json").read_text())["mcpServers"]
     assert "skillsandbox" in world.claude("mcp", "list").out
+    r = world.run([world.ssb, "setup", "claude-code", "--project", "--remove", "--write"])
+    assert r.code == 0, r
+    assert json.loads((world.project / ".mcp.json").read_text())["mcpServers"] == {}
 
 
 def test_runs_the_stealer(world):
