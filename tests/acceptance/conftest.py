@@ -9,7 +9,7 @@ import agents
 
 
 def pytest_configure(config):
-    for path in (agents.NODE, agents.CLAUDE, agents.CODEX, agents.INSPECTOR,
+    for path in (agents.NODE, agents.CLAUDE, agents.CODEX, agents.OPENCODE, agents.INSPECTOR,
                  agents.REPO / "build/src/skillsandbox"):
         if path is None or not path.exists():
             pytest.exit(f"FAILED: {path} is missing: run make acceptance", returncode=1)
