@@ -32,7 +32,7 @@ truth: build
 	@scripts/setup test
 	@tests/truth/run --programs 20000
 
-# The real Claude Code, Codex, Inspector and Chromium, without a network: more than 1 GB of
+# The real Claude Code, Codex, OpenCode, Inspector, Chromium, without a network: more than 1 GB of
 # packages, which is why make test does without.
 acceptance: build
 	@scripts/setup demo test acceptance npm

@@ -69,9 +69,9 @@ static bool can_be_written(const char *s)
 
 static int add_word(struct setup *s, const char *word, struct ssb_error *err)
 {
-	return string_list_add(&s->server, word, SETUP_MAX_WORDS) == 0
+	return string_list_add(&s->server, word, 2 + 2 * MAX_SERVED) == 0
 	               ? 0
-	               : ssb_fail(err, SSB_E_NOMEM, errno, "", "out of memory");
+	               : ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills", MAX_SERVED);
 }
 
 static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
@@ -86,9 +86,6 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--skills: the name has control characters, or is not UTF-8");
 	}
-	if (s->server.n >= 2 + 2 * MAX_SERVED) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills", MAX_SERVED);
-	}
 	return add_word(s, "--skills", err) != 0 ? -1 : add_word(s, real, err);
 }
 
@@ -97,22 +94,17 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 static int find_skills(struct setup *s, const struct request *r, struct ssb_error *err)
 {
 	const char *home = getenv("HOME");
+	size_t n = r->n_skills + (size_t)r->operands.n - 1;
 
-	for (size_t i = 0; i < r->n_skills; i++) {
-		if (add_skills(s, r->skills[i], err) != 0) {
+	for (size_t i = 0; i < n; i++) {
+		bool named = i < r->n_skills;
+		const char *dir = named ? r->skills[i] : r->operands.v[1 + i - r->n_skills];
+		if (add_skills(s, dir, err) != 0) {
 			return -1;
 		}
 	}
-	for (int i = 1; i < r->operands.n; i++) {
-		if (add_skills(s, r->operands.v[i], err) != 0) {
-			return -1;
-		}
-	}
-	if (r->n_skills > 0 || r->operands.n > 1) {
-		return 0;
-	}
-	auto_free char *dir = home != NULL ? path_join(home, s->client->skills) : NULL;
-	if (dir == NULL || add_skills(s, dir, err) != 0) {
+	auto_free char *own = home != NULL ? path_join(home, s->client->skills) : NULL;
+	if (n == 0 && (own == NULL || add_skills(s, own, err) != 0)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "name the skills to serve: --skills DIR (there is no ~/%s)",
 		                s->client->skills);

@@ -348,6 +348,15 @@ def test_usage(root, args):
     assert root.ssb("setup", *args, "--write").code == 2
 
 
+def test_too_many_skills(root):
+    install(root)
+    skills = ["--skills", root.base] * 64
+    assert set_up(root, "codex", *skills, "--write").code == 0
+    assert len(changes(root)[0]) == len(ADD["codex"]) + 2 + 128
+    r = set_up(root, "codex", *skills, root.home, "--write")
+    assert r.code == 2 and "more than 64 --skills" in r.errors and changes(root) == []
+
+
 def test_a_fifo_does_not_hold_us(root):
     install(root)
     os.mkfifo(root.home / ".claude.json")
