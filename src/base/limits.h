@@ -303,7 +303,6 @@
 /* A client's command line, as its hook sends it */
 #define MAX_SHELL_BYTES    (256 * 1024)
 #define MAX_SHELL_WORDS    16384
-#define MAX_SHELL_COMMANDS 4096
 #define MAX_HOOK_INPUT     (4UL << 20) /* bytes of everything that the hook sends */
 #define MAX_HOOK_PLACES    16          /* directories that a command may have changed to */
 #define MAX_HOOK_SKILLS    1024        /* names of skills that are looked for in a command */

@@ -105,6 +105,7 @@ static int judge_question(const struct json_doc *doc, char *self)
 		.cwd = cwd,
 		.home = getenv("HOME"),
 		.project = getenv("CLAUDE_PROJECT_DIR"),
+		.path = getenv("PATH"),
 		.cdpath = getenv("CDPATH") != NULL,
 		.config_dir = owner.config_dir,
 		.self = self,

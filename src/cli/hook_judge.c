@@ -1,446 +1,353 @@
 /* hook_judge.c - see hook_judge.h.
  *
- * Two readings of a line are joined. The exact one (hook_line.h, hook_skill.h) finds the files that
- * its words name, rewrites a start and denies others. The textual one (hook_text.h) only says
- * whether the line speaks of skills at all; such a line passes only if the exact reading
- * understood all of it. Quoted texts that a program may start are read as further lines. What is
- * found only there is a question at most. */
+ * The exact reading of a line finds what only looks, and the simple command that starts a skill.
+ * Everything else is judged by the flat readings: whether a word of them leads to a skill, contains
+ * the name of one, or is unknown where a program or a file to start stands. */
 #include "cli/hook_judge.h"
 
-#include <ctype.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
+#include "base/string_list.h"
 #include "base/visible.h"
-#include "cli/hook_programs.h"
+#include "cli/hook_line.h"
+#include "cli/hook_rules.h"
 #include "cli/hook_skill.h"
-#include "cli/hook_text.h"
 #include "policy/path.h"
-
-/* These variables lead a shell or programs to other files than they would find by themselves. */
-static const char LEADING[] =
-        "PATH HOME OLDPWD CDPATH BASH_ENV ENV PYTHONPATH PYTHONSTARTUP NODE_PATH PERL5LIB "
-        "RUBYLIB LUA_PATH LD_PRELOAD LD_LIBRARY_PATH";
-static const struct hook_word HERE = { .text = (char[]){ "." }, .plain = true };
 
 struct judging {
 	const struct hook_question *q;
-	struct hook_line line;
-	size_t n_read; /* commands of the line itself, without those in its texts */
-	bool looks;    /* none of these does more than look */
-	bool lost;     /* a `cd` leads to an unknown directory */
-	bool within;   /* the line starts in, or changes to, a skill's directory */
-	struct hook_skill_places places;
-	struct hook_text names;
-	char *skill; /* that is named or may be started; NULL: none is known */
+	struct hook_skills skills;
+	bool simple;              /* the line is a list of simple commands: */
+	struct buf exact;         /* their text, */
+	struct string_list words; /* and its words */
+	size_t first;             /* of these, the first behind `cd DIR &&` */
+	char *certain;            /* the directory there; NULL: it is not certain */
+	struct buf flat;          /* the two other readings */
+	struct string_list flat_words;
 	struct buf *text;
 };
 
-/* Would a shell make more of the text than one word? */
-static bool is_line(const struct hook_word *w)
-{
-	const char *dollar = strchr(w->text, '$');
+/* The simple command behind `cd DIR &&`. */
+struct program {
+	struct string_list words; /* without what is in: */
+	struct buf before;        /* `nohup`, quoted */
+	struct buf behind;        /* the redirections, quoted */
+	bool plain;               /* all of it is literal, and no variable is set */
+};
 
-	return w->text[strcspn(w->text, " \t\n;&|<>()`'\"\\")] != '\0' ||
-	       (dollar != NULL && (isalnum((unsigned char)dollar[1]) != 0 || dollar[1] == '{')) ||
-	       (w->plain && (w->text[0] == '~' || strpbrk(w->text, "*?{") != NULL));
+static bool is_join(const char *word)
+{
+	return strpbrk(word, ";|&") != NULL;
 }
 
-/* Reads the texts in the words as lines of their own; the loop comes upon their words, too. Each
- * text is shorter than the one that it stood in. `all`: a shell may get it from any command. */
-static int read_texts(struct judging *j, const struct hook_name names[], bool all)
+static bool is_plain(const char *word)
 {
-	for (size_t i = 0; i < j->line.n_commands; i++) {
-		const struct hook_command c = j->line.commands[i]; /* the array moves */
-		bool piped = i + 1 < j->line.n_commands && j->line.commands[i + 1].join == '|' &&
-		             hook_programs_nest(&j->line.commands[i + 1]);
-		bool reads = all || piped || !hook_programs_look(&c, j->q->self);
-		for (size_t k = 0; k < c.n_words + c.n_redirects && reads; k++) {
-			const struct hook_word *w =
-			        k < c.n_words ? &c.words[k] : &c.redirects[k - c.n_words];
-			size_t n = j->line.n_commands;
-			if (is_line(w) &&
-			    hook_line_read(&j->line, w->text, strlen(w->text), names, true) != 0) {
-				return -1;
-			}
-			/* A word goes on behind a substitution: its text does, too. */
-			if (c.join == ')' && k == 0 && n < j->line.n_commands) {
-				j->line.commands[n].join = ')';
-			}
+	return strpbrk(word, "$*?[{!") == NULL;
+}
+
+/* The word without its mask; new. */
+static char *copy_word(const char *masked)
+{
+	char *word = strdup(masked);
+
+	if (word != NULL) {
+		hook_line_unmask(word);
+	}
+	return word;
+}
+
+static void put_quoted(struct buf *out, const char *masked)
+{
+	auto_free char *word = copy_word(masked);
+
+	out->failed = out->failed || word == NULL;
+	shell_quote(out, word != NULL ? word : "");
+}
+
+static int split_words(const char *text, struct string_list *ret)
+{
+	for (size_t n = 0; *(text += strspn(text, " ")) != '\0'; text += n) {
+		n = strcspn(text, " ");
+		auto_free char *word = strndup(text, n);
+		if (word == NULL || string_list_add(ret, word, MAX_SHELL_WORDS) != 0) {
+			return -1;
 		}
 	}
 	return 0;
 }
 
-static int read_line(struct judging *j, const struct hook_name names[])
+/* Follows `cd DIR &&`. A name with ".." behind a symlink leads a shell elsewhere than the kernel;
+ * behind `cd DIR && a; b`, b may run in either directory. */
+static void find_certain_place(struct judging *j)
 {
-	const struct hook_question *q = j->q;
-	bool nests = false;
+	auto_free char *at = realpath(j->q->cwd, NULL);
+	bool certain = j->simple;
+	char **w = j->words.v;
+	size_t i = 1;
 
-	if (hook_line_read(&j->line, q->command, q->len, names, false) != 0) {
-		return -1;
+	for (; i + 3 < j->words.n && strcmp(w[i], "cd") == 0 && strcmp(w[i + 2], "&&") == 0;
+	     i += 3) {
+		auto_free char *to = copy_word(w[i + 1]);
+		auto_free char *full = at != NULL && to != NULL ? path_from(at, to) : NULL;
+		free(at);
+		at = full != NULL ? realpath(full, NULL) : NULL;
+		certain = certain && is_plain(w[i + 1]) && at != NULL && to[0] != '\0' &&
+		          to[0] != '-' && strstr(to, "..") == NULL &&
+		          (!j->q->cdpath || to[0] == '/' || to[0] == '.');
 	}
-	j->n_read = j->line.n_commands;
-	j->looks = true;
-	for (size_t i = 0; i < j->n_read; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		bool looks = hook_programs_look(c, q->self);
-		j->looks = j->looks && looks;
-		nests = nests || (!looks && hook_programs_nest(c));
-		j->line.odd = j->line.odd || nests || (!looks && hook_programs_odd(c));
+	j->first = i;
+	for (; i + 1 < j->words.n && j->first > 1; i++) {
+		certain = certain && strcmp(w[i], ";") != 0 && strcmp(w[i], "||") != 0;
 	}
-	bool odd = j->line.odd;
-	int rc = read_texts(j, names, nests);
-	j->line.odd = odd; /* by the line itself */
-	return rc;
-}
-
-static bool is_leading(const struct hook_word *w)
-{
-	auto_free char *name = strndup(w->text, strcspn(w->text, "=+"));
-
-	return hook_line_assigns(w) && (name == NULL || hook_programs_list(LEADING, name));
-}
-
-/* The directory to which the line changes by word k, which is behind `cd`, its options, or -C. */
-static void add_move(struct judging *j, const struct hook_command *c, size_t k)
-{
-	const struct hook_word home = { .text = (char *)(uintptr_t)j->q->home, .plain = true };
-
-	while (k < c->n_words && c->words[k].text[0] == '-' && c->words[k].text[1] != '\0') {
-		k++;
-	}
-	if (k < c->n_words) {
-		j->lost = j->lost || c->words[k].unknown || strcmp(c->words[k].text, "-") == 0;
-		hook_skill_add_place(&j->places, &c->words[k]);
-	} else if (home.text != NULL) {
-		hook_skill_add_place(&j->places, &home);
-	}
+	j->certain = certain ? steal_ptr(&at) : NULL;
 }
 
 /* Finds every directory to which the line may change. */
 static void find_places(struct judging *j)
 {
-	const struct hook_word cwd = { .text = (char *)(uintptr_t)j->q->cwd, .plain = true };
+	char **w = j->flat_words.v;
 
-	hook_skill_add_place(&j->places, &cwd);
-	for (size_t i = 0; i < j->line.n_commands; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		for (size_t k = 0; k < c->n_words; k++) {
-			if (hook_programs_list("cd pushd", c->words[k].text)) {
-				add_move(j, c, k + 1);
-			} else if (strcmp(c->words[k].text, "-C") == 0 && k + 1 < c->n_words) {
-				hook_skill_add_place(&j->places, &c->words[k + 1]);
-			}
+	hook_skill_enter(&j->skills, j->certain != NULL ? j->certain : j->q->cwd);
+	for (size_t i = 0; i + 1 < j->flat_words.n; i++) {
+		bool moves = strcmp(w[i], "cd") == 0 || strcmp(w[i], "pushd") == 0;
+		size_t to = i + 1;
+		while (moves && w[to][0] == '-' && to + 1 < j->flat_words.n) {
+			to++;
+		}
+		if (moves && is_join(w[to]) && j->q->home != NULL) {
+			hook_skill_enter(&j->skills, j->q->home);
+		} else if ((moves || strcmp(w[i], "-C") == 0) && strchr(w[to], '$') == NULL) {
+			hook_skill_enter(&j->skills, w[to]);
 		}
 	}
-	j->within = hook_skill_names(&j->places, &HERE, &j->skill);
-	hook_text_learn(&j->names, &j->places);
+	hook_skill_learn(&j->skills, j->q->home);
 }
 
-static bool any_names(struct judging *j, const struct hook_word *v, size_t n)
+/* Adds the directories in which a shell would look for a program. */
+static void find_programs(const struct judging *j, struct string_list *ret)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (hook_skill_names(&j->places, &v[i], &j->skill)) {
-			return true;
-		}
+	auto_free char *path = strdup(j->q->path != NULL ? j->q->path : "");
+
+	for (char *rest = path, *dir = NULL; (dir = strsep(&rest, ":")) != NULL;) {
+		(void)string_list_add(ret, dir[0] != '\0' ? dir : ".", MAX_SHELL_WORDS);
 	}
-	return false;
+	for (size_t i = 0; i < j->skills.places.n; i++) {
+		(void)string_list_add(ret, j->skills.places.v[i], MAX_SHELL_WORDS);
+	}
 }
 
+/* Is the word, under whatever name, our own program? */
+static bool is_ours(const struct judging *j, const struct string_list *dirs, const char *word)
+{
+	bool ours = strcmp(path_base(word), "skillsandbox") == 0;
+	struct stat self, st;
+
+	for (size_t i = 0; i < dirs->n && !ours && stat(j->q->self, &self) == 0; i++) {
+		auto_free char *full = path_from(dirs->v[i], word);
+		ours = full != NULL && stat(full, &st) == 0 && st.st_dev == self.st_dev &&
+		       st.st_ino == self.st_ino;
+	}
+	return ours;
+}
+
+/* `names`: PWD and PATH come first; they are good enough to judge by, not to rewrite. */
+static int read_line(struct judging *j, const struct hook_name names[])
+{
+	AUTO(string_list_done) struct string_list dirs = { 0 };
+	const struct hook_question *q = j->q;
+	auto_buf literal;
+
+	buf_init(&literal, 8 * MAX_SHELL_BYTES);
+	j->simple = hook_line_read(&literal, q->command, q->len, names + 2, HOOK_EXACT);
+	(void)hook_line_read(&j->exact, q->command, q->len, names, HOOK_EXACT);
+	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_JOINED);
+	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_SPLIT);
+	if (q->len > MAX_SHELL_BYTES || literal.failed || j->exact.failed || j->flat.failed ||
+	    split_words(literal.data, &j->words) != 0 ||
+	    split_words(j->flat.data, &j->flat_words) != 0) {
+		return -1;
+	}
+	find_certain_place(j);
+	find_places(j);
+	find_programs(j, &dirs);
+	buf_reset(&j->flat);
+	for (size_t i = 0; i < j->flat_words.n; i++) {
+		const char *word = j->flat_words.v[i];
+		buf_addf(&j->flat, " %s", is_ours(j, &dirs, word) ? "skillsandbox" : word);
+	}
+	buf_addc(&j->flat, ' ');
+	return j->flat.failed ? -1 : 0;
+}
+
+/* Is the line made of simple commands that only look? */
+static bool looks_all(const struct judging *j, bool within)
+{
+	bool looks = j->simple;
+	size_t n = 0;
+
+	for (const char *c = j->exact.data; looks && *(c += strspn(c, " ;|&")) != '\0'; c += n) {
+		n = strcspn(c, ";|&");
+		auto_free char *command = strndup(c, n);
+		looks = command != NULL && hook_rules_look(command, j->q->self, within);
+	}
+	return looks;
+}
+
+static void program_done(struct program *p)
+{
+	string_list_done(&p->words);
+	buf_done(&p->before);
+	buf_done(&p->behind);
+}
+
+/* Returns false if the line is not one simple command behind `cd DIR &&`. */
+static bool read_program(const struct judging *j, struct program *p)
+{
+	bool file = false; /* the word is the file of a redirection */
+	const char *last = "";
+
+	buf_init(&p->before, 8 * MAX_SHELL_BYTES);
+	buf_init(&p->behind, 8 * MAX_SHELL_BYTES);
+	buf_adds(&p->before, "");
+	buf_adds(&p->behind, "");
+	p->plain = true;
+	for (size_t i = j->first; i + 1 < j->words.n; last = j->words.v[i++]) {
+		const char *masked = j->words.v[i];
+		auto_free char *word = copy_word(masked);
+		bool wrapper = p->words.n == 0 &&
+		               (hook_rules_is_wrapper(masked) ||
+		                (strcmp(last, "timeout") == 0 && strspn(masked, "0123456789") > 0));
+		if (is_join(masked) || word == NULL) {
+			return false;
+		}
+		p->plain = p->plain && is_plain(masked) && !(wrapper && strchr(masked, '='));
+		if (file || wrapper) {
+			put_quoted(file ? &p->behind : &p->before, masked);
+			buf_adds(&p->before, file ? "" : " ");
+			file = false;
+		} else if (strpbrk(masked, "<>") != NULL) {
+			buf_addf(&p->behind, " %s", word);
+			file = strchr(word, '&') == NULL;
+		} else if (string_list_add(&p->words, word, MAX_SHELL_WORDS) != 0) {
+			return false;
+		}
+	}
+	return j->simple && p->words.n > 0 && !p->before.failed && !p->behind.failed;
+}
+
+/* "cd DIR && nohup PROGRAM run SKILL -- SCRIPT ARGUMENTS >FILE" */
+static bool rewrite_line(struct judging *j, const struct program *p)
+{
+	auto_buf run;
+
+	buf_init(&run, 8 * MAX_SHELL_BYTES);
+	if (j->certain == NULL || !p->plain ||
+	    !hook_skill_run(&j->skills, j->q->config_dir, p->words.v, &run)) {
+		return false;
+	}
+	for (size_t i = 1; i < j->first; i += 3) {
+		buf_adds(j->text, "cd ");
+		put_quoted(j->text, j->words.v[i + 1]);
+		buf_adds(j->text, " && ");
+	}
+	buf_adds(j->text, p->before.data);
+	shell_quote(j->text, j->q->self);
+	buf_addf(j->text, "%s%s", run.data, p->behind.data);
+	j->text->failed = j->text->failed || run.failed;
+	return true;
+}
+
+/* Does a word of the line lead into a skill? */
 static bool line_names(struct judging *j)
 {
-	for (size_t i = 0; i < j->line.n_commands; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		if (any_names(j, c->words, c->n_words) ||
-		    any_names(j, c->redirects, c->n_redirects)) {
+	for (size_t i = 0; i < j->words.n && j->simple; i++) {
+		auto_free char *word = copy_word(j->words.v[i]);
+		if (word == NULL || hook_skill_names(&j->skills, word)) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < j->flat_words.n; i++) {
+		if (hook_skill_names(&j->skills, j->flat_words.v[i])) {
 			return true;
 		}
 	}
 	return false;
-}
-
-/* Does the command start what it names, or what comes to it through a pipe? */
-static bool starts_named(struct judging *j, const struct hook_command *c)
-{
-	const size_t program = hook_programs_word(c), interpreter = hook_programs_interpreter(c);
-
-	if (program < c->n_words && strchr(c->words[program].text, '/') != NULL &&
-	    any_names(j, c->words + program, 1)) {
-		return true;
-	}
-	return interpreter < c->n_words &&
-	       (c->join == '|' ||
-	        any_names(j, c->words + interpreter + 1, c->n_words - interpreter - 1) ||
-	        any_names(j, c->redirects, c->n_redirects));
-}
-
-/* May command i start files that it does not name? */
-static bool starts_unnamed(struct judging *j, size_t i)
-{
-	const struct hook_command *c = &j->line.commands[i];
-	const struct hook_command *next = i + 1 < j->line.n_commands ? c + 1 : NULL;
-	bool piped = next != NULL && next->join == '|' && hook_programs_reads_script(next);
-	bool unnamed = hook_programs_start_unnamed(c, j->q->self) ||
-	               (j->lost && !hook_programs_look(c, j->q->self));
-
-	for (size_t k = 0; k < c->n_words && !unnamed; k++) {
-		unnamed = c->words[k].unknown && (piped || is_leading(&c->words[k]));
-	}
-	for (size_t k = 0; k < c->n_redirects && !unnamed; k++) {
-		unnamed = c->redirects[k].unknown && hook_programs_reads_script(c);
-	}
-	return unnamed;
 }
 
 /* Is a skill below the places, or below a directory that the line names? */
 static bool is_above_skill(struct judging *j)
 {
-	bool above = hook_skill_below(&j->places, &HERE, &j->skill);
+	bool above = hook_skill_below(&j->skills, ".");
 
-	for (size_t i = 0; i < j->line.n_commands && !above; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		for (size_t k = 0; k < c->n_words && !above; k++) {
-			above = hook_skill_below(&j->places, &c->words[k], &j->skill);
-		}
+	for (size_t i = 0; i < j->flat_words.n && !above; i++) {
+		above = hook_skill_below(&j->skills, j->flat_words.v[i]);
 	}
 	return above;
 }
 
-/* The directory of the command `last` if all commands before it are `cd DIR &&`, and all words of
- * these can be written again. A name with ".." behind a symlink leads a shell elsewhere than the
- * kernel. Returns new, or NULL. */
-static char *find_certain_place(const struct judging *j, size_t last)
-{
-	auto_free char *at = realpath(j->q->cwd, NULL);
-
-	for (size_t i = 0; i <= last && i < j->n_read; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		bool plain = c->join == (i == 0 ? '\0' : '&');
-		for (size_t k = 0; k < c->n_words + c->n_redirects; k++) {
-			plain = plain && (k < c->n_words ? c->words[k].plain
-			                                 : c->redirects[k - c->n_words].plain);
-		}
-		if (!plain || i == last) {
-			return plain ? steal_ptr(&at) : NULL;
-		}
-		bool moves = c->n_words == 2 && c->n_redirects == 0 &&
-		             strcmp(c->words[0].text, "cd") == 0;
-		const char *to = moves ? c->words[1].text : "-";
-		if (to[0] == '\0' || to[0] == '-' || strstr(to, "..") != NULL ||
-		    (j->q->cdpath && to[0] != '/' && to[0] != '.')) {
-			return NULL;
-		}
-		auto_free char *full = at != NULL ? path_from(at, to) : NULL;
-		free(at);
-		at = full != NULL ? realpath(full, NULL) : NULL;
-	}
-	return NULL;
-}
-
-static void put_words(struct buf *out, const struct hook_word *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		buf_addf(out, " %s", v[i].op);
-		shell_quote(out, v[i].text);
-	}
-}
-
-/* "cd DIR && nohup PROGRAM run SKILL -- SCRIPT ARGUMENTS"; nothing is copied without quotes. */
-static void put_run(const struct judging *j, size_t program, const struct hook_skill_start *s)
-{
-	const struct hook_command *last = &j->line.commands[j->n_read - 1];
-	size_t from = program + s->arguments;
-
-	for (const struct hook_command *c = j->line.commands; c < last; c++) {
-		buf_adds(j->text, "cd");
-		put_words(j->text, c->words + 1, 1);
-		buf_adds(j->text, " && ");
-	}
-	for (size_t i = 0; i < program; i++) {
-		shell_quote(j->text, last->words[i].text);
-		buf_addc(j->text, ' ');
-	}
-	shell_quote(j->text, j->q->self);
-	buf_adds(j->text, " run ");
-	shell_quote(j->text, s->skill);
-	buf_adds(j->text, from < last->n_words || s->script != NULL ? " --" : "");
-	if (s->script != NULL) {
-		buf_addc(j->text, ' ');
-		shell_quote(j->text, s->script);
-	}
-	put_words(j->text, last->words + from, last->n_words - from);
-	put_words(j->text, last->redirects, last->n_redirects);
-}
-
-/* Writes the start of a skill, as its manifest has it, as a run. */
-static bool rewrite_line(struct judging *j)
-{
-	struct hook_skill_start s = { 0 };
-	auto_free char *dir = j->line.odd || j->places.too_many || j->n_read == 0
-	                              ? NULL
-	                              : find_certain_place(j, j->n_read - 1);
-
-	if (dir == NULL) {
-		return false;
-	}
-	const struct hook_command *last = &j->line.commands[j->n_read - 1];
-	size_t program = hook_programs_word(last);
-	bool plain = program < last->n_words;
-	for (size_t i = 0; i < program; i++) {
-		plain = plain && !hook_line_assigns(&last->words[i]);
-	}
-	const struct hook_command words = { .words = last->words + program,
-		                            .n_words = last->n_words - program };
-	bool interpreted = plain && hook_programs_interpreter(&words) == 0;
-	if (!plain ||
-	    (interpreted &&
-	     hook_programs_list("source . eval exec uv npx busybox", words.words[0].text)) ||
-	    !hook_skill_is_start(&j->places, dir, j->q->config_dir, &words, interpreted, &s)) {
-		return false;
-	}
-	put_run(j, program, &s);
-	free(s.skill);
-	free(s.script);
-	return true;
-}
-
 static enum hook_answer give_reason(const struct judging *j, enum hook_answer a, const char *what)
 {
+	const char *skill = j->skills.found;
 	auto_buf call;
 
-	buf_init(&call, MAX_SHELL_BYTES);
+	buf_init(&call, 8 * MAX_SHELL_BYTES);
 	shell_quote(&call, j->q->self);
 	buf_adds(&call, " run ");
-	shell_quote(&call, j->skill != NULL ? j->skill : "DIR");
-	buf_addf(j->text, "skillsandbox: %s", what);
-	if (j->skill != NULL) {
+	shell_quote(&call, skill != NULL ? skill : "DIR");
+	buf_addf(j->text, "skillsandbox: this command %s", what);
+	if (skill != NULL) {
 		buf_adds(j->text, " of the skill in ");
-		visible_text(j->text, j->skill, false);
+		visible_text(j->text, skill, false);
 	}
-	buf_adds(j->text, ". To run the skill, call the tool run_skill, or this command alone: ");
+	buf_adds(j->text,
+	         ". To run the skill, call the tool run_skill, or this command alone, with "
+	         "SCRIPT if the skill has no manifest: ");
 	visible_text(j->text, call.failed ? "" : call.data, false);
-	buf_adds(j->text, j->skill != NULL && hook_skill_needs_script(j->skill, j->q->config_dir)
-	                          ? " -- SCRIPT ARGUMENTS"
-	                          : " -- ARGUMENTS");
+	buf_adds(j->text, " -- SCRIPT ARGUMENTS");
 	return a;
-}
-
-/* In simple commands quoted text is not taken for a start of what it does not name. */
-static enum hook_answer judge_unnamed(struct judging *j)
-{
-	bool unnamed = false;
-
-	for (size_t i = 0; i < (j->line.odd ? j->line.n_commands : j->n_read); i++) {
-		unnamed = unnamed || starts_unnamed(j, i);
-	}
-	if (unnamed && is_above_skill(j)) {
-		return give_reason(j, HOOK_ASK, "this may start a file that it does not name");
-	}
-	for (size_t i = 0; i < j->line.n_commands; i++) {
-		if (hook_programs_decide(&j->line.commands[i], j->q->self)) {
-			buf_adds(j->text, "skillsandbox: this changes what skills and agents may "
-			                  "do, which is for their owner to decide");
-			return HOOK_ASK;
-		}
-	}
-	return HOOK_PASS;
-}
-
-/* Does the word lead, from the place, to nothing that is in a skill or contains one? What it says
- * about skills must be the name of an existing file. */
-static bool is_word_outside(struct judging *j, struct hook_skill_places *here,
-                            const struct hook_word *w)
-{
-	auto_free char *full = path_from(here->v[0], w->text);
-	bool about = hook_text_is_about(&j->names, w->text, strlen(w->text)) ||
-	             hook_text_is_name(&j->names, w->text);
-
-	return w->plain && full != NULL && (!about || access(full, F_OK) == 0) &&
-	       !hook_skill_names(here, w, &j->skill) && !hook_skill_below(here, w, &j->skill);
-}
-
-static bool is_command_outside(struct judging *j, struct hook_skill_places *here,
-                               const struct hook_command *c)
-{
-	bool outside = hook_programs_understand(c, j->q->self);
-
-	for (size_t i = 0; i < c->n_words && outside; i++) {
-		outside = is_word_outside(j, here, &c->words[i]);
-	}
-	for (size_t i = 0; i < c->n_redirects && outside; i++) {
-		outside = is_word_outside(j, here, &c->redirects[i]);
-	}
-	return outside;
-}
-
-/* Is the whole line understood, in one directory that is certain, and leads no word of it to a
- * skill? */
-static bool is_outside(struct judging *j)
-{
-	size_t moves = 0;
-
-	while (moves < j->n_read && j->line.commands[moves].n_words > 0 &&
-	       strcmp(j->line.commands[moves].words[0].text, "cd") == 0) {
-		moves++;
-	}
-	auto_free char *at = moves < j->n_read ? find_certain_place(j, moves) : NULL;
-	if (at == NULL) {
-		return false;
-	}
-	struct hook_skill_places here = {
-		.v = { at }, .n = 1, .home = j->places.home, .project = j->places.project
-	};
-	bool outside = !hook_skill_names(&here, &HERE, &j->skill);
-	for (size_t i = 0; i < moves && outside; i++) {
-		const char *to = j->line.commands[i].words[1].text;
-		outside = !hook_text_is_about(&j->names, to, strlen(to)) ||
-		          !hook_skill_below(&here, &HERE, &j->skill);
-	}
-	for (size_t i = moves; i < j->n_read && outside; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		/* Behind `cd DIR && a; b`, b may run in either directory. */
-		outside = (i == moves || moves == 0 || c->join == '&' || c->join == '|') &&
-		          is_command_outside(j, &here, c);
-	}
-	free(here.without);
-	return outside;
 }
 
 static enum hook_answer judge_line(struct judging *j)
 {
-	bool certain = !j->line.odd && !j->places.too_many;
-	bool named = line_names(j) || j->within;
+	AUTO(program_done) struct program p = { 0 };
+	const bool one = read_program(j, &p), within = hook_skill_names(&j->skills, ".");
+	/* In simple commands quoted text is not taken for a start of what it does not name. */
+	const bool nests = !j->simple || hook_rules_nest(j->exact.data);
 
-	if (!named && !j->places.too_many &&
-	    !hook_text_is_about(&j->names, j->q->command, j->q->len)) {
-		return judge_unnamed(j);
-	}
-	if (rewrite_line(j)) {
+	if (one && rewrite_line(j, &p)) {
 		return HOOK_REWRITE;
 	}
-	for (size_t i = 0; i < j->n_read && certain; i++) {
-		const struct hook_command *c = &j->line.commands[i];
-		bool looks = hook_programs_look(c, j->q->self);
-		if (named && !looks && starts_named(j, c)) {
-			return give_reason(j, HOOK_DENY,
-			                   "this would start, outside the sandbox, a file");
-		}
-		/* git obeys the settings of the repository that it is in, and Python finds
-		 * modules there. */
-		j->looks = j->looks && !(j->within && hook_programs_depend(c));
+	if (looks_all(j, within)) {
+		return HOOK_PASS;
 	}
-	if (certain && (j->looks || is_outside(j))) {
-		return judge_unnamed(j);
+	bool names = line_names(j);
+	if (within || names) {
+		const char *program = one && names && !nests && j->certain ? p.words.v[0] : "";
+		bool starts =
+		        hook_rules_is_starter(program) ||
+		        (strchr(program, '/') != NULL && hook_skill_names(&j->skills, program));
+		return starts ? give_reason(j, HOOK_DENY,
+		                            "would start, outside the sandbox, a file")
+		              : give_reason(j, HOOK_ASK, "names, and may start, a file");
 	}
-	return give_reason(j, HOOK_ASK,
-	                   j->skill != NULL ? "this names files, and may start some,"
-	                                    : "this speaks of skills, and may start a file");
+	if (hook_skill_mentions(&j->skills, j->flat.data)) {
+		return give_reason(j, HOOK_ASK,
+		                   "contains the name of a skill, and may start a file");
+	}
+	if (hook_rules_start_unnamed(nests ? j->flat.data : j->exact.data) && is_above_skill(j)) {
+		return give_reason(j, HOOK_ASK, "may start a file that it does not name");
+	}
+	if (hook_rules_decide(j->flat.data)) {
+		buf_adds(j->text, "skillsandbox: this command changes what skills and agents may "
+		                  "do, which is for their owner to decide");
+		return HOOK_ASK;
+	}
+	return HOOK_PASS;
 }
 
 /* The value of a variable, unless the line may change it. */
@@ -452,25 +359,28 @@ static const char *value_unless(const struct hook_question *q, const char *value
 enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 {
 	const struct hook_name names[] = {
-		{ "HOME", value_unless(q, q->home, "HOME="), false },
-		{ "CLAUDE_PROJECT_DIR", value_unless(q, q->project, "DIR="), false },
-		{ "PWD", value_unless(q, value_unless(q, q->cwd, "cd"), "pushd"), true },
-		{ "PATH", "/usr/bin:/bin", true }, /* so that more can be added to it */
-		{ NULL, NULL, false },
+		{ "PWD", value_unless(q, value_unless(q, q->cwd, "cd"), "pushd") },
+		{ "PATH", "/usr/bin:/bin" }, /* so that more can be added to it */
+		{ "HOME", value_unless(q, q->home, "HOME=") },
+		{ "CLAUDE_PROJECT_DIR", value_unless(q, q->project, "DIR=") },
+		{ NULL, NULL },
 	};
-	struct judging j = { .q = q, .text = text, .places = { .home = q->home } };
+	struct judging j = { .q = q, .text = text };
 	enum hook_answer a = HOOK_ASK;
 
-	j.places.project = q->project != NULL ? realpath(q->project, NULL) : NULL;
+	buf_init(&j.exact, 8 * MAX_SHELL_BYTES);
+	buf_init(&j.flat, 16 * MAX_SHELL_BYTES);
+	j.skills.project = q->project != NULL ? realpath(q->project, NULL) : NULL;
 	if (read_line(&j, names) == 0) {
-		find_places(&j);
 		a = judge_line(&j);
 	} else {
 		buf_adds(text, "skillsandbox: this command is too long to be understood");
 	}
-	hook_text_done(&j.names);
-	hook_skill_places_done(&j.places);
-	hook_line_done(&j.line);
-	free(j.skill);
+	buf_done(&j.exact);
+	buf_done(&j.flat);
+	string_list_done(&j.words);
+	string_list_done(&j.flat_words);
+	hook_skill_done(&j.skills);
+	free(j.certain);
 	return a;
 }

@@ -1,16 +1,15 @@
 /* hook_judge.h - decides about a shell command that an agent wants to run.
  *
- *   it does not speak of skills                 passes as it is
- *   it only looks (cat, grep, ls)               passes
- *   it is understood and leads out of skills    passes
- *   it starts a skill as the skill would        becomes `skillsandbox run`
- *   simple commands that start one otherwise    are denied, with what to call instead
- *   anything else that speaks of skills         the user is asked
+ *   it only looks (cat, grep, ls)                       passes
+ *   it starts a skill as the skill would                becomes `skillsandbox run`
+ *   one simple command that starts a skill otherwise    is denied, with what to call instead
+ *   anything else that names or may name a skill,
+ *   or that is for the owner to decide                  the user is asked
+ *   all others                                          pass
  *
- * Only simple commands are understood (hook_line.h): a substitution, a nested shell, a loop, a here
- * document or an unusual wrapper near a skill is a question. This keeps a skill that is started by
- * its name from running without the sandbox. It confines nothing: it does not see a name that is
- * encoded, copied by an earlier command, or put together by a program. */
+ * Only simple commands are understood (hook_line.h). This keeps a skill that is started by its name
+ * from running without the sandbox. It confines nothing: it does not see a name that is encoded,
+ * copied by an earlier command, or put together by a program. */
 #ifndef CLI_HOOK_JUDGE_H
 #define CLI_HOOK_JUDGE_H
 
@@ -27,6 +26,7 @@ struct hook_question {
 	const char *cwd;        /* absolute */
 	const char *home;       /* NULL: not known */
 	const char *project;    /* CLAUDE_PROJECT_DIR; NULL: not known */
+	const char *path;       /* PATH; NULL: not known */
 	bool cdpath;            /* CDPATH is set: `cd` may lead anywhere */
 	const char *config_dir; /* the owner's; NULL: not known */
 	const char *self;       /* our own executable */

@@ -1,407 +1,315 @@
-/* hook_line.c - see hook_line.h. */
+/* hook_line.c - see hook_line.h.
+ *
+ * A masked character is MASK and the character with its highest bit set. A masked '\0' is an
+ * empty word. */
 #include "cli/hook_line.h"
 
 #include <ctype.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/own.h"
 
-struct hook_line_reader {
+#define MASK    '\1'
+#define SPECIAL "$*?[{!;|&<>()`"
+
+struct line_reader {
 	const char *s;
 	size_t len, at;
 	const struct hook_name *names;
-	struct hook_line *line;
-	struct hook_command command; /* the one that is being read, and its last word: */
-	struct hook_word word;
-	struct buf text;
-	bool begun;      /* the word, also by an empty pair of quotes */
-	unsigned depth;  /* of brackets */
-	uint64_t quoted; /* a bit for each depth: that bracket began in double quotes */
-	bool tick;       /* between backquotes */
-	bool nested, failed;
+	struct buf *out;
+	enum hook_reading how;
+	bool tick;     /* between backquotes */
+	bool has_case; /* behind the ")" of a pattern, a command begins */
 };
-
-static int peek_char(const struct hook_line_reader *r, size_t ahead)
-{
-	return ahead < r->len - r->at ? (unsigned char)r->s[r->at + ahead] : -1;
-}
 
 static bool is_one_of(int c, const char *set)
 {
 	return c > 0 && strchr(set, c) != NULL;
 }
 
-static void set_odd(struct hook_line_reader *r, bool odd)
+static int peek_char(const struct line_reader *r, size_t ahead)
 {
-	r->line->odd = r->line->odd || odd;
+	return ahead < r->len - r->at ? (unsigned char)r->s[r->at + ahead] : -1;
 }
 
-/* The array with room for one more; its size doubles at each power of two. */
-static void *grow_array(struct hook_line_reader *r, void *v, size_t n, size_t size)
+static bool ends_with(const struct buf *out, const char *tail)
 {
-	void *grown = (n & (n - 1)) != 0 ? v : reallocarray(v, n == 0 ? 1 : n * 2, size);
+	size_t n = strlen(tail);
 
-	r->failed = r->failed || grown == NULL;
-	return grown != NULL ? grown : v;
+	return out->len >= n && memcmp(out->data + out->len - n, tail, n) == 0;
 }
 
-static void put_char(struct hook_line_reader *r, int c)
+/* Appends words and blanks; two blanks become one. Returns true. */
+static bool put_text(struct line_reader *r, const char *text)
 {
-	buf_addc(&r->text, (char)c);
-	r->begun = true;
+	buf_adds(r->out, text + (text[0] == ' ' && ends_with(r->out, " ")));
+	return true;
 }
 
-static void put_unknown(struct hook_line_reader *r)
+static void put_literal(struct line_reader *r, int c)
 {
-	put_char(r, '*');
-	r->word.plain = false;
-	r->word.unknown = true;
-}
+	bool masked = c <= ' ' || c == 127 || is_one_of(c, SPECIAL);
 
-static void start_word(struct hook_line_reader *r)
-{
-	buf_reset(&r->text);
-	buf_adds(&r->text, "");
-	r->word = (struct hook_word){ .plain = true, .bare = true };
-	r->begun = false;
-	r->failed = r->failed || r->text.failed;
-}
-
-static void end_word(struct hook_line_reader *r)
-{
-	struct hook_command *c = &r->command;
-	bool redirects = r->word.op[0] != '\0';
-	struct hook_word **v = redirects ? &c->redirects : &c->words;
-	size_t *n = redirects ? &c->n_redirects : &c->n_words;
-
-	if (!r->begun) {
+	if (r->how != HOOK_EXACT) {
+		put_text(r, masked && c <= ' ' ? " " : (char[]){ (char)c, '\0' });
 		return;
 	}
-	*v = grow_array(r, *v, *n, sizeof(**v));
-	r->word.text = r->failed || r->text.failed ? NULL : strdup(r->text.data);
-	if (r->word.text == NULL || r->line->n_words++ == MAX_SHELL_WORDS) {
-		free(r->word.text);
-		r->failed = true;
-		return;
+	if (masked) {
+		buf_addc(r->out, MASK);
 	}
-	if (strcmp(r->word.text, "[") == 0 || strcmp(r->word.text, "[[") == 0) {
-		r->word.plain = true; /* the command; it begins no pattern */
-	}
-	set_odd(r, strchr(r->word.op, '&') != NULL && strcmp(r->word.text, "1") != 0 &&
-	                   strcmp(r->word.text, "2") != 0);
-	(*v)[(*n)++] = r->word;
-	start_word(r);
+	buf_addc(r->out, (char)(masked ? c | 0x80 : c));
 }
 
-/* `join` is how the next command follows. A new line joins nothing after an operator. */
-static void end_command(struct hook_line_reader *r, char join)
+static const char *find_value(const struct line_reader *r, const char *name, size_t len)
 {
-	struct hook_line *line = r->line;
-
-	end_word(r);
-	set_odd(r, r->word.op[0] != '\0'); /* nothing to redirect to */
-	start_word(r);
-	if (r->command.n_words + r->command.n_redirects == 0) {
-		r->command.join = join == '\n' ? r->command.join : join;
-		return;
+	for (const struct hook_name *n = r->names; n->name != NULL; n++) {
+		if (strlen(n->name) == len && memcmp(n->name, name, len) == 0) {
+			return n->value;
+		}
 	}
-	line->commands = grow_array(r, line->commands, line->n_commands, sizeof(*line->commands));
-	r->failed = r->failed || line->n_commands == MAX_SHELL_COMMANDS;
-	if (!r->failed) {
-		line->commands[line->n_commands++] = r->command;
-		r->command = (struct hook_command){ .join = join == '\n' ? ';' : join };
-	}
+	return NULL;
 }
 
-static void read_quoted(struct hook_line_reader *r, int quote);
-
-static uint64_t find_bit(const struct hook_line_reader *r)
+static void put_value(struct line_reader *r, const char *value)
 {
-	return r->depth < 64 ? UINT64_C(1) << r->depth : 0;
+	for (const char *c = value != NULL ? value : ""; *c != '\0'; c++) {
+		put_literal(r, (unsigned char)*c);
+	}
+	put_text(r, value != NULL ? "" : "$");
 }
 
-/* What closes a substitution ends the command in it; the word around it goes on, in double quotes
- * if it began there. */
-static void read_bracket(struct hook_line_reader *r, int c, bool quoted)
+/* `quoted`: within double quotes, where a value is not split and is not a pattern. */
+static bool read_variable(struct line_reader *r, bool quoted)
 {
-	bool opens = c == '(' || (c == '`' && !r->tick);
-	bool closes = !opens && r->depth > 0;
+	int next = peek_char(r, 1);
+	size_t braced = next == '{', n = 0;
 
-	set_odd(r, true);
-	if (c == '`' && opens) {
-		put_unknown(r);
+	while (peek_char(r, 1 + braced + n) == '_' || isalnum(peek_char(r, 1 + braced + n)) != 0) {
+		n++;
 	}
-	r->tick = c == '`' ? opens : r->tick;
-	end_command(r, opens ? '(' : closes ? ')' : ';');
-	if (opens) {
-		r->depth++;
-		r->quoted = quoted ? r->quoted | find_bit(r) : r->quoted & ~find_bit(r);
-	} else if (closes) {
-		bool resumes = (r->quoted & find_bit(r)) != 0;
-		r->depth--;
-		if (resumes) {
-			put_unknown(r);
-			read_quoted(r, '"');
-			return;
+	bool closed = braced == 0 || (n > 0 && peek_char(r, 2 + n) == '}');
+	bool special = n == 0 && braced == 0 && is_one_of(next, "@*#?-$![");
+	if (r->how == HOOK_EXACT &&
+	    (!closed || next == '(' || (is_one_of(next, "'\"") && !quoted))) {
+		return false;
+	}
+	const char *value = closed && n > 0 ? find_value(r, r->s + r->at + 1 + braced, n) : NULL;
+	r->at += 1 + braced + n + special + (closed ? braced : 0);
+	if (r->how == HOOK_EXACT && n == 0 && !special) {
+		put_literal(r, '$');
+	} else if (r->how == HOOK_EXACT && !quoted && value != NULL &&
+	           value[strcspn(value, " \t\n*?[\\")] != '\0') {
+		put_text(r, "$");
+	} else {
+		put_value(r, value);
+	}
+	if (!closed) { /* a default may be the name of a directory: ${X:-spy} */
+		put_text(r, "/");
+		r->at += strspn(r->s + r->at, ":+=?-");
+	}
+	return true;
+}
+
+static bool read_quoted(struct line_reader *r, int quote)
+{
+	bool twice = quote == '"';
+
+	for (r->at++; peek_char(r, 0) != quote;) {
+		int c = peek_char(r, 0), next = peek_char(r, 1);
+		if (c <= 0 || (twice && (c == '`' || (c == '\\' && next == '\n')))) {
+			return false;
+		}
+		if (twice && c == '$') {
+			if (!read_variable(r, true)) {
+				return false;
+			}
+			continue;
+		}
+		r->at += twice && c == '\\' && is_one_of(next, "$`\"\\") ? 2 : 1;
+		if (twice && c == '!') { /* the history of an interactive shell */
+			put_text(r, "!");
+		} else {
+			put_literal(r, (unsigned char)r->s[r->at - 1]);
 		}
 	}
 	r->at++;
-	if (closes && peek_char(r, 0) > 0 && !is_one_of(peek_char(r, 0), " \t\n;&|<>()`")) {
-		put_unknown(r);
+	if (ends_with(r->out, " ")) {
+		put_literal(r, '\0');
 	}
+	return true;
 }
 
-static void read_operator(struct hook_line_reader *r, int c)
+static bool read_escape(struct line_reader *r)
+{
+	int next = peek_char(r, 1);
+
+	r->at += next < 0 ? 1 : 2;
+	if (next == '\n' || (r->how == HOOK_EXACT && next <= 0)) {
+		return next == '\n';
+	}
+	if (r->how == HOOK_SPLIT && is_one_of(next, "nr")) { /* printf 'cd x\n./y' */
+		return put_text(r, " ; ");
+	}
+	if (r->how == HOOK_SPLIT) {
+		r->at -= is_one_of(next, "tvf_") || next < 0 ? 0 : 1;
+		return put_text(r, " ");
+	}
+	if (r->how == HOOK_JOINED) {
+		r->at -= next >= 0 ? 1 : 0;
+		return true;
+	}
+	put_literal(r, next);
+	return true;
+}
+
+/* Of file descriptors, only 1 and 2 are simple: "2> x", ">> x", "2>&1". */
+static bool read_redirect(struct line_reader *r, int c)
+{
+	size_t n = is_one_of(c, "12") ? 1 : 0;
+	bool other_fd = n == 0 && r->at > 0 && isdigit((unsigned char)r->s[r->at - 1]) != 0;
+
+	n += peek_char(r, n) == '>' && is_one_of(peek_char(r, n + 1), ">&") ? 2 : 1;
+	bool to_fd = r->s[r->at + n - 1] == '&';
+	n += to_fd;
+	put_text(r, " ");
+	if (other_fd || ends_with(r->out, "> ") || ends_with(r->out, "< ") ||
+	    (to_fd && !is_one_of(peek_char(r, n - 1), "12"))) {
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (r->s[r->at + i] == '&') {
+			put_literal(r, '&');
+		} else {
+			buf_addc(r->out, r->s[r->at + i]);
+		}
+	}
+	put_text(r, " ");
+	for (r->at += n; is_one_of(peek_char(r, 0), " \t"); r->at++) {
+		n = 0;
+	}
+	int next = peek_char(r, 0);
+	return to_fd ? n == 0 || next < 0 || is_one_of(next, ";|\n")
+	             : next >= 0 && !is_one_of(next, "<>&|(;#\n");
+}
+
+static bool read_operator(struct line_reader *r, int c)
 {
 	bool twice = is_one_of(c, "&|") && peek_char(r, 1) == c;
 
-	set_odd(r, !is_one_of(c, "&|;\n") || (c == '&' && !twice) ||
-	                   (c == '|' && peek_char(r, 1) == '&'));
-	if (twice) {
-		end_command(r, c == '&' ? '&' : 'o');
-	} else {
-		end_command(r, (char)(is_one_of(c, "|\n") ? c : ';'));
-	}
 	r->at += twice ? 2 : 1;
+	if (r->how != HOOK_EXACT) {
+		return put_text(r, c == '|' && !twice ? " | " : " ; ");
+	}
+	put_text(r, " ");
+	if (ends_with(r->out, "; ") || ends_with(r->out, "| ") || ends_with(r->out, "& ")) {
+		return c == '\n'; /* no command before it */
+	}
+	return (c != '&' || twice) && (c != '|' || peek_char(r, 0) != '&') &&
+	       put_text(r, !twice     ? (c == '|' ? "| " : "; ")
+	                   : c == '|' ? "|| "
+	                              : "&& ");
 }
 
-static size_t name_length(const struct hook_line_reader *r, size_t from)
+static bool read_bracket(struct line_reader *r, int c)
 {
-	size_t n = 0;
+	int next = peek_char(r, 1);
+	bool exact = r->how == HOOK_EXACT, starts = ends_with(r->out, " ");
+	bool group = next < 0 || is_one_of(next, " \t\n;");
 
-	while (peek_char(r, from + n) == '_' || isalnum(peek_char(r, from + n)) != 0) {
-		n++;
+	r->at += c == '{' && next == '}' ? 2 : 1;
+	if (c == '{' && next == '}') { /* of find */
+		put_literal(r, '{');
+		return put_text(r, "}");
 	}
-	return n;
+	if (exact) {
+		return is_one_of(c, "{}") && !(starts && group) &&
+		       put_text(r, c == '{' ? "{" : "}");
+	}
+	r->tick = c == '`' ? !r->tick : r->tick;
+	if (c == '{') {
+		return put_text(r, group ? " ; " : "$");
+	}
+	if (c == '`' && r->tick) {
+		return put_text(r, "$ ; ");
+	}
+	return put_text(r, c == '(' ? " ; " : c == '}' ? "" : r->has_case ? " ; " : " ) ");
 }
 
-/* Without quotes around it a value is split, and may be a pattern. */
-static void put_variable(struct hook_line_reader *r, const char *name, size_t len, bool quoted)
+/* A character that is neither a quote nor an operator. */
+static bool read_other(struct line_reader *r, int c)
 {
-	const char *value = NULL;
+	bool exact = r->how == HOOK_EXACT, starts = ends_with(r->out, " ");
+	int next = peek_char(r, 1);
+	const char text[] = { (char)c, '\0' };
 
-	for (const struct hook_name *n = r->names; n->name != NULL; n++) {
-		if (strlen(n->name) == len && memcmp(n->name, name, len) == 0) {
-			value = n->value;
-			r->word.plain = r->word.plain && !n->about;
-		}
-	}
-	if (value == NULL || (!quoted && value[strcspn(value, " \t\n*?[\\")] != '\0')) {
-		put_unknown(r);
-		return;
-	}
-	buf_adds(&r->text, value);
-	r->begun = true;
-}
-
-static void read_dollar(struct hook_line_reader *r, bool quoted)
-{
-	int c = peek_char(r, 1);
-	size_t braced = c == '{', n = name_length(r, 1 + braced);
-
-	if (n > 0 && isdigit(peek_char(r, 1 + braced)) == 0 &&
-	    (braced == 0 || peek_char(r, 2 + n) == '}')) {
-		put_variable(r, r->s + r->at + 1 + braced, n, quoted);
-		r->at += 1 + n + 2 * braced;
-	} else if (braced > 0 || c == '(' || (is_one_of(c, "'\"") && !quoted)) {
-		set_odd(r, true);
-		put_unknown(r);
-		r->at += 1 + braced;
-	} else if (is_one_of(c, "@*#?-$!0123456789[")) {
-		put_unknown(r);
-		r->at += 2;
-	} else {
-		put_char(r, '$');
-		r->at++;
-	}
-}
-
-/* Begins at the quote, or at what closes a substitution in it. */
-static void read_quoted(struct hook_line_reader *r, int quote)
-{
-	r->begun = true;
-	r->word.bare = false;
-	for (r->at++; peek_char(r, 0) >= 0 && peek_char(r, 0) != quote;) {
-		int c = peek_char(r, 0), next = peek_char(r, 1);
-		bool twice = quote == '"';
-		if (twice && (c == '`' || (c == '$' && next == '('))) {
-			if (c == '$') {
-				put_unknown(r);
-				r->at++;
-			}
-			read_bracket(r, peek_char(r, 0), true);
-			return;
-		}
-		if (twice && c == '$') {
-			read_dollar(r, true);
-			continue;
-		}
-		/* In double quotes "!" is the history of an interactive shell, and a backslash at
-		 * the end of a line joins the next line to it. */
-		r->word.plain = r->word.plain && !(twice && c == '!');
-		set_odd(r, c == '\0' || (twice && c == '\\' && next == '\n'));
-		r->at += twice && c == '\\' && is_one_of(next, "$`\"\\") ? 1 : 0;
-		put_char(r, peek_char(r, 0));
-		r->at++;
-	}
-	set_odd(r, peek_char(r, 0) < 0);
-	r->at += peek_char(r, 0) >= 0;
-}
-
-static void read_escape(struct hook_line_reader *r)
-{
-	int c = peek_char(r, 1);
-
-	if (r->nested && is_one_of(c, "nr")) { /* printf 'cd x\n./y' */
-		end_command(r, '\n');
-	} else if (r->nested && is_one_of(c, "tvf_")) {
-		end_word(r);
-	} else if (c >= 0 && c != '\n') {
-		r->word.bare = false;
-		put_char(r, c);
-	}
-	set_odd(r, c < 0);
-	r->at += c < 0 ? 1 : 2;
-}
-
-/* "2>" is read when its ">" is met: the digit is then the word so far. */
-static void read_redirect(struct hook_line_reader *r, int c)
-{
-	bool digits = r->begun && r->word.bare &&
-	              r->text.data[strspn(r->text.data, "0123456789")] == '\0';
-	char op[sizeof(r->word.op)] = { (char)c };
-	size_t n = 1;
-
-	if (digits) {
-		op[0] = r->text.data[0];
-		op[n++] = (char)c;
-		set_odd(r, r->text.len > 1 || !is_one_of(op[0], "12") || c != '>');
-		set_odd(r, r->word.op[0] != '\0'); /* "> 2>" */
-		start_word(r);
-	} else {
-		end_word(r);
-		set_odd(r, r->word.op[0] != '\0'); /* "> >" */
-	}
+	starts = starts || (!exact && (ends_with(r->out, "=") || ends_with(r->out, ":")));
 	r->at++;
-	if (c == '>' && is_one_of(peek_char(r, 0), ">&")) {
-		op[n] = (char)peek_char(r, 0);
-		r->at++;
-	}
-	set_odd(r, is_one_of(peek_char(r, 0), "<>&|("));
-	memcpy(r->word.op, op, sizeof(op));
-}
-
-/* "~" is the home; what "~+" and "~you" are, only the shell knows. "{a,b}" becomes a "*". */
-static void read_other(struct hook_line_reader *r, int c)
-{
-	const char *ends = c == '~' ? "/ \t\n\"'$`\\;&|()<>" : "/} \t\n\"'$`\\;&|()<>";
-	size_t n = 1;
-
-	while (is_one_of(c, "~{") && peek_char(r, n) > 0 && !is_one_of(peek_char(r, n), ends)) {
-		n++;
-	}
-	if (c == '~' && !r->begun && n == 1) {
-		put_variable(r, "HOME", 4, true);
-	} else if (c == '~' && !r->begun) {
-		put_unknown(r);
-		r->at += n - 1;
-	} else if (c == '{' && n > 1 && peek_char(r, n) == '}') {
-		put_unknown(r);
-		r->at += n;
-	} else if (c == '*' && r->nested) {
-		put_unknown(r);
-	} else {
-		/* What a shell would replace, and control characters, which no name has. */
-		r->word.plain = r->word.plain && !is_one_of(c, "*?[{") && c >= ' ' && c != 127 &&
-		                (c != '=' || r->begun);
-		r->word.unknown = r->word.unknown || (c == '{' && peek_char(r, n) == '/');
-		put_char(r, c);
-	}
-	r->at++;
-}
-
-static void read_char(struct hook_line_reader *r)
-{
-	int c = peek_char(r, 0);
-
-	bool option = r->nested && r->begun && r->text.data[0] == '-';
-
-	if (is_one_of(c, " \t") || (option && c == '=')) {
-		end_word(r);
-		r->at++;
-	} else if (is_one_of(c, "'\"")) {
-		read_quoted(r, c);
-	} else if (c == '\\') {
-		read_escape(r);
-	} else if (c == '$') {
-		read_dollar(r, false);
-	} else if (c == '#' && !r->begun) {
+	if (c == '#' && starts && exact) {
 		const char *end = memchr(r->s + r->at, '\n', r->len - r->at);
 		r->at = end != NULL ? (size_t)(end - r->s) : r->len;
-	} else if (is_one_of(c, "<>")) {
-		read_redirect(r, c);
-	} else if (is_one_of(c, "()`")) {
-		read_bracket(r, c, false);
-	} else if (is_one_of(c, ";&|\n") || c == '\0') {
-		read_operator(r, c);
-	} else {
-		read_other(r, c);
+		return true;
 	}
+	if (c == '~' && starts) { /* what "~+" and "~you" are, only the shell knows */
+		bool home = next < 0 || is_one_of(next, "/ \t\n;&|<>'\"");
+		const char *value = home ? find_value(r, "HOME", 4) : NULL;
+		r->at += is_one_of(next, "+-");
+		put_value(r, value);
+		return !exact || value != NULL;
+	}
+	if (is_one_of(c, " \t") || (!exact && c < ' ')) {
+		return put_text(r, " ");
+	}
+	/* No name contains a control character, and only zsh expands "=program". */
+	bool odd = c < ' ' || c == 127 || (c == '=' && starts && exact);
+	return put_text(r, odd ? "?" : text) && c != '\0';
 }
 
-static void free_command(struct hook_command *c)
+static bool read_char(struct line_reader *r)
 {
-	for (size_t i = 0; i < c->n_words; i++) {
-		free(c->words[i].text);
+	int c = peek_char(r, 0);
+	bool redirects = is_one_of(c, "<>") ||
+	                 (is_one_of(c, "12") && peek_char(r, 1) == '>' && ends_with(r->out, " "));
+
+	if (r->how != HOOK_EXACT && is_one_of(c, "'\"<>")) {
+		r->at++;
+		return put_text(r, is_one_of(c, "<>") ? " < " : r->how == HOOK_SPLIT ? " " : "");
 	}
-	for (size_t i = 0; i < c->n_redirects; i++) {
-		free(c->redirects[i].text);
-	}
-	free(c->words);
-	free(c->redirects);
+	return c == '$'                            ? read_variable(r, false)
+	       : c == '\\'                         ? read_escape(r)
+	       : is_one_of(c, "'\"")               ? read_quoted(r, c)
+	       : is_one_of(c, ";&|\n")             ? read_operator(r, c)
+	       : is_one_of(c, "(){}`")             ? read_bracket(r, c)
+	       : redirects && r->how == HOOK_EXACT ? read_redirect(r, c)
+	                                           : read_other(r, c);
 }
 
-void hook_line_done(struct hook_line *line)
+bool hook_line_read(struct buf *out, const char *line, size_t len, const struct hook_name names[],
+                    enum hook_reading how)
 {
-	for (size_t i = 0; i < line->n_commands; i++) {
-		free_command(&line->commands[i]);
+	struct line_reader r = { .s = line, .len = len, .names = names, .out = out, .how = how };
+	bool simple = true;
+
+	r.has_case = memmem(line, len, "case", 4) != NULL;
+	put_text(&r, " ; ");
+	while (r.at < len && !out->failed && (simple || how != HOOK_EXACT)) {
+		simple = read_char(&r);
 	}
-	free(line->commands);
-	*line = (struct hook_line){ 0 };
+	put_text(&r, " ");
+	simple = simple && !ends_with(out, "& ") && !ends_with(out, "| ");
+	put_text(&r, ends_with(out, "; ") ? "" : "; ");
+	return simple || how != HOOK_EXACT;
 }
 
-int hook_line_read(struct hook_line *line, const char *text, size_t len,
-                   const struct hook_name names[], bool nested)
+void hook_line_unmask(char *word)
 {
-	struct hook_line_reader r = {
-		.s = text, .len = len, .names = names, .line = line, .nested = nested
-	};
+	char *to = word;
 
-	if (len > MAX_SHELL_BYTES) {
-		return -1;
+	for (const char *c = word; *c != '\0'; c++) {
+		if (*c != MASK) {
+			*to++ = *c;
+		} else if ((*++c & 0x7f) != 0) {
+			*to++ = (char)(*c & 0x7f);
+		}
 	}
-	buf_init(&r.text, len + MAX_PATH_BYTES);
-	start_word(&r);
-	set_odd(&r, memchr(text, '\0', len) != NULL); /* shells do not agree about it */
-	while (!r.failed && r.at < len) {
-		read_char(&r);
-	}
-	end_command(&r, '\n');
-	free_command(&r.command);
-	buf_done(&r.text);
-	return r.failed ? -1 : 0;
-}
-
-bool hook_line_assigns(const struct hook_word *w)
-{
-	const char *s = w->text;
-
-	while (*s == '_' || isalnum((unsigned char)*s) != 0) {
-		s++;
-	}
-	return s > w->text && isdigit((unsigned char)w->text[0]) == 0 &&
-	       (*s == '=' || *s == '[' || (*s == '+' && s[1] == '='));
+	*to = '\0';
 }

@@ -1,54 +1,36 @@
-/* hook_line.h - reads a line of shell as simple commands.
+/* hook_line.h - reads a line of shell into one flat text, without a shell and without files.
  *
- * A simple command is words with plain quotes, `NAME=value` before them, and redirections to
- * files. Simple commands are joined by ";", "&&", "||", "|" and new lines. Anything else (a
- * substitution, a subshell, a here document, "&") makes the line `odd`: its commands are then
- * what could be made out. No shell is run, and no file is looked at. */
+ * The text has words between single blanks. The words ";", "&&", "||" and "|" join commands, and
+ * "$" in a word is an unknown value. There are three readings:
+ *
+ *   EXACT   The line must be a list of simple commands: words with quotes and backslashes, and
+ *           redirections to files (the word "2>" and the file) or "2>&1". Literal characters that
+ *           mean something to a shell are masked: "*" in a word is a pattern.
+ *   JOINED  Any line. Quotes and backslashes vanish. Substitutions, subshells and here documents
+ *           are commands like all others; ")" ends a substitution, "<" is any redirection.
+ *   SPLIT   The same, but quotes and backslashes separate words. */
 #ifndef CLI_HOOK_LINE_H
 #define CLI_HOOK_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct hook_word {
-	char *text;   /* without quotes */
-	bool plain;   /* text is exactly what the program gets; else it is a pattern for glob(3) */
-	bool bare;    /* nothing was quoted: it can be a keyword or an assignment */
-	bool unknown; /* a "*" in it is a variable, and may stand for slashes */
-	char op[4];   /* of a redirection: "2>" */
-};
+#include "base/buf.h"
 
-struct hook_command {
-	/* To the one before it: '\0', ';', '&' for "&&", 'o' for "||", '|', '(' within it, ')' in
-	 * its middle, where the first word is not a program. */
-	char join;
-	struct hook_word *words;
-	size_t n_words;
-	struct hook_word *redirects;
-	size_t n_redirects;
-};
+enum hook_reading { HOOK_EXACT, HOOK_JOINED, HOOK_SPLIT };
 
-struct hook_line {
-	struct hook_command *commands;
-	size_t n_commands;
-	size_t n_words;
-	bool odd; /* not only simple commands */
-};
-
+/* A variable of which the value is known. "HOME" is also "~". */
 struct hook_name {
 	const char *name;
 	const char *value; /* NULL: not known */
-	bool about;        /* good enough to judge by: the word is not plain */
 };
 
-/* Appends the commands of `text` to `line`. `nested`: it is a quoted text, in which an escape is
- * mostly a new line or a blank, and a "*" may be unknown. `names` ends with a NULL name; "HOME" is
- * also "~". -1: out of memory, or past a cap of limits.h; `line` must still be freed. */
-int hook_line_read(struct hook_line *line, const char *text, size_t len,
-                   const struct hook_name names[], bool nested);
-void hook_line_done(struct hook_line *line);
+/* Appends the text. `names` ends with a NULL name. Returns false if the reading is HOOK_EXACT and
+ * the line is not simple. The caller must check out->failed. */
+bool hook_line_read(struct buf *out, const char *line, size_t len, const struct hook_name names[],
+                    enum hook_reading how);
 
-/* Is it NAME=value or NAME+=value? */
-bool hook_line_assigns(const struct hook_word *w);
+/* Removes the mask of literal characters. */
+void hook_line_unmask(char *word);
 
 #endif

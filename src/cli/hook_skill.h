@@ -3,50 +3,52 @@
 #ifndef CLI_HOOK_SKILL_H
 #define CLI_HOOK_SKILL_H
 
-#include "cli/hook_line.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-/* Directories that relative names of one line may start from, all real paths: the one where the
- * line begins, and each one to which it changes. */
-struct hook_skill_places {
-	char *v[16]; /* MAX_HOOK_PLACES */
-	size_t n;
-	bool too_many;
-	const char *home; /* what "~/" means within quoted text; borrowed, may be NULL */
+#include "base/buf.h"
+#include "base/string_list.h"
+
+/* Where one line may run, and which skills are known there. */
+struct hook_skills {
+	/* Directories that relative names may start from, all real paths: the one where the line
+	 * begins, and each one to which it changes. */
+	struct string_list places;
+	struct string_list names; /* of known skills: "pdf" */
+	struct string_list roots; /* of directories that contain these: "skills", ".claude" */
+	bool unsure;              /* memory is out or a cap is passed: any line may name a skill */
 	/* Where the agent works; may be NULL. A SKILL.md there describes the project: it does not
 	 * make all of the project's files a skill's. */
 	char *project;
-	size_t walked; /* directory entries that hook_skill_below() examined */
-	char *without; /* the directory where it found no skill last */
+	size_t walked;              /* directory entries that hook_skill_below() examined */
+	struct string_list without; /* directories in which it found no skill */
+	char *found; /* the directory of the first skill that a function found; NULL: none */
 };
 
-/* Is the directory itself a skill: has it anything with the name of a manifest? */
-bool hook_skill_is_one(const struct hook_skill_places *p, const char *dir);
+void hook_skill_done(struct hook_skills *s);
 
-/* Adds `to`, which is relative to each of the places; of a pattern, each directory that matches. */
-void hook_skill_add_place(struct hook_skill_places *p, const struct hook_word *to);
-void hook_skill_places_done(struct hook_skill_places *p);
+/* Adds the directory, which is relative to each of the places; of a pattern, all that match. */
+void hook_skill_enter(struct hook_skills *s, const char *dir);
 
-/* Does the word name, from any of the places, a skill's file or directory: itself, a part of it, or
- * a name that it may stand for? *ret is the skill's directory, new; it stays if it is set. */
-bool hook_skill_names(const struct hook_skill_places *p, const struct hook_word *w, char **ret);
+/* Learns the names of the skills of each place, the directories above it, the project and the home
+ * (may be NULL): those in their `skills` and `.claude/skills`. */
+void hook_skill_learn(struct hook_skills *s, const char *home);
+
+/* Does the path, the pattern or a part of the word lead, from any of the places, into a skill? */
+bool hook_skill_names(struct hook_skills *s, const char *word);
+
+/* Does the flat text (hook_line.h) contain the name of a known skill as that of a directory? The
+ * directory above it may be unknown. */
+bool hook_skill_mentions(const struct hook_skills *s, const char *flat);
 
 /* Is a skill in the directory that the word names, at any depth, or is that too large to know? Of a
  * pattern, the directory before its first wildcard counts. */
-bool hook_skill_below(struct hook_skill_places *p, const struct hook_word *w, char **ret);
+bool hook_skill_below(struct hook_skills *s, const char *word);
 
-struct hook_skill_start {
-	char *skill;      /* its directory; new */
-	char *script;     /* new; set if the run has to name it, as of a SKILL.md; else NULL */
-	size_t arguments; /* the first word that is an argument of the caller */
-};
-
-/* Do the words start in the directory `dir` what the skill itself would start, with the same
- * interpreter? `config_dir` is where the owner's own manifests are; may be NULL. */
-bool hook_skill_is_start(const struct hook_skill_places *p, const char *dir, const char *config_dir,
-                         const struct hook_command *words, bool interpreted,
-                         struct hook_skill_start *ret);
-
-/* Must each run of the skill name a script? */
-bool hook_skill_needs_script(const char *skill, const char *config_dir);
+/* Do the words, literal, start in the first place what the skill itself would start, with the same
+ * interpreter? If so, appends the arguments of `skillsandbox run`. `config_dir` is where the
+ * owner's own manifests are; may be NULL. */
+bool hook_skill_run(struct hook_skills *s, const char *config_dir, char *const words[],
+                    struct buf *out);
 
 #endif

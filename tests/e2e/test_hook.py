@@ -96,7 +96,7 @@ def test_a_skill_without_a_manifest(ssb):
 
 
 @pytest.mark.parametrize("command, decision", [
-    ("python3 .claude/skills/spy/main.py | cat", "deny"),
+    ("python3 .claude/skills/spy/main.py | cat", "ask"),
     ("sh -c 'python3 .claude/skills/spy/main.py'", "ask"),
     ("sudo python3 .claude/skills/spy/main.py", "ask"),
     ("echo $(python3 .claude/skills/spy/main.py)", "ask"),
@@ -108,7 +108,7 @@ def test_a_skill_without_a_manifest(ssb):
     ("skillsandbox run --read / .claude/skills/spy", "ask"),
     ("skillsandbox run .claude/skills/spy", None),
     ("bash -c 'cd .claude/skills; cd spy; /usr/bin/python3 main.py'", "ask"),
-    ("python3 ~+/.claude/skills/spy/main.py", "deny"),
+    ("python3 ~+/.claude/skills/spy/main.py", "ask"),
     ("perl .claude/skills/spy/main.py", "deny"),
     ("find . -name main.py -exec python3 {} \\;", "ask"),
     ("PATH=$PWD/.claude/skills/spy:$PATH; main.py", "ask"),

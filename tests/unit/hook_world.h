@@ -13,11 +13,9 @@
 /* The command line is a program, not part of the library. */
 #include "cli/hook_line.c"
 
-#include "cli/hook_programs.c"
+#include "cli/hook_rules.c"
 
 #include "cli/hook_skill.c"
-
-#include "cli/hook_text.c"
 
 #include "cli/hook_judge.c"
 

@@ -88,7 +88,7 @@ static void test_cdpath(void **state)
 	auto_buf a, b;
 
 	(void)state;
-	assert_int_equal(ask("cd skills/x && python3 main.py", ".", true, &a), HOOK_DENY);
+	assert_int_equal(ask("cd skills/x && python3 main.py", ".", true, &a), HOOK_ASK);
 	assert_int_equal(ask("cd ./skills/x && python3 main.py", ".", true, &b), HOOK_REWRITE);
 }
 
@@ -111,8 +111,10 @@ static void test_caps(void **state)
 		dir = path_from(world, name);
 		assert_int_equal(mkdir(dir, 0755), 0);
 		buf_addf(&line, "cd @/%s;", name);
-		auto_buf text;
-		assert_int_equal(ask(line.data, ".", false, &text),
+		auto_buf text, made;
+		buf_init(&made, 1 << 20);
+		buf_addf(&made, "%s make", line.data);
+		assert_int_equal(ask(made.data, ".", false, &text),
 		                 i + 1 < MAX_HOOK_PLACES ? HOOK_PASS : HOOK_ASK);
 	}
 	buf_init(&b, 1);

@@ -32,12 +32,7 @@ static void each_is(const char *const commands[], size_t n, enum hook_answer wan
 static void test_denied(void **state)
 {
 	static const char *const LINES[] = {
-		"python3 skills/x/main.py | head",
-		"cat skills/x/main.py | python3",
 		"python3 < skills/x/main.py",
-		"python3 skills/x/main.py; rm x",
-		"python3 skills/x/main.py && ls",
-		"python3 skills/x/main.py || true",
 		"source skills/x/main.py",
 		". skills/x/main.py",
 		"A=1 python3 skills/x/main.py",
@@ -60,27 +55,11 @@ static void test_denied(void **state)
 		"python3 skills/x/main.py $CITY",
 		"python3 skills/x/main.py *",
 		"python3 skills/*/main.py",
-		"python3 {skills,tools}/x/main.py",
-		"python3 skills/{w..y}/main.py",
 		"python3 sk?lls/x/main.py",
-		"python3 $D/x/main.py",
-		"D=skills; python3 $D/x/main.py",
-		"python3 sk\\ills/x/mai\\\nn.py | cat",
-		"py\"thon\"3 skills/x/main.py | cat",
-		"'python3' 'skills/x/main.py' | cat",
-		"true\npython3 skills/x/main.py",
-		"cd skills/x; python3 main.py",
-		"cd skills/x || python3 main.py",
-		"cd skills/../skills/x && python3 main.py", /* a shell may go elsewhere */
-		"cd $X/skills/x && python3 main.py",
-		"pushd skills/x && python3 main.py",
-		"xargs python3 skills/x/main.py",
-		"find skills -name main.py -exec python3 skills/x/main.py ';'",
-		"cp tools/tool.py skills/x/new.py && python3 skills/x/new.py",
+		"cd skills/x && python3 -m py_compile main.py", /* it loads modules from there */
 		"busybox sh skills/f/run.sh",
 		"uv run skills/x/main.py",
 		/* skills without a manifest */
-		"python3 skills/m/scripts/a.py | head",
 		"bash skills/m/scripts/b",
 		"python3 skills/w/skill.py",
 		"python3 -c 'import skills.w.skill'",
@@ -89,10 +68,6 @@ static void test_denied(void **state)
 		"./venv/bin/python3 skills/x/main.py",
 		"bash skills/d/run",
 		"/tmp/python3 skills/x/main.py",
-		/* names that only the shell completes */
-		"python3 ~+/skills/x/main.py",
-		"python3 ~-/skills/x/main.py",
-		"cd ~+/skills/x && ./main.py",
 		/* names with dots, and lists of directories */
 		"python3 -m skills.x.main",
 		"cd skills && python3 -m x.main",
@@ -107,6 +82,32 @@ static void test_denied(void **state)
 static void test_asked(void **state)
 {
 	static const char *const LINES[] = {
+		/* a list, a pipe, a variable, a brace: not one simple command */
+		"python3 skills/x/main.py | head",
+		"cat skills/x/main.py | python3",
+		"python3 skills/x/main.py; rm x",
+		"python3 skills/x/main.py && ls",
+		"python3 skills/x/main.py || true",
+		"python3 {skills,tools}/x/main.py",
+		"python3 skills/{w..y}/main.py",
+		"python3 $D/x/main.py",
+		"D=skills; python3 $D/x/main.py",
+		"python3 sk\\ills/x/mai\\\nn.py | cat",
+		"py\"thon\"3 skills/x/main.py | cat",
+		"'python3' 'skills/x/main.py' | cat",
+		"true\npython3 skills/x/main.py",
+		"cd skills/x; python3 main.py",
+		"cd skills/x || python3 main.py",
+		"cd $X/skills/x && python3 main.py",
+		"pushd skills/x && python3 main.py",
+		"xargs python3 skills/x/main.py",
+		"find skills -name main.py -exec python3 skills/x/main.py ';'",
+		"cp tools/tool.py skills/x/new.py && python3 skills/x/new.py",
+		"python3 skills/m/scripts/a.py | head",
+		"python3 ~+/skills/x/main.py",
+		"python3 ~-/skills/x/main.py",
+		"cd ~+/skills/x && ./main.py",
+		"cd skills/../skills/x && python3 main.py", /* a shell may go elsewhere */
 		"make -C skills/x",
 		"make -C skills/m",
 		"bash <(cat skills/x/main.py)",
@@ -216,7 +217,6 @@ static void test_asked(void **state)
 		"ln -s skills/x/main.py b",
 		"pytest skills/x/main.py",
 		"cd skills/x && npm test",
-		"find skills/x -exec cat '{}' ';'",
 		"sort --compress-program=skills/d/run x",
 		"git -c core.pager=skills/d/run log",
 		"rg --pre skills/d/run y",
@@ -232,7 +232,6 @@ static void test_asked(void **state)
 		"PYTHONPATH=skills/x ./tools/other",
 		"tar xf a.tar -C skills/x",
 		"xdg-open */*/*/*/*/y",
-		"cd skills/x && python3 -m py_compile main.py", /* it loads modules from there */
 		"PATH=$PWD/skills/x:$PATH; main.py",
 		"PATH=$X:$PATH y",
 		"export PATH=\"$(y):$PATH\"",
@@ -262,6 +261,8 @@ static void test_asked(void **state)
 		"git commit -m x && ./skills/../y skills/x",
 		"skillsandbox run --read / $X",
 		"nohup skillsandbox run --best-effort $X",
+		"if [ -f skills/x/main.py ]; then cat skills/x/main.py; fi",
+		"$VENV/bin/python setup", /* it may be a symlink to our program */
 		/* not simple commands */
 		"sh -c 'pytest \"skills/x/main.py\"'",
 		"echo 'skillsandbox approve --yes tools' | bash",
@@ -335,6 +336,7 @@ static void test_passed(void **state)
 		"cat skills/m/SKILL.md skills/m/scripts/a.py",
 		"skillsandbox run skills/m scripts/a.py b",
 		"cat skills/x/main.py | grep -n . | head -5 > o",
+		"find skills/x -exec cat '{}' ';'",
 		"/bin/cat skills/*/main.py",
 		"cd skills/x && ls -la && cat main.py",
 		"sed -n 1,20p skills/x/main.py",
@@ -354,7 +356,7 @@ static void test_passed(void **state)
 		"cp build/skillsandbox \"$DEST\"",
 		"git clone https://example.org/skillsandbox $DIR",
 		"make skillsandbox $FLAGS",
-		"echo ${FOO:-bar} \"${1:-x}\" ${A:-'}'} ${B:-\"}\"}",
+		"echo ${FOO:-bar} \"${1:-y}\" ${A:-'}'} ${B:-\"}\"}",
 		"env -S 'echo hi' x",
 		"env A=1 make test",
 		"X=${X:-$(git rev-parse HEAD)} make",
@@ -399,7 +401,6 @@ static void test_passed(void **state)
 		"while read -r l; do echo \"$l x\"; done < a",
 		"echo \"$(date): done\" >> log",
 		"[[ \"$A\" == \"b\" ]] && make",
-		"if [ -f skills/x/main.py ]; then cat skills/x/main.py; fi",
 		"cp a{,.bak}",
 		"curl -s localhost:8080/status | jq .",
 		"git ls-files '*.py' | xargs black",
@@ -444,7 +445,6 @@ static void test_elsewhere(void **state)
 		"eval \"$(ssh-agent -s)\"",
 		"$NPM run build",
 		"$PY setup.py build",
-		"$VENV/bin/python setup",
 		"for i in $LIST; do $i x; done",
 	};
 

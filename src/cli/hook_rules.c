@@ -1,0 +1,245 @@
+/* hook_rules.c - see hook_rules.h. */
+#include "cli/hook_rules.h"
+
+#include <regex.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "policy/path.h"
+
+#define ASSIGNMENT "[A-Za-z_][A-Za-z0-9_]*([[][^ ]*)?[+]?="
+#define WRAPPER    "exec|command|nohup|time|nice|setsid|env|timeout"
+#define PATH       "([^ ]*/)?"
+#define SHELL      "(sh|bash|dash|zsh|ksh|fish|ash|su|mksh|sg|script|runuser|busybox)"
+#define INTERPRETER                                                                                \
+	"(python[0-9.]*|pypy[^ ]*|bash|sh|dash|zsh|ksh|fish|busybox|node|nodejs|bun|deno|ruby|"    \
+	"perl|php|lua[0-9j.]*|Rscript|tclsh[^ ]*|uv|npx|tsx|ts-node)"
+/* A command begins, and its program is next. */
+#define BEGIN                                                                                      \
+	"[;|&] (" ASSIGNMENT "[^ ]* |" PATH "(" WRAPPER "|builtin) |timeout [0-9][^ ]* |"          \
+	"(if|then|elif|else|while|until|do|!) )*"
+/* Behind these, any word of the command may be the program. */
+#define HIDER                                                                                      \
+	" " PATH "((sudo|doas|ionice|stdbuf|chrt|taskset|coproc|xargs|parallel|eval|watch|trap|"   \
+	"su|runuser|let) |(" WRAPPER ") -)"
+#define OURS "skillsandbox"
+/* A masked character of an exact text; `c` has its highest bit set. */
+#define LITERAL(c) "\1" c
+
+/* Commands that only look, or change files without starting any. */
+static const struct {
+	const char *look, *unless;
+} LOOKS[] = {
+	{ "^(cat|head|tail|wc|ls|stat|file|[ef]?grep|diff|cmp|md5sum|sha1sum|sha256sum|rm|rmdir|"
+	  "mkdir|touch|chmod|chown|echo|pwd|true|false|cd|basename|dirname|realpath|readlink|du|"
+	  "tree|nl|od|xxd|hexdump|strings|uniq|cut|tr|jq|column|uname|date|id|whoami|sleep) ",
+	  NULL },
+	/* They write or check what they are given; their settings are data. */
+	{ "^(black|ruff|autopep8|pyflakes|pycodestyle|shellcheck|shfmt|clang-format|gofmt|"
+	  "rustfmt) ",
+	  NULL },
+	{ "^rg ", " --(pre|hostname-bin)" },
+	/* The subscript of a variable is evaluated: x[$(...)]. */
+	{ "^(test|[[]|printf) ", " -v| [^ ]*([[]|" LITERAL("\xdb") ")" },
+	{ "^[[][[] ", " -(v|eq|ne|lt|le|gt|ge)" },
+	{ "^(less|more) ", " [+]" }, /* "+!command" */
+	{ "^sort ", " --co" },
+	{ "^find ", " -(exec|ok|fprint|fls)" },
+	/* Modules that read what they are given, and write beside it at most. */
+	{ "^python[0-9.]* -m (py_compile|compileall|tokenize|ast|dis|tabnanny|json[.]tool) ",
+	  NULL },
+	/* Lines to print, and s/a/b/g: other scripts may start and write files. */
+	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) (([0-9,p]|" LITERAL(
+	          "\xa4") ")*|s/[^/ ]*/[^/ ]*/[gIip0-9]*|"
+	                  "s" LITERAL("\xfc") "[^ \xfc]*\xfc[^ \xfc]*\xfc[gIip0-9]*) ",
+	  "^sed [^ ]* .* -" },
+	{ "^git (add|diff|log|show|status|blame|rm|mv|ls-files|commit|tag|branch|stash|restore) ",
+	  " --(ext|textconv)" },
+	{ "^gh (pr|issue) (create|comment|edit|view|list|review|status|checks|close|reopen) ",
+	  NULL },
+	{ "^" OURS " (inspect|lint|diff|validate|why|ps|watch|doctor|help|--help|--version|"
+	  "audit (list|show|verify)|session (list|show)|approvals( --json)? $) ?",
+	  NULL },
+	/* A run of a skill as it is declared; behind "--" are the skill's arguments. */
+	{ "^" OURS " run( (-[qv]|--(quiet|verbose|json|watch|prove|dry-run|tty|no-tty)|"
+	  "--session[ =][^ $*?]*|[^- $*?][^ $*?]*))* [^- $*?][^ $*?]*( [^- $*?][^ $*?]*)* (-- "
+	  ".*)?$",
+	  NULL },
+};
+
+/* Commands that may start a file that no word names. */
+static const char *const UNNAMED[] = {
+	BEGIN "[^ =<|]*[$]", /* $F */
+	HIDER "[^;|]*[$]",   /* nice -n 3 $F */
+	" " PATH INTERPRETER
+	"( -[XWroO] [^ ]*| -[^ ]*)*( <)* [^ ]*[$]", /* python3 -u $F, bash < $F */
+	BEGIN "(source|[.]) [^;|]*[$]",
+	"[$].* [|] ([^;|]* )?" PATH INTERPRETER "( -| -[^cmep ][^ ]*)* [;|]", /* cat $F | sh */
+	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]",              /* make -C $D */
+	" make ([^;|]* )?-f ?[^ ]*[$]",
+	" (cd|pushd)( -[^ ]*)* ([^ ]*[$]|- )",
+	/* These lead a shell or a program to other files than it would find by itself. */
+	" (PATH|HOME|OLDPWD|CDPATH|BASH_ENV|ENV|PYTHONPATH|PYTHONSTARTUP|NODE_PATH|PERL5LIB|"
+	"RUBYLIB|"
+	"LUA_PATH|LD_PRELOAD|LD_LIBRARY_PATH)[+]?=[^ ]*[$]",
+	" " PATH "(xargs|parallel) ",
+	" -(exec|ok)(dir)? ",
+	" (fd|fdfind) ([^;|]* )?(-[xX]|--exec[^ ]*) ",
+};
+
+/* Commands that start a text. */
+static const char *const NESTS[] = {
+	" " PATH "(eval|watch|trap|parallel|let) ",
+	" " PATH SHELL " ([-+;|<&])",
+	" " PATH "env ([^;|]* )?(-[a-zA-Z]*S|--s)",
+};
+
+#define DECISION "(approve|setup|resume|prune|--revoke)"
+
+/* What only the owner may decide. An unknown word may be our program or its command. */
+static const char *const DECIDES[] = {
+	" " OURS " (.* )?" DECISION "[ ,]",
+	" " DECISION " (.* )?" OURS " ",
+	"[$*?[][^ ]* (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) ",
+	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS " ((audit|session) )?[^ ]*[$*?[]",
+	/* Another name for our program: an alias, a variable, a copy, a symlink. */
+	"[;|&] ([a-z]+ )*" ASSIGNMENT PATH OURS " ",
+	" " PATH "(ln|cp|mv|install) ([^;|]*[ /])?" OURS " [^;|]*[;|&]+ [^ ;|&]",
+};
+/* Their options may grant more or write a manifest; those in `harmless` do not. */
+static const struct {
+	const char *command, *harmless;
+} BY_OPTION[] = {
+	{ " " OURS " run ",
+	  "^((-[qv]|--(quiet|verbose|json|watch|prove|dry-run|tty|no-tty)|--session[ =][^ $*?]*|"
+	  "[^- $*?;|&][^ $*?;|&]*) )+(--|[;|&<)]|&&)" },
+	{ " " OURS " (serve|learn|init|approvals) ",
+	  "^((-q|--quiet|--json|--skills[ =][^ $*?]*|[^- $*?;|&][^ $*?;|&]*) )*[;|&<)]" },
+};
+
+/* A name in a path, as a module of Python, attached to an option, or alone behind one or `cd`. */
+#define MARK "\2"
+#define EDGE "[^A-Za-z0-9_.-]"
+static const char MENTION[] =
+        "/" MARK EDGE "|" EDGE MARK "/|skills[.]" MARK "| -[A-Za-z]+" MARK
+        "/| -[A-Za-z]*[CDf]" MARK EDGE "| -m" MARK "[.]| (cd|pushd|chdir)( -[^ ]*)* " MARK EDGE
+        "| (-[^ ]*[CDfw]|--[^ ]*(dir|file)[^ ]*|--prefix|--cwd|--project|--wd|--workspace) " MARK
+                EDGE;
+
+/* `broken` is the answer if there is no memory for it. */
+static bool find_match(const char *ere, const char *text, bool broken, regmatch_t *ret)
+{
+	regmatch_t found;
+	regex_t re;
+	int rc = regcomp(&re, ere, REG_EXTENDED);
+
+	if (rc == 0) {
+		rc = regexec(&re, text, 1, ret != NULL ? ret : &found, 0);
+		regfree(&re);
+	}
+	return rc == 0 || (rc != REG_NOMATCH && broken);
+}
+
+static bool any_matches(const char *const rules[], size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (find_match(rules[i], text, true, NULL)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What `find -exec` and `xargs` start must look, too. */
+static const char *skip_starter(const char *command)
+{
+	regmatch_t m;
+
+	if (find_match("^xargs( -([InPLdsaEj]|-max-[a-z]*s) [^ ]*| -[^ ]*)* ", command, false,
+	               &m)) {
+		return command + m.rm_eo;
+	}
+	if (find_match("^find ", command, false, NULL) &&
+	    find_match(" -(exec|ok|fprint|fls)[^ ]* ", command, false, &m) &&
+	    strncmp(command + m.rm_so, " -exec", 6) == 0) {
+		const char *rest = command + m.rm_eo;
+		return find_match(" -(exec|ok|fprint|fls)", rest, true, NULL) ? "" : rest;
+	}
+	return command;
+}
+
+bool hook_rules_look(const char *command, const char *self, bool within)
+{
+	const char *c = skip_starter(command);
+	size_t dir = (size_t)(path_base(self) - self);
+
+	if (strncmp(c, self, strlen(self)) == 0 && c[strlen(self)] == ' ') {
+		c += dir;
+	} else {
+		c += strncmp(c, "/usr/bin/", 9) == 0 ? 9 : strncmp(c, "/bin/", 5) == 0 ? 5 : 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(LOOKS); i++) {
+		if (find_match(LOOKS[i].look, c, false, NULL)) {
+			return (LOOKS[i].unless == NULL ||
+			        !find_match(LOOKS[i].unless, c, true, NULL)) &&
+			       !(within && find_match("^(git|gh|python[^ ]*) ", c, true, NULL));
+		}
+	}
+	return false;
+}
+
+bool hook_rules_start_unnamed(const char *text)
+{
+	return any_matches(UNNAMED, ARRAY_LEN(UNNAMED), text);
+}
+
+bool hook_rules_nest(const char *text)
+{
+	return any_matches(NESTS, ARRAY_LEN(NESTS), text);
+}
+
+bool hook_rules_decide(const char *text)
+{
+	regmatch_t m = { 0 };
+
+	if (any_matches(DECIDES, ARRAY_LEN(DECIDES), text)) {
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(BY_OPTION); i++) {
+		const char *at = text;
+		for (; find_match(BY_OPTION[i].command, at, true, &m); at += m.rm_eo - 1) {
+			if (!find_match(BY_OPTION[i].harmless, at + m.rm_eo, false, NULL)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool hook_rules_mention(const char *flat, bool root)
+{
+	return find_match(MENTION, flat, true, NULL) ||
+	       (root && find_match("[ =:]" MARK EDGE, flat, true, NULL));
+}
+
+bool hook_rules_is_interpreter(const char *word)
+{
+	return find_match("^" PATH INTERPRETER "$", word, true, NULL);
+}
+
+bool hook_rules_is_starter(const char *word)
+{
+	return hook_rules_is_interpreter(word) || strcmp(word, "source") == 0 ||
+	       strcmp(word, ".") == 0;
+}
+
+bool hook_rules_is_wrapper(const char *word)
+{
+	return find_match("^(" ASSIGNMENT ".*|" WRAPPER ")$", word, true, NULL);
+}
+
+bool hook_rules_is_of_system(const char *program)
+{
+	return find_match("^(/bin/|/usr/bin/|/usr/local/bin/)?[^/]+$", program, false, NULL);
+}

@@ -1,0 +1,33 @@
+/* hook_rules.h - what the programs of a line would do, as far as their names tell: tables of POSIX
+ * extended regular expressions for the texts of hook_line.h. */
+#ifndef CLI_HOOK_RULES_H
+#define CLI_HOOK_RULES_H
+
+#include <stdbool.h>
+
+/* Does the simple command, from an exact text, only look, or change files without starting any?
+ * `within`: it runs in a skill's directory, where git and Python start more than they are told.
+ * `self` is our own executable. */
+bool hook_rules_look(const char *command, const char *self, bool within);
+
+/* May a command of the text start files that no word names: `python3 $F`, `find -exec`, `xargs`? */
+bool hook_rules_start_unnamed(const char *text);
+
+/* Does a command of the text start a text: `sh -c`, `eval`, a shell behind a pipe? */
+bool hook_rules_nest(const char *text);
+
+/* Does a command of the text let an agent grant or change what it is held to? */
+bool hook_rules_decide(const char *text);
+
+/* Does the flat text, in which the name of a skill or (`root`) of a directory of skills is replaced
+ * by HOOK_RULES_NAME, use that name as that of a directory? */
+#define HOOK_RULES_NAME '\2'
+bool hook_rules_mention(const char *flat, bool root);
+
+bool hook_rules_is_interpreter(const char *word);
+bool hook_rules_is_starter(const char *word); /* also `source` */
+/* Does the word stand before a command and change nothing about it: `nohup`, NAME=value? */
+bool hook_rules_is_wrapper(const char *word);
+bool hook_rules_is_of_system(const char *program);
+
+#endif
