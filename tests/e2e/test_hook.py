@@ -137,6 +137,22 @@ def test_what_only_the_owner_says_is_asked(ssb, command):
     assert "for their owner to decide" in answer["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize("program", ["./ssb", "ssb", "skillsandbox"])
+@pytest.mark.parametrize("command", ["approve --yes /srv", "-q approve --yes /srv", "setup codex -w",
+                                     "run --read / /srv"])
+def test_our_program_under_another_name(root, program, command):
+    """A symlink to it, by a path or in PATH; the control is a symlink to another program."""
+    project = place(root)
+    os.symlink(root.binary, project / "ssb")
+    os.symlink("/bin/true", project / "other")
+    stdin = question(f"{program} {command}", project)
+    r = root.ssb("hook", "claude-code", stdin=stdin, env={"PATH": f"{project}:{harness.PATH}"}).ok()
+    answer = r.json()["hookSpecificOutput"]
+    assert answer["permissionDecision"] == "ask"
+    assert "for their owner to decide" in answer["permissionDecisionReason"]
+    assert ask(root, f"./other {command}", project) is None
+
+
 def test_a_word_that_a_shell_evaluates_is_no_look(ssb):
     """The control: bash starts what stands in the subscript."""
     project = place(ssb)

@@ -28,6 +28,8 @@ static const char FIXED[] =
 static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
+static const char *world_self = "/usr/bin/skillsandbox";
+static const char *world_path = NULL; /* PATH */
 static const char *world_project = "."; /* where the agent works, below the world */
 static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 
@@ -111,7 +113,8 @@ static enum hook_answer ask(const char *command, const char *cwd, bool cdpath, s
 		                         .home = world,
 		                         .project = project,
 		                         .cdpath = cdpath,
-		                         .self = "/usr/bin/skillsandbox" };
+		                         .path = world_path,
+		                         .self = world_self };
 	return hook_judge(&q, ret);
 }
 

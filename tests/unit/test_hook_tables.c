@@ -119,6 +119,26 @@ static void test_asked(void **state)
 		"skillsandbox setup codex -w",
 		"skillsandbox audit prune --keep 0",
 		"skillsandbox session resume s",
+		/* with an option before the command, and under another name */
+		"skillsandbox -q approve tools",
+		"/usr/bin/skillsandbox --json --quiet approve tools",
+		"sudo skillsandbox --skills x setup codex",
+		"ln -s skillsandbox ssb; ./ssb approve tools",
+		"ln -s /usr/bin/skillsandbox ssb && ./ssb run --read / tools",
+		"cp \"$(command -v skillsandbox)\" b; ./b approve tools",
+		"cp /usr/bin/skillsandbox b; ./b run --read / tools",
+		"alias s=skillsandbox; s session resume x",
+		"alias s=skillsandbox\ns run --read / tools",
+		"export S=/usr/bin/skillsandbox; $S run --read / tools",
+		"$D/ssb approve tools",
+		"for c in approve; do skillsandbox $c tools; done",
+		"echo approve | xargs -I{} skillsandbox {} tools",
+		"python3 -c 'import subprocess as s; s.run([\"skillsandbox\", \"approve\", "
+		"\"x\"])'",
+		"skillsandbox 'app'rove --yes tools",
+		"skillsandb\\ox ap\\prove tools",
+		"skillsandbox approve tools | cat",
+		"/lib64/ld-linux-x86-64.so.2 /usr/bin/skillsandbox approve tools",
 		/* the same behind what one puts before a command */
 		"A=1 skillsandbox session resume s",
 		"{ skillsandbox session resume s; }",
@@ -221,6 +241,10 @@ static void test_asked(void **state)
 		"git -c core.pager=skills/d/run log",
 		"rg --pre skills/d/run y",
 		"sed e skills/x/main.py",
+		"sed -n p -ne 'e skills/d/run' README",
+		"sed -n 's/a/b/;e skills/d/run' README",
+		"find tools -exec grep a {} ';' -exec skills/d/run {} ';'",
+		"find tools -exec skills/d/run {} ';' -exec grep a {} ';'",
 		"A=skills/x/main.py",
 		"A=1 cat skills/x/main.py",
 		"cat skills/x/main.py; ./a",
@@ -452,13 +476,54 @@ static void test_elsewhere(void **state)
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS, "tools");
 }
 
+/* Our own program is recognised, whatever it is called and however it is found. */
+static void test_other_names(void **state)
+{
+	static const char *const NAMES[] = { "./ssb", "@/ssb", "tools/hard", "ssb", "nohup ./ssb" };
+	static const struct {
+		const char *command;
+		enum hook_answer want;
+	} COMMANDS[] = { { "approve tools", HOOK_ASK },    { "-q approve tools", HOOK_ASK },
+		         { "setup codex", HOOK_ASK },      { "run --read / tools", HOOK_ASK },
+		         { "approvals $X", HOOK_ASK },     { "session resume x", HOOK_ASK },
+		         { "run tools", HOOK_PASS },       { "inspect tools", HOOK_PASS },
+		         { "approvals --json", HOOK_PASS } };
+	auto_free char *self = path_from(world, "self"), *ssb = path_from(world, "ssb"),
+	               *hard = path_from(world, "tools/hard");
+	size_t wrong = 0;
+
+	(void)state;
+	put("self", "");
+	put("other", "");
+	assert_int_equal(symlink("self", ssb), 0);
+	assert_int_equal(link(self, hard), 0);
+	world_self = self;
+	world_path = world;
+	for (size_t i = 0; i < ARRAY_LEN(NAMES) * ARRAY_LEN(COMMANDS); i++) {
+		const char *name = NAMES[i / ARRAY_LEN(COMMANDS)];
+		size_t k = i % ARRAY_LEN(COMMANDS);
+		auto_buf text, line;
+		buf_init(&line, 1 << 16);
+		buf_addf(&line, "%s %s", name, COMMANDS[k].command);
+		enum hook_answer a = ask(line.data, ".", false, &text);
+		if (a != COMMANDS[k].want) {
+			print_error("%s: %d\n", line.data, a);
+			wrong++;
+		}
+	}
+	auto_buf text; /* the control: another program */
+	assert_int_equal(ask("./other approve tools", ".", false, &text), HOOK_PASS);
+	world_self = "/usr/bin/skillsandbox";
+	world_path = NULL;
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_denied),
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_passed),
-		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_denied),      cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_passed),      cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_other_names),
 	};
 
 	return cmocka_run_group_tests(tests, make_world, drop_world);
