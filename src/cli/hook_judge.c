@@ -282,7 +282,7 @@ static bool line_names(struct judging *j)
 /* Is a skill below the places, or below a directory that the line names? */
 static bool is_above_skill(struct judging *j)
 {
-	bool above = hook_skill_below(&j->skills, ".");
+	bool above = hook_skill_below(&j->skills, ".") || hook_skill_below(&j->skills, j->q->cwd);
 
 	for (size_t i = 0; i < j->flat_words.n && !above; i++) {
 		above = hook_skill_below(&j->skills, j->flat_words.v[i]);
@@ -342,7 +342,7 @@ static enum hook_answer judge_line(struct judging *j)
 	if (hook_rules_start_unnamed(nests ? j->flat.data : j->exact.data) && is_above_skill(j)) {
 		return give_reason(j, HOOK_ASK, "may start a file that it does not name");
 	}
-	if (hook_rules_decide(j->flat.data)) {
+	if (hook_rules_decide(j->flat.data, nests)) {
 		buf_adds(j->text, "skillsandbox: this command changes what skills and agents may "
 		                  "do, which is for their owner to decide");
 		return HOOK_ASK;

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "policy/path.h"
 
@@ -75,8 +77,9 @@ static const char *const UNNAMED[] = {
 	" " PATH INTERPRETER
 	"( -[XWroO] [^ ]*| -[^ ]*)*( <)* [^ ]*[$]", /* python3 -u $F, bash < $F */
 	BEGIN "(source|[.]) [^;|]*[$]",
-	"[$].* [|] ([^;|]* )?" PATH INTERPRETER "( -| -[^cmep ][^ ]*)* [;|]", /* cat $F | sh */
-	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]",              /* make -C $D */
+	" (eval|watch|trap|let) .*[$]",
+	"[$].* [|] ([^;|]* )?" PATH INTERPRETER "( -| -[^cmep ][^ ]*)* [;|)]", /* cat $F | sh */
+	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]",               /* make -C $D */
 	" make ([^;|]* )?-f ?[^ ]*[$]",
 	" (cd|pushd)( -[^ ]*)* ([^ ]*[$]|- )",
 	/* These lead a shell or a program to other files than it would find by itself. */
@@ -91,10 +94,11 @@ static const char *const UNNAMED[] = {
 /* Commands that start a text. */
 static const char *const NESTS[] = {
 	" " PATH "(eval|watch|trap|parallel|let) ",
-	" " PATH SHELL " ([-+;|<&])",
+	" " PATH SHELL " [-+;|<&)]",
 	" " PATH "env ([^;|]* )?(-[a-zA-Z]*S|--s)",
 };
 
+#define UNKNOWN  " ((audit|session) )?[^ ]*[$*?[]"
 #define DECISION "(approve|setup|resume|prune|--revoke)"
 
 /* What only the owner may decide. An unknown word may be our program or its command. */
@@ -102,7 +106,7 @@ static const char *const DECIDES[] = {
 	" " OURS " (.* )?" DECISION "[ ,]",
 	" " DECISION " (.* )?" OURS " ",
 	"[$*?[][^ ]* (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) ",
-	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS " ((audit|session) )?[^ ]*[$*?[]",
+	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS UNKNOWN,
 	/* Another name for our program: an alias, a variable, a copy, a symlink. */
 	"[;|&] ([a-z]+ )*" ASSIGNMENT PATH OURS " ",
 	" " PATH "(ln|cp|mv|install) ([^;|]*[ /])?" OURS " [^;|]*[;|&]+ [^ ;|&]",
@@ -118,14 +122,17 @@ static const struct {
 	  "^((-q|--quiet|--json|--skills[ =][^ $*?]*|[^- $*?;|&][^ $*?;|&]*) )*[;|&<)]" },
 };
 
-/* A name in a path, as a module of Python, attached to an option, or alone behind one or `cd`. */
-#define MARK "\2"
+/* Uses of a directory's name N, which stands at "\2": in a path, as a module of Python, attached to
+ * an option, alone behind an option or `cd`. */
+#define N    "\2"
 #define EDGE "[^A-Za-z0-9_.-]"
-static const char MENTION[] =
-        "/" MARK EDGE "|" EDGE MARK "/|skills[.]" MARK "| -[A-Za-z]+" MARK
-        "/| -[A-Za-z]*[CDf]" MARK EDGE "| -m" MARK "[.]| (cd|pushd|chdir)( -[^ ]*)* " MARK EDGE
-        "| (-[^ ]*[CDfw]|--[^ ]*(dir|file)[^ ]*|--prefix|--cwd|--project|--wd|--workspace) " MARK
-                EDGE;
+#define MENTION                                                                                    \
+	"/" N EDGE "|" EDGE N "/|skills[.]" N "| -[A-Za-z]+" N "/| -[A-Za-z]*[CDf]" N EDGE         \
+	"| -m" N "[.]| (cd|pushd|chdir)( -[^ ]*)* " N EDGE                                         \
+	"| (-[^ ]*[CDfw]|--[^ ]*(dir|file)[^ ]*|--prefix|--cwd|--project|--wd|--workspace) " N     \
+	        EDGE
+/* A directory of skills counts as any word, too. */
+#define MENTION_ROOT MENTION "|[ =:]" N EDGE
 
 /* `broken` is the answer if there is no memory for it. */
 static bool find_match(const char *ere, const char *text, bool broken, regmatch_t *ret)
@@ -158,7 +165,11 @@ static const char *skip_starter(const char *command)
 
 	if (find_match("^xargs( -([InPLdsaEj]|-max-[a-z]*s) [^ ]*| -[^ ]*)* ", command, false,
 	               &m)) {
-		return command + m.rm_eo;
+		/* Their options may come from the input. */
+		const char *rest = command + m.rm_eo;
+		return find_match("^(find|rg|sort|xargs|([^ ]*/)?" OURS ") ", rest, true, NULL)
+		               ? ""
+		               : rest;
 	}
 	if (find_match("^find ", command, false, NULL) &&
 	    find_match(" -(exec|ok|fprint|fls)[^ ]* ", command, false, &m) &&
@@ -199,11 +210,12 @@ bool hook_rules_nest(const char *text)
 	return any_matches(NESTS, ARRAY_LEN(NESTS), text);
 }
 
-bool hook_rules_decide(const char *text)
+bool hook_rules_decide(const char *text, bool nests)
 {
 	regmatch_t m = { 0 };
 
-	if (any_matches(DECIDES, ARRAY_LEN(DECIDES), text)) {
+	if (any_matches(DECIDES, ARRAY_LEN(DECIDES), text) ||
+	    (nests && find_match(" " OURS UNKNOWN, text, true, NULL))) {
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(BY_OPTION); i++) {
@@ -217,10 +229,21 @@ bool hook_rules_decide(const char *text)
 	return false;
 }
 
-bool hook_rules_mention(const char *flat, bool root)
+bool hook_rules_mention(const char *flat, const char *name, bool root)
 {
-	return find_match(MENTION, flat, true, NULL) ||
-	       (root && find_match("[ =:]" MARK EDGE, flat, true, NULL));
+	auto_buf ere, quoted;
+
+	buf_init(&ere, 32 * MAX_PATH_BYTES);
+	buf_init(&quoted, 3 * MAX_PATH_BYTES);
+	buf_adds(&quoted, "");
+	for (const char *c = name; *c != '\0' && strstr(flat, name) != NULL; c++) {
+		buf_addf(&quoted, *c == '^' ? "\\%c" : "[%c]", *c);
+	}
+	for (const char *c = root ? MENTION_ROOT : MENTION; *c != '\0' && quoted.len > 0; c++) {
+		buf_add(&ere, *c == *N ? quoted.data : c, *c == *N ? quoted.len : 1);
+	}
+	return quoted.failed || ere.failed ||
+	       (quoted.len > 0 && find_match(ere.data, flat, true, NULL));
 }
 
 bool hook_rules_is_interpreter(const char *word)

@@ -16,13 +16,13 @@ bool hook_rules_start_unnamed(const char *text);
 /* Does a command of the text start a text: `sh -c`, `eval`, a shell behind a pipe? */
 bool hook_rules_nest(const char *text);
 
-/* Does a command of the text let an agent grant or change what it is held to? */
-bool hook_rules_decide(const char *text);
+/* Does a command of the text let an agent grant or change what it is held to? `nests`: it starts a
+ * text. */
+bool hook_rules_decide(const char *text, bool nests);
 
-/* Does the flat text, in which the name of a skill or (`root`) of a directory of skills is replaced
- * by HOOK_RULES_NAME, use that name as that of a directory? */
-#define HOOK_RULES_NAME '\2'
-bool hook_rules_mention(const char *flat, bool root);
+/* Does the flat text use the name of a skill or (`root`) of a directory of skills as that of a
+ * directory? */
+bool hook_rules_mention(const char *flat, const char *name, bool root);
 
 bool hook_rules_is_interpreter(const char *word);
 bool hook_rules_is_starter(const char *word); /* also `source` */

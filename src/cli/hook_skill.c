@@ -170,7 +170,6 @@ static void add_name(struct hook_skills *s, struct string_list *l, const char *n
 	}
 }
 
-/* `root`: the name of the directory itself; NULL: it is not to be learned. */
 static void learn_directory(struct hook_skills *s, const char *above, const char *below)
 {
 	auto_free char *dir = path_from(above, below);
@@ -215,17 +214,8 @@ bool hook_skill_mentions(const struct hook_skills *s, const char *flat)
 {
 	for (size_t i = 0; i < s->names.n + s->roots.n; i++) {
 		bool root = i >= s->names.n;
-		const char *name = root ? s->roots.v[i - s->names.n] : s->names.v[i], *at = NULL;
-		const char *rest = flat;
-		auto_buf text;
-		buf_init(&text, 16 * MAX_SHELL_BYTES);
-		while ((at = strstr(rest, name)) != NULL) {
-			buf_add(&text, rest, (size_t)(at - rest));
-			buf_addc(&text, HOOK_RULES_NAME);
-			rest = at + strlen(name);
-		}
-		buf_adds(&text, rest);
-		if (rest != flat && (text.failed || hook_rules_mention(text.data, root))) {
+		const char *name = root ? s->roots.v[i - s->names.n] : s->names.v[i];
+		if (hook_rules_mention(flat, name, root)) {
 			return true;
 		}
 	}

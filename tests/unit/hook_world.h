@@ -29,7 +29,7 @@ static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
 static const char *world_self = "/usr/bin/skillsandbox";
-static const char *world_path = NULL; /* PATH */
+static const char *world_path = NULL;   /* PATH */
 static const char *world_project = "."; /* where the agent works, below the world */
 static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 
