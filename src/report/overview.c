@@ -11,6 +11,7 @@
 #include "trace/layers.h"
 #include "trace/reader.h"
 #include "base/error.h"
+#include "base/fnv.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
@@ -24,17 +25,10 @@
 #define WHOLE_BYTES ((size_t)1 << 20) /* bytes of a whole text, escaped */
 #define MAX_CLASSES 64
 
+/* The NUL after `a` separates the two texts. */
 static uint64_t hash_text(enum render_group group, const char *a, const char *b)
 {
-	uint64_t h = 14695981039346656037ULL ^ (uint64_t)group;
-
-	for (; *a != '\0'; a++) {
-		h = (h ^ (unsigned char)*a) * 1099511628211ULL;
-	}
-	for (h *= 31; *b != '\0'; b++) {
-		h = (h ^ (unsigned char)*b) * 1099511628211ULL;
-	}
-	return h;
+	return fnv_hash(fnv_hash((uint64_t)group, a, strlen(a) + 1), b, strlen(b));
 }
 
 /* Returns a member as a new escaped text, or NULL if there is no memory. */
