@@ -122,15 +122,13 @@ static inline struct ssb_options *options(const struct flag *flags)
 	return o;
 }
 
-static inline struct ssb_plan *skill(const char *rest, const struct flag *flags)
+static inline struct ssb_plan *skill_with(const char *manifest, const struct flag *flags)
 {
-	char text[32768];
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
 	struct ssb_options *o = options(flags);
 
-	snprintf(text, sizeof(text), HEAD "%s", rest);
-	write_file(at("skill/skillsandbox.yaml"), text, 0644);
+	write_file(at("skill/skillsandbox.yaml"), manifest, 0644);
 	if (plan_decide(
 	            &(struct plan_request){ .owner = &owner, .options = o, .skill = at("skill") },
 	            &p, NULL, &err) != 0) {
@@ -138,6 +136,14 @@ static inline struct ssb_plan *skill(const char *rest, const struct flag *flags)
 	}
 	ssb_options_free(o);
 	return p;
+}
+
+static inline struct ssb_plan *skill(const char *rest, const struct flag *flags)
+{
+	char text[32768];
+
+	snprintf(text, sizeof(text), HEAD "%s", rest);
+	return skill_with(text, flags);
 }
 
 static inline struct ssb_plan *command(const struct flag *flags, const char *name)

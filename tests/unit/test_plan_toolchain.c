@@ -4,20 +4,10 @@
 static struct ssb_plan *skill_by(const char *entry, const struct flag *flags)
 {
 	char text[1024];
-	struct ssb_error err = { 0 };
-	struct ssb_plan *p = NULL;
-	struct ssb_options *o = options(flags);
 
 	snprintf(text, sizeof(text),
 	         NOTHING "skill: {name: s, version: '1'}\nentrypoint: {command: %s}\n", entry);
-	write_file(at("skill/skillsandbox.yaml"), text, 0644);
-	if (plan_decide(
-	            &(struct plan_request){ .owner = &owner, .options = o, .skill = at("skill") },
-	            &p, NULL, &err) != 0) {
-		fail_msg("%s: %s", err.where, err.text);
-	}
-	ssb_options_free(o);
-	return p;
+	return skill_with(text, flags);
 }
 
 static size_t count_toolchain(const struct ssb_plan *p)
