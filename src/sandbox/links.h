@@ -1,12 +1,12 @@
 /* links.h - protects the files that protected names lead to.
  *
- * Programs of the host execute protected names (policy/protect.h) or read settings from them: "the
- * host obeys" them. Such a name may be a symlink, or a .git file that names a directory. It is
- * followed on the host, link by link, before the sandbox is made, because ungranted parts of its
- * path do not exist inside the sandbox. Each link that is passed, and each target, is held if the
- * skill could write it, in any grant. To hold a path means to mount it over itself, so that it can
- * be neither moved nor replaced. Each directory that the path leaves by ".." is held as well,
- * because ".." leads elsewhere if the directory is moved. */
+ * Programs of the host execute protected names (policy/protect.h) or apply the settings in them.
+ * Such a name may be a symlink, or a .git file that names a directory. It is followed on the host,
+ * link by link, before the sandbox is made, because ungranted parts of its path do not exist inside
+ * the sandbox. Each link that is passed, and each target, is held if the skill could write it, in
+ * any grant. To hold a path means to mount it over itself, so that it can be neither moved nor
+ * replaced. Each directory that the path leaves by ".." is held as well, because ".." leads
+ * elsewhere if the directory is moved. */
 #ifndef SANDBOX_LINKS_H
 #define SANDBOX_LINKS_H
 
@@ -58,11 +58,11 @@ int links_hold(const struct ssb_plan *plan, const struct prepared *of_run, struc
                struct placeholders *placeholders, struct ssb_error *err);
 
 /* Call it after opening `path` from `dir` failed, with errno unchanged. Returns true if the host
- * may nevertheless obey a file there. A path that another user has closed to the caller does not
- * count: the caller's programs cannot read it either. */
+ * may nevertheless execute or apply a file there. A path that another user has closed to the caller
+ * does not count: the caller's programs cannot read it either. */
 bool links_is_unread(int dir, const char *path);
-/* Fills `err` by errno: `path`, which the host obeys, cannot be read, so its target is unknown and
- * the run must not start. Always returns -1. */
+/* Fills `err` by errno: `path`, which the host executes or applies, cannot be read, so its target
+ * is unknown and the run must not start. Always returns -1. */
 int links_unread(const char *path, struct ssb_error *err);
 
 void links_done(struct links *l);

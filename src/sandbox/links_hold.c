@@ -107,8 +107,8 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	return g == NULL || is_owners(g, real) ? 0 : links_add(h->links, h->plan, real, true);
 }
 
-/* A protected directory, whose files the host obeys, while the links in it are handled. */
-struct obeyed {
+/* A protected directory, whose files the host executes or applies, while its links are handled. */
+struct held_dir {
 	const struct link_holder *holder;
 	char path[PATH_MAX];
 	int dir;
@@ -118,14 +118,14 @@ struct obeyed {
 
 /* Returns true if the link `rest` (relative to o->dir) leads out of o->dir. The lookup must not
  * leave that directory: an earlier run may have chosen the target. */
-static bool leads_out(const struct obeyed *o, const char *rest)
+static bool leads_out(const struct held_dir *o, const char *rest)
 {
 	auto_fd at = file_openat2(o->dir, rest, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
 
 	return at < 0;
 }
 
-static int take_link(struct obeyed *o, const char *within, const char *name)
+static int take_link(struct held_dir *o, const char *within, const char *name)
 {
 	char rest[2 * NAME_MAX + 2], link[PATH_MAX];
 
@@ -145,7 +145,7 @@ static int take_link(struct obeyed *o, const char *within, const char *name)
 	return 0;
 }
 
-static int fail_obeyed(const struct obeyed *o, const char *within)
+static int fail_held_dir(const struct held_dir *o, const char *within)
 {
 	char path[PATH_MAX];
 
@@ -153,24 +153,24 @@ static int fail_obeyed(const struct obeyed *o, const char *within)
 	return links_unread(path, o->holder->err);
 }
 
-static int take_links(struct obeyed *o, int dir, const char *within, unsigned level);
+static int take_links(struct held_dir *o, int dir, const char *within, unsigned level);
 
 /* Opens the directory `name` in `at` and calls take_links() for it. Another program may remove or
  * replace it meanwhile; that is not an error. */
-static int take_links_in(struct obeyed *o, int at, const char *name, const char *within,
+static int take_links_in(struct held_dir *o, int at, const char *name, const char *within,
                          unsigned level)
 {
 	auto_fd dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (dir < 0) {
-		return errno == ELOOP || !links_is_unread(at, name) ? 0 : fail_obeyed(o, within);
+		return errno == ELOOP || !links_is_unread(at, name) ? 0 : fail_held_dir(o, within);
 	}
 	return take_links(o, dir, within, level);
 }
 
 /* Holds the targets of the symlinks in the directory `dir` and in its subdirectories, down to level
  * o->levels. `within` is the path of `dir` relative to o->dir. */
-static int take_links(struct obeyed *o, int dir, const char *within, unsigned level)
+static int take_links(struct held_dir *o, int dir, const char *within, unsigned level)
 {
 	const struct dirent64 *e;
 	struct entries names;
@@ -180,12 +180,12 @@ static int take_links(struct obeyed *o, int dir, const char *within, unsigned le
 		struct stat st = { .st_mode = DTTOIF(e->d_type) };
 		if (++o->entries > MAX_REPO_ENTRIES) {
 			errno = E2BIG;
-			return fail_obeyed(o, within);
+			return fail_held_dir(o, within);
 		}
 		if (e->d_type == DT_UNKNOWN &&
 		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
 		    !file_is_missing(errno)) {
-			return fail_obeyed(o, within);
+			return fail_held_dir(o, within);
 		}
 		if ((S_ISLNK(st.st_mode) && take_link(o, within, e->d_name) != 0) ||
 		    (S_ISDIR(st.st_mode) && level < o->levels &&
@@ -193,7 +193,7 @@ static int take_links(struct obeyed *o, int dir, const char *within, unsigned le
 			return -1;
 		}
 	}
-	return errno != 0 ? fail_obeyed(o, within) : 0;
+	return errno != 0 ? fail_held_dir(o, within) : 0;
 }
 
 /* A directory that contains protected names. */
@@ -201,11 +201,11 @@ struct names_at {
 	int dir;
 	const char *path; /* its absolute path */
 	bool gitdir;      /* see repos.h */
-	unsigned levels;  /* see struct obeyed */
+	unsigned levels;  /* see struct held_dir */
 };
 
 /* True if the owner has granted this directory for writing by its own path. */
-static bool is_obeyed_owners(const struct obeyed *o)
+static bool is_owners_held_dir(const struct held_dir *o)
 {
 	const struct grant *g = plan_shown_by(o->holder->plan, o->path);
 
@@ -214,7 +214,7 @@ static bool is_obeyed_owners(const struct obeyed *o)
 
 /* Opens the directory `name` in `in`. Links are followed only where links_follow() allows it.
  * Returns a new fd, or -1 with errno. */
-static int open_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
+static int open_held_dir(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	bool there;
 	int fd = file_openat2(in->dir, name, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
@@ -230,10 +230,10 @@ static int open_obeyed(const struct link_holder *h, const struct names_at *in, c
 
 /* Holds the targets of the links in a protected directory: a hook may be a symlink to a script of
  * the tree. With two levels, .claude/skills/x is examined, but nothing deeper. */
-static int hold_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
+static int hold_links_in(const struct link_holder *h, const struct names_at *in, const char *name)
 {
-	auto_fd at = open_obeyed(h, in, name);
-	struct obeyed o = { .holder = h, .dir = at, .levels = in->levels };
+	auto_fd at = open_held_dir(h, in, name);
+	struct held_dir o = { .holder = h, .dir = at, .levels = in->levels };
 
 	assert(o.levels <= 2); /* take_links() keeps the name of only one subdirectory */
 	if (at < 0 &&
@@ -243,7 +243,7 @@ static int hold_obeyed(const struct link_holder *h, const struct names_at *in, c
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
 		return links_unread(name, h->err);
 	}
-	return is_obeyed_owners(&o) ? 0 : take_links_in(&o, at, ".", "", 1);
+	return is_owners_held_dir(&o) ? 0 : take_links_in(&o, at, ".", "", 1);
 }
 
 /* Returns the length of the first part of `name` that ends in a symlink; 0: `name` contains no
@@ -282,14 +282,14 @@ static int hold_name(const struct link_holder *h, int dir, const char *where, co
 static int hold_plain(const struct link_holder *h, const struct names_at *in, const char *name,
                       bool *ret_done)
 {
-	struct obeyed o = { .holder = h, .levels = in->levels };
+	struct held_dir o = { .holder = h, .levels = in->levels };
 	auto_fd dir = file_openat2(in->dir, name, O_RDONLY | O_DIRECTORY,
 	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 	bool known = dir >= 0 || file_is_missing(errno);
 	int n = snprintf(o.path, sizeof(o.path), "%s/%s", in->path, name);
 
 	*ret_done = known && n > 0 && (size_t)n < sizeof(o.path);
-	if (dir < 0 || !*ret_done || is_obeyed_owners(&o)) {
+	if (dir < 0 || !*ret_done || is_owners_held_dir(&o)) {
 		return 0;
 	}
 	o.dir = dir;
@@ -324,7 +324,7 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 			        "if it is a symlink, remove it",
 			        name, at->path);
 		}
-		if (p->is_dir && hold_obeyed(h, at, name) != 0) {
+		if (p->is_dir && hold_links_in(h, at, name) != 0) {
 			return -1;
 		}
 	}
@@ -395,12 +395,12 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 			                "settings name",
 			                g->path, n->path, g->where);
 		}
-		if (!owners && hold_obeyed(h, &ANYWHERE, path) != 0) {
+		if (!owners && hold_links_in(h, &ANYWHERE, path) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->hooks.n; i++) {
-		if (hold_obeyed(h, &ANYWHERE, repos->hooks.v[i]) != 0) {
+		if (hold_links_in(h, &ANYWHERE, repos->hooks.v[i]) != 0) {
 			return -1;
 		}
 	}

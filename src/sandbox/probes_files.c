@@ -312,7 +312,7 @@ ATTACK(grant_fifo)
 }
 
 /* Makes the file and removes it again. If it exists, opens it for writing and never writes. */
-ATTACK(grant_obeyed)
+ATTACK(grant_executed)
 {
 	const char *dir = writable_dir(w);
 	char path[PATH_MAX];
@@ -396,11 +396,11 @@ static const struct attack FILES[] = {
 	ROW("device-node", "make a device node", device_node),
 	ROW("grant-fifo", "leave a FIFO in a writable directory", grant_fifo),
 	ROW_ARG("grant-envrc",
-	        "make a file in a writable directory that the owner's shell executes", grant_obeyed,
-	        ".envrc"),
+	        "make a file in a writable directory that the owner's shell executes",
+	        grant_executed, ".envrc"),
 	ROW_ARG("grant-claude",
-	        "make a file in a writable directory that the owner's agent follows", grant_obeyed,
-	        "CLAUDE.md"),
+	        "make a file in a writable directory that the owner's agent follows",
+	        grant_executed, "CLAUDE.md"),
 	ROW("fd-low", "use an fd that the caller left open", fd_low),
 	ROW("fd-high", "use an open fd with a number of 1024 or more", fd_high),
 	ROW("fd-any", "find any other open fd", fd_any),

@@ -87,8 +87,8 @@ static void test_dangerous_requests(void **state)
 	ssb_plan_free(p);
 }
 
-/* What agents, shells, logins, editors and programs of the owner obey, and where more keys are
- * kept: by its name alone, since nothing of it has to be there. */
+/* What agents, shells, logins, editors and programs of the owner execute or apply, and where more
+ * keys are kept: by its name alone, since nothing of it has to be there. */
 static void test_dangerous_names(void **state)
 {
 	static const struct {

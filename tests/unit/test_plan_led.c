@@ -159,7 +159,7 @@ static void test_too_many_hidden_links(void **state)
 	}
 }
 
-/* The owner executes what is in PATH, and programs obey what XDG_CONFIG_HOME names. */
+/* The owner executes what is in PATH, and programs apply what XDG_CONFIG_HOME names. */
 static void test_led_to_by_variables(void **state)
 {
 	static const struct led_case CASES[] = {
