@@ -19,7 +19,7 @@
  * because it is not among the skill's files. */
 static bool has_other_manifest(const struct lock *l, const struct ssb_plan *p)
 {
-	return p != NULL && (strcmp(l->format, skill_format_name(p->format)) != 0 ||
+	return p != NULL && (l->format != p->format ||
 	                     (p->format == SKILL_SIDECAR &&
 	                      memcmp(l->manifest, p->manifest_digest, sizeof(l->manifest)) != 0));
 }

@@ -295,8 +295,7 @@ bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p
  * files. So its digest is not compared. */
 bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 {
-	assert(l->format != NULL);
-	return strcmp(l->format, skill_format_name(plan->format)) == 0 &&
+	return l->format == plan->format &&
 	       (plan->format == SKILL_SCRIPT ||
 	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0) &&
 	       consent_fits_files(plan, &l->files);
@@ -378,7 +377,7 @@ static int fill_words(struct lock *l, const struct ssb_plan *plan,
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	l->skill = strdup(plan->skill_dir);
 	l->name = strdup(plan->name);
-	l->format = strdup(skill_format_name(plan->format));
+	l->format = plan->format;
 	l->at = strdup(stamp_text(&stamp, &now));
 	l->by = strdup(terms->by);
 	memcpy(l->manifest, plan->manifest_digest, sizeof(l->manifest));
@@ -386,8 +385,8 @@ static int fill_words(struct lock *l, const struct ssb_plan *plan,
 	l->expires = terms->expires > 0          ? terms->expires
 	             : plan->consent.expires > 0 ? (int64_t)now.tv_sec + plan->consent.expires
 	                                         : 0;
-	return l->skill == NULL || l->name == NULL || l->format == NULL || l->at == NULL ||
-	                       l->by == NULL || copy_list(&l->asked, &plan->requested) != 0 ||
+	return l->skill == NULL || l->name == NULL || l->at == NULL || l->by == NULL ||
+	                       copy_list(&l->asked, &plan->requested) != 0 ||
 	                       copy_list(&l->declined, terms->declined) != 0
 	               ? -1
 	               : 0;

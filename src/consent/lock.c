@@ -38,7 +38,6 @@ void lock_done(struct lock *l)
 {
 	free(l->skill);
 	free(l->name);
-	free(l->format);
 	skill_files_done(&l->files);
 	string_list_done(&l->asked);
 	string_list_done(&l->declined);

@@ -13,11 +13,12 @@
 #include "os/marks.h"
 #include "policy/decide.h"
 #include "skill/files.h"
+#include "skill/skill.h"
 
 struct lock {
-	char *skill;  /* the skill's directory, real and absolute */
-	char *name;   /* the skill's own name, for people */
-	char *format; /* skill_format_name() */
+	char *skill; /* the skill's directory, real and absolute */
+	char *name;  /* the skill's own name, for people */
+	enum skill_format format;
 	struct skill_files files;
 	/* plan->manifest_digest; for a sidecar, the digest of the owner's file. */
 	uint8_t manifest[SHA256_BYTES];

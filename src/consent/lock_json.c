@@ -49,7 +49,7 @@ void lock_json_skill(struct json *j, const struct lock *l)
 {
 	json_kstr(j, "skill", l->skill);
 	json_kstr(j, "name", l->name);
-	json_kstr(j, "format", l->format);
+	json_kstr(j, "format", skill_format_name(l->format));
 }
 
 void lock_json_terms(struct json *j, const struct lock *l)
@@ -156,6 +156,15 @@ static void take_text(struct lock_reader *r, const struct json_node *n, const ch
 
 	*ret = s != NULL ? strdup(s) : NULL;
 	r->wrong = s != NULL && *ret == NULL ? "out of memory" : r->wrong;
+}
+
+static void take_format(struct lock_reader *r, const struct json_node *n, enum skill_format *ret)
+{
+	const char *s = text_of(r, n, "format");
+
+	if (s != NULL && !skill_format_from(s, ret)) {
+		r->wrong = "format";
+	}
 }
 
 static void take_digest(struct lock_reader *r, const struct json_node *n, const char *what,
@@ -355,7 +364,7 @@ static void take_all(struct lock_reader *r)
 	}
 	take_text(r, MEMBER("skill"), "skill", &l->skill);
 	take_text(r, MEMBER("name"), "name", &l->name);
-	take_text(r, MEMBER("format"), "format", &l->format);
+	take_format(r, MEMBER("format"), &l->format);
 	take_text(r, MEMBER("at"), "at", &l->at);
 	take_text(r, MEMBER("by"), "by", &l->by);
 	take_when(r, MEMBER("at"), MEMBER("expires"));

@@ -25,15 +25,26 @@
  * write it in lower case. */
 static const char *const MARKDOWN_FILES[] = { "SKILL.md", "skill.md" };
 
+static const char *const FORMAT_NAMES[] = {
+	[SKILL_DECLARED] = MANIFEST_FILE, [SKILL_SIDECAR] = "sidecar",
+	[SKILL_MARKDOWN] = "SKILL.md",    [SKILL_SKILLWARE] = "skillware",
+	[SKILL_SCRIPT] = "script",
+};
+
 const char *skill_format_name(enum skill_format f)
 {
-	static const char *const NAMES[] = {
-		[SKILL_DECLARED] = MANIFEST_FILE, [SKILL_SIDECAR] = "sidecar",
-		[SKILL_MARKDOWN] = "SKILL.md",    [SKILL_SKILLWARE] = "skillware",
-		[SKILL_SCRIPT] = "script",
-	};
+	return (size_t)f < ARRAY_LEN(FORMAT_NAMES) ? FORMAT_NAMES[f] : "?";
+}
 
-	return (size_t)f < ARRAY_LEN(NAMES) ? NAMES[f] : "?";
+bool skill_format_from(const char *name, enum skill_format *ret)
+{
+	for (size_t i = 0; i < ARRAY_LEN(FORMAT_NAMES); i++) {
+		if (strcmp(FORMAT_NAMES[i], name) == 0) {
+			*ret = (enum skill_format)i;
+			return true;
+		}
+	}
+	return false;
 }
 
 void skill_found_done(struct skill_found *f)

@@ -27,6 +27,8 @@ enum skill_format {
 
 /* For people and records: "skillsandbox.yaml", "sidecar", "SKILL.md", "skillware", "script". */
 const char *skill_format_name(enum skill_format f);
+/* Converts such a name. Returns false if no format has it. */
+bool skill_format_from(const char *name, enum skill_format *ret);
 /* True if the manifest is derived. The variables that such a manifest asks for are withheld until
  * the owner grants them. */
 static inline bool skill_format_derived(enum skill_format f)

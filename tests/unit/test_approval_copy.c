@@ -104,12 +104,12 @@ static void empty_directories_count(void **state)
 	assert_int_equal(lstat(path, &st), 0);
 	assert_true(S_ISDIR(st.st_mode) && snapshot_there(&owner, &p));
 	/* Written down, read again, and told from a file of no bytes. */
-	char words[][28] = { "/s", "n", "f", "2026-11-15T13:20:00.123456Z", "b" };
+	char words[][28] = { "/s", "n", "2026-11-15T13:20:00.123456Z", "b" };
 	const struct lock l = { .skill = words[0],
 		                .name = words[1],
-		                .format = words[2],
-		                .at = words[3],
-		                .by = words[4],
+		                .format = SKILL_DECLARED,
+		                .at = words[2],
+		                .by = words[3],
 		                .files = p,
 		                .uses = -1 };
 	buf_init(&text, MAX_LOCK_BYTES);

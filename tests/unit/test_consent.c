@@ -118,8 +118,7 @@ static void of_the_pinned_manifest(void **state)
 	assert_false(consent_fits(&f.lock, &other));
 	/* The same of a script, which each run names anew. */
 	char *path = other.manifest;
-	free(f.lock.format);
-	f.lock.format = strdup("script");
+	f.lock.format = SKILL_SCRIPT;
 	same.format = other.format = SKILL_SCRIPT;
 	memset(f.lock.manifest, 0, sizeof(f.lock.manifest)); /* of another script */
 	assert_true(consent_fits(&f.lock, &same));

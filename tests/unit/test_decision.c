@@ -190,7 +190,7 @@ static int play_look(void *arg, struct ssb_error *err)
 	memset(f.now.tree, s->tree, sizeof(f.now.tree));
 	memset(f.lock.files.tree, s->tree, sizeof(f.lock.files.tree));
 	if (s->state != CONSENT_NONE) {
-		f.lock.format = strdup("sidecar");
+		f.lock.format = SKILL_SIDECAR;
 		f.lock.skill = strdup("/s");
 		f.lock.by = strdup("a test");
 		f.lock.at = strdup("then");

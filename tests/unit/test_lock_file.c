@@ -58,6 +58,7 @@ static const struct {
 	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
 	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" }, /* never */
 	{ "\"at\": \"2", "\"at\": \"x" },
+	{ "\"format\": \"SKILL.md\"", "\"format\": \"SKILL.mD\"" },
 	{ "\"option\": \"read\"", "\"option\": \"policy\"" },
 	{ "\"option\": \"read\"", "\"option\": 0" },
 	{ "\"option\": \"read\"", "\"option\": \"read\", \"more\": 1" },
@@ -156,12 +157,12 @@ static void whose_it_is(void **state)
 
 static struct lock lock_of(const char *named)
 {
-	static char words[][28] = { "n", "f", "2026-11-15T13:20:00.123456Z", "b" };
+	static char words[][28] = { "n", "2026-11-15T13:20:00.123456Z", "b" };
 	struct lock l = { .skill = (char *)(uintptr_t)named,
 		          .name = words[0],
-		          .format = words[1],
-		          .at = words[2],
-		          .by = words[3],
+		          .format = SKILL_DECLARED,
+		          .at = words[1],
+		          .by = words[2],
 		          .uses = -1 };
 
 	skill_files_digest(&l.files, l.files.tree);

@@ -48,7 +48,7 @@ static void approve(void)
 
 	snprintf(manifest, sizeof(manifest), "%s/SKILL.md", skill);
 	assert_int_equal(lock_files_read(skill, &found.lock.files, &err), 0);
-	found.lock.format = strdup(skill_format_name(SKILL_MARKDOWN));
+	found.lock.format = SKILL_MARKDOWN;
 	found.lock.by = strdup("a test");
 	found.lock.at = strdup("now");
 	found.state = CONSENT_HOLDS;
