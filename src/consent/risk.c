@@ -44,8 +44,6 @@ static bool is_variable(const char *entry, const char *name)
 	return strlen(name) == n && strncmp(name, entry, n) == 0;
 }
 
-#define ASKED_ENV "environment "
-
 /* Returns true if the owner declined it. An item that is withheld until the owner agrees is not
  * declined. */
 static bool is_declined(const struct ssb_plan *p, const char *what)
@@ -62,9 +60,9 @@ static bool leaks_credentials(const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->requested.n && reaches_hosts(p); i++) {
 		const char *what = p->requested.v[i];
-		if (strncmp(what, ASKED_ENV, strlen(ASKED_ENV)) == 0 &&
-		    secret_of(what + strlen(ASKED_ENV), NULL) >= SECRET_OWNERS &&
-		    !is_declined(p, what)) {
+		const char *name;
+		if (plan_requested_kind(what, &name) == REQUESTED_ENV &&
+		    secret_of(name, NULL) >= SECRET_OWNERS && !is_declined(p, what)) {
 			return true;
 		}
 	}
@@ -75,13 +73,12 @@ static bool leaks_credentials(const struct ssb_plan *p)
  * asked for. */
 static bool leaks_variables(const struct ssb_plan *p)
 {
-	static const char asked[] = ASKED_ENV;
 	static const char *const dull[] = { "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 		                            "TERM", "PATH",   "HOME" };
 
 	for (size_t i = 0; i < p->requested.n && reaches_hosts(p); i++) {
-		const char *name = p->requested.v[i] + strlen(asked);
-		bool counts = strncmp(p->requested.v[i], asked, strlen(asked)) == 0;
+		const char *name;
+		bool counts = plan_requested_kind(p->requested.v[i], &name) == REQUESTED_ENV;
 		for (size_t k = 0; counts && k < ARRAY_LEN(dull); k++) {
 			counts = strcmp(dull[k], name) != 0;
 		}

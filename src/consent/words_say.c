@@ -10,15 +10,6 @@
 #include "policy/secrets.h"
 #include "report/render.h"
 
-static const struct {
-	const char *before; /* the beginning of an item of plan->requested */
-	enum ability_kind kind;
-} KINDS[] = {
-	{ "connect to ", ABILITY_NETWORK },   { "read ", ABILITY_READ },
-	{ "write ", ABILITY_WRITE },          { "environment ", ABILITY_ENV },
-	{ TOOLCHAIN_ASKS, ABILITY_PROGRAMS }, { LIMIT_ASKS, ABILITY_LIMIT },
-};
-
 /* The words around the amount of each limit. */
 static const struct {
 	const char *name;
@@ -71,15 +62,18 @@ static const struct {
 
 static enum ability_kind kind_of(const char *asked, const char **ret_value)
 {
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		size_t n = strlen(KINDS[i].before);
-		if (strncmp(asked, KINDS[i].before, n) == 0) {
-			*ret_value = asked + n;
-			return KINDS[i].kind;
-		}
+	static const enum ability_kind KINDS[] = {
+		[REQUESTED_NETWORK] = ABILITY_NETWORK, [REQUESTED_READ] = ABILITY_READ,
+		[REQUESTED_WRITE] = ABILITY_WRITE,     [REQUESTED_ENV] = ABILITY_ENV,
+		[REQUESTED_PROFILE] = ABILITY_OTHER,   [REQUESTED_PROGRAMS] = ABILITY_PROGRAMS,
+		[REQUESTED_LIMIT] = ABILITY_LIMIT,     [REQUESTED_OTHER] = ABILITY_OTHER,
+	};
+	enum ability_kind kind = KINDS[plan_requested_kind(asked, ret_value)];
+
+	if (kind == ABILITY_OTHER) {
+		*ret_value = asked;
 	}
-	*ret_value = asked;
-	return ABILITY_OTHER;
+	return kind;
 }
 
 /* The reason of a refusal is our own text, except for the paths in it. */
@@ -332,7 +326,10 @@ static void say_programs(const char *value, struct buf *text, struct buf *thing)
 
 static int say_other(const char *value, struct ability *a, struct buf *text, struct buf *thing)
 {
-	if (strcmp(value, "profile permissive") == 0) {
+	const char *name;
+
+	if (plan_requested_kind(value, &name) == REQUESTED_PROFILE &&
+	    profile_from_name(name) == PROFILE_PERMISSIVE) {
 		buf_adds(text, "make almost every system call");
 		buf_adds(thing, "almost every system call");
 		a->why = strdup("more of the kernel can be attacked");

@@ -181,11 +181,11 @@ static void take_place(struct record_reading *r, const struct line *l, const str
 
 static void take_asked(struct record_reading *r, const char *item)
 {
-	static const char PREFIX[] = "environment ";
+	const char *name;
 
-	if (strncmp(item, PREFIX, sizeof(PREFIX) - 1) == 0 &&
+	if (plan_requested_kind(item, &name) == REQUESTED_ENV &&
 	    grow_array(r, &r->asked.v, r->asked.n, MAX_LIST_ITEMS, sizeof(r->asked.v[0])) != NULL) {
-		r->asked.v[r->asked.n] = strdup(item + sizeof(PREFIX) - 1);
+		r->asked.v[r->asked.n] = strdup(name);
 		r->nomem |= r->asked.v[r->asked.n] == NULL;
 		r->asked.n += r->asked.v[r->asked.n] != NULL;
 	}

@@ -18,6 +18,32 @@ const char *access_name(enum access a)
 	return a == ACCESS_WRITE ? "write" : "read";
 }
 
+static const char *const REQUESTED[REQUESTED_OTHER] = {
+	[REQUESTED_NETWORK] = "connect to ", [REQUESTED_READ] = "read ",
+	[REQUESTED_WRITE] = "write ",        [REQUESTED_ENV] = "environment ",
+	[REQUESTED_PROFILE] = "profile ",    [REQUESTED_PROGRAMS] = "use the programs in ",
+	[REQUESTED_LIMIT] = "limit ",
+};
+
+const char *plan_requested_words(enum requested_kind kind)
+{
+	assert((unsigned)kind <= REQUESTED_OTHER);
+	return kind < REQUESTED_OTHER ? REQUESTED[kind] : "";
+}
+
+enum requested_kind plan_requested_kind(const char *item, const char **ret_value)
+{
+	for (size_t i = 0; i < REQUESTED_OTHER; i++) {
+		size_t n = strlen(REQUESTED[i]);
+		if (strncmp(item, REQUESTED[i], n) == 0) {
+			*ret_value = item + n;
+			return (enum requested_kind)i;
+		}
+	}
+	*ret_value = item;
+	return REQUESTED_OTHER;
+}
+
 static const char *const ORIGINS[] = {
 	[ORIGIN_MANIFEST] = "manifest",   [ORIGIN_FLAG] = "flag",   [ORIGIN_POLICY] = "policy",
 	[ORIGIN_TOOLCHAIN] = "toolchain", [ORIGIN_SKILL] = "skill", [ORIGIN_OTHER] = "?",
@@ -150,7 +176,7 @@ bool build_gives(const struct build *b, enum ssb_option option, const char *valu
 void build_refuse_request(struct build *b, const struct path_request *r, const char *why,
                           const char *remedy)
 {
-	auto_free char *what = build_printf(b, "%s %s", access_name(r->access), r->text);
+	auto_free char *what = build_printf(b, "%s%s", build_access_words(r->access), r->text);
 
 	if (what == NULL || why == NULL || remedy == NULL) {
 		b->failed = true;

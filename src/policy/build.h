@@ -155,4 +155,10 @@ void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uin
 /* Lowers *v to `most`, the limit of the policy file, and warns about it. */
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);
 
+/* Returns "read " or "write ". */
+static inline const char *build_access_words(enum access access)
+{
+	return plan_requested_words(access == ACCESS_WRITE ? REQUESTED_WRITE : REQUESTED_READ);
+}
+
 #endif

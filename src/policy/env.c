@@ -140,7 +140,7 @@ static void env_set(struct build *b, const char *name, const char *value)
 
 static void refuse_env(struct build *b, const char *where, const char *name, const char *why)
 {
-	auto_free char *what = build_printf(b, "environment %s", name);
+	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_ENV), name);
 	auto_free char *remedy = build_printf(b,
 	                                      "the owner can pass it: --env %s, or the line "
 	                                      "'grants: {env: [%s]}' in the policy file",
@@ -171,7 +171,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	const struct env_rule *rule = find_rule(name);
 	const char *more = secret != NULL ? secret : rule != NULL ? rule->why : NULL;
 	bool denied = mtext_list_has(&b->policy.lists[POLICY_DENY_ENV], name);
-	auto_free char *what = build_printf(b, "environment %s", name);
+	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_ENV), name);
 	auto_free char *why =
 	        denied       ? build_printf(b, "the policy file denies it")
 	        : b->unbound ? build_printf(b, "%s", UNBOUND)
@@ -297,7 +297,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	char where[192];
 
 	build_where(b, t, where, sizeof(where));
-	auto_free char *what = build_printf(b, "environment %s", t->s);
+	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_ENV), t->s);
 	if (what != NULL) {
 		build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	}

@@ -153,7 +153,8 @@ static char *what_rule(struct build *b, const struct egress_rule *rule, const ch
 	auto_buf out;
 
 	buf_init(&out, MAX_SCALAR_BYTES + 8UL * MAX_LIST_ITEMS);
-	buf_addf(&out, "connect to %s%s%s", v6 ? "[" : "", rule->domain.s, v6 ? "]" : "");
+	buf_addf(&out, "%s%s%s%s", plan_requested_words(REQUESTED_NETWORK), v6 ? "[" : "",
+	         rule->domain.s, v6 ? "]" : "");
 	for (size_t i = 0; i < rule->n_ports && !usual; i++) {
 		buf_addf(&out, "%c%u", i == 0 ? ':' : ',', (unsigned)rule->ports[i]);
 	}
@@ -208,7 +209,8 @@ static void add_owner_egress(struct build *b, const char *value)
 		b->failed = true;
 		return;
 	}
-	auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
+	auto_free char *what =
+	        build_printf(b, "%s%s", plan_requested_words(REQUESTED_NETWORK), rule.domain.s);
 	if (what != NULL && judge_range(b, options_flag(SSB_OPT_NET), what, &rule)) {
 		add_egress(b, &rule);
 	}

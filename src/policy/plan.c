@@ -93,7 +93,8 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 
 	for (size_t i = 0; i < l->n; i++) {
 		build_where(b, &l->v[i], where, sizeof(where));
-		auto_free char *what = build_printf(b, "%s %s", access_name(access), l->v[i].s);
+		auto_free char *what =
+		        build_printf(b, "%s%s", build_access_words(access), l->v[i].s);
 		if (what != NULL) {
 			build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 		}

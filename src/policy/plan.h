@@ -34,9 +34,22 @@ enum grant_kind {
 	GRANT_KERNEL,  /* a kernel file system, which is shown as it is and read-only */
 };
 
-/* Prefixes of items of plan->requested. These items come from no list of the manifest. */
-#define TOOLCHAIN_ASKS "use the programs in " /* DIR contains the interpreter of a skill */
-#define LIMIT_ASKS     "limit " /* NAME NUMBER, if the number is above the usual value */
+/* What an item of plan->requested or of a refusal is about. The item consists of the words of its
+ * kind and a value: "read ~/notes". */
+enum requested_kind {
+	REQUESTED_NETWORK, /* HOST:PORT,PORT/PROTOCOL */
+	REQUESTED_READ,
+	REQUESTED_WRITE,
+	REQUESTED_ENV,
+	REQUESTED_PROFILE,
+	REQUESTED_PROGRAMS, /* DIR contains the interpreter of the skill */
+	REQUESTED_LIMIT,    /* NAME NUMBER, if the number is above the usual value */
+	REQUESTED_OTHER,    /* a text without such words, which is the value */
+};
+/* Returns the words with the space after them: "read ". */
+const char *plan_requested_words(enum requested_kind kind);
+/* *ret_value is the part of `item` after the words. */
+enum requested_kind plan_requested_kind(const char *item, const char **ret_value);
 
 /* Whether a run finds out what a skill needs (src/learn). In such a run every host name has an
  * address, and the first bytes of each connection are read to see what the connection is for. */

@@ -25,8 +25,8 @@ void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uin
 	if (b->manifest == NULL || *v <= usual) {
 		return;
 	}
-	auto_free char *what =
-	        build_printf(b, LIMIT_ASKS "%s %llu", r->name, (unsigned long long)*v);
+	auto_free char *what = build_printf(b, "%s%s %llu", plan_requested_words(REQUESTED_LIMIT),
+	                                    r->name, (unsigned long long)*v);
 	if (what == NULL) {
 		return;
 	}
@@ -83,7 +83,8 @@ static void set_limits(struct build *b)
 static void set_profile(struct build *b)
 {
 	enum profile wanted = b->manifest != NULL ? b->manifest->profile : PROFILE_DEFAULT;
-	auto_free char *what = build_printf(b, "profile %s", profile_name(wanted));
+	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_PROFILE),
+	                                    profile_name(wanted));
 
 	if (what != NULL && wanted == PROFILE_PERMISSIVE) {
 		build_add(b, &b->plan->requested, what, MAX_REQUESTS);

@@ -218,7 +218,7 @@ static bool is_declined(const struct toolchain_search *s, const char *real)
 {
 	struct build *b = s->b;
 	char place[PATH_MAX + 1];
-	auto_free char *what = build_printf(b, TOOLCHAIN_ASKS "%s",
+	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_PROGRAMS),
 	                                    path_pretty(b->owner, real, place, sizeof(place)));
 
 	if (what == NULL || !s->asks || (!b->plan->toolchain_auto && b->policy.toolchain == 0)) {
