@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/own.h"
 #include "egress/broker_priv.h"
 
 /* Makes the head four times as large, or allocates its first buffer. Returns false if all
@@ -148,6 +149,30 @@ static void first_tls(struct broker *b, struct conn *c)
 	}
 }
 
+enum reason broker_http_reason(enum http1_deny why)
+{
+	static const enum reason REASONS[] = {
+		[HTTP1_OK] = REASON_OK,
+		[HTTP1_NOT_HTTP] = REASON_NOT_HTTP,
+		[HTTP1_TOO_LONG] = REASON_TOO_LONG,
+		[HTTP1_NO_HOST] = REASON_NO_HOST,
+		[HTTP1_TWO_HOSTS] = REASON_TWO_HOSTS,
+		[HTTP1_BAD_HOST] = REASON_BAD_HOST,
+		[HTTP1_CONNECT] = REASON_CONNECT,
+		[HTTP1_FOLDED] = REASON_FOLDED,
+		[HTTP1_BAD_HEADER] = REASON_BAD_HEADER,
+		[HTTP1_SMUGGLING] = REASON_SMUGGLING,
+		[HTTP1_BAD_CHUNK] = REASON_BAD_CHUNK,
+		[HTTP1_H2] = REASON_H2,
+		[HTTP1_VERSION] = REASON_VERSION,
+		[HTTP1_LATE_UPGRADE] = REASON_LATE_UPGRADE,
+		[HTTP1_EXPECT] = REASON_EXPECT,
+		[HTTP1_LATE_EXPECT] = REASON_LATE_EXPECT,
+	};
+
+	return (size_t)why < ARRAY_LEN(REASONS) ? REASONS[why] : REASON_UNKNOWN;
+}
+
 enum reason conn_http_wrong(struct conn *c)
 {
 	snprintf(c->shown, sizeof(c->shown), "%.253s", c->http.host);
@@ -162,7 +187,7 @@ static void first_http(struct broker *b, struct conn *c)
 	enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
 
 	if (v == HTTP1_DENY) {
-		conn_deny(b, c, reason_from(http1_deny_name(c->http.why)), "");
+		conn_deny(b, c, broker_http_reason(c->http.why), "");
 	} else if (v == HTTP1_REQUEST) {
 		enum reason wrong = conn_http_wrong(c);
 		if (wrong != REASON_NONE) {

@@ -194,6 +194,8 @@ void conn_drop_head(struct broker *b, struct conn *c);
 /* Returns whether the head is full although it has not reached HEAD_BYTES, because all connections
  * together hold too much. */
 bool conn_is_short(const struct conn *c);
+/* Returns REASON_UNKNOWN for a value that does not exist. */
+enum reason broker_http_reason(enum http1_deny why);
 /* Returns REASON_NONE if the current request is for the declared name and port. */
 enum reason conn_http_wrong(struct conn *c);
 void conn_first(struct broker *b, struct conn *c); /* reads and judges the first bytes of `c` */

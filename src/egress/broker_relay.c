@@ -90,7 +90,7 @@ static void relay_http_up(struct broker *b, struct conn *c)
 		enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
 		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && conn_http_wrong(c) != REASON_NONE)) {
 			conn_deny(b, c,
-			          v == HTTP1_DENY ? reason_from(http1_deny_name(c->http.why))
+			          v == HTTP1_DENY ? broker_http_reason(c->http.why)
 			                          : conn_http_wrong(c),
 			          "");
 			return;

@@ -5,7 +5,7 @@
 
 #include "manifest/manifest.h"
 
-const char *const PROFILE_NAMES[N_PROFILES] = {
+const char *const PROFILE_NAMES[N_PROFILES + 1] = {
 	[PROFILE_DEFAULT] = "default",
 	[PROFILE_STRICT] = "strict",
 	[PROFILE_PERMISSIVE] = "permissive",

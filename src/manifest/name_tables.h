@@ -5,7 +5,7 @@
 #define N_PROFILES  3
 #define N_PROTOCOLS 4
 
-extern const char *const PROFILE_NAMES[N_PROFILES];
+extern const char *const PROFILE_NAMES[N_PROFILES + 1]; /* ends with NULL */
 extern const char *const PROTOCOL_NAMES[N_PROTOCOLS];
 
 #endif

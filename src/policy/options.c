@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/name_tables.h"
 #include "manifest/resources.h"
 
 /* The limit that each flag sets. The unit of the limit says how the value is written. */
@@ -299,7 +300,6 @@ static int one_of(enum ssb_option what, const char *const words[], const char *v
 	                "'%.60s' is unknown; write one of: %s", value, all);
 }
 
-static const char *const PROFILES[] = { "default", "strict", "permissive", NULL };
 static const char *const LAYERS[] = { "userns", "net",      "mounts",  "env",   "limits",
 	                              "caps",   "landlock", "seccomp", "audit", NULL };
 static const char *const TOOLCHAINS[] = { "off", "auto", "default", NULL };
@@ -332,7 +332,7 @@ int plan_layer_from_name(const char *s)
 static int set_word(struct ssb_options *o, enum ssb_option what, const char *value,
                     struct ssb_error *err)
 {
-	const char *const *words = what == SSB_OPT_PROFILE        ? PROFILES
+	const char *const *words = what == SSB_OPT_PROFILE        ? PROFILE_NAMES
 	                           : what == SSB_OPT_BEST_EFFORT  ? LAYERS
 	                           : what == SSB_OPT_TOOLCHAIN    ? TOOLCHAINS
 	                           : what == SSB_OPT_UNIX_SOCKETS ? YES_NO
@@ -344,7 +344,7 @@ static int set_word(struct ssb_options *o, enum ssb_option what, const char *val
 		return -1;
 	}
 	if (what == SSB_OPT_PROFILE) {
-		o->profile = profile_from_name(value);
+		o->profile = i;
 	} else if (what == SSB_OPT_BEST_EFFORT) {
 		o->best_effort |= 1U << i;
 	} else if (what == SSB_OPT_TOOLCHAIN) {

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "base/own.h"
 #include "wire/http1_head.h"
 
 #define MAX_CHUNK_DIGITS 8
@@ -423,30 +422,4 @@ bool http1_is_switch(struct http1_status *s, const char *data, size_t len)
 		}
 	}
 	return s->is_switch;
-}
-
-/* ---- names ---------------------------------------------------------------- */
-
-const char *http1_deny_name(enum http1_deny why)
-{
-	static const char *const NAMES[] = {
-		[HTTP1_OK] = "ok",
-		[HTTP1_NOT_HTTP] = "not_http",
-		[HTTP1_TOO_LONG] = "too_long",
-		[HTTP1_NO_HOST] = "no_host",
-		[HTTP1_TWO_HOSTS] = "two_hosts",
-		[HTTP1_BAD_HOST] = "bad_host",
-		[HTTP1_CONNECT] = "connect",
-		[HTTP1_FOLDED] = "folded",
-		[HTTP1_BAD_HEADER] = "bad_header",
-		[HTTP1_SMUGGLING] = "smuggling",
-		[HTTP1_BAD_CHUNK] = "bad_chunk",
-		[HTTP1_H2] = "h2",
-		[HTTP1_VERSION] = "version",
-		[HTTP1_LATE_UPGRADE] = "late_upgrade",
-		[HTTP1_EXPECT] = "expect",
-		[HTTP1_LATE_EXPECT] = "late_expect",
-	};
-
-	return (size_t)why < ARRAY_LEN(NAMES) ? NAMES[why] : "unknown";
 }

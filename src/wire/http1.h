@@ -122,6 +122,4 @@ struct http1_status {
 };
 bool http1_is_switch(struct http1_status *s, const char *data, size_t len);
 
-const char *http1_deny_name(enum http1_deny why); /* "no_host", ... stable reason codes */
-
 #endif
