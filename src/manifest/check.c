@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "manifest/manifest.h"
 
-static const char *copy_value(const char *s, char **ret)
+const char *check_text(const char *s, char **ret)
 {
 	char *p = strdup(s);
 
@@ -30,17 +30,12 @@ static bool has_control(const char *s)
 	return false;
 }
 
-const char *check_text(const char *s, char **ret)
-{
-	return copy_value(s, ret);
-}
-
 const char *check_line(const char *s, char **ret)
 {
 	if (has_control(s)) {
 		return "has a line break or tab in it; write one line";
 	}
-	return copy_value(s, ret);
+	return check_text(s, ret);
 }
 
 const char *check_command(const char *s, char **ret)
@@ -199,5 +194,5 @@ const char *check_env(const char *s, char **ret)
 {
 	const char *problem = check_env_name(s);
 
-	return problem != NULL ? problem : copy_value(s, ret);
+	return problem != NULL ? problem : check_text(s, ret);
 }

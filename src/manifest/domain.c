@@ -3,6 +3,7 @@
  * Each host that is accepted has only one meaning. A text that resolvers, URL libraries and people
  * could understand differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is either brought into
  * one form first, or refused. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #include "base/address.h"
 #include "base/own.h"
 #include "manifest/check.h"
-#include "manifest/idna.h"
 #include "manifest/manifest.h"
 #include "manifest/psl.h"
 
@@ -18,23 +18,59 @@
 #define MAX_HOST       253
 #define MAX_LABEL      63
 
-static const char *copy_text(const char *text, char **ret)
-{
-	char *out = strdup(text);
+/* ---- internationalised names -------------------------------------------- */
 
-	if (out == NULL) {
-		return CHECK_NOMEM;
+/* A flag of libidn2's stable ABI, so its header is not needed to build. IDN2_USE_STD3_ASCII_RULES
+ * (32) is not set, because it silently drops forbidden characters: "bü/cher" would become "bücher".
+ * The caller checks the labels. */
+#define NONTRANSITIONAL 8
+
+typedef int to_ascii_fn(const char *input, char **output, int flags);
+typedef void free_fn(void *ptr);
+
+static void close_library(void **lib)
+{
+	if (*lib != NULL) {
+		(void)dlclose(*lib);
 	}
-	*ret = out;
-	return NULL;
 }
+
+/* Converts UTF-8 to A-labels ("xn--...") with libidn2. The library is loaded only for a name that
+ * needs it, so that no other run takes that time and the program does not depend on it. The result
+ * can still contain characters that no host name has (a full-width slash becomes "/"). Returns
+ * NULL, or "what is wrong; remedy" as a static text; `*ret` is new on success. */
+static const char *idna_to_ascii(const char *name, char **ret)
+{
+	__attribute__((cleanup(close_library))) void *lib =
+	        dlopen("libidn2.so.0", RTLD_NOW | RTLD_LOCAL);
+	to_ascii_fn *to_ascii = NULL;
+	free_fn *release = NULL;
+
+	if (lib != NULL) {
+		*(void **)&to_ascii = dlsym(lib, "idn2_to_ascii_8z");
+		*(void **)&release = dlsym(lib, "idn2_free");
+	}
+	if (to_ascii == NULL || release == NULL) {
+		return "has characters outside ASCII, and libidn2 is not installed; "
+		       "write the xn-- form";
+	}
+	char *found = NULL;
+	if (to_ascii(name, &found, NONTRANSITIONAL) != 0) {
+		return "is not a valid internationalised name; write the xn-- form";
+	}
+	const char *why = check_text(found, ret);
+	release(found);
+	return why;
+}
+
+/* ---- addresses ----------------------------------------------------------- */
 
 static const char *address_text(const struct address *a, char **ret)
 {
 	char text[ADDRESS_TEXT];
 
 	address_format(a, text);
-	return copy_text(text, ret);
+	return check_text(text, ret);
 }
 
 static bool covers_all(const struct cidr *c)
@@ -67,7 +103,7 @@ static const char *check_cidr(const char *s, const char *slash, char **ret)
 		return "covers every address; name the hosts or ranges that are needed";
 	}
 	cidr_format(&c, text);
-	return copy_text(text, ret);
+	return check_text(text, ret);
 }
 
 /* Checks an IPv6 address, in brackets ("[2001:db8::1]") or bare. */
