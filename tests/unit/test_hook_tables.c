@@ -301,6 +301,12 @@ static void test_asked(void **state)
 		"eval './skills/{x,m}/main.py'",
 		"eval python3 $F",
 		"eval 'true; ls' $C",
+		". $F",
+		"source \"$D/env\"",
+		"make -f $F",
+		"env -S 'python3 $F'",
+		"[[ 'x[$(python3 skills/x/main.py)]' -eq 1 ]]",
+		"git diff --ext-diff skills/x",
 		"echo $(cat $F | python3)",
 		"watch '$F a'",
 		"echo 'cp sk\\ills/x/main.py /tmp/a' | bash 3>y",
@@ -485,6 +491,29 @@ static void test_elsewhere(void **state)
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS, "tools");
 }
 
+/* What the owner decides is asked about where no skill lies, too. */
+static void test_decided(void **state)
+{
+	static const char *const LINES[] = {
+		"skillsandbox approve x",
+		"skillsandbox -q approve x",
+		"echo approve | xargs -I{} skillsandbox {} x",
+		"printf 'approve x' | xargs skillsandbox",
+		"python3 -c 'import os; os.system(\"skillsandbox approve\")'",
+		"bash -c 'skillsandbox $X'",
+		"$X approve x",
+		"skillsandbox $X",
+		"sudo -E skillsandbox $X",
+		"S=skillsandbox; $S run --read / x",
+		"ln -s skillsandbox s; ./s run --read / x",
+		"skillsandbox run --read / x",
+		"skillsandbox serve --write / --skills x",
+	};
+
+	(void)state;
+	each_is(LINES, ARRAY_LEN(LINES), HOOK_ASK, "tools");
+}
+
 /* Our own program is recognised, whatever it is called and however it is found. */
 static void test_other_names(void **state)
 {
@@ -530,9 +559,9 @@ static void test_other_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_denied),      cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_passed),      cmocka_unit_test(test_elsewhere),
-		cmocka_unit_test(test_other_names),
+		cmocka_unit_test(test_denied),  cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_passed),  cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_decided), cmocka_unit_test(test_other_names),
 	};
 
 	return cmocka_run_group_tests(tests, make_world, drop_world);
