@@ -69,12 +69,12 @@ static void put_quoted(struct buf *out, const char *masked)
 	shell_quote(out, word != NULL ? word : "");
 }
 
-static int split_words(const char *text, struct string_list *ret)
+static int split_words(const char *text, size_t max, struct string_list *ret)
 {
 	for (size_t n = 0; *(text += strspn(text, " ")) != '\0'; text += n) {
 		n = strcspn(text, " ");
 		auto_free char *word = strndup(text, n);
-		if (word == NULL || string_list_add(ret, word, MAX_SHELL_WORDS) != 0) {
+		if (word == NULL || string_list_add(ret, word, max) != 0) {
 			return -1;
 		}
 	}
@@ -128,37 +128,38 @@ static void find_places(struct judging *j)
 	hook_skill_learn(&j->skills, j->q->home);
 }
 
-/* Adds the directories in which a shell would look for a program. */
-static void find_programs(const struct judging *j, struct string_list *ret)
+/* Writes the flat text again. Our own program is "skillsandbox" there, under whatever name it
+ * stands in one of the places or where a shell looks for programs. */
+static void name_program(struct judging *j)
 {
+	AUTO(string_list_done) struct string_list dirs = { 0 };
 	auto_free char *path = strdup(j->q->path != NULL ? j->q->path : "");
+	struct stat self = { 0 }, st;
+	bool known = stat(j->q->self, &self) == 0;
 
-	for (char *rest = path, *dir = NULL; (dir = strsep(&rest, ":")) != NULL;) {
-		(void)string_list_add(ret, dir[0] != '\0' ? dir : ".", MAX_SHELL_WORDS);
-	}
 	for (size_t i = 0; i < j->skills.places.n; i++) {
-		(void)string_list_add(ret, j->skills.places.v[i], MAX_SHELL_WORDS);
+		(void)string_list_add(&dirs, j->skills.places.v[i], MAX_SHELL_WORDS);
 	}
-}
-
-/* Is the word, under whatever name, our own program? */
-static bool is_ours(const struct judging *j, const struct string_list *dirs, const char *word)
-{
-	bool ours = strcmp(path_base(word), "skillsandbox") == 0;
-	struct stat self, st;
-
-	for (size_t i = 0; i < dirs->n && !ours && stat(j->q->self, &self) == 0; i++) {
-		auto_free char *full = path_from(dirs->v[i], word);
-		ours = full != NULL && stat(full, &st) == 0 && st.st_dev == self.st_dev &&
-		       st.st_ino == self.st_ino;
+	for (char *rest = path, *dir = NULL; (dir = strsep(&rest, ":")) != NULL;) {
+		(void)string_list_add(&dirs, dir, MAX_SHELL_WORDS);
 	}
-	return ours;
+	buf_reset(&j->flat);
+	for (size_t i = 0; i < j->flat_words.n; i++) {
+		const char *word = j->flat_words.v[i];
+		bool ours = strcmp(path_base(word), "skillsandbox") == 0;
+		for (size_t k = 0; k < dirs.n && known && !ours; k++) {
+			auto_free char *full = path_from(dirs.v[k], word);
+			ours = full != NULL && stat(full, &st) == 0 && st.st_dev == self.st_dev &&
+			       st.st_ino == self.st_ino;
+		}
+		buf_addf(&j->flat, " %s", ours ? "skillsandbox" : word);
+	}
+	buf_addc(&j->flat, ' ');
 }
 
 /* `names`: PWD and PATH come first; they are good enough to judge by, not to rewrite. */
 static int read_line(struct judging *j, const struct hook_name names[])
 {
-	AUTO(string_list_done) struct string_list dirs = { 0 };
 	const struct hook_question *q = j->q;
 	auto_buf literal;
 
@@ -168,19 +169,13 @@ static int read_line(struct judging *j, const struct hook_name names[])
 	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_JOINED);
 	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_SPLIT);
 	if (q->len > MAX_SHELL_BYTES || literal.failed || j->exact.failed || j->flat.failed ||
-	    split_words(literal.data, &j->words) != 0 ||
-	    split_words(j->flat.data, &j->flat_words) != 0) {
+	    split_words(literal.data, MAX_SHELL_WORDS, &j->words) != 0 ||
+	    split_words(j->flat.data, 4 * MAX_SHELL_WORDS, &j->flat_words) != 0) {
 		return -1;
 	}
 	find_certain_place(j);
 	find_places(j);
-	find_programs(j, &dirs);
-	buf_reset(&j->flat);
-	for (size_t i = 0; i < j->flat_words.n; i++) {
-		const char *word = j->flat_words.v[i];
-		buf_addf(&j->flat, " %s", is_ours(j, &dirs, word) ? "skillsandbox" : word);
-	}
-	buf_addc(&j->flat, ' ');
+	name_program(j);
 	return j->flat.failed ? -1 : 0;
 }
 

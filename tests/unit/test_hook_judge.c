@@ -102,6 +102,15 @@ static void test_caps(void **state)
 		buf_addc(&line, 'a');
 	}
 	assert_int_equal(ask(line.data, ".", false, &a), HOOK_ASK);
+	buf_reset(&line);
+	for (size_t i = 0; i < MAX_SHELL_WORDS; i++) {
+		if (i + 3 > MAX_SHELL_WORDS) { /* " ; " begins and ends the text */
+			auto_buf text;
+			assert_int_equal(ask(line.data, "tools", false, &text),
+			                 i + 2 == MAX_SHELL_WORDS ? HOOK_PASS : HOOK_ASK);
+		}
+		buf_adds(&line, "a ");
+	}
 	/* More places than are kept: its directory is unknown. */
 	buf_reset(&line);
 	for (size_t i = 0; i < MAX_HOOK_PLACES; i++) {
