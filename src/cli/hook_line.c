@@ -103,9 +103,9 @@ static bool read_variable(struct line_reader *r, bool quoted)
 	} else {
 		put_value(r, value);
 	}
-	if (!closed) { /* a default may be the name of a directory: ${X:-spy} */
-		put_text(r, "/");
-		r->at += strspn(r->s + r->at, ":+=?-");
+	put_text(r, closed ? "" : "/"); /* a default may name a directory: ${X:-spy} */
+	while (!closed && is_one_of(peek_char(r, 0), ":+=?-")) {
+		r->at++;
 	}
 	return true;
 }

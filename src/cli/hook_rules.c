@@ -19,8 +19,8 @@
 	"perl|php|lua[0-9j.]*|Rscript|tclsh[^ ]*|uv|npx|tsx|ts-node)"
 /* A command begins, and its program is next. */
 #define BEGIN                                                                                      \
-	"[;|&] (" ASSIGNMENT "[^ ]* |" PATH "(" WRAPPER "|builtin) |timeout [0-9][^ ]* |"          \
-	"(if|then|elif|else|while|until|do|!) )*"
+	"([;|&]| " PATH SHELL " ([^;|]* )?-[a-z]*c) (" ASSIGNMENT "[^ ]* |" PATH "(" WRAPPER       \
+	"|builtin) |timeout [0-9][^ ]* |(if|then|elif|else|while|until|do|!) )*"
 /* Behind these, any word of the command may be the program. */
 #define HIDER                                                                                      \
 	" " PATH "((sudo|doas|ionice|stdbuf|chrt|taskset|coproc|xargs|parallel|eval|watch|trap|"   \
@@ -78,8 +78,9 @@ static const char *const UNNAMED[] = {
 	"( -[XWroO] [^ ]*| -[^ ]*)*( <)* [^ ]*[$]", /* python3 -u $F, bash < $F */
 	BEGIN "(source|[.]) [^;|]*[$]",
 	" (eval|watch|trap|let) .*[$]",
-	"[$].* [|] ([^;|]* )?" PATH INTERPRETER "( -| -[^cmep ][^ ]*)* [;|)]", /* cat $F | sh */
-	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]",               /* make -C $D */
+	"[$].* [|] ([^;|]* )?" PATH INTERPRETER
+	"( -| -[^cmep ][^ ]*)* [12]? ?[;|)<>]",                  /* cat $F | sh */
+	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]", /* make -C $D */
 	" make ([^;|]* )?-f ?[^ ]*[$]",
 	" (cd|pushd)( -[^ ]*)* ([^ ]*[$]|- )",
 	/* These lead a shell or a program to other files than it would find by itself. */
