@@ -142,24 +142,17 @@ static bool read_quoted(struct line_reader *r, int quote)
 static bool read_escape(struct line_reader *r)
 {
 	int next = peek_char(r, 1);
+	bool split = r->how == HOOK_SPLIT, letter = split && is_one_of(next, "nrtvf_");
 
-	r->at += next < 0 ? 1 : 2;
-	if (next == '\n' || (r->how == HOOK_EXACT && next <= 0)) {
-		return next == '\n';
+	if (next == '\n' || r->how == HOOK_EXACT) {
+		r->at += 2;
+		if (next > 0 && next != '\n') {
+			put_literal(r, next);
+		}
+		return next > 0;
 	}
-	if (r->how == HOOK_SPLIT && is_one_of(next, "nr")) { /* printf 'cd x\n./y' */
-		return put_text(r, " ; ");
-	}
-	if (r->how == HOOK_SPLIT) {
-		r->at -= is_one_of(next, "tvf_") || next < 0 ? 0 : 1;
-		return put_text(r, " ");
-	}
-	if (r->how == HOOK_JOINED) {
-		r->at -= next >= 0 ? 1 : 0;
-		return true;
-	}
-	put_literal(r, next);
-	return true;
+	r->at += letter ? 2 : 1; /* printf 'cd x\n./y' */
+	return put_text(r, letter && is_one_of(next, "nr") ? " ; " : split ? " " : "");
 }
 
 /* Of file descriptors, only 1 and 2 are simple: "2> x", ">> x", "2>&1". */
@@ -176,20 +169,20 @@ static bool read_redirect(struct line_reader *r, int c)
 	    (to_fd && !is_one_of(peek_char(r, n - 1), "12"))) {
 		return false;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (r->s[r->at + i] == '&') {
-			put_literal(r, '&');
-		} else {
-			buf_addc(r->out, r->s[r->at + i]);
-		}
+	buf_add(r->out, r->s + r->at, to_fd ? n - 2 : n);
+	if (to_fd) {
+		put_literal(r, '&');
+		buf_addc(r->out, r->s[r->at + n - 1]);
 	}
 	put_text(r, " ");
-	for (r->at += n; is_one_of(peek_char(r, 0), " \t"); r->at++) {
-		n = 0;
+	r->at += n;
+	if (to_fd) {
+		return peek_char(r, 0) < 0 || is_one_of(peek_char(r, 0), " \t\n;|");
 	}
-	int next = peek_char(r, 0);
-	return to_fd ? n == 0 || next < 0 || is_one_of(next, ";|\n")
-	             : next >= 0 && !is_one_of(next, "<>&|(;#\n");
+	while (is_one_of(peek_char(r, 0), " \t")) {
+		r->at++;
+	}
+	return peek_char(r, 0) >= 0 && !is_one_of(peek_char(r, 0), "<>&|(;#\n");
 }
 
 static bool read_operator(struct line_reader *r, int c)
@@ -204,35 +197,37 @@ static bool read_operator(struct line_reader *r, int c)
 	if (ends_with(r->out, "; ") || ends_with(r->out, "| ") || ends_with(r->out, "& ")) {
 		return c == '\n'; /* no command before it */
 	}
-	return (c != '&' || twice) && (c != '|' || peek_char(r, 0) != '&') &&
-	       put_text(r, !twice     ? (c == '|' ? "| " : "; ")
-	                   : c == '|' ? "|| "
-	                              : "&& ");
+	if (twice) {
+		return put_text(r, c == '|' ? "|| " : "&& ");
+	}
+	return c != '&' && !(c == '|' && peek_char(r, 0) == '&') &&
+	       put_text(r, c == '|' ? "| " : "; ");
 }
 
+/* Of these, "{}" and a brace within a word are simple. */
 static bool read_bracket(struct line_reader *r, int c)
 {
 	int next = peek_char(r, 1);
-	bool exact = r->how == HOOK_EXACT, starts = ends_with(r->out, " ");
-	bool group = next < 0 || is_one_of(next, " \t\n;");
+	bool group = next < 0 || is_one_of(next, " \t\n;"), starts = ends_with(r->out, " ");
 
-	r->at += c == '{' && next == '}' ? 2 : 1;
+	r->at++;
 	if (c == '{' && next == '}') { /* of find */
+		r->at++;
 		put_literal(r, '{');
 		return put_text(r, "}");
 	}
-	if (exact) {
+	if (r->how == HOOK_EXACT) {
 		return is_one_of(c, "{}") && !(starts && group) &&
 		       put_text(r, c == '{' ? "{" : "}");
 	}
+	if (c == '{' || c == '}') {
+		return put_text(r, c == '}' ? "" : group ? " ; " : "$");
+	}
 	r->tick = c == '`' ? !r->tick : r->tick;
-	if (c == '{') {
-		return put_text(r, group ? " ; " : "$");
+	if (c == '(' || (c == '`' && r->tick)) {
+		return put_text(r, c == '(' ? " ; " : "$ ; ");
 	}
-	if (c == '`' && r->tick) {
-		return put_text(r, "$ ; ");
-	}
-	return put_text(r, c == '(' ? " ; " : c == '}' ? "" : r->has_case ? " ; " : " ) ");
+	return put_text(r, r->has_case ? " ; " : " ) ");
 }
 
 /* A character that is neither a quote nor an operator. */
@@ -267,20 +262,21 @@ static bool read_other(struct line_reader *r, int c)
 static bool read_char(struct line_reader *r)
 {
 	int c = peek_char(r, 0);
-	bool redirects = is_one_of(c, "<>") ||
-	                 (is_one_of(c, "12") && peek_char(r, 1) == '>' && ends_with(r->out, " "));
+	bool exact = r->how == HOOK_EXACT, quotes = is_one_of(c, "'\"");
+	bool redirects = is_one_of(c, "<>") || (exact && is_one_of(c, "12") &&
+	                                        ends_with(r->out, " ") && peek_char(r, 1) == '>');
 
-	if (r->how != HOOK_EXACT && is_one_of(c, "'\"<>")) {
+	if (!exact && (quotes || redirects)) {
 		r->at++;
-		return put_text(r, is_one_of(c, "<>") ? " < " : r->how == HOOK_SPLIT ? " " : "");
+		return put_text(r, redirects ? " < " : r->how == HOOK_SPLIT ? " " : "");
 	}
-	return c == '$'                            ? read_variable(r, false)
-	       : c == '\\'                         ? read_escape(r)
-	       : is_one_of(c, "'\"")               ? read_quoted(r, c)
-	       : is_one_of(c, ";&|\n")             ? read_operator(r, c)
-	       : is_one_of(c, "(){}`")             ? read_bracket(r, c)
-	       : redirects && r->how == HOOK_EXACT ? read_redirect(r, c)
-	                                           : read_other(r, c);
+	return c == '$'                ? read_variable(r, false)
+	       : c == '\\'             ? read_escape(r)
+	       : quotes                ? read_quoted(r, c)
+	       : redirects             ? read_redirect(r, c)
+	       : is_one_of(c, ";&|\n") ? read_operator(r, c)
+	       : is_one_of(c, "(){}`") ? read_bracket(r, c)
+	                               : read_other(r, c);
 }
 
 bool hook_line_read(struct buf *out, const char *line, size_t len, const struct hook_name names[],
