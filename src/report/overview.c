@@ -15,7 +15,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "report/remedy.h"
 
 #define MAX_ITEMS                                                                                  \
 	((size_t)MAX_VIEW_DENIED + (CLASS_COUNT + 1) * MAX_VIEW_CLASS +                            \
@@ -50,12 +49,12 @@ static char *copy_kind(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-static char *copy_remedy(const struct line *l)
+static char *copy_remedy(const struct line *l, enum remedy_grant *ret_grants)
 {
 	auto_buf out;
 
 	buf_init(&out, 4 * TEXT_BYTES);
-	remedy_text(&out, l);
+	*ret_grants = remedy_text(&out, l);
 	return out.failed ? strdup("") : buf_steal(&out);
 }
 
@@ -127,7 +126,7 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 	i->why = line_get_reason(l);
 	i->rule = copy_rule(l);
 	i->error = copy_text(l, "error");
-	i->remedy = copy_remedy(l);
+	i->remedy = copy_remedy(l, &i->grants);
 	i->first = copy_text(l, "time");
 	i->let_through =
 	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;

@@ -8,6 +8,7 @@
 
 #include "trace/classes.h"
 #include "trace/run_facts.h"
+#include "report/remedy.h"
 #include "report/render.h"
 
 /* Each bin has its own share of a view. First come the classes of denials, then the groups. Lookups
@@ -42,7 +43,8 @@ struct overview_item {
 	char *rule;
 	char *error;
 	char *remedy;
-	char *first; /* time of the first line */
+	enum remedy_grant grants; /* what the remedy grants */
+	char *first;              /* time of the first line */
 	bool let_through;
 };
 

@@ -19,22 +19,44 @@ static void put_word(struct buf *out, const char *word, size_t len)
 	shell_quote(out, shown.failed || shown.data == NULL ? "" : shown.data);
 }
 
+/* Returns what a remedy of the record grants, from its first words. */
+static enum remedy_grant grant_of(const char *given)
+{
+	static const struct {
+		const char *before;
+		enum remedy_grant grants;
+	} FLAGS[] = {
+		{ "--write ", REMEDY_GRANTS_WRITE },
+		{ "--net ", REMEDY_GRANTS_NET },
+		{ "both --net ", REMEDY_GRANTS_NET }, /* "both --net HOST and --allow-private" */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(FLAGS); i++) {
+		if (strncmp(given, FLAGS[i].before, strlen(FLAGS[i].before)) == 0) {
+			return FLAGS[i].grants;
+		}
+	}
+	return REMEDY_GRANTS_OTHER;
+}
+
 /* Writes a remedy of the record, quoted for a shell. In a remedy such as "--read /a path"
  * everything after the flag is one word. */
-static void put_given(struct buf *out, const struct json_node *given)
+static enum remedy_grant put_given(struct buf *out, const struct json_node *given)
 {
+	enum remedy_grant grants = grant_of(given->str);
 	const char *space = memchr(given->str, ' ', given->len);
 
 	if (strncmp(given->str, "--", 2) != 0 || space == NULL) {
 		visible_bytes(out, given->str, given->len, false);
-		return;
+		return grants;
 	}
 	size_t flag = (size_t)(space - given->str);
 	visible_bytes(out, given->str, flag + 1, false);
 	put_word(out, space + 1, given->len - flag - 1);
+	return grants;
 }
 
-static void put_network(struct buf *out, const struct json_node *to, int64_t port)
+static enum remedy_grant put_network(struct buf *out, const struct json_node *to, int64_t port)
 {
 	auto_buf host;
 
@@ -46,9 +68,11 @@ static void put_network(struct buf *out, const struct json_node *to, int64_t por
 	buf_adds(out, "--net ");
 	put_word(out, host.data != NULL ? host.data : "", host.len);
 	buf_adds(out, ", or the domain under permissions.network.egress in the manifest");
+	return REMEDY_GRANTS_NET;
 }
 
-static void put_file(struct buf *out, const struct line *l, const struct json_node *path)
+static enum remedy_grant put_file(struct buf *out, const struct line *l,
+                                  const struct json_node *path)
 {
 	enum mode mode = line_get_mode(l);
 	enum op op = line_get_op(l);
@@ -59,9 +83,10 @@ static void put_file(struct buf *out, const struct line *l, const struct json_no
 	put_word(out, path->str, path->len);
 	buf_addf(out, ", or the path under permissions.filesystem.%s in the manifest",
 	         read ? "read" : "write");
+	return read ? REMEDY_GRANTS_OTHER : REMEDY_GRANTS_WRITE;
 }
 
-void remedy_text(struct buf *out, const struct line *l)
+enum remedy_grant remedy_text(struct buf *out, const struct line *l)
 {
 	const struct json_node *given = line_get(l, "remedy");
 	const struct json_node *path = line_get(l, "path");
@@ -70,12 +95,16 @@ void remedy_text(struct buf *out, const struct line *l)
 	enum reason_remedy kind = reason_remedy(reason);
 
 	if (json_is(given, JSON_STRING) && given->len > 0) {
-		put_given(out, given);
-	} else if (kind == REMEDY_FIXED) {
-		buf_adds(out, reason_fixed_remedy(reason));
-	} else if (kind == REMEDY_NETWORK && json_is(host, JSON_STRING) && host->len > 0) {
-		put_network(out, host, json_integer(line_get(l, "port"), 0));
-	} else if (kind == REMEDY_PATH && json_is(path, JSON_STRING)) {
-		put_file(out, l, path);
+		return put_given(out, given);
 	}
+	if (kind == REMEDY_NETWORK && json_is(host, JSON_STRING) && host->len > 0) {
+		return put_network(out, host, json_integer(line_get(l, "port"), 0));
+	}
+	if (kind == REMEDY_PATH && json_is(path, JSON_STRING)) {
+		return put_file(out, l, path);
+	}
+	if (kind == REMEDY_FIXED) {
+		buf_adds(out, reason_fixed_remedy(reason));
+	}
+	return REMEDY_GRANTS_OTHER;
 }

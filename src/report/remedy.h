@@ -5,9 +5,12 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
+/* What the first flag of a remedy grants. */
+enum remedy_grant { REMEDY_GRANTS_OTHER, REMEDY_GRANTS_WRITE, REMEDY_GRANTS_NET };
+
 /* Appends the remedy that the record contains, or else one that is made from the attempt. Appends
  * nothing if there is none. The text is escaped and quoted for a shell, because a skill chooses its
  * paths, and people copy the text that they read. */
-void remedy_text(struct buf *out, const struct line *l);
+enum remedy_grant remedy_text(struct buf *out, const struct line *l);
 
 #endif

@@ -96,11 +96,12 @@ struct narrow run_narrow(const struct mcp_call *c)
 /* Returns the smallest change that would allow a denied attempt. If an argument of the call caused
  * the denial, the text says that first, because the owner may have granted the access already.
  * Writes into `out`. */
-static const char *fix_of(const struct narrow *n, const char *remedy, struct buf *out)
+static const char *fix_of(const struct narrow *n, const struct overview_item *i, const char *remedy,
+                          struct buf *out)
 {
-	const char *by = n->read_only && strstr(remedy, "--write") != NULL ? "read_only: true"
-	                 : n->offline && strstr(remedy, "--net") != NULL   ? "network: false"
-	                                                                   : NULL;
+	const char *by = n->read_only && i->grants == REMEDY_GRANTS_WRITE ? "read_only: true"
+	                 : n->offline && i->grants == REMEDY_GRANTS_NET   ? "network: false"
+	                                                                  : NULL;
 
 	buf_reset(out);
 	if (by != NULL) {
@@ -144,7 +145,7 @@ static void put_violations(struct json *j, const struct narrow *narrow, const st
 		json_kstr(j, "what", item->text);
 		json_kuint(j, "count", item->count);
 		json_kstr(j, "rule", item->rule);
-		json_kstr(j, "fix", fix_of(narrow, item->remedy, &fix));
+		json_kstr(j, "fix", fix_of(narrow, item, item->remedy, &fix));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -166,7 +167,7 @@ static void say_violation(struct buf *out, const struct narrow *narrow,
 	if (i->rule[0] != '\0') {
 		buf_addf(out, "; rule: %s", i->rule);
 	}
-	buf_addf(out, "\n   to allow: %s\n", fix_of(narrow, why_remedy(i), &fix));
+	buf_addf(out, "\n   to allow: %s\n", fix_of(narrow, i, why_remedy(i), &fix));
 }
 
 static void say_violations(struct buf *out, const struct ssb_result *r, const struct narrow *narrow,

@@ -194,9 +194,9 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
     out = ssb.mkdir("out")
     skill(ssb, "wide", f"""
         import socket
-        for path in ('{out}/x', '/usr/x'):
+        for path, mode in (('{out}/x', 'w'), ('/usr/x', 'w'), ('/srv/a--write', 'r')):
             try:
-                open(path, 'w').close()
+                open(path, mode).close()
             except OSError:
                 pass
         try:
@@ -215,12 +215,13 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
         return told
     with served(ssb) as client:
         plain = fixes(client)
-        assert set(plain) == {"/usr/x", "198.51.100.1"}, plain
+        assert set(plain) == {"/usr/x", "/srv/a--write", "198.51.100.1"}, plain
         assert not any("call it without" in fix for fix in plain.values()), plain
         read = fixes(client, read_only=True)
         assert read[f"{out}/x"] == \
             f"call it without read_only: true; where that is not enough: --write {out}/x"
         assert read["198.51.100.1"] == plain["198.51.100.1"]
+        assert read["/srv/a--write"] == plain["/srv/a--write"]  # the name of a file says nothing
         off = fixes(client, network=False)
         assert off["198.51.100.1"].startswith("call it without network: false; "), off
         assert off["/usr/x"] == plain["/usr/x"]
