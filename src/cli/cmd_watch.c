@@ -95,7 +95,6 @@ static void watch_remove(struct watch *w, size_t i)
 
 static void put_json(struct watch *w, const struct followed *f, const char *text, size_t len)
 {
-
 	if (!w->many) {
 		line_render_raw(&w->out, text, len, STDOUT_FILENO);
 		return;

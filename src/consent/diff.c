@@ -321,21 +321,12 @@ static void put_side(struct json *j, const char *key, const struct skill_file *f
 	json_close(j, '}');
 }
 
-static void put_list(struct json *j, const char *key, const struct string_list *l)
-{
-	json_kopen(j, key, '[');
-	for (size_t i = 0; i < l->n; i++) {
-		json_str(j, l->v[i]);
-	}
-	json_close(j, ']');
-}
-
 void diff_json(struct json *j, const struct diff *d)
 {
 	json_open(j, '{');
 	json_kbool(j, "same", d->same);
-	put_list(j, "more", &d->more);
-	put_list(j, "less", &d->less);
+	json_kstrs(j, "more", d->more.v, d->more.n);
+	json_kstrs(j, "less", d->less.v, d->less.n);
 	json_kopen(j, "files", '[');
 	for (size_t i = 0; i < d->n_files; i++) {
 		const struct file_change *f = &d->files[i];

@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/own.h"
+#include "base/string_list.h"
 #include "policy/path.h"
 #include "policy/view.h"
 
@@ -264,16 +265,6 @@ static int plant_helper(struct prove_world *w, struct ssb_error *err)
 
 /* ---- the environment ---------------------------------------------------------------------- */
 
-static bool env_granted(const struct ssb_plan *plan, const char *entry)
-{
-	for (size_t i = 0; i < plan->env.n; i++) {
-		if (strcmp(plan->env.v[i], entry) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* setenv() does not reach /proc/PID/environ, so the token must be a variable that was in the
  * caller's environment at its start. The longest withheld one is chosen. */
 static void choose_env_token(struct prove_world *w)
@@ -285,7 +276,8 @@ static void choose_env_token(struct prove_world *w)
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	for (char *p = text; n > 0 && p < text + n; p += strlen(p) + 1) {
 		size_t len = strlen(p);
-		if (len > best && len < sizeof(w->env_token) && !env_granted(w->plan, p)) {
+		if (len > best && len < sizeof(w->env_token) &&
+		    !string_list_has(&w->plan->env, p)) {
 			snprintf(w->env_token, sizeof(w->env_token), "%s", p);
 			best = len;
 		}
