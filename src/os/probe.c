@@ -85,8 +85,32 @@ static int child_status(pid_t pid)
 	return WTERMSIG(status) == SIGALRM ? ETIMEDOUT : ECHILD;
 }
 
-/* Runs fn in a forked child. Returns 0, or the errno of the failure. */
-static int in_child(int (*fn)(void *arg), void *arg)
+struct feature {
+	bool userns;       /* the step runs as root of a user namespace */
+	int flags;         /* the step also runs in these new namespaces (CLONE_NEW*) */
+	int (*step)(void); /* NULL: the namespaces are all that is tried */
+};
+
+static int in_child(const struct feature *f);
+
+static int run_step(const struct feature *f)
+{
+	if (f->userns && probe_enter_userns(f->flags) != 0) {
+		return -1;
+	}
+	if (f->step == NULL) {
+		return 0;
+	}
+	if ((f->flags & CLONE_NEWPID) != 0) {
+		/* A further child is the first process of the new pid namespace. */
+		errno = in_child(&(struct feature){ .step = f->step });
+		return errno == 0 ? 0 : -1;
+	}
+	return f->step();
+}
+
+/* Runs the step in a forked child. Returns 0, or the errno of the failure. */
+static int in_child(const struct feature *f)
 {
 	pid_t pid = fork();
 
@@ -96,70 +120,39 @@ static int in_child(int (*fn)(void *arg), void *arg)
 	if (pid == 0) {
 		alarm(PROBE_SECONDS);
 		errno = 0;
-		_exit(fn(arg) == 0 ? 0 : (errno != 0 ? errno : EPROTO));
+		_exit(run_step(f) == 0 ? 0 : (errno != 0 ? errno : EPROTO));
 	}
 	return child_status(pid);
 }
 
-struct userns_job {
-	int flags;
-	int (*fn)(void *arg);
-	void *arg;
-};
-
-/* Runs the job in a further child, which is the first process of the new pid namespace. */
-static int run_in_pidns(const struct userns_job *job)
+int probe_in_userns(int flags, int (*step)(void))
 {
-	errno = in_child(job->fn, job->arg);
-	return errno == 0 ? 0 : -1;
-}
-
-static int userns_child(void *arg)
-{
-	const struct userns_job *job = arg;
-
-	if (probe_enter_userns(job->flags) != 0) {
-		return -1;
-	}
-	if (job->fn == NULL) {
-		return 0;
-	}
-	return (job->flags & CLONE_NEWPID) != 0 ? run_in_pidns(job) : job->fn(job->arg);
-}
-
-int probe_in_userns(int flags, int (*fn)(void *arg), void *arg)
-{
-	struct userns_job job = { flags, fn, arg };
-
-	return in_child(userns_child, &job);
+	return in_child(&(struct feature){ true, flags, step });
 }
 
 /* ---- steps inside a namespace ------------------------------------------- */
 
-static int step_proc(void *arg)
+static int step_proc(void)
 {
-	(void)arg;
 	return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
-static int step_tmpfs(void *arg)
+static int step_tmpfs(void)
 {
-	(void)arg;
 	return mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k");
 }
 
-static int step_overlay(void *arg)
+static int step_overlay(void)
 {
-	if (step_tmpfs(arg) != 0 || mkdir("/tmp/a", 0700) != 0 || mkdir("/tmp/b", 0700) != 0 ||
+	if (step_tmpfs() != 0 || mkdir("/tmp/a", 0700) != 0 || mkdir("/tmp/b", 0700) != 0 ||
 	    mkdir("/tmp/m", 0700) != 0) {
 		return -1;
 	}
 	return mount("overlay", "/tmp/m", "overlay", MS_RDONLY, "lowerdir=/tmp/a:/tmp/b");
 }
 
-static int step_mount_api(void *arg)
+static int step_mount_api(void)
 {
-	(void)arg;
 	auto_fd fs = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
 	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0) {
 		return -1;
@@ -174,11 +167,10 @@ static int step_mount_api(void *arg)
 	return tree < 0 ? -1 : 0;
 }
 
-static int step_mount_setattr(void *arg)
+static int step_mount_setattr(void)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
 
-	(void)arg;
 	auto_fd tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/",
 	                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 	if (tree < 0) {
@@ -202,38 +194,33 @@ static int load_filter(unsigned flags)
 	return r < 0 ? -1 : 0;
 }
 
-static int step_seccomp(void *arg)
+static int step_seccomp(void)
 {
-	(void)arg;
 	return load_filter(0);
 }
 
-static int step_seccomp_notify(void *arg)
+static int step_seccomp_notify(void)
 {
-	(void)arg;
 	return load_filter(SECCOMP_FILTER_FLAG_NEW_LISTENER);
 }
 
-static int step_openat2(void *arg)
+static int step_openat2(void)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
 
-	(void)arg;
 	auto_fd fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
 	return fd < 0 ? -1 : 0;
 }
 
-static int step_close_range(void *arg)
+static int step_close_range(void)
 {
-	(void)arg;
 	return (int)syscall(SYS_close_range, ~0U, ~0U, 0U);
 }
 
-static int step_clone3(void *arg)
+static int step_clone3(void)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
 
-	(void)arg;
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0) {
 		return -1;
@@ -245,9 +232,8 @@ static int step_clone3(void *arg)
 	return errno == 0 ? 0 : -1;
 }
 
-static int step_pidfd(void *arg)
+static int step_pidfd(void)
 {
-	(void)arg;
 	auto_fd fd = (int)syscall(SYS_pidfd_open, getpid(), 0U);
 	if (fd < 0) {
 		return -1;
@@ -256,12 +242,6 @@ static int step_pidfd(void *arg)
 }
 
 /* ---- the table ------------------------------------------------------------- */
-
-struct feature {
-	bool userns; /* the step runs as root of a user namespace */
-	int flags;   /* the step also runs in these new namespaces (CLONE_NEW*) */
-	int (*step)(void *arg);
-};
 
 static const struct feature FEATURES[PROBE_COUNT] = {
 	[PROBE_USERNS] = { true, CLONE_NEWNS, NULL },
@@ -293,9 +273,7 @@ int probe_feature(enum probe_id id)
 {
 	assert((unsigned)id < PROBE_COUNT);
 
-	const struct feature *f = &FEATURES[id];
-
-	return f->userns ? probe_in_userns(f->flags, f->step, NULL) : in_child(f->step, NULL);
+	return in_child(&FEATURES[id]);
 }
 
 /* ---- version ----------------------------------------------------------------- */

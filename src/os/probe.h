@@ -69,9 +69,9 @@ char probe_core_taker(void);
 size_t probe_risky_groups(char *out, size_t size);
 
 /* Forks a child that becomes root of its own user namespace with the namespaces `flags`
- * (CLONE_NEW*), and runs fn there. Returns 0, or the errno of fn or of the set-up; ETIMEDOUT if it
- * takes too long. */
-int probe_in_userns(int flags, int (*fn)(void *arg), void *arg);
+ * (CLONE_NEW*), and runs `step` there. Returns 0, or the errno of the step or of the set-up;
+ * ETIMEDOUT if it takes too long. */
+int probe_in_userns(int flags, int (*step)(void));
 
 /* Only the set-up of probe_in_userns(). It cannot be undone, so it must be called in a process that
  * ends soon. Returns 0, or -1 with errno. */
