@@ -17,13 +17,14 @@
 #include "serve/serve.h"
 #include "serve/skills.h"
 
-struct world {
+/* The world of the test. */
+static struct world {
 	char top[64]; /* real */
 	struct serve_options opt;
 	struct serve serve;
-};
+} * w;
 
-static inline char *world_path(const struct world *w, const char *name)
+static inline char *world_path(const char *name)
 {
 	char *path = NULL;
 
@@ -31,16 +32,16 @@ static inline char *world_path(const struct world *w, const char *name)
 	return path;
 }
 
-static inline void world_mkdir(const struct world *w, const char *name)
+static inline void world_mkdir(const char *name)
 {
-	auto_free char *path = world_path(w, name);
+	auto_free char *path = world_path(name);
 
 	assert_int_equal(mkdir(path, 0755), 0);
 }
 
-static inline void world_file(const struct world *w, const char *name, const char *text)
+static inline void world_file(const char *name, const char *text)
 {
-	auto_free char *path = world_path(w, name);
+	auto_free char *path = world_path(name);
 	auto_file f = fopen(path, "we");
 
 	assert_non_null(f);
@@ -48,8 +49,7 @@ static inline void world_file(const struct world *w, const char *name, const cha
 }
 
 /* A skill that runs `sh -c SCRIPT`; `permissions` as it stands in the manifest. */
-static inline void world_skill(const struct world *w, const char *name, const char *permissions,
-                               const char *script)
+static inline void world_skill(const char *name, const char *permissions, const char *script)
 {
 	auto_free char *file = NULL;
 	auto_free char *text = NULL;
@@ -59,35 +59,34 @@ static inline void world_skill(const struct world *w, const char *name, const ch
 	                     "skill: {name: t, version: '1'}\npermissions: %s\n"
 	                     "entrypoint: {command: /bin/sh, args: ['-c', '%s', sh]}\n",
 	                     permissions, script) > 0);
-	auto_free char *dir = world_path(w, name);
+	auto_free char *dir = world_path(name);
 	(void)mkdir(dir, 0755);
-	world_file(w, file, text);
+	world_file(file, text);
 }
 
 static inline int world_setup(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
 	struct ssb_error err = { 0 };
 
+	(void)state;
+	w = calloc(1, sizeof(*w));
 	assert_non_null(w);
 	snprintf(w->top, sizeof(w->top), "/tmp/ssb-serve-XXXXXX");
 	assert_non_null(mkdtemp(w->top));
-	world_mkdir(w, "home");
-	world_mkdir(w, "skills");
-	auto_free char *home = world_path(w, "home");
+	world_mkdir("home");
+	world_mkdir("skills");
+	auto_free char *home = world_path("home");
 	assert_int_equal(setenv("HOME", home, 1), 0);
 	assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
 	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
 	assert_int_equal(owner_load(&w->serve.owner, &err), 0);
 	w->serve.opt = &w->opt;
-	*state = w;
 	return 0;
 }
 
 static inline int world_teardown(void **state)
 {
-	struct world *w = *state;
-
+	(void)state;
 	owner_done(&w->serve.owner);
 	assert_int_equal(tree_remove(AT_FDCWD, w->top), 0);
 	free(w);

@@ -90,8 +90,7 @@ static struct ssb_plan *plan_of(struct refusal *r, size_t n)
 	return &the_plan;
 }
 
-static struct approve_case case_of(const struct world *w, struct mcp_call *c,
-                                   const struct ssb_plan *plan)
+static struct approve_case case_of(struct mcp_call *c, const struct ssb_plan *plan)
 {
 	struct approve_case k = { .serve = (struct serve *)(uintptr_t)&w->serve,
 		                  .call = c,
@@ -112,7 +111,7 @@ static void case_done(struct approve_case *k)
 	approve_done(k);
 }
 
-static enum consent_answer ask_case(const struct world *w, struct approve_case *k)
+static enum consent_answer ask_case(struct approve_case *k)
 {
 	enum consent_answer a = approve_ask(w->serve.approvals, k);
 
@@ -125,8 +124,7 @@ static enum consent_answer ask_case(const struct world *w, struct approve_case *
 }
 
 /* A plan that lacks the right to read `path`. */
-static enum consent_answer ask_after(const struct world *w, struct mcp_call *c, char *path,
-                                     unsigned rounds)
+static enum consent_answer ask_after(struct mcp_call *c, char *path, unsigned rounds)
 {
 	struct refusal r = { .kind = REFUSAL_READ,
 		             .what = (char[]){ "read" },
@@ -135,10 +133,10 @@ static enum consent_answer ask_after(const struct world *w, struct mcp_call *c, 
 		             .remedy = (char[]){ "remedy" },
 		             .option = the_option,
 		             .value = path };
-	AUTO(case_done) struct approve_case k = case_of(w, c, plan_of(&r, 1));
+	AUTO(case_done) struct approve_case k = case_of(c, plan_of(&r, 1));
 
 	k.rounds = rounds;
-	enum consent_answer a = ask_case(w, &k);
+	enum consent_answer a = ask_case(&k);
 	if (a == ANSWER_ONCE) {
 		assert_true(given_has(k.decision.input.given, k.decision.input.n_given, the_option,
 		                      path));
@@ -150,31 +148,31 @@ static enum consent_answer ask_after(const struct world *w, struct mcp_call *c, 
 	return a;
 }
 
-static enum consent_answer ask(const struct world *w, struct mcp_call *c, char *path)
+static enum consent_answer ask(struct mcp_call *c, char *path)
 {
-	return ask_after(w, c, path, 0);
+	return ask_after(c, path, 0);
 }
 
 /* What a question about it was sealed with. */
-static void seal(const struct world *w, struct buf *state, char *path)
+static void seal(struct buf *state, char *path)
 {
 	struct given one = { the_option, path };
 	const struct approve_items asked = { .v = &one, .n = 1 };
-	AUTO(case_done) struct approve_case k = case_of(w, NULL, plan_of(NULL, 0));
+	AUTO(case_done) struct approve_case k = case_of(NULL, plan_of(NULL, 0));
 
 	k.rounds = 1;
 	buf_init(state, 4096);
 	approve_state(state, &k, &asked);
 }
 
-static enum consent_answer answer(const struct world *w, const char *principal, const char *state,
-                                  char *path, const char *text)
+static enum consent_answer answer(const char *principal, const char *state, char *path,
+                                  const char *text)
 {
 	struct mcp_call c = { .principal = principal, .state = state };
 	const char *why = NULL;
 
 	assert_int_equal(json_read(&c.answer, text, strlen(text), &why), 0);
-	enum consent_answer a = ask(w, &c, path);
+	enum consent_answer a = ask(&c, path);
 	json_doc_done(&c.answer);
 	return a;
 }
@@ -183,20 +181,20 @@ static enum consent_answer answer(const struct world *w, const char *principal, 
 	"{\"action\":\"" action "\",\"content\":{\"decision\":\"" decision "\"}}"
 
 /* The owner says "session" to it. */
-static void approve(const struct world *w, const char *principal, char *path)
+static void approve(const char *principal, char *path)
 {
 	auto_buf state;
 
-	seal(w, &state, path);
-	assert_int_equal(answer(w, principal, state.data, path, SAYS("accept", "session")),
+	seal(&state, path);
+	assert_int_equal(answer(principal, state.data, path, SAYS("accept", "session")),
 	                 ANSWER_ONCE);
 }
 
-static enum consent_answer ask_plain(const struct world *w, const char *principal, char *path)
+static enum consent_answer ask_plain(const char *principal, char *path)
 {
 	struct mcp_call c = { .principal = principal };
 
-	return ask(w, &c, path);
+	return ask(&c, path);
 }
 
 static int setup(void **state)
@@ -211,14 +209,11 @@ static int setup(void **state)
 	is_unknown = false;
 	the_refusal = "more than fits into a question";
 	world_setup(state);
-	struct world *w = *state;
 	return approvals_new(&w->serve.approvals, &err);
 }
 
 static int teardown(void **state)
 {
-	struct world *w = *state;
-
 	approvals_free(w->serve.approvals);
 	free(the_question);
 	the_question = NULL;
@@ -226,7 +221,7 @@ static int teardown(void **state)
 }
 
 /* Whatever is not a yes in so many words is a no, and nothing is remembered of it. */
-static void only_a_yes_is_one(void **state)
+UNIT_TEST(only_a_yes_is_one)
 {
 	static const char *const NO[] = {
 		SAYS("decline", "session"),
@@ -245,173 +240,160 @@ static void only_a_yes_is_one(void **state)
 		"[]",
 		"\"accept\"",
 	};
-	const struct world *w = *state;
 	char path[] = "~/a";
 
 	for (size_t i = 0; i < ARRAY_LEN(NO); i++) {
 		auto_buf asked;
-		seal(w, &asked, path);
+		seal(&asked, path);
 		the_refusal = "the owner did not approve it";
-		if (answer(w, "one", asked.data, path, NO[i]) != ANSWER_NO) {
+		if (answer("one", asked.data, path, NO[i]) != ANSWER_NO) {
 			fail_msg("a yes: %s", NO[i]);
 		}
-		assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+		assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 	}
-	approve(w, "one", path); /* the control */
+	approve("one", path); /* the control */
 }
 
 /* Of one run it is a yes to this run. */
-static void once_is_not_remembered(void **state)
+UNIT_TEST(once_is_not_remembered)
 {
-	const struct world *w = *state;
 	char path[] = "~/a";
 	auto_buf asked;
 
-	seal(w, &asked, path);
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "once")), ANSWER_ONCE);
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "always")),
-	                 ANSWER_ALWAYS);
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+	seal(&asked, path);
+	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "once")), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
+	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "always")), ANSWER_ALWAYS);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 }
 
 /* That the skill runs with its files although they are not approved any more is a question of its
  * own: without it an answer does not count. */
-static void asks_for_the_word(void **state)
+UNIT_TEST(asks_for_the_word)
 {
-	const struct world *w = *state;
 	static const char *const CHOICES[] = { SAYS("accept", "once"), SAYS("accept", "session") };
 
 	the_state = CONSENT_CHANGED;
 	for (size_t i = 0; i < ARRAY_LEN(CHOICES); i++) {
 		const struct approve_items asked = { .as_it_is = true };
 		struct mcp_call c = { .principal = "one" };
-		AUTO(case_done) struct approve_case k = case_of(w, &c, plan_of(NULL, 0));
+		AUTO(case_done) struct approve_case k = case_of(&c, plan_of(NULL, 0));
 		const char *why = NULL;
 		auto_buf sealed;
 
-		assert_int_equal(ask_case(w, &k), ANSWER_NONE);
+		assert_int_equal(ask_case(&k), ANSWER_NONE);
 		assert_non_null(strstr(the_question, "changed since you approved it"));
 		buf_init(&sealed, 4096);
 		approve_state(&sealed, &k, &asked);
 		c.state = sealed.data;
 		assert_int_equal(json_read(&c.answer, CHOICES[i], strlen(CHOICES[i]), &why), 0);
-		AUTO(case_done) struct approve_case again = case_of(w, &c, plan_of(NULL, 0));
-		assert_int_equal(ask_case(w, &again), ANSWER_ONCE);
+		AUTO(case_done) struct approve_case again = case_of(&c, plan_of(NULL, 0));
+		assert_int_equal(ask_case(&again), ANSWER_ONCE);
 		assert_true(again.decision.as_it_is && again.decision.pinned);
 		json_doc_done(&c.answer);
 	}
 	/* It is remembered for the session, for these files. */
 	struct mcp_call c = { .principal = "one" };
-	AUTO(case_done) struct approve_case later = case_of(w, &c, plan_of(NULL, 0));
-	assert_int_equal(ask_case(w, &later), ANSWER_ONCE);
+	AUTO(case_done) struct approve_case later = case_of(&c, plan_of(NULL, 0));
+	assert_int_equal(ask_case(&later), ANSWER_ONCE);
 	assert_true(later.decision.as_it_is);
 	the_tree = 1;
-	AUTO(case_done) struct approve_case other = case_of(w, &c, plan_of(NULL, 0));
-	assert_int_equal(ask_case(w, &other), ANSWER_NONE);
+	AUTO(case_done) struct approve_case other = case_of(&c, plan_of(NULL, 0));
+	assert_int_equal(ask_case(&other), ANSWER_NONE);
 }
 
 /* An answer to what was asked of another manifest, of other files, or while an approval
  * held that does so no more, is none: the owner is asked again. */
-static void answers_what_was_asked(void **state)
+UNIT_TEST(answers_what_was_asked)
 {
-	const struct world *w = *state;
 	char path[] = "~/a";
 	auto_buf asked;
 
-	seal(w, &asked, path);
+	seal(&asked, path);
 	the_manifest = 1;
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 ANSWER_NONE);
+	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "session")), ANSWER_NONE);
 	the_manifest = 0;
 	the_tree = 1;
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 ANSWER_NONE);
+	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "session")), ANSWER_NONE);
 	the_tree = 0;
 	the_state = CONSENT_OVER;
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 ANSWER_NONE);
+	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "session")), ANSWER_NONE);
 	the_state = CONSENT_NONE;
-	assert_int_equal(answer(w, "one", asked.data, path, SAYS("accept", "session")),
-	                 ANSWER_ONCE);
+	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "session")), ANSWER_ONCE);
 }
 
-static void goes_with_its_client(void **state)
+UNIT_TEST(goes_with_its_client)
 {
-	const struct world *w = *state;
 	char path[] = "~/a";
 	char other[] = "~/b";
 
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
-	approve(w, "one", path);
-	approve(w, "two", path);
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
-	assert_int_equal(ask_plain(w, "one", other), ANSWER_NONE);
-	assert_int_equal(ask_plain(w, "three", path), ANSWER_NONE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
+	approve("one", path);
+	approve("two", path);
+	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", other), ANSWER_NONE);
+	assert_int_equal(ask_plain("three", path), ANSWER_NONE);
 	approvals_forget(w->serve.approvals, "three");
 	approvals_forget(w->serve.approvals, "one");
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
-	assert_int_equal(ask_plain(w, "two", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
+	assert_int_equal(ask_plain("two", path), ANSWER_ONCE);
 }
 
 /* What was agreed to is what was shown: other files are asked about anew. */
-static void holds_for_the_files(void **state)
+UNIT_TEST(holds_for_the_files)
 {
-	const struct world *w = *state;
 	char path[] = "~/a";
 
 	the_tree = 1;
-	approve(w, "one", path);
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
+	approve("one", path);
+	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
 	the_tree = 2;
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 	the_tree = 1;
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
 	the_tree = 0;
 }
 
 /* Nor is it for another manifest of the same skill, another skill, or another right. */
-static void holds_for_nothing_else(void **state)
+UNIT_TEST(holds_for_nothing_else)
 {
-	const struct world *w = *state;
 	char path[] = "~/a";
 	char *dir = the_skill.dir;
 
-	approve(w, "one", path);
+	approve("one", path);
 	the_manifest = 1;
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 	the_manifest = 0;
 	the_skill.dir = (char[]){ "/skills/t" };
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 	the_skill.dir = dir;
 	the_option = SSB_OPT_WRITE;
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NONE);
+	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 	the_option = SSB_OPT_READ;
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
 }
 
 /* Past the cap it is the oldest that is asked for again, not each new one. */
-static void has_a_cap(void **state)
+UNIT_TEST(has_a_cap)
 {
-	const struct world *w = *state;
 	char path[32];
 	char first[] = "~/0";
 	char second[] = "~/1";
 
 	for (int i = 0; i < MAX_APPROVED; i++) {
 		snprintf(path, sizeof(path), "~/%d", i);
-		approve(w, "one", path);
+		approve("one", path);
 	}
-	assert_int_equal(ask_plain(w, "one", first), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", first), ANSWER_ONCE);
 	snprintf(path, sizeof(path), "~/%d", MAX_APPROVED);
-	approve(w, "one", path);
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_ONCE);
-	assert_int_equal(ask_plain(w, "one", second), ANSWER_ONCE);
-	assert_int_equal(ask_plain(w, "one", first), ANSWER_NONE);
+	approve("one", path);
+	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", second), ANSWER_ONCE);
+	assert_int_equal(ask_plain("one", first), ANSWER_NONE);
 }
 
 /* A plan that lacks `n` files with names of `len` bytes, and asks for as many others. */
-static enum consent_answer ask_many(const struct world *w, size_t n, size_t len)
+static enum consent_answer ask_many(size_t n, size_t len)
 {
 	AUTO(string_list_done) struct string_list asked = { 0 };
 	struct mcp_call c = { .principal = "one" };
@@ -444,17 +426,16 @@ static enum consent_answer ask_many(const struct world *w, size_t n, size_t len)
 	the_plan = (struct ssb_plan){
 		.refusals = v, .n_refusals = n, .requested = asked, .consent = { .refuse = true }
 	};
-	AUTO(case_done) struct approve_case k = case_of(w, &c, &the_plan);
-	return ask_case(w, &k);
+	AUTO(case_done) struct approve_case k = case_of(&c, &the_plan);
+	return ask_case(&k);
 }
 
 /* Of what is dangerous nothing is cut; of the rest, what goes past a screen is counted. */
-static void says_what_is_dangerous(void **state)
+UNIT_TEST(says_what_is_dangerous)
 {
-	const struct world *w = *state;
 	char text[64];
 
-	assert_int_equal(ask_many(w, 40, 0), ANSWER_NONE);
+	assert_int_equal(ask_many(40, 0), ANSWER_NONE);
 	for (int i = 0; i < 40; i++) {
 		snprintf(text, sizeof(text), "  ! read what is in /etc/%d ", i);
 		assert_non_null(strstr(the_question, text));
@@ -464,57 +445,52 @@ static void says_what_is_dangerous(void **state)
 }
 
 /* As many as one reads; how many are left is said. */
-static void asks_for_some_at_a_time(void **state)
+UNIT_TEST(asks_for_some_at_a_time)
 {
-	const struct world *w = *state;
 	char text[32];
 
 	snprintf(text, sizeof(text), "\\n%d. why", MAX_APPROVE_ITEMS);
-	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS, 0), ANSWER_NONE);
+	assert_int_equal(ask_many(MAX_APPROVE_ITEMS, 0), ANSWER_NONE);
 	assert_non_null(strstr(the_question, text));
 	assert_null(strstr(the_question, "It asks for "));
-	assert_int_equal(ask_many(w, MAX_APPROVE_ITEMS + 1, 0), ANSWER_NONE);
+	assert_int_equal(ask_many(MAX_APPROVE_ITEMS + 1, 0), ANSWER_NONE);
 	assert_non_null(strstr(the_question, text));
 	assert_non_null(strstr(the_question, "It asks for 1 more; you are asked"));
 }
 
 /* A skill that asks for other things after each answer is not asked for again and again. */
-static void asks_so_often(void **state)
+UNIT_TEST(asks_so_often)
 {
-	const struct world *w = *state;
 	struct mcp_call c = { .principal = "one" };
 	char path[] = "~/a";
 
 	for (unsigned past = 0; past < 2; past++) {
 		the_refusal = "asks for more after each of";
-		assert_int_equal(ask_after(w, &c, path, MAX_APPROVE_ROUNDS - 1 + past),
+		assert_int_equal(ask_after(&c, path, MAX_APPROVE_ROUNDS - 1 + past),
 		                 past ? ANSWER_NO : ANSWER_NONE);
 	}
 }
 
 /* No question if no answer would help, or if its subject is unknown. */
-static void asks_for_what_can_be_given(void **state)
+UNIT_TEST(asks_for_what_can_be_given)
 {
-	const struct world *w = *state;
 	char path[] = "~/a";
 
 	the_refusal = "something that no approval can give";
-	assert_int_equal(ask_plain(w, "one", NULL), ANSWER_NO);
+	assert_int_equal(ask_plain("one", NULL), ANSWER_NO);
 	the_option = SSB_OPT_MEMORY;
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NO);
+	assert_int_equal(ask_plain("one", path), ANSWER_NO);
 	the_option = SSB_OPT_READ;
 	is_unknown = true;
 	the_refusal = "out of memory"; /* where nothing else is said */
-	assert_int_equal(ask_plain(w, "one", path), ANSWER_NO);
+	assert_int_equal(ask_plain("one", path), ANSWER_NO);
 	assert_null(the_question);
 }
 
 /* A question that does not fit is not asked: the owner must not agree to half of it. */
-static void does_not_ask_by_halves(void **state)
+UNIT_TEST(does_not_ask_by_halves)
 {
-	const struct world *w = *state;
-
-	assert_int_equal(ask_many(w, 400, 150), ANSWER_NO);
+	assert_int_equal(ask_many(400, 150), ANSWER_NO);
 	assert_null(the_question);
 }
 

@@ -16,7 +16,6 @@
 #include "serve/errand.h"
 
 struct seen {
-	struct world *w;
 	struct errand *errand;
 	int ended;
 	int nth; /* of all that ended, from 1 */
@@ -38,15 +37,12 @@ static int setup(void **state)
 	n_ended = 0;
 	n_wanted = 1;
 	world_setup(state);
-	struct world *w = *state;
 	assert_int_equal(loop_new(&w->serve.loop, &err), 0);
 	return errands_new(&w->serve, &w->serve.errands, &err);
 }
 
 static int teardown(void **state)
 {
-	struct world *w = *state;
-
 	errands_free(w->serve.errands);
 	loop_free(w->serve.loop);
 	return world_teardown(state);
@@ -64,15 +60,14 @@ static void on_ended(void *arg, const struct errand_end *end)
 	       end->len < sizeof(s->data) ? end->len : sizeof(s->data) - 1);
 	s->nth = n_ended + 1;
 	if (++n_ended == n_wanted) {
-		loop_stop(s->w->serve.loop);
+		loop_stop(w->serve.loop);
 	}
 }
 
-static void begin_wish(struct world *w, struct seen *s, struct errand_wish *wish)
+static void begin_wish(struct seen *s, struct errand_wish *wish)
 {
 	struct ssb_error err = { 0 };
 
-	s->w = w;
 	wish->ended = on_ended;
 	wish->arg = s;
 	wish->who = wish->who != NULL ? wish->who : "a";
@@ -80,11 +75,11 @@ static void begin_wish(struct world *w, struct seen *s, struct errand_wish *wish
 	assert_int_equal(s->ended, 0); /* never from inside */
 }
 
-static void run(struct world *w, struct seen *s, void (*fn)(void *arg, struct buf *out))
+static void run(struct seen *s, void (*fn)(void *arg, struct buf *out))
 {
 	struct errand_wish wish = { .run = fn };
 
-	begin_wish(w, s, &wish);
+	begin_wish(s, &wish);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s->ended, 1);
 }
@@ -94,7 +89,7 @@ static void stop(void *arg)
 	loop_stop(arg);
 }
 
-static void turn(struct world *w, uint64_t ms)
+static void turn(uint64_t ms)
 {
 	assert_int_equal(loop_after(w->serve.loop, ms, stop, w->serve.loop, NULL), 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
@@ -115,11 +110,11 @@ static void sleep_long(void *arg, struct buf *out)
 
 /* ---- what it brings ------------------------------------------------------------------ */
 
-static void brings_bytes(void **state)
+UNIT_TEST(brings_bytes)
 {
 	struct seen s = { 0 };
 
-	run(*state, &s, say_hello);
+	run(&s, say_hello);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
 	assert_int_equal(world_children(), 0);
@@ -137,16 +132,16 @@ static void bring_many(void *arg, struct buf *out)
 	}
 }
 
-static void brings_no_more_than_it_may(void **state)
+UNIT_TEST(brings_no_more_than_it_may)
 {
 	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 }; /* a buffer keeps one for its NUL */
 	struct seen past = { .bytes = MAX_ERRAND_BYTES + 1 };
 
-	run(*state, &at, bring_many);
+	run(&at, bring_many);
 	assert_int_equal(at.fate, ERRAND_DONE);
 	assert_int_equal(at.len, at.bytes);
 	n_wanted++;
-	run(*state, &past, bring_many);
+	run(&past, bring_many);
 	assert_int_equal(past.fate, ERRAND_LARGE);
 	assert_non_null(strstr(past.why, "too large"));
 }
@@ -162,7 +157,7 @@ static void look_around(void *arg, struct buf *out)
 	buf_addf(out, " %d", getpriority(PRIO_PROCESS, 0) > 0);
 }
 
-static void has_nothing_of_the_server(void **state)
+UNIT_TEST(has_nothing_of_the_server)
 {
 	struct seen s = { 0 };
 	int p[2];
@@ -173,7 +168,7 @@ static void has_nothing_of_the_server(void **state)
 	assert_true(dup2(p[0], STDIN_FILENO) >= 0);
 	s.fd = p[1];
 	assert_true(fcntl(s.fd, F_GETFD) >= 0); /* the control */
-	run(*state, &s, look_around);
+	run(&s, look_around);
 	assert_true(dup2(before, STDIN_FILENO) >= 0);
 	assert_string_equal(s.data, "nn 1");
 	close(before);
@@ -197,28 +192,27 @@ static void leave(void *arg, struct buf *out)
 	_exit(1);
 }
 
-static void a_crash_is_an_error(void **state)
+UNIT_TEST(a_crash_is_an_error)
 {
 	struct seen s = { 0 };
 
-	run(*state, &s, crash);
+	run(&s, crash);
 	assert_int_equal(s.fate, ERRAND_CRASHED);
 	assert_int_equal(s.len, 0);
 	assert_true(s.why[0] != '\0');
 	n_wanted++;
 	s = (struct seen){ 0 };
-	run(*state, &s, leave);
+	run(&s, leave);
 	assert_int_equal(s.fate, ERRAND_CRASHED);
 }
 
-static void too_long_is_an_error(void **state)
+UNIT_TEST(too_long_is_an_error)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = sleep_long, .limit_ms = 100 };
 	uint64_t begin = clock_ms();
 
-	begin_wish(w, &s, &wish);
+	begin_wish(&s, &wish);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_LATE);
 	assert_non_null(strstr(s.why, "too long"));
@@ -226,14 +220,13 @@ static void too_long_is_an_error(void **state)
 	assert_int_equal(world_children(), 0);
 }
 
-static void canceled_leaves_nothing(void **state)
+UNIT_TEST(canceled_leaves_nothing)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = sleep_long };
 
-	begin_wish(w, &s, &wish);
-	turn(w, 100);
+	begin_wish(&s, &wish);
+	turn(100);
 	assert_int_equal(world_children(), 1); /* the control */
 	errand_cancel(s.errand);
 	assert_int_equal(s.ended, 0);
@@ -245,9 +238,9 @@ static void canceled_leaves_nothing(void **state)
 /* ---- how many ---------------------------------------------------------------------------- */
 
 /* The lock is of a description that only the test has: errands open the file anew. */
-static int hold(const struct world *w)
+static int hold(void)
 {
-	auto_free char *path = world_path(w, "cue");
+	auto_free char *path = world_path("cue");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
@@ -257,9 +250,9 @@ static int hold(const struct world *w)
 
 static void open_and_wait(void *arg, struct buf *out)
 {
-	const struct seen *s = arg;
-	auto_free char *path = world_path(s->w, "cue");
+	auto_free char *path = world_path("cue");
 
+	(void)arg;
 	/* Until the test gives the word. */
 	(void)flock(open(path, O_RDONLY | O_CLOEXEC), LOCK_SH);
 	buf_adds(out, "went");
@@ -288,7 +281,7 @@ static void on_call(void *arg, struct mcp_call *c)
 
 	a->call = c;
 	assert_true(mcp_become_task(c, "it takes long"));
-	assert_int_equal(errand_of_call(&a->seen.w->serve, c, &wish, &err), 0);
+	assert_int_equal(errand_of_call(&w->serve, c, &wish, &err), 0);
 }
 
 static void unheard(struct mcp_out *o, enum mcp_kind kind, int status, const char *json, size_t len)
@@ -307,7 +300,7 @@ static void unneeded(struct mcp_out *o)
 
 /* The connection that asked for it ends, and the task stays with the clients that have the
  * token: so does the name by which errands are counted. */
-static void outlives_the_connection(void **state)
+UNIT_TEST(outlives_the_connection)
 {
 	static const char CALL[] =
 	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":{"
@@ -315,8 +308,7 @@ static void outlives_the_connection(void **state)
 	        "\"io.modelcontextprotocol/clientCapabilities\":{\"extensions\":{"
 	        "\"io.modelcontextprotocol/tasks\":{}}}}}}";
 	static const struct mcp_method METHOD = { "tools/call", on_call, 0 };
-	struct world *w = *state;
-	struct asked a = { .seen = { .w = w } };
+	struct asked a = { 0 };
 	struct seen next = { 0 };
 	const struct mcp_app app = { .name = "t",
 		                     .version = "1",
@@ -331,7 +323,7 @@ static void outlives_the_connection(void **state)
 	struct ssb_error err = { 0 };
 	const char *why = NULL;
 	int code = 0;
-	auto_fd cue = hold(w);
+	auto_fd cue = hold();
 
 	n_wanted = 2;
 	assert_int_equal(mcp_server_new(w->serve.loop, &app, &server, &err), 0);
@@ -339,12 +331,12 @@ static void outlives_the_connection(void **state)
 	assert_int_equal(mcp_peer_new(server, "http:token", NULL, &peer), 0);
 	assert_int_equal(mcp_message_read(&m, CALL, sizeof(CALL) - 1, &code, &why), 0);
 	mcp_receive(peer, &out, &m);
-	turn(w, 50);
+	turn(50);
 	mcp_out_gone(peer, &out);
 	mcp_peer_leave(peer, heir);
 	struct errand_wish wish = { .run = open_and_wait, .who = "http:token" };
-	begin_wish(w, &next, &wish);
-	turn(w, 50);
+	begin_wish(&next, &wish);
+	turn(50);
 	assert_int_equal(world_children(), 2);
 	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
@@ -354,36 +346,35 @@ static void outlives_the_connection(void **state)
 	mcp_server_free(server);
 }
 
-static void so_many_at_once(void **state)
+UNIT_TEST(so_many_at_once)
 {
-	struct world *w = *state;
 	enum { EACH = MAX_ERRANDS_EACH + 3, CLIENTS = 4 };
 	static const char *const WHO[CLIENTS] = { "a", "b", "c", "d" };
 	auto_free struct seen *s = calloc((size_t)EACH * CLIENTS, sizeof(*s));
 	struct seen late = { 0 };
-	auto_fd cue = hold(w);
+	auto_fd cue = hold();
 
 	assert_non_null(s);
 	n_wanted = 1 + EACH * CLIENTS;
 	for (size_t i = 0; i < EACH; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = "a" };
-		begin_wish(w, &s[i], &wish);
+		begin_wish(&s[i], &wish);
 	}
-	turn(w, 200);
+	turn(200);
 	assert_int_equal(world_children(), MAX_ERRANDS_EACH); /* there is room for another */
 	for (size_t i = EACH; i < (size_t)EACH * CLIENTS; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = WHO[i / EACH] };
-		begin_wish(w, &s[i], &wish);
+		begin_wish(&s[i], &wish);
 	}
-	turn(w, 200);
+	turn(200);
 	assert_int_equal(world_children(), MAX_ERRANDS);
 	assert_int_equal(n_ended, 0);
 
 	/* One that waits is canceled without having been begun. */
 	struct errand_wish wish = { .run = open_and_wait, .who = "e" };
-	begin_wish(w, &late, &wish);
+	begin_wish(&late, &wish);
 	errand_cancel(late.errand);
-	turn(w, 50);
+	turn(50);
 	assert_int_equal(late.fate, ERRAND_CANCELED);
 	assert_int_equal(late.ended, 1);
 
@@ -397,35 +388,34 @@ static void so_many_at_once(void **state)
 }
 
 /* The client with the fewest errands is next, not the client that asked first. */
-static void the_fewest_come_first(void **state)
+UNIT_TEST(the_fewest_come_first)
 {
-	struct world *w = *state;
 	struct seen a[MAX_ERRANDS_EACH + 1] = { 0 };
 	struct seen others[MAX_ERRANDS - MAX_ERRANDS_EACH + 1] = { 0 };
 	struct seen last = { 0 };
-	auto_fd cue = hold(w);
+	auto_fd cue = hold();
 
 	n_wanted = (int)(ARRAY_LEN(a) + ARRAY_LEN(others)) + 1;
 	for (size_t i = 0; i < ARRAY_LEN(a) - 1; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = "a" };
-		begin_wish(w, &a[i], &wish);
+		begin_wish(&a[i], &wish);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(others) - 1; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = "b" };
-		begin_wish(w, &others[i], &wish);
+		begin_wish(&others[i], &wish);
 	}
-	turn(w, 200);
+	turn(200);
 	assert_int_equal(world_children(), MAX_ERRANDS);
 	/* All places are taken, and three wait: of these, then one of a new client. */
 	struct errand_wish of_a = { .run = say_hello, .who = "a" };
 	struct errand_wish of_b = { .run = say_hello, .who = "b" };
 	struct errand_wish of_c = { .run = say_hello, .who = "c" };
-	begin_wish(w, &a[ARRAY_LEN(a) - 1], &of_a);
-	begin_wish(w, &others[ARRAY_LEN(others) - 1], &of_b);
-	begin_wish(w, &last, &of_c);
+	begin_wish(&a[ARRAY_LEN(a) - 1], &of_a);
+	begin_wish(&others[ARRAY_LEN(others) - 1], &of_b);
+	begin_wish(&last, &of_c);
 	errand_cancel(a[0].errand);
 	for (int i = 0; i < 500 && a[ARRAY_LEN(a) - 1].ended == 0; i++) {
-		turn(w, 20);
+		turn(20);
 	}
 	assert_int_equal(a[0].nth, 1);
 	assert_int_equal(last.nth, 2);
@@ -435,9 +425,8 @@ static void the_fewest_come_first(void **state)
 	assert_int_equal(loop_run(w->serve.loop), 0);
 }
 
-static void the_end_ends_all(void **state)
+UNIT_TEST(the_end_ends_all)
 {
-	struct world *w = *state;
 	enum { N = MAX_ERRANDS_EACH + 2 };
 	struct seen s[N] = { 0 };
 	struct ssb_error err = { 0 };
@@ -445,9 +434,9 @@ static void the_end_ends_all(void **state)
 	n_wanted = -1;
 	for (int i = 0; i < N; i++) {
 		struct errand_wish wish = { .run = sleep_long };
-		begin_wish(w, &s[i], &wish);
+		begin_wish(&s[i], &wish);
 	}
-	turn(w, 100);
+	turn(100);
 	assert_int_equal(world_children(), MAX_ERRANDS_EACH);
 	errands_free(w->serve.errands);
 	assert_int_equal(errands_new(&w->serve, &w->serve.errands, &err), 0);
@@ -459,9 +448,8 @@ static void the_end_ends_all(void **state)
 }
 
 /* The server is killed, and its errand goes with it: the pipe that it holds ends. */
-static void dies_with_the_server(void **state)
+UNIT_TEST(dies_with_the_server)
 {
-	struct world *w = *state;
 	int life[2];
 	char byte;
 
@@ -474,8 +462,8 @@ static void dies_with_the_server(void **state)
 		(void)dup2(life[1], STDERR_FILENO);
 		close(life[0]);
 		close(life[1]);
-		begin_wish(w, &s, &wish);
-		turn(w, 200);
+		begin_wish(&s, &wish);
+		turn(200);
 		(void)!write(STDERR_FILENO, world_children() == 1 ? "x" : "?", 1);
 		(void)raise(SIGKILL);
 	}
@@ -493,12 +481,12 @@ static void dies_with_the_server(void **state)
 
 static int write_mark(void *arg)
 {
-	const struct seen *s = arg;
-	auto_free char *path = world_path(s->w, "cue");
+	auto_free char *path = world_path("cue");
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 
+	(void)arg;
 	(void)flock(fd, LOCK_SH); /* until the test gives the word */
-	world_file(s->w, "mark", "done");
+	world_file("mark", "done");
 	return 0;
 }
 
@@ -508,9 +496,9 @@ static int fail_after(void *arg)
 	return -1;
 }
 
-static bool marked(const struct world *w)
+static bool marked(void)
 {
-	auto_free char *path = world_path(w, "mark");
+	auto_free char *path = world_path("mark");
 
 	for (int i = 0; i < 200; i++) {
 		if (access(path, F_OK) == 0) {
@@ -521,68 +509,65 @@ static bool marked(const struct world *w)
 	return false;
 }
 
-static void once_begun_it_is_finished(void **state)
+UNIT_TEST(once_begun_it_is_finished)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark };
-	auto_fd cue = hold(w);
+	auto_fd cue = hold();
 
-	begin_wish(w, &s, &wish);
-	turn(w, 100);
+	begin_wish(&s, &wish);
+	turn(100);
 	errand_cancel(s.errand);
 	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
-	assert_true(marked(w));
+	assert_true(marked());
 
 	s = (struct seen){ 0 };
 	n_wanted++;
 	wish = (struct errand_wish){ .run = say_hello, .after = fail_after };
-	begin_wish(w, &s, &wish);
+	begin_wish(&s, &wish);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_UNDONE);
 }
 
-static void nobody_waits_for_what_follows(void **state)
+UNIT_TEST(nobody_waits_for_what_follows)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark, .limit_ms = 3000 };
-	auto_fd cue = hold(w);
+	auto_fd cue = hold();
 
-	begin_wish(w, &s, &wish);
+	begin_wish(&s, &wish);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
 	assert_int_equal(world_children(), 1);
 	assert_int_equal(flock(cue, LOCK_UN), 0);
-	assert_true(marked(w));
+	assert_true(marked());
 	for (int i = 0; i < 100 && world_children() > 0; i++) {
-		turn(w, 100);
+		turn(100);
 	}
 	assert_int_equal(s.ended, 1);
 	assert_int_equal(world_children(), 0);
 }
 
 /* It outlives the server that is told to end. */
-static void what_follows_outlives_the_server(void **state)
+UNIT_TEST(what_follows_outlives_the_server)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	struct ssb_error err = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark };
-	auto_fd cue = hold(w);
+	auto_fd cue = hold();
 
-	begin_wish(w, &s, &wish);
-	turn(w, 100);
+	begin_wish(&s, &wish);
+	turn(100);
 	errands_free(w->serve.errands);
 	assert_int_equal(errands_new(&w->serve, &w->serve.errands, &err), 0);
 	assert_int_equal(s.ended, 1);
 	assert_int_equal(s.fate, ERRAND_CANCELED);
 	assert_int_equal(flock(cue, LOCK_UN), 0);
-	assert_true(marked(w));
+	assert_true(marked());
 	assert_true(waitpid(-1, NULL, 0) > 0);
 }
 

@@ -19,7 +19,6 @@
 #include "serve/plans.h"
 
 struct seen {
-	struct world *w;
 	struct serve_job *job;
 	int ended;
 	int started;
@@ -40,7 +39,6 @@ static int setup(void **state)
 	struct ssb_error err = { 0 };
 
 	world_setup(state);
-	struct world *w = *state;
 	assert_int_equal(loop_new(&w->serve.loop, &err), 0);
 	assert_int_equal(plans_new(&w->serve, &w->serve.plans, &err), 0);
 	return job_list_new(&w->serve, &w->serve.jobs, &err);
@@ -48,8 +46,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct world *w = *state;
-
 	job_list_free(w->serve.jobs);
 	plans_free(w->serve.plans);
 	loop_free(w->serve.loop);
@@ -100,22 +96,21 @@ static void on_ended(void *arg, const struct job_end *end)
 		}
 	}
 	if (--s->left <= 0) {
-		loop_stop(s->w->serve.loop);
+		loop_stop(w->serve.loop);
 	}
 }
 
-static void begin(struct world *w, struct seen *s, const char *permissions, const char *script)
+static void begin(struct seen *s, const char *permissions, const char *script)
 {
 	auto_free char *name = strdup("s");
-	auto_free char *dir = world_path(w, "s");
+	auto_free char *dir = world_path("s");
 	const struct skill skill = { name, dir };
 	const struct plan_wish wish = { .skill = &skill };
 	struct job_wish jw = { .keep = 400, .who = "test" };
 	struct ssb_error err = { 0 };
 	const struct job_watch watch = { on_output, on_started, on_line, on_ended, s };
 
-	s->w = w;
-	world_skill(w, "s", permissions, script);
+	world_skill("s", permissions, script);
 	assert_int_equal(plans_get(w->serve.plans, &wish, &jw.plan, NULL, &err), 0);
 	if (job_start(&w->serve, &jw, &watch, &s->job, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
@@ -123,19 +118,19 @@ static void begin(struct world *w, struct seen *s, const char *permissions, cons
 	assert_int_equal(s->ended, 0);
 }
 
-static void run(struct world *w, struct seen *s, const char *permissions, const char *script)
+static void run(struct seen *s, const char *permissions, const char *script)
 {
-	begin(w, s, permissions, script);
+	begin(s, permissions, script);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s->ended, 1);
 	assert_int_equal(job_list_count(w->serve.jobs), 0);
 }
 
-static void succeeds(void **state)
+UNIT_TEST(succeeds)
 {
 	struct seen s = { 0 };
 
-	run(*state, &s, "{}", "echo out; echo err >&2; exit 3");
+	run(&s, "{}", "echo out; echo err >&2; exit 3");
 	assert_true(s.end.ran);
 	assert_int_equal(s.end.result.end, SSB_END_EXITED);
 	assert_int_equal(s.end.result.exit_status, 3);
@@ -148,18 +143,18 @@ static void succeeds(void **state)
 	assert_false(s.denied);
 }
 
-static void shows_what_is_denied(void **state)
+UNIT_TEST(shows_what_is_denied)
 {
 	struct seen s = { 0 };
 
-	run(*state, &s, "{}", "cat /etc/shadow || true");
+	run(&s, "{}", "cat /etc/shadow || true");
 	assert_true(s.end.ran);
 	assert_true(s.end.result.violations > 0);
 	assert_true(s.denied);
 }
 
 /* What is on our stdin is not for it. */
-static void has_an_empty_stdin(void **state)
+UNIT_TEST(has_an_empty_stdin)
 {
 	struct seen s = { 0 };
 	int p[2];
@@ -168,7 +163,7 @@ static void has_an_empty_stdin(void **state)
 	assert_int_equal(write(p[1], "secret\n", 7), 7);
 	int before = dup(STDIN_FILENO);
 	assert_true(dup2(p[0], STDIN_FILENO) >= 0);
-	run(*state, &s, "{}", "cat; ls /proc/self/fd | wc -l");
+	run(&s, "{}", "cat; ls /proc/self/fd | wc -l");
 	assert_true(dup2(before, STDIN_FILENO) >= 0);
 	close(before);
 	assert_true(s.end.ran);
@@ -179,30 +174,29 @@ static void has_an_empty_stdin(void **state)
 	close(p[1]);
 }
 
-static void keeps_the_head(void **state)
+UNIT_TEST(keeps_the_head)
 {
 	struct seen s = { 0 };
 
-	run(*state, &s, "{}", "head -c 300000 /dev/zero | tr \"\\\\0\" x");
+	run(&s, "{}", "head -c 300000 /dev/zero | tr \"\\\\0\" x");
 	assert_int_equal(s.end.out_len[0], 400);
 	assert_int_equal(s.end.out_all[0], 300000);
 	assert_int_equal(s.end.out_len[1], 0);
 }
 
-static void says_why_it_did_not_run(void **state)
+UNIT_TEST(says_why_it_did_not_run)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
-	auto_free char *file = world_path(w, "s/skillsandbox.yaml");
+	auto_free char *file = world_path("s/skillsandbox.yaml");
 
-	begin(w, &s, "{filesystem: {read: [/etc/shadow]}}", "true");
+	begin(&s, "{filesystem: {read: [/etc/shadow]}}", "true");
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_false(s.end.ran);
 	assert_int_equal(s.end.err.code, SSB_E_POLICY);
 	assert_int_equal(s.started, 0);
 }
 
-static void is_canceled(void **state)
+UNIT_TEST(is_canceled)
 {
 	uint64_t took = UINT64_MAX;
 
@@ -210,7 +204,7 @@ static void is_canceled(void **state)
 	 * with other work. The grace of two seconds would show, each time. */
 	for (int i = 0; i < 4 && took >= 1900; i++) {
 		struct seen s = { .cancel_on_output = true };
-		run(*state, &s, "{}", "trap : TERM INT; echo go; while :; do sleep 1; done");
+		run(&s, "{}", "trap : TERM INT; echo go; while :; do sleep 1; done");
 		assert_true(s.end.ran);
 		assert_int_equal(s.end.result.end, SSB_END_CANCELED);
 		assert_int_equal(world_children(), 0);
@@ -220,14 +214,13 @@ static void is_canceled(void **state)
 	assert_true(took < 1900);
 }
 
-static void a_crash_is_an_error(void **state)
+UNIT_TEST(a_crash_is_an_error)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	char path[64];
 	int pid = 0;
 
-	begin(w, &s, "{}", "sleep 60");
+	begin(&s, "{}", "sleep 60");
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
 	auto_file f = fopen(path, "re");
 	assert_int_equal(fscanf(f, "%d", &pid), 1);
@@ -238,15 +231,14 @@ static void a_crash_is_an_error(void **state)
 	assert_non_null(strstr(s.end.err.text, "signal 9"));
 }
 
-static void many_at_once(void **state)
+UNIT_TEST(many_at_once)
 {
-	struct world *w = *state;
 	enum { MANY = 12 };
 	struct seen *s = calloc(MANY, sizeof(*s));
 
 	for (int i = 0; i < MANY; i++) {
 		s[i].left = 1000;
-		begin(w, &s[i], "{}", "sleep 0.2; echo done");
+		begin(&s[i], "{}", "sleep 0.2; echo done");
 	}
 	assert_int_equal(job_list_count(w->serve.jobs), MANY);
 	for (int left = MANY; left > 0;) {
@@ -322,7 +314,7 @@ static void idle(const struct job_child *c)
 	}
 }
 
-static void allow_runs(struct world *w, size_t n)
+static void allow_runs(size_t n)
 {
 	struct ssb_error err = { 0 };
 
@@ -332,10 +324,10 @@ static void allow_runs(struct world *w, size_t n)
 }
 
 /* How many more runs this client can begin. */
-static size_t begun_by(struct world *w, const char *who, struct seen *s, const char *why)
+static size_t begun_by(const char *who, struct seen *s, const char *why)
 {
 	auto_free char *name = strdup("s");
-	auto_free char *dir = world_path(w, "s");
+	auto_free char *dir = world_path("s");
 	const struct skill skill = { name, dir };
 	const struct plan_wish wish = { .skill = &skill };
 	const struct job_watch watch = { .ended = on_ended, .arg = s };
@@ -353,37 +345,35 @@ static size_t begun_by(struct world *w, const char *who, struct seen *s, const c
 }
 
 /* One client takes no more than half of what is free; alone on a pipe it takes all. */
-static void each_client_has_a_share(void **state)
+UNIT_TEST(each_client_has_a_share)
 {
-	struct world *w = *state;
-	struct seen s = { .w = w, .left = 1000 };
+	struct seen s = { .left = 1000 };
 
-	world_skill(w, "s", "{}", "true");
+	world_skill("s", "{}", "true");
 	supervisor = idle;
-	allow_runs(w, 8);
+	allow_runs(8);
 	w->opt.socket = "/tmp/s";
-	assert_int_equal(begun_by(w, "a", &s, "4 runs of yours"), 4);
-	assert_int_equal(begun_by(w, "a", &s, "other clients"), 0);
-	assert_int_equal(begun_by(w, "b", &s, "2 runs of yours"), 2);
-	assert_int_equal(begun_by(w, "c", &s, "1 runs of yours"), 1);
-	assert_int_equal(begun_by(w, "d", &s, "8 runs are running"), 1);
-	assert_int_equal(begun_by(w, "e", &s, "--max-runs"), 0);
+	assert_int_equal(begun_by("a", &s, "4 runs of yours"), 4);
+	assert_int_equal(begun_by("a", &s, "other clients"), 0);
+	assert_int_equal(begun_by("b", &s, "2 runs of yours"), 2);
+	assert_int_equal(begun_by("c", &s, "1 runs of yours"), 1);
+	assert_int_equal(begun_by("d", &s, "8 runs are running"), 1);
+	assert_int_equal(begun_by("e", &s, "--max-runs"), 0);
 	w->opt.socket = NULL;
-	allow_runs(w, 8);
-	assert_int_equal(begun_by(w, "a", &s, "8 runs are running"), 8);
-	allow_runs(w, 0);
-	assert_true(begun_by(w, "a", &s, "runs are running") >= 32);
+	allow_runs(8);
+	assert_int_equal(begun_by("a", &s, "8 runs are running"), 8);
+	allow_runs(0);
+	assert_true(begun_by("a", &s, "runs are running") >= 32);
 	supervisor = NULL;
-	allow_runs(w, 0);
+	allow_runs(0);
 	assert_int_equal(world_children(), 0);
 }
 
-static void as_many_as_there_may_be(void **state)
+UNIT_TEST(as_many_as_there_may_be)
 {
-	struct world *w = *state;
 	auto_free struct seen *s = calloc(MAX_JOBS + 1, sizeof(*s));
 	auto_free char *name = strdup("s");
-	auto_free char *dir = world_path(w, "s");
+	auto_free char *dir = world_path("s");
 	const struct skill skill = { name, dir };
 	const struct plan_wish wish = { .skill = &skill };
 	struct job_watch watch = { .ended = on_ended };
@@ -395,12 +385,11 @@ static void as_many_as_there_may_be(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	files.rlim_cur = files.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-	world_skill(w, "s", "{}", "true");
+	world_skill("s", "{}", "true");
 	assert_int_equal(plans_get(w->serve.plans, &wish, &jw.plan, NULL, &err), 0);
-	allow_runs(w, MAX_JOBS);
+	allow_runs(MAX_JOBS);
 	supervisor = idle;
 	for (size_t i = 0; i <= MAX_JOBS; i++) {
-		s[i].w = w;
 		watch.arg = &s[i];
 		int failed = job_start(&w->serve, &jw, &watch, &s[i].job, &err);
 		assert_int_equal(failed, i < MAX_JOBS ? 0 : -1);
@@ -444,24 +433,24 @@ static void stubborn(const struct job_child *c)
 	idle(c);
 }
 
-static void run_for(struct world *w, uint64_t ms)
+static void run_for(uint64_t ms)
 {
 	assert_int_equal(loop_after(w->serve.loop, ms, (loop_fn *)loop_stop, w->serve.loop, NULL),
 	                 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 }
 
-static void begin_stubborn(struct world *w, struct seen *s)
+static void begin_stubborn(struct seen *s)
 {
 	supervisor = stubborn;
-	begin(w, s, "{}", "true");
+	begin(s, "{}", "true");
 	finish_time.asked_for = 0;
 	while (strcmp(s->live, "up ") != 0) {
-		run_for(w, 5);
+		run_for(5);
 	}
 	job_cancel(s->job);
 	while (strlen(s->live) < strlen("up it")) {
-		run_for(w, 5);
+		run_for(5);
 	}
 }
 
@@ -476,13 +465,12 @@ static void was_killed(const struct seen *s)
 }
 
 /* Not before its time is over: a session's store may be slow. */
-static void one_that_does_not_end_is_killed(void **state)
+UNIT_TEST(one_that_does_not_end_is_killed)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 
-	begin_stubborn(w, &s);
-	run_for(w, 50);
+	begin_stubborn(&s);
+	run_for(50);
 	assert_int_equal(s.ended, 0);
 	assert_int_equal(finish_time.asked_for, 1);
 	finish_time.over(finish_time.arg);
@@ -491,14 +479,13 @@ static void one_that_does_not_end_is_killed(void **state)
 }
 
 /* Neither told nor given its time a second time. */
-static void is_canceled_twice(void **state)
+UNIT_TEST(is_canceled_twice)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 
-	begin_stubborn(w, &s);
+	begin_stubborn(&s);
 	job_cancel(s.job);
-	run_for(w, 100);
+	run_for(100);
 	assert_int_equal(finish_time.asked_for, 1);
 	finish_time.over(finish_time.arg);
 	assert_int_equal(loop_run(w->serve.loop), 0);
@@ -506,13 +493,12 @@ static void is_canceled_twice(void **state)
 }
 
 /* Nor does the server, when it ends, wait for one for ever. */
-static void the_end_kills_what_does_not_end(void **state)
+UNIT_TEST(the_end_kills_what_does_not_end)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	struct ssb_error err = { 0 };
 
-	begin_stubborn(w, &s);
+	begin_stubborn(&s);
 	job_list_free(w->serve.jobs);
 	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
 	was_killed(&s);
@@ -542,14 +528,13 @@ static void writes_and_goes(const struct job_child *c)
 }
 
 /* All that was written before the end, and nothing is waited for after it. */
-static void nothing_is_lost_at_the_end(void **state)
+UNIT_TEST(nothing_is_lost_at_the_end)
 {
-	struct world *w = *state;
 	struct seen s = { 0 };
 	siginfo_t dead;
 
 	supervisor = writes_and_goes;
-	begin(w, &s, "{}", "true");
+	begin(&s, "{}", "true");
 	supervisor = NULL;
 	assert_int_equal(waitid(P_ALL, 0, &dead, WEXITED | WNOWAIT), 0);
 	uint64_t from = clock_ms();
@@ -564,14 +549,13 @@ static void nothing_is_lost_at_the_end(void **state)
 	}
 }
 
-static void the_end_waits_for_all(void **state)
+UNIT_TEST(the_end_waits_for_all)
 {
-	struct world *w = *state;
 	struct seen s[3] = { 0 };
 	struct ssb_error err = { 0 };
 
 	for (int i = 0; i < 3; i++) {
-		begin(w, &s[i], "{}", "sleep 60");
+		begin(&s[i], "{}", "sleep 60");
 	}
 	job_list_free(w->serve.jobs);
 	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
@@ -582,9 +566,8 @@ static void the_end_waits_for_all(void **state)
 }
 
 /* The server is killed: its runs end, and their records are whole. */
-static void dies_with_the_server(void **state)
+UNIT_TEST(dies_with_the_server)
 {
-	struct world *w = *state;
 	int life[2];
 	char byte;
 
@@ -593,7 +576,7 @@ static void dies_with_the_server(void **state)
 	if (pid == 0) {
 		struct seen s = { 0 };
 		close(life[0]);
-		begin(w, &s, "{}", "echo go; sleep 60");
+		begin(&s, "{}", "echo go; sleep 60");
 		while (s.live[0] == '\0') {
 			s.left = 1;
 			struct loop_timer *t = NULL;
@@ -610,7 +593,7 @@ static void dies_with_the_server(void **state)
 	assert_int_equal(read(life[0], &byte, 1), 0);
 	close(life[0]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	auto_free char *runs = world_path(w, "home/.local/state/skillsandbox/runs");
+	auto_free char *runs = world_path("home/.local/state/skillsandbox/runs");
 	bool whole = false;
 	for (int i = 0; i < 300 && !whole; i++) {
 		auto_free char *cmd = NULL;

@@ -24,7 +24,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 	return 0;
 }
 
-static const struct ssb_plan *get(struct world *w, const struct plan_wish *wish)
+static const struct ssb_plan *get(const struct plan_wish *wish)
 {
 	const struct ssb_plan *p = NULL;
 	struct ssb_error err = { 0 };
@@ -40,7 +40,6 @@ static int setup(void **state)
 	struct ssb_error err = { 0 };
 
 	world_setup(state);
-	struct world *w = *state;
 	w->opt.owner = ssb_options_new();
 	assert_non_null(w->opt.owner);
 	return plans_new(&w->serve, &w->serve.plans, &err);
@@ -48,16 +47,14 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct world *w = *state;
-
 	plans_free(w->serve.plans);
 	ssb_options_free((struct ssb_options *)w->opt.owner);
 	return world_teardown(state);
 }
 
-static struct skill skill_at(const struct world *w, const char *name)
+static struct skill skill_at(const char *name)
 {
-	return (struct skill){ strdup(name), world_path(w, name) };
+	return (struct skill){ strdup(name), world_path(name) };
 }
 
 static void skill_done(struct skill *s)
@@ -66,47 +63,44 @@ static void skill_done(struct skill *s)
 	free(s->dir);
 }
 
-static void is_kept(void **state)
+UNIT_TEST(is_kept)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	char *args[] = { "x", NULL };
 
-	world_skill(w, "s", "{}", "true");
+	world_skill("s", "{}", "true");
 	const struct plan_wish wish = { .skill = &skill };
 	const struct plan_wish other = { .skill = &skill, .args = args };
-	const struct ssb_plan *first = get(w, &wish);
-	assert_ptr_equal(get(w, &wish), first);
-	const struct ssb_plan *with = get(w, &other);
+	const struct ssb_plan *first = get(&wish);
+	assert_ptr_equal(get(&wish), first);
+	const struct ssb_plan *with = get(&other);
 	assert_ptr_not_equal(with, first);
 	assert_string_equal(with->argv.v[with->argv.n - 1], "x");
-	assert_ptr_equal(get(w, &wish), first);
+	assert_ptr_equal(get(&wish), first);
 }
 
 /* What cannot be looked at cheaply may be another by then. */
-static void is_kept_so_long(void **state)
+UNIT_TEST(is_kept_so_long)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish wish = { .skill = &skill };
 
-	world_skill(w, "s", "{}", "true");
-	const struct ssb_plan *first = get(w, &wish);
+	world_skill("s", "{}", "true");
+	const struct ssb_plan *first = get(&wish);
 	moved_s += 1;
-	assert_ptr_equal(get(w, &wish), first);
+	assert_ptr_equal(get(&wish), first);
 	moved_s += 1;
-	assert_ptr_not_equal(get(w, &wish), first);
+	assert_ptr_not_equal(get(&wish), first);
 }
 
 #define ONE "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 #define TWO "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 
 /* No two of these are one: each has a plan of its own while the others are kept. */
-static void each_wish_has_its_own(void **state)
+UNIT_TEST(each_wish_has_its_own)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill s = skill_at(w, "s");
-	AUTO(skill_done) struct skill other = skill_at(w, "other");
+	AUTO(skill_done) struct skill s = skill_at("s");
+	AUTO(skill_done) struct skill other = skill_at("other");
 	char *arg[] = { (char[]){ "a" }, NULL };
 	char *arg_b[] = { (char[]){ "b" }, NULL };
 	char *args[] = { (char[]){ "a" }, (char[]){ "b" }, NULL };
@@ -152,10 +146,10 @@ static void each_wish_has_its_own(void **state)
 	};
 	const struct ssb_plan *plans[ARRAY_LEN(all)];
 
-	world_skill(w, "s", "{}", "true");
-	world_skill(w, "other", "{}", "true");
+	world_skill("s", "{}", "true");
+	world_skill("other", "{}", "true");
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		plans[i] = get(w, &all[i]);
+		plans[i] = get(&all[i]);
 		for (size_t k = 0; k < i; k++) {
 			if (plans[i] == plans[k]) {
 				fail_msg("wishes %zu and %zu have one plan", k, i);
@@ -163,41 +157,38 @@ static void each_wish_has_its_own(void **state)
 		}
 	}
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		assert_ptr_equal(get(w, &all[i]), plans[i]);
+		assert_ptr_equal(get(&all[i]), plans[i]);
 	}
 }
 
 /* The time of an answer for one run or a session does not count: each use has another. */
-static void is_kept_for_a_session(void **state)
+UNIT_TEST(is_kept_for_a_session)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill s = skill_at(w, "s");
+	AUTO(skill_done) struct skill s = skill_at("s");
 	const struct consent_input now = { .by = "client", .tree = ONE, .at = "now" };
 	const struct consent_input then = { .by = "client", .tree = ONE, .at = "then" };
 	const struct plan_wish first = { .skill = &s, .input = &now };
 	const struct plan_wish second = { .skill = &s, .input = &then };
 
-	world_skill(w, "s", "{}", "true");
-	const struct ssb_plan *p = get(w, &first);
-	assert_ptr_equal(get(w, &second), p);
+	world_skill("s", "{}", "true");
+	const struct ssb_plan *p = get(&first);
+	assert_ptr_equal(get(&second), p);
 }
 
-static void approve_by(const struct world *w, const struct skill *s, const char *by,
-                       const struct string_list *declined, struct consent_found *ret)
+static void approve_by(const struct skill *s, const char *by, const struct string_list *declined,
+                       struct consent_found *ret)
 {
 	const struct plan_wish plain = { .skill = s };
 	const struct consent_terms terms = { .by = by, .uses = -1, .declined = declined };
 	struct ssb_error err = { 0 };
 
-	if (consent_give(&w->serve.owner, s->dir, get((struct world *)(uintptr_t)w, &plain), NULL,
-	                 &terms, &err) != 0 ||
+	if (consent_give(&w->serve.owner, s->dir, get(&plain), NULL, &terms, &err) != 0 ||
 	    consent_look(&w->serve.owner, s->dir, ret, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 }
 
-static void word_by(const struct world *w, const struct consent_found *f, bool copied,
-                    struct consent_input *ret)
+static void word_by(const struct consent_found *f, bool copied, struct consent_input *ret)
 {
 	struct ssb_error err = { 0 };
 
@@ -205,31 +196,30 @@ static void word_by(const struct world *w, const struct consent_found *f, bool c
 }
 
 /* A plan by an approval is of that one, not of the one before, whose files are the same. */
-static void is_by_this_approval(void **state)
+UNIT_TEST(is_by_this_approval)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	AUTO(consent_found_done) struct consent_found whole = { 0 };
 	AUTO(consent_found_done) struct consent_found less = { 0 };
 	char *item[] = { (char[]){ "read ~/notes" }, NULL };
 	const struct string_list declined = { item, 1 };
 
-	world_mkdir(w, "home/notes");
-	world_skill(w, "s", "{filesystem: {read: [~/notes]}}", "true");
+	world_mkdir("home/notes");
+	world_skill("s", "{filesystem: {read: [~/notes]}}", "true");
 	for (int copied = 0; copied < 2; copied++) {
 		AUTO(consent_input_done) struct consent_input one = { 0 };
 		AUTO(consent_input_done) struct consent_input two = { 0 };
 		const struct plan_wish before = { .skill = &skill, .input = &one };
 		const struct plan_wish after = { .skill = &skill, .input = &two };
 
-		approve_by(w, &skill, "one", NULL, &whole);
-		word_by(w, &whole, copied != 0, &one);
-		const struct ssb_plan *p = get(w, &before);
+		approve_by(&skill, "one", NULL, &whole);
+		word_by(&whole, copied != 0, &one);
+		const struct ssb_plan *p = get(&before);
 		size_t grants = p->n_grants;
 		assert_string_equal(p->approved->by, "one");
-		approve_by(w, &skill, "two", &declined, &less);
-		word_by(w, &less, copied != 0, &two);
-		p = get(w, &after);
+		approve_by(&skill, "two", &declined, &less);
+		word_by(&less, copied != 0, &two);
+		p = get(&after);
 		assert_string_equal(p->approved->by, "two");
 		assert_int_equal(p->n_grants, grants - 1);
 
@@ -242,100 +232,95 @@ static void is_by_this_approval(void **state)
 }
 
 /* What was declined once, and is not asked for any more, is nothing to speak of. */
-static void is_quiet_of_what_nobody_asks(void **state)
+UNIT_TEST(is_quiet_of_what_nobody_asks)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	char *item[] = { (char[]){ "read ~/notes" }, NULL };
 	const struct string_list declined = { item, 1 };
 
-	world_skill(w, "s", "{}", "true");
-	approve_by(w, &skill, "one", &declined, &f);
+	world_skill("s", "{}", "true");
+	approve_by(&skill, "one", &declined, &f);
 	for (int copied = 0; copied < 2; copied++) {
 		AUTO(consent_input_done) struct consent_input input = { 0 };
 		const struct plan_wish wish = { .skill = &skill, .input = &input };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 		struct ssb_error err = { 0 };
 		const struct ssb_plan *p = NULL;
-		word_by(w, &f, copied != 0, &input);
+		word_by(&f, copied != 0, &input);
 		assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
 		assert_int_equal(ssb_diags_count(diags), 0);
 	}
 }
 
 /* Who asks what there is to say of a manifest is told, also of a plan that is kept. */
-static void says_it_again(void **state)
+UNIT_TEST(says_it_again)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish wish = { .skill = &skill };
 	struct ssb_error err = { 0 };
 	const struct ssb_plan *p = NULL;
 
-	world_mkdir(w, "home/.ssh");
-	world_skill(w, "s", "{filesystem: {read: [~/.ssh]}}", "true");
-	(void)get(w, &wish);
+	world_mkdir("home/.ssh");
+	world_skill("s", "{filesystem: {read: [~/.ssh]}}", "true");
+	(void)get(&wish);
 	struct ssb_diags *diags = ssb_diags_new();
 	assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
 	assert_true(ssb_diags_count(diags) > 0);
 	ssb_diags_free(diags);
 }
 
-static void sees_a_change(void **state)
+UNIT_TEST(sees_a_change)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish wish = { .skill = &skill };
 
-	world_skill(w, "s", "{}", "true");
-	assert_int_equal(get(w, &wish)->n_egress, 0);
-	world_skill(w, "s", "{network: {egress: [{domain: example.com}]}}", "true");
-	assert_int_equal(get(w, &wish)->n_egress, 1);
+	world_skill("s", "{}", "true");
+	assert_int_equal(get(&wish)->n_egress, 0);
+	world_skill("s", "{network: {egress: [{domain: example.com}]}}", "true");
+	assert_int_equal(get(&wish)->n_egress, 1);
 
 	/* The owner's file. */
-	uint64_t before = get(w, &wish)->res.memory_mb;
-	world_mkdir(w, "home/.config");
-	world_mkdir(w, "home/.config/skillsandbox");
-	world_file(w, "home/.config/skillsandbox/policy.yaml", "limits: {memory_mb: 33}\n");
+	uint64_t before = get(&wish)->res.memory_mb;
+	world_mkdir("home/.config");
+	world_mkdir("home/.config/skillsandbox");
+	world_file("home/.config/skillsandbox/policy.yaml", "limits: {memory_mb: 33}\n");
 	assert_int_not_equal(before, 33);
-	assert_int_equal(get(w, &wish)->res.memory_mb, 33);
+	assert_int_equal(get(&wish)->res.memory_mb, 33);
 }
 
 /* What is derived comes from more than one file, and the owner may have a word for it. */
-static void derives_anew(void **state)
+UNIT_TEST(derives_anew)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "d");
+	AUTO(skill_done) struct skill skill = skill_at("d");
 	char *args[] = { "run", NULL };
 	const struct plan_wish wish = { .skill = &skill, .args = args };
 
-	world_mkdir(w, "d");
-	world_file(w, "d/SKILL.md", "---\nname: d\n---\n");
-	world_file(w, "d/run", "#!/bin/sh\n");
-	assert_string_equal(get(w, &wish)->argv.v[0], "/bin/sh");
-	world_file(w, "d/run", "#!/usr/bin/env python3\n");
-	assert_string_equal(get(w, &wish)->argv.v[0], "python3");
-	world_skill(w, "d", "{}", "true");
-	assert_int_equal(get(w, &wish)->format, SKILL_DECLARED);
+	world_mkdir("d");
+	world_file("d/SKILL.md", "---\nname: d\n---\n");
+	world_file("d/run", "#!/bin/sh\n");
+	assert_string_equal(get(&wish)->argv.v[0], "/bin/sh");
+	world_file("d/run", "#!/usr/bin/env python3\n");
+	assert_string_equal(get(&wish)->argv.v[0], "python3");
+	world_skill("d", "{}", "true");
+	assert_int_equal(get(&wish)->format, SKILL_DECLARED);
 }
 
-static void sees_another_object(void **state)
+UNIT_TEST(sees_another_object)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish wish = { .skill = &skill };
-	auto_free char *notes = world_path(w, "home/notes");
-	auto_free char *old = world_path(w, "home/old");
+	auto_free char *notes = world_path("home/notes");
+	auto_free char *old = world_path("home/old");
 	struct stat st;
 
-	world_mkdir(w, "home/notes");
-	world_skill(w, "s", "{filesystem: {read: [~/notes]}}", "true");
-	(void)get(w, &wish);
+	world_mkdir("home/notes");
+	world_skill("s", "{filesystem: {read: [~/notes]}}", "true");
+	(void)get(&wish);
 	assert_int_equal(rename(notes, old), 0);
-	world_mkdir(w, "home/notes");
+	world_mkdir("home/notes");
 	assert_int_equal(stat(notes, &st), 0);
-	const struct ssb_plan *p = get(w, &wish);
+	const struct ssb_plan *p = get(&wish);
 	bool there = false;
 	for (size_t i = 0; i < p->n_grants; i++) {
 		there |= strcmp(p->grants[i].path, notes) == 0 && p->grants[i].ino == st.st_ino;
@@ -345,25 +330,24 @@ static void sees_another_object(void **state)
 
 /* The flags that the server was started with stay its own, all of them, and count in each
  * plan; but no run has the record, the terminal or the copy of another. */
-static void leaves_the_flags(void **state)
+UNIT_TEST(leaves_the_flags)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	char *args[] = { (char[]){ "x" }, NULL };
 	const struct plan_wish wishes[] = { { .skill = &skill },
 		                            { .skill = &skill, .args = args } };
 	struct ssb_options *owner = (struct ssb_options *)w->opt.owner;
-	auto_free char *notes = world_path(w, "home/notes");
+	auto_free char *notes = world_path("home/notes");
 	struct ssb_error err = { 0 };
 
-	world_mkdir(w, "home/notes");
-	world_skill(w, "s", "{}", "true");
+	world_mkdir("home/notes");
+	world_skill("s", "{}", "true");
 	owner->workdir = strdup("/tmp");
 	owner->trace_output = strdup("/record");
 	owner->tty = TTY_YES;
 	assert_int_equal(ssb_options_set(owner, SSB_OPT_READ, notes, &err), 0);
 	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-		const struct ssb_plan *p = get(w, &wishes[i]);
+		const struct ssb_plan *p = get(&wishes[i]);
 		bool there = false;
 		for (size_t k = 0; k < p->n_grants; k++) {
 			there |= strcmp(p->grants[k].path, notes) == 0;
@@ -380,30 +364,29 @@ static void leaves_the_flags(void **state)
 }
 
 /* What is granted for a run or a session is for the files that were shown. */
-static void runs_what_was_shown(void **state)
+UNIT_TEST(runs_what_was_shown)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error err = { 0 };
 	AUTO(consent_input_done) struct consent_input input = { 0 };
 	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish wish = { .skill = &skill, .input = &input };
 
-	world_skill(w, "s", "{}", "true");
-	world_file(w, "s/code", "good");
+	world_skill("s", "{}", "true");
+	world_file("s/code", "good");
 	assert_int_equal(lock_files_read(skill.dir, &files, &err), 0);
 	skill_files_done(&(struct skill_files){ .v = files.v, .n = files.n });
 	files.v = NULL; /* the server knows the digest alone */
 	files.n = 0;
 	assert_int_equal(
 	        consent_once(&w->serve.owner, skill.dir, &files, false, "a test", &input, &err), 0);
-	assert_null(get(w, &plain)->approved);
-	const struct ssb_plan *p = get(w, &wish);
+	assert_null(get(&plain)->approved);
+	const struct ssb_plan *p = get(&wish);
 	assert_false(p->approved->snapshot);
 	AUTO(marks_done) struct marks seen = { 0 };
 	assert_int_equal(consent_still(p, &seen, &err), 0);
-	world_file(w, "s/code", "evil");
+	world_file("s/code", "evil");
 	struct marks none = { 0 };
 	assert_int_equal(consent_still(p, &none, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
@@ -432,144 +415,136 @@ static size_t made_by(const struct ssb_plan *p)
 
 #define WIDE "{network: {egress: [{domain: example.com}]}, filesystem: {write: [~/out, ~/new]}}"
 
-static void narrows(void **state)
+UNIT_TEST(narrows)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish all = { .skill = &skill };
 	const struct plan_wish less = {
 		.skill = &skill, .narrow = { .offline = true, .read_only = true, .max_seconds = 7 }
 	};
 
-	world_mkdir(w, "home/out");
-	world_skill(w, "s", WIDE, "true");
-	const struct ssb_plan *p = get(w, &all);
+	world_mkdir("home/out");
+	world_skill("s", WIDE, "true");
+	const struct ssb_plan *p = get(&all);
 	assert_int_equal(p->n_egress, 1);
 	assert_int_equal(writes_of(p), 2);
 	assert_int_equal(made_by(p), 1);
 	assert_int_equal(p->res.max_runtime_seconds, 60);
 	assert_false(plans_harmless(p));
-	p = get(w, &less);
+	p = get(&less);
 	assert_int_equal(p->n_egress, 0);
 	assert_int_equal(writes_of(p), 0);
 	assert_int_equal(made_by(p), 0);
 	assert_int_equal(p->res.max_runtime_seconds, 7);
 	assert_true(plans_harmless(p));
 	/* And the first is as it was. */
-	assert_int_equal(writes_of(get(w, &all)), 2);
+	assert_int_equal(writes_of(get(&all)), 2);
 }
 
 /* Each of these is enough not to be. */
-static void is_harmless(void **state)
+UNIT_TEST(is_harmless)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish wish = { .skill = &skill };
 	struct ssb_error err = { 0 };
 
-	world_mkdir(w, "home/out");
-	world_skill(w, "s", "{filesystem: {read: [~/out]}}", "true");
-	assert_true(plans_harmless(get(w, &wish)));
-	world_skill(w, "s", "{network: {egress: [{domain: example.com}]}}", "true");
-	assert_false(plans_harmless(get(w, &wish)));
-	world_skill(w, "s", "{filesystem: {write: [~/out]}}", "true");
-	assert_false(plans_harmless(get(w, &wish)));
-	world_skill(w, "s", "{}", "true");
-	assert_true(plans_harmless(get(w, &wish)));
+	world_mkdir("home/out");
+	world_skill("s", "{filesystem: {read: [~/out]}}", "true");
+	assert_true(plans_harmless(get(&wish)));
+	world_skill("s", "{network: {egress: [{domain: example.com}]}}", "true");
+	assert_false(plans_harmless(get(&wish)));
+	world_skill("s", "{filesystem: {write: [~/out]}}", "true");
+	assert_false(plans_harmless(get(&wish)));
+	world_skill("s", "{}", "true");
+	assert_true(plans_harmless(get(&wish)));
 	assert_int_equal(ssb_options_set((struct ssb_options *)w->opt.owner, SSB_OPT_BEST_EFFORT,
 	                                 "landlock", &err),
 	                 0);
 	moved_s += 2;
-	assert_false(plans_harmless(get(w, &wish)));
+	assert_false(plans_harmless(get(&wish)));
 }
 
-static void cannot_widen(void **state)
+UNIT_TEST(cannot_widen)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish more = { .skill = &skill, .narrow = { .max_seconds = 86400 } };
 
-	world_skill(w, "s", "{}", "true");
-	assert_int_equal(get(w, &more)->res.max_runtime_seconds, 60);
+	world_skill("s", "{}", "true");
+	assert_int_equal(get(&more)->res.max_runtime_seconds, 60);
 }
 
-static void less_needs_no_approval(void **state)
+UNIT_TEST(less_needs_no_approval)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish all = { .skill = &skill };
 	const struct plan_wish less = { .skill = &skill,
 		                        .narrow = { .offline = true, .read_only = true } };
 
-	world_mkdir(w, "home/.ssh");
-	world_skill(w, "s",
-	            "{network: {egress: [{domain: 10.0.0.1}]}, filesystem: {write: [~/.ssh]}}",
+	world_mkdir("home/.ssh");
+	world_skill("s", "{network: {egress: [{domain: 10.0.0.1}]}, filesystem: {write: [~/.ssh]}}",
 	            "true");
-	assert_int_equal(ssb_plan_refusals(get(w, &all)), 2);
-	assert_int_equal(ssb_plan_refusals(get(w, &less)), 0);
+	assert_int_equal(ssb_plan_refusals(get(&all)), 2);
+	assert_int_equal(ssb_plan_refusals(get(&less)), 0);
 
 	/* What is no less needed stays refused. */
-	world_skill(w, "s",
+	world_skill("s",
 	            "{network: {egress: [{domain: 10.0.0.1}]}, filesystem: {read: [~/.ssh], write: "
 	            "[~/.ssh]}, env_vars: {allow: [LD_PRELOAD]}}",
 	            "true");
-	const struct ssb_plan *p = get(w, &less);
+	const struct ssb_plan *p = get(&less);
 	assert_int_equal(p->n_refusals, 2);
 	assert_int_equal(p->refusals[0].kind, REFUSAL_READ);
 	assert_int_equal(p->refusals[1].kind, REFUSAL_OTHER);
 }
 
-static void has_what_the_owner_gave(void **state)
+UNIT_TEST(has_what_the_owner_gave)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
 	const struct consent_input input = { .given = &extra, .n_given = 1 };
 	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish given = { .skill = &skill, .input = &input };
 	struct ssb_error err = { 0 };
 
-	world_mkdir(w, "home/.ssh");
-	world_skill(w, "s", "{filesystem: {read: [~/.ssh]}}", "true");
+	world_mkdir("home/.ssh");
+	world_skill("s", "{filesystem: {read: [~/.ssh]}}", "true");
 	assert_int_equal(
 	        ssb_options_set((struct ssb_options *)w->opt.owner, SSB_OPT_MEMORY, "77M", &err),
 	        0);
-	assert_int_equal(ssb_plan_refusals(get(w, &plain)), 1);
-	assert_int_equal(ssb_plan_refusals(get(w, &given)), 0);
-	assert_int_equal(get(w, &given)->res.memory_mb, 77);
-	assert_int_equal(ssb_plan_refusals(get(w, &plain)), 1);
+	assert_int_equal(ssb_plan_refusals(get(&plain)), 1);
+	assert_int_equal(ssb_plan_refusals(get(&given)), 0);
+	assert_int_equal(get(&given)->res.memory_mb, 77);
+	assert_int_equal(ssb_plan_refusals(get(&plain)), 1);
 }
 
 /* More wishes than are kept: each is right all the same. */
-static void forgets(void **state)
+UNIT_TEST(forgets)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("s");
 	char number[16];
 	char *args[] = { number, NULL };
 
-	world_skill(w, "s", "{}", "true");
+	world_skill("s", "{}", "true");
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < MAX_PLANS + 3; i++) {
 			const struct plan_wish wish = { .skill = &skill, .args = args };
 			snprintf(number, sizeof(number), "%d", i);
-			const struct ssb_plan *p = get(w, &wish);
+			const struct ssb_plan *p = get(&wish);
 			assert_string_equal(p->argv.v[p->argv.n - 1], number);
 		}
 	}
 }
 
-static void a_moved_skill_is_refused(void **state)
+UNIT_TEST(a_moved_skill_is_refused)
 {
-	struct world *w = *state;
-	AUTO(skill_done) struct skill skill = skill_at(w, "link");
-	auto_free char *link = world_path(w, "link");
-	auto_free char *real = world_path(w, "s");
+	AUTO(skill_done) struct skill skill = skill_at("link");
+	auto_free char *link = world_path("link");
+	auto_free char *real = world_path("s");
 	const struct plan_wish wish = { .skill = &skill };
 	const struct ssb_plan *p = NULL;
 	struct ssb_error err = { 0 };
 
-	world_skill(w, "s", "{}", "true");
+	world_skill("s", "{}", "true");
 	assert_int_equal(symlink(real, link), 0);
 	assert_int_equal(plans_get(w->serve.plans, &wish, &p, NULL, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);

@@ -3,10 +3,10 @@
 
 #include "base/limits.h"
 
-static struct skills *open_skills(struct world *w, const char *a, const char *b)
+static struct skills *open_skills(const char *a, const char *b)
 {
-	auto_free char *one = world_path(w, a);
-	auto_free char *two = world_path(w, b != NULL ? b : a);
+	auto_free char *one = world_path(a);
+	auto_free char *two = world_path(b != NULL ? b : a);
 	char *dirs[] = { one, two };
 	struct skills *s = NULL;
 	struct ssb_error err = { 0 };
@@ -38,27 +38,26 @@ static void refused(struct skills *s, const char *word, enum ssb_code code)
 	}
 }
 
-static void lists_one_level(void **state)
+UNIT_TEST(lists_one_level)
 {
-	struct world *w = *state;
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
 	size_t n = 0;
 
-	world_skill(w, "skills/b", "{}", "true");
-	world_skill(w, "skills/a", "{}", "true");
-	world_mkdir(w, "skills/empty");
-	world_skill(w, "skills/empty/deep", "{}", "true");
-	world_skill(w, "skills/.hidden", "{}", "true");
-	struct skills *s = open_skills(w, "skills", NULL);
+	world_skill("skills/b", "{}", "true");
+	world_skill("skills/a", "{}", "true");
+	world_mkdir("skills/empty");
+	world_skill("skills/empty/deep", "{}", "true");
+	world_skill("skills/.hidden", "{}", "true");
+	struct skills *s = open_skills("skills", NULL);
 	assert_int_equal(skills_list(s, &v, &n, &err), 0);
 	assert_int_equal(n, 2);
 	assert_string_equal(v[0].name, "a");
 	assert_string_equal(v[1].name, "b");
 
 	/* They come and go. */
-	world_skill(w, "skills/c", "{}", "true");
-	auto_free char *gone = world_path(w, "skills/a/skillsandbox.yaml");
+	world_skill("skills/c", "{}", "true");
+	auto_free char *gone = world_path("skills/a/skillsandbox.yaml");
 	assert_int_equal(unlink(gone), 0);
 	assert_int_equal(skills_list(s, &v, &n, &err), 0);
 	assert_int_equal(n, 2);
@@ -66,16 +65,14 @@ static void lists_one_level(void **state)
 	skills_free(s);
 }
 
-static void finds_by_name_and_path(void **state)
+UNIT_TEST(finds_by_name_and_path)
 {
-	struct world *w = *state;
-
-	world_skill(w, "skills/a", "{}", "true");
-	struct skills *s = open_skills(w, "skills", NULL);
-	auto_free char *path = world_path(w, "skills/a");
-	auto_free char *slash = world_path(w, "skills/a/");
-	auto_free char *odd = world_path(w, "skills/.//./a");
-	auto_free char *file = world_path(w, "skills/a/skillsandbox.yaml");
+	world_skill("skills/a", "{}", "true");
+	struct skills *s = open_skills("skills", NULL);
+	auto_free char *path = world_path("skills/a");
+	auto_free char *slash = world_path("skills/a/");
+	auto_free char *odd = world_path("skills/.//./a");
+	auto_free char *file = world_path("skills/a/skillsandbox.yaml");
 
 	found(s, "a", "a");
 	found(s, path, "a");
@@ -85,38 +82,36 @@ static void finds_by_name_and_path(void **state)
 	refused(s, "b", SSB_E_NOT_FOUND);
 	refused(s, "", SSB_E_NOT_FOUND);
 	/* By the name that the owner used for it, too. */
-	auto_free char *alias = world_path(w, "alias");
-	auto_free char *by_alias = world_path(w, "alias/a");
-	auto_free char *skills = world_path(w, "skills");
+	auto_free char *alias = world_path("alias");
+	auto_free char *by_alias = world_path("alias/a");
+	auto_free char *skills = world_path("skills");
 	assert_int_equal(symlink(skills, alias), 0);
 	refused(s, by_alias, SSB_E_POLICY);
 	skills_free(s);
-	s = open_skills(w, "alias", NULL);
+	s = open_skills("alias", NULL);
 	found(s, by_alias, "a");
 	found(s, path, "a");
 	skills_free(s);
 	/* A skill that is named itself. */
-	s = open_skills(w, "skills/a", NULL);
+	s = open_skills("skills/a", NULL);
 	found(s, "a", "a");
 	found(s, path, "a");
 	skills_free(s);
 }
 
-static void refuses_what_is_outside(void **state)
+UNIT_TEST(refuses_what_is_outside)
 {
-	struct world *w = *state;
-
-	world_skill(w, "skills/a", "{}", "true");
-	world_skill(w, "outside", "{}", "true");
-	world_skill(w, "skills-too", "{}", "true");
-	struct skills *s = open_skills(w, "skills", NULL);
-	auto_free char *outside = world_path(w, "outside");
-	auto_free char *dots = world_path(w, "skills/../outside");
-	auto_free char *prefix = world_path(w, "skills-too");
-	auto_free char *absent = world_path(w, "nothing");
-	auto_free char *link = world_path(w, "skills/link");
-	auto_free char *inner = world_path(w, "skills/inner");
-	auto_free char *a = world_path(w, "skills/a");
+	world_skill("skills/a", "{}", "true");
+	world_skill("outside", "{}", "true");
+	world_skill("skills-too", "{}", "true");
+	struct skills *s = open_skills("skills", NULL);
+	auto_free char *outside = world_path("outside");
+	auto_free char *dots = world_path("skills/../outside");
+	auto_free char *prefix = world_path("skills-too");
+	auto_free char *absent = world_path("nothing");
+	auto_free char *link = world_path("skills/link");
+	auto_free char *inner = world_path("skills/inner");
+	auto_free char *a = world_path("skills/a");
 
 	assert_int_equal(symlink(outside, link), 0);
 	assert_int_equal(symlink(a, inner), 0);
@@ -131,30 +126,29 @@ static void refuses_what_is_outside(void **state)
 	found(s, inner, "a"); /* leads to what is served */
 	/* What is on the way is not told of either: both lead to what is served, one by
 	 * what exists. */
-	auto_free char *oracle = world_path(w, "outside/../skills/a");
-	auto_free char *no_oracle = world_path(w, "nothing/../skills/a");
+	auto_free char *oracle = world_path("outside/../skills/a");
+	auto_free char *no_oracle = world_path("nothing/../skills/a");
 	refused(s, oracle, SSB_E_POLICY);
 	refused(s, no_oracle, SSB_E_POLICY);
 	refused(s, "/proc/self/root/../a", SSB_E_POLICY);
 	/* The control: it is a skill like the other. */
 	skills_free(s);
-	s = open_skills(w, "skills", "outside");
+	s = open_skills("skills", "outside");
 	found(s, outside, "outside");
 	found(s, link, "outside");
 	skills_free(s);
 }
 
-static void tells_apart_what_has_one_name(void **state)
+UNIT_TEST(tells_apart_what_has_one_name)
 {
-	struct world *w = *state;
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
 	size_t n = 0;
 
-	world_mkdir(w, "more");
-	world_skill(w, "skills/a", "{}", "true");
-	world_skill(w, "more/a", "{}", "true");
-	struct skills *s = open_skills(w, "skills", "more");
+	world_mkdir("more");
+	world_skill("skills/a", "{}", "true");
+	world_skill("more/a", "{}", "true");
+	struct skills *s = open_skills("skills", "more");
 	assert_int_equal(skills_list(s, &v, &n, &err), 0);
 	assert_int_equal(n, 2);
 	assert_string_equal(v[0].name, "more/a");
@@ -163,30 +157,29 @@ static void tells_apart_what_has_one_name(void **state)
 	refused(s, "a", SSB_E_NOT_FOUND);
 	skills_free(s);
 	/* Where the directory above is called the same as well, it is the whole path. */
-	auto_free char *whole = world_path(w, "more/skills/a");
-	world_mkdir(w, "more/skills");
-	world_skill(w, "more/skills/a", "{}", "true");
-	s = open_skills(w, "skills", "more/skills");
+	auto_free char *whole = world_path("more/skills/a");
+	world_mkdir("more/skills");
+	world_skill("more/skills/a", "{}", "true");
+	s = open_skills("skills", "more/skills");
 	assert_int_equal(skills_list(s, &v, &n, &err), 0);
 	assert_int_equal(n, 2);
 	assert_string_equal(v[0].name, whole);
 	found(s, whole, whole);
 	skills_free(s);
 	/* Twice the same is once. */
-	s = open_skills(w, "skills", "skills");
+	s = open_skills("skills", "skills");
 	found(s, "a", "a");
 	skills_free(s);
 }
 
-static void roots_must_be_directories(void **state)
+UNIT_TEST(roots_must_be_directories)
 {
-	struct world *w = *state;
-	auto_free char *file = world_path(w, "file");
-	auto_free char *none = world_path(w, "none");
+	auto_free char *file = world_path("file");
+	auto_free char *none = world_path("none");
 	struct skills *s = NULL;
 	struct ssb_error err = { 0 };
 
-	world_file(w, "file", "x");
+	world_file("file", "x");
 	assert_int_equal(skills_new(&file, 1, &s, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	err = (struct ssb_error){ 0 };
@@ -195,9 +188,8 @@ static void roots_must_be_directories(void **state)
 	assert_null(s);
 }
 
-static void has_a_bound(void **state)
+UNIT_TEST(has_a_bound)
 {
-	struct world *w = *state;
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
 	size_t n = 0;
@@ -205,12 +197,12 @@ static void has_a_bound(void **state)
 
 	for (int i = 0; i < MAX_SKILLS; i++) {
 		snprintf(name, sizeof(name), "skills/s%04d", i);
-		world_skill(w, name, "{}", "true");
+		world_skill(name, "{}", "true");
 	}
-	struct skills *s = open_skills(w, "skills", NULL);
+	struct skills *s = open_skills("skills", NULL);
 	assert_int_equal(skills_list(s, &v, &n, &err), 0);
 	assert_int_equal(n, MAX_SKILLS);
-	world_skill(w, "skills/one-more", "{}", "true");
+	world_skill("skills/one-more", "{}", "true");
 	assert_int_equal(skills_list(s, &v, &n, &err), -1);
 	assert_int_equal(err.code, SSB_E_LIMIT);
 	skills_free(s);

@@ -24,18 +24,18 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 	return __real_read(fd, buf, n);
 }
 
-static void put(struct world *w, const char *path, size_t size)
+static void put(const char *path, size_t size)
 {
-	auto_free char *full = world_path(w, path);
+	auto_free char *full = world_path(path);
 	auto_fd fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 }
 
-static struct skill skill_at(struct world *w, const char *path)
+static struct skill skill_at(const char *path)
 {
-	return (struct skill){ .name = strdup("s"), .dir = world_path(w, path) };
+	return (struct skill){ .name = strdup("s"), .dir = world_path(path) };
 }
 
 static void skill_gone(struct skill *s)
@@ -73,24 +73,23 @@ static size_t count_files(const struct skill_files *f)
 	return n;
 }
 
-static void digests_and_what_is_left_out(void **state)
+UNIT_TEST(digests_and_what_is_left_out)
 {
-	struct world *w = *state;
 	AUTO(skill_files_done) struct skill_files f = { 0 };
 	uint8_t empty[SHA256_BYTES];
 
-	world_mkdir(w, "s");
-	world_mkdir(w, "s/sub");
-	world_mkdir(w, "s/.git");
-	put(w, "s/.git/config", 1);
-	put(w, "s/sub/empty", 0);
-	put(w, "s/big", 1000);
-	auto_free char *link = world_path(w, "s/link");
-	auto_free char *fifo = world_path(w, "s/fifo");
+	world_mkdir("s");
+	world_mkdir("s/sub");
+	world_mkdir("s/.git");
+	put("s/.git/config", 1);
+	put("s/sub/empty", 0);
+	put("s/big", 1000);
+	auto_free char *link = world_path("s/link");
+	auto_free char *fifo = world_path("s/fifo");
 	assert_int_equal(symlink("/etc/passwd", link), 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	AUTO(skill_gone) struct skill s = skill_at(w, "s");
-	auto_free char *cache = world_path(w, "");
+	AUTO(skill_gone) struct skill s = skill_at("s");
+	auto_free char *cache = world_path("");
 
 	read_served(&f, &s, cache);
 	assert_int_equal(count_files(&f), 2);
@@ -124,92 +123,88 @@ static void digests_and_what_is_left_out(void **state)
 }
 
 /* One that changes is seen, also with a cache that knows it. */
-static void sees_a_change(void **state)
+UNIT_TEST(sees_a_change)
 {
-	struct world *w = *state;
 	uint8_t before[SHA256_BYTES];
-	auto_free char *cache = world_path(w, "");
+	auto_free char *cache = world_path("");
 
-	world_mkdir(w, "s");
-	put(w, "s/a", 10);
-	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+	world_mkdir("s");
+	put("s/a", 10);
+	AUTO(skill_gone) struct skill s = skill_at("s");
 	for (int i = 0; i < 2; i++) {
 		AUTO(skill_files_done) struct skill_files f = { 0 };
 		read_served(&f, &s, cache);
 		memcpy(before, f.v[0].sha256, sizeof(before));
 	}
-	put(w, "s/a", 11);
+	put("s/a", 11);
 	AUTO(skill_files_done) struct skill_files f = { 0 };
 	read_served(&f, &s, cache);
 	assert_memory_not_equal(f.v[0].sha256, before, sizeof(before));
 }
 
 /* Why it cannot be served; NULL: it can. With a directory for the cache its files are read. */
-static const char *refused_with(struct world *w, const char *cache)
+static const char *refused_with(const char *cache)
 {
 	static struct ssb_error err;
 	AUTO(skill_files_done) struct skill_files f = { 0 };
-	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+	AUTO(skill_gone) struct skill s = skill_at("s");
 
 	err = (struct ssb_error){ 0 };
 	return served_files_read(&f, &s, cache, &err) == 0 ? NULL : err.text;
 }
 
-static const char *refused(struct world *w)
+static const char *refused(void)
 {
-	return refused_with(w, NULL);
+	return refused_with(NULL);
 }
 
-static void too_many(void **state)
+UNIT_TEST(too_many)
 {
-	struct world *w = *state;
 	char name[64];
 
-	world_mkdir(w, "s");
+	world_mkdir("s");
 	for (int i = 0; i < MAX_SKILL_FILES; i++) {
 		snprintf(name, sizeof(name), "s/%d", i);
-		put(w, name, 0);
+		put(name, 0);
 	}
-	assert_null(refused(w));
-	put(w, "s/more", 0);
-	assert_string_equal(refused(w), "it has more files than the limit of 512");
+	assert_null(refused());
+	put("s/more", 0);
+	assert_string_equal(refused(), "it has more files than the limit of 512");
 }
 
 /* Directories have a bound of their own: empty ones are no files. */
-static void too_many_directories(void **state)
+UNIT_TEST(too_many_directories)
 {
-	struct world *w = *state;
 	char name[64];
 
-	world_mkdir(w, "s");
+	world_mkdir("s");
 	for (int i = 0; i < MAX_SKILL_FILES; i++) {
 		snprintf(name, sizeof(name), "s/%d", i);
-		world_mkdir(w, name);
+		world_mkdir(name);
 	}
-	put(w, "s/0/file", 0);
-	assert_null(refused(w));
-	world_mkdir(w, "s/more");
-	assert_string_equal(refused(w), "it has more directories than the limit of 513");
+	put("s/0/file", 0);
+	assert_null(refused());
+	world_mkdir("s/more");
+	assert_string_equal(refused(), "it has more directories than the limit of 513");
 }
 
 /* In order, and what is left out by name as far as there is room: the rest is counted. */
-static void is_in_order(void **state)
+UNIT_TEST(is_in_order)
 {
-	struct world *w = *state;
 	AUTO(skill_files_done) struct skill_files f = { 0 };
 	char name[64];
 
-	world_mkdir(w, "s");
+	world_mkdir("s");
 	for (int i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "s/%d", i * 37 % 50);
-		put(w, name, 0);
+		put(name, 0);
 	}
 	for (int i = 0; i < MAX_SKILL_LEFT + 1; i++) {
 		snprintf(name, sizeof(name), "s/link%d", i);
-		auto_free char *path = world_path(w, name);
+		auto_free char *path = world_path(name);
 		assert_int_equal(symlink("x", path), 0);
 	}
-	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+	AUTO(skill_gone) struct skill s = skill_at("s");
 	read_served(&f, &s, NULL);
 	assert_int_equal(count_files(&f), 50);
 	assert_int_equal(f.n, 50 + MAX_SKILL_LEFT);
@@ -222,64 +217,61 @@ static void is_in_order(void **state)
 	}
 }
 
-static void too_large(void **state)
+UNIT_TEST(too_large)
 {
-	struct world *w = *state;
 	char name[64];
 
-	world_mkdir(w, "s");
-	put(w, "s/a", MAX_SKILL_FILE);
-	assert_null(refused(w));
-	put(w, "s/a", MAX_SKILL_FILE + 1);
-	assert_string_equal(refused(w), "it has more bytes in one file than the limit of 4 MiB");
+	world_mkdir("s");
+	put("s/a", MAX_SKILL_FILE);
+	assert_null(refused());
+	put("s/a", MAX_SKILL_FILE + 1);
+	assert_string_equal(refused(), "it has more bytes in one file than the limit of 4 MiB");
 	for (size_t i = 0; i < MAX_SKILL_BYTES / MAX_SKILL_FILE; i++) {
 		snprintf(name, sizeof(name), "s/%c", (char)('a' + i));
-		put(w, name, MAX_SKILL_FILE);
+		put(name, MAX_SKILL_FILE);
 	}
-	assert_null(refused(w));
-	put(w, "s/z", 1);
-	assert_string_equal(refused(w),
+	assert_null(refused());
+	put("s/z", 1);
+	assert_string_equal(refused(),
 	                    "it has more bytes in all its files than the limit of 16 MiB");
 }
 
 /* The limits hold for the bytes that are read, also of a file that grows after it was listed. */
-static void too_large_by_growing(void **state)
+UNIT_TEST(too_large_by_growing)
 {
-	struct world *w = *state;
 	char name[64];
 
-	world_mkdir(w, "s");
-	put(w, "s/a", 1);
+	world_mkdir("s");
+	put("s/a", 1);
 	for (size_t i = 1; i <= MAX_SKILL_BYTES / MAX_SKILL_FILE; i++) {
 		snprintf(name, sizeof(name), "s/%c", (char)('a' + i));
-		put(w, name, MAX_SKILL_FILE - (i == 1));
+		put(name, MAX_SKILL_FILE - (i == 1));
 	}
-	assert_null(refused(w));
-	auto_free char *path = world_path(w, "s/a");
-	auto_free char *cache = world_path(w, "cache");
-	world_mkdir(w, "cache");
+	assert_null(refused());
+	auto_free char *path = world_path("s/a");
+	auto_free char *cache = world_path("cache");
+	world_mkdir("cache");
 	grows = path;
-	assert_string_equal(refused_with(w, cache),
+	assert_string_equal(refused_with(cache),
 	                    "it has more bytes in all its files than the limit of 16 MiB");
 	assert_null(grows);
 }
 
-static void too_deep(void **state)
+UNIT_TEST(too_deep)
 {
-	struct world *w = *state;
 	char path[4 * MAX_SKILL_DEPTH] = "s";
 	size_t len = 1;
 
-	world_mkdir(w, path);
+	world_mkdir(path);
 	for (int i = 1; i < MAX_SKILL_DEPTH; i++) {
 		memcpy(path + len, "/d", sizeof("/d"));
 		len += strlen("/d");
-		world_mkdir(w, path);
+		world_mkdir(path);
 	}
-	assert_null(refused(w));
+	assert_null(refused());
 	memcpy(path + len, "/d", sizeof("/d"));
-	world_mkdir(w, path);
-	assert_string_equal(refused(w), "its directories are deeper than the limit of 64");
+	world_mkdir(path);
+	assert_string_equal(refused(), "its directories are deeper than the limit of 64");
 }
 
 UNIT_TEST(base64)
