@@ -9,30 +9,32 @@
 #include "base/limits.h"
 #include "base/own.h"
 
+struct world w;
+
 /* ---- where messages go ---- */
 
 static void out_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                      size_t len)
 {
-	struct world_out *w = (struct world_out *)o;
+	struct world_out *to = (struct world_out *)o;
 	struct json_doc doc AUTO(json_doc_done) = { 0 };
 	const char *why = "";
 
 	if (json_read(&doc, json, len, &why) < 0) {
 		fail_msg("not JSON (%s): %.*s", why, (int)len, json);
 	}
-	if (w->n_sent == WORLD_SENT) {
-		world_forget(w);
+	if (to->n_sent == WORLD_SENT) {
+		world_forget(to);
 	}
-	w->sent[w->n_sent] = strndup(json, len);
-	w->kinds[w->n_sent] = kind;
-	w->statuses[w->n_sent++] = status;
-	if (w->gone_in_send != NULL) {
-		struct mcp_peer *p = steal_ptr(&w->gone_in_send);
+	to->sent[to->n_sent] = strndup(json, len);
+	to->kinds[to->n_sent] = kind;
+	to->statuses[to->n_sent++] = status;
+	if (to->gone_in_send != NULL) {
+		struct mcp_peer *p = steal_ptr(&to->gone_in_send);
 		mcp_out_gone(p, o);
 	}
-	if (w->free_in_send != NULL) {
-		struct mcp_peer *p = steal_ptr(&w->free_in_send);
+	if (to->free_in_send != NULL) {
+		struct mcp_peer *p = steal_ptr(&to->free_in_send);
 		mcp_peer_free(p);
 	}
 }
@@ -64,38 +66,34 @@ void world_out_done(struct world_out *o)
 
 static void canceled(void *arg)
 {
-	struct world *w = arg;
-
-	w->n_canceled++;
-	if (w->answers_on_cancel) {
-		mcp_done(steal_ptr(&w->held));
+	(void)arg;
+	w.n_canceled++;
+	if (w.answers_on_cancel) {
+		mcp_done(steal_ptr(&w.held));
 	}
 }
 
 /* Keeps its call until the test answers it. */
 static void do_hold(void *app, struct mcp_call *c)
 {
-	struct world *w = app;
-
-	w->n_handled++;
-	w->held = c;
-	mcp_on_cancel(c, canceled, w);
+	(void)app;
+	w.n_handled++;
+	w.held = c;
+	mcp_on_cancel(c, canceled, NULL);
 }
 
 /* Keeps it in silence: for many at once. */
 static void do_keep(void *app, struct mcp_call *c)
 {
-	struct world *w = app;
-
-	w->n_handled++;
-	w->held = c;
+	(void)app;
+	w.n_handled++;
+	w.held = c;
 }
 
 static void do_list(void *app, struct mcp_call *c)
 {
-	struct world *w = app;
-
-	w->n_handled++;
+	(void)app;
+	w.n_handled++;
 	struct json *j = mcp_result(c);
 	json_key(j, "tools");
 	json_open(j, '[');
@@ -108,7 +106,8 @@ static void do_who(void *app, struct mcp_call *c)
 {
 	struct json *j = mcp_result(c);
 
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	json_kstr(j, "principal", mcp_principal(c));
 	json_kstr(j, "client", mcp_client_name(c));
 	json_kstr(j, "version", c->version);
@@ -122,7 +121,8 @@ static void do_who(void *app, struct mcp_call *c)
 
 static void do_tell(void *app, struct mcp_call *c)
 {
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	mcp_progress(c, 1, 10, "one");
 	mcp_progress(c, 1, 10, "again");
 	mcp_progress(c, 0, 10, "back");
@@ -137,13 +137,13 @@ static void do_ask(void *app, struct mcp_call *c)
 {
 	static const char params[] = "{\"message\":\"?\",\"requestedSchema\":"
 	                             "{\"type\":\"object\",\"properties\":{}}}";
-	struct world *w = app;
+	(void)app;
 	const struct json_node *first = NULL;
 	const struct json_node *second = NULL;
 	enum mcp_answer a = mcp_answer(c, "first", &first);
 	enum mcp_answer b = mcp_answer(c, "second", &second);
 
-	w->n_handled++;
+	w.n_handled++;
 	if (a == MCP_UNASKED || (b == MCP_UNASKED && mcp_param(c, "both") != NULL)) {
 		mcp_ask(c, "first", "elicitation/create", params);
 		if (mcp_param(c, "both") != NULL) {
@@ -173,7 +173,8 @@ static void do_ask_much(void *app, struct mcp_call *c)
 	const struct json_node *answer = NULL;
 	size_t len = MAX_MCP_RESULT;
 
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	enum mcp_answer a = mcp_answer(c, "much", &answer);
 	if (a == MCP_UNASKED) {
 		auto_free char *params = malloc(len + 3);
@@ -193,7 +194,8 @@ static void do_ask_much(void *app, struct mcp_call *c)
 /* Never content. */
 static void do_nag(void *app, struct mcp_call *c)
 {
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	mcp_ask(c, "k", "sampling/createMessage", "{}");
 	mcp_wait(c, NULL);
 }
@@ -205,7 +207,8 @@ static void do_many(void *app, struct mcp_call *c)
 	int64_t each = json_integer(mcp_param(c, "each"), 0);
 	int64_t asked = 0;
 
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	for (int64_t i = 0; i < n && asked < each; i++) {
 		const struct json_node *answer = NULL;
 		char key[16];
@@ -225,7 +228,8 @@ static void do_many(void *app, struct mcp_call *c)
 
 static void do_fail(void *app, struct mcp_call *c)
 {
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	(void)mcp_result(c); /* begun, and thought better of */
 	mcp_fail_data(c, MCP_E_RESOURCE, "{\"uri\":\"x\"}", "no %s", "resource");
 }
@@ -235,7 +239,8 @@ static void do_big(void *app, struct mcp_call *c)
 	static char text[1 << 20];
 	struct json *j = mcp_result(c);
 
-	((struct world *)app)->n_handled++;
+	(void)app;
+	w.n_handled++;
 	memset(text, 'x', sizeof(text) - 1);
 	for (int i = 0; i < 20; i++) {
 		char key[16];
@@ -263,10 +268,11 @@ static const struct mcp_method METHODS[] = {
 	{ "test/legacy", do_list, MCP_LEGACY },
 };
 
-void world_init(struct world *w)
+void world_init(void)
 {
-	*w = (struct world){ 0 };
-	w->app = (struct mcp_app){
+	world_done();
+	w = (struct world){ 0 };
+	w.app = (struct mcp_app){
 		.name = "world",
 		.title = "A world",
 		.version = "1",
@@ -277,18 +283,25 @@ void world_init(struct world *w)
 		.methods = METHODS,
 		.n_methods = ARRAY_LEN(METHODS),
 		.ttl_ms = 5000,
-		.arg = w,
+		.arg = &w,
 	};
-	world_out_init(&w->out);
-	assert_int_equal(mcp_server_new(NULL, &w->app, &w->server, NULL), 0);
-	assert_int_equal(mcp_peer_new(w->server, "tester", &w->out.out, &w->peer), 0);
+	world_out_init(&w.out);
+	assert_int_equal(mcp_server_new(NULL, &w.app, &w.server, NULL), 0);
+	assert_int_equal(mcp_peer_new(w.server, "tester", &w.out.out, &w.peer), 0);
 }
 
-void world_done(struct world *w)
+void world_done(void)
 {
-	mcp_peer_free(w->peer);
-	mcp_server_free(w->server);
-	world_out_done(&w->out);
+	mcp_peer_free(steal_ptr(&w.peer));
+	mcp_server_free(steal_ptr(&w.server));
+	world_out_done(&w.out);
+}
+
+int world_close(void **state)
+{
+	(void)state;
+	world_done();
+	return 0;
 }
 
 /* ---- messages ---- */
@@ -310,7 +323,7 @@ void world_say_to(struct mcp_peer *p, struct mcp_out *out, const char *text)
 	mcp_receive(p, m.kind == MCP_REQUEST ? out : NULL, &m);
 }
 
-void world_say(struct world *w, const char *fmt, ...)
+void world_say(const char *fmt, ...)
 {
 	char *text = NULL;
 	va_list ap;
@@ -319,27 +332,26 @@ void world_say(struct world *w, const char *fmt, ...)
 	int n = vasprintf(&text, fmt, ap);
 	va_end(ap);
 	assert_true(n >= 0);
-	world_say_to(w->peer, &w->out.out, text);
+	world_say_to(w.peer, &w.out.out, text);
 	free(text);
 }
 
-void world_initialize(struct world *w, const char *capabilities)
+void world_initialize(const char *capabilities)
 {
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':'init','method':'initialize','params':{"
+	world_say("{'jsonrpc':'2.0','id':'init','method':'initialize','params':{"
 	          "'protocolVersion':'2025-11-25','capabilities':%s,"
 	          "'clientInfo':{'name':'tester','version':'0'}}}",
 	          capabilities);
-	world_say(w, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
-	world_expect(&w->out, "'protocolVersion':'2025-11-25'");
-	world_forget(&w->out);
-	w->out.n_ended = 0;
+	world_say("{'jsonrpc':'2.0','method':'notifications/initialized'}");
+	world_expect(&w.out, "'protocolVersion':'2025-11-25'");
+	world_forget(&w.out);
+	w.out.n_ended = 0;
 }
 
-void world_begin(struct world *w, const char *capabilities)
+void world_begin(const char *capabilities)
 {
-	world_init(w);
-	world_initialize(w, capabilities);
+	world_init();
+	world_initialize(capabilities);
 }
 
 const char *world_last(const struct world_out *o)

@@ -31,19 +31,26 @@ struct world {
 	bool answers_on_cancel;
 };
 
-/* A peer with lines: `out` is its news too. */
-void world_init(struct world *w);
+/* The world of the test. */
+extern struct world w;
+
+/* A test whose world ends with it. */
+#define IN_WORLD(f) cmocka_unit_test_teardown(f, world_close)
+int world_close(void **state);
+
+/* A peer with lines, in place of the one before: `out` is its news too. */
+void world_init(void);
 /* The same, and the client has said what it can. */
-void world_begin(struct world *w, const char *capabilities);
-void world_done(struct world *w);
+void world_begin(const char *capabilities);
+void world_done(void);
 void world_out_init(struct world_out *o);
 void world_out_done(struct world_out *o);
 void world_forget(struct world_out *o); /* what was sent */
 
 /* A message, ' for ". A text that is none fails the test. */
-void world_say(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void world_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void world_say_to(struct mcp_peer *p, struct mcp_out *out, const char *text);
-void world_initialize(struct world *w, const char *capabilities);
+void world_initialize(const char *capabilities);
 
 /* The last message that was sent; "" where none was. */
 const char *world_last(const struct world_out *o);

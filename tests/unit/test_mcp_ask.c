@@ -21,39 +21,35 @@ static uint64_t asked_id(const struct world_out *o, size_t i)
 	return id;
 }
 
-static void answer(struct world *w, uint64_t id, const char *result)
+static void answer(uint64_t id, const char *result)
 {
-	world_say(w, "{'jsonrpc':'2.0','id':%llu,%s}", (unsigned long long)id, result);
+	world_say("{'jsonrpc':'2.0','id':%llu,%s}", (unsigned long long)id, result);
 }
 
 UNIT_TEST(legacy_one)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'method':'elicitation/create','params':{'message':'?'");
-	answer(&w, asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}"); /* not asked */
+	answer(asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}"); /* not asked */
 	assert_int_equal(w.n_handled, 1);
-	answer(&w, asked_id(&w.out, 0), "'result':{'action':'accept','content':{'a':[1,{}]}}");
+	answer(asked_id(&w.out, 0), "'result':{'action':'accept','content':{'a':[1,{}]}}");
 	assert_int_equal(w.n_handled, 2);
 	world_expect(&w.out, "'id':1,'result':{'state':'one','first':'accept','second':'none',"
 	                     "'a':1,'b':0,'name':'n'}");
-	answer(&w, asked_id(&w.out, 0), "'result':{'action':'accept'}"); /* once more */
+	answer(asked_id(&w.out, 0), "'result':{'action':'accept'}"); /* once more */
 	assert_int_equal(w.n_handled, 2);
 	assert_int_equal(w.out.n_ended, 1);
 }
 
 UNIT_TEST(legacy_rounds)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
-	answer(&w, asked_id(&w.out, 0), "'result':{'action':'decline'}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
+	answer(asked_id(&w.out, 0), "'result':{'action':'decline'}");
 	assert_int_equal(w.out.n_sent, 2);
-	answer(&w, asked_id(&w.out, 1), "'result':{'action':'cancel'}");
+	answer(asked_id(&w.out, 1), "'result':{'action':'cancel'}");
 	world_expect(&w.out, "'state':'two','first':'decline','second':'cancel'");
 	assert_int_equal(w.n_handled, 3);
 }
@@ -61,15 +57,13 @@ UNIT_TEST(legacy_rounds)
 /* Both are needed, in whatever order they come. */
 UNIT_TEST(legacy_both)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'both':1}}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'both':1}}");
 	assert_int_equal(w.out.n_sent, 2);
-	answer(&w, asked_id(&w.out, 1), "'result':{'action':'b'}");
-	answer(&w, asked_id(&w.out, 1), "'result':{'action':'c'}");
+	answer(asked_id(&w.out, 1), "'result':{'action':'b'}");
+	answer(asked_id(&w.out, 1), "'result':{'action':'c'}");
 	assert_int_equal(w.n_handled, 1);
-	answer(&w, asked_id(&w.out, 0), "'result':{'action':'a'}");
+	answer(asked_id(&w.out, 0), "'result':{'action':'a'}");
 	world_expect(&w.out, "'first':'a','second':'b'");
 }
 
@@ -78,10 +72,9 @@ UNIT_TEST(legacy_refused)
 	static const char *const rows[] = { "'error':{'code':-1,'message':'no'}", "'result':7" };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(world_done) struct world w;
-		world_begin(&w, CAN);
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
-		answer(&w, asked_id(&w.out, 0), rows[i]);
+		world_begin(CAN);
+		world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+		answer(asked_id(&w.out, 0), rows[i]);
 		world_expect(&w.out, "'first':'none','second':'none','a':2");
 	}
 }
@@ -92,14 +85,13 @@ UNIT_TEST(legacy_answers_are_capped)
 	for (size_t past = 0; past < 2; past++) {
 		size_t fill = MAX_MCP_ANSWERS - strlen("{\"action\":\"\"}") + past;
 		auto_free char *text = malloc(MAX_MCP_ANSWERS + 64);
-		AUTO(world_done) struct world w;
 		assert_non_null(text);
 		char *at = stpcpy(text, "'result':{'action':'");
 		memset(at, 'a', fill);
 		(void)stpcpy(at + fill, "'}");
-		world_begin(&w, CAN);
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
-		answer(&w, asked_id(&w.out, 0), text);
+		world_begin(CAN);
+		world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+		answer(asked_id(&w.out, 0), text);
 		world_expect(&w.out, past == 0 ? "'first':'aaaa" : "'first':'none'");
 		world_expect(&w.out, past == 0 ? "'a':1" : "'a':2");
 	}
@@ -108,10 +100,8 @@ UNIT_TEST(legacy_answers_are_capped)
 /* The client cannot be asked: refused at once, and nothing is sent. */
 UNIT_TEST(legacy_unable)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
+	world_begin("{}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'state':'two','first':'none','second':'none','a':2,'b':2");
 }
@@ -119,10 +109,8 @@ UNIT_TEST(legacy_unable)
 /* A question that cannot be built is refused: it would never be answered. */
 UNIT_TEST(legacy_too_long_to_ask)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/much'}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/much'}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'result':{'much':2}"); /* MCP_REFUSED */
 	assert_int_equal(w.server->n_calls, 0);
@@ -131,10 +119,8 @@ UNIT_TEST(legacy_too_long_to_ask)
 /* A handler that is never content ends all the same. */
 UNIT_TEST(rounds_are_capped)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
+	world_begin("{}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
 	world_expect(&w.out, "'code':-32603");
 	assert_int_equal(w.n_handled, MAX_MCP_ROUNDS + 1);
 	assert_int_equal(w.server->n_calls, 0);
@@ -142,26 +128,24 @@ UNIT_TEST(rounds_are_capped)
 
 UNIT_TEST(legacy_canceled_while_it_waits)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	uint64_t id = asked_id(&w.out, 0);
-	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
-	              "'requestId':1}}");
+	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	          "'requestId':1}}");
 	assert_int_equal(w.out.n_sent, 2); /* our question is taken back */
 	world_expect(&w.out, "'method':'notifications/cancelled','params':{'requestId':");
 	assert_int_equal(w.out.n_ended, 1);
 	assert_int_equal(w.server->n_calls, 0);
-	answer(&w, id, "'result':{'action':'accept'}");
+	answer(id, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 1);
 
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	mcp_out_gone(w.peer, &w.out.out);
 	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.out.n_sent, 3);
 
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.out.n_sent, 4);
@@ -171,11 +155,10 @@ UNIT_TEST(legacy_canceled_while_it_waits)
 UNIT_TEST(legacy_answers_of_another)
 {
 	struct mcp_peer *other = NULL;
-	AUTO(world_done) struct world w;
 	char text[128];
 
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	uint64_t id = asked_id(&w.out, 0);
 	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
 	(void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%llu,'result':{'action':'x'}}",
@@ -183,25 +166,24 @@ UNIT_TEST(legacy_answers_of_another)
 	world_say_to(other, NULL, text);
 	(void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':'%llu','result':{'action':'x'}}",
 	               (unsigned long long)id);
-	world_say(&w, "%s", text);
+	world_say("%s", text);
 	assert_int_equal(w.n_handled, 1);
 	mcp_peer_free(other);
-	answer(&w, id, "'result':{'action':'accept'}");
+	answer(id, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 2);
 }
 
 /* ---- modern ---- */
 
-static void call(struct world *w, const char *method, const char *params)
+static void call(const char *method, const char *params)
 {
-	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN_WITH(CAN) "%s}}",
+	world_say("{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN_WITH(CAN) "%s}}",
 	          method, params);
 }
 
-static void retry(struct world *w, const char *params, const char *responses, const char *sealed)
+static void retry(const char *params, const char *responses, const char *sealed)
 {
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{"
+	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{"
 	          "'requestState':'%s','inputResponses':%s," MODERN_WITH(CAN) "%s}}",
 	          sealed, responses, params);
 }
@@ -209,17 +191,14 @@ static void retry(struct world *w, const char *params, const char *responses, co
 /* A refusal has no value to seal: it is not the whole request instead. */
 UNIT_TEST(modern_refused_is_not_sealed)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	call(&w, "test/later", ",'name':'n'");
+	world_init();
+	call("test/later", ",'name':'n'");
 	struct mcp_call *c = w.held;
 	assert_int_equal(mcp_call_keep_answer(c, "second", NULL, NULL), 0);
 	mcp_ask(c, "first", "elicitation/create", "{}");
 	mcp_wait(c, "one");
 	auto_free char *sealed = world_state(&w.out);
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':2,'method':'test/later','params':{'name':'n',"
+	world_say("{'jsonrpc':'2.0','id':2,'method':'test/later','params':{'name':'n',"
 	          "'requestState':'%s','inputResponses':{'first':{'action':'accept'}}," MODERN_WITH(
 	                  CAN) "}}",
 	          sealed);
@@ -231,21 +210,19 @@ UNIT_TEST(modern_refused_is_not_sealed)
 
 UNIT_TEST(modern_one)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	call(&w, "tools/call", ",'name':'n'");
+	world_init();
+	call("tools/call", ",'name':'n'");
 	world_expect(&w.out, "'id':1,'result':{'resultType':'input_required','_meta':");
 	world_expect(&w.out, "'inputRequests':{'first':{'method':'elicitation/create','params':{");
 	assert_int_equal(w.out.n_ended, 1);
 	assert_int_equal(w.server->n_calls, 0);
 	auto_free char *sealed = world_state(&w.out);
-	retry(&w, ",'name':'n'", "{'first':{'action':'accept'},'other':{'action':'x'}}", sealed);
+	retry(",'name':'n'", "{'first':{'action':'accept'},'other':{'action':'x'}}", sealed);
 	world_expect(&w.out, "'resultType':'complete'");
 	world_expect(&w.out,
 	             "'state':'one','first':'accept','second':'none','a':1,'b':0,'name':'n'");
 
-	retry(&w, ",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* good once */
+	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* good once */
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	assert_int_equal(world_last_status(&w.out), 200);
 	assert_int_equal(w.n_handled, 2);
@@ -253,16 +230,14 @@ UNIT_TEST(modern_one)
 
 UNIT_TEST(modern_rounds)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	call(&w, "tools/call", ",'twice':1");
+	world_init();
+	call("tools/call", ",'twice':1");
 	auto_free char *one = world_state(&w.out);
 	/* What was not asked yet is not taken. */
-	retry(&w, ",'twice':1", "{'first':{'action':'a'},'second':{'action':'early'}}", one);
+	retry(",'twice':1", "{'first':{'action':'a'},'second':{'action':'early'}}", one);
 	world_expect(&w.out, "'inputRequests':{'second':");
 	auto_free char *two = world_state(&w.out);
-	retry(&w, ",'twice':1", "{'first':{'action':'changed'},'second':{'action':'b'}}", two);
+	retry(",'twice':1", "{'first':{'action':'changed'},'second':{'action':'b'}}", two);
 	world_expect(&w.out, "'state':'two','first':'a','second':'b','a':1,'b':1");
 }
 
@@ -272,11 +247,10 @@ UNIT_TEST(modern_missing)
 	static const char *const rows[] = { "{}", "{'other':{}}", "{'first':7}", "{'first':null}" };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(world_done) struct world w;
-		world_init(&w);
-		call(&w, "tools/call", "");
+		world_init();
+		call("tools/call", "");
 		auto_free char *one = world_state(&w.out);
-		retry(&w, "", rows[i], one);
+		retry("", rows[i], one);
 		world_expect(&w.out, "'resultType':'input_required'");
 		world_expect(&w.out, "'inputRequests':{'first':");
 	}
@@ -285,25 +259,24 @@ UNIT_TEST(modern_missing)
 UNIT_TEST(modern_bound)
 {
 	struct mcp_peer *other = NULL;
-	AUTO(world_done) struct world w;
 	char text[4096];
 
-	world_init(&w);
-	call(&w, "tools/call", ",'name':'n'");
+	world_init();
+	call("tools/call", ",'name':'n'");
 	auto_free char *sealed = world_state(&w.out);
-	retry(&w, ",'name':'m'", "{'first':{'action':'accept'}}", sealed);
+	retry(",'name':'m'", "{'first':{'action':'accept'}}", sealed);
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
-	retry(&w, ",'name':'n','more':1", "{}", sealed);
+	retry(",'name':'n','more':1", "{}", sealed);
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	(void)snprintf(text, sizeof(text), ",'name':'n','requestState':'%s'", sealed);
-	call(&w, "prompts/get", text);
+	call("prompts/get", text);
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	(void)snprintf(text, sizeof(text), "%s00", sealed);
-	retry(&w, ",'name':'n'", "{}", text);
+	retry(",'name':'n'", "{}", text);
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
-	retry(&w, ",'name':'n'", "{}", "");
+	retry(",'name':'n'", "{}", "");
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
-	call(&w, "tools/call", ",'name':'n','requestState':7");
+	call("tools/call", ",'name':'n','requestState':7");
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 
 	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
@@ -316,16 +289,14 @@ UNIT_TEST(modern_bound)
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	mcp_peer_free(other);
 	assert_int_equal(w.n_handled, 1);
-	retry(&w, ",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* still good */
+	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* still good */
 	world_expect(&w.out, "'first':'accept'");
 }
 
 UNIT_TEST(modern_unable)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" MODERN "}}");
+	world_init();
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" MODERN "}}");
 	world_expect(&w.out, "'code':-32021,");
 	world_expect(&w.out, "'data':{'requiredCapabilities':{'elicitation':{}}}");
 	assert_int_equal(world_last_status(&w.out), 400);
@@ -333,14 +304,12 @@ UNIT_TEST(modern_unable)
 
 UNIT_TEST(modern_without_state)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	call(&w, "tools/call", ",'inputResponses':{'first':{'action':'accept'}}");
+	world_init();
+	call("tools/call", ",'inputResponses':{'first':{'action':'accept'}}");
 	world_expect(&w.out, "'resultType':'input_required'");
-	call(&w, "tools/call", ",'inputResponses':null");
+	call("tools/call", ",'inputResponses':null");
 	world_expect(&w.out, "'code':-32602");
-	call(&w, "prompts/get", ",'inputResponses':{'first':{'action':'accept'},'x':{},'y':7}");
+	call("prompts/get", ",'inputResponses':{'first':{'action':'accept'},'x':{},'y':7}");
 	world_expect(&w.out, "'resultType':'input_required'");
 }
 
@@ -348,38 +317,35 @@ UNIT_TEST(modern_without_state)
 UNIT_TEST(modern_too_much)
 {
 	auto_free char *text = malloc(MAX_MCP_STATE * 2 + 64);
-	AUTO(world_done) struct world w;
 
 	assert_non_null(text);
-	world_init(&w);
-	call(&w, "tools/call", ",'twice':1");
+	world_init();
+	call("tools/call", ",'twice':1");
 	auto_free char *one = world_state(&w.out);
 	char *at = stpcpy(text, "{'first':{'action':'");
 	memset(at, 'a', (size_t)MAX_MCP_STATE * 2);
 	(void)stpcpy(at + (size_t)MAX_MCP_STATE * 2, "'}}");
-	retry(&w, ",'twice':1", text, one);
+	retry(",'twice':1", text, one);
 	world_expect(&w.out, "'code':-32603");
 }
 
 /* Canceled while its handler works: its questions go nowhere. */
 UNIT_TEST(asks_when_canceled)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, CAN);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");
-	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
-	              "'requestId':1}}");
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/later'}");
+	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	          "'requestId':1}}");
 	mcp_ask(w.held, "k", "elicitation/create", "{}");
 	mcp_wait(w.held, NULL);
 	assert_int_equal(w.out.n_sent, 0);
 	assert_int_equal(w.server->n_calls, 0);
 
 	/* And one that asks later, from outside of its handler. */
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/later'}");
 	mcp_ask(w.held, "k", "elicitation/create", "{}");
 	mcp_wait(w.held, NULL);
-	answer(&w, asked_id(&w.out, 0), "'result':{}");
+	answer(asked_id(&w.out, 0), "'result':{}");
 	assert_int_equal(w.n_handled, 3);
 	mcp_done(w.held);
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'result':{}}");
@@ -388,25 +354,25 @@ UNIT_TEST(asks_when_canceled)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(legacy_one),
-		cmocka_unit_test(legacy_rounds),
-		cmocka_unit_test(legacy_both),
-		cmocka_unit_test(legacy_refused),
-		cmocka_unit_test(legacy_answers_are_capped),
-		cmocka_unit_test(legacy_unable),
-		cmocka_unit_test(legacy_too_long_to_ask),
-		cmocka_unit_test(modern_refused_is_not_sealed),
-		cmocka_unit_test(rounds_are_capped),
-		cmocka_unit_test(legacy_canceled_while_it_waits),
-		cmocka_unit_test(legacy_answers_of_another),
-		cmocka_unit_test(modern_one),
-		cmocka_unit_test(modern_rounds),
-		cmocka_unit_test(modern_missing),
-		cmocka_unit_test(modern_bound),
-		cmocka_unit_test(modern_unable),
-		cmocka_unit_test(modern_without_state),
-		cmocka_unit_test(modern_too_much),
-		cmocka_unit_test(asks_when_canceled),
+		IN_WORLD(legacy_one),
+		IN_WORLD(legacy_rounds),
+		IN_WORLD(legacy_both),
+		IN_WORLD(legacy_refused),
+		IN_WORLD(legacy_answers_are_capped),
+		IN_WORLD(legacy_unable),
+		IN_WORLD(legacy_too_long_to_ask),
+		IN_WORLD(modern_refused_is_not_sealed),
+		IN_WORLD(rounds_are_capped),
+		IN_WORLD(legacy_canceled_while_it_waits),
+		IN_WORLD(legacy_answers_of_another),
+		IN_WORLD(modern_one),
+		IN_WORLD(modern_rounds),
+		IN_WORLD(modern_missing),
+		IN_WORLD(modern_bound),
+		IN_WORLD(modern_unable),
+		IN_WORLD(modern_without_state),
+		IN_WORLD(modern_too_much),
+		IN_WORLD(asks_when_canceled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

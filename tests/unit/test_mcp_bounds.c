@@ -13,62 +13,60 @@
 
 /* ---- questions ---- */
 
-static void answer(struct world *w, size_t i)
+static void answer(size_t i)
 {
 	unsigned long long id = 0;
 
-	assert_true(i < w->out.n_sent && w->out.kinds[i] == MCP_REQUEST);
-	assert_int_equal(sscanf(w->out.sent[i], "{\"jsonrpc\":\"2.0\",\"id\":%llu,", &id), 1);
-	world_say(w, "{'jsonrpc':'2.0','id':%llu,'result':{'action':'accept'}}", id);
+	assert_true(i < w.out.n_sent && w.out.kinds[i] == MCP_REQUEST);
+	assert_int_equal(sscanf(w.out.sent[i], "{\"jsonrpc\":\"2.0\",\"id\":%llu,", &id), 1);
+	world_say("{'jsonrpc':'2.0','id':%llu,'result':{'action':'accept'}}", id);
 }
 
-static void ask(struct world *w, size_t n, size_t each)
+static void ask(size_t n, size_t each)
 {
-	world_begin(w, CAN);
-	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'test/many','params':{'n':%zu,'each':%zu}}",
-	          n, each);
+	world_begin(CAN);
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/many','params':{'n':%zu,'each':%zu}}", n,
+	          each);
 }
 
-static void expect_answers(const struct world *w, size_t n)
+static void expect_answers(size_t n)
 {
 	char want[32];
 
 	(void)snprintf(want, sizeof(want), "'answers':%zu}", n);
-	world_expect(&w->out, want);
-	assert_int_equal(w->server->n_calls, 0);
+	world_expect(&w.out, want);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 /* One more than fit into a round is asked in the next. */
 UNIT_TEST(questions)
 {
 	for (size_t past = 0; past < 2; past++) {
-		AUTO(world_done) struct world w;
-		ask(&w, MAX_MCP_ASKS + past, 100);
+		ask(MAX_MCP_ASKS + past, 100);
 		assert_int_equal(w.out.n_sent, MAX_MCP_ASKS);
 		for (size_t i = 0; i < MAX_MCP_ASKS; i++) {
 			assert_int_equal(w.n_handled, 1);
-			answer(&w, i);
+			answer(i);
 		}
 		assert_int_equal(w.n_handled, 2);
 		assert_int_equal(w.out.n_sent, MAX_MCP_ASKS + 1);
 		if (past > 0) {
-			answer(&w, MAX_MCP_ASKS);
+			answer(MAX_MCP_ASKS);
 		}
-		expect_answers(&w, MAX_MCP_ASKS + past);
+		expect_answers(MAX_MCP_ASKS + past);
 	}
 }
 
 UNIT_TEST(rounds)
 {
 	for (size_t past = 0; past < 2; past++) {
-		AUTO(world_done) struct world w;
-		ask(&w, MAX_MCP_ROUNDS + past, 1);
+		ask(MAX_MCP_ROUNDS + past, 1);
 		for (size_t i = 0; i < MAX_MCP_ROUNDS; i++) {
 			assert_int_equal(w.out.n_sent, i + 1);
-			answer(&w, i);
+			answer(i);
 		}
 		if (past == 0) {
-			expect_answers(&w, MAX_MCP_ROUNDS);
+			expect_answers(MAX_MCP_ROUNDS);
 		} else {
 			world_expect(&w.out, "'id':1,'error':{'code':-32603");
 			assert_int_equal(w.server->n_calls, 0);
@@ -76,10 +74,9 @@ UNIT_TEST(rounds)
 	}
 }
 
-static void retry(struct world *w, const char *sealed, const char *responses)
+static void retry(const char *sealed, const char *responses)
 {
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':2,'method':'test/many','params':{'requestState':'%s',"
+	world_say("{'jsonrpc':'2.0','id':2,'method':'test/many','params':{'requestState':'%s',"
 	          "'inputResponses':{%s},'n':%d,'each':100," MODERN_WITH(CAN) "}}",
 	          sealed, responses, MAX_MCP_ASKS + 1);
 }
@@ -88,13 +85,11 @@ UNIT_TEST(modern_questions)
 {
 	char last[16];
 	char answers[64];
-	AUTO(world_done) struct world w;
 	auto_buf all;
 
-	world_init(&w);
+	world_init();
 	buf_init(&all, 4096);
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':1,'method':'test/"
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/"
 	          "many','params':{'n':%d,'each':100," MODERN_WITH(CAN) "}}",
 	          MAX_MCP_ASKS + 1);
 	(void)snprintf(last, sizeof(last), "\"k%d\":", MAX_MCP_ASKS - 1);
@@ -105,27 +100,26 @@ UNIT_TEST(modern_questions)
 	for (int i = 0; i <= MAX_MCP_ASKS; i++) { /* the last was not asked, and is not taken */
 		buf_addf(&all, "%s'k%d':{'action':'accept'}", i > 0 ? "," : "", i);
 	}
-	retry(&w, one, all.data);
+	retry(one, all.data);
 	assert_non_null(strstr(world_last(&w.out), last));
 	assert_null(strstr(world_last(&w.out), "\"k0\":"));
 	auto_free char *two = world_state(&w.out);
 	(void)snprintf(answers, sizeof(answers), "'k%d':{'action':'accept'}", MAX_MCP_ASKS);
-	retry(&w, two, answers);
-	expect_answers(&w, MAX_MCP_ASKS + 1);
+	retry(two, answers);
+	expect_answers(MAX_MCP_ASKS + 1);
 }
 
 /* ---- what is kept of a client ---- */
 
-static void initialize(struct world *w, const char *name, const char *extensions)
+static void initialize(const char *name, const char *extensions)
 {
-	world_init(w);
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+	world_init();
+	world_say("{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
 	          "'protocolVersion':'2025-11-25','capabilities':{'extensions':{%s}},"
 	          "'clientInfo':{'name':'%s','version':'1'}}}",
 	          extensions, name);
-	world_say(w, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
-	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'test/who'}");
+	world_say("{'jsonrpc':'2.0','method':'notifications/initialized'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/who'}");
 }
 
 static void fill(char *to, size_t n, const char *tail)
@@ -152,9 +146,8 @@ UNIT_TEST(names)
 	static char name[10016];
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(world_done) struct world w;
 		fill(name, rows[i].fill, rows[i].tail);
-		initialize(&w, name, "");
+		initialize(name, "");
 		const char *at = strstr(world_last(&w.out), "\"client\":\"");
 		assert_non_null(at);
 		at += strlen("\"client\":\"");
@@ -171,28 +164,26 @@ UNIT_TEST(extensions)
 	static char name[2 * MAX_MCP_EXTENSIONS];
 
 	for (size_t past = 0; past < 2; past++) {
-		struct world w;
 		fill(name, MAX_MCP_EXTENSIONS - sizeof(last) - 1 + past, "");
 		(void)snprintf(text, sizeof(text), "'%s':{},'%s':{}", name, last);
-		initialize(&w, "c", text);
+		initialize("c", text);
 		world_expect(&w.out, past == 0 ? "'ext':true" : "'ext':false");
-		world_done(&w);
+		world_done();
 
 		/* One that does not fit keeps out no other. */
 		fill(name, MAX_MCP_EXTENSIONS - 1 + past, "");
 		(void)snprintf(text, sizeof(text), "'%s':{},'%s':{}", name, last);
-		initialize(&w, "c", text);
+		initialize("c", text);
 		world_expect(&w.out, past == 0 ? "'ext':false" : "'ext':true");
-		world_done(&w);
+		world_done();
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(questions),        cmocka_unit_test(rounds),
-		cmocka_unit_test(modern_questions), cmocka_unit_test(names),
-		cmocka_unit_test(extensions),
+		IN_WORLD(questions), IN_WORLD(rounds),     IN_WORLD(modern_questions),
+		IN_WORLD(names),     IN_WORLD(extensions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

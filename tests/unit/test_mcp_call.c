@@ -16,32 +16,29 @@
 
 UNIT_TEST(answered_later)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, HOLD_LEGACY);
+	world_begin("{}");
+	world_say(HOLD_LEGACY);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
 	assert_int_equal(w.server->n_calls, 1);
-	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}"); /* overtakes it */
+	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}"); /* overtakes it */
 	world_expect(&w.out, "'id':2");
 	mcp_done(w.held);
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':'h','result':{}}");
 	assert_int_equal(w.out.n_ended, 2);
 	assert_int_equal(w.server->n_calls, 0);
-	world_say(&w, CANCEL); /* too late */
+	world_say(CANCEL); /* too late */
 	assert_int_equal(w.n_canceled, 0);
 }
 
 /* Made in another process, and sent here as if it had been made here. */
 UNIT_TEST(answered_elsewhere)
 {
-	AUTO(world_done) struct world w;
 	struct buf away;
 	int p[2];
 	char data[4096];
 
-	world_begin(&w, "{}");
-	world_say(&w, HOLD_LEGACY);
+	world_begin("{}");
+	world_say(HOLD_LEGACY);
 	assert_int_equal(pipe(p), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -81,11 +78,10 @@ UNIT_TEST(canceled_by_id)
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(world_done) struct world w;
-		world_begin(&w, "{}");
-		world_say(&w, "%s", rows[i]);
-		world_say(&w, CANCEL);
-		world_say(&w, CANCEL);
+		world_begin("{}");
+		world_say("%s", rows[i]);
+		world_say(CANCEL);
+		world_say(CANCEL);
 		assert_int_equal(w.n_canceled, 1);
 		assert_int_equal(w.out.n_ended, 1);
 		assert_int_equal(w.server->n_calls, 1);
@@ -104,18 +100,16 @@ UNIT_TEST(canceled_by_id)
 /* A call that answers from inside of being told. */
 UNIT_TEST(answers_when_canceled)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
+	world_init();
 	w.answers_on_cancel = true;
-	world_initialize(&w, "{}");
-	world_say(&w, HOLD_LEGACY);
-	world_say(&w, CANCEL);
+	world_initialize("{}");
+	world_say(HOLD_LEGACY);
+	world_say(CANCEL);
 	assert_int_equal(w.server->n_calls, 0);
-	world_say(&w, HOLD_LEGACY);
+	world_say(HOLD_LEGACY);
 	mcp_out_gone(w.peer, &w.out.out);
 	assert_int_equal(w.server->n_calls, 0);
-	world_say(&w, HOLD_LEGACY);
+	world_say(HOLD_LEGACY);
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.n_canceled, 3);
@@ -128,16 +122,15 @@ UNIT_TEST(modern_ids_are_of_one_out)
 {
 	struct world_out one;
 	struct world_out two;
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	world_out_init(&one);
 	world_out_init(&two);
 	world_say_to(w.peer, &one.out, HOLD_MODERN);
 	struct mcp_call *first = w.held;
 	world_say_to(w.peer, &two.out, HOLD_MODERN);
 	assert_int_equal(w.n_handled, 2);
-	world_say(&w, CANCEL);
+	world_say(CANCEL);
 	assert_int_equal(w.n_canceled, 0);
 	mcp_out_gone(w.peer, &one.out);
 	assert_int_equal(w.n_canceled, 1);
@@ -155,16 +148,15 @@ UNIT_TEST(duplicates_are_refused)
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
 	for (size_t i = 0; i < 4; i++) {
-		AUTO(world_done) struct world w;
-		world_begin(&w, "{}");
-		world_say(&w, "%s", rows[i / 2]);
-		world_say(&w, "%s", rows[i % 2]);
+		world_begin("{}");
+		world_say("%s", rows[i / 2]);
+		world_say("%s", rows[i % 2]);
 		world_expect(&w.out, "'id':'h','error':{'code':-32600");
 		assert_int_equal(w.n_handled, 1);
 		assert_int_equal(w.out.n_ended, 1);
-		world_say(&w, CANCEL); /* now the id is free, though its call is not answered */
+		world_say(CANCEL); /* now the id is free, though its call is not answered */
 		struct mcp_call *first = w.held;
-		world_say(&w, "%s", rows[i % 2]);
+		world_say("%s", rows[i % 2]);
 		assert_int_equal(w.n_handled, 2);
 		mcp_done(w.held);
 		world_expect(&w.out, "'id':'h','result':");
@@ -176,16 +168,15 @@ UNIT_TEST(duplicates_are_refused)
 UNIT_TEST(duplicates_of_a_session)
 {
 	struct world_out one;
-	AUTO(world_done) struct world w;
 
-	world_begin(&w, "{}");
+	world_begin("{}");
 	world_out_init(&one);
-	world_say(&w, HOLD_LEGACY);
+	world_say(HOLD_LEGACY);
 	world_say_to(w.peer, &one.out, HOLD_LEGACY);
 	world_expect(&one, "'code':-32600");
 	mcp_done(w.held);
 	world_say_to(w.peer, &one.out, HOLD_LEGACY);
-	world_say(&w, CANCEL);
+	world_say(CANCEL);
 	assert_int_equal(w.n_canceled, 1);
 	mcp_done(w.held);
 	world_out_done(&one);
@@ -194,24 +185,23 @@ UNIT_TEST(duplicates_of_a_session)
 UNIT_TEST(calls_are_capped)
 {
 	struct mcp_call *held[MAX_MCP_CALLS];
-	AUTO(world_done) struct world w;
 
-	world_begin(&w, "{}");
+	world_begin("{}");
 	for (int i = 0; i < MAX_MCP_CALLS; i++) {
-		world_say(&w, "{'jsonrpc':'2.0','id':%d,'method':'test/keep'}", i);
+		world_say("{'jsonrpc':'2.0','id':%d,'method':'test/keep'}", i);
 		held[i] = w.held;
 	}
 	assert_int_equal(w.server->n_calls, MAX_MCP_CALLS);
 	assert_int_equal(w.out.n_sent, 0);
-	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
+	world_say("{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
 	world_expect(&w.out, "'id':'more','error':{'code':-32603");
 	/* Canceled ones count until they are answered: what they do is still done. */
-	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
-	              "'requestId':0}}");
-	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
+	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	          "'requestId':0}}");
+	world_say("{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
 	world_expect(&w.out, "'id':'more','error':{'code':-32603");
 	mcp_done(held[0]);
-	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
+	world_say("{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
 	world_expect(&w.out, "'id':'more','result':");
 	for (int i = 1; i < MAX_MCP_CALLS; i++) {
 		mcp_done(held[i]);
@@ -225,18 +215,17 @@ UNIT_TEST(weight_is_capped)
 	size_t fill = MAX_MCP_MESSAGE - 200;
 	auto_free char *text = malloc(MAX_MCP_MESSAGE + 1);
 	struct mcp_call *held[MAX_MCP_CALLS];
-	AUTO(world_done) struct world w;
 	int n = 0;
 
 	assert_non_null(text);
-	world_begin(&w, "{}");
+	world_begin("{}");
 	while (w.out.n_sent == 0 && n < MAX_MCP_CALLS) {
 		int at = snprintf(text, MAX_MCP_MESSAGE,
 		                  "{'jsonrpc':'2.0','id':%d,'method':'test/keep','params':{'x':'",
 		                  n);
 		memset(text + at, 'x', fill);
 		(void)stpcpy(text + at + fill, "'}}");
-		world_say(&w, "%s", text);
+		world_say("%s", text);
 		held[n++] = w.held;
 	}
 	world_expect(&w.out, "'code':-32603,'message':'the running requests are too large'");
@@ -245,7 +234,7 @@ UNIT_TEST(weight_is_capped)
 		mcp_done(held[i]);
 	}
 	world_forget(&w.out);
-	world_say(&w, "%s", text);
+	world_say("%s", text);
 	assert_int_equal(w.out.n_sent, 0);
 	mcp_done(w.held);
 }
@@ -260,7 +249,7 @@ struct many {
 };
 
 /* One more, with a message of `len` bytes. False: it was refused. */
-static bool hold_one(struct world *w, struct many *m, struct world_out *o, size_t len)
+static bool hold_one(struct many *m, struct world_out *o, size_t len)
 {
 	static char text[MAX_MCP_MESSAGE + 1];
 	size_t at = (size_t)snprintf(
@@ -269,15 +258,15 @@ static bool hold_one(struct world *w, struct many *m, struct world_out *o, size_
 	assert_in_range(m->n, 0, MOST - 1);
 	memset(text + at, 'x', len - at);
 	(void)stpcpy(text + len - 3, "'}}");
-	assert_int_equal(mcp_peer_new(w->server, "p", NULL, &m->peers[m->n]), 0);
+	assert_int_equal(mcp_peer_new(w.server, "p", NULL, &m->peers[m->n]), 0);
 	m->peers[m->n]->version = MCP_LATEST_LEGACY;
-	w->held = NULL;
+	w.held = NULL;
 	world_say_to(m->peers[m->n], &o->out, text);
-	if (w->held == NULL) {
+	if (w.held == NULL) {
 		mcp_peer_free(m->peers[m->n]);
 		return false;
 	}
-	m->calls[m->n++] = w->held;
+	m->calls[m->n++] = w.held;
 	return true;
 }
 
@@ -294,24 +283,23 @@ UNIT_TEST(weight_of_all_is_capped)
 	size_t large = MAX_MCP_MESSAGE - 100;
 	struct many m = { 0 };
 	struct world_out o;
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	world_out_init(&o);
-	while (hold_one(&w, &m, &o, large)) {
+	while (hold_one(&m, &o, large)) {
 	}
 	world_expect(&o, full);
 	assert_in_range(m.n, MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE - 1,
 	                MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE);
-	while (hold_one(&w, &m, &o, 2UL * MAX_MCP_SMALL)) {
+	while (hold_one(&m, &o, 2UL * MAX_MCP_SMALL)) {
 	}
 	world_expect(&o, full);
 	for (int i = 0; i < 8; i++) {
-		assert_true(hold_one(&w, &m, &o, MAX_MCP_SMALL / 2));
+		assert_true(hold_one(&m, &o, MAX_MCP_SMALL / 2));
 	}
 	assert_true(w.server->weight > MAX_MCP_HELD_ALL);
 	let_go(&m, 0);
-	assert_true(hold_one(&w, &m, &o, large - MAX_MCP_MESSAGE / 4));
+	assert_true(hold_one(&m, &o, large - MAX_MCP_MESSAGE / 4));
 	for (size_t i = 1; i < m.n; i++) {
 		let_go(&m, i);
 	}
@@ -322,10 +310,8 @@ UNIT_TEST(weight_of_all_is_capped)
 /* There is no memory for the answer: the client is still told, by the id of its request. */
 UNIT_TEST(no_memory_for_the_answer)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
+	world_begin("{}");
+	world_say("{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
 	(void)mcp_result(w.held);
 	w.held->text.failed = true;
 	mcp_call_respond(w.held, 200);
@@ -336,10 +322,8 @@ UNIT_TEST(no_memory_for_the_answer)
 /* The client is gone; the handler goes on, and its answer reaches no client. */
 UNIT_TEST(peer_gone_while_a_handler_works)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{'elicitation':{}}");
-	world_say(&w, HOLD_LEGACY);
+	world_begin("{'elicitation':{}}");
+	world_say(HOLD_LEGACY);
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.n_canceled, 1);
 	assert_int_equal(w.out.n_ended, 1);
@@ -354,10 +338,8 @@ UNIT_TEST(peer_gone_while_a_handler_works)
 
 UNIT_TEST(out_gone)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, HOLD_LEGACY);
+	world_begin("{}");
+	world_say(HOLD_LEGACY);
 	mcp_out_gone(w.peer, &w.out.out);
 	mcp_out_gone(w.peer, &w.out.out);
 	assert_int_equal(w.n_canceled, 1);
@@ -368,10 +350,8 @@ UNIT_TEST(out_gone)
 /* The server goes first: it lives on for what is still to be answered. */
 UNIT_TEST(server_gone_while_a_handler_works)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, HOLD_MODERN);
+	world_begin("{}");
+	world_say(HOLD_MODERN);
 	mcp_server_free(steal_ptr(&w.server)); /* and its peer with it */
 	w.peer = NULL;
 	assert_int_equal(w.n_canceled, 1);
@@ -384,13 +364,11 @@ UNIT_TEST(server_gone_while_a_handler_works)
 /* Told of it later than it happened. */
 UNIT_TEST(told_at_once_where_it_has_been)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, HOLD_LEGACY);
+	world_begin("{}");
+	world_say(HOLD_LEGACY);
 	void (*fn)(void *arg) = w.held->on_cancel;
 	mcp_on_cancel(w.held, NULL, NULL);
-	world_say(&w, CANCEL);
+	world_say(CANCEL);
 	assert_int_equal(w.n_canceled, 0);
 	mcp_on_cancel(w.held, fn, &w);
 	assert_int_equal(w.n_canceled, 1);
@@ -409,8 +387,7 @@ UNIT_TEST(gone_in_the_middle_of_an_answer)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {
-		AUTO(world_done) struct world w;
-		world_begin(&w, "{'elicitation':{}}");
+		world_begin("{'elicitation':{}}");
 		if (i % 2 == 0) {
 			w.out.gone_in_send = w.peer;
 		} else {
@@ -428,22 +405,22 @@ UNIT_TEST(gone_in_the_middle_of_an_answer)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answered_later),
-		cmocka_unit_test(answered_elsewhere),
-		cmocka_unit_test(canceled_by_id),
-		cmocka_unit_test(answers_when_canceled),
-		cmocka_unit_test(modern_ids_are_of_one_out),
-		cmocka_unit_test(duplicates_are_refused),
-		cmocka_unit_test(duplicates_of_a_session),
-		cmocka_unit_test(calls_are_capped),
-		cmocka_unit_test(weight_is_capped),
-		cmocka_unit_test(weight_of_all_is_capped),
-		cmocka_unit_test(no_memory_for_the_answer),
-		cmocka_unit_test(peer_gone_while_a_handler_works),
-		cmocka_unit_test(out_gone),
-		cmocka_unit_test(server_gone_while_a_handler_works),
-		cmocka_unit_test(told_at_once_where_it_has_been),
-		cmocka_unit_test(gone_in_the_middle_of_an_answer),
+		IN_WORLD(answered_later),
+		IN_WORLD(answered_elsewhere),
+		IN_WORLD(canceled_by_id),
+		IN_WORLD(answers_when_canceled),
+		IN_WORLD(modern_ids_are_of_one_out),
+		IN_WORLD(duplicates_are_refused),
+		IN_WORLD(duplicates_of_a_session),
+		IN_WORLD(calls_are_capped),
+		IN_WORLD(weight_is_capped),
+		IN_WORLD(weight_of_all_is_capped),
+		IN_WORLD(no_memory_for_the_answer),
+		IN_WORLD(peer_gone_while_a_handler_works),
+		IN_WORLD(out_gone),
+		IN_WORLD(server_gone_while_a_handler_works),
+		IN_WORLD(told_at_once_where_it_has_been),
+		IN_WORLD(gone_in_the_middle_of_an_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,19 +11,19 @@
 
 #define URI "skillsandbox://runs/1"
 
-static void begin(struct world *w)
+static void begin(void)
 {
-	world_init(w);
-	w->app.features |= MCP_RESOURCES_CHANGE;
+	world_init();
+	w.app.features |= MCP_RESOURCES_CHANGE;
 }
 
-static void subscribe(struct world *w, const char *verb, const char *uri)
+static void subscribe(const char *verb, const char *uri)
 {
-	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'resources/%s','params':{'uri':%s}}", verb,
+	world_say("{'jsonrpc':'2.0','id':1,'method':'resources/%s','params':{'uri':%s}}", verb,
 	          uri);
 }
 
-static void listen_to(struct world *w, struct world_out *o, const char *id, const char *filter)
+static void listen_to(struct world_out *o, const char *id, const char *filter)
 {
 	auto_free char *text = NULL;
 
@@ -31,17 +31,15 @@ static void listen_to(struct world *w, struct world_out *o, const char *id, cons
 	                     "{'jsonrpc':'2.0','id':%s,'method':'subscriptions/listen','params':{"
 	                     "%s,'notifications':%s}}",
 	                     id, MODERN, filter) > 0);
-	world_say_to(w->peer, &o->out, text);
+	world_say_to(w.peer, &o->out, text);
 }
 
 UNIT_TEST(test_legacy)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
-	world_initialize(&w, "{}");
-	subscribe(&w, "subscribe", "'" URI "'");
-	subscribe(&w, "subscribe", "'" URI "'"); /* once, however often */
+	begin();
+	world_initialize("{}");
+	subscribe("subscribe", "'" URI "'");
+	subscribe("subscribe", "'" URI "'"); /* once, however often */
 	world_expect(&w.out, "'result':{}");
 	assert_true(mcp_resource_wanted(w.server, URI));
 	assert_false(mcp_resource_wanted(w.server, URI "/x"));
@@ -54,8 +52,8 @@ UNIT_TEST(test_legacy)
 	assert_string_equal(world_last(&w.out),
 	                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\","
 	                    "\"params\":{\"uri\":\"" URI "\"}}");
-	subscribe(&w, "unsubscribe", "'" URI "'");
-	subscribe(&w, "unsubscribe", "'" URI "'");
+	subscribe("unsubscribe", "'" URI "'");
+	subscribe("unsubscribe", "'" URI "'");
 	world_expect(&w.out, "'result':{}");
 	assert_false(mcp_resource_wanted(w.server, URI));
 	world_forget(&w.out);
@@ -66,32 +64,31 @@ UNIT_TEST(test_legacy)
 UNIT_TEST(test_legacy_bad)
 {
 	static const char *const URIS[] = { "7", "''", "null", "'a\\u0000b'" };
-	AUTO(world_done) struct world w;
 	char uri[MAX_MCP_URI + 8];
 
-	begin(&w);
-	world_initialize(&w, "{}");
+	begin();
+	world_initialize("{}");
 	for (size_t i = 0; i < ARRAY_LEN(URIS); i++) {
-		subscribe(&w, "subscribe", URIS[i]);
+		subscribe("subscribe", URIS[i]);
 		world_expect(&w.out, "'code':-32602");
 	}
 	memset(uri, 'u', sizeof(uri));
 	uri[0] = '\'';
 	(void)snprintf(uri + 1 + MAX_MCP_URI, 2, "'");
-	subscribe(&w, "subscribe", uri);
+	subscribe("subscribe", uri);
 	world_expect(&w.out, "'result':{}");
 	uri[1 + MAX_MCP_URI] = 'u';
 	(void)snprintf(uri + 2 + MAX_MCP_URI, 2, "'");
-	subscribe(&w, "subscribe", uri);
+	subscribe("subscribe", uri);
 	world_expect(&w.out, "'code':-32602");
 	for (size_t i = 1; i < MAX_MCP_WATCHED; i++) {
 		(void)snprintf(uri, sizeof(uri), "'u%zu'", i);
-		subscribe(&w, "subscribe", uri);
+		subscribe("subscribe", uri);
 		world_expect(&w.out, "'result':{}");
 	}
-	subscribe(&w, "subscribe", "'one-more'");
+	subscribe("subscribe", "'one-more'");
 	world_expect(&w.out, "too many subscriptions");
-	subscribe(&w, "subscribe", "'u1'"); /* is there already */
+	subscribe("subscribe", "'u1'"); /* is there already */
 	world_expect(&w.out, "'result':{}");
 	/* Its peer is gone, and all that with it. */
 	mcp_peer_free(steal_ptr(&w.peer));
@@ -101,12 +98,10 @@ UNIT_TEST(test_legacy_bad)
 
 UNIT_TEST(test_lists)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
+	begin();
 	mcp_list_changed(w.server, MCP_TOOLS); /* it has not initialized: it knows nothing of it */
 	assert_int_equal(w.out.n_sent, 0);
-	world_initialize(&w, "{}");
+	world_initialize("{}");
 	mcp_list_changed(w.server, MCP_PROMPTS); /* never declared */
 	assert_int_equal(w.out.n_sent, 0);
 	mcp_list_changed(w.server, MCP_TOOLS);
@@ -119,18 +114,17 @@ UNIT_TEST(test_lists)
 
 UNIT_TEST(test_listen)
 {
-	AUTO(world_done) struct world w;
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);
 
-	begin(&w);
+	begin();
 	world_out_init(&a);
 	world_out_init(&b);
-	listen_to(&w, &a, "7",
+	listen_to(&a, "7",
 	          "{'toolsListChanged':true,'promptsListChanged':true,"
 	          "'resourcesListChanged':false,'resourceSubscriptions':['" URI "','other','" URI
 	          "'],'unknown':{}}");
-	listen_to(&w, &b, "'x'", "{'resourcesListChanged':true}");
+	listen_to(&b, "'x'", "{'resourcesListChanged':true}");
 	/* First, and with what is honoured: of the lists only those that can change. */
 	assert_int_equal(a.n_sent, 1);
 	assert_string_equal(world_last(&a),
@@ -175,13 +169,11 @@ UNIT_TEST(test_listen)
 
 UNIT_TEST(test_listen_canceled_by_id)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
-	listen_to(&w, &w.out, "7", "{'toolsListChanged':true}");
-	listen_to(&w, &w.out, "8", "{'toolsListChanged':true}");
-	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
-	              "'requestId':7}}");
+	begin();
+	listen_to(&w.out, "7", "{'toolsListChanged':true}");
+	listen_to(&w.out, "8", "{'toolsListChanged':true}");
+	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	          "'requestId':7}}");
 	world_forget(&w.out);
 	mcp_list_changed(w.server, MCP_TOOLS);
 	assert_int_equal(w.out.n_sent, 1);
@@ -200,12 +192,11 @@ UNIT_TEST(test_listen_bad)
 		"{'resourceSubscriptions':[1]}",
 		"{'resourceSubscriptions':['a\\u0000']}",
 	};
-	AUTO(world_done) struct world w;
 	auto_buf many;
 
-	begin(&w);
+	begin();
 	for (size_t i = 0; i < ARRAY_LEN(FILTERS); i++) {
-		listen_to(&w, &w.out, "1", FILTERS[i]);
+		listen_to(&w.out, "1", FILTERS[i]);
 		world_expect(&w.out, "'code':-32602");
 	}
 	assert_int_equal(w.server->n_calls, 0);
@@ -216,24 +207,24 @@ UNIT_TEST(test_listen_bad)
 		buf_addf(&many, ",'u%zu'", i);
 	}
 	buf_adds(&many, "]}");
-	listen_to(&w, &w.out, "1", many.data);
+	listen_to(&w.out, "1", many.data);
 	world_expect(&w.out, "acknowledged");
-	listen_to(&w, &w.out, "2", "{'resourceSubscriptions':['u']}");
+	listen_to(&w.out, "2", "{'resourceSubscriptions':['u']}");
 	world_expect(&w.out, "'code':-32602");
 	/* And that of subscriptions. */
 	for (size_t i = 1; i < MAX_MCP_LISTENS; i++) {
 		char id[16];
 		(void)snprintf(id, sizeof(id), "%zu", 10 + i);
-		listen_to(&w, &w.out, id, "{}");
+		listen_to(&w.out, id, "{}");
 		world_expect(&w.out, "'notifications':{}}}");
 	}
-	listen_to(&w, &w.out, "3", "{}");
+	listen_to(&w.out, "3", "{}");
 	world_expect(&w.out, "too many subscriptions");
 	assert_int_equal(w.server->n_calls, MAX_MCP_LISTENS);
 	/* Of what the application has not, nothing is acknowledged. */
 	mcp_out_gone(w.peer, &w.out.out);
 	w.app.features &= ~(unsigned)MCP_SUBSCRIBE;
-	listen_to(&w, &w.out, "4", "{'resourceSubscriptions':['u'],'toolsListChanged':true}");
+	listen_to(&w.out, "4", "{'resourceSubscriptions':['u'],'toolsListChanged':true}");
 	world_expect(&w.out, "'notifications':{'toolsListChanged':true}}}");
 	assert_false(mcp_resource_wanted(w.server, "u"));
 }
@@ -241,21 +232,20 @@ UNIT_TEST(test_listen_bad)
 /* A notification may end its own receiver, with everything that it had. */
 UNIT_TEST(test_gone_while_told)
 {
-	AUTO(world_done) struct world w;
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);
 	struct mcp_peer *second = NULL;
 
-	begin(&w);
+	begin();
 	world_out_init(&a);
 	world_out_init(&b);
-	world_initialize(&w, "{}");
+	world_initialize("{}");
 	assert_int_equal(mcp_peer_new(w.server, "second", NULL, &second), 0);
-	subscribe(&w, "subscribe", "'u'");
-	listen_to(&w, &a, "1", "{'resourceSubscriptions':['u']}");
+	subscribe("subscribe", "'u'");
+	listen_to(&a, "1", "{'resourceSubscriptions':['u']}");
 	struct mcp_peer *first = w.peer;
 	w.peer = second;
-	listen_to(&w, &b, "1", "{'resourceSubscriptions':['u']}");
+	listen_to(&b, "1", "{'resourceSubscriptions':['u']}");
 	w.out.free_in_send = first;
 	mcp_resource_updated(w.server, "u");
 	assert_int_equal(a.n_sent, 1); /* the acknowledgment: its peer went before its turn */
@@ -267,10 +257,10 @@ UNIT_TEST(test_gone_while_told)
 	assert_int_equal(b.n_sent, 3);
 	/* While it is acknowledged. */
 	b.gone_in_send = second;
-	listen_to(&w, &b, "2", "{'resourceSubscriptions':['u']}");
+	listen_to(&b, "2", "{'resourceSubscriptions':['u']}");
 	assert_false(mcp_resource_wanted(w.server, "u"));
 	b.free_in_send = second;
-	listen_to(&w, &b, "3", "{'resourceSubscriptions':['u']}");
+	listen_to(&b, "3", "{'resourceSubscriptions':['u']}");
 	w.peer = NULL;
 	assert_false(mcp_resource_wanted(w.server, "u"));
 	assert_int_equal(w.server->n_calls, 0);
@@ -279,13 +269,13 @@ UNIT_TEST(test_gone_while_told)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_legacy),
-		cmocka_unit_test(test_legacy_bad),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_listen),
-		cmocka_unit_test(test_listen_canceled_by_id),
-		cmocka_unit_test(test_listen_bad),
-		cmocka_unit_test(test_gone_while_told),
+		IN_WORLD(test_legacy),
+		IN_WORLD(test_legacy_bad),
+		IN_WORLD(test_lists),
+		IN_WORLD(test_listen),
+		IN_WORLD(test_listen_canceled_by_id),
+		IN_WORLD(test_listen_bad),
+		IN_WORLD(test_gone_while_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

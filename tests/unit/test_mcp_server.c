@@ -23,13 +23,11 @@ UNIT_TEST(initialize_in_each_revision)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(world_done) struct world w;
 		char want[64];
-		world_init(&w);
+		world_init();
 		assert_false(mcp_peer_initialized(w.peer));
 		assert_string_equal(mcp_peer_version(w.peer), "");
-		world_say(&w,
-		          "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+		world_say("{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
 		          "'protocolVersion':'%s','capabilities':{},"
 		          "'clientInfo':{'name':'c','version':'1'}}}",
 		          rows[i][0]);
@@ -62,45 +60,39 @@ UNIT_TEST(initialize_is_checked)
 		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
 		"'protocolVersion':'2025-11-25','clientInfo':'me'}}",
 	};
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		world_say(&w, "%s", bad[i]);
+		world_say("%s", bad[i]);
 		world_expect(&w.out, "'code':-32602");
 		assert_false(mcp_peer_initialized(w.peer));
 	}
-	world_initialize(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{"
-	              "'protocolVersion':'2024-11-05'}}");
+	world_initialize("{}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'initialize','params':{"
+	          "'protocolVersion':'2024-11-05'}}");
 	world_expect(&w.out, "'code':-32600");
 	assert_string_equal(mcp_peer_version(w.peer), "2025-11-25");
 }
 
 UNIT_TEST(nothing_before_initialize_but_ping)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+	world_init();
+	world_say("{'jsonrpc':'2.0','id':1,'method':'ping'}");
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'result':{}}");
-	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 	world_expect(&w.out, "'id':2,'error':{'code':-32602");
 	assert_int_equal(world_last_status(&w.out), 400);
 	assert_int_equal(w.n_handled, 0);
-	world_initialize(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+	world_initialize("{}");
+	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':2,'result':{'tools':[]}}");
 	assert_int_equal(w.n_handled, 1);
 }
 
 UNIT_TEST(discover)
 {
-	AUTO(world_done) struct world w;
-
-	world_init(&w);
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
+	world_init();
+	world_say("{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
 	world_expect(&w.out, "'id':'d','result':{'resultType':'complete','ttlMs':5000,"
 	                     "'cacheScope':'private','_meta':{"
 	                     "'io.modelcontextprotocol/serverInfo':{'name':'world'");
@@ -116,20 +108,18 @@ UNIT_TEST(discover)
 /* A modern request on the same connection changes nothing for the legacy session. */
 UNIT_TEST(eras_side_by_side)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{'roots':{}}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who','params':{" MODERN_WITH(
-	                      "{'sampling':{},'extensions':{'com.example/x':{}}}") "}}");
+	world_begin("{'roots':{}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/who','params':{" MODERN_WITH(
+	        "{'sampling':{},'extensions':{'com.example/x':{}}}") "}}");
 	world_expect(&w.out, "'client':'','version':'2026-07-28','modern':true,'elicit':false,"
 	                     "'sample':true,'roots':false,'ext':true");
-	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'test/who'}");
+	world_say("{'jsonrpc':'2.0','id':2,'method':'test/who'}");
 	world_expect(&w.out, "'principal':'tester','client':'tester','version':'2025-11-25',"
 	                     "'modern':false,'elicit':false,'sample':false,'roots':true,"
 	                     "'ext':false");
-	world_say(&w, "{'jsonrpc':'2.0','id':3,'method':'tools/list','params':{" MODERN "}}");
+	world_say("{'jsonrpc':'2.0','id':3,'method':'tools/list','params':{" MODERN "}}");
 	world_expect(&w.out, "'resultType':'complete','ttlMs':5000,'cacheScope':'private'");
-	world_say(&w, "{'jsonrpc':'2.0','id':4,'method':'test/who','params':{" MODERN "}}");
+	world_say("{'jsonrpc':'2.0','id':4,'method':'test/who','params':{" MODERN "}}");
 	assert_null(strstr(world_last(&w.out), "ttlMs"));
 }
 
@@ -153,12 +143,10 @@ UNIT_TEST(abilities)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(world_done) struct world w;
-		world_begin(&w, rows[i].caps);
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who'}");
+		world_begin(rows[i].caps);
+		world_say("{'jsonrpc':'2.0','id':1,'method':'test/who'}");
 		world_expect(&w.out, rows[i].want);
-		world_say(&w,
-		          "{'jsonrpc':'2.0','id':1,'method':'test/who','params':{'_meta':{" V(
+		world_say("{'jsonrpc':'2.0','id':1,'method':'test/who','params':{'_meta':{" V(
 		                  "'2026-07-28'") ","
 		                                  "'io.modelcontextprotocol/clientCapabilities':%s,"
 		                                  "'io.modelcontextprotocol/"
@@ -192,20 +180,18 @@ UNIT_TEST(modern_requests_are_checked)
 		{ META(CAPS), "'code':-32602" },
 		{ "'params':{'_meta':7}", "'code':-32602" },
 	};
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		world_say(&w, "{'jsonrpc':'2.0','id':'x','method':'tools/list',%s}",
-		          rows[i].params);
+		world_say("{'jsonrpc':'2.0','id':'x','method':'tools/list',%s}", rows[i].params);
 		world_expect(&w.out, rows[i].want);
 		world_expect(&w.out, "'id':'x'");
 		assert_int_equal(world_last_status(&w.out), 400);
 		assert_int_equal(w.out.n_ended, i + 1);
 	}
 	assert_int_equal(w.n_handled, 0);
-	world_say(&w, "{'jsonrpc':'2.0','id':'x','method':'tools/list'," META(
-	                      V("'2026-07-28'") "," CAPS) "}");
+	world_say("{'jsonrpc':'2.0','id':'x','method':'tools/list'," META(
+	        V("'2026-07-28'") "," CAPS) "}");
 	assert_int_equal(w.n_handled, 1);
 }
 
@@ -228,14 +214,13 @@ UNIT_TEST(methods_of_the_other_era)
 		{ "nothing/at-all", false, false },
 		{ "notifications/cancelled", false, false },
 	};
-	AUTO(world_done) struct world w;
 
-	world_begin(&w, "{}");
+	world_begin("{}");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", rows[i].method);
+		world_say("{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", rows[i].method);
 		assert_int_equal(strstr(world_last(&w.out), "-32601") == NULL, rows[i].legacy);
 		assert_int_equal(world_last_status(&w.out), 200);
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN "}}",
+		world_say("{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN "}}",
 		          rows[i].method);
 		assert_int_equal(strstr(world_last(&w.out), "-32601") == NULL, rows[i].modern);
 		assert_int_equal(world_last_status(&w.out), rows[i].modern ? 200 : 404);
@@ -247,37 +232,33 @@ UNIT_TEST(features_decide)
 {
 	static const char *const methods[] = { "logging/setLevel", "resources/subscribe",
 		                               "subscriptions/listen", "tasks/get" };
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	w.app.features = MCP_TOOLS;
 	w.app.extensions = NULL;
 	w.app.instructions = NULL;
-	world_initialize(&w, "{}");
+	world_initialize("{}");
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", methods[i]);
+		world_say("{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", methods[i]);
 		world_expect(&w.out, "'code':-32601");
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN "}}",
+		world_say("{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN "}}",
 		          methods[i]);
 		world_expect(&w.out, "'code':-32601");
 	}
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
+	world_say("{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
 	world_expect(&w.out, "'capabilities':{'tools':{}}}}");
 }
 
 UNIT_TEST(errors)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/fail'}");
+	world_begin("{}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/fail'}");
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'error':{'code':-32002,"
 	                     "'message':'no resource','data':{'uri':'x'}}}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/fail','params':{" MODERN "}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/fail','params':{" MODERN "}}");
 	world_expect(&w.out, "'code':-32602,'message':'no resource','data':{'uri':'x'}");
 	assert_int_equal(world_last_status(&w.out), 200);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/big'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/big'}");
 	world_expect(&w.out,
 	             "'code':-32603,'message':'the result is longer than the server can send'");
 	assert_int_equal(w.out.n_ended, 3);
@@ -295,56 +276,49 @@ static size_t told(const struct world_out *o, const char *method)
 
 UNIT_TEST(progress)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	world_begin("{}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
 	assert_int_equal(told(&w.out, "notifications/progress"), 0);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{"
-	              "'progressToken':'t\\u0001'}}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{"
+	          "'progressToken':'t\\u0001'}}}");
 	assert_int_equal(told(&w.out, "notifications/progress"), 2);
 	assert_non_null(strstr(w.out.sent[2], "\"params\":{\"progressToken\":\"t\\u0001\","
 	                                      "\"progress\":1,\"total\":10,\"message\":\"one\"}"));
 	assert_non_null(strstr(w.out.sent[3], "\"progress\":5}"));
 	world_forget(&w.out);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
-	                      "'2026-07-28'") "," CAPS ",'progressToken':12}}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
+	        "'2026-07-28'") "," CAPS ",'progressToken':12}}}");
 	assert_int_equal(told(&w.out, "\"progressToken\":12"), 2);
 	world_expect(&w.out, "'resultType':'complete'"); /* the last of all */
 }
 
 UNIT_TEST(logging)
 {
-	AUTO(world_done) struct world w;
-
-	world_begin(&w, "{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	world_begin("{}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
 	assert_int_equal(told(&w.out, "notifications/message"), 1);
 	assert_non_null(strstr(w.out.sent[0], "{\"level\":\"warning\",\"logger\":\"test\","
 	                                      "\"data\":{\"high\":1}}"));
 	world_forget(&w.out);
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'x'}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'x'}}");
 	world_expect(&w.out, "'code':-32602");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{"
-	              "'level':'debug'}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{"
+	          "'level':'debug'}}");
 	world_expect(&w.out, "'result':{}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
 	assert_int_equal(told(&w.out, "notifications/message"), 2);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{"
-	              "'level':'emergency'}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{"
+	          "'level':'emergency'}}");
 	world_forget(&w.out);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{" MODERN "}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{" MODERN "}}");
 	assert_int_equal(told(&w.out, "notifications/message"), 0);
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
-	                  "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
+	        "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
 	assert_int_equal(told(&w.out, "notifications/message"), 1);
 	w.app.features &= ~(unsigned)MCP_LOGGING;
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
-	                  "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
+	        "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
 	assert_int_equal(told(&w.out, "notifications/message"), 1);
 }
 
@@ -366,11 +340,10 @@ UNIT_TEST(notifications_and_stray_responses)
 		"{'jsonrpc':'2.0','id':'x','error':{}}",
 		"{'jsonrpc':'2.0','error':{}}",
 	};
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		world_say(&w, "%s", rows[i]);
+		world_say("%s", rows[i]);
 	}
 	assert_int_equal(w.out.n_sent + w.out.n_ended + w.n_handled, 0);
 	assert_int_equal(w.server->n_calls, 0);
@@ -378,23 +351,20 @@ UNIT_TEST(notifications_and_stray_responses)
 
 static void was_gone(void *arg, const char *principal)
 {
-	struct world *w = arg;
-
-	w->n_canceled++;
+	(void)arg;
+	w.n_canceled++;
 	assert_string_equal(principal, "tester");
 }
 
 /* The application hears that a client is gone, once. */
 UNIT_TEST(a_client_that_is_gone)
 {
-	struct world w;
-
-	world_init(&w);
+	world_init();
 	w.app.gone = was_gone;
 	assert_int_equal(w.n_canceled, 0);
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.n_canceled, 1);
-	world_done(&w);
+	world_done();
 	assert_int_equal(w.n_canceled, 1);
 }
 
@@ -402,9 +372,8 @@ UNIT_TEST(a_client_that_is_gone)
 UNIT_TEST(a_connection_that_is_gone)
 {
 	struct mcp_peer *other = NULL;
-	AUTO(world_done) struct world w;
 
-	world_init(&w);
+	world_init();
 	w.app.gone = was_gone;
 	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &other), 0);
 	mcp_peer_leave(other, w.peer);
@@ -416,21 +385,21 @@ UNIT_TEST(a_connection_that_is_gone)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(initialize_in_each_revision),
-		cmocka_unit_test(initialize_is_checked),
-		cmocka_unit_test(nothing_before_initialize_but_ping),
-		cmocka_unit_test(discover),
-		cmocka_unit_test(eras_side_by_side),
-		cmocka_unit_test(abilities),
-		cmocka_unit_test(modern_requests_are_checked),
-		cmocka_unit_test(methods_of_the_other_era),
-		cmocka_unit_test(features_decide),
-		cmocka_unit_test(errors),
-		cmocka_unit_test(progress),
-		cmocka_unit_test(logging),
-		cmocka_unit_test(notifications_and_stray_responses),
-		cmocka_unit_test(a_client_that_is_gone),
-		cmocka_unit_test(a_connection_that_is_gone),
+		IN_WORLD(initialize_in_each_revision),
+		IN_WORLD(initialize_is_checked),
+		IN_WORLD(nothing_before_initialize_but_ping),
+		IN_WORLD(discover),
+		IN_WORLD(eras_side_by_side),
+		IN_WORLD(abilities),
+		IN_WORLD(modern_requests_are_checked),
+		IN_WORLD(methods_of_the_other_era),
+		IN_WORLD(features_decide),
+		IN_WORLD(errors),
+		IN_WORLD(progress),
+		IN_WORLD(logging),
+		IN_WORLD(notifications_and_stray_responses),
+		IN_WORLD(a_client_that_is_gone),
+		IN_WORLD(a_connection_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

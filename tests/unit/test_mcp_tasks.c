@@ -76,26 +76,25 @@ static const struct mcp_method METHODS[] = {
 	{ "test/other", do_other, 0 },
 };
 
-static void begin(struct world *w)
+static void begin(void)
 {
-	world_init(w);
-	w->app.methods = METHODS;
-	w->app.n_methods = ARRAY_LEN(METHODS);
+	world_init();
+	w.app.methods = METHODS;
+	w.app.n_methods = ARRAY_LEN(METHODS);
 	memset(&tool, 0, sizeof(tool));
 }
 
-static void call_tool(struct world *w, const char *meta, const char *x)
+static void call_tool(const char *meta, const char *x)
 {
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':'call','method':'tools/call','params':{%s,'name':'t',"
+	world_say("{'jsonrpc':'2.0','id':'call','method':'tools/call','params':{%s,'name':'t',"
 	          "'arguments':{'x':'%s'}}}",
 	          meta, x);
 }
 
 /* The id of the task that the last message speaks of. */
-static void task_id(const struct world *w, char id[33])
+static void task_id(char id[33])
 {
-	const char *at = strstr(world_last(&w->out), "\"taskId\":\"");
+	const char *at = strstr(world_last(&w.out), "\"taskId\":\"");
 
 	assert_non_null(at);
 	at += strlen("\"taskId\":\"");
@@ -103,29 +102,27 @@ static void task_id(const struct world *w, char id[33])
 	(void)snprintf(id, 33, "%.32s", at);
 }
 
-static void ask_task(struct world *w, const char *verb, const char *id, const char *more)
+static void ask_task(const char *verb, const char *id, const char *more)
 {
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':'%s','method':'tasks/%s','params':{%s,'taskId':'%s'%s}}",
+	world_say("{'jsonrpc':'2.0','id':'%s','method':'tasks/%s','params':{%s,'taskId':'%s'%s}}",
 	          verb, verb, KNOWS, id, more);
 }
 
 /* A call that has become a task. */
-static void begin_task(struct world *w, char id[33])
+static void begin_task(char id[33])
 {
-	call_tool(w, KNOWS, "");
+	call_tool(KNOWS, "");
 	assert_true(mcp_become_task(tool.held[tool.n - 1], "runs"));
-	task_id(w, id);
+	task_id(id);
 }
 
 UNIT_TEST(test_created_and_completed)
 {
-	AUTO(world_done) struct world w;
 	char id[33];
 	char other[33];
 
-	begin(&w);
-	call_tool(&w, KNOWS, "");
+	begin();
+	call_tool(KNOWS, "");
 	assert_int_equal(w.out.n_sent, 0);
 	assert_true(mcp_become_task(tool.held[0], "still runs"));
 	assert_int_equal(w.out.n_sent, 1);
@@ -134,32 +131,32 @@ UNIT_TEST(test_created_and_completed)
 	world_expect(&w.out, "'id':'call','result':{'resultType':'task',");
 	world_expect(&w.out, "'status':'working','statusMessage':'still runs','createdAt':'20");
 	world_expect(&w.out, "'ttlMs':null,'pollIntervalMs':1000");
-	task_id(&w, id);
+	task_id(id);
 	assert_true(mcp_become_task(tool.held[0], "twice")); /* is one, and stays one */
 	assert_int_equal(w.out.n_sent, 1);
 
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'resultType':'complete',");
 	world_expect(&w.out, "'status':'working','statusMessage':'twice'");
 	assert_null(strstr(world_last(&w.out), "\"result\":{}"));
 	assert_true(mcp_wants_progress(tool.held[0]));
 	mcp_progress(tool.held[0], 1, 2, "half");
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'statusMessage':'half'");
 
 	/* Its id may be used again: the request is answered. */
-	begin_task(&w, other);
+	begin_task(other);
 	assert_string_not_equal(id, other);
 
 	mcp_tool_done(tool.held[0], "done", "{\"n\":1}", true);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'completed','createdAt'");
 	world_expect(&w.out, "'structuredContent':{'n':1},'isError':true}}}");
 	assert_null(strstr(world_last(&w.out), "\"ttlMs\":null"));
-	ask_task(&w, "get", other, "");
+	ask_task("get", other, "");
 	world_expect(&w.out, "'status':'working'");
 	mcp_fail(tool.held[1], MCP_E_INTERNAL, "broke");
-	ask_task(&w, "get", other, "");
+	ask_task("get", other, "");
 	world_expect(&w.out, "'status':'failed','statusMessage':'broke'");
 	world_expect(&w.out, "'error':{'code':-32603,'message':'broke'}}}");
 	assert_int_equal(w.server->n_calls, 0);
@@ -167,15 +164,13 @@ UNIT_TEST(test_created_and_completed)
 
 UNIT_TEST(test_only_where_it_may_be)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
-	call_tool(&w, MODERN, ""); /* the client knows nothing of tasks */
+	begin();
+	call_tool(MODERN, ""); /* the client knows nothing of tasks */
 	assert_false(mcp_become_task(tool.held[0], NULL));
-	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'test/other','params':{" KNOWS "}}");
+	world_say("{'jsonrpc':'2.0','id':2,'method':'test/other','params':{" KNOWS "}}");
 	assert_false(mcp_become_task(tool.held[1], NULL));
-	world_initialize(&w, "{'extensions':{'io.modelcontextprotocol/tasks':{}}}");
-	world_say(&w, "{'jsonrpc':'2.0','id':3,'method':'tools/call','params':{'name':'t'}}");
+	world_initialize("{'extensions':{'io.modelcontextprotocol/tasks':{}}}");
+	world_say("{'jsonrpc':'2.0','id':3,'method':'tools/call','params':{'name':'t'}}");
 	assert_false(mcp_become_task(tool.held[2], NULL)); /* legacy: not defined there */
 	assert_int_equal(w.out.n_sent, 0);
 	for (size_t i = 0; i < 3; i++) {
@@ -183,25 +178,24 @@ UNIT_TEST(test_only_where_it_may_be)
 		assert_int_equal(w.out.n_sent, i + 1);
 	}
 	w.app.features &= ~(unsigned)MCP_TASKS;
-	call_tool(&w, KNOWS, "");
+	call_tool(KNOWS, "");
 	assert_false(mcp_become_task(tool.held[3], NULL));
 	mcp_done(tool.held[3]);
-	ask_task(&w, "get", "x", "");
+	ask_task("get", "x", "");
 	world_expect(&w.out, "'code':-32601");
 }
 
 UNIT_TEST(test_whose_it_is)
 {
 	static const char *const VERBS[] = { "get", "update", "cancel" };
-	AUTO(world_done) struct world w;
 	struct world_out o AUTO(world_out_done);
 	struct mcp_peer *other = NULL;
 	struct mcp_peer *same = NULL;
 	char id[33];
 
-	begin(&w);
+	begin();
 	world_out_init(&o);
-	begin_task(&w, id);
+	begin_task(id);
 	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
 	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &same), 0);
 	for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
@@ -212,14 +206,12 @@ UNIT_TEST(test_whose_it_is)
 		                     VERBS[i], id) > 0);
 		world_say_to(other, &o.out, text);
 		world_expect(&o, "'code':-32602");
-		ask_task(&w, VERBS[i], "0123456789abcdef0123456789abcdef", "");
+		ask_task(VERBS[i], "0123456789abcdef0123456789abcdef", "");
 		world_expect(&w.out, "'code':-32602");
-		world_say(&w,
-		          "{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{%s,'taskId':7}}",
+		world_say("{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{%s,'taskId':7}}",
 		          VERBS[i], KNOWS);
 		world_expect(&w.out, "'code':-32602");
 		world_say(
-		        &w,
 		        "{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{%s,'taskId':'%s'}}",
 		        VERBS[i], MODERN, id);
 		world_expect(&w.out, "'code':-32021");
@@ -242,33 +234,32 @@ UNIT_TEST(test_whose_it_is)
 
 UNIT_TEST(test_cancel)
 {
-	AUTO(world_done) struct world w;
 	char id[33];
 
-	begin(&w);
-	begin_task(&w, id);
+	begin();
+	begin_task(id);
 	/* By its request it is not canceled, which has its answer. */
-	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
-	              "'requestId':'call'}}");
+	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	          "'requestId':'call'}}");
 	mcp_out_gone(w.peer, &w.out.out);
 	assert_int_equal(tool.canceled, 0);
-	ask_task(&w, "cancel", id, "");
+	ask_task("cancel", id, "");
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	assert_int_equal(tool.canceled, 1);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'cancelled','createdAt'");
 	assert_int_equal(w.server->n_calls, 1);
 	mcp_tool_done(tool.held[0], "too late", NULL, false);
 	assert_int_equal(w.server->n_calls, 0);
-	ask_task(&w, "cancel", id, ""); /* once more */
+	ask_task("cancel", id, ""); /* once more */
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'cancelled'");
 	assert_null(strstr(world_last(&w.out), "too late"));
 	/* One that answers as soon as it is told. */
 	tool.answers = true;
-	begin_task(&w, id);
-	ask_task(&w, "cancel", id, "");
+	begin_task(id);
+	ask_task("cancel", id, "");
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	assert_int_equal(w.server->n_calls, 0);
 }
@@ -276,16 +267,15 @@ UNIT_TEST(test_cancel)
 /* Its connection ends: it goes on as another's of the same principal, the rest does not. */
 UNIT_TEST(test_leave)
 {
-	AUTO(world_done) struct world w;
 	struct world_out o AUTO(world_out_done);
 	struct mcp_peer *heir = NULL;
 	struct mcp_peer *old;
 	char id[33];
 
-	begin(&w);
+	begin();
 	world_out_init(&o);
-	begin_task(&w, id);
-	call_tool(&w, KNOWS, "slow"); /* one that is no task */
+	begin_task(id);
+	call_tool(KNOWS, "slow"); /* one that is no task */
 	assert_int_equal(tool.n, 2);
 	tool.answers = true;
 	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &heir), 0);
@@ -295,12 +285,12 @@ UNIT_TEST(test_leave)
 	mcp_peer_leave(old, heir);
 	assert_int_equal(tool.canceled, 1);
 	assert_int_equal(heir->n_calls, 1);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'working'");
 	mcp_tool_done(tool.held[0], "late", NULL, false);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'completed'");
-	begin_task(&w, id); /* that of the heir ends with it */
+	begin_task(id); /* that of the heir ends with it */
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(tool.canceled, 2);
 	assert_int_equal(w.server->n_calls, 0);
@@ -308,45 +298,43 @@ UNIT_TEST(test_leave)
 
 UNIT_TEST(test_input)
 {
-	AUTO(world_done) struct world w;
 	char id[33];
 
-	begin(&w);
-	call_tool(&w, KNOWS, "ask");
+	begin();
+	call_tool(KNOWS, "ask");
 	world_expect(&w.out, "'resultType':'task'");
-	task_id(&w, id);
-	ask_task(&w, "get", id, "");
+	task_id(id);
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method':'elicitation/create','params':{"
 	                     "'message':'A?'}},'b':{'method':'elicitation/create',");
-	ask_task(&w, "update", id, "");
+	ask_task("update", id, "");
 	world_expect(&w.out, "'code':-32602");
-	ask_task(&w, "update", id, ",'inputResponses':{'c':{},'b':{'action':'accept'}}");
+	ask_task("update", id, ",'inputResponses':{'c':{},'b':{'action':'accept'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method'");
 	assert_null(strstr(world_last(&w.out), "\"b\":{"));
 	/* The first answer to b counts; a is the last that was missing. */
-	ask_task(&w, "update", id,
+	ask_task("update", id,
 	         ",'inputResponses':{'b':{'action':'cancel'},'a':{'action':'decline'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'completed'");
 	world_expect(&w.out, "'a':'decline','b':'accept','state':'s'}");
-	ask_task(&w, "update", id,
-	         ",'inputResponses':{'a':{}}"); /* nothing is asked: passed over */
+	ask_task("update", id, ",'inputResponses':{'a':{}}"); /* nothing is asked: passed over */
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
 	assert_int_equal(w.server->n_calls, 0);
 	/* Canceled while it waits. */
-	call_tool(&w, KNOWS, "ask");
-	task_id(&w, id);
-	ask_task(&w, "cancel", id, "");
-	ask_task(&w, "get", id, "");
+	call_tool(KNOWS, "ask");
+	task_id(id);
+	ask_task("cancel", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'cancelled'");
 	assert_int_equal(w.server->n_calls, 0);
 	/* Its client is gone while it waits. */
-	call_tool(&w, KNOWS, "ask");
+	call_tool(KNOWS, "ask");
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.server->n_calls, 0);
 }
@@ -354,18 +342,17 @@ UNIT_TEST(test_input)
 UNIT_TEST(test_answers_that_are_none)
 {
 	static const char *const ANSWERS[] = { "null", "7", "'accept'", "[]" };
-	AUTO(world_done) struct world w;
 	char more[128];
 	char id[33];
 
-	begin(&w);
-	call_tool(&w, KNOWS, "ask");
-	task_id(&w, id);
+	begin();
+	call_tool(KNOWS, "ask");
+	task_id(id);
 	for (size_t i = 0; i < ARRAY_LEN(ANSWERS); i++) {
 		(void)snprintf(more, sizeof(more), ",'inputResponses':{'a':%s,'b':%s}", ANSWERS[i],
 		               ANSWERS[i]);
-		ask_task(&w, "update", id, more);
-		ask_task(&w, "get", id, "");
+		ask_task("update", id, more);
+		ask_task("get", id, "");
 		world_expect(&w.out, "'status':'input_required'");
 		world_expect(&w.out, "'inputRequests':{'a':{");
 	}
@@ -373,16 +360,14 @@ UNIT_TEST(test_answers_that_are_none)
 
 UNIT_TEST(test_listened_to)
 {
-	AUTO(world_done) struct world w;
 	struct world_out o AUTO(world_out_done);
 	auto_free char *text = NULL;
 	char id[33];
 
-	begin(&w);
+	begin();
 	world_out_init(&o);
-	begin_task(&w, id);
-	world_say(&w,
-	          "{'jsonrpc':'2.0','id':5,'method':'subscriptions/listen','params':{" MODERN
+	begin_task(id);
+	world_say("{'jsonrpc':'2.0','id':5,'method':'subscriptions/listen','params':{" MODERN
 	          ",'notifications':{'taskIds':['%s']}}}",
 	          id);
 	world_expect(&w.out, "'code':-32021");
@@ -407,18 +392,16 @@ UNIT_TEST(test_listened_to)
 	world_expect(&o, "'status':'completed'");
 	world_expect(&o, "'text':'done'");
 	/* Another's is not told of. */
-	begin_task(&w, id);
+	begin_task(id);
 	mcp_done(tool.held[1]);
 	assert_int_equal(o.n_sent, 3);
 }
 
 UNIT_TEST(test_gone_while_it_is_told)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
+	begin();
 	tool.answers = true;
-	call_tool(&w, KNOWS, "");
+	call_tool(KNOWS, "");
 	w.out.free_in_send = steal_ptr(&w.peer);
 	assert_true(mcp_become_task(tool.held[0], NULL));
 	assert_int_equal(tool.canceled, 1);
@@ -427,29 +410,28 @@ UNIT_TEST(test_gone_while_it_is_told)
 
 UNIT_TEST(test_number_is_bounded)
 {
-	AUTO(world_done) struct world w;
 	char oldest[33];
 	char second[33];
 	char id[33];
 
-	begin(&w);
-	begin_task(&w, oldest);
+	begin();
+	begin_task(oldest);
 	mcp_done(tool.held[0]);
-	begin_task(&w, second);
+	begin_task(second);
 	mcp_done(tool.held[1]);
 	for (size_t i = 2; i < MAX_MCP_TASKS; i++) {
-		begin_task(&w, id);
+		begin_task(id);
 	}
-	ask_task(&w, "get", oldest, "");
+	ask_task("get", oldest, "");
 	world_expect(&w.out, "'status':'completed'");
 	/* The oldest answer makes room, and then the next; then no call becomes one. */
-	begin_task(&w, id);
-	ask_task(&w, "get", oldest, "");
+	begin_task(id);
+	ask_task("get", oldest, "");
 	world_expect(&w.out, "'code':-32602");
-	ask_task(&w, "get", second, "");
+	ask_task("get", second, "");
 	world_expect(&w.out, "'status':'completed'");
-	begin_task(&w, id);
-	call_tool(&w, KNOWS, "");
+	begin_task(id);
+	call_tool(KNOWS, "");
 	world_forget(&w.out);
 	assert_false(mcp_become_task(tool.held[tool.n - 1], NULL));
 	assert_int_equal(w.out.n_sent, 0);
@@ -463,56 +445,54 @@ UNIT_TEST(test_number_is_bounded)
 
 UNIT_TEST(test_bytes_are_bounded)
 {
-	AUTO(world_done) struct world w;
 	size_t big = MAX_MCP_RESULT / 4;
 	auto_free char *text = calloc(1, big + 1);
 	char first[33];
 	char id[33];
 
-	begin(&w);
+	begin();
 	memset(text, 'x', big);
-	begin_task(&w, first);
+	begin_task(first);
 	mcp_tool_done(tool.held[0], text, NULL, false);
 	for (size_t bytes = 2 * (big + 256); bytes <= MAX_MCP_TASK_BYTES; bytes += big + 256) {
-		begin_task(&w, id);
+		begin_task(id);
 		mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
 	}
-	ask_task(&w, "get", first, "");
+	ask_task("get", first, "");
 	world_expect(&w.out, "'status':'completed'");
-	begin_task(&w, id);
+	begin_task(id);
 	mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
-	ask_task(&w, "get", first, "");
+	ask_task("get", first, "");
 	world_expect(&w.out, "'code':-32602");
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'completed'");
 }
 
 /* The answers that one client keeps, many or large, do not push out another's. */
 static void each_keeps_its_own(size_t answers, size_t size)
 {
-	AUTO(world_done) struct world w;
 	auto_free char *text = calloc(1, size + 1);
 	struct mcp_peer *other = NULL;
 	char others[33], first[33], id[33];
 
-	begin(&w);
+	begin();
 	memset(text, 'x', size);
 	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
 	struct mcp_peer *own = w.peer;
 	w.peer = other;
-	begin_task(&w, others);
+	begin_task(others);
 	mcp_done(tool.held[0]);
 	w.peer = own;
-	begin_task(&w, first);
+	begin_task(first);
 	mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
 	for (size_t i = 0; i < answers; i++) {
-		begin_task(&w, id);
+		begin_task(id);
 		mcp_tool_done(tool.held[--tool.n], text, NULL, false);
 	}
-	ask_task(&w, "get", first, "");
+	ask_task("get", first, "");
 	world_expect(&w.out, "'code':-32602");
 	w.peer = other;
-	ask_task(&w, "get", others, "");
+	ask_task("get", others, "");
 	world_expect(&w.out, "'status':'completed'");
 	w.peer = own;
 	mcp_peer_free(other);
@@ -526,41 +506,39 @@ UNIT_TEST(test_each_client_has_a_share)
 
 UNIT_TEST(test_expires)
 {
-	AUTO(world_done) struct world w;
 	char under_way[33];
 	char id[33];
 
-	begin(&w);
+	begin();
 	task_store_free(w.server->tasks);
 	w.server->tasks = task_store_new(2500);
-	begin_task(&w, under_way);
-	begin_task(&w, id);
+	begin_task(under_way);
+	begin_task(id);
 	mcp_done(tool.held[1]);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'status':'completed'");
 	(void)usleep(2600000);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	world_expect(&w.out, "'code':-32602");
-	ask_task(&w, "get", under_way, "");
+	ask_task("get", under_way, "");
 	world_expect(&w.out, "'status':'working'");
 	mcp_done(tool.held[0]);
 }
 
 UNIT_TEST(test_message_is_bounded)
 {
-	AUTO(world_done) struct world w;
 	char text[MAX_MCP_TASK_TEXT + 8];
 	char id[33];
 
-	begin(&w);
-	begin_task(&w, id);
+	begin();
+	begin_task(id);
 	/* Two bytes for a character: the cap is in the midst of one. */
 	text[0] = 'x';
 	for (size_t i = 1; i + 2 < sizeof(text); i += 2) {
 		memcpy(text + i, "\xc3\xa9", 3);
 	}
 	mcp_progress(tool.held[0], 1, 0, text);
-	ask_task(&w, "get", id, "");
+	ask_task("get", id, "");
 	const char *at = strstr(world_last(&w.out), "\"statusMessage\":\"x");
 	assert_non_null(at);
 	at += strlen("\"statusMessage\":\"");
@@ -572,20 +550,20 @@ UNIT_TEST(test_message_is_bounded)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_created_and_completed),
-		cmocka_unit_test(test_only_where_it_may_be),
-		cmocka_unit_test(test_whose_it_is),
-		cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_leave),
-		cmocka_unit_test(test_input),
-		cmocka_unit_test(test_answers_that_are_none),
-		cmocka_unit_test(test_listened_to),
-		cmocka_unit_test(test_gone_while_it_is_told),
-		cmocka_unit_test(test_number_is_bounded),
-		cmocka_unit_test(test_bytes_are_bounded),
-		cmocka_unit_test(test_each_client_has_a_share),
-		cmocka_unit_test(test_expires),
-		cmocka_unit_test(test_message_is_bounded),
+		IN_WORLD(test_created_and_completed),
+		IN_WORLD(test_only_where_it_may_be),
+		IN_WORLD(test_whose_it_is),
+		IN_WORLD(test_cancel),
+		IN_WORLD(test_leave),
+		IN_WORLD(test_input),
+		IN_WORLD(test_answers_that_are_none),
+		IN_WORLD(test_listened_to),
+		IN_WORLD(test_gone_while_it_is_told),
+		IN_WORLD(test_number_is_bounded),
+		IN_WORLD(test_bytes_are_bounded),
+		IN_WORLD(test_each_client_has_a_share),
+		IN_WORLD(test_expires),
+		IN_WORLD(test_message_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

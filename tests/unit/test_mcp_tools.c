@@ -105,29 +105,26 @@ static const struct mcp_method METHODS[] = {
 	{ "tools/call", do_call, 0 },
 };
 
-static void begin(struct world *w)
+static void begin(void)
 {
-	world_init(w);
-	w->app.methods = METHODS;
-	w->app.n_methods = ARRAY_LEN(METHODS);
-	world_initialize(w, "{}");
+	world_init();
+	w.app.methods = METHODS;
+	w.app.n_methods = ARRAY_LEN(METHODS);
+	world_initialize("{}");
 	handled = 0;
 }
 
-static void call(struct world *w, const char *tool, const char *arguments)
+static void call(const char *tool, const char *arguments)
 {
-	world_say(w,
-	          "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'%s',"
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'%s',"
 	          "'arguments':%s}}",
 	          tool, arguments);
 }
 
 UNIT_TEST(test_list)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
+	begin();
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
 	world_expect(
 	        &w.out,
 	        "{'tools':[{'name':'echo','title':'Say it','description':'Says what it got',"
@@ -154,9 +151,9 @@ UNIT_TEST(test_list)
 	world_expect(&w.out, "'inputSchema':{'$schema':'https://json-schema.org/draft/2020-12/"
 	                     "schema','type':'object'},");
 	auto_free char *first = strdup(world_last(&w.out));
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{}}");
 	assert_string_equal(world_last(&w.out), first);
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{'cursor':'x'}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{'cursor':'x'}}");
 	world_expect(&w.out, "'code':-32602");
 }
 
@@ -171,12 +168,11 @@ UNIT_TEST(test_good_arguments)
 		{ "{'skill':'\\u00e9\\u00e9\\u00e9\\u00e9'}",
 		  "\u00e9\u00e9\u00e9\u00e9 30 77 fast 1 1 0 -" },
 	};
-	AUTO(world_done) struct world w;
 
-	begin(&w);
+	begin();
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		char want[256];
-		call(&w, "echo", ROWS[i][0]);
+		call("echo", ROWS[i][0]);
 		(void)snprintf(want, sizeof(want),
 		               "'structuredContent':{'got':'%s','none':1},'isError':false",
 		               ROWS[i][1]);
@@ -226,11 +222,10 @@ UNIT_TEST(test_bad_arguments)
 		{ "{'skill':'a','\\u001b[31m\\u202e':1}", "'?[31m?\?\?' is not an argument",
 		  "leave" },
 	};
-	AUTO(world_done) struct world w;
 
-	begin(&w);
+	begin();
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-		call(&w, "echo", ROWS[i][0]);
+		call("echo", ROWS[i][0]);
 		world_expect(&w.out, "'structuredContent':{'error':{'code':'invalid_arguments',");
 		world_expect(&w.out, "'isError':true");
 		for (size_t k = 1; k < 3; k++) {
@@ -245,11 +240,10 @@ UNIT_TEST(test_bad_arguments)
 
 UNIT_TEST(test_every_problem_is_told)
 {
-	AUTO(world_done) struct world w;
 	auto_buf many;
 
-	begin(&w);
-	call(&w, "echo", "{'seconds':0,'mode':'x','quit':1}");
+	begin();
+	call("echo", "{'seconds':0,'mode':'x','quit':1}");
 	world_expect(&w.out, "'problems':[{'argument':'skill','problem':'is missing','fix':");
 	assert_non_null(strstr(world_last(&w.out),
 	                       "\"message\":\"echo: 'skill' is missing; 'seconds' is 0; 'mode' is "
@@ -263,14 +257,14 @@ UNIT_TEST(test_every_problem_is_told)
 			buf_addf(&many, "%c'unknown_%zu':1", i == 0 ? '{' : ',', i);
 		}
 		buf_adds(&many, ",'skill':'a'}");
-		call(&w, "echo", many.data);
+		call("echo", many.data);
 		assert_true((strstr(world_last(&w.out), "; and 1 more") != NULL) ==
 		            (n > MAX_MCP_PROBLEMS));
 		assert_true(strstr(world_last(&w.out), "'unknown_15' is no") != NULL);
 		assert_true(strstr(world_last(&w.out), "'unknown_16' is no") == NULL);
 		buf_done(&many);
 	}
-	call(&w, "fail", "{'x':1}");
+	call("fail", "{'x':1}");
 	world_expect(&w.out, "leave it out: fail takes no arguments");
 }
 
@@ -286,12 +280,10 @@ UNIT_TEST(test_calls_that_are_none)
 		{ "{'name':'echo','arguments':[]}", "'code':-32602" },
 		{ "{'name':'echo','arguments':null}", "'code':-32602" },
 	};
-	AUTO(world_done) struct world w;
 
-	begin(&w);
+	begin();
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':%s}",
-		          ROWS[i][0]);
+		world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':%s}", ROWS[i][0]);
 		world_expect(&w.out, ROWS[i][1]);
 	}
 	assert_int_equal(handled, 0);
@@ -300,32 +292,30 @@ UNIT_TEST(test_calls_that_are_none)
 
 UNIT_TEST(test_results)
 {
-	AUTO(world_done) struct world w;
-
-	begin(&w);
-	call(&w, "fail", "{}");
+	begin();
+	call("fail", "{}");
 	world_expect(&w.out, "'content':[{'type':'text','text':'{\\'error\\':{\\'code\\':"
 	                     "\\'not_found\\',");
 	world_expect(&w.out, "'structuredContent':{'error':{'code':'not_found','message':'there is "
 	                     "\\'none\\'\\n','fix':'make one'}},'isError':true}}");
-	call(&w, "bare", "{'anything':[1]}");
+	call("bare", "{'anything':[1]}");
 	world_expect(&w.out, "'content':[{'type':'text','text':'with'}],'isError':false}}");
-	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'bare'}}");
+	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'bare'}}");
 	world_expect(&w.out, "'text':'without'");
-	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{" MODERN
-	              ",'name':'fail'}}");
+	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{" MODERN
+	          ",'name':'fail'}}");
 	world_expect(&w.out, "'resultType':'complete'");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_good_arguments),
-		cmocka_unit_test(test_bad_arguments),
-		cmocka_unit_test(test_every_problem_is_told),
-		cmocka_unit_test(test_calls_that_are_none),
-		cmocka_unit_test(test_results),
+		IN_WORLD(test_list),
+		IN_WORLD(test_good_arguments),
+		IN_WORLD(test_bad_arguments),
+		IN_WORLD(test_every_problem_is_told),
+		IN_WORLD(test_calls_that_are_none),
+		IN_WORLD(test_results),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
