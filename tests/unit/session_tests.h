@@ -15,20 +15,19 @@
 	"  alert_at: 0.80\n  on_exceed: kill\n"                                                    \
 	"session:\n  max_duration: 60s\n  max_actions: 3\n"
 
-static struct world w;
 static const char *store; /* NULL: SQLite */
 
 static inline int open_world(void **state)
 {
 	(void)state;
-	world_open(&w, store);
+	world_open(store);
 	return 0;
 }
 
 static inline int close_world(void **state)
 {
 	(void)state;
-	world_close(&w);
+	world_close();
 	return 0;
 }
 

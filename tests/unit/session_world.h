@@ -18,27 +18,28 @@ struct world {
 
 #define SECOND INT64_C(1000000)
 
+/* The world of the test. */
+extern struct world w;
 extern int64_t world_now; /* what time it is; 0: the real one */
 
-void world_open(struct world *w, const char *postgres); /* NULL: SQLite */
-void world_reopen(struct world *w);
-void world_close(struct world *w);
+void world_open(const char *postgres); /* NULL: SQLite */
+void world_reopen(void);
+void world_close(void);
 /* An id of this world. Of the last 8 that were asked for. */
-const char *world_id(const struct world *w, const char *name);
+const char *world_id(const char *name);
 
 /* `yaml` must be a good policy. The session is the world's `name`. */
-struct decision world_start(struct world *w, const char *name, const char *parent,
-                            const char *yaml);
-struct decision world_check(struct world *w, const char *name, micros estimate);
-struct decision world_settle(struct world *w, int64_t reservation, micros actual);
+struct decision world_start(const char *name, const char *parent, const char *yaml);
+struct decision world_check(const char *name, micros estimate);
+struct decision world_settle(int64_t reservation, micros actual);
 /* It must be possible. */
-void world_become(struct world *w, const char *name, enum session_state to, const char *reason);
-struct session world_get(struct world *w, const char *name);
+void world_become(const char *name, enum session_state to, const char *reason);
+struct session world_get(const char *name);
 /* All lines of the ledger; free it. */
-char *world_ledger(struct world *w, const char *name);
+char *world_ledger(const char *name);
 /* Lines of this kind in the ledger. */
-size_t world_lines(struct world *w, const char *name, const char *kind);
+size_t world_lines(const char *name, const char *kind);
 /* Of a ledger's text, with this world's key if there is one. */
-struct verify_result world_verify(const struct world *w, const char *text, size_t len);
+struct verify_result world_verify(const char *text, size_t len);
 
 #endif

@@ -48,18 +48,18 @@ UNIT_TEST(test_known_order)
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		world_now = 1000 * SECOND;
-		world_start(&w, CASES[i].name, NULL, SMALL);
+		world_start(CASES[i].name, NULL, SMALL);
 		for (size_t k = 0; CASES[i].spend[k] != 0; k++) {
-			struct decision d = world_check(&w, CASES[i].name, CASES[i].spend[k]);
+			struct decision d = world_check(CASES[i].name, CASES[i].spend[k]);
 			assert_true(d.verdict.allowed);
-			world_settle(&w, d.reservation, CASES[i].spend[k]);
+			world_settle(d.reservation, CASES[i].spend[k]);
 		}
 		world_now += CASES[i].later_s * SECOND;
-		struct decision d = world_check(&w, CASES[i].name, CASES[i].estimate);
+		struct decision d = world_check(CASES[i].name, CASES[i].estimate);
 		assert_int_equal(d.verdict.allowed, CASES[i].allowed);
 		assert_string_equal(session_code_name(d.verdict.code), CASES[i].code);
 		assert_int_equal(d.after.state, CASES[i].after);
-		assert_int_equal(world_get(&w, CASES[i].name).state, CASES[i].after);
+		assert_int_equal(world_get(CASES[i].name).state, CASES[i].after);
 		assert_int_equal(d.reservation != 0, CASES[i].allowed);
 		assert_int_equal(d.changed, CASES[i].after != SESSION_ACTIVE);
 	}
@@ -71,15 +71,15 @@ UNIT_TEST(test_unknown_and_over)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	assert_int_equal(session_check(w.ss, world_id(&w, "nobody"), "x", 1, &d, &err), -1);
+	assert_int_equal(session_check(w.ss, world_id("nobody"), "x", 1, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	assert_int_equal(d.verdict.code, VERDICT_NONE);
-	world_start(&w, "over", NULL, SMALL);
+	world_start("over", NULL, SMALL);
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(
-	        session_become(w.ss, world_id(&w, "over"), SESSION_COMPLETED, "done", &d, &err), 0);
+	        session_become(w.ss, world_id("over"), SESSION_COMPLETED, "done", &d, &err), 0);
 	assert_int_equal(d.after.state, SESSION_COMPLETED);
-	d = world_check(&w, "over", 1);
+	d = world_check("over", 1);
 	assert_false(d.verdict.allowed);
 	assert_string_equal(session_code_name(d.verdict.code), "session_over");
 	assert_non_null(strstr(d.verdict.reason, "done"));
@@ -89,15 +89,15 @@ UNIT_TEST(test_unknown_and_over)
 
 UNIT_TEST(test_overspending_acts)
 {
-	world_start(&w, "overspend", NULL, SMALL);
-	struct decision d = world_check(&w, "overspend", USD(0.1));
-	d = world_settle(&w, d.reservation, USD(50));
+	world_start("overspend", NULL, SMALL);
+	struct decision d = world_check("overspend", USD(0.1));
+	d = world_settle(d.reservation, USD(50));
 	assert_true(d.changed);
 	assert_int_equal(d.state, SESSION_KILLED);
 	assert_int_equal(d.verdict.act, ACT_KILL);
 	assert_int_equal(d.grace_ms, 5000);
 	assert_int_equal(d.after.spent, USD(50));
-	assert_false(world_check(&w, "overspend", 0).verdict.allowed);
+	assert_false(world_check("overspend", 0).verdict.allowed);
 }
 
 UNIT_TEST(test_on_exceed)
@@ -122,8 +122,8 @@ UNIT_TEST(test_on_exceed)
 		         "  on_exceed: %s\nkill_switch:\n  notify:\n"
 		         "    - webhook: http://127.0.0.1:1/x\n",
 		         CASES[i].act);
-		world_start(&w, name, NULL, yaml);
-		struct decision d = world_check(&w, name, USD(2));
+		world_start(name, NULL, yaml);
+		struct decision d = world_check(name, USD(2));
 		assert_int_equal(d.verdict.allowed, CASES[i].allowed);
 		assert_int_equal(d.after.state, CASES[i].after);
 		assert_int_equal(d.notify, CASES[i].told);
@@ -135,16 +135,16 @@ UNIT_TEST(test_kill_switch_off)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "noswitch", NULL,
+	world_start("noswitch", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 9\n"
 	            "kill_switch:\n  enabled: false\n");
-	d = world_check(&w, "noswitch", USD(2));
+	d = world_check("noswitch", USD(2));
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.verdict.act, ACT_BLOCK);
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
 	/* The owner's own kill works, and at once. */
-	assert_int_equal(
-	        session_become(w.ss, world_id(&w, "noswitch"), SESSION_KILLED, "", &d, &err), 0);
+	assert_int_equal(session_become(w.ss, world_id("noswitch"), SESSION_KILLED, "", &d, &err),
+	                 0);
 	assert_int_equal(d.state, SESSION_KILLED);
 	assert_int_equal(d.grace_ms, 0);
 }
@@ -154,22 +154,22 @@ UNIT_TEST(test_amounts)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "amounts", NULL, SMALL);
-	assert_int_equal(session_check(w.ss, world_id(&w, "amounts"), "x", -1, &d, &err), -1);
+	world_start("amounts", NULL, SMALL);
+	assert_int_equal(session_check(w.ss, world_id("amounts"), "x", -1, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	err = (struct ssb_error){ 0 };
-	assert_int_equal(
-	        session_check(w.ss, world_id(&w, "amounts"), "x", MAX_MICROS + 1, &d, &err), -1);
+	assert_int_equal(session_check(w.ss, world_id("amounts"), "x", MAX_MICROS + 1, &d, &err),
+	                 -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
-	d = world_check(&w, "amounts", USD(0.5));
+	d = world_check("amounts", USD(0.5));
 	int64_t r = d.reservation;
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_settle(w.ss, r, MAX_MICROS + 1, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
-	assert_int_equal(world_get(&w, "amounts").reserved, USD(0.5));
-	assert_int_equal(world_get(&w, "amounts").spent, 0);
+	assert_int_equal(world_get("amounts").reserved, USD(0.5));
+	assert_int_equal(world_get("amounts").spent, 0);
 	/* The largest there is is written down, and more of it does not wrap. */
-	d = world_settle(&w, r, MAX_MICROS);
+	d = world_settle(r, MAX_MICROS);
 	assert_int_equal(d.after.spent, MAX_MICROS);
 	assert_int_equal(d.state, SESSION_KILLED);
 }
@@ -180,19 +180,19 @@ UNIT_TEST(test_id_is_used_once)
 	struct decision d = { 0 };
 	struct session_policy p = { 0 };
 
-	world_start(&w, "once", NULL, SMALL);
-	d = world_check(&w, "once", USD(0.5));
-	world_settle(&w, d.reservation, USD(0.5));
+	world_start("once", NULL, SMALL);
+	d = world_check("once", USD(0.5));
+	world_settle(d.reservation, USD(0.5));
 	assert_int_equal(session_policy_init(&p, &err), 0);
-	struct session_request req = { .id = world_id(&w, "once"), .policy = &p };
+	struct session_request req = { .id = world_id("once"), .policy = &p };
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
-	assert_int_equal(world_get(&w, "once").spent, USD(0.5));
+	assert_int_equal(world_get("once").spent, USD(0.5));
 	/* Nor when it is over. */
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_become(w.ss, req.id, SESSION_KILLED, "x", &d, &err), 0);
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
-	assert_int_equal(world_get(&w, "once").state, SESSION_KILLED);
+	assert_int_equal(world_get("once").state, SESSION_KILLED);
 	/* Without one, one is drawn. */
 	err = (struct ssb_error){ 0 };
 	req.id = NULL;
@@ -241,15 +241,14 @@ UNIT_TEST(test_reservations_hold)
 {
 	size_t allowed = 0;
 
-	world_start(&w, "parallel", NULL,
-	            "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n");
+	world_start("parallel", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n");
 	for (int i = 0; i < 10; i++) {
-		allowed += world_check(&w, "parallel", USD(0.4)).verdict.allowed ? 1 : 0;
+		allowed += world_check("parallel", USD(0.4)).verdict.allowed ? 1 : 0;
 	}
 	assert_int_equal(allowed, 2);
-	assert_int_equal(world_get(&w, "parallel").reserved, USD(0.8));
+	assert_int_equal(world_get("parallel").reserved, USD(0.8));
 	/* Tools that are never settled count as actions all the same. */
-	assert_int_equal(world_get(&w, "parallel").actions, 2);
+	assert_int_equal(world_get("parallel").actions, 2);
 }
 
 /* Nothing ends because of it; the caller that pays must be told. */
@@ -258,20 +257,20 @@ UNIT_TEST(test_overspending_is_told)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "overspent", NULL,
+	world_start("overspent", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n"
 	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
 	static const micros COSTS[] = { USD(0.3), USD(50), USD(0.3) };
 	int64_t reserved[ARRAY_LEN(COSTS)];
 	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
-		reserved[i] = world_check(&w, "overspent", USD(0.2)).reservation;
+		reserved[i] = world_check("overspent", USD(0.2)).reservation;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
 		assert_int_equal(session_settle(w.ss, reserved[i], COSTS[i], &d, &err), 0);
 		assert_int_equal(d.notify, i == 1); /* once */
 		assert_int_equal(d.after.state, i < 1 ? SESSION_ACTIVE : SESSION_ALERT);
 	}
-	assert_int_equal(world_lines(&w, "overspent", "budget_alert"), 1);
+	assert_int_equal(world_lines("overspent", "budget_alert"), 1);
 }
 
 UNIT_TEST(test_threshold_alerts)
@@ -283,37 +282,37 @@ UNIT_TEST(test_threshold_alerts)
 		enum session_state after;
 	} WANT[] = { { false, SESSION_ACTIVE }, { true, SESSION_ALERT }, { false, SESSION_ALERT } };
 
-	world_start(&w, "threshold", NULL,
+	world_start("threshold", NULL,
 	            "violations:\n  thresholds:\n    pii_blocked: 2\n  on_threshold: alert\n"
 	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
 	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
-		assert_int_equal(session_violation(w.ss, world_id(&w, "threshold"), "pii_blocked",
+		assert_int_equal(session_violation(w.ss, world_id("threshold"), "pii_blocked",
 		                                   "a name", &d, &err),
 		                 0);
 		assert_int_equal(d.notify, WANT[i].told);
 		assert_int_equal(d.after.state, WANT[i].after);
 		assert_int_equal(d.after.violations, i + 1);
 	}
-	assert_int_equal(world_lines(&w, "threshold", "violation"), 3);
-	assert_int_equal(world_lines(&w, "threshold", "budget_alert"), 1);
+	assert_int_equal(world_lines("threshold", "violation"), 3);
+	assert_int_equal(world_lines("threshold", "budget_alert"), 1);
 }
 
 /* Told when it is reached, not with each action after it. */
 UNIT_TEST(test_alert_is_told_once)
 {
-	world_start(&w, "told", NULL,
+	world_start("told", NULL,
 	            "budget: {max_cost_per_session: 10, max_cost_per_action: 9}\n"
 	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
-	struct decision first = world_check(&w, "told", USD(8.5));
+	struct decision first = world_check("told", USD(8.5));
 	assert_int_equal(first.verdict.act, ACT_ALERT);
 	assert_true(first.notify);
-	struct decision next = world_check(&w, "told", USD(0.1));
+	struct decision next = world_check("told", USD(0.1));
 	assert_int_equal(next.verdict.act, ACT_ALERT);
 	assert_false(next.notify);
-	assert_int_equal(world_lines(&w, "told", "budget_alert"), 1);
-	assert_false(world_settle(&w, first.reservation, USD(8.5)).notify);
-	assert_false(world_settle(&w, next.reservation, USD(0.2)).notify);
-	assert_int_equal(world_lines(&w, "told", "budget_alert"), 1);
+	assert_int_equal(world_lines("told", "budget_alert"), 1);
+	assert_false(world_settle(first.reservation, USD(8.5)).notify);
+	assert_false(world_settle(next.reservation, USD(0.2)).notify);
+	assert_int_equal(world_lines("told", "budget_alert"), 1);
 }
 
 /* What a threshold refused is refused from then on, by either kind of threshold. */
@@ -328,15 +327,14 @@ UNIT_TEST(test_block_stays)
 		const char *name = POLICIES[i][0];
 		struct ssb_error err = { 0 };
 		struct decision d = { 0 };
-		world_start(&w, name, NULL, POLICIES[i][1]);
+		world_start(name, NULL, POLICIES[i][1]);
 		for (int n = 0; n < 2; n++) {
-			assert_true(world_check(&w, name, 0).verdict.allowed);
+			assert_true(world_check(name, 0).verdict.allowed);
 			assert_int_equal(
-			        session_violation(w.ss, world_id(&w, name), "a", NULL, &d, &err),
-			        0);
+			        session_violation(w.ss, world_id(name), "a", NULL, &d, &err), 0);
 		}
-		world_reopen(&w);
-		d = world_check(&w, name, 0);
+		world_reopen();
+		d = world_check(name, 0);
 		assert_int_equal(d.verdict.act, ACT_BLOCK);
 		assert_string_equal(session_code_name(d.verdict.code), "threshold");
 		assert_false(d.verdict.allowed);
@@ -349,27 +347,27 @@ UNIT_TEST(test_threshold_kills)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "kills", NULL, "violations:\n  thresholds:\n    pii_blocked: 3\n");
+	world_start("kills", NULL, "violations:\n  thresholds:\n    pii_blocked: 3\n");
 	for (unsigned i = 1; i <= 3; i++) {
-		assert_int_equal(session_violation(w.ss, world_id(&w, "kills"), "other_kind", NULL,
-		                                   &d, &err),
-		                 0);
+		assert_int_equal(
+		        session_violation(w.ss, world_id("kills"), "other_kind", NULL, &d, &err),
+		        0);
 		assert_string_equal(session_code_name(d.verdict.code), "ok");
-		assert_int_equal(session_violation(w.ss, world_id(&w, "kills"), "pii_blocked", NULL,
-		                                   &d, &err),
-		                 0);
+		assert_int_equal(
+		        session_violation(w.ss, world_id("kills"), "pii_blocked", NULL, &d, &err),
+		        0);
 		assert_int_equal(d.state, i < 3 ? SESSION_ACTIVE : SESSION_KILLED);
 	}
-	assert_int_equal(session_violation(w.ss, world_id(&w, "kills"), "", NULL, &d, &err), -1);
+	assert_int_equal(session_violation(w.ss, world_id("kills"), "", NULL, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 }
 
 UNIT_TEST(test_budget_of_nothing)
 {
-	world_start(&w, "zero-budget", NULL,
+	world_start("zero-budget", NULL,
 	            "budget:\n  max_cost_per_session: 0\n  on_exceed: block\n");
-	assert_true(world_check(&w, "zero-budget", 0).verdict.allowed);
-	assert_false(world_check(&w, "zero-budget", 1).verdict.allowed);
+	assert_true(world_check("zero-budget", 0).verdict.allowed);
+	assert_false(world_check("zero-budget", 1).verdict.allowed);
 }
 
 static int count_session(void *arg, const struct session *s)
@@ -393,20 +391,20 @@ UNIT_TEST(test_idle_expires)
 	} q = { .n = 0 };
 
 	world_now = 5000 * SECOND;
-	world_start(&w, "idle", NULL, SMALL);
-	world_start(&w, "idle2", NULL, SMALL);
+	world_start("idle", NULL, SMALL);
+	world_start("idle2", NULL, SMALL);
 	world_now += 60 * SECOND;
 	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
-	assert_int_equal(world_get(&w, "idle").state, SESSION_ACTIVE);
+	assert_int_equal(world_get("idle").state, SESSION_ACTIVE);
 	world_now++;
 	/* By looking at it, ... */
-	struct session s = world_get(&w, "idle");
+	struct session s = world_get("idle");
 	assert_int_equal(s.state, SESSION_EXPIRED);
 	assert_int_equal(s.ended_us, world_now);
 	/* ... or by the sweep. */
 	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
 	assert_int_not_equal(swept.expired, 0);
-	q.id = world_id(&w, "idle2");
+	q.id = world_id("idle2");
 	assert_int_equal(session_each(w.ss, false, count_session, &q, &err), 0);
 	assert_int_equal(q.n, 0);
 	assert_int_equal(session_each(w.ss, true, count_session, &q, &err), 0);
@@ -421,17 +419,17 @@ UNIT_TEST(test_cost_in_flight)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "flight", NULL, SMALL);
-	int64_t r = world_check(&w, "flight", USD(0.4)).reservation;
-	assert_int_equal(
-	        session_become(w.ss, world_id(&w, "flight"), SESSION_KILLED, "stop", &d, &err), 0);
-	d = world_settle(&w, r, USD(0.35));
+	world_start("flight", NULL, SMALL);
+	int64_t r = world_check("flight", USD(0.4)).reservation;
+	assert_int_equal(session_become(w.ss, world_id("flight"), SESSION_KILLED, "stop", &d, &err),
+	                 0);
+	d = world_settle(r, USD(0.35));
 	assert_int_equal(d.after.spent, USD(0.35));
 	assert_int_equal(d.after.reserved, 0);
 	assert_int_equal(d.after.state, SESSION_KILLED);
 	assert_int_equal(session_settle(w.ss, r, USD(0.1), &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
-	assert_int_equal(world_get(&w, "flight").spent, USD(0.35));
+	assert_int_equal(world_get("flight").spent, USD(0.35));
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_settle(w.ss, INT64_MAX, 1, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
@@ -442,17 +440,17 @@ UNIT_TEST(test_survives_restart)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "restart", NULL, SMALL);
-	int64_t r = world_check(&w, "restart", USD(0.4)).reservation;
-	assert_int_equal(session_become(w.ss, world_id(&w, "restart"), SESSION_KILLED,
+	world_start("restart", NULL, SMALL);
+	int64_t r = world_check("restart", USD(0.4)).reservation;
+	assert_int_equal(session_become(w.ss, world_id("restart"), SESSION_KILLED,
 	                                "no more of this", &d, &err),
 	                 0);
-	world_reopen(&w);
-	d = world_check(&w, "restart", 0);
+	world_reopen();
+	d = world_check("restart", 0);
 	assert_false(d.verdict.allowed);
 	assert_non_null(strstr(d.verdict.reason, "no more of this"));
-	assert_int_equal(world_get(&w, "restart").reserved, USD(0.4));
-	assert_int_equal(world_settle(&w, r, USD(0.1)).after.spent, USD(0.1));
+	assert_int_equal(world_get("restart").reserved, USD(0.4));
+	assert_int_equal(world_settle(r, USD(0.1)).after.spent, USD(0.1));
 }
 
 int main(void)

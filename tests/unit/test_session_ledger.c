@@ -21,19 +21,19 @@ static char *full_ledger(const char *name)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, name, NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n");
-	d = world_check(&w, name, USD(0.4));
-	world_settle(&w, d.reservation, USD(0.3));
-	assert_false(world_check(&w, name, USD(0.5) + 1).verdict.allowed);
-	assert_int_equal(session_violation(w.ss, world_id(&w, name), "pii_blocked",
-	                                   "a \"name\"\n\xff", &d, &err),
+	world_start(name, NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n");
+	d = world_check(name, USD(0.4));
+	world_settle(d.reservation, USD(0.3));
+	assert_false(world_check(name, USD(0.5) + 1).verdict.allowed);
+	assert_int_equal(session_violation(w.ss, world_id(name), "pii_blocked", "a \"name\"\n\xff",
+	                                   &d, &err),
 	                 0);
-	int64_t r = world_check(&w, name, USD(0.5)).reservation;
-	world_become(&w, name, SESSION_PAUSED, "to look");
-	world_become(&w, name, SESSION_ACTIVE, "");
-	world_become(&w, name, SESSION_KILLED, "enough");
-	world_settle(&w, r, USD(0.45));
-	return world_ledger(&w, name);
+	int64_t r = world_check(name, USD(0.5)).reservation;
+	world_become(name, SESSION_PAUSED, "to look");
+	world_become(name, SESSION_ACTIVE, "");
+	world_become(name, SESSION_KILLED, "enough");
+	world_settle(r, USD(0.45));
+	return world_ledger(name);
 }
 
 UNIT_TEST(test_ledger_verifies)
@@ -49,10 +49,10 @@ UNIT_TEST(test_ledger_verifies)
 	const char *why = NULL;
 	size_t i = 0;
 
-	struct verify_result r = world_verify(&w, text, strlen(text));
+	struct verify_result r = world_verify(text, strlen(text));
 	assert_int_equal(r.state, VERIFY_COMPLETE);
 	assert_true(r.ledger);
-	assert_string_equal(r.run_id, world_id(&w, "ledger"));
+	assert_string_equal(r.run_id, world_id("ledger"));
 	assert_int_equal(r.records, ARRAY_LEN(KINDS));
 	for (char *at = text; *at != '\0'; i++) {
 		char *end = strchr(at, '\n') + 1;
@@ -73,9 +73,9 @@ UNIT_TEST(test_ledger_verifies)
 
 UNIT_TEST(test_ledger_living)
 {
-	world_start(&w, "living", NULL, "");
-	auto_free char *text = world_ledger(&w, "living");
-	struct verify_result r = world_verify(&w, text, strlen(text));
+	world_start("living", NULL, "");
+	auto_free char *text = world_ledger("living");
+	struct verify_result r = world_verify(text, strlen(text));
 	assert_int_equal(r.state, VERIFY_INCOMPLETE);
 }
 
@@ -98,12 +98,12 @@ UNIT_TEST(test_ledger_edited)
 		text[i] = was == '0' ? '1' : '0';
 		if (text[i] != was) {
 			/* Without its newline the last line is not there yet. */
-			assert_int_equal(world_verify(&w, text, len).state,
+			assert_int_equal(world_verify(text, len).state,
 			                 i + 1 < len ? VERIFY_BAD : VERIFY_INCOMPLETE);
 		}
 		text[i] = was;
 	}
-	assert_int_equal(world_verify(&w, text, len).state, VERIFY_COMPLETE);
+	assert_int_equal(world_verify(text, len).state, VERIFY_COMPLETE);
 }
 
 UNIT_TEST(test_ledger_cut)
@@ -113,12 +113,12 @@ UNIT_TEST(test_ledger_cut)
 	size_t first = (size_t)(line_at(text, 11) - text); /* behind the first signature */
 
 	for (size_t n = 1; n < len; n += 5) {
-		enum verify_state got = world_verify(&w, text, n).state;
+		enum verify_state got = world_verify(text, n).state;
 		assert_int_equal(got, n == first ? VERIFY_COMPLETE : VERIFY_INCOMPLETE);
 	}
 	/* As it was before the bill came: honest, and older. */
-	assert_int_equal(world_verify(&w, text, first).state, VERIFY_COMPLETE);
-	assert_int_equal(world_verify(&w, text, (size_t)(line_at(text, 12) - text)).state,
+	assert_int_equal(world_verify(text, first).state, VERIFY_COMPLETE);
+	assert_int_equal(world_verify(text, (size_t)(line_at(text, 12) - text)).state,
 	                 VERIFY_INCOMPLETE);
 }
 
@@ -133,29 +133,29 @@ UNIT_TEST(test_ledger_rearranged)
 	/* a line left out */
 	buf_add(&out, text, (size_t)(line_at(text, 3) - text));
 	buf_adds(&out, line_at(text, 4));
-	assert_int_equal(world_verify(&w, out.data, out.len).state, VERIFY_BAD);
+	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
 	/* two lines exchanged */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 3) - text));
 	buf_add(&out, line_at(text, 4), (size_t)(line_at(text, 5) - line_at(text, 4)));
 	buf_add(&out, line_at(text, 3), (size_t)(line_at(text, 4) - line_at(text, 3)));
 	buf_adds(&out, line_at(text, 5));
-	assert_int_equal(world_verify(&w, out.data, out.len).state, VERIFY_BAD);
+	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
 	/* the end of another */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 9) - text));
 	buf_adds(&out, line_at(other, 9));
-	assert_int_equal(world_verify(&w, out.data, out.len).state, VERIFY_BAD);
+	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
 	/* the first signature left out, and with it what follows it */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 10) - text));
 	buf_adds(&out, line_at(text, 11));
-	assert_int_equal(world_verify(&w, out.data, out.len).state, VERIFY_BAD);
+	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
 	/* twice */
 	buf_reset(&out);
 	buf_add(&out, text, len);
 	buf_add(&out, text, len);
-	assert_int_equal(world_verify(&w, out.data, out.len).state, VERIFY_BAD);
+	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
 }
 
 /* Without a key a kill is as good; it says that nothing is signed. */
@@ -172,15 +172,14 @@ UNIT_TEST(test_kill_without_key)
 	snprintf(aside, sizeof(aside), "%s.aside", path);
 	assert_int_equal(rename(path, aside), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	world_start(&w, "nokey", NULL, "");
-	assert_int_equal(session_become(w.ss, world_id(&w, "nokey"), SESSION_KILLED, "", &d, &err),
-	                 0);
+	world_start("nokey", NULL, "");
+	assert_int_equal(session_become(w.ss, world_id("nokey"), SESSION_KILLED, "", &d, &err), 0);
 	assert_non_null(strstr(d.warning, "not signed"));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rename(aside, path), 0);
-	assert_int_equal(world_get(&w, "nokey").state, SESSION_KILLED);
-	auto_free char *text = world_ledger(&w, "nokey");
-	assert_int_equal(world_verify(&w, text, strlen(text)).state, VERIFY_INCOMPLETE);
+	assert_int_equal(world_get("nokey").state, SESSION_KILLED);
+	auto_free char *text = world_ledger("nokey");
+	assert_int_equal(world_verify(text, strlen(text)).state, VERIFY_INCOMPLETE);
 }
 
 /* ---- copies -------------------------------------------------------------- */
@@ -203,16 +202,16 @@ UNIT_TEST(test_export)
 	struct stat st;
 
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
-	world_start(&w, "export", NULL, yaml);
-	struct decision d = world_check(&w, "export", USD(0.4));
+	world_start("export", NULL, yaml);
+	struct decision d = world_check("export", USD(0.4));
 	assert_string_equal(d.warning, "");
-	world_become(&w, "export", SESSION_COMPLETED, "");
-	world_settle(&w, d.reservation, USD(0.3));
-	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "export"));
+	world_become("export", SESSION_COMPLETED, "");
+	world_settle(d.reservation, USD(0.3));
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("export"));
 	auto_free char *text = slurp(path);
-	auto_free char *ledger = world_ledger(&w, "export");
+	auto_free char *ledger = world_ledger("export");
 	assert_string_equal(text, ledger);
-	assert_int_equal(world_verify(&w, text, strlen(text)).state, VERIFY_COMPLETE);
+	assert_int_equal(world_verify(text, strlen(text)).state, VERIFY_COMPLETE);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -223,7 +222,7 @@ UNIT_TEST(test_export_relative)
 	char path[192];
 
 	struct decision d =
-	        world_start(&w, "relative", NULL, "audit:\n  export:\n    - file: sub/all.jsonl\n");
+	        world_start("relative", NULL, "audit:\n  export:\n    - file: sub/all.jsonl\n");
 	assert_string_equal(d.warning, "");
 	snprintf(path, sizeof(path), "%s/exports/sub/all.jsonl", w.state_dir);
 	auto_free char *text = slurp(path);
@@ -240,10 +239,10 @@ UNIT_TEST(test_export_fails)
 	snprintf(path, sizeof(path), "%s/link", w.dir);
 	assert_int_equal(symlink("elsewhere", path), 0);
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s\n", path);
-	d = world_start(&w, "badexport", NULL, yaml);
+	d = world_start("badexport", NULL, yaml);
 	assert_non_null(strstr(d.warning, "cannot write the ledger"));
-	assert_int_equal(
-	        session_become(w.ss, world_id(&w, "badexport"), SESSION_KILLED, "x", &d, &err), 0);
+	assert_int_equal(session_become(w.ss, world_id("badexport"), SESSION_KILLED, "x", &d, &err),
+	                 0);
 	assert_non_null(strstr(d.warning, "cannot write the ledger"));
 	assert_int_equal(d.state, SESSION_KILLED);
 	snprintf(path, sizeof(path), "%s/elsewhere", w.dir);
@@ -251,7 +250,7 @@ UNIT_TEST(test_export_fails)
 	/* Switched off: no file, no warning. */
 	snprintf(yaml, sizeof(yaml), "audit:\n  enabled: false\n  export:\n    - file: %s/no\n",
 	         w.dir);
-	d = world_start(&w, "noexport", NULL, yaml);
+	d = world_start("noexport", NULL, yaml);
 	assert_string_equal(d.warning, "");
 	snprintf(path, sizeof(path), "%s/no", w.dir);
 	assert_int_equal(access(path, F_OK), -1);
@@ -272,11 +271,11 @@ static void make_due(const char *name, int64_t n)
 	                        " UNION ALL SELECT i.n + 1 FROM i WHERE i.n < $1) SELECT"
 	                        " s.n * 1000000 + i.n, s.n, s.root, CAST($2 AS TEXT), 0, s.created,"
 	                        " s.created, 0 FROM sessions s, i WHERE s.id = $3",
-	                        DB_ARGS(DB_I(n), DB_T(action), DB_T(world_id(&w, name))), NULL,
-	                        NULL, &err),
+	                        DB_ARGS(DB_I(n), DB_T(action), DB_T(world_id(name))), NULL, NULL,
+	                        &err),
 	                 0);
 	assert_int_equal(db_run(w.ss->db, "UPDATE sessions SET due = created WHERE id = $1",
-	                        DB_ARGS(DB_T(world_id(&w, name))), NULL, NULL, &err),
+	                        DB_ARGS(DB_T(world_id(name))), NULL, NULL, &err),
 	                 0);
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
 }
@@ -288,11 +287,11 @@ static size_t catches_up(const char *name, const char *path)
 
 	for (off_t before = -1; st.st_size != before;) {
 		before = st.st_size;
-		(void)world_get(&w, name);
+		(void)world_get(name);
 		assert_int_equal(stat(path, &st), 0);
 	}
 	auto_free char *text = slurp(path);
-	auto_free char *ledger = world_ledger(&w, name);
+	auto_free char *ledger = world_ledger(name);
 	assert_int_equal(strlen(text), strlen(ledger));
 	assert_int_equal(memcmp(text, ledger, strlen(text)), 0);
 	return strlen(text);
@@ -308,21 +307,21 @@ UNIT_TEST(test_export_full)
 	char path[160];
 
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
-	world_start(&w, "full", NULL, yaml);
-	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "full"));
+	world_start("full", NULL, yaml);
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("full"));
 	for (int i = 0; i < 2; i++) { /* then there are lines of before as well */
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(truncate(path, (1L << 30) - 10), 0);
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 		(void)signal(SIGXFSZ, SIG_IGN);
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
-		struct decision d = world_check(&w, "full", USD(0.1));
+		struct decision d = world_check("full", USD(0.1));
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 		assert_non_null(strstr(d.warning, "cannot write the ledger"));
 		assert_int_equal(truncate(path, st.st_size), 0);
 	}
 	(void)catches_up("full", path);
-	struct decision d = world_check(&w, "full", USD(0.1));
+	struct decision d = world_check("full", USD(0.1));
 	assert_string_equal(d.warning, "");
 	(void)catches_up("full", path);
 }
@@ -333,10 +332,10 @@ UNIT_TEST(test_export_much_at_once)
 	char path[160];
 
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
-	world_start(&w, "much", NULL, yaml);
-	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "much"));
+	world_start("much", NULL, yaml);
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("much"));
 	make_due("much", 20000);
-	struct decision d = world_check(&w, "much", USD(0.1));
+	struct decision d = world_check("much", USD(0.1));
 	assert_non_null(strstr(d.warning, "too many lines at once"));
 	assert_true(catches_up("much", path) > 16 << 20);
 }
@@ -353,14 +352,13 @@ UNIT_TEST(test_export_behind_much)
 	memset(details, 1, sizeof(details) - 1);
 	details[sizeof(details) - 1] = '\0';
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
-	world_start(&w, "behind", NULL, yaml);
-	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "behind"));
+	world_start("behind", NULL, yaml);
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("behind"));
 	auto_fd held = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(held, LOCK_EX | LOCK_NB), 0);
 	for (int i = 0; i < 800; i++) {
 		assert_int_equal(
-		        session_violation(w.ss, world_id(&w, "behind"), "other", details, &d, &err),
-		        0);
+		        session_violation(w.ss, world_id("behind"), "other", details, &d, &err), 0);
 		assert_non_null(strstr(d.warning, "another process has locked it"));
 	}
 	assert_int_equal(flock(held, LOCK_UN), 0);

@@ -26,7 +26,7 @@ static size_t live_runs(const char *name)
 	struct ssb_error err = { 0 };
 	size_t n = 0;
 
-	assert_int_equal(session_runs(w.ss, world_id(&w, name), count_run, &n, &err), 0);
+	assert_int_equal(session_runs(w.ss, world_id(name), count_run, &n, &err), 0);
 	return n;
 }
 
@@ -36,7 +36,7 @@ static struct session_run begin(const char *name, bool allowed)
 	struct decision d = { 0 };
 	struct session_run run = { .host = "here", .boot_id = "b", .keeper = 7, .socket = "s" };
 
-	if (session_run_begin(w.ss, world_id(&w, name), &run, &d, &err) != 0) {
+	if (session_run_begin(w.ss, world_id(name), &run, &d, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
 	assert_int_equal(d.verdict.allowed, allowed);
@@ -60,7 +60,7 @@ static pid_t begin_real(const char *name)
 	run.init = pid;
 	run.init_start = meter_started(pid);
 	assert_int_equal(place_here(&run, &err), 0);
-	assert_int_equal(session_run_begin(w.ss, world_id(&w, name), &run, &d, &err), 0);
+	assert_int_equal(session_run_begin(w.ss, world_id(name), &run, &d, &err), 0);
 	assert_true(d.verdict.allowed);
 	return pid;
 }
@@ -81,46 +81,46 @@ UNIT_TEST(test_enforced)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "enforced", NULL, BUDGET);
+	world_start("enforced", NULL, BUDGET);
 	pid_t run = begin_real("enforced");
-	assert_int_equal(session_check(w.ss, world_id(&w, "enforced"), "x", USD(0.5), &d, &err), 0);
+	assert_int_equal(session_check(w.ss, world_id("enforced"), "x", USD(0.5), &d, &err), 0);
 	assert_false(is_killed(run)); /* within the budget */
-	(void)session_check(w.ss, world_id(&w, "enforced"), "x", USD(0.9), &d, &err);
+	(void)session_check(w.ss, world_id("enforced"), "x", USD(0.9), &d, &err);
 	assert_true(is_killed(run));
 	assert_int_equal(d.runs.runs, 1);
 	assert_int_equal(d.runs.forced, 1);
 	assert_int_equal(d.undone.code, SSB_OK);
-	assert_int_equal(world_lines(&w, "enforced", "run_ended"), 1);
+	assert_int_equal(world_lines("enforced", "run_ended"), 1);
 
 	/* Deferred, and then forgotten: it is made up for when the store is closed. */
-	world_start(&w, "deferred", NULL, BUDGET);
+	world_start("deferred", NULL, BUDGET);
 	run = begin_real("deferred");
 	session_defer(w.ss);
-	(void)session_check(w.ss, world_id(&w, "deferred"), "x", USD(1.1), &d, &err);
+	(void)session_check(w.ss, world_id("deferred"), "x", USD(1.1), &d, &err);
 	assert_int_equal(d.state, SESSION_KILLED);
 	assert_false(is_killed(run));
-	world_reopen(&w);
+	world_reopen();
 	assert_true(is_killed(run));
 
 	/* Deferred, and passed on. */
-	world_start(&w, "taken", NULL, BUDGET);
+	world_start("taken", NULL, BUDGET);
 	run = begin_real("taken");
 	session_defer(w.ss);
-	(void)session_check(w.ss, world_id(&w, "taken"), "x", USD(1.1), &d, &err);
+	(void)session_check(w.ss, world_id("taken"), "x", USD(1.1), &d, &err);
 	assert_true(session_deferred(w.ss, &d));
 	assert_false(session_deferred(w.ss, &d));
 	assert_false(is_killed(run));
 	session_act(w.ss, &w.owner, &d, NULL);
 	assert_true(is_killed(run));
-	world_reopen(&w);
+	world_reopen();
 }
 
 UNIT_TEST(test_runs)
 {
 	struct ssb_error err = { 0 };
 
-	world_start(&w, "runs", NULL, "limits:\n  runs:\n    max: 2\n    on_exceed: block\n");
-	world_start(&w, "runs-in", "runs", "");
+	world_start("runs", NULL, "limits:\n  runs:\n    max: 2\n    on_exceed: block\n");
+	world_start("runs-in", "runs", "");
 	struct session_run a = begin("runs", true);
 	struct session_run b = begin("runs-in", true);
 	begin("runs-in", false); /* the parent's limit */
@@ -133,15 +133,15 @@ UNIT_TEST(test_runs)
 	assert_int_equal(live_runs("runs"), 1);
 	/* Once; also when two see it. */
 	assert_int_equal(session_run_end(w.ss, &a, 4, "exited", &err), 0);
-	assert_int_equal(world_lines(&w, "runs", "run_ended"), 1);
+	assert_int_equal(world_lines("runs", "run_ended"), 1);
 	assert_int_equal(session_run_placed(w.ss, &a, &err), -1);
-	world_become(&w, "runs", SESSION_KILLED, "");
+	world_become("runs", SESSION_KILLED, "");
 	begin("runs-in", false);
 	assert_int_equal(session_run_end(w.ss, &b, 125, "session", &err), 0);
 	assert_int_equal(live_runs("runs"), 0);
-	assert_int_equal(world_get(&w, "runs").meters[METER_RUNS], 2);
-	auto_free char *text = world_ledger(&w, "runs-in");
-	assert_int_equal(world_verify(&w, text, strlen(text)).state, VERIFY_COMPLETE);
+	assert_int_equal(world_get("runs").meters[METER_RUNS], 2);
+	auto_free char *text = world_ledger("runs-in");
+	assert_int_equal(world_verify(text, strlen(text)).state, VERIFY_COMPLETE);
 }
 
 UNIT_TEST(test_usage)
@@ -150,10 +150,10 @@ UNIT_TEST(test_usage)
 	struct decision d = { 0 };
 	static const char *const DOMAINS[] = { "a.example", "b.example", "a.example" };
 
-	world_start(&w, "used", NULL,
+	world_start("used", NULL,
 	            "limits:\n  bytes_out:\n    max: 1000\n    on_exceed: kill\n"
 	            "  domains:\n    max: 2\n    on_exceed: pause\n");
-	world_start(&w, "used-in", "used", "");
+	world_start("used-in", "used", "");
 	struct session_run run = begin("used-in", true);
 	struct session_usage u = { .meters = { [METER_BYTES_OUT] = 700, [METER_CPU_MS] = 1500 },
 		                   .domains = DOMAINS,
@@ -161,11 +161,11 @@ UNIT_TEST(test_usage)
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 700);
 	assert_int_equal(d.after.meters[METER_DOMAINS], 2);
-	assert_int_equal(world_get(&w, "used").meters[METER_DOMAINS], 2);
+	assert_int_equal(world_get("used").meters[METER_DOMAINS], 2);
 	/* Nothing new: not even a line. */
 	u = (struct session_usage){ 0 };
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
-	assert_int_equal(world_lines(&w, "used-in", "usage"), 1);
+	assert_int_equal(world_lines("used-in", "usage"), 1);
 	u.domains = DOMAINS;
 	u.n_domains = 1;
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
@@ -173,11 +173,11 @@ UNIT_TEST(test_usage)
 	u = (struct session_usage){ .meters = { [METER_BYTES_OUT] = 301 } };
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
 	assert_false(d.verdict.allowed);
-	assert_string_equal(d.decided, world_id(&w, "used"));
+	assert_string_equal(d.decided, world_id("used"));
 	assert_int_equal(d.verdict.act, ACT_KILL);
 	assert_true(d.changed);
 	assert_int_equal(d.after.state, SESSION_KILLED);
-	auto_free char *text = world_ledger(&w, "used-in");
+	auto_free char *text = world_ledger("used-in");
 	assert_non_null(strstr(text, "\"used\":{\"cpu_seconds\":1.500,\"bytes_out\":700}"));
 }
 
@@ -191,7 +191,7 @@ UNIT_TEST(test_usage_violations)
 		                   .n_violations = 2,
 		                   .all_violations = 5 };
 
-	world_start(&w, "classes", NULL,
+	world_start("classes", NULL,
 	            "violations:\n  thresholds:\n    file_blocked: 3\n    stepped_over: 3\n"
 	            "  on_threshold: alert\n"
 	            "limits:\n  violations:\n    credential_harvesting:\n      max: 2\n"
@@ -237,12 +237,12 @@ UNIT_TEST(test_counts_are_capped)
 		uint64_t others;
 	} q = { 0 };
 
-	world_start(&w, "made-up", NULL, "violations:\n  thresholds:\n    real: 1\n");
+	world_start("made-up", NULL, "violations:\n  thresholds:\n    real: 1\n");
 	for (int i = 0; i < STORE_MAX_COUNTS + 3; i += 32) {
 		struct session_usage u = { .n_violations = 32, .all_violations = 32 };
 		struct session_run run = { .n = 1 };
 		char names[32][24];
-		snprintf(run.session, sizeof(run.session), "%s", world_id(&w, "made-up"));
+		snprintf(run.session, sizeof(run.session), "%s", world_id("made-up"));
 		for (int k = 0; k < 32; k++) {
 			snprintf(names[k], sizeof(names[k]), "kind%d", i + k);
 			u.violations[k].name = names[k];
@@ -250,12 +250,11 @@ UNIT_TEST(test_counts_are_capped)
 		}
 		assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
 	}
-	assert_int_equal(session_counts(w.ss, world_id(&w, "made-up"), last_count, &q, &err), 0);
+	assert_int_equal(session_counts(w.ss, world_id("made-up"), last_count, &q, &err), 0);
 	assert_int_equal(q.kinds, STORE_MAX_COUNTS + 1);
 	assert_int_equal(q.others, 32);
 	/* What the policy names is counted as itself. */
-	assert_int_equal(session_violation(w.ss, world_id(&w, "made-up"), "real", NULL, &d, &err),
-	                 0);
+	assert_int_equal(session_violation(w.ss, world_id("made-up"), "real", NULL, &d, &err), 0);
 	assert_int_equal(d.state, SESSION_KILLED);
 }
 
@@ -287,10 +286,10 @@ UNIT_TEST(test_outbox)
 	struct outbox_item item = { 0 };
 
 	world_now = 2000000000 * SECOND;
-	world_start(&w, "outbox", NULL,
+	world_start("outbox", NULL,
 	            "kill_switch:\n  notify:\n    - webhook: https://h.example/secret/path\n");
 	assert_false(take_mine(&item));
-	world_become(&w, "outbox", SESSION_KILLED, "be gone");
+	world_become("outbox", SESSION_KILLED, "be gone");
 	assert_true(take_mine(&item));
 	assert_non_null(strstr(item.body, "\"event\":\"session_killed\""));
 	assert_non_null(strstr(item.body, "\"reason\":\"be gone\""));
@@ -312,13 +311,13 @@ UNIT_TEST(test_outbox)
 	outbox_item_done(&item);
 	world_now += 3600 * SECOND;
 	assert_false(take_mine(&item));
-	auto_free char *text = world_ledger(&w, "outbox");
+	auto_free char *text = world_ledger("outbox");
 	assert_non_null(
 	        strstr(text, "\"status\":\"retry\",\"status_code\":503,\"error\":\"busy\""));
 	assert_non_null(strstr(text, "\"url\":\"https://h.example\",\"event\":\"session_killed\","
 	                             "\"status\":\"sent\""));
 	assert_null(strstr(text, "secret"));
-	assert_int_equal(world_verify(&w, text, strlen(text)).state, VERIFY_COMPLETE);
+	assert_int_equal(world_verify(text, strlen(text)).state, VERIFY_COMPLETE);
 	world_now = 0;
 }
 
@@ -349,15 +348,15 @@ UNIT_TEST(test_damage)
 		struct decision d = { 0 };
 		char name[24];
 		snprintf(name, sizeof(name), "damage%zu", i);
-		world_start(&w, name, NULL, "session:\n  max_duration: 1h\n");
-		assert_true(world_check(&w, name, 1).verdict.allowed);
+		world_start(name, NULL, "session:\n  max_duration: 1h\n");
+		assert_true(world_check(name, 1).verdict.allowed);
 		assert_int_equal(db_begin(w.ss->db, &err), 0);
-		assert_int_equal(db_run(w.ss->db, DAMAGE[i], DB_ARGS(DB_T(world_id(&w, name))),
-		                        NULL, NULL, &err),
+		assert_int_equal(db_run(w.ss->db, DAMAGE[i], DB_ARGS(DB_T(world_id(name))), NULL,
+		                        NULL, &err),
 		                 0);
 		assert_int_equal(db_changes(w.ss->db), 1);
 		assert_int_equal(db_commit(w.ss->db, &err), 0);
-		assert_int_equal(session_check(w.ss, world_id(&w, name), "x", 1, &d, &err), -1);
+		assert_int_equal(session_check(w.ss, world_id(name), "x", 1, &d, &err), -1);
 		assert_int_equal(err.code, SSB_E_SYS);
 		assert_non_null(strstr(err.text, "damaged"));
 		assert_int_equal(d.verdict.code, VERDICT_NONE);
@@ -369,17 +368,17 @@ UNIT_TEST(test_damaged_child)
 {
 	struct ssb_error err = { 0 };
 
-	world_start(&w, "dp", NULL, "");
-	world_start(&w, "dc", "dp", "");
-	world_start(&w, "dd", "dp", "");
+	world_start("dp", NULL, "");
+	world_start("dc", "dp", "");
+	world_start("dd", "dp", "");
 	assert_int_equal(db_begin(w.ss->db, &err), 0);
 	assert_int_equal(db_run(w.ss->db, "UPDATE sessions SET spent = -1 WHERE id = $1",
-	                        DB_ARGS(DB_T(world_id(&w, "dc"))), NULL, NULL, &err),
+	                        DB_ARGS(DB_T(world_id("dc"))), NULL, NULL, &err),
 	                 0);
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
-	world_become(&w, "dp", SESSION_KILLED, "");
-	assert_int_equal(world_get(&w, "dd").state, SESSION_KILLED);
-	auto_free char *text = world_ledger(&w, "dp");
+	world_become("dp", SESSION_KILLED, "");
+	assert_int_equal(world_get("dd").state, SESSION_KILLED);
+	auto_free char *text = world_ledger("dp");
 	assert_non_null(strstr(text, "\"damaged_descendants\":1"));
 }
 
@@ -389,7 +388,7 @@ UNIT_TEST(test_policy_is_its_own)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "policy", NULL, "budget:\n  max_cost_per_session: 0.125\n");
+	world_start("policy", NULL, "budget:\n  max_cost_per_session: 0.125\n");
 	assert_int_equal(db_begin(w.ss->db, &err), 0);
 	assert_int_equal(db_run(w.ss->db, "UPDATE policies SET source = $1 WHERE source = $2",
 	                        DB_ARGS(DB_T("budget:\n  max_cost_per_session: 1000\n"),
@@ -398,8 +397,8 @@ UNIT_TEST(test_policy_is_its_own)
 	                 0);
 	assert_int_equal(db_changes(w.ss->db), 1);
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
-	world_reopen(&w);
-	assert_int_equal(session_check(w.ss, world_id(&w, "policy"), "x", 1, &d, &err), -1);
+	world_reopen();
+	assert_int_equal(session_check(w.ss, world_id("policy"), "x", 1, &d, &err), -1);
 	assert_non_null(strstr(err.text, "policy"));
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(db_begin(w.ss->db, &err), 0);
@@ -409,7 +408,7 @@ UNIT_TEST(test_policy_is_its_own)
 	                        NULL, NULL, &err),
 	                 0);
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
-	assert_false(world_check(&w, "policy", USD(0.2)).verdict.allowed);
+	assert_false(world_check("policy", USD(0.2)).verdict.allowed);
 }
 
 UNIT_TEST(test_texts)
@@ -419,19 +418,18 @@ UNIT_TEST(test_texts)
 	char longest[STORE_TEXT + 1];
 	static const char *const BAD[] = { "", "a\nb", "\xff", "\xed\xa0\x80", "a\x7f" };
 
-	world_start(&w, "texts", NULL, "");
+	world_start("texts", NULL, "");
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		err = (struct ssb_error){ 0 };
-		assert_int_equal(session_check(w.ss, world_id(&w, "texts"), BAD[i], 1, &d, &err),
-		                 -1);
+		assert_int_equal(session_check(w.ss, world_id("texts"), BAD[i], 1, &d, &err), -1);
 		assert_int_equal(err.code, SSB_E_USAGE);
 	}
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[STORE_TEXT] = '\0';
-	assert_int_equal(session_check(w.ss, world_id(&w, "texts"), longest, 1, &d, &err), -1);
+	assert_int_equal(session_check(w.ss, world_id("texts"), longest, 1, &d, &err), -1);
 	longest[STORE_TEXT - 1] = '\0';
 	err = (struct ssb_error){ 0 };
-	assert_int_equal(session_check(w.ss, world_id(&w, "texts"), longest, 1, &d, &err), 0);
+	assert_int_equal(session_check(w.ss, world_id("texts"), longest, 1, &d, &err), 0);
 	assert_int_equal(session_check(w.ss, "../x", "a", 1, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 }

@@ -35,7 +35,7 @@ static void become(const char *name, enum session_state to, const char *reason)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	good(session_become(w.ss, world_id(&w, name), to, reason, &d, &err), &err);
+	good(session_become(w.ss, world_id(name), to, reason, &d, &err), &err);
 	assert_true(d.notify);
 }
 
@@ -102,10 +102,10 @@ UNIT_TEST(test_each_line_once)
 {
 	struct outbox_item item;
 
-	assert_true(world_start(&w, "once", NULL, POLICY).notify);
-	(void)world_check(&w, "once", USD(0.1));
+	assert_true(world_start("once", NULL, POLICY).notify);
+	(void)world_check("once", USD(0.1));
 	assert_true(take(&item));
-	assert_string_equal(item.session, world_id(&w, "once"));
+	assert_string_equal(item.session, world_id("once"));
 	assert_string_equal(item.url, "http://127.0.0.1:4318");
 	assert_false(item.span);
 	assert_int_equal(item.lines, 2);
@@ -115,18 +115,18 @@ UNIT_TEST(test_each_line_once)
 	assert_false(take(&other)); /* it is leased */
 	done(&item, 200, NULL, 0);
 	/* Its own line is ahead of it now, and makes no request. */
-	assert_int_equal(world_lines(&w, "once", "notification"), 1);
+	assert_int_equal(world_lines("once", "notification"), 1);
 	world_now += 2 * SECOND;
 	assert_false(take(&other));
 	assert_int_equal(wait_ms(), -1);
-	(void)world_check(&w, "once", USD(0.1));
+	(void)world_check("once", USD(0.1));
 	assert_true(take(&item));
 	assert_int_equal(item.lines, 1);
 	assert_null(strstr(item.body, "notification"));
 	done(&item, 202, NULL, 0);
 	world_now += 2 * SECOND;
 	assert_false(take(&other));
-	assert_int_equal(world_lines(&w, "once", "notification"), 2);
+	assert_int_equal(world_lines("once", "notification"), 2);
 }
 
 /* One request a second: an agent that acts often makes no more. */
@@ -134,10 +134,10 @@ UNIT_TEST(test_not_too_often)
 {
 	struct outbox_item item;
 
-	world_start(&w, "often", NULL, POLICY);
+	world_start("often", NULL, POLICY);
 	assert_true(take(&item));
 	done(&item, 200, NULL, 0);
-	(void)world_check(&w, "often", USD(0.01));
+	(void)world_check("often", USD(0.01));
 	assert_false(take(&item));
 	assert_in_range(wait_ms(), 900, 1001);
 	world_now += SECOND;
@@ -158,9 +158,9 @@ UNIT_TEST(test_parts)
 	size_t lines = 0;
 	size_t parts = 0;
 
-	world_start(&w, "parts", NULL, MANY);
+	world_start("parts", NULL, MANY);
 	for (int i = 0; i < 1100; i++) {
-		(void)world_check(&w, "parts", AT_ONCE);
+		(void)world_check("parts", AT_ONCE);
 	}
 	/* Who is behind is not made to wait. */
 	while (parts < 3 && take(&item)) {
@@ -191,10 +191,9 @@ UNIT_TEST(test_bytes)
 
 	memset(details, 'x', sizeof(details) - 1);
 	details[sizeof(details) - 1] = '\0';
-	world_start(&w, "bytes", NULL, POLICY);
+	world_start("bytes", NULL, POLICY);
 	for (int i = 0; i < 150; i++) {
-		good(session_violation(w.ss, world_id(&w, "bytes"), "long", details, &d, &err),
-		     &err);
+		good(session_violation(w.ss, world_id("bytes"), "long", details, &d, &err), &err);
 	}
 	while (take(&item)) {
 		assert_true(strlen(item.body) <= MAX_SEND_BYTES);
@@ -224,8 +223,8 @@ UNIT_TEST(test_span_once)
 	struct outbox_item item;
 	size_t requests = 0;
 
-	world_start(&w, "span", NULL, POLICY);
-	struct decision d = world_check(&w, "span", USD(0.2));
+	world_start("span", NULL, POLICY);
+	struct decision d = world_check("span", USD(0.2));
 	become("span", SESSION_KILLED, "x");
 	assert_true(take(&item) && !item.span);
 	assert_int_equal(item.lines, 3); /* and no signature */
@@ -239,7 +238,7 @@ UNIT_TEST(test_span_once)
 	assert_false(take(&item));
 	assert_int_equal(wait_ms(), -1);
 	/* A late bill is told, without another span. */
-	assert_true(world_settle(&w, d.reservation, USD(0.1)).notify);
+	assert_true(world_settle(d.reservation, USD(0.1)).notify);
 	assert_int_equal(drain(&requests), 1);
 	assert_int_equal(requests, 1);
 	assert_int_equal(wait_ms(), -1);
@@ -252,7 +251,7 @@ UNIT_TEST(test_tried_again)
 	struct outbox_item item;
 	size_t requests = 0;
 
-	world_start(&w, "again", NULL, POLICY);
+	world_start("again", NULL, POLICY);
 	for (unsigned i = 0; i < HERALD_TRIES + 4; i++) {
 		assert_true(take(&item));
 		assert_int_equal(item.tries, i);
@@ -261,11 +260,11 @@ UNIT_TEST(test_tried_again)
 		assert_false(take(&item));
 		world_now += 5 * SECOND;
 	}
-	assert_int_equal(world_lines(&w, "again", "notification"), HERALD_TRIES);
-	(void)world_check(&w, "again", USD(0.1));
+	assert_int_equal(world_lines("again", "notification"), HERALD_TRIES);
+	(void)world_check("again", USD(0.1));
 	assert_int_equal(drain(&requests), 2); /* nothing is lost */
 	assert_int_equal(requests, 1);
-	assert_int_equal(world_lines(&w, "again", "notification"), HERALD_TRIES + 1);
+	assert_int_equal(world_lines("again", "notification"), HERALD_TRIES + 1);
 	become("again", SESSION_COMPLETED, "");
 	(void)drain(&requests);
 }
@@ -275,12 +274,12 @@ UNIT_TEST(test_refused)
 	struct outbox_item item;
 	size_t requests = 0;
 
-	world_start(&w, "refused", NULL, POLICY);
+	world_start("refused", NULL, POLICY);
 	assert_true(take(&item));
 	done(&item, 400, "the collector answered 400", 0);
-	auto_free char *text = world_ledger(&w, "refused");
+	auto_free char *text = world_ledger("refused");
 	assert_non_null(strstr(text, "\"status\":\"failed\",\"status_code\":400"));
-	(void)world_check(&w, "refused", USD(0.1));
+	(void)world_check("refused", USD(0.1));
 	world_now += SECOND;
 	assert_int_equal(drain(&requests), 1); /* what follows is sent */
 	become("refused", SESSION_COMPLETED, "");
@@ -294,13 +293,13 @@ UNIT_TEST(test_lease)
 	struct outbox_item again;
 	size_t requests = 0;
 
-	world_start(&w, "lease", NULL, POLICY);
+	world_start("lease", NULL, POLICY);
 	assert_true(take(&item));
-	world_reopen(&w);
+	world_reopen();
 	assert_false(take(&again));
 	assert_in_range(wait_ms(), LEASE - 1, LEASE + 1);
 	world_now += (LEASE + 1) * INT64_C(1000);
-	(void)world_check(&w, "lease", USD(0.1));
+	(void)world_check("lease", USD(0.1));
 	assert_true(take(&again));
 	assert_int_equal(again.lines, 2);
 	assert_memory_equal(again.body, item.body, strlen(item.body));
@@ -318,7 +317,7 @@ UNIT_TEST(test_two_collectors)
 	struct outbox_item b;
 	size_t requests = 0;
 
-	world_start(&w, "two", NULL,
+	world_start("two", NULL,
 	            "audit: {export: [{otel: \"http://127.0.0.1:1\"}, {otel: "
 	            "\"http://127.0.0.1:2\"}]}\n");
 	assert_true(take(&a) && take(&b));
@@ -339,11 +338,11 @@ UNIT_TEST(test_audit_off)
 {
 	struct outbox_item item;
 
-	assert_false(world_start(&w, "off", NULL,
+	assert_false(world_start("off", NULL,
 	                         "audit: {enabled: false, export: [{otel: "
 	                         "\"http://127.0.0.1:4318\"}]}\n")
 	                     .notify);
-	assert_false(world_start(&w, "none", NULL, "{}").notify);
+	assert_false(world_start("none", NULL, "{}").notify);
 	assert_false(take(&item));
 }
 

@@ -29,15 +29,15 @@ UNIT_TEST(test_time_out)
 		struct ssb_error err = { 0 };
 		struct decision d = { 0 };
 		world_now = 7000 * SECOND;
-		world_start(&w, CASES[i].name, NULL, CASES[i].yaml);
-		int64_t r = world_check(&w, CASES[i].name, USD(0.4)).reservation;
+		world_start(CASES[i].name, NULL, CASES[i].yaml);
+		int64_t r = world_check(CASES[i].name, USD(0.4)).reservation;
 		world_now += 10 * SECOND - 1;
-		assert_int_equal(world_get(&w, CASES[i].name).reserved, USD(0.4));
+		assert_int_equal(world_get(CASES[i].name).reserved, USD(0.4));
 		world_now++;
-		struct session s = world_get(&w, CASES[i].name);
+		struct session s = world_get(CASES[i].name);
 		assert_int_equal(s.reserved, 0);
 		assert_int_equal(s.spent, CASES[i].timed_out);
-		d = world_settle(&w, r, CASES[i].actual);
+		d = world_settle(r, CASES[i].actual);
 		assert_int_equal(d.after.spent, CASES[i].late);
 		assert_int_equal(d.after.reserved, 0);
 		assert_int_equal(session_settle(w.ss, r, USD(0.2), &d, &err), -1);
@@ -50,14 +50,14 @@ UNIT_TEST(test_time_out)
 UNIT_TEST(test_late_but_first)
 {
 	world_now = 8000 * SECOND;
-	world_start(&w, "late", NULL, "budget:\n  reservation_timeout: 1s\n");
-	int64_t r = world_check(&w, "late", USD(0.4)).reservation;
-	int64_t other = world_check(&w, "late", USD(0.3)).reservation;
+	world_start("late", NULL, "budget:\n  reservation_timeout: 1s\n");
+	int64_t r = world_check("late", USD(0.4)).reservation;
+	int64_t other = world_check("late", USD(0.3)).reservation;
 	world_now += 5 * SECOND;
-	struct decision d = world_settle(&w, r, USD(0.1));
+	struct decision d = world_settle(r, USD(0.1));
 	assert_int_equal(d.after.spent, USD(0.1) + USD(0.3)); /* the other one is charged */
 	assert_int_equal(d.after.reserved, 0);
-	d = world_settle(&w, other, USD(0.2));
+	d = world_settle(other, USD(0.2));
 	assert_int_equal(d.after.spent, USD(0.3));
 	world_now = 0;
 }
@@ -68,15 +68,15 @@ UNIT_TEST(test_many_time_out)
 	struct session_swept swept;
 
 	world_now = 8500 * SECOND;
-	world_start(&w, "many", NULL,
+	world_start("many", NULL,
 	            "budget:\n  reservation_timeout: 1s\nsession:\n  max_actions: 1000\n");
 	for (int i = 0; i < 130; i++) {
-		assert_true(world_check(&w, "many", 1000).verdict.allowed);
+		assert_true(world_check("many", 1000).verdict.allowed);
 	}
 	world_now += 2 * SECOND;
 	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
-	assert_int_equal(world_get(&w, "many").spent, 130 * 1000);
-	assert_int_equal(world_get(&w, "many").reserved, 0);
+	assert_int_equal(world_get("many").spent, 130 * 1000);
+	assert_int_equal(world_get("many").reserved, 0);
 	world_now = 0;
 }
 
@@ -85,12 +85,12 @@ UNIT_TEST(test_many_time_out)
 UNIT_TEST(test_each_times_out_in_its_time)
 {
 	world_now = 8700 * SECOND;
-	world_start(&w, "slow", NULL, "budget:\n  reservation_timeout: 60s\n");
-	world_start(&w, "quick", "slow", "budget:\n  reservation_timeout: 10s\n");
-	assert_true(world_check(&w, "slow", USD(0.1)).verdict.allowed);
-	assert_true(world_check(&w, "quick", USD(0.2)).verdict.allowed);
+	world_start("slow", NULL, "budget:\n  reservation_timeout: 60s\n");
+	world_start("quick", "slow", "budget:\n  reservation_timeout: 10s\n");
+	assert_true(world_check("slow", USD(0.1)).verdict.allowed);
+	assert_true(world_check("quick", USD(0.2)).verdict.allowed);
 	world_now += 5 * SECOND;
-	assert_true(world_check(&w, "slow", USD(0.4)).verdict.allowed);
+	assert_true(world_check("slow", USD(0.4)).verdict.allowed);
 	static const struct {
 		int64_t at; /* seconds after the first */
 		micros reserved;
@@ -98,19 +98,19 @@ UNIT_TEST(test_each_times_out_in_its_time)
 		      { 64, USD(0.4) }, { 65, 0 },        { 200, 0 } };
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		world_now = (8700 + CASES[i].at) * SECOND;
-		assert_int_equal(world_get(&w, "slow").reserved, CASES[i].reserved);
+		assert_int_equal(world_get("slow").reserved, CASES[i].reserved);
 	}
-	assert_true(world_check(&w, "slow", USD(0.1)).verdict.allowed);
+	assert_true(world_check("slow", USD(0.1)).verdict.allowed);
 	world_now += 60 * SECOND;
-	assert_int_equal(world_get(&w, "slow").reserved, 0);
+	assert_int_equal(world_get("slow").reserved, 0);
 	world_now = 0;
 }
 
 UNIT_TEST(test_given_back)
 {
-	world_start(&w, "back", NULL, SMALL);
-	struct decision d = world_check(&w, "back", USD(0.5));
-	d = world_settle(&w, d.reservation, -1);
+	world_start("back", NULL, SMALL);
+	struct decision d = world_check("back", USD(0.5));
+	d = world_settle(d.reservation, -1);
 	assert_int_equal(d.after.spent, 0);
 	assert_int_equal(d.after.reserved, 0);
 	/* That it was asked for counts: else actions would be free. */
@@ -133,20 +133,19 @@ UNIT_TEST(test_states)
 			struct decision d = { 0 };
 			char name[32];
 			snprintf(name, sizeof(name), "state-%zu-%zu", f, a);
-			world_start(&w, name, NULL, SMALL);
+			world_start(name, NULL, SMALL);
 			if (FROM[f] == SESSION_ALERT) {
-				world_settle(&w, world_check(&w, name, USD(0.5)).reservation,
-				             USD(0.9));
+				world_settle(world_check(name, USD(0.5)).reservation, USD(0.9));
 			} else if (FROM[f] != SESSION_ACTIVE) {
-				assert_int_equal(session_become(w.ss, world_id(&w, name), FROM[f],
+				assert_int_equal(session_become(w.ss, world_id(name), FROM[f],
 				                                "first", &d, &err),
 				                 0);
 			}
-			assert_int_equal(world_get(&w, name).state, FROM[f]);
+			assert_int_equal(world_get(name).state, FROM[f]);
 			bool may = session_may_become(FROM[f], ASK[a]);
-			int rc = session_become(w.ss, world_id(&w, name), ASK[a], "then", &d, &err);
+			int rc = session_become(w.ss, world_id(name), ASK[a], "then", &d, &err);
 			assert_int_equal(rc, may ? 0 : -1);
-			assert_int_equal(world_get(&w, name).state, may ? ASK[a] : FROM[f]);
+			assert_int_equal(world_get(name).state, may ? ASK[a] : FROM[f]);
 			if (!may) {
 				assert_int_equal(err.code, SSB_E_POLICY);
 			}
@@ -160,18 +159,18 @@ UNIT_TEST(test_resume_is_alert_again)
 	struct decision d = { 0 };
 	const char *id = NULL;
 
-	world_start(&w, "resume", NULL, SMALL);
-	world_settle(&w, world_check(&w, "resume", USD(0.5)).reservation, USD(0.9));
-	id = world_id(&w, "resume");
+	world_start("resume", NULL, SMALL);
+	world_settle(world_check("resume", USD(0.5)).reservation, USD(0.9));
+	id = world_id("resume");
 	assert_int_equal(session_become(w.ss, id, SESSION_PAUSED, "look", &d, &err), 0);
 	assert_int_equal(d.verdict.act, ACT_PAUSE);
-	d = world_check(&w, "resume", 0);
+	d = world_check("resume", 0);
 	assert_false(d.verdict.allowed);
 	assert_string_equal(session_code_name(d.verdict.code), "session_paused");
 	assert_int_equal(session_become(w.ss, id, SESSION_ACTIVE, "", &d, &err), 0);
 	assert_int_equal(d.after.state, SESSION_ALERT);
 	assert_int_equal(d.state, SESSION_ALERT);
-	assert_true(world_check(&w, "resume", 0).verdict.allowed);
+	assert_true(world_check("resume", 0).verdict.allowed);
 	assert_int_equal(session_become(w.ss, id, SESSION_ALERT, "", &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 }
@@ -180,32 +179,32 @@ UNIT_TEST(test_resume_is_alert_again)
 
 UNIT_TEST(test_child_counts_in_parent)
 {
-	world_start(&w, "p", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: kill\n");
-	world_start(&w, "c1", "p", "budget:\n  max_cost_per_session: 10\n");
-	world_start(&w, "c2", "c1", "budget:\n  max_cost_per_session: 10\n");
-	world_start(&w, "side", "p", "");
-	struct decision d = world_check(&w, "c2", USD(0.5));
-	assert_int_equal(world_get(&w, "p").reserved, USD(0.5));
-	assert_int_equal(world_get(&w, "c1").reserved, USD(0.5));
-	assert_int_equal(world_get(&w, "side").reserved, 0);
-	world_settle(&w, d.reservation, USD(0.4));
-	assert_int_equal(world_get(&w, "p").spent, USD(0.4));
-	assert_int_equal(world_get(&w, "p").actions, 1);
-	assert_string_equal(world_get(&w, "c2").parent, world_id(&w, "c1"));
-	d = world_check(&w, "c2", USD(0.5)); /* nine tenths of the parent's */
+	world_start("p", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: kill\n");
+	world_start("c1", "p", "budget:\n  max_cost_per_session: 10\n");
+	world_start("c2", "c1", "budget:\n  max_cost_per_session: 10\n");
+	world_start("side", "p", "");
+	struct decision d = world_check("c2", USD(0.5));
+	assert_int_equal(world_get("p").reserved, USD(0.5));
+	assert_int_equal(world_get("c1").reserved, USD(0.5));
+	assert_int_equal(world_get("side").reserved, 0);
+	world_settle(d.reservation, USD(0.4));
+	assert_int_equal(world_get("p").spent, USD(0.4));
+	assert_int_equal(world_get("p").actions, 1);
+	assert_string_equal(world_get("c2").parent, world_id("c1"));
+	d = world_check("c2", USD(0.5)); /* nine tenths of the parent's */
 	assert_true(d.verdict.allowed);
-	assert_string_equal(d.decided, world_id(&w, "p"));
+	assert_string_equal(d.decided, world_id("p"));
 	assert_int_equal(d.state, SESSION_ALERT);
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
 	/* The parent's budget is over: it dies, and all in it. */
-	d = world_check(&w, "side", USD(0.2));
+	d = world_check("side", USD(0.2));
 	assert_false(d.verdict.allowed);
-	assert_string_equal(d.decided, world_id(&w, "p"));
+	assert_string_equal(d.decided, world_id("p"));
 	assert_true(d.changed);
 	assert_int_equal(d.after.state, SESSION_KILLED);
-	assert_int_equal(world_get(&w, "c2").state, SESSION_KILLED);
-	assert_non_null(strstr(world_get(&w, "c2").reason, world_id(&w, "p")));
-	assert_int_equal(world_get(&w, "side").reserved, 0);
+	assert_int_equal(world_get("c2").state, SESSION_KILLED);
+	assert_non_null(strstr(world_get("c2").reason, world_id("p")));
+	assert_int_equal(world_get("side").reserved, 0);
 }
 
 UNIT_TEST(test_kill_reaches_all)
@@ -213,19 +212,19 @@ UNIT_TEST(test_kill_reaches_all)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "k0", NULL, SMALL);
-	world_start(&w, "k1", "k0", SMALL);
-	world_start(&w, "k2", "k1", SMALL);
-	world_start(&w, "k3", "k2", SMALL);
-	world_start(&w, "kx", "k0", SMALL);
-	assert_int_equal(
-	        session_become(w.ss, world_id(&w, "k1"), SESSION_KILLED, "enough", &d, &err), 0);
-	assert_int_equal(world_get(&w, "k0").state, SESSION_ACTIVE);
-	assert_int_equal(world_get(&w, "kx").state, SESSION_ACTIVE);
-	assert_int_equal(world_get(&w, "k2").state, SESSION_KILLED);
-	assert_int_equal(world_get(&w, "k3").state, SESSION_KILLED);
-	assert_int_equal(world_lines(&w, "k3", "session_killed"), 1);
-	assert_int_equal(world_lines(&w, "k3", "signature"), 1);
+	world_start("k0", NULL, SMALL);
+	world_start("k1", "k0", SMALL);
+	world_start("k2", "k1", SMALL);
+	world_start("k3", "k2", SMALL);
+	world_start("kx", "k0", SMALL);
+	assert_int_equal(session_become(w.ss, world_id("k1"), SESSION_KILLED, "enough", &d, &err),
+	                 0);
+	assert_int_equal(world_get("k0").state, SESSION_ACTIVE);
+	assert_int_equal(world_get("kx").state, SESSION_ACTIVE);
+	assert_int_equal(world_get("k2").state, SESSION_KILLED);
+	assert_int_equal(world_get("k3").state, SESSION_KILLED);
+	assert_int_equal(world_lines("k3", "session_killed"), 1);
+	assert_int_equal(world_lines("k3", "signature"), 1);
 }
 
 UNIT_TEST(test_pause_and_resume_of_a_tree)
@@ -233,25 +232,22 @@ UNIT_TEST(test_pause_and_resume_of_a_tree)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "q0", NULL, SMALL);
-	world_start(&w, "q1", "q0", SMALL);
-	world_start(&w, "q2", "q1", SMALL);
-	world_start(&w, "own", "q0", SMALL);
-	assert_int_equal(session_become(w.ss, world_id(&w, "own"), SESSION_PAUSED, "", &d, &err),
-	                 0);
-	assert_int_equal(session_become(w.ss, world_id(&w, "q0"), SESSION_PAUSED, "", &d, &err), 0);
-	assert_int_equal(world_get(&w, "q2").state, SESSION_PAUSED);
-	assert_false(world_check(&w, "q2", 0).verdict.allowed);
+	world_start("q0", NULL, SMALL);
+	world_start("q1", "q0", SMALL);
+	world_start("q2", "q1", SMALL);
+	world_start("own", "q0", SMALL);
+	assert_int_equal(session_become(w.ss, world_id("own"), SESSION_PAUSED, "", &d, &err), 0);
+	assert_int_equal(session_become(w.ss, world_id("q0"), SESSION_PAUSED, "", &d, &err), 0);
+	assert_int_equal(world_get("q2").state, SESSION_PAUSED);
+	assert_false(world_check("q2", 0).verdict.allowed);
 	/* A part of what is paused cannot be resumed by itself. */
-	assert_int_equal(session_become(w.ss, world_id(&w, "q2"), SESSION_ACTIVE, "", &d, &err),
-	                 -1);
+	assert_int_equal(session_become(w.ss, world_id("q2"), SESSION_ACTIVE, "", &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	err = (struct ssb_error){ 0 };
-	assert_int_equal(session_become(w.ss, world_id(&w, "q0"), SESSION_ACTIVE, "", &d, &err), 0);
-	assert_int_equal(world_get(&w, "q2").state, SESSION_ACTIVE);
-	assert_int_equal(world_get(&w, "own").state, SESSION_PAUSED); /* by a pause of its own */
-	assert_int_equal(session_become(w.ss, world_id(&w, "own"), SESSION_ACTIVE, "", &d, &err),
-	                 0);
+	assert_int_equal(session_become(w.ss, world_id("q0"), SESSION_ACTIVE, "", &d, &err), 0);
+	assert_int_equal(world_get("q2").state, SESSION_ACTIVE);
+	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* by a pause of its own */
+	assert_int_equal(session_become(w.ss, world_id("own"), SESSION_ACTIVE, "", &d, &err), 0);
 }
 
 UNIT_TEST(test_depth)
@@ -264,20 +260,20 @@ UNIT_TEST(test_depth)
 
 	for (int i = 0; i < SESSION_DEPTH; i++) {
 		snprintf(name, sizeof(name), "d%d", i);
-		world_start(&w, name, i > 0 ? parent : NULL, SMALL);
+		world_start(name, i > 0 ? parent : NULL, SMALL);
 		snprintf(parent, sizeof(parent), "%s", name);
 	}
 	assert_int_equal(session_policy_init(&p, &err), 0);
-	struct session_request req = { .parent = world_id(&w, parent), .policy = &p };
+	struct session_request req = { .parent = world_id(parent), .policy = &p };
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_LIMIT);
-	d = world_check(&w, parent, USD(0.1));
+	d = world_check(parent, USD(0.1));
 	assert_true(d.verdict.allowed);
-	assert_int_equal(world_get(&w, "d0").reserved, USD(0.1));
+	assert_int_equal(world_get("d0").reserved, USD(0.1));
 	/* A parent that is not active has no children any more. */
 	err = (struct ssb_error){ 0 };
-	req.parent = world_id(&w, "d3");
-	assert_int_equal(session_become(w.ss, world_id(&w, "d1"), SESSION_PAUSED, "", &d, &err), 0);
+	req.parent = world_id("d3");
+	assert_int_equal(session_become(w.ss, world_id("d1"), SESSION_PAUSED, "", &d, &err), 0);
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	session_policy_done(&p);
@@ -286,19 +282,19 @@ UNIT_TEST(test_depth)
 UNIT_TEST(test_parent_expires)
 {
 	world_now = 9000 * SECOND;
-	world_start(&w, "ep", NULL, SMALL);
-	world_start(&w, "ec", "ep", "session:\n  max_duration: 10h\n");
-	world_start(&w, "es", "ep", "session:\n  max_duration: 10h\n");
+	world_start("ep", NULL, SMALL);
+	world_start("ec", "ep", "session:\n  max_duration: 10h\n");
+	world_start("es", "ep", "session:\n  max_duration: 10h\n");
 	world_now += 61 * SECOND;
-	struct decision d = world_check(&w, "ec", 0);
+	struct decision d = world_check("ec", 0);
 	assert_false(d.verdict.allowed);
 	assert_string_equal(session_code_name(d.verdict.code), "max_duration");
-	assert_string_equal(d.decided, world_id(&w, "ep"));
+	assert_string_equal(d.decided, world_id("ep"));
 	assert_int_equal(d.verdict.act, ACT_KILL);
 	assert_true(d.changed);
 	assert_int_equal(d.state, SESSION_EXPIRED);
 	assert_int_equal(d.after.state, SESSION_EXPIRED);
-	assert_int_equal(world_get(&w, "es").state, SESSION_EXPIRED);
+	assert_int_equal(world_get("es").state, SESSION_EXPIRED);
 	world_now = 0;
 }
 

@@ -2,17 +2,11 @@
  * that would do the same; and invalid commands of the owner. On SQLite always, and on PostgreSQL if
  * SSB_TEST_POSTGRES names a server. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "unit.h"
-#include "session_world.h"
+#include "session_tests.h"
 
-#define USD(x) ((micros)((x)*1000000 + 0.5))
-#define MANY   300 /* more than are looked for at a time */
-
-static struct world w;
-static const char *store; /* NULL: SQLite */
+#define MANY 300 /* more than are looked for at a time */
 
 /* As the store has it: every call that looks would do what is due itself. */
 static int64_t ask(const char *sql, const char *name)
@@ -21,7 +15,7 @@ static int64_t ask(const char *sql, const char *name)
 	int64_t v = -1;
 
 	assert_int_equal(db_begin(w.ss->db, &err), 0);
-	assert_int_equal(store_ask(w.ss, sql, DB_ARGS(DB_T(world_id(&w, name))), &v, &err), 1);
+	assert_int_equal(store_ask(w.ss, sql, DB_ARGS(DB_T(world_id(name))), &v, &err), 1);
 	db_rollback(w.ss->db);
 	return v;
 }
@@ -43,8 +37,8 @@ static size_t sweep(void)
 UNIT_TEST(test_reservations_time_out)
 {
 	world_now = 7000 * SECOND;
-	world_start(&w, "due", NULL, "budget:\n  reservation_timeout: 10s\n");
-	(void)world_check(&w, "due", USD(0.4));
+	world_start("due", NULL, "budget:\n  reservation_timeout: 10s\n");
+	(void)world_check("due", USD(0.4));
 	world_now += 10 * SECOND - 1;
 	(void)sweep();
 	assert_int_equal(STORED("reserved", "due"), USD(0.4));
@@ -54,7 +48,7 @@ UNIT_TEST(test_reservations_time_out)
 	assert_int_equal(STORED("reserved", "due"), 0);
 	assert_int_equal(STORED("spent", "due"), USD(0.4));
 	(void)sweep();
-	assert_int_equal(world_lines(&w, "due", "action_settled"), 1);
+	assert_int_equal(world_lines("due", "action_settled"), 1);
 	world_now = 0;
 }
 
@@ -67,9 +61,9 @@ UNIT_TEST(test_many_expire)
 	(void)sweep(); /* of tests before */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "m%d", i);
-		world_start(&w, name, NULL, "session:\n  max_duration: 60s\n");
+		world_start(name, NULL, "session:\n  max_duration: 60s\n");
 	}
-	world_start(&w, "later", NULL, "session:\n  max_duration: 61s\n");
+	world_start("later", NULL, "session:\n  max_duration: 61s\n");
 	world_now += 60 * SECOND;
 	assert_int_equal(sweep(), 0);
 	world_now++;
@@ -90,11 +84,11 @@ UNIT_TEST(test_parent_is_over)
 	struct decision d = { 0 };
 
 	world_now = 30000 * SECOND;
-	world_start(&w, "parent", NULL, "session:\n  max_duration: 60s\n");
+	world_start("parent", NULL, "session:\n  max_duration: 60s\n");
 	world_now += 60 * SECOND + 1;
 	assert_int_equal(session_policy_init(&p, &err), 0);
-	const struct session_request req = { .id = world_id(&w, "child"),
-		                             .parent = world_id(&w, "parent"),
+	const struct session_request req = { .id = world_id("child"),
+		                             .parent = world_id("parent"),
 		                             .policy = &p };
 	assert_int_equal(STORED("state", "parent"), SESSION_ACTIVE);
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
@@ -112,37 +106,22 @@ UNIT_TEST(test_reasons)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "said", NULL, "");
+	world_start("said", NULL, "");
 	memset(longest, 'x', sizeof(longest));
 	longest[SESSION_REASON] = '\0';
 	for (size_t i = 0; i <= ARRAY_LEN(BAD); i++) {
 		const char *bad = i < ARRAY_LEN(BAD) ? BAD[i] : longest;
 		err = (struct ssb_error){ 0 };
 		assert_int_equal(
-		        session_become(w.ss, world_id(&w, "said"), SESSION_PAUSED, bad, &d, &err),
-		        -1);
+		        session_become(w.ss, world_id("said"), SESSION_PAUSED, bad, &d, &err), -1);
 		assert_int_equal(err.code, SSB_E_USAGE);
-		assert_int_equal(world_get(&w, "said").state, SESSION_ACTIVE);
+		assert_int_equal(world_get("said").state, SESSION_ACTIVE);
 	}
 	longest[SESSION_REASON - 1] = '\0';
 	err = (struct ssb_error){ 0 };
-	assert_int_equal(
-	        session_become(w.ss, world_id(&w, "said"), SESSION_PAUSED, longest, &d, &err), 0);
-	assert_string_equal(world_get(&w, "said").reason, longest);
-}
-
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&w, store);
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&w);
-	return 0;
+	assert_int_equal(session_become(w.ss, world_id("said"), SESSION_PAUSED, longest, &d, &err),
+	                 0);
+	assert_string_equal(world_get("said").reason, longest);
 }
 
 int main(void)
@@ -154,10 +133,5 @@ int main(void)
 		cmocka_unit_test(test_reasons),
 	};
 
-	int failed = cmocka_run_group_tests_name("SQLite", tests, open_world, close_world);
-	store = getenv("SSB_TEST_POSTGRES");
-	if (store != NULL) {
-		failed += cmocka_run_group_tests_name("PostgreSQL", tests, open_world, close_world);
-	}
-	return failed;
+	return ON_EACH_STORE(tests, open_world);
 }

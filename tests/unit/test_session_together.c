@@ -40,7 +40,7 @@ static struct decision become(const char *name, enum session_state to)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	if (session_become(w.ss, world_id(&w, name), to, "told so", &d, &err) != 0) {
+	if (session_become(w.ss, world_id(name), to, "told so", &d, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
 	return d;
@@ -52,7 +52,7 @@ static struct session_run begin(const char *name)
 	struct decision d = { 0 };
 	struct session_run run = { .host = "here", .boot_id = "b", .keeper = 7, .socket = "s" };
 
-	if (session_run_begin(w.ss, world_id(&w, name), &run, &d, &err) != 0) {
+	if (session_run_begin(w.ss, world_id(name), &run, &d, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
 	assert_true(d.verdict.allowed);
@@ -75,7 +75,7 @@ static void sql(const char *text, const char *name)
 	struct ssb_error err = { 0 };
 
 	if (db_begin(w.ss->db, &err) != 0 ||
-	    db_run(w.ss->db, text, DB_ARGS(DB_T(world_id(&w, name))), NULL, NULL, &err) != 0 ||
+	    db_run(w.ss->db, text, DB_ARGS(DB_T(world_id(name))), NULL, NULL, &err) != 0 ||
 	    db_commit(w.ss->db, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
@@ -87,23 +87,23 @@ static void sql(const char *text, const char *name)
 UNIT_TEST(test_dead_reservation_of_a_child)
 {
 	world_now = 1000 * SECOND;
-	world_start(&w, "dr", NULL,
+	world_start("dr", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
 	            "  on_timeout: release\n");
 	static const char CHILD[] = "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
 	                            "  reservation_timeout: 1s\n  on_timeout: release\n";
-	world_start(&w, "dr-c", "dr", CHILD);
-	world_start(&w, "dr-g", "dr-c", CHILD);
-	assert_true(world_check(&w, "dr-g", USD(0.9)).verdict.allowed);
-	assert_int_equal(world_get(&w, "dr").reserved, USD(0.9));
+	world_start("dr-c", "dr", CHILD);
+	world_start("dr-g", "dr-c", CHILD);
+	assert_true(world_check("dr-g", USD(0.9)).verdict.allowed);
+	assert_int_equal(world_get("dr").reserved, USD(0.9));
 	world_now += SECOND + SECOND / 2;
-	struct decision d = world_check(&w, "dr", USD(0.5));
+	struct decision d = world_check("dr", USD(0.5));
 	assert_true(d.verdict.allowed);
 	assert_int_equal(d.after.state, SESSION_ALERT); /* since the child's check */
 	assert_int_equal(d.after.reserved, USD(0.5));
-	assert_int_equal(world_get(&w, "dr-c").reserved, 0);
-	assert_int_equal(world_lines(&w, "dr-g", "action_settled"), 1);
-	auto_free char *text = world_ledger(&w, "dr");
+	assert_int_equal(world_get("dr-c").reserved, 0);
+	assert_int_equal(world_lines("dr-g", "action_settled"), 1);
+	auto_free char *text = world_ledger("dr");
 	assert_non_null(strstr(text, "\"event\":\"action_settled\",\"changed\":{"
 	                             "\"reserved_usd\":-0.900000}"));
 	world_now = 0;
@@ -113,19 +113,18 @@ UNIT_TEST(test_dead_reservation_of_a_child)
 UNIT_TEST(test_dead_reservation_of_a_sibling)
 {
 	world_now = 1000 * SECOND;
-	world_start(&w, "ds", NULL, "budget:\n  on_timeout: charge\n");
-	world_start(&w, "ds-a", "ds",
-	            "budget:\n  reservation_timeout: 1s\n  on_timeout: release\n");
-	world_start(&w, "ds-b", "ds", "");
-	int64_t r = world_check(&w, "ds-a", USD(0.25)).reservation;
+	world_start("ds", NULL, "budget:\n  on_timeout: charge\n");
+	world_start("ds-a", "ds", "budget:\n  reservation_timeout: 1s\n  on_timeout: release\n");
+	world_start("ds-b", "ds", "");
+	int64_t r = world_check("ds-a", USD(0.25)).reservation;
 	world_now += 2 * SECOND;
-	world_check(&w, "ds-b", USD(0.1));
-	assert_int_equal(world_get(&w, "ds").reserved, USD(0.1));
-	assert_int_equal(world_get(&w, "ds").spent, USD(0.25));
-	assert_int_equal(world_get(&w, "ds-a").spent, 0);
-	world_settle(&w, r, USD(0.2));
-	assert_int_equal(world_get(&w, "ds").spent, USD(0.2));
-	assert_int_equal(world_get(&w, "ds-a").spent, USD(0.2));
+	world_check("ds-b", USD(0.1));
+	assert_int_equal(world_get("ds").reserved, USD(0.1));
+	assert_int_equal(world_get("ds").spent, USD(0.25));
+	assert_int_equal(world_get("ds-a").spent, 0);
+	world_settle(r, USD(0.2));
+	assert_int_equal(world_get("ds").spent, USD(0.2));
+	assert_int_equal(world_get("ds-a").spent, USD(0.2));
 	world_now = 0;
 }
 
@@ -133,16 +132,16 @@ UNIT_TEST(test_dead_reservation_of_a_sibling)
 UNIT_TEST(test_dead_reservation_of_the_damaged)
 {
 	world_now = 1000 * SECOND;
-	world_start(&w, "dd", NULL, "");
-	world_start(&w, "dd-a", "dd", "budget:\n  reservation_timeout: 1s\n");
-	world_start(&w, "dd-b", "dd", "budget:\n  reservation_timeout: 1s\n");
-	world_check(&w, "dd-a", USD(0.25));
-	world_check(&w, "dd-b", USD(0.5));
+	world_start("dd", NULL, "");
+	world_start("dd-a", "dd", "budget:\n  reservation_timeout: 1s\n");
+	world_start("dd-b", "dd", "budget:\n  reservation_timeout: 1s\n");
+	world_check("dd-a", USD(0.25));
+	world_check("dd-b", USD(0.5));
 	sql("UPDATE sessions SET spent = -1 WHERE id = $1", "dd-a");
 	world_now += 2 * SECOND;
-	assert_true(world_check(&w, "dd", USD(0.1)).verdict.allowed);
-	assert_int_equal(world_get(&w, "dd").spent, USD(0.5));
-	assert_int_equal(world_get(&w, "dd").reserved, USD(0.35));
+	assert_true(world_check("dd", USD(0.1)).verdict.allowed);
+	assert_int_equal(world_get("dd").spent, USD(0.5));
+	assert_int_equal(world_get("dd").reserved, USD(0.35));
 	world_now = 0;
 }
 
@@ -152,9 +151,9 @@ UNIT_TEST(test_numbers_cannot_be_guessed)
 	int64_t n[8];
 	uint64_t high = 0;
 
-	world_start(&w, "guess", NULL, "");
+	world_start("guess", NULL, "");
 	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
-		n[i] = world_check(&w, "guess", 1).reservation;
+		n[i] = world_check("guess", 1).reservation;
 		assert_true(n[i] > 0);
 		high |= (uint64_t)n[i];
 		for (size_t k = 0; k < i; k++) {
@@ -163,9 +162,9 @@ UNIT_TEST(test_numbers_cannot_be_guessed)
 	}
 	assert_true(high >> 50 != 0 && high <= MAX_RESERVATION); /* all of it is drawn */
 	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
-		world_settle(&w, n[i], 1);
+		world_settle(n[i], 1);
 	}
-	assert_int_equal(world_get(&w, "guess").spent, 8);
+	assert_int_equal(world_get("guess").spent, 8);
 }
 
 /* ---- who has to act on what ---------------------------------------------- */
@@ -174,43 +173,43 @@ UNIT_TEST(test_numbers_cannot_be_guessed)
 UNIT_TEST(test_acts_on_the_parent)
 {
 	world_now = 1000 * SECOND;
-	world_start(&w, "ap", NULL,
+	world_start("ap", NULL,
 	            "budget:\n  max_cost_per_session: 1\nkill_switch:\n  grace_period: 7s\n");
-	world_start(&w, "ap-c", "ap", "session:\n  max_duration: 10s\n");
-	int64_t r = world_check(&w, "ap-c", USD(0.1)).reservation;
+	world_start("ap-c", "ap", "session:\n  max_duration: 10s\n");
+	int64_t r = world_check("ap-c", USD(0.1)).reservation;
 	world_now += 11 * SECOND;
-	struct decision d = world_settle(&w, r, USD(5));
-	assert_string_equal(d.decided, world_id(&w, "ap"));
+	struct decision d = world_settle(r, USD(5));
+	assert_string_equal(d.decided, world_id("ap"));
 	assert_string_equal(session_code_name(d.verdict.code), "max_cost_per_session");
 	assert_int_equal(d.state, SESSION_KILLED);
 	assert_int_equal(d.n_acted, 1);
-	assert_string_equal(d.acted[0].id, world_id(&w, "ap"));
+	assert_string_equal(d.acted[0].id, world_id("ap"));
 	assert_int_equal(d.acted[0].state, SESSION_KILLED);
 	assert_int_equal(d.acted[0].grace_ms, 7000);
-	assert_int_equal(world_get(&w, "ap-c").state, SESSION_EXPIRED);
+	assert_int_equal(world_get("ap-c").state, SESSION_EXPIRED);
 	world_now = 0;
 }
 
 /* The parent stands still, the child ends: both have to hear of it. */
 UNIT_TEST(test_acts_on_both)
 {
-	world_start(&w, "ab", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: pause\n");
-	world_start(&w, "ab-m", "ab", "");
-	world_start(&w, "ab-c", "ab-m",
+	world_start("ab", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: pause\n");
+	world_start("ab-m", "ab", "");
+	world_start("ab-c", "ab-m",
 	            "budget:\n  max_cost_per_session: 0.5\n"
 	            "kill_switch:\n  grace_period: 3s\n");
-	int64_t r = world_check(&w, "ab-c", USD(0.1)).reservation;
-	struct decision d = world_settle(&w, r, USD(5));
+	int64_t r = world_check("ab-c", USD(0.1)).reservation;
+	struct decision d = world_settle(r, USD(5));
 	assert_int_equal(d.n_acted, 2);
-	assert_string_equal(d.acted[0].id, world_id(&w, "ab"));
+	assert_string_equal(d.acted[0].id, world_id("ab"));
 	assert_int_equal(d.acted[0].state, SESSION_PAUSED);
 	assert_int_equal(d.acted[0].grace_ms, 0);
-	assert_string_equal(d.acted[1].id, world_id(&w, "ab-c"));
+	assert_string_equal(d.acted[1].id, world_id("ab-c"));
 	assert_int_equal(d.acted[1].state, SESSION_KILLED);
 	assert_int_equal(d.acted[1].grace_ms, 3000);
-	assert_int_equal(world_get(&w, "ab").state, SESSION_PAUSED);
-	assert_int_equal(world_get(&w, "ab-m").state, SESSION_PAUSED);
-	assert_int_equal(world_get(&w, "ab-c").state, SESSION_KILLED);
+	assert_int_equal(world_get("ab").state, SESSION_PAUSED);
+	assert_int_equal(world_get("ab-m").state, SESSION_PAUSED);
+	assert_int_equal(world_get("ab-c").state, SESSION_KILLED);
 }
 
 /* If both refuse alike, the outer session decides. What it refuses never happened in the inner
@@ -222,36 +221,36 @@ UNIT_TEST(test_the_outer_decides)
 	static const char TWO[] =
 	        "budget: {max_cost_per_session: 2, max_cost_per_action: 2, alert_at: 0.5}\n";
 
-	world_start(&w, "o1", NULL, ONE);
-	world_start(&w, "o2", "o1", ONE);
-	world_start(&w, "o3", "o1", TWO);
-	struct decision d = world_check(&w, "o2", USD(1.5));
+	world_start("o1", NULL, ONE);
+	world_start("o2", "o1", ONE);
+	world_start("o3", "o1", TWO);
+	struct decision d = world_check("o2", USD(1.5));
 	assert_string_equal(session_code_name(d.verdict.code), "max_cost_per_session");
-	assert_string_equal(d.decided, world_id(&w, "o1"));
-	d = world_check(&w, "o3", USD(1.5));
+	assert_string_equal(d.decided, world_id("o1"));
+	d = world_check("o3", USD(1.5));
 	assert_false(d.verdict.allowed); /* there it would be an alert */
-	assert_string_equal(d.decided, world_id(&w, "o1"));
+	assert_string_equal(d.decided, world_id("o1"));
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
-	assert_int_equal(world_lines(&w, "o3", "budget_alert"), 0);
+	assert_int_equal(world_lines("o3", "budget_alert"), 0);
 }
 
 UNIT_TEST(test_acts_of_the_owner)
 {
 	static const enum session_state TO[] = { SESSION_PAUSED, SESSION_ACTIVE, SESSION_KILLED };
 
-	world_start(&w, "ao", NULL, "budget:\n  max_cost_per_session: 1\n");
-	world_start(&w, "ao-c", "ao", "");
+	world_start("ao", NULL, "budget:\n  max_cost_per_session: 1\n");
+	world_start("ao-c", "ao", "");
 	for (size_t i = 0; i < ARRAY_LEN(TO); i++) {
 		struct decision d = become("ao", TO[i]);
 		assert_int_equal(d.n_acted, 1);
-		assert_string_equal(d.acted[0].id, world_id(&w, "ao"));
+		assert_string_equal(d.acted[0].id, world_id("ao"));
 		assert_int_equal(d.acted[0].state, TO[i]);
 		assert_int_equal(d.acted[0].grace_ms, 0);
 	}
 	/* Of an alert no run has to hear. */
-	world_start(&w, "ao-alert", NULL,
+	world_start("ao-alert", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n");
-	struct decision d = world_check(&w, "ao-alert", USD(0.9));
+	struct decision d = world_check("ao-alert", USD(0.9));
 	assert_true(d.changed);
 	assert_int_equal(d.state, SESSION_ALERT);
 	assert_int_equal(d.n_acted, 0);
@@ -274,26 +273,26 @@ UNIT_TEST(test_parent_accounts)
 		"\"event\":\"usage\",\"changed\":{\"cpu_seconds\":1.500,\"bytes_out\":700}",
 	};
 
-	world_start(&w, "pa", NULL, "");
-	world_start(&w, "pa-c", "pa", "");
-	world_settle(&w, world_check(&w, "pa-c", USD(0.4)).reservation, USD(0.3));
-	assert_int_equal(session_violation(w.ss, world_id(&w, "pa-c"), "x", NULL, &d, &err), 0);
+	world_start("pa", NULL, "");
+	world_start("pa-c", "pa", "");
+	world_settle(world_check("pa-c", USD(0.4)).reservation, USD(0.3));
+	assert_int_equal(session_violation(w.ss, world_id("pa-c"), "x", NULL, &d, &err), 0);
 	struct session_run run = begin("pa-c");
 	used(&run, &(struct session_usage){
 	                   .meters = { [METER_CPU_MS] = 1500, [METER_BYTES_OUT] = 700 } });
 	/* What is refused changes nothing, and is not told. */
-	assert_false(world_check(&w, "pa-c", USD(0.6)).verdict.allowed);
-	auto_free char *text = world_ledger(&w, "pa");
+	assert_false(world_check("pa-c", USD(0.6)).verdict.allowed);
+	auto_free char *text = world_ledger("pa");
 	const char *at = text;
 	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
 		at = strstr(at, WANT[i]);
 		assert_non_null(at);
 	}
 	char child[96];
-	snprintf(child, sizeof(child), "\"child\":\"%s\"", world_id(&w, "pa-c"));
+	snprintf(child, sizeof(child), "\"child\":\"%s\"", world_id("pa-c"));
 	assert_non_null(strstr(text, child));
-	assert_int_equal(world_lines(&w, "pa", "child"), ARRAY_LEN(WANT));
-	assert_int_equal(world_lines(&w, "pa-c", "child"), 0);
+	assert_int_equal(world_lines("pa", "child"), ARRAY_LEN(WANT));
+	assert_int_equal(world_lines("pa-c", "child"), 0);
 	assert_non_null(strstr(at, "\"snapshot\":{\"state\":\"active\",\"spent_usd\":0.300000,"
 	                           "\"reserved_usd\":0.000000,\"actions\":1,\"violations\":1,"
 	                           "\"runs\":1,\"cpu_seconds\":1.500,\"bytes_out\":700}"));
@@ -305,26 +304,25 @@ UNIT_TEST(test_over_does_not_grow)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "og", NULL, "");
-	int64_t r = world_check(&w, "og", USD(0.1)).reservation;
+	world_start("og", NULL, "");
+	int64_t r = world_check("og", USD(0.1)).reservation;
 	become("og", SESSION_KILLED);
-	assert_false(world_check(&w, "og", 1).verdict.allowed);
-	auto_free char *first = world_ledger(&w, "og");
+	assert_false(world_check("og", 1).verdict.allowed);
+	auto_free char *first = world_ledger("og");
 	for (int i = 0; i < 20; i++) {
 		struct session_run run = { .host = "here", .boot_id = "b", .socket = "s" };
-		assert_false(world_check(&w, "og", 1).verdict.allowed);
-		assert_int_equal(session_violation(w.ss, world_id(&w, "og"), "x", NULL, &d, &err),
-		                 0);
-		assert_int_equal(session_run_begin(w.ss, world_id(&w, "og"), &run, &d, &err), 0);
+		assert_false(world_check("og", 1).verdict.allowed);
+		assert_int_equal(session_violation(w.ss, world_id("og"), "x", NULL, &d, &err), 0);
+		assert_int_equal(session_run_begin(w.ss, world_id("og"), &run, &d, &err), 0);
 		assert_false(d.verdict.allowed);
 	}
-	auto_free char *later = world_ledger(&w, "og");
+	auto_free char *later = world_ledger("og");
 	assert_string_equal(first, later);
-	assert_int_equal(world_get(&w, "og").refused, 61);
-	assert_int_equal(world_get(&w, "og").violations, 20);
+	assert_int_equal(world_get("og").refused, 61);
+	assert_int_equal(world_get("og").violations, 20);
 	/* A bill is no question: it has its line, which tells of the others. */
-	world_settle(&w, r, USD(0.1));
-	auto_free char *billed = world_ledger(&w, "og");
+	world_settle(r, USD(0.1));
+	auto_free char *billed = world_ledger("og");
 	assert_non_null(strstr(billed, "\"refused\":61"));
 }
 
@@ -355,36 +353,36 @@ UNIT_TEST(test_locked_copy)
 	         "session:\n  max_actions: 5000\naudit:\n  export:\n    - file: %s\n    - file: "
 	         "%s\n",
 	         path, other);
-	assert_string_equal(world_start(&w, "lc", NULL, yaml).warning, "");
+	assert_string_equal(world_start("lc", NULL, yaml).warning, "");
 	auto_fd fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	sleeps = 0;
 	for (int i = 0; i < 20; i++) {
-		struct decision d = world_check(&w, "lc", 1);
+		struct decision d = world_check("lc", 1);
 		assert_true(d.verdict.allowed);
 		assert_non_null(strstr(d.warning, "locked"));
 	}
 	assert_int_equal(sleeps, 0);
 	auto_free char *copy = slurp(path);
 	auto_free char *whole = slurp(other);
-	auto_free char *ledger = world_ledger(&w, "lc");
+	auto_free char *ledger = world_ledger("lc");
 	assert_string_equal(whole, ledger);
 	assert_true(strlen(copy) < strlen(ledger));
 	assert_int_equal(flock(fd, LOCK_UN), 0);
 	/* To look at it is enough. */
-	world_get(&w, "lc");
+	world_get("lc");
 	auto_free char *caught_up = slurp(path);
 	assert_string_equal(caught_up, ledger);
 	/* More than are written at once. */
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	for (int i = 0; i < 1100; i++) {
-		world_check(&w, "lc", 1);
+		world_check("lc", 1);
 	}
 	assert_int_equal(flock(fd, LOCK_UN), 0);
-	assert_string_equal(world_check(&w, "lc", 1).warning, "");
+	assert_string_equal(world_check("lc", 1).warning, "");
 	assert_string_equal(become("lc", SESSION_KILLED).warning, "");
 	auto_free char *last = slurp(path);
-	auto_free char *all = world_ledger(&w, "lc");
+	auto_free char *all = world_ledger("lc");
 	assert_string_equal(last, all);
 }
 
@@ -402,8 +400,8 @@ UNIT_TEST(test_repeated_report)
 		                   .domains = DOMAINS,
 		                   .n_domains = 1 };
 
-	world_start(&w, "rr", NULL, "limits:\n  bytes_out:\n    max: 1500\n    on_exceed: block\n");
-	world_start(&w, "rr-c", "rr", "");
+	world_start("rr", NULL, "limits:\n  bytes_out:\n    max: 1500\n    on_exceed: block\n");
+	world_start("rr-c", "rr", "");
 	struct session_run run = begin("rr-c");
 	struct session_run other = begin("rr-c");
 	for (int i = 0; i < 3; i++) {
@@ -412,11 +410,11 @@ UNIT_TEST(test_repeated_report)
 		assert_int_equal(d.after.meters[METER_BYTES_OUT], 700);
 		assert_int_equal(d.after.violations, 2);
 	}
-	assert_int_equal(world_get(&w, "rr").meters[METER_BYTES_OUT], 700);
-	assert_int_equal(world_lines(&w, "rr-c", "usage"), 1);
+	assert_int_equal(world_get("rr").meters[METER_BYTES_OUT], 700);
+	assert_int_equal(world_lines("rr-c", "usage"), 1);
 	/* Each run has reports of its own; one without a number always counts. */
 	used(&other, &u);
-	assert_int_equal(world_get(&w, "rr").meters[METER_BYTES_OUT], 1400);
+	assert_int_equal(world_get("rr").meters[METER_BYTES_OUT], 1400);
 	u.report = 2;
 	struct decision d = used(&run, &u);
 	assert_false(d.verdict.allowed);
@@ -436,7 +434,7 @@ UNIT_TEST(test_block_holds_for_all_runs)
 	struct session_usage u = { .meters = { [METER_WALL_MS] = 2000 } };
 	struct session_usage none = { 0 };
 
-	world_start(&w, "bh", NULL, "limits:\n  wall_seconds:\n    max: 3\n    on_exceed: block\n");
+	world_start("bh", NULL, "limits:\n  wall_seconds:\n    max: 3\n    on_exceed: block\n");
 	struct session_run a = begin("bh");
 	struct session_run b = begin("bh");
 	struct session_run c = begin("bh");
@@ -456,15 +454,15 @@ UNIT_TEST(test_block_holds_for_all_runs)
  * one machine, and its clock counts. */
 UNIT_TEST(test_whose_clock)
 {
-	world_start(&w, "wc", NULL,
+	world_start("wc", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
 	            "  on_exceed: block\n  reservation_timeout: 60s\n  on_timeout: release\n"
 	            "session:\n  max_duration: 10h\n");
 	int64_t (*now)(void) = w.ss->now;
 	w.ss->now = NULL;
-	assert_true(world_check(&w, "wc", USD(0.9)).verdict.allowed);
+	assert_true(world_check("wc", USD(0.9)).verdict.allowed);
 	clock_fast_s = 3600;
-	bool passed = world_check(&w, "wc", USD(0.9)).verdict.allowed;
+	bool passed = world_check("wc", USD(0.9)).verdict.allowed;
 	clock_fast_s = 0;
 	w.ss->now = now;
 	assert_int_equal(passed, store == NULL);
@@ -496,22 +494,21 @@ UNIT_TEST(test_two_take_turns)
 	struct waiter other = open_waiter();
 	struct decision d = { 0 };
 
-	world_start(&w, "tt", NULL, "budget:\n  max_cost_per_session: 10\n  on_exceed: block\n");
-	world_start(&w, "tt-child", "tt", "budget:\n  max_cost_per_session: 1\n");
+	world_start("tt", NULL, "budget:\n  max_cost_per_session: 10\n  on_exceed: block\n");
+	world_start("tt-child", "tt", "budget:\n  max_cost_per_session: 1\n");
 	for (int i = 1; i <= 3; i++) {
-		assert_true(world_check(&w, "tt", USD(0.1)).verdict.allowed);
+		assert_true(world_check("tt", USD(0.1)).verdict.allowed);
 		assert_int_equal(
-		        session_check(other.ss, world_id(&w, "tt"), "there", USD(0.2), &d, &err),
-		        0);
-		assert_true(world_check(&w, "tt-child", USD(0.3)).verdict.allowed);
-		d = world_check(&w, "tt", USD(0.4));
+		        session_check(other.ss, world_id("tt"), "there", USD(0.2), &d, &err), 0);
+		assert_true(world_check("tt-child", USD(0.3)).verdict.allowed);
+		d = world_check("tt", USD(0.4));
 		assert_int_equal(d.after.spent + d.after.reserved, i * USD(1));
-		d = world_settle(&w, d.reservation, USD(0.4));
+		d = world_settle(d.reservation, USD(0.4));
 		assert_int_equal(d.after.spent + d.after.reserved, i * USD(1));
 	}
 	assert_int_equal(
-	        session_become(other.ss, world_id(&w, "tt"), SESSION_KILLED, "there", &d, &err), 0);
-	assert_false(world_check(&w, "tt", 1).verdict.allowed);
+	        session_become(other.ss, world_id("tt"), SESSION_KILLED, "there", &d, &err), 0);
+	assert_false(world_check("tt", 1).verdict.allowed);
 	session_store_close(other.ss);
 }
 
@@ -537,14 +534,14 @@ UNIT_TEST(test_time_after_the_lock)
 	struct ssb_error err = { 0 };
 	struct waiter r = open_waiter();
 
-	world_start(&w, "tl", NULL,
+	world_start("tl", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
 	            "  on_exceed: block\n  reservation_timeout: 1s\n  on_timeout: release\n");
 	w.ss->now = NULL;
-	assert_true(world_check(&w, "tl", USD(0.9)).verdict.allowed);
+	assert_true(world_check("tl", USD(0.9)).verdict.allowed);
 	{
 		AUTO(call_done) struct call c = { 0 };
-		r.id = world_id(&w, "tl");
+		r.id = world_id("tl");
 		assert_int_equal(call_begin(&c, w.ss, &err), 0);
 		assert_int_equal(call_load(&c, r.id, &err), 0);
 		assert_int_equal(pthread_create(&r.thread, NULL, check_there, &r), 0);
@@ -554,7 +551,7 @@ UNIT_TEST(test_time_after_the_lock)
 	assert_int_equal(r.rc, 0);
 	assert_true(r.d.verdict.allowed);
 	session_store_close(r.ss);
-	world_reopen(&w);
+	world_reopen();
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -577,10 +574,9 @@ UNIT_TEST(test_delivered_is_not_leased)
 	struct ssb_error err = { 0 };
 	struct waiter r = open_waiter();
 
-	world_start(&w, "dl", NULL,
-	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
+	world_start("dl", NULL, "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
 	become("dl", SESSION_KILLED);
-	r.id = world_id(&w, "dl");
+	r.id = world_id("dl");
 	assert_int_equal(db_begin(w.ss->db, &err), 0);
 	assert_int_equal(db_run(w.ss->db,
 	                        "UPDATE outbox SET state = 1, leased = 0 WHERE session IN"
