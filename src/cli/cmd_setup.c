@@ -134,9 +134,8 @@ static int find_file(struct setup *s, struct ssb_error *err)
 	const char *set = getenv(c->variable);
 	const char *home = getenv("HOME");
 	auto_free char *cwd = s->project ? getcwd(NULL, 0) : NULL;
-	auto_buf path;
+	auto_buf path = BUF(PATH_MAX);
 
-	buf_init(&path, PATH_MAX);
 	if (s->project && cwd != NULL) {
 		buf_addf(&path, "%s/%s", cwd, c->project);
 	} else if (!s->project && set != NULL && set[0] == '/') {
@@ -318,10 +317,9 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 /* Makes the new text of OpenCode's file. */
 static int edit_config(struct setup *s, struct ssb_error *err)
 {
-	auto_buf value;
+	auto_buf value = BUF(MAX_CONFIG_BYTES);
 	struct json j;
 
-	buf_init(&value, MAX_CONFIG_BYTES);
 	json_init(&j, &value, false);
 	json_open(&j, '{');
 	json_kstr(&j, "type", "local");
@@ -335,11 +333,10 @@ static int edit_config(struct setup *s, struct ssb_error *err)
 
 static int replace_file(const struct setup *s, struct ssb_error *err)
 {
-	auto_buf now;
+	auto_buf now = BUF(MAX_CONFIG_BYTES);
 	bool exists = false;
 	mode_t mode = 0;
 
-	buf_init(&now, MAX_CONFIG_BYTES);
 	if (read_file(s->file, &now, &exists, &mode, err) != 0) {
 		return -1;
 	}
@@ -387,12 +384,11 @@ static void put_step(const struct setup *s, enum setup_step step, struct buf *ou
 static int show_change(const struct setup *s)
 {
 	enum setup_step steps[2];
-	auto_buf old, diff, out;
+	auto_buf old = BUF(SAY_MAX);
+	auto_buf diff = BUF(SAY_MAX);
+	auto_buf out = BUF(SAY_MAX);
 	struct json j;
 
-	buf_init(&old, SAY_MAX);
-	buf_init(&diff, SAY_MAX);
-	buf_init(&out, SAY_MAX);
 	if (s->editing) {
 		config_edit_diff(s->before.len > 0 ? s->before.data : "", s->after.data, &diff);
 		buf_adds(&out, s->existed ? "--- " : "--- (new) ");
@@ -464,11 +460,11 @@ int cmd_setup(struct request *r)
 		.client = setup_client_find(r->operands.v[0]),
 		.project = request_has(r, FLAG_PROJECT),
 		.removing = request_has(r, FLAG_REMOVE),
+		.before = BUF(MAX_CONFIG_BYTES),
+		.after = BUF(2 * MAX_CONFIG_BYTES),
 	};
 	struct ssb_error err = { 0 };
 
-	buf_init(&s.before, MAX_CONFIG_BYTES);
-	buf_init(&s.after, 2 * MAX_CONFIG_BYTES);
 	if (s.client == NULL) {
 		say_errorf("setup needs one of: claude-code, codex, openclaw, opencode");
 		return EXIT_USAGE;

@@ -96,10 +96,9 @@ static int add_word(struct string_list *l, const char *word)
 
 static int add_json(const struct string_list *server, struct string_list *ret)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_CONFIG_BYTES);
 	struct json j;
 
-	buf_init(&text, MAX_CONFIG_BYTES);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "command", server->v[0]);
