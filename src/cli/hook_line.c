@@ -218,7 +218,7 @@ static bool read_bracket(struct line_reader *r, int c)
 	}
 	if (r->how == HOOK_EXACT) {
 		return is_one_of(c, "{}") && !(starts && group) &&
-		       put_text(r, c == '{' ? "{" : "}");
+		       put_text(r, c == '{' ? "$" : "}");
 	}
 	if (c == '{' || c == '}') {
 		return put_text(r, c == '}' ? "" : group ? " ; " : "$");
@@ -227,7 +227,8 @@ static bool read_bracket(struct line_reader *r, int c)
 	if (c == '(' || (c == '`' && r->tick)) {
 		return put_text(r, c == '(' ? " ; " : "$ ; ");
 	}
-	return put_text(r, r->has_case ? " ; " : " ) ");
+	bool goes_on = peek_char(r, 0) == '/'; /* $(a)/b: the directory is unknown */
+	return put_text(r, r->has_case ? " ; " : goes_on ? " ) *" : " ) ");
 }
 
 /* A character that is neither a quote nor an operator. */

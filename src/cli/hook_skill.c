@@ -66,20 +66,33 @@ static char *find_skill(const struct hook_skills *s, const char *full)
 	return place != NULL && climb_to_skill(s, place) ? steal_ptr(&place) : NULL;
 }
 
-/* The files that the word stands for in `dir`, or the word itself. */
-static void expand_word(struct hook_skills *s, const char *dir, const char *word, glob_t *ret)
+/* Adds what the word, which may be a pattern, stands for in `dir`: the file of that name, and each
+ * that matches. */
+static void expand_word(struct hook_skills *s, const char *dir, const char *word,
+                        struct string_list *ret)
 {
 	auto_free char *full = path_from(dir, word);
+	AUTO(globfree) glob_t found = { 0 };
 	size_t wild = 0; /* parts of the path with a wildcard */
+	auto_buf pattern;
 
+	buf_init(&pattern, 2 * MAX_PATH_BYTES);
+	for (const char *c = dir; *c != '\0' && word[0] != '/'; c++) {
+		buf_addf(&pattern, strchr("*?[\\", *c) != NULL ? "\\%c" : "%c", *c);
+	}
+	buf_addf(&pattern, "/%s", word);
 	for (const char *c = word; (c = strpbrk(c, "*?[")) != NULL; c += strcspn(c, "/")) {
 		wild++;
 	}
-	if (full == NULL || strlen(full) >= PATH_MAX) {
-		return;
+	if (full == NULL || strlen(full) >= PATH_MAX || pattern.failed) {
+		return; /* no file has that name */
 	}
-	if (wild > MAX_WILD_PARTS || glob(full, GLOB_NOSORT | GLOB_NOCHECK, NULL, ret) != 0) {
-		s->unsure = true;
+	int rc = wild == 0 || wild > MAX_WILD_PARTS ? 0
+	                                            : glob(pattern.data, GLOB_NOSORT, NULL, &found);
+	s->unsure = s->unsure || wild > MAX_WILD_PARTS || (rc != 0 && rc != GLOB_NOMATCH) ||
+	            string_list_add(ret, full, SIZE_MAX) != 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		s->unsure = s->unsure || string_list_add(ret, found.gl_pathv[i], SIZE_MAX) != 0;
 	}
 }
 
@@ -88,10 +101,10 @@ void hook_skill_enter(struct hook_skills *s, const char *dir)
 	const size_t n = s->places.n;
 
 	for (size_t i = 0; i < (n > 0 ? n : 1); i++) {
-		AUTO(globfree) glob_t found = { 0 };
+		AUTO(string_list_done) struct string_list found = { 0 };
 		expand_word(s, n > 0 ? s->places.v[i] : "/", dir, &found);
-		for (size_t k = 0; k < found.gl_pathc; k++) {
-			auto_free char *real = realpath(found.gl_pathv[k], NULL);
+		for (size_t k = 0; k < found.n; k++) {
+			auto_free char *real = realpath(found.v[k], NULL);
 			s->unsure = s->unsure ||
 			            (real != NULL &&
 			             string_list_add_once(&s->places, real, MAX_HOOK_PLACES) != 0);
@@ -102,16 +115,13 @@ void hook_skill_enter(struct hook_skills *s, const char *dir)
 static bool names_path(struct hook_skills *s, const char *path)
 {
 	for (size_t i = 0; i < s->places.n; i++) {
-		AUTO(globfree) glob_t found = { 0 };
+		AUTO(string_list_done) struct string_list found = { 0 };
 		struct stat st;
 		expand_word(s, s->places.v[i], path, &found);
-		for (size_t k = 0; k < found.gl_pathc; k++) {
-			const char *full = found.gl_pathv[k];
+		for (size_t k = 0; k < found.n; k++) {
 			/* A path that does not exist yet counts: a mere word does not. */
-			if (strchr(path, '/') == NULL && lstat(full, &st) != 0) {
-				continue;
-			}
-			auto_free char *skill = find_skill(s, full);
+			bool named = strchr(path, '/') != NULL || lstat(found.v[k], &st) == 0;
+			auto_free char *skill = named ? find_skill(s, found.v[k]) : NULL;
 			if (skill != NULL) {
 				s->found = s->found == NULL ? steal_ptr(&skill) : s->found;
 				return true;
@@ -255,7 +265,7 @@ static bool has_skill(struct hook_skills *s, char *root)
 
 bool hook_skill_below(struct hook_skills *s, const char *word)
 {
-	size_t len = strcspn(word, "*?[");
+	size_t len = strcspn(word, "*?[$");
 
 	while (word[len] != '\0' && len > 0 && word[len - 1] != '/') {
 		len--;

@@ -42,7 +42,7 @@ bool hook_skill_names(struct hook_skills *s, const char *word);
 bool hook_skill_mentions(const struct hook_skills *s, const char *flat);
 
 /* Is a skill in the directory that the word names, at any depth, or is that too large to know? Of a
- * pattern, the directory before its first wildcard counts. */
+ * pattern or variable, the directory before it counts. */
 bool hook_skill_below(struct hook_skills *s, const char *word);
 
 /* Do the words, literal, start in the first place what the skill itself would start, with the same

@@ -92,6 +92,38 @@ static void test_cdpath(void **state)
 	assert_int_equal(ask("cd ./skills/x && python3 main.py", ".", true, &b), HOOK_REWRITE);
 }
 
+/* Names of directories that look like patterns: those that these match are others. */
+static void test_brackets(void **state)
+{
+	static const char *const DIRS[] = { "a[1]",   "a[1]/q",   "a[1]/q/r",   "a[1]/q/r/k",
+		                            "a1",     "a[1]/[s]", "a[1]/[s]/q", "a[1]/[s]/q/k",
+		                            "a[1]/s", "a1/l" };
+	static const char *const LINES[] = {
+		"python3 q/r/k/main.py | cat",   "cd q/r; python3 k/main.py",
+		"python3 [s]/q/k/main.py | cat", "python3 '[s]/q/k/main.py' | cat",
+		"python3 q/*/k/main.py | cat",   "cd @/a1; python3 l/$X/a.py"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		auto_free char *dir = path_from(world, DIRS[i]);
+		assert_int_equal(mkdir(dir, 0755), 0);
+	}
+	put("a[1]/q/r/k/SKILL.md", "");
+	put("a[1]/q/r/k/main.py", "");
+	put("a[1]/[s]/q/k/SKILL.md", "");
+	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
+		auto_buf text;
+		if (ask(LINES[i], "a[1]", false, &text) != HOOK_ASK) {
+			fail_msg("%s", LINES[i]);
+		}
+	}
+	auto_buf a, b, c; /* the directory before a variable or a brace */
+	assert_int_equal(ask("python3 @/a[1]/$X/main.py", "tools", false, &a), HOOK_ASK);
+	assert_int_equal(ask("python3 @/{a,b}/main.py", "tools", false, &b), HOOK_ASK);
+	assert_int_equal(ask("python3 @/a1/{a,b}/main.py", "tools", false, &c), HOOK_PASS);
+}
+
 static void test_caps(void **state)
 {
 	auto_buf line, a, b;
@@ -154,7 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rewritten), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_cdpath),    cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk),      cmocka_unit_test(test_brackets),
 	};
 
 	return cmocka_run_group_tests(tests, make_world, drop_world);
