@@ -56,10 +56,6 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
  * a regular file of the owner that no other user can read, and is read again for every
  * request. If it cannot be read, nothing is sent. */
 void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct herald_result *ret);
-/* As herald_post() for a part of a ledger, which is sent to a collector (ledger_otlp.h) as the
- * OTEL_* variables say. */
-void herald_post_otel(const struct outbox_item *item, uint64_t deadline_ms,
-                      struct herald_result *ret);
 /* Returns the time until the next try. `tries` includes the try that has just failed. 0: no more
  * tries. */
 uint64_t herald_retry_ms(const struct herald_result *r, unsigned tries);

@@ -231,8 +231,9 @@ static void fail_collector(struct herald_result *r, bool retry, const char *why)
 	clean_text(r->error);
 }
 
-void herald_post_otel(const struct outbox_item *item, uint64_t deadline_ms,
-                      struct herald_result *ret)
+/* Sends a part of a ledger to a collector (ledger_otlp.h) as the OTEL_* variables say. */
+static void post_ledger(const struct outbox_item *item, uint64_t deadline_ms,
+                        struct herald_result *ret)
 {
 	AUTO(otel_config_done) struct otel_config c = { 0 };
 	const struct owner env = { .environ = environ };
@@ -274,7 +275,7 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 	assert(item->url != NULL && item->body != NULL);
 	*ret = (struct herald_result){ .retry_after_ms = -1 };
 	if (item->kind == NOTIFY_OTEL) {
-		herald_post_otel(item, deadline_ms, ret);
+		post_ledger(item, deadline_ms, ret);
 		return;
 	}
 	if (!is_http(item->url)) {

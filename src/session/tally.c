@@ -14,12 +14,6 @@ int tally_init(struct tally *t, struct ssb_error *err)
 	return t->names != NULL ? 0 : ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 }
 
-void tally_done(struct tally *t)
-{
-	free(t->names);
-	t->names = NULL;
-}
-
 /* The supervisor sends totals since the start of the run. */
 static void grow_meter(struct tally *t, enum session_meter m, uint64_t now)
 {

@@ -33,8 +33,8 @@ struct tally {
 	const char *list[MAX_TALLY_NAMES];
 };
 
+/* Makes t->names new. A keeper never frees it: it ends with its run. */
 int tally_init(struct tally *t, struct ssb_error *err);
-void tally_done(struct tally *t);
 
 /* Adds one message of the supervisor. Messages without counts are ignored. */
 void tally_hear(struct tally *t, const struct govern_msg *m);

@@ -20,52 +20,45 @@
 #include "session/place.h"
 
 /* A state directory whose path is longer than a socket's address. */
-struct world {
+static struct world {
 	char top[64];
 	char state[512];
 	int dir;
-};
+} w;
 
 static int setup(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
-	assert_non_null(w);
-	snprintf(w->top, sizeof(w->top), "/tmp/ssb-live-XXXXXX");
-	assert_non_null(mkdtemp(w->top));
-	snprintf(w->state, sizeof(w->state), "%s/%0200d/%0200d", w->top, 1, 2);
-	assert_int_equal(live_dir(w->state, true, &w->dir, NULL), 0);
-	*state = w;
+	snprintf(w.top, sizeof(w.top), "/tmp/ssb-live-XXXXXX");
+	assert_non_null(mkdtemp(w.top));
+	snprintf(w.state, sizeof(w.state), "%s/%0200d/%0200d", w.top, 1, 2);
+	assert_int_equal(live_dir(w.state, true, &w.dir, NULL), 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct world *w = *state;
 	char path[600];
 
-	close(w->dir);
-	snprintf(path, sizeof(path), "%s/live", w->state);
+	close(w.dir);
+	snprintf(path, sizeof(path), "%s/live", w.state);
 	rmdir(path);
-	rmdir(w->state);
-	*strrchr(w->state, '/') = '\0';
-	rmdir(w->state);
-	assert_int_equal(rmdir(w->top), 0); /* nothing was left in it */
-	free(w);
+	rmdir(w.state);
+	*strrchr(w.state, '/') = '\0';
+	rmdir(w.state);
+	assert_int_equal(rmdir(w.top), 0); /* nothing was left in it */
 	return 0;
 }
 
-static void test_ask_and_answer(void **state)
+UNIT_TEST(test_ask_and_answer)
 {
-	struct world *w = *state;
 	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 7 };
 	struct live_request got;
 	char name[LIVE_NAME];
 	int listening;
 
-	assert_int_equal(live_listen(w->dir, name, &listening, NULL), 0);
+	assert_int_equal(live_listen(w.dir, name, &listening, NULL), 0);
 	assert_true(live_name_valid(name));
-	int client = live_connect(w->dir, name);
+	int client = live_connect(w.dir, name);
 	assert_true(client >= 0);
 	assert_int_equal(live_send(client, &q, sizeof(q)), 0);
 	int server = live_accept(listening);
@@ -83,66 +76,62 @@ static void test_ask_and_answer(void **state)
 	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);
 	close(server);
 	close(listening);
-	assert_int_equal(unlinkat(w->dir, name, 0), 0);
+	assert_int_equal(unlinkat(w.dir, name, 0), 0);
 }
 
-static void test_names_do_not_leave_the_directory(void **state)
+UNIT_TEST(test_names_do_not_leave_the_directory)
 {
-	struct world *w = *state;
 	static const char *const bad[] = { "", "..", "../x", "0123456789abcdef0123456789abcde/",
 		                           "0123456789ABCDEF0123456789ABCDEF" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_false(live_name_valid(bad[i]));
-		assert_int_equal(live_connect(w->dir, bad[i]), -1);
+		assert_int_equal(live_connect(w.dir, bad[i]), -1);
 		assert_int_equal(errno, ENOENT);
 	}
 }
 
-static void test_only_what_is_dead_and_old_is_removed(void **state)
+UNIT_TEST(test_only_what_is_dead_and_old_is_removed)
 {
-	struct world *w = *state;
 	char names[3][LIVE_NAME];
 	const struct timespec old[2] = { { 1000000, 0 }, { 1000000, 0 } };
 	int fds[3];
 
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(live_listen(w->dir, names[i], &fds[i], NULL), 0);
+		assert_int_equal(live_listen(w.dir, names[i], &fds[i], NULL), 0);
 	}
 	/* 0: alive, 1: dead, 2: dead but young (it may be about to listen) */
-	assert_int_equal(utimensat(w->dir, names[0], old, 0), 0);
-	assert_int_equal(utimensat(w->dir, names[1], old, 0), 0);
+	assert_int_equal(utimensat(w.dir, names[0], old, 0), 0);
+	assert_int_equal(utimensat(w.dir, names[1], old, 0), 0);
 	close(fds[1]);
 	close(fds[2]);
-	live_tidy(w->dir);
-	assert_int_equal(faccessat(w->dir, names[0], F_OK, 0), 0);
-	assert_int_equal(faccessat(w->dir, names[1], F_OK, 0), -1);
-	assert_int_equal(faccessat(w->dir, names[2], F_OK, 0), 0);
+	live_tidy(w.dir);
+	assert_int_equal(faccessat(w.dir, names[0], F_OK, 0), 0);
+	assert_int_equal(faccessat(w.dir, names[1], F_OK, 0), -1);
+	assert_int_equal(faccessat(w.dir, names[2], F_OK, 0), 0);
 	close(fds[0]);
-	assert_int_equal(unlinkat(w->dir, names[0], 0), 0);
-	assert_int_equal(unlinkat(w->dir, names[2], 0), 0);
+	assert_int_equal(unlinkat(w.dir, names[0], 0), 0);
+	assert_int_equal(unlinkat(w.dir, names[2], 0), 0);
 }
 
-static void test_directory_of_others(void **state)
+UNIT_TEST(test_directory_of_others)
 {
-	struct world *w = *state;
 	char path[600];
 	int fd = -1;
 
-	snprintf(path, sizeof(path), "%s/live", w->state);
+	snprintf(path, sizeof(path), "%s/live", w.state);
 	assert_int_equal(chmod(path, 0711), 0);
 	struct ssb_error err = { 0 };
-	assert_int_equal(live_dir(w->state, true, &fd, &err), -1);
+	assert_int_equal(live_dir(w.state, true, &fd, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	assert_int_equal(chmod(path, 0700), 0);
-	assert_int_equal(live_dir(w->state, false, &fd, NULL), 0);
+	assert_int_equal(live_dir(w.state, false, &fd, NULL), 0);
 	close(fd);
 }
 
 /* In a child, which cannot take its uid back. */
-static void test_only_the_owner_and_root_are_heard(void **state)
+UNIT_TEST(test_only_the_owner_and_root_are_heard)
 {
-	struct world *w = *state;
 	char name[LIVE_NAME];
 	int listening;
 	int wstatus;
@@ -150,15 +139,15 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 	if (geteuid() != 0) {
 		return; /* only root can change its uid; the suite runs as root as well */
 	}
-	assert_int_equal(live_listen(w->dir, name, &listening, NULL), 0);
+	assert_int_equal(live_listen(w.dir, name, &listening, NULL), 0);
 	for (int as_other = 0; as_other < 2; as_other++) {
 		pid_t pid = fork();
 		if (pid == 0) {
 			/* With the directory's fd: that wall is not the one tested here. */
-			if (as_other && (fchmodat(w->dir, name, 0666, 0) != 0)) {
+			if (as_other && (fchmodat(w.dir, name, 0666, 0) != 0)) {
 				_exit(2);
 			}
-			int c = live_connect(w->dir, name); /* while root */
+			int c = live_connect(w.dir, name); /* while root */
 			_exit(c < 0 ? 3 : 0);
 		}
 		assert_int_equal(waitpid(pid, &wstatus, 0), pid);
@@ -169,16 +158,16 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 	}
 	/* The listener is one of root's, the client is not. */
 	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), w->dir);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), w.dir);
 	assert_int_equal(chmod(path, 0711), 0);
-	assert_int_equal(chmod(w->top, 0711), 0);
+	assert_int_equal(chmod(w.top, 0711), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		if (setuid(65534) != 0) {
 			_exit(2);
 		}
 		/* /proc/self/fd is closed to one who changed its uid: by its own path */
-		int c = live_connect(w->dir, name);
+		int c = live_connect(w.dir, name);
 		_exit(c < 0 ? 3 : 0);
 	}
 	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
@@ -187,7 +176,7 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 	assert_int_equal(server, -1);
 	assert_int_equal(chmod(path, 0700), 0);
 	close(listening);
-	assert_int_equal(unlinkat(w->dir, name, 0), 0);
+	assert_int_equal(unlinkat(w.dir, name, 0), 0);
 }
 
 UNIT_TEST(test_a_process_and_its_double)
@@ -262,9 +251,8 @@ static int keep(int listening, pid_t init, int let)
 }
 
 /* Where the run has a grace, a keeper that is late costs it nothing of that. */
-static void test_a_slow_keeper_keeps_the_grace(void **state)
+UNIT_TEST(test_a_slow_keeper_keeps_the_grace)
 {
-	struct world *w = *state;
 	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 60000 };
 	struct targets all = { 0 };
 	struct target t = { 0 };
@@ -277,41 +265,39 @@ static void test_a_slow_keeper_keeps_the_grace(void **state)
 		_exit(0);
 	}
 	t.run.init_start = meter_started(t.run.init);
-	assert_int_equal(live_listen(w->dir, t.run.socket, &listening, NULL), 0);
+	assert_int_equal(live_listen(w.dir, t.run.socket, &listening, NULL), 0);
 	pid_t keeper = fork();
 	if (keeper == 0) {
 		_exit(keep(listening, t.run.init, let[0]));
 	}
 	assert_true(targets_add(&all, &t));
 	slow = let[1];
-	fanout(&all, w->dir, &q);
+	fanout(&all, w.dir, &q);
 	slow = -1;
 	assert_true(all.v[0].heard && all.v[0].done);
 	assert_false(all.v[0].forced);
 	assert_int_equal(waitpid(keeper, &status, 0), keeper);
 	assert_int_equal(status, 0);
 	assert_int_equal(waitpid(t.run.init, NULL, 0), t.run.init);
-	assert_int_equal(unlinkat(w->dir, t.run.socket, 0), 0);
+	assert_int_equal(unlinkat(w.dir, t.run.socket, 0), 0);
 	targets_done(&all);
 	close(listening);
 	close(let[0]);
 	close(let[1]);
 }
 
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_ask_and_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names_do_not_leave_the_directory, setup,
-		                                teardown),
-		cmocka_unit_test_setup_teardown(test_only_what_is_dead_and_old_is_removed, setup,
-		                                teardown),
-		cmocka_unit_test_setup_teardown(test_directory_of_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_only_the_owner_and_root_are_heard, setup,
-		                                teardown),
+		T(test_ask_and_answer),
+		T(test_names_do_not_leave_the_directory),
+		T(test_only_what_is_dead_and_old_is_removed),
+		T(test_directory_of_others),
+		T(test_only_the_owner_and_root_are_heard),
 		cmocka_unit_test(test_a_process_and_its_double),
-		cmocka_unit_test_setup_teardown(test_a_slow_keeper_keeps_the_grace, setup,
-		                                teardown),
+		T(test_a_slow_keeper_keeps_the_grace),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
