@@ -146,9 +146,10 @@ static int find_file(struct setup *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                s->project ? "this directory has no path" : "HOME is not set");
 	}
-	/* OpenCode uses opencode.jsonc if there is no opencode.json. */
-	buf_addc(&path, 'c');
-	if (!path.failed && access(path.data, F_OK) != 0) {
+	if (c->jsonc) {
+		buf_addc(&path, 'c');
+	}
+	if (c->jsonc && !path.failed && access(path.data, F_OK) != 0) {
 		path.data[--path.len] = '\0';
 	}
 	if (path.failed) {
@@ -413,6 +414,10 @@ static int make_change(const struct setup *s, struct ssb_error *err)
 
 	for (size_t i = 0, n = list_steps(s, steps); rc == 0 && i < n; i++) {
 		rc = run_step(s, steps[i], NULL, err);
+		if (rc != 0 && i > 0) {
+			say_warningf("the old entry is removed, and the new one was not added: run "
+			             "the last command above yourself");
+		}
 	}
 	return rc;
 }

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +56,7 @@ static const struct setup_client CLIENTS[] = {
 	  .otherwise = ".config",
 	  .file = "opencode/opencode.json",
 	  .project = "opencode.json",
+	  .jsonc = true,
 	  .path = { "mcp", SETUP_SERVER },
 	  .skills = ".config/opencode/skills" },
 };
@@ -148,27 +153,44 @@ static int start_program(const char *program, char *const argv[], bool project, 
 	return rc;
 }
 
+/* Waits for the end of the program, and kills it if it takes too long. */
+static int wait_for(pid_t pid, const char *program, int *ret_status, struct ssb_error *err)
+{
+	auto_fd pidfd = pidfd_open(pid, 0);
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	bool late = pidfd >= 0 && TEMP_FAILURE_RETRY(poll(&p, 1, SETUP_SECONDS * 1000)) == 0;
+
+	if (late) {
+		(void)kill(pid, SIGKILL);
+	}
+	if (TEMP_FAILURE_RETRY(waitpid(pid, ret_status, 0)) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, program, "cannot wait for it");
+	}
+	return late ? ssb_fail(err, SSB_E_POLICY, 0, program,
+	                       "its command did not end within %d s and was killed", SETUP_SECONDS)
+	            : 0;
+}
+
 int setup_client_run(const char *program, const struct string_list *command, bool project,
                      struct buf *out, struct ssb_error *err)
 {
-	int fds[2] = { -1, -1 };
+	/* A file, and not a pipe: nobody has to read while the program runs. */
+	auto_fd file = out != NULL ? memfd_create("output", MFD_CLOEXEC) : -1;
 	int status = 0;
 	pid_t pid = -1;
 
-	if (out != NULL && pipe2(fds, O_CLOEXEC) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot make a pipe");
+	if (out != NULL && file < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot make a file for its output");
 	}
-	auto_fd from = fds[0];
-	auto_fd to = fds[1];
-	int rc = start_program(program, command->v, project, to, &pid);
+	int rc = start_program(program, command->v, project, file, &pid);
 	if (rc != 0) {
 		return ssb_fail(err, SSB_E_SYS, rc, program, "cannot be started");
 	}
-	own_close(&to);
-	int error = out == NULL || file_read_all(from, out) == 0 ? 0 : errno;
-	own_close(&from);
-	if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0 || error != 0) {
-		return ssb_fail(err, SSB_E_SYS, error, program, "its output cannot be read");
+	if (wait_for(pid, program, &status, err) != 0) {
+		return -1;
+	}
+	if (out != NULL && (lseek(file, 0, SEEK_SET) != 0 || file_read_all(file, out) != 0)) {
+		return ssb_fail(err, SSB_E_SYS, errno, program, "its output cannot be read");
 	}
 	return status == 0 ? 0
 	                   : ssb_fail(err, SSB_E_POLICY, 0, program,

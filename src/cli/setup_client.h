@@ -10,6 +10,7 @@
 #include "skillsandbox.h"
 
 #define SETUP_SERVER    "skillsandbox"        /* name of our server */
+#define SETUP_SECONDS   120
 #define SETUP_MAX_WORDS (2 * MAX_SERVED + 16) /* of one command */
 
 enum setup_step {
@@ -28,6 +29,7 @@ struct setup_client {
 	const char *variable;  /* names the directory of the file */
 	const char *otherwise; /* that directory beneath the home, if the variable is not set */
 	const char *file;
+	bool jsonc;          /* a file with "c" after this name is used instead, if there is one */
 	const char *project; /* the file in a project; NULL: projects have none */
 	const char *path[4]; /* of the server's member in the file, or in what SETUP_LIST prints */
 	const char *skills;  /* directory of the client's own skills, beneath the home */
@@ -46,7 +48,8 @@ int setup_client_command(const struct setup_client *c, enum setup_step step, boo
 
 /* Runs a command to its end, without a shell. The program finds its standard input empty, so it
  * cannot ask. Unless it is for a project, it works in "/": it may read, and even run, files of the
- * working directory. Its output is appended to `out`; if that is NULL, it appears on ours. */
+ * working directory. It is killed if it takes longer than SETUP_SECONDS. Its output is appended to
+ * `out`; if that is NULL, it appears on ours. */
 int setup_client_run(const char *program, const struct string_list *command, bool project,
                      struct buf *out, struct ssb_error *err);
 

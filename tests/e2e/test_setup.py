@@ -178,6 +178,17 @@ def test_a_client_that_fails(ssb, client, word):
     assert "done;" not in r.errors and not (ssb.home / FILES[client]).exists()
 
 
+@pytest.mark.usefixtures("agents")
+def test_a_replacement_that_fails(ssb):
+    """Claude Code can only remove an entry and add another one: if adding fails, setup says that
+    the old entry is gone."""
+    set_up(ssb, "claude-code", "--skills", ssb.base, "--write").ok()
+    ssb.write(ssb.home / "fail", "add")
+    r = set_up(ssb, "claude-code", "--skills", ssb.mkdir("other"), "--write")
+    assert r.code == 125 and "the old entry is removed" in r.errors
+    assert take_server("claude-code", read(ssb.home / ".claude.json")) is None
+
+
 @pytest.mark.parametrize("program, text", [
     ("kill -9 $$", "ended with signal 9"), ("echo no json", "not plain JSON"),
     ("yes | head -c 9000000", "cannot be read")])
@@ -273,12 +284,16 @@ def test_a_symlink_stays_one(ssb):
 
 
 @pytest.mark.usefixtures("agents")
-@pytest.mark.parametrize("client, name", [("claude-code", ".mcp.json"),
-                                          ("opencode", "opencode.json")])
-def test_a_project_leads_to_no_other_file(ssb, client, name):
-    """What a repository holds does not choose which of the user's files is changed or copied."""
+@pytest.mark.parametrize("client, name, decoy", [
+    ("claude-code", ".mcp.json", None), ("claude-code", ".mcp.json", ".mcp.jsonc"),
+    ("opencode", "opencode.json", None)])
+def test_a_project_leads_to_no_other_file(ssb, client, name, decoy):
+    """A repository has a symlink at the file's name, and perhaps a decoy that Claude Code does not
+    read: setup refuses, and the user's file that the symlink leads to is not changed or copied."""
     outside = ssb.write(ssb.home / "settings.json", '{"secret": 1}')
     project = ssb.mkdir("project")
+    if decoy:
+        ssb.write(project / decoy, "{}")
     (project / name).symlink_to(outside)
     args = (client, "--project", "--skills", ".", "--write")
     r = set_up(ssb, *args, cwd=project)
