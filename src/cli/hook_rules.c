@@ -12,22 +12,30 @@
 
 #define ASSIGNMENT "[A-Za-z_][A-Za-z0-9_]*([[][^ ]*)?[+]?="
 #define WRAPPER    "exec|command|nohup|time|nice|setsid|env|timeout"
-#define PATH       "([^ ]*/)?"
+#define ANY_DIR    "([^ ]*/)?"
+#define PROGRAM    " " ANY_DIR
 #define SHELL      "(sh|bash|dash|zsh|ksh|fish|ash|su|mksh|sg|script|runuser|busybox)"
 #define INTERPRETER                                                                                \
 	"(python[0-9.]*|pypy[^ ]*|bash|sh|dash|zsh|ksh|fish|busybox|node|nodejs|bun|deno|ruby|"    \
 	"perl|php|lua[0-9j.]*|Rscript|tclsh[^ ]*|uv|npx|tsx|ts-node)"
 /* A command begins, and its program is next. */
 #define BEGIN                                                                                      \
-	"([;|&]| " PATH SHELL " ([^;|]* )?-[a-z]*c) (" ASSIGNMENT "[^ ]* |" PATH "(" WRAPPER       \
+	"([;|&]|" PROGRAM SHELL " ([^;|]* )?-[a-z]*c) (" ASSIGNMENT "[^ ]* |" ANY_DIR "(" WRAPPER  \
 	"|builtin) |timeout [0-9][^ ]* |(if|then|elif|else|while|until|do|!) )*"
 /* Behind these, any word of the command may be the program. */
 #define HIDER                                                                                      \
-	" " PATH "((sudo|doas|ionice|stdbuf|chrt|taskset|coproc|xargs|parallel|eval|watch|trap|"   \
-	"su|runuser|let) |(" WRAPPER ") -)"
+	PROGRAM "((sudo|doas|ionice|stdbuf|chrt|taskset|coproc|xargs|parallel|eval|watch|trap|"    \
+	        "su|runuser|let) |(" WRAPPER ") -)"
 #define OURS "skillsandbox"
-/* A masked character of an exact text; `c` has its highest bit set. */
-#define LITERAL(c) "\1" c
+/* Literal characters in an exact text */
+#define DOLLAR  "\1\xa4"
+#define BAR     "\1\xfc"
+#define BRACKET "\1\xdb"
+
+/* Options of `run` that grant nothing */
+#define RUN_OPTION                                                                                 \
+	"(-[qv]|--(quiet|verbose|json|watch|prove|dry-run|tty|no-tty)|--session[ =][^- $*?][^ "    \
+	"$*?]*)"
 
 /* Commands that only look, or change files without starting any. */
 static const struct {
@@ -43,7 +51,7 @@ static const struct {
 	  NULL },
 	{ "^rg ", " --(pre|hostname-bin)" },
 	/* The subscript of a variable is evaluated: x[$(...)]. */
-	{ "^(test|[[]|printf) ", " -v| [^ ]*([[]|" LITERAL("\xdb") ")" },
+	{ "^(test|[[]|printf) ", " -v| [^ ]*([[]|" BRACKET ")" },
 	{ "^[[][[] ", " -(v|eq|ne|lt|le|gt|ge)" },
 	{ "^(less|more) ", " [+]" }, /* "+!command" */
 	{ "^sort ", " --co" },
@@ -52,51 +60,50 @@ static const struct {
 	{ "^python[0-9.]* -m (py_compile|compileall|tokenize|ast|dis|tabnanny|json[.]tool) ",
 	  NULL },
 	/* Lines to print, and s/a/b/g: other scripts may start and write files. */
-	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) (([0-9,p]|" LITERAL(
-	          "\xa4") ")*|s/[^/ ]*/[^/ ]*/[gIip0-9]*|"
-	                  "s" LITERAL("\xfc") "[^ \xfc]*\xfc[^ \xfc]*\xfc[gIip0-9]*) ",
+	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) ([0-9,p]|" DOLLAR ")* ", "^sed [^ ]* .* -" },
+	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) s/[^/ ]*/[^/ ]*/[gIip0-9]* ", "^sed [^ ]* .* -" },
+	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) s(" BAR "[^\xfc ]*){2}" BAR "[gIip0-9]* ",
 	  "^sed [^ ]* .* -" },
 	{ "^git (add|diff|log|show|status|blame|rm|mv|ls-files|commit|tag|branch|stash|restore) ",
 	  " --(ext|textconv)" },
 	{ "^gh (pr|issue) (create|comment|edit|view|list|review|status|checks|close|reopen) ",
 	  NULL },
-	{ "^" OURS " (inspect|lint|diff|validate|why|ps|watch|doctor|help|--help|--version|"
-	  "audit (list|show|verify)|session (list|show)|approvals( --json)? $) ?",
+	{ "^" OURS " (inspect|lint|diff|validate|why|ps|watch|doctor|help|--help|--version) ",
+	  NULL },
+	{ "^" OURS " (audit (list|show|verify) |session (list|show) |approvals( --json)? $)",
 	  NULL },
 	/* A run of a skill as it is declared; behind "--" are the skill's arguments. */
-	{ "^" OURS " run( (-[qv]|--(quiet|verbose|json|watch|prove|dry-run|tty|no-tty)|"
-	  "--session[ =][^ $*?]*|[^- $*?][^ $*?]*))* [^- $*?][^ $*?]*( [^- $*?][^ $*?]*)* (-- "
-	  ".*)?$",
-	  NULL },
+	{ "^" OURS " run (" RUN_OPTION " )*([^- $*?][^ $*?]* )+(-- .*)?$", NULL },
 };
 
 /* Commands that may start a file that no word names. */
 static const char *const UNNAMED[] = {
-	BEGIN "[^ =<|]*[$]", /* $F */
-	HIDER "[^;|]*[$]",   /* nice -n 3 $F */
-	" " PATH INTERPRETER
-	"( -[XWroO] [^ ]*| -[^ ]*)*( <)* [^ ]*[$]", /* python3 -u $F, bash < $F */
+	/* $F; nice -n 3 $F; source $F; eval a $F */
+	BEGIN "[^ =<|]*[$]",
+	HIDER "[^;|]*[$]",
 	BEGIN "(source|[.]) [^;|]*[$]",
 	" (eval|watch|trap|let) .*[$]",
-	"[$].* [|] ([^;|]* )?" PATH INTERPRETER
-	"( -| -[^cmep ][^ ]*)* [12]? ?[;|)<>]",                  /* cat $F | sh */
-	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]", /* make -C $D */
+	/* python3 -u $F; bash < $F; cat $F | sh */
+	PROGRAM INTERPRETER "( -[XWroO] [^ ]*| -[^ ]*)*( <)* [^ ]*[$]",
+	"[$].* [|] ([^;|]* )?" ANY_DIR INTERPRETER "( -| -[^cmep ][^ ]*)* [12]? ?[;|)<>]",
+	/* make -C $D; make -f $F; cd $D */
+	" (-C|--directory|--chdir|--prefix|--cwd)[ =]?[^ ]*[$]",
 	" make ([^;|]* )?-f ?[^ ]*[$]",
 	" (cd|pushd)( -[^ ]*)* ([^ ]*[$]|- )",
 	/* These lead a shell or a program to other files than it would find by itself. */
-	" (PATH|HOME|OLDPWD|CDPATH|BASH_ENV|ENV|PYTHONPATH|PYTHONSTARTUP|NODE_PATH|PERL5LIB|"
-	"RUBYLIB|"
-	"LUA_PATH|LD_PRELOAD|LD_LIBRARY_PATH)[+]?=[^ ]*[$]",
-	" " PATH "(xargs|parallel) ",
+	" (PATH|HOME|OLDPWD|CDPATH|BASH_ENV|ENV|LD_PRELOAD|LD_LIBRARY_PATH)[+]?=[^ ]*[$]",
+	" (PYTHON(PATH|STARTUP)|NODE_PATH|PERL5LIB|RUBYLIB|LUA_PATH)[+]?=[^ ]*[$]",
+	/* The names are found, or come from the input. */
+	PROGRAM "(xargs|parallel) ",
 	" -(exec|ok)(dir)? ",
 	" (fd|fdfind) ([^;|]* )?(-[xX]|--exec[^ ]*) ",
 };
 
 /* Commands that start a text. */
 static const char *const NESTS[] = {
-	" " PATH "(eval|watch|trap|parallel|let) ",
-	" " PATH SHELL " [-+;|<&)]",
-	" " PATH "env ([^;|]* )?(-[a-zA-Z]*S|--s)",
+	PROGRAM "(eval|watch|trap|parallel|let) ",
+	PROGRAM SHELL " [-+;|<&)]",
+	PROGRAM "env ([^;|]* )?(-[a-zA-Z]*S|--s)",
 };
 
 #define UNKNOWN  " ((audit|session) )?[^ ]*[$*?[]"
@@ -109,16 +116,14 @@ static const char *const DECIDES[] = {
 	"[$*?[][^ ]* (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) ",
 	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS UNKNOWN,
 	/* Another name for our program: an alias, a variable, a copy, a symlink. */
-	"[;|&] ([a-z]+ )*" ASSIGNMENT PATH OURS " ",
-	" " PATH "(ln|cp|mv|install) ([^;|]*[ /])?" OURS " [^;|]*[;|&]+ [^ ;|&]",
+	"[;|&] ([a-z]+ )*" ASSIGNMENT ANY_DIR OURS " ",
+	PROGRAM "(ln|cp|mv|install) ([^;|]*[ /])?" OURS " [^;|]*[;|&]+ [^ ;|&]",
 };
 /* Their options may grant more or write a manifest; those in `harmless` do not. */
 static const struct {
 	const char *command, *harmless;
 } BY_OPTION[] = {
-	{ " " OURS " run ",
-	  "^((-[qv]|--(quiet|verbose|json|watch|prove|dry-run|tty|no-tty)|--session[ =][^ $*?]*|"
-	  "[^- $*?;|&][^ $*?;|&]*) )+(--|[;|&<)]|&&)" },
+	{ " " OURS " run ", "^((" RUN_OPTION "|[^- $*?;|&][^ $*?;|&]*) )+(--|[;|&<)]|&&)" },
 	{ " " OURS " (serve|learn|init|approvals) ",
 	  "^((-q|--quiet|--json|--skills[ =][^ $*?]*|[^- $*?;|&][^ $*?;|&]*) )*[;|&<)]" },
 };
@@ -249,7 +254,7 @@ bool hook_rules_mention(const char *flat, const char *name, bool root)
 
 bool hook_rules_is_interpreter(const char *word)
 {
-	return find_match("^" PATH INTERPRETER "$", word, true, NULL);
+	return find_match("^" ANY_DIR INTERPRETER "$", word, true, NULL);
 }
 
 bool hook_rules_is_starter(const char *word)
