@@ -214,9 +214,7 @@ static bool read_program(const struct judging *j, struct program *p)
 	for (size_t i = j->first; i + 1 < j->words.n; last = j->words.v[i++]) {
 		const char *masked = j->words.v[i];
 		auto_free char *word = copy_word(masked);
-		bool wrapper = p->words.n == 0 &&
-		               (hook_rules_is_wrapper(masked) ||
-		                (strcmp(last, "timeout") == 0 && strspn(masked, "0123456789") > 0));
+		bool wrapper = p->words.n == 0 && hook_rules_is_wrapper(masked, last);
 		if (is_join(masked) || word == NULL) {
 			return false;
 		}

@@ -263,9 +263,11 @@ bool hook_rules_is_starter(const char *word)
 	       strcmp(word, ".") == 0;
 }
 
-bool hook_rules_is_wrapper(const char *word)
+bool hook_rules_is_wrapper(const char *word, const char *before)
 {
-	return find_match("^(" ASSIGNMENT ".*|" WRAPPER ")$", word, true, NULL);
+	return find_match("^(" ASSIGNMENT ".*|" WRAPPER ")$", word, true, NULL) ||
+	       (find_match("^timeout$", before, true, NULL) &&
+	        find_match("^[0-9]", word, true, NULL));
 }
 
 bool hook_rules_is_of_system(const char *program)

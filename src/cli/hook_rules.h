@@ -26,8 +26,9 @@ bool hook_rules_mention(const char *flat, const char *name, bool root);
 
 bool hook_rules_is_interpreter(const char *word);
 bool hook_rules_is_starter(const char *word); /* also `source` */
-/* Does the word stand before a command and change nothing about it: `nohup`, NAME=value? */
-bool hook_rules_is_wrapper(const char *word);
+/* Does the word, behind `before`, stand before a command and change nothing about it: `nohup`,
+ * NAME=value, 9 behind `timeout`? */
+bool hook_rules_is_wrapper(const char *word, const char *before);
 bool hook_rules_is_of_system(const char *program);
 
 #endif
