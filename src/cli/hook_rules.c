@@ -111,8 +111,8 @@ static const char *const NESTS[] = {
 
 /* What only the owner may decide. An unknown word may be our program or its command. */
 static const char *const DECIDES[] = {
+	/* In any order: both flat readings of the line follow each other. */
 	" " OURS " (.* )?" DECISION "[ ,]",
-	" " DECISION " (.* )?" OURS " ",
 	"[$*?[][^ ]* (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) ",
 	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS UNKNOWN,
 	/* Another name for our program: an alias, a variable, a copy, a symlink. */

@@ -16,8 +16,8 @@ bool hook_rules_start_unnamed(const char *text);
 /* Does a command of the text start a text: `sh -c`, `eval`, a shell behind a pipe? */
 bool hook_rules_nest(const char *text);
 
-/* Does a command of the text let an agent grant or change what it is held to? `nests`: it starts a
- * text. */
+/* Does the line, of which the text has both flat readings, let an agent grant or change what it is
+ * held to? `nests`: it starts a text. */
 bool hook_rules_decide(const char *text, bool nests);
 
 /* Does the flat text use the name of a skill or (`root`) of a directory of skills as that of a

@@ -275,6 +275,7 @@ static void test_asked(void **state)
 		"PYTHONPATH=/tmp:skills python3 -m x.main",
 		"CDPATH=$X; cd x && make",
 		"NODE_PATH=skills node a.js",
+		"PYTHONPATH=$X y",
 		"BASH_ENV=$X bash -c y",
 		"find skills -name main.py -exec python3 {} \\;",
 		"find . -name main.py -execdir ./y {} +",
