@@ -1,4 +1,4 @@
-/* approval_world.h - a skill of one file, its approval and the copy of it. */
+/* approval_world.h - a skill with one file, its approval, and the copy of the skill. */
 #ifndef TESTS_APPROVAL_WORLD_H
 #define TESTS_APPROVAL_WORLD_H
 

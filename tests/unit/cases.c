@@ -1,4 +1,4 @@
-/* cases.c - reads the cases of a file, and names those that fail. */
+/* cases.c - reads the cases of a file, and reports the cases that fail. */
 #include "cases.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define MAX_CASES_BYTES (1UL << 20)
 
-static struct test_case current; /* line: 0 unless its check runs */
+static struct test_case current; /* line: 0 if no check is running */
 static size_t n_cases, failed;
 
 void cases_expect(const struct test_case *c, size_t i, const char *got)
@@ -48,7 +48,8 @@ int cases_name_unfinished(void **state)
 	return 0;
 }
 
-/* Appends what the escape at `p` stands for. Returns its length; 0: it is not an escape. */
+/* Appends the character that the escape at `p` means. Returns the length of the escape, or 0 if the
+ * text is not an escape. */
 static size_t add_escape(struct buf *out, const char *p, size_t len)
 {
 	static const char NAMES[] = "ntr\\";
@@ -78,7 +79,7 @@ static void add_unescaped(struct buf *out, const char *p, size_t len)
 	}
 }
 
-/* The columns of a line, each into its buffer. Returns how many it has. */
+/* Splits a line into columns, each into a buffer of its own. Returns the number of columns. */
 static size_t split_columns(const char *line, struct buf columns[], size_t most)
 {
 	size_t n = 0;
@@ -95,7 +96,7 @@ static size_t split_columns(const char *line, struct buf columns[], size_t most)
 	return n;
 }
 
-/* Takes the lines at *at that belong to the last column. Returns how many. */
+/* Reads the indented lines at *at: they belong to the last column. Returns the number of lines. */
 static size_t read_indented(char **at, struct buf *text)
 {
 	size_t n = 0;
@@ -149,7 +150,7 @@ static void check_text(char *at, size_t columns, void (*check)(const struct test
 void cases_check(const char *name, size_t columns, void (*check)(const struct test_case *c))
 {
 	const char *source = getenv("SSB_SOURCE");
-	static char path[4096]; /* `current` names it after an assertion, too */
+	static char path[4096]; /* static: `current` refers to it after a failed assertion, too */
 	auto_buf text;
 
 	assert_true(columns <= CASE_COLUMNS);

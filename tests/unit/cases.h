@@ -26,12 +26,14 @@ struct test_case {
  * if a case failed, if the file cannot be parsed, or if it has no case. */
 void cases_check(const char *name, size_t columns, void (*check)(const struct test_case *c));
 
-/* For a check. The case fails unless `got` is column `i`; or contains it; or in any case. */
+/* To be called by a check. cases_expect() fails the case unless `got` equals column `i`.
+ * cases_expect_part() fails it unless `got` contains the column. cases_fail() always fails it. */
 void cases_expect(const struct test_case *c, size_t i, const char *got);
 void cases_expect_part(const struct test_case *c, size_t i, const char *got);
 void cases_fail(const struct test_case *c, const char *why);
 
-/* A test that calls cases_check(): names the case also if an assertion ends its check. */
+/* Declares a test that calls cases_check(). If an assertion ends a check, the teardown prints the
+ * case. */
 #define CASES_TEST(f) cmocka_unit_test_teardown(f, cases_name_unfinished)
 int cases_name_unfinished(void **state);
 

@@ -1,4 +1,4 @@
-/* cgroup_world.h - real control groups, where they can be made. */
+/* cgroup_world.h - makes real control groups, on machines that allow it. */
 #ifndef TESTS_CGROUP_WORLD_H
 #define TESTS_CGROUP_WORLD_H
 
@@ -47,7 +47,7 @@ static inline void find_places(struct cgroup_layout *at)
 	cgroup_layout_parse(mounts.data, self.data, at);
 }
 
-/* The caller's own directory in the hierarchy that counts processes. */
+/* Writes the directory in which the runtime makes its groups for this controller. */
 static inline void own_dir(enum cgroup_controller c, char *out, size_t size)
 {
 	static struct cgroup_layout at;
@@ -83,7 +83,7 @@ static inline bool is_v2(const struct cgroup *cg)
 	return strstr(cgroup_describe(cg), "v2") != NULL;
 }
 
-/* What a child does to be inside. */
+/* Moves the calling child process into the group. */
 static inline void join(const struct cgroup *cg)
 {
 	int fds[CGROUP_MAX_JOIN];
@@ -93,7 +93,7 @@ static inline void join(const struct cgroup *cg)
 	}
 }
 
-/* Can groups be made here? Says why not. */
+/* Returns true if groups can be made here. Otherwise prints why not. */
 static inline bool have_groups(void)
 {
 	struct ssb_error err = { 0 };
@@ -107,9 +107,8 @@ static inline bool have_groups(void)
 	return true;
 }
 
-/* As a user without delegation, or in a container with a read-only cgroup file system,
- * there is nothing to test; where there should be (CI as root), SSB_REQUIRE_CGROUP=1
- * makes that a failure. */
+/* A user without delegation, and a container with a read-only cgroup file system, cannot make
+ * groups: then no test runs. If SSB_REQUIRE_CGROUP is set (CI as root), that is a failure. */
 #define WITH_GROUPS(tests)                                                                         \
 	(have_groups() ? cmocka_run_group_tests(tests, NULL, NULL)                                 \
 	               : (getenv("SSB_REQUIRE_CGROUP") != NULL ? 1 : 0))

@@ -1,4 +1,4 @@
-/* consent_world.h - a skill's directory, and an owner whose approvals are stored. */
+/* consent_world.h - the directory of a skill, and an owner with a store of approvals. */
 #ifndef TESTS_CONSENT_WORLD_H
 #define TESTS_CONSENT_WORLD_H
 
@@ -23,7 +23,7 @@ static char *environment[] = { (char[]){ "HAVE=1" }, NULL };
 
 static inline int setup(void **state)
 {
-	/* Many files: in memory where there is such a place. */
+	/* The tests make many files, so they use a file system in memory if there is one. */
 	snprintf(top, sizeof(top), "%s/ssb-consent-XXXXXX",
 	         access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(top));

@@ -1,4 +1,4 @@
-/* diags_world.h - findings as text, for the message of a failed test. */
+/* diags_world.h - writes findings as text, for the message of a failed test. */
 #ifndef TESTS_DIAGS_WORLD_H
 #define TESTS_DIAGS_WORLD_H
 

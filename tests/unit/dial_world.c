@@ -1,4 +1,4 @@
-/* dial_world.c - makes the network, and the DNS server that records its questions. */
+/* dial_world.c - makes the network, and a DNS server that records the names it is asked for. */
 #include "dial_world.h"
 
 #include <netinet/in.h>
@@ -64,8 +64,8 @@ static void make_world(void)
 	}
 }
 
-/* "slow" gets no answer, what is beneath search.test is there, so are dns.test
- * and names beneath wild.test; nothing else. */
+/* Does not answer for slow.test. Returns 127.0.0.1 for dns.test and for every name beneath
+ * search.test and wild.test. Any other name does not exist. */
 static _Noreturn void dns_server(int sock)
 {
 	static const uint8_t loopback[4] = { 127, 0, 0, 1 };
@@ -115,7 +115,7 @@ int world_listen(uint8_t last, int type, uint16_t port)
 	return fd;
 }
 
-/* A listener that answers no client: its queue is full and never emptied. */
+/* Fills the queue of a listener that never accepts, so that it answers no client. */
 static void fill_queue(int listener, uint16_t port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,

@@ -1,4 +1,5 @@
-/* engine_world.h - a session made from a policy alone, and the decisions of the engine. */
+/* engine_world.h - a session that is made from a policy alone, and checks of the engine's
+ * decisions. */
 #ifndef TESTS_ENGINE_WORLD_H
 #define TESTS_ENGINE_WORLD_H
 
@@ -10,7 +11,7 @@
 #include "session/engine.h"
 
 #define USD(x) ((micros)((x)*1000000 + 0.5))
-#define T0     1000000000000LL /* when the session began */
+#define T0     1000000000000LL /* when the session began, in microseconds */
 #define SECOND 1000000LL
 
 /* The session of the test. */
@@ -19,7 +20,8 @@ static struct world {
 	struct session_policy p;
 } w;
 
-/* A session a second old, with the policy of this text, in place of the one before. */
+/* Makes a session with the policy in `text`; it replaces the session before. check() is called one
+ * second after the session began. */
 static inline void begin(const char *text)
 {
 	struct ssb_diags *diags = ssb_diags_new();

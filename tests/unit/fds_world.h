@@ -1,4 +1,4 @@
-/* fds_world.h - which descriptors are open, for tests that must leave none. */
+/* fds_world.h - counts the open file descriptors, for tests that must not leave any open. */
 #ifndef TESTS_FDS_WORLD_H
 #define TESTS_FDS_WORLD_H
 

@@ -1,4 +1,4 @@
-/* hook_world.h - a project with skills, and the hook asked about commands in it. */
+/* hook_world.h - a project with skills, and a function that asks the hook about commands in it. */
 #ifndef HOOK_WORLD_H
 #define HOOK_WORLD_H
 
@@ -29,8 +29,8 @@ static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
 static const char *world_self = "/usr/bin/skillsandbox";
-static const char *world_path = NULL;   /* PATH */
-static const char *world_project = "."; /* where the agent works, below the world */
+static const char *world_path = NULL;   /* the variable PATH */
+static const char *world_project = "."; /* the directory of the agent, below the world */
 static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 
 static void put(const char *path, const char *text)
@@ -87,7 +87,7 @@ static int drop_world(void **state)
 	return tree_remove(AT_FDCWD, world);
 }
 
-/* Replaces "W" behind a blank, a quote or at the start by the world's path. */
+/* Copies `s` to `out`, with the path of the world for each "@". */
 static void expand(const char *s, struct buf *out)
 {
 	for (; *s != '\0'; s++) {

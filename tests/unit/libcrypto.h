@@ -1,5 +1,5 @@
-/* libcrypto.h - the few functions of OpenSSL with which the tests compare ours, loaded at run
- * time: no program of ours is linked against it. */
+/* libcrypto.h - the few functions of OpenSSL with which the tests compare ours. They are loaded at
+ * run time, because none of our programs is linked against OpenSSL. */
 #ifndef TESTS_LIBCRYPTO_H
 #define TESTS_LIBCRYPTO_H
 
@@ -24,7 +24,7 @@ struct libcrypto {
 	int (*verify)(void *, const unsigned char *, size_t, const unsigned char *, size_t);
 };
 
-/* 0, or -1 if the library or one of its functions is not there. */
+/* Returns 0, or -1 if the library or one of its functions is missing. */
 static inline int libcrypto_load(struct libcrypto *c)
 {
 	const struct {

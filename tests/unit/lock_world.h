@@ -1,4 +1,4 @@
-/* lock_world.h - a plan that lacks something, and approvals of it. */
+/* lock_world.h - a plan with refused and withheld requests, and approvals of it. */
 #ifndef TESTS_LOCK_WORLD_H
 #define TESTS_LOCK_WORLD_H
 
@@ -23,7 +23,7 @@ static struct refusal WITHHELD[] = {
 
 static char NAME[] = "s\x1b[1m\"x";
 
-/* Of the manifest that is there. */
+/* Returns a plan for the manifest that the skill has now. */
 static inline struct ssb_plan plan_of(void)
 {
 	static char manifest[96];

@@ -1,4 +1,4 @@
-/* manifest_world.h - manifests that are known to be good. */
+/* manifest_world.h - manifests that are valid. */
 #ifndef TESTS_MANIFEST_WORLD_H
 #define TESTS_MANIFEST_WORLD_H
 

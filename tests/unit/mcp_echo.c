@@ -3,17 +3,17 @@
  *
  *   mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY]]
  *
- * It ends with its standard input (--lines) or when that is closed (the others), so that a
- * sanitizer can look for what was left.
+ * The server ends when its standard input is closed, so that a sanitizer can report leaks.
  *
- *   echo  {"text"}                       the same
- *   sleep {"ms"[, "every"][, "bytes"]}   answers after that, with so many bytes; a
- *                                        notification every so often
- *   flood {"n", "bytes"}                 so many notifications, then the answer
- *   big   {"bytes"}                      an answer of that size
- *   leave {"ms"}                         hangs up, and answers after that
- *   news                                 the list of tools has changed
- *   count                                calls that were canceled, that are under way */
+ *   echo  {"text"}                       returns the text
+ *   sleep {"ms"[, "every"][, "bytes"]}   answers after `ms` with `bytes` bytes; sends a
+ *                                        notification every `every` ms
+ *   flood {"n", "bytes"}                 sends `n` notifications of `bytes` bytes, then the answer
+ *   big   {"bytes"}                      returns `bytes` bytes
+ *   leave {"ms"}                         ends the stream of a client that can resume it, and
+ *                                        answers after `ms`
+ *   news                                 reports that the list of tools has changed
+ *   count                                returns the numbers of canceled and of sleeping calls */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int __real_loop_after(struct loop *l, uint64_t ms, void (*fn)(void *arg), void *
 int __wrap_loop_after(struct loop *l, uint64_t ms, void (*fn)(void *arg), void *arg,
                       struct loop_timer **ret);
 
-/* HURRY divides each time limit of the library. */
+/* Divides each time limit of the library by HURRY. */
 int __wrap_loop_after(struct loop *l, uint64_t ms, void (*fn)(void *arg), void *arg,
                       struct loop_timer **ret)
 {

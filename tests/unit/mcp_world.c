@@ -1,4 +1,5 @@
-/* mcp_world.c - keeps what is sent to a fake client, and runs the handlers of a test. */
+/* mcp_world.c - records the messages that a fake client receives, and has the handlers of the
+ * tests. */
 #include "unit.h"
 #include "mcp_world.h"
 
@@ -11,7 +12,7 @@
 
 struct world w;
 
-/* ---- where messages go ---- */
+/* ---- the fake client ---- */
 
 static void out_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                      size_t len)
@@ -73,7 +74,7 @@ static void canceled(void *arg)
 	}
 }
 
-/* Keeps its call until the test answers it. */
+/* Records its call, which the test answers later. Counts cancellations. */
 static void do_hold(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -82,7 +83,7 @@ static void do_hold(void *app, struct mcp_call *c)
 	mcp_on_cancel(c, canceled, NULL);
 }
 
-/* Keeps it in silence: for many at once. */
+/* Like do_hold(), but does not count cancellations. A test can make many such calls. */
 static void do_keep(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -101,7 +102,7 @@ static void do_list(void *app, struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* Says who asked, and whether it can what. */
+/* Reports which client called, and its capabilities. */
 static void do_who(void *app, struct mcp_call *c)
 {
 	struct json *j = mcp_result(c);
@@ -132,7 +133,8 @@ static void do_tell(void *app, struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* Asks for two things, one after the other, and for both where `both` is there. */
+/* Asks the question "first". With `twice`, it then asks "second". With `both`, it asks the two
+ * questions together. */
 static void do_ask(void *app, struct mcp_call *c)
 {
 	static const char params[] = "{\"message\":\"?\",\"requestedSchema\":"
@@ -167,7 +169,7 @@ static void do_ask(void *app, struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* What is too long to be sent. */
+/* Asks a question that is too long to be sent. */
 static void do_ask_much(void *app, struct mcp_call *c)
 {
 	const struct json_node *answer = NULL;
@@ -191,7 +193,7 @@ static void do_ask_much(void *app, struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* Never content. */
+/* Asks the same question again after each answer. */
 static void do_nag(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -200,7 +202,7 @@ static void do_nag(void *app, struct mcp_call *c)
 	mcp_wait(c, NULL);
 }
 
-/* Asks for `n` things, `each` at once, and says how many it has. */
+/* Asks `n` questions, at most `each` in one round, and reports the number of answers. */
 static void do_many(void *app, struct mcp_call *c)
 {
 	int64_t n = json_integer(mcp_param(c, "n"), 0);
@@ -230,7 +232,7 @@ static void do_fail(void *app, struct mcp_call *c)
 {
 	(void)app;
 	w.n_handled++;
-	(void)mcp_result(c); /* begun, and thought better of */
+	(void)mcp_result(c); /* the handler begins a result and then fails */
 	mcp_fail_data(c, MCP_E_RESOURCE, "{\"uri\":\"x\"}", "no %s", "resource");
 }
 

@@ -1,5 +1,5 @@
-/* mcp_world.h - a fake client: an `out` that keeps what is sent to it, and an application whose
- * handlers do what a test says. */
+/* mcp_world.h - a fake client, which records the messages that are sent to it, and an application
+ * with a handler for each kind of test. */
 #ifndef MCP_WORLD_H
 #define MCP_WORLD_H
 
@@ -8,59 +8,60 @@
 
 #define WORLD_SENT 64
 
-/* Where messages go. The newest is the last; the texts are kept. */
+/* A connection of the fake client. The newest message is the last one. */
 struct world_out {
-	struct mcp_out out; /* first: what is sent is found by it */
+	struct mcp_out out; /* must be first: out_send() casts it to world_out */
 	char *sent[WORLD_SENT];
 	enum mcp_kind kinds[WORLD_SENT];
 	int statuses[WORLD_SENT];
 	size_t n_sent;
 	size_t n_ended;
-	struct mcp_peer *gone_in_send; /* mcp_out_gone() from inside of it; NULL: not */
-	struct mcp_peer *free_in_send; /* mcp_peer_free() from inside of it; NULL: not */
+	struct mcp_peer *gone_in_send; /* call mcp_out_gone() for this peer during a send */
+	struct mcp_peer *free_in_send; /* call mcp_peer_free() for this peer during a send */
 };
 
 struct world {
 	struct mcp_server *server;
-	struct mcp_peer *peer; /* NULL: gone */
+	struct mcp_peer *peer; /* NULL: freed */
 	struct world_out out;
 	struct mcp_app app;
-	struct mcp_call *held; /* by the handler of "test/hold": not answered yet */
-	size_t n_canceled;     /* times that it was told */
-	size_t n_handled;      /* times that any handler was called */
+	struct mcp_call *held; /* the last call of "test/hold" or "test/keep"; not answered yet */
+	size_t n_canceled;     /* number of cancellations */
+	size_t n_handled;      /* number of calls of any handler */
 	bool answers_on_cancel;
 };
 
-/* The world of the test. */
+/* The world of the current test. */
 extern struct world w;
 
-/* A test whose world ends with it. */
+/* Declares a test after which the world is freed. */
 #define IN_WORLD(f) cmocka_unit_test_teardown(f, world_close)
 int world_close(void **state);
 
-/* A peer with lines, in place of the one before: `out` is its news too. */
+/* Replaces the world by a new one, whose peer has `out` as its connection. */
 void world_init(void);
-/* The same, and the client has said what it can. */
+/* Like world_init(); the client has then initialized with these capabilities. */
 void world_begin(const char *capabilities);
 void world_done(void);
 void world_out_init(struct world_out *o);
 void world_out_done(struct world_out *o);
-void world_forget(struct world_out *o); /* what was sent */
+void world_forget(struct world_out *o); /* frees the recorded messages */
 
-/* A message, ' for ". A text that is none fails the test. */
+/* Sends a message to the server. The text has ' in place of ". A text that is not a message fails
+ * the test. */
 void world_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void world_say_to(struct mcp_peer *p, struct mcp_out *out, const char *text);
 void world_initialize(const char *capabilities);
 
-/* The last message that was sent; "" where none was. */
+/* Returns the last message that was sent, or "" if there is none. */
 const char *world_last(const struct world_out *o);
 int world_last_status(const struct world_out *o);
-/* requestState of the last message, new. */
+/* Returns the requestState of the last message, new. */
 char *world_state(const struct world_out *o);
-/* Fails the test where `text` (' for ") is not in the last message. */
+/* Fails the test if `text` (with ' in place of ") is not in the last message. */
 void world_expect(const struct world_out *o, const char *text);
 
-/* params of a modern request, to go before other members: "'_meta':{...}" */
+/* The first member of params in a modern request: "'_meta':{...}" */
 #define MODERN_WITH(caps)                                                                          \
 	"'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28',"                         \
 	"'io.modelcontextprotocol/clientCapabilities':" caps "}"

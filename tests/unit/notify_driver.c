@@ -1,12 +1,12 @@
 /* notify_driver.c - a program that delivers messages, for tests/e2e/test_session_notify.py: the
  * herald with an outbox of two files in place of the store.
  *
- *   outbox.txt   a message a line: KIND, URL, SECRET (or -), BODY, tabs between
- *   done.txt     what became of tries: N, STATUS, RETRY, DUE, ERROR
+ *   outbox.txt   one message on each line: KIND, URL, SECRET (or -), BODY, with tabs between them
+ *   done.txt     the result of each attempt: N, STATUS, RETRY, DUE, ERROR
  *
- * notify_driver deliver SECONDS: in this process. notify_driver start: by a herald.
- * PGDRIVER_FAST: a try that failed is due again at once. PGDRIVER_SLOW: a process that finds the
- * outbox empty is told so a moment later. (A herald keeps variables that begin with PG.) */
+ * "notify_driver deliver SECONDS" delivers in this process. "notify_driver start" starts a herald.
+ * PGDRIVER_FAST: a failed attempt is repeated at once. PGDRIVER_SLOW: a process that finds the
+ * outbox empty gets that answer 0.3 s later. (A herald keeps variables that begin with PG.) */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 struct session_store {
 	char outbox[4200];
 	char done[4200];
-	uint64_t leased[MOST]; /* until then */
+	uint64_t leased[MOST]; /* time at which the lease ends */
 };
 
 struct state {
@@ -75,7 +75,7 @@ static void read_states(const struct session_store *ss, struct state v[MOST])
 	}
 }
 
-/* The message in `line`, into new memory. */
+/* Copies the message in `line` into new memory. */
 static void fill(struct outbox_item *item, char *line)
 {
 	char *part[4] = { 0 };
@@ -90,7 +90,8 @@ static void fill(struct outbox_item *item, char *line)
 	snprintf(item->session, sizeof(item->session), "session-1");
 }
 
-/* The first that is due, and for all others when that is. */
+/* Takes the first message that is due and returns 1, or returns 0. *ret_wait is the time until the
+ * next message is due; -1: none. */
 static int look(struct session_store *ss, uint64_t lease, struct outbox_item *ret,
                 int64_t *ret_wait)
 {

@@ -1,4 +1,4 @@
-/* notify_store.c - messages by way of the real store, for tests/e2e/test_session_notify.py.
+/* notify_store.c - sends messages through the real store, for tests/e2e/test_session_notify.py.
  *
  *   notify_store kill POLICY REASON  starts a session and kills it; prints its id
  *   notify_store kill POLICY         the same, but the herald dies before it sends anything
@@ -11,7 +11,7 @@
 #include "policy/owner.h"
 #include "session/herald.h"
 
-/* With --wrap: the calls of a session start the herald themselves. */
+/* Replaced with --wrap, because the functions of a session start the herald themselves. */
 int __real_herald_start(const struct owner *o, struct ssb_error *err);
 int __wrap_herald_start(const struct owner *o, struct ssb_error *err);
 

@@ -1,6 +1,6 @@
-/* nss_module.c - a module of the resolver for test_confine.c. It does what those of
- * systemd-resolved, avahi and sssd do: it is loaded on demand, asks a service on the machine by a
- * unix socket, and asks the kernel for its interfaces. */
+/* nss_module.c - a module of the resolver, for test_confine.c. It does the same as the modules of
+ * systemd-resolved, avahi and sssd: it is loaded on demand, asks a service on the machine over a
+ * unix socket, and asks the kernel for the network interfaces. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* plan_world.h - a home, a skill and an owner to make plans for. */
+/* plan_world.h - a home, a skill and an owner, for which tests make plans. */
 #ifndef TESTS_PLAN_WORLD_H
 #define TESTS_PLAN_WORLD_H
 
@@ -69,7 +69,7 @@ static inline int setup(void **state)
 
 	snprintf(top, sizeof(top), "/tmp/ssb-plan-XXXXXX");
 	assert_non_null(mkdtemp(top));
-	assert_int_equal(chmod(top, 0755), 0); /* to root, what others cannot read is dangerous */
+	assert_int_equal(chmod(top, 0755), 0);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
 	}
@@ -91,7 +91,7 @@ static inline int teardown(void **state)
 	return tree_remove(AT_FDCWD, top);
 }
 
-/* Every test has its own policy file, or none. */
+/* Writes the policy file. With NULL there is none. */
 static inline void policy(const char *text)
 {
 	if (text == NULL) {

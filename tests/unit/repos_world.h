@@ -1,4 +1,4 @@
-/* repos_world.h - a writable grant in which a test makes repositories, and the search in it. */
+/* repos_world.h - a writable grant in which a test makes repositories and searches for them. */
 #ifndef TESTS_REPOS_WORLD_H
 #define TESTS_REPOS_WORLD_H
 
@@ -16,7 +16,7 @@ static struct grant grant;
 static struct ssb_plan plan;
 static struct prepared prepared;
 static struct repos *found;
-static const char *state_dir; /* NULL: nothing is known from before */
+static const char *state_dir; /* NULL: there is no record of an earlier search */
 
 static inline char *in(const char *path)
 {
@@ -55,7 +55,7 @@ static inline int world_end(void **state)
 	return tree_remove(AT_FDCWD, root);
 }
 
-/* Makes the directories of "a/b/c". */
+/* Makes the directories "a", "a/b" and "a/b/c" for "a/b/c". */
 static inline void dirs(const char *path)
 {
 	char part[4500];

@@ -1,5 +1,5 @@
-/* seccomp_programs.h - what test_seccomp_kernel.c runs under the filters. Each program first
- * checks that it is confined at all. */
+/* seccomp_programs.h - the programs that test_seccomp_kernel.c runs under the filters. Each program
+ * first checks that it is confined. */
 #ifndef SECCOMP_PROGRAMS_H
 #define SECCOMP_PROGRAMS_H
 

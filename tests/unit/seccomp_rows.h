@@ -1,9 +1,8 @@
-/* seccomp_rows.h - included by test_seccomp.c into its table:
- * profiles, reaches, wanted action, call, arguments.
- * A row is checked in every filter of the two sets, on every architecture
- * that has the call. */
+/* seccomp_rows.h - rows that test_seccomp.c includes into its table. A row has: profiles, reaches,
+ * wanted action, call, arguments. The row is checked in every filter of these profiles and reaches,
+ * on every architecture that has the call. */
 
-/* Ordinary life. */
+/* Calls that ordinary programs make. */
 { ALL, TO_ANY, ALLOW, "read", { 0 } }, { ALL, TO_ANY, ALLOW, "write", { 1 } },
         { ALL, TO_ANY, ALLOW, "mmap", { 0, 4096, 7 } }, { ALL, TO_ANY, ALLOW, "execve", { 0 } },
         { ALL, TO_ANY, ALLOW, "execveat", { 0 } }, { ALL, TO_ANY, ALLOW, "rseq", { 0 } },
@@ -26,7 +25,7 @@
         { ALL, TO_ANY, ALLOW, "uretprobe", { 0 } }, { ALL, TO_OWN, ALLOW, "prlimit64", { 123 } },
         { ALL, TO_OWN, ALLOW, "shmget", { 0 } }, { ALL, TO_OWN, ALLOW, "mq_open", { 0 } },
 
-        /* Mode bits: setuid and setgid, whatever else is in the argument. */
+        /* Mode bits: setuid and setgid are refused, whatever the other bits of the argument are. */
         { ALL, TO_ANY, ALLOW, "chmod", { 0, 0755 } }, { ALL, TO_OWN, ALLOW, "chmod", { 0, 01777 } },
         { ALL, TO_ANY, ALLOW, "chmod", { 0, HIGH | 0755 } },
         { ALL, TO_ANY, E(EPERM), "chmod", { 0, 04755 } },
@@ -44,7 +43,7 @@
         { ALL, TO_ANY, ALLOW, "fchmodat2", { 3, 0, 0700, 06000 } },
         { ALL, TO_ANY, E(EPERM), "fchmodat2", { 3, 0, 04700 } },
 
-        /* By a name, where there is no file view of its own. */
+        /* Changes of a file by its name are refused if the sandbox has no file view of its own. */
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, 0666 } },
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, HIGH | 0757 } },
         { ALL, TO_NONE, E(EPERM), "fchmodat", { 3, 0, 0777 } },
@@ -116,7 +115,7 @@
         { ALL, TO_ANY, E(EPERM), "unshare", { CLONE_NEWUSER } },
         { ALL, TO_ANY, E(EPERM), "setns", { 3 } },
 
-        /* Looking into others. */
+        /* Calls that read or control other processes. */
         { DS, TO_ANY, E(EPERM), "ptrace", { 0 } }, { P, TO_OWN, ALLOW, "ptrace", { 0 } },
         { P, TO_NONE, E(EPERM), "ptrace", { 0 } },
         { DS, TO_ANY, E(EPERM), "process_vm_readv", { 0 } },
@@ -141,7 +140,7 @@
         { P, TO_ANY, ALLOW, "name_to_handle_at", { 0 } },
         { ALL, TO_ANY, E(EPERM), "open_by_handle_at", { 0 } },
 
-        /* The kernel's large interfaces. */
+        /* Large interfaces of the kernel. */
         { ALL, TO_ANY, E(ENOSYS), "io_uring_setup", { 0 } },
         { ALL, TO_ANY, E(ENOSYS), "io_uring_enter", { 0 } },
         { ALL, TO_ANY, E(ENOSYS), "io_uring_register", { 0 } },
@@ -200,7 +199,8 @@
         { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0xc020660b } },     /* FS_IOC_FIEMAP */
         { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0x8008bd10 } },
 
-        /* No leases or delegations; all else of fcntl, and asking for them. */
+        /* Leases and delegations are refused. The other commands of fcntl are allowed, and so is a
+         * query of a lease. */
         { ALL, TO_ANY, E(EINVAL), "fcntl", { 0, 1024 } },
         { ALL, TO_ANY, E(EINVAL), "fcntl", { 0, HIGH | 1024 } },
         { ALL, TO_ANY, E(EINVAL), "fcntl", { 0, 1040 } },
@@ -263,7 +263,7 @@
         { DP, TO_UNIX, E(ESOCKTNOSUPPORT), "socketpair", { UNIX, RAW, 0 } },
         { DP, TO_ANY, E(EAFNOSUPPORT), "socketpair", { 30, STREAM, 0 } },
 
-        /* Aimed at our own PID 1, or at all processes of its user. */
+        /* Calls that affect our own PID 1, or all processes of its user. */
         { ALL, TO_ANY, E(EPERM), "prlimit64", { 1, 7 } },
         { ALL, TO_ANY, E(EPERM), "prlimit64", { HIGH | 1, 7, 0, 0x1000 } },
         { ALL, TO_OWN, ALLOW, "prlimit64", { 2, 7, 0x1000 } },
@@ -283,7 +283,8 @@
         { ALL, TO_ANY, E(EPERM), "sched_setparam", { HIGH | 1 } },
         { ALL, TO_ANY, E(EPERM), "sched_setattr", { HIGH | 1 } },
 
-        /* The limit of core files stays; to read it, and others, is free. */
+        /* The limit of core files cannot be changed. Reading it is allowed, and so is changing
+         * other limits. */
         { ALL, TO_ANY, E(0), "setrlimit", { 4, 0x1000 } },
         { ALL, TO_ANY, E(0), "setrlimit", { HIGH | 4, 0x1000 } },
         { ALL, TO_ANY, ALLOW, "setrlimit", { 3, 0x1000 } },
@@ -296,7 +297,7 @@
         { ALL, TO_ANY, ALLOW, "prlimit64", { 0, 4, 0, 0x2000 } },
         { ALL, TO_ANY, ALLOW, "prlimit64", { 0, 7, 0x1000, 0x2000 } },
 
-        /* Counted for the whole machine. */
+        /* Resources that the kernel counts for the whole machine. */
         { ALL, TO_ANY, E(ENOSYS), "io_setup", { 1 } },
         { ALL, TO_ANY, E(ENOSYS), "io_submit", { 1 } },
         { ALL, TO_ANY, E(ENOMEM), "setsockopt", { 3, 1, 26 } },
@@ -311,7 +312,7 @@
         { ALL, TO_OWN, E(EPERM), "shmget", { 0, 1 << 21, 04600 } },
         { ALL, TO_OWN, ALLOW, "shmget", { 0, 1 << 21, 01600 } },
 
-        /* In the host's namespaces. */
+        /* Calls in the namespaces of the host. */
         { ALL, TO_NONE, E(ENOSYS), "shmget", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "semop", { 0 } },
         { ALL, TO_NONE, E(ENOSYS), "msgsnd", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "mq_open", { 0 } },
         { ALL, TO_NONE, ALLOW, "prlimit64", { HIGH } },
@@ -335,7 +336,7 @@
         { ALL, TO_NONE, E(EPERM), "sched_setattr", { 1234 } },
         { ALL, TO_OWN, ALLOW, "sched_setattr", { 1234 } },
 
-        /* Our own PID 1. */
+        /* The filter of our own PID 1. */
         { IN_INIT, TO_ANY, ALLOW, "read", { 0 } }, { IN_INIT, TO_ANY, ALLOW, "wait4", { 0 } },
         { IN_INIT, TO_ANY, ALLOW, "ppoll", { 0 } }, { IN_INIT, TO_ANY, ALLOW, "exit_group", { 0 } },
         { IN_INIT, TO_ANY, ALLOW, "openat", { 0, 0, 02200000 } },
@@ -352,7 +353,7 @@
         { IN_INIT, TO_ANY, KILL, "socket", { INET, STREAM } },
         { IN_INIT, TO_ANY, KILL, "ptrace", { 0 } }, { IN_INIT, TO_ANY, KILL, "mount", { 0 } },
 
-        /* The broker: each call as it makes it. */
+        /* The filter of the broker: each call, with the arguments that the broker uses. */
         { IN_BROKER, TO_ANY, ALLOW, "recvfrom", { 0 } },
         { IN_BROKER, TO_ANY, ALLOW, "splice", { 0 } },
         { IN_BROKER, TO_ANY, ALLOW, "accept4", { 0, 0, 0, NONBLOCK_CLOEXEC } },
@@ -380,7 +381,7 @@
         { IN_BROKER, TO_ANY, KILL, "ptrace", { 0 } },
         { IN_BROKER, TO_ANY, KILL, "io_uring_setup", { 0 } },
 
-        /* The maker of unix sockets. */
+        /* The filter of the maker of unix sockets. */
         { IN_MAKER, TO_ANY, ALLOW, "socket", { UNIX, STREAM | NONBLOCK_CLOEXEC } },
         { IN_MAKER, TO_ANY, ALLOW, "socketpair", { UNIX, SEQPACKET } },
         { IN_MAKER, TO_ANY, KILL, "socket", { UNIX, DGRAM } },
@@ -390,7 +391,7 @@
         { IN_MAKER, TO_ANY, ALLOW, "connect", { 0 } }, { IN_MAKER, TO_ANY, ALLOW, "bind", { 0 } },
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0xc0182101 } },
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0x40182103 } },
-        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* to take a call */
+        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* would take over a call */
         { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0x5412 } },
         { IN_MAKER, TO_ANY, ALLOW, "fcntl", { 3, 4 } },
         { IN_MAKER, TO_ANY, KILL, "fcntl", { 3, 1030 } },
@@ -401,7 +402,8 @@
         { IN_MAKER, TO_ANY, KILL, "kill", { 0 } }, { IN_MAKER, TO_ANY, KILL, "ptrace", { 0 } },
         { IN_MAKER, TO_ANY, KILL, "sendmsg", { 0 } },
 
-        /* The dialler: a resolver and its modules; no file written, nothing started. */
+        /* The filter of the dialler: a resolver and its modules may run; writing a file and
+         * starting a program are refused. */
         { IN_DIALLER, TO_ANY, ALLOW, "openat", { 0, 0, 02000000 } },
         { IN_DIALLER, TO_ANY, E(EACCES), "openat", { 0, 0, 1 } },
         { IN_DIALLER, TO_ANY, E(EACCES), "openat", { 0, 0, 2 } },

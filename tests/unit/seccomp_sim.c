@@ -1,4 +1,4 @@
-/* seccomp_sim.c - executes a filter on made-up calls. */
+/* seccomp_sim.c - executes a filter with invented calls. */
 #include "seccomp_sim.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* seccomp_sim.h - runs a filter as the kernel would, on made-up calls. */
+/* seccomp_sim.h - executes a filter as the kernel would, with invented calls. */
 #ifndef SECCOMP_SIM_H
 #define SECCOMP_SIM_H
 
@@ -9,8 +9,8 @@
 
 #define SIM_BROKEN 0xffffU /* no action has this value: the program is not valid */
 
-/* The action, or SIM_BROKEN: an unknown instruction, a jump out of the
- * program, a load out of the data. */
+/* Returns the action. Returns SIM_BROKEN for an unknown instruction, a jump out of the program, and
+ * a load from outside of the data. */
 uint32_t sim_run(const struct sock_filter *insns, size_t n, const struct seccomp_data *data);
 
 #endif

@@ -1,4 +1,4 @@
-/* serve_world.h - skills in a directory of the test's own, and an owner without anything else. */
+/* serve_world.h - a directory of skills for one test, and an owner who has nothing else. */
 #ifndef TESTS_UNIT_SERVE_WORLD_H
 #define TESTS_UNIT_SERVE_WORLD_H
 
@@ -17,9 +17,9 @@
 #include "serve/serve.h"
 #include "serve/skills.h"
 
-/* The world of the test. */
+/* The world of the current test. */
 static struct world {
-	char top[64]; /* real */
+	char top[64]; /* a real path, without symlinks */
 	struct serve_options opt;
 	struct serve serve;
 } * w;
@@ -48,7 +48,8 @@ static inline void world_file(const char *name, const char *text)
 	assert_int_equal(fputs(text, f) < 0, 0);
 }
 
-/* A skill that runs `sh -c SCRIPT`; `permissions` as it stands in the manifest. */
+/* Makes a skill that runs `sh -c SCRIPT`. `permissions` is the value of that key in the
+ * manifest. */
 static inline void world_skill(const char *name, const char *permissions, const char *script)
 {
 	auto_free char *file = NULL;
@@ -93,7 +94,7 @@ static inline int world_teardown(void **state)
 	return 0;
 }
 
-/* Processes of this test that live, or are not reaped. */
+/* Returns the number of child processes of this test, including those that are not reaped. */
 static inline int world_children(void)
 {
 	char path[64];

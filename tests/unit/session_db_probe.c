@@ -1,17 +1,19 @@
-/* session_db_probe.c - drives a store of sessions for the end to end tests.
+/* session_db_probe.c - uses a store of sessions, for the end to end tests.
  *
- *   probe STORE open             opens it
- *   probe STORE write N TAG      N transactions of three rows (0: for ever); says
- *                                "ready", then each number when it is committed
- *   probe STORE count TAG        how many of them there are, and whether they are whole
- *   probe STORE check            SQLite's own check of the file
- *   probe STORE tell ID          tells others of a session
- *   probe STORE listen SECONDS   says "ready", then what others tell; "lost"
- *   probe STORE stay             writes once for each line of standard input: "ok" or
- *                                the error
- *   probe STORE bench SECONDS    transactions a second against syncs of 16 KiB
+ *   probe STORE open                opens the store
+ *   probe STORE write N TAG         commits N transactions of three rows (0: without end); prints
+ *                                   "ready" and, if N is 0, the number of each commit
+ *   probe STORE count TAG           prints four counts, which are equal if no transaction is
+ *                                   partly stored
+ *   probe STORE check               runs SQLite's own check of the file
+ *   probe STORE tell ID             tells other processes that a session has changed
+ *   probe STORE listen SECONDS      prints "ready", each message of other processes, "lost" and
+ *                                   "back"
+ *   probe STORE stay                executes one command for each line of standard input: begin,
+ *                                   commit, run, lock, else a transaction; prints "ok" or the error
+ *   probe STORE bench SECONDS FILE  compares transactions with syncs of 16 KiB in FILE
  *
- * STORE is a file or a URL. Exit status 1 and the error on stderr. */
+ * STORE is a file or a URL. After an error the exit status is 1, and the error is on stderr. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -73,7 +75,7 @@ static int make_session(struct db *db, const char *tag, int64_t *ret, struct ssb
 	return db_commit(db, err);
 }
 
-/* What a check of a budget writes. */
+/* Writes the rows that a check of a budget writes. */
 static int one_transaction(struct db *db, int64_t session, struct ssb_error *err)
 {
 	static char line[601];
@@ -199,7 +201,7 @@ static int run_listen(struct db *db, char **args)
 		} else if (rc < 0) {
 			printf("lost: %s\n", err.text);
 			fflush(stdout);
-			/* Until it is back: then listening goes on by itself. */
+			/* Waits until the store is back. db_begin() then listens again. */
 			while (clock_ms() < until && db_begin(db, NULL) != 0) {
 				usleep(50000);
 			}
@@ -252,7 +254,7 @@ static uint64_t cpu_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Both in turns, so that whatever else the machine does hits both alike. */
+/* Measures both in turns, so that other load on the machine affects both equally. */
 static int run_bench(struct db *db, char **args)
 {
 	static char block[16384];

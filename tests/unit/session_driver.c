@@ -1,4 +1,4 @@
-/* session_driver.c - sessions without the command line, for tests that examine what became of each
+/* session_driver.c - sessions without the command line, for tests that examine the end of each
  * run:
  *
  *   session_driver start ID [POLICY [PARENT]]
@@ -7,10 +7,10 @@
  *   session_driver spend ID DOLLARS
  *   session_driver settle RESERVATION DOLLARS
  *   session_driver lost ID          ends and closes runs that have no keeper
- *   session_driver show ID          state, reason, meters
- *   session_driver runs ID          "init keeper socket" of those that run
+ *   session_driver show ID          prints state, reason and meters
+ *   session_driver runs ID          prints "INIT KEEPER SOCKET SESSION" for each run
  *
- * The report is one line of JSON. */
+ * Every command except `runs` prints one line of JSON, or nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #define USD(x) ((micros)((x)*1000000 + 0.5))
 
-/* A small policy: little of everything, and the end with the money. */
+/* A small policy: low limits for every resource. The session is killed when its money is spent. */
 #define SMALL                                                                                      \
 	"budget:\n  max_cost_per_session: 1.00\n  max_cost_per_action: 0.60\n"                     \
 	"  alert_at: 0.80\n  on_exceed: kill\n"                                                    \
@@ -31,7 +31,7 @@ static inline int close_world(void **state)
 	return 0;
 }
 
-/* How many failed, on SQLite and on the PostgreSQL of SSB_TEST_POSTGRES. */
+/* Returns the number of failed tests, on SQLite and on the PostgreSQL of SSB_TEST_POSTGRES. */
 #define ON_EACH_STORE(tests, open)                                                                 \
 	({                                                                                         \
 		int failed_ = cmocka_run_group_tests_name("SQLite", tests, open, close_world);     \

@@ -1,6 +1,6 @@
-/* session_world.h - a store of sessions for tests, with a clock that the test sets. SQLite in a
- * directory of its own; PostgreSQL if SSB_TEST_POSTGRES names a server. Tests run on both, with ids
- * that no other run of them has. */
+/* session_world.h - a store of sessions for tests, with a clock that the test sets. The store is
+ * SQLite in a directory of its own, or the PostgreSQL server that SSB_TEST_POSTGRES names. Each run
+ * of a test uses new session ids. */
 #ifndef TESTS_SESSION_WORLD_H
 #define TESTS_SESSION_WORLD_H
 
@@ -18,28 +18,28 @@ struct world {
 
 #define SECOND INT64_C(1000000)
 
-/* The world of the test. */
+/* The world of the current test. */
 extern struct world w;
-extern int64_t world_now; /* what time it is; 0: the real one */
+extern int64_t world_now; /* the time that the store sees; 0: the real time */
 
 void world_open(const char *postgres); /* NULL: SQLite */
 void world_reopen(void);
 void world_close(void);
-/* An id of this world. Of the last 8 that were asked for. */
+/* Returns the id of a session in this world. It is valid until the eighth call after this one. */
 const char *world_id(const char *name);
 
-/* `yaml` must be a good policy. The session is the world's `name`. */
+/* Starts the world's session `name`. `yaml` must be a valid policy. */
 struct decision world_start(const char *name, const char *parent, const char *yaml);
 struct decision world_check(const char *name, micros estimate);
 struct decision world_settle(int64_t reservation, micros actual);
-/* It must be possible. */
+/* Changes the state of the session; fails the test if that is not possible. */
 void world_become(const char *name, enum session_state to, const char *reason);
 struct session world_get(const char *name);
-/* All lines of the ledger; free it. */
+/* Returns all lines of the ledger, new. */
 char *world_ledger(const char *name);
-/* Lines of this kind in the ledger. */
+/* Returns the number of lines of this kind in the ledger. */
 size_t world_lines(const char *name, const char *kind);
-/* Of a ledger's text, with this world's key if there is one. */
+/* Verifies the text of a ledger, with the key of this world if there is one. */
 struct verify_result world_verify(const char *text, size_t len);
 
 #endif

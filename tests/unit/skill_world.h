@@ -1,4 +1,4 @@
-/* skill_world.h - directories of skills to make plans for, beside plan_world.h. */
+/* skill_world.h - directories of skills for which tests make plans, in addition to plan_world.h. */
 #ifndef TESTS_SKILL_WORLD_H
 #define TESTS_SKILL_WORLD_H
 
@@ -12,7 +12,7 @@
 	FRONT("metadata: {openclaw: {requires: {env: [API_KEY, GITHUB_TOKEN, LD_PRELOAD, "         \
 	      "UNSET]}}}\n")
 
-/* An empty skill, anew: the world's own has a manifest in other tests. */
+/* Makes a new, empty skill. The skill of plan_world.h has a manifest in other tests. */
 static const char *fresh(void)
 {
 	static unsigned turn;

@@ -1,4 +1,4 @@
-/* tar_world.h - tar archives, made member by member, also invalid ones. */
+/* tar_world.h - makes tar archives member by member, also invalid archives. */
 #ifndef TESTS_TAR_WORLD_H
 #define TESTS_TAR_WORLD_H
 
