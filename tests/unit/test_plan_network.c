@@ -16,7 +16,7 @@ static void test_names(void **state)
 	(void)state;
 
 	assert_int_equal(p->n_refusals, 0);
-	assert_int_equal(p->warnings.n, 0); /* it is carried */
+	assert_int_equal(p->warnings.n, 0); /* UDP is supported: no warning */
 	assert_int_equal(p->n_egress, 3);
 	assert_string_equal(p->egress[0].domain.s, "own.example.com");
 	assert_int_equal(p->egress[0].protocol, PROTO_TCP);
@@ -26,7 +26,8 @@ static void test_names(void **state)
 	assert_int_equal(p->egress[1].n_ports, 2);
 	assert_int_equal(p->egress[2].kind, HOST_WILDCARD);
 	assert_int_equal(p->egress[2].protocol, PROTO_UDP);
-	assert_int_equal(p->requested.n, 2); /* another port is another request */
+	/* the same host with another port is another request */
+	assert_int_equal(p->requested.n, 2);
 	assert_string_equal(p->requested.v[0], "connect to api.example.com:443,8443/tls");
 	assert_string_equal(p->requested.v[1], "connect to *.example.org:443/udp");
 	ssb_plan_free(p);
@@ -35,7 +36,7 @@ static void test_names(void **state)
 	ssb_plan_free(p);
 }
 
-/* What may be spoken on a port that does not tell it is part of the request. */
+/* If the port does not imply the protocol, the text of the request names the protocol. */
 static void test_spoken(void **state)
 {
 	static const struct {
@@ -64,7 +65,7 @@ static void test_spoken(void **state)
 		assert_int_equal(p->n_egress, 0);
 		ssb_plan_free(p);
 	}
-	/* Who took the port out took it out whatever is spoken. */
+	/* --withhold with a host and port removes the request whatever its protocol is. */
 	struct ssb_plan *p = skill(EGRESS("{domain: a.example, ports: [9000], protocol: tls}"),
 	                           FLAGS({ SSB_OPT_WITHHOLD, "connect to a.example:9000" }));
 	assert_int_equal(p->n_egress, 0);
@@ -95,8 +96,7 @@ static void test_literals(void **state)
 	policy(NULL);
 }
 
-/* The owner's yes to one port of an address is none to its others, nor to
- * another protocol. */
+/* --net for one port of an address permits neither its other ports nor another protocol. */
 static void test_literal_ports(void **state)
 {
 	const struct flag *ssh =
@@ -111,10 +111,11 @@ static void test_literal_ports(void **state)
 	const struct refusal *r = refused(p, "connect to [2001:db8::1]:22,80");
 	assert_non_null(r);
 	assert_non_null(strstr(r->remedy, "--net [2001:db8::1]:80,"));
-	assert_int_equal(p->n_egress, 2); /* the owner's own */
+	assert_int_equal(p->n_egress, 2); /* the two ports that --net gives */
 	ssb_plan_free(p);
 	p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 80]}"), NULL);
-	assert_int_equal(p->n_refusals, 2); /* each with the word that would lift it */
+	/* one refusal for each port, each with its own remedy */
+	assert_int_equal(p->n_refusals, 2);
 	assert_string_equal(p->refusals[0].value, "[2001:db8::1]:22");
 	assert_string_equal(p->refusals[1].value, "[2001:db8::1]:80");
 	ssb_plan_free(p);
@@ -124,7 +125,7 @@ static void test_literal_ports(void **state)
 	ssb_plan_free(p);
 }
 
-/* Ranges need the owner's word as addresses do. */
+/* A requested range of addresses needs the owner's permission, as a single address does. */
 static void test_ranges(void **state)
 {
 	static const char ASKS[] =
@@ -148,11 +149,12 @@ static void test_ranges(void **state)
 	assert_int_equal(p->n_egress, 3);
 	assert_int_equal(p->egress[0].kind, HOST_CIDR);
 	assert_string_equal(p->egress[1].domain.s, "2001:db8::/64");
-	assert_int_equal(p->egress[2].kind, HOST_ADDRESS); /* a range of one */
+	/* a range of one address becomes that address */
+	assert_int_equal(p->egress[2].kind, HOST_ADDRESS);
 	assert_string_equal(p->egress[2].domain.s, "192.0.2.99");
 	ssb_plan_free(p);
 	policy(NULL);
-	/* The owner's own range is a yes to what lies in it, on that port. */
+	/* A range in --net permits each address and range inside it, but only on its port. */
 	p = skill(EGRESS("{domain: 192.0.2.16/28, ports: [80]}, {domain: 192.0.2.5, ports: [80]}"),
 	          FLAGS({ SSB_OPT_NET, "192.0.2.0/24:80" }));
 	assert_int_equal(p->n_refusals, 0);
@@ -167,7 +169,7 @@ static void test_ranges(void **state)
 static void test_ranges_are_refused(void **state)
 {
 	static const struct {
-		const char *rule, *part; /* NULL: taken */
+		const char *rule, *part; /* expected text of the refusal; NULL: accepted */
 	} CASES[] = {
 		{ "{domain: 10.0.0.0/16}", NULL },
 		{ "{domain: 10.0.0.0/15}", "too wide" },
@@ -225,7 +227,7 @@ static void test_allow_private(void **state)
 		                            "fd00::/8" };
 	(void)state;
 
-	assert_int_equal(p->allow_private.n, ARRAY_LEN(WANT)); /* each once */
+	assert_int_equal(p->allow_private.n, ARRAY_LEN(WANT)); /* each range is listed once */
 	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
 		assert_string_equal(p->allow_private.v[i], WANT[i]);
 	}
@@ -282,7 +284,7 @@ static void test_policy_values(void **state)
 	policy(NULL);
 }
 
-/* `n` ranges in the policy file; NULL if it is refused. */
+/* Returns the plan with `n` ranges in the policy file, or NULL if the policy is refused. */
 static struct ssb_plan *with_ranges(unsigned n)
 {
 	char *argv[] = { (char[]){ "true" }, NULL };
@@ -340,7 +342,7 @@ static void test_limits(void **state)
 	assert_int_equal(p->net.max_bytes_out, 5);
 	assert_int_equal(p->net.max_bytes_in, 1000);
 	ssb_plan_free(p);
-	p = skill(NOTHING, NULL); /* not requested */
+	p = skill(NOTHING, NULL); /* the skill requests no network */
 	assert_int_equal(p->warnings.n, 0);
 	ssb_plan_free(p);
 	policy(NULL);
@@ -419,7 +421,8 @@ static void test_bundles(void **state)
 	assert_string_equal(g->where, "SSL_CERT_FILE");
 	assert_true(!g->is_dir && g->fd >= 0);
 	assert_string_equal(env(p, "SSL_CERT_FILE"), at("other/ca.pem"));
-	/* Where the file is in the sandbox, whatever links led to it. */
+	/* A symlink is resolved: the variable contains the real path, at which the file is
+	 * granted. */
 	assert_non_null(granted(p, at("u/notes/node.pem")));
 	assert_string_equal(env(p, "NODE_EXTRA_CA_CERTS"), at("u/notes/node.pem"));
 	assert_int_equal(p->n_refusals + p->warnings.n, 0);
@@ -428,7 +431,7 @@ static void test_bundles(void **state)
 	p = command(FLAGS({ SSB_OPT_NET, "a.example" }), "true");
 	assert_non_null(env(p, "SSL_CERT_FILE"));
 	ssb_plan_free(p);
-	p = skill(NOTHING, NULL); /* no egress: nothing of it */
+	p = skill(NOTHING, NULL); /* without egress, no certificate bundle is passed */
 	assert_null(env(p, "SSL_CERT_FILE"));
 	assert_null(env(p, "NODE_EXTRA_CA_CERTS"));
 	assert_null(granted(p, at("other/ca.pem")));
@@ -439,11 +442,11 @@ static void test_system_bundle(void **state)
 {
 	(void)state;
 	policy(NULL);
-	bundles("/usr/bin/env", ""); /* a file that every sandbox has */
+	bundles("/usr/bin/env", ""); /* every sandbox has this file, so it needs no grant */
 	struct ssb_plan *p = skill(ONE_HOST, NULL);
 	assert_non_null(env(p, "SSL_CERT_FILE"));
 	assert_null(env(p, "NODE_EXTRA_CA_CERTS"));
-	assert_int_equal(p->n_grants, 1); /* the skill */
+	assert_int_equal(p->n_grants, 1); /* only the grant of the skill itself */
 	assert_int_equal(p->warnings.n, 0);
 	ssb_plan_free(p);
 }
@@ -466,7 +469,8 @@ static void test_bundles_that_are_none(void **state)
 		}
 		assert_true(warned(p, "SSL_CERT_FILE is not passed"));
 		assert_int_equal(p->n_refusals, 0);
-		assert_non_null(env(p, "NODE_EXTRA_CA_CERTS")); /* the control */
+		/* the control: the good bundle is passed */
+		assert_non_null(env(p, "NODE_EXTRA_CA_CERTS"));
 		ssb_plan_free(p);
 	}
 }
@@ -476,7 +480,7 @@ static void test_bundles_and_the_owner(void **state)
 	(void)state;
 	write_file(at("other/ca.pem"), "ca", 0644);
 	bundles(at("other/ca.pem"), "");
-	/* The owner's own value stays, and opens nothing. */
+	/* A value from --env is kept unchanged, and its path is not granted. */
 	policy(NULL);
 	struct ssb_plan *p = skill(ONE_HOST, FLAGS({ SSB_OPT_ENV, "SSL_CERT_FILE=/x" }));
 	assert_string_equal(env(p, "SSL_CERT_FILE"), "/x");
@@ -491,7 +495,7 @@ static void test_bundles_and_the_owner(void **state)
 	assert_null(env(p, "SSL_CERT_FILE"));
 	assert_null(granted(p, at("other/ca.pem")));
 	ssb_plan_free(p);
-	/* One grant where the file is granted already. */
+	/* If the file is inside a granted directory, it gets no grant of its own. */
 	policy(NULL);
 	p = skill(ONE_HOST, FLAGS({ SSB_OPT_READ, at("other") }));
 	assert_int_equal(p->n_grants, 2);

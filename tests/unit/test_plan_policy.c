@@ -36,19 +36,22 @@ static void test_limits(void **state)
 	(void)state;
 
 	assert_int_equal(p->res.memory_mb, 100);
-	assert_int_equal(p->res.max_processes, 10); /* a ceiling, not a floor */
+	/* the policy's limit is a maximum: a smaller request stays as it is */
+	assert_int_equal(p->res.max_processes, 10);
 	assert_true(warned(p, "memory_mb"));
 	assert_false(warned(p, "max_processes"));
 	ssb_plan_free(p);
 	p = skill(NOTHING "resources: {memory_mb: 200}\n", FLAGS({ SSB_OPT_MEMORY, "300" }));
-	assert_int_equal(p->res.memory_mb, 300); /* the flag has the last word */
+	/* the flag wins over the manifest and over the policy */
+	assert_int_equal(p->res.memory_mb, 300);
 	ssb_plan_free(p);
 	p = skill(NOTHING "resources: {memory_mb: 200}\n", FLAGS({ SSB_OPT_MEMORY, "50" }));
 	assert_int_equal(p->res.memory_mb, 50);
 	ssb_plan_free(p);
 }
 
-/* A limit above the usual is asked for as anything else, and none is more than there is. */
+/* A limit above the default is a request that can be declined. No limit exceeds the resources of
+ * the machine. */
 static void test_limits_are_asked(void **state)
 {
 	static const char BIG[] = NOTHING "resources: {memory_mb: 1048576, max_disk_mb: 1048576, "
@@ -59,7 +62,7 @@ static void test_limits_are_asked(void **state)
 	policy(NULL);
 	assert_int_equal(sysinfo(&machine), 0);
 	uint64_t mib = (uint64_t)machine.totalram * machine.mem_unit >> 20;
-	assert_true(mib < 1048576); /* else nothing is shown here */
+	assert_true(mib < 1048576); /* otherwise this test proves nothing */
 	struct ssb_plan *p = skill(BIG, NULL);
 	assert_int_equal(p->requested.n, 3);
 	assert_true(asked(p, "limit memory_mb 1048576") && asked(p, "limit max_disk_mb 1048576") &&
@@ -84,7 +87,7 @@ static void test_limits_are_asked(void **state)
 	assert_int_equal(p->warnings.n, 0);
 	ssb_plan_free(p);
 
-	/* Those of the network count where there is one. */
+	/* Network limits are requests, too, if the skill has network access. */
 	p = skill("permissions: {network: {egress: [{domain: a.example}], max_bytes_out: "
 	          "2147483648}}\n",
 	          NULL);
@@ -132,7 +135,7 @@ static void test_policy_grants_and_denials(void **state)
 	assert_int_equal(p->n_refusals, 3);
 	ssb_plan_free(p);
 
-	/* What is denied stays so, however much else is in what is granted. */
+	/* A denied directory is refused even if a granted directory contains it. */
 	policy("grants: {read: [~/]}\ndeny: {read: [~/proj]}\n");
 	p = skill(FILES("read: ['~/']"), NULL);
 	assert_non_null(refused(p, "read ~"));
@@ -144,7 +147,8 @@ static void test_policy_grants_and_denials(void **state)
 	ssb_plan_free(p);
 	policy("grants: {read: [~/.ssh]}\nalways: {read: [~/notes]}\n");
 
-	/* Only what a manifest asks; and never a write by a read. */
+	/* A policy grant gives only what the manifest requests, and a read grant gives no write
+	 * access. */
 	p = skill(FILES("write: [~/.ssh]"), NULL);
 	assert_non_null(refused(p, "write ~/.ssh"));
 	ssb_plan_free(p);
@@ -154,7 +158,8 @@ static void test_policy_grants_and_denials(void **state)
 	ssb_plan_free(p);
 }
 
-/* What an entry names, not where a symlink lets it lead: neither way is it worth more. */
+/* A policy entry that is a symlink, or lies behind one, grants nothing at its target. A deny entry
+ * covers the link and its target. */
 static void test_policy_symlinks(void **state)
 {
 	static const char *const ENTRIES[] = { "~/notes/shared", "~/notes/shared/keys",
@@ -174,7 +179,7 @@ static void test_policy_symlinks(void **state)
 		assert_non_null(refused(p, "read ~/.ssh"));
 		ssb_plan_free(p);
 	}
-	/* What is denied is denied by both of its names. */
+	/* A deny entry with a symlink denies the name of the link and its target. */
 	policy("deny: {read: [~/notes/shared, ~/by/proj]}\ngrants: {read: [~/.ssh]}\n");
 	p = skill(FILES("read: [~/.ssh, ~/proj, ~/notes, ~/notes/shared]"), NULL);
 	assert_int_equal(p->n_refusals, 4);
@@ -182,7 +187,8 @@ static void test_policy_symlinks(void **state)
 	assert_non_null(strstr(refused(p, "read ~/proj")->why, "denied"));
 	assert_non_null(strstr(refused(p, "read ~/notes")->why, "denied"));
 	ssb_plan_free(p);
-	/* The controls: the place's own name, and the home as HOME spells it. */
+	/* The controls: the real path of the directory, and a path that begins with the value of
+	 * HOME, which is a symlink. */
 	char by[128];
 	char *const before = environment[0];
 	snprintf(by, sizeof(by), "HOME=%s", at("u/by"));
@@ -253,7 +259,7 @@ static void test_policy_errors(void **state)
 		}
 	}
 	policy("");
-	ssb_plan_free(command(NULL, "true")); /* says nothing: fine */
+	ssb_plan_free(command(NULL, "true")); /* an empty policy is valid */
 	policy("# only a comment\n");
 	ssb_plan_free(command(NULL, "true"));
 	policy(NULL);
@@ -274,7 +280,7 @@ static void test_policy_errors(void **state)
 	ssb_options_free(o);
 }
 
-/* Every example of the manual page is a policy that is taken. */
+/* Every example policy of the manual page is accepted. */
 static void test_manual(void **state)
 {
 	char path[512];

@@ -20,11 +20,12 @@ static size_t count_toolchain(const struct ssb_plan *p)
 	return n;
 }
 
-/* The author of a skill does not choose which directory of the owner's is shown. */
+/* A skill that chooses an unusual program as its entry point gets no toolchain grant for that
+ * program's directory. */
 static void test_toolchain_of_a_skill(void **state)
 {
 	static const struct {
-		const char *entry; /* with a slash: in the world */
+		const char *entry; /* a name with a slash is a path in the test's directory */
 		bool granted;
 	} ROWS[] = {
 		{ "tools/bin/snake", false }, { "tools/bin/python3", false }, { "snake", false },
@@ -55,13 +56,14 @@ static void test_toolchain_of_a_skill(void **state)
 		assert_int_equal(asked(p, item), ROWS[i].granted);
 		assert_int_equal(warned(p, "--read"), !ROWS[i].granted);
 		ssb_plan_free(p);
-		/* As a bare command it is the owner's own word. */
+		/* With a bare command, the owner chose the program, so the directory is granted. */
 		p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "default" }), entry);
 		assert_int_equal(count_toolchain(p), 1);
 		assert_false(asked(p, item));
 		ssb_plan_free(p);
 	}
-	/* It asks for the same where nothing is granted, but where the owner said so for good. */
+	/* Without a toolchain grant, the skill still requests the directory, unless the owner's
+	 * policy turns toolchains off. */
 	struct ssb_plan *off = skill_by("python3", NULL);
 	assert_int_equal(count_toolchain(off), 0);
 	assert_true(asked(off, item) && warned(off, "--toolchain auto"));
@@ -73,7 +75,7 @@ static void test_toolchain_of_a_skill(void **state)
 	assert_false(asked(off, item));
 	ssb_plan_free(off);
 	policy(NULL);
-	/* It can be taken out, and the owner can show any directory. */
+	/* The owner can withhold the toolchain, or grant any directory with --read. */
 	struct ssb_plan *p = skill_by(
 	        "python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }, { SSB_OPT_WITHHOLD, item }));
 	assert_int_equal(count_toolchain(p), 0);
@@ -119,7 +121,8 @@ static void test_toolchain(void **state)
 	assert_true(p->toolchain_auto);
 	ssb_plan_free(p);
 
-	/* A program in the home itself does not open the home. */
+	/* A program that lies directly in the home directory does not cause a grant of the home
+	 * directory. */
 	policy(NULL);
 	snprintf(path, sizeof(path), "PATH=%s", home);
 	write_file(at("u/snake"), "\177ELF", 0755);
@@ -161,7 +164,7 @@ static void test_shims_and_links(void **state)
 	assert_non_null(granted(p, at("pe/versions/3")));
 	ssb_plan_free(p);
 
-	/* A venv needs its own files and those of its interpreter. */
+	/* A venv gets two grants: its own directory and that of its interpreter. */
 	snprintf(path, sizeof(path), "PATH=%s", at("venv/bin"));
 	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
 	assert_int_equal(p->n_grants, 2);
@@ -169,7 +172,7 @@ static void test_shims_and_links(void **state)
 	assert_non_null(granted(p, at("venv")));
 	ssb_plan_free(p);
 
-	/* A version file that points elsewhere is not followed. */
+	/* A pyenv version file that leads out of pyenv's directory is ignored. */
 	write_file(at("pe/version"), "../../../u\n", 0644);
 	snprintf(path, sizeof(path), "PATH=%s", at("pe/shims"));
 	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");

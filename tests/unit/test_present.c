@@ -84,13 +84,13 @@ static void by_their_first_parts(void **state)
 	assert_int_equal(count(true), 1);
 }
 
-/* On a file system on which that is the same name. */
+/* A name in another letter case counts, too: some file systems ignore the case. */
 static void in_another_case(void **state)
 {
 	make(".ENVRC");
 	assert_true(has(".envrc", false));
 	assert_int_equal(count(false), 1);
-	make(".hu\xc5\xbfky"); /* with the long s */
+	make(".hu\xc5\xbfky"); /* U+017F, the long s, which folds to "s" */
 	assert_true(has(".husky", false));
 	assert_int_equal(count(false), PROTECTED_COUNT);
 }
@@ -106,7 +106,7 @@ static void too_many_names(void **state)
 	assert_int_equal(count(false), 0);
 	make("one-more");
 	assert_int_equal(count(false), PROTECTED_COUNT);
-	/* Of a git directory only what has a name in it. */
+	/* In a git directory, only the protected names below .git count. */
 	assert_true(has(".git/hooks", true));
 	assert_false(has(".envrc", true));
 }
@@ -124,7 +124,8 @@ static void closed(void **state)
 	assert_int_equal(errno, EBADF);
 }
 
-/* More than one call of the kernel gives; neither "." nor "..", each of the others once. */
+/* A directory with more entries than one getdents64() returns: each entry comes once, without "."
+ * and "..". */
 static void every_entry(void **state)
 {
 	enum { COUNT = 1000 };
@@ -148,7 +149,7 @@ static void every_entry(void **state)
 	for (int i = 0; i < COUNT; i++) {
 		assert_true(seen[i]);
 	}
-	entries_init(&names, dir); /* only a place, not to be read */
+	entries_init(&names, dir); /* an O_PATH descriptor, which cannot be read */
 	assert_null(entries_next(&names));
 	assert_int_equal(errno, EBADF);
 }

@@ -1,4 +1,5 @@
-/* test_prices.c - prices: our table, the owner's file over it, and the price of tokens. */
+/* test_prices.c - prices: the built-in table, the owner's file that overrides it, and the price of
+ * tokens. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-/* With a file of this text (NULL: none). */
+/* Loads the prices with `text` as the owner's price file; NULL: without that file. */
 static int load(const char *text, struct prices *p, struct ssb_error *err)
 {
 	struct owner o = { .uid = getuid(), .config_dir = dir };
@@ -104,7 +105,7 @@ UNIT_TEST(ours)
 	}
 }
 
-/* The file for people says what the library knows: over it, it changes nothing. */
+/* data/prices.yaml contains exactly the built-in prices, so loading it changes nothing. */
 UNIT_TEST(shipped_file)
 {
 	char path[sizeof(__FILE__) + 32] = __FILE__;
@@ -128,12 +129,12 @@ UNIT_TEST(rounding)
 	auto_prices p = good("models: {m: {in: 0.000001, out: 2.5}}");
 
 	assert_int_equal(cost(&p, "m", 0, 0), 0);
-	assert_int_equal(cost(&p, "m", 1, 0), 1); /* never to nothing */
+	assert_int_equal(cost(&p, "m", 1, 0), 1); /* never rounded down to 0 */
 	assert_int_equal(cost(&p, "m", 1000000, 0), 1);
 	assert_int_equal(cost(&p, "m", 1000001, 0), 2);
 	assert_int_equal(cost(&p, "m", 0, 1), 3);
 	assert_int_equal(cost(&p, "m", 0, 2), 5);
-	assert_int_equal(cost(&p, "m", 500000, 1), 3); /* rounded once, not twice */
+	assert_int_equal(cost(&p, "m", 500000, 1), 3); /* the sum is rounded once, not each part */
 	assert_int_equal(cost(&p, "gpt-4o", 1234, 567), 3085 + 5670);
 }
 
@@ -218,7 +219,8 @@ UNIT_TEST(wrong_files)
 	}
 }
 
-/* A user who can write the file decides what a budget is worth. */
+/* Whoever writes the price file decides how much a budget buys, so a file that other users can
+ * write is refused. */
 UNIT_TEST(only_the_owners_file)
 {
 	struct owner o = { .uid = getuid(), .config_dir = dir };
@@ -240,7 +242,7 @@ UNIT_TEST(only_the_owners_file)
 	ssb_diags_free(d);
 }
 
-/* The manual's table is ours, and its example can be loaded. */
+/* The manual lists exactly the built-in prices, and its example can be loaded. */
 UNIT_TEST(the_manual)
 {
 	char path[512];

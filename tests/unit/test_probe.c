@@ -1,5 +1,5 @@
-/* test_probe.c - unit tests of src/os/probe: the answers are compared with what the test finds by
- * other means, so that a probe that always says yes (or no) fails. */
+/* test_probe.c - unit tests of src/os/probe. The test finds each answer in another way, too, so a
+ * probe that always answers yes (or no) fails. */
 #include "unit.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void test_parse_release(void **state)
 		unsigned major = 77;
 		unsigned minor = 77;
 		assert_int_equal(probe_parse_release(CASES[i].text, &major, &minor), CASES[i].r);
-		assert_int_equal(major, CASES[i].major); /* untouched on failure */
+		assert_int_equal(major, CASES[i].major); /* an output is not changed on failure */
 		assert_int_equal(minor, CASES[i].minor);
 	}
 }
@@ -67,7 +67,7 @@ static void test_kernel_is_the_running_one(void **state)
 	assert_memory_equal(line, expected, strlen(expected));
 }
 
-/* The minimum kernel has these for every user. */
+/* The minimum supported kernel offers these features to every user. */
 static void test_features_of_the_minimum_kernel(void **state)
 {
 	static const enum probe_id IDS[] = { PROBE_SECCOMP, PROBE_OPENAT2, PROBE_CLOSE_RANGE,
@@ -139,7 +139,7 @@ static int fails_with_exdev(void)
 
 static int never_ends(void)
 {
-	alarm(1); /* the bound itself, shortened */
+	alarm(1); /* the probe's own time limit, shortened to 1 s */
 	return pause();
 }
 
@@ -150,8 +150,8 @@ static void test_in_userns_reports_what_failed(void **state)
 	assert_int_equal(probe_in_userns(0, never_ends), ETIMEDOUT);
 }
 
-/* A process that may not fork has no namespaces either: the probe says so
- * instead of guessing. Run in a child, as an unprivileged user. */
+/* A process that cannot fork cannot use namespaces: the probe must report the error. The test runs
+ * as an unprivileged user in a child. */
 static void test_userns_unavailable_is_seen(void **state)
 {
 	int status = 0;
@@ -222,7 +222,7 @@ static void test_groups_always_answer(void **state)
 	assert_int_equal(n == 0, groups[0] == '\0');
 }
 
-/* A member of "sudo" is told so; the same user without it is not. */
+/* If the user is a member of "sudo", the hint says so; without that group, it does not. */
 static void test_groups_of_a_member(void **state)
 {
 	char groups[64];

@@ -1,4 +1,4 @@
-/* test_propose.c - the smallest manifest: valid, complete, without a line too many, and with
+/* test_propose.c - the smallest manifest: valid, complete, without unnecessary lines, and with
  * dangerous requests only in comments. */
 #include "manifest_world.h"
 
@@ -34,7 +34,7 @@ static char *propose(const char *base, const struct needs *s)
 	return buf_steal(&out);
 }
 
-/* How many needs that are not dangerous `m` leaves open. */
+/* Counts the needs that `m` does not cover; dangerous needs are not counted. */
 static size_t open_needs(const struct manifest *m, const struct needs *s)
 {
 	size_t *v = NULL;
@@ -63,7 +63,7 @@ static void drop(struct mtext_list *l, size_t at, const struct manifest *m, cons
 	l->v[l->n++] = last;
 }
 
-/* Without any one of its lines something is open. */
+/* `text` covers all needs, and if any of its lines is removed, at least one need is not covered. */
 static void check_minimal(const char *text, const struct needs *s)
 {
 	struct manifest *m = parse(text);
@@ -123,7 +123,8 @@ static void smallest(void **state)
 	assert_int_equal(m->write.n, 1);
 	assert_int_equal(m->n_egress, 4);
 	for (size_t i = 0; i < m->n_egress; i++) {
-		if (strcmp(m->egress[i].domain.s, "b.example") == 0) { /* no port was seen */
+		/* the need has no port, so the default port is proposed */
+		if (strcmp(m->egress[i].domain.s, "b.example") == 0) {
 			assert_true(m->egress[i].n_ports == 1 && m->egress[i].ports[0] == 443);
 		}
 	}
@@ -142,7 +143,7 @@ static void siblings(void **state)
 	} CASES[] = {
 		{ "~/notes", 7, NEED_READ, 7 },   { "~/notes", 8, NEED_READ, 1 },
 		{ "~/notes", 9, NEED_WRITE, 1 },  { "~", 12, NEED_READ, 12 },
-		{ "~/.config", 9, NEED_READ, 9 }, /* holds others' secrets as well */
+		{ "~/.config", 9, NEED_READ, 9 }, /* has other programs' secrets, too */
 		{ "/etc", 9, NEED_READ, 9 },      { "/home", 9, NEED_READ, 9 },
 		{ "/opt/x", 9, NEED_READ, 1 },    { "/opt/x", 9, NEED_WRITE, 9 },
 		{ "/tmp", 9, NEED_READ, 9 },      { "", 9, NEED_READ, 9 },
@@ -170,7 +171,8 @@ static void siblings(void **state)
 	}
 }
 
-/* The directory of many that is found later holds the one that was found first. */
+/* First ~/d/a has enough files to be proposed as a directory, then ~/d. Only ~/d is proposed, as it
+ * contains ~/d/a. */
 static void siblings_in_siblings(void **state)
 {
 	struct needs s = { 0 };
@@ -190,7 +192,7 @@ static void siblings_in_siblings(void **state)
 	needs_done(&s);
 }
 
-/* A wider profile is proposed for what is harmless alone. */
+/* A wider profile is proposed for a system call, unless that call is dangerous. */
 static void profiles(void **state)
 {
 	(void)state;
@@ -209,8 +211,8 @@ static void profiles(void **state)
 	}
 }
 
-/* What is not there is neither a line nor a reason for one; nor is a directory that holds
- * much else. */
+/* Missing files get no read line and do not count as a reason to propose their directory. A
+ * directory that contains much else is not proposed. */
 static void in_vain(void **state)
 {
 	static const struct {
@@ -225,7 +227,8 @@ static void in_vain(void **state)
 		{ 8, 1, true, NEED_READ, "~/d " },
 		{ 8, 0, false, NEED_READ,
 		  "~/d/t0 ~/d/t1 ~/d/t2 ~/d/t3 ~/d/t4 ~/d/t5 ~/d/t6 ~/d/t7 " },
-		{ 1, 2, true, NEED_WRITE, "~/d/m0 ~/d/m1 ~/d/t0 " }, /* it is made */
+		/* a missing file that was written gets a line: the skill creates it */
+		{ 1, 2, true, NEED_WRITE, "~/d/m0 ~/d/m1 ~/d/t0 " },
 	};
 	(void)state;
 
@@ -295,10 +298,10 @@ static void the_base_is_kept(void **state)
 	                               "  filesystem: {read: [/home/u/notes, /srv/other]}\n",
 	                               &s);
 	struct manifest *m = parse(text);
-	assert_int_equal(m->read.n, 2); /* "/home/u/notes" holds "~/notes/a" */
+	assert_int_equal(m->read.n, 2); /* "/home/u/notes" covers "~/notes/a" */
 	assert_int_equal(m->n_egress, 4);
 	assert_string_equal(m->egress[1].domain.s, "z.example");
-	assert_int_equal(m->egress[1].n_ports, 1); /* its author's line stays as it is */
+	assert_int_equal(m->egress[1].n_ports, 1); /* the line of the author is unchanged */
 	assert_int_equal(m->resources.memory_mb, 9);
 	assert_string_equal(m->args.v[0].s, "a");
 	manifest_free(m);
@@ -355,7 +358,7 @@ static void one_need_counts_up(void **state)
 	needs_done(&s);
 }
 
-/* A host that was sent a decoy once is dangerous, in whichever order it is seen. */
+/* If a decoy was sent to a host once, the host stays dangerous, whatever the order of the needs. */
 static void a_thief_stays_one(void **state)
 {
 	struct need fine = { .kind = NEED_NETWORK, .value = (char *)(uintptr_t) "a.example" };

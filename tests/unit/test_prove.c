@@ -1,6 +1,6 @@
-/* test_prove.c - unit tests of the judgement of ssb_prove(), with sandboxes that are not one: the
- * payload runs in a plain fork (nothing may then be called held), in one that only forbids fork, in
- * one that dies. The linker puts our sandbox_run_payload() in the place of the real one, which is
+/* test_prove.c - unit tests of how ssb_prove() judges its attacks. The payload runs in fake
+ * sandboxes: a plain fork (no attack may then count as blocked), a process that only cannot fork,
+ * and a process that dies. The linker replaces sandbox_run_payload() with our own; the real one is
  * tested end to end. */
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static int sandboxes;
 int __wrap_sandbox_run_payload(const struct run_request *q, sandbox_payload payload, void *arg,
                                struct buf *out, struct ssb_error *err);
 
-/* A filter that ends a process that calls perf_event_open, and does nothing else. */
+/* Loads a filter that kills a process that calls perf_event_open, and allows all other calls. */
 static void kill_perf(void)
 {
 	struct sock_filter code[] = {
@@ -58,7 +58,7 @@ static _Noreturn void fake_sandbox(sandbox_payload payload, void *arg, int fd)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (fake == FAKE_NO_FORK) {
 		if (geteuid() == 0 && setresuid(65533, 65533, 65533) != 0) {
-			_exit(1); /* root is not bound by the limit */
+			_exit(1); /* the limit does not bind root */
 		}
 		(void)setrlimit(RLIMIT_NPROC, &none);
 	}
@@ -134,7 +134,7 @@ static size_t entries(const char *dir)
 	return n;
 }
 
-/* What no machine denies: these must be seen as leaks without a sandbox. */
+/* No machine blocks these attacks by itself, so without a sandbox all of them must succeed. */
 static const char *const LEAK_EVERYWHERE[] = {
 	"env",    "file",       "file-write",  "suid-chmod", "suid-create", "suid-mknod",
 	"fd-low", "fd-any",     "device-node", "open-tree",  "tiocsti",     "tiocsti-64",
@@ -154,7 +154,7 @@ static size_t prove(enum fake how, struct ssb_probe **ret, int *ret_sandboxes)
 	if (ssb_prove(&plan, ret, &n, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
-	assert_int_equal(entries(home), 0); /* no decoy is left */
+	assert_int_equal(entries(home), 0); /* no decoy file remains */
 	assert_null(getenv(PROVE_CANARY));
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
@@ -184,12 +184,14 @@ static void test_no_sandbox_is_all_leaks(void **state)
 	for (size_t i = 0; i < n; i++) {
 		assert_true(strlen(probes[i].what) > 0 && strlen(probes[i].inside) > 0);
 		assert_true(strlen(probes[i].outside) > 0);
-		assert_ptr_equal(find(probes, n, probes[i].name), &probes[i]); /* unique */
+		/* each name occurs once */
+		assert_ptr_equal(find(probes, n, probes[i].name), &probes[i]);
 	}
 	free(probes);
 }
 
-/* The plan has no skill and no read grants: what was not tried is not held. */
+/* The plan has no skill and no read grants: attacks on these cannot be tried and must not count as
+ * blocked. */
 static void test_void_is_never_held(void **state)
 {
 	struct ssb_probe *probes = NULL;
@@ -213,8 +215,8 @@ static void test_a_filter_that_kills_holds(void **state)
 	free(probes);
 }
 
-/* Without fork the attacks are made one by one, and the next sandbox goes on
- * where the last one was ended. */
+/* If the sandbox cannot fork, the attacks run one after another in one process. When an attack
+ * kills that process, the next sandbox continues with the next attack. */
 static void test_no_fork_inside(void **state)
 {
 	struct ssb_probe *probes = NULL;
@@ -280,7 +282,7 @@ static void test_granted(void **state)
 
 	assert_true(prove_granted(&plan, "/srv/data"));
 	assert_true(prove_granted(&plan, "/srv/data/x"));
-	assert_true(prove_granted(&plan, "/srv")); /* something beneath it */
+	assert_true(prove_granted(&plan, "/srv")); /* a grant below it counts */
 	assert_false(prove_granted(&plan, "/srv/database"));
 	assert_false(prove_granted(&plan, "/etc"));
 	assert_true(prove_granted_write(&plan, "/srv/out/x"));

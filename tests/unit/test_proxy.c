@@ -1,5 +1,5 @@
-/* test_proxy.c - dialling through a proxy: which hosts use it, what it is told, and what its
- * answers cause. */
+/* test_proxy.c - connecting through a proxy: which hosts use it, the request that it gets, and the
+ * results of its answers. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static const struct {
 	uint32_t rule;
 	const char *name;
 	uint16_t port;
-	int use; /* -1: directly */
+	int use; /* index of the proxy; -1: direct */
 } USES[] = {
 	{ NULL, NAME, "api.corp.test", 443, UPSTREAM_OTHER },
 	{ NULL, NAME, "api.corp.test", 22, UPSTREAM_OTHER },
@@ -65,7 +65,7 @@ static const struct {
 	{ NULL, WILD, "a.wild.test", 443, UPSTREAM_OTHER },
 	{ NULL, PRIVATE, "10.1.2.3", 443, UPSTREAM_OTHER },
 	{ NULL, RANGE, "192.31.196.9", 443, UPSTREAM_OTHER },
-	/* this machine is never the proxy's */
+	/* this machine is never reached through a proxy */
 	{ NULL, LOCAL, "localhost", 443, -1 },
 	{ NULL, LOOPBACK, "127.0.0.2", 443, -1 },
 	/* no_proxy */
@@ -84,7 +84,7 @@ static const struct {
 	{ "10.0.0.0/8", PRIVATE, "10.1.2.3", 443, -1 },
 	{ "10.2.0.0/16", PRIVATE, "10.1.2.3", 443, UPSTREAM_OTHER },
 	{ "0.0.0.0/0", NAME, "api.corp.test", 443,
-	  UPSTREAM_OTHER }, /* a name has no address here */
+	  UPSTREAM_OTHER }, /* a name does not match a range: its address is unknown */
 	{ "2600::/16", PUBLIC6, "2600::1", 443, -1 },
 	{ "192.31.196.8/29", RANGE, "192.31.196.9", 443, -1 },
 	{ "192.31.196.8/29", RANGE, "192.31.196.99", 443, UPSTREAM_OTHER },
@@ -111,22 +111,22 @@ static void which_proxy(void **state)
 	assert_non_null(proxy_for(&plan, &q));
 	plan.udp_direct = false;
 	plan.upstream[UPSTREAM_OTHER] = (struct upstream){ 0 };
-	assert_null(proxy_for(&plan, &q)); /* only plain HTTP has one */
+	assert_null(proxy_for(&plan, &q)); /* only plain HTTP has a proxy */
 	q.port = 80;
 	assert_non_null(proxy_for(&plan, &q));
 }
 
-/* ---- a proxy of the test's ----------------------------------------------- */
+/* ---- the test's own proxy ------------------------------------------------ */
 
 static struct {
 	const char *answer;
 	size_t len;
-	size_t cut;        /* bytes at a time */
-	int pause_ms;      /* between them */
-	unsigned limit_ms; /* for all of it; 0: more than it takes */
-	bool end;          /* then closes */
+	size_t cut;        /* bytes in one write */
+	int pause_ms;      /* pause between the writes */
+	unsigned limit_ms; /* time limit of the dial; 0: 20 s */
+	bool end;          /* the proxy closes the connection after its answer */
 	char heard[4096];
-	char after[64]; /* what came behind the request */
+	char after[64]; /* bytes that arrive after the request */
 } script;
 
 static void *serve(void *arg)
@@ -181,7 +181,7 @@ struct outcome {
 	int64_t took_ms;
 };
 
-/* Dials by the proxy while the script runs. */
+/* Connects through the proxy `u`, with a limit of `ms`. */
 static struct outcome dial_with(const struct upstream *u, struct dial_request q, unsigned ms)
 {
 	struct dial_config config = { .table = table };
@@ -261,7 +261,7 @@ static void longest_name(void **state)
 	static char secret[685];
 	struct upstream u = { .host = PLAIN.host, .port = OPEN, .credentials = secret };
 
-	memset(secret, 'A', sizeof(secret) - 1); /* of MAX_PROXY_USER bytes */
+	memset(secret, 'A', sizeof(secret) - 1); /* as long as MAX_PROXY_USER allows */
 	memset(name, 'a', sizeof(name) - 1);
 	for (size_t i = 60; i < 240; i += 60) {
 		name[i] = '.';
@@ -274,7 +274,7 @@ static void longest_name(void **state)
 	(void)close(o.fd);
 }
 
-/* Not one byte of what follows the head is lost, however it comes. */
+/* The proxy's answer comes in pieces of any size: all bytes after its head reach the client. */
 static void bytes_behind_the_head(void **state)
 {
 	static const char ANSWER[] = "HTTP/1.1 100 Wait\r\n\r\nHTTP/1.1 200 OK\r\nVia: x\r\n\r\n"
@@ -311,7 +311,8 @@ static void answers(void **state)
 		{ "HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\n\r\n", DIAL_PROXY_REFUSED },
 		{ "HTTP/1.1 101 Switching\r\n\r\n", DIAL_PROXY_REFUSED },
 		{ "HTTP/1.1 407 Who are you\r\n\r\n", DIAL_PROXY_AUTH },
-		{ "HTTP/1.1 200 OK\r\n", DIAL_PROXY_BROKEN }, /* and then the end */
+		/* the connection ends within the head */
+		{ "HTTP/1.1 200 OK\r\n", DIAL_PROXY_BROKEN },
 		{ "", DIAL_PROXY_BROKEN },
 		{ "SSH-2.0-x\r\n", DIAL_PROXY_BROKEN },
 	};
@@ -331,7 +332,8 @@ static void answers(void **state)
 	script.end = false;
 }
 
-/* Heads without end: a lot at once, and a little for ever. */
+/* Answers whose head never ends, in large and in tiny pieces: the dial fails at the size limit or
+ * at the time limit. */
 static void hostile(void **state)
 {
 	static char flood[CONNECT_REPLY_MAX * 8];
@@ -356,7 +358,8 @@ static void silence(void **state)
 {
 	struct outcome o = dial_with(&PLAIN, request(NAME, "api.corp.test", 443), 300);
 
-	assert_int_equal(o.reply.result, DIAL_TIMEOUT); /* not accepted: open4's queue */
+	/* the connection is in the backlog of open4, but not accepted */
+	assert_int_equal(o.reply.result, DIAL_TIMEOUT);
 	assert_true(o.took_ms >= 290 && o.took_ms < 10000);
 	auto_fd stale = accept4(world.open4, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(stale >= 0);
@@ -368,7 +371,7 @@ static void silence(void **state)
 	assert_int_equal(o.reply.result, DIAL_PROXY_UNREACHABLE);
 }
 
-/* What is refused here never reaches the proxy. */
+/* A request that the dialler refuses is not sent to the proxy. */
 static void judged_here(void **state)
 {
 	struct pollfd p = { .fd = world.open4, .events = POLLIN };
@@ -397,7 +400,7 @@ int main(void)
 	if (egress_table_new(&plan, &table, &err) < 0) {
 		fail_msg("%s", err.text);
 	}
-	/* The dialler's listeners do not block; this test's proxy waits. */
+	/* The dialler's listeners are nonblocking; the test's proxy needs a blocking one. */
 	(void)fcntl(world.open4, F_SETFL, 0);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -19,7 +19,7 @@ static struct race_target target(const char *text)
 	return t;
 }
 
-/* The lowest free number: what was leaked would be below it. */
+/* Returns the lowest free fd number. If the race leaks an fd, the next number is higher. */
 static int next_fd(void)
 {
 	auto_fd fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -38,7 +38,7 @@ static void race(void **state)
 
 	assert_true(second >= 0);
 
-	int64_t from = race_now_us(); /* the first hangs, the second answers */
+	int64_t from = race_now_us(); /* the first target hangs, the second answers */
 	int fd = race_connect(targets, 2, FULL, SOCK_STREAM, from + 5000000, &tried);
 	int64_t took = race_now_us() - from;
 	assert_true(fd >= 0);
@@ -46,7 +46,9 @@ static void race(void **state)
 	assert_true(took >= RACE_STAGGER_MS * 1000 && took < 4500000);
 	(void)close(fd);
 
-	took = INT64_MAX; /* failures do not wait: at least once nothing else was in the way */
+	/* A refused connect must start the next one at once. A busy machine may delay that, so one
+	 * fast round of ten is enough. */
+	took = INT64_MAX;
 	for (int i = 0; i < 10 && took >= RACE_STAGGER_MS * 1000; i++) {
 		from = race_now_us();
 		fd = race_connect(refusing, 3, FULL, SOCK_STREAM, from + 5000000, &tried);
@@ -57,7 +59,7 @@ static void race(void **state)
 	}
 	assert_true(took < RACE_STAGGER_MS * 1000);
 
-	from = race_now_us(); /* one fails, one hangs */
+	from = race_now_us(); /* one target refuses, one hangs */
 	assert_int_equal(race_connect(hanging, 2, FULL, SOCK_STREAM, from + 3000000, &tried), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_int_equal(tried, 1);
@@ -72,7 +74,8 @@ static bool arrives(int listener, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* The first attempt is not waited for, and not made twice. */
+/* race_at_once() returns an fd only if the first attempt succeeds at once. race_finish() continues
+ * that attempt; it does not begin another one. */
 static void at_once(void **state)
 {
 	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
@@ -93,7 +96,8 @@ static void at_once(void **state)
 	assert_int_equal(race_finish(&r, race_now_us() + 5000000, &tried), -1);
 	assert_int_equal(errno, ECONNREFUSED);
 
-	int64_t from = race_now_us(); /* the second is due when it always was */
+	/* the second attempt starts RACE_STAGGER_MS after the first, also after race_at_once() */
+	int64_t from = race_now_us();
 	race_init(&r, hanging, 2, FULL, SOCK_STREAM);
 	assert_int_equal(race_at_once(&r), -1);
 	assert_true(race_now_us() - from < 4500000);
@@ -102,13 +106,15 @@ static void at_once(void **state)
 	(void)close(fd);
 	(void)close(accept(listener, NULL, NULL));
 
-	race_init(&r, hanging, 2, FULL, SOCK_STREAM); /* it never finishes */
+	/* race_done() without race_finish() must close all fds */
+	race_init(&r, hanging, 2, FULL, SOCK_STREAM);
 	assert_int_equal(race_at_once(&r), -1);
 	race_done(&r);
 	assert_int_equal(next_fd(), lowest);
 }
 
-/* Aimed, a socket sends nothing until it is fired, and then a plain SYN. */
+/* An aimed socket sends nothing until the caller fires it with an empty send(). Then it sends a
+ * plain SYN. */
 static void aimed(void **state)
 {
 	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
@@ -125,9 +131,9 @@ static void aimed(void **state)
 		auto_fd fd = race_aim(&r, false);
 		assert_true(fd >= 0 && !arrives(listener, 50));
 		if (fired == 0) {
-			continue; /* closed without a word */
+			continue; /* the socket is closed before it is fired: nothing arrives */
 		}
-		/* An address is not heard: where it leads is settled. */
+		/* An address in sendto() has no effect: the target is fixed. */
 		ssize_t n = sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
 		                   (struct sockaddr *)&elsewhere, sizeof(elsewhere));
 		assert_true(n == 0 || errno == EINPROGRESS);
@@ -140,7 +146,8 @@ static void aimed(void **state)
 	assert_false(arrives(listener, 50));
 }
 
-/* One that will speak is not heard of before it does, unless it takes too long. */
+/* With race_aim(.., true), the listener gets the connection together with the first data, or after
+ * a delay if no data comes. */
 static void aimed_to_speak(void **state)
 {
 	auto_fd listener = world_listen(4, SOCK_STREAM, FULL);
@@ -156,7 +163,8 @@ static void aimed_to_speak(void **state)
 		assert_int_equal(send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
 		int64_t from = race_now_us();
 		bool early = arrives(listener, 5);
-		assert_true(!early || race_now_us() - from > 30000); /* or we were stopped */
+		/* or this test was suspended */
+		assert_true(!early || race_now_us() - from > 30000);
 		if (spoken == 1) {
 			assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);
 		}

@@ -38,8 +38,8 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
-/* By what the manual says, and nothing else: exit 0 if every line holds, there
- * are `n` of them, and `condition` is true of the list `d`. */
+/* Checks the file as the manual describes it, with an independent program: all hashes match, there
+ * are `n` lines, and the Python expression `condition` is true for the list `d` of lines. */
 static void check_record(int n, const char *condition)
 {
 	static const char program[] =
@@ -92,7 +92,7 @@ static void test_chain(void **state)
 	open_record(&r);
 	char line[16];
 
-	for (int i = 0; i < 3000; i++) { /* more than the buffer holds */
+	for (int i = 0; i < 3000; i++) { /* more data than the buffer can contain */
 		snprintf(line, sizeof(line), "line %d", i);
 		assert_true(put(&r, line, strlen(line)));
 	}
@@ -120,7 +120,7 @@ static void fake_clock(struct timespec *ret_wall, uint64_t *ret_mono_us)
 static void test_clock_steps_back(void **state)
 {
 	(void)state;
-	/* wall, monotonic; the latter does not go back, but nothing here trusts it */
+	/* wall clock, monotonic clock; the record accepts a monotonic clock that goes back, too */
 	static const int64_t steps[][2] = {
 		{ 1794747600, 5000 }, { 1794747601, 6000 }, { 1794744000, 7000 },   { 0, 7000 },
 		{ -5, 6500 },         { 951782399, 9000 },  { 253402300800, 9001 },
@@ -152,7 +152,8 @@ static void test_line_cap(void **state)
 
 	memset(text, 'x', sizeof(text));
 	assert_true(put(&r, "", 0));
-	/* All but the message, with the same number of digits in `mono`. */
+	/* The bytes of a line without its message. The clock is fixed, so `mono` always has the
+	 * same number of digits. */
 	r.clock = fake_clock;
 	fake_mono = r.begun_us + 7;
 	size_t around = r.bytes;
@@ -166,7 +167,7 @@ static void test_line_cap(void **state)
 	check_record(4, "len(d[2]['message']) > 65000 and d[3]['message'] == 'after'");
 }
 
-/* However much of a line was taken, the file ends with a whole one. */
+/* The file size limit cuts a line at any byte: the file must still end with a complete line. */
 static void test_file_full(void **state)
 {
 	(void)state;
@@ -189,11 +190,11 @@ static void test_file_full(void **state)
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 		assert_int_equal(failed, -1);
 		assert_int_equal(r.failure.sys_errno, EFBIG);
-		/* There is room again: still nothing may follow. */
+		/* There is room again, but after a failed write no line may follow. */
 		(void)put(&r, "later", 5);
 		assert_int_equal(record_flush(&r), -1);
 		assert_int_equal(record_sync(&r), -1);
-		/* The first line is one byte shorter or longer at times: `mono`. */
+		/* The first line may differ by a byte: the number of digits in `mono` varies. */
 		check_record((int)((room + 4) / line), "True");
 	}
 }

@@ -1,10 +1,10 @@
-/* test_repo_links.c - what repositories lead to: their symlinks, and the places that git's settings
- * in them name, each up to its bound. */
+/* test_repo_links.c - where repositories lead: their symlinks and the paths in their git settings,
+ * each at its limit and one past it. */
 #include <errno.h>
 
 #include "repos_world.h"
 
-/* l0 -> l1 -> ... -> the last, which says `to`. */
+/* Makes a chain of n symlinks, l0 -> l1 -> ..., the last of which points to `to`. */
 static void chain(int n, const char *to)
 {
 	char name[32], next[32];
@@ -24,7 +24,8 @@ static void test_where_links_lead(void **state)
 
 	(void)state;
 	dirs("a/b");
-	/* As many as the kernel follows; all of them are held, and what they leave stays. */
+	/* A chain as long as the kernel allows is followed. All of its links are protected, and so
+	 * are the links that its last target passes. */
 	assert_int_equal(symlink("../a", in("w/a/x")), 0);
 	chain(39, "a/./x/../a/b/");
 	auto_free char *real = links_follow(&links, &plan, in("w/l0"), false, &there);
@@ -37,12 +38,12 @@ static void test_where_links_lead(void **state)
 	assert_string_equal(links.v[40].path, "a");
 	assert_false(links.v[40].read_only);
 	links_done(&links);
-	/* One more is not followed. */
+	/* A chain that is longer by one is cut. */
 	chain(40, "a/./x/../a/b/");
 	auto_free char *cut = links_follow(&links, &plan, in("w/l0"), false, &there);
 	assert_false(there);
 	assert_string_equal(cut, in("w/a/x"));
-	/* As far as something is there, and no further up than the top. */
+	/* A path is followed to its last part that exists, and never above the root directory. */
 	auto_free char *gone = links_follow(&links, &plan, in("w/a/gone/../b"), false, &there);
 	assert_false(there);
 	assert_string_equal(gone, in("w/a/gone"));
@@ -67,7 +68,8 @@ static void test_links_held(void **state)
 		assert_int_equal(links.n, i < MAX_HELD ? i + 1 : MAX_HELD);
 	}
 	assert_int_equal(errno, E2BIG);
-	/* One that is held already has its place; outside of the grant none is needed. */
+	/* A link that is already in the list is not added again. A link outside the grant needs no
+	 * protection. */
 	assert_int_equal(symlink("w", in("out")), 0);
 	auto_free char *again = links_follow(&links, &plan, in("w/n0"), false, &there);
 	auto_free char *out = links_follow(&links, &plan, in("out"), false, &there);
@@ -75,7 +77,7 @@ static void test_links_held(void **state)
 	links_done(&links);
 }
 
-/* Instructions of agents are often one file with many names. */
+/* Many repositories have several symlinks to one file of agent instructions. */
 static void test_links_of_many_repositories(void **state)
 {
 	static const char *const LINKS[] = { "CLAUDE.md", "GEMINI.md", ".cursorrules",
@@ -126,12 +128,14 @@ static void test_what_settings_name(void **state)
 	file("more", "[include]\npath = more\npath = /etc/passwd\npath = w/deep\npath = deep\n");
 	search();
 	assert_int_equal(prepared.warnings.n, 0);
-	/* As far as they are there, from each tree and from the git directory. */
+	/* Relative paths are resolved from each work tree and from the git directory, as far as
+	 * they exist. */
 	assert_true(names("main/a", true) && names("wt/a", true) && names("main/.git/a", true));
 	assert_true(names("a/x", true) && names("main/a", true));
 	assert_true(names("more", false) && names("w", false) && names("deep", false));
 	assert_true(names("main/.git/worktrees/wt/own", false));
-	/* The owner's own hold for every tree, and where there is none for what they include. */
+	/* Settings of the owner apply to every work tree; files that they include are found,
+	 * too. */
 	write_file(in(".gitconfig"), "[core]\nhooksPath = h\n[include]\npath = w/work\n", 0644);
 	search();
 	assert_true(names("work", false) && names("main/h", true) && names("wt/h", true));
@@ -158,7 +162,8 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(names("h", true) && prepared.warnings.n == 1);
 	assert_non_null(strstr(prepared.warnings.v[0], "settings in it are too long"));
-	/* Two are the tree's own; those of the owner and the machine count apart. */
+	/* The repository has two config files itself. The files of the owner and the machine are
+	 * counted separately. */
 	at = (size_t)snprintf(text, sizeof(text), "[include]\n");
 	for (int i = 0; i <= MAX_REPO_CONFIGS - 2; i++) {
 		file(".git/config", text);
@@ -185,7 +190,8 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(prepared.warnings.n == 1 && found->n_named == MAX_NAMED);
 	assert_non_null(strstr(prepared.warnings.v[0], "name too many places"));
-	/* As many that are not granted; those that are missing lead nowhere. */
+	/* The same number of hook directories outside the grant; a missing directory does not
+	 * count. */
 	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
 	for (int i = 0; i <= MAX_NAMED; i++) {
 		char name[16];

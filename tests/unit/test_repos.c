@@ -1,5 +1,5 @@
-/* test_repos.c - the search for repositories in a writable grant: what it finds, what does not
- * mislead it, and its bounds, each at the limit and one past it. */
+/* test_repos.c - the search for repositories in a writable grant: which it finds, which names do
+ * not mislead it, and its limits, each at the limit and one past it. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #include "repos_world.h"
 
-/* The run must not start, and the owner is told by what. */
+/* The search must fail, and the message must contain `named`. */
 static void search_stops(const char *named, int error)
 {
 	struct ssb_error err = { 0 };
@@ -48,9 +48,10 @@ static void test_only_writable_directories(void **state)
 
 static void test_what_is_a_repository(void **state)
 {
-	dirs(".git/a/.git"); /* the top is protected anyway, and git's own is no tree */
+	/* the top of the grant is protected anyway, and a .git inside a .git is not a repository */
+	dirs(".git/a/.git");
 	dirs("b/c/.git");
-	dirs("b/c/d/.git"); /* in another one */
+	dirs("b/c/d/.git"); /* a repository in another one */
 	dirs("plain/git");
 	dirs("plain/.gitx");
 	dirs("linked");
@@ -61,7 +62,8 @@ static void test_what_is_a_repository(void **state)
 	assert_true(has("b/c", false) && has("b/c/d", false) && has("linked", false));
 }
 
-/* All three names make a bare repository, two of them do not; a tree in it counts as well. */
+/* With objects, refs and HEAD a directory is a bare repository; with two of the three it is not. A
+ * work tree inside it is found as well. */
 static void test_bare_repositories(void **state)
 {
 	static const char *const DIRS[] = { "", "x.git/", "y/z.git/" };
@@ -107,10 +109,11 @@ static void test_git_files(void **state)
 	search();
 	assert_true(has("x/rel", false) && has("gd", true));
 	assert_true(has("wt", false) && has("main", false));
-	/* A bare repository is found through its worktree. */
+	/* The bare repository is found through its worktree, whose .git file names it. */
 	assert_true(has("wt2", false) && has("bare.git/worktrees/wt2", true));
 	assert_true(has("bare.git", true));
-	/* Read-only as a whole in what is protected already. */
+	/* A git directory inside a protected one gets no entry of its own: it is already
+	 * read-only. */
 	assert_true(has("sub", false) && !has(".git/modules/sub", true));
 	assert_false(has("main/.git", true));
 }
@@ -145,7 +148,7 @@ static void test_pointers_that_lead_nowhere(void **state)
 	for (size_t i = 0; i < found->n; i++) {
 		assert_false(found->v[i].gitdir);
 	}
-	file("r0/.git", "gitdir: ../gd\n"); /* control */
+	file("r0/.git", "gitdir: ../gd\n"); /* the control: a valid pointer */
 	search();
 	assert_true(has("gd", true));
 	assert_int_equal(symlink("loop", in("w/loop")), 0);
@@ -153,14 +156,15 @@ static void test_pointers_that_lead_nowhere(void **state)
 	search_stops("loop", ELOOP);
 }
 
-/* A file of settings, or one that leads to them, that is there and cannot be read. */
+/* A git settings file, or a file that leads to one, exists but cannot be read: the run must not
+ * start. */
 static void test_what_cannot_be_read(void **state)
 {
 	static const char *const FILES[] = { "r/.git/config", "r/.git/commondir", "wt/.git", "more",
 		                             "r/.git/config.worktree" };
 	char path[64];
 
-	(void)signal(SIGIO, SIG_IGN); /* that the lease should be given back */
+	(void)signal(SIGIO, SIG_IGN); /* sent when another process opens the leased file */
 	dirs("r/.git");
 	dirs("wt");
 	file("r/.git/config", "[include]\npath = ../../more\n");
@@ -197,7 +201,7 @@ static void test_long_and_binary_pointers(void **state)
 	assert_int_equal(found->n, 1);
 	auto_fd fd = open(in("w/a/.git"), O_WRONLY | O_TRUNC | O_CLOEXEC);
 	assert_int_equal(write(fd, "gitdir: ../gd\0\n", 15), 15);
-	search(); /* git reads as far as the NUL */
+	search(); /* git stops reading at the NUL byte */
 	assert_int_equal(found->n, 2);
 	assert_true(has("gd", true));
 }
@@ -218,7 +222,7 @@ static void test_depth(void **state)
 	assert_int_equal(prepared.warnings.n, 1);
 	assert_non_null(strstr(prepared.warnings.v[0], "too deep"));
 	assert_non_null(strstr(prepared.warnings.v[0], grant.path));
-	/* Where a run begins anew it is said once. */
+	/* When a run is prepared again with the same plan, the warning is not repeated. */
 	repos_free(found);
 	found = NULL;
 	assert_int_equal(repos_find(&plan, &prepared, NULL, &found, &(struct ssb_error){ 0 }), 0);
@@ -250,7 +254,7 @@ static void test_number(void **state)
 	assert_too_many(MAX_REPOS);
 }
 
-/* Each needs 28 fds, as the grant does; 129 are for the rest of a run. */
+/* Each repository needs 34 fds, as the grant does; the rest of a run needs 129. */
 static void test_number_by_open_files(void **state)
 {
 	char path[64];
@@ -269,9 +273,9 @@ static void test_number_by_open_files(void **state)
 	assert_int_equal(prepared.warnings.n, 0);
 }
 
-static clockid_t going; /* the clock that loses 20 ms with every look at it */
+static clockid_t going; /* this clock advances by 20 ms at each reading */
 static long lost_ms;
-static unsigned looks; /* at the processor's time */
+static unsigned looks; /* number of readings of the CPU clock */
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
@@ -281,7 +285,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 	int rc = __real_clock_gettime(id, ret);
 
 	looks += id == CLOCK_THREAD_CPUTIME_ID;
-	/* The processor's time never goes without the other one. */
+	/* CPU time cannot pass without real time, so CLOCK_MONOTONIC advances with it. */
 	if ((id == going || (id == CLOCK_MONOTONIC && going == CLOCK_THREAD_CPUTIME_ID)) &&
 	    going != CLOCK_REALTIME) {
 		lost_ms += 20;
@@ -291,7 +295,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 	return rc;
 }
 
-/* Others on the machine take none of its time away, and a slow disk some. */
+/* The limit of the search counts its own CPU time fully, and waiting time (a slow disk) only in
+ * part. */
 static void test_time(void **state)
 {
 	char path[64];
@@ -302,7 +307,8 @@ static void test_time(void **state)
 	}
 	looks = 0;
 	search();
-	assert_true(looks < 30); /* not for every directory, while it cannot be over */
+	/* the CPU clock is not read for each directory before the limit can be reached */
+	assert_true(looks < 30);
 	going = CLOCK_MONOTONIC;
 	search();
 	assert_int_equal(found->n, 30);
@@ -321,7 +327,8 @@ static void test_time(void **state)
 	going = CLOCK_REALTIME;
 }
 
-/* More names than a search reads, of one file: so many are not quickly made. */
+/* Makes more entries than a search reads. They are links to one file, which is faster than
+ * files. */
 static void crowd(const char *in_dir)
 {
 	char path[64];
@@ -337,7 +344,8 @@ static void crowd(const char *in_dir)
 	}
 }
 
-/* A run finds the owner's; the skill hides them among more names than the next one reads. */
+/* The first run records the owner's repositories. The skill then hides them among more entries than
+ * a search reads: they must still be protected. */
 static void test_known_from_before(void **state)
 {
 	dirs("z/y/mine/.git");
@@ -356,10 +364,11 @@ static void test_known_from_before(void **state)
 	assert_non_null(strstr(prepared.warnings.v[0], "too many files"));
 	state_dir = NULL;
 	search();
-	assert_false(has("z/y/mine", false)); /* the control: they do hide it */
+	assert_false(has("z/y/mine", false)); /* the control: without the record it is not found */
 }
 
-/* Nothing but whole paths of an own file counts. */
+/* The file of known repositories is used only if it belongs to the owner, and only its absolute
+ * paths. */
 static void test_known_by_whom(void **state)
 {
 	static const struct {
@@ -388,7 +397,8 @@ static void test_known_by_whom(void **state)
 		search();
 		assert_int_equal(has("z/y/mine", false), CASES[i].counts);
 	}
-	/* One that is not the owner's alone stops the run: who knows what it kept. */
+	/* If other users can write the file, the run must not start: entries may have been
+	 * removed. */
 	assert_int_equal(chmod(in("repositories"), 0622), 0);
 	search_stops("repositories", 0);
 	assert_int_equal(unlink(in("repositories")), 0);
@@ -397,7 +407,8 @@ static void test_known_by_whom(void **state)
 	assert_int_equal(access(in("elsewhere"), F_OK), -1);
 }
 
-/* Full of what is gone: that makes room. Full of what is there: the known stay. */
+/* If the list is full of paths that no longer exist, they are removed and the repository that was
+ * found is stored. */
 static void test_known_are_many(void **state)
 {
 	struct stat st;
@@ -422,7 +433,8 @@ static void test_known_are_many(void **state)
 	free(all);
 }
 
-/* Nearest first: what is left out lies behind the many. */
+/* At the limit of entries, directories near the top are searched first, so only distant ones are
+ * missing. */
 static void test_entries(void **state)
 {
 	char path[64];
@@ -432,7 +444,7 @@ static void test_entries(void **state)
 	dirs("z/far/.git");
 	auto_fd one = open(in("one"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_true(one >= 0);
-	/* near, near/.git, many, z, z/far, z/far/.git */
+	/* these 6 entries count, too: near, near/.git, many, z, z/far, z/far/.git */
 	for (int i = 0; i < MAX_REPO_ENTRIES - 6; i++) {
 		snprintf(path, sizeof(path), "w/many/%d", i);
 		assert_int_equal(link(in("one"), in(path)), 0);
@@ -448,7 +460,8 @@ static void test_entries(void **state)
 	assert_non_null(strstr(prepared.warnings.v[0], "too many files"));
 }
 
-/* What package managers fill comes last, and what is left out of it is no news to the owner. */
+/* Directories of package managers are searched last. If the limit stops the search there, the owner
+ * gets no warning. */
 static void test_packages(void **state)
 {
 	crowd("a/node_modules");
@@ -460,10 +473,11 @@ static void test_packages(void **state)
 	assert_int_equal(prepared.quiet.n, 1);
 	assert_non_null(strstr(prepared.quiet.v[0], "packages"));
 	assert_int_equal(tree_remove(AT_FDCWD, in("w/a/node_modules/0")), 0);
-	search(); /* all of it can be read */
+	search(); /* now the search can read all of it */
 	assert_true(has("a/node_modules/x", false));
 	assert_int_equal(prepared.warnings.n + prepared.quiet.n, 0);
-	/* By the whole name alone; what lies elsewhere is told. */
+	/* Only the exact name node_modules is treated so. If the limit stops the search elsewhere,
+	 * the owner is warned. */
 	assert_int_equal(rename(in("w/a/node_modules"), in("w/a/node_modules2")), 0);
 	dirs("a/more");
 	crowd("a/more");
@@ -478,7 +492,7 @@ static bool warned_of_mount(void)
 	       strstr(prepared.warnings.v[0], "is another mount") != NULL;
 }
 
-/* In a mount namespace of its own; the grant is the one that is seen there. */
+/* Runs the search in its own mount namespace, with the grant as it is seen there. */
 static int search_beside_mount(void)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
@@ -519,8 +533,9 @@ static void test_no_descriptors_left(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* What is closed to the caller, who could open it, is held as it is; root finds what is in it.
- * At the bound, and one past it. */
+/* The caller owns a directory that is closed to it (mode 0 or 0444), so a skill could open it: the
+ * directory is protected as a whole. Root can search it and finds the repository. Tested at the
+ * limit and one past it. */
 static void test_closed_directory(void **state)
 {
 	const size_t closed = geteuid() == 0 ? 0 : MAX_HELD;
@@ -528,7 +543,8 @@ static void test_closed_directory(void **state)
 	char name[32];
 
 	dirs("closed/in/.git");
-	for (mode_t mode = 0; mode <= 0444; mode += 0444) { /* not read; not searched */
+	/* first not readable, then not searchable */
+	for (mode_t mode = 0; mode <= 0444; mode += 0444) {
 		assert_int_equal(chmod(in("w/closed"), mode), 0);
 		search();
 		assert_int_equal(found->n, closed == 0);

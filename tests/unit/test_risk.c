@@ -1,4 +1,4 @@
-/* test_risk.c - the risk of a plan: each reason alone, and what is said about several. */
+/* test_risk.c - the risk of a plan: each reason alone, and the text for combinations. */
 #include <stdio.h>
 
 #include "unit.h"
@@ -52,7 +52,8 @@ static void of_files(void **state)
 	expect(&(struct ssb_plan){ ONE(written) }, MEDIUM LINE(CHANGES) LINE(READS));
 }
 
-/* What it can read and not send is not said of one that can send it. */
+/* If the skill can send what it reads, the reason "it can read files" is replaced by "can leave by
+ * the network". */
 static void of_hosts(void **state)
 {
 	expect(&(struct ssb_plan){ NET }, MEDIUM LINE(HOSTS));
@@ -72,7 +73,8 @@ static void of_walls(void **state)
 	expect(&(struct ssb_plan){ .profile = PROFILE_STRICT, .audit = AUDIT_VIOLATIONS }, LOW);
 }
 
-/* Those that it asks for and gets; a credential also before its owner's word. */
+/* A variable counts if the skill requests it and gets it; a credential counts even before the owner
+ * allows it. */
 static void of_variables(void **state)
 {
 	struct refusal waits = { .what = (char[]){ "environment GITHUB_TOKEN" },

@@ -1,5 +1,5 @@
-/* test_says.c - what a SKILL.md or a manifest.yaml is understood to say, in every way to write
- * it. */
+/* test_says.c - the requirements that are read from a SKILL.md or a manifest.yaml, in every way to
+ * write them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 #include "skill/says.h"
 #include "skill/script.h"
 
-/* "env=A,B bins=x any=y os=linux packages=p name=N version=V" of what there is. */
+/* Writes the contents of `s` as "env=A,B bins=x any=y os=linux packages=p name=N version=V",
+ * without empty parts. */
 static void tell(struct buf *out, const struct says *s)
 {
 	static const char *const KINDS[] = { "env", "bins", "any", "os", "packages" };
@@ -49,7 +50,7 @@ static bool warned(const struct ssb_diags *d, const char *part)
 typedef int reader(struct says *ret, const char *file, const char *text, size_t len,
                    struct ssb_diags *diags);
 
-/* Whatever it was, a manifest can be made of it, and asks for no more than it says. */
+/* A valid manifest can be made of `s`, and it requests no more than `s` names. */
 static void check_manifest(const struct says *s)
 {
 	char *argv[] = { (char[]){ "python3" }, (char[]){ "/skill/a.py" }, NULL };
@@ -130,7 +131,7 @@ UNIT_TEST(test_places)
 	static const char TEXT[] = "\n---\nname: a\ndescription: x: y\n" OPENCLAW "---\n";
 	AUTO(says_done) struct says s = { 0 };
 
-	/* Also where it was read entry by entry. */
+	/* The same entries are found when the text is read entry by entry. */
 	assert_int_equal(says_markdown(&s, "f", TEXT, strlen(TEXT), NULL), 0);
 	assert_int_equal(s.wishes[WISH_ENV].n, 1);
 	assert_int_equal(s.wishes[WISH_ENV].v[0].line, 8);
@@ -138,7 +139,7 @@ UNIT_TEST(test_places)
 	assert_string_equal(s.description, "x: y");
 }
 
-/* At each cap, and past it. */
+/* Each list at its limit, and one entry past it. */
 UNIT_TEST(test_caps)
 {
 	for (size_t past = 0; past < 2; past++) {
@@ -198,7 +199,7 @@ UNIT_TEST(test_large)
 	assert_int_equal(says_markdown(&s, "f", text.data, text.len, diags), 0);
 	assert_null(s.name);
 	assert_true(warned(diags, "too large"));
-	/* A description is cut, and not in the middle of a character. */
+	/* A long description is cut, but never within a UTF-8 character. */
 	says_done(&s);
 	buf_reset(&text);
 	buf_adds(&text, "---\ndescription: ");
@@ -211,7 +212,8 @@ UNIT_TEST(test_large)
 	check_manifest(&s);
 }
 
-/* Entries are told apart by how they begin; one may hold thousands that begin otherwise. */
+/* In a broken document, one entry contains thousands of quoted keys, which do not begin entries of
+ * their own: the result still has at most MAX_LOOSE_ENTRIES entries. */
 UNIT_TEST(test_hidden_entries)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -236,7 +238,7 @@ UNIT_TEST(test_hidden_entries)
 UNIT_TEST(test_shebang)
 {
 	static const struct {
-		const char *line, *expected; /* NULL: none */
+		const char *line, *expected; /* expected text; NULL: none */
 	} rows[] = {
 		{ "#!/bin/sh\n", "/bin/sh" },
 		{ "#! /usr/bin/perl -w\nx", "/usr/bin/perl -w" },
