@@ -32,6 +32,18 @@ static inline char *world_path(const char *name)
 	return path;
 }
 
+/* The skill NAME of the world. */
+static inline struct skill skill_at(const char *name)
+{
+	return (struct skill){ strdup(name), world_path(name) };
+}
+
+static inline void skill_done(struct skill *s)
+{
+	free(s->name);
+	free(s->dir);
+}
+
 static inline void world_mkdir(const char *name)
 {
 	auto_free char *path = world_path(name);

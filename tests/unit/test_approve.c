@@ -279,11 +279,10 @@ UNIT_TEST(asks_for_the_word)
 		struct mcp_call c = { .principal = "one" };
 		AUTO(case_done) struct approve_case k = case_of(&c, plan_of(NULL, 0));
 		const char *why = NULL;
-		auto_buf sealed;
+		auto_buf sealed = BUF(4096);
 
 		assert_int_equal(ask_case(&k), ANSWER_NONE);
 		assert_non_null(strstr(the_question, "changed since you approved it"));
-		buf_init(&sealed, 4096);
 		approve_state(&sealed, &k, &asked);
 		c.state = sealed.data;
 		assert_int_equal(json_read(&c.answer, CHOICES[i], strlen(CHOICES[i]), &why), 0);

@@ -1,5 +1,4 @@
 /* test_check.c - checks of single values that the owner's flags and files share. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"

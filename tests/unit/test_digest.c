@@ -2,13 +2,11 @@
  * symlink followed, and a cache that is right or ignored. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,11 +74,10 @@ static int open_in(const char *name)
 static const char *walk_with(int stop_now)
 {
 	volatile sig_atomic_t stop = stop_now;
-	auto_buf out;
+	auto_buf out = BUF(FILES_LIST_BYTES + 1024);
 	auto_fd dir = open_in("skill");
 	auto_fd state = open_in("state");
 
-	buf_init(&out, FILES_LIST_BYTES + 1024);
 	files_line_members(dir, state, &stop, &out);
 	assert_false(out.failed);
 	snprintf(members, sizeof(members), "{%.*s}", (int)out.len, out.data);

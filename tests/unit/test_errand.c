@@ -2,7 +2,6 @@
  * left. */
 #include "serve_world.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>

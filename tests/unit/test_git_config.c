@@ -20,9 +20,8 @@ static void note(void *arg, enum git_config_name name, const char *path)
 static void reads(const char *text, size_t len, const char *found)
 {
 	auto_free char *exact = malloc(len > 0 ? len : 1);
-	auto_buf out;
+	auto_buf out = BUF(1UL << 20);
 
-	buf_init(&out, 1UL << 20);
 	buf_adds(&out, "");
 	memcpy(exact, text, len);
 	git_config_read(exact, len, note, &out);

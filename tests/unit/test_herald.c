@@ -332,11 +332,10 @@ UNIT_TEST(test_hostile_words)
 /* `n` times `piece` as the reason and the agent, and as many violations. */
 static void long_event(struct buf *out, const char *piece, size_t n)
 {
-	auto_buf text;
+	auto_buf text = BUF(MAX_NOTIFY_BODY);
 	struct json j;
 	char name[64];
 
-	buf_init(&text, MAX_NOTIFY_BODY);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(&text, piece);
 	}
@@ -377,11 +376,10 @@ UNIT_TEST(test_limits)
 	static const char *const PIECES[] = { "&", "\xf0\x9f\x9a\xa8", "x", "<>" };
 
 	for (size_t i = 0; i < ARRAY_LEN(PIECES); i++) {
-		auto_buf event;
+		auto_buf event = BUF(MAX_NOTIFY_BODY);
 		AUTO(made_done) struct made slack;
 		AUTO(made_done) struct made pager;
 		AUTO(made_done) struct made plain;
-		buf_init(&event, MAX_NOTIFY_BODY);
 		long_event(&event, PIECES[i], 5000);
 		assert_int_equal(make(&slack, NOTIFY_SLACK, event.data), 0);
 		check_slack(at(&slack, "text"), 3000);

@@ -82,10 +82,9 @@ TABLE_TEST(test_expectations, EXPECTATIONS)
 /* begin + filling + end, `total` bytes in all. */
 static void play_filled(const char *begin, const char *end, size_t total, struct drive *ret)
 {
-	auto_buf b;
+	auto_buf b = BUF(1 << 20);
 	struct drive d = { 0 };
 
-	buf_init(&b, 1 << 20);
 	buf_adds(&b, begin);
 	while (b.len + strlen(end) < total) {
 		buf_addc(&b, 'x');
@@ -136,9 +135,8 @@ UNIT_TEST(test_many_requests)
 {
 	enum { COUNT = 10000 };
 	static const size_t STEPS[] = { 1, 13, 4096, 1 << 20 };
-	auto_buf b;
+	auto_buf b = BUF(1 << 22);
 
-	buf_init(&b, 1 << 22);
 	for (int i = 0; i < COUNT; i++) {
 		buf_addf(&b, GET "Host: h%d.test" END, i);
 	}

@@ -2,7 +2,6 @@
  * whatever the reader of the layer reports. */
 #include "tar_world.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>

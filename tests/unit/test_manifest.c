@@ -1,6 +1,5 @@
 /* test_manifest.c - the manifest: every field, every rule with a good and a bad case. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"

@@ -1,5 +1,4 @@
 /* test_manifest_load.c - opening manifests: only a regular file that stays inside the skill. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/write.h"
@@ -46,9 +45,8 @@ static void same(const struct manifest *a, const struct manifest *b)
 /* Written and read again, with these notes. The text is the caller's. */
 static char *round_trip(const struct manifest *m, const struct write_notes *notes)
 {
-	auto_buf out;
+	auto_buf out = BUF(MAX_YAML_BYTES);
 
-	buf_init(&out, MAX_YAML_BYTES);
 	manifest_write(&out, m, notes);
 	assert_false(out.failed);
 	struct manifest *again = parse(out.data);
@@ -155,8 +153,7 @@ UNIT_TEST(what_cannot_be_said_fails)
 	assert_true(manifest_can_say("/srv/a \"b\" ü"));
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct manifest *m = parse(HEAD "permissions: {filesystem: {read: [/srv/x]}}\n");
-		auto_buf out;
-		buf_init(&out, MAX_YAML_BYTES);
+		auto_buf out = BUF(MAX_YAML_BYTES);
 		free(m->read.v[0].s);
 		m->read.v[0].s = strdup(BAD[i]);
 		assert_false(manifest_can_say(BAD[i]));

@@ -1,7 +1,6 @@
 /* test_mcp_bounds.c - what a client may make the protocol keep or ask: at the cap, and one past
  * it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
@@ -85,10 +84,9 @@ UNIT_TEST(modern_questions)
 {
 	char last[16];
 	char answers[64];
-	auto_buf all;
+	auto_buf all = BUF(4096);
 
 	world_init();
-	buf_init(&all, 4096);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/"
 	          "many','params':{'n':%d,'each':100," MODERN_WITH(CAN) "}}",
 	          MAX_MCP_ASKS + 1);

@@ -1,6 +1,5 @@
 /* test_mcp_message.c - the messages of the protocol: which are read, which are refused, and their
  * caps. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,7 +221,7 @@ UNIT_TEST(ids_are_echoed)
 {
 	struct mcp_message m = { 0 };
 	struct mcp_message again = { 0 };
-	auto_buf text;
+	auto_buf text = BUF(4096);
 	int code = 0;
 
 	assert_int_equal(read_text(&m,
@@ -230,7 +229,6 @@ UNIT_TEST(ids_are_echoed)
 	                           "\"\\\"\\\\\\u0000\\u0001\\ud83d\\ude00\\udcff\xc3\xa9\"}",
 	                           &code),
 	                 0);
-	buf_init(&text, 4096);
 	mcp_error_text(&text, m.id, -1, "x", NULL);
 	assert_int_equal(read_text(&again, text.data, &code), 0);
 	assert_string_equal(again.id, m.id);
@@ -245,9 +243,8 @@ UNIT_TEST(ids_are_echoed)
 
 UNIT_TEST(errors_without_a_call)
 {
-	auto_buf text;
+	auto_buf text = BUF(4096);
 
-	buf_init(&text, 4096);
 	mcp_error_text(&text, NULL, MCP_E_PARSE, "a \"quote\"", NULL);
 	assert_string_equal(text.data,
 	                    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"

@@ -1,7 +1,6 @@
 /* test_mcp_news.c - subscriptions of both eras: which client is notified, how much, and until
  * when. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
@@ -192,7 +191,7 @@ UNIT_TEST(test_listen_bad)
 		"{'resourceSubscriptions':[1]}",
 		"{'resourceSubscriptions':['a\\u0000']}",
 	};
-	auto_buf many;
+	auto_buf many = BUF(1 << 20);
 
 	begin();
 	for (size_t i = 0; i < ARRAY_LEN(FILTERS); i++) {
@@ -201,7 +200,6 @@ UNIT_TEST(test_listen_bad)
 	}
 	assert_int_equal(w.server->n_calls, 0);
 	/* The number of resources is bounded, for all of a peer together. */
-	buf_init(&many, 1 << 20);
 	buf_adds(&many, "{'resourceSubscriptions':['u'");
 	for (size_t i = 1; i < MAX_MCP_WATCHED; i++) {
 		buf_addf(&many, ",'u%zu'", i);

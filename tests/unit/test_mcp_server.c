@@ -1,11 +1,9 @@
 /* test_mcp_server.c - what each method of the protocol answers, in both eras, and what is
  * refused. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
-#include "base/limits.h"
 #include "base/own.h"
 #include "mcp_world.h"
 

@@ -41,9 +41,8 @@ static char *seal(struct state_store *s, const struct state_binding *of, const c
 static enum state_verdict opened(struct state_store *s, const struct state_binding *of,
                                  const char *sealed, const char *text)
 {
-	auto_buf ret;
+	auto_buf ret = BUF(1 << 20);
 
-	buf_init(&ret, 1 << 20);
 	enum state_verdict v = state_open(s, of, sealed, &ret);
 	if (v == STATE_GOOD) {
 		assert_string_equal(ret.data != NULL ? ret.data : "", text);
@@ -183,13 +182,12 @@ UNIT_TEST(test_caps)
 {
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *text = calloc(1, MAX_MCP_STATE + 2);
-	auto_buf out;
+	auto_buf out = BUF(1 << 20);
 
 	memset(text, 'x', MAX_MCP_STATE);
 	auto_free char *sealed = seal(s, &OF, text);
 	assert_int_equal(opened(s, &OF, sealed, text), STATE_GOOD);
 	text[MAX_MCP_STATE] = 'x';
-	buf_init(&out, 1 << 20);
 	assert_int_equal(state_seal(s, &OF, text, &out), -1);
 	assert_int_equal(out.len, 0);
 	/* A buffer that is too small is no success. */

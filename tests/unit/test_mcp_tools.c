@@ -1,6 +1,5 @@
 /* test_mcp_tools.c - tools as a table: their descriptions, the checks of arguments, the results. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"

@@ -1,5 +1,4 @@
 /* test_money.c - amounts, times and words of sessions: read exactly, or refused. */
-#include <stdio.h>
 #include <string.h>
 
 #include "unit.h"

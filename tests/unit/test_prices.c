@@ -246,11 +246,10 @@ UNIT_TEST(only_the_owners_file)
 UNIT_TEST(the_manual)
 {
 	char path[512];
-	auto_buf page;
+	auto_buf page = BUF(1 << 20);
 
 	snprintf(path, sizeof(path), "%s/man/skillsandbox-session.5", getenv("SSB_SOURCE"));
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-	buf_init(&page, 1 << 20);
 	assert_true(fd >= 0 && file_read_all(fd, &page) == 0);
 	auto_prices ours_only = good(NULL);
 	for (size_t i = 0; i < ours_only.n; i++) {
@@ -280,10 +279,9 @@ UNIT_TEST(cap)
 	for (size_t extra = 0; extra < 2; extra++) {
 		auto_prices all = good(NULL);
 		size_t room = MAX_PRICES - all.n + extra;
-		auto_buf b;
+		auto_buf b = BUF(MAX_YAML_BYTES);
 		struct prices p = { 0 };
 		struct ssb_error err = { 0 };
-		buf_init(&b, MAX_YAML_BYTES);
 		buf_adds(&b, "models:\n");
 		for (size_t i = 0; i < room; i++) {
 			buf_addf(&b, " m%zu: {in: 1, out: 1}\n", i);

@@ -1,7 +1,6 @@
 /* test_says.c - the requirements that are read from a SKILL.md or a manifest.yaml, in every way to
  * write them. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
@@ -58,9 +57,8 @@ static void check_manifest(const struct says *s)
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(manifest_freep) struct manifest *m = NULL;
 	struct ssb_error err = { 0 };
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	derive_manifest(&text, &d);
 	assert_false(text.failed);
 	if (manifest_parse("SKILL.md", text.data, text.len, &m, diags, &err) != 0) {
@@ -83,9 +81,8 @@ static void check(reader *read, const struct test_case *c)
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(says_done) struct says s = { 0 };
 	const char *warning = c->v[1];
-	auto_buf told;
+	auto_buf told = BUF(1 << 16);
 
-	buf_init(&told, 1 << 16);
 	buf_adds(&told, "");
 	assert_int_equal(read(&s, "SKILL.md", c->v[2], c->len[2], diags), 0);
 	tell(&told, &s);
@@ -145,8 +142,7 @@ UNIT_TEST(test_caps)
 	for (size_t past = 0; past < 2; past++) {
 		AUTO(says_done) struct says s = { 0 };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
-		auto_buf text;
-		buf_init(&text, 1 << 20);
+		auto_buf text = BUF(1 << 20);
 		buf_adds(&text, "---\nmetadata: {openclaw: {requires: {env: [");
 		for (size_t i = 0; i < MAX_WISHES + past; i++) {
 			buf_addf(&text, "%sV%zu", i > 0 ? "," : "", i);
@@ -160,8 +156,7 @@ UNIT_TEST(test_caps)
 	for (size_t past = 0; past < 2; past++) {
 		AUTO(says_done) struct says s = { 0 };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
-		auto_buf text;
-		buf_init(&text, 1 << 20);
+		auto_buf text = BUF(1 << 20);
 		buf_adds(&text, "---\nbroken: [\n");
 		for (size_t i = 0; i < MAX_LOOSE_ENTRIES - 2 + past; i++) {
 			buf_addf(&text, "k%zu: v\n", i);
@@ -173,8 +168,7 @@ UNIT_TEST(test_caps)
 	}
 	for (size_t past = 0; past < 2; past++) {
 		AUTO(says_done) struct says s = { 0 };
-		auto_buf text;
-		buf_init(&text, 1 << 20);
+		auto_buf text = BUF(1 << 20);
 		for (size_t i = 0; i < MAX_BLANK_LINES + past; i++) {
 			buf_addc(&text, '\n');
 		}
@@ -188,9 +182,8 @@ UNIT_TEST(test_large)
 {
 	AUTO(says_done) struct says s = { 0 };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
-	auto_buf text;
+	auto_buf text = BUF(1 << 20);
 
-	buf_init(&text, 1 << 20);
 	buf_adds(&text, "---\nname: a\nx: ");
 	while (text.len < MAX_YAML_BYTES + 10) {
 		buf_adds(&text, "y");
@@ -218,9 +211,8 @@ UNIT_TEST(test_hidden_entries)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	size_t n = 0;
-	auto_buf text;
+	auto_buf text = BUF(MAX_YAML_BYTES);
 
-	buf_init(&text, MAX_YAML_BYTES);
 	for (size_t i = 0; i < 9000; i++) {
 		buf_addf(&text, i % 3000 == 0 ? "k%zu: 1\n" : "\"%zu\": 1\n", i);
 	}
@@ -263,8 +255,7 @@ UNIT_TEST(test_shebang)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO(script_done) struct script s = { 0 };
-		auto_buf words;
-		buf_init(&words, 1024);
+		auto_buf words = BUF(1024);
 		int rc = script_read_shebang(rows[i].line, strlen(rows[i].line), &s);
 		for (size_t k = 0; k < s.n; k++) {
 			buf_addf(&words, "%s%s", k > 0 ? " " : "", s.words[k]);

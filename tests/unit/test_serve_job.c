@@ -2,8 +2,6 @@
  * and many at once. */
 #include "serve_world.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>

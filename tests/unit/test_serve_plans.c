@@ -52,17 +52,6 @@ static int teardown(void **state)
 	return world_teardown(state);
 }
 
-static struct skill skill_at(const char *name)
-{
-	return (struct skill){ strdup(name), world_path(name) };
-}
-
-static void skill_done(struct skill *s)
-{
-	free(s->name);
-	free(s->dir);
-}
-
 UNIT_TEST(is_kept)
 {
 	AUTO(skill_done) struct skill skill = skill_at("s");

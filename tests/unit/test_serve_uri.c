@@ -1,5 +1,4 @@
 /* test_serve_uri.c - addresses of resources, cursors, and data that hides nothing. */
-#include <stdio.h>
 #include <string.h>
 
 #include "unit.h"
@@ -115,8 +114,7 @@ UNIT_TEST(test_there_and_back)
 		all[c - 1] = (char)c;
 	}
 	for (int path = 0; path < 2; path++) {
-		auto_buf out;
-		buf_init(&out, 1024);
+		auto_buf out = BUF(1024);
 		percent_encode(&out, all, path != 0);
 		assert_true(show_plain(out.data, out.len, false));
 		auto_free char *back = uri_decode(out.data, path != 0);
@@ -128,9 +126,8 @@ UNIT_TEST(test_there_and_back)
 UNIT_TEST(test_cursors)
 {
 	static char long_one[MAX_CURSOR + 2];
-	auto_buf out;
+	auto_buf out = BUF(4 * MAX_CURSOR);
 
-	buf_init(&out, 4 * MAX_CURSOR);
 	uri_cursor_write(&out, "sweather");
 	auto_free char *back = uri_cursor_read(out.data);
 	assert_string_equal(back, "sweather");
@@ -155,10 +152,9 @@ UNIT_TEST(test_cursors)
 
 static void shown(const char *json, const char *want)
 {
-	auto_buf out;
+	auto_buf out = BUF(4096);
 	struct json j;
 
-	buf_init(&out, 4096);
 	json_init(&j, &out, false);
 	show_json(&j, json, strlen(json));
 	assert_string_equal(out.data, want);

@@ -33,17 +33,6 @@ static void put(const char *path, size_t size)
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 }
 
-static struct skill skill_at(const char *path)
-{
-	return (struct skill){ .name = strdup("s"), .dir = world_path(path) };
-}
-
-static void skill_gone(struct skill *s)
-{
-	free(s->name);
-	free(s->dir);
-}
-
 static const struct skill_file *find(const struct skill_files *f, const char *path)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -88,7 +77,7 @@ UNIT_TEST(digests_and_what_is_left_out)
 	auto_free char *fifo = world_path("s/fifo");
 	assert_int_equal(symlink("/etc/passwd", link), 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	AUTO(skill_gone) struct skill s = skill_at("s");
+	AUTO(skill_done) struct skill s = skill_at("s");
 	auto_free char *cache = world_path("");
 
 	read_served(&f, &s, cache);
@@ -110,14 +99,12 @@ UNIT_TEST(digests_and_what_is_left_out)
 		                                  "sub/../big",  "sub//x", "sub",         "nope",
 		                                  "link/passwd", "big/",   "sub/.git/x" };
 	for (size_t i = 0; i < ARRAY_LEN(not_served); i++) {
-		auto_buf out;
-		buf_init(&out, 4096);
+		auto_buf out = BUF(4096);
 		if (served_file_content(&s, not_served[i], &out) == 0) {
 			fail_msg("%s can be read", not_served[i]);
 		}
 	}
-	auto_buf out;
-	buf_init(&out, 4096);
+	auto_buf out = BUF(4096);
 	assert_int_equal(served_file_content(&s, "big", &out), 0);
 	assert_int_equal(out.len, 1000);
 }
@@ -130,7 +117,7 @@ UNIT_TEST(sees_a_change)
 
 	world_mkdir("s");
 	put("s/a", 10);
-	AUTO(skill_gone) struct skill s = skill_at("s");
+	AUTO(skill_done) struct skill s = skill_at("s");
 	for (int i = 0; i < 2; i++) {
 		AUTO(skill_files_done) struct skill_files f = { 0 };
 		read_served(&f, &s, cache);
@@ -147,7 +134,7 @@ static const char *refused_with(const char *cache)
 {
 	static struct ssb_error err;
 	AUTO(skill_files_done) struct skill_files f = { 0 };
-	AUTO(skill_gone) struct skill s = skill_at("s");
+	AUTO(skill_done) struct skill s = skill_at("s");
 
 	err = (struct ssb_error){ 0 };
 	return served_files_read(&f, &s, cache, &err) == 0 ? NULL : err.text;
@@ -204,7 +191,7 @@ UNIT_TEST(is_in_order)
 		auto_free char *path = world_path(name);
 		assert_int_equal(symlink("x", path), 0);
 	}
-	AUTO(skill_gone) struct skill s = skill_at("s");
+	AUTO(skill_done) struct skill s = skill_at("s");
 	read_served(&f, &s, NULL);
 	assert_int_equal(count_files(&f), 50);
 	assert_int_equal(f.n, 50 + MAX_SKILL_LEFT);

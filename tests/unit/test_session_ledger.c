@@ -127,9 +127,8 @@ UNIT_TEST(test_ledger_rearranged)
 	auto_free char *text = full_ledger("order");
 	auto_free char *other = full_ledger("other");
 	size_t len = strlen(text);
-	auto_buf out;
+	auto_buf out = BUF(1 << 20);
 
-	buf_init(&out, 1 << 20);
 	/* a line left out */
 	buf_add(&out, text, (size_t)(line_at(text, 3) - text));
 	buf_adds(&out, line_at(text, 4));

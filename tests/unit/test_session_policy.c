@@ -427,12 +427,11 @@ UNIT_TEST(secrets_are_not_told)
 /* A list of `n` items around `item`, which has a %zu. */
 static bool accepts_items(const char *head, const char *item, const char *tail, size_t n)
 {
-	auto_buf b;
+	auto_buf b = BUF(1 << 20);
 	auto_diags d = ssb_diags_new();
 	auto_policy p;
 	struct ssb_error err = { 0 };
 
-	buf_init(&b, 1 << 20);
 	buf_adds(&b, head);
 	for (size_t i = 0; i < n; i++) {
 		buf_addf(&b, item, i);
@@ -445,12 +444,11 @@ static bool accepts_items(const char *head, const char *item, const char *tail, 
 static bool accepts_url(const char *head, size_t len)
 {
 	static const char BEGIN[] = "https://a/";
-	auto_buf b;
+	auto_buf b = BUF(1 << 20);
 	auto_diags d = ssb_diags_new();
 	auto_policy p;
 	struct ssb_error err = { 0 };
 
-	buf_init(&b, 1 << 20);
 	buf_addf(&b, "%s%s", head, BEGIN);
 	for (size_t i = strlen(BEGIN); i < len; i++) {
 		buf_addc(&b, 'x');

@@ -1,7 +1,6 @@
 /* test_session_send.c - a ledger on its way to collectors: what is sent when, and in which words.
  * tests/e2e/test_session_otel.py tests what goes over the wire. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json_read.h"

@@ -75,8 +75,7 @@ UNIT_TEST(test_scripts)
 			continue;
 		}
 		struct ssb_plan *p = plan_of(dir, args, NULL);
-		auto_buf told;
-		buf_init(&told, 4096);
+		auto_buf told = BUF(4096);
 		for (size_t k = 0; k < p->argv.n; k++) {
 			buf_addf(&told, "%s%s", k > 0 ? " " : "", p->argv.v[k]);
 		}
@@ -172,9 +171,8 @@ UNIT_TEST(test_no_script)
 static size_t names_of(const char *dir)
 {
 	size_t n = 1;
-	auto_buf out;
+	auto_buf out = BUF(1 << 20);
 
-	buf_init(&out, 1 << 20);
 	struct skill_dir d = SKILL_DIR_NONE;
 	struct ssb_error err = { 0 };
 	assert_int_equal(skill_dir_open(at(dir), &d, &err), 0);

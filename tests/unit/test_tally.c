@@ -2,7 +2,6 @@
  * does not. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "unit.h"
 #include "session/tally.h"

@@ -1,6 +1,4 @@
 /* test_yaml_doc.c - the strict YAML layer: what is read, what is refused, and at which place. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
