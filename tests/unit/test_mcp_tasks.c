@@ -108,6 +108,13 @@ static void ask_task(const char *verb, const char *id, const char *more)
 	          verb, verb, KNOWS, id, more);
 }
 
+/* What the client is told of a task that it asks for. */
+static void expect_task(const char *id, const char *text)
+{
+	ask_task("get", id, "");
+	world_expect(&w.out, text);
+}
+
 /* A call that has become a task. */
 static void begin_task(char id[33])
 {
@@ -135,29 +142,24 @@ UNIT_TEST(test_created_and_completed)
 	assert_true(mcp_become_task(tool.held[0], "twice")); /* is one, and stays one */
 	assert_int_equal(w.out.n_sent, 1);
 
-	ask_task("get", id, "");
-	world_expect(&w.out, "'resultType':'complete',");
+	expect_task(id, "'resultType':'complete',");
 	world_expect(&w.out, "'status':'working','statusMessage':'twice'");
 	assert_null(strstr(world_last(&w.out), "\"result\":{}"));
 	assert_true(mcp_wants_progress(tool.held[0]));
 	mcp_progress(tool.held[0], 1, 2, "half");
-	ask_task("get", id, "");
-	world_expect(&w.out, "'statusMessage':'half'");
+	expect_task(id, "'statusMessage':'half'");
 
 	/* Its id may be used again: the request is answered. */
 	begin_task(other);
 	assert_string_not_equal(id, other);
 
 	mcp_tool_done(tool.held[0], "done", "{\"n\":1}", true);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'completed','createdAt'");
+	expect_task(id, "'status':'completed','createdAt'");
 	world_expect(&w.out, "'structuredContent':{'n':1},'isError':true}}}");
 	assert_null(strstr(world_last(&w.out), "\"ttlMs\":null"));
-	ask_task("get", other, "");
-	world_expect(&w.out, "'status':'working'");
+	expect_task(other, "'status':'working'");
 	mcp_fail(tool.held[1], MCP_E_INTERNAL, "broke");
-	ask_task("get", other, "");
-	world_expect(&w.out, "'status':'failed','statusMessage':'broke'");
+	expect_task(other, "'status':'failed','statusMessage':'broke'");
 	world_expect(&w.out, "'error':{'code':-32603,'message':'broke'}}}");
 	assert_int_equal(w.server->n_calls, 0);
 }
@@ -246,15 +248,13 @@ UNIT_TEST(test_cancel)
 	ask_task("cancel", id, "");
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	assert_int_equal(tool.canceled, 1);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'cancelled','createdAt'");
+	expect_task(id, "'status':'cancelled','createdAt'");
 	assert_int_equal(w.server->n_calls, 1);
 	mcp_tool_done(tool.held[0], "too late", NULL, false);
 	assert_int_equal(w.server->n_calls, 0);
 	ask_task("cancel", id, ""); /* once more */
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'cancelled'");
+	expect_task(id, "'status':'cancelled'");
 	assert_null(strstr(world_last(&w.out), "too late"));
 	/* One that answers as soon as it is told. */
 	tool.answers = true;
@@ -285,11 +285,9 @@ UNIT_TEST(test_leave)
 	mcp_peer_leave(old, heir);
 	assert_int_equal(tool.canceled, 1);
 	assert_int_equal(heir->n_calls, 1);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'working'");
+	expect_task(id, "'status':'working'");
 	mcp_tool_done(tool.held[0], "late", NULL, false);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(id, "'status':'completed'");
 	begin_task(id); /* that of the heir ends with it */
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(tool.canceled, 2);
@@ -304,24 +302,21 @@ UNIT_TEST(test_input)
 	call_tool(KNOWS, "ask");
 	world_expect(&w.out, "'resultType':'task'");
 	task_id(id);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'input_required'");
+	expect_task(id, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method':'elicitation/create','params':{"
 	                     "'message':'A?'}},'b':{'method':'elicitation/create',");
 	ask_task("update", id, "");
 	world_expect(&w.out, "'code':-32602");
 	ask_task("update", id, ",'inputResponses':{'c':{},'b':{'action':'accept'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'input_required'");
+	expect_task(id, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method'");
 	assert_null(strstr(world_last(&w.out), "\"b\":{"));
 	/* The first answer to b counts; a is the last that was missing. */
 	ask_task("update", id,
 	         ",'inputResponses':{'b':{'action':'cancel'},'a':{'action':'decline'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(id, "'status':'completed'");
 	world_expect(&w.out, "'a':'decline','b':'accept','state':'s'}");
 	ask_task("update", id, ",'inputResponses':{'a':{}}"); /* nothing is asked: passed over */
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
@@ -330,8 +325,7 @@ UNIT_TEST(test_input)
 	call_tool(KNOWS, "ask");
 	task_id(id);
 	ask_task("cancel", id, "");
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'cancelled'");
+	expect_task(id, "'status':'cancelled'");
 	assert_int_equal(w.server->n_calls, 0);
 	/* Its client is gone while it waits. */
 	call_tool(KNOWS, "ask");
@@ -352,8 +346,7 @@ UNIT_TEST(test_answers_that_are_none)
 		(void)snprintf(more, sizeof(more), ",'inputResponses':{'a':%s,'b':%s}", ANSWERS[i],
 		               ANSWERS[i]);
 		ask_task("update", id, more);
-		ask_task("get", id, "");
-		world_expect(&w.out, "'status':'input_required'");
+		expect_task(id, "'status':'input_required'");
 		world_expect(&w.out, "'inputRequests':{'a':{");
 	}
 }
@@ -422,14 +415,11 @@ UNIT_TEST(test_number_is_bounded)
 	for (size_t i = 2; i < MAX_MCP_TASKS; i++) {
 		begin_task(id);
 	}
-	ask_task("get", oldest, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(oldest, "'status':'completed'");
 	/* The oldest answer makes room, and then the next; then no call becomes one. */
 	begin_task(id);
-	ask_task("get", oldest, "");
-	world_expect(&w.out, "'code':-32602");
-	ask_task("get", second, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(oldest, "'code':-32602");
+	expect_task(second, "'status':'completed'");
 	begin_task(id);
 	call_tool(KNOWS, "");
 	world_forget(&w.out);
@@ -458,14 +448,11 @@ UNIT_TEST(test_bytes_are_bounded)
 		begin_task(id);
 		mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
 	}
-	ask_task("get", first, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(first, "'status':'completed'");
 	begin_task(id);
 	mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
-	ask_task("get", first, "");
-	world_expect(&w.out, "'code':-32602");
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(first, "'code':-32602");
+	expect_task(id, "'status':'completed'");
 }
 
 /* The answers that one client keeps, many or large, do not push out another's. */
@@ -489,11 +476,9 @@ static void each_keeps_its_own(size_t answers, size_t size)
 		begin_task(id);
 		mcp_tool_done(tool.held[--tool.n], text, NULL, false);
 	}
-	ask_task("get", first, "");
-	world_expect(&w.out, "'code':-32602");
+	expect_task(first, "'code':-32602");
 	w.peer = other;
-	ask_task("get", others, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(others, "'status':'completed'");
 	w.peer = own;
 	mcp_peer_free(other);
 }
@@ -515,13 +500,10 @@ UNIT_TEST(test_expires)
 	begin_task(under_way);
 	begin_task(id);
 	mcp_done(tool.held[1]);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'status':'completed'");
+	expect_task(id, "'status':'completed'");
 	(void)usleep(2600000);
-	ask_task("get", id, "");
-	world_expect(&w.out, "'code':-32602");
-	ask_task("get", under_way, "");
-	world_expect(&w.out, "'status':'working'");
+	expect_task(id, "'code':-32602");
+	expect_task(under_way, "'status':'working'");
 	mcp_done(tool.held[0]);
 }
 
