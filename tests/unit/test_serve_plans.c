@@ -35,11 +35,16 @@ static const struct ssb_plan *get(const struct plan_wish *wish)
 	return p;
 }
 
+/* The skill of most tests, which each makes as it needs it, and the wish for it alone. */
+static struct skill skill;
+static const struct plan_wish bare = { .skill = &skill };
+
 static int setup(void **state)
 {
 	struct ssb_error err = { 0 };
 
 	world_setup(state);
+	skill = skill_at("s");
 	w->opt.owner = ssb_options_new();
 	assert_non_null(w->opt.owner);
 	return plans_new(&w->serve, &w->serve.plans, &err);
@@ -47,6 +52,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	skill_done(&skill);
 	plans_free(w->serve.plans);
 	ssb_options_free((struct ssb_options *)w->opt.owner);
 	return world_teardown(state);
@@ -54,32 +60,27 @@ static int teardown(void **state)
 
 UNIT_TEST(is_kept)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	char *args[] = { "x", NULL };
 
 	world_skill("s", "{}", "true");
-	const struct plan_wish wish = { .skill = &skill };
 	const struct plan_wish other = { .skill = &skill, .args = args };
-	const struct ssb_plan *first = get(&wish);
-	assert_ptr_equal(get(&wish), first);
+	const struct ssb_plan *first = get(&bare);
+	assert_ptr_equal(get(&bare), first);
 	const struct ssb_plan *with = get(&other);
 	assert_ptr_not_equal(with, first);
 	assert_string_equal(with->argv.v[with->argv.n - 1], "x");
-	assert_ptr_equal(get(&wish), first);
+	assert_ptr_equal(get(&bare), first);
 }
 
 /* What cannot be looked at cheaply may be another by then. */
 UNIT_TEST(is_kept_so_long)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish wish = { .skill = &skill };
-
 	world_skill("s", "{}", "true");
-	const struct ssb_plan *first = get(&wish);
+	const struct ssb_plan *first = get(&bare);
 	moved_s += 1;
-	assert_ptr_equal(get(&wish), first);
+	assert_ptr_equal(get(&bare), first);
 	moved_s += 1;
-	assert_ptr_not_equal(get(&wish), first);
+	assert_ptr_not_equal(get(&bare), first);
 }
 
 #define ONE "sha256:1111111111111111111111111111111111111111111111111111111111111111"
@@ -187,7 +188,6 @@ static void word_by(const struct consent_found *f, bool copied, struct consent_i
 /* A plan by an approval is of that one, not of the one before, whose files are the same. */
 UNIT_TEST(is_by_this_approval)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	AUTO(consent_found_done) struct consent_found whole = { 0 };
 	AUTO(consent_found_done) struct consent_found less = { 0 };
 	char *item[] = { (char[]){ "read ~/notes" }, NULL };
@@ -223,7 +223,6 @@ UNIT_TEST(is_by_this_approval)
 /* What was declined once, and is not asked for any more, is nothing to speak of. */
 UNIT_TEST(is_quiet_of_what_nobody_asks)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	char *item[] = { (char[]){ "read ~/notes" }, NULL };
 	const struct string_list declined = { item, 1 };
@@ -245,45 +244,40 @@ UNIT_TEST(is_quiet_of_what_nobody_asks)
 /* Who asks what there is to say of a manifest is told, also of a plan that is kept. */
 UNIT_TEST(says_it_again)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish wish = { .skill = &skill };
 	struct ssb_error err = { 0 };
 	const struct ssb_plan *p = NULL;
 
 	world_mkdir("home/.ssh");
 	world_skill("s", "{filesystem: {read: [~/.ssh]}}", "true");
-	(void)get(&wish);
+	(void)get(&bare);
 	struct ssb_diags *diags = ssb_diags_new();
-	assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
+	assert_int_equal(plans_get(w->serve.plans, &bare, &p, diags, &err), 0);
 	assert_true(ssb_diags_count(diags) > 0);
 	ssb_diags_free(diags);
 }
 
 UNIT_TEST(sees_a_change)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish wish = { .skill = &skill };
-
 	world_skill("s", "{}", "true");
-	assert_int_equal(get(&wish)->n_egress, 0);
+	assert_int_equal(get(&bare)->n_egress, 0);
 	world_skill("s", "{network: {egress: [{domain: example.com}]}}", "true");
-	assert_int_equal(get(&wish)->n_egress, 1);
+	assert_int_equal(get(&bare)->n_egress, 1);
 
 	/* The owner's file. */
-	uint64_t before = get(&wish)->res.memory_mb;
+	uint64_t before = get(&bare)->res.memory_mb;
 	world_mkdir("home/.config");
 	world_mkdir("home/.config/skillsandbox");
 	world_file("home/.config/skillsandbox/policy.yaml", "limits: {memory_mb: 33}\n");
 	assert_int_not_equal(before, 33);
-	assert_int_equal(get(&wish)->res.memory_mb, 33);
+	assert_int_equal(get(&bare)->res.memory_mb, 33);
 }
 
 /* What is derived comes from more than one file, and the owner may have a word for it. */
 UNIT_TEST(derives_anew)
 {
-	AUTO(skill_done) struct skill skill = skill_at("d");
+	AUTO(skill_done) struct skill derived = skill_at("d");
 	char *args[] = { "run", NULL };
-	const struct plan_wish wish = { .skill = &skill, .args = args };
+	const struct plan_wish wish = { .skill = &derived, .args = args };
 
 	world_mkdir("d");
 	world_file("d/SKILL.md", "---\nname: d\n---\n");
@@ -297,19 +291,17 @@ UNIT_TEST(derives_anew)
 
 UNIT_TEST(sees_another_object)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish wish = { .skill = &skill };
 	auto_free char *notes = world_path("home/notes");
 	auto_free char *old = world_path("home/old");
 	struct stat st;
 
 	world_mkdir("home/notes");
 	world_skill("s", "{filesystem: {read: [~/notes]}}", "true");
-	(void)get(&wish);
+	(void)get(&bare);
 	assert_int_equal(rename(notes, old), 0);
 	world_mkdir("home/notes");
 	assert_int_equal(stat(notes, &st), 0);
-	const struct ssb_plan *p = get(&wish);
+	const struct ssb_plan *p = get(&bare);
 	bool there = false;
 	for (size_t i = 0; i < p->n_grants; i++) {
 		there |= strcmp(p->grants[i].path, notes) == 0 && p->grants[i].ino == st.st_ino;
@@ -321,7 +313,6 @@ UNIT_TEST(sees_another_object)
  * plan; but no run has the record, the terminal or the copy of another. */
 UNIT_TEST(leaves_the_flags)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	char *args[] = { (char[]){ "x" }, NULL };
 	const struct plan_wish wishes[] = { { .skill = &skill },
 		                            { .skill = &skill, .args = args } };
@@ -355,11 +346,9 @@ UNIT_TEST(leaves_the_flags)
 /* What is granted for a run or a session is for the files that were shown. */
 UNIT_TEST(runs_what_was_shown)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error err = { 0 };
 	AUTO(consent_input_done) struct consent_input input = { 0 };
-	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish wish = { .skill = &skill, .input = &input };
 
 	world_skill("s", "{}", "true");
@@ -370,7 +359,7 @@ UNIT_TEST(runs_what_was_shown)
 	files.n = 0;
 	assert_int_equal(
 	        consent_once(&w->serve.owner, skill.dir, &files, false, "a test", &input, &err), 0);
-	assert_null(get(&plain)->approved);
+	assert_null(get(&bare)->approved);
 	const struct ssb_plan *p = get(&wish);
 	assert_false(p->approved->snapshot);
 	AUTO(marks_done) struct marks seen = { 0 };
@@ -406,15 +395,13 @@ static size_t made_by(const struct ssb_plan *p)
 
 UNIT_TEST(narrows)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish all = { .skill = &skill };
 	const struct plan_wish less = {
 		.skill = &skill, .narrow = { .offline = true, .read_only = true, .max_seconds = 7 }
 	};
 
 	world_mkdir("home/out");
 	world_skill("s", WIDE, "true");
-	const struct ssb_plan *p = get(&all);
+	const struct ssb_plan *p = get(&bare);
 	assert_int_equal(p->n_egress, 1);
 	assert_int_equal(writes_of(p), 2);
 	assert_int_equal(made_by(p), 1);
@@ -427,35 +414,32 @@ UNIT_TEST(narrows)
 	assert_int_equal(p->res.max_runtime_seconds, 7);
 	assert_true(plans_harmless(p));
 	/* And the first is as it was. */
-	assert_int_equal(writes_of(get(&all)), 2);
+	assert_int_equal(writes_of(get(&bare)), 2);
 }
 
 /* Each of these is enough not to be. */
 UNIT_TEST(is_harmless)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish wish = { .skill = &skill };
 	struct ssb_error err = { 0 };
 
 	world_mkdir("home/out");
 	world_skill("s", "{filesystem: {read: [~/out]}}", "true");
-	assert_true(plans_harmless(get(&wish)));
+	assert_true(plans_harmless(get(&bare)));
 	world_skill("s", "{network: {egress: [{domain: example.com}]}}", "true");
-	assert_false(plans_harmless(get(&wish)));
+	assert_false(plans_harmless(get(&bare)));
 	world_skill("s", "{filesystem: {write: [~/out]}}", "true");
-	assert_false(plans_harmless(get(&wish)));
+	assert_false(plans_harmless(get(&bare)));
 	world_skill("s", "{}", "true");
-	assert_true(plans_harmless(get(&wish)));
+	assert_true(plans_harmless(get(&bare)));
 	assert_int_equal(ssb_options_set((struct ssb_options *)w->opt.owner, SSB_OPT_BEST_EFFORT,
 	                                 "landlock", &err),
 	                 0);
 	moved_s += 2;
-	assert_false(plans_harmless(get(&wish)));
+	assert_false(plans_harmless(get(&bare)));
 }
 
 UNIT_TEST(cannot_widen)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	const struct plan_wish more = { .skill = &skill, .narrow = { .max_seconds = 86400 } };
 
 	world_skill("s", "{}", "true");
@@ -464,15 +448,13 @@ UNIT_TEST(cannot_widen)
 
 UNIT_TEST(less_needs_no_approval)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
-	const struct plan_wish all = { .skill = &skill };
 	const struct plan_wish less = { .skill = &skill,
 		                        .narrow = { .offline = true, .read_only = true } };
 
 	world_mkdir("home/.ssh");
 	world_skill("s", "{network: {egress: [{domain: 10.0.0.1}]}, filesystem: {write: [~/.ssh]}}",
 	            "true");
-	assert_int_equal(ssb_plan_refusals(get(&all)), 2);
+	assert_int_equal(ssb_plan_refusals(get(&bare)), 2);
 	assert_int_equal(ssb_plan_refusals(get(&less)), 0);
 
 	/* What is no less needed stays refused. */
@@ -488,10 +470,8 @@ UNIT_TEST(less_needs_no_approval)
 
 UNIT_TEST(has_what_the_owner_gave)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
 	const struct consent_input input = { .given = &extra, .n_given = 1 };
-	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish given = { .skill = &skill, .input = &input };
 	struct ssb_error err = { 0 };
 
@@ -500,16 +480,15 @@ UNIT_TEST(has_what_the_owner_gave)
 	assert_int_equal(
 	        ssb_options_set((struct ssb_options *)w->opt.owner, SSB_OPT_MEMORY, "77M", &err),
 	        0);
-	assert_int_equal(ssb_plan_refusals(get(&plain)), 1);
+	assert_int_equal(ssb_plan_refusals(get(&bare)), 1);
 	assert_int_equal(ssb_plan_refusals(get(&given)), 0);
 	assert_int_equal(get(&given)->res.memory_mb, 77);
-	assert_int_equal(ssb_plan_refusals(get(&plain)), 1);
+	assert_int_equal(ssb_plan_refusals(get(&bare)), 1);
 }
 
 /* More wishes than are kept: each is right all the same. */
 UNIT_TEST(forgets)
 {
-	AUTO(skill_done) struct skill skill = skill_at("s");
 	char number[16];
 	char *args[] = { number, NULL };
 
@@ -526,10 +505,10 @@ UNIT_TEST(forgets)
 
 UNIT_TEST(a_moved_skill_is_refused)
 {
-	AUTO(skill_done) struct skill skill = skill_at("link");
+	AUTO(skill_done) struct skill moved = skill_at("link");
 	auto_free char *link = world_path("link");
 	auto_free char *real = world_path("s");
-	const struct plan_wish wish = { .skill = &skill };
+	const struct plan_wish wish = { .skill = &moved };
 	const struct ssb_plan *p = NULL;
 	struct ssb_error err = { 0 };
 
