@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import select
+import signal
 
 import pytest
 
@@ -209,14 +211,19 @@ def children(pid):
     return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def init_of(supervisor):
+    init, = [n for n in children(supervisor)
+             if f"NSpid:\t{n}\t1\n" in pathlib.Path(f"/proc/{n}/status").read_text()]
+    return init
+
+
 def test_blindness_ends_the_run(user):
     """From outside, where it can be done: a watchdog that can open nothing has no say about the
     memory, and says so. (A control group, which root has, needs no look.)"""
     skill = user.skill("print('up', flush=True)\ninput()")
     with user.popen([user.binary, "run", skill], stdin=-1, stdout=-1, stderr=-1) as p:
         assert p.stdout.readline() == b"up\n"
-        init, = [n for n in children(p.pid)
-                 if f"NSpid:\t{n}\t1\n" in pathlib.Path(f"/proc/{n}/status").read_text()]
+        init = init_of(p.pid)
         harness.execute([*user.identity(), "prlimit", f"--pid={init}", "--nofile=6:6"],
                         env={"PATH": harness.PATH}).ok()
         try:
@@ -227,3 +234,23 @@ def test_blindness_ends_the_run(user):
     trace = user.last_trace()
     assert trace["layers"]["limits"]["detail"].endswith("memory watchdog"), "control"
     assert "can no longer be measured" in json.dumps(trace["events"])
+
+
+def test_a_stopped_init_dies_with_the_supervisor(ssb):
+    """A stopped init cannot see that its socket was closed: then the kernel ends it with the
+    supervisor."""
+    skill = ssb.skill("print('up', flush=True)\ninput()")
+    with ssb.popen([ssb.binary, "run", skill], stdin=-1, stdout=-1, stderr=-1) as p:
+        assert p.stdout.readline() == b"up\n"
+        init = init_of(p.pid)
+        watch = os.pidfd_open(init)
+        try:
+            os.kill(init, signal.SIGSTOP)
+            p.kill()
+            assert select.select([watch], [], [], 30)[0], "init outlives its supervisor"
+        finally:
+            try:
+                signal.pidfd_send_signal(watch, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+            os.close(watch)
