@@ -118,8 +118,7 @@ static enum call_remedy find_remedy(const struct observer *o, const struct secco
 		{ SECCOMP_PROFILE_DEFAULT, CALL_REMEDY_DEFAULT, CALL_REMEDY_DEFAULT_UNIX },
 		{ SECCOMP_PROFILE_PERMISSIVE, CALL_REMEDY_PERMISSIVE, CALL_REMEDY_PERMISSIVE_UNIX },
 	};
-	/* Both enums have the same order: see os/seccomp.h. */
-	enum seccomp_profile now = (enum seccomp_profile)o->setup.plan->profile;
+	enum seccomp_profile now = plan_filter(o->setup.plan);
 	bool unix_now =
 	        o->setup.filter == seccomp_blob(now, true, true) || observe_unix_own(o, call);
 	/* If the plan has unix sockets but the machine lacks the means for them, no option

@@ -148,8 +148,7 @@ bool observe_unix_own(const struct observer *o, const struct seccomp_data *call)
 
 bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 {
-	/* Both enums have the same order (os/seccomp.h). */
-	enum seccomp_profile profile = (enum seccomp_profile)o->setup.plan->profile;
+	enum seccomp_profile profile = plan_filter(o->setup.plan);
 	struct unix_request r = { .id = n->id,
 		                  .call = UNIX_SOCKET,
 		                  .type = (int)(n->data.args[1] & 0xf),

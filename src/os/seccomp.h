@@ -12,7 +12,6 @@
 
 #include "skillsandbox.h"
 
-/* In the order of `enum profile` of the manifest. */
 enum seccomp_profile {
 	SECCOMP_PROFILE_DEFAULT,
 	SECCOMP_PROFILE_STRICT, /* no sockets, no child processes; threads and execve are allowed */

@@ -319,6 +319,17 @@ int audit_level_from_name(const char *s)
 	return find_word(AUDITS, s);
 }
 
+enum seccomp_profile plan_filter(const struct ssb_plan *p)
+{
+	static const enum seccomp_profile FILTERS[] = {
+		[PROFILE_DEFAULT] = SECCOMP_PROFILE_DEFAULT,
+		[PROFILE_STRICT] = SECCOMP_PROFILE_STRICT,
+		[PROFILE_PERMISSIVE] = SECCOMP_PROFILE_PERMISSIVE,
+	};
+
+	return FILTERS[p->profile];
+}
+
 const char *plan_layer_name(enum layer_id id)
 {
 	return (size_t)id < LAYER_COUNT ? LAYERS[id] : "?";

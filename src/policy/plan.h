@@ -13,6 +13,7 @@
 
 #include "base/string_list.h"
 #include "manifest/manifest.h"
+#include "os/seccomp.h"
 #include "skill/skill.h"
 #include "skillsandbox.h"
 
@@ -147,6 +148,9 @@ enum layer_id {
 };
 
 const char *plan_layer_name(enum layer_id id);
+
+/* Returns the filter of system calls that belongs to the plan's profile. */
+enum seccomp_profile plan_filter(const struct ssb_plan *p);
 int plan_layer_from_name(const char *s); /* -1: unknown */
 
 /* Return names for people and records: "read", "manifest". */

@@ -109,7 +109,8 @@ const struct protected_place PROTECTED[] = {
 	{ ".local/share/applications", true, HOLD_IN_HOME },
 	{ ".ssh", true, HOLD_IN_HOME },
 	{ ".pam_environment", false, HOLD_IN_HOME },
-	/* interpreters and package tools that read settings in the directory where they start */
+	/* Interpreters and package tools read these in the directory where you start them. Ordinary
+	 * work creates them, so they are not held. */
 	{ ".npmrc", false, HOLD_NOT },
 	{ ".yarnrc", false, HOLD_NOT },
 	{ ".yarnrc.yml", false, HOLD_NOT },

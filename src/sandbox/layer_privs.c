@@ -161,15 +161,9 @@ int layer_landlock(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-static const enum seccomp_profile PROFILES[] = {
-	[PROFILE_DEFAULT] = SECCOMP_PROFILE_DEFAULT,
-	[PROFILE_STRICT] = SECCOMP_PROFILE_STRICT,
-	[PROFILE_PERMISSIVE] = SECCOMP_PROFILE_PERMISSIVE,
-};
-
 const struct seccomp_blob *stage_filter(const struct stage_config *config, bool unix_sockets)
 {
-	return seccomp_blob(PROFILES[config->plan->profile], unix_sockets, config->namespaces);
+	return seccomp_blob(plan_filter(config->plan), unix_sockets, config->namespaces);
 }
 
 /* Loads the filter that asks the supervisor about calls. The supervisor fetches the listener by its
@@ -179,7 +173,7 @@ static int load_observed(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_LISTENER, .listener.unix_sockets = s->unix_sockets };
 
-	if (seccomp_load_observed(PROFILES[s->config->plan->profile], s->unix_sockets,
+	if (seccomp_load_observed(plan_filter(s->config->plan), s->unix_sockets,
 	                          s->config->namespaces, &m.listener.number, err) != 0) {
 		return -1;
 	}
@@ -215,7 +209,7 @@ int layer_seccomp(struct stage *s, struct ssb_error *err)
 	}
 	if (!observed) {
 		report_unobserved(s, &why);
-		if (seccomp_load(PROFILES[s->config->plan->profile], s->unix_sockets,
+		if (seccomp_load(plan_filter(s->config->plan), s->unix_sockets,
 		                 s->config->namespaces, err) != 0) {
 			return -1;
 		}

@@ -1,10 +1,10 @@
 /* sandbox.h - one run, seen from the supervisor.
  *
+ * supervisor ──clone3(user, mount, pid)──► init (PID 1) ──fork──► skill
+ *      ▲                                      │
+ *      └───────── ctl: SOCK_SEQPACKET ────────┘  when it closes, init exits
  *
- * supervisor ──clone3(all namespaces)──► init (PID 1) ──fork──► skill
- *      ▲              ctl: SOCK_SEQPACKET      │  │
- *      └──────────────────────────────────────┘  └ dies with ctl's other end
- * */
+ * The skill's process makes the other namespaces. */
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
 

@@ -2,8 +2,9 @@
  * argument.
  *
  * Two processes build the sandbox at the same time, because a network namespace takes as long to
- * make as the whole file view. STEPS below is the whole order. Each process takes its own steps
- * from top to bottom. They wait for each other at the arrows:
+ * make as the whole file view. STEPS below is the order of each process: it takes its own steps from
+ * top to bottom. The two wait for each other only at these arrows, inside the steps of MEET and
+ * START:
  *
  *   init                                 the skill's process
  *   id maps, new root, grants            network, IPC, host name, cgroup namespace
@@ -45,7 +46,7 @@
 #include "os/cgroup.h"
 #include "os/clone.h"
 
-/* The phases of both processes. Within a phase, the processes do not wait for each other. */
+/* The phases of both processes. They wait for each other only in MEET and START. */
 enum stage_phase {
 	BUILD,   /* make the namespaces and the view */
 	MEET,    /* each process takes over what the other has built */
