@@ -69,6 +69,7 @@ static inline int setup(void **state)
 
 	snprintf(top, sizeof(top), "/tmp/ssb-plan-XXXXXX");
 	assert_non_null(mkdtemp(top));
+	/* If root runs the test, a path that others cannot read is dangerous. */
 	assert_int_equal(chmod(top, 0755), 0);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);

@@ -1,5 +1,5 @@
-/* test_approval_copy.c - the copy that an approved skill runs from: version control beside the
- * skill, empty directories, damage. */
+/* test_approval_copy.c - the copy from which an approved skill runs: files of version control
+ * beside the skill, empty directories, and a damaged copy. */
 #include "approval_world.h"
 
 #include "consent/diff.h"
@@ -30,7 +30,8 @@ static void fill_version_control(void)
 	put(".gitignore", "x");
 }
 
-/* What lies at the top is neither pinned nor in the copy; anywhere else it is. */
+/* The directories of version control at the top of a skill are neither approved nor copied. The
+ * same names further down are both. */
 static void version_control_is_left_out(void **state)
 {
 	AUTO(skill_files_done) struct skill_files before = { 0 };
@@ -58,7 +59,8 @@ static void version_control_is_left_out(void **state)
 	assert_memory_not_equal(before.tree, after.tree, SHA256_BYTES);
 }
 
-/* Too large for a copy: it would run where it sees them. At the cap, and past it. */
+/* A skill that is too large for a copy runs from its own directory, where it sees .git: so the
+ * approval covers .git, too. Sizes: the largest that is copied, and one byte more. */
 static void version_control_counts_without_a_copy(void **state)
 {
 	const off_t rest = (off_t)strlen(MANIFEST) + 2; /* with sub/.git/x and .gitignore */
@@ -103,7 +105,8 @@ static void empty_directories_count(void **state)
 	snprintf(path, sizeof(path), "%s/a/out", copy);
 	assert_int_equal(lstat(path, &st), 0);
 	assert_true(S_ISDIR(st.st_mode) && snapshot_there(&owner, &p));
-	/* Written down, read again, and told from a file of no bytes. */
+	/* The directory is written to the approval, read back, and is not taken for an empty
+	 * file. */
 	char words[][28] = { "/s", "n", "2026-11-15T13:20:00.123456Z", "b" };
 	const struct lock l = { .skill = words[0],
 		                .name = words[1],
@@ -201,7 +204,7 @@ static void other_owner_of_all(void)
 static const struct {
 	const char *what;
 	void (*damage)(void);
-	bool root; /* it takes root to do */
+	bool root; /* only root can do this damage */
 } DAMAGES[] = {
 	{ "a size", cut_one, false },
 	{ "a file is gone", remove_file, false },
@@ -216,7 +219,8 @@ static const struct {
 	{ "another owner of all", other_owner_of_all, true },
 };
 
-/* Made anew from the same files, and whole again. */
+/* Each kind of damage is noticed. The copy is then made again from the same files, and is
+ * complete. */
 static void damaged_copies_do_not_count(void **state)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };

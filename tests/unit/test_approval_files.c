@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-/* Called once while a file is read, after its first bytes. */
+/* Called once, after the first bytes of a file are read. */
 static void (*meanwhile)(void);
 
 ssize_t __real_read(int fd, void *buf, size_t n);
@@ -24,7 +24,7 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 	return r;
 }
 
-/* Its error's code, or SSB_OK. */
+/* Returns the code of the error, or SSB_OK. The error must contain `named`, unless that is NULL. */
 static enum ssb_code try_read(const char *named)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };
@@ -40,7 +40,7 @@ static enum ssb_code try_read(const char *named)
 	return err.code;
 }
 
-/* ---- what is pinned ------------------------------------------------------------- */
+/* ---- files that an approval covers ---------------------------------------------- */
 
 static void in_order_and_whole(void **state)
 {
@@ -109,7 +109,7 @@ static void file_for_link(void)
 	assert_int_equal(chmod(in_skill("l"), 0777), 0);
 }
 
-/* Each of them makes another tree; and the same files the same one. */
+/* Each change of the files changes the digest of the tree; the same files have the same digest. */
 static void every_change_shows(void **state)
 {
 	static void (*const CHANGES[])(void) = { change_byte, change_mode, change_name,  add_file,
@@ -129,7 +129,7 @@ static void every_change_shows(void **state)
 	}
 }
 
-/* ---- what cannot be ------------------------------------------------------------- */
+/* ---- files that it cannot cover ------------------------------------------------- */
 
 static void make_fifo(void)
 {
@@ -168,7 +168,8 @@ static void link_to_itself(void)
 	link_to("odd");
 }
 
-/* By its letters it stays inside: d is the directory itself. */
+/* As text, the target stays inside the skill. But p/q/d is a symlink to the skill's directory
+ * itself, so ".." leads out. */
 static void link_around(void)
 {
 	assert_int_equal(mkdir(in_skill("p"), 0755), 0);
@@ -200,7 +201,8 @@ static void links_that_stay(void **state)
 	assert_int_equal(try_read(NULL), SSB_OK);
 }
 
-/* A linker leaves holes of a page; what is on the disk need not be all of a small file. */
+/* A small file with a hole is accepted: a linker leaves holes of one page, and a file system need
+ * not store all of a small file on the disk. */
 static void small_holes_are_none(void **state)
 {
 	put("a", "x");
@@ -215,7 +217,7 @@ static void grow(void)
 static void same_size(void)
 {
 	struct timespec pause = { .tv_nsec = 20000000 };
-	(void)nanosleep(&pause, NULL); /* past the tick of the kernel's clock */
+	(void)nanosleep(&pause, NULL); /* wait for the next tick of the kernel's clock */
 	put("b", "BYTES");
 }
 
@@ -271,7 +273,8 @@ static void bounds_files(void **state)
 	assert_int_equal(try_read("more files than the limit of 20000"), SSB_E_LIMIT);
 }
 
-/* A byte more is too large; at the cap the next thing is said of it. */
+/* One byte more than the limit is refused as too large. A file of exactly the limit is refused for
+ * another reason: it is sparse. */
 static void bounds_bytes(void **state)
 {
 	auto_fd fd = open(in_skill("big"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -281,7 +284,7 @@ static void bounds_bytes(void **state)
 	                 SSB_E_LIMIT);
 	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES), 0);
 	assert_int_equal(try_read("sparse"), SSB_E_POLICY);
-	put("a", "x"); /* together they are past it */
+	put("a", "x"); /* with this file, the sum is over the limit */
 	assert_int_equal(try_read(NULL), SSB_E_LIMIT);
 }
 

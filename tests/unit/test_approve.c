@@ -1,6 +1,6 @@
-/* test_approve.c - approvals for a session of the server: whose they are, how long they hold, and
- * for how much. The test stands in for the protocol: a call is its principal, and perhaps an
- * answer. */
+/* test_approve.c - approvals that hold for one session of the server: for which client, for how
+ * long and for how many. The test replaces the protocol: a call has only a principal, and perhaps
+ * an answer. */
 #include "serve_world.h"
 
 #include "base/json_read.h"
@@ -12,7 +12,7 @@
 
 struct mcp_call {
 	const char *principal;
-	const char *state; /* NULL: it brings no answer */
+	const char *state; /* NULL: the call has no answer */
 	struct json_doc answer;
 };
 
@@ -25,8 +25,8 @@ bool __wrap_mcp_can(const struct mcp_call *c, enum mcp_ability what);
 void __wrap_mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void __wrap_mcp_wait(struct mcp_call *c, const char *state);
 
-static char *the_question;      /* the last that was put */
-static const char *the_refusal; /* a word of the one that is awaited */
+static char *the_question;      /* the last question that was asked */
+static const char *the_refusal; /* a part of the refusal that is expected next */
 
 const char *__wrap_mcp_principal(const struct mcp_call *c)
 {
@@ -76,11 +76,11 @@ void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 
 static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 
-static uint8_t the_tree;     /* each byte of the digest of its files */
-static uint8_t the_manifest; /* and of that of its manifest */
+static uint8_t the_tree;     /* each byte of the digest of the skill's files */
+static uint8_t the_manifest; /* each byte of the digest of its manifest */
 static enum ssb_option the_option = SSB_OPT_READ;
-static enum consent_state the_state; /* of its approval */
-static bool is_unknown;              /* its files could not be read */
+static enum consent_state the_state; /* the state of its approval */
+static bool is_unknown;              /* the skill's files could not be read */
 static struct ssb_plan the_plan;
 
 static struct ssb_plan *plan_of(struct refusal *r, size_t n)
@@ -107,7 +107,7 @@ static struct approve_case case_of(struct mcp_call *c, const struct ssb_plan *pl
 
 static void case_done(struct approve_case *k)
 {
-	k->skill = (struct skill){ 0 }; /* not its own */
+	k->skill = (struct skill){ 0 }; /* the_skill owns these strings */
 	approve_done(k);
 }
 
@@ -123,7 +123,7 @@ static enum consent_answer ask_case(struct approve_case *k)
 	return a;
 }
 
-/* A plan that lacks the right to read `path`. */
+/* Asks about a plan to which the right to read `path` was refused. */
 static enum consent_answer ask_after(struct mcp_call *c, char *path, unsigned rounds)
 {
 	struct refusal r = { .kind = REFUSAL_READ,
@@ -153,7 +153,7 @@ static enum consent_answer ask(struct mcp_call *c, char *path)
 	return ask_after(c, path, 0);
 }
 
-/* What a question about it was sealed with. */
+/* Writes the state that a question about `path` has. */
 static void seal(struct buf *state, char *path)
 {
 	struct given one = { the_option, path };
@@ -180,7 +180,7 @@ static enum consent_answer answer(const char *principal, const char *state, char
 #define SAYS(action, decision)                                                                     \
 	"{\"action\":\"" action "\",\"content\":{\"decision\":\"" decision "\"}}"
 
-/* The owner says "session" to it. */
+/* The owner answers the question about `path` with "session". */
 static void approve(const char *principal, char *path)
 {
 	auto_buf state;
@@ -220,7 +220,7 @@ static int teardown(void **state)
 	return world_teardown(state);
 }
 
-/* Whatever is not a yes in so many words is a no, and nothing is remembered of it. */
+/* Any answer but an exact "yes" refuses the request, and is not remembered. */
 UNIT_TEST(only_a_yes_is_one)
 {
 	static const char *const NO[] = {
@@ -254,7 +254,7 @@ UNIT_TEST(only_a_yes_is_one)
 	approve("one", path); /* the control */
 }
 
-/* Of one run it is a yes to this run. */
+/* An approval of one run ("once", "always") is not remembered for the session. */
 UNIT_TEST(once_is_not_remembered)
 {
 	char path[] = "~/a";
@@ -267,8 +267,8 @@ UNIT_TEST(once_is_not_remembered)
 	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 }
 
-/* That the skill runs with its files although they are not approved any more is a question of its
- * own: without it an answer does not count. */
+/* A skill whose files changed since the approval runs only if the owner agrees to that. It is a
+ * question of its own, even if the plan lacks nothing. */
 UNIT_TEST(asks_for_the_word)
 {
 	static const char *const CHOICES[] = { SAYS("accept", "once"), SAYS("accept", "session") };
@@ -291,7 +291,7 @@ UNIT_TEST(asks_for_the_word)
 		assert_true(again.decision.as_it_is && again.decision.pinned);
 		json_doc_done(&c.answer);
 	}
-	/* It is remembered for the session, for these files. */
+	/* The answer "session" is remembered for this session and for these files only. */
 	struct mcp_call c = { .principal = "one" };
 	AUTO(case_done) struct approve_case later = case_of(&c, plan_of(NULL, 0));
 	assert_int_equal(ask_case(&later), ANSWER_ONCE);
@@ -301,8 +301,8 @@ UNIT_TEST(asks_for_the_word)
 	assert_int_equal(ask_case(&other), ANSWER_NONE);
 }
 
-/* An answer to what was asked of another manifest, of other files, or while an approval
- * held that does so no more, is none: the owner is asked again. */
+/* An answer does not count if the manifest, the files or the state of the approval have changed
+ * since the question. The owner is asked again. */
 UNIT_TEST(answers_what_was_asked)
 {
 	char path[] = "~/a";
@@ -338,7 +338,7 @@ UNIT_TEST(goes_with_its_client)
 	assert_int_equal(ask_plain("two", path), ANSWER_ONCE);
 }
 
-/* What was agreed to is what was shown: other files are asked about anew. */
+/* An approval is for the files that were shown. For other files the owner is asked again. */
 UNIT_TEST(holds_for_the_files)
 {
 	char path[] = "~/a";
@@ -353,7 +353,8 @@ UNIT_TEST(holds_for_the_files)
 	the_tree = 0;
 }
 
-/* Nor is it for another manifest of the same skill, another skill, or another right. */
+/* An approval is not valid for another manifest of the skill, for another skill or for another
+ * right. */
 UNIT_TEST(holds_for_nothing_else)
 {
 	char path[] = "~/a";
@@ -372,7 +373,7 @@ UNIT_TEST(holds_for_nothing_else)
 	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
 }
 
-/* Past the cap it is the oldest that is asked for again, not each new one. */
+/* At the cap, a new approval replaces the oldest one: the owner is asked for that one again. */
 UNIT_TEST(has_a_cap)
 {
 	char path[32];
@@ -391,7 +392,8 @@ UNIT_TEST(has_a_cap)
 	assert_int_equal(ask_plain("one", first), ANSWER_NONE);
 }
 
-/* A plan that lacks `n` files with names of `len` bytes, and asks for as many others. */
+/* Asks about a plan that was refused `n` files, whose names have `len` more bytes. The plan also
+ * asks for `n` places that are not refused. */
 static enum consent_answer ask_many(size_t n, size_t len)
 {
 	AUTO(string_list_done) struct string_list asked = { 0 };
@@ -429,7 +431,8 @@ static enum consent_answer ask_many(size_t n, size_t len)
 	return ask_case(&k);
 }
 
-/* Of what is dangerous nothing is cut; of the rest, what goes past a screen is counted. */
+/* Every dangerous place is in the question. Of the other places, those that exceed one screen are
+ * only counted. */
 UNIT_TEST(says_what_is_dangerous)
 {
 	char text[64];
@@ -443,7 +446,7 @@ UNIT_TEST(says_what_is_dangerous)
 	assert_non_null(strstr(the_question, "more places, none of them in your home"));
 }
 
-/* As many as one reads; how many are left is said. */
+/* A question lists at most MAX_APPROVE_ITEMS items, and says how many are left. */
 UNIT_TEST(asks_for_some_at_a_time)
 {
 	char text[32];
@@ -457,7 +460,7 @@ UNIT_TEST(asks_for_some_at_a_time)
 	assert_non_null(strstr(the_question, "It asks for 1 more; you are asked"));
 }
 
-/* A skill that asks for other things after each answer is not asked for again and again. */
+/* A skill that requests more after each answer is refused after MAX_APPROVE_ROUNDS questions. */
 UNIT_TEST(asks_so_often)
 {
 	struct mcp_call c = { .principal = "one" };
@@ -470,7 +473,7 @@ UNIT_TEST(asks_so_often)
 	}
 }
 
-/* No question if no answer would help, or if its subject is unknown. */
+/* The owner is not asked if no answer would help, or if the files of the skill are unknown. */
 UNIT_TEST(asks_for_what_can_be_given)
 {
 	char path[] = "~/a";
@@ -481,12 +484,12 @@ UNIT_TEST(asks_for_what_can_be_given)
 	assert_int_equal(ask_plain("one", path), ANSWER_NO);
 	the_option = SSB_OPT_READ;
 	is_unknown = true;
-	the_refusal = "out of memory"; /* where nothing else is said */
+	the_refusal = "out of memory"; /* the default, if there is no other reason */
 	assert_int_equal(ask_plain("one", path), ANSWER_NO);
 	assert_null(the_question);
 }
 
-/* A question that does not fit is not asked: the owner must not agree to half of it. */
+/* A question that is too long is not asked: the owner must not agree to a part of it. */
 UNIT_TEST(does_not_ask_by_halves)
 {
 	assert_int_equal(ask_many(400, 150), ANSWER_NO);

@@ -1,5 +1,6 @@
-/* test_broker.c - the steps of one connection through the broker, and their order. The test stands
- * in for the loop, the dialler and the supervisor; the linker lets it see what is called. */
+/* test_broker.c - the steps of one connection through the broker, and their order. The test
+ * replaces the loop, the dialler and the supervisor. The linker replaces some functions, so that
+ * the test sees their calls. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
-/* ---- what is called -------------------------------------------------------- */
+/* ---- recorded calls -------------------------------------------------------- */
 
 static char calls[512];
 static int events_fd = -1, listener_fd = -1, server_fd = -1;
@@ -79,7 +80,7 @@ struct world {
 	struct broker_config config;
 	struct broker b;
 	struct source listener;
-	int dialler, supervisor; /* the test's ends */
+	int dialler, supervisor; /* the ends that the test uses */
 };
 
 static void wait_for(int fd)
@@ -106,7 +107,7 @@ static struct sockaddr_in at(const char *address, uint16_t port)
 	return in;
 }
 
-/* A port that is not declared, on one address or on all. */
+/* Listens on a free port of `address`, which may be 0.0.0.0. */
 static int listen_at(const char *address, uint16_t *ret_port)
 {
 	struct sockaddr_in in = at(address, 0);
@@ -160,7 +161,8 @@ static void world_stop(struct world *w)
 	egress_table_free(w->config.table);
 }
 
-/* The skill connects and says that, and `more` bytes; the broker has not looked yet. */
+/* The skill connects and sends `head` and `more` bytes. The broker has not accepted the connection
+ * yet. */
 static int skill_says(const struct world *w, const char *address, const char *head, size_t more)
 {
 	struct sockaddr_in in = at(address, w->ports[0]);
@@ -179,7 +181,7 @@ static int skill_calls(const struct world *w, const char *address)
 	return skill_says(w, address, "hello", 0);
 }
 
-/* The broker takes it; *ret_request is what the dialler is asked for. */
+/* The broker accepts the connection; *ret_request is its request to the dialler. */
 static struct conn *broker_accepts(struct world *w, struct dial_request *ret_request)
 {
 	conn_accept(&w->b, &w->listener);
@@ -190,7 +192,7 @@ static struct conn *broker_accepts(struct world *w, struct dial_request *ret_req
 	return w->b.conns;
 }
 
-/* The dialler has connected. Returns the server's own end. */
+/* The dialler reports that it has connected. Returns the server's end of the connection. */
 static int server_is_there(struct world *w, const struct dial_request *q)
 {
 	struct dial_reply r = { .id = q->id, .result = DIAL_OK };
@@ -201,7 +203,7 @@ static int server_is_there(struct world *w, const struct dial_request *q)
 	return server;
 }
 
-/* A world in which a skill and its server are connected. */
+/* Starts a world in which a skill and its server are connected. */
 static struct conn *world_connected(struct world *w, uint64_t max_connections, int *ret_skill,
                                     int *ret_server)
 {
@@ -214,7 +216,7 @@ static struct conn *world_connected(struct world *w, uint64_t max_connections, i
 	return c;
 }
 
-/* The same by HTTP: the request is on its way. */
+/* Like world_connected() with HTTP: the skill has sent a request. */
 static struct conn *world_asked(struct world *w, const char *head, size_t more, int *ret_skill,
                                 int *ret_server)
 {
@@ -239,8 +241,8 @@ static enum egress_kind next_record(const struct world *w)
 
 /* ---- tests ------------------------------------------------------------------ */
 
-/* Killed at any moment, the broker has sent nothing that the supervisor does not know. Reports
- * for which it does not wait come when the bytes are on their way. */
+/* The supervisor gets the record of a connection before its server gets the first byte. So even a
+ * broker that is killed has sent nothing unrecorded. */
 static void on_record_before_the_first_byte(void **state)
 {
 	struct world w;
@@ -259,7 +261,8 @@ static void on_record_before_the_first_byte(void **state)
 	world_stop(&w);
 }
 
-/* In one round of the loop a connection ends and another begins. */
+/* A connection ends and another one begins in the same round of the loop: the server of the first
+ * is shut down only after the second has begun. */
 static void a_beginning_goes_before_an_end(void **state)
 {
 	struct world w;
@@ -282,7 +285,7 @@ static void a_beginning_goes_before_an_end(void **state)
 	world_stop(&w);
 }
 
-/* Where no place is left, an end may make one. */
+/* If all connections are in use, an end is carried out at once, because it may free one. */
 static void without_places_an_end_goes_first(void **state)
 {
 	struct world w;
@@ -297,7 +300,7 @@ static void without_places_an_end_goes_first(void **state)
 	world_stop(&w);
 }
 
-/* A listener with an address of its own tells where all its connections go. */
+/* A listener on one address asks the kernel for that address only once, for all its connections. */
 static void one_address_is_asked_for_once(void **state)
 {
 	struct world w;
@@ -314,7 +317,7 @@ static void one_address_is_asked_for_once(void **state)
 	world_stop(&w);
 }
 
-/* One for many addresses does not know: each connection is asked. */
+/* A listener on all addresses asks the kernel for the address of each connection. */
 static void many_addresses_are_told_apart(void **state)
 {
 	static const char *const ADDRESSES[] = { "127.0.0.2", "127.0.0.3", "127.0.0.2" };
@@ -331,8 +334,8 @@ static void many_addresses_are_told_apart(void **state)
 	world_stop(&w);
 }
 
-/* The process that handed over a server's socket may still hold it, and then the socket stays
- * open: what happens on it must not touch a connection that is gone. */
+/* The dialler, which sent the server's socket, may still have it open. An event on that socket must
+ * not reach a connection that has been closed. */
 static void an_end_is_the_end_of_events(void **state)
 {
 	struct world w;
@@ -348,7 +351,7 @@ static void an_end_is_the_end_of_events(void **state)
 	world_stop(&w);
 }
 
-/* What a peer has got, up to the end or as far as there is anything. */
+/* Returns the number of bytes that a peer has received so far. */
 static size_t got_by(int fd)
 {
 	char data[4096];
@@ -361,8 +364,8 @@ static size_t got_by(int fd)
 	return all;
 }
 
-/* Requests are judged one by one, and carried on another way than other bytes; they count
- * all the same. */
+/* The bytes of HTTP requests, which are sent in another way than other bytes, count for the byte
+ * limit, too. */
 static void requests_count_as_bytes(void **state)
 {
 	static const char POST[] =
@@ -379,7 +382,8 @@ static void requests_count_as_bytes(void **state)
 	world_stop(&w);
 }
 
-/* So does what a server says while it is looked for its answer to an upgrade. */
+/* While the broker waits for a server's answer to an upgrade, the bytes from the server count for
+ * the byte limit, too. */
 static void an_awaited_answer_counts_as_bytes(void **state)
 {
 	static const char GET[] = "GET / HTTP/1.1\r\nHost: 127.0.0.2\r\nUpgrade: raw\r\n\r\n";

@@ -1,4 +1,5 @@
-/* test_bucket.c - the token bucket: exact over time, whatever the rate and the clock. */
+/* test_bucket.c - the token bucket: it is exact over any time, for each rate, and if the clock goes
+ * back. */
 #include "base/bucket.h"
 
 #include "unit.h"
@@ -33,7 +34,7 @@ static void refills_by_time(void **state)
 	assert_int_equal(taken(&k, 3600000000), 100);
 }
 
-/* Looked at often, a slow one must not lose the part that is under way. */
+/* A slow bucket that is read often must not lose a fraction of a token. */
 static void slow_drip_is_exact(void **state)
 {
 	struct bucket k;
@@ -66,7 +67,7 @@ static void survives_extremes(void **state)
 
 	bucket_init(&k, 1000000, 1000000, 0);
 	assert_int_equal(taken(&k, UINT64_MAX), 1000000);
-	assert_int_equal(taken(&k, 0), 0); /* a clock that goes back gives nothing */
+	assert_int_equal(taken(&k, 0), 0); /* a clock that goes back adds no token */
 	bucket_init(&k, 1, 1, 0);
 	assert_int_equal(taken(&k, UINT64_MAX), 1);
 }

@@ -1,4 +1,5 @@
-/* test_buf.c - the capped buffer: content, cap, and that a failure stays. */
+/* test_buf.c - the capped buffer: its content, its cap, and that it stays failed after a
+ * failure. */
 #include <stdlib.h>
 
 #include "unit.h"

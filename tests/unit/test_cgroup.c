@@ -1,4 +1,4 @@
-/* test_cgroup.c - control groups: their limits, their end, and what is refused. */
+/* test_cgroup.c - control groups: their limits, how they end, and which requests are refused. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,8 +8,9 @@
 
 #include "cgroup_world.h"
 
-/* v2 gives what is enabled beside the caller: systemd leaves cpu out of the
- * slice of the services, and has it in that of a login. */
+/* Returns true if a group can have the cpu controller. In v2 that is so if the parent of the
+ * caller's group has enabled it. systemd enables it for the slice of a login, but not for the slice
+ * of the services. */
 static bool cpu_is_offered(void)
 {
 	char dir[MAX_PATH_BYTES];
@@ -23,7 +24,7 @@ static bool cpu_is_offered(void)
 	       (read(fd, list, sizeof(list) - 1) > 0 && cgroup_list_has(list, "cpu"));
 }
 
-/* Runs `body` in a child inside the group; its exit status. */
+/* Runs `body` in a child process inside the group. Returns its wait status. */
 static int run_inside(const struct cgroup *cg, int (*body)(void))
 {
 	int status;
@@ -61,7 +62,7 @@ static int touch_much(void)
 	return touch(64 * MIB);
 }
 
-/* Exit status: how many children could be forked; +100 if it ended in EAGAIN. */
+/* Returns the number of children that could be forked; 100 more if fork() failed with EAGAIN. */
 static int fork_many(void)
 {
 	int n = 0;
@@ -188,7 +189,7 @@ static void test_directories_go(void **state)
 	cgroup_free(NULL);
 }
 
-/* If a process inside does not end, freeing soon gives up. */
+/* If a process in the group does not end, cgroup_free() gives up after a short time. */
 static void test_free_does_not_hang(void **state)
 {
 	struct cgroup *cg = make("busy");
@@ -213,7 +214,8 @@ static void test_free_does_not_hang(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
-	/* What is left is swept once its maker is dead; ours is alive. */
+	/* A group is removed by a later run only after its maker has ended. This test, its maker,
+	 * is still running. */
 	cg = make("after");
 	assert_true(group_exists(CGROUP_PIDS, getpid(), "busy"));
 	cgroup_free(cg);
@@ -226,7 +228,7 @@ static void test_free_does_not_hang(void **state)
 	}
 }
 
-/* A killed supervisor of our number has left its group. */
+/* A killed supervisor with our process id has left its group: a new group gets another name. */
 static void test_name_that_is_taken(void **state)
 {
 	struct cgroup *left = make("same");
@@ -254,7 +256,7 @@ static void test_sweep(void **state)
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
 	assert_true(group_exists(CGROUP_PIDS, pid, "lost"));
-	/* Control: a young one may be another pid namespace's. */
+	/* The control: a new group is kept, because its maker may be in another pid namespace. */
 	cgroup_free(make("early"));
 	assert_true(group_exists(CGROUP_PIDS, pid, "lost"));
 
@@ -288,7 +290,7 @@ static void test_bad_ids(void **state)
 	cgroup_free(make(longest + 1));
 }
 
-/* A user without a delegated group is told why, and nothing stays behind. */
+/* A user without a delegated group gets an error for v1 and v2, and no group is left. */
 static void test_unprivileged(void **state)
 {
 	if (geteuid() != 0) {

@@ -1,4 +1,4 @@
-/* test_cgroup_govern.c - control groups that are frozen and measured. */
+/* test_cgroup_govern.c - groups that can be frozen and whose CPU time can be measured. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,7 +19,8 @@ static struct cgroup *make_governed(void)
 	return cg;
 }
 
-/* Counts in shared memory; returns its pid when it has begun. */
+/* Starts a process in the group that counts in shared memory. Returns its pid after the first
+ * count. */
 static pid_t counter_inside(const struct cgroup *cg, volatile uint64_t *n)
 {
 	pid_t pid = fork();
@@ -37,7 +38,7 @@ static pid_t counter_inside(const struct cgroup *cg, volatile uint64_t *n)
 	return pid;
 }
 
-/* On a busy machine it may take a while. */
+/* Returns true if the counter grows. On a busy machine this may take a while. */
 static bool counts(const volatile uint64_t *n)
 {
 	uint64_t before = *n;
@@ -65,7 +66,7 @@ static void freeze(const struct cgroup *cg)
 	assert_true(cgroup_is_frozen(cg));
 }
 
-/* Ends with the group's last process dead. */
+/* Freezes and thaws the group. At the end its last process is dead. */
 static void try_brake(const struct cgroup *cg)
 {
 	volatile uint64_t *n =
@@ -86,7 +87,7 @@ static void try_brake(const struct cgroup *cg)
 	}
 	assert_true(counts(n));
 	assert_in_range(after, before + 20000, before + 60000000);
-	/* Frozen, it dies all the same, without another step. */
+	/* A frozen process dies when it is killed, without another count. */
 	freeze(cg);
 	uint64_t last = *n;
 	kill(pid, SIGKILL);
@@ -107,7 +108,7 @@ static void test_freeze_and_meter(void **state)
 	}
 }
 
-/* v2 brakes without any controller: also where the controllers are in v1. */
+/* v2 can freeze a group without any controller, also on a machine whose controllers are in v1. */
 static void test_freeze_v2(void **state)
 {
 	static struct cgroup_layout at;
@@ -116,7 +117,7 @@ static void test_freeze_v2(void **state)
 
 	find_places(&at);
 	if (geteuid() != 0 || !at.v2.found) {
-		return; /* there is none; test_freeze_and_meter has tried what there is */
+		return; /* no v2 here; test_freeze_and_meter has tested v1 */
 	}
 	node->base_fd = open(at.v2.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(node->base_fd, cg.name, 0755), 0);
@@ -127,7 +128,7 @@ static void test_freeze_v2(void **state)
 	assert_int_equal(cg.n, 0);
 }
 
-/* What init does when the supervisor is gone. */
+/* init thaws the group through an fd after the supervisor has ended. */
 static void test_thaw_by_fd(void **state)
 {
 	struct cgroup *cg = make_governed();
@@ -148,7 +149,7 @@ static void test_thaw_by_fd(void **state)
 	munmap((void *)(uintptr_t)n, 4096);
 }
 
-/* Not requested: neither made nor promised. */
+/* Without a request for it, a group cannot be frozen, and none is made for the freezer. */
 static void test_ungoverned(void **state)
 {
 	struct cgroup *cg = make("plain");

@@ -1,5 +1,4 @@
-/* test_cgroup_layout.c - control groups: the parser against the texts of several kinds of
- * systems. */
+/* test_cgroup_layout.c - finds the control groups in the texts of several kinds of systems. */
 #include <string.h>
 
 #include "unit.h"
@@ -89,7 +88,7 @@ static void test_long_paths_are_not_found(void **state)
 
 	memset(self, 'x', sizeof(self));
 	memcpy(self, "0::/", 4);
-	size_t fits = MAX_PATH_BYTES - 1 - 2; /* "/c" before, NUL after */
+	size_t fits = MAX_PATH_BYTES - 1 - 2; /* "/c" at the start and a NUL at the end */
 	self[3 + fits] = '\0';
 	cgroup_layout_parse(mounts, self, &at);
 	assert_true(at.v2.found);

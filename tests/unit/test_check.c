@@ -1,4 +1,4 @@
-/* test_check.c - checks of single values that the owner's flags and files share. */
+/* test_check.c - checks of single values, which the owner's flags and files share. */
 #include <string.h>
 
 #include "unit.h"

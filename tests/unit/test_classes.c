@@ -1,5 +1,5 @@
-/* test_classes.c - threat classes: the tables are consistent, each rule matches the event that it
- * was made for, and what several events mean together. */
+/* test_classes.c - threat classes: the tables are consistent, each rule matches its event, and some
+ * events together have another class than each one alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +133,7 @@ static void test_files(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		struct event e = denied(ROWS[i].op, ROWS[i].path, ROWS[i].mode, ROWS[i].reason);
 		expect(&e, ROWS[i].class, ROWS[i].technique);
-		e.violation = false; /* what is no violation has no class */
+		e.violation = false; /* an event that is not a violation has no class */
 		expect(&e, "none", NULL);
 	}
 }
@@ -164,7 +164,7 @@ static void test_network_and_calls(void **state)
 		{ "a.test", NULL, "http", "too_long", "none", NULL },
 		{ "a.test", NULL, "dns", "too_many_names", "resource_abuse", "T1499" },
 		{ "a.test", NULL, "tls", "canary", "data_exfiltration", "T1048" },
-		/* A new code is not silent before it has a rule. */
+		/* A new code that has no rule yet gets a default class. */
 		{ "a.test", NULL, "tls", "new_code", "command_and_control", "T1071" },
 	};
 	static const struct {
@@ -193,8 +193,8 @@ static void test_network_and_calls(void **state)
 	expect(&(struct event){ .kind = EV_RESOURCE_LIMIT_HIT }, "resource_abuse", "T1499");
 }
 
-/* A new code of the egress gets a rule, or stands here: the way was declared, and no server
- * answered. */
+/* Every code of the egress has a rule, or is in this list. The codes in the list mean that the
+ * connection was declared and that it failed. */
 static void test_every_code_has_a_rule(void **state)
 {
 	(void)state;
@@ -229,7 +229,7 @@ static void test_every_code_has_a_rule(void **state)
 	}
 }
 
-/* Everyday events, and records of what was configured. */
+/* Ordinary events, and records of the configuration, have no class. */
 static void test_harmless(void **state)
 {
 	(void)state;
@@ -255,14 +255,14 @@ static void test_harmless(void **state)
 		  .path = text("/tmp/x"),
 		  .mode = MODE_CREATE,
 		  .rule = RULE_PRIVATE },
-		/* Keys of its own, in a home of its own. */
+		/* The skill writes its own keys in its private home. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
 		  .op = OP_OPEN,
 		  .path = text(HOME "/.ssh/id_ed25519"),
 		  .mode = MODE_CREATE,
 		  .rule = RULE_PRIVATE },
-		/* Granted by the owner: no threat. */
+		/* The owner granted this write. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
 		  .op = OP_OPEN,
@@ -300,7 +300,7 @@ static void test_harmless(void **state)
 	expect(&gpg, "credential_harvesting", "T1552.004");
 }
 
-/* Whose store it is. */
+/* A program may read its own credential store, and only that one. */
 static void test_own_stores(void **state)
 {
 	(void)state;
@@ -315,7 +315,7 @@ static void test_own_stores(void **state)
 	assert_false(classes_own_store(HOME, "", HOME "/.gnupg"));
 }
 
-/* The other end of a rename or link counts as much. */
+/* The second path of a rename or link is judged like the first. */
 static void test_second_path(void **state)
 {
 	(void)state;
@@ -329,12 +329,12 @@ static void test_second_path(void **state)
 	expect(&e, "persistence", "T1546.004");
 	e.op = OP_LINK;
 	expect(&e, "persistence", "T1546.004");
-	e.op = OP_SYMLINK; /* its text: nothing is written there */
+	e.op = OP_SYMLINK; /* the text of a symlink is not written to */
 	expect(&e, "none", NULL);
 	e.op = OP_RENAME;
 	e.path2 = text(HOME "/y");
 	expect(&e, "none", NULL);
-	/* An exception is one only if both ends are. */
+	/* A write beneath /skill is harmless only if both paths are there. */
 	e = denied("rename", "/skill/x", NULL, "read_only");
 	e.path2 = text("/skill/y");
 	expect(&e, "none", NULL);
@@ -417,7 +417,7 @@ static void test_supply_chain_needs_both(void **state)
 	classes_derive(&c, &all);
 	assert_int_equal(all.hits[CLASS_SUPPLY_CHAIN_ATTACK].count, 0);
 
-	/* In whatever order they arrive. */
+	/* The order of the events does not matter. */
 	classes_init(&c, HOME);
 	classes_add(&c, &send, 9);
 	classes_add(&c, &raw, 12);
@@ -481,7 +481,7 @@ static void test_names(void **state)
 	classes_names(&c, out, sizeof(out), &severity);
 	assert_string_equal(out, "privilege_escalation, sandbox_evasion");
 	assert_string_equal(severity, "high");
-	classes_names(&c, out, 21, &severity); /* one fits, to the byte */
+	classes_names(&c, out, 21, &severity); /* room for exactly one name */
 	assert_string_equal(out, "privilege_escalation");
 	classes_names(&c, out, 20, &severity);
 	assert_string_equal(out, "sandbox_evasion");

@@ -1,5 +1,5 @@
-/* test_cli_options.c - the command line's parser and its messages; the manual page and the
- * completions know every option. */
+/* test_cli_options.c - the parser of the command line and its messages. The manual page and the
+ * completions contain every option. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,14 +98,15 @@ static void test_mistakes(void **state)
 	} cases[] = {
 		{ "--raed /x", ON_RUN, "unknown option --raed; did you mean --read?" },
 		{ "--zzzzzz", ON_RUN, "unknown option --zzzzzz" },
-		{ "--rea /x", ON_RUN, "did you mean --read?" }, /* never abbreviated */
+		{ "--rea /x", ON_RUN, "did you mean --read?" }, /* options cannot be abbreviated */
 		{ "--evn=SECRET=1", ON_RUN, "unknown option --evn; did you mean --env?" },
 		{ "--read", ON_RUN, "--read needs a value" },
 		{ "-r", ON_RUN, "--read needs a value" },
 		{ "--json=yes", ON_RUN, "--json takes no value" },
 		{ "-Q", ON_RUN, "unknown option -Q" },
 		{ "-vQ", ON_RUN, "unknown option -Q" },
-		{ "--dry-run", ON_INSPECT, "unknown option --dry-run" }, /* of run only */
+		/* an option of `run` only */
+		{ "--dry-run", ON_INSPECT, "unknown option --dry-run" },
 		{ "-r x", ON_DOCTOR, "unknown option -r" },
 		{ "--memory wrong", ON_RUN, "wrong value" },
 	};
@@ -169,7 +170,7 @@ static char *slurp(const char *name)
 	return buf_steal(&b);
 }
 
-/* `prefix` then the name, and then nothing that would make it another name. */
+/* Returns true if `text` contains `prefix` and then the whole name. */
 static bool mentions(const char *text, const char *prefix, const char *name)
 {
 	char word[64];

@@ -1,4 +1,4 @@
-/* test_config_edit.c - edits of an agent's configuration: every other member stays. */
+/* test_config_edit.c - edits of an agent's configuration file: every other member is kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 static const char *const PATH[] = { "m", "s", NULL };
 
-/* Returns the text with " for each ', new. */
+/* Returns the text with each ' replaced by ", new. */
 static char *with_quotes(const char *text)
 {
 	char *s = strdup(text);
@@ -23,8 +23,8 @@ static char *with_quotes(const char *text)
 	return s;
 }
 
-/* Compares two texts without their layout; the order of members and the spelling of numbers
- * count. */
+/* Compares two JSON texts. The layout does not matter; the order of members and the spelling of
+ * numbers do. */
 static void assert_same_json(const char *a, const char *b)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
@@ -62,8 +62,8 @@ static void test_set(void **state)
 {
 	static const struct {
 		const char *before;
-		const char *value; /* NULL: removed */
-		const char *after; /* NULL: refused */
+		const char *value; /* NULL: the member is removed */
+		const char *after; /* the text after the edit; NULL: the edit is refused */
 	} CASES[] = {
 		{ NULL, "1", "{'m': {'s': 1}}" },
 		{ "{}", "1", "{'m': {'s': 1}}" },
@@ -133,7 +133,7 @@ static void test_diff(void **state)
 	}
 }
 
-/* More differences than line_diff() compares: every line is shown, and none is left out. */
+/* Two texts with more differences than line_diff() compares: the diff shows every line. */
 static void test_long_diff(void **state)
 {
 	auto_buf text, out;

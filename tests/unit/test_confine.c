@@ -1,5 +1,5 @@
-/* test_confine.c - what broker and dialler can do after they are confined, in real processes.
- * Before every denial the same call succeeds. */
+/* test_confine.c - the calls that broker and dialler can make after they are confined, tested in
+ * real processes. Each denied call first succeeds without the confinement. */
 #include "os/confine.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@
 
 static const struct address LOOPBACK = { { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
 
-/* A child's exit status, or minus its signal. */
+/* Runs `live` in a child process. Returns its exit status, or minus the number of the signal that
+ * killed it. */
 static int life(int (*live)(void))
 {
 	int wstatus;
@@ -60,7 +61,8 @@ static bool confined(int (*confine)(struct ssb_error *))
 
 /* ---- the broker ------------------------------------------------------------ */
 
-/* A socket of a dialler's that its server has reset, and another listener. */
+/* Returns a connected socket that its server has reset. *ret_other is a listener on another
+ * port. */
 static int reset_socket(int *ret_other)
 {
 	int first = net_listen(&LOOPBACK, SOCK_STREAM, 4100, false);
@@ -81,7 +83,7 @@ static int reset_socket(int *ret_other)
 	return fd;
 }
 
-/* 0: it reached the other listener. */
+/* Tries to connect the reset socket to the other listener. Returns 0 if that worked. */
 static int reconnect(bool confine)
 {
 	int other;
@@ -160,7 +162,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* Each: 0 when it worked. */
+/* Each of these functions returns 0 if its operation worked. */
 static int do_thread(void)
 {
 	pthread_t t;
@@ -323,7 +325,7 @@ static void dialler_can_only_dial(void **state)
 	}
 }
 
-/* ---- the word -------------------------------------------------------------- */
+/* ---- the report of a confined process --------------------------------------- */
 
 static int fails(struct ssb_error *err)
 {
@@ -396,7 +398,7 @@ static int drop_all(void)
 	return !caps_none(false) && wait_for(has_none, has_none, &err) == 0 ? 0 : 1;
 }
 
-/* Without the right to empty the bounding set: that matters only where there is something in it. */
+/* caps_unbound() must fail without the right to empty a bounding set that is not empty. */
 static int unbound_again(void)
 {
 	if (caps_set(1ULL << CAP_NET_ADMIN) != 0 || caps_unbound() == 0) {
@@ -410,7 +412,8 @@ static int unbound_is_unbound(void)
 	return caps_unbound() == 0 && caps_set(0) == 0 && caps_unbound() == 0 ? 0 : 1;
 }
 
-/* Root of a container that has not all: the bounding set stays. */
+/* Root of a container without CAP_SETPCAP: the bounding set cannot be emptied, but no usable
+ * capability remains. */
 static int drop_without_setpcap(void)
 {
 	struct ssb_error err = { 0 };
@@ -451,7 +454,7 @@ static void capabilities_are_gone_or_it_ends(void **state)
 	assert_int_equal(life(drop_refused), 0);
 }
 
-/* ---- a world --------------------------------------------------------------- */
+/* ---- the machine of the tests ---------------------------------------------- */
 
 static void need(bool ok, const char *what)
 {
@@ -467,7 +470,7 @@ static void put(const char *path)
 	need(fd >= 0 && write(fd, "x", 1) == 1, path);
 }
 
-/* The service that the module asks. */
+/* Runs the service that the module asks: it answers each name with 127.0.0.1. */
 static _Noreturn void serve(int sock)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -504,7 +507,7 @@ static void map_ids(unsigned uid, unsigned gid)
 	     "id maps");
 }
 
-/* Its own /run and /tmp, and a network of its own. */
+/* Makes namespaces with their own /run, /tmp and network. */
 static void make_world(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "/run/ssbtest.sock" };
@@ -515,7 +518,7 @@ static void make_world(void)
 	map_ids(uid, gid);
 	need(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount /");
 	need(mount("run", "/run", "tmpfs", 0, NULL) == 0, "mount /run");
-	copy_module(); /* the build may be in /tmp */
+	copy_module(); /* before /tmp is hidden: the build may be there */
 	need(mount("tmp", "/tmp", "tmpfs", 0, NULL) == 0, "mount /tmp");
 	need(net_loopback_up() == 0, "loopback");
 	put("/tmp/secret");

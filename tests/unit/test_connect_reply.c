@@ -1,4 +1,4 @@
-/* test_connect_reply.c - answers to CONNECT, whole and cut at every place. */
+/* test_connect_reply.c - answers to CONNECT, in one piece and in pieces of each size. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 static const struct {
 	const char *head;
 	enum connect_verdict verdict;
-	unsigned status; /* when done */
+	unsigned status; /* for CONNECT_DONE */
 	const char *rest;
 } CASES[] = {
 	{ OK "\r\n", CONNECT_DONE, 200, "" },
@@ -23,7 +23,8 @@ static const struct {
 	{ "HTTP/1.1 200 \r\n\r\n", CONNECT_DONE, 200, "x" },
 	{ "HTTP/1.1 200 OK\n\n", CONNECT_DONE, 200, "x" },
 	{ "HTTP/1.1 204 Fine\r\nVia: a\tb\r\nX: \xc3\xa4\r\n\r\n", CONNECT_DONE, 204, "x" },
-	{ OK "Content-Length: 5\r\n\r\n", CONNECT_DONE, 200, "hello" }, /* has none */
+	/* an answer to CONNECT has no body */
+	{ OK "Content-Length: 5\r\n\r\n", CONNECT_DONE, 200, "hello" },
 	{ OK "Transfer-Encoding: chunked\r\n\r\n", CONNECT_DONE, 200, "5\r\n" },
 	{ "HTTP/1.1 100 Wait\r\n\r\n" OK "\r\n", CONNECT_DONE, 200, "x" },
 	{ "HTTP/1.1 102 A\r\nB: c\r\n\r\nHTTP/1.1 103\r\n\r\n" OK "\r\n", CONNECT_DONE, 200, "x" },
@@ -32,14 +33,14 @@ static const struct {
 	{ "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n", CONNECT_DONE, 407, "" },
 	{ "HTTP/1.1 599 \r\n\r\n", CONNECT_DONE, 599, "" },
 	{ "HTTP/1.1 302 There\r\nLocation: http://evil.test/\r\n\r\n", CONNECT_DONE, 302, "" },
-	/* not there yet */
+	/* not complete */
 	{ "", CONNECT_MORE, 0, "" },
 	{ "HTTP/1.1 2", CONNECT_MORE, 0, "" },
 	{ OK, CONNECT_MORE, 0, "" },
 	{ OK "\r", CONNECT_MORE, 0, "" },
 	{ OK "Via: a\r\n", CONNECT_MORE, 0, "" },
 	{ "HTTP/1.1 100 Wait\r\n\r\n", CONNECT_MORE, 0, "" },
-	/* no answer of HTTP/1 */
+	/* not an answer of HTTP/1 */
 	{ "\n", CONNECT_BROKEN, 0, "" },
 	{ "\r\n", CONNECT_BROKEN, 0, "" },
 	{ "S", CONNECT_BROKEN, 0, "SH-2.0-OpenSSH" },
@@ -82,7 +83,7 @@ static void check(size_t i, size_t cut)
 		fail_msg("%s in %zu: %d, %u, %zu of %zu", CASES[i].head, cut, v, r.status, at,
 		         head);
 	}
-	if (v != CONNECT_MORE) { /* it takes no more */
+	if (v != CONNECT_MORE) { /* after a verdict, more bytes are refused */
 		assert_int_equal(connect_reply_feed(&r, OK "\r\n", 19, &used), CONNECT_BROKEN);
 		assert_int_equal(used, 0);
 	}
@@ -109,7 +110,7 @@ UNIT_TEST(opens)
 	}
 }
 
-/* A head of exactly the cap is taken, one byte more is not. */
+/* An answer head of exactly CONNECT_REPLY_MAX bytes is accepted; one byte more is refused. */
 UNIT_TEST(cap)
 {
 	static char text[CONNECT_REPLY_MAX + 8];
@@ -126,7 +127,7 @@ UNIT_TEST(cap)
 		assert_int_equal(connect_reply_feed(&r, text, len, &used),
 		                 more == 0 ? CONNECT_DONE : CONNECT_BROKEN);
 	}
-	/* Interim heads count as well. */
+	/* The heads of interim answers count for the cap, too. */
 	struct connect_reply r;
 	size_t used = 0;
 	size_t n = 0;

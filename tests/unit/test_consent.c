@@ -1,5 +1,5 @@
-/* test_consent.c - approvals: what the owner declined stays declined, the plan is that of the
- * approved manifest, an approval for one run, and a store with a damaged file. */
+/* test_consent.c - approvals: declined items stay declined, a plan must be of the approved
+ * manifest, an approval for one run, and a store with a damaged file. */
 #include "approval_world.h"
 
 #include <fcntl.h>
@@ -60,7 +60,8 @@ static void give(const struct consent_terms *terms, struct lock *ret)
 
 static const struct consent_terms FOR_GOOD = { .by = "a test", .uses = -1 };
 
-/* Of other bytes, by either way of approving, and when it is over: until it is taken back. */
+/* A declined item stays declined until the approval is revoked: also if other files are approved,
+ * in either way, and after the approval has expired. */
 static void declined_stays_out(void **state)
 {
 	char *list[] = { (char[]){ "read ~/.ssh" }, NULL };
@@ -87,7 +88,7 @@ static void declined_stays_out(void **state)
 		assert_int_equal(l.declined.n, 1);
 		assert_int_equal(l.n_grants, 1);
 		assert_string_equal(l.grants[0].value, "~/notes");
-		/* Whether it holds or not, planning is told. */
+		/* The plan gets the declined items, whether the approval holds or not. */
 		f.lock = l;
 		l = (struct lock){ 0 };
 		assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
@@ -100,8 +101,8 @@ static void declined_stays_out(void **state)
 	assert_true(l.declined.n == 0 && l.n_grants == 2);
 }
 
-/* The plan is of a manifest that is not there any more, or not yet: neither when it is
- * approved, nor when it runs. */
+/* A plan that was made of another manifest than the skill's can neither be approved nor run with
+ * the approval. */
 static void of_the_pinned_manifest(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -116,17 +117,19 @@ static void of_the_pinned_manifest(void **state)
 	assert_int_equal(consent_look(&owner, skill, &f, &fine), 0);
 	assert_true(consent_fits(&f.lock, &same));
 	assert_false(consent_fits(&f.lock, &other));
-	/* The same of a script, which each run names anew. */
+	/* A script's approval holds for the script that a run names. */
 	char *path = other.manifest;
 	f.lock.format = SKILL_SCRIPT;
 	same.format = other.format = SKILL_SCRIPT;
-	memset(f.lock.manifest, 0, sizeof(f.lock.manifest)); /* of another script */
+	/* the approval was of another script */
+	memset(f.lock.manifest, 0, sizeof(f.lock.manifest));
 	assert_true(consent_fits(&f.lock, &same));
 	assert_string_equal(path, same.manifest);
 	assert_false(consent_fits(&f.lock, &other));
 }
 
-/* From the copy of what was shown; too large for one, it is looked at when it starts. */
+/* An approval for one run is for the files that were shown. The run uses a copy of them. If they
+ * are too large for a copy, they are compared when the run starts. */
 static void once_is_of_what_was_shown(void **state)
 {
 	for (int past = 0; past < 2; past++) {
@@ -153,12 +156,12 @@ static void once_is_of_what_was_shown(void **state)
 		assert_int_equal(c.source == NULL, past);
 		assert_string_equal(c.approval.by, "me, once");
 		assert_int_equal(c.approval.snapshot, !past);
-		plan.approved = &c.approval; /* as planning puts a copy of it there */
+		plan.approved = &c.approval; /* as planning does */
 		assert_true(consent_fits_files(&plan, &shown));
 		assert_int_equal(consent_still(&plan, &seen, &err), 0);
 		put("code", "two");
 		assert_int_equal(consent_still(&plan, &later, &changed), past ? -1 : 0);
-		/* Put back, it was another all the same while it ran. */
+		/* The old bytes are put back: the change during the run is still noticed. */
 		struct ssb_error meanwhile = { 0 };
 		put("code", "one");
 		assert_int_equal(consent_still(&plan, &later, &err), 0);
@@ -166,7 +169,7 @@ static void once_is_of_what_was_shown(void **state)
 		assert_true(!past || strstr(meanwhile.text, "'code' changed during") != NULL);
 		put("code", "two");
 		assert_false(consent_fits_files(&other, &shown));
-		/* Nothing that took their place is copied. */
+		/* Files that have changed since they were shown are not copied. */
 		AUTO(skill_files_done) struct skill_files now = { 0 };
 		AUTO(consent_input_done) struct consent_input w2 = { 0 };
 		struct ssb_error late = { 0 };
@@ -180,7 +183,8 @@ static void once_is_of_what_was_shown(void **state)
 
 /* ---- the store ------------------------------------------------------------------- */
 
-/* A use is on the disk before anything runs by it; nothing ran: it is there again. */
+/* A use is written to the disk before the run starts. If the run does not start, the use is given
+ * back. */
 static void uses_reach_the_disk(void **state)
 {
 	AUTO(lock_done) struct lock l = { 0 };
@@ -195,7 +199,7 @@ static void uses_reach_the_disk(void **state)
 	(void)digest_text(l.files.tree, tree);
 	synced = 0;
 	assert_int_equal(lock_use(&owner, skill, tree, &err), 0);
-	assert_int_equal(synced, 2); /* the file, and its name */
+	assert_int_equal(synced, 2); /* the file and its directory */
 	assert_int_equal(lock_use(&owner, skill, tree, &none), -1);
 	assert_int_equal(lock_unuse(&owner, skill, tree, &err), 0);
 	assert_int_equal(lock_load(&owner, skill, &after, &err), 0);
@@ -213,7 +217,8 @@ static void spoil(const char *name)
 	assert_int_equal(file_write_all(fd, "{", 1), 0);
 }
 
-/* The others are listed, it can be taken back by its name, and the sweep goes on. */
+/* A damaged file in the store: the other approvals are listed, the file can be removed by its name,
+ * and the sweep still removes unused copies. */
 static void damaged_hides_nothing(void **state)
 {
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };

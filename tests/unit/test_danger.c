@@ -1,4 +1,5 @@
-/* test_danger.c - the table of dangerous places: a thing counts by what it is, not by its name. */
+/* test_danger.c - the table of dangerous places: a path is judged by the file that it leads to, not
+ * by its name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +127,7 @@ static void test_relations(void **state)
 	h = judge(d, top, ACCESS_READ, false);
 	assert_true(has(&h, DANGER_CONTAINS, home));
 	h = judge(d, at(".config"), ACCESS_WRITE, false);
-	assert_true(has(&h, DANGER_CONTAINS, "/.config/gcloud")); /* not there yet */
+	assert_true(has(&h, DANGER_CONTAINS, "/.config/gcloud")); /* it does not exist yet */
 	/* The controls: ordinary places are harmless. */
 	h = judge(d, at("notes"), ACCESS_WRITE, true);
 	assert_int_equal(h.n, 0);
@@ -135,16 +136,16 @@ static void test_relations(void **state)
 	h = judge(d, at("elsewhere"), ACCESS_READ, false);
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
 	assert_false(never(&h));
-	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* another policy in its place */
+	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* the directory of another policy */
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
 	assert_true(never(&h));
 	h = judge_missing(d, at("elsewhere"), "skillsandbox", ACCESS_WRITE);
 	assert_true(has(&h, DANGER_IS, "elsewhere/skillsandbox"));
-	assert_false(never(&h)); /* named by the owner */
+	assert_false(never(&h)); /* the owner may name it */
 	danger_free(d);
 }
 
-/* The smaller set says of a read what the whole one says. */
+/* The set for reads judges a read like the set for reads and writes. */
 static void test_set_for_reads(void **state)
 {
 	struct danger *reads = danger_new(&owner, ACCESS_READ);
@@ -168,7 +169,7 @@ static void test_set_for_reads(void **state)
 			assert_int_equal(a.v[k].how, b.v[k].how);
 		}
 	}
-	/* The control: a place that is dangerous only to write is in one of them. */
+	/* The control: /usr, which is dangerous only to write, is in the larger set. */
 	struct danger_hits usr = judge(all, "/usr", ACCESS_WRITE, false);
 	assert_true(has(&usr, DANGER_IS, "/usr"));
 	danger_free(reads);
@@ -188,7 +189,7 @@ static void test_symlinked_store(void **state)
 	danger_free(d);
 }
 
-/* However many symlinks lead there, and whichever way their words go. */
+/* A place is found through several symlinks, ".." and loops of symlinks. */
 static void test_symlinks_on_the_way(void **state)
 {
 	static const char *const LINKS[][2] = {
@@ -277,7 +278,7 @@ static void test_missing(void **state)
 	assert_true(h.n > 0 && (h.v[0].place->flags & DANGER_NEVER) != 0);
 	h = judge_missing(d, "/usr", "new", ACCESS_WRITE);
 	assert_true(has(&h, DANGER_LIES_IN, "/usr"));
-	/* The controls: names that only begin alike, and ordinary ones. */
+	/* The controls: names with the same beginning, and ordinary names, are harmless. */
 	h = judge_missing(d, home, ".kubernetes", ACCESS_WRITE);
 	assert_int_equal(h.n, 0);
 	h = judge_missing(d, home, "out/a", ACCESS_WRITE);
@@ -294,7 +295,7 @@ static void test_other_users(void **state)
 	assert_true(has(&h, DANGER_LIES_IN, "/home"));
 	danger_free(d);
 
-	/* The owner's own home in it is judged by itself. */
+	/* The owner's own home beneath the place is judged by its own rows. */
 	assert_int_equal(mkdir(at("homes"), 0755), 0);
 	assert_int_equal(mkdir(at("homes/me"), 0755), 0);
 	assert_int_equal(mkdir(at("homes/me/x"), 0755), 0);
@@ -312,8 +313,8 @@ static void test_other_users(void **state)
 	free(me);
 }
 
-/* In a mount namespace of its own, in a child: 0 if all held, 1 if not, 77
- * where no namespace can be made. */
+/* Runs in a child process, in a mount namespace of its own. Returns 0 if all checks pass, 1 if not,
+ * 77 if no namespace can be made. */
 static int bind_child(void)
 {
 	if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0 ||
@@ -329,7 +330,7 @@ static int bind_child(void)
 	        has(&alias, DANGER_IS, "/.ssh") && has(&above, DANGER_IS, "/.ssh") && unseen.n == 0;
 	danger_free(d);
 
-	/* A part of the store, shown elsewhere. */
+	/* Only a part of the store is mounted at another place. */
 	if (umount(at("notes/a")) < 0 ||
 	    mount(at(".ssh/keys"), at("notes/a"), NULL, MS_BIND, NULL) < 0) {
 		return 77;
@@ -374,7 +375,8 @@ static void test_mountinfo(void **state)
 	assert_int_equal(mounts_parse(strdup("1 0 8:1\n"), &m), -1);
 }
 
-/* A plan that looked up its dangerous places, and a run without one, must say the same. */
+/* Returns true if `store` is found in this home. A set of dangerous places and a call without a set
+ * must have the same result. */
 static bool has_store(const char *in, const char *store)
 {
 	const struct owner o = { .uid = getuid(), .gid = getgid(), .home = in };
@@ -395,7 +397,8 @@ static bool has_store(const char *in, const char *store)
 	return ret;
 }
 
-/* By its name, whatever is there; what cannot be looked at the owner may have. */
+/* A store of the owner is found by its name, whatever it contains. If a path cannot be read, the
+ * store counts as present. */
 static void test_stores_of_the_owner(void **state)
 {
 	static const char *const NAMES[] = { ".ssh", ".config/gh", ".local/share/keyrings" };
@@ -426,7 +429,7 @@ static void test_stores_of_the_owner(void **state)
 	assert_int_equal(system("rm -r .ssh .config .local loop && rmdir \"$PWD\""), 0);
 }
 
-/* A second row of a path would be looked up and reported twice. */
+/* Each path has only one row; a second one would be reported twice. */
 static void test_rows_are_different(void **state)
 {
 	(void)state;
