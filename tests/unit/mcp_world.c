@@ -301,7 +301,6 @@ void world_done(void)
 
 int world_close(void **state)
 {
-	(void)state;
 	world_done();
 	return 0;
 }

@@ -65,7 +65,6 @@ static inline int setup(void **state)
 		                            "tools/bin",
 		                            "tools/lib",
 		                            "other" };
-	(void)state;
 
 	snprintf(top, sizeof(top), "/tmp/ssb-plan-XXXXXX");
 	assert_non_null(mkdtemp(top));
@@ -86,7 +85,6 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-	(void)state;
 	free((void *)(uintptr_t)owner.config_dir);
 	free((void *)(uintptr_t)owner.state_dir);
 	return tree_remove(AT_FDCWD, top);

@@ -30,7 +30,6 @@ static inline char *in(const char *path)
 
 static inline int world(void **state)
 {
-	(void)state;
 	snprintf(root, sizeof(root), "/tmp/ssb-repos-XXXXXX");
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(mkdir(in("w"), 0755), 0);
@@ -47,7 +46,6 @@ static inline int world(void **state)
 
 static inline int world_end(void **state)
 {
-	(void)state;
 	repos_free(found);
 	prepared_done(&prepared);
 	free(grant.path);

@@ -81,7 +81,6 @@ static inline int world_setup(void **state)
 {
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	w = calloc(1, sizeof(*w));
 	assert_non_null(w);
 	snprintf(w->top, sizeof(w->top), "/tmp/ssb-serve-XXXXXX");
@@ -99,7 +98,6 @@ static inline int world_setup(void **state)
 
 static inline int world_teardown(void **state)
 {
-	(void)state;
 	owner_done(&w->serve.owner);
 	assert_int_equal(tree_remove(AT_FDCWD, w->top), 0);
 	free(w);

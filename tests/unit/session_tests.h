@@ -19,14 +19,12 @@ static const char *store; /* NULL: SQLite */
 
 static inline int open_world(void **state)
 {
-	(void)state;
 	world_open(store);
 	return 0;
 }
 
 static inline int close_world(void **state)
 {
-	(void)state;
 	world_close();
 	return 0;
 }

@@ -70,7 +70,6 @@ static void expect(const struct event *e, const char *class, const char *techniq
 
 static void test_table(void **state)
 {
-	(void)state;
 	enum class_severity least = SEVERITY_CRITICAL;
 
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
@@ -86,7 +85,6 @@ static void test_table(void **state)
 
 static void test_files(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *op, *path, *mode, *reason, *class, *technique;
 	} ROWS[] = {
@@ -140,7 +138,6 @@ static void test_files(void **state)
 
 static void test_network_and_calls(void **state)
 {
-	(void)state;
 	static const char label[] = "pmrgk3twnfzg63tnmvxhiir2eb5x2lbaejzxg2bnnnsxs4.0.evil.test";
 	static const struct {
 		const char *name, *address, *protocol, *reason, *class, *technique;
@@ -197,7 +194,6 @@ static void test_network_and_calls(void **state)
  * connection was declared and that it failed. */
 static void test_every_code_has_a_rule(void **state)
 {
-	(void)state;
 	static const enum reason FINE[] = {
 		REASON_OK,          REASON_LATE_EXPECT,       REASON_NO_NAME,
 		REASON_UNREACHABLE, REASON_TIMEOUT,           REASON_BUSY,
@@ -232,7 +228,6 @@ static void test_every_code_has_a_rule(void **state)
 /* Ordinary events, and records of the configuration, have no class. */
 static void test_harmless(void **state)
 {
-	(void)state;
 	const struct event events[] = {
 		{ .kind = EV_SKILL_STARTED },
 		{ .kind = EV_ENV_VAR_ACCESS,
@@ -303,7 +298,6 @@ static void test_harmless(void **state)
 /* A program may read its own credential store, and only that one. */
 static void test_own_stores(void **state)
 {
-	(void)state;
 	assert_true(classes_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg/gpg.conf"));
 	assert_true(classes_own_store(HOME, "/usr/lib/gnupg/scdaemon", HOME "/.gnupg"));
 	assert_false(classes_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg2"));
@@ -318,7 +312,6 @@ static void test_own_stores(void **state)
 /* The second path of a rename or link is judged like the first. */
 static void test_second_path(void **state)
 {
-	(void)state;
 	struct event e = { .kind = EV_FILE_WRITE,
 		           .status = STATUS_ASKED,
 		           .op = OP_RENAME,
@@ -344,7 +337,6 @@ static void test_second_path(void **state)
 
 static void test_startup_files(void **state)
 {
-	(void)state;
 	assert_true(classes_startup_file(HOME, HOME "/.zlogin"));
 	assert_true(classes_startup_file(HOME, HOME "/.config/fish/config.fish"));
 	assert_false(classes_startup_file(HOME, HOME "/.bashrc2"));
@@ -355,7 +347,6 @@ static void test_startup_files(void **state)
 
 static void test_times(void **state)
 {
-	(void)state;
 	struct event e = blocked("evil.test", NULL, "dns", "not_declared");
 	struct classes c;
 
@@ -375,7 +366,6 @@ static void test_times(void **state)
 
 static void test_prevented_only_if_denied(void **state)
 {
-	(void)state;
 	struct event own = { .kind = EV_FILE_WRITE,
 		             .status = STATUS_ASKED,
 		             .op = OP_OPEN,
@@ -399,7 +389,6 @@ static void test_prevented_only_if_denied(void **state)
 
 static void test_supply_chain_needs_both(void **state)
 {
-	(void)state;
 	const struct event steal = denied("open", HOME "/.ssh", "read", "credential_store");
 	const struct event send = blocked("evil.test", NULL, "dns", "not_declared");
 	const struct event raw = blocked(NULL, "203.0.113.9", "tcp", "undeclared_address");
@@ -434,7 +423,6 @@ static void test_supply_chain_needs_both(void **state)
 
 static void test_flood_is_bounded(void **state)
 {
-	(void)state;
 	struct classes c;
 	struct buf out;
 	struct json j;
@@ -466,7 +454,6 @@ static void test_flood_is_bounded(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	const struct event calls[] = { call("unshare", "profile"), call("bpf", "profile") };
 	const char *severity;
 	struct classes c;

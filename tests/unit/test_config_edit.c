@@ -84,7 +84,6 @@ static void test_set(void **state)
 		{ "{'m':3}", NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		auto_free char *before =
 		        CASES[i].before != NULL ? with_quotes(CASES[i].before) : NULL;
@@ -105,7 +104,6 @@ static void test_layout(void **state)
 {
 	auto_buf out;
 
-	(void)state;
 	assert_int_equal(edit("{\"a\": {}}", "[\"x\"]", &out), 0);
 	assert_string_equal(out.data, "{\n  \"a\": {},\n  \"m\": {\n    \"s\": [\"x\"]\n  }\n}\n");
 }
@@ -124,7 +122,6 @@ static void test_diff(void **state)
 		{ "a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "-a\n+A\n b\n ...\n d\n-e\n+E\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		auto_buf out;
 		buf_init(&out, 4096);
@@ -139,7 +136,6 @@ static void test_long_diff(void **state)
 	auto_buf text, out;
 	size_t lines = 0;
 
-	(void)state;
 	buf_init(&text, 1 << 16);
 	buf_init(&out, 1 << 16);
 	for (int i = 0; i <= MAX_DIFF_EDITS; i++) {

@@ -43,7 +43,6 @@ static int make_home(void **state)
 	static const char *const DIRS[] = { ".ssh",   ".ssh/keys",    ".config",     ".config/gh",
 		                            "notes",  "notes/a",      "elsewhere",   "dotfiles",
 		                            ".local", ".local/state", "dotfiles/aws" };
-	(void)state;
 
 	snprintf(top, sizeof(top), "/tmp/ssb-danger-XXXXXX");
 	assert_non_null(mkdtemp(top));
@@ -61,7 +60,6 @@ static int make_home(void **state)
 
 static int remove_home(void **state)
 {
-	(void)state;
 	free((void *)(uintptr_t)owner.config_dir);
 	free((void *)(uintptr_t)owner.state_dir);
 	return tree_remove(AT_FDCWD, top);
@@ -114,7 +112,6 @@ static void test_relations(void **state)
 {
 	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h;
-	(void)state;
 
 	assert_non_null(d);
 	h = judge(d, at(".ssh"), ACCESS_READ, false);
@@ -152,7 +149,6 @@ static void test_set_for_reads(void **state)
 	struct danger *all = danger_new(&owner, ACCESS_WRITE);
 	const char *paths[] = { "/",    "/etc", "/etc/ssh", "/run",         "/var/lib",
 		                "/usr", home,   at(".ssh"), at("dotfiles"), top };
-	(void)state;
 
 	assert_true(danger_judges(reads, ACCESS_READ) && !danger_judges(reads, ACCESS_WRITE));
 	assert_true(danger_judges(all, ACCESS_READ) && danger_judges(all, ACCESS_WRITE));
@@ -180,7 +176,6 @@ static void test_symlinked_store(void **state)
 {
 	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h;
-	(void)state;
 
 	h = judge(d, at("dotfiles/aws"), ACCESS_READ, false);
 	assert_true(has(&h, DANGER_IS, "dotfiles/aws"));
@@ -196,7 +191,6 @@ static void test_symlinks_on_the_way(void **state)
 		{ "notes/a", "led" },         { "led", "led-twice" }, { "../u/notes", "up" },
 		{ "notes/../notes", "back" }, { "loop-b", "loop-a" }, { "loop-a", "loop-b" },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(LINKS); i++) {
 		assert_int_equal(symlink(LINKS[i][0], at(LINKS[i][1])), 0);
@@ -248,7 +242,6 @@ static void test_system(void **state)
 		{ "/var/tmp", ACCESS_WRITE, true, false },
 	};
 	struct danger *d = danger_new(&owner, ACCESS_WRITE);
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct danger_hits h = judge(d, CASES[i].path, CASES[i].access, false);
@@ -264,7 +257,6 @@ static void test_missing(void **state)
 {
 	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h;
-	(void)state;
 
 	h = judge_missing(d, home, ".kube", ACCESS_READ);
 	assert_true(has(&h, DANGER_IS, "/.kube"));
@@ -290,7 +282,6 @@ static void test_other_users(void **state)
 {
 	struct danger *d = danger_new(&owner, ACCESS_WRITE);
 	struct danger_hits h = judge_missing(d, "/home", "somebody/notes", ACCESS_READ);
-	(void)state;
 
 	assert_true(has(&h, DANGER_LIES_IN, "/home"));
 	danger_free(d);
@@ -345,7 +336,6 @@ static int bind_child(void)
 static void test_bind_mounts(void **state)
 {
 	int status = -1;
-	(void)state;
 
 	pid_t pid = fork();
 	assert_true(pid >= 0);
@@ -360,7 +350,6 @@ static void test_bind_mounts(void **state)
 static void test_mountinfo(void **state)
 {
 	struct mounts m;
-	(void)state;
 
 	assert_int_equal(mounts_parse(strdup("1 0 8:1 / / rw - ext4 x rw\n"
 	                                     "2 1 8:2 /a\\040b /mnt/x\\134y rw - ext4 x rw\n"),
@@ -403,7 +392,6 @@ static void test_stores_of_the_owner(void **state)
 {
 	static const char *const NAMES[] = { ".ssh", ".config/gh", ".local/share/keyrings" };
 	char in[] = "/tmp/test-danger-XXXXXX";
-	(void)state;
 
 	assert_non_null(mkdtemp(in));
 	assert_int_equal(chdir(in), 0);
@@ -432,7 +420,6 @@ static void test_stores_of_the_owner(void **state)
 /* Each path has only one row; a second one would be reported twice. */
 static void test_rows_are_different(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
 		for (size_t j = 0; j < i; j++) {
 			assert_string_not_equal(DANGER_ROWS[i].path, DANGER_ROWS[j].path);
@@ -447,7 +434,6 @@ static void test_rows_are_different(void **state)
 
 static void test_protected_names(void **state)
 {
-	(void)state;
 	assert_true(protect_has_name(".git/hooks"));
 	assert_true(protect_has_name(".git/hooks/pre-commit"));
 	assert_true(protect_has_name("CLAUDE.md"));

@@ -47,19 +47,16 @@ static int setup_in(const char *base)
 
 static int setup(void **state)
 {
-	(void)state;
 	return setup_in("/tmp");
 }
 
 static int setup_on_tmpfs(void **state)
 {
-	(void)state;
 	return setup_in("/dev/shm");
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return sh("cd / && rm -rf $OLDPWD");
 }
 

@@ -34,7 +34,6 @@ static const struct event BASE = {
 
 static void test_what_is_the_same(void **state)
 {
-	(void)state;
 	struct event same = BASE;
 	same.pid = 8;
 	same.ppid = 7;
@@ -83,7 +82,6 @@ static struct fold_key key_in_set(uint64_t set, uint64_t n)
 
 static void test_find_and_count(void **state)
 {
-	(void)state;
 	AUTO(fold_done) struct fold f = { 0 };
 	struct fold_entry gone, e = { .key = key_in_set(3, 1), .seq = 8, .kind = EV_FILE_READ };
 	size_t at = 0;
@@ -103,7 +101,6 @@ static void test_find_and_count(void **state)
 
 static void test_full_set_gives_up_the_oldest(void **state)
 {
-	(void)state;
 	AUTO(fold_done) struct fold f = { 0 };
 	struct fold_entry gone;
 
@@ -129,7 +126,6 @@ static void test_full_set_gives_up_the_oldest(void **state)
 
 static void test_a_flood_stays_in_the_table(void **state)
 {
-	(void)state;
 	AUTO(fold_done) struct fold f = { 0 };
 	struct fold_entry gone;
 	uint64_t told = 0, counted = 0;

@@ -54,7 +54,6 @@ static void check_text(const struct test_case *c)
 
 static void texts(void **state)
 {
-	(void)state;
 	cases_check("hints.case", 3, check_text);
 }
 
@@ -62,7 +61,6 @@ static void place_and_line(void **state)
 {
 	static const char text[] = "\n\nf('https://x.example.com')\n";
 	struct needs s = { 0 };
-	(void)state;
 
 	assert_int_equal(hints_text("scripts/a.py", text, sizeof(text) - 1, &s), 0);
 	assert_string_equal(s.v[0].why, "scripts/a.py:3");
@@ -93,14 +91,12 @@ static void make(const char *name)
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(top, sizeof(top), "/tmp/ssb-hints-XXXXXX");
 	return mkdtemp(top) != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return tree_remove(AT_FDCWD, top);
 }
 
@@ -134,7 +130,6 @@ static void only_its_own_text(void **state)
 {
 	char path[512];
 	bool cut = true;
-	(void)state;
 
 	make("scripts");
 	make("node_modules");
@@ -161,7 +156,6 @@ static void as_much_as_is_read(void **state)
 	static const char line[] = HOST("a");
 	auto_free char *text = nothing(MAX_HINT_BYTES + 1);
 	bool cut = true;
-	(void)state;
 
 	memcpy(text + MAX_HINT_BYTES - sizeof(line), line, sizeof(line) - 1);
 	put("a.py", text, MAX_HINT_BYTES);
@@ -179,7 +173,6 @@ static void as_much_of_all_as_is_read(void **state)
 	auto_free char *text = nothing(MAX_HINT_BYTES);
 	char name[32];
 	bool cut = true;
-	(void)state;
 
 	for (unsigned i = 0; i < MAX_HINT_TOTAL / MAX_HINT_BYTES; i++) {
 		snprintf(name, sizeof(name), "f%u.py", i);
@@ -199,7 +192,6 @@ static void as_many_files_as_are_read(void **state)
 {
 	char name[32];
 	bool cut = true;
-	(void)state;
 
 	for (unsigned i = 0; i < MAX_HINT_FILES; i++) {
 		snprintf(name, sizeof(name), "f%04u.py", i);
@@ -219,7 +211,6 @@ static void as_deep_as_is_read(void **state)
 {
 	char path[256] = "";
 	bool cut = true;
-	(void)state;
 
 	for (int i = 1; i < MAX_HINT_DEPTH; i++) {
 		strncat(path, "d", 2);
@@ -242,7 +233,6 @@ static void a_script_of_dollars(void **state)
 {
 	struct needs s = { 0 };
 	auto_buf text;
-	(void)state;
 
 	buf_init(&text, MAX_HINT_BYTES);
 	for (int i = 0; i <= MAX_HINT_LOOKS; i++) {

@@ -20,7 +20,6 @@ static int outside;
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(top, sizeof(top), "/tmp/test-image-XXXXXX");
 	assert_non_null(mkdtemp(top));
 	outside = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -32,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	assert_int_equal(tree_empty(outside), 0);
 	own_close(&root);
 	own_close(&outside);

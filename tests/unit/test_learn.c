@@ -14,7 +14,6 @@ static int begin(void **state)
 {
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	if (decoys_begin(&owner, &decoys, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
@@ -23,7 +22,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	decoys_end(&decoys);
 	return 0;
 }
@@ -60,7 +58,6 @@ static const struct stand_in *last(void)
 
 static void test_secrets_are_made_up(void **state)
 {
-	(void)state;
 	write_file(at("u/.ssh/id_rsa"), "the real key", 0600);
 	assert_true(add(at("u/.ssh/id_rsa"), ACCESS_READ));
 	auto_free char *text = content(last()->path);
@@ -82,7 +79,6 @@ static void test_other_files_are_empty(void **state)
 {
 	struct stat st;
 
-	(void)state;
 	write_file(at("u/notes/diary.txt"), "dear diary", 0600);
 	assert_true(add(at("u/notes/diary.txt"), ACCESS_READ));
 	auto_free char *text = content(last()->path);
@@ -98,7 +94,6 @@ static void test_other_files_are_empty(void **state)
 
 static void test_writes_stay_with_us(void **state)
 {
-	(void)state;
 	assert_true(add(at("other"), ACCESS_WRITE));
 	assert_string_equal(last()->target, at("other"));
 	assert_true(add(at("new/out.txt"), ACCESS_WRITE));
@@ -112,7 +107,6 @@ static void test_what_the_sandbox_has(void **state)
 {
 	static const char *const PLACES[] = { "/etc/shadow", "/usr/lib/x", "/proc/1/mem", "/",
 		                              "/dev/sda",    "/tmp",       "/skill/x" };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
 		assert_false(add(PLACES[i], ACCESS_READ));
@@ -126,7 +120,6 @@ static void test_no_more_than_so_many(void **state)
 {
 	char path[600];
 
-	(void)state;
 	for (size_t i = 0; i < MAX_DECOYS; i++) {
 		snprintf(path, sizeof(path), "%s/.ssh/key-%zu", home, i);
 		assert_true(add(path, ACCESS_READ));
@@ -139,7 +132,6 @@ static void test_no_more_than_so_many(void **state)
 /* Whatever the skill left there. */
 static void test_nothing_is_left(void **state)
 {
-	(void)state;
 	assert_true(add(at("other"), ACCESS_WRITE));
 	auto_free char *top_dir = strdup(decoys.top);
 	auto_free char *shut = path_join(last()->path, "shut");
@@ -164,7 +156,6 @@ static void test_what_others_left(void **state)
 	struct ssb_error err = { 0 };
 	int status = -1;
 
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		_exit(decoys_begin(&owner, &other, &err) == 0 ? 0 : 1);
@@ -203,7 +194,6 @@ static void test_texts(void **state)
 		                             "/h/key.json",
 		                             "/h/.mozilla/x/cookies.sqlite",
 		                             "/h/.docker/config.json" };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
 		auto_buf text;
@@ -235,7 +225,6 @@ static void test_variables(void **state)
 		{ "DATABASE_URL", "postgres://" },
 		{ "SMTP_PORT", "443" },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		auto_buf text;
@@ -256,7 +245,6 @@ static void test_canaries(void **state)
 	struct decoys other = { 0 };
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(decoys_begin(&owner, &other, &err), 0);
 	assert_int_equal(strlen(other.canary), CANARY_BYTES - 1);
 	assert_string_not_equal(other.canary, decoys.canary);
@@ -298,7 +286,6 @@ static void test_a_plan_without_its_wishes(void **state)
 	                           "  network: {egress: [{domain: api.example.com}]}\n"
 	                           "  filesystem: {read: ['~/.ssh', '~/notes'], write: "
 	                           "['~/proj']}\n";
-	(void)state;
 
 	policy("network: {allow_private: [10.0.0.0/8]}\n");
 	struct ssb_plan *p = skill(ASKS, NULL);
@@ -429,7 +416,6 @@ static void test_nothing_of_the_callers_environment(void **state)
 	struct string_list has = { 0 };
 	auto_buf asks;
 	size_t real = 0;
-	(void)state;
 
 	buf_init(&asks, 16384);
 	put_all(&asks, &has);
@@ -482,7 +468,6 @@ static void test_every_name_has_an_address(void **state)
 	struct ssb_error err = { 0 };
 	char name[64];
 	bool full = false;
-	(void)state;
 
 	assert_int_equal(egress_table_new(&plan, &t, &err), 0);
 	for (size_t i = 0; i < LEARN_POOL; i++) {

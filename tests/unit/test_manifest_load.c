@@ -22,7 +22,6 @@ static char root[64];
 
 static int set_up(void **state)
 {
-	(void)state;
 	snprintf(root, sizeof(root), "/tmp/ssb-manifest-XXXXXX");
 	return mkdtemp(root) != NULL && chdir(root) == 0 && mkdir("skill", 0700) == 0 ? 0 : -1;
 }
@@ -32,7 +31,6 @@ static int tear_down(void **state)
 	static const char *const files[] = { "skill/" MANIFEST_FILE, "skill/other.yaml",
 		                             "skill/sub/m.yaml", "outside.yaml", "link.yaml" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		(void)unlink(files[i]);
 		(void)rmdir(files[i]);

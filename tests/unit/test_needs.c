@@ -247,7 +247,6 @@ static char *at_home(const char *text)
 
 static void records(void **state)
 {
-	(void)state;
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct needs s = { 0 };
@@ -272,7 +271,6 @@ static void as_the_plan_would(void **state)
 	static const char *const FOUND[] = { "no read /srv/x/y, !no read ~/.ssh/id",
 		                             "no read /srv/x/y, no read ~/.ssh/id",
 		                             "!no read /srv/x/y, !no read ~/.ssh/id" };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		struct needs s = { 0 };
@@ -323,7 +321,6 @@ static void weighed(void **state)
 		{ "wdeny2", "deny: {read: [~/wdeny2/f008]}\n", 9, 8, false },
 		{ "wfree", "deny: {read: [~/wdeny2/f008]}\n", 9, 8, true },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(DIRECTORIES); i++) {
 		struct needs s = { 0 };
@@ -355,7 +352,6 @@ static void weighed(void **state)
 static void damaged(void **state)
 {
 	static const char *const LINES[] = { "{\"seq\":1\n", "x\n", "{}\n" };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
 		struct needs s = { 0 };
@@ -373,7 +369,6 @@ static void no_run(void **state)
 	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
 	struct needs s = { 0 };
 	struct ssb_error err = { 0 };
-	(void)state;
 
 	assert_int_equal(file_write_all(fd, line, strlen(line)), 0);
 	assert_int_equal(needs_from_record(&owner, fd, "run 1", &s, &err), -1);
@@ -384,7 +379,6 @@ static void no_run(void **state)
 /* As many as are remembered, and one more. */
 static void names_and_repeats(void **state)
 {
-	(void)state;
 	for (int past = 0; past < 2; past++) {
 		struct needs s = { 0 };
 		struct ssb_error err = { 0 };
@@ -416,7 +410,6 @@ static void stdin_is_left_alone(void **state)
 	struct stat before, after;
 	auto_fd mine = memfd_create("stdin", MFD_CLOEXEC);
 	auto_fd kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	(void)state;
 
 	assert_true(mine >= 0 && dup2(mine, STDIN_FILENO) == STDIN_FILENO);
 	assert_int_equal(fstat(STDIN_FILENO, &before), 0);
@@ -435,7 +428,6 @@ static void home_of_a_record(void **state)
 {
 	auto_free char *lines = at_home(EVENT(
 	        "file_read", READ "\"asked\",\"path\":\"@/notes/deep/a\",\"rule\":\"--read\""));
-	(void)state;
 
 	policy(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -453,7 +445,6 @@ static void home_of_a_record(void **state)
 /* What was left out of a record is missing in what is made of it. */
 static void dropped(void **state)
 {
-	(void)state;
 	for (int n = 0; n < 2; n++) {
 		struct needs s = { 0 };
 		struct ssb_error err = { 0 };
@@ -470,7 +461,6 @@ static void dropped(void **state)
 /* The longest path, and one that is longer. */
 static void long_paths(void **state)
 {
-	(void)state;
 	for (size_t past = 0; past < 2; past++) {
 		struct needs s = { 0 };
 		struct ssb_error err = { 0 };
@@ -504,7 +494,6 @@ static void taken_together(void **state)
 		                    .denied = true,
 		                    .in_small_dir = true,
 		                    .count = 4 };
-	(void)state;
 
 	for (int turned = 0; turned < 2; turned++) {
 		struct needs s = { 0 };
@@ -525,7 +514,6 @@ static void taken_together(void **state)
 static void profiles_together(void **state)
 {
 	static const int EACH[][3] = { { 0, 2, 2 }, { 2, 0, 2 }, { 1, -1, -1 }, { -1, 1, -1 } };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
 		struct needs s = { 0 };
@@ -554,7 +542,6 @@ static void apart(void **state)
 		{ .kind = NEED_ENV, .value = (char[]){ "a" } },
 	};
 	struct needs s = { 0 };
-	(void)state;
 
 	for (size_t i = 0; i < 2 * ARRAY_LEN(all); i++) {
 		assert_int_equal(needs_add(&s, &all[(i * 3) % ARRAY_LEN(all)]), 0);
@@ -572,7 +559,6 @@ static void bounded(void **state)
 {
 	struct needs s = { 0 };
 	char name[16];
-	(void)state;
 
 	for (int i = 0; i <= MAX_NEEDS; i++) {
 		snprintf(name, sizeof(name), "V%d", i % MAX_NEEDS);
@@ -599,7 +585,6 @@ static void judged_by_what_is_done(void **state)
 		{ { .kind = NEED_ENV, .value = (char[]){ "A_B" } }, false },
 		{ { .kind = NEED_ENV, .value = (char[]){ "A B" } }, true },
 	};
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {

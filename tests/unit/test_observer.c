@@ -20,7 +20,6 @@ static void test_leaves_the_callers_fds(void **state)
 	const struct observer_setup setup = { .plan = &plan };
 	struct ssb_error err = { 0 };
 	struct observer *o;
-	(void)state;
 
 	assert_int_not_equal(fcntl(0, F_GETFD), -1);
 	assert_int_equal(observer_new(&setup, &o, &err), 0);

@@ -23,7 +23,6 @@ static int layout;
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(top, sizeof(top), "/tmp/test-oci-XXXXXX");
 	assert_non_null(mkdtemp(top));
 	layout = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -34,7 +33,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	assert_int_equal(tree_empty(layout), 0);
 	own_close(&layout);
 	return rmdir(top);

@@ -53,7 +53,6 @@ static void test_numbers(void **state)
 	};
 	struct ssb_options *o = ssb_options_new();
 	struct ssb_error err;
-	(void)state;
 
 	assert_non_null(o);
 	assert_true(o->res.memory_mb == OPTION_UNSET);
@@ -135,7 +134,6 @@ static void test_bad_values(void **state)
 	};
 	struct ssb_options *o = ssb_options_new();
 	struct ssb_error err;
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		if (set(o, BAD[i].what, BAD[i].value, &err) == 0) {
@@ -157,7 +155,6 @@ static void test_lists_are_bounded(void **state)
 {
 	struct ssb_options *o = ssb_options_new();
 	struct ssb_error err;
-	(void)state;
 
 	for (size_t i = 0; i < MAX_GRANTS; i++) {
 		assert_int_equal(set(o, SSB_OPT_READ, "/x", &err), 0);
@@ -200,7 +197,6 @@ static void test_net(void **state)
 		{ "2001:db8::1", "2001:db8::1", 443, HOST_ADDRESS },
 		{ "[2001:db8::1]:65535", "2001:db8::1", 65535, HOST_ADDRESS },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		struct egress_rule r;
@@ -227,7 +223,6 @@ static void test_allow_private(void **state)
 	};
 	struct ssb_options *o = ssb_options_new();
 	struct ssb_error err;
-	(void)state;
 
 	assert_string_equal(options_flag(SSB_OPT_ALLOW_PRIVATE), "--allow-private");
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
@@ -247,7 +242,6 @@ static void test_words(void **state)
 {
 	struct ssb_options *o = ssb_options_new();
 	struct ssb_error err;
-	(void)state;
 
 	assert_int_equal(o->profile, -1);
 	assert_int_equal(o->unix_sockets, -1);
@@ -271,7 +265,6 @@ static void test_words(void **state)
 
 static void test_layer_names(void **state)
 {
-	(void)state;
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		assert_int_equal(plan_layer_from_name(plan_layer_name((enum layer_id)i)), i);
 	}

@@ -59,7 +59,6 @@ static void test_protobuf(void **state)
 	struct otlp w;
 	auto_buf out;
 
-	(void)state;
 	buf_init(&out, 4096);
 	otlp_init(&w, &out, &OTLP_PROTO);
 	write_some(&w);
@@ -82,7 +81,6 @@ static void test_json(void **state)
 	struct otlp w;
 	auto_buf out;
 
-	(void)state;
 	buf_init(&out, 4096);
 	otlp_init(&w, &out, &OTLP_JSON);
 	write_some(&w);
@@ -96,7 +94,6 @@ static void test_lengths(void **state)
 	static const size_t SIZES[] = { 0, 1, 125, 126, 127, 128, 129, 8000, OTLP_MAX_TEXT };
 	static char text[OTLP_MAX_TEXT];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
 		struct otlp w;
@@ -123,7 +120,6 @@ static void test_lengths(void **state)
 /* A buffer that is full stays so, and nothing is written past it. */
 static void test_full(void **state)
 {
-	(void)state;
 	for (size_t cap = 0; cap < 74; cap++) {
 		for (int json = 0; json < 2; json++) {
 			struct otlp w;
@@ -158,7 +154,6 @@ static void test_text(void **state)
 		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* only a reader's matter */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct otlp w;
 		auto_buf out;
@@ -210,7 +205,6 @@ static void test_partial(void **state)
 		{ &OTLP_JSON, "<html>", 6, false, 0, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct otlp_partial p = { .rejected = 99 };
 		assert_int_equal(CASES[i].format->partial(CASES[i].body, CASES[i].len, &p),
@@ -241,7 +235,6 @@ static void test_heads(void **state)
 		{ "Retry-After:", -1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		size_t len = strlen(CASES[i].head);
 		assert_int_equal(otlp_retry_after(CASES[i].head, len), CASES[i].after);
@@ -265,7 +258,6 @@ static void test_stamps(void **state)
 	};
 	int64_t us = 77;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(SECONDS); i++) {
 		struct stamp s = STAMP_NONE;
 		struct timespec ts = { (time_t)SECONDS[i], 123456789 };

@@ -29,7 +29,6 @@ static void test_defaults(void **state)
 	struct otel_config c;
 	struct ssb_error err;
 
-	(void)state;
 	assert_int_equal(LOAD(&c, &err, BASE "ENDPOINT=", "HOME=/x"), 0);
 	assert_true(c.traces.on && c.logs.on && !c.traces.tls);
 	assert_string_equal(c.traces.host, "localhost");
@@ -78,7 +77,6 @@ static void test_endpoints(void **state)
 		{ "http://h*topsecret", NULL, NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct otlp_target t = { .port = "7" };
 		struct otlp_target own = { 0 };
@@ -107,7 +105,6 @@ static void test_url_caps(void **state)
 	struct otlp_target t = { 0 };
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	memset(url + 9, 'a', OTLP_MAX_URL - 1 - 8 - 9);
 	assert_int_equal(otlp_target_parse(&t, url, "/v1/logs", "VAR", &err), 0);
 	url[strlen(url)] = 'a';
@@ -147,7 +144,6 @@ static void test_pairs(void **state)
 		{ "ok=topsecret,bad", -1, NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct otlp_pairs p = { 0 };
 		struct ssb_error err = { 0 };
@@ -170,7 +166,6 @@ static void test_pairs_caps(void **state)
 	struct otlp_pairs p = { 0 };
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < OTLP_MAX_PAIRS; i++) {
 		memcpy(text + 4 * i, "a=b,", 4);
 	}
@@ -191,7 +186,6 @@ static void test_signals(void **state)
 	struct otel_config c;
 	struct ssb_error err;
 
-	(void)state;
 	assert_int_equal(LOAD(&c, &err, BASE "ENDPOINT=http://all:1",
 	                      BASE "LOGS_ENDPOINT=https://l/x", BASE "HEADERS=a=b",
 	                      BASE "TRACES_HEADERS=c=d", BASE "TIMEOUT=5",
@@ -225,7 +219,6 @@ static void test_notes(void **state)
 	struct otel_config c;
 	struct ssb_error err;
 
-	(void)state;
 	assert_int_equal(LOAD(&c, &err, BASE "TIMEOUT=soon"), 0);
 	assert_int_equal(c.traces.timeout_ms, 10000);
 	assert_non_null(strstr(c.note, "TIMEOUT"));
@@ -266,7 +259,6 @@ static void test_parent(void **state)
 		{ "TRACEPARENT=", false, true, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct otel_config c;
 		struct ssb_error err;
@@ -318,7 +310,6 @@ static void test_at(void **state)
 		            NULL };
 	struct owner owner = { .environ = environ };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
 		struct otel_config c;
 		struct ssb_error err = { 0 };
@@ -341,7 +332,6 @@ static void test_at_bad(void **state)
 	struct otel_config c;
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	memset(longest + 9, 'a', sizeof(longest) - 10);
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
 	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but not with the ending */

@@ -5,7 +5,6 @@ static void test_bare_command(void **state)
 {
 	policy(NULL);
 	struct ssb_plan *p = command(NULL, "/usr/bin/true");
-	(void)state;
 
 	assert_string_equal(p->name, "true");
 	assert_string_equal(p->version, "");
@@ -32,7 +31,6 @@ static void test_skill_and_order(void **state)
 	struct ssb_plan *p =
 	        skill(FILES("read: [~/proj, ~/notes, ~/notes/deep, ~/proj/.git], write: [~/notes]"),
 	              NULL);
-	(void)state;
 
 	assert_int_equal(p->n_refusals, 0);
 	assert_string_equal(p->argv.v[0], "sh");
@@ -65,7 +63,6 @@ static void test_env(void **state)
 	                           "LD_PRELOAD, PATH]}}\n",
 	                           FLAGS({ SSB_OPT_ENV, "SECRET" }, { SSB_OPT_ENV, "X=a=b" },
 	                                 { SSB_OPT_ENV, "LANG=C" }));
-	(void)state;
 
 	assert_string_equal(env(p, "API_KEY"), "k");
 	assert_null(env(p, "GITHUB_TOKEN"));
@@ -117,7 +114,6 @@ static void test_credentials(void **state)
 	policy(NULL);
 	struct ssb_plan *p = skill(MANIFEST, NULL);
 	const struct refusal *r = withheld(p, "environment GITHUB_TOKEN");
-	(void)state;
 
 	assert_true(p->n_refusals == 0 && p->n_withheld == 3);
 	assert_string_equal(env(p, "API_KEY"), "k"); /* the skill's own */
@@ -167,7 +163,6 @@ static void test_keys_of_its_own(void **state)
 		{ KEYS("AUTH_TOKEN", "auth.example"), false },
 	};
 #undef KEYS
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -192,7 +187,6 @@ static void test_withhold(void **state)
 		                           "environment API_KEY", "environment LD_PRELOAD" };
 	policy(NULL);
 	struct ssb_plan *p = skill(MANIFEST, NULL); /* the control */
-	(void)state;
 
 	assert_int_equal(p->n_refusals, 2);
 	assert_true(p->n_withheld == 0 && p->n_egress == 1 && env(p, "API_KEY") != NULL);
@@ -222,7 +216,6 @@ static void test_skill_places(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
-	(void)state;
 
 	policy(NULL);
 	write_file(at("u/skillsandbox.yaml"), HEAD NOTHING, 0644);
@@ -263,7 +256,6 @@ static void test_skill_places(void **state)
 static void test_workdir(void **state)
 {
 	char old[512];
-	(void)state;
 
 	policy(NULL);
 	assert_non_null(getcwd(old, sizeof(old)));
@@ -287,7 +279,6 @@ static void test_explained(void **state)
 	        FLAGS({ SSB_OPT_ENV, "TOKEN=do-not-show" }, { SSB_OPT_BEST_EFFORT, "landlock" }));
 	auto_free char *json = ssb_plan_json(p);
 	auto_free char *text = ssb_plan_text(p);
-	(void)state;
 
 	static const char *const IN_JSON[] = { "\"requested\"", "\"granted\"",
 		                               "\"denied\"",    "\"what\": \"read ~/.ssh\"",
@@ -319,7 +310,6 @@ static void test_argument_bounds(void **state)
 	char **argv = calloc(MAX_ARGS + 2, sizeof(*argv));
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i <= MAX_ARGS; i++) {
@@ -347,7 +337,6 @@ static void test_owner_home(void **state)
 {
 	struct owner o = { 0 };
 	struct ssb_error err = { 0 };
-	(void)state;
 
 	assert_int_equal(setenv("HOME", at("u/link"), 1), 0);
 	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
@@ -375,7 +364,6 @@ static void test_full_manifest(void **state)
 		                            "]\n  network:\n    egress: [",
 		                            "{domain: h%d.example}, " };
 	auto_buf yaml;
-	(void)state;
 
 	policy(NULL);
 	buf_init(&yaml, MAX_YAML_BYTES);

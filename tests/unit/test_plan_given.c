@@ -58,7 +58,6 @@ static void gives_what_is_lacked(void **state)
 		  { SSB_OPT_PROFILE, "permissive" },
 		  NULL },
 	};
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -99,7 +98,6 @@ static void gives_nothing_else(void **state)
 		{ NULL, NOTHING, { SSB_OPT_PROFILE, "permissive" }, 0 },
 		{ NULL, NOTHING, { SSB_OPT_ENV, "SECRET" }, 0 },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		policy(CASES[i].policy);
@@ -118,7 +116,6 @@ static void gives_variables(void **state)
 {
 	static const char TOKEN[] = "permissions: {env_vars: {allow: [GITHUB_TOKEN]}}\n";
 	static const char ABSENT[] = "permissions: {env_vars: {allow: [GH_TOKEN]}}\n";
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = with(TOKEN, NONE, NULL, (struct narrow){ 0 });
@@ -143,7 +140,6 @@ static void gives_variables(void **state)
  */
 static void leaves_out_what_is_declined(void **state)
 {
-	(void)state;
 	policy(NULL);
 	struct ssb_plan *p = with(READ_SSH, (struct said){ SSB_OPT_READ, "~/.ssh" }, "read ~/.ssh",
 	                          (struct narrow){ 0 });
@@ -162,7 +158,6 @@ static void does_without(void **state)
 	                           "192.0.2.1}]}, filesystem: {read: [~/notes], write: [~/proj, "
 	                           "~/new, ~/.ssh]}}\n"
 	                           "resources: {max_runtime_seconds: 50}\n";
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *all = with(ASKS, NONE, NULL, (struct narrow){ 0 });
@@ -193,7 +188,6 @@ static void tells_the_approval(void **state)
 	        options(FLAGS({ SSB_OPT_TRACE_OUTPUT, "/record" }, { SSB_OPT_TTY, "yes" }));
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
-	(void)state;
 
 	policy(NULL);
 	write_file(at("skill/skillsandbox.yaml"), HEAD NOTHING, 0644);

@@ -39,7 +39,6 @@ static void test_hidden_names(void **state)
 	};
 	static const char *const ACCESS[] = { "read", "write" };
 	char text[128], what[128], file[128];
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(PATHS) * 2; i++) {
@@ -93,7 +92,6 @@ static void test_closed_to_others(void **state)
 	static const char *const ACCESS[] = { "read", "write" };
 	char text[256], what[256], file[256];
 	const uid_t before = owner.uid;
-	(void)state;
 
 	policy(NULL);
 	assert_int_equal(chmod(home, 0700), 0); /* the home's own mode does not count */
@@ -141,7 +139,6 @@ static void test_closed_to_others(void **state)
 static void test_named_in_what_is_unasked(void **state)
 {
 	char text[256];
-	(void)state;
 
 	policy(NULL);
 	snprintf(text, sizeof(text), FILES("read: ['%s']"), at("tools"));
@@ -203,7 +200,6 @@ static void test_own_names(void **state)
 		{ "chezmoi", "~/.config/chezmoi", false },
 	};
 	char text[128];
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
@@ -258,7 +254,6 @@ static void test_own_directory(void **state)
 {
 	const char *const dir = strdup(at("u/.config/ssbtown"));
 	const char *const mark = strdup(at("skill"));
-	(void)state;
 
 	policy(NULL);
 	assert_int_equal(mkdir(dir, 0755), 0);
@@ -303,7 +298,6 @@ static void test_own_directory_list(void **state)
 {
 	const char *const list = strdup(at("state/own-directories"));
 	struct stat st;
-	(void)state;
 
 	policy(NULL);
 	assert_true(unlink(list) == 0 || errno == ENOENT);

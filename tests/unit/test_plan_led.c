@@ -72,7 +72,6 @@ static void test_led_to_by_hidden_names(void **state)
 		{ "nowhere/at/all", "u/.nowhere" },
 		{ ".loop", "u/.loop" },
 	};
-	(void)state;
 
 	assert_int_equal(rmdir(at("u/.config")), 0);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
@@ -112,7 +111,6 @@ static void test_led_to_by_mounts(void **state)
 		{ "read ~/proj", NULL },
 	};
 	int status = 0;
-	(void)state;
 
 	assert_int_equal(mkdir(at("u/.tool"), 0755), 0);
 	assert_int_equal(mkdir(at("u/.tool/keys"), 0755), 0);
@@ -139,7 +137,6 @@ static void test_led_to_by_mounts(void **state)
 static void test_too_many_hidden_links(void **state)
 {
 	char name[64];
-	(void)state;
 
 	policy(NULL);
 	for (int more = 0; more < 2; more++) {
@@ -182,7 +179,6 @@ static void test_led_to_by_variables(void **state)
 		                            "u/real",  "u/cfg",       "u/cfg/tool" };
 	char path[512], config[128];
 	char *env[] = { path, config, NULL };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);

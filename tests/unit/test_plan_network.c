@@ -13,7 +13,6 @@ static void test_names(void **state)
 	struct ssb_plan *p = skill(EGRESS("{domain: API.example.com, ports: [8443, 443], protocol: "
 	                                  "tls}, {domain: '*.example.org', protocol: udp}"),
 	                           FLAGS({ SSB_OPT_NET, "own.example.com:25" }));
-	(void)state;
 
 	assert_int_equal(p->n_refusals, 0);
 	assert_int_equal(p->warnings.n, 0); /* UDP is supported: no warning */
@@ -52,7 +51,6 @@ static void test_spoken(void **state)
 		{ "{domain: a.example, protocol: http}", "connect to a.example:443/http" },
 		{ "{domain: a.example, ports: [80], protocol: http}", "connect to a.example:80" },
 	};
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
@@ -79,7 +77,6 @@ static void test_literals(void **state)
 	static const char ASKS[] = EGRESS("{domain: api.example.com}, {domain: 192.0.2.1}");
 	policy(NULL);
 	struct ssb_plan *p = skill(ASKS, NULL);
-	(void)state;
 
 	assert_int_equal(p->n_egress, 1);
 	assert_non_null(refused(p, "connect to 192.0.2.1"));
@@ -101,7 +98,6 @@ static void test_literal_ports(void **state)
 {
 	const struct flag *ssh =
 	        FLAGS({ SSB_OPT_NET, "[2001:db8::1]:443" }, { SSB_OPT_NET, "[2001:db8::1]:22" });
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 443]}"), ssh);
@@ -131,7 +127,6 @@ static void test_ranges(void **state)
 	static const char ASKS[] =
 	        EGRESS("{domain: 192.0.2.0/28, ports: [80]}, {domain: '2001:db8::/64'}, "
 	               "{domain: 192.0.2.99/32, ports: [80]}");
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = skill(ASKS, NULL);
@@ -196,7 +191,6 @@ static void test_ranges_are_refused(void **state)
 		{ "{domain: 10.0.0.0/25, ports: [53]}", NULL },
 		{ "{domain: 10.0.0.0/24, ports: [53, 80]}", "resolver" },
 	};
-	(void)state;
 
 	policy("network: {allow_literal_addresses: true}\n");
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -225,7 +219,6 @@ static void test_allow_private(void **state)
 	                                           { SSB_OPT_ALLOW_PRIVATE, "::ffff:127.0.0.1" }));
 	static const char *const WANT[] = { "10.0.0.0/8", "127.0.0.1/32", "192.168.1.0/24",
 		                            "fd00::/8" };
-	(void)state;
 
 	assert_int_equal(p->allow_private.n, ARRAY_LEN(WANT)); /* each range is listed once */
 	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
@@ -265,7 +258,6 @@ static void test_policy_values(void **state)
 		{ "limits: {max_bytes_out: 1125899906842625}\n", "policy.yaml:1:25" },
 	};
 	char *argv[] = { (char[]){ "true" }, NULL };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct ssb_error err = { 0 };
@@ -307,7 +299,6 @@ static struct ssb_plan *with_ranges(unsigned n)
 static void test_number_of_ranges(void **state)
 {
 	struct ssb_plan *p = with_ranges(MAX_LIST_ITEMS);
-	(void)state;
 
 	assert_non_null(p);
 	assert_int_equal(p->allow_private.n, MAX_LIST_ITEMS);
@@ -319,7 +310,6 @@ static void test_limits(void **state)
 {
 	static const char ASKS[] =
 	        NETWORK("egress: [{domain: a.example}], max_connections: 200, max_bytes_out: 5");
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = skill(ASKS, NULL);
@@ -356,7 +346,6 @@ static void test_explained(void **state)
 		"\"allow_private\": [",          "\"10.0.0.0/8\"",
 		"\"max_bytes_out\": 1073741824", "\"max_connections_per_second\": 100",
 	};
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p =
@@ -398,7 +387,6 @@ static void bundles(const char *ssl, const char *node)
 
 static int bundle_teardown(void **state)
 {
-	(void)state;
 	owner.environ = environment;
 	policy(NULL);
 	return 0;
@@ -406,7 +394,6 @@ static int bundle_teardown(void **state)
 
 static void test_bundles(void **state)
 {
-	(void)state;
 	policy(NULL);
 	write_file(at("other/ca.pem"), "ca", 0644);
 	write_file(at("u/notes/node.pem"), "ca", 0644);
@@ -440,7 +427,6 @@ static void test_bundles(void **state)
 
 static void test_system_bundle(void **state)
 {
-	(void)state;
 	policy(NULL);
 	bundles("/usr/bin/env", ""); /* every sandbox has this file, so it needs no grant */
 	struct ssb_plan *p = skill(ONE_HOST, NULL);
@@ -455,7 +441,6 @@ static void test_bundles_that_are_none(void **state)
 {
 	static const char *const BAD[] = { "other/none.pem", "other", "u/.ssh/id",
 		                           "cfg/policy.yaml" };
-	(void)state;
 
 	policy("deny: {read: [~/proj]}\n");
 	write_file(at("u/.ssh/id"), "key", 0600);
@@ -477,7 +462,6 @@ static void test_bundles_that_are_none(void **state)
 
 static void test_bundles_and_the_owner(void **state)
 {
-	(void)state;
 	write_file(at("other/ca.pem"), "ca", 0644);
 	bundles(at("other/ca.pem"), "");
 	/* A value from --env is kept unchanged, and its path is not granted. */

@@ -16,7 +16,6 @@ static void test_consent_policy(void **state)
 		{ "consent: {expires: 52w}\n", { false, 364L * 86400 } },
 		{ "consent: {expires: 366d}\n", { false, 366L * 86400 } },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		policy(GOOD[i].text);
@@ -33,7 +32,6 @@ static void test_limits(void **state)
 	policy("limits: {memory_mb: 100, max_processes: 1000}\n");
 	struct ssb_plan *p =
 	        skill(NOTHING "resources: {memory_mb: 200, max_processes: 10}\n", NULL);
-	(void)state;
 
 	assert_int_equal(p->res.memory_mb, 100);
 	/* the policy's limit is a maximum: a smaller request stays as it is */
@@ -57,7 +55,6 @@ static void test_limits_are_asked(void **state)
 	static const char BIG[] = NOTHING "resources: {memory_mb: 1048576, max_disk_mb: 1048576, "
 	                                  "max_runtime_seconds: 3600, max_processes: 256}\n";
 	struct sysinfo machine;
-	(void)state;
 
 	policy(NULL);
 	assert_int_equal(sysinfo(&machine), 0);
@@ -100,7 +97,6 @@ static void test_profile(void **state)
 	static const char ASKS[] = "permissions: {syscalls: {profile: permissive}}\n";
 	policy(NULL);
 	struct ssb_plan *p = skill(ASKS, NULL);
-	(void)state;
 
 	assert_non_null(refused(p, "profile permissive"));
 	assert_int_equal(p->profile, PROFILE_DEFAULT);
@@ -124,7 +120,6 @@ static void test_policy_grants_and_denials(void **state)
 	        skill("permissions:\n  filesystem: {read: [~/.ssh, ~/proj, ~/proj/.git]}\n"
 	              "  env_vars: {allow: [LD_PRELOAD, API_KEY]}\n",
 	              NULL);
-	(void)state;
 
 	assert_non_null(granted(p, at("u/.ssh")));
 	assert_int_equal(granted(p, at("u/notes"))->origin, ORIGIN_POLICY);
@@ -166,7 +161,6 @@ static void test_policy_symlinks(void **state)
 		                               "~/by/.ssh" };
 	struct ssb_plan *p;
 	char text[256];
-	(void)state;
 
 	assert_int_equal(mkdir(at("u/.ssh/keys"), 0755), 0);
 	assert_int_equal(symlink("../.ssh", at("u/notes/shared")), 0);
@@ -240,7 +234,6 @@ static void test_policy_errors(void **state)
 		{ "deny: {}\n", 0602, "policy.yaml" },
 	};
 	char *argv[] = { (char[]){ "true" }, NULL };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct ssb_error err = { 0 };
@@ -288,7 +281,6 @@ static void test_manual(void **state)
 	char example[4096] = "";
 	size_t n = 0;
 	bool inside = false;
-	(void)state;
 
 	snprintf(path, sizeof(path), "%s/man/skillsandbox-policy.5", getenv("SSB_SOURCE"));
 	auto_file f = fopen(path, "re");

@@ -36,7 +36,6 @@ static void test_toolchain_of_a_skill(void **state)
 		                                "python.3", "python3.12", "node" };
 	char path[256], item[160];
 	char *own_env[] = { path, NULL };
-	(void)state;
 
 	policy(NULL);
 	snprintf(path, sizeof(path), "PATH=%s", at("tools/bin"));
@@ -94,7 +93,6 @@ static void test_toolchain(void **state)
 {
 	char path[256];
 	char *own_env[] = { path, NULL };
-	(void)state;
 
 	policy(NULL);
 	snprintf(path, sizeof(path), "PATH=%s:/usr/bin", at("tools/bin"));
@@ -145,7 +143,6 @@ static void test_shims_and_links(void **state)
 		                            "venv/bin" };
 	char path[256];
 	char *own_env[] = { path, NULL };
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {

@@ -20,7 +20,6 @@ static char file[64];
 
 static int make_dir(void **state)
 {
-	(void)state;
 	if (mkdtemp(dir) == NULL) {
 		return -1;
 	}
@@ -30,7 +29,6 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	unlink(file);
 	return rmdir(dir);
 }

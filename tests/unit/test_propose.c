@@ -98,7 +98,6 @@ static void check_minimal(const char *text, const struct needs *s)
 static void smallest(void **state)
 {
 	struct needs s = { .home = strdup("/home/u") };
-	(void)state;
 
 	add(&s, NEED_READ, "~/notes/a", 0, 0, NULL);
 	add(&s, NEED_READ, "~/notes/b", 0, 0, NULL);
@@ -150,7 +149,6 @@ static void siblings(void **state)
 		{ "/srv", 9, NEED_WRITE, 9 },     { "/mnt", 9, NEED_READ, 9 },
 		{ "/srv/x", 9, NEED_WRITE, 1 },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct needs s = { 0 };
@@ -176,7 +174,6 @@ static void siblings(void **state)
 static void siblings_in_siblings(void **state)
 {
 	struct needs s = { 0 };
-	(void)state;
 
 	for (int i = 0; i < 2 * PROPOSE_SIBLINGS; i++) {
 		char path[32];
@@ -195,7 +192,6 @@ static void siblings_in_siblings(void **state)
 /* A wider profile is proposed for a system call, unless that call is dangerous. */
 static void profiles(void **state)
 {
-	(void)state;
 	for (int danger = 0; danger < 2; danger++) {
 		struct needs s = { 0 };
 		const struct need n = { .kind = NEED_SYSCALL,
@@ -230,7 +226,6 @@ static void in_vain(void **state)
 		/* a missing file that was written gets a line: the skill creates it */
 		{ 1, 2, true, NEED_WRITE, "~/d/m0 ~/d/m1 ~/d/t0 " },
 	};
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct needs s = { 0 };
@@ -263,7 +258,6 @@ static void in_vain(void **state)
 static void dangerous_only_as_comment(void **state)
 {
 	struct needs s = { 0 };
-	(void)state;
 
 	add(&s, NEED_READ, "~/.ssh/id\n  - /etc/shadow", 0, 0, "it holds SSH keys");
 	add(&s, NEED_WRITE, "/etc/x", 0, 0, "configures");
@@ -284,7 +278,6 @@ static void dangerous_only_as_comment(void **state)
 static void the_base_is_kept(void **state)
 {
 	struct needs s = { .home = strdup("/home/u") };
-	(void)state;
 
 	add(&s, NEED_READ, "~/notes/a", 0, 0, NULL);
 	add(&s, NEED_NETWORK, "x.example.com", 443, PROTO_TLS, NULL);
@@ -311,7 +304,6 @@ static void the_base_is_kept(void **state)
 static void at_the_caps(void **state)
 {
 	struct needs s = { 0 };
-	(void)state;
 
 	for (unsigned i = 0; i <= MAX_NEEDS; i++) {
 		char path[64];
@@ -345,7 +337,6 @@ static void one_need_counts_up(void **state)
 		              .count = 3,
 		              .denied = true,
 		              .why = (char *)(uintptr_t) "run 1" };
-	(void)state;
 
 	assert_int_equal(needs_add(&s, &hint), 0);
 	assert_string_equal(s.v[0].danger, "prose");
@@ -364,7 +355,6 @@ static void a_thief_stays_one(void **state)
 	struct need fine = { .kind = NEED_NETWORK, .value = (char *)(uintptr_t) "a.example" };
 	struct need thief = fine;
 	struct need other = fine;
-	(void)state;
 
 	thief.thief = true;
 	thief.danger = "a decoy";

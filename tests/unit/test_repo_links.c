@@ -22,7 +22,6 @@ static void test_where_links_lead(void **state)
 	struct links links = { 0 };
 	bool there;
 
-	(void)state;
 	dirs("a/b");
 	/* A chain as long as the kernel allows is followed. All of its links are protected, and so
 	 * are the links that its last target passes. */
@@ -59,7 +58,6 @@ static void test_links_held(void **state)
 	char name[32];
 	bool there;
 
-	(void)state;
 	for (int i = 0; i <= MAX_HELD; i++) {
 		snprintf(name, sizeof(name), "w/n%d", i);
 		assert_int_equal(symlink("..", in(name)), 0);
@@ -85,7 +83,6 @@ static void test_links_of_many_repositories(void **state)
 	struct ssb_error err = { 0 };
 	char path[64];
 
-	(void)state;
 	let_open(MAX_RUN_FILES);
 	for (size_t i = 0; i < MAX_REPOS; i++) {
 		snprintf(path, sizeof(path), "%zu/.git", i);
@@ -116,7 +113,6 @@ static bool names(const char *path, bool is_dir)
 
 static void test_what_settings_name(void **state)
 {
-	(void)state;
 	dirs("main/.git/worktrees/wt");
 	dirs("wt");
 	dirs("a/b");
@@ -150,7 +146,6 @@ static void test_settings_at_their_bounds(void **state)
 	static char text[MAX_REPO_CONFIG + 2];
 	size_t at = 0;
 
-	(void)state;
 	dirs(".git");
 	memset(text, '#', MAX_REPO_CONFIG);
 	memcpy(text, "[core]\nhooksPath = h\n", 21);

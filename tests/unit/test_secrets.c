@@ -179,7 +179,6 @@ static void test_names_of_secrets(void **state)
 		{ "X", SECRET_NOT },
 	};
 	const char *opens = NULL;
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		opens = NULL;

@@ -145,7 +145,6 @@ static void check_kept(const char *patch, const char *line)
 
 static void patches(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct needs seen = { 0 };
 		struct shrink s = { 0 };
@@ -193,7 +192,6 @@ static void far_apart(void **state)
 	struct needs seen = { 0 };
 	struct shrink s = { 0 };
 	auto_buf text, patch;
-	(void)state;
 
 	buf_init(&text, MAX_YAML_BYTES);
 	buf_init(&patch, 1 << 20);

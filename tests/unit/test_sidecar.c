@@ -63,8 +63,6 @@ static bool has_grant(const struct ssb_plan *p, const char *path, enum access ac
 
 static void test_it_counts_for_the_one_it_names(void **state)
 {
-	(void)state;
-
 	policy(NULL);
 	sidecar(one);
 	struct ssb_plan *p = plan_of(one, NULL);
@@ -100,7 +98,6 @@ static void test_one_for_any(void **state)
 	struct flag words[] = { { SSB_OPT_ENV, "API_KEY" },
 		                { SSB_OPT_WRITE, "~/proj" },
 		                { 0, NULL } };
-	(void)state;
 
 	policy(NULL);
 	sidecar(NULL);
@@ -136,7 +133,6 @@ static void test_not_in_a_skills_own(void **state)
 	struct ssb_plan *p = NULL;
 	struct manifest *m = NULL;
 	char text[1024];
-	(void)state;
 
 	sidecar(NULL);
 	snprintf(text, sizeof(text), "skill: {name: w, version: '1', directory: %s}\n" ASKS, one);
@@ -161,7 +157,6 @@ static void test_one_that_cannot_be_opened(void **state)
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
 	struct ssb_options *o = options(NULL);
-	(void)state;
 
 	policy(NULL);
 	assert_int_equal(unlink(at("cfg/skills/weather.yaml")), 0);

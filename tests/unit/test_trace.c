@@ -44,14 +44,12 @@ static char *output_at(const char *name) /* the place named as --trace-output */
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(tmp, sizeof(tmp), "/tmp/test-trace-XXXXXX");
 	return mkdtemp(tmp) != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return tree_remove(AT_FDCWD, tmp);
 }
 
@@ -141,7 +139,6 @@ static void early_record(const char *path, char *out, size_t size)
 
 static void test_shape(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(NULL);
 	struct trace *t = open_at(&plan);
 	char path[PATH_MAX], part[PATH_MAX + 8], early[PATH_MAX + 8], record[PATH_MAX + 8];
@@ -195,7 +192,6 @@ static void test_shape(void **state)
 
 static void test_no_violation_no_summary(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 	struct ssb_error err = { 0 };
 	struct trace *t = open_at(&plan);
@@ -208,7 +204,6 @@ static void test_no_violation_no_summary(void **state)
 
 static void test_hostile_bytes(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 	struct trace *t = open_at(&plan);
 	char all[256];
@@ -230,7 +225,6 @@ static void test_hostile_bytes(void **state)
 
 static void test_text_cap(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 	struct trace *t = open_at(&plan);
 	char text[MAX_EVENT_TEXT + 8];
@@ -257,7 +251,6 @@ static void test_text_cap(void **state)
 
 static void test_event_cap(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 	const size_t ordinary = ROOMS[ROOM_COMMON].parts[IN_DOCUMENT].lines +
 	                        ROOMS[ROOM_OUTPUT].parts[IN_DOCUMENT].lines;
@@ -286,7 +279,6 @@ static void test_event_cap(void **state)
 
 static void test_violation_caps(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 
 	struct trace *t = open_at(&plan);
@@ -312,7 +304,6 @@ static void test_violation_caps(void **state)
 
 static void test_output_is_replaced_not_written_through(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 	struct stat before, after;
 	auto_file f = fopen(plan.trace_output, "w");
@@ -333,7 +324,6 @@ static void test_output_is_replaced_not_written_through(void **state)
 
 static void test_output_that_is_no_file(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 
 	assert_int_equal(symlink("victim", plan.trace_output), 0);
@@ -358,7 +348,6 @@ static void test_output_that_is_no_file(void **state)
 
 static void test_unwritable(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("closed/t.json"));
 	const char *closed = at("closed");
 
@@ -383,7 +372,6 @@ static void test_unwritable(void **state)
 /* Where the skill may write, the unfinished trace has no name. */
 static void test_output_in_write_grant(void **state)
 {
-	(void)state;
 	struct stat st;
 	assert_int_equal(mkdir(at("sub"), 0700), 0);
 	assert_int_equal(stat(tmp, &st), 0);
@@ -413,7 +401,6 @@ static void test_output_in_write_grant(void **state)
 
 static void test_write_error_is_remembered(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 	struct rlimit old, small;
 	struct ssb_error err = { 0 };
@@ -439,7 +426,6 @@ static void test_write_error_is_remembered(void **state)
 
 static void test_crash_leaves_record(void **state)
 {
-	(void)state;
 	struct ssb_plan plan = plan_of(NULL);
 	struct ssb_error err = { 0 };
 	struct trace *t = open_at(&plan);

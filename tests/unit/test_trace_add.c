@@ -47,14 +47,12 @@ static int sh(const char *command)
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(tmp, sizeof(tmp), "/dev/shm/test-trace-XXXXXX");
 	return mkdtemp(tmp) != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return sh("rm -rf \"$1\"");
 }
 
@@ -140,7 +138,6 @@ static void more_members(struct json *j, void *arg)
 
 static void test_members(void **state)
 {
-	(void)state;
 	static const struct bytes args[] = { { "git", 3 }, { "a\0b\xff", 4 } };
 	struct trace *t = begin();
 	struct event e = attempt("/home/u/.ssh/id_rsa");
@@ -204,7 +201,6 @@ static void test_members(void **state)
 
 static void test_repeats_are_counted(void **state)
 {
-	(void)state;
 	struct trace *t = begin();
 
 	for (int i = 0; i < 5; i++) {
@@ -232,7 +228,6 @@ static void test_repeats_are_counted(void **state)
 
 static void test_too_many_kinds_of_attempts(void **state)
 {
-	(void)state;
 	const int names = 3 * FOLD_ENTRIES;
 	char name[32];
 	struct trace *t = begin();
@@ -251,7 +246,6 @@ static void test_too_many_kinds_of_attempts(void **state)
 
 static void test_long_events_are_cut(void **state)
 {
-	(void)state;
 	static char text[MAX_PATH_BYTES];
 	static struct bytes args[TRACE_MAX_ARGS + 1];
 	struct trace *t = begin();
@@ -302,7 +296,6 @@ static void test_long_events_are_cut(void **state)
  * use is whole. */
 static void test_absent_names_are_short_lines(void **state)
 {
-	(void)state;
 	static char raw[MAX_PATH_BYTES], whole[MAX_PATH_BYTES];
 	static const char fill[] = { '\1', '\xff', '"', 'a' };
 	struct trace *t = begin();
@@ -349,7 +342,6 @@ static void test_absent_names_are_short_lines(void **state)
 /* A width that fits is not passed over, whatever the bytes are. */
 static void test_no_width_is_passed_over_in_vain(void **state)
 {
-	(void)state;
 	static const char *const FILLS[] = {
 		"\1",   "\xff",      "\"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
 		"\x80", "aaaaaaaa\1"
@@ -384,7 +376,6 @@ static void test_no_width_is_passed_over_in_vain(void **state)
 /* The parts are the whole, and no part is smaller than one of its lines. */
 static void test_rooms_add_up(void **state)
 {
-	(void)state;
 	static const struct room_part WHOLE[PLACE_COUNT] = {
 		[IN_RECORD] = { TRACE_MAX_LINES - TRACE_RESERVE_LINES,
 		                TRACE_MAX_BYTES - TRACE_RESERVE_BYTES },
@@ -408,8 +399,6 @@ static void test_rooms_add_up(void **state)
 /* Every class that an event can be of has a room by its name. */
 static void test_rooms_of_classes(void **state)
 {
-	(void)state;
-
 	for (int id = 0; id < CLASS_COUNT; id++) {
 		const struct room_info *room = &ROOMS[ROOM_CLASS + id];
 		if (id == CLASS_SUPPLY_CHAIN_ATTACK || id == CLASS_CREDENTIAL_EXFILTRATION) {
@@ -469,7 +458,6 @@ static struct event violation_of(enum room room, const char *name)
 /* At the cap of a class and past it: whatever class the flood is of, each other has its line. */
 static void test_no_violation_hides_a_worse_one(void **state)
 {
-	(void)state;
 	static const enum room FLOODS[] = { ROOM_VIOLATION, ROOM_CLASS + CLASS_DISCOVERY,
 		                            ROOM_CLASS + CLASS_UNAUTHORIZED_FILE_ACCESS };
 	char name[64], condition[600];
@@ -551,7 +539,6 @@ static void add_to(struct trace *t, enum room room, const char *name)
  * was too much is counted, and all of it is the flood's. */
 static void test_no_flood_hides_another_kind(void **state)
 {
-	(void)state;
 	static const enum room FLOODS[] = { ROOM_OTHER, ROOM_CHANGE, ROOM_CONNECTION,
 		                            ROOM_VIOLATION };
 	char name[64], condition[600];
@@ -588,7 +575,6 @@ static void test_no_flood_hides_another_kind(void **state)
 
 static void test_no_flood_of_bytes_or_repeats(void **state)
 {
-	(void)state;
 	static char long_name[MAX_PATH_BYTES];
 	struct trace *t = begin();
 	char name[64];
@@ -620,7 +606,6 @@ static void test_no_flood_of_bytes_or_repeats(void **state)
 
 static void test_line_cap(void **state)
 {
-	(void)state;
 	/* One more than fit is dropped. */
 	const int most = (int)(ROOMS[ROOM_COMMON].parts[IN_RECORD].lines +
 	                       ROOMS[ROOM_OUTPUT].parts[IN_RECORD].lines);
@@ -653,7 +638,6 @@ static void test_line_cap(void **state)
 
 static void test_byte_cap(void **state)
 {
-	(void)state;
 	static char text[MAX_PATH_BYTES];
 	struct trace *t = begin();
 
@@ -677,7 +661,6 @@ static void test_byte_cap(void **state)
 
 static void test_layers_once(void **state)
 {
-	(void)state;
 	struct layer_report layers[LAYER_COUNT] = { 0 };
 	struct ssb_error err = { 0 };
 	struct trace *t = begin();
@@ -694,7 +677,6 @@ static void test_layers_once(void **state)
 
 static void test_waiting_lines(void **state)
 {
-	(void)state;
 	struct trace *t = begin();
 	struct ssb_error err = { 0 };
 	struct stat before, after;
@@ -737,7 +719,6 @@ int flock(int fd, int operation)
 /* One who asks whether the run lives has the lock at the wrong moment. */
 static void test_lock_is_waited_for(void **state)
 {
-	(void)state;
 	others = 20;
 	struct trace *t = begin();
 	assert_int_equal(others, 0);
@@ -763,7 +744,6 @@ static void test_lock_is_waited_for(void **state)
 
 static void test_lock(void **state)
 {
-	(void)state;
 	struct trace *t = begin();
 
 	trace_place(t);
@@ -793,7 +773,6 @@ int fstatat64(int dir, const char *name, struct stat64 *ret, int flags)
 /* A process that lists the runs at that moment does not miss it. */
 static void test_it_moves_while_it_is_listed(void **state)
 {
-	(void)state;
 	AUTO(runs_done) struct runs runs = RUNS_NONE;
 	struct ssb_error err = { 0 };
 	struct trace *t = begin();
@@ -811,7 +790,6 @@ static void test_it_moves_while_it_is_listed(void **state)
 
 static void test_broken(void **state)
 {
-	(void)state;
 	struct rlimit old;
 	struct ssb_error err = { 0 };
 	struct stat st;
@@ -846,7 +824,6 @@ static void test_broken(void **state)
 /* A key that is not the owner's alone stops the run before it starts. */
 static void test_key(void **state)
 {
-	(void)state;
 	struct ssb_error err = { 0 };
 	struct trace *t = begin();
 
@@ -868,7 +845,6 @@ static void test_key(void **state)
 /* A plan that is larger than a line: its digest is there, and the document. */
 static void test_large_plan(void **state)
 {
-	(void)state;
 	static char arg[40000];
 	char *argv[] = { "cmd", arg, arg, NULL };
 
@@ -893,7 +869,6 @@ static void number_member(struct json *j, void *arg)
  * event behind it. */
 static void test_by_the_queue(void **state)
 {
-	(void)state;
 	static const char name[] = "/usr/bin/0123456789abcdefghijklmnopqrstuvwxyz";
 	struct observe_queue q;
 	struct trace *t = begin();
@@ -926,7 +901,6 @@ static void test_by_the_queue(void **state)
 /* A copy has every text and argument, and none of the original's memory. */
 static void test_a_copy_owns_its_texts(void **state)
 {
-	(void)state;
 	alignas(EVENT_ALIGN) char place[2048];
 	char texts[EVENT_BYTES + EVENT_STRINGS + 2][8];
 	uint32_t number = 7;
@@ -979,7 +953,6 @@ static void test_a_copy_owns_its_texts(void **state)
  * find no room are counted by their kind. */
 static void test_a_queue_that_nobody_empties(void **state)
 {
-	(void)state;
 	enum { MANY = 10000, CROWDED = 2 };
 	struct observe_queue q;
 	struct trace *t = begin();
@@ -1036,7 +1009,6 @@ static void test_a_queue_that_nobody_empties(void **state)
 /* An event that stands for several counts as many, first or again, told or not. */
 static void test_events_that_stand_for_several(void **state)
 {
-	(void)state;
 	const int names = 2 * FOLD_ENTRIES;
 	char name[32];
 	struct trace *t = begin();

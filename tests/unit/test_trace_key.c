@@ -55,7 +55,6 @@ static const char *at(const char *name) /* good until the next call */
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(tmp, sizeof(tmp), "/tmp/test-trace-key-XXXXXX");
 	if (mkdtemp(tmp) == NULL) {
 		return -1;
@@ -68,7 +67,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	return tree_remove(AT_FDCWD, tmp);
 }
 
@@ -144,7 +142,6 @@ static void made_on_first_use(void **state)
 	char text[100];
 	uint8_t seed[32], public[32], hash[32] = { 1 }, signature[64];
 
-	(void)state;
 	mode_t umask_before = umask(0); /* it is not the umask that makes it private */
 	load(&key);
 	umask(umask_before);
@@ -178,7 +175,6 @@ static void made_under_a_closed_umask(void **state)
 {
 	struct trace_key key;
 
-	(void)state;
 	mode_t before = umask(0077);
 	struct ssb_error err = { 0 };
 	int rc = trace_key_load(&owner, &key, &err);
@@ -194,7 +190,6 @@ static void every_owner_has_another(void **state)
 {
 	struct trace_key a, b;
 
-	(void)state;
 	load(&a);
 	assert_int_equal(unlink(at("trace.key")), 0);
 	load(&b); /* and trace.pub follows */
@@ -211,7 +206,6 @@ static void all_who_start_at_once_agree(void **state)
 	int gate[2], answers[2];
 	uint8_t first[32], public[32];
 
-	(void)state;
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(answers, O_CLOEXEC), 0);
 	for (int i = 0; i < RUNS; i++) {
@@ -274,7 +268,6 @@ static void what_is_no_key_is_refused(void **state)
 	struct trace_key key;
 	char text[67] = "";
 
-	(void)state;
 	load(&key); /* makes the directory */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		memcpy(text, good, sizeof(good));
@@ -297,7 +290,6 @@ static void open_to_others_is_refused(void **state)
 	static const mode_t modes[] = { 0640, 0604, 0660, 0620, 0602, 0610, 0601, 0644, 0777 };
 	struct trace_key key;
 
-	(void)state;
 	load(&key);
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		assert_int_equal(chmod(at("trace.key"), modes[i]), 0);
@@ -317,7 +309,6 @@ static void no_regular_file_is_refused(void **state)
 {
 	struct trace_key key;
 
-	(void)state;
 	load(&key);
 	char elsewhere[PATH_MAX];
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", tmp);
@@ -343,7 +334,6 @@ static void anothers_file_is_refused(void **state)
 {
 	struct trace_key key;
 
-	(void)state;
 	load(&key);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(at("trace.key"), 65534, (gid_t)-1), 0);
@@ -367,7 +357,6 @@ static void the_public_half_is_mended(void **state)
 	uint8_t public[32];
 	struct ssb_error err = { 0 };
 
-	(void)state;
 	assert_int_equal(trace_key_public(&owner, public, &err), -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	assert_int_equal(access(state_dir, F_OK), -1); /* asking makes nothing */
@@ -407,7 +396,6 @@ static void a_full_disk_leaves_no_half_key(void **state)
 {
 	struct rlimit before, none = { 0 };
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	none = before;
 	none.rlim_cur = 10;

@@ -70,7 +70,6 @@ static const struct {
 
 static void test_forms(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
 		struct upstream u = { .port = 7 };
 		const char *wrong = upstream_parse(FORMS[i].url, &u);
@@ -95,7 +94,6 @@ static void test_bounds(void **state)
 {
 	static char url[MAX_PROXY_URL + 64];
 	struct upstream u;
-	(void)state;
 
 	/* user, ":" and password at the cap, and one past it */
 	snprintf(url, sizeof(url), "http://u:%.510s@proxy:1", LONG512);
@@ -137,7 +135,6 @@ static const struct {
 
 static void test_items(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ITEMS); i++) {
 		auto_free char *form = NULL;
 		const char *wrong = upstream_no_proxy_item(ITEMS[i].text, &form);
@@ -195,7 +192,6 @@ static void test_environment(void **state)
 		{ { "ALL_PROXY=c:1", "http_proxy=a:1" }, "a", "http_proxy", "c", "ALL_PROXY" },
 		{ { "all_proxy=c:1", "https_proxy=a:1" }, "c", "all_proxy", "a", "https_proxy" },
 	};
-	(void)state;
 
 	policy(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -222,7 +218,6 @@ static void test_environment(void **state)
 static void test_refused(void **state)
 {
 	char *const *set = ENV(V("ALL_PROXY=socks5://me:hush-hush@proxy:1080"));
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = plan_with(ONE_HOST, set);
@@ -254,7 +249,6 @@ static void test_refused(void **state)
 static void test_policy_wins(void **state)
 {
 	char *const *set = ENV(V("https_proxy=env:1"), V("no_proxy=env.example.com, .b.example"));
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = plan_with(ONE_HOST, set);
@@ -307,7 +301,6 @@ static void test_policy_errors(void **state)
 		{ "network: {udp_direct: maybe}\n", ":1:23", "true or false" },
 	};
 	char *argv[] = { (char[]){ "true" }, NULL };
-	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct ssb_error err = { 0 };
@@ -327,8 +320,6 @@ static void test_policy_errors(void **state)
 
 static void test_shown_without_credentials(void **state)
 {
-	(void)state;
-
 	policy("network: {upstream_proxy: 'http://me:hush@[fd00::1]:3128', no_proxy: "
 	       "[a.example]}\n");
 	struct ssb_plan *p = skill(ONE_HOST, NULL);
@@ -362,8 +353,6 @@ static void test_shown_without_credentials(void **state)
 
 static void test_udp(void **state)
 {
-	(void)state;
-
 	policy("network: {upstream_proxy: 'http://p:1'}\n");
 	struct ssb_plan *p = skill(WITH_UDP, NULL);
 	assert_true(warned(p, "udp cannot pass the proxy"));
@@ -385,7 +374,6 @@ static void test_variable_is_not_passed(void **state)
 {
 	static const char ASKS[] = "permissions: {env_vars: {allow: [https_proxy, HTTPS_PROXY, "
 	                           "NO_PROXY, API_KEY]}}\n";
-	(void)state;
 
 	policy(NULL);
 	struct ssb_plan *p = plan_with(

@@ -101,7 +101,6 @@ static struct verify_result verify(const struct maker *m, size_t len, const char
 
 static void test_answers(void **state)
 {
-	(void)state;
 	struct maker m;
 
 	make(&m, 10);
@@ -120,7 +119,6 @@ static void test_answers(void **state)
 /* However much is missing at the end, it is never complete and never bad. */
 static void test_every_truncation(void **state)
 {
-	(void)state;
 	struct maker m;
 
 	make(&m, 10);
@@ -135,7 +133,6 @@ static void test_every_truncation(void **state)
 /* Whichever bit is changed, it is never complete. */
 static void test_every_bit(void **state)
 {
-	(void)state;
 	struct maker m;
 
 	make(&m, 10);
@@ -150,7 +147,6 @@ static void test_every_bit(void **state)
 
 static void test_line_cap(void **state)
 {
-	(void)state;
 	struct maker m;
 
 	make(&m, 0);
@@ -170,7 +166,6 @@ static void test_line_cap(void **state)
 
 static void test_reader_of_a_growing_file(void **state)
 {
-	(void)state;
 	AUTO(reader_done) struct reader in;
 	const char *line = NULL;
 	size_t len = 0;
@@ -193,7 +188,6 @@ static void test_reader_of_a_growing_file(void **state)
 
 static void test_name_of_the_record(void **state)
 {
-	(void)state;
 	assert_string_equal(trace_file_more("/a/trace.json"), "l");
 	assert_string_equal(trace_file_more("x.json"), "l");
 	assert_string_equal(trace_file_more("/a/x.txt"), ".jsonl");
@@ -204,7 +198,6 @@ static void test_name_of_the_record(void **state)
 
 static void test_ids(void **state)
 {
-	(void)state;
 	struct run_entry e;
 
 	assert_true(runs_id_valid(ID, 36));
