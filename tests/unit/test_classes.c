@@ -1,5 +1,5 @@
-/* test_classes.c - threat classes: the tables are consistent, each rule matches its event, and some
- * events together have another class than each one alone. */
+/* test_classes.c - threat classes: the tables are consistent, each rule matches the event that it
+ * was made for, and what several events mean together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "trace/classes.h"
 #include "egress/dial.h"
 #include "egress/broker_priv.h"

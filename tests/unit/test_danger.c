@@ -1,5 +1,4 @@
-/* test_danger.c - the table of dangerous places: a path is judged by the file that it leads to, not
- * by its name. */
+/* test_danger.c - the table of dangerous places: a thing counts by what it is, not by its name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "os/tree.h"

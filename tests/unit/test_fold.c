@@ -1,12 +1,7 @@
 /* test_fold.c - repeats: which attempts are equal, and a table that never grows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "trace/fold.h"
 #include "trace/trace_limits.h"
 #include "base/own.h"

@@ -1,16 +1,11 @@
 /* test_observer.c - the observer as an object: what it handles and what it leaves alone. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "observe/observe.h"
 
 /* One that never had a thread has no queue: fd 0 is its caller's. */

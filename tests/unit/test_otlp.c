@@ -1,13 +1,9 @@
 /* test_otlp.c - the two encodings of OTLP, byte by byte; a collector's answers; times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "otel/otlp.h"
 #include "otel/otlp_send.h"
 #include "otel/otlp_limits.h"

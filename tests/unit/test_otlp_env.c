@@ -1,13 +1,9 @@
 /* test_otlp_env.c - the owner's variables: which are used, which are refused, and that no secret is
  * repeated. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "otel/otel_config.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -1,11 +1,7 @@
 /* test_record.c - the lines of the record: chain, clock, caps, and a file that accepts no more. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "trace/record.h"
 #include "trace/trace_limits.h"
 #include "base/own.h"

@@ -1,11 +1,5 @@
 /* test_secrets.c - which variables hold secrets, judged by their names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/own.h"
 #include "policy/secrets.h"
 

@@ -1,17 +1,13 @@
 /* test_verify.c - reading records: lines and their cap, files that grow, the answers of verify.
  * Every kind of tampering is in tests/e2e/test_audit.py, with records that our code did not
  * write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "trace/reader.h"
 #include "trace/trace_file.h"
 #include "trace/verify.h"
