@@ -1,13 +1,13 @@
-/* test_decision.c - the consent decision. Each row plays the answers of the caller's steps, and
- * says in which order the steps are needed and how it ends. The letters: L look, P plan, A ask, K
- * keep. */
+/* test_decision.c - the consent decision. Each row plays the results of the caller's steps, and
+ * contains the expected order of the steps and the expected end. The letters: L look, P plan, A
+ * ask, K keep. */
 #include "consent_world.h"
 
 #include "base/error.h"
 #include "consent/decision.h"
 #include "policy/plan.h"
 
-/* One look at the skill, and the plan that is made after it. */
+/* One look at the skill, and the plan that is made after that look. */
 struct scene {
 	enum consent_state state;
 	uint8_t tree; /* each byte of the digest of the files */
@@ -16,12 +16,12 @@ struct scene {
 
 struct row {
 	const char *what;
-	struct scene scenes[3]; /* of the first look, the second ... */
+	struct scene scenes[3]; /* one for each look */
 	bool refuse;            /* the policy file refuses skills without an approval */
 	bool dry;
 	bool cheap;   /* the first look does not read all files */
-	bool other;   /* the manifest is another one when it is planned after an answer */
-	bool foreign; /* the plan is not of the approved manifest */
+	bool other;   /* the manifest has changed when the plan is made after an answer */
+	bool foreign; /* the plan was made from another manifest than the approved one */
 	enum consent_answer answers[3];
 	const char *steps;
 	int rc;
@@ -158,11 +158,11 @@ struct play {
 	char steps[16];
 	size_t n_looks;
 	size_t n_asks;
-	bool waits; /* every step waits before it reports */
+	bool waits; /* each step first returns CONSENT_WAITS */
 	bool waited;
 };
 
-/* True: the step is left, to be done when the decision goes on. */
+/* Returns true if the step must wait this time. The decision then calls the step again. */
 static bool waits_now(struct play *p)
 {
 	p->waited = p->waits && !p->waited;
@@ -285,7 +285,7 @@ static void decides(void **state)
 	}
 }
 
-/* An answer about some files says nothing about the files of a later look. */
+/* If the files have changed at the next look, an answer about the old files is forgotten. */
 static void forgets_an_answer_about_other_files(void **state)
 {
 	static const struct row row = { .scenes = { WANTED,

@@ -1,4 +1,4 @@
-/* test_dial.c - the dialler, in a process of its own, asked over its socket. */
+/* test_dial.c - the dialler in a process of its own, which the tests ask over its socket. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -53,14 +53,14 @@ static const struct ssb_plan PLAN = { .egress = rules, .n_egress = RULES };
 static struct egress_table *table;
 static struct world world;
 
-/* ---- a dialler and its questions ------------------------------------------- */
+/* ---- a dialler and requests to it ------------------------------------------ */
 
 struct dialler {
 	pid_t pid;
 	int sock;
 };
 
-/* `granted`: the test's loopback may be dialled. */
+/* `granted`: the owner has granted loopback, the test's only network. */
 static struct dialler start(bool granted, unsigned timeout_ms)
 {
 	static struct cidr ranges[2];
@@ -75,7 +75,8 @@ static struct dialler start(bool granted, unsigned timeout_ms)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* Nothing else stays open, another dialler's socket least of all. */
+		/* Close every other fd. An inherited socket of another dialler would keep that
+		 * dialler running. */
 		(void)dup2(pair[1], 3);
 		(void)close_range(4, ~0U, 0);
 		dial_main(3, &config);
@@ -85,7 +86,7 @@ static struct dialler start(bool granted, unsigned timeout_ms)
 	return (struct dialler){ pid, pair[0] };
 }
 
-/* It ends by itself, soon, whatever it is doing. */
+/* The dialler must end soon after its socket is closed, whatever it is doing. */
 static void stop(struct dialler *d)
 {
 	int status = -1;
@@ -110,7 +111,7 @@ static struct dial_request request(uint64_t id, uint32_t rule, const char *name,
 	return q;
 }
 
-/* The next reply; *ret_fd is -1, or the socket that came along. */
+/* Returns the next reply. *ret_fd is the socket that came with the reply, or -1. */
 static struct dial_reply hear(const struct dialler *d, int *ret_fd)
 {
 	struct dial_reply reply;
@@ -137,7 +138,7 @@ static struct dial_reply ask(const struct dialler *d, uint32_t rule, const char 
 	return reply;
 }
 
-/* Asks, and closes what comes; the address is compared unless NULL. */
+/* Sends a request, closes the socket of the reply, and compares the reply. `address` NULL: any. */
 static void expect_at(int line, const struct dialler *d, uint32_t rule, const char *name,
                       uint16_t port, enum dial_result result, const char *address)
 {
@@ -202,8 +203,8 @@ static void connected_socket(void **state)
 	stop(&d);
 }
 
-/* The broker gets no UDP socket, with which it could reach anyone, but a gate
- * to the judged one. */
+/* For UDP the broker does not get a socket, which could send to any address. It gets a gate that
+ * leads only to the address that was judged. */
 static void datagrams(void **state)
 {
 	struct dialler d = start(true, 5000);
@@ -220,7 +221,7 @@ static void datagrams(void **state)
 	assert_int_equal(family, AF_UNIX);
 	assert_true((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
 	assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-	for (size_t n = 0; n <= 5; n += 5) { /* an empty one passes too */
+	for (size_t n = 0; n <= 5; n += 5) { /* an empty datagram must pass, too */
 		assert_int_equal(send(fd, "\0hello", n + 1, 0), n + 1);
 		assert_int_equal(poll(&p, 1, 5000), 1);
 		assert_int_equal(recvfrom(world.datagram4, got, sizeof(got), 0,
@@ -262,15 +263,15 @@ static void guarded_and_granted(void **state)
 	}
 	expect(&granted, LITERAL4, "127.0.0.1", CLOSED, DIAL_UNREACHABLE, "127.0.0.1");
 	expect(&granted, BOTH, "both.test", CLOSED, DIAL_UNREACHABLE, NULL);
-	/* Public addresses pass the guard; here there is no way to them. */
+	/* The guard allows a public address; here there is no route to it. */
 	expect(&closed, PUBLIC, "192.31.196.1", OPEN, DIAL_UNREACHABLE, "192.31.196.1");
-	/* Of two addresses only the granted one is dialled. */
+	/* If a name has two addresses and only one is granted, that one is dialled. */
 	expect(&granted, MIXED, "mixed.test", OPEN, DIAL_OK, "127.0.0.1");
 	stop(&closed);
 	stop(&granted);
 }
 
-/* A public address that is this machine's is guarded too. */
+/* A public address that belongs to this machine is guarded. */
 static void own_addresses(void **state)
 {
 	static const uint8_t own4[4] = { 192, 31, 196, 1 };
@@ -290,7 +291,7 @@ static void own_addresses(void **state)
 	stop(&closed);
 }
 
-/* So is each form of IPv6 that a router turns into such an address. */
+/* An IPv6 address is guarded if a router translates it to an IPv4 address of this machine. */
 static void own_addresses_in_others(void **state)
 {
 	static const char *const FORMS[] = {
@@ -313,7 +314,8 @@ static void own_addresses_in_others(void **state)
 	}
 }
 
-/* hosts and DNS are used, the search list is not; outside it would be. */
+/* The dialler uses /etc/hosts and DNS, but not the search list. The control: getaddrinfo() in the
+ * test uses the search list. */
 static void search_list(void **state)
 {
 	struct dialler d = start(true, 5000);
@@ -324,7 +326,7 @@ static void search_list(void **state)
 	assert_true(world_was_asked("short"));
 	assert_false(world_was_asked("short.search.test"));
 	assert_true(world_was_asked("a.b.wild.test"));
-	assert_false(world_was_asked("one.test")); /* from hosts */
+	assert_false(world_was_asked("one.test")); /* the address is in /etc/hosts */
 	stop(&d);
 
 	assert_int_equal(getaddrinfo("short", NULL, NULL, &list), 0);
@@ -358,7 +360,7 @@ static void rules_are_kept(void **state)
 	}
 	struct dial_request q = request(1, ONE, "one.test", OPEN);
 	auto_fd fd = -1;
-	q.id.kind = DIAL_UDP; /* of a TCP rule */
+	q.id.kind = DIAL_UDP; /* the rule is for TCP */
 	assert_int_equal(msg_fds_send(d.sock, &q, sizeof(q), NULL), 0);
 	assert_int_equal(hear(&d, &fd).result, DIAL_REFUSED_RULE);
 	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
@@ -376,7 +378,7 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	assert_int_equal(reply.id.serial, len >= sizeof(reply.id.serial) ? 77 : 0);
 }
 
-/* More fds than are ever sent here: what msg_fds_recv() has room for, and credentials. */
+/* Sends more fds than any part of the product does, up to the room of msg_fds_recv() and above. */
 static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
@@ -461,7 +463,7 @@ static void hundred_at_once(void **state)
 		                 sizeof(reply.id.serial));
 		left--;
 	}
-	for (size_t i = 0; i < N; i++) { /* each was a connection of its own */
+	for (size_t i = 0; i < N; i++) { /* each request had a connection of its own */
 		uint64_t id = N;
 		auto_fd fd = accept_soon(world.open4);
 		assert_int_equal(read(fd, &id, sizeof(id)), sizeof(id));
@@ -479,18 +481,18 @@ static void times_out(void **state)
 	expect(&d, ONE, "one.test", FULL, DIAL_TIMEOUT, "127.0.0.1");
 	int64_t took = race_now_us() - start_us;
 	assert_true(took >= 2490000 && took < 10000000);
-	/* A resolver that hangs is answered for. */
+	/* If the resolver does not answer, the dialler still answers in time. */
 	start_us = race_now_us();
 	expect(&d, SLOW, "slow.test", OPEN, DIAL_TIMEOUT, NULL);
 	took = race_now_us() - start_us;
 	assert_true(took >= 2490000 && took < 10000000);
 	assert_true(world_was_asked("slow.test"));
 	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
-	/* Its own answer, when it comes at last, is dropped. */
+	/* The late answer of the resolver is dropped. */
 	struct pollfd p = { .fd = d.sock, .events = POLLIN };
 	assert_int_equal(poll(&p, 1, 6000), 0);
 	expect(&d, SLOW, "slow.test", OPEN, DIAL_TIMEOUT, NULL);
-	stop(&d); /* with a resolver under way */
+	stop(&d); /* while a resolver is running */
 }
 
 static void busy(void **state)
@@ -519,7 +521,7 @@ static void without_privileges(void **state)
 	char path[64];
 	char text[4096] = { 0 };
 
-	expect(&d, ONE, "one.test", OPEN, DIAL_OK, NULL); /* it is up */
+	expect(&d, ONE, "one.test", OPEN, DIAL_OK, NULL); /* wait until the dialler is running */
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)d.pid);
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
@@ -538,7 +540,8 @@ static struct dial_reply ask_spare(const struct dialler *d, uint32_t rule, const
 	return hear(d, ret_fd);
 }
 
-/* A spare is for a name that is known and allowed, and makes no connection. */
+/* A spare is a socket that has not connected yet. The dialler gives one only for a name that it has
+ * already resolved and that the rules allow. */
 static void spares(void **state)
 {
 	struct dialler d = start(true, 5000);
@@ -564,7 +567,7 @@ static void spares(void **state)
 	stop(&closed);
 }
 
-/* Several come in one message, and lead to the server one by one. */
+/* One message carries several spares. Each of them connects when it is first used. */
 static void many_spares(void **state)
 {
 	struct dialler d = start(true, 5000);

@@ -1,4 +1,4 @@
-/* test_diff.c - what changed since a skill was approved. */
+/* test_diff.c - the changes of a skill since its approval. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +55,8 @@ static void test_files(void **state)
 	                          "  - e: removed\n");
 }
 
-/* What may be run stands before what is only read, whatever it is called. */
+/* Files that may be executed are listed before files that are only read, whatever their names
+ * are. */
 static void test_order(void **state)
 {
 	struct skill_file new[] = {
@@ -89,7 +90,8 @@ static void test_order(void **state)
 	assert_non_null(strstr(out.data, "\n  and 7 more: 1 executable, 3 code, 3 other\n"));
 }
 
-/* A link that leads elsewhere, or is none any more, is other content. */
+/* A link with another target, and a link that was replaced by a file, are changes of the
+ * content. */
 static void test_links(void **state)
 {
 	struct skill_file old[] = { FILE_OF("a", 1, 0777) };
@@ -150,7 +152,7 @@ static void test_same(void **state)
 	assert_string_equal(text, "Nothing has changed since it was approved.\n");
 }
 
-/* Files are shown up to a number; what is asked is never cut. */
+/* At most MAX_SHOWN_FILES files are shown. All requests are shown. */
 static void many(size_t n, bool cut)
 {
 	static char names[MAX_SHOWN_FILES + 1][16];

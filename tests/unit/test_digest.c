@@ -1,5 +1,5 @@
-/* test_digest.c - the record's line about a skill's files: their digests, one digest of all, no
- * symlink followed, and a cache that is right or ignored. */
+/* test_digest.c - the line of the record about a skill's files: a digest of each file and one of
+ * all files. No symlink is followed. A damaged cache is ignored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "os/clock.h"
 #include "skill/digest_cache.h"
 
-static char tmp[64]; /* state/ and skill/ */
+static char tmp[64]; /* contains state/ and skill/ */
 static char members[FILES_LIST_BYTES + 2048];
 
 static int sh(const char *command)
@@ -86,7 +86,7 @@ static const char *walk(void)
 	return walk_with(0);
 }
 
-/* The form of skill/files.h, told by a program of its own. */
+/* Computes the tree digest of skill/files.h independently, in Python. */
 static const char TREE[] =
         "import hashlib, os, stat\n"
         "def tree(top):\n"
@@ -110,7 +110,7 @@ static const char TREE[] =
         "        all.update(head.encode() + os.fsencode(os.path.relpath(name, top)) + b'\\0')\n"
         "    return 'sha256:' + all.hexdigest()\n";
 
-/* `d` is what was said last. */
+/* Fails the test unless `condition` is true. `d` is the last line that walk() made. */
 static void check(const char *condition)
 {
 	char program[4096];
@@ -152,7 +152,7 @@ UNIT_TEST(test_tree_digest)
 	walk();
 	snprintf(condition, sizeof(condition), "d['files_digest'] == tree('%s/skill')", tmp);
 	check(condition);
-	/* Who may write a file is no part of it, who may execute it is. */
+	/* The digest does not contain who may write a file. It contains who may execute it. */
 	assert_int_equal(sh("chmod 666 skill/b.c"), 0);
 	check(condition);
 	assert_int_equal(sh("chmod 744 skill/b.c"), 0);
@@ -160,10 +160,12 @@ UNIT_TEST(test_tree_digest)
 	check(condition);
 }
 
-/* What has just been written might change within the same tick of the clock. */
+/* A file that has just been written is not taken from the cache, because it could change again
+ * within the same tick of the clock. */
 UNIT_TEST(test_young_files_are_read_again)
 {
-	/* Both while they are young: one of some attempts has no pause in it. */
+	/* Both walks must begin within one second; on a busy machine this takes several
+	 * attempts. */
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(sh("touch -d '1 hour ago' skill/a skill/b/c skill/empty"), 0);
 		uint64_t begun = clock_ms();
@@ -178,10 +180,10 @@ UNIT_TEST(test_young_files_are_read_again)
 	walk();
 	walk();
 	check("d['cached'] == 3");
-	assert_int_equal(sh("echo ONE >skill/a"), 0); /* same size */
+	assert_int_equal(sh("echo ONE >skill/a"), 0); /* the same size as before */
 	walk();
 	check("d['cached'] == 2 and d['files'][0][1] == h('ONE\\n')");
-	/* mtime put back: ctime tells. */
+	/* The old mtime is restored: the ctime shows the change. */
 	sleep(3);
 	walk();
 	walk();
@@ -209,7 +211,7 @@ UNIT_TEST(test_wrong_caches)
 	sleep(3);
 	walk();
 	walk();
-	check("d['cached'] == 3"); /* control */
+	check("d['cached'] == 3"); /* the control */
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		snprintf(command, sizeof(command),
 		         "f=$(echo state/digests/*) && { %s; } 2>/dev/null", wrong[i]);
@@ -229,13 +231,14 @@ UNIT_TEST(test_stopped)
 	walk();
 	walk_with(1);
 	check("d['incomplete'] and d['files_digest'] is None");
-	walk(); /* what was known is not lost by it */
+	walk(); /* walk_with(1) has not removed anything from the cache */
 	check("d['cached'] == 3 and 'incomplete' not in d");
 }
 
 UNIT_TEST(test_hostile_directories)
 {
-	/* Names that are not UTF-8, a list too long for a line, a place too deep. */
+	/* Names that are not UTF-8, too many names for one line, and directories that are too
+	 * deep. */
 	assert_int_equal(sh("cd skill && : >\"$(printf 'x\\377\\n\\033')\" && "
 	                    "i=0; while [ $i -lt 1500 ]; do : >f$i; i=$((i+1)); done"),
 	                 0);
@@ -252,7 +255,8 @@ UNIT_TEST(test_hostile_directories)
 
 #define OWN "mkdir p && echo two >p/q && echo one >main"
 
-/* Makes a skill of OWN and something hostile. What is its own is told, whatever else is. */
+/* Makes a skill with the files of OWN and with something hostile. The line must contain the files
+ * of OWN, whatever the rest is. */
 static void check_own(const char *make)
 {
 	char command[512];
@@ -261,11 +265,12 @@ static void check_own(const char *make)
 	assert_int_equal(sh(command), 0);
 	walk();
 	check("d['incomplete'] and d['files_digest'] is None");
-	/* Of all files only these two have bytes. */
+	/* Only these two files have bytes. */
 	check("d['files'][0] == ['main', h('one\\n')] and d['bytes'] == 8");
 }
 
-/* A tmpfs lists names by their age, ext4 by a hash: one of the three is read first. */
+/* A tmpfs lists names by age, and ext4 lists them by hash: so one of the three deep directories is
+ * read before the other names. */
 UNIT_TEST(test_order_of_names)
 {
 #define DEEP                                                                                       \
@@ -280,7 +285,7 @@ UNIT_TEST(test_more_names_than_files)
 	check_own(OWN " && mkdir 0 && cd 0 && seq 100100 | xargs touch");
 }
 
-/* The process: it says what the walk says, in time or not at all. */
+/* The process that digests a skill reports the same as walk(), or reports nothing. */
 UNIT_TEST(test_process)
 {
 	struct files_line d = FILES_LINE_NONE;
@@ -289,7 +294,7 @@ UNIT_TEST(test_process)
 	char state_dir[128];
 
 	buf_init(&out, sizeof(members));
-	assert_false(files_line_finish(&d, 0, &out)); /* none was started */
+	assert_false(files_line_finish(&d, 0, &out)); /* no process was started */
 	snprintf(state_dir, sizeof(state_dir), "%s/state", tmp);
 	files_line_start(&d, dir, state_dir);
 	assert_true(files_line_finish(&d, 20000, &out));
@@ -297,13 +302,14 @@ UNIT_TEST(test_process)
 	assert_int_equal(out.len, strlen(members) - 2);
 	assert_memory_equal(out.data, members + 1, out.len);
 
-	files_line_start(&d, dir, state_dir); /* never finished: nothing stays behind */
+	/* files_line_finish() is never called: no process is left */
+	files_line_start(&d, dir, state_dir);
 	assert_true(d.process >= 0);
 	files_line_stop(&d);
 	assert_true(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 
 	buf_reset(&out);
-	files_line_start(&d, -1, state_dir); /* it cannot begin */
+	files_line_start(&d, -1, state_dir); /* the process cannot open the directory */
 	assert_true(files_line_finish(&d, 20000, &out));
 	assert_int_equal(out.len, 0);
 }
@@ -318,11 +324,11 @@ static bool read_here(const char *name, struct buf *out)
 	files_line_read(&d, dir);
 	assert_true(d.process < 0 && d.fd < 0);
 	bool did = files_line_finish(&d, 0, out);
-	assert_false(files_line_finish(&d, 0, out)); /* once */
+	assert_false(files_line_finish(&d, 0, out)); /* a line is returned only once */
 	return did;
 }
 
-/* A small skill is read without the process, which says the same of it. */
+/* A small skill is read without a process. The result is the same. */
 UNIT_TEST(test_small_skill)
 {
 	auto_buf out;
@@ -333,7 +339,7 @@ UNIT_TEST(test_small_skill)
 	assert_int_equal(out.len, strlen(members) - 2);
 	assert_memory_equal(out.data, members + 1, out.len);
 	check("d['count'] == 4 and d['cached'] == 0");
-	/* At each limit, and past it. */
+	/* At each limit the skill is small; with one more file, byte or directory it is not. */
 	assert_int_equal(sh("mkdir n && cd n && seq 32 | xargs touch"), 0);
 	assert_true(read_here("n", &out));
 	assert_int_equal(sh("touch n/33"), 0);
@@ -349,7 +355,7 @@ UNIT_TEST(test_small_skill)
 	assert_int_equal(out.len, 0);
 }
 
-/* Nor is one on a file system that may not answer. */
+/* A skill on a file system that may not answer (/proc) is not read without a process. */
 UNIT_TEST(test_small_skill_elsewhere)
 {
 	auto_buf out;
@@ -361,14 +367,14 @@ UNIT_TEST(test_small_skill_elsewhere)
 	assert_false(files_line_finish(&d, 0, &out));
 }
 
-/* What no run has used for long goes; to be used is to be kept. */
+/* A digest file that no run has used for a long time is removed. Each use makes it younger. */
 UNIT_TEST(test_prune)
 {
 	char state_dir[128];
 	time_t before = time(NULL) - 100;
 
 	snprintf(state_dir, sizeof(state_dir), "%s/state", tmp);
-	assert_int_equal(digest_cache_prune(state_dir, before, false), 0); /* none there */
+	assert_int_equal(digest_cache_prune(state_dir, before, false), 0); /* there is none */
 	sleep(3);
 	walk();
 	assert_int_equal(sh("touch -d @1000 state/digests/*; ln -s a state/digests/a"), 0);
@@ -378,11 +384,12 @@ UNIT_TEST(test_prune)
 	assert_int_equal(sh("touch -h -d @1000 state/digests/*"), 0);
 	assert_int_equal(digest_cache_prune(state_dir, before, true), 1);
 	assert_int_equal(digest_cache_prune(state_dir, before, false), 1);
-	assert_int_equal(sh("test $(ls state/digests) = a"), 0); /* no file of ours */
+	/* the symlink stays, because the cache did not make it */
+	assert_int_equal(sh("test $(ls state/digests) = a"), 0);
 }
 
-/* Where it neither ends nor listens, the end of a run is held up so long and
- * no longer. */
+/* If the process neither ends nor reacts to SIGTERM, it is killed: it delays the end of a run by at
+ * most FILES_WAIT_MS. */
 UNIT_TEST(test_end_is_in_time)
 {
 	int p[2];

@@ -1,5 +1,5 @@
-/* test_dns.c - DNS: which messages are questions, which are refused and how, and the answers as
- * another parser reads them. */
+/* test_dns.c - DNS: which messages are accepted as questions, which are refused and with which
+ * code. The answers are read by a second parser. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@
 
 enum { FORMERR = 1, NXDOMAIN = 3, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
 
-/* Parses a copy of the exact size, so that a sanitizer sees one byte past. */
+/* Parses a copy that has exactly this size, so that a sanitizer reports a read past its end. */
 static enum dns_verdict parse(const char *msg, size_t len, struct dns_question *ret)
 {
 	auto_free uint8_t *exact = malloc(len + (len == 0));
@@ -67,12 +67,13 @@ static const struct {
 	/* a cookie in the OPT; the DO bit */
 	{ RAW(ONE_EDNS NAME A_IN "\0\0\051\004\320\0\0\200\0\0\014\0\012\0\010cookie!!"),
 	  "api.example.com", 1, DNS_A, true, 1232 },
-	/* another record beside it, its owner a pointer that is not followed */
+	/* another record beside the OPT; the owner of that record is a pointer, which is not
+	 * followed */
 	{ RAW(HEAD("\0\1\0\0\0\0\0\2") NAME A_IN "\300\377\0\001\0\1\0\0\0\0\0\4abcd" OPT("\4\0")),
 	  "api.example.com", 1, DNS_A, true, 1024 },
 	{ RAW(HEAD("\0\1\0\0\0\0\0\1") NAME A_IN NAME "\0\001\0\1\0\0\0\0\0\0"), "api.example.com",
 	  1, DNS_A, false, 512 },
-	/* TC, AD and CD mean nothing in a question */
+	/* TC, AD and CD have no meaning in a question */
 	{ RAW("\276\357\003\060\0\1\0\0\0\0\0\0" NAME A_IN), "api.example.com", 1, DNS_A, false,
 	  512 },
 };
@@ -92,7 +93,7 @@ UNIT_TEST(test_questions)
 	}
 }
 
-/* question: whether the refusal can repeat it */
+/* question: true if the answer can contain the question */
 static const struct {
 	const char *msg;
 	size_t len;
@@ -117,7 +118,7 @@ static const struct {
 	{ RAW(ONE NAME "\0\001\0\004"), REFUSED, true, "api.example.com" },
 	{ RAW(ONE NAME "\0\001\0\377"), REFUSED, true, "api.example.com" },
 	{ RAW(ONE NAME "\0\001\001\001"), REFUSED, true, "api.example.com" },
-	/* labels that read otherwise as text */
+	/* labels that would mean another name if they were written as text */
 	{ RAW(ONE "\013api.example\003com\0" A_IN), NXDOMAIN, true, "api?example.com" },
 	{ RAW(ONE "\004a\0bc\003com\0" A_IN), NXDOMAIN, true, "a?bc.com" },
 	{ RAW(ONE "\002\303\251\0" A_IN), NXDOMAIN, true, "\303\251" },
@@ -140,7 +141,7 @@ static const struct {
 	{ RAW(ONE W63 W63 W63 "\076a" L61 "\0" A_IN), FORMERR, false, "" },
 	{ RAW(ONE W63 W63 W63 W63 "\0" A_IN), FORMERR, false, "" },
 	{ RAW(ONE W63 W63 W63 W63 W63 W63 W63 W63 W63 "\0" A_IN), FORMERR, false, "" },
-	/* bytes after the end; records that are not there or lie about their length */
+	/* bytes after the end; records that are missing or have a wrong length */
 	{ RAW(PLAIN "x"), FORMERR, true, "api.example.com" },
 	{ RAW(PLAIN OPT("\4\0")), FORMERR, true, "api.example.com" },
 	{ RAW(ONE_EDNS NAME A_IN), FORMERR, true, "api.example.com" },
@@ -181,11 +182,11 @@ UNIT_TEST(test_dropped)
 	}
 	assert_int_equal(parse(RAW("\276\357\201\200\0\1\0\0\0\0\0\0" NAME A_IN), &q), DNS_DROP);
 	assert_int_equal(parse(RAW("\276\357\200\0\0\0\0\0\0\0\0\0"), &q), DNS_DROP);
-	assert_int_equal(q.id, 7); /* untouched */
+	assert_int_equal(q.id, 7); /* unchanged by a dropped message */
 	assert_int_equal(parse(RAW(PLAIN), &q), DNS_QUESTION);
 }
 
-/* Cut at every byte: never taken for the whole. */
+/* A question that is cut at any byte is not accepted. */
 UNIT_TEST(test_truncated)
 {
 	static const char whole[] = ONE_EDNS NAME A_IN OPT("\4\0");
@@ -199,7 +200,7 @@ UNIT_TEST(test_truncated)
 	}
 }
 
-/* At the longest message and one past it. */
+/* A message of exactly DNS_MAX_MESSAGE bytes is accepted; one byte more is refused. */
 UNIT_TEST(test_too_long)
 {
 	static const char head[] = ONE_EDNS NAME A_IN "\0\0\051\4\0\0\0\0\0";
@@ -217,8 +218,8 @@ UNIT_TEST(test_too_long)
 	}
 }
 
-/* A parser of answers that shares nothing with the one under test: names by
- * recursion through pointers, records by type. */
+/* The result of a parser for answers that shares no code with the tested one: it reads names
+ * recursively through pointers, and records by their type. */
 struct seen {
 	unsigned flags, qd, an, ns, ar;
 	char name[300];
@@ -318,7 +319,8 @@ static size_t answer(const char *msg, size_t len, uint8_t rcode, const uint8_t *
 	assert_true(got <= room);
 	if (got > 0) {
 		see(out, got, ret);
-		assert_memory_equal(out + 12, msg + 12, q.question_len); /* 0x20 */
+		/* The answer repeats the letter case of the question (DNS 0x20). */
+		assert_memory_equal(out + 12, msg + 12, q.question_len);
 	}
 	return got;
 }
@@ -350,7 +352,7 @@ UNIT_TEST(test_answer_addresses)
 	assert_memory_equal(s.addr[0], six, 16);
 	assert_true(s.opt && s.opt_size == 1232 && s.opt_rcode == 0);
 
-	/* RD as it was asked; the root's name */
+	/* the RD bit is copied from the question; the name is the root */
 	(void)answer(RAW("\276\357\0\0\0\1\0\0\0\0\0\0\0" A_IN), 0, four, 1, 512, &s);
 	assert_int_equal(s.flags, QR | RA);
 	assert_string_equal(s.name, "");
@@ -368,13 +370,13 @@ UNIT_TEST(test_answer_nothing)
 	(void)answer(RAW(PLAIN), 0, NULL, 0, 512, &s);
 	assert_int_equal(s.flags, QR | RD | RA);
 	assert_int_equal(s.an, 0);
-	/* addresses have no place in these */
+	/* no address is returned for NXDOMAIN, and none for another type of record */
 	(void)answer(RAW(PLAIN), 3, four, 1, 512, &s);
 	assert_int_equal(s.an, 0);
 	(void)answer(RAW(ONE NAME "\0\101\0\001"), 0, four, 1, 512, &s);
 	assert_int_equal(s.an, 0);
 	assert_int_equal(s.flags, QR | RD | RA);
-	/* refusals */
+	/* answers to refused messages */
 	for (size_t i = 0; i < ROWS(REFUSED_ROWS); i++) {
 		(void)answer(REFUSED_ROWS[i].msg, REFUSED_ROWS[i].len, 0, four, 1, 512, &s);
 		assert_int_equal(s.flags & 0x0f, REFUSED_ROWS[i].rcode & 0x0f);
@@ -387,7 +389,7 @@ UNIT_TEST(test_answer_nothing)
 	}
 }
 
-/* Every size of the room around every number of addresses that fit. */
+/* For each size of the buffer, the answer has as many addresses as fit. */
 UNIT_TEST(test_answer_room)
 {
 	static const char asks[][64] = { PLAIN, ONE_EDNS NAME A_IN OPT("\4\0") };

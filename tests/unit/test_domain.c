@@ -1,4 +1,4 @@
-/* test_domain.c - hosts and public suffixes: which are accepted, in which form, and which are
+/* test_domain.c - hosts and public suffixes: which are accepted and in which form, and which are
  * refused. */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ UNIT_TEST(long_input_is_refused)
 	assert_non_null(strstr(domain_check(s, &out, &kind), "longer"));
 }
 
-/* Stands before libc's: a machine without libidn2. */
+/* Replaces dlopen() of libc. With no_libraries, the machine seems to have no libidn2. */
 static bool no_libraries;
 void *dlopen(const char *file, int mode)
 {
@@ -84,7 +84,7 @@ UNIT_TEST(without_libidn2_the_remedy_is_the_ascii_form)
 	no_libraries = false;
 	assert_non_null(problem);
 	assert_non_null(strstr(problem, "write the xn-- form"));
-	assert_null(ascii_problem); /* nothing is loaded for it */
+	assert_null(ascii_problem); /* the ASCII form needs no library */
 	free(out);
 }
 

@@ -1,5 +1,5 @@
 /* test_ed25519.c - Ed25519: the vectors of RFC 8032, agreement with OpenSSL in both directions, and
- * what a strict verifier refuses. */
+ * signatures that a strict verifier must refuse. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -75,7 +75,7 @@ static void flip(uint8_t *bytes, size_t bit)
 	bytes[bit / 8] = (uint8_t)(bytes[bit / 8] ^ 1U << bit % 8);
 }
 
-/* One bit of the signature, the key or the message: no longer valid. */
+/* A signature is not valid after a change of one bit in the signature, the key or the message. */
 static void any_flipped_bit_is_noticed(void **state)
 {
 	uint8_t seed[32], message[32], signature[64];
@@ -150,7 +150,7 @@ static void openssl_agrees(void **state)
 	}
 }
 
-/* Seeds and hashes at the edges of their ranges. */
+/* OpenSSL makes the same keys and signatures for seeds with extreme values. */
 static void openssl_agrees_on_extreme_seeds(void **state)
 {
 	static const uint8_t fill[] = { 0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff };
@@ -171,7 +171,8 @@ static void openssl_agrees_on_extreme_seeds(void **state)
 /* The group order L of RFC 8032, 5.1, in little endian. */
 #define ORDER "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"
 
-/* S + L satisfies the equation as S does: a lax verifier accepts both. */
+/* If S satisfies the equation, S + L does, too. A lax verifier accepts both; ours must refuse S +
+ * L. */
 static void a_second_spelling_of_s_is_refused(void **state)
 {
 	uint8_t seed[32] = { 3 }, order[32], signature[64];
@@ -190,9 +191,9 @@ static void a_second_spelling_of_s_is_refused(void **state)
 	assert_false(ed25519_verify(key.public, "m", 1, signature));
 }
 
-/* Public keys of small order. First the canonical encodings of the eight points:
- * y = 1, -1, 0 and the two of order 8, each sign. Then encodings that a lax decoder
- * would read as one of them: y not below p, or x = 0 with a sign. */
+/* Public keys of small order. First come the canonical encodings of the eight points: y = 1, -1, 0
+ * and the two of order 8, with each sign. Then come encodings that a lax decoder would read as one
+ * of these points: y not below p, or x = 0 with a sign. */
 static const char *const SMALL[] = {
 	"0100000000000000000000000000000000000000000000000000000000000000",
 	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
@@ -212,8 +213,9 @@ static const char *const SMALL[] = {
 
 #define BASE_POINT "5866666666666666666666666666666666666666666666666666666666666666"
 
-/* If A has small order and R = sB - kA, then any message has "signatures": R = B,
- * s = 1 is valid whenever kA is neutral. The control is OpenSSL, which is lax here. */
+/* Keys of small order must be refused. If A has small order and R = sB - kA, any message has a
+ * "signature": R = B, s = 1 is valid whenever kA is neutral. The control is OpenSSL, which accepts
+ * it. */
 static void small_keys_sign_nothing(void **state)
 {
 	uint8_t public[32], signature[64] = { 0 };

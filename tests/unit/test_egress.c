@@ -1,5 +1,5 @@
-/* test_egress.c - the supervisor's end of the egress: a broker that keeps talking, a broker that is
- * gone, and what is left open if it could not be started. The linker replaces the ledger and the
+/* test_egress.c - the supervisor's end of the egress: a broker that keeps sending, a broker that
+ * has died, and file descriptors after a failed start. The linker replaces the ledger and the
  * trace. */
 #include "unit.h"
 
@@ -23,7 +23,8 @@ static bool without_memory;
 static unsigned violations;
 static unsigned heard;
 static unsigned slow_us;
-static struct egress_event word = { .kind = EGRESS_UNKNOWN }; /* what the talker says */
+/* the event that start_talker()'s broker sends */
+static struct egress_event word = { .kind = EGRESS_UNKNOWN };
 static struct egress_event last_heard;
 
 struct ledger *__real_ledger_new(const struct ssb_plan *plan);
@@ -60,12 +61,12 @@ void __wrap_trace_violation(struct trace *t, enum event_kind kind, const char *f
 	violations++;
 }
 
-/* A broker that says `n` things, one each `every_us`, and never goes. */
+/* Starts a broker that sends `n` events, one every `every_us`, and never ends. */
 static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 {
 	static const struct ssb_plan plan;
 	int pair[2];
-	int said[2]; /* the first word, or all of them where they are said at once */
+	int said[2]; /* gets a byte after the first event, or after all events if `every_us` is 0 */
 	char c;
 
 	egress_init(e);
@@ -96,7 +97,7 @@ static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 	(void)close(said[1]);
 }
 
-/* Only handed on. */
+/* Returns a trace that is only passed on, never used. */
 static struct trace *some_trace(void)
 {
 	static char place;
@@ -108,7 +109,7 @@ static void test_endless_words(void **state)
 {
 	struct egress e;
 
-	start_talker(&e, 200, 50000); /* ten seconds */
+	start_talker(&e, 200, 50000); /* for ten seconds */
 	uint64_t start = clock_ms();
 	egress_stop(&e, some_trace());
 	assert_true(clock_ms() - start < 8000);
@@ -118,7 +119,8 @@ static void test_endless_words(void **state)
 	egress_done(&e);
 }
 
-/* A broker that was taken over can send any bytes. */
+/* A compromised broker can send any bytes: an event of invalid bytes is accepted with safe
+ * values. */
 static void test_hostile_word(void **state)
 {
 	const struct egress_event good = word;
@@ -138,12 +140,12 @@ static void test_hostile_word(void **state)
 	                 sizeof(last_heard.kind_of) - 1);
 }
 
-/* What it said in time is taken, also if that takes longer. */
+/* Events that were sent in time are all recorded, even if recording them takes longer. */
 static void test_many_words(void **state)
 {
 	struct egress e;
 
-	start_talker(&e, 100, 0); /* as many as the socket holds */
+	start_talker(&e, 100, 0); /* as many as the socket's buffer can contain */
 	slow_us = 7500;
 	egress_stop(&e, some_trace());
 	slow_us = 0;
@@ -156,14 +158,14 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* A caller of the library may have signals of its own. */
+/* The caller of the library may use signals: they must not interrupt the reading of the events. */
 static void test_words_across_a_signal(void **state)
 {
 	struct sigaction act = { .sa_handler = on_alarm };
 	struct sigaction before;
 	struct egress e;
 
-	start_talker(&e, 5, 20000); /* and has two seconds for it */
+	start_talker(&e, 5, 20000); /* for 0.1 s; egress_stop() waits 2 s */
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
 	(void)ualarm(10000, 20000);
 	egress_stop(&e, some_trace());
@@ -173,7 +175,8 @@ static void test_words_across_a_signal(void **state)
 	egress_done(&e);
 }
 
-/* It died just before the run ended, and its end was not noticed yet. */
+/* The broker dies just before the run ends, and the supervisor has not noticed that yet: its events
+ * are recorded, and its death is a violation. */
 static void test_gone_before_the_end(void **state)
 {
 	struct egress e;
@@ -188,7 +191,8 @@ static void test_gone_before_the_end(void **state)
 	egress_done(&e);
 }
 
-/* As many descriptors as `left`; with all of them it fails for memory. */
+/* Starts the egress with only `left` free file descriptors, or without memory. The start must fail
+ * with `code` and leave no fd open. */
 static void check_failed_start(int left, enum ssb_code code)
 {
 	static const struct ssb_plan plan;

@@ -1,5 +1,5 @@
-/* test_egress_table.c - the numbered egress of a plan: names to addresses and back, pools,
- * rules. */
+/* test_egress_table.c - the numbered egress of a plan: the addresses of names, the names of
+ * addresses, pools, and rules. */
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -23,7 +23,7 @@
 		.n_ports = sizeof((uint16_t[]){ __VA_ARGS__ }) / sizeof(uint16_t)                  \
 	}
 
-/* What is not a test's subject fails it. */
+/* Returns the table of a plan; fails the test if there is none. */
 static struct egress_table *table(const struct ssb_plan *plan)
 {
 	struct egress_table *t = NULL;
@@ -104,7 +104,8 @@ static void names_and_addresses(void **state)
 	assert_int_equal(egress_rule_for(t, api, 5432, false), -1);
 }
 
-/* Rules for one name and port add up: any bytes, or what the first ones show. */
+/* Several rules for one name and port are combined: a TCP rule allows any bytes, other rules only
+ * the protocol of the first bytes. */
 static void rules_add_up(void **state)
 {
 	struct egress_rule rules[] = {
@@ -120,13 +121,14 @@ static void rules_add_up(void **state)
 	assert_int_equal(egress_rule_for(t, api, 9000, false), 0);
 	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_HTTP), 0);
 	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_TLS), 1);
-	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_RAW), -1); /* a wider one's */
+	/* only the wider rule allows these bytes */
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_RAW), -1);
 	assert_int_equal(egress_rule_for(t, api, 9001, false), 2);
 	assert_int_equal(egress_rule_speaking(t, api, 443, FIRST_HTTP), -1);
 	assert_int_equal(egress_rule_speaking(t, api, 22, FIRST_TLS), -1);
 }
 
-/* 254 addresses of each /24; the numbers of IPv6 go on past a byte. */
+/* Each /24 has 254 addresses. The numbers in IPv6 addresses can be larger than one byte. */
 static void numbering(void **state)
 {
 	enum { N = 600 };
@@ -158,7 +160,7 @@ static void wildcard_pool(void **state)
 {
 	struct egress_rule rules[] = {
 		RULE("*.example.com", WILDCARD, TLS, 443),
-		RULE("*.example.com", WILDCARD, TCP, 22), /* the same pool */
+		RULE("*.example.com", WILDCARD, TCP, 22), /* uses the pool of the first rule */
 	};
 	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
 	auto_table t = table(&plan);
@@ -166,7 +168,7 @@ static void wildcard_pool(void **state)
 	bool full = false;
 
 	assert_int_equal(t->n_slots, EGRESS_POOL);
-	assert_null(by_address(t, "198.18.1.1")); /* not given out yet */
+	assert_null(by_address(t, "198.18.1.1")); /* not assigned yet */
 	for (int i = 0; i < EGRESS_POOL; i++) {
 		(void)snprintf(name, sizeof(name), "n%d.example.com", i);
 		struct slot *s = by_name(t, name);
@@ -184,7 +186,7 @@ static void wildcard_pool(void **state)
 	assert_null(by_name(t, "example.org"));
 }
 
-/* A pool has the ports of every wildcard around it before it has names. */
+/* A pool allows the ports of every wildcard that contains it, also before it has names. */
 static void nested_wildcards(void **state)
 {
 	struct egress_rule rules[] = {
@@ -272,7 +274,7 @@ static void literals(void **state)
 	static const uint8_t zero[16];
 	struct egress_rule rules[] = {
 		RULE("192.0.2.7", ADDRESS, TCP, 80), RULE("2001:db8::7", ADDRESS, TCP, 80),
-		RULE("::ffff:192.0.2.7", ADDRESS, TCP, 81), /* the first again */
+		RULE("::ffff:192.0.2.7", ADDRESS, TCP, 81), /* the first address again */
 	};
 	struct ssb_plan plan = { .egress = rules, .n_egress = 3 };
 	auto_table t = table(&plan);
@@ -287,17 +289,16 @@ static void literals(void **state)
 	assert_int_equal(egress_rule_for(t, s4, 81, false), 2);
 	assert_int_equal(egress_rule_for(t, s6, 80, false), 1);
 	assert_int_equal(egress_rule_for(t, s6, 81, false), -1);
-	/* A literal has no address in the other family. */
+	/* A literal has no address in the other IP family. */
 	assert_memory_equal(s4->v6, zero, 16);
 	assert_null(by_address(t, "::"));
 	assert_null(by_address(t, "0.0.0.0"));
 	assert_null(by_address(t, "198.18.1.1"));
-	/* Literals are not asked for by name. */
+	/* A literal cannot be resolved as a name. */
 	assert_null(by_name(t, "192.0.2.7"));
 }
 
-/* An address belongs to the narrowest rule, and may use the ports of all those
- * around it. */
+/* An address belongs to the narrowest rule. It may use the ports of every rule that contains it. */
 static void ranges(void **state)
 {
 	struct egress_rule rules[] = {
@@ -337,10 +338,11 @@ static void ranges(void **state)
 	assert_int_equal(egress_rule_for(t, one, 83, false), 7);
 	assert_true(outer->wide && !inner->wide && !one->wide);
 	assert_true(by_address(t, "2001:db8::5")->wide);
-	/* Four addresses on two ports: its own, and that of the range around it. */
+	/* This range has four addresses and two ports: its own, and the port of the range around
+	 * it. */
 	assert_false(by_address(t, "2001:db8::1:3")->wide);
 
-	/* Each connection has the name of the address that it asked for. */
+	/* A connection to a range has the name of the address that the skill connects to. */
 	assert_true(address_parse("::ffff:192.0.2.31", &a));
 	assert_string_equal(egress_name(inner, &a, text), "192.0.2.31");
 	assert_string_equal(egress_name(one, &a, text), "192.0.2.20");
@@ -357,13 +359,14 @@ static const struct {
 	{ RULE("192.0.2.0/25", CIDR, TCP, 80, 81), true },
 	{ RULE("192.0.2.0/26", CIDR, TCP, 80, 81), false },
 	{ RULE("192.0.2.0/24", CIDR, TCP, 80), true },
-	{ RULE("192.0.2.0/25", CIDR, UDP, 80, 81), false }, /* never: the plan refuses it */
+	/* UDP ports do not count */
+	{ RULE("192.0.2.0/25", CIDR, UDP, 80, 81), false },
 	{ RULE("2001:db8::/121", CIDR, TCP, 80), false },
 	{ RULE("2001:db8::/120", CIDR, TCP, 80), true },
 	{ RULE("2001:db8::/48", CIDR, TCP, 80), true },
 };
 
-/* At the cap each address has a socket of its own, past it the range is wide. */
+/* A range is wide if its addresses and ports need more sockets than the cap. */
 static void wide(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(WIDTHS); i++) {
@@ -479,7 +482,8 @@ static bool sees_v6(void)
 	return v6;
 }
 
-/* In a network of its own: what the host has is no matter. */
+/* IPv6 is used only if the host has an IPv6 address that is neither loopback nor link-local. The
+ * test makes a network namespace, so the host's addresses do not matter. */
 static void host_v6(void **state)
 {
 	int status = -1;
@@ -489,7 +493,7 @@ static void host_v6(void **state)
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0 || net_loopback_up() < 0) {
 			_exit(1);
 		}
-		if (sees_v6()) { /* ::1 alone */
+		if (sees_v6()) { /* only ::1 */
 			_exit(2);
 		}
 		if (add_v6("fe80::1") < 0 || sees_v6()) {
@@ -518,7 +522,8 @@ static const char *known_as(struct egress_table *t, const char *text)
 	return egress_knows(t, &a, name) ? name : NULL;
 }
 
-/* What the supervisor, whose copy knows no name of a pool, can say of an address. */
+/* The broker gives names to the addresses of a pool. The supervisor's copy of the table learns
+ * these names through shared memory. */
 static void seen_by_the_observer(void **state)
 {
 	struct egress_rule rules[] = {
@@ -532,7 +537,7 @@ static void seen_by_the_observer(void **state)
 	assert_string_equal(known_as(t, "198.18.1.33"), "api.example.com");
 	assert_null(known_as(t, "198.18.1.34"));
 	assert_true(answers(t, "198.18.1.1", 443, false));
-	assert_false(answers(t, "198.18.1.1", 22, false)); /* another name's */
+	assert_false(answers(t, "198.18.1.1", 22, false)); /* port 22 is for another name */
 	assert_true(answers(t, "198.18.1.33", 22, false));
 
 	pid_t broker = fork();
@@ -545,7 +550,7 @@ static void seen_by_the_observer(void **state)
 	assert_string_equal(t->slots[0].name, "");
 	assert_string_equal(known_as(t, "198.18.1.1"), "a.example.com");
 	assert_string_equal(known_as(t, "fd53:7373:6273:1::1"), "a.example.com");
-	/* What no such rule has is nothing that it gave. */
+	/* A name in the shared memory that the rule does not allow is ignored. */
 	memset(t->given[0], 'x', sizeof(t->given[0]));
 	assert_string_equal(known_as(t, "198.18.1.1"), "");
 	(void)snprintf(t->given[0], sizeof(t->given[0]), "%s", "evil.test");
@@ -567,7 +572,8 @@ static void resolvers(void **state)
 	assert_true(answers(t, "127.0.0.53", 53, true) && answers(t, "::1", 53, true));
 	assert_false(answers(t, "127.0.0.53", 54, true) || answers(t, "127.0.0.2", 53, true));
 	assert_true(address_parse("127.0.0.1", &a));
-	assert_false(egress_resolves_at(t, &a)); /* the rule's */
+	/* the rule allows this address, so it is not a resolver */
+	assert_false(egress_resolves_at(t, &a));
 	t->v6 = false;
 	assert_false(answers(t, "::1", 53, true));
 }

@@ -1,5 +1,5 @@
-/* test_errand.c - errands: what they return, how they end, how many there may be, and that none is
- * left. */
+/* test_errand.c - errands: their results, how they end, how many may run at once, and that no
+ * process is left. */
 #include "serve_world.h"
 
 #include <poll.h>
@@ -17,13 +17,13 @@
 struct seen {
 	struct errand *errand;
 	int ended;
-	int nth; /* of all that ended, from 1 */
+	int nth; /* position among all errands that ended, from 1 */
 	enum errand_fate fate;
 	char why[128];
 	char data[64];
 	size_t len;
-	size_t bytes; /* to bring */
-	int fd;       /* of this test */
+	size_t bytes; /* number of bytes to return */
+	int fd;       /* an fd of this test */
 };
 
 static int n_ended;
@@ -71,7 +71,8 @@ static void begin_wish(struct seen *s, struct errand_wish *wish)
 	wish->arg = s;
 	wish->who = wish->who != NULL ? wish->who : "a";
 	assert_int_equal(errand_start(&w->serve, wish, &s->errand, &err), 0);
-	assert_int_equal(s->ended, 0); /* never from inside */
+	/* the callback is not called before errand_start() returns */
+	assert_int_equal(s->ended, 0);
 }
 
 static void run(struct seen *s, void (*fn)(void *arg, struct buf *out))
@@ -107,7 +108,7 @@ static void sleep_long(void *arg, struct buf *out)
 	sleep(60);
 }
 
-/* ---- what it brings ------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------- */
 
 UNIT_TEST(brings_bytes)
 {
@@ -133,7 +134,8 @@ static void bring_many(void *arg, struct buf *out)
 
 UNIT_TEST(brings_no_more_than_it_may)
 {
-	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 }; /* a buffer keeps one for its NUL */
+	/* a buffer keeps one byte for its NUL */
+	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 };
 	struct seen past = { .bytes = MAX_ERRAND_BYTES + 1 };
 
 	run(&at, bring_many);
@@ -145,7 +147,7 @@ UNIT_TEST(brings_no_more_than_it_may)
 	assert_non_null(strstr(past.why, "too large"));
 }
 
-/* Neither the server's fds nor its input are there. */
+/* Reports whether the errand has the server's fds and standard input. It must have neither. */
 static void look_around(void *arg, struct buf *out)
 {
 	const struct seen *s = arg;
@@ -236,7 +238,8 @@ UNIT_TEST(canceled_leaves_nothing)
 
 /* ---- how many ---------------------------------------------------------------------------- */
 
-/* The lock is of a description that only the test has: errands open the file anew. */
+/* Takes a lock for this test only: errands open the file again, so they have to wait for the
+ * lock. */
 static int hold(void)
 {
 	auto_free char *path = world_path("cue");
@@ -252,14 +255,14 @@ static void open_and_wait(void *arg, struct buf *out)
 	auto_free char *path = world_path("cue");
 
 	(void)arg;
-	/* Until the test gives the word. */
+	/* wait until the test releases the lock */
 	(void)flock(open(path, O_RDONLY | O_CLOEXEC), LOCK_SH);
 	buf_adds(out, "went");
 }
 
-/* A call that became a task, and is answered by an errand. */
+/* A call that became a task and that an errand answers. */
 struct asked {
-	struct seen seen; /* first: the errand looks for it */
+	struct seen seen;
 	struct mcp_call *call;
 };
 
@@ -297,8 +300,8 @@ static void unneeded(struct mcp_out *o)
 	(void)o;
 }
 
-/* The connection that asked for it ends, and the task stays with the clients that have the
- * token: so does the name by which errands are counted. */
+/* The connection that asked for a task ends. The task goes on for other clients with the same
+ * token, and its errand still counts for that token. */
 UNIT_TEST(outlives_the_connection)
 {
 	static const char CALL[] =
@@ -360,7 +363,8 @@ UNIT_TEST(so_many_at_once)
 		begin_wish(&s[i], &wish);
 	}
 	turn(200);
-	assert_int_equal(world_children(), MAX_ERRANDS_EACH); /* there is room for another */
+	/* more processes may run, but not for client "a" */
+	assert_int_equal(world_children(), MAX_ERRANDS_EACH);
 	for (size_t i = EACH; i < (size_t)EACH * CLIENTS; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = WHO[i / EACH] };
 		begin_wish(&s[i], &wish);
@@ -369,7 +373,7 @@ UNIT_TEST(so_many_at_once)
 	assert_int_equal(world_children(), MAX_ERRANDS);
 	assert_int_equal(n_ended, 0);
 
-	/* One that waits is canceled without having been begun. */
+	/* An errand that waits for its turn can be canceled before it begins. */
 	struct errand_wish wish = { .run = open_and_wait, .who = "e" };
 	begin_wish(&late, &wish);
 	errand_cancel(late.errand);
@@ -405,7 +409,8 @@ UNIT_TEST(the_fewest_come_first)
 	}
 	turn(200);
 	assert_int_equal(world_children(), MAX_ERRANDS);
-	/* All places are taken, and three wait: of these, then one of a new client. */
+	/* As many errands run as are allowed, and three more wait. The errand of the client that
+	 * has none runs first. */
 	struct errand_wish of_a = { .run = say_hello, .who = "a" };
 	struct errand_wish of_b = { .run = say_hello, .who = "b" };
 	struct errand_wish of_c = { .run = say_hello, .who = "c" };
@@ -446,7 +451,7 @@ UNIT_TEST(the_end_ends_all)
 	assert_int_equal(world_children(), 0);
 }
 
-/* The server is killed, and its errand goes with it: the pipe that it holds ends. */
+/* If the server is killed, its errand dies, too: then the pipe that the errand has open ends. */
 UNIT_TEST(dies_with_the_server)
 {
 	int life[2];
@@ -457,7 +462,8 @@ UNIT_TEST(dies_with_the_server)
 	if (pid == 0) {
 		struct seen s = { 0 };
 		struct errand_wish wish = { .run = sleep_long };
-		/* Standard error stays in an errand: it is how this one is seen. */
+		/* An errand keeps standard error, so the test can see by the pipe whether the
+		 * errand is running. */
 		(void)dup2(life[1], STDERR_FILENO);
 		close(life[0]);
 		close(life[1]);
@@ -476,7 +482,7 @@ UNIT_TEST(dies_with_the_server)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* ---- what is brought to its end ------------------------------------------------------------ */
+/* ---- work that is always finished ---------------------------------------------------------- */
 
 static int write_mark(void *arg)
 {
@@ -484,7 +490,7 @@ static int write_mark(void *arg)
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	(void)arg;
-	(void)flock(fd, LOCK_SH); /* until the test gives the word */
+	(void)flock(fd, LOCK_SH); /* wait until the test releases the lock */
 	world_file("mark", "done");
 	return 0;
 }
@@ -551,7 +557,7 @@ UNIT_TEST(nobody_waits_for_what_follows)
 	assert_int_equal(world_children(), 0);
 }
 
-/* It outlives the server that is told to end. */
+/* The work after an errand (`after`) goes on when the server ends. */
 UNIT_TEST(what_follows_outlives_the_server)
 {
 	struct seen s = { 0 };
