@@ -1,4 +1,5 @@
-/* test_error.c - errors are filled once and wrapped; findings have a cap and lose no error. */
+/* test_error.c - errors are filled once and can be wrapped. A list of findings has a cap, and loses
+ * no error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,10 +69,10 @@ static void test_diag_cap(void **state)
 	diag_add(NULL, SSB_ERROR, "", "", "nowhere");
 }
 
-/* However many small faults a skill's files have, what is to be seen at every run is. */
+/* An alarm stays in a full list of findings, whether it came before or after the others. */
 static void test_diag_alarms(void **state)
 {
-	for (int first = 0; first < 2; first++) { /* before them, and after */
+	for (int first = 0; first < 2; first++) { /* the alarm comes first, or last */
 		AUTO(diags_freep) struct ssb_diags *d = ssb_diags_new();
 		size_t alarms = 0;
 		for (int i = 0; i < MAX_DIAGS - 1; i++) {

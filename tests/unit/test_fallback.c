@@ -1,5 +1,5 @@
 /* test_fallback.c - the end of a run without namespaces: every process ends, or a message says that
- * some are left. The test provides the clock, the list of the children and the signals. */
+ * some are left. The test replaces the clock, the list of children and kill(). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "sandbox/fallback.h"
 
 static bool unlisted, immortal;
-static time_t ahead; /* seconds that the clock goes with each look at it */
+static time_t ahead; /* seconds added at each query of the clock */
 static int kills;
 
 int __real_open64(const char *path, int flags, ...);
@@ -48,7 +48,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 	return rc;
 }
 
-/* Three children, and a child of each. */
+/* Starts three processes, each with a child. */
 static int people(void **state)
 {
 	unlisted = immortal = false;
@@ -58,7 +58,7 @@ static int people(void **state)
 	for (int i = 0; i < 3; i++) {
 		if (fork() == 0) {
 			(void)fork();
-			(void)alarm(60); /* also where the test fails */
+			(void)alarm(60); /* they end also if the test fails */
 			for (;;) {
 				(void)pause();
 			}
@@ -79,7 +79,7 @@ static void test_all_end(void **state)
 	assert_true(fallback_end_all());
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	assert_true(fallback_end_all()); /* there is none */
+	assert_true(fallback_end_all()); /* there is no process to end */
 }
 
 static void test_who_is_not_listed_is_left(void **state)

@@ -1,4 +1,4 @@
-/* test_fold.c - repeats: which attempts are equal, and a table that never grows. */
+/* test_fold.c - repeated attempts: which attempts are equal. The table of them never grows. */
 #include <string.h>
 
 #include "unit.h"
@@ -54,7 +54,7 @@ static void test_what_is_the_same(void **state)
 	differ[9].reason = REASON_OTHER_HOME;
 	differ[10].error = 13;
 	differ[11].args = OTHER_ARGS;
-	/* The same bytes, split elsewhere. */
+	/* The same bytes, but divided differently between the two paths. */
 	differ[12].path = (struct bytes){ "/ab", 3 };
 	differ[12].path2 = (struct bytes){ "", 0 };
 	differ[13].path = (struct bytes){ "/", 1 };
@@ -91,7 +91,7 @@ static void test_find_and_count(void **state)
 	at = 0;
 	assert_true(fold_take(&f, &at, &gone));
 	assert_int_equal(gone.count, 5);
-	assert_false(fold_take(&f, &at, &gone)); /* told once */
+	assert_false(fold_take(&f, &at, &gone)); /* each entry is reported once */
 }
 
 static void test_full_set_gives_up_the_oldest(void **state)
@@ -103,11 +103,11 @@ static void test_full_set_gives_up_the_oldest(void **state)
 		struct fold_entry e = { .key = key_in_set(9, i), .seq = i + 1 };
 		assert_false(fold_put(&f, &e, &gone));
 	}
-	/* The first is used again: the second is the oldest now. */
+	/* The first entry is used again, so the second one is now the oldest. */
 	struct fold_key first = key_in_set(9, 0), second = key_in_set(9, 1);
 	fold_find(&f, &first)->count = 1;
 	struct fold_entry more = { .key = key_in_set(9, 100), .seq = 100 };
-	assert_false(fold_put(&f, &more, &gone)); /* it had no repeats to tell */
+	assert_false(fold_put(&f, &more, &gone)); /* the removed entry had no repeats */
 	assert_null(fold_find(&f, &second));
 	for (uint64_t i = 2; i < FOLD_WAYS; i++) {
 		struct fold_key key = key_in_set(9, i);
@@ -115,7 +115,7 @@ static void test_full_set_gives_up_the_oldest(void **state)
 	}
 	struct fold_entry last = { .key = key_in_set(9, 101), .seq = 101 };
 	assert_true(fold_put(&f, &last, &gone));
-	assert_int_equal(gone.seq, 1); /* the others were looked up since */
+	assert_int_equal(gone.seq, 1); /* the oldest: the other entries were found later */
 	assert_int_equal(gone.count, 1);
 }
 
@@ -139,7 +139,7 @@ static void test_a_flood_stays_in_the_table(void **state)
 		left++;
 	}
 	assert_true(left <= FOLD_ENTRIES);
-	assert_int_equal(told, counted); /* none is forgotten */
+	assert_int_equal(told, counted); /* no repeat is lost */
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* test_follow.c - symlinks that no skill can have made. The cases are in tests/links.txt. */
+/* test_follow.c - symlinks that no skill can have made are followed. The cases are in
+ * tests/links.txt. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static void check(const char *name, const char *wanted)
 	}
 }
 
-/* Reads the table: makes what it names, or looks at the cases, as who we are. */
+/* Reads the table. Makes the files that it names, or checks the cases of the calling user. */
 static void read_table(bool making)
 {
 	char path[512], line[256];
@@ -98,7 +99,7 @@ static int check_as(uid_t uid)
 static void test_table(void **state)
 {
 	if (geteuid() != 0) {
-		skip(); /* only root can make what is root's */
+		skip(); /* only root can make files that belong to root */
 	}
 	snprintf(base, sizeof(base), "/tmp/ssb-follow-XXXXXX");
 	assert_non_null(mkdtemp(base));
@@ -109,7 +110,7 @@ static void test_table(void **state)
 	assert_int_equal(tree_remove(AT_FDCWD, base), 0);
 }
 
-/* Directly in "/" all of them are followed; what is too long stays as it is. */
+/* A symlink directly in "/" is followed. A path that is too long is returned unchanged. */
 static void test_edges(void **state)
 {
 	char to[256], path[512], wanted[1024];
@@ -132,11 +133,13 @@ static void test_edges(void **state)
 	free(much);
 }
 
-/* Whatever is opened is its own real path; every other spelling is left to realpath(). */
+/* A path that can be opened is already a real path. Every other spelling is refused; the caller
+ * then uses realpath(). */
 static void test_open_real(void **state)
 {
 	static const struct {
-		const char *rest; /* after a new directory, which has "a/b" and "link" to "a" */
+		/* appended to a new directory, which contains "a/b" and a symlink "link" to "a" */
+		const char *rest;
 		bool opened;
 	} CASES[] = {
 		{ "", true },       { "/a", true },         { "/a/b", true },

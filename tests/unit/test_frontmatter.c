@@ -1,4 +1,5 @@
-/* test_frontmatter.c - the frontmatter of SKILL.md: as JSON, or refused. */
+/* test_frontmatter.c - the frontmatter of SKILL.md: which texts become which JSON, and which are
+ * refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void check_scalar(const struct test_case *c)
 	}
 	assert_int_equal(strncmp(f.json, BEFORE, strlen(BEFORE)), 0);
 	char *value = f.json + strlen(BEFORE);
-	value[strlen(value) - 1] = '\0'; /* the brace behind it */
+	value[strlen(value) - 1] = '\0'; /* without the closing brace */
 	cases_expect(c, 0, value);
 }
 
@@ -70,7 +71,7 @@ UNIT_TEST(test_cap)
 		size_t at = strlen(HEAD);
 		assert_non_null(text);
 		memcpy(text, HEAD, at);
-		/* One long comment, until the block has its size. */
+		/* A comment fills the block up to its size. */
 		memset(text + at, '#', end - at);
 		text[end - 1] = '\n';
 		memcpy(text + end, TAIL, strlen(TAIL));

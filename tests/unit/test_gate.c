@@ -76,8 +76,8 @@ static void both_ways(void **state)
 	}
 }
 
-/* Other words are not the broker's to say; too much is no datagram. Neither
- * ends the gate. */
+/* The broker may send only messages of kind 0. Other kinds, and messages that are too large, are
+ * dropped. The gate stays open. */
 static void odd_messages(void **state)
 {
 	static char big[GATE_MESSAGE + 100];
@@ -89,7 +89,7 @@ static void odd_messages(void **state)
 	assert_int_equal(send(gate, "\1hello", 6, 0), 6);
 	assert_int_equal(send(gate, "\177hello", 6, 0), 6);
 	assert_int_equal(send(gate, big, sizeof(big), 0), sizeof(big));
-	assert_int_equal(send(gate, big, GATE_MESSAGE, 0), GATE_MESSAGE); /* past UDP's own end */
+	assert_int_equal(send(gate, big, GATE_MESSAGE, 0), GATE_MESSAGE); /* too large for UDP */
 	assert_int_equal(send(gate, "\0fine", 5, 0), 5);
 	assert_int_equal(hear(server, got, sizeof(got)), 4);
 	assert_memory_equal(got, "fine", 4);
@@ -120,7 +120,7 @@ static uint16_t checksum(const void *data, size_t n)
 	return htons((uint16_t) ~(sum + (sum >> 16)));
 }
 
-/* What a router says whose next link is narrower than a datagram. */
+/* Sends the ICMP error of a router whose next link is too narrow for a datagram. */
 static void say_narrow(int raw, const struct sockaddr_in *from, const struct sockaddr_in *to)
 {
 	struct {
@@ -169,8 +169,9 @@ static bool hears_of_narrow(void)
 	return recv(gate, got, sizeof(got), MSG_DONTWAIT) >= 0;
 }
 
-/* News of a narrow path is none of the datagram that is being sent: the flow goes on. In a
- * process of its own, whose network it may have, and before there is the gates' thread. */
+/* An ICMP error about the path makes a later send fail with an error that is not about that
+ * datagram: the gate must go on. The test runs in a child process, which makes a network of its own
+ * before the thread of the gates exists. */
 static void narrow_path(void **state)
 {
 	int status = -1;
@@ -184,7 +185,7 @@ static void narrow_path(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* One that was closed is gone soon, not at once. */
+/* Opens a gate. A closed gate is freed after a short time, so this repeats until there is room. */
 static int gate_soon(const struct sockaddr_in *at)
 {
 	int fd = gate_to(at);
@@ -196,7 +197,8 @@ static int gate_soon(const struct sockaddr_in *at)
 	return fd;
 }
 
-/* As many as there may be, not one more, and room again when one is closed. */
+/* There can be MAX_UDP_FLOWS gates. One more is refused, and is possible after another has been
+ * closed. */
 static void cap(void **state)
 {
 	static int gates[MAX_UDP_FLOWS];
@@ -232,10 +234,10 @@ static size_t open_files(void)
 	return n;
 }
 
-/* The thread gives back what it held for the closed ones. */
+/* Checks that the thread has closed its fds of the closed gates. */
 static int nothing_left(void **state)
 {
-	size_t before = *(size_t *)*state + 1; /* its epoll */
+	size_t before = *(size_t *)*state + 1; /* the thread keeps its epoll */
 
 	for (int i = 0; i < 500 && open_files() > before; i++) {
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);

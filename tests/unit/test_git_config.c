@@ -1,5 +1,5 @@
-/* test_git_config.c - git's settings, read as git reads them: which hooks and further files they
- * name. */
+/* test_git_config.c - the settings of git, read as git reads them: which hooks and which other
+ * files they name. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void note(void *arg, enum git_config_name name, const char *path)
 	buf_addf(arg, "%c:%s|", "hit"[name], path);
 }
 
-/* In memory of its exact size, so that a byte too many is seen. */
+/* Reads a copy that has exactly this size, so that a sanitizer reports a read past its end. */
 static void reads(const char *text, size_t len, const char *found)
 {
 	auto_free char *exact = malloc(len > 0 ? len : 1);
@@ -34,7 +34,7 @@ static void check_text(const struct test_case *c)
 {
 	reads(c->v[1], c->len[1], c->v[0]);
 	for (size_t n = 0; n < c->len[1]; n++) {
-		reads(c->v[1], n, NULL); /* cut anywhere */
+		reads(c->v[1], n, NULL); /* cut at any byte, it is read without a fault */
 	}
 }
 
@@ -43,7 +43,7 @@ UNIT_TEST(test_texts)
 	cases_check("git_config.case", 2, check_text);
 }
 
-/* As long as a path can be, and one byte more. */
+/* A path of the greatest length is found; one byte more is ignored. */
 UNIT_TEST(test_length)
 {
 	static char text[PATH_MAX + 64], found[PATH_MAX + 64];

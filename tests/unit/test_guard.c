@@ -1,5 +1,5 @@
-/* test_guard.c - addresses: which text is an address, which ranges are special, what a grant
- * opens. */
+/* test_guard.c - addresses: which text is an address, which ranges are special, and which addresses
+ * a grant allows. */
 #include <string.h>
 
 #include "unit.h"
@@ -25,7 +25,7 @@ static const char *special(const char *text)
 	return kind != NULL ? kind : "public";
 }
 
-/* The next address, up or down. */
+/* Returns the next address, or with -1 the previous one. */
 static struct address step(struct address a, int by)
 {
 	for (int i = 15; i >= 0; i--) {
@@ -38,7 +38,7 @@ static struct address step(struct address a, int by)
 	return a;
 }
 
-/* A range by its first and last address, and what lies just outside. */
+/* A range with its kind, and the kinds of the addresses below and above it. NULL: public. */
 static const struct {
 	const char *first, *last, *kind, *below, *above;
 } RANGES[] = {
@@ -124,7 +124,7 @@ static void test_ranges(void **state)
 		struct address below = step(first, -1), above = step(last, 1);
 		check_kind(&first, RANGES[i].kind);
 		check_kind(&last, RANGES[i].kind);
-		/* outside the mapped block lie other subjects */
+		/* below 0.0.0.0 there is no IPv4 address, and below :: no address */
 		if (i > 0 && strcmp(RANGES[i].first, "::") != 0) {
 			check_kind(&below, RANGES[i].below);
 		}
@@ -358,7 +358,7 @@ static void test_guard(void **state)
 	assert_string_equal(kind, "unique_local");
 	assert_false(allowed("127.0.0.1", granted, 2, &kind));
 	assert_string_equal(kind, "loopback");
-	/* a grant is of that range, not of ways around it */
+	/* a grant for 10.0.0.0/8 does not allow other forms of these addresses */
 	assert_false(allowed("2002:a00:1::1", granted, 2, &kind));
 	assert_string_equal(kind, "private");
 	assert_false(allowed("64:ff9b::10.0.0.1", granted, 2, &kind));

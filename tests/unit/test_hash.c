@@ -1,5 +1,5 @@
-/* test_hash.c - SHA-256, hex and base64: the standards' own vectors, every way to split the input,
- * every way to compute it, and agreement with OpenSSL. */
+/* test_hash.c - SHA-256, hex and base64: the vectors of the standards, input in pieces of each
+ * size, each implementation, and agreement with OpenSSL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int setup(void **state)
 	return libcrypto_load(&crypto);
 }
 
-/* FIPS 180-4's examples (SHA256.pdf), and NIST's of a million a. */
+/* The examples of FIPS 180-4 (SHA256.pdf), and NIST's example of a million letters "a". */
 static const struct vector {
 	const char *text;
 	const char *sha256;
@@ -78,14 +78,15 @@ static void known_answers(void)
 
 static void vectors_of_the_standards(void **state)
 {
-	known_answers(); /* as a process begins */
+	known_answers(); /* with the implementation at the start of a process */
 	sha256_portable();
 	known_answers();
 	(void)sha256_accelerate();
 	known_answers();
 }
 
-/* Two pieces at every place, and one byte at a time, for each length. */
+/* For each length, the hash of two pieces of any size, and of single bytes, is the hash of the
+ * whole. */
 static void any_split_is_the_same(void **state)
 {
 	for (size_t len = 0; len <= 300; len++) {
@@ -130,7 +131,7 @@ static void accelerated_is_portable(void **state)
 	bool fast = sha256_accelerate();
 
 #if defined(__x86_64__)
-	/* It is chosen exactly where the kernel sees the instructions. */
+	/* The fast implementation is used if and only if the kernel reports the instructions. */
 	auto_file f = fopen("/proc/cpuinfo", "re");
 	char line[8192];
 	bool told = false;
@@ -144,7 +145,7 @@ static void accelerated_is_portable(void **state)
 #endif
 	for (size_t len = 0; len < sizeof(noise) - 64; len = len < 600 ? len + 1 : len * 5 / 3) {
 		uint8_t a[32], b[32];
-		size_t offset = len % 64; /* unaligned too */
+		size_t offset = len % 64; /* with all alignments */
 
 		sha256_portable();
 		sha256(noise + offset, len, a);
@@ -203,11 +204,11 @@ static void hex_is_strict(void **state)
 	assert_int_equal(hex_decode("000000", 6, back, 2), -1);
 	assert_int_equal(hex_decode("00", 2, back, 2), -1);
 	assert_int_equal(hex_decode("000g", 4, back, 2), -1);
-	assert_int_equal(back[0], 1); /* untouched */
+	assert_int_equal(back[0], 1); /* unchanged by a failure */
 	assert_int_equal(back[1], 2);
 }
 
-/* Where no secret is: either case. */
+/* hex_digit() is for texts that are not secret; it accepts upper and lower case. */
 static void hex_digits(void **state)
 {
 	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -247,7 +248,7 @@ static void base64_is_strict(void **state)
 
 		assert_int_equal(base64_decode(bad[i], strlen(bad[i]), &back), -1);
 	}
-	auto_buf none; /* without room */
+	auto_buf none; /* a buffer with too little room */
 	buf_init(&none, 2);
 	assert_int_equal(base64_decode("AAAA", 4, &none), -1);
 	assert_int_equal(base64_decode("AA\0A", 4, &none), -1);

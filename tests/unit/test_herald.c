@@ -1,5 +1,5 @@
-/* test_herald.c - messages to the owner: their bodies for each kind of receiver, with any text in
- * them; the HMAC of RFC 4231; when another try follows. */
+/* test_herald.c - messages to the owner: the body for each kind of receiver, with any text in it;
+ * the HMAC of RFC 4231; the time of the next attempt. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* ---- HMAC --------------------------------------------------------------- */
 
-/* RFC 4231: a byte and how often it stands, where the text is NULL. */
+/* The vectors of RFC 4231. If the text is NULL, it is `len` times the byte. */
 static const struct vector {
 	const char *key;
 	uint8_t key_byte;
@@ -76,7 +76,7 @@ UNIT_TEST(test_hmac)
 
 static char routing_key[] = "R0UT1NGKEY";
 
-/* The body for `kind` of an event, parsed again by a reader that is strict. */
+/* The body for one kind of receiver, and the body after it was parsed by the strict reader. */
 struct made {
 	struct buf body;
 	struct json_doc doc;
@@ -103,7 +103,7 @@ static int make(struct made *m, enum notify_kind kind, const char *event)
 	free(item.body);
 	if (r == 0) {
 		assert_int_equal(json_read(&m->doc, m->body.data, m->body.len, &why), 0);
-		for (size_t i = 0; i < m->body.len;) { /* and by one that knows no lone surrogate */
+		for (size_t i = 0; i < m->body.len;) { /* and it must be valid UTF-8 */
 			uint32_t cp;
 			size_t n = utf8_decode(m->body.data + i, m->body.len - i, &cp);
 			assert_true(n > 0 && cp >= 0x20);
@@ -116,7 +116,7 @@ static int make(struct made *m, enum notify_kind kind, const char *event)
 	return r;
 }
 
-/* "blocks.1.fields.0.text" */
+/* Returns the value at a path such as "blocks.1.fields.0.text". */
 static const char *at(const struct made *m, const char *path)
 {
 	const struct json_node *n = json_top(&m->doc);
@@ -207,7 +207,7 @@ UNIT_TEST(test_pagerduty)
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_string_equal(at(&m, ROWS[i].path), ROWS[i].want);
 	}
-	buf_init(&out, MAX_NOTIFY_BODY); /* without a routing key */
+	buf_init(&out, MAX_NOTIFY_BODY); /* there is no routing key */
 	item.body = m.body.data;
 	assert_int_equal(herald_body(&item, &out, &err), -1);
 	assert_non_null(strstr(err.text, "routing key"));
@@ -275,11 +275,11 @@ UNIT_TEST(test_no_event)
 	assert_int_equal(make(&m, (enum notify_kind)(NOTIFY_PAGERDUTY + 1), EVENT), -1);
 }
 
-/* Words as an agent may choose them, and as Slack may see them. */
+/* An agent can choose any text. In the message for Slack it must contain no markup. */
 UNIT_TEST(test_hostile_words)
 {
 	static const struct {
-		const char *reason; /* of the JSON */
+		const char *reason; /* as it is in the JSON */
 		const char *slack;
 		const char *plain;
 	} ROWS[] = {
@@ -329,7 +329,7 @@ UNIT_TEST(test_hostile_words)
 	}
 }
 
-/* `n` times `piece` as the reason and the agent, and as many violations. */
+/* Writes an event whose reason and agent are `n` times `piece`, with `n` violations. */
 static void long_event(struct buf *out, const char *piece, size_t n)
 {
 	auto_buf text = BUF(MAX_NOTIFY_BODY);
@@ -368,7 +368,7 @@ static void check_slack(const char *text, size_t most)
 	const char *amp = strrchr(text, '&');
 
 	check_cut(text, most);
-	assert_true(amp == NULL || strchr(amp, ';') != NULL); /* no half entity */
+	assert_true(amp == NULL || strchr(amp, ';') != NULL); /* no entity is cut */
 }
 
 UNIT_TEST(test_limits)
@@ -389,12 +389,12 @@ UNIT_TEST(test_limits)
 		assert_int_equal(make(&pager, NOTIFY_PAGERDUTY, event.data), 0);
 		check_cut(at(&pager, "payload.summary"), 1024);
 		check_cut(at(&pager, "dedup_key"), 255);
-		assert_int_equal(make(&plain, NOTIFY_JSON, event.data), 0); /* whole */
+		assert_int_equal(make(&plain, NOTIFY_JSON, event.data), 0); /* JSON is not cut */
 		assert_int_equal(strlen(at(&plain, "reason")), 5000 * strlen(PIECES[i]));
 	}
 }
 
-/* At the cap of a body, and one past it. */
+/* A body of exactly MAX_NOTIFY_BODY bytes is accepted; one byte more is refused. */
 UNIT_TEST(test_size_of_a_body)
 {
 	static const char HEAD[] = "{\"r\":\"";
@@ -414,7 +414,7 @@ UNIT_TEST(test_size_of_a_body)
 	}
 }
 
-/* ---- the next try ------------------------------------------------------- */
+/* ---- the next attempt ----------------------------------------------------- */
 
 UNIT_TEST(test_retry)
 {
@@ -442,7 +442,8 @@ UNIT_TEST(test_retry)
 			high = ms > high ? ms : high;
 		}
 		assert_in_range(low, WAITS[tries].low, WAITS[tries].high);
-		assert_in_range(high, low + 1, WAITS[tries].high); /* not all at once */
+		/* the delays are random, so that not all messages are sent at once */
+		assert_in_range(high, low + 1, WAITS[tries].high);
 	}
 	assert_int_equal(herald_retry_ms(&r, HERALD_TRIES), 0);
 	assert_int_equal(herald_retry_ms(&r, HERALD_TRIES + 1), 0);

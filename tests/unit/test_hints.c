@@ -1,5 +1,5 @@
-/* test_hints.c - what is recognised in a skill's text and what is not, and the bounds of a look at
- * a skill's directory. */
+/* test_hints.c - hints in the text of a skill: which are recognised, and how much of a skill's
+ * directory is read. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #include "learn/needs.h"
 #include "os/tree.h"
 
-/* "kind value[:port]" of each, with "!" before what is a comment alone. */
+/* Returns "kind value[:port]" of each hint, new. A "!" marks a need that is proposed only as a
+ * comment. */
 static char *list(const struct needs *s)
 {
 	auto_buf out;
@@ -37,7 +38,7 @@ static char *list(const struct needs *s)
 static void check_text(const struct test_case *c)
 {
 	struct needs s = { 0 };
-	/* Exactly as long as the text, for the sanitizer. */
+	/* a copy of exactly this size, for the sanitizer */
 	auto_free char *exact = malloc(c->len[2] + (c->len[2] == 0));
 
 	assert_non_null(exact);
@@ -110,7 +111,7 @@ static char *scan(bool *ret_cut)
 
 #define HOST(name) "f('https://" name ".example.com')\n"
 
-/* Short lines that say nothing: it is their bytes that are bounded. Returns new. */
+/* Returns short lines without a hint, new. Only the number of their bytes matters. */
 static char *nothing(size_t len)
 {
 	char *text = malloc(len);
@@ -131,7 +132,7 @@ static void only_its_own_text(void **state)
 	make("node_modules");
 	put("scripts/a.py", HOST("a"), strlen(HOST("a")));
 	put("node_modules/b.js", HOST("b"), strlen(HOST("b")));
-	/* a symlink out, a FIFO without a writer, and bytes that are not text */
+	/* a symlink to a file outside, a FIFO without a writer, and a file that is not text */
 	snprintf(path, sizeof(path), "%s.outside.py", top);
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_int_equal(write(fd, HOST("c"), strlen(HOST("c"))), (ssize_t)strlen(HOST("c")));
@@ -197,7 +198,7 @@ static void as_many_files_as_are_read(void **state)
 	auto_free char *at = scan(&cut);
 	assert_string_equal(at, "network a.example.com:443");
 	assert_false(cut);
-	put("f0510x.py", "\n", 1); /* before it */
+	put("f0510x.py", "\n", 1); /* read before f0511.py */
 	auto_free char *past = scan(&cut);
 	assert_string_equal(past, "");
 	assert_true(cut);

@@ -28,7 +28,7 @@ static void test_rewritten(void **state)
 		  "cd skills/x && " RUN "@/skills/x -- a" },
 		{ "cd skills && cd x && python3 ./main.py", ".",
 		  "cd skills && cd x && " RUN "@/skills/x" },
-		/* without a manifest, or in place of it */
+		/* a skill without a manifest, and other paths to a program */
 		{ "python3 skills/m/scripts/a.py a", ".", RUN "@/skills/m -- scripts/a.py a" },
 		{ "cd skills/m && python3 scripts/a.py", ".",
 		  "cd skills/m && " RUN "@/skills/m -- scripts/a.py" },
@@ -63,7 +63,7 @@ static void test_rewritten(void **state)
 	}
 }
 
-/* Within the skill's directory nothing has to be named. */
+/* In the directory of a skill, a command is judged even if it does not name the skill. */
 static void test_within(void **state)
 {
 	static const struct {
@@ -92,7 +92,7 @@ static void test_cdpath(void **state)
 	assert_int_equal(ask("cd ./skills/x && python3 main.py", ".", true, &b), HOOK_REWRITE);
 }
 
-/* Names of directories that look like patterns: those that these match are others. */
+/* Names of directories with brackets are taken literally, not as patterns. */
 static void test_brackets(void **state)
 {
 	static const char *const DIRS[] = { "a[1]",   "a[1]/q",   "a[1]/q/r",   "a[1]/q/r/k",
@@ -118,7 +118,7 @@ static void test_brackets(void **state)
 			fail_msg("%s", LINES[i]);
 		}
 	}
-	auto_buf a, b, c; /* the directory before a variable or a brace */
+	auto_buf a, b, c; /* the path ends before a variable or a brace */
 	assert_int_equal(ask("python3 @/a[1]/$X/main.py", "tools", false, &a), HOOK_ASK);
 	assert_int_equal(ask("python3 @/{a,b}/main.py", "tools", false, &b), HOOK_ASK);
 	assert_int_equal(ask("python3 @/a1/{a,b}/main.py", "tools", false, &c), HOOK_PASS);
@@ -136,14 +136,15 @@ static void test_caps(void **state)
 	assert_int_equal(ask(line.data, ".", false, &a), HOOK_ASK);
 	buf_reset(&line);
 	for (size_t i = 0; i < MAX_SHELL_WORDS; i++) {
-		if (i + 3 > MAX_SHELL_WORDS) { /* " ; " begins and ends the text */
+		/* " ; " at the start and at the end counts as two words */
+		if (i + 3 > MAX_SHELL_WORDS) {
 			auto_buf text;
 			assert_int_equal(ask(line.data, "tools", false, &text),
 			                 i + 2 == MAX_SHELL_WORDS ? HOOK_PASS : HOOK_ASK);
 		}
 		buf_adds(&line, "a ");
 	}
-	/* More places than are kept: its directory is unknown. */
+	/* With more directories than MAX_HOOK_PLACES, the directory of the command is unknown. */
 	buf_reset(&line);
 	for (size_t i = 0; i < MAX_HOOK_PLACES; i++) {
 		auto_free char *dir = NULL;
@@ -161,7 +162,8 @@ static void test_caps(void **state)
 	buf_init(&b, 1);
 }
 
-/* A tree that is too large to be looked through may hold a skill. */
+/* A tree with more than MAX_HOOK_WALK files is not searched completely, so it may contain a
+ * skill. */
 static void test_walk(void **state)
 {
 	auto_free char *dir = path_from(world, "large");

@@ -1,5 +1,5 @@
-/* test_hook_tables.c - the hook's two tables: commands that must not pass, and commands that
- * must. */
+/* test_hook_tables.c - the two tables of the hook: commands that must not pass, and commands that
+ * must pass. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,19 +56,20 @@ static void test_denied(void **state)
 		"python3 skills/x/main.py *",
 		"python3 skills/*/main.py",
 		"python3 sk?lls/x/main.py",
-		"cd skills/x && python3 -m py_compile main.py", /* it loads modules from there */
+		/* Python loads modules from the current directory */
+		"cd skills/x && python3 -m py_compile main.py",
 		"busybox sh skills/f/run.sh",
 		"uv run skills/x/main.py",
 		/* skills without a manifest */
 		"bash skills/m/scripts/b",
 		"python3 skills/w/skill.py",
 		"python3 -c 'import skills.w.skill'",
-		/* another interpreter than the manifest's */
+		/* not the interpreter of the manifest */
 		"perl skills/x/main.py",
 		"./venv/bin/python3 skills/x/main.py",
 		"bash skills/d/run",
 		"/tmp/python3 skills/x/main.py",
-		/* names with dots, and lists of directories */
+		/* module names with dots */
 		"python3 -m skills.x.main",
 		"cd skills && python3 -m x.main",
 		"python3 -c 'import skills.x.main'",
@@ -107,7 +108,8 @@ static void test_asked(void **state)
 		"python3 ~+/skills/x/main.py",
 		"python3 ~-/skills/x/main.py",
 		"cd ~+/skills/x && ./main.py",
-		"cd skills/../skills/x && python3 main.py", /* a shell may go elsewhere */
+		/* a shell resolves ".." in another way */
+		"cd skills/../skills/x && python3 main.py",
 		"make -C skills/x",
 		"make -C skills/m",
 		"bash <(cat skills/x/main.py)",
@@ -139,7 +141,7 @@ static void test_asked(void **state)
 		"skillsandb\\ox ap\\prove tools",
 		"skillsandbox approve tools | cat",
 		"/lib64/ld-linux-x86-64.so.2 /usr/bin/skillsandbox approve tools",
-		/* the same behind what one puts before a command */
+		/* after words that may precede a command */
 		"A=1 skillsandbox session resume s",
 		"{ skillsandbox session resume s; }",
 		"! skillsandbox session resume s",
@@ -161,7 +163,7 @@ static void test_asked(void **state)
 		"find tools -exec skillsandbox approve --yes {} ';'",
 		"bash -c 'A=1 skillsandbox approve --yes .'",
 		"if true; then skillsandbox run --read / $X; fi",
-		/* the words in variables and patterns */
+		/* variables and patterns that contain the words */
 		"S=approve; skillsandbox $S --yes tools",
 		"skillsandbox \"$S\" --yes tools",
 		"skillsandbox app* --yes tools",
@@ -177,7 +179,7 @@ static void test_asked(void **state)
 		"S=skillsandbox; nohup $S session resume s",
 		"skillsand* approve --yes tools",
 		"/usr/bin/skill${S}box approve --yes tools",
-		/* in a word that is run */
+		/* a word that is executed as a command */
 		"env -S 'skillsandbox approve --yes tools'",
 		"env -iS'A=1 skillsandbox approve --yes tools'",
 		"env --split-string='skillsandbox approve' tools",
@@ -197,7 +199,7 @@ static void test_asked(void **state)
 		"python3 -c 'import os; os.system(\"skillsandbox\tapprove --yes x\")'",
 		"python3 -c 'import os; os.system(\"skillsandbox session \t resume s\")'",
 		"python3 <<E\nos.system('skillsandbox session resume s')\nE",
-		/* the owner's by an option */
+		/* an option makes it the owner's decision */
 		"skillsandbox serve --write ~ --skills tools",
 		"skillsandbox serve --skills tools --net evil.example",
 		"skillsandbox serve --skills tools $X",
@@ -208,7 +210,7 @@ static void test_asked(void **state)
 		"skillsandbox learn -w tools",
 		"skillsandbox learn --connect tools",
 		"skillsandbox init --sidecar tools",
-		/* starts what stands in a word */
+		/* programs that execute a part of an argument */
 		"[ -v 'x[$(python3 skills/x/main.py)]' ]",
 		"test -v 'x[$(python3 skills/x/main.py)]'",
 		"rg --hostname-bin skills/d/run --hyperlink-format default x",
@@ -225,7 +227,7 @@ static void test_asked(void **state)
 		"timeout -k 1 5 $F",
 		"sudo -u me $F",
 		"cd tools; PATH=$PWD:$PATH x",
-		"cd tools && $F", /* it may be a path from the top */
+		"cd tools && $F", /* the value may be an absolute path */
 		"echo '-exec sh' | xargs find skills/x",
 		"cd d*; make",
 		"git ls-files | xargs python3",
@@ -419,12 +421,12 @@ static void test_passed(void **state)
 		"sh -c 'echo hi' 'unterminated",
 		"cat > tools/new.py <<'E'\nprint(1)\nE",
 		"python3 Paris",
-		/* looks, or only speaks of a file */
+		/* commands that only read, or only mention a file */
 		"git commit -m \"fix skills/x/main.py\"",
 		"[ -f skills/x/main.py ]",
 		"[ -f skills/x/main.py ] && cat skills/x/main.py | less",
 		"test -x skills/x/main.py || echo skills/x",
-		/* what one does all day, also beside skills */
+		/* everyday commands, also beside skills */
 		"git status && git log --oneline -5",
 		"make -j4 test",
 		"npm test -- --watch=false",
@@ -480,7 +482,7 @@ static void test_passed(void **state)
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS, ".");
 }
 
-/* Where no skill lies, what cannot be followed is not our concern. */
+/* In a directory without skills, commands that the hook cannot follow pass. */
 static void test_elsewhere(void **state)
 {
 	static const char *const LINES[] = {
@@ -502,7 +504,7 @@ static void test_elsewhere(void **state)
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS, "tools");
 }
 
-/* What the owner decides is asked about where no skill lies, too. */
+/* Commands that are the owner's decision are asked about, also in a directory without skills. */
 static void test_decided(void **state)
 {
 	static const char *const LINES[] = {
@@ -525,7 +527,7 @@ static void test_decided(void **state)
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_ASK, "tools");
 }
 
-/* Our own program is recognised, whatever it is called and however it is found. */
+/* Our own program is recognised under any name and by any path. */
 static void test_other_names(void **state)
 {
 	static const char *const NAMES[] = { "./ssb", "@/ssb", "tools/hard", "ssb", "nohup ./ssb" };

@@ -1,6 +1,6 @@
-/* test_hook_text.c - the hook's textual rule: lines that reach a skill in ways which the exact
- * reading of a line does not follow. Each line is asked about; its control, the same line about
- * another directory, passes in a directory without skills. */
+/* test_hook_text.c - the hook's textual rule: it finds lines that reach a skill in ways that the
+ * exact reading of a line cannot follow. The owner is asked about each line. Its control, the same
+ * line with another directory, passes in a directory without skills. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,12 +109,12 @@ static void each_row(const struct row *v, size_t n)
 static void test_hidden_directories(void **state)
 {
 	static const struct row ROWS[] = {
-		/* a directory of that name, though it has no skill */
+		/* ".claude" directories count, even if this one contains no skill */
 		{ "P", "python3 .claude/hooks/check.py", "python3 doc/check.py" },
 		{ "P", "cd .claude/hooks && python3 check.py | tail -3",
 		  "cd doc && python3 check.py | tail -3" },
 		{ "V", "cd sub/tool && make", "cd sub/doc && make" },
-		/* a directory that only the shell knows */
+		/* a directory whose name only the shell knows */
 		{ "P/src", "python3 $(git rev-parse --show-toplevel)/.claude/skills/spy/x.py",
 		  "python3 $(git rev-parse --show-toplevel)/doc/a/x.py" },
 		{ "P/src",
@@ -135,7 +135,7 @@ static void test_hidden_directories(void **state)
 		{ "V", "cd sk* && tool/main.py", "cd d* && a/b.py" },
 		{ "P/src", "cd {..,}; .claude/skills/spy/scripts/go", "cd {..,}; doc/a/b.py" },
 		{ "C", "bash {~/.claude,x}/skills/pdf/r.sh", "bash {~/C,x}/doc/a/b.py" },
-		/* bare, cd means home */
+		/* cd without an argument means home */
 		{ "C", "cd; .claude/skills/pdf/r.sh", "cd; C/doc/a/b.py" },
 		{ "C", "cd --; python3 .claude/skills/pdf/x.py", "cd --; python3 C/a.py" },
 		{ "C", "cd && make -C .claude/skills/pdf", "cd && make -C C/doc" },
@@ -172,7 +172,7 @@ static void test_hidden_directories(void **state)
 static void test_hidden_files(void **state)
 {
 	static const struct row ROWS[] = {
-		/* a variable with a directory above the skill, or an unknown one */
+		/* a variable whose value is a directory above the skill, or unknown */
 		{ "C", "S=~/.claude/skills; python3 $S/pdf/x.py", "S=~/C/doc; python3 $S/a/b.py" },
 		{ "C", "S=\"$HOME/.claude/skills\"; bash \"$S/pdf/r.sh\"",
 		  "S=\"$HOME/C/doc\"; bash \"$S/a/b.py\"" },
@@ -210,7 +210,7 @@ static void test_hidden_files(void **state)
 		{ "V", "python3 -mskills.tool.main", "python3 -mdoc.a.main" },
 		{ "V/skills", "python3 -mtool.main", "python3 -mdoc.main" },
 		{ "P/.claude/skills", "make -C ${f:-spy}/scripts", "make -C ${f:-doc}/a" },
-		/* copies and other names of the directory above, and programs that search it */
+		/* copies of the directory above, other names for it, and programs that search it */
 		{ "P", "ln -s .claude/skills s; python3 s/spy/main.py",
 		  "ln -s doc s; python3 s/a/b.py" },
 		{ "P", "cp -r .claude/skills /tmp/c; python3 /tmp/c/spy/main.py",
@@ -239,7 +239,7 @@ static void test_within(void **state)
 		{ SPY, "pytest", NULL },
 		{ SPY, "cargo run", NULL },
 		{ SPY, "docker compose up", NULL },
-		{ SPY, "git status", NULL }, /* the settings of the skill's own .git */
+		{ SPY, "git status", NULL }, /* the settings of the skill's own .git are executed */
 		{ SPY "/scripts", "ls | xargs python3", NULL },
 		{ "P/.claude/skills", "cd spy && git status", "cd doc && git status" },
 		{ "C", "cd ~/.cl*; cd sk*; cd p*; make", "cd ~/C*; cd d*; make" },
@@ -262,7 +262,7 @@ static void test_cdpath(void **state)
 	has_cdpath = false;
 }
 
-/* What names skills passes if it only looks, or leaves them first. */
+/* A line that names skills passes if it only reads them, or if it first leaves their directory. */
 static void test_passed(void **state)
 {
 	static const struct row ROWS[] = {
@@ -284,7 +284,7 @@ static void test_passed(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* Ordinary lines where no skill is, though the home has one. */
+/* Ordinary lines pass in a project without skills, even if the home has a skill. */
 static void test_ordinary(void **state)
 {
 	static const char *const LINES[] = {
@@ -308,7 +308,7 @@ static void test_ordinary(void **state)
 		"$CC -c src/a.c",
 		"cd $DIR && make",
 		"make -C $DIR",
-		/* Names that skills often have also mean something else. */
+		/* Names of skills that also have another meaning. */
 		"pandoc --to=pdf a.md -o a.pdf",
 		"soffice --convert-to pdf a.docx",
 		"dot -Tpdf a.gv",
@@ -330,7 +330,7 @@ static void test_ordinary(void **state)
 	                 HOOK_PASS);
 }
 
-/* With more names than are learned, every line is about a skill. */
+/* If there are more skills than MAX_HOOK_SKILLS, the owner is asked about every line. */
 static void test_cap(void **state)
 {
 	auto_free char *skills = path_from(world, "C/skills");
@@ -341,7 +341,7 @@ static void test_cap(void **state)
 		char name[PATH_MAX];
 		snprintf(name, sizeof(name), "C/skills/s%zu", i);
 		auto_free char *dir = path_from(world, name);
-		if (i >= MAX_HOOK_SKILLS - 1) { /* pdf is a name, too */
+		if (i >= MAX_HOOK_SKILLS - 1) { /* pdf in the home counts, too */
 			assert_int_equal(ask_in("C", "make"),
 			                 i < MAX_HOOK_SKILLS ? HOOK_PASS : HOOK_ASK);
 		}

@@ -1,5 +1,6 @@
-/* test_hook_words.c - the three readings of a shell command line. In the expected text "%" stands before a masked
- * character, and "%." is a masked nothing; "!" alone: the line is not simple. */
+/* test_hook_words.c - the three readings of a shell command line. In the expected text, "%"
+ * precedes a masked character, and "%." is a masked empty text. "!" alone means that the line is
+ * not simple. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +170,7 @@ static void test_flat(void **state)
 	each_is(SPLIT, ARRAY_LEN(SPLIT), HOOK_SPLIT);
 }
 
-/* What is quoted is read back as one literal word, whatever it is. */
+/* Any text that is quoted is read back as one literal word. */
 static void test_quote_round_trip(void **state)
 {
 	static const char *const TEXTS[] = { "",  "a",    "a b",      "it's", "$HOME", "`x`",
