@@ -1,5 +1,5 @@
-/* test_http1.c - the HTTP/1 checker. Every case gives the same answer whole, byte by byte and cut
- * at every place; each denial stands beside a control that passes. */
+/* test_http1.c - the HTTP/1 checker. Every case has the same result in one piece, byte by byte and
+ * divided at any place. Each denial has a control that passes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ TABLE_TEST(test_expectations, EXPECTATIONS)
 
 /* ---- bounds --------------------------------------------------------------- */
 
-/* begin + filling + end, `total` bytes in all. */
+/* Feeds `begin`, filling and `end`, `total` bytes in all: in one piece and byte by byte. */
 static void play_filled(const char *begin, const char *end, size_t total, struct drive *ret)
 {
 	auto_buf b = BUF(1 << 20);
@@ -124,7 +124,7 @@ UNIT_TEST(test_full_buffer_is_decided)
 {
 	struct drive d;
 
-	/* No relay waits for a byte that it has no room for. */
+	/* A head that fills the buffer must be decided: the relay has no room for another byte. */
 	play_filled(GET HOST "X: ", "", HTTP1_MAX_HEAD, &d);
 	assert_int_equal(d.why, HTTP1_TOO_LONG);
 	play_filled(GET HOST "X: ", "", HTTP1_MAX_HEAD - 1, &d);
@@ -158,7 +158,7 @@ UNIT_TEST(test_nothing_goes_before_allow)
 	size_t pass = 1;
 
 	http1_init(&h);
-	http1_allow(&h); /* nothing to allow yet */
+	http1_allow(&h); /* there is no request to allow yet */
 	assert_int_equal(http1_feed(&h, NULL, 0, &pass), HTTP1_PASS);
 	assert_int_equal(pass, 0);
 	for (int i = 0; i < 3; i++) {
@@ -166,12 +166,12 @@ UNIT_TEST(test_nothing_goes_before_allow)
 		assert_int_equal(pass, 0);
 		assert_string_equal(h.host, "a.test");
 	}
-	http1_switched(&h); /* no upgrade was asked for */
+	http1_switched(&h); /* the request did not ask for an upgrade */
 	assert_int_equal(http1_feed(&h, BYTES, strlen(BYTES), &pass), HTTP1_REQUEST);
 	http1_allow(&h);
 	assert_int_equal(http1_feed(&h, BYTES, strlen(BYTES), &pass), HTTP1_PASS);
 	assert_int_equal(pass, strlen(BYTES));
-	assert_string_equal(h.host, "a.test"); /* still there for the record */
+	assert_string_equal(h.host, "a.test"); /* kept for the record */
 }
 
 UNIT_TEST(test_upgrade_counts_once_allowed)
@@ -183,7 +183,7 @@ UNIT_TEST(test_upgrade_counts_once_allowed)
 	assert_int_equal(http1_feed(&h, WS, strlen(WS), &pass), HTTP1_REQUEST);
 	assert_true(h.upgrade);
 	assert_false(http1_waiting(&h));
-	http1_switched(&h); /* an answer to a request that has not gone */
+	http1_switched(&h); /* an answer to a request that was not sent yet */
 	assert_int_equal(http1_feed(&h, WS, strlen(WS), &pass), HTTP1_REQUEST);
 	http1_allow(&h);
 	assert_true(http1_waiting(&h));
@@ -193,7 +193,8 @@ UNIT_TEST(test_upgrade_counts_once_allowed)
 	assert_int_equal(pass, strlen(WS WS));
 }
 
-/* A switch is not an answer to it, and the server can ask for it only after it was sent. */
+/* After a request with "Expect", only the status 100 lets the body pass, and only if the request
+ * was sent before. A switch of protocols is not such an answer. */
 UNIT_TEST(test_only_100_continues)
 {
 	static const char BYTES[] = ANNOUNCED "hello";
@@ -264,7 +265,8 @@ static const struct status_case {
 	  true },
 	{ "HTTP/1.1 103 Early Hints" CRLF "X: HTTP/1.1 101 x" CRLF "HTTP/1.1 101 x", false, false },
 	{ "HTTP/1.1 103 x" CRLF "X: y\r\r\n\r\n" S101, true, true },
-	{ "HTTP/1.1 103 x\n\n" S101, false, false }, /* no CRLF: its head goes on */
+	/* not CRLF, so the head of the status 103 goes on */
+	{ "HTTP/1.1 103 x\n\n" S101, false, false },
 	{ "HTTP/1.1 100 x" END "HTTP/1.1 200 OK" END S101, false, true },
 	{ "HTTP/1.1 200 OK" END S101, false, true },
 	{ "HTTP/1.1 404 x" END S101, false, true },

@@ -1,5 +1,5 @@
-/* test_http_request.c - the reader of HTTP requests: heads, fields and bodies, at each cap and past
- * it. */
+/* test_http_request.c - the reader of HTTP requests: heads, fields and bodies, at each cap and
+ * above it. */
 #include "unit.h"
 #include "wire/http_request.h"
 
@@ -11,8 +11,8 @@
 
 #define GOOD "POST /mcp HTTP/1.1\r\nHost: localhost:80\r\n"
 
-/* The head of `text`, however it is cut: all at once, and byte by byte in memory that
- * moves, must say the same. */
+/* Reads the head of `text` in one piece, and byte by byte from memory that moves. Both must have
+ * the same result. */
 static int judge(struct http_request *r, const char *text, size_t len, size_t *ret_len)
 {
 	struct http_request bytes = { 0 };
@@ -130,7 +130,7 @@ UNIT_TEST(options_of_connections)
 	assert_true(r.expects);
 }
 
-/* A head of exactly `size` bytes. */
+/* Returns a head of exactly `size` bytes, new. */
 static char *head_of(size_t size)
 {
 	char *text = malloc(size + 1);
@@ -209,7 +209,7 @@ UNIT_TEST(accepting)
 
 #define MAX_BODY 10
 
-/* Feeds `text` in pieces of `step` bytes; the body is in `out`. */
+/* Feeds a body in pieces of `step` bytes. `out` gets the body. */
 static int feed(const char *head, const char *text, size_t step, char *out, size_t *ret_used)
 {
 	struct http_request r;

