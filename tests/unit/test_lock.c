@@ -1,4 +1,5 @@
-/* test_lock.c - approvals: what they restore, and for how long and how many runs they hold. */
+/* test_lock.c - approvals: what they restore, and for how long and for how many runs they are
+ * valid. */
 #include "lock_world.h"
 
 #include <sys/file.h>
@@ -7,7 +8,7 @@
 
 #include "consent/lock_json.h"
 
-/* ---- what comes back ------------------------------------------------------------- */
+/* ---- what an approval restores --------------------------------------------------- */
 
 static void comes_back(void **state)
 {
@@ -28,7 +29,8 @@ static void comes_back(void **state)
 	assert_string_equal(l.by, "a \"test\"\n");
 	assert_int_equal(l.uses, 3);
 	assert_true(l.expires == 4000000000 && l.snapshot);
-	assert_int_equal(l.n_grants, 2); /* not what was declined, nor what cannot be granted */
+	/* without the declined request, and without the one that cannot be granted */
+	assert_int_equal(l.n_grants, 2);
 	assert_string_equal(l.grants[0].value, "~/.ssh");
 	assert_string_equal(l.grants[1].value, "HAVE");
 	assert_int_equal(l.asked.n, 3);
@@ -67,7 +69,7 @@ static void states(void **state)
 	assert_false(was);
 }
 
-/* The policy file's time, unless the owner says another. */
+/* An approval expires after the time in the policy file, unless the owner gives another time. */
 static void expires_by_policy(void **state)
 {
 	struct ssb_plan plan = plan_of();
@@ -86,7 +88,8 @@ static void expires_by_policy(void **state)
 	}
 }
 
-/* What planning is told of an approval that holds, and of one that does not. */
+/* Planning gets the grants of an approval only if it holds. It gets the declined items in both
+ * cases. */
 static void is_told(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -112,11 +115,12 @@ static void is_told(void **state)
 			assert_true(c.approval.snapshot && !c.approval.counted);
 		}
 	}
-	plan.format = SKILL_SIDECAR; /* the owner has written another manifest since */
+	plan.format = SKILL_SIDECAR; /* the owner has written a manifest for the skill since then */
 	assert_false(consent_fits(&f.lock, &plan));
 }
 
-/* The owner's own manifest is not among the skill's files: its digest alone tells. */
+/* A manifest that the owner has written is not one of the skill's files, so its digest is
+ * compared. */
 static void of_the_owners_manifest(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -131,7 +135,7 @@ static void of_the_owners_manifest(void **state)
 	assert_false(consent_fits(&f.lock, &plan));
 }
 
-/* The approval is of the files that the owner saw, whatever is there by now. */
+/* An approval is for the files that the owner saw, not for the files of now. */
 static void of_what_was_shown(void **state)
 {
 	AUTO(skill_files_done) struct skill_files shown = { 0 };
@@ -146,7 +150,8 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	assert_int_equal(look(), CONSENT_NONE);
-	/* Only its digest is known: all of it is read, and it is another one. */
+	/* Only the digest of the shown files is known. All files are read, and their digest is
+	 * different. */
 	struct skill_files digest = { 0 };
 	memcpy(digest.tree, shown.tree, sizeof(digest.tree));
 	err = (struct ssb_error){ 0 };
@@ -154,7 +159,7 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(err.code, SSB_E_POLICY);
 	put("data", "old");
 	assert_int_equal(consent_give(&owner, skill, &plan, &digest, &FOR_GOOD, &fine), 0);
-	/* A file that was added meanwhile is not approved, and stops the skill. */
+	/* A file that was added later is not approved: the skill does not run. */
 	put("new", "");
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &fine), 0);
 	assert_int_equal(lock_load(&owner, skill, &l, &fine), 0);
@@ -162,7 +167,7 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(look(), CONSENT_CHANGED);
 	assert_int_equal(unlink(in_skill("new")), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);
-	/* Nor of a manifest that is another one by now. */
+	/* The manifest has changed since the plan was made: the approval is refused. */
 	struct ssb_error other = { 0 };
 	char manifest[112];
 	snprintf(manifest, sizeof(manifest), "%s/skillsandbox.yaml", skill);
@@ -174,7 +179,8 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &fine), 0);
 }
 
-/* More is granted of the same bytes; of others, or when it was over, it begins anew. */
+/* Approving more items for the same files adds to the approval. If the files have changed or the
+ * approval has expired, it begins again. */
 static void some_at_a_time(void **state)
 {
 	static const struct {
@@ -208,7 +214,7 @@ static void some_at_a_time(void **state)
 	}
 }
 
-/* ---- so many runs ---------------------------------------------------------------- */
+/* ---- a limited number of runs ---------------------------------------------------- */
 
 #define PROCESSES 8
 
@@ -226,26 +232,26 @@ static void used_up(void **state)
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
 	assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
 	struct plan_consent told = consent_input_plan(&w);
-	plan.approved = &told.approval; /* as planning puts a copy of it there */
+	plan.approved = &told.approval; /* as planning does */
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);
 	assert_int_equal(look(), CONSENT_OVER);
 	assert_int_equal(consent_use(&owner, &plan, &none), -1);
 	assert_int_equal(none.code, SSB_E_POLICY);
-	/* So many as one likes stay so many. */
+	/* An approval without a limit is not used up. */
 	terms.uses = -1;
 	give(&terms);
 	assert_int_equal(lock_use(&owner, skill, plan.approved->tree, &err), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);
-	/* Approved anew for other bytes: not for this plan. */
+	/* A later approval for other files is not valid for this plan. */
 	struct ssb_error other = { 0 };
 	put("new", "");
 	give(&terms);
 	assert_int_equal(consent_use(&owner, &plan, &other), -1);
 }
 
-/* All at the same moment; how many had it. */
+/* Several processes use the approval at the same moment. Returns how many of them could. */
 static int use_together(const char *tree)
 {
 	struct ssb_error err = { 0 };
@@ -288,7 +294,7 @@ static void once_among_many(void **state)
 	}
 }
 
-/* A process that changes the store is alone. */
+/* Only one process at a time changes the store: the second fails. */
 static void one_at_a_time(void **state)
 {
 	AUTO(lock_done) struct lock l = { 0 };

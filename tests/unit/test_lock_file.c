@@ -1,4 +1,4 @@
-/* test_lock_file.c - the files of the approvals: which are invalid, whose they are, and their
+/* test_lock_file.c - the files of the approvals: which are invalid, to whom they belong, and their
  * bounds. */
 #include "lock_world.h"
 
@@ -9,7 +9,7 @@
 #include "base/hex.h"
 #include "consent/lock_json.h"
 
-/* ---- what is none ---------------------------------------------------------------- */
+/* ---- invalid files --------------------------------------------------------------- */
 
 static void path_of(const char *named, char ret[256])
 {
@@ -45,7 +45,7 @@ static enum ssb_code load_code(void)
 	return lock_load(&owner, skill, &l, &err) == 0 ? SSB_OK : err.code;
 }
 
-/* Each exchanges one text of a good approval. */
+/* Each row replaces one text of a valid approval. The result must be refused. */
 static const struct {
 	const char *from, *to;
 } SPOILED[] = {
@@ -56,7 +56,8 @@ static const struct {
 	{ "\"uses\": null", "\"uses\": 1.5" },
 	{ "\"expires\": null", "\"expires\": 0" },
 	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
-	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" }, /* never */
+	/* a time that is written as null */
+	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" },
 	{ "\"at\": \"2", "\"at\": \"x" },
 	{ "\"format\": \"SKILL.md\"", "\"format\": \"SKILL.mD\"" },
 	{ "\"option\": \"read\"", "\"option\": \"policy\"" },
@@ -66,7 +67,8 @@ static const struct {
 	{ "\"value\": \"~/.ssh\"", "\"value\": null" },
 	{ "\"snapshot\": true", "\"snapshot\": 1" },
 	{ "\"tree\": \"sha256:", "\"tree\": \"sha512:" },
-	{ "\"path\": \"SKILL.md\"", "\"path\": \"SKILL.mD\"" }, /* the tree knows */
+	/* the digest of the tree does not match */
+	{ "\"path\": \"SKILL.md\"", "\"path\": \"SKILL.mD\"" },
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"../SKILL.md\"" },
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"/SKILL.md\"" },
 	{ "\"path\": \"SKILL.md\"", "\"path\": null" },
@@ -104,7 +106,7 @@ static void not_understood(void **state)
 	read_good(&good);
 	buf_init(&bad, MAX_LOCK_BYTES);
 	for (size_t i = 0; i < ARRAY_LEN(SPOILED); i++) {
-		/* The end of the text, where it is that which is spoiled. */
+		/* The end of the file, if that is replaced. */
 		const char *at = strcmp(SPOILED[i].from, "}\n") == 0
 		                         ? good.data + good.len - 2
 		                         : strstr(good.data, SPOILED[i].from);
@@ -135,7 +137,8 @@ static void whose_it_is(void **state)
 	assert_int_equal(load_code(), SSB_E_POLICY);
 	write_lock(good.data, good.len, 0600);
 	assert_int_equal(load_code(), SSB_OK);
-	/* Another skill's, by the name of this one's; and a link to a good one. */
+	/* A symlink to a valid approval, and the approval of another skill under the name of this
+	 * one's, are refused. */
 	snprintf(other, sizeof(other), "%s/other", top);
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(symlink(other, path), 0);
@@ -145,7 +148,7 @@ static void whose_it_is(void **state)
 	memcpy(there, "/skilL\"", 7);
 	write_lock(good.data, good.len, 0600);
 	assert_int_equal(load_code(), SSB_E_POLICY);
-	/* It is taken back all the same. */
+	/* It can be revoked nevertheless. */
 	struct ssb_error err = { 0 };
 	bool was = false;
 	assert_int_equal(lock_remove(&owner, skill, &was, &err), 0);
@@ -169,7 +172,7 @@ static struct lock lock_of(const char *named)
 	return l;
 }
 
-/* Whether an approval of these files would be taken; its tree is theirs. */
+/* Returns whether an approval of these files is valid. The digest of its tree is right. */
 static bool taken(struct skill_file *v, size_t n)
 {
 	AUTO(lock_done) struct lock again = { 0 };
@@ -189,7 +192,8 @@ static struct skill_file file_of(const char *path, uint64_t size)
 	return (struct skill_file){ .path = (char *)(uintptr_t)path, .size = size, .mode = 0644 };
 }
 
-/* Although the tree is right: names that lead elsewhere, twice, in another order. */
+/* Bad paths, a path that occurs twice, and a wrong order are refused, although the digest is
+ * right. */
 static void files_that_cannot_be(void **state)
 {
 	static const char *const BAD[] = { "",    ".",   "..",   "/a",     "a/",
@@ -215,7 +219,7 @@ static void files_that_cannot_be(void **state)
 	}
 }
 
-/* Nor what is too large, alone or together, or too many. */
+/* Files that are too large, alone or together, and too many files are refused. */
 static void files_have_bounds(void **state)
 {
 	struct skill_file v[2] = { file_of("a", MAX_PINNED_BYTES), file_of("b", 0) };
@@ -236,7 +240,7 @@ static void files_have_bounds(void **state)
 	assert_false(taken(many, MAX_PINNED_FILES + 1));
 }
 
-/* A symlink and an empty directory have one member beside the path. */
+/* A symlink has only the member "link" beside its path, and an empty directory only "dir". */
 static void members_of_files(void **state)
 {
 	static const char *const EACH[][2] = { { "\"dir\": true", "\"dir\": true, \"size\": 0" },
@@ -270,7 +274,7 @@ static void members_of_files(void **state)
 	}
 }
 
-/* As lock_store() would, but for the disk. */
+/* Like lock_store(), but does not wait for the disk. */
 static void write_named(const char *named)
 {
 	struct lock l = lock_of(named);
@@ -303,7 +307,8 @@ static void bounds(void **state)
 	struct ssb_error err = { 0 };
 	char name[32];
 
-	assert_int_equal(store_code("relative"), SSB_E_LIMIT); /* it could not be read again */
+	/* a relative path could not be read again */
+	assert_int_equal(store_code("relative"), SSB_E_LIMIT);
 	assert_int_equal(store_code("/0"), SSB_OK);
 	for (int i = 1; i < MAX_APPROVED - 1; i++) {
 		snprintf(name, sizeof(name), "/%d", i);
@@ -311,7 +316,7 @@ static void bounds(void **state)
 	}
 	assert_int_equal(store_code("/last"), SSB_OK);
 	assert_int_equal(store_code("/past"), SSB_E_LIMIT);
-	assert_int_equal(store_code("/0"), SSB_OK); /* in the place of one */
+	assert_int_equal(store_code("/0"), SSB_OK); /* it replaces the first one */
 	assert_int_equal(lock_list(&owner, &l, &err), 0);
 	assert_int_equal(l.n, MAX_APPROVED);
 	assert_string_equal(l.v[0].skill, "/0");
@@ -322,7 +327,7 @@ static void bounds(void **state)
 	assert_int_equal(err.code, SSB_E_LIMIT);
 }
 
-/* One that lies under another's name is none, and those that are none are told in order. */
+/* An approval under the name of another skill is invalid. The invalid ones are listed in order. */
 static void lists_what_is_none(void **state)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
@@ -353,14 +358,14 @@ static void is_there(void **state)
 	give(&FOR_GOOD);
 	assert_true(lock_there(&owner, skill));
 	assert_false(lock_there(&owner, "/other"));
-	/* Also where it is none that is understood, or leads nowhere. */
+	/* Also true if the approval is invalid, or a symlink to nothing. */
 	write_lock("", 0, 0600);
 	assert_true(lock_there(&owner, skill));
 	lock_path(path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/nonexistent", path), 0);
 	assert_true(lock_there(&owner, skill));
-	/* Or it cannot be looked at. */
+	/* Also true if the directory cannot be read. */
 	snprintf(path, sizeof(path), "%s/loop", top);
 	assert_int_equal(symlink(path, path), 0);
 	owner.state_dir = path;
@@ -369,7 +374,8 @@ static void is_there(void **state)
 	assert_true(there);
 }
 
-/* Elsewhere, or as something else: not as if nothing had been approved. */
+/* If the directory is a symlink or a file, that is an error: it does not mean that nothing is
+ * approved. */
 static void the_directory_itself(void **state)
 {
 	char path[96];
@@ -404,12 +410,12 @@ static void grants_have_a_bound(void **state)
 		assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_READ, value), 0);
 	}
 	assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_READ, "/0"),
-	                 0); /* it is there */
+	                 0); /* it is already in the list */
 	assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_WRITE, "/0"), -1);
 	assert_int_equal(l.n_grants, MAX_GRANTS);
 }
 
-/* The longest word, and the longest file. */
+/* The longest text and the longest file are valid; one byte more is not. */
 static void bounds_of_one(void **state)
 {
 	auto_free char *word = malloc(MAX_LOCK_TEXT + 2);
@@ -439,7 +445,7 @@ static void bounds_of_one(void **state)
 	assert_int_equal(load_code(), SSB_E_POLICY);
 }
 
-static size_t synced; /* directories */
+static size_t synced; /* number of directories that were written to the disk */
 
 int fsync(int fd)
 {
@@ -449,7 +455,8 @@ int fsync(int fd)
 	return (int)syscall(SYS_fsync, fd);
 }
 
-/* What was taken back is not there again when the machine has stopped. */
+/* A revoked approval does not come back if the machine stops: the directory is written to the
+ * disk. */
 static void taken_back_for_good(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -463,8 +470,8 @@ static void taken_back_for_good(void **state)
 	assert_int_equal(synced, 1);
 }
 
-/* Gives it in another process, who waits for `held`; `other` is approved meanwhile. How
- * that process ended. */
+/* Another process approves the skill, and waits for the lock `held`. Before it gets the lock, the
+ * approval `other` is written. Returns the status of that process. */
 static int give_while(int held, const struct buf *other)
 {
 	AUTO(skill_files_done) struct skill_files files = { 0 };
@@ -478,7 +485,7 @@ static int give_while(int held, const struct buf *other)
 		_exit(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err) == 0 ? 0 : 1);
 	}
 	assert_int_equal(lock_files_read(skill, &files, &err), 0);
-	/* The copy is made right before it waits. */
+	/* That process makes the copy right before it waits. */
 	for (int i = 0; i < 10000 && !snapshot_there(&owner, &files); i++) {
 		(void)usleep(1000);
 	}
@@ -489,7 +496,8 @@ static int give_while(int held, const struct buf *other)
 	return status;
 }
 
-/* Of two who approve at once, what one declines the other does not give. */
+/* Two processes approve the skill at the same time. What one of them declines, the other does not
+ * grant. */
 static void declined_meanwhile(void **state)
 {
 	AUTO(lock_done) struct lock l = { 0 };
@@ -507,7 +515,8 @@ static void declined_meanwhile(void **state)
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf_init(&other, MAX_LOCK_BYTES);
 	assert_int_equal(file_read_all(fd, &other), 0);
-	for (int i = 0; i < 20 && status != 0; i++) { /* it waits for a moment only */
+	/* repeats, because a process waits only a short time for the lock */
+	for (int i = 0; i < 20 && status != 0; i++) {
 		assert_int_equal(consent_revoke(&owner, skill, &was, &err), 0);
 		snprintf(path, sizeof(path), "%s/snapshots", top);
 		(void)tree_remove(AT_FDCWD, path);
@@ -520,10 +529,11 @@ static void declined_meanwhile(void **state)
 	assert_int_equal(lock_load(&owner, skill, &l, &err), 0);
 	assert_int_equal(l.declined.n, 1);
 	assert_string_equal(l.declined.v[0], "read ~/.ssh");
-	assert_int_equal(l.n_grants, 2); /* the variables */
+	assert_int_equal(l.n_grants, 2); /* the two variables */
 }
 
-/* Who writes to a busy disk holds the lock for as long as that takes. */
+/* A process that writes to a busy disk keeps the lock for that time; another process waits for
+ * it. */
 static void a_busy_disk_is_waited_for(void **state)
 {
 	char path[256], c;

@@ -1,4 +1,5 @@
-/* test_loop.c - the event loop: fds, timers and children that come and go while it runs. */
+/* test_loop.c - the event loop: fds, timers and children that are added and removed while it
+ * runs. */
 #include "os/loop.h"
 
 #include <fcntl.h>
@@ -34,8 +35,8 @@ struct run_end {
 	unsigned turns;
 };
 
-/* Not in the turn in which it is due: after a pause all that was to be before it is due
- * in the same one. */
+/* Stops the loop only after some more turns. After a pause of the machine, a timer may be due in
+ * the same turn as the events that should come before it. */
 static void stop(void *arg)
 {
 	struct run_end *e = arg;
@@ -47,7 +48,7 @@ static void stop(void *arg)
 	}
 }
 
-/* Runs until `ms` have passed, or a callback stops it. */
+/* Runs the loop until `ms` have passed, or a callback stops it. */
 static void run_for(uint64_t ms)
 {
 	struct run_end end = { .turns = 20 };
@@ -57,12 +58,12 @@ static void run_for(uint64_t ms)
 	loop_untimer(&end.timer);
 }
 
-/* A pipe with something in it, and what is to be done when that is seen. */
+/* A pipe with one byte in it, and the actions when it is readable. */
 struct end {
 	int fd[2];
 	struct loop_watch *watch;
 	unsigned called;
-	struct end *lets_go; /* of whom */
+	struct end *lets_go; /* removes the watch of this end */
 	bool reads;
 };
 
@@ -72,7 +73,7 @@ static void end_ready(void *arg, uint32_t events)
 	char c;
 
 	assert_true((events & EPOLLIN) != 0);
-	assert_non_null(e->watch); /* or it was let go, and is called all the same */
+	assert_non_null(e->watch); /* a removed watch is not called */
 	e->called++;
 	if (e->reads) {
 		assert_int_equal(read(e->fd[0], &c, 1), 1);
@@ -102,11 +103,12 @@ static void lets_go_of_itself(void **state)
 
 	end_open(&e);
 	run_for(20);
-	assert_int_equal(e.called, 1); /* its byte is still there */
+	assert_int_equal(e.called, 1); /* only once, although its byte is still there */
 	end_close(&e);
 }
 
-/* Both are ready in the same turn: the first one removes the other. */
+/* Both fds are ready in the same turn. The first callback removes the other watch, which is not
+ * called. */
 static void lets_go_of_another(void **state)
 {
 	struct end a = { .reads = true }, b = { .reads = true };
@@ -142,7 +144,7 @@ static void again(void *arg, uint32_t events)
 	loop_unwatch(&e->watch);
 	(void)close(e->fd[0]);
 	(void)close(e->fd[1]);
-	if (e->called < 3) { /* the same numbers again, in the same turn */
+	if (e->called < 3) { /* the new pipe has the same numbers, in the same turn */
 		assert_int_equal(pipe2(e->fd, O_CLOEXEC), 0);
 		assert_int_equal(write(e->fd[1], "x", 1), 1);
 		assert_int_equal(loop_watch(loop, e->fd[0], EPOLLIN, again, e, &e->watch), 0);
@@ -218,7 +220,7 @@ static void file_ready(void *arg, uint32_t events)
 	}
 }
 
-/* epoll does not take those; they are ready all the time. */
+/* epoll refuses regular files. The loop treats them as always ready. */
 static void a_regular_file(void **state)
 {
 	FILE *f = tmpfile();
@@ -279,7 +281,7 @@ static void in_order(void **state)
 	uint64_t from;
 
 	memset(notes, 0, sizeof notes);
-	do { /* all at once: who is stopped meanwhile has set other times */
+	do { /* repeats until all are set within 5 ms: a pause of the test would change the order */
 		from = clock_ms();
 		for (size_t i = 0; i < 6; i++) {
 			loop_untimer(&n[i].timer);
@@ -304,11 +306,11 @@ static void taken_back(void **state)
 	struct note a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 
 	memset(notes, 0, sizeof notes);
-	a.lets_go = &b; /* due in the same turn */
+	a.lets_go = &b; /* both are due in the same turn */
 	note_set(&a, 5);
 	note_set(&b, 5);
 	note_set(&c, 5);
-	c.lets_go = &c; /* has none any more: nothing to do */
+	c.lets_go = &c; /* c is not set any more, so this does nothing */
 	run_for(15);
 	assert_string_equal(notes, "ac");
 	assert_null(b.timer);
@@ -334,7 +336,7 @@ static void many_taken_back(void **state)
 	assert_int_equal(called, MANY / 2);
 }
 
-/* One that sets itself again at once must not keep the others waiting. */
+/* A timer that always sets itself again must not delay other events. */
 static void none_starves(void **state)
 {
 	struct note n = { .name = 'n', .again_ms = 1 };
@@ -366,7 +368,7 @@ static void signals_do_not_end_it(void **state)
 	assert_true(clock_ms() - from >= 30);
 }
 
-/* What is left is freed with the loop: the sanitizer looks. */
+/* loop_free() frees all that is left; the sanitizer reports leaks. */
 static void leftovers(void **state)
 {
 	struct end e = { .reads = true };

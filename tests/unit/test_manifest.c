@@ -1,4 +1,4 @@
-/* test_manifest.c - the manifest: every field, every rule with a good and a bad case. */
+/* test_manifest.c - the manifest: every field, and a good and a bad case for every rule. */
 #include <stdio.h>
 #include <string.h>
 
@@ -135,7 +135,7 @@ UNIT_TEST(network_limits)
 	assert_memory_equal(&most->net, &high, sizeof(high));
 }
 
-/* Accepted, as the whole file. */
+/* Whole manifests that are accepted. */
 static const char *const GOOD[] = {
 	SMALL "resources: {}\n",
 	SKILL "permissions: {network: {}, filesystem: {}, env_vars: {}, syscalls: {}}\n" ENTRY,
@@ -163,20 +163,20 @@ UNIT_TEST(good_manifests)
 	}
 }
 
-#define PERM(x)       SKILL ENTRY "permissions: {" x "}\n" /* permissions at line 3 */
+#define PERM(x)       SKILL ENTRY "permissions: {" x "}\n" /* permissions are in line 3 */
 #define EGRESS(x)     PERM("network: {egress: [" x "]}")
 #define RES(x)        SMALL "resources: {" x "}\n"
 #define ONLY_SKILL(x) "permissions: {}\n" ENTRY "skill: {" x "}\n"
 #define ONLY_ENTRY(x) "permissions: {}\n" SKILL "entrypoint: {" x "}\n"
 
-/* Refused: an error at this line with this text and this remedy. */
+/* Manifests that are refused: an error in this line, with this text and this remedy. */
 static const struct {
 	const char *text;
 	unsigned line;
 	const char *word;
 	const char *remedy;
 } BAD[] = {
-	/* the whole */
+	/* the whole file */
 	{ "", 1, "the manifest is empty", "skill" },
 	{ "# nothing\n", 1, "the manifest is empty", "" },
 	{ "---\n", 2, "the manifest is empty", "" },
@@ -335,7 +335,7 @@ static const struct {
 	{ ONLY_ENTRY("command: a, workdir: /skill/.."), 3, "has \"..\"", "" },
 	{ ONLY_ENTRY("command: a, workdir: ''"), 3, "workdir \"\" is empty", "" },
 	{ ONLY_ENTRY("command: a, cwd: /"), 3, "unknown key \"cwd\"", "workdir" },
-	/* what the YAML layer refused is not reported twice, nor lost */
+	/* a YAML error is reported once */
 	{ RES("memory_mb: *x"), 4, "aliases", "" },
 	{ "&a " SMALL, 1, "anchors", "" },
 };
@@ -392,11 +392,11 @@ UNIT_TEST(all_errors_are_reported_and_the_first_is_the_error)
 	assert_string_equal(err.where, "m.yaml:1:15");
 	assert_int_equal(
 	        strncmp(err.text, ssb_diags_get(d, 0)->text, strlen(ssb_diags_get(d, 0)->text)), 0);
-	/* the same without a list */
+	/* the result is the same without a list of findings */
 	struct ssb_error again = { 0 };
 	assert_int_equal(manifest_parse("m.yaml", text, strlen(text), &m, NULL, &again), -1);
 	assert_memory_equal(&err, &again, sizeof(err));
-	/* and the findings of another file do not make this one bad */
+	/* findings of another file in the list do not make this manifest bad */
 	assert_int_equal(manifest_parse("m.yaml", SMALL, strlen(SMALL), &m, d, NULL), 0);
 	manifest_free(m);
 }
@@ -423,7 +423,7 @@ UNIT_TEST(repeats_are_merged_with_a_warning)
 	manifest_free(m);
 }
 
-/* head, then `count` times the unit (with a running number for %u), then tail */
+/* Returns head, `count` times the unit (with a running number for %u), and tail, new. */
 static char *repeat(const char *head, const char *unit, unsigned count, const char *tail)
 {
 	struct buf b;

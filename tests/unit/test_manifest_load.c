@@ -1,4 +1,4 @@
-/* test_manifest_load.c - opening manifests: only a regular file that stays inside the skill. */
+/* test_manifest_load.c - opens manifests: only a regular file inside of the skill is accepted. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void expect_good(const char *path, const char *file)
 	struct ssb_error err = { 0 };
 	struct manifest *m = NULL;
 
-	alarm(10); /* an open that waits must not look like a pass */
+	alarm(10); /* if opening blocks, the test must fail */
 	if (manifest_load(path, &m, NULL, &err) < 0) {
 		fail_msg("%s: %s: %s", path, err.where, err.text);
 	}
@@ -79,7 +79,7 @@ static void expect_bad(const char *path, enum ssb_code code, const char *word)
 	if (err.code != code || strstr(err.text, word) == NULL) {
 		fail_msg("%s: code %u: %s", path, err.code, err.text);
 	}
-	/* findings are about a manifest that is there */
+	/* there are findings only if a manifest was read */
 	assert_int_equal(ssb_diags_count(d), code == SSB_E_MANIFEST ? 1 : 0);
 	ssb_diags_free(d);
 }
@@ -110,7 +110,7 @@ UNIT_TEST(what_is_not_there)
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	expect_bad(path, SSB_E_NOT_FOUND, "not a path");
-	path[300] = '\0'; /* longer than a file name can be */
+	path[300] = '\0'; /* longer than a file name may be */
 	expect_bad(path, SSB_E_SYS, "cannot open");
 }
 

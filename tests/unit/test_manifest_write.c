@@ -1,4 +1,4 @@
-/* test_manifest_write.c - manifests as text: every value is read back, and a comment stays a
+/* test_manifest_write.c - writes manifests: every value is read back, and a comment stays a
  * comment. */
 #include "manifest_world.h"
 
@@ -42,7 +42,7 @@ static void same(const struct manifest *a, const struct manifest *b)
 	}
 }
 
-/* Written and read again, with these notes. The text is the caller's. */
+/* Writes a manifest with these notes, reads it again and compares it. Returns the text, new. */
 static char *round_trip(const struct manifest *m, const struct write_notes *notes)
 {
 	auto_buf out = BUF(MAX_YAML_BYTES);
@@ -81,7 +81,7 @@ UNIT_TEST(whole_manifests)
 	}
 }
 
-/* Text of others, none of which may become a line of the manifest. */
+/* Hostile texts: in a comment, none of them may become a line of the manifest. */
 static const char *const HOSTILE[] = {
 	"x\npermissions: {}",
 	"x\r\n  - /etc",
@@ -112,7 +112,7 @@ UNIT_TEST(notes_stay_notes)
 			                     .why = { why, why, why, why },
 			                     .asides = asides,
 			                     .n_asides = ARRAY_LEN(asides) };
-		/* with lists, and with none of them */
+		/* with empty lists, and with items */
 		for (int k = 0; k < 2; k++) {
 			struct manifest *m = parse(
 			        k == 0 ? HEAD "permissions: {}\n"

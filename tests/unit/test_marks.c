@@ -40,7 +40,7 @@ static void put(const char *name, const char *text)
 	assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
 }
 
-/* As for one that is too large to be copied. */
+/* Approves the skill as if it were too large for a copy. */
 static void approve(void)
 {
 	struct ssb_error err = { 0 };
@@ -90,7 +90,7 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, top);
 }
 
-/* ---- what an author does while it runs ------------------------------------------- */
+/* ---- changes during a run --------------------------------------------------------- */
 
 static void nothing(void)
 {
@@ -104,7 +104,7 @@ static void read_it(void)
 	assert_int_equal(read(fd, text, sizeof(text)), 4);
 }
 
-/* With the time of before: touch -r. */
+/* Changes a file, and restores its bytes and times (like touch -r). */
 static void rewrite(void)
 {
 	struct stat st;
@@ -116,7 +116,7 @@ static void rewrite(void)
 	assert_int_equal(utimensat(AT_FDCWD, in_skill("lib/code.py"), times, 0), 0);
 }
 
-/* Puts the times of a directory back as well. */
+/* Also restores the times of the directory. */
 static void with_times_of(const char *name, void (*act)(void))
 {
 	struct stat st;
@@ -184,7 +184,7 @@ static void take_one(void)
 
 static const struct {
 	void (*act)(void);
-	const char *named; /* NULL: nothing was changed */
+	const char *named; /* the reported name; NULL: no change is reported */
 } ACTS[] = {
 	{ nothing, NULL },
 	{ read_it, NULL },
@@ -198,7 +198,8 @@ static const struct {
 	{ take_one, "'lib/other.py'" },
 };
 
-/* Fails unless the end is as `named` says. */
+/* Checks the skill at the end of its run. Fails the test unless exactly the change of `named` is
+ * reported. */
 static void ends(struct marks *seen, const char *named)
 {
 	struct ssb_error err = { 0 };
@@ -228,7 +229,7 @@ static void what_was_put_back(void **state)
 	(void)setup(state);
 }
 
-/* What the sandbox shows is what is checked: not what has its name by now. */
+/* The directory that the sandbox has opened is checked, not another one that now has its name. */
 static void another_in_its_place(void **state)
 {
 	AUTO(marks_done) struct marks seen = { 0 };
@@ -244,7 +245,8 @@ static void another_in_its_place(void **state)
 	ends(&seen, "'.'");
 }
 
-/* Two changes in one tick have one time: it is waited for. */
+/* A file that changed just before the run: two changes within one tick of the clock have the same
+ * time, so the check waits for the next tick. */
 static void changed_just_before(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -258,7 +260,8 @@ static void changed_just_before(void **state)
 	}
 }
 
-/* Memory that is mapped for writing has no times. */
+/* A file that is mapped for writing is refused, because writing to the memory does not change its
+ * time. */
 static void mapped_before(void **state)
 {
 	AUTO(marks_done) struct marks seen = { 0 };
@@ -290,7 +293,8 @@ static void how_young(void **state)
 			                        .tv_nsec = (now - rows[i].ago) % 1000000000 | 1 } };
 		assert_int_equal(mark_young(&st) > 0, rows[i].young);
 	}
-	/* Whole seconds: a second ago is now. */
+	/* On a file system with times in whole seconds, a file that is almost a second old is still
+	 * young. */
 	struct stat st = { .st_ctim = { .tv_sec = now / 1000000000 } };
 	assert_true(mark_young(&st) > 900000000);
 }

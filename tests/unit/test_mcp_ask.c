@@ -1,4 +1,5 @@
-/* test_mcp_ask.c - questions to the client, in both eras: the same handler, the same answers. */
+/* test_mcp_ask.c - questions to the client in both eras: the same handlers must get the same
+ * answers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +33,14 @@ UNIT_TEST(legacy_one)
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'method':'elicitation/create','params':{'message':'?'");
-	answer(asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}"); /* not asked */
+	/* an id that was not asked */
+	answer(asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 1);
 	answer(asked_id(&w.out, 0), "'result':{'action':'accept','content':{'a':[1,{}]}}");
 	assert_int_equal(w.n_handled, 2);
 	world_expect(&w.out, "'id':1,'result':{'state':'one','first':'accept','second':'none',"
 	                     "'a':1,'b':0,'name':'n'}");
-	answer(asked_id(&w.out, 0), "'result':{'action':'accept'}"); /* once more */
+	answer(asked_id(&w.out, 0), "'result':{'action':'accept'}"); /* a second answer */
 	assert_int_equal(w.n_handled, 2);
 	assert_int_equal(w.out.n_ended, 1);
 }
@@ -54,7 +56,8 @@ UNIT_TEST(legacy_rounds)
 	assert_int_equal(w.n_handled, 3);
 }
 
-/* Both are needed, in whatever order they come. */
+/* The handler needs both answers. They may come in any order, and only the first answer to each
+ * counts. */
 UNIT_TEST(legacy_both)
 {
 	world_begin(CAN);
@@ -79,7 +82,7 @@ UNIT_TEST(legacy_refused)
 	}
 }
 
-/* Too long to be kept: as good as none. */
+/* An answer that is too long is treated like a refusal. */
 UNIT_TEST(legacy_answers_are_capped)
 {
 	for (size_t past = 0; past < 2; past++) {
@@ -97,7 +100,7 @@ UNIT_TEST(legacy_answers_are_capped)
 	}
 }
 
-/* The client cannot be asked: refused at once, and nothing is sent. */
+/* A client that cannot be asked counts as refusing: it gets no question. */
 UNIT_TEST(legacy_unable)
 {
 	world_begin("{}");
@@ -106,7 +109,7 @@ UNIT_TEST(legacy_unable)
 	world_expect(&w.out, "'state':'two','first':'none','second':'none','a':2,'b':2");
 }
 
-/* A question that cannot be built is refused: it would never be answered. */
+/* A question that is too long counts as refused, because it would never be answered. */
 UNIT_TEST(legacy_too_long_to_ask)
 {
 	world_begin(CAN);
@@ -116,7 +119,7 @@ UNIT_TEST(legacy_too_long_to_ask)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* A handler that is never content ends all the same. */
+/* A handler that asks again and again is stopped after MAX_MCP_ROUNDS rounds. */
 UNIT_TEST(rounds_are_capped)
 {
 	world_begin("{}");
@@ -133,7 +136,7 @@ UNIT_TEST(legacy_canceled_while_it_waits)
 	uint64_t id = asked_id(&w.out, 0);
 	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 	          "'requestId':1}}");
-	assert_int_equal(w.out.n_sent, 2); /* our question is taken back */
+	assert_int_equal(w.out.n_sent, 2); /* the server cancels its question */
 	world_expect(&w.out, "'method':'notifications/cancelled','params':{'requestId':");
 	assert_int_equal(w.out.n_ended, 1);
 	assert_int_equal(w.server->n_calls, 0);
@@ -151,7 +154,7 @@ UNIT_TEST(legacy_canceled_while_it_waits)
 	assert_int_equal(w.out.n_sent, 4);
 }
 
-/* No answer from another client. */
+/* An answer from another client does not count. */
 UNIT_TEST(legacy_answers_of_another)
 {
 	struct mcp_peer *other = NULL;
@@ -188,7 +191,7 @@ static void retry(const char *params, const char *responses, const char *sealed)
 	          sealed, responses, params);
 }
 
-/* A refusal has no value to seal: it is not the whole request instead. */
+/* A question that was refused has no answer in the sealed state: it stays unasked. */
 UNIT_TEST(modern_refused_is_not_sealed)
 {
 	world_init();
@@ -222,7 +225,8 @@ UNIT_TEST(modern_one)
 	world_expect(&w.out,
 	             "'state':'one','first':'accept','second':'none','a':1,'b':0,'name':'n'");
 
-	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* good once */
+	/* a state is valid only once */
+	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed);
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	assert_int_equal(world_last_status(&w.out), 200);
 	assert_int_equal(w.n_handled, 2);
@@ -233,7 +237,7 @@ UNIT_TEST(modern_rounds)
 	world_init();
 	call("tools/call", ",'twice':1");
 	auto_free char *one = world_state(&w.out);
-	/* What was not asked yet is not taken. */
+	/* The answer to a question that was not asked yet does not count. */
 	retry(",'twice':1", "{'first':{'action':'a'},'second':{'action':'early'}}", one);
 	world_expect(&w.out, "'inputRequests':{'second':");
 	auto_free char *two = world_state(&w.out);
@@ -241,7 +245,7 @@ UNIT_TEST(modern_rounds)
 	world_expect(&w.out, "'state':'two','first':'a','second':'b','a':1,'b':1");
 }
 
-/* What is missing, or is none, is asked for again. */
+/* If an answer is missing or is not an object, the question is asked again. */
 UNIT_TEST(modern_missing)
 {
 	static const char *const rows[] = { "{}", "{'other':{}}", "{'first':7}", "{'first':null}" };
@@ -289,7 +293,8 @@ UNIT_TEST(modern_bound)
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	mcp_peer_free(other);
 	assert_int_equal(w.n_handled, 1);
-	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* still good */
+	/* the state is still valid */
+	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed);
 	world_expect(&w.out, "'first':'accept'");
 }
 
@@ -313,7 +318,7 @@ UNIT_TEST(modern_without_state)
 	world_expect(&w.out, "'resultType':'input_required'");
 }
 
-/* More than may be remembered is an error, not a lie. */
+/* If the answers are too large for the state, the request fails. */
 UNIT_TEST(modern_too_much)
 {
 	auto_free char *text = malloc(MAX_MCP_STATE * 2 + 64);
@@ -329,7 +334,7 @@ UNIT_TEST(modern_too_much)
 	world_expect(&w.out, "'code':-32603");
 }
 
-/* Canceled while its handler works: its questions go nowhere. */
+/* A call that was canceled asks a question: it is not sent. */
 UNIT_TEST(asks_when_canceled)
 {
 	world_begin(CAN);
@@ -341,7 +346,7 @@ UNIT_TEST(asks_when_canceled)
 	assert_int_equal(w.out.n_sent, 0);
 	assert_int_equal(w.server->n_calls, 0);
 
-	/* And one that asks later, from outside of its handler. */
+	/* A handler may ask later, after it has returned. */
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/later'}");
 	mcp_ask(w.held, "k", "elicitation/create", "{}");
 	mcp_wait(w.held, NULL);

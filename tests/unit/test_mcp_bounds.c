@@ -1,5 +1,5 @@
-/* test_mcp_bounds.c - what a client may make the protocol keep or ask: at the cap, and one past
- * it. */
+/* test_mcp_bounds.c - bounds on what a client can make the protocol store or ask: at the cap, and
+ * one above it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void expect_answers(size_t n)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* One more than fit into a round is asked in the next. */
+/* If a handler asks one question more than a round may have, it is asked in the next round. */
 UNIT_TEST(questions)
 {
 	for (size_t past = 0; past < 2; past++) {
@@ -95,7 +95,8 @@ UNIT_TEST(modern_questions)
 	(void)snprintf(last, sizeof(last), "\"k%d\":", MAX_MCP_ASKS);
 	assert_null(strstr(world_last(&w.out), last));
 	auto_free char *one = world_state(&w.out);
-	for (int i = 0; i <= MAX_MCP_ASKS; i++) { /* the last was not asked, and is not taken */
+	/* the last question was not asked, so its answer does not count */
+	for (int i = 0; i <= MAX_MCP_ASKS; i++) {
 		buf_addf(&all, "%s'k%d':{'action':'accept'}", i > 0 ? "," : "", i);
 	}
 	retry(one, all.data);
@@ -107,7 +108,7 @@ UNIT_TEST(modern_questions)
 	expect_answers(MAX_MCP_ASKS + 1);
 }
 
-/* ---- what is kept of a client ---- */
+/* ---- stored data of a client ---- */
 
 static void initialize(const char *name, const char *extensions)
 {
@@ -126,7 +127,7 @@ static void fill(char *to, size_t n, const char *tail)
 	(void)stpcpy(to + n, tail);
 }
 
-/* Longer ones are cut, between two characters. */
+/* A name that is too long is cut between two characters. */
 UNIT_TEST(names)
 {
 	static const struct {
@@ -154,7 +155,7 @@ UNIT_TEST(names)
 	}
 }
 
-/* As many as fit; the others are as if they had not been declared. */
+/* Extensions are stored up to a total size. The rest counts as not declared. */
 UNIT_TEST(extensions)
 {
 	static const char last[] = "com.example/x";
@@ -168,7 +169,7 @@ UNIT_TEST(extensions)
 		world_expect(&w.out, past == 0 ? "'ext':true" : "'ext':false");
 		world_done();
 
-		/* One that does not fit keeps out no other. */
+		/* An extension that does not fit does not prevent the next one. */
 		fill(name, MAX_MCP_EXTENSIONS - 1 + past, "");
 		(void)snprintf(text, sizeof(text), "'%s':{},'%s':{}", name, last);
 		initialize("c", text);

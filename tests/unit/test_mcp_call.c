@@ -1,4 +1,4 @@
-/* test_mcp_call.c - lifetimes: calls, clients that disconnect, servers that end. */
+/* test_mcp_call.c - the lifetime of calls, of clients that disconnect, and of servers that end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ UNIT_TEST(answered_later)
 	world_say(HOLD_LEGACY);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
 	assert_int_equal(w.server->n_calls, 1);
-	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}"); /* overtakes it */
+	/* is answered before the held call */
+	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 	world_expect(&w.out, "'id':2");
 	mcp_done(w.held);
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':'h','result':{}}");
@@ -30,7 +31,7 @@ UNIT_TEST(answered_later)
 	assert_int_equal(w.n_canceled, 0);
 }
 
-/* Made in another process, and sent here as if it had been made here. */
+/* Another process makes the answer. It is sent here as if it had been made here. */
 UNIT_TEST(answered_elsewhere)
 {
 	struct buf away;
@@ -58,7 +59,7 @@ UNIT_TEST(answered_elsewhere)
 	close(p[0]);
 	close(p[1]);
 
-	/* Anything less, or more, is none, and nothing of it is sent. */
+	/* A part of the answer, and one byte more, are refused. Nothing is sent. */
 	for (size_t n = 0; n < (size_t)len; n++) {
 		assert_int_equal(mcp_call_back(w.held, data, n), -1);
 	}
@@ -72,7 +73,8 @@ UNIT_TEST(answered_elsewhere)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* By the client, in both eras: told once, ended once, and the answer is not sent. */
+/* The client cancels a call, in both eras: the handler is notified once, the call ends once, and
+ * its answer is not sent. */
 UNIT_TEST(canceled_by_id)
 {
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
@@ -97,7 +99,7 @@ UNIT_TEST(canceled_by_id)
 	}
 }
 
-/* A call that answers from inside of being told. */
+/* A handler answers its call in the callback for the cancellation. */
 UNIT_TEST(answers_when_canceled)
 {
 	world_init();
@@ -117,7 +119,8 @@ UNIT_TEST(answers_when_canceled)
 	assert_int_equal(w.out.n_ended, 2);
 }
 
-/* If several clients share a peer, each with outs of its own, an id belongs to no client. */
+/* If each request of a peer has its own struct mcp_out (HTTP), several clients may use the same id.
+ * Then notifications/cancelled cancels nothing; only the end of an mcp_out cancels its call. */
 UNIT_TEST(modern_ids_are_of_one_out)
 {
 	struct world_out one;
@@ -154,7 +157,8 @@ UNIT_TEST(duplicates_are_refused)
 		world_expect(&w.out, "'id':'h','error':{'code':-32600");
 		assert_int_equal(w.n_handled, 1);
 		assert_int_equal(w.out.n_ended, 1);
-		world_say(CANCEL); /* now the id is free, though its call is not answered */
+		/* now the id may be used again, although its call is not answered */
+		world_say(CANCEL);
 		struct mcp_call *first = w.held;
 		world_say("%s", rows[i % 2]);
 		assert_int_equal(w.n_handled, 2);
@@ -164,7 +168,7 @@ UNIT_TEST(duplicates_are_refused)
 	}
 }
 
-/* In one legacy session also where each request has an out of its own. */
+/* In a legacy session, an id must be unique even if each request has its own struct mcp_out. */
 UNIT_TEST(duplicates_of_a_session)
 {
 	struct world_out one;
@@ -195,7 +199,7 @@ UNIT_TEST(calls_are_capped)
 	assert_int_equal(w.out.n_sent, 0);
 	world_say("{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
 	world_expect(&w.out, "'id':'more','error':{'code':-32603");
-	/* Canceled ones count until they are answered: what they do is still done. */
+	/* A canceled call counts until it is answered, because its handler is still running. */
 	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 	          "'requestId':0}}");
 	world_say("{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
@@ -209,7 +213,7 @@ UNIT_TEST(calls_are_capped)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* And so are the bytes that they hold. */
+/* The size of all running requests of a client is limited. */
 UNIT_TEST(weight_is_capped)
 {
 	size_t fill = MAX_MCP_MESSAGE - 200;
@@ -241,14 +245,14 @@ UNIT_TEST(weight_is_capped)
 
 #define MOST (MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE + 80)
 
-/* Calls that are held, each of a peer of its own. */
+/* Calls that are not answered yet, each from its own peer. */
 struct many {
 	struct mcp_peer *peers[MOST];
 	struct mcp_call *calls[MOST];
 	size_t n;
 };
 
-/* One more, with a message of `len` bytes. False: it was refused. */
+/* Adds a call with a message of `len` bytes. Returns false if it was refused. */
 static bool hold_one(struct many *m, struct world_out *o, size_t len)
 {
 	static char text[MAX_MCP_MESSAGE + 1];
@@ -276,7 +280,7 @@ static void let_go(struct many *m, size_t i)
 	mcp_peer_free(m->peers[i]);
 }
 
-/* And of all peers together; then the small ones still find room. */
+/* The size of the running requests of all peers is limited. Small requests are still accepted. */
 UNIT_TEST(weight_of_all_is_capped)
 {
 	static const char full[] = "'code':-32603,'message':'the running requests are too large'";
@@ -307,7 +311,7 @@ UNIT_TEST(weight_of_all_is_capped)
 	world_out_done(&o);
 }
 
-/* There is no memory for the answer: the client is still told, by the id of its request. */
+/* If there is no memory for the answer, the client gets an error with the id of its request. */
 UNIT_TEST(no_memory_for_the_answer)
 {
 	world_begin("{}");
@@ -319,7 +323,7 @@ UNIT_TEST(no_memory_for_the_answer)
 	assert_int_equal(world_last_status(&w.out), 500);
 }
 
-/* The client is gone; the handler goes on, and its answer reaches no client. */
+/* The client disconnects. The handler goes on, but its answer is not sent. */
 UNIT_TEST(peer_gone_while_a_handler_works)
 {
 	world_begin("{'elicitation':{}}");
@@ -347,12 +351,12 @@ UNIT_TEST(out_gone)
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
 }
 
-/* The server goes first: it lives on for what is still to be answered. */
+/* The server is freed before a call is answered. The handler may still answer; nothing is sent. */
 UNIT_TEST(server_gone_while_a_handler_works)
 {
 	world_begin("{}");
 	world_say(HOLD_MODERN);
-	mcp_server_free(steal_ptr(&w.server)); /* and its peer with it */
+	mcp_server_free(steal_ptr(&w.server)); /* also frees its peer */
 	w.peer = NULL;
 	assert_int_equal(w.n_canceled, 1);
 	struct json *j = mcp_result(w.held);
@@ -361,7 +365,7 @@ UNIT_TEST(server_gone_while_a_handler_works)
 	assert_int_equal(w.out.n_sent, 0);
 }
 
-/* Told of it later than it happened. */
+/* A handler that asks for the callback after the cancellation is called at once. */
 UNIT_TEST(told_at_once_where_it_has_been)
 {
 	world_begin("{}");
@@ -375,7 +379,7 @@ UNIT_TEST(told_at_once_where_it_has_been)
 	mcp_done(w.held);
 }
 
-/* A transport that finds out while it sends. */
+/* The transport notices during a send that the client has disconnected, or frees the peer. */
 UNIT_TEST(gone_in_the_middle_of_an_answer)
 {
 	static const char *const rows[] = {
@@ -383,7 +387,7 @@ UNIT_TEST(gone_in_the_middle_of_an_answer)
 		"{'jsonrpc':'2.0','id':1,'method':'nothing'}",
 		"{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{"
 		"'progressToken':1}}}",
-		"{'jsonrpc':'2.0','id':1,'method':'tools/call'}", /* asks */
+		"{'jsonrpc':'2.0','id':1,'method':'tools/call'}", /* the handler asks a question */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {

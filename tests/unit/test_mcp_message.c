@@ -1,5 +1,5 @@
-/* test_mcp_message.c - the messages of the protocol: which are read, which are refused, and their
- * caps. */
+/* test_mcp_message.c - the messages of the protocol: which are accepted, which are refused, and
+ * their caps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static const struct {
 	  MCP_REQUEST, "1", "tools/call", NULL, NULL },
 };
 
-/* Valid JSON, though our records never have it. */
+/* A raw DEL is valid JSON. (Our own records never contain it.) */
 UNIT_TEST(reads_a_raw_del)
 {
 	struct mcp_message m = { 0 };
@@ -102,7 +102,7 @@ UNIT_TEST(reads_what_is_good)
 static const struct {
 	const char *text;
 	int code;
-	const char *id; /* that could be read */
+	const char *id; /* the id that could be read */
 } BAD[] = {
 	{ "", MCP_E_PARSE, NULL },
 	{ "{", MCP_E_PARSE, NULL },
@@ -157,7 +157,7 @@ UNIT_TEST(refuses_what_is_not)
 	}
 }
 
-/* A message with `fill` bytes of something in it. */
+/* Returns a message in which `c` occurs `fill` times, new. */
 static char *filled(const char *before, char c, size_t fill, const char *after)
 {
 	char *text = malloc(strlen(before) + fill + strlen(after) + 1);
@@ -216,7 +216,7 @@ UNIT_TEST(depth_is_capped)
 	}
 }
 
-/* Escapes of every kind come back as the same id. */
+/* An id with any kind of escapes is returned as the same id. */
 UNIT_TEST(ids_are_echoed)
 {
 	struct mcp_message m = { 0 };

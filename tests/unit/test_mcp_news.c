@@ -38,7 +38,7 @@ UNIT_TEST(test_legacy)
 	begin();
 	world_initialize("{}");
 	subscribe("subscribe", "'" URI "'");
-	subscribe("subscribe", "'" URI "'"); /* once, however often */
+	subscribe("subscribe", "'" URI "'"); /* two subscriptions to the same resource count once */
 	world_expect(&w.out, "'result':{}");
 	assert_true(mcp_resource_wanted(w.server, URI));
 	assert_false(mcp_resource_wanted(w.server, URI "/x"));
@@ -87,9 +87,9 @@ UNIT_TEST(test_legacy_bad)
 	}
 	subscribe("subscribe", "'one-more'");
 	world_expect(&w.out, "too many subscriptions");
-	subscribe("subscribe", "'u1'"); /* is there already */
+	subscribe("subscribe", "'u1'"); /* already subscribed */
 	world_expect(&w.out, "'result':{}");
-	/* Its peer is gone, and all that with it. */
+	/* The subscriptions end with their peer. */
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_false(mcp_resource_wanted(w.server, "u1"));
 	mcp_resource_updated(w.server, "u1");
@@ -98,10 +98,12 @@ UNIT_TEST(test_legacy_bad)
 UNIT_TEST(test_lists)
 {
 	begin();
-	mcp_list_changed(w.server, MCP_TOOLS); /* it has not initialized: it knows nothing of it */
+	/* a client that has not initialized gets no notification */
+	mcp_list_changed(w.server, MCP_TOOLS);
 	assert_int_equal(w.out.n_sent, 0);
 	world_initialize("{}");
-	mcp_list_changed(w.server, MCP_PROMPTS); /* never declared */
+	/* the server did not declare that prompts change */
+	mcp_list_changed(w.server, MCP_PROMPTS);
 	assert_int_equal(w.out.n_sent, 0);
 	mcp_list_changed(w.server, MCP_TOOLS);
 	assert_string_equal(world_last(&w.out), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
@@ -124,7 +126,8 @@ UNIT_TEST(test_listen)
 	          "'resourcesListChanged':false,'resourceSubscriptions':['" URI "','other','" URI
 	          "'],'unknown':{}}");
 	listen_to(&b, "'x'", "{'resourcesListChanged':true}");
-	/* First, and with what is honoured: of the lists only those that can change. */
+	/* The acknowledgement comes first. It names what the server will report: only subscriptions
+	 * that were asked for, and only lists that can change (not the prompts here). */
 	assert_int_equal(a.n_sent, 1);
 	assert_string_equal(world_last(&a),
 	                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
@@ -145,15 +148,15 @@ UNIT_TEST(test_listen)
 	mcp_list_changed(w.server, MCP_RESOURCES);
 	assert_int_equal(a.n_sent, 3);
 	assert_int_equal(b.n_sent, 2);
-	/* Nothing goes to the news of a peer that has not initialized. */
+	/* A peer that has not initialized gets nothing on its main connection. */
 	assert_int_equal(w.out.n_sent, 0);
-	/* The stream is closed: canceled, and not heard of again. */
+	/* The stream is closed: its subscriptions end. */
 	mcp_out_gone(w.peer, &a.out);
 	assert_false(mcp_resource_wanted(w.server, "other"));
 	mcp_resource_updated(w.server, URI);
 	assert_int_equal(a.n_sent, 3);
 	assert_int_equal(w.server->n_calls, 1);
-	/* The server ends: a result with the id, and the end of the stream. */
+	/* When the server ends, the client gets a result with the id, and the stream ends. */
 	mcp_server_end(w.server);
 	assert_string_equal(world_last(&b),
 	                    "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{\"resultType\":"
@@ -199,7 +202,7 @@ UNIT_TEST(test_listen_bad)
 		world_expect(&w.out, "'code':-32602");
 	}
 	assert_int_equal(w.server->n_calls, 0);
-	/* The number of resources is bounded, for all of a peer together. */
+	/* The number of resources is limited for each peer. */
 	buf_adds(&many, "{'resourceSubscriptions':['u'");
 	for (size_t i = 1; i < MAX_MCP_WATCHED; i++) {
 		buf_addf(&many, ",'u%zu'", i);
@@ -209,7 +212,7 @@ UNIT_TEST(test_listen_bad)
 	world_expect(&w.out, "acknowledged");
 	listen_to(&w.out, "2", "{'resourceSubscriptions':['u']}");
 	world_expect(&w.out, "'code':-32602");
-	/* And that of subscriptions. */
+	/* The number of subscriptions is limited, too. */
 	for (size_t i = 1; i < MAX_MCP_LISTENS; i++) {
 		char id[16];
 		(void)snprintf(id, sizeof(id), "%zu", 10 + i);
@@ -219,7 +222,7 @@ UNIT_TEST(test_listen_bad)
 	listen_to(&w.out, "3", "{}");
 	world_expect(&w.out, "too many subscriptions");
 	assert_int_equal(w.server->n_calls, MAX_MCP_LISTENS);
-	/* Of what the application has not, nothing is acknowledged. */
+	/* A feature that the application does not have is not acknowledged. */
 	mcp_out_gone(w.peer, &w.out.out);
 	w.app.features &= ~(unsigned)MCP_SUBSCRIBE;
 	listen_to(&w.out, "4", "{'resourceSubscriptions':['u'],'toolsListChanged':true}");
@@ -227,7 +230,7 @@ UNIT_TEST(test_listen_bad)
 	assert_false(mcp_resource_wanted(w.server, "u"));
 }
 
-/* A notification may end its own receiver, with everything that it had. */
+/* While a notification is sent, its receiver may be freed, with all its subscriptions. */
 UNIT_TEST(test_gone_while_told)
 {
 	struct world_out a AUTO(world_out_done);
@@ -246,14 +249,15 @@ UNIT_TEST(test_gone_while_told)
 	listen_to(&b, "1", "{'resourceSubscriptions':['u']}");
 	w.out.free_in_send = first;
 	mcp_resource_updated(w.server, "u");
-	assert_int_equal(a.n_sent, 1); /* the acknowledgment: its peer went before its turn */
+	/* only the acknowledgement: its peer was freed before its turn */
+	assert_int_equal(a.n_sent, 1);
 	assert_int_equal(b.n_sent, 2);
 	b.gone_in_send = second;
 	mcp_resource_updated(w.server, "u");
 	assert_int_equal(b.n_sent, 3);
 	mcp_resource_updated(w.server, "u");
 	assert_int_equal(b.n_sent, 3);
-	/* While it is acknowledged. */
+	/* The receiver disconnects while its subscription is acknowledged. */
 	b.gone_in_send = second;
 	listen_to(&b, "2", "{'resourceSubscriptions':['u']}");
 	assert_false(mcp_resource_wanted(w.server, "u"));
