@@ -1,7 +1,7 @@
-/* test_seccomp.c - the system call filters without a kernel. Each row of the table below is looked
- * up by a simulator in the compiled filters of both architectures; the compiler is compared with a
- * plain reading of the rules; the golden dump and the bytes in the library are compared with what
- * the tables give now. */
+/* test_seccomp.c - the system call filters without a kernel. A simulator runs the compiled filters
+ * of both architectures for each row of the table below. The compiler is compared with a plain
+ * reading of the rules. The dump of the filters must equal the golden files, and the bytes in the
+ * library must equal the result of the compiler. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
@@ -19,9 +19,9 @@
 #define ALLOW     SECCOMP_RET_ALLOW
 #define KILL      SECCOMP_RET_KILL_PROCESS
 #define E(e)      (SECCOMP_RET_ERRNO | (e))
-#define HIGH      0xdeadbeef00000000ULL /* bits that the kernel drops from an int */
+#define HIGH      0xdeadbeef00000000ULL /* bits that the kernel ignores in an int */
 #define N_SKILL   ((size_t)SECCOMP_N_PROFILES * SECCOMP_N_REACHES)
-#define N_FILTERS (N_SKILL + 4) /* and those of init, broker, dialler and maker */
+#define N_FILTERS (N_SKILL + 4) /* plus the filters of init, broker, dialler and maker */
 
 struct compiled {
 	struct seccomp_which which;
@@ -59,7 +59,8 @@ static uint32_t decide(const struct compiled *f, uint32_t arch, uint32_t nr, con
 
 	memcpy(data.args, args, sizeof(data.args));
 	uint32_t action = sim_run(f->insns, f->n, &data);
-	/* The supervisor's own evaluation decides refusals: it must agree. */
+	/* The supervisor evaluates the same filter with seccomp_eval(): both results must be
+	 * equal. */
 	struct seccomp_blob blob = { f->insns, (uint16_t)f->n };
 	assert_int_equal(seccomp_eval(&blob, &data), action);
 	return action;
@@ -114,7 +115,7 @@ static void test_rows(void **state)
 	assert_true(ARRAY_LEN(ROWS) >= 150 && checked[0] > 1000 && checked[1] > 1000);
 }
 
-/* Another entry into the kernel has other numbers: it ends there. */
+/* A system call of another architecture has other numbers: the filter must kill the process. */
 static void test_foreign_entry(void **state)
 {
 	static const uint64_t NONE[6];
@@ -132,16 +133,19 @@ static void test_foreign_entry(void **state)
 		}
 		assert_int_equal(decide(f, arm, 57, NONE), KILL);
 		assert_int_equal(decide(g, x86, 3, NONE), KILL);
-		assert_int_equal(decide(f, x86, 3, NONE), ALLOW); /* the control: close */
+		/* the control: close() is allowed */
+		assert_int_equal(decide(f, x86, 3, NONE), ALLOW);
 		assert_int_equal(decide(g, arm, 57, NONE), ALLOW);
 
-		assert_int_equal(decide(f, x86, 0x40000000U, NONE), KILL); /* x32 read */
+		/* read() with x32's number */
+		assert_int_equal(decide(f, x86, 0x40000000U, NONE), KILL);
 		assert_int_equal(decide(f, x86, 0x40000000U | 520, NONE), KILL);
 		assert_int_equal(decide(f, x86, 0x80000000U, NONE), KILL);
 		assert_int_equal(decide(f, x86, 0xfffffffeU, NONE), KILL);
 		assert_int_equal(decide(f, x86, 0xffffffffU, NONE), unknown);
 		assert_int_equal(decide(f, x86, 0x3fffffffU, NONE), unknown);
-		assert_int_equal(decide(f, x86, 470, NONE), unknown); /* younger than the tables */
+		/* a system call that is newer than the tables */
+		assert_int_equal(decide(f, x86, 470, NONE), unknown);
 		assert_int_equal(decide(g, arm, 470, NONE), unknown);
 		assert_int_equal(decide(f, x86, 400, NONE), unknown);
 	}
@@ -174,8 +178,8 @@ static uint32_t read_rules(const struct seccomp_call *call, const uint64_t args[
 	return call->action;
 }
 
-/* Arguments that fit the rule, and then each of its arguments with one bit
- * turned over, low and high half. */
+/* Tries arguments that match the rule, and then the same arguments with each single bit
+ * inverted. */
 static void try_around(const struct compiled *f, uint32_t arch, const struct seccomp_call *call,
                        const struct seccomp_rule *r)
 {
@@ -254,7 +258,7 @@ static void test_golden(void **state)
 	}
 }
 
-/* To be observed changes no decision: it is the same, or a question. */
+/* A filter with observation makes the same decision as the plain one, or asks the supervisor. */
 static void test_observed(void **state)
 {
 	static const uint64_t NONE[6];
@@ -279,7 +283,8 @@ static void test_observed(void **state)
 			assert_true(got == want || got == SECCOMP_RET_USER_NOTIF);
 			asked += got == SECCOMP_RET_USER_NOTIF;
 		}
-		/* Nothing is the end without a word. */
+		/* A call that the plain filter answers by killing the process must reach the
+		 * supervisor first. */
 		assert_int_equal(decide(&told, AUDIT_ARCH_I386, 20, NONE), SECCOMP_RET_USER_NOTIF);
 		assert_int_equal(decide(&told, SECCOMP_ARCHES[a].audit, 0x40000000U, NONE),
 		                 SECCOMP_ARCHES[a].x32 ? SECCOMP_RET_USER_NOTIF : E(ENOSYS));
@@ -307,13 +312,13 @@ static void test_blobs(void **state)
 		assert_int_equal(b->len, f->n);
 		assert_memory_equal(b->insns, f->insns, f->n * sizeof(f->insns[0]));
 	}
-	/* Without a network namespace unix sockets go with the rest. */
+	/* Without internet sockets there are no unix sockets either: both filters are the same. */
 	assert_ptr_equal(seccomp_blob(SECCOMP_PROFILE_DEFAULT, true, false),
 	                 seccomp_blob(SECCOMP_PROFILE_DEFAULT, false, false));
 }
 
-/* Every call that the two kernels have had is decided in the tables, for each
- * profile: the default is for those to come. */
+/* The tables decide every system call of both architectures for each profile. The default is only
+ * for future calls. */
 static void test_nothing_forgotten(void **state)
 {
 	static struct seccomp_policy policy;
@@ -321,12 +326,13 @@ static void test_nothing_forgotten(void **state)
 	for (size_t k = 0; k < 2 * N_SKILL; k++) {
 		size_t a = k / N_SKILL;
 		const struct seccomp_arch *arch = &SECCOMP_ARCHES[a];
-		size_t last = a == 0 ? 336 : 294; /* where the older numbers of each end */
+		/* the numbers continue at 424 after this one */
+		size_t last = a == 0 ? 336 : 294;
 
 		assert_int_equal(seccomp_resolve(arch, filters[a][k % N_SKILL].which, &policy), 0);
 		for (size_t i = 0, nr = 0; i < policy.n_calls; i++, nr++) {
 			if (a == 1 && nr == 244) {
-				nr = 260; /* never used on aarch64 */
+				nr = 260; /* aarch64 does not use 244 to 259 */
 			}
 			if (nr == last + 1) {
 				nr = 424;

@@ -1,5 +1,5 @@
-/* test_seccomp_kernel.c - the system call filters in a real kernel: what is denied, with the same
- * call without a filter as control, and the programs that must run unharmed. */
+/* test_seccomp_kernel.c - the system call filters in a real kernel: denied calls, each with the
+ * same call without a filter as control, and programs that must run without errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -72,7 +72,7 @@ struct call {
 #define BAD_FD ((uint64_t)-1)
 static int pair[2];
 
-/* The arguments come last. */
+/* The arguments of the system call come last. */
 #define CALL(profile, unix_sockets, inet_sockets, want, what, nr, ...)                             \
 	{                                                                                          \
 		profile, unix_sockets, inet_sockets, want, what, nr,                               \
@@ -137,7 +137,8 @@ static const struct call CALLS[] = {
 #endif
 };
 
-/* The errno of the call, 0, or minus the signal that ended it. */
+/* Returns 0, the errno of the call, or the negative number of the signal that killed the
+ * process. */
 static int try_call(int profile, const struct call *c)
 {
 	int wstatus;
@@ -165,7 +166,8 @@ static void test_calls(void **state)
 		if (got != c->want) {
 			fail_msg("%s (row %zu): %d instead of %d", c->what, i, got, c->want);
 		}
-		/* The control: a denial is ours only if the kernel alone says otherwise. */
+		/* The control: without a filter, a denied call must have another result, and an
+		 * allowed one must succeed. */
 		if (c->want != 0 ? bare == c->want : bare != 0) {
 			fail_msg("%s (row %zu): %d without a filter", c->what, i, bare);
 		}
@@ -179,7 +181,7 @@ static int int80(int profile)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		long r = 20; /* getpid of i386 */
+		long r = 20; /* number of getpid() on i386 */
 		confine(profile, true, true);
 		__asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9", "r10", "r11");
 		_exit(r > 0 ? 0 : 1);
@@ -210,7 +212,8 @@ static void test_needs_no_new_privs(void **state)
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct ssb_error err = { 0 };
-		/* Root may load without: it is the message that is looked at then. */
+		/* Root needs no no_new_privs to load a filter, so root becomes another user
+		 * first. */
 		if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) {
 			_exit(1);
 		}
@@ -240,7 +243,7 @@ static void test_strict_threads(void **state)
 	assert_int_equal(wstatus, 0);
 }
 
-/* init's life, then one step out of it. */
+/* Runs the system calls that init needs, then, with step_out, one that it must not make. */
 static int init_life(bool step_out)
 {
 	int wstatus;

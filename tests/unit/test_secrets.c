@@ -3,7 +3,7 @@
 #include "base/own.h"
 #include "policy/secrets.h"
 
-/* What is the owner's and what is the skill's own, by the name alone. */
+/* The name of a variable alone decides whether its value is a secret. */
 static void test_names_of_secrets(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
-/* test_serve_job.c - one run of the server: its streams, its record, its end; canceled, crashed,
- * and many at once. */
+/* test_serve_job.c - one run of the server: its streams, its record, its end; then canceled runs,
+ * crashed runs, and many runs at once. */
 #include "serve_world.h"
 
 #include <poll.h>
@@ -23,13 +23,13 @@ struct seen {
 	int lines;
 	bool denied;
 	char run_id[40];
-	char live[256]; /* of stdout, as it came */
+	char live[256]; /* the beginning of stdout, as it was received */
 	struct job_end end;
 	char out[2][512];
 	bool cancel_on_output;
 	uint64_t canceled_ms;
 	uint64_t ended_ms;
-	int left; /* others that have to end */
+	int left; /* the loop stops when this many runs have ended */
 };
 
 static int setup(void **state)
@@ -151,7 +151,7 @@ UNIT_TEST(shows_what_is_denied)
 	assert_true(s.denied);
 }
 
-/* What is on our stdin is not for it. */
+/* A run gets an empty stdin and cannot read the server's. */
 UNIT_TEST(has_an_empty_stdin)
 {
 	struct seen s = { 0 };
@@ -167,7 +167,7 @@ UNIT_TEST(has_an_empty_stdin)
 	assert_true(s.end.ran);
 	assert_null(strstr(s.out[0], "secret"));
 	char left[8] = "";
-	assert_int_equal(read(p[0], left, sizeof(left)), 7); /* the control: it was there */
+	assert_int_equal(read(p[0], left, sizeof(left)), 7); /* the control: the text is unread */
 	close(p[0]);
 	close(p[1]);
 }
@@ -198,8 +198,9 @@ UNIT_TEST(is_canceled)
 {
 	uint64_t took = UINT64_MAX;
 
-	/* The promise is 100 ms for the skill; here the record is finished too, on a machine
-	 * with other work. The grace of two seconds would show, each time. */
+	/* A canceled skill must end within 100 ms. This test waits for the end of the record, too,
+	 * on a machine that may be busy, so it allows 1.9 s. If the grace period of 2 s were used,
+	 * all four tries would be slower. */
 	for (int i = 0; i < 4 && took >= 1900; i++) {
 		struct seen s = { .cancel_on_output = true };
 		run(&s, "{}", "trap : TERM INT; echo go; while :; do sleep 1; done");
@@ -241,7 +242,7 @@ UNIT_TEST(many_at_once)
 	assert_int_equal(job_list_count(w->serve.jobs), MANY);
 	for (int left = MANY; left > 0;) {
 		for (int i = 0; i < MANY; i++) {
-			s[i].left = 1; /* the next one */
+			s[i].left = 1; /* stop the loop when the next run ends */
 		}
 		assert_int_equal(loop_run(w->serve.loop), 0);
 		left = 0;
@@ -256,7 +257,7 @@ UNIT_TEST(many_at_once)
 	free(s);
 }
 
-/* Other supervisors than the real one; NULL: that. */
+/* Replaces the real supervisor; NULL: the real one runs. */
 static void (*supervisor)(const struct job_child *c);
 
 _Noreturn void __real_job_supervise(const struct job_child *c);
@@ -275,7 +276,7 @@ _Noreturn void __wrap_job_supervise(const struct job_child *c)
 	_exit(0);
 }
 
-/* The time that a canceled supervisor has to finish is over when the test says so. */
+/* The test, not the clock, decides when the time of a canceled supervisor to finish is over. */
 #define FINISH_MS 20000
 static struct {
 	int asked_for;
@@ -295,7 +296,7 @@ int __wrap_loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struc
 	return __real_loop_after(l, ms, fn, arg, ret);
 }
 
-/* At the server's end it is over soon. */
+/* At the end of the server, the wait for a canceled supervisor is shortened to 50 ms. */
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
@@ -303,7 +304,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 	return __real_poll(fds, n, timeout == FINISH_MS && supervisor != NULL ? 50 : timeout);
 }
 
-/* Hundreds of sandboxes are not needed to count them. */
+/* A supervisor without a sandbox: the tests that count runs start hundreds. */
 static void idle(const struct job_child *c)
 {
 	(void)c;
@@ -321,7 +322,8 @@ static void allow_runs(size_t n)
 	assert_int_equal(job_list_new(&w->serve, &w->serve.jobs, &err), 0);
 }
 
-/* How many more runs this client can begin. */
+/* Starts runs for the client `who` until one is refused with `why`. Returns how many were
+ * started. */
 static size_t begun_by(const char *who, struct seen *s, const char *why)
 {
 	auto_free char *name = strdup("s");
@@ -342,7 +344,8 @@ static size_t begun_by(const char *who, struct seen *s, const char *why)
 	return n;
 }
 
-/* One client takes no more than half of what is free; alone on a pipe it takes all. */
+/* One of several clients gets at most half of the free runs. A single client on a pipe gets all of
+ * them. */
 UNIT_TEST(each_client_has_a_share)
 {
 	struct seen s = { .left = 1000 };
@@ -394,9 +397,9 @@ UNIT_TEST(as_many_as_there_may_be)
 	}
 	assert_int_equal(err.code, SSB_E_LIMIT);
 	assert_int_equal(job_list_count(w->serve.jobs), MAX_JOBS);
-	assert_int_equal(world_children(), MAX_JOBS); /* none was begun */
+	assert_int_equal(world_children(), MAX_JOBS); /* the refused run has no process */
 
-	/* There is room again when one has ended. */
+	/* When a run has ended, a new one can start. */
 	job_cancel(s[7].job);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s[7].ended, 1);
@@ -418,13 +421,13 @@ static void on_told(int sig)
 	(void)!write(told_to, sig == SIGINT ? "i" : "t", 1);
 }
 
-/* Hears the signals, says which, and does not end. */
+/* A supervisor that writes which signal it gets, and does not end. */
 static void stubborn(const struct job_child *c)
 {
 	struct sigaction hear = { .sa_handler = on_told };
 
 	told_to = c->out;
-	sigfillset(&hear.sa_mask); /* one by one, in their order */
+	sigfillset(&hear.sa_mask); /* handle one signal after the other, in the order of arrival */
 	(void)sigaction(SIGINT, &hear, NULL);
 	(void)sigaction(SIGTERM, &hear, NULL);
 	(void)!write(c->out, "up ", 3);
@@ -462,7 +465,8 @@ static void was_killed(const struct seen *s)
 	assert_int_equal(world_children(), 0);
 }
 
-/* Not before its time is over: a session's store may be slow. */
+/* A canceled supervisor that does not end is killed, but only after its time to finish: the store
+ * of a session may be slow. */
 UNIT_TEST(one_that_does_not_end_is_killed)
 {
 	struct seen s = { 0 };
@@ -476,7 +480,7 @@ UNIT_TEST(one_that_does_not_end_is_killed)
 	was_killed(&s);
 }
 
-/* Neither told nor given its time a second time. */
+/* If a run is canceled twice, the supervisor gets no second signal and no more time. */
 UNIT_TEST(is_canceled_twice)
 {
 	struct seen s = { 0 };
@@ -490,7 +494,7 @@ UNIT_TEST(is_canceled_twice)
 	was_killed(&s);
 }
 
-/* Nor does the server, when it ends, wait for one for ever. */
+/* When the server ends, a supervisor that does not end is killed. */
 UNIT_TEST(the_end_kills_what_does_not_end)
 {
 	struct seen s = { 0 };
@@ -502,9 +506,10 @@ UNIT_TEST(the_end_kills_what_does_not_end)
 	was_killed(&s);
 }
 
-#define MUCH 300000 /* more than is read at a time, and than a pipe holds as it is made */
+/* more than one read returns, and more than a pipe of default size can contain */
+#define MUCH 300000
 
-/* Fills both pipes and ends before the server looks. A process that it leaves holds them. */
+/* Fills both pipes and ends before the server reads them. Its child still has both pipes open. */
 static void writes_and_goes(const struct job_child *c)
 {
 	const int fds[] = { c->out, c->err };
@@ -525,7 +530,8 @@ static void writes_and_goes(const struct job_child *c)
 	(void)msg_fds_send(c->sock, &m, sizeof(m), NULL);
 }
 
-/* All that was written before the end, and nothing is waited for after it. */
+/* A supervisor ends with much unread output, while its child keeps the pipes open: the server gets
+ * all of the output and does not wait for the child. */
 UNIT_TEST(nothing_is_lost_at_the_end)
 {
 	struct seen s = { 0 };
@@ -540,7 +546,8 @@ UNIT_TEST(nothing_is_lost_at_the_end)
 	assert_true(clock_ms() - from < 10000);
 	assert_int_equal(s.ended, 1);
 	assert_true(s.end.ran);
-	assert_int_equal(kill(s.end.result.exit_status, SIGKILL), 0); /* it lived */
+	/* the child was still running */
+	assert_int_equal(kill(s.end.result.exit_status, SIGKILL), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(s.end.out_all[i], MUCH);
 		assert_int_equal(s.end.out_len[i], 400);
@@ -563,13 +570,13 @@ UNIT_TEST(the_end_waits_for_all)
 	assert_int_equal(world_children(), 0);
 }
 
-/* The server is killed: its runs end, and their records are whole. */
+/* If the server is killed, its runs end and their records are complete. */
 UNIT_TEST(dies_with_the_server)
 {
 	int life[2];
 	char byte;
 
-	assert_int_equal(pipe(life), 0); /* not CLOEXEC, but closed in the supervisor */
+	assert_int_equal(pipe(life), 0); /* without CLOEXEC, so the supervisor must close it */
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct seen s = { 0 };
@@ -587,7 +594,7 @@ UNIT_TEST(dies_with_the_server)
 	}
 	close(life[1]);
 	assert_int_equal(read(life[0], &byte, 1), 1);
-	/* The pipe ends with the server: no supervisor holds it. */
+	/* The pipe is closed when the server dies, as no supervisor has it open. */
 	assert_int_equal(read(life[0], &byte, 1), 0);
 	close(life[0]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

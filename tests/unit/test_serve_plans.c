@@ -1,5 +1,5 @@
-/* test_serve_plans.c - cached plans: the same while nothing changed, a new one as soon as anything
- * did; narrowed, and never widened. */
+/* test_serve_plans.c - cached plans: the same plan while nothing has changed, a new one after any
+ * change. A client can narrow a plan but never widen it. */
 #include "serve_world.h"
 
 #include <time.h>
@@ -9,7 +9,8 @@
 #include "policy/options.h"
 #include "serve/plans.h"
 
-/* A clock that stands until it is moved: how old a plan is does not depend on the machine. */
+/* The clock stands still until the test moves it, so the age of a plan does not depend on the
+ * machine. */
 static time_t moved_s;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -72,7 +73,7 @@ UNIT_TEST(is_kept)
 	assert_ptr_equal(get(&bare), first);
 }
 
-/* What cannot be looked at cheaply may be another by then. */
+/* A plan is used again for less than 2 s, because some changes are too expensive to detect. */
 UNIT_TEST(is_kept_so_long)
 {
 	world_skill("s", "{}", "true");
@@ -86,7 +87,7 @@ UNIT_TEST(is_kept_so_long)
 #define ONE "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 #define TWO "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 
-/* No two of these are one: each has a plan of its own while the others are kept. */
+/* All of these wishes differ: each gets its own plan while the plans of the others are kept. */
 UNIT_TEST(each_wish_has_its_own)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");
@@ -110,7 +111,7 @@ UNIT_TEST(each_wish_has_its_own)
 		{ .declined = { arg, 1 } },
 		{ .declined = { arg_b, 1 } },
 		{ .lock = &declines },
-		/* The same words in other places. */
+		/* the same texts in other members */
 		{ .by = "client", .tree = ONE, .declined = { digest_two, 1 } },
 	};
 	const struct plan_wish all[] = {
@@ -151,7 +152,8 @@ UNIT_TEST(each_wish_has_its_own)
 	}
 }
 
-/* The time of an answer for one run or a session does not count: each use has another. */
+/* consent_input.at does not count: each use of an approval for one run or a session has another
+ * time. */
 UNIT_TEST(is_kept_for_a_session)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");
@@ -185,7 +187,8 @@ static void word_by(const struct consent_found *f, bool copied, struct consent_i
 	assert_int_equal(consent_by_approval(&w->serve.owner, f, copied, ret, &err), 0);
 }
 
-/* A plan by an approval is of that one, not of the one before, whose files are the same. */
+/* The files stay the same and a new approval declines an item: the plan must use the new
+ * approval. */
 UNIT_TEST(is_by_this_approval)
 {
 	AUTO(consent_found_done) struct consent_found whole = { 0 };
@@ -220,7 +223,7 @@ UNIT_TEST(is_by_this_approval)
 	}
 }
 
-/* What was declined once, and is not asked for any more, is nothing to speak of. */
+/* A declined item that the skill no longer requests causes no message. */
 UNIT_TEST(is_quiet_of_what_nobody_asks)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -241,7 +244,7 @@ UNIT_TEST(is_quiet_of_what_nobody_asks)
 	}
 }
 
-/* Who asks what there is to say of a manifest is told, also of a plan that is kept. */
+/* A caller that passes a list for messages gets all of them, even if the plan is cached. */
 UNIT_TEST(says_it_again)
 {
 	struct ssb_error err = { 0 };
@@ -263,7 +266,7 @@ UNIT_TEST(sees_a_change)
 	world_skill("s", "{network: {egress: [{domain: example.com}]}}", "true");
 	assert_int_equal(get(&bare)->n_egress, 1);
 
-	/* The owner's file. */
+	/* A change of the owner's policy file makes a new plan. */
 	uint64_t before = get(&bare)->res.memory_mb;
 	world_mkdir("home/.config");
 	world_mkdir("home/.config/skillsandbox");
@@ -272,7 +275,8 @@ UNIT_TEST(sees_a_change)
 	assert_int_equal(get(&bare)->res.memory_mb, 33);
 }
 
-/* What is derived comes from more than one file, and the owner may have a word for it. */
+/* A manifest is derived from several files until the skill has its own: a change of any of these
+ * files makes a new plan. */
 UNIT_TEST(derives_anew)
 {
 	AUTO(skill_done) struct skill derived = skill_at("d");
@@ -309,8 +313,8 @@ UNIT_TEST(sees_another_object)
 	assert_true(there);
 }
 
-/* The flags that the server was started with stay its own, all of them, and count in each
- * plan; but no run has the record, the terminal or the copy of another. */
+/* The plan of a run uses the flags of the server's command line. They are not changed, except that
+ * a run does not get the server's trace output, terminal or copy. */
 UNIT_TEST(leaves_the_flags)
 {
 	char *args[] = { (char[]){ "x" }, NULL };
@@ -335,7 +339,7 @@ UNIT_TEST(leaves_the_flags)
 		assert_true(there);
 		assert_null(p->trace_output);
 		assert_int_equal(p->tty, TTY_NO);
-		assert_string_equal(owner->workdir, "/tmp"); /* and is freed once */
+		assert_string_equal(owner->workdir, "/tmp"); /* unchanged, and freed only once */
 		assert_string_equal(owner->trace_output, "/record");
 		assert_int_equal(owner->tty, TTY_YES);
 		assert_int_equal(owner->read.n, 1);
@@ -343,7 +347,8 @@ UNIT_TEST(leaves_the_flags)
 	}
 }
 
-/* What is granted for a run or a session is for the files that were shown. */
+/* A grant for one run or for a session is valid only for the files that were shown: a changed file
+ * is refused. */
 UNIT_TEST(runs_what_was_shown)
 {
 	AUTO(skill_files_done) struct skill_files files = { 0 };
@@ -355,7 +360,7 @@ UNIT_TEST(runs_what_was_shown)
 	world_file("s/code", "good");
 	assert_int_equal(lock_files_read(skill.dir, &files, &err), 0);
 	skill_files_done(&(struct skill_files){ .v = files.v, .n = files.n });
-	files.v = NULL; /* the server knows the digest alone */
+	files.v = NULL; /* the server stores only the digest */
 	files.n = 0;
 	assert_int_equal(
 	        consent_once(&w->serve.owner, skill.dir, &files, false, "a test", &input, &err), 0);
@@ -380,7 +385,7 @@ static size_t writes_of(const struct ssb_plan *p)
 	return n;
 }
 
-/* Directories that would be made first. */
+/* Counts the grants whose directory would have to be created. */
 static size_t made_by(const struct ssb_plan *p)
 {
 	size_t n = 0;
@@ -413,11 +418,11 @@ UNIT_TEST(narrows)
 	assert_int_equal(made_by(p), 0);
 	assert_int_equal(p->res.max_runtime_seconds, 7);
 	assert_true(plans_harmless(p));
-	/* And the first is as it was. */
+	/* The plan without narrowing is unchanged. */
 	assert_int_equal(writes_of(get(&bare)), 2);
 }
 
-/* Each of these is enough not to be. */
+/* Network access, a writable directory and --best-effort each make a plan harmful. */
 UNIT_TEST(is_harmless)
 {
 	struct ssb_error err = { 0 };
@@ -457,7 +462,8 @@ UNIT_TEST(less_needs_no_approval)
 	assert_int_equal(ssb_plan_refusals(get(&bare)), 2);
 	assert_int_equal(ssb_plan_refusals(get(&less)), 0);
 
-	/* What is no less needed stays refused. */
+	/* The read of ~/.ssh and LD_PRELOAD do not depend on network or write access, so both stay
+	 * refused. */
 	world_skill("s",
 	            "{network: {egress: [{domain: 10.0.0.1}]}, filesystem: {read: [~/.ssh], write: "
 	            "[~/.ssh]}, env_vars: {allow: [LD_PRELOAD]}}",
@@ -470,7 +476,8 @@ UNIT_TEST(less_needs_no_approval)
 
 UNIT_TEST(has_what_the_owner_gave)
 {
-	struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
+	struct given extra = { SSB_OPT_READ,
+		               (char[]){ "~/.ssh" } }; /* as the server offers it to the client */
 	const struct consent_input input = { .given = &extra, .n_given = 1 };
 	const struct plan_wish given = { .skill = &skill, .input = &input };
 	struct ssb_error err = { 0 };
@@ -486,7 +493,7 @@ UNIT_TEST(has_what_the_owner_gave)
 	assert_int_equal(ssb_plan_refusals(get(&bare)), 1);
 }
 
-/* More wishes than are kept: each is right all the same. */
+/* More wishes than the cache can contain: each still gets the right plan. */
 UNIT_TEST(forgets)
 {
 	char number[16];

@@ -1,4 +1,5 @@
-/* test_serve_skills.c - which skills are served: by name, by path, and which are not. */
+/* test_serve_skills.c - which skills the server offers, by name and by path, and which it
+ * refuses. */
 #include "serve_world.h"
 
 #include "base/limits.h"
@@ -55,7 +56,7 @@ UNIT_TEST(lists_one_level)
 	assert_string_equal(v[0].name, "a");
 	assert_string_equal(v[1].name, "b");
 
-	/* They come and go. */
+	/* A new skill appears in the list, and a removed one disappears. */
 	world_skill("skills/c", "{}", "true");
 	auto_free char *gone = world_path("skills/a/skillsandbox.yaml");
 	assert_int_equal(unlink(gone), 0);
@@ -81,7 +82,8 @@ UNIT_TEST(finds_by_name_and_path)
 	found(s, file, "a");
 	refused(s, "b", SSB_E_NOT_FOUND);
 	refused(s, "", SSB_E_NOT_FOUND);
-	/* By the name that the owner used for it, too. */
+	/* A skill is also found by a path through a symlink, if the server was started with that
+	 * path. */
 	auto_free char *alias = world_path("alias");
 	auto_free char *by_alias = world_path("alias/a");
 	auto_free char *skills = world_path("skills");
@@ -92,7 +94,7 @@ UNIT_TEST(finds_by_name_and_path)
 	found(s, by_alias, "a");
 	found(s, path, "a");
 	skills_free(s);
-	/* A skill that is named itself. */
+	/* The server is started with the directory of a single skill. */
 	s = open_skills("skills/a", NULL);
 	found(s, "a", "a");
 	found(s, path, "a");
@@ -118,20 +120,21 @@ UNIT_TEST(refuses_what_is_outside)
 	refused(s, outside, SSB_E_POLICY);
 	refused(s, dots, SSB_E_POLICY);
 	refused(s, prefix, SSB_E_POLICY);
-	refused(s, absent, SSB_E_POLICY); /* whether it exists is not told */
+	/* the same error as for an existing path: the client cannot find out whether it exists */
+	refused(s, absent, SSB_E_POLICY);
 	refused(s, link, SSB_E_POLICY);
 	refused(s, "link", SSB_E_NOT_FOUND);
 	refused(s, "/etc/passwd", SSB_E_POLICY);
 	refused(s, "../outside", SSB_E_POLICY);
-	found(s, inner, "a"); /* leads to what is served */
-	/* What is on the way is not told of either: both lead to what is served, one by
-	 * what exists. */
+	found(s, inner, "a"); /* the link leads to a served skill */
+	/* Both paths lead to a served skill, but only one of the directories before ".." exists.
+	 * Both are refused, so the client cannot find out which exists. */
 	auto_free char *oracle = world_path("outside/../skills/a");
 	auto_free char *no_oracle = world_path("nothing/../skills/a");
 	refused(s, oracle, SSB_E_POLICY);
 	refused(s, no_oracle, SSB_E_POLICY);
 	refused(s, "/proc/self/root/../a", SSB_E_POLICY);
-	/* The control: it is a skill like the other. */
+	/* The control: the same directory is found if it is served. */
 	skills_free(s);
 	s = open_skills("skills", "outside");
 	found(s, outside, "outside");
@@ -156,7 +159,7 @@ UNIT_TEST(tells_apart_what_has_one_name)
 	found(s, "more/a", "more/a");
 	refused(s, "a", SSB_E_NOT_FOUND);
 	skills_free(s);
-	/* Where the directory above is called the same as well, it is the whole path. */
+	/* If the parent directories have the same name, too, the name is the whole path. */
 	auto_free char *whole = world_path("more/skills/a");
 	world_mkdir("more/skills");
 	world_skill("more/skills/a", "{}", "true");
@@ -166,7 +169,7 @@ UNIT_TEST(tells_apart_what_has_one_name)
 	assert_string_equal(v[0].name, whole);
 	found(s, whole, whole);
 	skills_free(s);
-	/* Twice the same is once. */
+	/* A directory that is given twice counts once. */
 	s = open_skills("skills", "skills");
 	found(s, "a", "a");
 	skills_free(s);

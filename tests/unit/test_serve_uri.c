@@ -1,4 +1,5 @@
-/* test_serve_uri.c - addresses of resources, cursors, and data that hides nothing. */
+/* test_serve_uri.c - resource addresses, cursors, and JSON that is shown with all hidden characters
+ * visible. */
 #include <string.h>
 
 #include "unit.h"
@@ -25,7 +26,7 @@ UNIT_TEST(test_addresses)
 		{ "skillsandbox://runs/" ID "/output?from=999999999999999999", URI_OUTPUT, ID },
 		{ "skillsandbox://runs/" ID "/trace?from=17", URI_TRACE, ID },
 		{ "skillsandbox://skills/weather", URI_MANIFEST, "weather" },
-		/* Pages of what has some, in one spelling. */
+		/* Only outputs have pages, and ?from= has only one valid spelling. */
 		{ "skillsandbox://runs/" ID "?from=1", URI_NONE, NULL },
 		{ "skillsandbox://skills/weather?from=1", URI_NONE, NULL },
 		{ "skill://weather/SKILL.md?from=1", URI_NONE, NULL },
@@ -44,7 +45,7 @@ UNIT_TEST(test_addresses)
 		{ "skillsandbox://skills/tools%2Fweather", URI_MANIFEST, "tools/weather" },
 		{ "skillsandbox://skills/%E2%80%AE", URI_MANIFEST, "\xe2\x80\xae" },
 		{ "skill://weather/SKILL.md", URI_SKILL_FILE, "weather/SKILL.md" },
-		/* Runs have ids, and nothing else is one. */
+		/* Runs are addressed by their full id only. */
 		{ "skillsandbox://runs/last", URI_NONE, NULL },
 		{ "skillsandbox://runs/4a035262", URI_NONE, NULL },
 		{ "skillsandbox://runs/" ID "/", URI_NONE, NULL },
@@ -52,7 +53,7 @@ UNIT_TEST(test_addresses)
 		{ "skillsandbox://runs/../../etc/passwd", URI_NONE, NULL },
 		{ "skillsandbox://runs/%2e%2e", URI_NONE, NULL },
 		{ "skillsandbox://runs//trace", URI_NONE, NULL },
-		/* One spelling. */
+		/* A name has only one valid spelling. */
 		{ "skillsandbox://skills/%77eather", URI_NONE, NULL },
 		{ "skillsandbox://skills/a%2fb", URI_NONE, NULL },
 		{ "skillsandbox://skills/a/b", URI_NONE, NULL },
@@ -166,7 +167,7 @@ UNIT_TEST(test_shown)
 	shown("\"\\u001b[2J\\n\"", "\"\\\\x1b[2J\\\\n\"");
 	shown("\"\\udb40\\udc41\"", "\"\\\\u{e0041}\"");
 	shown("\"\\udcff\"", "\"\\\\xff\"");
-	/* A name that is not what it seems could stand for another. */
+	/* A key with an invisible character is left out: it could look like another key. */
 	shown("{\"a\":1,\"a\\u200b\":2,\"b\":3}", "{\"a\":1,\"b\":3}");
 	shown("no JSON", "null");
 }

@@ -1,5 +1,5 @@
-/* test_served_files.c - the files of a skill that the server lists: digests, what is left out, and
- * the bounds. */
+/* test_served_files.c - the files of a skill that the server lists: digests, omitted files, and
+ * limits. */
 #include "serve_world.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "serve/served_files.h"
 
-/* The file that has grown by the time that it is read; and its size then. */
+/* The file that grows to MAX_SKILL_FILE before the next read(); NULL: none. */
 static const char *grows;
 
 ssize_t __real_read(int fd, void *buf, size_t n);
@@ -93,7 +93,7 @@ UNIT_TEST(digests_and_what_is_left_out)
 	assert_null(find(&f, ".git/config"));
 	assert_int_equal(f.n_left_out, 3);
 
-	/* By their names they cannot be had either. */
+	/* Omitted files and invalid names cannot be read by name either. */
 	static const char *const not_served[] = { "link",        "fifo",   ".git/config", "..",
 		                                  "../s/big",    "./big",  "/etc/passwd", "",
 		                                  "sub/../big",  "sub//x", "sub",         "nope",
@@ -109,7 +109,7 @@ UNIT_TEST(digests_and_what_is_left_out)
 	assert_int_equal(out.len, 1000);
 }
 
-/* One that changes is seen, also with a cache that knows it. */
+/* A changed file gets a new digest, even if the cache has the old one. */
 UNIT_TEST(sees_a_change)
 {
 	uint8_t before[SHA256_BYTES];
@@ -129,7 +129,8 @@ UNIT_TEST(sees_a_change)
 	assert_memory_not_equal(f.v[0].sha256, before, sizeof(before));
 }
 
-/* Why it cannot be served; NULL: it can. With a directory for the cache its files are read. */
+/* Returns the reason why the skill cannot be served, or NULL. With a cache directory, the contents
+ * of the files are read, too. */
 static const char *refused_with(const char *cache)
 {
 	static struct ssb_error err;
@@ -159,7 +160,7 @@ UNIT_TEST(too_many)
 	assert_string_equal(refused(), "it has more files than the limit of 512");
 }
 
-/* Directories have a bound of their own: empty ones are no files. */
+/* The number of directories has its own limit, as empty directories do not count as files. */
 UNIT_TEST(too_many_directories)
 {
 	char name[64];
@@ -175,7 +176,7 @@ UNIT_TEST(too_many_directories)
 	assert_string_equal(refused(), "it has more directories than the limit of 513");
 }
 
-/* In order, and what is left out by name as far as there is room: the rest is counted. */
+/* Files are sorted. Omitted files are listed up to MAX_SKILL_LEFT, and all of them are counted. */
 UNIT_TEST(is_in_order)
 {
 	AUTO(skill_files_done) struct skill_files f = { 0 };
@@ -223,7 +224,7 @@ UNIT_TEST(too_large)
 	                    "it has more bytes in all its files than the limit of 16 MiB");
 }
 
-/* The limits hold for the bytes that are read, also of a file that grows after it was listed. */
+/* A file grows after it was listed: the limit applies to the bytes that are read. */
 UNIT_TEST(too_large_by_growing)
 {
 	char name[64];

@@ -1,6 +1,7 @@
 /* test_session.c - sessions in their store: the behaviour of an existing session engine, without
- * its holes. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. Time, states
- * and trees are in test_session_states.c, the ledger is in test_session_ledger.c. */
+ * its security holes. The tests run on SQLite, and also on PostgreSQL if SSB_TEST_POSTGRES names a
+ * server. Time, states and trees are in test_session_states.c, the ledger is in
+ * test_session_ledger.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ UNIT_TEST(test_known_order)
 	static const struct {
 		const char *name;
 		int64_t later_s;
-		micros spend[4]; /* settled one after the other; 0: none */
+		micros spend[4]; /* settled one after the other; 0: no more */
 		micros estimate;
 		bool allowed;
 		const char *code;
@@ -85,7 +86,7 @@ UNIT_TEST(test_unknown_and_over)
 	assert_non_null(strstr(d.verdict.reason, "done"));
 }
 
-/* ---- the holes ----------------------------------------------------------- */
+/* ---- the holes of that engine, closed ------------------------------------- */
 
 UNIT_TEST(test_overspending_acts)
 {
@@ -142,7 +143,8 @@ UNIT_TEST(test_kill_switch_off)
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.verdict.act, ACT_BLOCK);
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
-	/* The owner's own kill works, and at once. */
+	/* With the kill switch off, the owner's own kill still works, and without a grace
+	 * period. */
 	assert_int_equal(session_become(w.ss, world_id("noswitch"), SESSION_KILLED, "", &d, &err),
 	                 0);
 	assert_int_equal(d.state, SESSION_KILLED);
@@ -168,7 +170,7 @@ UNIT_TEST(test_amounts)
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_int_equal(world_get("amounts").reserved, USD(0.5));
 	assert_int_equal(world_get("amounts").spent, 0);
-	/* The largest there is is written down, and more of it does not wrap. */
+	/* The largest amount is stored, and a larger sum does not wrap around. */
 	d = world_settle(r, MAX_MICROS);
 	assert_int_equal(d.after.spent, MAX_MICROS);
 	assert_int_equal(d.state, SESSION_KILLED);
@@ -188,12 +190,12 @@ UNIT_TEST(test_id_is_used_once)
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_int_equal(world_get("once").spent, USD(0.5));
-	/* Nor when it is over. */
+	/* An id cannot be used again after its session has ended. */
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_become(w.ss, req.id, SESSION_KILLED, "x", &d, &err), 0);
 	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
 	assert_int_equal(world_get("once").state, SESSION_KILLED);
-	/* Without one, one is drawn. */
+	/* A session without an id gets a random one. */
 	err = (struct ssb_error){ 0 };
 	req.id = NULL;
 	assert_int_equal(session_start(w.ss, &req, &d, &err), 0);
@@ -201,7 +203,8 @@ UNIT_TEST(test_id_is_used_once)
 	session_policy_done(&p);
 }
 
-/* The last one is as long as can be, and one more. */
+/* Invalid ids are refused as a session's and as an agent's id. An id of SESSION_ID bytes is too
+ * long; one byte less is accepted. */
 UNIT_TEST(test_ids_that_are_none)
 {
 	static const char *const NONE[] = { "",    ".",   "..",  "-a",  "_a",       ".a",   "a/b",
@@ -247,11 +250,12 @@ UNIT_TEST(test_reservations_hold)
 	}
 	assert_int_equal(allowed, 2);
 	assert_int_equal(world_get("parallel").reserved, USD(0.8));
-	/* Tools that are never settled count as actions all the same. */
+	/* Actions that are never settled count, too. */
 	assert_int_equal(world_get("parallel").actions, 2);
 }
 
-/* Nothing ends because of it; the caller that pays must be told. */
+/* An action costs more than the budget and on_exceed is "block": the session continues, and the
+ * owner gets one message. */
 UNIT_TEST(test_overspending_is_told)
 {
 	struct ssb_error err = { 0 };
@@ -267,7 +271,7 @@ UNIT_TEST(test_overspending_is_told)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
 		assert_int_equal(session_settle(w.ss, reserved[i], COSTS[i], &d, &err), 0);
-		assert_int_equal(d.notify, i == 1); /* once */
+		assert_int_equal(d.notify, i == 1); /* only the first excess sends a message */
 		assert_int_equal(d.after.state, i < 1 ? SESSION_ACTIVE : SESSION_ALERT);
 	}
 	assert_int_equal(world_lines("overspent", "budget_alert"), 1);
@@ -297,7 +301,7 @@ UNIT_TEST(test_threshold_alerts)
 	assert_int_equal(world_lines("threshold", "budget_alert"), 1);
 }
 
-/* Told when it is reached, not with each action after it. */
+/* alert_at sends a message when it is reached, and not again with each later action. */
 UNIT_TEST(test_alert_is_told_once)
 {
 	world_start("told", NULL,
@@ -315,7 +319,8 @@ UNIT_TEST(test_alert_is_told_once)
 	assert_int_equal(world_lines("told", "budget_alert"), 1);
 }
 
-/* What a threshold refused is refused from then on, by either kind of threshold. */
+/* After a threshold with "block" is reached, all later actions are refused, whichever kind of
+ * threshold it was. */
 UNIT_TEST(test_block_stays)
 {
 	static const char *const POLICIES[][2] = {
@@ -397,7 +402,7 @@ UNIT_TEST(test_idle_expires)
 	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
 	assert_int_equal(world_get("idle").state, SESSION_ACTIVE);
 	world_now++;
-	/* By looking at it, ... */
+	/* The session expires when it is read, ... */
 	struct session s = world_get("idle");
 	assert_int_equal(s.state, SESSION_EXPIRED);
 	assert_int_equal(s.ended_us, world_now);

@@ -1,5 +1,5 @@
-/* test_session_db.c - the same cases on every store: SQLite in a directory of its own, and the
- * PostgreSQL that SSB_TEST_POSTGRES names (its database is emptied). */
+/* test_session_db.c - the same cases on every store: SQLite in its own directory, and the
+ * PostgreSQL server that SSB_TEST_POSTGRES names (its database is emptied). */
 #include <limits.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include "session_db_world.h"
 
 struct store {
-	const char *url; /* NULL: the file */
+	const char *url; /* NULL: SQLite, in `file` */
 	struct db *db;
 };
 
@@ -45,7 +45,7 @@ static int take_texts(void *arg, const struct db_value *v, size_t n)
 	assert_int_equal(n, 3);
 	assert_int_equal(v[0].type, DB_TEXT);
 	assert_int_equal(v[0].n, strlen("half"));
-	assert_string_equal(v[0].s, "half"); /* with its NUL */
+	assert_string_equal(v[0].s, "half"); /* and it ends with a NUL */
 	assert_int_equal(v[1].type, DB_NULL);
 	assert_int_equal(v[2].type, DB_TEXT);
 	assert_int_equal(v[2].n, 0);
@@ -54,7 +54,7 @@ static int take_texts(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* A text needs no NUL at its end to go in. */
+/* A text parameter has a length: only its first 4 bytes are stored, although more follow. */
 static void texts_have_lengths(struct store *s)
 {
 	struct ssb_error err = { 0 };
@@ -144,7 +144,8 @@ static void rows_end_when_told(struct store *s)
 	put(s->db, 1, "b", 1);
 	must(db_run(s->db, "SELECT n FROM counts", NULL, 0, stop_at_once, &rows, &err), &err);
 	assert_int_equal(rows, 1);
-	/* What writes is done whole all the same. */
+	/* A statement that writes is executed completely, even if the caller stops reading its
+	 * rows. */
 	must(db_run(s->db, "UPDATE counts SET n = 2 RETURNING n", NULL, 0, stop_at_once, &rows,
 	            &err),
 	     &err);
@@ -175,7 +176,8 @@ static int nested(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* The same statement, while its own rows are read. */
+/* The same statement runs again while its own rows are read, three levels deep: each gets all
+ * rows. */
 static void rows_may_ask_in_turn(struct store *s)
 {
 	struct nest x = { s->db, 1, 0 };
@@ -195,7 +197,7 @@ static void a_rollback_leaves_nothing(struct store *s)
 	assert_int_equal(number(s->db, ALL), 1);
 	db_rollback(s->db);
 	assert_int_equal(number(s->db, ALL), 0);
-	db_rollback(s->db); /* none: nothing */
+	db_rollback(s->db); /* no transaction: no effect */
 	begin(s->db);
 	put(s->db, 1, "a", 1);
 	commit(s->db);
@@ -216,7 +218,7 @@ static void a_failed_statement_fails_the_whole(struct store *s)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(db_commit(s->db, &err), -1);
 	assert_int_equal(number(s->db, ALL), 0);
-	begin(s->db); /* and the store is well */
+	begin(s->db); /* and the store can be used again */
 	put(s->db, 1, "b", 1);
 	commit(s->db);
 	assert_int_equal(number(s->db, ALL), 1);
@@ -276,7 +278,7 @@ static void long_texts_have_a_bound(struct store *s)
 	assert_int_equal(err.code, SSB_E_LIMIT);
 }
 
-/* More than are kept: those past it work as well. */
+/* More different statements than the cache can contain: all of them work. */
 static void many_statements(struct store *s)
 {
 	static char sql[DB_STATEMENTS + 8][48];
@@ -319,8 +321,8 @@ static void a_reader_sees_what_is_committed(struct store *s)
 	db_close(other);
 }
 
-/* As if there had never been one: a log that is left belongs to its file, and SQLite removes it
- * under the process that opens the next file. */
+/* Removes the database with its -wal and -shm files. SQLite would delete a WAL file that remains
+ * while the next process opens the new database. */
 static void remove_files(void)
 {
 	static const char *const ENDINGS[] = { "", "-wal", "-shm" };
@@ -332,7 +334,8 @@ static void remove_files(void)
 	}
 }
 
-/* Eight processes open a store that has no tables yet, and count to 25 each. */
+/* Eight processes open a store without tables at the same time. Each counts to 25, and no count may
+ * be lost. */
 static void many_open_at_once(struct store *s, const char *drop)
 {
 	struct ssb_error err = { 0 };
@@ -409,7 +412,7 @@ static void a_later_version_is_refused(struct store *s)
 	db_close(other);
 }
 
-/* Says "o" when it has opened the store, "l" when it has the lock. */
+/* Writes "o" when the store is open, and "l" when it has the lock. */
 static int other_process(const struct store *s, int in, int out)
 {
 	struct ssb_error err = { 0 };
@@ -427,7 +430,8 @@ static int other_process(const struct store *s, int in, int out)
 	return 0;
 }
 
-/* A second process has to wait, and then sees what the first one did. */
+/* While one process has the lock of a tree, a second one waits. Then the second one sees the change
+ * of the first. */
 static void the_lock_of_a_tree_holds(struct store *s)
 {
 	struct ssb_error err = { 0 };
@@ -438,7 +442,7 @@ static void the_lock_of_a_tree_holds(struct store *s)
 
 	assert_int_equal(pipe(there), 0);
 	assert_int_equal(pipe(back), 0);
-	db_close(s->db); /* a store is not to be carried across fork */
+	db_close(s->db); /* a store must not be used after fork() */
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -451,7 +455,7 @@ static void the_lock_of_a_tree_holds(struct store *s)
 	assert_int_equal(write(there[1], "g", 1), 1);
 	assert_int_equal(read(back[0], &c, 1), 1);
 	struct pollfd p = { .fd = back[0], .events = POLLIN };
-	assert_int_equal(poll(&p, 1, 300), 0); /* it waits */
+	assert_int_equal(poll(&p, 1, 300), 0); /* the other process waits */
 	run(s->db, "UPDATE counts SET n = n * $1", DB_ARGS(DB_I(10)));
 	commit(s->db);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -480,11 +484,11 @@ static void news_come(struct store *s)
 	must(open_again(s, &other, &err), &err);
 	begin(other);
 	must(db_tell(other, "first", &err), &err);
-	assert_int_equal(poll(&p, 1, 100), 0); /* not before it is committed */
+	assert_int_equal(poll(&p, 1, 100), 0); /* nothing arrives before the commit */
 	must(db_tell(other, "second", &err), &err);
 	commit(other);
 	assert_int_equal(poll(&p, 1, 5000), 1);
-	/* Also when another answer brought them. */
+	/* News that arrive together with the answer to a statement are not lost. */
 	assert_int_equal(number(s->db, "SELECT 1"), 1);
 	assert_int_equal(poll(&p, 1, 5000), 1);
 	assert_int_equal(db_news(s->db, id, &err), 1);
@@ -494,7 +498,7 @@ static void news_come(struct store *s)
 	assert_string_equal(id, "second");
 	assert_int_equal(db_news(s->db, id, &err), 0);
 	assert_int_equal(poll(&p, 1, 0), 0);
-	/* What is undone was never told, and one's own are no news. */
+	/* No news come from a transaction that was rolled back, nor from the process itself. */
 	begin(other);
 	must(db_tell(other, "undone", &err), &err);
 	db_rollback(other);

@@ -1,5 +1,5 @@
-/* test_session_engine.c - every decision of a session, in its order; and the closed holes of an
- * existing engine. */
+/* test_session_engine.c - every decision of the session engine, in the order of its checks, and the
+ * closed security holes of an existing engine. */
 #include "engine_world.h"
 
 /* ---- the known behaviours, in their order -------------------------------- */
@@ -17,7 +17,7 @@ UNIT_TEST(order_of_checks)
 {
 	begin("{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
 	int64_t late = T0 + 1800 * SECOND + 1;
-	/* Everything is wrong at once; one after the other is put right. */
+	/* Every check fails at first. The test then corrects one cause after the other. */
 	w.s.spent = USD(2);
 	w.s.actions = 3;
 	w.s.state = SESSION_KILLED;
@@ -60,7 +60,7 @@ UNIT_TEST(exact_edges)
 {
 	begin("budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
 	w.s.spent = USD(0.6);
-	expect(check(0.4), true, ACT_ALERT, "alert_at"); /* all of it */
+	expect(check(0.4), true, ACT_ALERT, "alert_at"); /* exactly the whole budget */
 	expect(engine_check(&w.s, USD(0.4) + 1, T0), false, ACT_KILL, "max_cost_per_session");
 	w.s.spent = 0;
 	expect(engine_check(&w.s, USD(0.8) - 1, T0), true, ACT_LOG, "ok");
@@ -96,7 +96,8 @@ UNIT_TEST(on_exceed_each)
 		struct verdict v = check(0.2);
 		expect(v, ROWS[i].allowed, ROWS[i].act, "max_cost_per_session");
 		assert_int_equal(engine_next(&w.s, v.act), ROWS[i].next);
-		/* The same when it turns out afterwards. */
+		/* If the real cost of an action exceeds the budget, on_exceed acts in the same
+		 * way. */
 		w.s.spent = USD(5.1);
 		v = engine_settle(&w.s, USD(0.2), USD(0.1));
 		expect(v, true, ROWS[i].act, "max_cost_per_session");
@@ -125,18 +126,19 @@ UNIT_TEST(overspending_is_noticed)
 	struct verdict v = engine_settle(&w.s, USD(50), USD(0.01));
 	expect(v, true, ACT_KILL, "max_cost_per_session");
 	assert_int_equal(engine_next(&w.s, v.act), SESSION_KILLED);
-	/* Within the session's budget, but not within one action's. */
+	/* Within the budget of the session, but more than max_cost_per_action. */
 	w.s.spent = USD(0.6);
 	expect(engine_settle(&w.s, USD(0.6), USD(0.1)), true, ACT_ALERT, "max_cost_per_action");
 	w.s.spent = USD(0.5);
 	expect(engine_settle(&w.s, USD(0.5), USD(0.1)), true, ACT_LOG, "ok");
 	w.s.spent = USD(1);
 	expect(engine_settle(&w.s, USD(0.5), USD(0.5)), true, ACT_ALERT, "alert_at");
-	/* Money that others have reserved is not spent yet, but nearly. */
+	/* Reserved money of other actions counts for alert_at. */
 	w.s.spent = USD(0.5);
 	w.s.reserved = USD(0.6);
 	expect(engine_settle(&w.s, USD(0.5), USD(0.5)), true, ACT_ALERT, "alert_at");
-	/* In flight when it was killed: taken, and nothing follows. */
+	/* An action was running when the session was killed: its cost is recorded, and nothing else
+	 * happens. */
 	w.s.state = SESSION_KILLED;
 	w.s.spent = USD(50);
 	expect(engine_settle(&w.s, USD(50), 0), true, ACT_LOG, "session_over");
@@ -147,7 +149,7 @@ UNIT_TEST(reservations_count)
 	int passed = 0;
 
 	begin("budget: {max_cost_per_session: 1, on_exceed: block}");
-	for (int i = 0; i < 10; i++) { /* ten at once, none of them settled */
+	for (int i = 0; i < 10; i++) { /* ten actions at the same time, none of them settled */
 		if (check(0.4).allowed) {
 			w.s.reserved += USD(0.4);
 			w.s.actions++;
@@ -178,7 +180,7 @@ UNIT_TEST(no_kill_switch)
 	expect(engine_meter(&w.s, before, T0), false, ACT_BLOCK, "bytes_out");
 	w.s.actions = 1;
 	expect(check(0), false, ACT_BLOCK, "max_actions");
-	/* Time is no kill: what is over is over. */
+	/* The end of a session by max_duration does not depend on the kill switch. */
 	expect(engine_check(&w.s, 0, T0 + 1800 * SECOND + 1), false, ACT_KILL, "max_duration");
 }
 
@@ -190,7 +192,7 @@ UNIT_TEST(no_refunds)
 	expect(engine_check(&w.s, INT64_MIN, T0), false, ACT_BLOCK, "amount");
 	expect(engine_check(&w.s, INT64_MAX, T0), false, ACT_BLOCK, "amount");
 	expect(engine_check(&w.s, MAX_MICROS, T0), false, ACT_BLOCK, "max_cost_per_action");
-	/* Absurd totals do not wrap around. */
+	/* Very large totals do not wrap around. */
 	w.s.spent = INT64_MAX;
 	w.s.reserved = INT64_MAX;
 	expect(check(0.5), false, ACT_KILL, "max_cost_per_session");
@@ -225,8 +227,8 @@ UNIT_TEST(threshold_words_act)
 	}
 }
 
-/* Once told, an alert is not told again by the next one; a session that was
- * resumed is paused again by it. */
+/* In state alert, a further violation causes no second alert. A resumed session is paused again by
+ * the next violation. */
 UNIT_TEST(thresholds_later)
 {
 	begin("violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
@@ -267,7 +269,7 @@ UNIT_TEST(past_everything_at_once)
 	expect(check(0.5), true, ACT_LOG, "max_cost_per_session");
 }
 
-/* An idle session has a time at which it is over, whether a process looks or not. */
+/* max_duration ends a session on time, whether it is idle or not. */
 UNIT_TEST(deadline)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
@@ -287,7 +289,7 @@ UNIT_TEST(deadline)
 	assert_int_equal(engine_deadline(&w.s), INT64_MAX);
 }
 
-/* Every state and act against a picture. */
+/* The next state for every state and every act, compared with a table. */
 UNIT_TEST(next_states)
 {
 	static const char *const PICTURE[SESSION_STATES] = {

@@ -1,5 +1,5 @@
-/* test_session_ledger.c - the ledger of a session, and its copies. On SQLite always, and on
- * PostgreSQL if SSB_TEST_POSTGRES names a server. */
+/* test_session_ledger.c - the ledger of a session, and its copies. The tests run on SQLite, and
+ * also on PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 
 /* ---- the ledger ---------------------------------------------------------- */
 
-/* A session with something of everything, killed, and billed afterwards. */
+/* Makes a session with all kinds of lines; it is killed, and an action is settled after that.
+ * Returns its ledger, new. */
 static char *full_ledger(const char *name)
 {
 	struct ssb_error err = { 0 };
@@ -87,7 +88,7 @@ static char *line_at(char *text, size_t n)
 	return text;
 }
 
-/* No byte can be another one. */
+/* If any byte of the ledger is changed, verification fails. */
 UNIT_TEST(test_ledger_edited)
 {
 	auto_free char *text = full_ledger("edited");
@@ -97,7 +98,7 @@ UNIT_TEST(test_ledger_edited)
 		char was = text[i];
 		text[i] = was == '0' ? '1' : '0';
 		if (text[i] != was) {
-			/* Without its newline the last line is not there yet. */
+			/* Without its newline the last line counts as missing. */
 			assert_int_equal(world_verify(text, len).state,
 			                 i + 1 < len ? VERIFY_BAD : VERIFY_INCOMPLETE);
 		}
@@ -110,13 +111,13 @@ UNIT_TEST(test_ledger_cut)
 {
 	auto_free char *text = full_ledger("cut");
 	size_t len = strlen(text);
-	size_t first = (size_t)(line_at(text, 11) - text); /* behind the first signature */
+	size_t first = (size_t)(line_at(text, 11) - text); /* the end of the first signature */
 
 	for (size_t n = 1; n < len; n += 5) {
 		enum verify_state got = world_verify(text, n).state;
 		assert_int_equal(got, n == first ? VERIFY_COMPLETE : VERIFY_INCOMPLETE);
 	}
-	/* As it was before the bill came: honest, and older. */
+	/* The ledger before the late settlement is complete: it ends with a signature. */
 	assert_int_equal(world_verify(text, first).state, VERIFY_COMPLETE);
 	assert_int_equal(world_verify(text, (size_t)(line_at(text, 12) - text)).state,
 	                 VERIFY_INCOMPLETE);
@@ -129,35 +130,35 @@ UNIT_TEST(test_ledger_rearranged)
 	size_t len = strlen(text);
 	auto_buf out = BUF(1 << 20);
 
-	/* a line left out */
+	/* one line is removed */
 	buf_add(&out, text, (size_t)(line_at(text, 3) - text));
 	buf_adds(&out, line_at(text, 4));
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
-	/* two lines exchanged */
+	/* two lines are exchanged */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 3) - text));
 	buf_add(&out, line_at(text, 4), (size_t)(line_at(text, 5) - line_at(text, 4)));
 	buf_add(&out, line_at(text, 3), (size_t)(line_at(text, 4) - line_at(text, 3)));
 	buf_adds(&out, line_at(text, 5));
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
-	/* the end of another */
+	/* the last lines are those of another ledger */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 9) - text));
 	buf_adds(&out, line_at(other, 9));
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
-	/* the first signature left out, and with it what follows it */
+	/* the first signature is removed */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 10) - text));
 	buf_adds(&out, line_at(text, 11));
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
-	/* twice */
+	/* the ledger follows itself */
 	buf_reset(&out);
 	buf_add(&out, text, len);
 	buf_add(&out, text, len);
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
 }
 
-/* Without a key a kill is as good; it says that nothing is signed. */
+/* Without a key, a session can still be killed; a warning says that the ledger is not signed. */
 UNIT_TEST(test_kill_without_key)
 {
 	struct ssb_error err = { 0 };
@@ -165,7 +166,7 @@ UNIT_TEST(test_kill_without_key)
 	char path[160];
 	char aside[176];
 
-	auto_free char *made = full_ledger("made"); /* there is a key now */
+	auto_free char *made = full_ledger("made"); /* this creates the key */
 	assert_non_null(made);
 	snprintf(path, sizeof(path), "%s/trace.key", w.state_dir);
 	snprintf(aside, sizeof(aside), "%s.aside", path);
@@ -215,7 +216,7 @@ UNIT_TEST(test_export)
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-/* Beneath the state directory, whatever directory one is in. */
+/* A relative path of an export is below the state directory, not below the current directory. */
 UNIT_TEST(test_export_relative)
 {
 	char path[192];
@@ -246,7 +247,7 @@ UNIT_TEST(test_export_fails)
 	assert_int_equal(d.state, SESSION_KILLED);
 	snprintf(path, sizeof(path), "%s/elsewhere", w.dir);
 	assert_int_equal(access(path, F_OK), -1);
-	/* Switched off: no file, no warning. */
+	/* With audit disabled, no file is written and there is no warning. */
 	snprintf(yaml, sizeof(yaml), "audit:\n  enabled: false\n  export:\n    - file: %s/no\n",
 	         w.dir);
 	d = world_start("noexport", NULL, yaml);
@@ -255,7 +256,7 @@ UNIT_TEST(test_export_fails)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* An agent has many actions open, which time out all at once. */
+/* Makes `n` open reservations of a session that are all due. */
 static void make_due(const char *name, int64_t n)
 {
 	struct ssb_error err = { 0 };
@@ -279,7 +280,7 @@ static void make_due(const char *name, int64_t n)
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
 }
 
-/* Whatever there is of it at once, a copy lacks nothing in the end. How long it is. */
+/* Repeats until the copy no longer grows. Then it must equal the ledger. Returns its length. */
 static size_t catches_up(const char *name, const char *path)
 {
 	struct stat st = { 0 };
@@ -296,7 +297,7 @@ static size_t catches_up(const char *name, const char *path)
 	return strlen(text);
 }
 
-/* A file that cannot grow any more, on a full disk say, gets later what it lacks. */
+/* The copy cannot grow (as on a full disk): the missing lines are written later. */
 UNIT_TEST(test_export_full)
 {
 	const struct rlimit full = { 1L << 30, RLIM_INFINITY };
@@ -308,7 +309,7 @@ UNIT_TEST(test_export_full)
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
 	world_start("full", NULL, yaml);
 	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("full"));
-	for (int i = 0; i < 2; i++) { /* then there are lines of before as well */
+	for (int i = 0; i < 2; i++) { /* the second time, lines from before are missing, too */
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(truncate(path, (1L << 30) - 10), 0);
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -339,7 +340,8 @@ UNIT_TEST(test_export_much_at_once)
 	assert_true(catches_up("much", path) > 16 << 20);
 }
 
-/* So many long lines that no part of them has room for all that are read at a time. */
+/* The copy is locked while many long lines are added. They need several writes, each smaller than
+ * one read; all of them are written at the end. */
 UNIT_TEST(test_export_behind_much)
 {
 	struct ssb_error err = { 0 };

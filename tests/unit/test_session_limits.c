@@ -1,5 +1,5 @@
-/* test_session_limits.c - the limits of a session: runs, meters, violations; which one decides, and
- * what is reported. */
+/* test_session_limits.c - the limits of a session: runs, meters and violations; which limit
+ * decides, and what the result says. */
 #include "engine_world.h"
 
 UNIT_TEST(runs)
@@ -8,7 +8,7 @@ UNIT_TEST(runs)
 	w.s.meters[METER_RUNS] = 6;
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
 	w.s.meters[METER_RUNS] = 7;
-	expect(engine_run(&w.s, T0), true, ACT_ALERT, "runs"); /* the eighth of ten */
+	expect(engine_run(&w.s, T0), true, ACT_ALERT, "runs"); /* the eighth run of ten */
 	w.s.meters[METER_RUNS] = 8;
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
 	w.s.meters[METER_RUNS] = 9;
@@ -21,7 +21,7 @@ UNIT_TEST(runs)
 	expect(engine_run(&w.s, T0), false, ACT_KILL, "max_actions");
 }
 
-/* A pause by the limit of runs, that the owner has ended: the next run pauses it again. */
+/* The limit of runs pauses the session and the owner resumes it: the next run pauses it again. */
 UNIT_TEST(runs_that_pause)
 {
 	begin("limits: {runs: {max: 10, on_exceed: pause}}");
@@ -32,7 +32,8 @@ UNIT_TEST(runs_that_pause)
 	}
 }
 
-/* What is refused from then on, and what only this once. */
+/* A block by a threshold or by a limit of violations stays. Every other verdict applies to one
+ * action only. */
 UNIT_TEST(what_stays_refused)
 {
 	static const struct {
@@ -58,7 +59,8 @@ UNIT_TEST(other_limits_hold_runs_back)
 	      "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
 	      "  violations: {total: {max: 2, on_exceed: block}}}");
 	w.s.meters[METER_CPU_MS] = 5000;
-	w.s.meters[METER_DOMAINS] = 2; /* paused by it, and resumed by the owner */
+	/* this limit has paused the session, and the owner has resumed it */
+	w.s.meters[METER_DOMAINS] = 2;
 	w.s.meters[METER_BYTES_OUT] = 5;
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
 	w.s.meters[METER_BYTES_OUT] = 6;
@@ -69,7 +71,7 @@ UNIT_TEST(other_limits_hold_runs_back)
 	w.s.meters[METER_BYTES_OUT] = 0;
 	w.s.violations = 3;
 	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "violations");
-	/* The money has nothing to do with it. */
+	/* The budget does not affect runs. */
 	w.s.violations = 2;
 	w.s.spent = USD(100);
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
@@ -95,15 +97,16 @@ UNIT_TEST(every_meter)
 			w.s.meters[m] = near;
 			expect(engine_meter(&w.s, before, T0), true, ACT_ALERT, name);
 			before[m] = near;
-			w.s.meters[m] = max; /* told already, and not passed */
+			/* the alert was already sent, and the limit is not exceeded yet */
+			w.s.meters[m] = max;
 			expect(engine_meter(&w.s, before, T0), true, ACT_LOG, "ok");
 			before[m] = max;
 			w.s.meters[m] = max + 1;
 			expect(engine_meter(&w.s, before, T0), a < ACT_BLOCK, (enum session_act)a,
 			       name);
 			before[m] = max + 1;
-			/* Passed already: the other runs hear of it too, though not of a pause,
-			 * which the owner may have ended. */
+			/* The limit was already exceeded: block and kill apply to the other runs,
+			 * too. A pause does not, as the owner may have resumed the session. */
 			w.s.meters[m] = max + 2;
 			bool insists = a == ACT_BLOCK || a == ACT_KILL;
 			expect(engine_meter(&w.s, before, T0), !insists,
@@ -127,13 +130,13 @@ UNIT_TEST(hardest_wins)
 	assert_non_null(strstr(v.reason, "bytes_out: 11, more than 10"));
 	assert_non_null(strstr(v.reason, "bytes_in: 1, more than 0"));
 	assert_non_null(strstr(v.reason, "domains: 9 of 10"));
-	/* A meter at the very end of its numbers. */
+	/* Meters at their largest value. */
 	w.s.meters[METER_BYTES_OUT] = UINT64_MAX;
 	w.s.meters[METER_DOMAINS] = UINT64_MAX;
 	expect(engine_meter(&w.s, before, T0), false, ACT_KILL, "domains");
 }
 
-/* Whatever is done about it, what has happened is told to the owner. */
+/* An exceeded limit is reported to the owner, whichever act follows. */
 UNIT_TEST(what_happened_is_told)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
@@ -141,20 +144,20 @@ UNIT_TEST(what_happened_is_told)
 	begin("budget: {max_cost_per_session: 1}\nkill_switch: {enabled: false}\n"
 	      "limits: {bytes_out: {max: 10, on_exceed: log}, domains: 10,\n"
 	      "  bytes_in: {max: 10, on_exceed: block}}");
-	/* A refusal sends no message. */
+	/* A refused action causes no message. */
 	struct verdict v = check(0.6);
 	assert_false(v.tells);
 	w.s.spent = USD(0.9);
 	v = check(0.5);
 	expect(v, false, ACT_BLOCK, "max_cost_per_session");
 	assert_false(v.tells);
-	/* The money is gone, and nothing is ended for it. */
+	/* The budget is exceeded after the fact: no session ends, but the owner gets a message. */
 	w.s.spent = USD(500);
 	v = engine_settle(&w.s, USD(500), USD(0.1));
 	expect(v, true, ACT_BLOCK, "max_cost_per_session");
 	assert_true(v.tells);
 	assert_non_null(strstr(v.reason, "has cost $500.00"));
-	/* From little to more than all, with no report between. */
+	/* One report jumps from below alert_at to above the limit. */
 	static const enum session_meter JUMPS[] = { METER_BYTES_OUT, METER_BYTES_IN };
 	for (size_t i = 0; i < ARRAY_LEN(JUMPS); i++) {
 		before[JUMPS[i]] = 7;
@@ -162,12 +165,12 @@ UNIT_TEST(what_happened_is_told)
 		v = engine_meter(&w.s, before, T0);
 		expect(v, i == 0, i == 0 ? ACT_LOG : ACT_BLOCK, session_meter_name(JUMPS[i]));
 		assert_true(v.tells);
-		before[JUMPS[i]] = 8; /* that was told */
+		before[JUMPS[i]] = 8; /* this was already reported */
 		v = engine_meter(&w.s, before, T0);
 		assert_false(v.tells);
 		before[JUMPS[i]] = w.s.meters[JUMPS[i]];
 	}
-	/* Nearly all of one, and more than all of another. */
+	/* One meter is near its limit, and another one exceeds its limit. */
 	before[METER_BYTES_IN] = 9;
 	w.s.meters[METER_DOMAINS] = 9;
 	v = engine_meter(&w.s, before, T0);

@@ -1,5 +1,5 @@
-/* test_session_policy.c - session.yaml: every key, and every rule with a good and a bad case and
- * the place of the error. */
+/* test_session_policy.c - session.yaml: every key, and for each rule a valid and an invalid case
+ * with the place of the error. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ UNIT_TEST(defaults)
 	session_policy_done(&none);
 }
 
-/* As the known engine has it, key by key. */
+/* All keys of the existing engine's schema are read. */
 UNIT_TEST(known_schema)
 {
 	auto_policy p = good("version: \"2.1\"\n"
@@ -224,7 +224,7 @@ UNIT_TEST(additions)
 	assert_string_equal(p.exports[0].to, "/var/log/x.jsonl");
 }
 
-/* The first finding: where, what, and what to do. */
+/* The first error of each text: place, message and remedy. */
 static const struct {
 	const char *text;
 	const char *where;
@@ -389,7 +389,7 @@ UNIT_TEST(all_findings_of_a_file)
 	auto_policy p;
 	struct ssb_error err = { 0 };
 
-	/* What another file has done wrong is not this one's fault. */
+	/* An error of another file in the same list does not count for this file. */
 	diag_add(d, SSB_ERROR, "other.yaml:1:1", "", "bad");
 	assert_int_equal(session_policy_parse("s.yaml", TEXT, strlen(TEXT), &p, d, &err), -1);
 	assert_int_equal(ssb_diags_count(d), 7);
@@ -400,7 +400,7 @@ UNIT_TEST(all_findings_of_a_file)
 	assert_int_equal(none.code, SSB_OK);
 }
 
-/* Tokens and keys never stand in a message. */
+/* Messages never contain tokens or keys. */
 UNIT_TEST(secrets_are_not_told)
 {
 	static const char *const TEXTS[] = {
@@ -424,7 +424,8 @@ UNIT_TEST(secrets_are_not_told)
 	}
 }
 
-/* A list of `n` items around `item`, which has a %zu. */
+/* Parses a list of `n` items made from `item`, which contains %zu. Returns whether it is
+ * accepted. */
 static bool accepts_items(const char *head, const char *item, const char *tail, size_t n)
 {
 	auto_buf b = BUF(1 << 20);

@@ -1,5 +1,6 @@
-/* test_session_runs.c - the runs of a session and what they use, messages to the owner, and what a
- * damaged store does. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a server. */
+/* test_session_runs.c - the runs of a session and what they use, messages to the owner, and the
+ * effects of a damaged store. The tests run on SQLite, and also on PostgreSQL if SSB_TEST_POSTGRES
+ * names a server. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static struct session_run begin(const char *name, bool allowed)
 	return run;
 }
 
-/* A run of the session whose init is a process of ours, and whose keeper is gone. */
+/* Begins a run whose init is a child of this test and whose keeper does not exist. */
 static pid_t begin_real(const char *name)
 {
 	struct ssb_error err = { 0 };
@@ -73,7 +74,8 @@ static bool is_killed(pid_t pid)
 	       WTERMSIG(status) == SIGKILL;
 }
 
-/* The caller of session_check() looks at nothing: the kill has happened when it returns. */
+/* The action that exceeds the budget ends the session: its run is killed before session_check()
+ * returns. */
 UNIT_TEST(test_enforced)
 {
 	static const char BUDGET[] = "budget:\n  max_cost_per_session: 1.00\n"
@@ -84,7 +86,7 @@ UNIT_TEST(test_enforced)
 	world_start("enforced", NULL, BUDGET);
 	pid_t run = begin_real("enforced");
 	assert_int_equal(session_check(w.ss, world_id("enforced"), "x", USD(0.5), &d, &err), 0);
-	assert_false(is_killed(run)); /* within the budget */
+	assert_false(is_killed(run)); /* the budget is not exceeded */
 	(void)session_check(w.ss, world_id("enforced"), "x", USD(0.9), &d, &err);
 	assert_true(is_killed(run));
 	assert_int_equal(d.runs.runs, 1);
@@ -92,7 +94,8 @@ UNIT_TEST(test_enforced)
 	assert_int_equal(d.undone.code, SSB_OK);
 	assert_int_equal(world_lines("enforced", "run_ended"), 1);
 
-	/* Deferred, and then forgotten: it is made up for when the store is closed. */
+	/* A deferred kill that the caller never carries out is carried out when the store is
+	 * closed. */
 	world_start("deferred", NULL, BUDGET);
 	run = begin_real("deferred");
 	session_defer(w.ss);
@@ -102,7 +105,7 @@ UNIT_TEST(test_enforced)
 	world_reopen();
 	assert_true(is_killed(run));
 
-	/* Deferred, and passed on. */
+	/* A deferred kill that the caller takes and carries out with session_act(). */
 	world_start("taken", NULL, BUDGET);
 	run = begin_real("taken");
 	session_defer(w.ss);
@@ -123,7 +126,7 @@ UNIT_TEST(test_runs)
 	world_start("runs-in", "runs", "");
 	struct session_run a = begin("runs", true);
 	struct session_run b = begin("runs-in", true);
-	begin("runs-in", false); /* the parent's limit */
+	begin("runs-in", false); /* the limit of the parent refuses it */
 	assert_int_equal(live_runs("runs"), 2);
 	assert_int_equal(live_runs("runs-in"), 1);
 	a.init = 12;
@@ -131,7 +134,7 @@ UNIT_TEST(test_runs)
 	assert_int_equal(session_run_placed(w.ss, &a, &err), 0);
 	assert_int_equal(session_run_end(w.ss, &a, 3, "exited", &err), 0);
 	assert_int_equal(live_runs("runs"), 1);
-	/* Once; also when two see it. */
+	/* The end of a run is recorded once, even if two processes report it. */
 	assert_int_equal(session_run_end(w.ss, &a, 4, "exited", &err), 0);
 	assert_int_equal(world_lines("runs", "run_ended"), 1);
 	assert_int_equal(session_run_placed(w.ss, &a, &err), -1);
@@ -162,7 +165,7 @@ UNIT_TEST(test_usage)
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 700);
 	assert_int_equal(d.after.meters[METER_DOMAINS], 2);
 	assert_int_equal(world_get("used").meters[METER_DOMAINS], 2);
-	/* Nothing new: not even a line. */
+	/* An empty report adds no line. */
 	u = (struct session_usage){ 0 };
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
 	assert_int_equal(world_lines("used-in", "usage"), 1);
@@ -181,7 +184,7 @@ UNIT_TEST(test_usage)
 	assert_non_null(strstr(text, "\"used\":{\"cpu_seconds\":1.500,\"bytes_out\":700}"));
 }
 
-/* Many violations at once act as one after the other would. */
+/* A report with several violations of one kind acts like single reports. */
 UNIT_TEST(test_usage_violations)
 {
 	struct ssb_error err = { 0 };
@@ -202,7 +205,8 @@ UNIT_TEST(test_usage_violations)
 	assert_int_equal(d.after.state, SESSION_ALERT);
 	assert_true(d.notify);
 	assert_int_equal(d.after.violations, 5);
-	/* It is alert already: stepping over the number is told all the same, once. */
+	/* The session is already in state alert. A report that passes the threshold in one step
+	 * still sends one message. */
 	u = (struct session_usage){ .violations = { { "stepped_over", 5 } }, .n_violations = 1 };
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
 	assert_true(d.notify);
@@ -215,7 +219,8 @@ UNIT_TEST(test_usage_violations)
 	assert_int_equal(d.state, SESSION_KILLED);
 }
 
-/* An agent that makes up names fills no store. */
+/* An agent that invents names of violations cannot fill the store: from a limit on, they are
+ * counted as "other". */
 static int last_count(void *arg, const char *name, uint64_t n)
 {
 	struct {
@@ -253,7 +258,7 @@ UNIT_TEST(test_counts_are_capped)
 	assert_int_equal(session_counts(w.ss, world_id("made-up"), last_count, &q, &err), 0);
 	assert_int_equal(q.kinds, STORE_MAX_COUNTS + 1);
 	assert_int_equal(q.others, 32);
-	/* What the policy names is counted as itself. */
+	/* A violation that the policy names is always counted under its own name. */
 	assert_int_equal(session_violation(w.ss, world_id("made-up"), "real", NULL, &d, &err), 0);
 	assert_int_equal(d.state, SESSION_KILLED);
 }
@@ -274,7 +279,7 @@ static bool take_mine(struct outbox_item *ret)
 		    strstr(ret->session, "outbox") != NULL) {
 			return true;
 		}
-		outbox_item_done(ret); /* of another test: leased, and left */
+		outbox_item_done(ret); /* from another test: leased, not delivered */
 	}
 	fail_msg("the same message is given out again and again");
 	return false;
@@ -295,14 +300,15 @@ UNIT_TEST(test_outbox)
 	assert_non_null(strstr(item.body, "\"reason\":\"be gone\""));
 	assert_string_equal(item.url, "https://h.example/secret/path");
 	struct outbox_item second = { 0 };
-	assert_false(take_mine(&second)); /* leased */
+	assert_false(take_mine(&second)); /* the message is leased */
 	assert_int_equal(outbox_done(w.ss, &item, 503, "busy", 30000, &err), 0);
 	outbox_item_done(&item);
-	assert_false(take_mine(&item)); /* not due */
+	assert_false(take_mine(&item)); /* the message is not due yet */
 	world_now += 30 * SECOND;
 	assert_true(take_mine(&item));
 	assert_int_equal(item.tries, 1);
-	/* The process that took it died: the message comes again when the lease is over. */
+	/* The process that leased the message died: when the lease ends, the message can be taken
+	 * again. */
 	outbox_item_done(&item);
 	world_now += 60 * SECOND;
 	assert_true(take_mine(&item));
@@ -363,7 +369,7 @@ UNIT_TEST(test_damage)
 	}
 }
 
-/* A child that is damaged does not keep the tree alive. */
+/* A damaged child session does not prevent the end of its tree. */
 UNIT_TEST(test_damaged_child)
 {
 	struct ssb_error err = { 0 };
@@ -382,7 +388,8 @@ UNIT_TEST(test_damaged_child)
 	assert_non_null(strstr(text, "\"damaged_descendants\":1"));
 }
 
-/* The policy that a session began with is the one it has. */
+/* If the stored policy of a session is changed, the session refuses to continue until the original
+ * is restored. */
 UNIT_TEST(test_policy_is_its_own)
 {
 	struct ssb_error err = { 0 };

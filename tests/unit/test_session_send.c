@@ -1,5 +1,5 @@
-/* test_session_send.c - a ledger on its way to collectors: what is sent when, and in which words.
- * tests/e2e/test_session_otel.py tests what goes over the wire. */
+/* test_session_send.c - sending a ledger to collectors: which lines are sent at which time, and as
+ * which OTLP fields. tests/e2e/test_session_otel.py tests the transport. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void become(const char *name, enum session_state to, const char *reason)
 	assert_true(d.notify);
 }
 
-/* The next part, if there is one. */
+/* Takes the next part that is due. Returns false if there is none. */
 static bool take(struct outbox_item *ret)
 {
 	struct ssb_error err = { 0 };
@@ -48,7 +48,7 @@ static bool take(struct outbox_item *ret)
 	good(outbox_wait(w.ss, &wait, &err), &err);
 	int got = outbox_take(w.ss, LEASE, ret, &err);
 	good(got < 0 ? -1 : 0, &err);
-	assert_true(got == 0 || wait == 0); /* who would only look would know */
+	assert_true(got == 0 || wait == 0); /* outbox_wait() must say that a part is due */
 	assert_true(got == 0 || ret->kind == NOTIFY_OTEL);
 	return got == 1;
 }
@@ -80,7 +80,8 @@ static size_t lines_of(const char *body)
 	return n;
 }
 
-/* All that is due, each taken by the collector; how many lines, and requests. */
+/* Delivers all parts that are due. Returns the number of lines; *ret_requests is the number of
+ * requests. */
 static size_t drain(size_t *ret_requests)
 {
 	struct outbox_item item;
@@ -95,7 +96,7 @@ static size_t drain(size_t *ret_requests)
 	return lines;
 }
 
-/* ---- how far ------------------------------------------------------------- */
+/* ---- which lines ----------------------------------------------------------- */
 
 UNIT_TEST(test_each_line_once)
 {
@@ -113,7 +114,7 @@ UNIT_TEST(test_each_line_once)
 	struct outbox_item other;
 	assert_false(take(&other)); /* it is leased */
 	done(&item, 200, NULL, 0);
-	/* Its own line is ahead of it now, and makes no request. */
+	/* The delivery itself added a line. That line alone causes no request. */
 	assert_int_equal(world_lines("once", "notification"), 1);
 	world_now += 2 * SECOND;
 	assert_false(take(&other));
@@ -128,7 +129,7 @@ UNIT_TEST(test_each_line_once)
 	assert_int_equal(world_lines("once", "notification"), 2);
 }
 
-/* One request a second: an agent that acts often makes no more. */
+/* At most one request per second is sent, even if the agent acts more often. */
 UNIT_TEST(test_not_too_often)
 {
 	struct outbox_item item;
@@ -147,7 +148,7 @@ UNIT_TEST(test_not_too_often)
 	world_now += SECOND;
 	size_t requests = 0;
 	assert_int_equal(drain(&requests), 1);
-	assert_int_equal(requests, 2); /* and its span */
+	assert_int_equal(requests, 2); /* one for the lines, one for the span */
 }
 
 UNIT_TEST(test_parts)
@@ -161,7 +162,7 @@ UNIT_TEST(test_parts)
 	for (int i = 0; i < 1100; i++) {
 		(void)world_check("parts", AT_ONCE);
 	}
-	/* Who is behind is not made to wait. */
+	/* A collector that is far behind gets the next part without the wait of a second. */
 	while (parts < 3 && take(&item)) {
 		assert_in_range(item.lines, 1, LINES);
 		assert_true(item.upto > upto && strlen(item.body) <= MAX_SEND_BYTES);
@@ -178,7 +179,7 @@ UNIT_TEST(test_parts)
 	(void)drain(&parts);
 }
 
-/* Lines that are long: fewer of them. */
+/* Parts with long lines have fewer lines. */
 UNIT_TEST(test_bytes)
 {
 	struct ssb_error err = { 0 };
@@ -203,7 +204,7 @@ UNIT_TEST(test_bytes)
 	}
 	assert_int_equal(lines, 151);
 	assert_in_range(parts, 3, 4);
-	/* So many events a span has no room for: its end is in it all the same. */
+	/* The span has no room for all events, but it contains the first and the last one. */
 	become("bytes", SESSION_KILLED, "enough");
 	assert_true(take(&item) && !item.span);
 	done(&item, 200, NULL, 0);
@@ -215,7 +216,7 @@ UNIT_TEST(test_bytes)
 	assert_false(take(&item));
 }
 
-/* ---- the end, and after it ----------------------------------------------- */
+/* ---- the end of a session, and later lines ---------------------------------- */
 
 UNIT_TEST(test_span_once)
 {
@@ -226,7 +227,7 @@ UNIT_TEST(test_span_once)
 	struct decision d = world_check("span", USD(0.2));
 	become("span", SESSION_KILLED, "x");
 	assert_true(take(&item) && !item.span);
-	assert_int_equal(item.lines, 3); /* and no signature */
+	assert_int_equal(item.lines, 3); /* without the line of the signature */
 	done(&item, 200, NULL, 0);
 	assert_true(take(&item) && item.span);
 	done(&item, 503, "busy", 1500);
@@ -236,7 +237,7 @@ UNIT_TEST(test_span_once)
 	done(&item, 200, NULL, 0);
 	assert_false(take(&item));
 	assert_int_equal(wait_ms(), -1);
-	/* A late bill is told, without another span. */
+	/* A late settlement is sent, but no second span. */
 	assert_true(world_settle(d.reservation, USD(0.1)).notify);
 	assert_int_equal(drain(&requests), 1);
 	assert_int_equal(requests, 1);
@@ -261,7 +262,7 @@ UNIT_TEST(test_tried_again)
 	}
 	assert_int_equal(world_lines("again", "notification"), HERALD_TRIES);
 	(void)world_check("again", USD(0.1));
-	assert_int_equal(drain(&requests), 2); /* nothing is lost */
+	assert_int_equal(drain(&requests), 2); /* no line is lost */
 	assert_int_equal(requests, 1);
 	assert_int_equal(world_lines("again", "notification"), HERALD_TRIES + 1);
 	become("again", SESSION_COMPLETED, "");
@@ -280,12 +281,13 @@ UNIT_TEST(test_refused)
 	assert_non_null(strstr(text, "\"status\":\"failed\",\"status_code\":400"));
 	(void)world_check("refused", USD(0.1));
 	world_now += SECOND;
-	assert_int_equal(drain(&requests), 1); /* what follows is sent */
+	assert_int_equal(drain(&requests), 1); /* the next line is sent */
 	become("refused", SESSION_COMPLETED, "");
 	(void)drain(&requests);
 }
 
-/* The process that delivered is gone, before or after the collector had the lines. */
+/* The process that took a part is gone: after the lease, the part can be taken again, and a late
+ * success of the first process changes nothing. */
 UNIT_TEST(test_lease)
 {
 	struct outbox_item item;
@@ -303,7 +305,8 @@ UNIT_TEST(test_lease)
 	assert_int_equal(again.lines, 2);
 	assert_memory_equal(again.body, item.body, strlen(item.body));
 	done(&again, 200, NULL, 0);
-	done(&item, 200, NULL, 0); /* the first was only slow: nothing goes back */
+	/* the first process was only slow: its late success changes nothing */
+	done(&item, 200, NULL, 0);
 	world_now += SECOND;
 	assert_false(take(&item));
 	become("lease", SESSION_COMPLETED, "");
@@ -345,7 +348,7 @@ UNIT_TEST(test_audit_off)
 	assert_false(take(&item));
 }
 
-/* ---- words --------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------ */
 
 #define L(seq, mono, kind, rest)                                                                   \
 	"{\"seq\":" #seq ",\"time\":\"2026-11-15T17:00:00.000000Z\",\"mono\":" #mono               \
@@ -370,7 +373,7 @@ static const char *const LEDGER[] = {
 
 struct words {
 	struct json_doc doc;
-	const struct json_node *list; /* log records, or spans */
+	const struct json_node *list; /* list of log records or of spans */
 	char text[65536];
 };
 
@@ -410,7 +413,7 @@ static const char *text_of(const struct words *x, const struct json_node *n, con
 	return s != NULL ? s : "";
 }
 
-/* The value of an attribute as it is spelt; "": none. */
+/* Returns the value of an attribute as text; "": not there. */
 static const char *attribute(const struct words *x, const struct json_node *n, const char *key)
 {
 	const struct json_node *list = json_member(&x->doc, n, "attributes");
@@ -465,7 +468,8 @@ UNIT_TEST(test_log_records)
 	}
 	const struct json_node *second = json_next(&x.doc, json_first(&x.doc, x.list));
 	assert_string_equal(text_of(&x, second, "timeUnixNano"), "1010000");
-	assert_string_equal(attribute(&x, second, "action"), "l\\x01"); /* harmless */
+	/* the control character is escaped */
+	assert_string_equal(attribute(&x, second, "action"), "l\\x01");
 	assert_string_equal(attribute(&x, second, "code"), "amount");
 	assert_string_equal(attribute(&x, second, "reason"), "no");
 	assert_non_null(strstr(x.text, "{\"stringValue\":\"file_blocked=2\"}"));
@@ -488,7 +492,7 @@ UNIT_TEST(test_span)
 	assert_string_equal(text_of(&x, span, "name"), "session");
 	assert_string_equal(text_of(&x, span, "startTimeUnixNano"), "1000000");
 	assert_string_equal(text_of(&x, span, "endTimeUnixNano"), "1070000");
-	/* They meet. */
+	/* The span and the log records have the same ids. */
 	assert_int_equal(strlen(text_of(&x, span, "traceId")), 32);
 	assert_string_equal(text_of(&x, span, "traceId"), text_of(&logs, log, "traceId"));
 	assert_string_equal(text_of(&x, span, "spanId"), text_of(&logs, log, "spanId"));
@@ -498,7 +502,8 @@ UNIT_TEST(test_span)
 		assert_true(i < ARRAY_LEN(EVENTS));
 		assert_string_equal(text_of(&x, e, "name"), EVENTS[i]);
 	}
-	assert_int_equal(i, ARRAY_LEN(EVENTS)); /* what came after the end is not in it */
+	/* lines after the end of the session are not in the span */
+	assert_int_equal(i, ARRAY_LEN(EVENTS));
 	assert_int_equal(json_integer(json_member(&x.doc, span, "droppedEventsCount"), 0), 7);
 	const struct json_node *status = json_member(&x.doc, span, "status");
 	assert_string_equal(text_of(&x, status, "message"), "enough");

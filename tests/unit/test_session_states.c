@@ -1,6 +1,6 @@
-/* test_session_states.c - states of sessions and of their reservations: over time, by the owner's
- * commands, and in trees. On SQLite always, and on PostgreSQL if SSB_TEST_POSTGRES names a
- * server. */
+/* test_session_states.c - the states of sessions and of their reservations: over time, by commands
+ * of the owner, and in trees. The tests run on SQLite, and also on PostgreSQL if SSB_TEST_POSTGRES
+ * names a server. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@ UNIT_TEST(test_time_out)
 	static const struct {
 		const char *name;
 		const char *yaml;
-		micros timed_out; /* spent then */
-		micros actual;    /* of a late bill */
-		micros late;      /* spent in the end */
+		micros timed_out; /* spent after the time-out */
+		micros actual;    /* cost of the late settlement */
+		micros late;      /* spent at the end */
 	} CASES[] = {
 		{ "t-charge", "budget:\n  reservation_timeout: 10s\n", USD(0.4), USD(0.1),
 		  USD(0.1) },
@@ -46,7 +46,8 @@ UNIT_TEST(test_time_out)
 	world_now = 0;
 }
 
-/* A bill that is late, but comes before the delay was noticed, is an ordinary one. */
+/* A settlement comes after the time-out but before any process has noticed the time-out: it is an
+ * ordinary one. */
 UNIT_TEST(test_late_but_first)
 {
 	world_now = 8000 * SECOND;
@@ -55,7 +56,8 @@ UNIT_TEST(test_late_but_first)
 	int64_t other = world_check("late", USD(0.3)).reservation;
 	world_now += 5 * SECOND;
 	struct decision d = world_settle(r, USD(0.1));
-	assert_int_equal(d.after.spent, USD(0.1) + USD(0.3)); /* the other one is charged */
+	/* the other reservation has timed out and is charged */
+	assert_int_equal(d.after.spent, USD(0.1) + USD(0.3));
 	assert_int_equal(d.after.reserved, 0);
 	d = world_settle(other, USD(0.2));
 	assert_int_equal(d.after.spent, USD(0.3));
@@ -80,8 +82,7 @@ UNIT_TEST(test_many_time_out)
 	world_now = 0;
 }
 
-/* The tree is looked through when the first reservation is due, whichever session made it, and
- * again for those that are left. */
+/* Reservations of several sessions of a tree time out, each at its own time. */
 UNIT_TEST(test_each_times_out_in_its_time)
 {
 	world_now = 8700 * SECOND;
@@ -113,7 +114,8 @@ UNIT_TEST(test_given_back)
 	d = world_settle(d.reservation, -1);
 	assert_int_equal(d.after.spent, 0);
 	assert_int_equal(d.after.reserved, 0);
-	/* That it was asked for counts: else actions would be free. */
+	/* An action that is given back still counts as an action; otherwise an agent could try for
+	 * free. */
 	assert_int_equal(d.after.actions, 1);
 }
 
@@ -191,12 +193,12 @@ UNIT_TEST(test_child_counts_in_parent)
 	assert_int_equal(world_get("p").spent, USD(0.4));
 	assert_int_equal(world_get("p").actions, 1);
 	assert_string_equal(world_get("c2").parent, world_id("c1"));
-	d = world_check("c2", USD(0.5)); /* nine tenths of the parent's */
+	d = world_check("c2", USD(0.5)); /* with this, the parent reaches 90 % of its budget */
 	assert_true(d.verdict.allowed);
 	assert_string_equal(d.decided, world_id("p"));
 	assert_int_equal(d.state, SESSION_ALERT);
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
-	/* The parent's budget is over: it dies, and all in it. */
+	/* The budget of the parent is exceeded: the parent and its whole tree are killed. */
 	d = world_check("side", USD(0.2));
 	assert_false(d.verdict.allowed);
 	assert_string_equal(d.decided, world_id("p"));
@@ -240,13 +242,13 @@ UNIT_TEST(test_pause_and_resume_of_a_tree)
 	assert_int_equal(session_become(w.ss, world_id("q0"), SESSION_PAUSED, "", &d, &err), 0);
 	assert_int_equal(world_get("q2").state, SESSION_PAUSED);
 	assert_false(world_check("q2", 0).verdict.allowed);
-	/* A part of what is paused cannot be resumed by itself. */
+	/* A session whose parent is paused cannot be resumed alone. */
 	assert_int_equal(session_become(w.ss, world_id("q2"), SESSION_ACTIVE, "", &d, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_become(w.ss, world_id("q0"), SESSION_ACTIVE, "", &d, &err), 0);
 	assert_int_equal(world_get("q2").state, SESSION_ACTIVE);
-	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* by a pause of its own */
+	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* it was paused separately */
 	assert_int_equal(session_become(w.ss, world_id("own"), SESSION_ACTIVE, "", &d, &err), 0);
 }
 
@@ -270,7 +272,7 @@ UNIT_TEST(test_depth)
 	d = world_check(parent, USD(0.1));
 	assert_true(d.verdict.allowed);
 	assert_int_equal(world_get("d0").reserved, USD(0.1));
-	/* A parent that is not active has no children any more. */
+	/* A session below a paused one cannot start a child. */
 	err = (struct ssb_error){ 0 };
 	req.parent = world_id("d3");
 	assert_int_equal(session_become(w.ss, world_id("d1"), SESSION_PAUSED, "", &d, &err), 0);
