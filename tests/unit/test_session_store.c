@@ -1,5 +1,5 @@
-/* test_session_store.c - what a store may be: SQLite's file and its directory, PostgreSQL's URL,
- * and the owner's settings for them. */
+/* test_session_store.c - which stores are accepted: SQLite's file and its directory, PostgreSQL's
+ * URL, and the owner's settings for them. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -64,7 +64,8 @@ UNIT_TEST(test_file_is_ours_alone)
 	refused(file, SSB_E_POLICY, "chmod go-w");
 	assert_int_equal(chmod(dir, 0755), 0);
 	opens(file);
-	/* A second name, and a symlink in its place. */
+	/* The file has a second name; then a symlink, and then a directory, has its place: each is
+	 * refused. */
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(link(file, other), 0);
 	refused(file, SSB_E_POLICY, "second name");
@@ -93,7 +94,7 @@ UNIT_TEST(test_paths)
 	refused(path, SSB_E_USAGE, "absolute");
 	snprintf(path, sizeof(path), "%s/nowhere/sessions.db", dir);
 	refused(path, SSB_E_SYS, "open the directory");
-	/* A directory may be reached by a symlink. */
+	/* The path of the directory may contain a symlink. */
 	char way[96];
 	snprintf(way, sizeof(way), "%s/way", dir);
 	assert_int_equal(symlink(".", way), 0);
@@ -143,12 +144,12 @@ UNIT_TEST(test_foreign_files)
 	write_file(file, "hello, this is no database at all, only some text\n", 50);
 	refused(file, SSB_E_SYS, "not a store of sessions");
 	remove_files();
-	write_file(file, "", 0); /* an empty one is as good as none */
+	write_file(file, "", 0); /* an empty file becomes a new store */
 	opens(file);
 	remove_dir();
 }
 
-/* Pages that are overwritten are an error, and never a crash. */
+/* If pages of the file are overwritten, the store reports an error and never crashes. */
 UNIT_TEST(test_damaged_file)
 {
 	struct ssb_error err = { 0 };
@@ -179,7 +180,7 @@ UNIT_TEST(test_damaged_file)
 	remove_dir();
 }
 
-/* One that holds the lock for longer than others wait. */
+/* A process has the lock for longer than another one waits: the other gets ETIMEDOUT after 10 s. */
 UNIT_TEST(test_busy_has_an_end)
 {
 	struct ssb_error err = { 0 };
@@ -194,7 +195,7 @@ UNIT_TEST(test_busy_has_an_end)
 	assert_int_equal(db_begin(b, &err), -1);
 	assert_int_equal(err.sys_errno, ETIMEDOUT);
 	assert_non_null(strstr(err.text, "10 s"));
-	assert_int_equal(number(b, ALL), 0); /* reading goes on */
+	assert_int_equal(number(b, ALL), 0); /* reading is possible without the lock */
 	commit(a);
 	begin(b);
 	put(b, 1, "b", 1);
@@ -205,7 +206,8 @@ UNIT_TEST(test_busy_has_an_end)
 	remove_dir();
 }
 
-/* Parameters in another order would be bound wrongly by SQLite alone. */
+/* Parameters that are not $1, $2, ... in this order are refused, as SQLite would bind other values
+ * than PostgreSQL. */
 UNIT_TEST(test_parameter_order)
 {
 	static const char *const BAD[] = { "SELECT $2, $1", "SELECT $1", "SELECT $1, $2, $3",
@@ -225,7 +227,7 @@ UNIT_TEST(test_parameter_order)
 	remove_dir();
 }
 
-/* A URL is refused without a word of it: there may be a password in it. */
+/* The message about an invalid URL contains nothing of it, as it may contain a password. */
 UNIT_TEST(test_bad_urls)
 {
 	static const char *const BAD[] = { "postgresql://u:geheim@h:port%zz/db",

@@ -1,14 +1,14 @@
-/* test_session_sweep.c - what time alone does to sessions, read from the store and not by a call
- * that would do the same; and invalid commands of the owner. On SQLite always, and on PostgreSQL if
- * SSB_TEST_POSTGRES names a server. */
+/* test_session_sweep.c - the effect of time alone on sessions, and invalid commands of the owner.
+ * States are read directly from the store, as any call of the API would apply what is due. The
+ * tests run on SQLite, and also on PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <stdio.h>
 #include <string.h>
 
 #include "session_tests.h"
 
-#define MANY 300 /* more than are looked for at a time */
+#define MANY 300 /* more than one query of the sweep returns */
 
-/* As the store has it: every call that looks would do what is due itself. */
+/* Reads a value directly from the store: a call of the API would apply what is due. */
 static int64_t ask(const char *sql, const char *name)
 {
 	struct ssb_error err = { 0 };
@@ -33,7 +33,7 @@ static size_t sweep(void)
 	return swept.expired;
 }
 
-/* No command asks for the session any more: its reservation is still given back. */
+/* No command reads the session again: the sweep still ends its reservation. */
 UNIT_TEST(test_reservations_time_out)
 {
 	world_now = 7000 * SECOND;
@@ -52,13 +52,13 @@ UNIT_TEST(test_reservations_time_out)
 	world_now = 0;
 }
 
-/* All that are due, however many, and no other. */
+/* The sweep ends all sessions that are due, however many, and no others. */
 UNIT_TEST(test_many_expire)
 {
 	char name[16];
 
 	world_now = 20000 * SECOND;
-	(void)sweep(); /* of tests before */
+	(void)sweep(); /* for sessions of earlier tests */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "m%d", i);
 		world_start(name, NULL, "session:\n  max_duration: 60s\n");
@@ -76,7 +76,7 @@ UNIT_TEST(test_many_expire)
 	world_now = 0;
 }
 
-/* Nothing begins in a parent whose time is over, and that it is over is written down. */
+/* A child cannot start in a session whose time is over, and that session is stored as expired. */
 UNIT_TEST(test_parent_is_over)
 {
 	struct ssb_error err = { 0 };
@@ -98,7 +98,7 @@ UNIT_TEST(test_parent_is_over)
 	world_now = 0;
 }
 
-/* One that could not be read again changes nothing. */
+/* A reason that is invalid or too long is refused, and the state does not change. */
 UNIT_TEST(test_reasons)
 {
 	static const char *const BAD[] = { "a\nb", "\xff", "\x1b[2J", "a\x7f" };

@@ -1,6 +1,6 @@
-/* test_session_together.c - sessions of one tree, runs of one session, processes and machines that
- * share a store: each sees what the others did. On SQLite always, and on PostgreSQL if
- * SSB_TEST_POSTGRES names a server. */
+/* test_session_together.c - sessions of one tree, runs of one session, and processes or machines
+ * that share a store: each sees the changes of the others. The tests run on SQLite, and also on
+ * PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 static int64_t clock_fast_s;
 static unsigned sleeps;
 
-/* This process's clock, and only its own. */
+/* Changes the clock of this process only. */
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
 	long rc = syscall(SYS_clock_gettime, id, ret);
@@ -28,7 +28,7 @@ int clock_gettime(clockid_t id, struct timespec *ret)
 	return (int)rc;
 }
 
-/* Counted: the machine may be too slow to tell by the clock. */
+/* Counts the sleeps. Their time would prove nothing on a slow machine. */
 int nanosleep(const struct timespec *t, struct timespec *ret_left)
 {
 	sleeps++;
@@ -83,7 +83,7 @@ static void sql(const char *text, const char *name)
 
 /* ---- reservations of a tree ---------------------------------------------- */
 
-/* What a child has reserved and never settled does not weigh on its parent. */
+/* A reservation of a child that is never settled is released for its parent, too. */
 UNIT_TEST(test_dead_reservation_of_a_child)
 {
 	world_now = 1000 * SECOND;
@@ -99,7 +99,8 @@ UNIT_TEST(test_dead_reservation_of_a_child)
 	world_now += SECOND + SECOND / 2;
 	struct decision d = world_check("dr", USD(0.5));
 	assert_true(d.verdict.allowed);
-	assert_int_equal(d.after.state, SESSION_ALERT); /* since the child's check */
+	/* the check of the grandchild set this state */
+	assert_int_equal(d.after.state, SESSION_ALERT);
 	assert_int_equal(d.after.reserved, USD(0.5));
 	assert_int_equal(world_get("dr-c").reserved, 0);
 	assert_int_equal(world_lines("dr-g", "action_settled"), 1);
@@ -109,7 +110,8 @@ UNIT_TEST(test_dead_reservation_of_a_child)
 	world_now = 0;
 }
 
-/* Nor does one of a sibling, and each charges by its own policy. */
+/* A reservation of a sibling is released or charged in each session by that session's own
+ * policy. */
 UNIT_TEST(test_dead_reservation_of_a_sibling)
 {
 	world_now = 1000 * SECOND;
@@ -128,7 +130,7 @@ UNIT_TEST(test_dead_reservation_of_a_sibling)
 	world_now = 0;
 }
 
-/* A damaged session keeps its reservation, and delays no other. */
+/* A damaged session keeps its reservation. Reservations of other sessions still time out. */
 UNIT_TEST(test_dead_reservation_of_the_damaged)
 {
 	world_now = 1000 * SECOND;
@@ -160,16 +162,18 @@ UNIT_TEST(test_numbers_cannot_be_guessed)
 			assert_true(llabs(n[i] - n[k]) > 1000000);
 		}
 	}
-	assert_true(high >> 50 != 0 && high <= MAX_RESERVATION); /* all of it is drawn */
+	/* the numbers are random up to the highest bits */
+	assert_true(high >> 50 != 0 && high <= MAX_RESERVATION);
 	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
 		world_settle(n[i], 1);
 	}
 	assert_int_equal(world_get("guess").spent, 8);
 }
 
-/* ---- who has to act on what ---------------------------------------------- */
+/* ---- which sessions a decision changes -------------------------------------- */
 
-/* Its own time is over, and what it brings ends its parent as well. */
+/* A late settlement in an expired session exceeds the budget of its parent: the parent is
+ * killed. */
 UNIT_TEST(test_acts_on_the_parent)
 {
 	world_now = 1000 * SECOND;
@@ -190,7 +194,7 @@ UNIT_TEST(test_acts_on_the_parent)
 	world_now = 0;
 }
 
-/* The parent stands still, the child ends: both have to hear of it. */
+/* One settlement pauses the parent and kills the child: the decision lists both. */
 UNIT_TEST(test_acts_on_both)
 {
 	world_start("ab", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: pause\n");
@@ -212,8 +216,8 @@ UNIT_TEST(test_acts_on_both)
 	assert_int_equal(world_get("ab-c").state, SESSION_KILLED);
 }
 
-/* If both refuse alike, the outer session decides. What it refuses never happened in the inner
- * one, so the inner one sends no alert. */
+/* If both sessions refuse for the same reason, the outer one decides. An action that the outer one
+ * refuses sends no alert in the inner one. */
 UNIT_TEST(test_the_outer_decides)
 {
 	static const char ONE[] =
@@ -228,7 +232,7 @@ UNIT_TEST(test_the_outer_decides)
 	assert_string_equal(session_code_name(d.verdict.code), "max_cost_per_session");
 	assert_string_equal(d.decided, world_id("o1"));
 	d = world_check("o3", USD(1.5));
-	assert_false(d.verdict.allowed); /* there it would be an alert */
+	assert_false(d.verdict.allowed); /* in the inner session alone, it would be an alert */
 	assert_string_equal(d.decided, world_id("o1"));
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
 	assert_int_equal(world_lines("o3", "budget_alert"), 0);
@@ -247,7 +251,7 @@ UNIT_TEST(test_acts_of_the_owner)
 		assert_int_equal(d.acted[0].state, TO[i]);
 		assert_int_equal(d.acted[0].grace_ms, 0);
 	}
-	/* Of an alert no run has to hear. */
+	/* An alert changes no run, so the decision lists no session. */
 	world_start("ao-alert", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n");
 	struct decision d = world_check("ao-alert", USD(0.9));
@@ -256,9 +260,10 @@ UNIT_TEST(test_acts_of_the_owner)
 	assert_int_equal(d.n_acted, 0);
 }
 
-/* ---- what the ledgers say of each other ---------------------------------- */
+/* ---- lines about a child in the ledger of its parent ------------------------- */
 
-/* Every change of a parent's totals has a line, with what changed. */
+/* Every change of a parent's totals by a child adds a line with the change to the parent's
+ * ledger. */
 UNIT_TEST(test_parent_accounts)
 {
 	struct ssb_error err = { 0 };
@@ -280,7 +285,7 @@ UNIT_TEST(test_parent_accounts)
 	struct session_run run = begin("pa-c");
 	used(&run, &(struct session_usage){
 	                   .meters = { [METER_CPU_MS] = 1500, [METER_BYTES_OUT] = 700 } });
-	/* What is refused changes nothing, and is not told. */
+	/* A refused action changes nothing and adds no line. */
 	assert_false(world_check("pa-c", USD(0.6)).verdict.allowed);
 	auto_free char *text = world_ledger("pa");
 	const char *at = text;
@@ -298,7 +303,7 @@ UNIT_TEST(test_parent_accounts)
 	                           "\"runs\":1,\"cpu_seconds\":1.500,\"bytes_out\":700}"));
 }
 
-/* One that is over and goes on asking does not fill the disk. */
+/* Requests to a session that is over are counted, but add no lines to the ledger. */
 UNIT_TEST(test_over_does_not_grow)
 {
 	struct ssb_error err = { 0 };
@@ -320,13 +325,13 @@ UNIT_TEST(test_over_does_not_grow)
 	assert_string_equal(first, later);
 	assert_int_equal(world_get("og").refused, 61);
 	assert_int_equal(world_get("og").violations, 20);
-	/* A bill is no question: it has its line, which tells of the others. */
+	/* A settlement does add a line, and the line contains the number of refused requests. */
 	world_settle(r, USD(0.1));
 	auto_free char *billed = world_ledger("og");
 	assert_non_null(strstr(billed, "\"refused\":61"));
 }
 
-/* ---- copies that others hold --------------------------------------------- */
+/* ---- locked copies --------------------------------------------------------- */
 
 static char *slurp(const char *path)
 {
@@ -339,8 +344,8 @@ static char *slurp(const char *path)
 	return buf_steal(&out);
 }
 
-/* Nothing waits for a copy that another process has locked; it has all lines, in their order,
- * when the lock is gone. */
+/* Another process has locked a copy: no call waits for it. When the lock is released, the copy gets
+ * all missing lines in order. */
 UNIT_TEST(test_locked_copy)
 {
 	char yaml[320];
@@ -369,11 +374,11 @@ UNIT_TEST(test_locked_copy)
 	assert_string_equal(whole, ledger);
 	assert_true(strlen(copy) < strlen(ledger));
 	assert_int_equal(flock(fd, LOCK_UN), 0);
-	/* To look at it is enough. */
+	/* Reading the session writes the missing lines. */
 	world_get("lc");
 	auto_free char *caught_up = slurp(path);
 	assert_string_equal(caught_up, ledger);
-	/* More than are written at once. */
+	/* This is more than one write of the copy contains. */
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	for (int i = 0; i < 1100; i++) {
 		world_check("lc", 1);
@@ -388,7 +393,7 @@ UNIT_TEST(test_locked_copy)
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* A process that does not know the outcome of a report sends it again: it counts once. */
+/* A process sends a report again because it got no answer: the report counts once. */
 UNIT_TEST(test_repeated_report)
 {
 	static const char *const DOMAINS[] = { "a.example" };
@@ -412,14 +417,14 @@ UNIT_TEST(test_repeated_report)
 	}
 	assert_int_equal(world_get("rr").meters[METER_BYTES_OUT], 700);
 	assert_int_equal(world_lines("rr-c", "usage"), 1);
-	/* Each run has reports of its own; one without a number always counts. */
+	/* Each run has its own report numbers. A report without a number always counts. */
 	used(&other, &u);
 	assert_int_equal(world_get("rr").meters[METER_BYTES_OUT], 1400);
 	u.report = 2;
 	struct decision d = used(&run, &u);
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2100);
-	/* Told again, it has the same answer. */
+	/* A repeated report gets the same answer. */
 	d = used(&run, &u);
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2100);
@@ -428,7 +433,7 @@ UNIT_TEST(test_repeated_report)
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2800);
 }
 
-/* A limit that blocks ends each run at its next report, not the first one alone. */
+/* When a limit with "block" is exceeded, every run of the session is refused at its next report. */
 UNIT_TEST(test_block_holds_for_all_runs)
 {
 	struct session_usage u = { .meters = { [METER_WALL_MS] = 2000 } };
@@ -444,14 +449,14 @@ UNIT_TEST(test_block_holds_for_all_runs)
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.verdict.act, ACT_BLOCK);
 	assert_string_equal(session_code_name(d.verdict.code), "wall_seconds");
-	assert_int_equal(d.after.state, SESSION_ALERT); /* past alert_at and the limit at once */
+	assert_int_equal(d.after.state, SESSION_ALERT); /* alert_at was passed in the same report */
 	assert_false(used(&a, &none).verdict.allowed);
 }
 
 /* ---- clocks -------------------------------------------------------------- */
 
-/* A machine whose clock is fast does not give back reservations of others. With SQLite there is
- * one machine, and its clock counts. */
+/* The clock of one machine is fast: with PostgreSQL, the server's clock decides, so reservations do
+ * not time out early. With SQLite there is only one machine, and its clock decides. */
 UNIT_TEST(test_whose_clock)
 {
 	world_start("wc", NULL,
@@ -486,8 +491,8 @@ static struct waiter open_waiter(void)
 	return r;
 }
 
-/* What a process remembers about a session is not used any more after another process, or a
- * child session, has changed it. */
+/* Another process or a child session changes a session: this process must not use the values that
+ * it has cached. */
 UNIT_TEST(test_two_take_turns)
 {
 	struct ssb_error err = { 0 };
@@ -528,7 +533,7 @@ static void *check_there(void *arg)
 	return NULL;
 }
 
-/* It is as late as it is when the tree is ours, not when we began to wait for it. */
+/* The time of a check is read after the process got the lock of the tree, not before it waited. */
 UNIT_TEST(test_time_after_the_lock)
 {
 	struct ssb_error err = { 0 };
@@ -563,12 +568,13 @@ static void *take_there(void *arg)
 
 	while ((r->rc = outbox_take(r->ss, 60000, &r->item, &err)) == 1 &&
 	       strcmp(r->item.session, r->id) != 0) {
-		outbox_item_done(&r->item); /* of another test: leased, and left */
+		outbox_item_done(&r->item); /* from another test: leased, not delivered */
 	}
 	return NULL;
 }
 
-/* Delivered by another between the look and the lease: it is not taken again. */
+/* Another process delivers a message while this one waits to lease it: the message is not taken
+ * again. */
 UNIT_TEST(test_delivered_is_not_leased)
 {
 	struct ssb_error err = { 0 };

@@ -1,5 +1,5 @@
-/* test_shrink.c - requests that were never used, and the patch that removes them: patch(1) applies
- * it, in whatever style the manifest is written. */
+/* test_shrink.c - requests that were never used, and the patch that removes them. patch(1) must be
+ * able to apply it, in whatever style the manifest is written. */
 #include "manifest_world.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "manifest/write.h"
 #include "os/file.h"
 
-/* Runs patch(1) in a directory of its own; the text that it leaves (new). */
+/* Runs patch(1) in a new directory. Returns the patched text, new. */
 static char *applied(const char *text, const struct buf *patch)
 {
 	char dir[] = "/tmp/ssb-shrink-XXXXXX";
@@ -58,7 +58,7 @@ static void add(struct needs *s, enum need_kind kind, const char *value, unsigne
 	assert_int_equal(needs_add(s, &n), 0);
 }
 
-/* Of all that stands in the cases, this was used. */
+/* Fills `s` with the needs that count as used in all cases. */
 static void used(struct needs *s)
 {
 	s->home = strdup("/home/u");
@@ -80,7 +80,8 @@ static void used(struct needs *s)
 static const struct {
 	const char *text;
 	size_t unused;
-	const char *keeps; /* a line that the patch must leave alone; NULL: written anew */
+	/* a line that the patch must not change; NULL: the manifest is written anew */
+	const char *keeps;
 } CASES[] = {
 	{ HEAD "permissions: {}\n", 0, "" },
 	{ HEAD "# note\npermissions:\n  filesystem:\n    read:\n      - ~/used # a\n      - ~/not\n"
@@ -128,7 +129,7 @@ static char *as_text(const struct manifest *m)
 	return buf_steal(&out);
 }
 
-/* The patch has the line as one of those that stay, or has nothing of it. */
+/* If the patch removes a line that contains `line`, it must add it again. */
 static void check_kept(const char *patch, const char *line)
 {
 	for (const char *p = patch; (p = strchr(p, '\n')) != NULL && p[1] != '\0';) {
@@ -136,7 +137,7 @@ static void check_kept(const char *patch, const char *line)
 		size_t n = strcspn(p, "\n");
 		if (p[0] == '-' && memmem(p, n, line, strlen(line)) != NULL &&
 		    memmem(patch, strlen(patch), "+", 1) != NULL) {
-			/* changed in place, its comment is still there */
+			/* the line was changed in place: its comment remains */
 			auto_free char *rest = strdup(p + n);
 			assert_non_null(strstr(rest, line));
 		}
@@ -173,7 +174,7 @@ static void patches(void **state)
 				assert_non_null(strstr(after, CASES[i].keeps));
 				check_kept(patch.data, CASES[i].keeps);
 			}
-			/* and then there is nothing more */
+			/* In the patched manifest, nothing more is unused. */
 			struct shrink none = { 0 };
 			assert_int_equal(shrink_find(left, &seen, &none), 0);
 			assert_int_equal(none.n, 0);
@@ -186,7 +187,7 @@ static void patches(void **state)
 	}
 }
 
-/* Many hunks, far from each other. */
+/* A patch with many hunks in a long manifest. */
 static void far_apart(void **state)
 {
 	struct needs seen = { 0 };

@@ -1,5 +1,5 @@
-/* test_sidecar.c - the skill to which an owner's manifest belongs: the directory that it names, or
- * any skill of its name, which then gets nothing valuable without a question. */
+/* test_sidecar.c - the skill to which an owner's manifest (sidecar) applies: the directory that it
+ * names, or any skill of its name. Without a directory it grants nothing valuable by itself. */
 #include <errno.h>
 
 #include "plan_world.h"
@@ -12,7 +12,7 @@
 	"[~/proj]}}\nentrypoint: {command: sh}\n"
 
 static char one[256];   /* DIR/weather */
-static char other[256]; /* another of that name */
+static char other[256]; /* another skill of that name */
 
 static int make(void **state)
 {
@@ -84,7 +84,8 @@ static void test_it_counts_for_the_one_it_names(void **state)
 	assert_int_equal(p->format, SKILL_MARKDOWN);
 	ssb_plan_free(p);
 
-	/* A user who may replace the symlink would choose the skill. */
+	/* A path through a symlink does not count: the user who can replace the link would choose
+	 * the skill. */
 	sidecar(at("by/weather"));
 	p = plan_of(one, NULL);
 	assert_int_equal(p->format, SKILL_MARKDOWN);
@@ -92,7 +93,8 @@ static void test_it_counts_for_the_one_it_names(void **state)
 	ssb_plan_free(p);
 }
 
-/* Without one it is used, but what matters waits for the owner's word. */
+/* A sidecar without a directory applies to any skill of its name, but valuable items are withheld
+ * until the owner allows them. */
 static void test_one_for_any(void **state)
 {
 	struct flag words[] = { { SSB_OPT_ENV, "API_KEY" },
@@ -108,7 +110,7 @@ static void test_one_for_any(void **state)
 	assert_string_equal(p->withheld[0].what, "write ~/proj");
 	assert_string_equal(p->withheld[1].what, "environment API_KEY");
 	for (size_t i = 0; i < ARRAY_LEN(words) - 1; i++) {
-		/* The words that an approval keeps, and that lift it. */
+		/* the option that an approval stores, and which allows the item */
 		const struct refusal *w = &p->withheld[1 - i];
 		assert_int_equal(w->option, words[i].what);
 		assert_string_equal(w->value, words[i].value);
@@ -126,7 +128,7 @@ static void test_one_for_any(void **state)
 	ssb_plan_free(p);
 }
 
-/* A skill does not say it of itself; as the sidecar the same text is fine. */
+/* A skill's own manifest must not contain skill.directory; a sidecar may. */
 static void test_not_in_a_skills_own(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -151,7 +153,7 @@ static void test_not_in_a_skills_own(void **state)
 	manifest_free(m);
 }
 
-/* One that is there and cannot be opened stops the run, with the reason. */
+/* A sidecar exists but cannot be opened: the run stops with the reason. */
 static void test_one_that_cannot_be_opened(void **state)
 {
 	struct ssb_error err = { 0 };

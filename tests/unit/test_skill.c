@@ -1,4 +1,5 @@
-/* test_skill.c - skills of every format: which file counts, what runs, and what plan they get. */
+/* test_skill.c - skills of every format: which file is used, which program runs, and which plan the
+ * skill gets. */
 #include "skill_world.h"
 
 #include "base/diag.h"
@@ -55,7 +56,7 @@ UNIT_TEST(test_order)
 	assert_string_equal(p->name, "mine");
 	assert_string_equal(p->manifest, at(side));
 	assert_string_equal(p->skill_dir, at(dir));
-	assert_string_equal(p->argv.v[1], "a.py"); /* an argument as any other */
+	assert_string_equal(p->argv.v[1], "a.py"); /* "a.py" is an ordinary argument */
 	ssb_plan_free(p);
 
 	put(dir, "skillsandbox.yaml", SIDECAR("declared"), 0644);
@@ -72,7 +73,7 @@ UNIT_TEST(test_order)
 	assert_int_equal(ssb_diags_count(diags), 1);
 	assert_string_equal(ssb_diags_get(diags, 0)->where, at(side));
 	assert_int_equal(ssb_diags_get(diags, 0)->severity, SSB_ALARM);
-	/* One that is broken is not passed over for what comes after it. */
+	/* If the manifest with the highest rank is invalid, no other file replaces it. */
 	put(dir, "skillsandbox.yaml", "skill: [", 0644);
 	refused_with(dir, args, SSB_E_MANIFEST, "YAML");
 }
@@ -104,7 +105,7 @@ UNIT_TEST(test_sidecar_is_the_owners)
 	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
 	assert_int_equal(p->format, SKILL_SIDECAR);
 	ssb_plan_free(p);
-	/* None of the skill's own. */
+	/* A sidecar in the skill's own directory is ignored. */
 	(void)unlink(at(side));
 	assert_int_equal(mkdir(at("s_inner"), 0755), 0);
 	put("s_inner", "SKILL.md", FRONT(""), 0644);
@@ -145,7 +146,7 @@ UNIT_TEST(test_environment)
 	assert_non_null(strstr(text, "withheld  environment API_KEY: SKILL.md asks for it"));
 	ssb_plan_free(p);
 
-	/* What is withheld names the word that gives it. */
+	/* The option that the remedy names gives the variable. */
 	p = plan_of(dir, args,
 	            FLAGS({ SSB_OPT_ENV, "API_KEY" }, { SSB_OPT_ENV, "GITHUB_TOKEN=2" }));
 	assert_string_equal(env(p, "API_KEY"), "k");
@@ -162,7 +163,7 @@ UNIT_TEST(test_environment)
 	assert_null(r->value);
 	ssb_plan_free(p);
 
-	/* What is denied stays so where it is granted as well, as for any other skill. */
+	/* A denied variable is not given, even if it is granted as well. */
 	policy("grants: {env: [API_KEY, LD_PRELOAD]}\ndeny: {env: [API_KEY, LD_PRELOAD]}\n");
 	p = plan_of(dir, args, NULL);
 	assert_null(env(p, "API_KEY"));
@@ -174,7 +175,7 @@ UNIT_TEST(test_environment)
 	ssb_plan_free(p);
 	policy(NULL);
 
-	/* The same in a manifest of ours is a refusal, or passes. */
+	/* The same request in a skillsandbox.yaml is given or refused, not withheld. */
 	put(dir, "skillsandbox.yaml",
 	    HEAD "permissions: {env_vars: {allow: [API_KEY, LD_PRELOAD]}}\n", 0644);
 	p = plan_of(dir, args, NULL);
@@ -184,7 +185,8 @@ UNIT_TEST(test_environment)
 	ssb_plan_free(p);
 }
 
-/* A copy is read and shown in the skill's stead; whose it is does not change. */
+/* With a stored copy as source, the copy is read and shown as /skill, but skill_dir stays the
+ * directory of the skill. */
 UNIT_TEST(test_source)
 {
 	const char *dir = fresh();
@@ -214,10 +216,11 @@ UNIT_TEST(test_source)
 	snprintf(file, sizeof(file), "%s/SKILL.md", dir);
 	assert_string_equal(p->manifest, at(file));
 	ssb_plan_free(p);
-	refused_with(dir, args, SSB_E_NOT_FOUND, "old.py"); /* it is not in the skill itself */
+	/* the file is not in the directory of the skill */
+	refused_with(dir, args, SSB_E_NOT_FOUND, "old.py");
 }
 
-/* A place that is not to be shown is not shown for a SKILL.md either. */
+/* A dangerous directory (here the home) is refused as a skill's directory, also with a SKILL.md. */
 UNIT_TEST(test_danger)
 {
 	put("u", "SKILL.md", FRONT(""), 0644);

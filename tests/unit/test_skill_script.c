@@ -1,5 +1,5 @@
 /* test_skill_script.c - the script that is named at a run: which interpreter runs it, which names
- * are refused, and which scripts exist. */
+ * are refused, and which scripts are listed. */
 #include "skill_world.h"
 
 UNIT_TEST(test_scripts)
@@ -8,7 +8,7 @@ UNIT_TEST(test_scripts)
 	char sub[64];
 	static const struct {
 		const char *word;
-		const char *argv; /* or what is wrong */
+		const char *argv; /* or a part of the message */
 		enum ssb_code code;
 	} rows[] = {
 		{ "scripts/a.py", "python3 /skill/scripts/a.py", SSB_OK },
@@ -19,7 +19,8 @@ UNIT_TEST(test_scripts)
 		{ "scripts/e.rb", "ruby /skill/scripts/e.rb", SSB_OK },
 		{ "scripts/f.pl", "perl /skill/scripts/f.pl", SSB_OK },
 		{ "scripts/g.bash", "bash /skill/scripts/g.bash", SSB_OK },
-		{ "scripts/h.sh", "sh /skill/scripts/h.sh", SSB_OK }, /* its #! is nowhere */
+		/* the interpreter in its first line does not exist */
+		{ "scripts/h.sh", "sh /skill/scripts/h.sh", SSB_OK },
 		{ "scripts/elf", "/skill/scripts/elf", SSB_OK },
 		{ "link.py", "python3 /skill/link.py", SSB_OK },
 		{ "scripts/i.ts", "does not say what runs it", SSB_E_USAGE },
@@ -37,7 +38,8 @@ UNIT_TEST(test_scripts)
 		{ "a\nb.py", "", SSB_E_NOT_FOUND },
 		{ "a\033b.py", "invisible", SSB_E_USAGE },
 		{ "scripts/bytes", "does not say what runs it", SSB_E_USAGE },
-		{ "nosuch.py", "scripts/a.py", SSB_E_NOT_FOUND }, /* what there is, is said */
+		/* the message lists the scripts that exist */
+		{ "nosuch.py", "scripts/a.py", SSB_E_NOT_FOUND },
 	};
 
 	policy(NULL);
@@ -82,7 +84,7 @@ UNIT_TEST(test_scripts)
 		assert_string_equal(told.data, rows[i].argv);
 		ssb_plan_free(p);
 	}
-	/* A first line at the cap, and one past it. */
+	/* A first line at the limit, and one byte longer. */
 	for (size_t past = 0; past < 2; past++) {
 		char line[MAX_SHEBANG_BYTES + 2] = "#!/bin/sh ";
 		char *args[] = { (char[]){ "scripts/long" }, NULL };
@@ -97,7 +99,7 @@ UNIT_TEST(test_scripts)
 		assert_string_equal(p->argv.v[0], "/bin/sh");
 		ssb_plan_free(p);
 	}
-	/* A path at the cap, with "/skill/" before it, and one past it. */
+	/* A path at the limit, together with "/skill/", and one byte longer. */
 	for (size_t past = 0; past < 2; past++) {
 		char word[MAX_PATH_BYTES];
 		char *args[] = { word, NULL };
@@ -109,7 +111,7 @@ UNIT_TEST(test_scripts)
 		refused_with(dir, args, past > 0 ? SSB_E_USAGE : SSB_E_NOT_FOUND,
 		             past > 0 ? "is too long" : "");
 	}
-	/* By its whole path, as a shell completes it. */
+	/* A script can be named by its full path, as a shell's completion writes it. */
 	char *whole[] = { at("s/scripts/a.py"), NULL };
 	snprintf(whole[0], 512, "%s/%s/scripts/a.py", top, dir);
 	struct ssb_plan *p = plan_of(dir, whole, NULL);
@@ -117,7 +119,8 @@ UNIT_TEST(test_scripts)
 	ssb_plan_free(p);
 }
 
-/* Its name is a comment of the manifest that is derived, and not a line of it. */
+/* The name of the script is in a comment of the derived manifest: a newline in the name must not
+ * add a line of YAML. */
 UNIT_TEST(test_script_name)
 {
 	static const char *const NAMES[] = { "plain.py", "a\nresources: {memory_mb: 4096}\n#.py" };
@@ -145,17 +148,17 @@ UNIT_TEST(test_no_script)
 	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
 	assert_int_equal(p->argv.n, 0);
 	assert_non_null(strstr(p->no_entry, "the skill has none"));
-	assert_int_equal(p->n_withheld, 4); /* it can be looked at all the same */
+	assert_int_equal(p->n_withheld, 4); /* the plan is complete apart from the entry point */
 	assert_int_equal(ssb_run(p, (const int[3]){ 0, 1, 2 }, NULL, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	ssb_plan_free(p);
-	/* Only one: it is not guessed. */
+	/* Even a single script is only named, not chosen. */
 	put(dir, "only.py", "", 0644);
 	p = plan_of(dir, NULL, NULL);
 	assert_int_equal(p->argv.n, 0);
 	assert_non_null(strstr(p->no_entry, "there is: only.py"));
 	ssb_plan_free(p);
-	/* Names are made visible, and more than fit are counted. */
+	/* Control characters in names are escaped, and names that do not fit are counted. */
 	for (int i = 0; i < 60; i++) {
 		char name[64];
 		snprintf(name, sizeof(name), "n%02d-\033[2J.py", i);
@@ -184,7 +187,7 @@ static size_t names_of(const char *dir)
 	return out.len == 0 ? 0 : n;
 }
 
-/* At each cap, and past it: what is deeper, or later, is not told of. */
+/* At each limit, and one past it: scripts that are too deep or too many are not listed. */
 UNIT_TEST(test_script_caps)
 {
 	const char *dir = fresh();
@@ -204,7 +207,7 @@ UNIT_TEST(test_script_caps)
 		put(dir, path, "", 0644);
 	}
 	assert_int_equal(names_of(dir), MAX_SCRIPT_NAMES);
-	/* "." and ".." are looked at too. */
+	/* The entries "." and ".." count for the limit, too. */
 	dir = fresh();
 	for (size_t i = 0; i < MAX_SCRIPT_WALK - 3; i++) {
 		snprintf(path, sizeof(path), ".%zu", i);
@@ -212,7 +215,8 @@ UNIT_TEST(test_script_caps)
 	}
 	put(dir, "a.sh", "", 0644);
 	assert_int_equal(names_of(dir), 1);
-	/* Past it some are not seen, in whatever order a directory is read. */
+	/* With more entries than the limit, some scripts are missing, whatever the order of the
+	 * entries is. */
 	for (size_t i = 0; i < 2; i++) {
 		char *sub = at("many");
 		(void)mkdir(sub, 0755);

@@ -38,10 +38,10 @@ static void copy_is_the_same(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0555);
 	skill_files_done(&copy);
-	make_copy(&copy, &kept); /* again: it is there */
+	make_copy(&copy, &kept); /* a second copy succeeds, as the first one exists */
 }
 
-/* What took the place of a file after it was hashed is not kept. */
+/* A file that changed after it was hashed makes the copy fail, and no copy remains. */
 static void copy_of_other_bytes(void **state)
 {
 	static const char *const CHANGES[] = { "BYTES", "more than there was", "", NULL };
@@ -65,11 +65,11 @@ static void copy_of_other_bytes(void **state)
 	}
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	bool kept = false;
-	make_copy(&p, &kept); /* the control */
+	make_copy(&p, &kept); /* the control: with unchanged files */
 	assert_true(kept);
 }
 
-/* A directory that became a link to elsewhere is not gone through. */
+/* A directory was replaced by a symlink after it was read: the copy fails. */
 static void copy_through_a_link(void **state)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };
@@ -118,9 +118,9 @@ static void swept_when_idle(void **state)
 	make_copy(&p, &kept);
 	auto_free char *path = snapshot_path(&owner, &p);
 	assert_int_equal(snapshot_sweep(&owner, &err), 0);
-	assert_int_equal(stat(path, &st), 0); /* young */
+	assert_int_equal(stat(path, &st), 0); /* not old enough */
 	make_old(path);
-	assert_true(snapshot_there(&owner, &p)); /* used */
+	assert_true(snapshot_there(&owner, &p)); /* this use makes it young again */
 	assert_int_equal(snapshot_sweep(&owner, &err), 0);
 	assert_int_equal(stat(path, &st), 0);
 	make_old(path);
@@ -135,7 +135,7 @@ static bool is_there(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/* By runs: once a day, and where a clock was wrong. */
+/* Runs remove old copies once a day, and also if the time of the last removal is in the future. */
 static void tidied_once_a_day(void **state)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };
@@ -152,7 +152,7 @@ static void tidied_once_a_day(void **state)
 	make_copy(&p, &kept);
 	make_old(path);
 	snapshot_tidy(&owner);
-	assert_true(is_there(path)); /* it was done today */
+	assert_true(is_there(path)); /* the removal has been done today */
 	make_old(mark);
 	snapshot_tidy(&owner);
 	assert_false(is_there(path));

@@ -1,5 +1,5 @@
-/* test_snapshot_tree.c - the copy of a directory that cannot be idmapped: root makes it, while
- * other users may change the directory, and from a file system that lists what it likes. */
+/* test_snapshot_tree.c - the copy of a directory that cannot be idmapped. Root makes the copy,
+ * while other users may change the directory, and while the file system may list any names. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,7 +17,7 @@
 
 static char top[] = "/tmp/ssb-snapshot-XXXXXX";
 static char from[64], victim[64];
-static bool twice; /* a name is listed again, when it means something else */
+static bool twice; /* readdir() returns "x" twice, and "x" is another file the second time */
 
 struct dirent64 *__real_readdir64(DIR *d);
 struct dirent64 *__wrap_readdir64(DIR *d);

@@ -16,7 +16,7 @@
 
 #define PIECES 40
 
-/* Two ends of a TCP connection. */
+/* Makes a TCP connection and returns its two ends. */
 static void connect_up(int *ret_a, int *ret_b)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
@@ -68,7 +68,7 @@ static size_t open_fds(void)
 	return n;
 }
 
-/* A receiver that takes no more at this very moment. */
+/* If true, send() fails as if the receiver's buffer were full. */
 static bool full;
 
 ssize_t __real_send(int fd, const void *data, size_t len, int flags);
@@ -83,7 +83,7 @@ ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
 	return __real_send(fd, data, len, flags);
 }
 
-/* A flow between two connections, whose other ends are the test's. */
+/* A flow between two connections. The test uses their other ends. */
 struct relay {
 	int sender, from, to, reader;
 	struct flow flow;
@@ -92,7 +92,7 @@ struct relay {
 
 #define PIPED 1000
 
-/* Its receiver took all that it could, and the flow so much more: that is in its pipe. */
+/* Starts a flow whose receiver's buffer is full, and whose pipe contains PIPED bytes. */
 static void relay_start(struct relay *r)
 {
 	char data[PIPED] = { 0 };
@@ -109,7 +109,7 @@ static void relay_start(struct relay *r)
 	assert_int_equal(r->flow.piped, sizeof(data));
 }
 
-/* The receiver reads until it takes more. */
+/* Reads from the receiver's end until the flow can send again. */
 static void relay_read(const struct relay *r)
 {
 	char data[PIPED];
@@ -128,8 +128,8 @@ static void relay_stop(struct relay *r)
 	(void)close(r->reader);
 }
 
-/* The pipe of a flow has something in it, and its sender more than the pipe has places for.
- * All of it goes on its way, and then the receiver takes no more. */
+/* The flow has data in its pipe, and its sender has more pieces than a pipe can contain. The flow
+ * sends all of them, and then the receiver blocks: no second pipe may be opened. */
 static void a_flow_has_one_pipe(void **state)
 {
 	char data[50] = { 0 };
@@ -138,7 +138,8 @@ static void a_flow_has_one_pipe(void **state)
 
 	connect_up(&other, &others);
 	relay_start(&r);
-	for (int i = 0; i < PIECES; i++) { /* not side by side in the memory of the kernel */
+	/* so that the pieces are not adjacent in kernel memory */
+	for (int i = 0; i < PIECES; i++) {
 		assert_int_equal(__real_send(r.sender, data, sizeof(data), 0), sizeof(data));
 		assert_int_equal(__real_send(other, data, 1, 0), 1);
 	}
@@ -153,7 +154,8 @@ static void a_flow_has_one_pipe(void **state)
 	relay_stop(&r);
 }
 
-/* What is in the pipe was taken when more might be carried: others have used it up since. */
+/* The limit has become smaller than the data in the pipe: only as many bytes as the limit are
+ * sent. */
 static void no_more_than_may_be(void **state)
 {
 	struct relay r;
@@ -166,7 +168,8 @@ static void no_more_than_may_be(void **state)
 	relay_stop(&r);
 }
 
-/* No splice() gets past a byte that is out of band, and no recv() that has read anything. */
+/* Data before and after an out-of-band byte: the flow transfers both parts. splice() stops at that
+ * byte, and so does a recv() that has read something. */
 static void urgent_data_is_passed(void **state)
 {
 	char data[5000] = { 0 };

@@ -1,5 +1,5 @@
-/* test_still.c - processes that are paused by signals, and the CPU time of a tree of them: real
- * ones, children of this program. */
+/* test_still.c - processes that are paused by signals, and the CPU time of a process tree. The test
+ * uses real processes, its children. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void burn(unsigned ms)
 	} while ((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 < ms);
 }
 
-/* A chain of processes, each of which counts; the last waits in `leaf`. */
+/* Starts a chain of `depth` processes. Each increments its own counter for ever. */
 static pid_t chain(int depth)
 {
 	pid_t pid = fork();
@@ -56,7 +56,7 @@ static pid_t chain(int depth)
 static bool all_beat(void)
 {
 	uint64_t before[DEPTH + 1];
-	bool all = true; /* within a time that a busy machine may need */
+	bool all = true; /* all of them within 200 ms */
 
 	for (int i = 1; i <= DEPTH; i++) {
 		before[i] = beats[i];
@@ -103,7 +103,8 @@ static bool some_beat_soon(void)
 
 static void reap_all(void)
 {
-	/* A walk of the whole tree for each of them would take as long as all else here. */
+	/* A check of the whole tree after each signal would take as long as all other tests
+	 * here. */
 	do {
 		still_signal(&dog, false, SIGKILL);
 		usleep(1000);
@@ -126,7 +127,7 @@ static void test_tree_stands(void **state)
 	still_signal(&dog, false, SIGCONT);
 	assert_true(all_beat_soon());
 	reap_all();
-	assert_false(still_moving(&dog, false)); /* no process is left */
+	assert_false(still_moving(&dog, false)); /* all processes have ended */
 }
 
 static struct rlimit set_files(rlim_t files)
@@ -157,7 +158,8 @@ static void test_deeper_than_there_are_fds(void **state)
 	reap_all();
 }
 
-/* And stack. They end by themselves if this test does not get to it. */
+/* The tree is so deep that the walk runs out of stack: it counts as moving. The processes end after
+ * 60 s if the test is aborted. */
 static void test_deeper_than_there_is_stack(void **state)
 {
 	static const char DEEPER[] = "[ $1 = 0 ] && echo || sh -c \"$0\" \"$0\" $(($1 - 1)) & "
@@ -180,13 +182,13 @@ static void test_deeper_than_there_is_stack(void **state)
 	(void)close(there[0]);
 }
 
-/* The parent in vfork() cannot stop before its child, and returns to none of
- * its own code before it has. */
+/* The parent in vfork() cannot stop before its child does, and it runs none of its own code until
+ * then: both count as paused. */
 static void test_vfork_stands(void **state)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		if (vfork() == 0) { /* NOLINT: it is about vfork() */
+		if (vfork() == 0) { /* NOLINT: the test needs vfork() */
 			for (;;) {
 				(void)pause();
 			}
@@ -202,7 +204,8 @@ static void test_vfork_stands(void **state)
 	reap_all();
 }
 
-/* Own, waited for, of a child that lives. */
+/* The CPU time of a tree includes the process itself, an ended child that it waited for, and a
+ * running child. */
 static void test_meter_adds_up(void **state)
 {
 	int there[2];
@@ -239,13 +242,13 @@ static void test_meter_adds_up(void **state)
 	(void)close(there[1]);
 }
 
-/* A child of a parent that ignores SIGCHLD takes its time along; once seen it is
- * kept, and nothing goes backwards. */
+/* The parent ignores SIGCHLD, so the time of its ended children is lost to the kernel's sums. The
+ * meter keeps the time that it has seen, and never decreases. */
 static void test_meter_keeps_what_vanishes(void **state)
 {
 	struct meter m = { 0 };
 	uint64_t last = 0, looked = 0;
-	int seen[2]; /* a byte for each child that may go */
+	int seen[2]; /* one byte allows one child to end */
 	char c;
 
 	assert_int_equal(pipe(seen), 0);
@@ -275,7 +278,8 @@ static void test_meter_keeps_what_vanishes(void **state)
 		}
 		usleep(20000);
 	}
-	assert_in_range(last, 350000, 600000); /* in ticks of 10 ms, cut off */
+	/* the kernel counts in ticks of 10 ms, rounded down */
+	assert_in_range(last, 350000, 600000);
 	(void)close(seen[0]);
 	(void)close(seen[1]);
 }

@@ -1,5 +1,5 @@
-/* test_tally.c - what a run has used: nothing is lost, nothing counts twice, and what must not wait
- * does not. */
+/* test_tally.c - the resources that a run has used: nothing is lost, nothing counts twice, and
+ * urgent numbers are reported at once. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ UNIT_TEST(test_differences)
 	assert_int_equal(u.meters[METER_RUNS], 0);
 	tally_settled(&t, true);
 	assert_true(tally_empty(&t));
-	used(14, 300, 1000, 2500); /* a clock that goes back gives nothing back */
+	used(14, 300, 1000, 2500); /* a clock that goes back subtracts nothing */
 	tally_take(&t, &u);
 	assert_int_equal(u.meters[METER_CPU_MS], 0);
 	assert_int_equal(u.meters[METER_WALL_MS], 100);
@@ -83,7 +83,7 @@ UNIT_TEST(test_a_failure_loses_nothing)
 	assert_int_equal(u.report, 1);
 	tally_settled(&t, false);
 	assert_true(tally_repeats(&t) && !tally_empty(&t));
-	tally_take(&t, &u); /* the same, unchanged: the store may have it */
+	tally_take(&t, &u); /* the same report again, unchanged, as the store may have it already */
 	assert_int_equal(u.report, 1);
 	assert_int_equal(u.meters[METER_CPU_MS], 5);
 	assert_int_equal(u.meters[METER_CONNECTIONS], 1);
@@ -96,7 +96,7 @@ UNIT_TEST(test_a_failure_loses_nothing)
 	assert_string_equal(u.domains[0], "a.example");
 	tally_settled(&t, true);
 	assert_false(tally_repeats(&t) || tally_empty(&t));
-	tally_take(&t, &u); /* and what came since */
+	tally_take(&t, &u); /* the numbers since the first report */
 	assert_int_equal(u.report, 2);
 	assert_int_equal(u.meters[METER_CPU_MS], 2);
 	assert_int_equal(u.meters[METER_CONNECTIONS], 1);
@@ -116,7 +116,7 @@ UNIT_TEST(test_what_must_not_wait)
 	used(100, 100, 100, 100);
 	assert_false(tally_urgent(&t, room));
 	room[METER_BYTES_OUT] = 200;
-	assert_false(tally_urgent(&t, room)); /* half of it is left */
+	assert_false(tally_urgent(&t, room)); /* half of the limit is still free */
 	room[METER_BYTES_OUT] = 199;
 	assert_true(tally_urgent(&t, room));
 	no_limits(room);
@@ -124,7 +124,7 @@ UNIT_TEST(test_what_must_not_wait)
 	assert_true(tally_urgent(&t, room));
 	tally_take(&t, &u);
 	tally_settled(&t, true);
-	connection("a.example"); /* known: it can wait */
+	connection("a.example"); /* a known name is not urgent */
 	assert_false(tally_urgent(&t, room));
 	assert_false(tally_empty(&t));
 	tally_take(&t, &u);
@@ -143,7 +143,7 @@ UNIT_TEST(test_names_are_bounded)
 		snprintf(name, sizeof(name), "n%d.example", i);
 		connection(name);
 	}
-	assert_true(tally_full(&t)); /* one more would be lost */
+	assert_true(tally_full(&t)); /* the next new name would be lost */
 	tally_take(&t, &u);
 	assert_int_equal(u.n_domains, MAX_TALLY_NAMES);
 	assert_true(tally_full(&t));

@@ -1,4 +1,4 @@
-/* test_tar.c - headers of tar archives: good ones, and every way in which one can lie. */
+/* test_tar.c - headers of tar archives: valid ones, and invalid ones of every kind. */
 #include "tar_world.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ UNIT_TEST(test_prefix_and_full_fields)
 	assert_int_equal(header(block, &got), 1);
 	assert_int_equal(strlen(got.name), 256);
 	assert_int_equal(got.name[155], '/');
-	memcpy(block + 257, "ustar  ", 8); /* GNU's: no prefix there */
+	memcpy(block + 257, "ustar  ", 8); /* the GNU format has no prefix field */
 	tar_sum(block);
 	assert_int_equal(header(block, &got), 1);
 	assert_int_equal(strlen(got.name), 100);
@@ -105,9 +105,9 @@ UNIT_TEST(test_bad_headers)
 	uint8_t block[TAR_BLOCK] = { 0 };
 	struct tar_member got;
 
-	assert_int_equal(header(block, &got), 0); /* the end */
+	assert_int_equal(header(block, &got), 0); /* a block of zeros is the end of the archive */
 	tar_make(&fine, block);
-	assert_int_equal(header(block, &got), 1); /* control */
+	assert_int_equal(header(block, &got), 1); /* the control: a valid header */
 	for (size_t i = 0; i < TAR_BLOCK; i += 7) {
 		tar_make(&fine, block);
 		block[i] ^= 0x15;
@@ -204,7 +204,7 @@ UNIT_TEST(test_apply)
 	assert_string_equal(m.link, "l");
 	assert_int_equal(m.size, 7);
 	m = (struct tar_member){ .type = TAR_FILE, .name = "next", .size = 1 };
-	assert_int_equal(tar_apply(&over, &m, &why), 0); /* it was for one member */
+	assert_int_equal(tar_apply(&over, &m, &why), 0); /* the values apply to one member only */
 	assert_string_equal(m.name, "next");
 	assert_int_equal(m.size, 1);
 	over = (struct tar_over){ .sized = true, .size = 1 };

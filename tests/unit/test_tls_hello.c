@@ -1,4 +1,4 @@
-/* test_tls_hello.c - ClientHellos: real ones, and built ones with one defect each. */
+/* test_tls_hello.c - ClientHello messages: real ones, and constructed ones with one defect each. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 #define L61     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 #define SIZE   (2 * TLS_HELLO_MAX)
-#define OTHERS "\0\027\0\0\0\053\0\003\002\003\004" /* two extensions of no interest */
+#define OTHERS "\0\027\0\0\0\053\0\003\002\003\004" /* two extensions that the parser ignores */
 #define SNI    "\0\0\0\016\0\014\0\0\011a.example"
 #define ECH    "\376\015\0\003abc"
 #define GREASE "\052\052\0\0\332\332\0\001x"
 
-/* Parses a copy of the exact size, so that a sanitizer sees one byte past. */
+/* Parses a copy that has exactly `len` bytes, so that a sanitizer reports a read past its end. */
 static enum tls_verdict parse(const uint8_t *data, size_t len, char name[TLS_MAX_NAME])
 {
 	auto_free uint8_t *exact = malloc(len + (len == 0));
@@ -33,7 +33,7 @@ static enum tls_verdict parse(const uint8_t *data, size_t len, char name[TLS_MAX
 	name[TLS_MAX_NAME - 1] = '\0';
 	enum tls_verdict v = tls_hello_parse(exact, len, name);
 	if (v != TLS_NAME && v != TLS_ECH) {
-		assert_int_equal(strspn(name, "X"), TLS_MAX_NAME - 1); /* untouched */
+		assert_int_equal(strspn(name, "X"), TLS_MAX_NAME - 1); /* the name is not written */
 	}
 	return v;
 }
@@ -47,7 +47,8 @@ static size_t add(uint8_t *out, size_t at, const void *bytes, size_t n)
 /* session id, cipher suites, compression */
 #define MIDDLE "\004sess\0\004\023\001\023\002\001\0"
 
-/* A ClientHello message (not yet in records) with these vectors and extensions. */
+/* Builds a ClientHello message, not yet in records, with these vectors and extensions. Returns its
+ * length. */
 static size_t build_with(const void *middle, size_t middle_len, const void *ext, size_t ext_len,
                          uint8_t *out)
 {
@@ -93,7 +94,7 @@ static enum tls_verdict parse_ext(const void *ext, size_t len, char name[TLS_MAX
 	return parse(data, wrap(msg, n, 16384, data), name);
 }
 
-/* Made by real clients. */
+/* Recorded from real clients. */
 static const struct {
 	const char *file;
 	enum tls_verdict verdict;
@@ -128,7 +129,8 @@ static size_t load(const char *file, uint8_t *out, size_t room)
 	return bytes.len;
 }
 
-/* Whole; every prefix; cut into records of every size; in two at every byte. */
+/* Each real hello is parsed as a whole, as every prefix, in records of every size, and in two
+ * records split at every byte. */
 UNIT_TEST(test_real)
 {
 	uint8_t data[4096], out[8 * 4096];
@@ -167,7 +169,8 @@ static const struct {
 	{ RAW(""), TLS_NO_NAME, NULL },
 	{ RAW(OTHERS), TLS_NO_NAME, NULL },
 	{ RAW(GREASE), TLS_NO_NAME, NULL },
-	/* encrypted hellos: today's, the drafts', ESNI; their neighbours are not */
+	/* encrypted hellos: the current extension, those of drafts, and ESNI; extensions with
+	 * neighbouring numbers are not */
 	{ RAW(SNI ECH), TLS_ECH, "a.example" },
 	{ RAW(ECH SNI), TLS_ECH, "a.example" },
 	{ RAW(ECH), TLS_ECH, "" },
@@ -181,18 +184,18 @@ static const struct {
 	{ RAW("\377\001\0\001\0"), TLS_NO_NAME, NULL },
 	{ RAW("\377\315\0\0"), TLS_NO_NAME, NULL },
 	{ RAW("\377\317\0\0"), TLS_NO_NAME, NULL },
-	/* more than one name: two extensions, two entries; also beside ECH */
+	/* more than one name: in two extensions or in two entries, with and without ECH */
 	{ RAW(SNI SNI), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\012\0\010\0\0\001a\0\0\001b"), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\012\0\010\0\0\001a\001\0\001b"), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\007\0\005\0\0\001aX"), TLS_BAD_NAME, NULL },
 	{ RAW(SNI SNI ECH), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\002\0\0" SNI), TLS_BAD_NAME, NULL },
-	/* none in the list, an empty one, one of another type */
+	/* an empty list, an empty name, a name of another type */
 	{ RAW("\0\0\0\002\0\0"), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\005\0\003\0\0\0"), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\006\0\004\001\0\001a"), TLS_BAD_NAME, NULL },
-	/* lengths that do not fit each other */
+	/* contradictory lengths */
 	{ RAW("\0"), TLS_BROKEN, NULL },
 	{ RAW("\0\0\0"), TLS_BROKEN, NULL },
 	{ RAW("\0\0\0\0"), TLS_BROKEN, NULL },
@@ -223,7 +226,7 @@ UNIT_TEST(test_extensions)
 	}
 }
 
-/* NULL: no host is called so. */
+/* NULL: not a valid host name */
 static const struct {
 	const char *in;
 	size_t len;
@@ -295,7 +298,8 @@ UNIT_TEST(test_names)
 	}
 }
 
-/* First bytes, decided as soon as they can be: one byte fewer is TLS_MORE. */
+/* The parser must decide at the last of these bytes. With one byte less, the verdict is
+ * TLS_MORE. */
 static const struct {
 	const char *bytes;
 	size_t len;
@@ -316,16 +320,17 @@ static const struct {
 	{ RAW("\026\003\001\001\0\0"), TLS_NOT_TLS },   /* HelloRequest */
 	{ RAW("\026\003\005"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\0"), TLS_BROKEN },     /* an empty record */
-	{ RAW("\026\003\001\100\001"), TLS_BROKEN }, /* a record of 16385 */
+	{ RAW("\026\003\001\100\001"), TLS_BROKEN }, /* a record of 16385 bytes */
 	{ RAW("\026\003\001\001\0\001\002\0\0"), TLS_BROKEN },
 	{ RAW("\026\003\001\001\0\001\377\377\377"), TLS_BROKEN },
-	{ RAW("\026\003\001\0\012\001\0\0\005"), TLS_BROKEN }, /* more in its record */
+	/* more bytes than the message in its record */
+	{ RAW("\026\003\001\0\012\001\0\0\005"), TLS_BROKEN },
 	/* between two fragments: an alert, an empty record, another version */
 	{ RAW("\026\003\001\0\002\001\0\025"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\002\001\0\026\002"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\002\001\0\026\003\003\0\0"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\001\001\026\003\003\0\001\0\027"), TLS_BROKEN },
-	/* a body that is too short for anything */
+	/* a message that is too short for its fixed fields */
 	{ RAW("\026\003\001\0\004\001\0\0\0"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\006\001\0\0\002\003\003"), TLS_BROKEN },
 };
@@ -345,18 +350,18 @@ UNIT_TEST(test_starts)
 	}
 }
 
-/* One byte changed in a good hello: where, to what, and what it is then. */
+/* One byte of a valid hello is changed: its offset, the new value, and the verdict. */
 static const struct {
 	size_t at;
 	uint8_t byte;
 	enum tls_verdict verdict;
 } CHANGES[] = {
 	{ 4, 3, TLS_NAME },                              /* unchanged */
-	{ 4, 2, TLS_BROKEN },                            /* SSLv2 as its version */
+	{ 4, 2, TLS_BROKEN },                            /* the version of SSL 2 */
 	{ 5, 1, TLS_NAME },                              /* TLS 1.0 */
 	{ 44, 255, TLS_BROKEN }, { 49, 0, TLS_BROKEN },  /* no compression method */
 	{ 49, 255, TLS_BROKEN }, { 52, 17, TLS_BROKEN }, /* extensions shorter than the rest */
-	{ 52, 19, TLS_BROKEN },                          /* and longer */
+	{ 52, 19, TLS_BROKEN },                          /* extensions longer than the rest */
 	{ 51, 1, TLS_BROKEN },
 };
 
@@ -367,20 +372,20 @@ UNIT_TEST(test_fields)
 
 	for (size_t i = 0; i < ROWS(CHANGES); i++) {
 		size_t n = build(RAW(SNI), msg);
-		assert_int_equal(msg[52], sizeof(SNI) - 1); /* the offsets are right */
+		assert_int_equal(msg[52], sizeof(SNI) - 1); /* the offsets in CHANGES are right */
 		msg[CHANGES[i].at] = CHANGES[i].byte;
 		enum tls_verdict v = parse(data, wrap(msg, n, 100, data), name);
 		if (v != CHANGES[i].verdict) {
 			fail_msg("change %zu: %d, not %d", i, v, CHANGES[i].verdict);
 		}
 	}
-	/* without any extensions: as old clients end */
+	/* a hello of an old client, without extensions */
 	(void)build("", 0, msg);
 	msg[3] = 51 - 4;
 	assert_int_equal(parse(data, wrap(msg, 51, 100, data), name), TLS_NO_NAME);
 }
 
-/* The vectors before the extensions, each at its bounds and past them. */
+/* The vectors before the extensions, each at its limits and past them. */
 static const struct {
 	const char *middle;
 	size_t len;
@@ -391,7 +396,7 @@ static const struct {
 	{ RAW("\040" B32 "\0\002\023\001\001\0"), TLS_NAME },
 	{ RAW("\041" B32 "x\0\002\023\001\001\0"), TLS_BROKEN },
 	{ RAW("\0\0\0\001\0"), TLS_BROKEN },               /* no cipher suites */
-	{ RAW("\0\0\003\023\001\023\001\0"), TLS_BROKEN }, /* one and a half */
+	{ RAW("\0\0\003\023\001\023\001\0"), TLS_BROKEN }, /* one and a half cipher suites */
 	{ RAW("\0\0\002\023\001\0"), TLS_BROKEN },         /* no compression method */
 };
 
@@ -409,7 +414,7 @@ UNIT_TEST(test_vectors)
 	}
 }
 
-/* What follows the hello's last record is no part of it. */
+/* Bytes after the last record of the hello are ignored. */
 UNIT_TEST(test_more_after)
 {
 	uint8_t msg[256], data[512];
@@ -420,12 +425,13 @@ UNIT_TEST(test_more_after)
 	assert_int_equal(parse(data, add(data, len, RAW("\024\003\003\0\001\001")), name),
 	                 TLS_NAME);
 	assert_int_equal(parse(data, add(data, len, RAW("garbage")), name), TLS_NAME);
-	/* but in its record nothing may follow, not even another hello */
+	/* Within that record nothing may follow, not even another hello. */
 	n += build(RAW(""), msg + n);
 	assert_int_equal(parse(data, wrap(msg, n, 256, data), name), TLS_BROKEN);
 }
 
-/* 64 KiB, the most that fits in TLS_HELLO_MAX, and one more. */
+/* Extensions of 65535 bytes, the maximum, are accepted. A hello that is longer than TLS_HELLO_MAX
+ * is refused. */
 UNIT_TEST(test_long)
 {
 	auto_free uint8_t *msg = malloc(SIZE), *data = malloc(SIZE);
@@ -433,7 +439,8 @@ UNIT_TEST(test_long)
 	char name[TLS_MAX_NAME];
 
 	assert_true(msg != NULL && data != NULL && ext != NULL);
-	/* a large extension, then the name: 65535 bytes of extensions are the most */
+	/* a large extension before the name; all extensions together have 65535 bytes, the
+	 * maximum */
 	size_t pad = 65535 - (sizeof(SNI) - 1) - 4;
 	ext[1] = 0x15;
 	ext[2] = (uint8_t)(pad >> 8);
@@ -449,7 +456,7 @@ UNIT_TEST(test_long)
 		assert_string_equal(name, "a.example");
 		assert_int_equal(parse(data, len - 1, name), TLS_MORE);
 	}
-	/* fragments so small that the whole is too long: over the edge it breaks */
+	/* small fragments make the same hello longer than TLS_HELLO_MAX */
 	size_t len = wrap(msg, n, 300, data);
 	assert_true(len > TLS_HELLO_MAX);
 	assert_int_equal(parse(data, TLS_HELLO_MAX - 300, name), TLS_MORE);
@@ -457,15 +464,15 @@ UNIT_TEST(test_long)
 	assert_int_equal(parse(data, len, name), TLS_BROKEN);
 }
 
-/* A record that ends within the last bytes: no other can follow, so none is
- * waited for. */
+/* At most 5 bytes are left after a record: no further record fits, so the verdict must not be
+ * TLS_MORE. */
 UNIT_TEST(test_edge)
 {
 	auto_free uint8_t *msg = calloc(1, SIZE), *data = calloc(1, SIZE);
 	char name[TLS_MAX_NAME];
 
 	assert_true(msg != NULL && data != NULL);
-	memcpy(msg, "\001\001\003\377", 4); /* longer than what fits */
+	memcpy(msg, "\001\001\003\377", 4); /* longer than TLS_HELLO_MAX */
 	for (size_t left = 0; left <= 6; left++) {
 		size_t len = wrap(msg, 64000, 16000, data);
 		len += wrap(msg + 64000, TLS_HELLO_MAX - left - len - 5, 16000, data + len);

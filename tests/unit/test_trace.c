@@ -1,4 +1,5 @@
-/* test_trace.c - the trace: form, bounds, hostile text, and where it may be written. */
+/* test_trace.c - the trace: its format, its limits, hostile text, and which output paths are
+ * accepted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,9 +20,9 @@
 #include "base/own.h"
 #include "os/tree.h"
 
-static char tmp[PATH_MAX]; /* fresh for each test */
+static char tmp[PATH_MAX]; /* a new directory for each test */
 
-static const char *at(const char *name) /* good until the next call */
+static const char *at(const char *name) /* valid until the next call */
 {
 	static char path[PATH_MAX + 64];
 
@@ -29,7 +30,7 @@ static const char *at(const char *name) /* good until the next call */
 	return path;
 }
 
-static char *output_at(const char *name) /* the place named as --trace-output */
+static char *output_at(const char *name) /* the path for --trace-output */
 {
 	static char path[PATH_MAX + 64];
 
@@ -48,7 +49,7 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, tmp);
 }
 
-/* A plan by hand: no file of the machine is in it. */
+/* Returns a plan that depends on no file of the machine. */
 static struct ssb_plan plan_of(char *trace_output)
 {
 	return (struct ssb_plan){ .name = "weather",
@@ -124,7 +125,7 @@ static bool exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* runs/ID/trace.json to runs/ID.trace.jsonl, where the record begins. */
+/* Writes the path of the early record, runs/ID.trace.jsonl, for runs/ID/trace.json. */
 static void early_record(const char *path, char *out, size_t size)
 {
 	const char *name = strrchr(path, '/');
@@ -231,7 +232,7 @@ static void test_text_cap(void **state)
 	trace_eventf(t, EV_STDOUT, "%.*s", MAX_EVENT_TEXT + 1, text);
 	memcpy(text + MAX_EVENT_TEXT - 4, "\xc3\xa9\xc3\xa9\xc3\xa9", 6);
 	trace_event(t, EV_STDOUT, text, MAX_EVENT_TEXT + 2);
-	memset(text, '\x01', sizeof(text)); /* the largest form of an event */
+	memset(text, '\x01', sizeof(text)); /* each of these bytes takes six characters in JSON */
 	for (int i = 0; i < 20; i++) {
 		trace_event(t, EV_STDOUT, text, sizeof(text));
 	}
@@ -258,7 +259,7 @@ static void test_event_cap(void **state)
 	check_json(plan.trace_output, "len(d['events']) == 4912 == d['counters']['events']");
 	check_json(plan.trace_output, "d['counters']['events_dropped'] == 0");
 
-	t = open_at(&plan); /* over the first one */
+	t = open_at(&plan); /* replaces the file of the first run */
 	for (size_t i = 0; i < ordinary + 1; i++) {
 		trace_eventf(t, EV_STDOUT, "%zu", i);
 	}
@@ -277,7 +278,7 @@ static void test_violation_caps(void **state)
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 
 	struct trace *t = open_at(&plan);
-	const int most = 1000 + 20; /* what is for all, and for its class */
+	const int most = 1000 + 20; /* the common room, and the room of the violation's class */
 	for (int i = 0; i < most + 1; i++) {
 		trace_violation(t, EV_FILE_BLOCKED, "%d", i);
 	}
@@ -287,7 +288,7 @@ static void test_violation_caps(void **state)
 	check_json(plan.trace_output, "d['counters']['violations_dropped'] == 1 and "
 	                              "d['violation_summary']['total_enforcements'] == 1021");
 
-	t = open_at(&plan); /* bytes run out before the number does */
+	t = open_at(&plan); /* the limit of bytes is reached before the limit of violations */
 	for (int i = 0; i < 100; i++) {
 		trace_violation(t, EV_FILE_BLOCKED, "%04096d", i);
 	}
@@ -306,7 +307,7 @@ static void test_output_is_replaced_not_written_through(void **state)
 	assert_int_equal(fstat(fileno(f), &before), 0);
 
 	struct trace *t = open_at(&plan);
-	/* Someone puts a link in its place while the skill runs. */
+	/* Another process replaces the output file by a symlink while the skill runs. */
 	assert_int_equal(unlink(plan.trace_output), 0);
 	assert_int_equal(symlink("victim", plan.trace_output), 0);
 	close_fine(t);
@@ -337,7 +338,7 @@ static void test_output_that_is_no_file(void **state)
 	plan.trace_output = "";
 	assert_int_equal(open_fails(&plan, tmp), SSB_E_USAGE);
 
-	plan.trace_output = output_at("t.json"); /* control */
+	plan.trace_output = output_at("t.json"); /* the control */
 	close_fine(open_at(&plan));
 }
 
@@ -346,11 +347,11 @@ static void test_unwritable(void **state)
 	struct ssb_plan plan = plan_of(output_at("closed/t.json"));
 	const char *closed = at("closed");
 
-	assert_int_equal(open_fails(&plan, tmp), SSB_E_SYS); /* no such directory */
+	assert_int_equal(open_fails(&plan, tmp), SSB_E_SYS); /* the directory does not exist */
 	assert_int_equal(mkdir(closed, 0500), 0);
 	assert_int_equal(chmod(tmp, 0755), 0);
 	if (getuid() == 0) {
-		(void)setfsuid(65534); /* root's permission to write anywhere goes with it */
+		(void)setfsuid(65534); /* root can write anywhere; another fsuid cannot */
 	}
 	enum ssb_code file = open_fails(&plan, tmp);
 	plan.trace_output = NULL;
@@ -359,12 +360,12 @@ static void test_unwritable(void **state)
 	assert_int_equal(file, SSB_E_SYS);
 	assert_int_equal(dir, SSB_E_SYS);
 
-	assert_int_equal(chmod(closed, 0700), 0); /* control */
+	assert_int_equal(chmod(closed, 0700), 0); /* the control */
 	plan.trace_output = output_at("closed/t.json");
 	close_fine(open_at(&plan));
 }
 
-/* Where the skill may write, the unfinished trace has no name. */
+/* A trace output inside a directory that the skill can write is refused. */
 static void test_output_in_write_grant(void **state)
 {
 	struct stat st;
@@ -389,7 +390,8 @@ static void test_output_in_write_grant(void **state)
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_null(t);
 
-	grant.access = ACCESS_READ; /* control: what the skill cannot write is fine */
+	/* the control: in a directory that the skill can only read, the output is accepted */
+	grant.access = ACCESS_READ;
 	close_fine(open_at(&plan));
 	check_json(plan.trace_output, "d['exit_code'] == 3");
 }
@@ -431,7 +433,7 @@ static void test_crash_leaves_record(void **state)
 	trace_eventf(t, EV_SKILL_STARTED, "about to start");
 	assert_int_equal(trace_sync(t, &err), 0);
 	trace_eventf(t, EV_STDOUT, "never written");
-	trace_free(t); /* what a crash does: the fd goes, nothing else */
+	trace_free(t); /* like a crash: only the fd is closed */
 	assert_false(exists(path));
 	auto_file f = fopen(part, "r");
 	assert_non_null(f);

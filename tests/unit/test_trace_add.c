@@ -1,4 +1,5 @@
-/* test_trace_add.c - events into the record and the document: members, repeats, caps, failures. */
+/* test_trace_add.c - adding events to the record and to the document: members, repeats, limits,
+ * failures. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +27,7 @@
 
 static char tmp[64];
 static char path[PATH_MAX];       /* trace.json of the last run */
-static char record[PATH_MAX + 1]; /* and its trace.jsonl */
+static char record[PATH_MAX + 1]; /* path of the record of that run */
 
 static int sh(const char *command)
 {
@@ -81,7 +82,8 @@ static void finish(struct trace *t)
 	trace_free(t);
 }
 
-/* `d` is the document, `r` the lines of the record, whose chain holds. */
+/* Checks the hash chain of the record. Then `condition`, a Python expression, must be true; in it,
+ * `d` is the document and `r` is the list of lines. */
 static void check(const char *condition)
 {
 	static const char program[] =
@@ -201,10 +203,11 @@ static void test_repeats_are_counted(void **state)
 	for (int i = 0; i < 5; i++) {
 		struct event a = attempt("/a");
 		struct event b = attempt("/b");
-		a.pid = 100 + i; /* who does it again does not matter */
+		a.pid = 100 + i; /* repeats are counted together, whichever process makes them */
 		trace_add(t, &a);
 		trace_add(t, &b);
-		trace_event(t, EV_STDOUT, "same", 4); /* no attempt: every one is told */
+		/* output is not an attempt: each event has its own line */
+		trace_event(t, EV_STDOUT, "same", 4);
 	}
 	struct event c = attempt("/c");
 	trace_add(t, &c);
@@ -245,14 +248,14 @@ static void test_long_events_are_cut(void **state)
 	static struct bytes args[TRACE_MAX_ARGS + 1];
 	struct trace *t = begin();
 
-	memset(text, '\x01', sizeof(text)); /* six bytes each */
+	memset(text, '\x01', sizeof(text)); /* each of these bytes takes six characters in JSON */
 	struct bytes all = { text, sizeof(text) };
 	struct event e = attempt("/a");
 	e.path = e.path2 = e.raw = e.program = all;
 	trace_add(t, &e);
 	memset(text, 'p', sizeof(text));
 	e.path2 = e.program = (struct bytes){ 0 };
-	trace_add(t, &e); /* at the cap of a path: whole */
+	trace_add(t, &e); /* a path at the limit is not cut */
 	for (size_t i = 0; i < ARRAY_LEN(args); i++) {
 		args[i] = (struct bytes){ "abc", 3 };
 	}
@@ -287,8 +290,8 @@ static void test_long_events_are_cut(void **state)
 	check("end['counters']['dropped'] == 0");
 }
 
-/* A name that is not there costs at most 4 KiB, whatever its bytes are; one that people
- * use is whole. */
+/* The path of a missing file takes at most 4 KiB of a line, whatever its bytes are. A path of usual
+ * length is not cut. */
 static void test_absent_names_are_short_lines(void **state)
 {
 	static char raw[MAX_PATH_BYTES], whole[MAX_PATH_BYTES];
@@ -334,7 +337,7 @@ static void test_absent_names_are_short_lines(void **state)
 	      "hashlib.sha256(b'/tmp/' + b'\\1' * 2500).hexdigest()");
 }
 
-/* A width that fits is not passed over, whatever the bytes are. */
+/* event_first_width() never skips a width with which the event fits. */
 static void test_no_width_is_passed_over_in_vain(void **state)
 {
 	static const char *const FILLS[] = {
@@ -368,7 +371,7 @@ static void test_no_width_is_passed_over_in_vain(void **state)
 	}
 }
 
-/* The parts are the whole, and no part is smaller than one of its lines. */
+/* The parts of all rooms add up to the whole, and each part is larger than one line. */
 static void test_rooms_add_up(void **state)
 {
 	static const struct room_part WHOLE[PLACE_COUNT] = {
@@ -391,13 +394,13 @@ static void test_rooms_add_up(void **state)
 	}
 }
 
-/* Every class that an event can be of has a room by its name. */
+/* Every class that a single event can have has a room with the name of the class. */
 static void test_rooms_of_classes(void **state)
 {
 	for (int id = 0; id < CLASS_COUNT; id++) {
 		const struct room_info *room = &ROOMS[ROOM_CLASS + id];
 		if (id == CLASS_SUPPLY_CHAIN_ATTACK || id == CLASS_CREDENTIAL_EXFILTRATION) {
-			assert_null(room->name); /* they follow from others */
+			assert_null(room->name); /* these classes are derived from other events */
 			continue;
 		}
 		assert_string_equal(room->name, CLASSES[id].name);
@@ -408,7 +411,7 @@ static void test_rooms_of_classes(void **state)
 	}
 }
 
-/* A violation of each class, the lightest in a flood. */
+/* Returns a violation of the class of `room`, with the least severe operation for a flood. */
 static struct event violation_of(enum room room, const char *name)
 {
 	static const struct {
@@ -450,7 +453,8 @@ static struct event violation_of(enum room room, const char *name)
 		               .reason = reason_from(ROWS[i].reason) };
 }
 
-/* At the cap of a class and past it: whatever class the flood is of, each other has its line. */
+/* One class has more violations than its room, at the limit and past it: each other class still
+ * gets its line. */
 static void test_no_violation_hides_a_worse_one(void **state)
 {
 	static const enum room FLOODS[] = { ROOM_VIOLATION, ROOM_CLASS + CLASS_DISCOVERY,
@@ -485,7 +489,7 @@ static void test_no_violation_hides_a_worse_one(void **state)
 	}
 }
 
-/* One event of each room, by its number. */
+/* Adds one event that belongs to `room`. */
 static void add_to(struct trace *t, enum room room, const char *name)
 {
 	struct bytes text = { name, strlen(name) };
@@ -530,8 +534,8 @@ static void add_to(struct trace *t, enum room room, const char *name)
 	trace_add(t, &e);
 }
 
-/* Whatever one room is flooded with, each of the others has its line in both files; what
- * was too much is counted, and all of it is the flood's. */
+/* One room is flooded: each other room still gets its line in the record and the document. Dropped
+ * events are counted, and all of them belong to the flood. */
 static void test_no_flood_hides_another_kind(void **state)
 {
 	static const enum room FLOODS[] = { ROOM_OTHER, ROOM_CHANGE, ROOM_CONNECTION,
@@ -550,7 +554,7 @@ static void test_no_flood_hides_another_kind(void **state)
 			add_to(t, room, name);
 		}
 		finish(t);
-		/* Of some the lines run out, of others the bytes. */
+		/* Some rooms reach their limit of lines, others their limit of bytes. */
 		snprintf(condition, sizeof(condition),
 		         "calm(r[1:-2]) == %d == calm(d['events']) and "
 		         "(lambda c: c['dropped'] > 2000 and c['dropped_by'] == {'%s': "
@@ -565,7 +569,7 @@ static void test_no_flood_hides_another_kind(void **state)
 	}
 }
 
-/* The same of a flood of bytes; and the repeats of a flood have no other place than it. */
+/* A flood of bytes, and a flood of repeats: neither uses the space of other rooms. */
 #define LONG_NAMES 18000
 
 static void test_no_flood_of_bytes_or_repeats(void **state)
@@ -583,7 +587,8 @@ static void test_no_flood_of_bytes_or_repeats(void **state)
 		                              .op = OP_OPEN,
 		                              .path = { long_name, sizeof(long_name) } });
 	}
-	for (int i = 0; i < 2 * TRACE_MAX_LINES / 10; i++) { /* each twice: all have repeats */
+	/* each event twice, so that each has a repeat */
+	for (int i = 0; i < 2 * TRACE_MAX_LINES / 10; i++) {
 		snprintf(name, sizeof(name), "/flood/%d", i);
 		add_to(t, ROOM_OTHER, name);
 		add_to(t, ROOM_OTHER, name);
@@ -601,7 +606,7 @@ static void test_no_flood_of_bytes_or_repeats(void **state)
 
 static void test_line_cap(void **state)
 {
-	/* One more than fit is dropped. */
+	/* One event more than fits is dropped. */
 	const int most = (int)(ROOMS[ROOM_COMMON].parts[IN_RECORD].lines +
 	                       ROOMS[ROOM_OUTPUT].parts[IN_RECORD].lines);
 	char name[32];
@@ -617,11 +622,11 @@ static void test_line_cap(void **state)
 			trace_event(t, EV_STDOUT, "x", 1);
 		}
 	}
-	/* Past the cap repeats still count, and the end has its place. */
+	/* After the limit, repeats are still counted, and the end of the record is written. */
 	struct event again = attempt("/4095");
 	again.violation = false;
 	trace_add(t, &again);
-	/* A violation has a place that no other line takes. */
+	/* A violation has its own space, which no other event uses. */
 	struct event grave = attempt("/grave");
 	trace_add(t, &grave);
 	trace_eventf(t, EV_EXIT_CODE, "0");
@@ -684,13 +689,13 @@ static void test_waiting_lines(void **state)
 	trace_event(t, EV_STDOUT, "x", 1);
 	uint64_t due = trace_due(t);
 	assert_true(due > begun && due <= clock_ms() + RECORD_WAIT_MS);
-	trace_tick(t); /* too early, unless this has taken as long as that */
+	trace_tick(t); /* nothing is written before the time is due */
 	if (clock_ms() < due) {
 		assert_int_equal(stat(record, &after), 0);
 		assert_int_equal(before.st_size, after.st_size);
 	}
 	struct event e = attempt("/a");
-	trace_add(t, &e); /* does not wait */
+	trace_add(t, &e); /* a violation is written at once */
 	assert_true(trace_due(t) <= clock_ms());
 	trace_tick(t);
 	assert_int_equal(stat(record, &after), 0);
@@ -699,7 +704,7 @@ static void test_waiting_lines(void **state)
 	finish(t);
 }
 
-static int others; /* so many times another process has the lock */
+static int others; /* number of flock() calls that fail as if another process had the lock */
 
 int flock(int fd, int operation)
 {
@@ -711,7 +716,8 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-/* One who asks whether the run lives has the lock at the wrong moment. */
+/* Another process, which checks whether the run is active, has the lock of the record for a moment:
+ * the run waits for the lock. */
 static void test_lock_is_waited_for(void **state)
 {
 	others = 20;
@@ -726,7 +732,8 @@ static void test_lock_is_waited_for(void **state)
 	assert_int_equal(errno, EWOULDBLOCK);
 	finish(t);
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
-	/* Without an end to it, the run begins all the same, and has it when that one is gone. */
+	/* If the other process never releases it, the run begins without the lock, and locks the
+	 * record later. */
 	others = INT_MAX;
 	t = begin();
 	others = 0;
@@ -750,7 +757,8 @@ static void test_lock(void **state)
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
 }
 
-static struct trace *moves; /* to its directory, when its record has been looked for once */
+/* the run whose record moves into its directory after the first fstatat() */
+static struct trace *moves;
 
 int fstatat64(int dir, const char *name, struct stat64 *ret, int flags)
 {
@@ -765,7 +773,8 @@ int fstatat64(int dir, const char *name, struct stat64 *ret, int flags)
 	return (int)rc;
 }
 
-/* A process that lists the runs at that moment does not miss it. */
+/* A record moves into its directory while another process lists the runs: the run is still in the
+ * list. */
 static void test_it_moves_while_it_is_listed(void **state)
 {
 	AUTO(runs_done) struct runs runs = RUNS_NONE;
@@ -778,7 +787,7 @@ static void test_it_moves_while_it_is_listed(void **state)
 	runs_stat(&runs);
 	assert_null(moves);
 	assert_int_equal(runs.n, 1);
-	runs_stat(&runs); /* and by its other name */
+	runs_stat(&runs); /* now found under its new name */
 	assert_int_equal(runs.n, 1);
 	finish(t);
 }
@@ -809,14 +818,14 @@ static void test_broken(void **state)
 	assert_int_equal(trace_close(t, NULL, NULL, &err), -1);
 	assert_int_equal(err.sys_errno, EFBIG);
 	trace_free(t);
-	/* What was written holds; the half document is gone. */
+	/* The lines that were written are valid, and the incomplete document has been removed. */
 	check("d is None and [x['kind'] for x in r] == ['run', 'policy_violation', "
 	      "'policy_violation']");
 	snprintf(part, sizeof(part), "%s.part", path);
 	assert_int_equal(stat(part, &st), -1);
 }
 
-/* A key that is not the owner's alone stops the run before it starts. */
+/* If other users can read the key, the run does not start. */
 static void test_key(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -829,7 +838,7 @@ static void test_key(void **state)
 	assert_null(t);
 	assert_int_equal(sh("chmod 600 \"$1/trace.key\""), 0);
 	finish(begin());
-	/* Nothing runs if the record of the run could not be signed. */
+	/* Without a valid key, the record could not be signed: the run does not start. */
 	assert_int_equal(sh("cp -p \"$1/trace.key\" \"$1/k\"; : >\"$1/trace.key\""), 0);
 	assert_int_equal(trace_open(&plan, NULL, &owner, &t, &err), -1);
 	assert_null(t);
@@ -837,7 +846,8 @@ static void test_key(void **state)
 	finish(begin());
 }
 
-/* A plan that is larger than a line: its digest is there, and the document. */
+/* A plan that is too large for one line is replaced in the record by "plan_cut"; the document
+ * contains the plan. */
 static void test_large_plan(void **state)
 {
 	static char arg[40000];
@@ -860,8 +870,8 @@ static void number_member(struct json *j, void *arg)
 	json_kuint(j, "number", *(const uint32_t *)arg);
 }
 
-/* What an event carries beside its texts has any size; no text is touched by the
- * event behind it. */
+/* Events pass through the queue with extra data of any size. The text of an event is not
+ * overwritten by the next event. */
 static void test_by_the_queue(void **state)
 {
 	static const char name[] = "/usr/bin/0123456789abcdefghijklmnopqrstuvwxyz";
@@ -893,7 +903,8 @@ static void test_by_the_queue(void **state)
 	      " for e in r if e['kind'] == 'syscall_filtered')");
 }
 
-/* A copy has every text and argument, and none of the original's memory. */
+/* The copy of an event contains all texts and arguments, and no pointer into the memory of the
+ * original. */
 static void test_a_copy_owns_its_texts(void **state)
 {
 	alignas(EVENT_ALIGN) char place[2048];
@@ -935,7 +946,7 @@ static void test_a_copy_owns_its_texts(void **state)
 	assert_int_equal(*(const uint32_t *)copy->more_arg, 7);
 	assert_int_equal(copy->op, OP_EXEC);
 
-	/* What is missing stays missing, and an empty text stays one. */
+	/* A missing text stays NULL, and an empty text stays empty. */
 	const struct event less = { .program = { NULL, 0 }, .path = { "", 0 } };
 	copy = event_copy(place, event_size(&less), &less);
 	assert_null(copy->program.p);
@@ -965,7 +976,7 @@ static void test_a_queue_that_nobody_empties(void **state)
 	}
 	assert_true(q.dropped[ROOM_OTHER] > 0);
 	assert_true(QUEUE_BYTES - q.used >= 2 * QUEUE_RESERVE);
-	for (int i = 0; i < 100; i++) { /* what matters finds room */
+	for (int i = 0; i < 100; i++) { /* more important events still fit */
 		snprintf(name, sizeof(name), "/grant/%d", i);
 		struct event e = { .kind = EV_FILE_WRITE,
 			           .status = STATUS_ASKED,
@@ -1001,7 +1012,8 @@ static void test_a_queue_that_nobody_empties(void **state)
 	      "100");
 }
 
-/* An event that stands for several counts as many, first or again, told or not. */
+/* An event with `times` counts as so many events, in its first line, as a repeat, and if it is
+ * dropped. */
 static void test_events_that_stand_for_several(void **state)
 {
 	const int names = 2 * FOLD_ENTRIES;
@@ -1017,7 +1029,7 @@ static void test_events_that_stand_for_several(void **state)
 	for (int i = 0; i < TRACE_MAX_LINES; i++) {
 		trace_event(t, EV_STDOUT, "x", 1);
 	}
-	/* Past the cap of violations their repeats have no line, when others take their place. */
+	/* After the limit of violations, further ones are only counted. */
 	for (int i = 0; i < names; i++) {
 		snprintf(name, sizeof(name), "/%d", i);
 		struct event e = attempt(name);

@@ -1,5 +1,5 @@
-/* test_trace_key.c - the owner's key: made once and private, the same for all runs that start at
- * once, and refused if other users could have changed it. */
+/* test_trace_key.c - the owner's signing key: created once and private, the same for all runs that
+ * start at the same time, and refused if other users could have changed it. */
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 
 #define RUNS 20
 
-static char tmp[PATH_MAX - 64]; /* fresh for each test */
+static char tmp[PATH_MAX - 64]; /* a new directory for each test */
 static char state_dir[PATH_MAX];
 static struct owner owner;
 
-/* As on a file system that cannot rename without replacing. */
+/* Simulates a file system without RENAME_NOREPLACE. */
 static bool only_links;
 
 int __real_renameat2(int from, const char *old, int to, const char *new, unsigned flags);
@@ -40,7 +40,7 @@ int __wrap_renameat2(int from, const char *old, int to, const char *new, unsigne
 	return __real_renameat2(from, old, to, new, flags);
 }
 
-static const char *at(const char *name) /* good until the next call */
+static const char *at(const char *name) /* valid until the next call */
 {
 	static char path[PATH_MAX + 64];
 
@@ -74,7 +74,7 @@ static void load(struct trace_key *key)
 	}
 }
 
-/* It fails, says `part`, and leaves the result as it was. */
+/* The load must fail with a message that contains `part`, and must not change its result. */
 static void refused(const char *part)
 {
 	struct trace_key key, before;
@@ -137,7 +137,7 @@ static void made_on_first_use(void **state)
 	char text[100];
 	uint8_t seed[32], public[32], hash[32] = { 1 }, signature[64];
 
-	mode_t umask_before = umask(0); /* it is not the umask that makes it private */
+	mode_t umask_before = umask(0); /* the file must be private without the help of the umask */
 	load(&key);
 	umask(umask_before);
 	assert_int_equal(mode_of(state_dir), 0700);
@@ -173,7 +173,7 @@ static void made_under_a_closed_umask(void **state)
 	mode_t before = umask(0077);
 	struct ssb_error err = { 0 };
 	int rc = trace_key_load(&owner, &key, &err);
-	umask(0277); /* from here on files would be made without write or read */
+	umask(0277); /* with this umask, new files cannot be written */
 	assert_int_equal(unlink(at("trace.key")), 0);
 	rc |= trace_key_load(&owner, &key, &err);
 	umask(before);
@@ -187,7 +187,7 @@ static void every_owner_has_another(void **state)
 
 	load(&a);
 	assert_int_equal(unlink(at("trace.key")), 0);
-	load(&b); /* and trace.pub follows */
+	load(&b); /* trace.pub is updated, too */
 	assert_memory_not_equal(a.pair.public, b.pair.public, 32);
 	uint8_t public[32];
 	struct ssb_error err = { 0 };
@@ -195,7 +195,8 @@ static void every_owner_has_another(void **state)
 	assert_memory_equal(public, b.pair.public, 32);
 }
 
-/* Twenty processes, held back by a pipe and let go together. */
+/* Twenty processes load the key at the same moment: all of them must get the same key. A pipe
+ * starts them together. */
 static void all_who_start_at_once_agree(void **state)
 {
 	int gate[2], answers[2];
@@ -236,7 +237,7 @@ static void all_who_start_at_once_agree(void **state)
 	struct trace_key key;
 	load(&key);
 	assert_memory_equal(key.pair.public, first, 32);
-	assert_int_equal(names_in_state(), 2); /* no part is left behind */
+	assert_int_equal(names_in_state(), 2); /* no temporary file remains */
 }
 
 static void all_agree_where_only_links_exist(void **state)
@@ -252,7 +253,7 @@ static void what_is_no_key_is_refused(void **state)
 	static const struct {
 		const char *what;
 		size_t len;
-		int at; /* the byte that is replaced, -1 for none */
+		int at; /* offset of the byte that is replaced; -1: none */
 		char by;
 	} rows[] = {
 		{ "empty", 0, -1, 0 },       { "cut short", 40, -1, 0 },
@@ -263,7 +264,7 @@ static void what_is_no_key_is_refused(void **state)
 	struct trace_key key;
 	char text[67] = "";
 
-	load(&key); /* makes the directory */
+	load(&key); /* creates the directory */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		memcpy(text, good, sizeof(good));
 		if (rows[i].at >= 0) {
@@ -271,9 +272,10 @@ static void what_is_no_key_is_refused(void **state)
 		}
 		put("trace.key", text, rows[i].len, 0600);
 		refused("not 64 hexadecimal digits");
-		assert_int_equal(get("trace.key", text, sizeof(text)), rows[i].len); /* kept */
+		/* the file is not changed */
+		assert_int_equal(get("trace.key", text, sizeof(text)), rows[i].len);
 	}
-	put("trace.key", good, 65, 0600); /* the control, and RFC 8032's first key */
+	put("trace.key", good, 65, 0600); /* the control: the first key of RFC 8032 */
 	load(&key);
 	assert_int_equal(key.pair.public[0], 0xd7);
 	put("trace.key", good, 65, 0400);
@@ -324,7 +326,8 @@ static void no_regular_file_is_refused(void **state)
 	load(&key);
 }
 
-/* As root a file given away; as a user a directory of root's. */
+/* Root gives the key file and then its directory to another user. Any other user takes a directory
+ * that belongs to root (/usr). Both must be refused. */
 static void anothers_file_is_refused(void **state)
 {
 	struct trace_key key;
@@ -345,7 +348,8 @@ static void anothers_file_is_refused(void **state)
 	load(&key);
 }
 
-/* The key is the truth: whatever trace.pub has become, it is set right. */
+/* trace.pub is missing, invalid, of another key, or a symlink: the next load writes it again from
+ * the key. */
 static void the_public_half_is_mended(void **state)
 {
 	struct trace_key key;
@@ -354,7 +358,7 @@ static void the_public_half_is_mended(void **state)
 
 	assert_int_equal(trace_key_public(&owner, public, &err), -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
-	assert_int_equal(access(state_dir, F_OK), -1); /* asking makes nothing */
+	assert_int_equal(access(state_dir, F_OK), -1); /* reading the public key creates nothing */
 	load(&key);
 
 	for (int i = 0; i < 4; i++) {
@@ -383,10 +387,11 @@ static void the_public_half_is_mended(void **state)
 		assert_memory_equal(public, key.pair.public, 32);
 	}
 	char text[8];
-	assert_int_equal(get("victim", text, sizeof(text)), 1); /* never written through */
+	/* the target of the symlink was not written */
+	assert_int_equal(get("victim", text, sizeof(text)), 1);
 }
 
-/* No space, or no room for files: an error, and nothing half-made. */
+/* Writing the key fails in the middle: an error, and no file remains. */
 static void a_full_disk_leaves_no_half_key(void **state)
 {
 	struct rlimit before, none = { 0 };

@@ -1,5 +1,5 @@
-/* test_tree.c - a walk sees everything once, in order, follows no symlink, and ends. What is
- * removed is gone, however it was made, and nothing else is. */
+/* test_tree.c - a walk returns each entry once, in order, follows no symlink, and ends. A removal
+ * removes all that it should, whatever the permissions are, and nothing else. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -107,14 +107,15 @@ static void test_remove(void **state)
 	assert_int_equal(symlinkat("../out", top, "b/link"), 0);
 	assert_int_equal(symlinkat("out", top, "link"), 0);
 	assert_int_equal(tree_remove(top, "b"), 0);
-	assert_int_equal(tree_remove(top, "link"), 0); /* itself */
+	assert_int_equal(tree_remove(top, "link"), 0); /* the link, not its target */
 	assert_int_equal(tree_remove(top, "a"), 0);
 	assert_int_equal(tree_remove(top, "a"), 0);
 	assert_false(is_there("b") || is_there("link") || is_there("a"));
 	assert_true(is_there("out/kept") && is_there(".git/config"));
 }
 
-/* Names that are taken already, by what cannot be replaced. */
+/* The temporary names that a removal uses are taken by a directory that is not empty: the removal
+ * still succeeds. */
 static void test_remove_taken_names(void **state)
 {
 	assert_int_equal(mkdirat(top, "t", 0700) | mkdirat(top, "t/.removed-0", 0700) |
@@ -124,10 +125,10 @@ static void test_remove_taken_names(void **state)
 	auto_fd t = openat(top, "t", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(tree_empty(t), 0);
 	assert_true(is_there("t"));
-	assert_int_equal(unlinkat(top, "t", AT_REMOVEDIR), 0); /* it was empty */
+	assert_int_equal(unlinkat(top, "t", AT_REMOVEDIR), 0); /* the directory is empty */
 }
 
-#define DEEP 3000 /* more than fds, and than a path can name */
+#define DEEP 3000 /* deeper than the number of fds, and longer than a path may be */
 
 static void test_remove_deep(void **state)
 {
@@ -144,7 +145,7 @@ static void test_remove_deep(void **state)
 	assert_false(is_there("b"));
 }
 
-/* The answer of a process with the uid of no user, or with a namespace of its own. */
+/* Runs act() in a child and returns its exit status; act() may change uid and namespaces. */
 static int in_child(int (*act)(void))
 {
 	int status = -1;
@@ -170,7 +171,7 @@ static int without_rights(void)
 	    fchmodat(top, "n/in", 0500, 0) != 0 || fchmodat(top, "n", 0, 0) != 0) {
 		return 101;
 	}
-	/* The control: a plain removal has not the right. */
+	/* The control: rmdir() of this directory is not permitted. */
 	if (unlinkat(top, "n/in", AT_REMOVEDIR) == 0) {
 		return 102;
 	}
@@ -199,7 +200,7 @@ static bool map_self(uid_t uid, gid_t gid)
 	       tell("/proc/self/gid_map", groups);
 }
 
-/* Mounts in a namespace of its own, where the directory is opened anew. */
+/* Gives this process its own mount namespace, and opens `top` in it. */
 static bool own_mounts(void)
 {
 	uid_t uid = getuid();
@@ -225,7 +226,8 @@ static int with_a_mount(void)
 	return umount("b/c") == 0 && tree_remove(top, "b") == 0 && !is_there("b") ? 0 : 2;
 }
 
-/* Of the same file system, at the top of what is removed and deeper. */
+/* Bind mounts of the same file system, at the top of the removed tree and deeper, must not be
+ * emptied. */
 static int with_bind_mounts(void)
 {
 	struct stat st;
@@ -256,7 +258,7 @@ static void test_remove_keeps_bind_mounts(void **state)
 	assert_int_equal(in_child(with_bind_mounts), 0);
 }
 
-/* The kernel reports ENOENT for a directory that was removed while it is open. */
+/* A directory is removed while it is open: the kernel reports ENOENT, and the list simply ends. */
 static void test_names_of_a_removed_directory(void **state)
 {
 	struct entries e;
@@ -270,7 +272,7 @@ static void test_names_of_a_removed_directory(void **state)
 	errno = EBADF;
 	assert_null(entries_next(&e));
 	assert_int_equal(errno, 0);
-	/* the control: an error that is not "not there" stays one */
+	/* The control: any other error is reported. */
 	auto_fd file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	entries_init(&e, file);
 	assert_null(entries_next(&e));

@@ -1,4 +1,5 @@
-/* test_upstream.c - the owner's proxy: its forms, where it comes from, and what is never shown. */
+/* test_upstream.c - the owner's proxy: valid forms, the setting that decides, and the parts that
+ * are never shown. */
 #include "plan_world.h"
 
 #include "policy/upstream.h"
@@ -15,7 +16,7 @@ static const struct {
 	const char *url;
 	const char *host; /* NULL: refused */
 	unsigned port;
-	const char *rest; /* credentials; or a part of the reason */
+	const char *rest; /* credentials, or a part of the reason */
 } FORMS[] = {
 	{ "http://proxy.example.com:3128", "proxy.example.com", 3128, NULL },
 	{ "http://proxy.example.com:3128/", "proxy.example.com", 3128, NULL },
@@ -74,7 +75,7 @@ static void test_forms(void **state)
 		struct upstream u = { .port = 7 };
 		const char *wrong = upstream_parse(FORMS[i].url, &u);
 		if (FORMS[i].host == NULL) {
-			assert_int_equal(u.port, 7); /* untouched */
+			assert_int_equal(u.port, 7); /* unchanged on failure */
 			if (wrong == NULL || strstr(wrong, FORMS[i].rest) == NULL) {
 				fail_msg("%s: %s", FORMS[i].url, wrong != NULL ? wrong : "taken");
 			}
@@ -95,7 +96,7 @@ static void test_bounds(void **state)
 	static char url[MAX_PROXY_URL + 64];
 	struct upstream u;
 
-	/* user, ":" and password at the cap, and one past it */
+	/* user, ":" and password at the limit, and one byte longer */
 	snprintf(url, sizeof(url), "http://u:%.510s@proxy:1", LONG512);
 	assert_null(upstream_parse(url, &u));
 	assert_int_equal(strlen(u.credentials), 684);
@@ -205,7 +206,7 @@ static void test_environment(void **state)
 		expect(p, UPSTREAM_OTHER, CASES[i].other, CASES[i].other_where);
 		assert_int_equal(plan_proxied(p), CASES[i].http || CASES[i].other);
 		ssb_plan_free(p);
-		p = plan_with(NOTHING, set); /* no proxy is used */
+		p = plan_with(NOTHING, set); /* without network access, no proxy is used */
 		assert_false(plan_proxied(p));
 		ssb_plan_free(p);
 		for (size_t k = 0; k < 4; k++) {
@@ -214,7 +215,8 @@ static void test_environment(void **state)
 	}
 }
 
-/* A proxy that we cannot speak to is never dialled past, and never shown. */
+/* A proxy of a kind that we do not support refuses the plan: no connection bypasses it. Its URL is
+ * never shown. */
 static void test_refused(void **state)
 {
 	char *const *set = ENV(V("ALL_PROXY=socks5://me:hush-hush@proxy:1080"));
@@ -235,7 +237,8 @@ static void test_refused(void **state)
 	ssb_plan_free(p);
 	p = plan_with(ONE_HOST, ENV(V("all_proxy=socks5://x:1"), V("http_proxy=a:1"),
 	                            V("https_proxy=https://a:1")));
-	assert_int_equal(p->n_refusals, 1); /* all_proxy applies to no host */
+	/* both specific variables are set, so all_proxy is not used */
+	assert_int_equal(p->n_refusals, 1);
 	assert_non_null(refused(p, "the proxy in https_proxy"));
 	ssb_plan_free(p);
 	policy("network: {upstream_proxy: none}\n");
@@ -263,7 +266,8 @@ static void test_policy_wins(void **state)
 	expect(p, UPSTREAM_HTTP, "mine", "policy.yaml:2:19");
 	expect(p, UPSTREAM_OTHER, "mine", "policy.yaml:2:19");
 	assert_string_equal(p->upstream[0].credentials, "bWU6aHVzaA==");
-	assert_int_equal(p->no_proxy.n, 0); /* the environment's goes with its proxy */
+	/* no_proxy of the environment is ignored together with the proxy of the environment */
+	assert_int_equal(p->no_proxy.n, 0);
 	plan_wipe_credentials(p);
 	assert_string_equal(p->upstream[0].credentials, "");
 	assert_string_equal(p->upstream[1].credentials, "");
@@ -336,7 +340,7 @@ static void test_shown_without_credentials(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		const char *shown = i == 0 ? json : text;
 		assert_null(strstr(shown, "hush"));
-		assert_null(strstr(shown, "bWU6aHVzaA")); /* me:hush */
+		assert_null(strstr(shown, "bWU6aHVzaA")); /* "me:hush" in base64 */
 		assert_null(strstr(shown, "me:"));
 	}
 	policy(NULL);
@@ -369,7 +373,7 @@ static void test_udp(void **state)
 	policy(NULL);
 }
 
-/* A manifest that asks for the variable does not get it. */
+/* A proxy variable that a manifest requests is not passed. */
 static void test_variable_is_not_passed(void **state)
 {
 	static const char ASKS[] = "permissions: {env_vars: {allow: [https_proxy, HTTPS_PROXY, "

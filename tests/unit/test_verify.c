@@ -1,6 +1,6 @@
-/* test_verify.c - reading records: lines and their cap, files that grow, the answers of verify.
- * Every kind of tampering is in tests/e2e/test_audit.py, with records that our code did not
- * write. */
+/* test_verify.c - reading records: lines and their limit, files that grow, and the results of
+ * verify. Every kind of tampering is in tests/e2e/test_audit.py, with records that other code
+ * wrote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void make_signature(struct maker *m)
 	make_line(m, "signature", members);
 }
 
-/* A record with one event whose message has `len` bytes. */
+/* Makes a record with one event whose message has `len` bytes. */
 static void make(struct maker *m, size_t len)
 {
 	auto_buf members;
@@ -112,7 +112,7 @@ static void test_answers(void **state)
 	buf_done(&m.text);
 }
 
-/* However much is missing at the end, it is never complete and never bad. */
+/* A record that is cut at any byte is incomplete: never complete and never bad. */
 static void test_every_truncation(void **state)
 {
 	struct maker m;
@@ -126,7 +126,7 @@ static void test_every_truncation(void **state)
 	buf_done(&m.text);
 }
 
-/* Whichever bit is changed, it is never complete. */
+/* With one bit changed in any byte, the record is never complete. */
 static void test_every_bit(void **state)
 {
 	struct maker m;
@@ -148,7 +148,7 @@ static void test_line_cap(void **state)
 	make(&m, 0);
 	size_t rest = strlen(strchr(m.text.data, '\n') + 1);
 	size_t third = strlen(strchr(strchr(m.text.data, '\n') + 1, '\n') + 1);
-	size_t overhead = rest - third; /* of the event's line */
+	size_t overhead = rest - third; /* length of the event's line without its message */
 	buf_done(&m.text);
 	make(&m, MAX_RECORD_LINE - overhead);
 	assert_int_equal(verify(&m, m.text.len, "").state, VERIFY_COMPLETE);

@@ -1,5 +1,5 @@
-/* test_view.c - a sandbox is built and compared with the table of the view: each entry is what the
- * table says, and there are no others. */
+/* test_view.c - a sandbox is compared with the table VIEW: each entry is as the table says, and
+ * there are no other entries. */
 #include "unit.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #define OTHER_UID 65534
 
-/* What the payload, which has a copy of our memory, compares with. */
+/* The entries as they are outside. The payload compares with them; it has a copy of our memory. */
 struct outside {
 	const char *home;
 	struct stat st[VIEW_ROWS]; /* mode 0: absent */
@@ -50,7 +50,7 @@ static void look_outside(void)
 
 /* ---- inside ---------------------------------------------------------------------- */
 
-/* Something can be made in it; it is taken away again. */
+/* True if a directory can be created in `dir`; it is removed again. */
 static bool can_make(const char *dir)
 {
 	auto_free char *path = path_join(dir, "test-view-made");
@@ -82,7 +82,7 @@ static bool is_link_to(const char *path, const char *to)
 	return n > 0 && strcmp(text, to) == 0;
 }
 
-/* The mount itself, whatever Landlock and modes say besides. */
+/* True if the mount itself is read-only, apart from Landlock and file modes. */
 static bool is_read_only(const char *path)
 {
 	struct statvfs fs;
@@ -162,7 +162,7 @@ static const char *check_row(size_t i)
 	return "has an unknown kind";
 }
 
-/* It is an entry, or leads to one, or to the home. */
+/* True if the path is an entry of the table, or above one, or above the home. */
 static bool is_known(const char *path)
 {
 	bool known = path_beneath(outside.home, path) != NULL;
@@ -173,8 +173,8 @@ static bool is_known(const char *path)
 	return known;
 }
 
-/* Takes no memory: with the sanitizer there is none to be had in a sandbox without a control group,
- * whose limit counts the sanitizer's own. */
+/* Allocates no memory: without a control group, RLIMIT_DATA limits the sandbox, and it counts the
+ * memory of a sanitizer, too. */
 static void check_names(int out, const char *dir)
 {
 	auto_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -217,7 +217,8 @@ static int compare(int out, void *arg)
 
 /* ---- outside --------------------------------------------------------------------- */
 
-/* What it said; "" if it could not be built, which has been told. Returns new. */
+/* Returns the output of the payload, new; "" if the sandbox could not be built, after printing the
+ * error. */
 static char *run_in_sandbox(void)
 {
 	char *argv[] = { (char[]){ "true" }, NULL };
@@ -244,7 +245,8 @@ static char *run_in_sandbox(void)
 
 static int compare_as(uid_t uid)
 {
-	/* Not dumpable, it could not write its own id maps. */
+	/* After a change of uid the process is not dumpable, and could not write its own id
+	 * maps. */
 	if (uid != geteuid() && (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0 ||
 	                         prctl(PR_SET_DUMPABLE, 1) != 0)) {
 		return 2;
@@ -257,7 +259,7 @@ static int compare_as(uid_t uid)
 	return 0;
 }
 
-/* Started by root, the unprivileged half as well. */
+/* If the test runs as root, it also compares as an unprivileged user. */
 static void is_what_the_table_says(void **state)
 {
 	char home[] = "/tmp/ssb-view-XXXXXX";
@@ -278,7 +280,8 @@ static void is_what_the_table_says(void **state)
 	assert_int_equal(tree_remove(AT_FDCWD, home), 0);
 }
 
-/* The order that the observer relies on, and parents before what lies in them. */
+/* The table has the order that the observer relies on: an entry comes before the entries below
+ * it. */
 static void is_in_order(void **state)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
@@ -292,7 +295,7 @@ static void is_in_order(void **state)
 	}
 }
 
-/* What the table says of places around it. */
+/* view_*() give the right answers for paths in, above and beside the entries of the table. */
 static void tells_of_places(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* test_visible.c - text from others: characters that cannot be seen are written as escapes. */
+/* test_visible.c - text from other people: invisible characters are written as escapes. */
 #include <stdio.h>
 
 #include "unit.h"
@@ -50,7 +50,7 @@ static size_t encode(uint32_t cp, char out[4])
 	return n;
 }
 
-/* A message can be spelled in these, and no reader sees that there is one. */
+/* A message could be hidden in these characters, as no reader sees them: each is escaped. */
 static void test_unseen(void **state)
 {
 	static const struct {
@@ -76,7 +76,7 @@ static void test_unseen(void **state)
 	}
 }
 
-/* Scripts, accents and pictures of their own stay what they are. */
+/* Letters of all scripts, accents and emoji are not changed. */
 static void test_seen(void **state)
 {
 	static const uint32_t seen[] = {
@@ -95,7 +95,7 @@ static void test_seen(void **state)
 	}
 }
 
-/* The picture of a symbol may be chosen once; nothing can be spelled by that. */
+/* One variation selector after a symbol is allowed; more could encode a hidden message. */
 static void test_pictures(void **state)
 {
 	static const struct {

@@ -26,7 +26,7 @@
 #include "watchdog_workers.h"
 
 #define CHECKS 6
-#define UNTIL  500 /* checks: children of a worker may take their time */
+#define UNTIL  500 /* maximum number of checks, as the children of a worker may need time */
 #define NOBODY 65534
 
 struct scenario {
@@ -112,7 +112,7 @@ static int write_text(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* Like the sandbox: one uid that is not 0, and that only. */
+/* Maps one uid that is not 0, as the sandbox does. */
 static int enter_userns(void)
 {
 	char text[64];
@@ -136,7 +136,7 @@ static int keep_caps(uint32_t low)
 	return (int)syscall(SYS_capset, &h, d);
 }
 
-/* In the process that was started by start_worker(). */
+/* Runs in the process that start_worker() executes. */
 static int worker_main(const char *index, const char *ready)
 {
 	ready_fd = (int)strtol(ready, NULL, 10);
@@ -146,8 +146,8 @@ static int worker_main(const char *index, const char *ready)
 	return 0;
 }
 
-/* Starts the worker; 0 when it is set up. Executed, like a skill: its memory
- * belongs to the user namespace then. Without capabilities. */
+/* Starts the worker and waits until it is set up; 0 on success. The worker is executed without
+ * capabilities, as a skill is, so its memory belongs to the user namespace. */
 static int start_worker(const struct scenario *s, int exe_fd)
 {
 	int fds[2];
@@ -172,7 +172,7 @@ static int start_worker(const struct scenario *s, int exe_fd)
 	return pid > 0 && read(fds[0], &c, 1) == 1 && c == '0' ? 0 : -1;
 }
 
-/* pidfd_open() knows no threads, as before Linux 6.9. */
+/* Makes pidfd_open() fail for threads, as before Linux 6.9. */
 static int forget_thread_pidfds(void)
 {
 	struct sock_filter code[] = {
@@ -189,7 +189,7 @@ static int forget_thread_pidfds(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-/* The next process gets the last pid there is. */
+/* Gives the next process the highest possible pid. */
 static int wrap_pids(void)
 {
 	char text[32] = { 0 };
@@ -202,9 +202,9 @@ static int wrap_pids(void)
 	return write_text("/proc/sys/kernel/ns_last_pid", text);
 }
 
-static bool busy;    /* others have the processor each time that the watchdog asks for the time */
-static long work_ms; /* or the watchdog itself has worked so long since it asked */
-static int pause_at; /* or nothing ran for long, the so manieth time; -1: each time */
+static bool busy;    /* other processes have the CPU for 20 ms before each reading of the clock */
+static long work_ms; /* the watchdog itself works so many ms before each reading */
+static int pause_at; /* nothing runs for 10 s before this reading; -1: before each */
 static long lost_ms;
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
@@ -227,7 +227,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 	return rc;
 }
 
-/* PID 1. Exit status: 0 as expected, 1 not, 2 the set-up failed. */
+/* Runs as PID 1. Exit status: 0 as expected, 1 not as expected, 2 the set-up failed. */
 static int watch(const struct scenario *s, int exe_fd)
 {
 	static struct watchdog w;
@@ -246,7 +246,7 @@ static int watch(const struct scenario *s, int exe_fd)
 	    ((s->flags & PIDS_WRAP) != 0 && wrap_pids() < 0)) {
 		return 2;
 	}
-	/* As init does: opaque, and with the right to look only. */
+	/* Like init: not dumpable, and only with CAP_SYS_PTRACE. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || keep_caps(1u << CAP_SYS_PTRACE) < 0) {
 		return 2;
 	}
@@ -333,7 +333,7 @@ static void test_as_user(void **state)
 	run_all(true);
 }
 
-/* When to look again: by what could be filled meanwhile. */
+/* The time until the next check depends on how fast the rest of the memory could be filled. */
 static void test_next_look(void **state)
 {
 	static struct watchdog w;
@@ -342,12 +342,13 @@ static void test_next_look(void **state)
 	unsigned next = 0;
 
 	watchdog_init(&w, 1ULL << 50, proc_fd, -1);
-	do { /* a machine may have more fds than one check looks at */
+	do { /* a machine may have more fds than one check reads */
 		assert_int_equal(watchdog_check(&w, &used, &next), 0);
 	} while (w.round_open);
 	assert_int_equal(next, WATCHDOG_MAX_MS);
 	watchdog_init(&w, 1, proc_fd, -1);
-	assert_int_equal(watchdog_check(&w, &used, &next), 1); /* the whole machine */
+	/* the whole machine uses more than one byte */
+	assert_int_equal(watchdog_check(&w, &used, &next), 1);
 	assert_true(used > 1);
 	assert_true(next >= WATCHDOG_MIN_MS);
 }
@@ -364,8 +365,8 @@ static void test_without_proc(void **state)
 	assert_true(next >= WATCHDOG_MIN_MS && next <= WATCHDOG_MAX_MS);
 }
 
-/* With this number of fds it can list /proc, and as many of the texts in it as are left: what
- * cannot be opened is not taken for a process that has ended. */
+/* With too few fds, the check fails: it must not take a file that it cannot open for a process that
+ * has ended. */
 static void test_without_fds(void **state)
 {
 	static struct watchdog w;
@@ -385,7 +386,8 @@ static void test_without_fds(void **state)
 		int r = watchdog_check(&w, &used, &next);
 		int error = errno;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-		/* One for the directory, one for the text; a list of fds needs a third. */
+		/* The check needs one fd for /proc and one for a file in it; a list of fds needs a
+		 * third. */
 		assert_int_equal(r, left < 2 ? -1 : 0);
 		assert_int_equal(left < 2 ? error : EMFILE, EMFILE);
 	}

@@ -1,4 +1,4 @@
-/* test_words.c - a plan in words, and that no text of a skill can look like ours. */
+/* test_words.c - a plan in words. No text of a skill may look like our own lines. */
 #include "plan_world.h"
 
 #include "consent/lint.h"
@@ -32,7 +32,7 @@ static const struct {
 	const char *manifest;
 	const char *asked;
 	const char *text;
-	const char *why; /* a part of it; NULL: none */
+	const char *why; /* a part of the reason; NULL: none */
 	bool dangerous, secret;
 } ROWS[] = {
 	{ EGRESS("{domain: api.weather.example}"), "connect to api.weather.example",
@@ -107,7 +107,7 @@ static void test_rows(void **state)
 
 static const struct {
 	const char *manifest;
-	const char *worst; /* NULL: nothing */
+	const char *worst; /* expected sentence; NULL: none */
 } WORST[] = {
 	{ NOTHING, NULL },
 	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {read: "
@@ -191,7 +191,7 @@ static void test_risk(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
 		struct ssb_plan *p = skill(RISKS[i].manifest, RISKS[i].flags);
 		assert_string_equal(risk_level(p), RISKS[i].level);
-		if (RISKS[i].flags == NULL) { /* lint is of one mind with it */
+		if (RISKS[i].flags == NULL) { /* lint must give the same judgement */
 			AUTO(lint_done) struct lint l = { 0 };
 			struct ssb_error err = { 0 };
 			assert_int_equal(lint_skill(at("skill"), &l, &err), 0);
@@ -201,7 +201,7 @@ static void test_risk(void **state)
 	}
 }
 
-/* Taken out, it is no part of the worst any more. */
+/* An item that is dropped is no longer part of the worst combination. */
 static void test_drop(void **state)
 {
 	struct ssb_plan *p = skill("permissions: {network: {egress: [{domain: api.example}]}, "
@@ -212,7 +212,7 @@ static void test_drop(void **state)
 	assert_int_equal(abilities_of(p, &a), 0);
 	assert_int_equal(a.n, 3);
 	assert_int_equal(abilities_dangerous(&a), 1);
-	assert_string_equal(a.v[0].asked, "read ~/.ssh"); /* the dangerous first */
+	assert_string_equal(a.v[0].asked, "read ~/.ssh"); /* the dangerous item is first */
 	assert_int_equal(abilities_drop(&a, 0), 0);
 	assert_int_equal(abilities_dangerous(&a), 0);
 	assert_string_equal(a.worst, "it can read ~/notes and send what it reads to api.example");
@@ -223,8 +223,8 @@ static void test_drop(void **state)
 	ssb_plan_free(p);
 }
 
-/* Whatever the author puts first, and however much of it: what matters is shown first,
- * and what is counted alone is neither of the owner's own nor leaves the machine. */
+/* Important items come first, whatever their order and number in the manifest. The items that are
+ * only counted neither are in the home nor leave the machine. */
 static void test_order(void **state)
 {
 	static const char *const ORDER[] = { "read ~/.ssh",
@@ -284,7 +284,7 @@ static void test_programs(void **state)
 	ssb_plan_free(p);
 }
 
-/* What cannot be granted is shown as such, and is not part of the worst combination. */
+/* An item that can never be granted is shown as such, and is not part of the worst combination. */
 static void test_never(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [/proc]"), NULL);
@@ -297,7 +297,7 @@ static void test_never(void **state)
 	assert_non_null(strstr(text, "this cannot be approved"));
 	ssb_plan_free(p);
 
-	/* It would run other code than what was approved. */
+	/* With LD_PRELOAD, other code than the approved one would run. */
 	AUTO(abilities_done) struct abilities env = { 0 };
 	p = skill(ENV_VARS("LD_PRELOAD"), NULL);
 	assert_int_equal(abilities_of(p, &env), 0);
@@ -305,7 +305,7 @@ static void test_never(void **state)
 	ssb_plan_free(p);
 }
 
-/* What the owner took out is no ability; what waits for the owner's word is one. */
+/* An item that the owner has declined is not an ability. An item that waits for an approval is. */
 static void test_withheld(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);
@@ -329,7 +329,7 @@ static void test_withheld(void **state)
 	ssb_plan_free(p);
 }
 
-/* ---- texts of others ----------------------------------------------------- */
+/* ---- text from other people ------------------------------------------------ */
 
 static const struct {
 	const char *text;
@@ -358,7 +358,8 @@ static void test_quote(void **state)
 	}
 }
 
-/* At the cap all is there; past it the head and the tail, and how much is not. */
+/* A text at the limit is whole. A longer one shows its beginning, its end, and the number of bytes
+ * left out. */
 static void test_quote_cap(void **state)
 {
 	char text[MAX_WORD_BYTES + 2];
@@ -377,7 +378,7 @@ static void test_quote_cap(void **state)
 	assert_string_equal(out.data + out.len - 2, "z\"");
 }
 
-/* No line is longer than the terminal, and none begins but with ours or a bar. */
+/* No line is wider than the terminal, and each line begins with our own head or a bar. */
 static void test_fold(void **state)
 {
 	static const char *const TEXTS[] = {
@@ -401,7 +402,8 @@ static void test_fold(void **state)
 			for (char *l = strtok(out.data, "\n"); l != NULL; l = strtok(NULL, "\n")) {
 				const char *head = first ? "  - " : "    | ";
 				assert_int_equal(strncmp(l, head, strlen(head)), 0);
-				/* three bytes of such a character are two columns */
+				/* each of these characters has three bytes and is two columns
+				 * wide */
 				size_t wide = 0;
 				for (const char *c = l; *c != '\0'; c++) {
 					wide += (unsigned char)*c < 0x80             ? 1
@@ -412,7 +414,7 @@ static void test_fold(void **state)
 				buf_adds(&joined, l + strlen(head));
 				first = false;
 			}
-			assert_string_equal(joined.data, TEXTS[i]); /* nothing is lost */
+			assert_string_equal(joined.data, TEXTS[i]); /* no text is lost */
 		}
 	}
 }
@@ -438,7 +440,7 @@ static void test_fold_head(void **state)
 	}
 }
 
-/* The dangerous are shown all, others up to a number. */
+/* All dangerous items are shown, other ones up to a number. */
 static void test_many(void **state)
 {
 	struct ssb_plan *p = skill(NOTHING, NULL);

@@ -1,4 +1,5 @@
-/* test_yaml_doc.c - the strict YAML layer: what is read, what is refused, and at which place. */
+/* test_yaml_doc.c - the strict YAML layer: what it accepts, what it refuses, and the place of each
+ * error. */
 #include <string.h>
 
 #include "unit.h"
@@ -11,7 +12,7 @@
 
 #define auto_ynode AUTO(ynode_freep) struct ynode *
 
-/* Has the list an error at this place with this word in it? */
+/* True if the list has an error at `where` whose text contains `word`. */
 static bool has_error(const struct ssb_diags *d, const char *where, const char *word)
 {
 	for (size_t i = 0; i < ssb_diags_count(d); i++) {
@@ -115,7 +116,7 @@ static const struct {
 	size_t len;
 	const char *where;
 	const char *word;
-	bool tree; /* the rest is still read */
+	bool tree; /* true: the rest of the document is still read */
 } BAD[] = {
 	{ "a duplicate key", BYTES("a: 1\nb: 2\na: 3\n"), "f:3:1", "duplicate key \"a\"", true },
 	{ "a duplicate in quotes", BYTES("a: 1\n\"a\": 3\n"), "f:2:1", "duplicate key", true },
@@ -209,10 +210,10 @@ UNIT_TEST(all_violations_are_reported)
 	assert_true(ynode_get(root, "c")->bad);
 	assert_false(ynode_get(root, "b")->bad);
 	assert_null(ynode_get(root, "<<"));
-	assert_string_equal(ynode_get(root, "a")->text, "1"); /* the first one stands */
+	assert_string_equal(ynode_get(root, "a")->text, "1"); /* the first value is kept */
 }
 
-/* `count` times `unit` between `head` and `tail`. */
+/* Returns `head`, `count` times `unit`, and `tail`, new. */
 static char *repeat(const char *head, const char *unit, size_t count, const char *tail)
 {
 	struct buf b;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* Begins a test that uses nothing of its setup: UNIT_TEST(name) { ... } */
+/* Begins a test without setup data: UNIT_TEST(name) { ... } */
 #define UNIT_TEST(name) static void name(__attribute__((unused)) void **state)
 
 #endif

@@ -39,7 +39,7 @@ static int memory(size_t bytes, int flags)
 	return 0;
 }
 
-/* So many more processes that hold what this one holds. */
+/* Forks `n` children, which share all memory with this process. */
 static int multiply_by(int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -60,7 +60,7 @@ static int multiply(void)
 	return multiply_by(4);
 }
 
-/* A file in shared memory with `bytes` in it, not mapped. */
+/* Makes the file contain `bytes`; it is not mapped. Returns fd or -1. */
 static int filled_fd(int fd, size_t bytes)
 {
 	return fd >= 0 && fallocate(fd, 0, 0, (off_t)bytes) == 0 ? fd : -1;
@@ -91,13 +91,14 @@ int anon_cow(void)
 	return memory(FITS, MAP_PRIVATE) + multiply();
 }
 
-/* 3 GB resident, which takes a while to look at. */
+/* The sum of the resident memory is 3 GB, so a check takes long. */
 int anon_cow_pool(void)
 {
 	return memory(FITS, MAP_PRIVATE) + multiply_by(48);
 }
 
-/* Too much in processes that are each smaller than those of the pool, which stand before them. */
+/* Too much memory in processes that are each smaller than those of the pool, and which a check
+ * therefore reads after the pool. */
 int anon_behind_pool(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -119,7 +120,7 @@ int anon_cow_written(void)
 	}
 	fill(p, FITS);
 	pid_t pid = fork();
-	fill(p, FITS); /* both: now it is there twice */
+	fill(p, FITS); /* both processes write: now the memory exists twice */
 	if (pid == 0) {
 		pause();
 		_exit(0);
@@ -153,7 +154,7 @@ int memfd_two(void)
 	return filled_memfd(FITS) < 0 || filled_memfd(FITS) < 0 ? -1 : 0;
 }
 
-/* Mapped and held: shown by /proc twice, there once. */
+/* A memfd that is both mapped and open: /proc shows its memory twice, but it exists once. */
 int memfd_mapped(void)
 {
 	int fd = filled_memfd(FITS);
@@ -166,7 +167,7 @@ int memfd_mapped(void)
 	return multiply();
 }
 
-/* Hidden in a mapping beside one of the same size that is held. */
+/* A memfd and a shared mapping of the same size: together they are too much. */
 int memfd_beside_shared(void)
 {
 	return memfd_mapped() + memory(FITS, MAP_SHARED);
@@ -199,7 +200,7 @@ int anon_non_dumpable(void)
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) + anon_big();
 }
 
-/* More fds than one check looks at, and the memfd behind them all. */
+/* The memfd is in the process that is checked last, after more fds than one check reads. */
 int memfd_behind_many(void)
 {
 	for (int k = 0; k < 6; k++) {
@@ -213,7 +214,7 @@ int memfd_behind_many(void)
 		}
 	}
 	usleep(100000);
-	pid_t pid = fork(); /* the highest pid */
+	pid_t pid = fork(); /* it gets the highest pid */
 	if (pid == 0) {
 		for (int i = 0; i < 950; i++) {
 			(void)!dup(0);
@@ -285,7 +286,7 @@ int semaphores(void)
 	return 0;
 }
 
-/* Of one byte each: it is their heads that take the memory. */
+/* Messages of one byte: the memory is used by their headers. */
 int messages(void)
 {
 	const struct {
@@ -304,7 +305,7 @@ int messages(void)
 	return 0;
 }
 
-/* Nothing but the page of zeros, as often as a table of its own is needed for it. */
+/* Maps only the zero page, but so often that the page tables use `bytes`. */
 static int tables(size_t bytes)
 {
 	const size_t step = 2 * MIB;
@@ -331,7 +332,7 @@ int tables_big(void)
 	return tables(BIG);
 }
 
-/* Cached pages of a file on a disk, mapped: the kernel can take them back. */
+/* Mapped pages of a file on disk do not count, as the kernel can discard them. */
 int file_pages(void)
 {
 	char path[] = "/var/tmp/ssb-test-XXXXXX";
@@ -358,7 +359,7 @@ int file_pages(void)
 
 int ready_fd;
 
-/* Between vfork and exec: the same memory in two processes. */
+/* Between vfork and exec, two processes have the same memory; it must count once. */
 int vforked(void)
 {
 	if (anon_fits() < 0) {
@@ -373,7 +374,7 @@ int vforked(void)
 	return -1; /* not reached while the child lives */
 }
 
-/* Processes that come and go faster than one can look. */
+/* Processes that start and end faster than a check can read them. */
 int churn(void)
 {
 	for (int k = 0; k < 3; k++) {

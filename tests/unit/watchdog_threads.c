@@ -1,5 +1,5 @@
-/* watchdog_threads.c - workers whose memory only a thread shows: the first thread has ended, or a
- * thread has an fd table of its own. */
+/* watchdog_threads.c - workers whose memory is visible only in one of their threads: the first
+ * thread has ended, or a thread has its own fd table. */
 #include "watchdog_workers.h"
 
 #include <sched.h>
@@ -30,7 +30,7 @@ static int rest(void *arg)
 
 static int work_and_rest(void *arg)
 {
-	usleep(50000); /* until the first thread has ended, if it is to */
+	usleep(50000); /* the first thread may have to end before */
 	(void)!write(ready_fd, work() == 0 ? "0" : "1", 1);
 	return rest(arg);
 }
@@ -42,7 +42,7 @@ static int non_dumpable(void)
 
 /* ---- the first thread has ended ------------------------------------------- */
 
-/* Only the thread, not the process. */
+/* Starts body() in a second thread, then ends the first thread but not the process. */
 static int leave_to(int (*body)(void *), int (*what)(void))
 {
 	work = what;
@@ -82,7 +82,7 @@ int leader_gone_memfd_non_dumpable(void)
 	return non_dumpable() + leader_gone_memfd();
 }
 
-/* The memory goes from thread to thread: none lives long. */
+/* Each thread starts the next one and ends at once. */
 static int relay(void *arg)
 {
 	static char *stacks[8];
@@ -106,9 +106,9 @@ int leader_gone_relay(void)
 	return leave_to(relay, NULL);
 }
 
-/* ---- a table of its own --------------------------------------------------- */
+/* ---- a thread with its own fd table ---------------------------------------- */
 
-/* The worker itself never says that it is set up: the thread does. */
+/* The thread, not this function, reports that the worker is set up. */
 static int in_own_table(int (*what)(void))
 {
 	work = what;
@@ -125,7 +125,7 @@ int own_table_memfd(void)
 	return in_own_table(memfd_big);
 }
 
-/* Neither is too much by itself. */
+/* The memory and the memfd fit alone, but not together. */
 int own_table_and_anon(void)
 {
 	return anon_fits() < 0 ? -1 : in_own_table(memfd_fits);
@@ -136,7 +136,7 @@ int own_table_memfd_non_dumpable(void)
 	return non_dumpable() + own_table_memfd();
 }
 
-/* One among hundreds that share theirs. */
+/* One thread with its own table among hundreds that share one. */
 int own_table_of_many(void)
 {
 	for (int i = 0; i < 300; i++) {
@@ -155,7 +155,7 @@ static int dup_and_rest(void *arg)
 	return rest(arg);
 }
 
-/* More tables and fds than one check looks at, and the memfd behind them. */
+/* The memfd is in the last table, after more tables and fds than one check reads. */
 int own_tables_with_many_fds(void)
 {
 	for (int i = 0; i < 12; i++) {
@@ -167,7 +167,7 @@ int own_tables_with_many_fds(void)
 	return own_table_memfd();
 }
 
-/* Nothing special: threads, one table, a memfd that fits. */
+/* Ordinary threads with one table, and a memfd that fits. */
 int threads_fits(void)
 {
 	for (int i = 0; i < 300; i++) {

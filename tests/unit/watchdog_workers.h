@@ -1,4 +1,4 @@
-/* watchdog_workers.h - what the workers of test_watchdog are made of. */
+/* watchdog_workers.h - helpers and workers of test_watchdog. */
 #ifndef TESTS_UNIT_WATCHDOG_WORKERS_H
 #define TESTS_UNIT_WATCHDOG_WORKERS_H
 
@@ -6,14 +6,14 @@
 
 #define MIB   (1024ULL * 1024)
 #define LIMIT (96 * MIB)
-#define FITS  (60 * MIB)  /* once, but not twice */
-#define BIG   (128 * MIB) /* not even once */
+#define FITS  (60 * MIB)  /* fits once, but not twice */
+#define BIG   (128 * MIB) /* too large even once */
 
-extern int ready_fd; /* "0": set up, "1": failed */
+extern int ready_fd; /* the worker writes "0" when it is set up, and "1" if that failed */
 
 char *map(size_t bytes, int flags, int fd);
 
-/* ---- workers with memory of every kind (watchdog_memory.c); 0 when set up ---- */
+/* ---- workers with memory of every kind (watchdog_memory.c); they return 0 when set up ---- */
 
 int idle(void);
 int anon_fits(void);
@@ -46,7 +46,7 @@ int file_pages(void);
 int vforked(void);
 int churn(void);
 
-/* ---- workers with threads (watchdog_threads.c); 0 when set up ------------- */
+/* ---- workers with threads (watchdog_threads.c); they return 0 when set up ----- */
 
 int leader_gone_fits(void);
 int leader_gone_anon(void);
