@@ -1,6 +1,5 @@
-"""Real agents in a world made of decoys: a fresh home, an environment built from
-scratch, a network namespace with loopback only, and a provider that records all.
-"""
+"""Real agents in a world made of decoys: a new home, an environment built from scratch, a network
+namespace with loopback only, and a provider that records every request."""
 import json
 import os
 import pathlib
@@ -17,7 +16,7 @@ CODEX = next(NPM.glob("@openai/codex-linux-x64/vendor/*/bin/codex"), None)
 OPENCODE = NPM / "opencode-linux-x64/bin/opencode"
 INSPECTOR = NPM / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 PLUGIN = REPO / "integrations/claude-code"
-PORT = 9971  # of a network namespace of its own
+PORT = 9971  # in a network namespace of its own
 SECRET = "decoy-secret-5c0e77"
 WEATHER = "Paris: 11.0 °C, overcast clouds [source: bundled data]"
 DECOYS = {
@@ -25,8 +24,8 @@ DECOYS = {
     ".aws/credentials": f"[default]\naws_secret_access_key = {SECRET}-aws\n",
     ".env": f"API_TOKEN={SECRET}-env\n",
 }
-# A skill that shows what it finds, for the control: the demo's stealer sends its
-# prey elsewhere.
+# A skill that prints what it finds, for the control: the stealer of the demo sends its loot to a
+# server instead.
 GOSSIP = """
     import os
     for path in ("~/.ssh/id_ed25519", "~/.aws/credentials"):
@@ -37,7 +36,7 @@ GOSSIP = """
     print("the environment has", os.environ.get("DECOY_TOKEN"))
     print("gossip is done", flush=True)
 """
-# The driver: the provider beside the agent, in the namespace; ends with the agent.
+# Starts the provider and the agent in the same namespace. The provider ends with the agent.
 DRIVER = """
     ip link set lo up || exit 99
     /usr/bin/python3 "$1" "$2" "$3" "$4" "$5" &
@@ -54,7 +53,7 @@ DRIVER = """
 
 
 class Outcome:
-    """What an agent printed, and what its provider was told."""
+    """The output of an agent, and the requests that its provider got."""
 
     def __init__(self, run, log):
         self.code, self.out, self.err = run.returncode, run.stdout, run.stderr
@@ -63,7 +62,7 @@ class Outcome:
 
     @property
     def told(self):
-        """All that has reached the provider."""
+        """Returns all text that has reached the provider."""
         return "\n".join(json.dumps(r, ensure_ascii=False) + r["body"] for r in self.requests)
 
     def tools(self):
@@ -78,7 +77,7 @@ class Outcome:
         return {n for n in names if n}
 
     def results(self):
-        """What the tools answered, as the model got it: one text each."""
+        """Returns the results of the tools as the model got them, one text each."""
         items = []
         for r in self.requests[-1:]:
             body = json.loads(r["body"])
@@ -140,7 +139,7 @@ class World:
                 "AWS_SECRET_ACCESS_KEY": f"{SECRET}-key", **(extra or {})}
 
     def run(self, argv, *, plan=(), env=None, timeout=120):
-        """The agent with a provider that follows `plan`; alone in its network."""
+        """Runs the agent in its own network, with a provider that follows `plan`."""
         self.count += 1
         log, ready = self.base / f"log{self.count}", self.base / f"ready{self.count}"
         argv = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--",

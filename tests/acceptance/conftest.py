@@ -1,4 +1,4 @@
-"""A world for each test, where both root and root's skills can reach it."""
+"""A world for each test, in a directory that root and root's skills can reach."""
 import pathlib
 import shutil
 import tempfile

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
-"""A model provider on loopback, so that real agents can be driven without one.
+"""A model provider on loopback, so that real agents can run without a real model.
 
-Speaks as much of the Anthropic Messages API (Claude Code) and of the OpenAI
-Responses API (Codex) as they need. It follows a plan: a JSON list of
-[tool, arguments]; each turn calls the next tool, and when all have answered it
-says DONE. "namespace|name" is a tool of a namespace, as Codex has them.
-Every request is appended to LOG, one JSON object a line: what is not in there
-has not reached the provider.
+Implements as much of the Anthropic Messages API (Claude Code) and of the OpenAI Responses API
+(Codex) as they need. It follows a plan, a JSON list of [tool, arguments]: each turn calls the
+next tool, and after the last result it answers DONE. "namespace|name" is a tool in a namespace,
+as Codex has them. Every request is appended to LOG, one JSON object a line. A text that is not
+in LOG has not reached the provider.
 
-Usage: mock-llm.py PORT PLAN LOG [READY]   (READY: a file made when it listens)
+Usage: mock-llm.py PORT PLAN LOG [READY]   (READY: a file that is created when it listens)
 """
 import http.server
 import json
@@ -17,12 +16,12 @@ import sys
 
 
 def sse(events):
-    """Server-sent events: [(name, data)]."""
+    """Returns [(name, data)] as server-sent events."""
     return "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events).encode()
 
 
 def answers(request, kinds):
-    """How many tools have answered in the conversation so far."""
+    """Returns how many tools have answered in the conversation so far."""
     found = 0
     for item in request.get("messages") or request.get("input") or []:
         parts = item.get("content") if isinstance(item, dict) else None

@@ -1,4 +1,5 @@
-"""Debian's Chromium by its ordinary name, as root and as a user."""
+"""Debian's Chromium, started by its ordinary name, as root and as another user: it renders a page
+without violations."""
 import json
 import os
 import shutil
@@ -8,7 +9,8 @@ import pytest
 
 import agents
 
-# It would ask for names that nobody declared; that would be told, and rightly.
+# Without these options Chromium would resolve undeclared names, which would be reported as
+# violations.
 QUIET = ["--disable-background-networking", "--disable-component-update",
          "--host-resolver-rules=MAP * ~NOTFOUND"]
 

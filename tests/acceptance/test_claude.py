@@ -1,4 +1,4 @@
-"""Claude Code, the real one: our tools, our plugin, our hook."""
+"""The real Claude Code with our tools, our plugin and our hook."""
 import json
 
 import agents
@@ -22,7 +22,8 @@ def plugin_env(world):
 
 
 def test_setup_connects(world):
-    """The server that setup adds connects; other skills replace it; --remove removes it."""
+    """`setup` adds a server that connects; a second call replaces its skills; --remove removes
+    it."""
     file = world.write(world.home / ".claude.json", '{"mcpServers": {"other": {"command": "x"}}}')
     world.setup("claude-code", "--skills", world.project)
     world.setup("claude-code")
@@ -39,7 +40,8 @@ def test_setup_connects(world):
 
 
 def test_setup_leaves_a_broken_file_alone(world):
-    """Claude Code would begin a new one."""
+    """If the configuration is not valid JSON, `setup` fails and does not change it. Claude Code
+    itself would replace it."""
     file = world.write(world.home / ".claude.json", '{"mcpServers": {')
     r = world.run([world.ssb, "setup", "claude-code", "--skills", world.skills, "--write"])
     assert r.code == 125 and file.read_text() == '{"mcpServers": {', r
@@ -57,7 +59,7 @@ def test_setup_for_a_project(world):
 
 
 def test_runs_the_stealer(world):
-    """The weather and the report arrive; no secret does."""
+    """The agent runs the stealer with run_skill: weather and report arrive, but no secret."""
     world.setup("claude-code")
     r = world.ask_claude([[PREFIX + "list_skills", {}], RUN],
                          *mcp_allowed("list_skills", "run_skill"))
@@ -78,7 +80,7 @@ def test_why_denied_after_a_run(world):
 
 
 def test_the_user_is_asked_about_run_skill(world):
-    """Without permission nothing runs."""
+    """Without permission for the tool, run_skill runs nothing."""
     world.setup("claude-code")
     r = world.ask_claude([RUN])
     assert agents.WEATHER not in r.told, r.results()
@@ -106,7 +108,7 @@ def test_plugin_serves_the_skills_of_the_project(world):
 
 
 def test_bash_without_the_plugin_reads_the_secrets(world):
-    """The control: the same commands, the same model, no hook."""
+    """The control: without the plugin, the same commands read the secrets."""
     r = world.ask_claude([BASH, GOSSIP], *BASH_ALLOWED)
     stolen, gossip = r.results()
     assert "LOOT ssh-keys 1 .ssh/id_ed25519" in stolen, stolen
@@ -138,7 +140,7 @@ def test_hook_denies_what_it_cannot_follow(world):
 
 
 def test_hook_does_not_widen_what_is_allowed(world):
-    """The user's rules are applied to the new command, not skipped."""
+    """The user's permission rules are applied to the command that the hook has rewritten."""
     r = world.ask_claude([GOSSIP], "--plugin-dir", agents.PLUGIN, "--allowedTools",
                          "Bash(python3 *)")
     assert "gossip is done" not in r.told, r.results()

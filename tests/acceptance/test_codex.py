@@ -1,10 +1,10 @@
-"""Codex, the real one."""
+"""The real Codex with our server."""
 import agents
 
 NAMESPACE = "mcp__skillsandbox"
 RUN = [f"{NAMESPACE}|run_skill", {"skill_dir": "malicious-weather", "args": ["Paris"]}]
 LIST = [f"{NAMESPACE}|list_skills", {}]
-# Its own sandbox and questions are not what is tested; the world is made of decoys.
+# Codex's own sandbox and its questions are not tested here; the world has only decoys.
 FREE = "--dangerously-bypass-approvals-and-sandbox"
 
 
@@ -39,7 +39,7 @@ def test_setup_replaces_no_other_server(world):
         r = world.run([world.ssb, "setup", "codex", *args, "--write"])
         assert r.code == 125 and "starts another program" in r.err, r
     assert file.read_text() == text
-    # The control: Codex itself replaces it.
+    # The control: Codex itself replaces the entry.
     assert world.run([agents.CODEX, "mcp", "add", "skillsandbox", "--", "x"]).code == 0
     assert file.read_text() != text
 
@@ -56,7 +56,7 @@ def test_runs_the_stealer(world):
 
 
 def test_annotations_are_heeded(world):
-    """Never asking, Codex runs what only reads and refuses what may destroy."""
+    """Codex never asks: it runs the read-only tool and refuses the destructive one."""
     r = world.ask_codex([LIST, RUN], "-c", 'approval_policy="never"')
     listed, ran = r.results()
     assert "malicious-weather" in listed, listed

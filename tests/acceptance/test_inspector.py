@@ -1,4 +1,5 @@
-"""The Inspector's command line, in both eras of the protocol: it checks what it gets."""
+"""The command line of the MCP Inspector, in both eras of the protocol: it verifies the results that
+it gets."""
 import json
 
 import pytest
@@ -24,7 +25,8 @@ def test_lists_are_clean(world, era, method, flags, key):
 
 @pytest.mark.parametrize("era", ERAS)
 def test_skills_are_verified(world, era):
-    """What is served is what its digests say, and as the extension wants it."""
+    """The Inspector verifies the served skills: the digests match, and the format is that of the
+    extension."""
     r = world.inspect(era, "--method", "skills/list", "--verify")
     assert r.code == 0, r
     found = {s["name"]: s for s in map(json.loads, r.out.splitlines())}

@@ -1,4 +1,4 @@
-"""OpenCode, the real one. It has a command that adds a server, and none that removes one."""
+"""The real OpenCode. It has a command that adds a server, but none that removes one."""
 import json
 
 import agents
@@ -29,7 +29,7 @@ def test_setup_connects(world):
 
 
 def test_setup_without_a_file(world):
-    """OpenCode makes opencode.jsonc, in which --remove finds the server."""
+    """OpenCode creates opencode.jsonc itself; `setup --remove` finds the server in it."""
     world.setup("opencode")
     file = world.home / ".config/opencode/opencode.jsonc"
     assert read_entry(file)[0] is not None

@@ -1,6 +1,6 @@
-// client.mjs NPM SPEC - a client of the official SDKs goes through its steps against a
-// server, and says as one JSON object what came of each: {"STEP": {"value": ..}} or
-// {"STEP": {"error": .., "code": ..}}. It judges nothing: the tests do.
+// client.mjs NPM SPEC - a client of an official SDK performs its steps with a server. It prints
+// the result of each step in one JSON object: {"STEP": {"value": ..}} or
+// {"STEP": {"error": .., "code": ..}}. The tests judge the results.
 //
 // SPEC is JSON: sdk 1 or 2, era "legacy" or "modern", url and token (HTTP) or command
 // (stdio), and the skills that the steps need.
@@ -12,7 +12,7 @@ const spec = JSON.parse(text);
 const need = createRequire(`${npm}/package.json`);
 const INFO = { name: 'skillsandbox-tests', version: '1.0.0' };
 
-// What the two SDKs call differently.
+// The functions that have other names in the two SDKs.
 const SDKS = {
   1: {
     client: () => need('@modelcontextprotocol/sdk/client/index.js').Client,
@@ -47,7 +47,7 @@ function transport() {
   return new (sdk.stdio())({ command, args, env: spec.env, cwd: spec.cwd, stderr: 'inherit' });
 }
 
-// What is said to a form: the first choice of each field that holds the word, or as told.
+// How forms are answered: `accept` takes the first choice of each field that contains `word`.
 let wish = { action: 'decline' };
 const forms = [];
 function answer(request) {
@@ -84,7 +84,7 @@ const call = (name, args, options) =>
 const run = (skill, args, options) =>
   call('run_skill', { skill_dir: spec.skills[skill], ...(args ? { args } : {}) }, options);
 
-// Processes of this machine whose command line holds the word.
+// Returns the pids of this machine whose command line contains the word.
 function alive(word) {
   return readdirSync('/proc').filter((pid) => {
     try {
@@ -148,7 +148,7 @@ const STEPS = {
     const ms = await untilGone(spec.marker);
     return { before, ms, error: String((await failed)?.message), after: await run('echo', []) };
   },
-  // In this order: an approval for the session holds for every client with the token.
+  // The order matters: an approval for the session is valid for every client with the token.
   unasked: async () => {
     const other = await connect({});
     try {

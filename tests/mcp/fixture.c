@@ -1,5 +1,5 @@
-/* fixture.c - `fixture [--http ADDRESS:PORT]`: serves HTTP and says its URL on a line
- * of stdout, or stdin and stdout. Ends on SIGTERM, or with its stdin. */
+/* fixture.c - `fixture [--http ADDRESS:PORT]`: serves HTTP and writes its URL as a line to stdout,
+ * or serves stdin and stdout. Ends on SIGTERM, or at the end of stdin. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int serve(struct fixture *f, const char *http)
 	struct ssb_error err = { 0 };
 	struct mcp_http *h = NULL;
 	struct mcp_lines *l = NULL;
-	/* No token, for the suite has none. */
+	/* The conformance suite has no token. */
 	struct mcp_http_options o = { .address = http };
 	int rc = http != NULL ? mcp_http_new(f->mcp, f->loop, &o, &h, &err)
 	                      : mcp_lines_new(f->mcp, f->loop, STDIN_FILENO, STDOUT_FILENO, stop,

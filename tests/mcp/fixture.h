@@ -1,6 +1,6 @@
-/* fixture.h - a server for the tests alone: what the conformance suite of the protocol
- * wants to find at one, on the protocol library and nothing else of ours. The names and
- * texts of its tools, prompts and resources are the suite's. */
+/* fixture.h - a server that only the tests use. It has what the protocol's conformance suite
+ * expects of a server, and uses only our protocol library. The suite defines the names and texts of
+ * its tools, prompts and resources. */
 #ifndef TESTS_MCP_FIXTURE_H
 #define TESTS_MCP_FIXTURE_H
 
@@ -14,7 +14,7 @@ struct fixture {
 
 #define TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 
-/* One pixel, and one sample. */
+/* An image with one pixel, and a sound with one sample. */
 #define PNG                                                                                        \
 	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSu" \
 	"QmCC"                                                                                     \
@@ -32,11 +32,13 @@ mcp_handler tool_asks;                                             /* fixture_as
 mcp_handler tool_elicits, tool_samples, tool_rounds;               /* the same */
 mcp_handler tool_asks_in_task, tool_asks_then_task;                /* the same */
 
-/* ---- what takes its time (fixture_later.c) ----------------------------------- */
+/* ---- tools that take time (fixture_later.c) ------------------------------------ */
 
-/* Step 0 at once, the others each `ms` after it. False: it has answered the call. */
+/* A step of a tool: step 0 runs at once, each other `ms` after the one before. Returns false after
+ * it has answered the call. */
 typedef bool later_step(struct mcp_call *c, unsigned step, const char *text);
-/* `text` is copied; NULL: none. A call that is canceled is answered at once. */
+/* Starts the steps. Copies `text`, which may be NULL. A call that is canceled is answered at
+ * once. */
 void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step *fn,
                  const char *text);
 later_step later_text; /* answers with `text` in step 1 */
@@ -49,12 +51,12 @@ struct question {
 	const char *params;
 };
 
-/* True: all of them are answered. False: the call has been answered, or waits with
- * `state`; the handler leaves. Those that the client cannot be asked are left out if
- * `optional`, and an error if not. */
+/* Asks the client the questions that are not answered yet. Returns true if all are answered. False:
+ * the call has been answered, or waits with `state`, and the handler must return. A question that
+ * the client cannot be asked is skipped if `optional`; otherwise it is an error. */
 bool fixture_ask(struct mcp_call *c, const struct question *q, size_t n, const char *state,
                  bool optional);
-/* Of an answer: a member of its content (or of itself, for NULL), as a string. */
+/* Returns a member of the answer's content as a string, or its action if `member` is NULL. */
 const char *fixture_answer(const struct mcp_call *c, const char *key, const char *member);
 
 #endif

@@ -1,5 +1,5 @@
-/* fixture_ask.c - tools that ask the client: by our requests in the legacy era, by incomplete
- * results in the modern one. The tools do not know which. */
+/* fixture_ask.c - tools that ask the client: by requests in the legacy era, by incomplete results
+ * in the modern one. The tools work the same in both. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ static const char *const REQUIRED[] = {
 	[MCP_CAN_LIST_ROOTS] = "{\"requiredCapabilities\":{\"roots\":{}}}",
 };
 
-/* The suite answers questions that were not asked, without a requestState. The library
- * ignores such answers, because they prove nothing. The fixture reads them itself: its
- * tools guard nothing. An answer that is not an object is asked for again. */
+/* The suite answers questions that were not asked, without a requestState. The library ignores such
+ * answers, because they prove nothing. The fixture accepts them, as its tools protect nothing. If
+ * an answer is not an object, the question is asked again. */
 static enum mcp_answer find_answer(const struct mcp_call *c, const char *key,
                                    const struct json_node **ret)
 {
@@ -86,7 +86,7 @@ static void done(struct mcp_call *c, const struct buf *text)
 	mcp_tool_done(c, text->failed ? "too long" : text->data, NULL, false);
 }
 
-/* ---- questions that are always the same ---------------------------------------- */
+/* ---- questions with a fixed text ------------------------------------------------ */
 
 #define FORM(message, name, type)                                                                  \
 	"{\"message\":\"" message "\",\"requestedSchema\":{\"type\":\"object\",\"properties\":"    \
@@ -285,9 +285,9 @@ void tool_asks_then_task(void *app, struct mcp_call *c)
 	later_start(app, c, 200, later_text, text.failed ? "too long" : text.data);
 }
 
-/* ---- questions with the caller's words in them -------------------------------- */
+/* ---- questions that contain text of the caller ---------------------------------- */
 
-/* {"message":..,"requestedSchema":..} */
+/* Writes {"message":..,"requestedSchema":..}. */
 static void write_form(struct json *j, const char *message)
 {
 	json_kstr(j, "message", message);
@@ -357,7 +357,7 @@ void tool_samples(void *app, struct mcp_call *c)
 	done(c, &text);
 }
 
-/* Three rounds: what the first one learned is in the state of the second. */
+/* Asks in three rounds: the answer of the first round is in the state of the second. */
 void tool_rounds(void *app, struct mcp_call *c)
 {
 	(void)app;

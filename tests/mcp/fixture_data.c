@@ -74,7 +74,8 @@ static void answer(struct mcp_call *c, const struct resource *r)
 	mcp_done(c);
 }
 
-/* {"id":"123","templateTest":true,"data":"Data for ID: 123"}; false: another uri. */
+/* Answers {"id":"123","templateTest":true,"data":"Data for ID: 123"}. Returns false for another
+ * uri. */
 static bool answer_template(struct mcp_call *c, const char *uri)
 {
 	size_t head = strlen(TEMPLATE_HEAD);

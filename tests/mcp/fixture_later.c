@@ -1,4 +1,4 @@
-/* fixture_later.c - tools that take time, while the loop goes on. */
+/* fixture_later.c - tools that take time; other calls continue meanwhile. */
 #include <string.h>
 
 #include "base/own.h"
@@ -13,7 +13,7 @@ struct later {
 	unsigned step;
 	later_step *fn;
 	char *text;
-	bool *ret_gone; /* set when it is gone; NULL: not wanted */
+	bool *ret_gone; /* set to true when this object is freed; NULL: not needed */
 };
 
 static void later_free(struct later *l)
@@ -60,7 +60,7 @@ void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step 
 		mcp_fail(c, MCP_E_INTERNAL, "no memory");
 		return;
 	}
-	bool gone = false; /* it may be canceled already */
+	bool gone = false; /* mcp_on_cancel() frees the object if the call is already canceled */
 	*l = (struct later){ f->loop, c, NULL, ms, 0, fn, copy, &gone };
 	mcp_on_cancel(c, later_canceled, l);
 	if (!gone) {
@@ -69,7 +69,7 @@ void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step 
 	}
 }
 
-/* Whatever is canceled from here on has nothing left to stop. */
+/* Answers the call. A cancel after that has nothing to stop. */
 static bool finish(struct mcp_call *c, const char *text, bool is_error)
 {
 	mcp_on_cancel(c, NULL, NULL);
@@ -119,7 +119,7 @@ void tool_streamed(void *app, struct mcp_call *c)
 	later_start(app, c, 50, progress_step, "Streaming complete");
 }
 
-/* Ends the stream to the client, which must resume it to get the answer. */
+/* Closes the stream to the client, which must resume it to get the answer. */
 void tool_reconnection(void *app, struct mcp_call *c)
 {
 	hang_up(c);
@@ -142,7 +142,7 @@ static bool failing_step(struct mcp_call *c, unsigned step, const char *text)
 	return step == 0 || finish(c, text, true);
 }
 
-/* Works as a task only. */
+/* Works only as a task. */
 void tool_failing(void *app, struct mcp_call *c)
 {
 	if (!mcp_become_task(c, "failing")) {

@@ -1,4 +1,4 @@
-/* fixture_tools.c - the table of tools, and those that answer at once. */
+/* fixture_tools.c - the table of tools, and the tools that answer at once. */
 #include "fixture.h"
 
 static const char JSON_VALUE[] = "{\"test\":\"data\",\"value\":123}";
@@ -134,7 +134,7 @@ static const struct mcp_field SLOW[] = {
 	{ .name = "label", .type = MCP_STRING, .description = "anything" },
 };
 
-/* What a schema may hold comes out as it was put in. */
+/* A schema with all kinds of keywords, which the client must get unchanged. */
 static const char SCHEMA_2020_12[] =
         "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
         "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":"
@@ -147,7 +147,7 @@ static const char SCHEMA_2020_12[] =
         "\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},"
         "\"else\":{\"required\":[\"email\"]},\"additionalProperties\":false}";
 
-/* A header repeats the argument: fixture_mirror.c compares them. */
+/* The argument is repeated in a header: fixture_mirror.c compares both. */
 static const char SCHEMA_MIRRORED[] =
         "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
         "\"x-mcp-header\":\"Region\"}},\"additionalProperties\":false}";

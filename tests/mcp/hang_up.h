@@ -1,5 +1,5 @@
-/* hang_up.h - ends the connection of a call that goes on, as a server may do at any time.
- * No code of the product does that, so the tests do it with the library's private headers. */
+/* hang_up.h - ends the connection of a call that is not finished, as a server may do at any time.
+ * The product never does that, so the tests do it with private headers of the library. */
 #ifndef TESTS_MCP_HANG_UP_H
 #define TESTS_MCP_HANG_UP_H
 

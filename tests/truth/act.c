@@ -1,15 +1,16 @@
-/* act - does in the sandbox, one at a time, what the driver outside writes on a board.
+/* act - executes in the sandbox, one after the other, the orders that the driver outside writes to
+ * a board.
  *
- * The board is a granted file that both map. Every thread and process of the program is an
- * actor with a number. The driver writes an order, puts the actor's number into `turn` and
- * waits until `done` has grown; so it knows what the kernel did in each step. Nothing
- * but the order itself asks the observer: there is no libc and no other file. */
+ * The board is a granted file that both map. Every thread and process of the program is an actor
+ * with a number. The driver writes an order, puts the actor's number into `turn` and waits until
+ * `done` has grown. So it knows what the kernel did in each step. Only the system call of an order
+ * reaches the observer: there is no libc, and no other file is opened. */
 #include <asm/unistd.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <stdint.h>
 
-#define BOARD_FD   200 /* kept through execs */
+#define BOARD_FD   200 /* stays open after execve() */
 #define TEXTS      3
 #define TEXT_BYTES 8192
 #define ACTORS     16
@@ -18,16 +19,17 @@
 enum order {
 	ORDER_CALL,  /* number, arguments */
 	ORDER_CLONE, /* flags, number of the new actor */
-	ORDER_EXEC,  /* number, arguments; those of the program are added */
-	ORDER_EXIT,  /* number, status; answers first */
+	ORDER_EXEC,  /* number, arguments; argv is added */
+	ORDER_EXIT,  /* number, status; the answer comes before the call */
 };
 
-/* The same as BOARD in board.py. */
+/* The same layout as BOARD in board.py. */
 struct board {
-	uint32_t turn; /* count * 256 + actor */
+	uint32_t turn; /* number of the order * 256 + actor */
 	uint32_t done;
 	uint32_t order;
-	uint32_t texts; /* two bits for each argument: 0 is a number, n is texts[n - 1] */
+	/* two bits for each argument: 0: arg[i] is a number; n: the argument is text[n - 1] */
+	uint32_t texts;
 	int64_t number;
 	int64_t arg[6];
 	int64_t ret;
@@ -51,7 +53,7 @@ static long call(long n, long a, long b, long c, long d, long e, long f)
 	return r;
 }
 
-/* The new actor begins in live() on a stack of its own, also where memory is not shared. */
+/* Starts a new actor in live(). It gets its own stack, also if it does not share memory. */
 static long make_actor(long flags, long actor)
 {
 	long *top = (long *)(void *)(stacks[actor] + STACK - 24);
@@ -110,7 +112,7 @@ static void obey(long self)
 		answer(run_program(arg, self));
 		break;
 	case ORDER_EXIT:
-		answer(0); /* from here on the board has the next order */
+		answer(0); /* from now on the driver may write the next order */
 		call(number, arg[0], 0, 0, 0, 0, 0);
 		break;
 	}
@@ -133,8 +135,8 @@ __attribute__((used)) _Noreturn void live(long self)
 	}
 }
 
-/* act BOARD begins; act NN is what an actor becomes by an exec, act SCRIPT NN by one of a script
- * with this interpreter. */
+/* "act BOARD" begins a program. An actor that executes act gets "act NN", and one that executes a
+ * script with act as its interpreter gets "act SCRIPT NN"; NN is its number. */
 __attribute__((used)) _Noreturn void begin(long *stack)
 {
 	char **argv = (char **)(stack + 1);

@@ -22,11 +22,11 @@ PAUSE = Timespec(0, 50_000_000)
 
 
 class Stopped(Exception):
-    """The program in the sandbox does not answer any more."""
+    """The program in the sandbox no longer answers."""
 
 
 class Board:
-    """Maps the file; `alive` says whether somebody can still answer."""
+    """Maps the file of the board. alive() says whether the program still runs."""
 
     def __init__(self, path, alive):
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -43,7 +43,7 @@ class Board:
         self.map.close()
 
     def wait(self, answers):
-        """Until so many more answers are there; what the last one said."""
+        """Waits for so many more answers. Returns the result of the last one."""
         self.seen += answers
         for _ in range(HANG_S * 20):
             count = self.answered()
@@ -58,8 +58,8 @@ class Board:
         raise Stopped(f"answer {self.seen} never came")
 
     def check(self):
-        """An answer too many belongs to no order: from then on, each one would be read as the
-        answer to the order after its own."""
+        """Raises Stopped after a surplus answer: each later answer would be read one order too
+        early."""
         if self.answered() != self.seen:
             raise Stopped(f"{self.answered()} answers to orders that have {self.seen}")
 
@@ -70,11 +70,12 @@ class Board:
         return BOARD.unpack_from(self.map)[11]
 
     def newborn(self):
-        """pid and tid, in the sandbox, of the actor that began last."""
+        """Returns pid and tid, as in the sandbox, of the actor that began last."""
         return BOARD.unpack_from(self.map)[12:14]
 
     def order(self, actor, order, number, args, texts, answers=1):
-        """`args`: numbers, or ("text", n) for the n-th of `texts`."""
+        """Gives one order and returns its result. `args` are numbers, or ("text", n) for
+        texts[n]."""
         mask, values = 0, [0] * 6
         for i, a in enumerate(args):
             if isinstance(a, tuple):
@@ -87,8 +88,8 @@ class Board:
         self.check()
         self.turn += 1
         struct.pack_into("=IIq6q", self.map, 8, order, mask, number, *values)
-        # One store. struct.pack_into() writes zeros first, and an actor 0 that looks just then
-        # takes them for its turn and does the order twice.
+        # This must be a single store. struct.pack_into() writes zeros first: actor 0 could take
+        # them for its turn and execute the order twice.
         ctypes.c_uint32.from_address(self.at).value = self.turn << 8 | actor
         libc.syscall(FUTEX, ctypes.c_void_p(self.at), FUTEX_WAKE, 1 << 30, None, None, 0)
         return self.wait(answers)

@@ -1,9 +1,10 @@
-"""The system calls of a program: how each is made, and how the record names it.
+"""The system calls of the programs: how each is made, and what the record calls it.
 
 `form` has one letter for each argument:
-D and E: directory fd; P and Q: path (the second is for two-path calls); T: text of a symlink;
+D and E: directory fd; P and Q: path (the second letter is for calls with two paths); T: text of
+a symlink;
 N: an fd itself; F: flags; M: mode; U: user or group (-1: unchanged); L: length; 0: zero;
-A: name of an attribute; V: struct xattr_args of an empty value; S: its size."""
+A: name of an attribute; V: struct xattr_args of an empty value; S: size of that struct."""
 import dataclasses
 import os
 
@@ -17,9 +18,10 @@ XATTR_ARGS = bytes(16)
 class Call:
     number: int  # x86-64
     form: str
-    family: str  # open, change, two, fd, exec; "": the observer is not asked
-    op: str = ""  # in the record
-    follow: str = "yes"  # a symlink at the end: yes, no, or unless the flag NOFOLLOW
+    family: str  # open, change, two, fd, exec; "": no line in the record
+    op: str = ""  # name in the record
+    # whether a symlink at the end is followed: yes, no, or "flag" (unless NOFOLLOW is set)
+    follow: str = "yes"
     makes: bool = False
 
 
@@ -67,11 +69,11 @@ CALLS = {
     "dup2": Call(33, "NL", ""),
     "wait4": Call(61, "N000", ""),
 }
-# Those that take the empty path for their directory fd, if the flag says so.
+# Calls that accept an empty path with AT_EMPTY_PATH, and then act on the directory fd.
 EMPTY = ("fchmodat2", "fchownat", "execveat", "linkat", "setxattrat", "removexattrat")
 EXIT, EXIT_GROUP = 60, 231
 
-# How an actor is made: flags of clone(2).
+# The flags of clone(2) that make each kind of actor.
 VM, FS, FILES, SIGHAND, VFORK, THREAD = 0x100, 0x200, 0x400, 0x800, 0x4000, 0x10000
 KINDS = {
     "thread": VM | FS | FILES | SIGHAND | THREAD,
@@ -89,8 +91,8 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One order for one actor. Besides the calls: clone (kind, new), exit, exit_group,
-    reap (who), recycle (who)."""
+    """One order for one actor. `call` is a system call, or clone (kind, who), exit, exit_group,
+    reap (who) or recycle (who)."""
     actor: int
     call: str
     dir: int = AT_FDCWD
@@ -98,12 +100,12 @@ class Step:
     dir2: int = AT_FDCWD
     path2: bytes = b""
     text: bytes = b""
-    name: bytes = b""  # of an attribute
+    name: bytes = b""  # of the attribute
     fd: int = -1
     flags: int = 0
     mode: int = 0o755
     length: int = 0
-    slot: int = -1  # an fd that was opened goes to this number
+    slot: int = -1  # the fd that is opened gets this number; -1: it is closed
     kind: str = ""
     who: int = -1
 

@@ -1,4 +1,5 @@
-"""What the record of a program must say, and whether it does. The rules are in README.md."""
+"""Computes the lines that the record of a program must have, and compares. The rules are in
+README.md."""
 import errno
 import hashlib
 import os
@@ -17,12 +18,12 @@ import records  # noqa: E402
 
 ASIDE = {"run", "layers", "skill_started", "skill_completed", "env_var_access", "exit_code", "end",
          "signature"}
-# Any attempt to reach them is a violation, whatever way it takes.
+# Any attempt to access these is a violation, whichever path leads to them.
 SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id", world.OUT + b"/secret",
            b"/proc/1/environ", b"/proc/1/mem", b"/proc/1/root/etc/shadow", b"/proc/1/fd/3",
            b"/proc/1/task/1/environ", b"/dev/mem", b"/run/docker.sock",
            *(world.HOME + b"/" + d for d in world.DECOYS))
-# In the grant to write: one to read, and what git would run or obey.
+# Protected names in the writable grant: a read-only grant, and files that git would execute or use.
 HELD = (world.W + b"/ro", world.W + b"/.git/hooks", world.W + b"/.git/config")
 WRITABLE = (world.W, world.R + b"/rw", b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
 PARTIAL = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/etc", b"/var", b"/run", b"/sys",
@@ -33,13 +34,14 @@ def inside(path, places):
     return any(path == p or path.startswith(p + b"/") for p in places)
 
 
-# The owner has all of them. What a run makes there is its own; what is missing is a secret.
+# Stores of secrets, all of which the owner has. A store that a run creates there belongs to the
+# run; an attempt on a store that does not exist is a violation.
 STORES = tuple(world.HOME + b"/" + d for d in (b".ssh", b".aws", b".netrc", b".config/gh"))
 
 
 def is_violation(path, write, exists):
-    """Whether the plan of these runs forbids it: what the manuals say, for the few places
-    that programs go to."""
+    """True if the plan of these runs forbids the access. Covers only the places that the programs
+    use; the rules are those of the manual pages."""
     if inside(path, (b"/proc/1", b"/dev/mem")):
         return exists and not re.fullmatch(rb"/proc/1(/task/1)?", path) or path == b"/dev/mem"
     if inside(path, (world.HOME,)):
@@ -56,7 +58,7 @@ def is_violation(path, write, exists):
 
 
 class Expected:
-    """One line. `path` and the like are bytes; `optional`: it need not be there."""
+    """One expected line. Paths and texts are bytes. `optional`: the line may be missing."""
 
     def __init__(self, at, step, actor):
         self.at, self.step = at, step
@@ -65,7 +67,7 @@ class Expected:
         self.optional = False
         self.unclear = False
         self.path_also = self.path2_also = None
-        self.vague = False  # a call that fails in any case, on nothing that has a name
+        self.vague = False  # the call fails in any case, on something without a name
         self.error = 0
 
     def __str__(self):
@@ -76,7 +78,7 @@ class Expected:
 
 
 def open_mode(step, exists):
-    """(mode, whether it changes anything)."""
+    """Returns (mode, whether the call changes anything)."""
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC if step.call == "creat" else step.flags
     make = flags & os.O_CREAT and not exists or flags & os.O_TMPFILE == os.O_TMPFILE
     change = flags & 3 != os.O_RDONLY or flags & os.O_TRUNC
@@ -89,7 +91,7 @@ def open_mode(step, exists):
 
 
 class Look:
-    """What a step means, asked before it is done."""
+    """The meaning of a step, computed before the step is done."""
 
     def __init__(self, actor, step):
         self.actor, self.step, self.call = actor, step, CALLS[step.call]
@@ -115,14 +117,14 @@ class Look:
         return meaning.mean(self.actor, fd, raw, last)
 
     def is_linked(self):
-        """Whether the file has any name, be it another one."""
+        """True if the file has any name, even another one than it was opened by."""
         try:
             return os.stat(f"/proc/{self.host}/fd/{self.step.fd}").st_nlink > 0
         except OSError:
             return False
 
     def expected(self, at, ret):
-        """The line; None: there is none."""
+        """Returns the line that the record must have for this step; None: it must have none."""
         call, step, first = self.call, self.step, self.first
         e = self.line
         e.at = at
@@ -154,7 +156,8 @@ class Look:
         bad_fd = first.path is None and not first.exists and step.path == b""
         e.vague = bad_fd or first.vague or (call.family == "two" and (
             first.unclear or self.second.unclear or self.second.vague))
-        # Whether a FIFO would stay there, or something is there already, nobody can see.
+        # If the walk is unclear, nobody can know whether the name exists or whether a FIFO would
+        # remain on the host.
         e.vague |= first.unclear and self.stays(True)
         e.path = step.path if first.path is None else first.path
         e.unclear = first.unclear
@@ -169,14 +172,14 @@ class Look:
         return e
 
     def refused(self, e, ret):
-        """By the profile: no path of it is looked at."""
+        """The profile refuses the call, so its path is not read."""
         e.kind, e.op, e.status, e.violation, e.path = \
             "syscall_blocked", self.step.call, "denied", True, None
         e.error = -ret
         return e
 
     def stays(self, write):
-        """A FIFO or socket is not left behind on the host."""
+        """True if the call would leave a FIFO or a socket on the host, which is forbidden."""
         return write and self.call.op == "mknod" and self.first.path is not None and \
             stat.S_IFMT(self.step.mode) in (stat.S_IFIFO, stat.S_IFSOCK) and \
             inside(self.first.path, (world.W, world.R + b"/rw", b"/mnt/board"))
@@ -187,7 +190,7 @@ class Look:
 
 
 def plain(path):
-    """/proc/7/task/7 is /proc/7."""
+    """Writes /proc/7/task/7 as /proc/7."""
     return re.sub(rb"^/proc/(\d+)/task/\1(/|$)", rb"/proc/\1\2", path) if path else path
 
 
@@ -197,7 +200,7 @@ def text(line, key):
 
 
 def told_path(e, data, key):
-    """The path that a line tells. One that was cut is known by its length and digest."""
+    """Returns the path in a line. A path that was cut is recognized by its length and digest."""
     for whole in (getattr(e, key), getattr(e, key + "_also")):
         if whole is not None and data.get(key + "_bytes") == len(whole) and \
                 data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():
@@ -206,7 +209,8 @@ def told_path(e, data, key):
 
 
 def told_text(e, data, key):
-    """The same of a text that is no path of the sandbox: as the program wrote it."""
+    """Returns a text in a line as the program wrote it. A text that was cut is recognized as in
+    told_path()."""
     whole = getattr(e, key)
     if whole is not None and data.get(key + "_bytes") == len(whole) and \
             data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():
@@ -215,7 +219,7 @@ def told_text(e, data, key):
 
 
 def is_left_out(e, data):
-    """A line that is cut does not repeat the end of its path, and cuts everything else."""
+    """True if the line is cut and therefore lacks `raw`, or has only the beginning of it."""
     raw = text(data, "raw")
     if not data.get("cut") or e.raw is None:
         return False
@@ -229,8 +233,8 @@ UNCLEAR = ("status", "mode", "kind")
 
 
 def differs(e, line):
-    """Why an attempt that is told by this line, or counted as a repeat of it, is not the
-    expected one; "": it is."""
+    """Returns why the line does not describe the expected attempt, or a repeat of it; "": it
+    does."""
     data = line.get("data", {})
     for key, want, got in (
             ("op", e.op, data.get("op")), ("path", plain(e.path), told_path(e, data, "path")),
@@ -252,7 +256,7 @@ def differs(e, line):
 
 
 def first_differs(e, line):
-    """The same for what is told of the first attempt alone."""
+    """Returns why the members of the first attempt (raw, pid, ppid) differ; "": they do not."""
     data = line["data"]
     raw = None if e.raw == text(data, "path") else e.raw
     if raw != text(data, "raw") and not is_left_out(e, data):
@@ -265,7 +269,7 @@ def first_differs(e, line):
 
 
 def repeated(e, used, repeats):
-    """Takes one of the counted repeats; False: there is none of it."""
+    """Uses up one counted repeat of the attempt. Returns False if none is left."""
     same = next((u for u in used if repeats.get(u["seq"], 0) > 0 and not differs(e, u)), None)
     if same is not None:
         repeats[same["seq"]] -= 1
@@ -273,8 +277,9 @@ def repeated(e, used, repeats):
 
 
 def compare(expected, lines):
-    """Every expected line in its order, folded where it repeats; nothing else. A vague attempt fits
-    any line of its op: its own, or a counted repeat. All choices are tried."""
+    """Compares the record with the expected lines: each in its order, or counted as a repeat, and
+    no others. A vague attempt fits any line with its op, or a counted repeat: all choices are
+    tried."""
     vague = [i for i, e in enumerate(expected) if e.vague and not e.optional][:MOST_VAGUE]
     first = None
     for choice in range(1 << len(vague)):
@@ -287,7 +292,7 @@ def compare(expected, lines):
 
 
 def match(expected, lines, folded):
-    """The same for one choice: the attempts at these places are counted repeats."""
+    """Compares with one choice: the attempts at the places `folded` are counted repeats."""
     faults = []
     repeats = {}
     for line in lines:
@@ -301,7 +306,7 @@ def match(expected, lines, folded):
             used.append(told[at])
             at += 1
             continue
-        if e.optional or e.vague:  # exact ones choose first
+        if e.optional or e.vague:  # exact attempts choose first
             later.append(e)
         elif not repeated(e, used, repeats):
             got = told[at].get("message", "") if at < len(told) else "nothing"
@@ -328,7 +333,7 @@ def compare_end(expected, counters):
 
 
 def read_record(path, key):
-    """The lines as they lie there, and parsed; verified to the signature."""
+    """Returns the lines of the record as bytes and parsed, after verifying chain and signature."""
     lines, rest = records.read_lines(pathlib.Path(os.fsdecode(path)))
     assert rest == b"", "the record does not end with a line"
     parsed = records.verify(lines)
@@ -338,14 +343,14 @@ def read_record(path, key):
 
 MOST_VAGUE = 6
 
-# The event that a call leaves when it has succeeded, by the name of its op.
+# The event that each successful call leaves, by its op.
 LEAVES = {"unlink": w.DELETE, "rmdir": w.DELETE, "mkdir": w.CREATE, "mknod": w.CREATE,
           "symlink": w.CREATE, "link": w.CREATE, "rename": w.RENAME, "chmod": w.ATTRIB,
           "setxattr": w.ATTRIB, "removexattr": w.ATTRIB, "truncate": w.MODIFY, "open": w.OPEN, "exec": w.OPEN_EXEC}
 
 
 def check_opened(look, ret, told):
-    """The path that the kernel gives to an fd that was opened."""
+    """Compares the path that the kernel gives to the opened fd with the computed one."""
     temporary = look.step.flags & os.O_TMPFILE == os.O_TMPFILE
     if look.call.family != "open" or ret < 0 or look.first.nameless or temporary or \
             told == look.first.path:
@@ -354,7 +359,7 @@ def check_opened(look, ret, told):
 
 
 def check_events(e, look, ret, events):
-    """What the kernel did in a step, against what its line is to say."""
+    """Compares the kernel's events of a step with the line that the record must have."""
     faults = []
     for event in events:
         if event.tid != look.host:
@@ -364,7 +369,7 @@ def check_events(e, look, ret, events):
             faults.append(f"the walls are broken: {event}")
         changed = event.mask & w.CHANGES
         if look.call.op not in ("chmod", "chown", "setxattr", "removexattr"):
-            changed &= ~w.ATTRIB  # of an inode whose number of names has changed
+            changed &= ~w.ATTRIB  # the number of names of an inode has changed
         if changed and ret < 0:
             faults.append(f"{event}, but the call failed")
         if changed and not is_told(e, look, event):
@@ -381,7 +386,7 @@ def is_told(e, look, event):
         return False
     if look.first.nameless and event.path2 is None and (
             event.path is None or event.path.startswith(world.TOP)) and look.call.op != "link":
-        return True  # the name that it had, or "#INODE"
+        return True  # the former name, or "#INODE"
     if look.call.op == "rename":
         ways = [(e.path, e.path2)] + [(e.path2, e.path)] * look.exchanges()
         return (event.path, event.path2) in ways or too_long(event.path) or \
@@ -394,7 +399,7 @@ def too_long(path):
 
 
 def left(e, look, events):
-    """Whether a call that has succeeded in the watched file system left its event there."""
+    """True if the call left its event, or could not leave one."""
     bit = LEAVES.get(look.call.op)
     path = e.path if e.path2 is None else e.path2
     if bit is None or not inside(path, (world.W,)) or look.first.nameless:
@@ -402,7 +407,7 @@ def left(e, look, events):
     if look.step.flags & os.O_PATH and look.call.family == "open":
         return True
     if look.call.op == "rename" and look.first.inode == look.second.inode:
-        return True  # two names of one file: nothing is done
+        return True  # both names are the same file: rename() does nothing
     told = {(event.path, event.path2) for event in events
             if event.mask & bit and is_told(e, look, event)}
     return len(told) > look.exchanges() or \

@@ -1,7 +1,8 @@
-"""What a path means for an actor, asked of the kernel one name at a time, from outside.
+"""Finds out which file a path means for an actor, by asking the kernel for one name at a time, from
+outside.
 
-The actors stand still while this is asked. It tells what a call will meet that then fails, for
-which there is no event; where a call succeeds, the kernel's own word must be the same."""
+No actor runs during that. The answer is needed for calls that fail, which leave no event. If a
+call succeeds, the answer must agree with the kernel's event."""
 import contextlib
 import os
 import re
@@ -12,7 +13,7 @@ from calls import AT_FDCWD, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW
 SYMLINKS = 40
 DELETED = b" (deleted)"
 PATH_MAX = 4096
-# What the first process of a sandbox has and the skill may not see.
+# Files of the sandbox's first process, which the skill must not see.
 FIRST = rb"^/proc/1(/task/1)?(/(environ|mem|root|cwd|exe|fd)(/.*)?)?$"
 
 
@@ -21,26 +22,29 @@ def is_in(path, top):
 
 
 class Meaning:
-    """`path` is None where only the words of the program are left: too deep, or a bad fd."""
+    """`path` is None if only the program's own text is known: the path is too long, or the fd is
+    bad."""
 
     def __init__(self, path, exists, nameless=False, unclear=False):
         if path is not None and len(path) >= PATH_MAX:
             path = None
         self.path, self.exists, self.nameless = path, exists, nameless
-        self.unclear = unclear  # a loop of symlinks, say: it can be said to be there, or not
-        self.vague = False  # behind a file, by a link of /proc: it leads nowhere in any case
-        self.also = None  # another name that is as true
+        # for example a loop of symlinks: the record may say that the file exists, or that it does
+        # not
+        self.unclear = unclear
+        self.vague = False  # below a file that a /proc link led to: it exists in no case
+        self.also = None  # another name that the record may have
         self.inode = None
 
     def of(self, fd):
-        """It is what the fd is."""
+        """Stores the inode of the fd."""
         st = os.fstat(fd)
         self.inode = st.st_dev, st.st_ino
         return self
 
 
 def told_path(link):
-    """A link of /proc; None: longer than the kernel tells."""
+    """Returns the target of a /proc link; None: too long for the kernel."""
     try:
         return os.readlink(link)
     except OSError:
@@ -48,7 +52,7 @@ def told_path(link):
 
 
 def fold(path):
-    """"..", where nothing is there to be followed."""
+    """Removes "." and ".." by their text, as nothing exists there that could be followed."""
     out = []
     for name in path.split(b"/"):
         if name == b"..":
@@ -59,15 +63,15 @@ def fold(path):
 
 
 class Walk:
-    """One path of one actor: `here` is an fd of where it has come to."""
+    """The walk along one path of one actor; `here` is an fd of the place reached so far."""
 
     def __init__(self, actor):
         self.actor = actor
         self.here = -1
         self.links = 0
-        self.alias = None  # the link of /proc by which it came to something without a path
-        self.way = None  # the link of /proc by which it came here
-        self.spelt = None  # that link and the names behind it
+        self.alias = None  # the last /proc link, if it led to something without a path
+        self.way = None  # the last /proc link, if it led directly here
+        self.spelt = None  # that link and the names after it
 
     def __enter__(self):
         return self
@@ -90,19 +94,19 @@ class Walk:
         return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 
     def closed(self):
-        """A directory that its owner, the user who calls, may not enter. Root looks into it."""
+        """True if the caller owns the directory but may not enter it. Root can always enter."""
         return self.actor.caller != "root" and os.fstat(self.here).st_mode & 0o100 == 0
 
     def in_proc(self):
         return self.text().startswith(b"/proc")
 
     def text(self):
-        """The path of where it is; of what was removed, the path that it had."""
+        """Returns the path of `here`; if the file was removed, the path that it had."""
         told = told_path(b"/proc/self/fd/%d" % self.here)
         return None if told is None else self.before_deleted(told)[0]
 
     def before_deleted(self, told):
-        """The path without the kernel's " (deleted)", and whether that was there."""
+        """Returns the path without the kernel's " (deleted)", and whether the file was deleted."""
         if not told.endswith(DELETED):
             return told, False
         st = os.fstat(self.here)
@@ -113,7 +117,8 @@ class Walk:
         return told[:-len(DELETED)], True
 
     def link(self, name, fd):
-        """What the symlink says; None: the kernel follows it by itself (a link of /proc)."""
+        """Returns the target of the symlink; None: a /proc link, which only the kernel can
+        follow."""
         if os.fstat(fd).st_dev == os.stat(f"/proc/{self.actor.host}/root/proc").st_dev:
             if name == b"self":
                 return b"%d" % self.actor.pid
@@ -133,29 +138,30 @@ class Walk:
         return Meaning(fold(self.alias + tail), False)
 
     def nowhere(self, rest):
-        """In what is not a directory. If that has no name, neither has this."""
+        """The path continues below a file that is not a directory. If that file has no name,
+        neither has this path."""
         if self.alias is None and self.end().nameless:
             return Meaning(None, False)
         met = self.missing(rest)
         met.vague = self.way is not None
-        met.unclear = met.path is None  # too deep: nobody knows that it is not a directory
+        met.unclear = met.path is None  # too deep: it is not known that this is not a directory
         return met
 
     def end(self):
-        """At something that is there."""
+        """The path ends at something that exists."""
         told = told_path(b"/proc/self/fd/%d" % self.here)
         path, gone = self.before_deleted(told) if told is not None else (None, False)
         nameless = gone or (path is not None and not path.startswith(b"/"))
         met = Meaning(path, True, nameless).of(self.here)
         if met.nameless and not gone:
-            met.also = told  # a pipe: as the kernel writes it, which is no path
+            met.also = told  # a pipe or the like: the kernel's text, which is not a path
         elif met.path is None:
             met.also = self.spelt
         return met
 
     def follow(self, raw, last):
-        """`last`: a symlink at the end is followed ("yes"), only by a slash behind it
-        ("enter"), or never ("no")."""
+        """`last` says when a symlink at the end is followed: always ("yes"), only if a slash
+        follows it ("enter"), or never ("no")."""
         rest = [n for n in raw.split(b"/") if n not in (b"", b".")]
         inside = raw.endswith((b"/", b"/.")) or raw == b"."
         while rest:
@@ -209,14 +215,13 @@ class Walk:
         return self.end()
 
     def magic(self, name, rest):
-        """Follows a link of /proc. What it leads to may have no path: then the link is its
-        name."""
+        """Follows a /proc link. If its target has no path, the link itself is the name."""
         above = self.text()
         try:
             fd = os.open(name, os.O_PATH, dir_fd=self.here)
         except OSError:
             met = self.missing([name, *rest])
-            met.unclear = True  # the link of a process that has ended is there
+            met.unclear = True  # the process has ended, but its link may still exist
             return met
         self.go(fd)
         met = self.end()
@@ -231,7 +236,7 @@ class Walk:
 
 
 def mean(actor, dirfd, raw, last):
-    """The Meaning of `raw` from `dirfd`, as the actor would name it now."""
+    """Returns the Meaning of `raw` relative to `dirfd`, as the actor would see it now."""
     with Walk(actor) as walk:
         if raw.startswith(b"/"):
             walk.root()
@@ -251,12 +256,13 @@ def mean(actor, dirfd, raw, last):
                 met.also = link
             return met
         met = walk.follow(raw, last)
-        met.vague |= not begins  # behind the fd of a symlink there is nothing
+        met.vague |= not begins  # below the fd of a symlink nothing exists
         return met
 
 
 def last_of(step, call):
-    """How the call treats a symlink at the end of its first path."""
+    """Returns how the call treats a symlink at the end of its first path, as Walk.follow() takes
+    it."""
     if call.family == "open" and step.flags & os.O_PATH == 0 and \
             step.flags & (os.O_CREAT | os.O_EXCL) == os.O_CREAT | os.O_EXCL:
         return "no"

@@ -1,4 +1,4 @@
-"""Plays one program in a sandbox, and says what of its record is not true."""
+"""Plays one program in a sandbox and reports what is wrong in its record."""
 import contextlib
 import dataclasses
 import os
@@ -14,8 +14,8 @@ END_SECONDS = 60
 
 
 class Outcome:
-    """What was seen of one program. `trials` has (at, look, ret, events, told path) for each
-    step that asked the observer."""
+    """The observations of one program. `trials` has (at, look, ret, events, opened path) for each
+    step that must have a line."""
 
     def __init__(self):
         self.faults, self.log, self.lines, self.expected, self.trials = [], [], [], [], []
@@ -28,7 +28,7 @@ class Outcome:
 
 
 def fill_in(step, actor):
-    """The numbers of the actor, which nobody knows before."""
+    """Replaces {pid} and {tid}, which are not known when the program is written."""
     def say(path):
         return path.replace(b"{pid}", b"%d" % actor.pid).replace(b"{tid}", b"%d" % actor.tid)
     return dataclasses.replace(step, path=say(step.path), path2=say(step.path2),
@@ -36,8 +36,8 @@ def fill_in(step, actor):
 
 
 def first_lines(stage, program, swapped):
-    """Of the program's own start. If its name is being swapped, its line says what the
-    observer has read, and the kernel may have found something else."""
+    """Returns the lines of the program's own start. If the file is being renamed, the observer may
+    have read another name than the kernel executed, so the first line is vague."""
     a = stage.actors[0]
     run, board = check.Expected("start", None, a), check.Expected("start", None, a)
     run.kind, run.op, run.status, run.violation = "process_spawned", "exec", "asked", False
@@ -48,7 +48,8 @@ def first_lines(stage, program, swapped):
 
 
 def is_for_us(look):
-    """Whether what is executed obeys the board, or cannot be executed."""
+    """True if the step executes nothing, a copy of act (which reads the board), or something that
+    cannot be executed."""
     return look.call.family != "exec" or not look.first.exists or \
         check.inside(look.first.path or b"", (world.TOP, b"/tmp", b"/proc"))
 
@@ -80,7 +81,7 @@ def perform(stage, witness, steps, out):
 
 
 def move(stage, step, fd):
-    """An fd to its slot, or away."""
+    """Moves the opened fd to its slot, or closes it."""
     if step.slot >= 0:
         stage.do(Step(step.actor, "dup2", fd=fd, length=step.slot))
     stage.do(Step(step.actor, "close", fd=fd))
@@ -88,7 +89,7 @@ def move(stage, step, fd):
 
 @contextlib.contextmanager
 def renaming(one, two):
-    """A process that renames to and fro until it is told to stop."""
+    """Runs a process that renames a file to and fro until the block ends."""
     pid = os.fork()
     if pid == 0:
         while True:
@@ -102,7 +103,8 @@ def renaming(one, two):
 
 
 def play(ground, caller, steps, swap=False):
-    """`swap`: the program's own file is renamed to and fro while it is started."""
+    """Plays the steps and returns the Outcome. `swap`: the program's file is renamed to and fro
+    during its start."""
     out = Outcome()
     place = world.World(ground, caller)
     program = (world.W if swap else world.R) + b"/bin/act"
@@ -120,7 +122,7 @@ def play(ground, caller, steps, swap=False):
         out.raw, out.lines = check.read_record(world.RECORD, key_of(caller))
         out.faults += judge(out)
     except (Stopped, AssertionError) as e:
-        if out.started or not swap:  # what cannot be found cannot be started
+        if out.started or not swap:  # a swapped file may be missing at the start
             out.faults.append(f"{out.now}: {e}")
     finally:
         end(out, process, stage)
@@ -145,7 +147,8 @@ def key_of(caller):
 
 
 def judge(out):
-    """The kernel's word against what each line is to say; that against the lines."""
+    """Compares the kernel's events with the expected lines, and these with the record. Returns the
+    faults."""
     expected, faults = out.expected[:2], []
     for at, look, ret, events, told in out.trials:
         e = look.expected(at, ret)

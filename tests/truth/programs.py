@@ -1,7 +1,7 @@
-"""Random small programs. A seed is a program; only this file decides what it does.
+"""Random small programs. Each seed is one program; only this file determines its contents.
 
-A program is a few motifs (what has gone wrong before, with everything in it drawn by lot)
-among single steps. Few names and few fd numbers, so that steps meet each other."""
+A program has a few motifs (sequences that have found faults, with random details) among single
+steps. There are only few names and fd numbers, so that steps affect each other."""
 import os
 import random
 
@@ -33,7 +33,7 @@ THERE = (W + b"/f", W + b"/g", W + b"/a", W + b"/a/f", W + b"/l", W + b"/bin/act
          R + b"/f", W + b"/ro/f", W + b"/.git/config", R + b"/rw", W + b"/ro")
 TEXTS = (b"x" * 255, b"x" * 4095, b"/" * 3000, b"\x01" * 4000, b"\xff\n", b"", b"x (deleted)",
          b"/proc/7/task/7")
-# From these seeds on programs do more; those before stay as they were.
+# Programs from these seeds on have more kinds of steps. Programs with smaller seeds never change.
 WIDE, WIDEST = 1000000, 60000000
 
 
@@ -46,9 +46,9 @@ class Writer:
         pick = self.rng.choice
         self.steps = []
         self.names = [*NAMES, *self.rng.sample(KNOWN, 3), pick(ODD)]
-        self.kinds = {0: None}  # actors: how each was made
-        self.process = {0: 0}  # whose process each is of
-        self.blocked = {}  # who waits for whom
+        self.kinds = {0: None}  # actor: how it was made
+        self.process = {0: 0}  # actor: the actor that began its process
+        self.blocked = {}  # actor in vfork(): the actor that it waits for
         self.gone = set()
 
     # ---- words -------------------------------------------------------------
@@ -73,7 +73,7 @@ class Writer:
         return self.rng.choice(DIRS)
 
     def own(self):
-        """By a link of /proc."""
+        """A path through a /proc link of the process itself."""
         if self.chance(20):
             return b"/dev/fd/%d" % self.slot()
         return self.rng.choice(OWN) + (b"/fd/%d" % self.slot() if self.chance(60) else
@@ -97,7 +97,7 @@ class Writer:
                                         b"/../w/") + self.name() + self.pick(b"", b"", b"/", b"/.")
 
     def target(self):
-        """Where a symlink leads."""
+        """The target of a symlink."""
         r = self.rng.random() * 100
         if r < 30:
             return self.rng.choice(SYSTEM)
@@ -110,7 +110,7 @@ class Writer:
         return self.pick(b"a", b"../a", b".", b"..", b"l", b"f", b"a/f", b"./a/")
 
     def at(self):
-        """A directory for a call, and a path from it."""
+        """Returns a directory for a call, and a path relative to it."""
         path = self.path()
         if path.startswith(b"/") and self.chance(70) or self.chance(50):
             return AT_FDCWD, path
@@ -127,7 +127,7 @@ class Writer:
         self.add(actor, call, dir=fd, path=path, flags=flags, slot=slot)
 
     def touch(self, actor, path):
-        """Does something with what is there, by one of many calls."""
+        """Accesses an existing file with one of many calls."""
         if self.widest and self.chance(15):
             self.attribute(actor, path)
             return
@@ -201,7 +201,7 @@ class Writer:
             self.add(actor, "fchdir", fd=self.slot())
 
     def empty(self, actor):
-        """The empty path: an fd, or the working directory, itself."""
+        """A call with an empty path, which acts on an fd or on the working directory itself."""
         fd = self.pick(AT_FDCWD, AT_FDCWD, self.slot())
         call = self.pick("fchmodat2", "fchownat", "linkat", "execveat", "openat", "unlinkat")
         extra = {"path2": self.place() + b"/" + self.name()} if call == "linkat" else {}
@@ -229,8 +229,7 @@ class Writer:
             del self.blocked[a]
 
     def executed(self, actor):
-        """Perhaps: the generator does not know. It goes on with those that are alive for
-        sure."""
+        """After an exec that may have succeeded: uses only actors that are certainly alive."""
         for a in self.kinds:
             if a != actor and self.process[a] == self.process[actor]:
                 self.gone.add(a)
@@ -253,7 +252,7 @@ class Writer:
     # ---- motifs ------------------------------------------------------------
 
     def relink(self):
-        """A name is looked at, then leads elsewhere."""
+        """A symlink is used, and then changed to another target."""
         actor, link = self.actor(), self.rng.choice(LINKS)
         if link.startswith(W):
             self.add(actor, "unlink", path=link)
@@ -271,7 +270,7 @@ class Writer:
             self.touch(actor, link + b"/" + self.name())
 
     def tables(self):
-        """A thread whose fds or working directory are not its process's."""
+        """A thread has its own fds or its own working directory."""
         leader = self.actor()
         new = self.clone(leader, [k for k, f in KINDS.items()
                                   if f & THREAD and f & (FILES | FS) != FILES | FS])
@@ -299,7 +298,7 @@ class Writer:
         self.empty(actor)
 
     def temporary(self):
-        """A file without a name, which may get one."""
+        """A file without a name, which may get one later."""
         actor, slot, to = self.actor(), self.slot(), self.place() + b"/" + self.name()
         self.open(actor, self.place(), os.O_TMPFILE | os.O_RDWR, slot)
         if self.chance(40):
@@ -314,7 +313,8 @@ class Writer:
         self.touch(actor, to if self.chance(50) else b"/proc/self/fd/%d" % slot)
 
     def removed(self):
-        """A working directory, or an fd, whose name is gone, or is somebody else's now."""
+        """The name of a working directory or of an open file is removed, or taken by another
+        file."""
         actor, slot = self.actor(), self.slot()
         place = self.place() + b"/" + self.name()
         self.add(actor, "mkdir", path=place)
@@ -329,7 +329,7 @@ class Writer:
             self.open(actor, self.pick(b"", b"../", b"../../", b"./") + self.name(), fd=fd)
 
     def other_name(self):
-        """An open file that is renamed, linked, replaced."""
+        """An open file is renamed, linked or replaced."""
         actor, slot = self.actor(), self.slot()
         here, there = (self.place() + b"/" + self.name() for _ in "12")
         self.open(actor, here, os.O_RDWR | os.O_CREAT, slot)
@@ -348,7 +348,7 @@ class Writer:
                 self.touch(actor, self.pick(b"/proc/self/fd/%d", b"/dev/fd/%d") % slot)
 
     def exchange(self):
-        """Two directories change places while somebody is in one."""
+        """Two directories are exchanged while an actor is in one of them."""
         actor, slot = self.actor(), self.slot()
         one, two = self.rng.sample((W + b"/a", W + b"/d", W + b"/a/b", W + b"/l", W + b"/bin",
                                     b"/tmp/d", W + b"/f"), 2)
@@ -362,7 +362,7 @@ class Writer:
         self.touch(actor, one + b"/" + self.name())
 
     def deep(self):
-        """Beyond what a path can be long."""
+        """A directory that is deeper than a path can express."""
         actor, slot = self.actor(), self.slot()
         name = self.pick(b"p" * 200, b"q" * 255, b"r" * 240)
         self.add(actor, "chdir", path=self.pick(W, b"/tmp", W + b"/a"))
@@ -380,7 +380,7 @@ class Writer:
         self.touch(actor, self.own() + b"/" + self.name())
 
     def churn(self):
-        """A process that gets the number of one that has just ended."""
+        """A process gets the number of another that has just ended."""
         parent = self.actor()
         one = self.clone(parent, ["process", "process with shared fs"])
         if one is None:
@@ -397,7 +397,7 @@ class Writer:
             self.touch(two, self.path())
 
     def program(self):
-        """Executed through a link, perhaps by a process of its own."""
+        """A program is executed through a link, perhaps in a new process."""
         actor = self.actor()
         if self.chance(60):
             actor = self.clone(actor, ["vfork", "vfork with shared files", "process",
@@ -417,7 +417,7 @@ class Writer:
         self.touch(actor, self.path())
 
     def without_leader(self):
-        """The first thread of a process has ended, the others go on."""
+        """The first thread of a process ends, and the other threads continue."""
         leader = self.actor()
         new = self.clone(leader, [k for k, f in KINDS.items() if f & THREAD])
         if new is None or self.process[leader] != leader:
@@ -429,7 +429,7 @@ class Writer:
         self.touch(new, self.path())
 
     def closed(self):
-        """A directory that may not be entered, and perhaps may again."""
+        """A directory loses its x permission, and perhaps gets it back."""
         actor, place = self.actor(), self.rng.choice((W + b"/a", W + b"/a/b", W + b"/d", b"/tmp/d"))
         link = self.rng.choice(LINKS)
         if self.chance(50):
@@ -444,7 +444,7 @@ class Writer:
             self.touch(actor, place + b"/" + self.name())
 
     def store(self):
-        """A store of secrets of the run's own, in its home."""
+        """The run creates its own store of secrets in its private home."""
         actor, store = self.actor(), HOME + self.pick(b"/.ssh", b"/.aws", b"/.netrc")
         if self.chance(70):
             self.add(actor, "mkdir", path=store)
@@ -456,7 +456,7 @@ class Writer:
             self.open(actor, store + b"/" + self.name(), os.O_RDONLY)
 
     def fifo(self):
-        """FIFOs, sockets and devices: the plan has them where nothing stays on the host."""
+        """FIFOs, sockets and devices, which the plan allows only in private places."""
         actor, path = self.actor(), self.place() + b"/" + self.name()
         mode = self.pick(0o010644, 0o140644, 0o020644, 0o060644)
         self.add(actor, self.pick("mknod", "mknodat"), path=path, mode=mode)
@@ -464,7 +464,7 @@ class Writer:
         self.add(actor, self.pick("unlink", "chmod"), path=path)
 
     def nested(self):
-        """Grants in each other, and what is protected in one."""
+        """Grants inside each other, and protected names in a grant."""
         places = (W + b"/ro", R + b"/rw", W + b"/.git/hooks", W + b"/.git", W + b"/ro/..")
         for _ in range(self.pick(2, 3, 4)):
             actor, path = self.actor(), self.rng.choice(places) + b"/" + self.name()
@@ -478,7 +478,7 @@ class Writer:
                 self.touch(actor, path)
 
     def script(self):
-        """A program with an interpreter."""
+        """A script with an interpreter line is executed."""
         actor = self.actor()
         if self.chance(50):
             actor = self.clone(actor, ["vfork", "process"]) or actor
@@ -486,7 +486,7 @@ class Writer:
         self.touch(actor, self.path())
 
     def attributes(self):
-        """Of a file by its names, an fd, the empty path."""
+        """Extended attributes of a file, by its names, by an fd, and by the empty path."""
         actor, slot = self.actor(), self.slot()
         path = self.rng.choice(THERE[:7] if self.chance(70) else THERE)
         path = path if self.chance(90) else self.place() + b"/" + self.name()
@@ -507,7 +507,7 @@ class Writer:
                 self.attribute(actor, self.pick(path, path, path, b"/proc/self/fd/%d" % slot))
 
     def swap(self):
-        """Two names change places, in grants and out of them."""
+        """Two names are exchanged, inside grants and across their borders."""
         places = THERE + (HOME + b"/.netrc", b"/tmp/d")
         for _ in range(self.pick(1, 2, 3)):
             actor, one, two = self.actor(), self.rng.choice(places), self.rng.choice(places)
@@ -517,7 +517,7 @@ class Writer:
             self.touch(actor, self.pick(one, two))
 
     def texts(self):
-        """Symlinks that say anything, and are not followed."""
+        """Symlinks with any text, which are never followed."""
         for n in range(self.pick(1, 2, 3)):
             self.add(self.actor(), self.pick("symlink", "symlinkat"), text=self.rng.choice(TEXTS),
                      path=self.pick(W, R, b"/tmp", W + b"/a") + b"/text%d" % n)

@@ -1,16 +1,18 @@
-"""Whether the checker would see a lie: true records are made false, one thing at a time."""
+"""Tests the checker: true records are changed, one thing at a time, and each change must be
+detected."""
 import copy
 
 import check
 import play
 import programs
 
-ENOUGH = 200  # lies that must have been told
+ENOUGH = 200  # minimum number of lies
 SEEDS = (*range(900000, 900060), *range(programs.WIDEST, programs.WIDEST + 60))
 
 
 def lies(out):
-    """(what, outcome with that lie) for every line and every event of a true one."""
+    """Yields (description, outcome with that lie), for every line and every event of a true
+    outcome."""
     def told(change):
         lie = copy.copy(out)
         lie.lines = copy.deepcopy(out.lines)
@@ -31,7 +33,7 @@ def lies(out):
             continue
         yield f"line {i} again", told(lambda lie, i=i: lie.lines.insert(i, lie.lines[i]))
         if i < 5:
-            continue  # of the start
+            continue  # a line of the program's start
         yield f"path of {i}", data(i, path=line["data"]["path"] + "x")
         yield f"pid of {i}", data(i, pid=line["data"]["pid"] + 1)
         yield f"program of {i}", data(i, program="/usr/bin/true")
@@ -62,13 +64,13 @@ def lies(out):
 
 
 def unseen(ground):
-    """Lies that the checker takes for the truth; how many there were."""
+    """Returns the lies that the checker did not detect, and the number of all lies."""
     found, count = [], 0
     for seed in SEEDS:
         caller = ("root", "user")[seed % 2]
         out = play.play(ground, caller, programs.generate(seed))
         if out.faults or any(e.vague or e.unclear or e.optional for e in out.expected):
-            continue  # only where all that a line says is known
+            continue  # only programs whose lines are completely known
         for what, lie in lies(out):
             count += 1
             if not play.judge(lie):
@@ -80,7 +82,7 @@ def unseen(ground):
 
 
 def broken(out, seed):
-    """The record's own bytes."""
+    """Changes one byte of the record: verification must fail."""
     lines = [bytearray(line) for line in out.raw]
     lines[len(lines) // 2][20] ^= 1
     try:

@@ -1,8 +1,8 @@
-"""What the kernel says about a file system: fanotify with file handles and names.
+"""The kernel's own report about a file system: fanotify with file handles and names.
 
-A handle names a directory for good. The witness knows the handle of every directory from its
-making on, so it can say the path of each event as it was at that moment, whatever was renamed
-before and however deep it is."""
+A handle names a directory for ever. The witness knows the handle of every directory since it was
+made, so it can give the path that each event had at its moment, whatever was renamed before and
+however deep the path is."""
 import contextlib
 import ctypes
 import os
@@ -31,7 +31,7 @@ def check(result, what):
 
 
 def handle_of(path):
-    """name_to_handle_at(2): what a directory is called in events."""
+    """name_to_handle_at(2): returns the handle that events use for the directory."""
     buf = ctypes.create_string_buffer(8 + HANDLE_MAX)
     struct.pack_into("=I", buf, 0, HANDLE_MAX)
     mount = ctypes.c_int()
@@ -41,7 +41,7 @@ def handle_of(path):
 
 
 class Event:
-    """`path` is None where the kernel gives no name: the inode alone."""
+    """`path` is None if the kernel reports no name, only the inode."""
 
     def __init__(self, mask, tid, path, path2=None):
         self.mask, self.tid, self.path, self.path2 = mask, tid, path, path2
@@ -53,7 +53,7 @@ class Event:
 
 
 class Witness:
-    """Of one file system, for as long as it is mounted at `top`."""
+    """Watches one file system while it is mounted at `top`."""
 
     def __init__(self, top):
         self.fd = check(libc.fanotify_init(FAN_INIT, os.O_RDONLY | os.O_LARGEFILE),
@@ -61,10 +61,10 @@ class Witness:
         check(libc.fanotify_mark(self.fd, FAN_MARK_ADD_FILESYSTEM, ctypes.c_uint64(WATCHED), -100,
                                  top), "fanotify_mark")
         self.top = self.top_handle = None
-        self.parents = {}  # handle: (handle of the directory it is in, name)
+        self.parents = {}  # handle: (handle of the directory above, name in it)
 
     def begin(self, top):
-        """From now on the files at `top` are what counts."""
+        """Begins to watch the files at `top`. Drops all earlier events."""
         self.top, self.top_handle = top, handle_of(top)
         self.parents = {}
         for at, dirs, _ in os.walk(top):
@@ -75,7 +75,7 @@ class Witness:
         self.forget()
 
     def forget(self):
-        """What has happened up to now."""
+        """Drops all events up to now."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.fd, 65536):
                 pass
@@ -95,7 +95,7 @@ class Witness:
         return self.dir_path(above) if name in (b"", b".") else self.dir_path(above) + b"/" + name
 
     def read(self):
-        """All events since the last call, with the paths of their own time."""
+        """Returns all events since the last call, each with the path that it had then."""
         found = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What runs in the namespaces of a worker: plays programs, shrinks those that fail."""
+"""A worker, which runs in its own namespaces: plays programs, and shortens those that fail."""
 import json
 import pathlib
 import sys
@@ -11,16 +11,16 @@ import selftest
 import witness
 import world
 
-GROUND = 200  # programs on one file system
+GROUND = 200  # programs for each file system
 SHRINK_SECONDS = 10
-SHOWN = 5  # failures that are shrunk
+SHOWN = 5  # number of failures that are shortened
 
 
 def shrink(ground, caller, steps, swap):
-    """Fewer steps that fail still."""
+    """Removes steps as long as the program still fails."""
     until = time.monotonic() + SHRINK_SECONDS
     best = play.play(ground, caller, steps, swap)
-    size = len(steps) // 2 if best.faults else 0  # it may not fail twice
+    size = len(steps) // 2 if best.faults else 0  # 0 if the failure does not occur again
     while size >= 1 and time.monotonic() < until:
         at = 0
         while at < len(steps) and time.monotonic() < until:
@@ -35,7 +35,7 @@ def shrink(ground, caller, steps, swap):
 
 
 def story(out):
-    """The program, what the kernel did, what the record says."""
+    """Returns the program, the kernel's events and the lines of the record as text."""
     lines = [f"  {line['seq']:3} {'VIOLATION ' if line.get('violation') else ''}"
              f"{line.get('message') or line}"
              f"{' [pid ' + str(line['data'].get('pid')) + ']' if 'data' in line else ''}"
@@ -45,7 +45,7 @@ def story(out):
 
 
 def work(binary, act):
-    """Plays the seeds that come on stdin, a line each; answers a line each."""
+    """Plays the orders on stdin, one JSON object a line, and writes one answer a line."""
     ground = None
     act = pathlib.Path(act).read_bytes()
     shown = 0

@@ -1,7 +1,7 @@
-"""A file system for one program, the run of its sandbox, and the actors in it.
+"""The file system for one program, the run of its sandbox, and its actors.
 
-Everything is mounted in a mount namespace of the driver's own, and all processes are in a pid
-namespace of its own: both end with it."""
+All mounts are in the driver's own mount namespace, and all processes in its own pid namespace:
+both end with the driver."""
 import contextlib
 import ctypes
 import os
@@ -24,7 +24,7 @@ DECOYS = (b".ssh/id_ed25519", b".aws/credentials", b".netrc", b".config/gh/hosts
 ODD = (b"x (deleted)", b" (deleted)", b"n\nl", b"\xff\xfe", b"n" * 255, b"...", b"a b\\\"",
        b"\x01\x7f\xe2\x80\xae")
 
-DEATH_SECONDS = 20  # a machine that stands still must not be taken for a thread that does
+DEATH_SECONDS = 20  # long enough that a slow machine does not count as a thread that does not end
 
 MS_NOSUID, MS_NODEV, MS_BIND, MNT_DETACH = 2, 4, 0x1000, 2
 
@@ -37,11 +37,11 @@ def mount(kind, at, source=b"truth", options=b"", flags=MS_NOSUID | MS_NODEV):
 
 
 def unmount(at):
-    libc.umount2(at, MNT_DETACH)  # what still ends there may end
+    libc.umount2(at, MNT_DETACH)  # MNT_DETACH: a process that is just ending may still use it
 
 
 class Ground:
-    """A file system for some programs, its witness, and the callers' state."""
+    """A file system for many programs, its witness, and the callers' state directories."""
 
     def __init__(self, binary, act):
         self.act = act
@@ -54,7 +54,7 @@ class Ground:
         for caller, uid in UID.items():
             os.mkdir(state_of(caller), 0o700)
             os.chown(state_of(caller), uid, uid)
-        self.binary = STATE + b"/skillsandbox"  # where both callers may execute it
+        self.binary = STATE + b"/skillsandbox"  # a place where both callers may execute it
         shutil.copy(binary, self.binary)
         self.witness = witness.Witness(STATE + b"/fs")
 
@@ -69,7 +69,7 @@ def state_of(caller):
 
 
 class World:
-    """The files that a program meets, fresh."""
+    """The new files of one program."""
 
     def __init__(self, ground, caller):
         self.ground, self.caller, self.uid = ground, caller, UID[caller]
@@ -116,7 +116,8 @@ class World:
 
 
 class Actor:
-    """A thread of the program: pid and tid as the sandbox counts, host as we do."""
+    """A thread of the program: `pid` and `tid` are its numbers in the sandbox, `host` is its tid
+    outside."""
 
     def __init__(self, pid, tid, host, parent, caller):
         self.pid, self.tid, self.host = pid, tid, host
@@ -124,8 +125,8 @@ class Actor:
         self.maker = parent
         self.caller = caller
         self.alive, self.blocked_by = True, None
-        self.group = None  # the actors of its process, itself included
-        self.image = None  # the names that its program had since it was executed
+        self.group = None  # all actors of its process, including itself
+        self.image = None  # all names that its program had since it was executed
 
     def see_program(self):
         with contextlib.suppress(OSError):
@@ -144,11 +145,11 @@ def descends(pid, ancestor):
 
 
 def host_of(pid, tid, run):
-    """The number that a thread of the sandbox has here; `run` is the process around it."""
+    """Returns the tid outside of a thread in the sandbox; `run` is the pid of the run."""
     for d in os.listdir("/proc"):
         if not d.isdigit():
             continue
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process may have ended
             for task in os.listdir(f"/proc/{d}/task"):
                 with open(f"/proc/{d}/task/{task}/status", "rb") as f:
                     status = f.read()
@@ -160,7 +161,7 @@ def host_of(pid, tid, run):
 
 
 def start(world, program):
-    """The product, with nothing of the driver's environment."""
+    """Starts the product, with nothing of the driver's environment."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(RECORD)
     argv = [world.ground.binary, "run", "--quiet", "--timeout", "60s", "--policy", "",
@@ -173,7 +174,8 @@ def start(world, program):
 
 
 def wait_for_end(process, seconds):
-    """Popen.wait() with a time sleeps between two looks."""
+    """Waits for the end of the process. Popen.wait() with a timeout would sleep between its
+    checks."""
     if process.poll() is not None:
         return
     fd = os.pidfd_open(process.pid)
@@ -185,7 +187,7 @@ def wait_for_end(process, seconds):
 
 
 def wait_for_death(tid):
-    """Until the links of its /proc lead nowhere: the order is answered before the call."""
+    """Waits until the thread has ended. Its order is answered before it calls exit."""
     end = time.monotonic() + DEATH_SECONDS
     while time.monotonic() < end:
         try:
@@ -199,7 +201,7 @@ def wait_for_death(tid):
 
 
 class Stage:
-    """The actors of one run; performs steps."""
+    """The actors of one run. Performs steps."""
 
     def __init__(self, process, caller):
         self.process, self.caller = process, caller
@@ -223,7 +225,7 @@ class Stage:
             return False
         if step.call == "clone":
             return step.who not in self.actors
-        if step.call in ("exit", "exit_group"):  # the run lives as long as its first process
+        if step.call in ("exit", "exit_group"):  # the run ends with its first process
             left = [b for b in self.main() if b is not a and b.blocked_by is None]
             return a not in self.main() or (step.call == "exit" and len(left) > 0)
         if step.call in ("reap", "recycle"):
@@ -233,18 +235,18 @@ class Stage:
         return True
 
     def main(self):
-        """The actors of the first process."""
+        """Returns the actors of the first process that are alive."""
         return [a for a in self.actors.values() if a.alive and a.pid == self.actors[0].pid]
 
     def do(self, step):
-        """Performs it; what the call returned."""
+        """Performs the step and returns the result of the call."""
         a = self.actors[step.actor]
         special = {"clone": self.clone, "exit": self.leave, "exit_group": self.leave,
                    "reap": self.reap, "recycle": self.recycle}.get(step.call)
         if special:
             return special(step, a)
         call = CALLS[step.call]
-        # No open waits for the other end of a FIFO.
+        # An open must not wait for the other end of a FIFO.
         flags = step.flags | (os.O_NONBLOCK if call.family == "open" else 0)
         texts, args = [], []
         for letter in call.form:
@@ -259,13 +261,15 @@ class Stage:
         kind = boards.EXEC if call.family == "exec" else boards.CALL
         released = [b for b in self.actors.values() if b.blocked_by in a.group and b.alive]
         ret = self.board.order(step.actor, kind, call.number, args, texts)
-        if kind == boards.EXEC and ret >= 0:  # of the new program, or of who waited for it
+        # the answer is from the new program, or from the parent that waited in vfork()
+        if kind == boards.EXEC and ret >= 0:
             self.became(a, released)
             ret = 0
         return ret
 
     def became(self, a, released):
-        """Another program: it is alone in its process, and who waited for that goes on."""
+        """The actor runs another program: it is now alone in its process, and a parent in vfork()
+        continues."""
         self.release(released)
         for other in a.group - {a}:
             other.alive = False
@@ -312,13 +316,13 @@ class Stage:
         return self.board.order(step.actor, boards.CALL, CALLS["wait4"].number, args, [])
 
     def recycle(self, step, _):
-        """The next process gets the number of one that has ended."""
+        """Sets ns_last_pid, so that the next process gets the number of one that has ended."""
         with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
             f.write(str(self.actors[step.who].host - 1))
         return 0
 
     def end(self):
-        """Ends the program by its first process."""
+        """Ends the program by ending its first process."""
         while True:
             able = [(n, a) for n, a in self.actors.items() if a.alive and a.blocked_by is None]
             number, a = min(able, key=lambda x: x[1] not in self.main())
