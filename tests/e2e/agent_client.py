@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Stands in for the agents' own programs, under the name of each.
+"""Replaces the real programs of the agents (claude, codex, openclaw, opencode) in the tests.
 
-It notes how it was started in ~/calls, and keeps MCP servers as the real program does: the words
-of its commands, the files, what is printed and when it fails were taken from Claude Code 2.1.197,
-Codex 0.166.0, OpenClaw 2026.9.2 and opencode 1.18.33. Codex's file is JSON here. The real programs
-are driven by tests/acceptance. If ~/fail exists, a command with a word in it fails with status 3.
+It runs under the name of the real program, appends to ~/calls how it was started, and keeps MCP
+servers in the same file. Arguments, files, output and errors were copied from Claude Code 2.1.197,
+Codex 0.166.0, OpenClaw 2026.9.2 and opencode 1.18.33; only Codex's file is JSON here. The tests in
+tests/acceptance use the real programs. If ~/fail contains a word, each command that has this word
+as an argument fails with status 3.
 """
 import json
 import os
@@ -22,7 +23,7 @@ def end(code, text, stream=sys.stderr):
 
 
 def place():
-    """The file, and the path of the servers in it."""
+    """Returns the configuration file and the keys that lead to the servers in it."""
     if NAME == "claude":
         scope = WORDS[WORDS.index("--scope") + 1]
         top = pathlib.Path(os.environ.get("CLAUDE_CONFIG_DIR", HOME))

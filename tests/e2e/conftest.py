@@ -1,4 +1,4 @@
-"""Fixtures of the end to end tests: the two callers, compiled probes, a base directory.
+"""Fixtures of the end-to-end tests: the two callers, compiled probes, a base directory.
 
 The suite needs root, because it makes an unprivileged user and tests both, and it
 needs user namespaces. If they are missing, it fails; it never skips.
@@ -21,18 +21,18 @@ import postgres
 
 USER_PREFIX = "ssbt"
 
-# Modules that take a minute and more, longest first.
+# Modules that take a minute or longer; the longest comes first.
 LONG = ["test_egress_udp", "test_session_notify", "test_session_runs", "test_session_otel",
         "test_govern", "test_session_fleet", "test_session_cli", "test_session_kill",
         "test_egress_deny", "test_egress_tcp", "test_otel_servers", "test_limits",
         "test_egress_events"]
 
-# A suite in the background of a shell is born ignoring it, and so would all that it starts.
+# A shell starts background jobs with SIGINT ignored; every process of the tests would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def stale_users():
-    """Users of earlier suites that were killed: their process is gone."""
+    """Yields the users that killed test runs left behind: the process in the name has ended."""
     for entry in pwd.getpwall():
         m = re.fullmatch(USER_PREFIX + r"(\d+)", entry.pw_name)
         if m and not os.path.exists(f"/proc/{m.group(1)}"):
@@ -40,8 +40,8 @@ def stale_users():
 
 
 def make_base():
-    """A directory that both callers can reach, on a file system that can map
-    ids (overlayfs cannot: there a tmpfs is mounted)."""
+    """Makes a directory that both callers can reach. Its file system must support id-mapped
+    mounts: if it is overlayfs, which does not, a tmpfs is mounted on it."""
     base = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/srv"))
     fs = subprocess.run(["stat", "-f", "-c", "%T", base], capture_output=True, text=True,
                         timeout=10, check=True).stdout.strip()
@@ -52,7 +52,8 @@ def make_base():
 
 
 def add_user(name):
-    """Another process may hold the lock of /etc/passwd, for which useradd waits seconds only."""
+    """Runs useradd, again if needed: another process may have locked /etc/passwd, and useradd
+    waits only a few seconds for the lock."""
     argv = ["useradd", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/sh", name]
     for _ in range(20):
         done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
@@ -79,13 +80,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Long modules begin first, so that none of them is alone at the end."""
+    """Starts long modules first, so that the other workers do not wait for one at the end."""
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG
                else len(LONG))
 
 
 def install_binary(base):
-    """A copy that the user can execute, wherever the checkout is."""
+    """Makes a copy that the user can execute even if the user cannot reach the checkout."""
     source = harness.BUILD / "src/skillsandbox"
     if not source.exists():
         pytest.exit(f"FAILED: {source} is not built: run make", returncode=1)
@@ -123,7 +124,7 @@ def user_entry(request):
 
 @pytest.fixture(scope="session", autouse=True)
 def machine_is_fit(user_entry):
-    """User namespaces as the user: without them nothing here means anything."""
+    """Fails if an ordinary user cannot make user namespaces: the tests would prove nothing."""
     r = subprocess.run(["setpriv", f"--reuid={user_entry.pw_uid}", f"--regid={user_entry.pw_gid}",
                         "--clear-groups", "unshare", "-Urn", "true"], capture_output=True,
                        timeout=30)
@@ -138,8 +139,7 @@ def make_runner(kind, request, user_entry, base):
 
 @pytest.fixture(scope="module")
 def host_mounts():
-    """For modules that mount on the host, or look at what is mounted there: one at a
-    time."""
+    """Modules that mount on the host, or read the host's mounts, run one after the other."""
     with open("/tmp/ssb-e2e-mounts.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -147,7 +147,7 @@ def host_mounts():
 
 @pytest.fixture(params=["root", "user"])
 def ssb(request, user_entry, base):
-    """The caller: every test that takes it runs as root and as a user."""
+    """The caller: every test with this fixture runs twice, as root and as a user."""
     runner = make_runner(request.param, request, user_entry, base)
     yield runner
     runner.done()
@@ -169,7 +169,7 @@ def user(request, user_entry, base):
 
 @pytest.fixture(scope="module")
 def server(base, user_entry):
-    """A PostgreSQL of this module's own."""
+    """A PostgreSQL server for this module alone."""
     with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
         yield s
 
@@ -181,7 +181,7 @@ def programs(request, base):
     out = base / f"progs-{worker}"
     out.mkdir(mode=0o755)
     flags = {"nolibc": ["-static", "-nostdlib", "-fno-stack-protector", "-fno-pie", "-no-pie"],
-             # With the library and what it keeps to itself.
+             # It uses the library and its internal headers.
              "govern": ["-std=gnu17", "-D_GNU_SOURCE", "-I", harness.REPO / "src",
                         "-I", harness.REPO / "include",
                         harness.BUILD / "src/libskillsandbox.a", "-lyaml", "-lsodium"]}
@@ -199,7 +199,7 @@ def programs(request, base):
 
 @pytest.fixture
 def mounts():
-    """Mounts that a test makes on the host; undone at its end, last first."""
+    """Mounts that a test makes on the host; unmounted at its end, the last one first."""
     libc = ctypes.CDLL(None, use_errno=True)
     done = []
 

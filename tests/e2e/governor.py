@@ -8,7 +8,7 @@ import pytest
 
 
 class Governed:
-    """A run under way, and its governor's ears and mouth."""
+    """A running progs/govern.c: sends commands to its governor and reads the events."""
 
     def __init__(self, runner, program, *args, env=None):
         self.out = runner.write(runner.base / f"out{runner.count}-{time.monotonic_ns()}", "")
@@ -28,7 +28,7 @@ class Governed:
         self.process.stdin.flush()
 
     def hear(self, word, timeout=20, **fields):
-        """The next `word` with these fields; all that comes before is kept."""
+        """Returns the next event `word` with these fields; earlier events are kept in `heard`."""
         end = time.monotonic() + timeout
         while True:
             try:
@@ -41,14 +41,14 @@ class Governed:
                 return m
 
     def reaches(self, word, met):
-        """Hears until the newest `word` meets the condition; returns that one."""
+        """Waits for an event `word` that meets the condition, and returns it."""
         while True:
             m = self.hear(word)
             if met(m):
                 return m
 
     def drain(self):
-        """Hears what has been said so far; the run goes on."""
+        """Reads all events that have arrived so far; the run must not have ended."""
         while not self.lines.empty():
             m = self.lines.get()
             assert m is not None, f"ended: {self.heard[-5:]} {self.errors()}"
@@ -80,7 +80,7 @@ class Governed:
 
 @pytest.fixture
 def govern(programs):
-    """govern(runner, arguments...): starts; whatever is left is ended."""
+    """govern(runner, arguments...) starts a run; all runs are stopped at the end of the test."""
     made = []
 
     def start(runner, *args, **kw):
@@ -91,7 +91,7 @@ def govern(programs):
         g.stop()
 
 
-# A skill of `skill_of` waits here until the test lets it go on.
+# Code for `skill_of`: the skill waits here until the test makes the file SHARED/go.
 GATE = """
 import os, time
 while not os.path.exists('SHARED/go'):
@@ -100,7 +100,7 @@ while not os.path.exists('SHARED/go'):
 
 
 def skill_of(ssb, code, **fields):
-    """A skill with a directory of its own to write to: (skill, directory)."""
+    """Returns (skill, directory): a new skill, and a directory that the skill may write to."""
     shared = ssb.mkdir(f"shared{ssb.count}")
     return ssb.skill(code.replace("SHARED", str(shared)), write=[shared], **fields), shared
 

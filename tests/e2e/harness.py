@@ -1,8 +1,8 @@
 """Runs the product as root or as an unprivileged user, and runs probes outside the sandbox.
 
-Three rules hold everywhere: every subprocess has a timeout; every environment is
+Three rules apply in all tests: every subprocess has a timeout; every environment is
 built from nothing; code that attacks runs unconfined only through bare(), in its own
-network and pid namespaces, with decoys as its home.
+network and pid namespaces, with a home that contains only decoys.
 """
 import contextlib
 import json
@@ -23,12 +23,12 @@ BUILD = pathlib.Path(os.environ.get("SSB_BUILD", REPO / "build"))
 ASAN_BUILD = pathlib.Path(os.environ.get("SSB_ASAN_BUILD", REPO / "build-asan"))
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# For slow tests that are the same for both callers: they wait for a time, or feed a parser for
-# long.
+# For slow tests whose result does not depend on the caller: they wait for a timeout, or send much
+# data to a parser.
 BY_USER = pytest.mark.parametrize("ssb", ["user"], indirect=True)
 SECRET = "decoy-secret-7f3a91"
 
-# Put before the code of a probe that tries several things: `seen` has the result of each.
+# Goes before the code of a probe that tries several things; `seen` has the result of each try.
 ATTEMPT = """
 import json, os, socket
 seen, why = {}, {}
@@ -83,13 +83,13 @@ class Result:
 
 
 def kernel():
-    """The version as a tuple such as (6, 1), for features of newer kernels."""
+    """The kernel's version as a tuple such as (6, 1)."""
     major, minor = os.uname().release.split(".")[:2]
     return int(major), int(re.match(r"\d+", minor).group())
 
 
 def execute(argv, *, stdin=b"", timeout=60, cwd="/", env=None, **kw):
-    """Like subprocess.run, with a time limit: a command that hangs is killed and is a failure."""
+    """Like subprocess.run with a time limit: a command that hangs is killed, and the test fails."""
     argv = [str(a) for a in argv]
     p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, cwd=cwd, env=env or {}, start_new_session=True,
@@ -241,8 +241,8 @@ class Runner:
         return self.inside(code, **kw).ok().json()
 
     def bare(self, argv_or_code, *, env=None, timeout=60, stdin=b"", cwd=None):
-        """The control: runs outside the sandbox, where only decoys can be reached. Its network
-        and pid namespaces are new; environment and home are decoys."""
+        """The control: runs the code outside the sandbox. It can reach only decoys: its network
+        and pid namespaces are new, and its environment and home contain decoys."""
         argv = [PYTHON, "-c", textwrap.dedent(argv_or_code)] \
             if isinstance(argv_or_code, str) else argv_or_code
         return execute(["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
@@ -258,7 +258,7 @@ class Runner:
         return set((self.state / "skillsandbox/runs").glob("*/trace.json"))
 
     def has_cgroup(self):
-        """Whether runs get a control group on this machine."""
+        """True if runs get a control group on this machine."""
         self.run("--", "true").ok()
         return self.last_trace()["layers"]["limits"]["detail"].startswith("cgroup")
 
@@ -269,7 +269,7 @@ class Runner:
         return json.loads(files.pop().read_bytes())
 
     def last_record(self):
-        """The lines of the record beside it."""
+        """The lines of the record of the last command."""
         path = self.state / "skillsandbox/runs" / self.last_trace()["run_id"] / "trace.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -278,8 +278,8 @@ class Runner:
 
 
 def userns_denied(runner, *args):
-    """A command that runs the product where no more user namespaces can be made: in a user
-    namespace of the test, with a limit of zero. The caller is an ordinary user there."""
+    """Returns a command that runs the product in a new user namespace whose limit of further user
+    namespaces is zero. The caller has no capabilities there."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
     return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,
@@ -291,7 +291,7 @@ def without_userns(runner, *args, **kw):
 
 
 def wait_for(what, seconds=20):
-    """Calls `what` until it returns something true, and returns that."""
+    """Calls `what` until its result is true, and returns this result."""
     end = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < end, f"not so after {seconds} s"
@@ -300,7 +300,7 @@ def wait_for(what, seconds=20):
 
 
 def ends_within(process, seconds):
-    """The exit status, or None if it still runs then."""
+    """The exit status; None if the process is still running after so many seconds."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -308,8 +308,8 @@ def ends_within(process, seconds):
 
 
 def cgroups_of(pid, since):
-    """The cgroups of the run whose supervisor has this pid, without those that an earlier
-    supervisor of the same number left when it was killed."""
+    """The cgroups of the run whose supervisor has this pid. An earlier supervisor with the same
+    pid may have left cgroups when it was killed: cgroups older than `since` are left out."""
     found = []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         for d in dirs:
@@ -321,8 +321,8 @@ def cgroups_of(pid, since):
 
 
 def open_files(pid):
-    """The targets of its descriptors, without those that it closes meanwhile. Empty if the
-    process is gone."""
+    """The files that the process has open. Empty if the process has ended. A file that it closes
+    during this call may be missing."""
     found = set()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():

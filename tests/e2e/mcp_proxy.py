@@ -10,14 +10,15 @@ def pump(source, sink):
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             sink.sendall(data)
-    # Whichever end is first gone, the other one learns of it.
+    # When one end closes, the other end is closed, too.
     for s in (source, sink):
         with contextlib.suppress(OSError):
             s.shutdown(socket.SHUT_RDWR)
 
 
 def requests(client, server, token, here, there):
-    """Heads get the token, and the server's port where they name ours."""
+    """Passes on the client's requests. In each head it adds the token, and it replaces the proxy's
+    port with the server's in Host and Origin."""
     stream = client.makefile("rb")
     with contextlib.suppress(OSError):
         while line := stream.readline():
@@ -36,7 +37,7 @@ def requests(client, server, token, here, there):
 
 @contextlib.contextmanager
 def with_token(url, token):
-    """The same URL on a port of ours."""
+    """Yields the URL of a proxy that adds the token and passes each request on to `url`."""
     there = int(re.search(r":(\d+)/", url).group(1))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         here = listener.getsockname()[1]

@@ -24,7 +24,7 @@ LEAKS = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1",
 
 
 class Echo:
-    """The program, until its input is closed: then it must end well."""
+    """The running echo server. When its input is closed, it must end with status 0."""
 
     def __init__(self, build, *args, **popen):
         self.process = subprocess.Popen(
@@ -50,7 +50,7 @@ class Echo:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) * 1024
 
     def rests(self):
-        """It has nothing to do."""
+        """True if the server sleeps and uses no processor time for 0.3 s."""
         def ticks():
             with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
                 fields = f.read().rpartition(")")[2].split()
@@ -100,7 +100,7 @@ def text_of(response):
 
 
 def eventually(what, seconds=SECONDS):
-    """True as soon as it is; an assertion that waits."""
+    """Waits until the result of what() is true; False if it is not within the time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if what():
@@ -112,7 +112,8 @@ def eventually(what, seconds=SECONDS):
 # ---- HTTP --------------------------------------------------------------------
 
 def head(port, method="POST", path="/mcp", token=TOKEN, **fields):
-    """Fields by name, '_' for '-'; None takes a usual one away."""
+    """Returns the head of a request. Header fields are keyword arguments with '_' for '-'; None
+    removes a field that is sent by default."""
     usual = {"Host": f"127.0.0.1:{port}", "Accept": "application/json, text/event-stream"}
     if token is not None:
         usual["Authorization"] = f"Bearer {token}"
@@ -125,7 +126,8 @@ def head(port, method="POST", path="/mcp", token=TOKEN, **fields):
 
 
 class Kept(io.BufferedReader):
-    """What was read too much of one response is the beginning of the next."""
+    """A reader that http.client does not close after a response: bytes that it has buffered may
+    be the beginning of the next response."""
 
     def makefile(self, *_):
         return self
@@ -135,7 +137,7 @@ class Kept(io.BufferedReader):
 
 
 class Client:
-    """One connection."""
+    """One HTTP connection to the server."""
 
     def __init__(self, port):
         self.port = port
@@ -163,13 +165,13 @@ class Client:
         return self.raw(head(self.port, method, **fields) + data)
 
     def answer(self, method="POST"):
-        """The response, as http.client reads it; its body has not been read."""
+        """Returns the response, parsed by http.client; its body has not been read yet."""
         r = http.client.HTTPResponse(self.file, method=method)
         r.begin()
         return r
 
     def ask(self, method="POST", body=None, **fields):
-        """(status, headers, JSON or text)"""
+        """Sends a request; returns (status, headers, body). The body is parsed if it is JSON."""
         self.send(method, body, **fields)
         r = self.answer(method)
         data = r.read()
@@ -177,7 +179,7 @@ class Client:
         return r.status, r.headers, json.loads(data) if kind == "application/json" else data
 
     def gone(self, seconds=SECONDS):
-        """The server has closed it, whatever it said before."""
+        """True if the server closes the connection within the time; data before that is ignored."""
         self.socket.settimeout(seconds)
         try:
             while self.socket.recv(65536):
@@ -212,7 +214,7 @@ class Http(Echo):
             return c.ask(method, body, **fields)
 
     def modern(self, name, number=1, **arguments):
-        """The text of a tool's answer, on a connection of its own."""
+        """Calls a tool on a new connection and returns the text of the answer."""
         message = call(number, name, modern=True, **arguments)
         status, _, answer = self.once(body=message, **modern_fields(message))
         assert status == 200, answer
@@ -242,7 +244,7 @@ def http_server(build, **options):
 
 
 def events(response):
-    """(id, data, whether a retry came with it) of each event, as they come."""
+    """Yields (id, data, retry) for each event of an event stream as it arrives."""
     found, number, data, retry = False, None, [], None
     while True:
         line = response.readline()
@@ -265,14 +267,14 @@ def events(response):
 
 
 def messages(response):
-    """The JSON of each event; empty ones are only there for their id."""
+    """The JSON of each event; an event without data only sets an id and is left out."""
     return [json.loads(data) for _, data, _ in events(response) if data]
 
 
 # ---- lines -------------------------------------------------------------------
 
 class Lines:
-    """Over a pair of files, or a socket."""
+    """JSON messages, one on each line, over two file descriptors (pipes, or one socket twice)."""
 
     def __init__(self, reader, writer):
         self.reader, self.writer, self.rest = reader, writer, b""
@@ -284,7 +286,7 @@ class Lines:
                 data = data[os.write(self.writer, data):]
 
     def line(self, seconds=SECONDS):
-        """The next one; None at the end."""
+        """Returns the next line; None at the end of the stream."""
         while b"\n" not in self.rest:
             assert select.select([self.reader], [], [], seconds)[0], "nothing comes"
             try:

@@ -1,4 +1,4 @@
-"""clients.py of the skills in the egress tests: small clients that report what happened.
+"""Small network clients for the skills in the egress tests, which import this file as clients.py.
 
 Every attempt returns a dict: value (on success), error (the exception's name), errno
 (its symbol) and seconds.
@@ -35,7 +35,7 @@ def tried(call, *args, **kw):
 
 
 def side_by_side(call, cases):
-    """One thread for each case of a dict."""
+    """Makes the call for all cases of a dict at the same time, each in its own thread."""
     with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
         running = {k: pool.submit(tried, call, v) for k, v in cases.items()}
         return {k: f.result() for k, f in running.items()}
@@ -50,8 +50,8 @@ def text(data):
 
 
 def read_all(sock, limit=1 << 20, quiet=6):
-    """Reads until the end, or until nothing came for a while: longer than a slow peer may
-    pause."""
+    """Reads until the end of the stream, or until nothing has arrived for `quiet` seconds. This
+    must be longer than the pauses of a slow peer."""
     sock.settimeout(quiet)
     data = b""
     try:
@@ -68,7 +68,7 @@ def connect(host, port, timeout=10):
 
 
 def raw(host, port, *parts, pause=0.05, half_close=False, timeout=10):
-    """Sends the parts one after the other; what came back, as text."""
+    """Sends the parts one after the other; returns the answer as text."""
     with socket.create_connection((host, port), timeout) as s:
         for i, part in enumerate(parts):
             if i:
@@ -80,7 +80,7 @@ def raw(host, port, *parts, pause=0.05, half_close=False, timeout=10):
 
 
 def http_answer(s):
-    """One answer, and nothing of what comes behind it."""
+    """Reads exactly one HTTP response, and no byte after it."""
     data = b""
     while not data.endswith(b"\r\n\r\n") and (more := s.recv(1)):
         data += more
@@ -91,7 +91,7 @@ def http_answer(s):
 
 
 def in_turn(host, port, *parts, half_close=False):
-    """Sends each part when the one before it has been answered; what came back, as text."""
+    """Sends each part after the previous part has been answered; returns all answers as text."""
     with socket.create_connection((host, port), 20) as s:
         data = b""
         for i, part in enumerate(parts):
@@ -111,7 +111,7 @@ def context(verify=True):
 
 
 def tls(host, port=443, sni=None, request_host=None, timeout=10):
-    """GET / over TLS; `sni` is another name, or "" for none."""
+    """Sends GET / over TLS and returns the answer. `sni` replaces the server name; "": no name."""
     plain = sni is not None
     with socket.create_connection((host, port), timeout) as s, \
             context(not plain).wrap_socket(s, server_hostname=(sni or None) if plain else host) \
@@ -122,7 +122,7 @@ def tls(host, port=443, sni=None, request_host=None, timeout=10):
 
 
 def hello_bytes(name):
-    """A real ClientHello."""
+    """The bytes of a real TLS ClientHello for this name."""
     c = ssl.create_default_context()
     c.check_hostname = False
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -155,7 +155,7 @@ OPT = b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0)
 
 
 def parse(reply):
-    """rcode, flags, and the addresses of an answer."""
+    """Parses a DNS reply: rcode, flags, addresses and question."""
     flags, _, answers = struct.unpack(">HHH", reply[2:8])
     at = 12
     while reply[at]:
@@ -178,7 +178,8 @@ def family_of(address):
 
 
 def dns(name, kind=1, server=None, tcp=False, packet=None, timeout=10, connected=True):
-    """Asks by hand. Not connected, the reply must come from the address asked."""
+    """Sends a DNS question without libc's resolver and returns the parsed reply. With
+    connected=False, recvfrom() is used, and the reply must come from the server's address."""
     server = server or nameservers()[0]
     packet = packet or question(name, kind)
     if tcp:
@@ -199,7 +200,7 @@ def dns(name, kind=1, server=None, tcp=False, packet=None, timeout=10, connected
 
 
 def asked(name, **kw):
-    """The same as often as it takes: behind a flood a question may be lost."""
+    """Like dns(), with up to 10 tries: after a flood of questions, a question may be lost."""
     for _ in range(10):
         got = tried(dns, name, timeout=3, **kw)
         if got["value"]:

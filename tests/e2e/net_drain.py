@@ -1,5 +1,5 @@
-"""Waits until everything that arrived in a network namespace is accounted for: it is in a queue
-of the kernel, or the server that took it has recorded it."""
+"""Waits until the servers of a network namespace have recorded everything that arrived there, so
+that nothing is left in a queue of the kernel."""
 import contextlib
 import pathlib
 import select
@@ -9,7 +9,7 @@ TABLES = ("tcp", "tcp6", "udp", "udp6")
 
 
 def waiting():
-    """Bytes that no server has read yet; for a listener, connections that it has not accepted."""
+    """The number of bytes that no server has read yet, and of connections not accepted yet."""
     lines = [line.split() for name in TABLES for line in
              pathlib.Path(f"/proc/net/{name}").read_text(encoding="ascii").splitlines()[1:]]
     return sum(int(words[4].split(":")[1], 16) for words in lines)
@@ -17,9 +17,9 @@ def waiting():
 
 @contextlib.contextmanager
 def drained(lock, seconds=10):
-    """Waits until no queue holds anything and no server accepts a connection: then a server
-    that had no processor for a while knows what arrived. There is a time limit, because
-    in some tests no server reads."""
+    """Waits until all queues are empty and no server is accepting a connection; a server may
+    be late because it got no processor time. There is a time limit, because in some tests no
+    server reads."""
     end = time.monotonic() + seconds
     while True:
         with lock:
@@ -30,7 +30,8 @@ def drained(lock, seconds=10):
 
 
 def taken(server, lock, note):
-    """Each accepted connection, with the result of `note`, before a test can ask for it."""
+    """Accepts connections and yields (socket, result of `note`) for each. The lock ensures that a
+    test which asks after the connect() sees the connection."""
     while True:
         select.select([server], [], [])
         with lock:

@@ -1,6 +1,6 @@
-"""Fixtures of the egress tests. `outside` is the world of net_servers.py. `net` is a
-caller (root or a user) whose commands are started inside its namespaces: the sandbox
-under test takes them for its host, and nothing can reach the machine's network."""
+"""Fixtures of the egress tests. `outside` is the program net_servers.py in its own namespaces.
+`net` is a caller (root or a user) whose commands run inside these namespaces: for the sandbox
+under test they are the host, and nothing can reach the machine's real network."""
 import json
 import pathlib
 import re
@@ -16,13 +16,13 @@ import net_clients
 import net_servers
 
 GRANT = ("--allow-private", "127.0.0.0/8")
-# Seconds within which an immediate answer arrives, even if the machine paused for a moment. A
-# client that waits in vain waits longer: 5 s and more, like libc's resolver.
+# An immediate answer arrives within this time (seconds), even on a busy machine. A client that
+# waits for an answer that never comes takes longer: libc's resolver waits 5 s or more.
 PROMPT = 4
 
 
 class Outside:
-    """The test's end of the program."""
+    """Starts net_servers.py and sends commands to it."""
 
     def __init__(self, top):
         self.top = top
@@ -47,8 +47,8 @@ class Outside:
         self.before = self.ask("reset")["kernel"]
 
     def seen(self, settle=0.15):
-        """What arrived since the last reset, after a moment for what is on
-        its way: connections, queries, datagrams, and the kernel's counts."""
+        """Waits for packets that are still on their way, then returns everything that arrived
+        since the last reset: connections, queries, datagrams, and the kernel's counters."""
         time.sleep(settle)
         got = self.ask("seen")
         got["kernel"] = {k: v - self.before[k] for k, v in got["kernel"].items()}
@@ -74,7 +74,7 @@ def outside(base):
 
 
 class Net:
-    """A caller in the outside world."""
+    """A caller whose commands run in the namespaces of net_servers.py."""
 
     def __init__(self, runner, world):
         self.runner, self.world = runner, world
@@ -84,7 +84,7 @@ class Net:
                       "ca.pem": (world.top / "ca.pem").read_text("ascii")}
 
     def skill(self, code, egress=(), **fields):
-        """The code sees clients.py and ca.pem beside it; ends by show(...)."""
+        """Makes a skill with clients.py and ca.pem. Its code prints the result with show(...)."""
         files = {**self.files, **fields.pop("files", {})}
         limits = fields.pop("limits", {})
         text = harness.manifest(egress=egress, **fields)
@@ -99,12 +99,12 @@ class Net:
                                timeout=timeout)
 
     def probe(self, code, egress=(), **kw):
-        """What the skill showed."""
+        """Runs the code as a skill; returns the value that it printed with show(...)."""
         r = self.inside(code, egress, **kw).ok()
         return r.json()
 
     def control(self, code, **kw):
-        """The same code unconfined, in the same outside world."""
+        """The control: runs the same code in the same namespaces, but without the sandbox."""
         directory = self.skill(code)
         self.world.reset()
         return self.runner.as_caller([harness.PYTHON, directory / "main.py"], **kw).ok().json()
@@ -113,41 +113,41 @@ class Net:
         return self.world.seen()
 
     def nothing_arrived(self):
-        """No connection, no question, no datagram; not even a try. The kernel counts
-        for all: a server may still be writing down what an earlier test sent."""
+        """Fails if the skill so much as tried to send anything. Only the kernel's counters are
+        compared: a server may still be recording the data of an earlier test."""
         got = self.seen()
         assert not any(got["kernel"].values()), got
         return True
 
     def events(self, kind, *words):
-        """Events of the newest trace of this kind that hold all these words."""
+        """Events of this kind in the newest trace that contain all these words."""
         return [e for e in self.runner.last_trace()["events"] if e["kind"] == kind
                 and all(has_word(e, w) for w in words)]
 
     def blocked(self, *words):
-        """Each fact once; how often is times()."""
+        """Blocked attempts, equal ones only once; times() counts the repeats, too."""
         return [e for e in self.events("network_egress_blocked", *words)
                 if "count" not in e["data"]]
 
     def allowed(self, *words):
-        """Connections, by the event of their end."""
+        """Allowed connections: the events of their end."""
         return [e for e in self.events("network_egress_allowed", *words)
                 if e["data"]["state"] == "closed"]
 
     def opened(self, *words):
-        """Connections, by the event of their beginning."""
+        """Allowed connections: the events of their beginning."""
         return [e for e in self.events("network_egress_allowed", *words)
                 if e["data"]["state"] == "open"]
 
     def times(self, kind, *words):
-        """How often that happened, repeats included."""
+        """How often such an event happened, repeats included."""
         found = self.events(kind, *words)
         counts = [e["data"]["count"] for e in found if "count" in e["data"]]
         return sum(counts) + len(found) - 2 * len(counts)
 
 
 def has_word(event, word):
-    """As a whole word: port 80 is not in "8080"."""
+    """True if the event contains the word as a whole: port 80 is not in "8080"."""
     text = json.dumps({k: v for k, v in event.items() if k not in ("kind", "timestamp")})
     return re.search(rf"(?<![\w.-]){re.escape(str(word))}(?![\w-]|\.\w)", text) is not None
 

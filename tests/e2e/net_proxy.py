@@ -1,10 +1,10 @@
-"""net_proxy.py PORT LOG [MODE] - an HTTP proxy for the egress tests, in the
-outside world. It answers CONNECT, and writes one JSON line for each request:
-target, credentials, status. It listens on every address.
+"""net_proxy.py PORT LOG [MODE] - an HTTP proxy for the egress tests. It runs in the
+namespaces of net_servers.py and listens on every address. It answers CONNECT, and
+writes one JSON line to LOG for each request: target, credentials, status.
 
-MODE: open; auth (requires USER and PASSWORD); refuse (403); garbage (not HTTP);
-silent; endless (a head without end); greedy (200 and the first words of the
-server in one segment)."""
+MODE: open; auth (requires USER and PASSWORD); refuse (403); garbage (the answer is not
+HTTP); silent (no answer); endless (the head of the answer never ends); greedy (200 and
+the first bytes of the server in one segment)."""
 import base64
 import json
 import socket
@@ -32,7 +32,7 @@ def read_head(sock):
     return head.decode("latin-1")
 
 
-# Names that only this proxy knows.
+# Names that only this proxy resolves.
 KNOWN = {"far.example.test": "127.0.0.1"}
 
 
@@ -56,7 +56,7 @@ def tunnel(sock, target, mode):
     back = threading.Thread(target=pump, args=(out, sock), daemon=True)
     back.start()
     pump(sock, out)
-    back.join()  # either side may end first
+    back.join()  # the other direction may end later
     out.close()
 
 

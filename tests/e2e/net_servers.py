@@ -1,20 +1,20 @@
 """net_servers.py DIRECTORY - the outside world of the egress tests: servers and
-a resolver in a network namespace that has only loopback.
+a resolver in network namespaces without a way to the real network.
 
-net_fixtures.py starts it in its own network and mount namespaces. In there
-/etc/hosts, resolv.conf, nsswitch.conf and the system's CA certificates are
-its own, and lo has addresses of several ranges.
+net_fixtures.py starts it in new network and mount namespaces. Their /etc/hosts,
+resolv.conf, nsswitch.conf and CA certificates are made for the tests, and lo has
+addresses of several ranges.
 
 Everything that arrives is counted in three ways: each connection with its
 bytes, each DNS question, and the kernel's own counters of the namespace.
 
-  443, 8443  HTTPS           80, 8080  HTTP         7001  echo, END after EOF
-  7002  speaks first         7003  UP n, DOWN n, RST      7004  takes all
+  443, 8443  HTTPS           80, 8080  HTTP         7001  echo, sends END after EOF
+  7002  sends first, then echoes      7003  UP n, DOWN n, RST      7004  reads all
   7005  UDP echo
   53  resolver (UDP, TCP) on 127.0.0.1
 
-A second namespace is another machine, with the same servers: on PUBLIC, behind a
-router, and on NEIGHBOUR, on the same network.
+A second network namespace acts as another machine with the same servers. Its address
+PUBLIC is reached through a router; its address NEIGHBOUR is on the same network.
 """
 import ctypes
 import errno
@@ -36,21 +36,21 @@ import harness
 from net_drain import drained, taken
 
 LOCAL = "127.0.0.1"
-PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
+PRIVATE = "10.77.0.1"         # on lo; granted only in tests that say so
 PRIVATE6 = "fd77::1"
-PUBLIC = "93.184.215.14"      # far away: what is no private address can be reached without a grant
-OWN = "93.184.216.34"         # public, and on lo
-SECOND = "93.184.216.35"      # on the same network: the kernel calls from OWN to reach it
+PUBLIC = "93.184.215.14"      # on the other machine; a public address needs no grant
+OWN = "93.184.216.34"         # public, but on lo
+SECOND = "93.184.216.35"      # same network as OWN: the kernel connects to it from OWN
 OWN6 = "2606:2800:220:1::34"
-NEIGHBOUR = "93.184.217.2"    # public, and on one network with NEAR
+NEIGHBOUR = "93.184.217.2"    # public, and in the same network as NEAR
 NEAR = "93.184.217.1"
 NEIGHBOUR6, NEAR6 = "2606:2800:220:2::2", "2606:2800:220:2::1"
 ROUTER, ROUTED = "172.31.255.2", "172.31.255.1"
 METADATA = "169.254.169.254"  # on lo: a server really answers there
 IPV6_FREEBIND = 78
-RANGES = ("10.78.0.0/15", "fd78::/47")  # on lo, every address of them
+RANGES = ("10.78.0.0/15", "fd78::/47")  # every address of these ranges is on lo
 
-# Names of the hosts file; what is not here only the resolver knows.
+# Names in /etc/hosts; all other names are known only to the resolver.
 HOSTS = {
     LOCAL: "localhost api.example.test other.example.test api.example.test.evil.test "
            "evilapi.example.test evil.test sub.wild.test deep.sub.wild.test wild.test",
@@ -63,7 +63,8 @@ HOSTS = {
     NEIGHBOUR6: "neighbour6.example.test",
     METADATA: "metadata.example.test",
 }
-# Records of the resolver: name -> type -> answers, in turn, the last for ever.
+# Records of the resolver: name -> type -> list of answers. Each question gets the next answer of
+# the list; all later ones get the last.
 ZONE = {
     "dns.example.test": {"A": [[LOCAL]], "AAAA": [["::1"]]},
     "v6.example.test": {"AAAA": [["::1"]]},
@@ -82,13 +83,13 @@ EVIL = ["evil.test", "*.evil.test", "api.example.test.evil.test"]
 
 
 def pattern(n):
-    """n bytes that are the same everywhere and differ from place to place."""
+    """n bytes in which every position has another content; equal for client and server."""
     block = b"".join(struct.pack(">I", i * 2654435761 & 0xffffffff) for i in range(16384))
     return (block * (n // len(block) + 1))[:n]
 
 
 class World:
-    """What arrived."""
+    """Records everything that arrived."""
 
     def __init__(self, top):
         self.top = top
@@ -118,7 +119,7 @@ class World:
             self.turns.clear()
 
     def answer(self, name, kind):
-        """None: no such name; else the addresses, in turn."""
+        """The addresses for this question, by the rule of ZONE. None: the name does not exist."""
         with self.lock:
             self.queries.append([name, kind])
             if name not in self.zone:
@@ -131,7 +132,7 @@ class World:
 
 
 def kernel_counters():
-    """Connects and datagrams of the whole namespace, counted by its kernel."""
+    """The kernel's counters of the namespace: connects, and datagrams sent."""
     lines = pathlib.Path("/proc/net/snmp").read_text(encoding="ascii").splitlines()
     table = {}
     for names, values in zip(lines[::2], lines[1::2]):
@@ -144,7 +145,7 @@ def kernel_counters():
 
 
 class Counted:
-    """A socket's reading half that remembers what went through."""
+    """A file that reads from a socket and records what it read."""
 
     def __init__(self, file, record):
         self.file, self.record = file, record
@@ -165,9 +166,10 @@ class Counted:
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """JSON of what was asked; /bytes/N, /redirect?to=URL, /ws, /git/*, the weather; a POST
-    is answered with its length and SHA-256. What is announced to /refuse is not wanted, and
-    what comes is the next request."""
+    """Answers a GET with JSON about the request; special paths are /bytes/N, /redirect?to=URL,
+    /ws, /git/* and the weather. A POST is answered with the length and SHA-256 of its body.
+    "Expect: 100-continue" to /refuse is answered with 417; no body must follow, so the next
+    bytes are read as the next request."""
     protocol_version = "HTTP/1.1"
     timeout = 20
     world = record = None
@@ -262,7 +264,7 @@ def serve_banner(world, sock, record, _):
 
 
 def serve_sink(world, sock, record, _):
-    """Takes all, and notes how it ended."""
+    """Reads until the connection ends, and records how it ended: EOF or an error."""
     try:
         while data := sock.recv(65536):
             record["bytes"] += len(data)
@@ -283,16 +285,16 @@ def serve_bulk(world, sock, record, _):
         sock.sendall(digest.hexdigest().encode())
     elif word == "DOWN":
         sock.sendall(pattern(int(number)))
-    elif word == "URGENT":  # a byte out of band in the middle
+    elif word == "URGENT":  # sends an out-of-band byte in the middle
         sock.sendall(pattern(int(number)))
         sock.send(b"!", socket.MSG_OOB)
         sock.sendall(pattern(int(number)))
-    elif word == "FULL":  # says so, and leaves the rest unread
+    elif word == "FULL":  # sends an answer and closes; the rest of the data is not read
         sock.sendall(b"no more")
         return
     elif word == "RST":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    elif word == "SLOW":  # a reader that is behind: 1 s of nothing, then all
+    elif word == "SLOW":  # reads nothing for 1 s, then everything
         time.sleep(1)
         digest = hashlib.sha256()
         while data := file.read(1 << 16):
@@ -302,7 +304,7 @@ def serve_bulk(world, sock, record, _):
 
 
 def listen(world, port, serve, tls=None):
-    """Both families at `port`; a thread for each connection."""
+    """Listens on `port` for IPv4 and IPv6; serves each connection in its own thread."""
     server = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True,
                                   backlog=512)
 
@@ -331,7 +333,7 @@ def udp_echo(world, port):
         data, asked, _, peer = sock.recvmsg(65535, socket.CMSG_SPACE(20))
         with world.lock:
             world.datagrams.append([port, len(data), data[:64].decode("latin-1")])
-        sock.sendmsg([data.upper()], asked, 0, peer)  # from the address asked
+        sock.sendmsg([data.upper()], asked, 0, peer)  # from the address that the client sent to
 
 
 def dns_reply(world, query):
@@ -384,14 +386,14 @@ EC_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
 def authority(top, name):
-    """A CA: ca.pem and ca.key."""
+    """Makes a CA: ca.pem and ca.key."""
     openssl("req", "-x509", *EC_KEY, "-days", "2", "-subj", f"/CN={name}", "-keyout",
             top / "ca.key", "-out", top / "ca.pem", "-addext",
             "keyUsage=critical,keyCertSign,cRLSign")
 
 
 def certificate(top, file, names):
-    """FILE.pem and FILE.key of that CA, for names such as DNS:x."""
+    """Makes FILE.pem and FILE.key, signed by the CA in `top`, for names such as DNS:x."""
     ext = top / f"{file}.ext"
     ext.write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n"
                    f"subjectAltName={','.join(names)}\n", encoding="ascii")
@@ -403,7 +405,7 @@ def certificate(top, file, names):
 
 
 def certificates(top):
-    """A CA, and a certificate for each group of names: ca.pem, NAME.pem."""
+    """Makes a CA (ca.pem) and a certificate for each group of names (GROUP.pem)."""
     authority(top, "Test CA")
     for group, names in (("good", GOOD), ("evil", EVIL)):
         certificate(top, group, [f"DNS:{n}" for n in names])
@@ -424,7 +426,7 @@ def tls_context(top):
 
 
 def git_repository(top):
-    """A bare repository that plain file service can offer."""
+    """Makes a bare repository that git can clone over plain HTTP."""
     env = {"PATH": harness.PATH, "HOME": str(top), "GIT_CONFIG_NOSYSTEM": "1"}
     work = top / "clone"
     for argv in (["init", "-q", "-b", "main", work],
@@ -437,7 +439,7 @@ def git_repository(top):
 
 
 def set_up(top):
-    """The namespaces' own loopback addresses and files of /etc."""
+    """Sets the loopback addresses and the files of /etc in the new namespaces."""
     for argv in (["link", "set", "lo", "up"], ["addr", "add", PRIVATE + "/32", "dev", "lo"],
                  ["addr", "add", METADATA + "/32", "dev", "lo"],
                  ["addr", "add", OWN + "/24", "dev", "lo"],
@@ -467,7 +469,8 @@ def ip(*argv):
 
 
 def other_machine(then, *args):
-    """A namespace of the calling thread's own, and of those that it starts."""
+    """Moves the calling thread to a new network namespace, connects it with the first one, and
+    calls `then`. All threads that this thread starts are in the new namespace, too."""
     if ctypes.CDLL(None, use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
         raise OSError(ctypes.get_errno(), "unshare")
     ip("link", "set", "lo", "up")
@@ -498,7 +501,7 @@ def serve_all(world, tls):
 
 
 def main():
-    """The program in the namespaces: sets up, says "ready", obeys stdin."""
+    """Sets up the namespaces, starts the servers, prints "ready" and executes commands of stdin."""
     top = pathlib.Path(sys.argv[1])
     set_up(top)
     git_repository(top)

@@ -1,5 +1,5 @@
-"""Receivers of a session's messages on loopback (good, slow, lying and silent ones), and
-the program that delivers the messages (tests/unit/notify_driver.c)."""
+"""HTTP servers on loopback that receive a session's messages (and answer well, late, wrongly or
+never), and the program that delivers the messages (tests/unit/notify_driver.c)."""
 import contextlib
 import http.server
 import json
@@ -22,8 +22,8 @@ EVENT = {"event": "session_killed", "session_id": "0123456789abcdef", "agent_id"
 
 
 class Receiver:
-    """`plan` holds (status, headers, body) or a function for each request to
-    come; then every one is answered with 200."""
+    """An HTTP server. `plan` has the answer to each of the next requests: (status, headers, body)
+    or a function. All requests after these are answered with 200."""
 
     def __init__(self, tls=None, family=socket.AF_INET, plan=()):
         self.requests = []  # (path, headers, body, time)
@@ -48,7 +48,7 @@ class Receiver:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
-            request_queue_size = 128  # with five a connection would wait for a second
+            request_queue_size = 128  # with the default, 5, some connections would wait for 1 s
             address_family = family
 
             def handle_error(self, request, client_address):
@@ -89,13 +89,13 @@ class Receiver:
 
 
 def silent(receiver, h):
-    """Has taken the request, and never says a word."""
+    """Accepts the request and never answers."""
     receiver.stopped.wait(100)
     h.close_connection = True
 
 
 def late(receiver, h):
-    """Answers, after a while."""
+    """Answers after 1 s."""
     receiver.stopped.wait(1)
     h.send_response(200)
     h.send_header("Content-Length", "0")
@@ -130,13 +130,14 @@ def deaf(sock):
 
 
 def dead(sock):
-    """Bound and not listening: refused."""
+    """A port that is bound but does not listen: connections are refused."""
     sock.bind(("127.0.0.1", 0))
     return f"http://127.0.0.1:{sock.getsockname()[1]}/"
 
 
 def authority(runner, name="ca"):
-    """A CA of the test and a context with its certificate for 127.0.0.1."""
+    """Makes a CA and a certificate for 127.0.0.1; returns a server's TLS context with this
+    certificate, and the path of the CA's certificate."""
     top = runner.work / name
     top.mkdir()
     net_servers.authority(top, name)
@@ -147,7 +148,7 @@ def authority(runner, name="ca"):
 
 
 class Outbox:
-    """The driver's outbox of one caller."""
+    """The outbox of one caller, used through tests/unit/notify_driver.c."""
 
     def __init__(self, runner, driver):
         self.runner, self.driver = runner, driver
@@ -170,7 +171,7 @@ class Outbox:
         return self.runner.as_caller([self.driver, *(how or ["start"])], env=env, timeout=20)
 
     def done(self):
-        """(message, status, retry in ms, error) of each try."""
+        """Returns (message, status, retry in ms, error) for each try to deliver."""
         path = self.dir / "done.txt"
         found = []
         for line in path.read_text().splitlines() if path.exists() else []:
@@ -179,7 +180,7 @@ class Outbox:
         return found
 
     def heralds(self):
-        """Of this caller; its child processes are not among them."""
+        """The pids of this caller's heralds, without the child processes of a herald."""
         mine = f"XDG_STATE_HOME={self.runner.state}".encode()
         found = {}
         for p in pathlib.Path("/proc").glob("[0-9]*"):
@@ -202,7 +203,7 @@ STORE = harness.BUILD / "tests/unit/notify_store"
 
 
 class Store:
-    """The real one, by tests/unit/notify_store.c."""
+    """The real store of sessions, used through tests/unit/notify_store.c."""
 
     def __init__(self, runner, program):
         self.runner, self.program = runner, program

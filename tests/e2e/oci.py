@@ -45,7 +45,7 @@ def busybox_members():
 
 
 class Layout:
-    """An image layout in a directory of its own."""
+    """An OCI image layout in a new directory."""
 
     def __init__(self, directory):
         self.dir = pathlib.Path(directory)
@@ -93,7 +93,7 @@ def _copy(root, path):
 
 
 def python_root(directory, python="/usr/bin/python3"):
-    """Debian's Python with the libraries that it loads, and nothing else of the host."""
+    """Makes a root file system with Debian's Python and the libraries that it loads, only."""
     root = pathlib.Path(directory)
     lib = subprocess.run([python, "-c", "import os; print(os.path.dirname(os.__file__))"],
                          capture_output=True, text=True, check=True, timeout=30).stdout.strip()

@@ -38,8 +38,8 @@ def load_schema():
     pool = descriptor_pool.DescriptorPool()
     for f in files.file:
         pool.Add(f)
-    # Made before the first request: one thread must not meet a class that another one has
-    # only half made.
+    # The classes are made before the first request: if several threads made a class at the same
+    # time, one of them could use it unfinished.
     factory = message_factory.MessageFactory(pool)
     return {m.name: factory.GetPrototype(pool.FindMessageTypeByName("otlp." + m.name))
             for f in files.file for m in f.message_type}
@@ -60,8 +60,8 @@ def no_twins(pairs):
 
 
 def plain_json(node, key=""):
-    """The strict spelling, and ids from hexadecimal to what protobuf's own
-    JSON mapping wants."""
+    """Checks that the JSON is spelled strictly by the specification, and converts ids from
+    hexadecimal (OTLP) to base64 (protobuf's JSON mapping)."""
     if isinstance(node, dict):
         for k in node:
             check(re.fullmatch("[a-z][A-Za-z0-9]*", k), f"not lowerCamelCase: {k}")
@@ -87,7 +87,7 @@ def parse(prototype, content_type, body):
         tree = json.loads(body.decode("utf-8"), object_pairs_hook=no_twins)
         json_format.ParseDict(plain_json(tree), message, ignore_unknown_fields=False)
         return message
-    message.ParseFromString(body)  # texts that are not UTF-8 are refused by it
+    message.ParseFromString(body)  # this refuses texts that are not UTF-8
     known = prototype()
     known.CopyFrom(message)
     known.DiscardUnknownFields()
@@ -157,7 +157,7 @@ def status(code, body=b""):
 
 
 class Collector:
-    """`plan` holds an answer for each request to come; then all is well."""
+    """The collector. `plan` has the answers to the next requests; later ones are accepted."""
 
     def __init__(self, tls=None, port=0):
         self.messages = load_schema()
@@ -179,7 +179,7 @@ class Collector:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
-            request_queue_size = 128  # with five a connection would wait for a second
+            request_queue_size = 128  # with the default, 5, some connections would wait for 1 s
 
             def handle_error(self, request, client_address):
                 pass
@@ -230,7 +230,7 @@ class Collector:
         h.close_connection = True
 
     def do_drop(self, h):
-        """Closes with a reset, the body unread."""
+        """Closes the connection with a reset, without reading the body."""
         h.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         h.close_connection = True
         h.connection.close()
@@ -253,7 +253,7 @@ class Collector:
                             h.headers["Content-Type"], body)
             taken = list(kind[1](message))
             check(taken, "an empty request")
-        except Exception as e:  # whatever it was: it is not right
+        except Exception as e:  # every error means that the request is invalid
             with self.lock:
                 self.faults.append(f"{type(e).__name__}: {e}")
             return 400, b""

@@ -7,7 +7,7 @@ import time
 import otlp_server
 import records
 
-SECONDS = 60  # for the export of one run to be over
+SECONDS = 60  # the longest time for the export of one run
 NO_DECISION = {"run", "layers", "files", "end", "signature", "stdout", "stderr"}
 
 
@@ -23,7 +23,8 @@ def collector(*plan, **kw):
 
 @contextlib.contextmanager
 def reserved():
-    """A port where no program listens and that only a collector of ours gets."""
+    """A port on which no program listens. Only the test's collector can use it: the port stays
+    bound with SO_REUSEADDR."""
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(("127.0.0.1", 0))
@@ -36,7 +37,7 @@ def log_text(runner):
 
 
 def settled(runner, n=1, seconds=SECONDS):
-    """Waits for the end of n exports; what the log says by then."""
+    """Waits until n exports have ended; returns the text of the log."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         text = log_text(runner)
@@ -51,7 +52,7 @@ def environment(c, **extra):
 
 
 def exported(runner, c, *args, env=None, n=1, **kw):
-    """A run with --otel, exported and accepted in full."""
+    """Runs with --otel and waits for the export; the collector must have accepted everything."""
     result = runner.run("--otel", *args, env=environment(c, **(env or {})), **kw)
     text = settled(runner, n)
     assert not c.faults, c.faults

@@ -1,11 +1,11 @@
-"""The distribution's real PostgreSQL, for the duration of a test.
+"""A real PostgreSQL server (of the distribution) for the duration of a test.
 
     with postgres.Server(base, uid, gid) as server:
         server.url("database")
 
-It runs in a temporary directory of an unprivileged user (it refuses root), on a
-unix socket and a loopback port, with password authentication. When the process that
-started it ends, even by SIGKILL, the kernel ends the server by a signal.
+It runs as an unprivileged user (PostgreSQL refuses to run as root) in a temporary directory, on
+a unix socket and a loopback port, with password authentication. When the process that started
+the server ends, even by SIGKILL, the kernel sends the server a signal that ends it.
 """
 import contextlib
 import ctypes
@@ -43,7 +43,7 @@ full_page_writes = off
 
 
 def programs():
-    """The directory of the newest server that is installed."""
+    """The directory of the programs of the newest server that is installed."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"),
                    key=lambda p: int(p.split("/")[4]))
     assert found, "there is no PostgreSQL server: run scripts/setup test"
@@ -51,8 +51,8 @@ def programs():
 
 
 def free_port():
-    """A port below those that the kernel gives to connecting programs: no other program gets it
-    while the server is down."""
+    """A free port below the kernel's ephemeral range, so that no connecting program gets it while
+    the server is stopped."""
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("127.0.0.1", 15000 + secrets.randbelow(15000)))
@@ -62,7 +62,7 @@ def free_port():
 class Server:
     def __init__(self, base, uid, gid):
         self.bin, self.uid, self.gid = programs(), uid, gid
-        # Short: the path of a unix socket has 107 bytes.
+        # The name is short: the path of a unix socket has at most 107 bytes.
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="pg-", dir=base))
         os.chown(self.dir, uid, gid)
         self.dir.chmod(0o755)
@@ -108,7 +108,7 @@ class Server:
         def die_with_parent():
             libc.prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
-        # Not by setpriv: a change of uid clears the death signal.
+        # setpriv cannot be used here: a change of uid clears the parent-death signal.
         self.process = subprocess.Popen(
             [str(self.bin / "postgres"), "-D", str(self.data)], cwd=self.dir,
             user=self.uid, group=self.gid, extra_groups=[], env={"LC_ALL": "C.UTF-8"},
@@ -123,7 +123,8 @@ class Server:
             time.sleep(0.05)
 
     def stop(self, sig=signal.SIGINT):
-        """SIGKILL ends the server alone; its children notice and follow."""
+        """Ends the server with a signal. SIGKILL reaches only the server; its children notice its
+        end and exit."""
         if self.process is None:
             return
         self.process.send_signal(signal.SIGCONT)
@@ -132,7 +133,7 @@ class Server:
         self.process = None
 
     def kill(self):
-        """As a crash: every process of it at once, no cleaning up."""
+        """Kills all processes of the server at once, as in a crash."""
         family = [self.process.pid, *self.children()]
         for pid in family:
             try:
@@ -148,12 +149,13 @@ class Server:
 
     @contextlib.contextmanager
     def standing_still(self):
-        """It takes connections, and says nothing."""
+        """Stops all processes of the server (SIGSTOP) during the `with` block: the kernel accepts
+        connections, and no process answers."""
         self.process.send_signal(signal.SIGSTOP)
         stat = pathlib.Path(f"/proc/{self.process.pid}/stat")
         while stat.read_text().rpartition(")")[2].split()[0] != "T":
             time.sleep(0.01)
-        # From now on no child comes, and none is reaped.
+        # From now on the server makes no new child and reaps none.
         family = [self.process.pid, *self.children()]
         for pid in family:
             os.kill(pid, signal.SIGSTOP)
@@ -174,7 +176,7 @@ class Server:
 
     @contextlib.contextmanager
     def session(self, database):
-        """One connection that stays: its function runs SQL and returns when it is done."""
+        """Yields a function that runs SQL, always on the same connection, and waits for its end."""
         p = subprocess.Popen([*self.identity(), str(self.bin / "psql"), "-qAtX", "-h",
                               str(self.dir), "-p", str(self.port), "-U", USER, database],
                              cwd=self.dir, env={"PATH": "/usr/bin:/bin", "PGPASSWORD": PASSWORD},
@@ -190,7 +192,7 @@ class Server:
             p.communicate(timeout=30)
 
     def database(self, name, encoding="UTF8"):
-        """A new, empty one; returns its URL."""
+        """Makes a new, empty database and returns its URL."""
         self.sql(f"DROP DATABASE IF EXISTS {name}")
         self.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
         return self.url(name)
@@ -203,8 +205,8 @@ class Server:
 
 
 class LossyProxy:
-    """A TCP port in front of a server. The first answer to what has `word` in it
-    is dropped, and the connection with it; everything else passes."""
+    """A TCP proxy in front of a server. It drops the answer to the first data that contains `word`
+    and closes that connection; it passes on everything else."""
 
     def __init__(self, server, word):
         self.server, self.word, self.dropped = server, word, threading.Event()
@@ -230,7 +232,8 @@ class LossyProxy:
             threading.Thread(target=self.pump, args=(up, client, None, heard), daemon=True).start()
 
     def pump(self, source, target, heard, drop):
-        """One direction: `heard` is set by the word, `drop` ends it when set."""
+        """Copies one direction. Sets `heard` when the data contains the word; stops when `drop`
+        is set."""
         try:
             while data := source.recv(65536):
                 if heard is not None and self.word in data and not self.dropped.is_set():

@@ -23,7 +23,7 @@ env_vars:
   THING_KEY: {description: a key, required: true}
 """
 
-# Every program begins with this: out() ends it with what the test looks at.
+# The beginning of every program, which must call out() last: it prints the result for the test.
 PRELUDE = """\
 import asyncio, json, os, sys, threading, time, warnings
 warnings.simplefilter("ignore")
@@ -65,8 +65,8 @@ class World:
         return d
 
     def program(self, skill, code, *, env=None, bare=False, timeout=60):
-        """Runs it as the caller (`bare`: with decoys only in sight, and no network); the
-        result of its out()."""
+        """Runs the code as the caller and returns the value that it passed to out(), and the
+        finished command. `bare`: only decoys are visible, and there is no network."""
         path = self.ssb.write(self.ssb.work / "program.py", PRELUDE + textwrap.dedent(code))
         env = {"PYTHONPATH": str(self.package), "PYTHONDONTWRITEBYTECODE": "1",
                "SKILLSANDBOX_BINARY": str(self.ssb.binary), **(env or {})}

@@ -39,7 +39,7 @@ def chain(bodies, start=bytes(32)):
 
 
 def ascii_body(seq, kind, members):
-    """As body(), with every character beyond ASCII escaped: lone surrogates."""
+    """Like body(), but escapes every character beyond ASCII: it can contain lone surrogates."""
     head = {"seq": seq, "time": TIME.format(0, seq), "mono": seq, "kind": kind}
     return json.dumps({**head, **members}, separators=(",", ":"))[:-1].encode()
 
@@ -98,7 +98,7 @@ END = {"exit_code": 0, "end": "exited", "signal": 0, "duration_us": 123456,
 
 
 class Record:
-    """The bodies of a record, to be changed, and how it is put together."""
+    """A record: its bodies, which a test may change, and the functions that put it together."""
 
     def __init__(self, run_id=None, events=EVENTS, end=END, seed=SEED, **run):
         self.id = run_id or str(uuid.uuid4())
@@ -121,7 +121,7 @@ class Record:
 
 
 def sign(seq, end, seed=SEED):
-    """The line after `end`, at the time of that one."""
+    """Returns the signature line for the line `end`, with the time of that line."""
     key, public = keypair(seed)
     end_hash = bytes.fromhex(end[-67:-3].decode())
     time, mono = re.match(rb'\{"seq":\d+,"time":"([^"]*)","mono":(\d+)', end).groups()
@@ -142,7 +142,7 @@ class State:
     def put(self, record, flat=False, mtime=None, text=None, lock=lambda new: None):
         name = f"{record.id}.trace.jsonl" if flat else f"{record.id}/trace.jsonl"
         path = self.dir / "runs" / name
-        # Complete and owned by the caller before a watcher is told the name.
+        # A watcher must see the record complete and owned by the caller, so it is renamed last.
         new = self.runner.write(f"{path}.new", record.text() if text is None else text, 0o600)
         lock(new)
         new.rename(path)
@@ -152,14 +152,14 @@ class State:
 
 
 class Live:
-    """Holds a record as its supervisor does, and writes to it line by line."""
+    """Keeps a record locked, as its supervisor does, and appends line after line."""
 
     def __init__(self, state, record, flat=False):
         self.lines = record.lines()
         self.path = state.put(record, flat, text=b"", lock=self.lock)
 
     def lock(self, path):
-        """Called before a watcher sees the record: without a lock, the run is over."""
+        """Locks the record before a watcher can see it: an unlocked record means an ended run."""
         self.file = open(path, "ab", buffering=0)
         fcntl.flock(self.file, fcntl.LOCK_EX)
 

@@ -1,4 +1,4 @@
-"""The record of a run, read by the rules of skillsandbox-trace(5) alone."""
+"""Reads the record of a run by the rules of skillsandbox-trace(5), without code of the product."""
 import contextlib
 import hashlib
 import json
@@ -9,13 +9,13 @@ TAIL = 76  # ,"hash":" + 64 digits + "} + newline
 
 
 def read_lines(path):
-    """The complete lines of a file, and the rest after the last of them."""
+    """The complete lines of a file, and the rest after the last complete line."""
     *lines, rest = path.read_bytes().split(b"\n")
     return [line + b"\n" for line in lines], rest
 
 
 def verify(lines):
-    """Checks hash, number and clock of every line; returns the parsed lines."""
+    """Checks size, hash, number and clock of every line; returns the parsed lines."""
     last, parsed = bytes(32), []
     for number, line in enumerate(lines):
         assert len(line) <= 65536
@@ -30,7 +30,7 @@ def verify(lines):
 
 
 def verify_end(records, key=None):
-    """Checks the signed end; `key` is the owner's, in hex."""
+    """Checks the end line and its signature; `key` is the owner's public key in hexadecimal."""
     end, signature = records[-2:]
     assert end["kind"] == "end" and signature["kind"] == "signature"
     assert key is None or signature["key"] == key
@@ -40,8 +40,9 @@ def verify_end(records, key=None):
 
 
 def paths(runner):
-    """Every record in the caller's state directory, including those without a directory of
-    their own. These are read first: one that moves meanwhile is found in its directory."""
+    """Every record in the caller's state directory, the oldest first. A record may be in runs/
+    itself or in the directory of its run. runs/ is read first: a record that moves during this
+    call is then found in its directory."""
     runs = runner.state / "skillsandbox/runs"
     found = {}
     for pattern in ("*.trace.jsonl", "*/trace.jsonl"):
@@ -52,7 +53,7 @@ def paths(runner):
 
 
 def last(runner):
-    """The newest record, verified with the owner's key up to its signature."""
+    """The lines of the newest record, verified with the owner's key, signature included."""
     lines, rest = read_lines(paths(runner)[-1])
     assert rest == b""
     records = verify(lines)

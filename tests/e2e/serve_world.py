@@ -11,7 +11,7 @@ from harness import alive_with, manifest
 
 TOKEN = "a-token-of-the-tests-0123456789"
 
-# Only SIGKILL ends it, and its child.
+# A program that only SIGKILL ends; so does its child.
 STUBBORN = """
 import signal, subprocess, sys, time
 for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -24,7 +24,7 @@ time.sleep(99)
 
 
 def skill(ssb, name, code, **fields):
-    """A skill in the one directory that is served."""
+    """Makes a skill in the directory that the server offers."""
     d = ssb.mkdir("skills") / name
     ssb.write(d / "main.py", code)
     ssb.write(d / "skillsandbox.yaml", manifest(name=name, **fields))
@@ -100,7 +100,7 @@ class Http:
     def tool(self, tool, more=None, **arguments):
         message = self.message(tool, arguments, more)
         status = 429
-        while status == 429:  # earlier requests came too fast
+        while status == 429:  # "too many requests": the test sent the earlier ones too fast
             status, _, answer = self.once(body=message, **mcp_world.modern_fields(message))
         assert status == 200, answer
         return answer["result"]
@@ -128,8 +128,8 @@ def http_served(ssb, *flags, **kw):
 
 
 def rss(process):
-    """The resident bytes of the server itself. As the user it has no parent between: setpriv
-    executes it."""
+    """The resident memory of the server in bytes. `process` is the server itself, also for the
+    user: setpriv executes the server without a fork."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
         return next(int(x.split()[1]) for x in f if x.startswith("VmRSS")) * 1024
 

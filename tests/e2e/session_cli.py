@@ -1,4 +1,4 @@
-"""Runs `skillsandbox session ...` as one caller, on one of the two stores."""
+"""Runs `skillsandbox session ...` as one caller, on one of the two stores (SQLite, PostgreSQL)."""
 import json
 import os
 import re
@@ -44,7 +44,7 @@ class Sessions:
         return r.json()
 
     def decide(self, *args, code=0):
-        """A decision, with all its names."""
+        """Runs the command and returns its decision, which must have all the documented keys."""
         d = self.json(*args, code=code)
         assert DECISION <= set(d) and SNAPSHOT <= set(d["session_state_snapshot"]), d
         assert d["action_allowed"] == (code == 0)
@@ -53,7 +53,7 @@ class Sessions:
     def policy(self, **sections):
         self.count += 1
         path = self.ssb.work / f"session{self.count}.yaml"
-        # JSON is YAML.
+        # The file is written as JSON, which is valid YAML.
         return self.ssb.write(path, json.dumps(sections) + "\n")
 
     def start(self, *args, **sections):
@@ -74,9 +74,9 @@ class Sessions:
 
 
 def outlive(act, lengths=(3, 12, 60)):
-    """Calls act(seconds), which sets a time limit of so many seconds and does what has to come
-    before its end. Returns what it returned when the limit is over. Where the machine was too
-    slow for the limit, all of it is done again with a longer one."""
+    """Calls act(seconds), which sets a time limit of so many seconds and then does the work that
+    must be complete before the limit ends. Waits until the limit is over, then returns the result
+    of act. If the machine was too slow, act is called again with a longer limit."""
     for seconds in lengths:
         begun = time.monotonic()
         try:
@@ -92,7 +92,7 @@ def outlive(act, lengths=(3, 12, 60)):
 
 
 def is_clean(r):
-    """Nothing in it controls a terminal, whatever its source."""
+    """Output and errors have no characters that control a terminal; returns the result."""
     for text in (r.text, r.errors):
         assert not STEERS.search(text), repr(r)
     return r
@@ -111,4 +111,4 @@ def end_heralds(ssb):
             if f"HOME={ssb.home}\0".encode() in open(f"/proc/{pid}/environ", "rb").read():
                 os.kill(pid, signal.SIGKILL)
         except OSError:
-            pass  # it has ended
+            pass  # the herald has ended

@@ -27,7 +27,7 @@ def proc_args(pid):
 
 
 class Sleeper:
-    """A process inside a sandbox, found by a unique argument."""
+    """A process inside a sandbox; the test finds it by its unique argument."""
 
     def __init__(self):
         self.seconds = f"300.{os.getpid()}{next(NUMBERS):04d}"
@@ -58,7 +58,7 @@ class Run:
 
 
 class Sessions:
-    """On SQLite, or on a new database of `server`."""
+    """The sessions of a caller, stored in SQLite or in a new database of `server`."""
 
     def __init__(self, runner, server=None):
         self.runner = runner
@@ -93,7 +93,7 @@ class Sessions:
         return self.drive("show", name).ok().json()
 
     def runs(self, name):
-        """(init, keeper, socket) of the runs that are running according to the store."""
+        """Returns (init, keeper, socket) for each run that is running according to the store."""
         return [(int(a), int(b), c) for a, b, c, _ in
                 (line.split() for line in self.drive("runs", name).ok().text.splitlines())]
 
@@ -105,7 +105,7 @@ class Sessions:
         return run
 
     def sleeping(self, session, script=None, flags=()):
-        """A run whose shell executes `script` and then sleeps."""
+        """Starts a run whose shell executes `script` and then sleeps; returns (run, sleeper)."""
         sleeper = Sleeper()
         run = self.popen(*flags, "--timeout", "200", "--", "/bin/sh", "-c",
                          f"{script or ''}\nexec {sleeper}", session=session)
@@ -114,7 +114,7 @@ class Sessions:
         return run, sleeper
 
     def sql(self, text):
-        """Changes the store directly, as no command does."""
+        """Changes the store directly, without a command of the product."""
         if self.server is not None:
             self.server.sql(text, self.database)
             return
@@ -124,7 +124,7 @@ class Sessions:
 
     @contextlib.contextmanager
     def held(self):
-        """No other process can write the store, as if it were lost."""
+        """Locks the store during the `with` block: no other process can write to it."""
         if self.server is not None:
             with self.server.session(self.database) as say:
                 say("BEGIN; LOCK TABLE sessions, runs IN ACCESS EXCLUSIVE MODE;")
@@ -137,9 +137,9 @@ class Sessions:
         db.close()
 
     def stop(self, pid):
-        """SIGSTOP, taken back at the end of the test whatever its outcome. A process that is
-        stopped in the middle of a transaction keeps all others out of the store: it goes on, and
-        is stopped again a little later."""
+        """Stops a process with SIGSTOP; the end of the test always resumes it. If the process was
+        stopped in the middle of a transaction, it would lock all other processes out of the store:
+        then it is resumed, and stopped again a little later."""
         fd = os.pidfd_open(pid)
         self.stopped.append(fd)
         signal.pidfd_send_signal(fd, signal.SIGSTOP)
@@ -152,7 +152,7 @@ class Sessions:
         signal.pidfd_send_signal(fd, signal.SIGSTOP)
 
     def is_free(self):
-        """No process is in a transaction of the store."""
+        """True if no process is in a transaction of the store."""
         if self.server is not None:
             busy = self.server.sql("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND "
                                    "datname = current_database() AND pid <> pg_backend_pid()",
@@ -190,7 +190,7 @@ def sessions(ssb):
 
 @pytest.fixture(params=["root-sqlite", "user-sqlite", "user-postgres"])
 def either(request):
-    """A caller's sessions, on each of the two stores: they must behave alike."""
+    """The sessions of a caller. Each test runs with both stores, which must behave the same."""
     who, store = request.param.split("-")
     runner = request.getfixturevalue(who)
     world = Sessions(runner, request.getfixturevalue("server") if store == "postgres" else None)

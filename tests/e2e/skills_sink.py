@@ -1,12 +1,12 @@
-"""The receiver of what hostile skills steal: a program in its own network namespace, where
-203.0.113.7 is an address of loopback.
+"""Receives the data that hostile skills steal. The program runs in its own network namespace,
+where 203.0.113.7 is a loopback address.
 
-    4444  takes everything
-    4445  takes everything, and sends commands to the shell at the other end
-    4446  HTTP: takes everything, and serves an installer that steals
+    4444  reads everything
+    4445  reads everything, and sends commands to the shell at the other end
+    4446  HTTP: reads a request, and answers with an installer script that steals
 
-It reads "reset" or "seen" from stdin and answers with a line of JSON: connections, and their
-bytes in latin-1.
+It reads the commands "reset" and "seen" from stdin. It answers each with a line of JSON: the
+connections and their bytes in latin-1.
 """
 import json
 import socket

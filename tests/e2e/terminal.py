@@ -1,4 +1,4 @@
-"""A person at a terminal: a pseudo-terminal that is the controlling terminal of a program."""
+"""Plays a person at a terminal: runs a program with a pseudo-terminal as controlling terminal."""
 import fcntl
 import os
 import pty
@@ -13,7 +13,7 @@ CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
 class Terminal:
-    """One command of a caller on a terminal of its own; `seen` has everything that was shown."""
+    """One command of a caller on a new terminal; `seen` has everything that was shown."""
 
     def __init__(self, caller, *argv, columns=80, ahead=b"", env=None):
         self.ours, theirs = pty.openpty()
@@ -31,13 +31,13 @@ class Terminal:
             return False
         try:
             data = os.read(self.ours, 65536)
-        except OSError:  # the other side is gone
+        except OSError:  # the program has closed the terminal
             data = b""
         self.seen += data
         return data != b""
 
     def wait_for(self, text, seconds=20):
-        """Waits until `text` is shown after everything that was waited for before."""
+        """Waits until `text` is shown. Output up to the text of the last call is ignored."""
         start, end = getattr(self, "at", 0), time.monotonic() + seconds
         while text.encode() not in self.seen[start:]:
             left = end - time.monotonic()
@@ -50,7 +50,7 @@ class Terminal:
         return self
 
     def end(self, seconds=30):
-        """The exit status."""
+        """Waits for the end of the command; returns its exit status."""
         end = time.monotonic() + seconds
         while self._read(max(0, end - time.monotonic())):
             pass

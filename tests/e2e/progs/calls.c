@@ -72,7 +72,7 @@ static long handle_to_fd(void)
 	int mount = 0;
 	h->handle_bytes = 128;
 	if (name_to_handle_at(AT_FDCWD, "/usr", h, &mount, 0) < 0) {
-		h->handle_bytes = 8; /* made up: the filter need not look */
+		h->handle_bytes = 8; /* an invalid handle: the filter does not look at it */
 	}
 	return open_by_handle_at(AT_FDCWD, h, O_RDONLY);
 }
@@ -116,7 +116,7 @@ static long sti(void)
 	return ioctl(0, TIOCSTI, &c);
 }
 
-/* The kernel looks at the low half of the request only. */
+/* The kernel looks only at the low 32 bits of the request. */
 static long sti_high_bits(void)
 {
 	char c = 'x';
@@ -173,7 +173,7 @@ CALL(quotactl_, syscall(SYS_quotactl, 0, (char *)1, 0, (void *)1))
 CALL(kcmp_, syscall(SYS_kcmp, getpid(), getpid(), 0, 0, 0))
 CALL(syslog_, syscall(SYS_syslog, 10 /* size of the ring */, 0, 0))
 CALL(fanotify, syscall(SYS_fanotify_init, 0, 0))
-/* What every program needs: a filter that denies all would pass the rest. */
+/* The control: every program needs this call. A filter that denies all calls fails only here. */
 CALL(getpid_, getpid())
 
 struct call {

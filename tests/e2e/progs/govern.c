@@ -1,14 +1,14 @@
-/* Runs a plan with a governor that takes commands from standard input and prints its events to
- * standard output, one line of JSON each. Linked with the static library and its internal
- * headers.
+/* govern - runs a plan with a governor. The governor is a child process that takes commands from
+ * standard input and prints the supervisor's events to standard output, one line of JSON each.
+ * The program is linked with the static library and uses its internal headers.
  *
  *     govern [--best-effort LAYER] [--read P] [--write P] [--net N]
  *            [--allow-private R] [--timeout T] ... -- PROGRAM ARGUMENT...
  *     govern ... DIRECTORY
  *
- * Commands: "pause", "resume", "kill GRACE_MS REASON", "garbage", "short", "close" (the governor's
- * end), "die" (the governor, by SIGKILL). The skill's own streams are empty and the file that
- * GOVERN_STDOUT names. */
+ * Commands: "pause", "resume", "kill GRACE_MS REASON", "garbage", "short", "close" (the governor
+ * exits), "die" (the governor kills itself with SIGKILL). The skill's input is empty; its output
+ * and errors go to the file that GOVERN_STDOUT names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -120,7 +120,7 @@ static void obey(int fd, char *word)
 	(void)!send(fd, &m, strcmp(word, "short") == 0 ? 3 : sizeof(m), MSG_NOSIGNAL);
 }
 
-/* Until the run has ended; then the rest of the script is of no use. */
+/* Prints events and executes commands until the run has ended; commands after that are not read. */
 static void govern(int fd)
 {
 	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = 0, .events = POLLIN } };

@@ -1,6 +1,6 @@
-/* linger - one thread connects a socket to a place outside of the plan while another thread closes
- * it. The socket is full and lingers, so that the process that closes it last waits in close().
- * Prints the longest time in ms that a connect() took. */
+/* linger - one thread connects a socket to an address outside of the plan while another thread
+ * closes the socket. Its send buffer is full and SO_LINGER is set, so the process that closes it
+ * last waits in close(). Prints the longest time in ms that a connect() took. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -35,7 +35,8 @@ static void *closer(void *arg)
 		while (atomic_load(&begun) < i) {
 			sched_yield();
 		}
-		/* The observer has it for a moment, some time after the call began. */
+		/* Some time after connect() begins, the observer has a copy of the socket for a
+		 * moment. This delay varies, so that some close() falls into that moment. */
 		for (long end = now_ns() + i % 100 * 1000; now_ns() < end;) {
 		}
 		close(sock);
@@ -44,7 +45,7 @@ static void *closer(void *arg)
 	return NULL;
 }
 
-/* A connected socket into which no more goes; *ret_peer: the other end. */
+/* Returns a new connected socket whose send buffer is full; *ret_peer is the other end. */
 static int full_socket(int server, const struct sockaddr_in *at, int *ret_peer)
 {
 	static const char junk[4096];
@@ -89,7 +90,7 @@ int main(void)
 		(void)connect(fd, (struct sockaddr *)&away, sizeof(away));
 		long took = (now_ns() - begin) / 1000000;
 		longest = took > longest ? took : longest;
-		close(peer); /* and the closer need not wait either */
+		close(peer); /* so that the closer's close() does not wait either */
 		while (atomic_load(&done) < i) {
 			sched_yield();
 		}

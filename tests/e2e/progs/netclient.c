@@ -1,7 +1,6 @@
-/* netclient NAME PORT TEXT - a static program with a resolver of its own: asks
- * the first IPv4 server of /etc/resolv.conf for an A record, connects, sends
- * TEXT and prints what comes back. Exit 3: no answer, 4: no such name, 5: no
- * connection. */
+/* netclient NAME PORT TEXT - a static program with its own resolver: it asks the first IPv4 server
+ * of /etc/resolv.conf for an A record, connects, sends TEXT and prints the answer. Exit status 3:
+ * no DNS reply, 4: no such name, 5: no connection. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -2,10 +2,11 @@
  * process opens paths of /proc and of /dev.
  *
  *   own_tables paths LEADERS THREADS
- *     Both are directories with a file "file" in them. Of each path that is opened, one line
- *     "WHAT WAS WRITTEN<tab>MODE<tab>WHAT THE KERNEL OPENED", by the link of the new fd.
+ *     LEADERS and THREADS are directories, each with a file "file": the leader works in LEADERS,
+ *     the thread in THREADS. Prints a line for each path that the thread opens:
+ *     "PATH<tab>MODE<tab>FILE". FILE is the file that the kernel opened (the link of the new fd).
  *   own_tables exec PROGRAM ARGUMENT
- *     The thread becomes PROGRAM while the leader opens and opens. */
+ *     The thread executes PROGRAM while the leader opens a file again and again. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 #define ALONE     (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)
-#define DIR_FD    100 /* the numbers of the descriptors that both have */
+#define DIR_FD    100 /* leader and thread have different files at these numbers */
 #define FILE_FD   101
 #define PATHS     32
 #define PATH_SIZE 128
@@ -49,7 +50,7 @@ static void open_path(const char *mode, int flags)
 	}
 }
 
-/* A file is made in the directory: each has a name of its own, or lines would be folded. */
+/* Makes a new file in the directory. Its name is unique: the record has equal lines only once. */
 static void make_in(const char *format, int a, int b)
 {
 	size_t n = (size_t)snprintf(raw[n_paths], PATH_SIZE, format, a, b);
@@ -72,7 +73,7 @@ static void take(const char *dir)
 	call(SYS_dup3, DIR_FD, 0, 0, 0);
 }
 
-/* The thread has no TLS of its own: nothing that it calls in libc may need that. */
+/* This thread has no TLS (thread-local storage), so it must call no libc function that needs it. */
 static int paths(void *arg)
 {
 	int leader = (int)call(SYS_getpid, 0, 0, 0, 0), tid = (int)call(SYS_gettid, 0, 0, 0, 0);
@@ -113,7 +114,7 @@ static int paths(void *arg)
 static int become(void *arg)
 {
 	(void)arg;
-	while (!done) { /* the leader is at it */
+	while (!done) { /* until the leader has begun to open */
 	}
 	execve(args[2], args + 2, environ);
 	_exit(1);
@@ -130,13 +131,13 @@ static int main_paths(void)
 	}
 	int child = fork();
 	if (child == 0) {
-		take(args[3]); /* not its parent's */
+		take(args[3]); /* other files than those of its parent */
 		close(pair[1]);
 		_exit(read(pair[0], &byte, 1) != 0);
 	}
 	close(pair[0]);
 	take(args[2]);
-	/* The child is there when its directory is. */
+	/* The child is ready when its fd 101 leads into its own directory. */
 	char link[32], to[4096] = "";
 	snprintf(link, sizeof(link), "/proc/%d/fd/101", child);
 	while (strncmp(to, args[3], strlen(args[3])) != 0) {

@@ -1,6 +1,6 @@
-/* Looks at its own confinement and prints SAFE, or UNSAFE and why. It runs while every system call
- * of the set-up fails in turn: whatever failed, a skill that starts must be confined. argv[1] is a
- * file that must not be visible. */
+/* safe - checks its own confinement and prints SAFE, or UNSAFE and the reason. The tests start it
+ * many times, and each time another system call of the sandbox's set-up fails: if the program
+ * starts at all, it must be confined. argv[1] is a file that must not be visible. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/capability.h>

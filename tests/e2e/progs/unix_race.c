@@ -1,6 +1,6 @@
-/* unix_race MODE OWN GRANT - tries to reach the host's socket GRANT/s by calls that name its own
- * socket OWN/s: another thread changes the address, the fd, the path or the working directory while
- * the supervisor looks at the call. Prints how many calls succeeded. */
+/* unix_race MODE OWN GRANT - calls connect() or bind() with its own socket OWN/s, and tries to
+ * reach the host's socket GRANT/s by that: another thread changes the address, the fd, the path or
+ * the working directory while the supervisor checks the call. Prints how many calls succeeded. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define ROUNDS 1500
-#define TARGET 500 /* an fd that two threads aim */
+#define TARGET 500 /* the fd that one thread connects and the other one replaces */
 
 static const char *own, *grant, *mode;
 static atomic_bool over;
@@ -45,7 +45,8 @@ static void swap_once(int round)
 		say(&to, round % 2 ? grant : own, "s");
 		memcpy(&shared.un, &to, sizeof(to));
 	} else if (strcmp(mode, "fd") == 0) {
-		/* A unix socket takes the place of one that may go on, and its address too. */
+		/* A unix socket replaces the TCP socket, whose connect() is allowed; the address
+		 * is replaced, too. */
 		int s = socket(AF_UNIX, SOCK_STREAM, 0);
 		say(&to, grant, "s");
 		dup2(s, TARGET);
@@ -98,7 +99,7 @@ static int attempt(int round)
 	return rc == 0;
 }
 
-/* Its own service, which takes whatever comes. */
+/* The program's own service: it accepts every connection. */
 static void *serve(void *arg)
 {
 	int s = *(int *)arg;
@@ -132,7 +133,8 @@ int main(int argc, char **argv)
 		perror("own service");
 		return 1;
 	}
-	/* Beside it: a directory "x" and a symlink "y" to the grant, to be exchanged. */
+	/* Next to the socket are a directory "x" and a symlink "y" to the grant. Another thread
+	 * exchanges their names. */
 	snprintf(swapped, sizeof(swapped), "%s/x", own);
 	snprintf(other, sizeof(other), "%s/y", own);
 	mkdir(swapped, 0700);
