@@ -1,5 +1,5 @@
-"""Approvals: what the owner granted to one skill, for the bytes that it had then, and what
-does not count as an approval. At a terminal: test_consent_terminal.py."""
+"""Approvals without a terminal: an approval grants permissions to one skill as long as its files
+do not change. Approvals at a terminal are in test_consent_terminal.py."""
 import concurrent.futures
 import json
 import os
@@ -17,7 +17,7 @@ POLICY = ".config/skillsandbox/policy.yaml"
 
 @pytest.fixture
 def asks(ssb):
-    """A skill that wants the owner's keys, and reads them where it may."""
+    """A skill that asks for the owner's keys, and prints them if it can read them."""
     return ssb.skill(CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
 
 
@@ -34,7 +34,7 @@ def locks(ssb):
 
 
 def stops(ssb, d, *words):
-    """It does not run, and says why in these words."""
+    """The run of the skill is refused, with these words in its message."""
     r = ssb.run(d)
     assert r.code == 125 and SECRET not in r.text, r
     for word in words:
@@ -54,7 +54,7 @@ def test_refused_until_approved(ssb, asks):
     # The record has the approval, and the digest of the files that ran is the approved one.
     (files,) = [x for x in records.last(ssb) if x["kind"] == "files"]
     assert files["files_digest"] == row["tree"]
-    # The record says by what it ran; the lock is the owner's alone.
+    # The trace has the approval that allowed the run; only the owner can read the approval's file.
     assert plan["approved"] == {"by": row["by"], "at": row["at"], "tree": row["tree"],
                                 "snapshot": True}
     (lock,) = locks(ssb)
@@ -65,7 +65,8 @@ def test_refused_until_approved(ssb, asks):
 
 
 def test_any_change_stops_it(ssb, asks):
-    """A byte, a mode, a file, a request: each is said, and approved anew it runs."""
+    """If a byte, a mode, a file or a request of an approved skill changes, the skill does not run
+    until it is approved again. The message shows the change."""
     def edit(name, old, new):
         text = (asks / name).read_text()
         assert old in text
@@ -88,15 +89,15 @@ def test_any_change_stops_it(ssb, asks):
         assert [r["state"] for r in rows(ssb)] == ["changed"]
         approve(ssb, asks)
     assert ssb.run(asks).ok().text.startswith("2 ")
-    # Another directory is another skill, whatever is in it.
+    # A copy of the skill in another directory is not approved.
     other = ssb.work / "copy"
     ssb.as_caller(["cp", "-a", str(asks), str(other)]).ok()
     stops(ssb, other)
 
 
 def test_what_runs_is_what_was_approved(ssb):
-    """The file that it reads is replaced while it runs: it has the old bytes. The control is
-    not approved, and has the new ones."""
+    """A file of the skill changes while the skill runs: an approved skill still reads the old
+    bytes. The control, a skill without an approval, reads the new bytes."""
     code = """
         import sys, time
         print('ready', flush=True)
@@ -118,8 +119,9 @@ def test_what_runs_is_what_was_approved(ssb):
 
 
 def test_too_large_to_be_copied(ssb):
-    """Past the snapshot's size it runs from its own directory: that is said, and it is
-    checked before, and after; also what was put back meanwhile is seen."""
+    """A skill that is too large for a snapshot runs from its own directory, and the approval says
+    so. Its files are checked before and after the run; a file that was moved away and back during
+    the run is a violation, too."""
     d = ssb.skill("import sys\nprint('ready', flush=True)\nsys.stdin.readline()")
     ssb.write(d / "big", "")
     with open(d / "big", "wb") as f:
@@ -146,16 +148,16 @@ def test_too_large_to_be_copied(ssb):
 
 def test_so_many_runs(ssb, asks):
     approve(ssb, asks, "--once")
-    assert ssb.ssb("run", "--dry-run", asks).code == 0  # which is no run
+    assert ssb.ssb("run", "--dry-run", asks).code == 0  # does not use up the one run
     assert SECRET in ssb.run(asks).ok().text
     stops(ssb, asks, "has no runs left")
     assert [r["state"] for r in rows(ssb)] == ["used"]
-    # Many at once: one of them has it.
+    # Of many runs at once, only one can use the approval.
     approve(ssb, asks, "--once")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         codes = sorted(r.code for r in pool.map(ssb.run, [asks] * 8))
     assert codes == [0] + [125] * 7
-    # Until a time.
+    # An approval ends at its time.
     approve(ssb, asks, "--expires", "1s")
     time.sleep(1.1)
     stops(ssb, asks, "has expired")
@@ -172,7 +174,7 @@ def test_the_policy_for_unapproved_skills(ssb):
     ssb.write(ssb.home / POLICY, "consent: {unapproved: refuse}\n", 0o600)
     stops(ssb, d, "the skill is not approved")
     stops(ssb, ssb.skill("print('started')"), "the skill is not approved")  # although it asks for nothing
-    assert ssb.run("--", "true").code == 0  # a command is the owner's own word
+    assert ssb.run("--", "true").code == 0  # a command of the owner needs no approval
     approve(ssb, d)
     assert ssb.run(d).code == 0
     ssb.write(ssb.home / POLICY, "consent: {unapproved: perhaps}\n", 0o600)
@@ -213,7 +215,7 @@ def test_what_cannot_be_approved(ssb):
     r = ssb.ssb("approve", "--yes", d)
     assert r.code == 1 and "cannot be approved" in r.errors, r.errors
     assert ssb.run(d).code == 125
-    # Nor a file that has no bytes of its own.
+    # A skill that contains a FIFO cannot be approved, either.
     ssb.write(ssb.home / POLICY, "", 0o600)
     os.mkfifo(d / "pipe")
     ssb.own(d / "pipe")
@@ -231,7 +233,8 @@ def test_a_long_name_does_not_hide_why(ssb):
 
 
 def test_places_are_those_of_the_skill(ssb):
-    """Messages name the skill's own directory, not the copy that runs: that must not be changed."""
+    """Messages name the skill's own directory, not the snapshot that runs: the owner must not
+    edit the snapshot."""
     d = ssb.skill("print(1)", read=["~/.ssh"])
     approve(ssb, d, "--without", "read ~/.ssh")
     plan = json.loads(ssb.ssb("inspect", "--json", d).ok().text)
@@ -254,7 +257,7 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
     lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
     ssb.ssb("approvals", "--revoke", asks).ok()
-    # An approval that comes with the skill or the project does not count.
+    # A file of an approval that lies in the skill or in the project is ignored.
     for place in (asks / "approvals", asks / ".local/state/skillsandbox/approvals",
                   asks / "skillsandbox.lock"):
         ssb.write(place / lock.name, good, 0o600)
@@ -279,7 +282,7 @@ def test_a_damaged_one_hides_no_other(ssb, asks):
 
 @pytest.mark.parametrize("how", ["symlink", "symlink above"])
 def test_a_skill_that_a_symlink_replaced(ssb, how):
-    """What was declined is not given because the skill has another path now."""
+    """A symlink that replaces the skill, or a directory above it, restores no declined item."""
     secret = ssb.write(ssb.home / "proj/key", SECRET)
     made = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/proj"])
     above = ssb.mkdir("home/skills")
@@ -298,7 +301,7 @@ def test_a_skill_that_a_symlink_replaced(ssb, how):
     r = ssb.ssb("approvals").ok()
     assert f"{d}: unreadable: is now a symlink to '{real}'" in r.text, r.text
     assert rows(ssb)[0]["state"] == "unreadable"
-    # The controls: each remedy of the message.
+    # The controls: each remedy that the message names works.
     approve(ssb, d)
     assert SECRET in ssb.run(d).ok().text
     ssb.ssb("approvals", "--revoke", d).ok()
@@ -317,7 +320,8 @@ def test_revoking_after_a_symlink_to_nothing_replaced_the_skill(ssb, asks):
 
 
 def test_a_directory_that_is_a_symlink(ssb, asks):
-    """Not as if nothing had been approved: that is said, by whatever reads there."""
+    """The directory of the approvals is replaced by a symlink: each command that reads it fails
+    with a message, instead of finding no approvals."""
     approve(ssb, asks)
     there = ssb.state / "skillsandbox/approvals"
     moved = there.rename(ssb.home / "elsewhere")
@@ -333,7 +337,8 @@ def test_a_directory_that_is_a_symlink(ssb, asks):
 
 
 def test_what_was_declined_stays_out(ssb):
-    """By --yes as well, whatever changes; until the approval is taken back."""
+    """The owner declined an item: approving a changed version with --yes does not grant it, until
+    the approval is revoked."""
     d = ssb.skill(f"import os\nprint(os.path.exists({str(ssb.home / '.ssh')!r}))", read=["~/.ssh"])
     approve(ssb, d, "--without", "read ~/.ssh")
     assert ssb.run(d).ok().text.strip() == "False"
@@ -350,7 +355,8 @@ def test_what_was_declined_stays_out(ssb):
 
 
 def test_what_was_declined_stays_out_whatever_is_spoken(ssb):
-    """The port was taken out; the update speaks TLS on it, and it still stays out."""
+    """The owner took a port out. An update that declares another protocol on the port does not
+    get it back."""
     word = "connect to a.example:9000"
     rule = {"domain": "a.example", "ports": [9000]}
     d = ssb.skill("print('ran')", egress=[rule])
@@ -369,7 +375,8 @@ def test_what_was_declined_stays_out_whatever_is_spoken(ssb):
 
 
 def test_version_control_is_no_part_of_it(ssb):
-    """It changes by itself: that ends no approval, since an approved run has none of it."""
+    """A change in the skill's own .git does not end the approval, and an approved run does not
+    see .git. A .git in a subdirectory is a part of the skill."""
     d = ssb.skill("""
         import os, sys
         sys.path.insert(0, '/skill/.git')
@@ -404,7 +411,7 @@ def test_a_damaged_copy_is_made_anew(ssb):
 
 
 def test_old_copies_go_with_a_run(ssb):
-    """Not only when something is approved, which may never happen again."""
+    """Each run of a skill, not only `approve`, removes old snapshots that no approval uses."""
     d = ssb.skill("print('here')")
     copies = pathlib.Path(ssb.state / "skillsandbox/snapshots")
     approve(ssb, d)
@@ -413,10 +420,10 @@ def test_old_copies_go_with_a_run(ssb):
     other = ssb.mkdir(copies / "not-ours")
     for path in (named, idle, other):
         os.utime(path, (1000, 1000))
-    assert ssb.run("--", "true").ok() and idle.exists()  # a bare command looks at none
+    assert ssb.run("--", "true").ok() and idle.exists()  # a command without a skill removes none
     assert ssb.run(d).ok().text == "here\n"
     assert named.exists() and other.exists() and not idle.exists()
-    # A run that may last for days keeps its copy for that long, even if others use it meanwhile.
+    # A run that may last 3 days keeps its snapshot for 3 days, even if a shorter run uses it, too.
     assert named.stat().st_mtime < time.time() + 10
     for days in (3, 2):
         ssb.run("--timeout", str(days * 86400), d).ok()

@@ -1,5 +1,5 @@
-"""Reading records: list, show, verify, export, prune. record_maker.py makes the records, so
-that the tests do not depend on the product's own writer."""
+"""Commands that read records: list, show, verify, export, prune. record_maker.py makes the
+records, so that the tests do not depend on the code of the product that writes them."""
 import contextlib
 import fcntl
 import json
@@ -43,7 +43,8 @@ def test_verify_says_what_it_found(ssb):
 
 
 def rechain(lines, at, bodies, sign=None):
-    """The record anew from `at` on; the old signature stays unless `sign`."""
+    """Makes the lines from `at` on again, with new hashes. The old signature remains, unless `sign`
+    is a seed for a new one."""
     start = bytes(32) if at == 0 else bytes.fromhex(lines[at - 1][-67:-3].decode())
     new, _ = records.chain(bodies[at:], start)
     return lines[:at] + new + [records.sign(len(bodies), new[-1], sign) if sign else lines[-1]]
@@ -54,14 +55,15 @@ def flip(line, at):
 
 
 def tampered(record, other):
-    """(what, where, text, bad at: None for incomplete, -1 for anywhere) for every kind of change at every record."""
+    """Yields (change, line, text, bad line) for every kind of change at every line of the record.
+    Bad line None: verify must find the record incomplete; -1: the bad line may be any line."""
     lines, bodies = record.lines(), record.bodies()
     foreign = other.lines()
     n = len(lines)
     join = b"".join
     for i in range(n):
         for at in {0, 8, len(lines[i]) // 2, len(lines[i]) - 70, len(lines[i]) - 1}:
-            # Without its newline the last line is one that is still being written.
+            # A last line without its newline counts as not yet completely written.
             cut = i == n - 1 and at == len(lines[i]) - 1
             yield (f"flip byte {at}", i, join(lines[:i] + [flip(lines[i], at)] + lines[i + 1:]),
                    None if cut else i)
@@ -205,7 +207,8 @@ def test_words_for_a_run(ssb):
 
 
 def test_a_flat_record_is_found(ssb):
-    """As a crash before the run's directory was made leaves it."""
+    """A record in runs/ itself (a crash came before the run's directory was made) is found by
+    verify and list."""
     state = State(ssb)
     record = Record(end=None, events=[])
     state.put(record, flat=True)
@@ -543,8 +546,8 @@ def test_nothing_hides_what_was_denied(ssb):
 
 
 def test_the_worst_and_connections_come_first(ssb):
-    """Behind a mass of denied reads, of lookups and of files: the violation that is critical and
-    the connection are shown, with and without -v, and what is left out is counted."""
+    """Thousands of denied reads and lookups come before one critical violation and one connection:
+    both are shown, with and without -v, and the entries left out are counted."""
     def denied(path, reason):
         return ("file_blocked", records.attempt("open", "denied", path, True, mode="read",
                                                 reason=reason))
@@ -754,7 +757,7 @@ def test_index_that_lies_or_is_damaged(five):
 
 
 def test_an_unfinished_record_is_read_once(ssb):
-    """And again when its file is another than it was."""
+    """An unfinished record is in the index: its file is read again only after it has changed."""
     state = State(ssb)
     record = Record(end=None)
     path = state.put(record)
@@ -794,7 +797,7 @@ def test_an_index_of_another_version_is_made_anew(five):
 
 
 def test_an_index_that_can_only_be_read(user):
-    """A new run is told all the same."""
+    """The index is read-only and does not have the newest run: the run is listed nevertheless."""
     state = State(user)
     old, new = Record(), Record()
     state.put(old)
@@ -810,7 +813,8 @@ def test_an_index_that_can_only_be_read(user):
 
 
 def test_an_index_that_is_a_fifo(user):
-    """Of another user: it can be opened to read only, and that waits."""
+    """A FIFO of another user has the name of the index: opening it would wait for a writer. The
+    list must not wait, and must replace the FIFO."""
     state = State(user)
     record = Record()
     state.put(record)
@@ -831,8 +835,8 @@ def test_lists_that_make_the_index_anew_at_once(ssb):
 
 
 def test_an_index_in_use_is_not_replaced(user):
-    """The journal has the name of the index: a process that still has the old index open would undo
-    the new one."""
+    """While another process uses the index, --rebuild must wait. If it replaced the file, the other
+    process would find the journal of the new index by its name and roll the new index back."""
     state = State(user)
     record = Record()
     state.put(record)
@@ -905,7 +909,7 @@ def names(state):
 
 def test_prune(five):
     ssb, state, ids = five
-    for ages in ("20000w", "9999999h", "9999999w"):  # before there was time, nothing was
+    for ages in ("20000w", "9999999h", "9999999w"):  # older than the epoch: no run is so old
         assert "removed 0 runs" in ssb.ssb("audit", "prune", "--older-than", ages).ok().text
     r = ssb.ssb("audit", "prune", "--older-than", "1d", "--dry-run").ok()
     assert "would remove 2 runs" in r.text and len(names(state)) == 5

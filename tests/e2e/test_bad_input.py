@@ -93,7 +93,8 @@ MANIFESTS = {
 
 
 def fine(r, codes):
-    """One clear message, no crash (a signal is negative or 128 and more)."""
+    """The status is one of `codes` (a crash would give another one); there is a message, and
+    the skill did not start."""
     assert r.code in codes, repr(r)
     assert b"started" not in r.out
     assert r.err.strip(), "no message"
@@ -101,7 +102,7 @@ def fine(r, codes):
 
 
 def test_the_good_one_is_good(ssb):
-    """The control of the whole table."""
+    """The control of the whole table: the manifest without an error is valid and runs."""
     skill = ssb.skill("", text=GOOD)
     ssb.ssb("validate", skill).ok()
     assert ssb.run(skill).ok().text == "started\n"
@@ -141,7 +142,8 @@ def missing(ssb):
 
 @pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "symlink"])
 def test_a_markdown_file_that_is_none(ssb, kind):
-    """It is there: that is not to be told as a missing manifest."""
+    """SKILL.md is a FIFO, directory, socket or broken symlink: the message says so, and does not
+    say that the manifest is missing."""
     d = ssb.mkdir("skill")
     path = d / "SKILL.md"
     with socket.socket(socket.AF_UNIX) as s:
@@ -159,7 +161,8 @@ def test_a_markdown_file_that_is_none(ssb, kind):
 
 
 def test_a_small_stack(ssb):
-    """Planning a run needs some 80 KiB: with less, the kernel killed us without a word."""
+    """The stack limit is 64 KiB, and planning a run needs about 80 KiB: the run is refused with a
+    message. Without the check, the kernel would kill the process."""
     def run(limit):
         return ssb.as_caller(["prlimit", f"--stack={limit}", "--", ssb.binary, "run", "--",
                               "echo", "started"])

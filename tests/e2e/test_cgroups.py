@@ -1,9 +1,10 @@
-"""Control groups: what is made for a run, for which caller, and what the kernel does with it.
+"""Control groups: which caller gets one for a run, which limits it has, and that the kernel
+enforces them.
 
 A machine has the memory and pids controllers in cgroup v2 (every current
-distribution) or in v1 (hybrid systems). Both are correct; each has its own
-expectations here: v2 for root and for a user to whom a group is delegated,
-v1 for root alone, the watchdog for all others.
+distribution) or in v1 (hybrid systems). The tests accept both: v2 is used by root
+and by a user to whom a group is delegated, v1 only by root. All other runs are
+limited by the watchdog.
 """
 import itertools
 import json
@@ -36,8 +37,8 @@ def groups_beneath(top):
 
 @pytest.fixture
 def delegate():
-    """delegate(runner, controllers): a group as a service manager would hand it
-    over; the runner's commands start in a leaf of it. Returns the group."""
+    """delegate(runner, controllers) makes a group, gives it to the caller as a service manager
+    does, and returns it. The runner's commands start in a leaf of this group."""
     made = []
 
     def make(runner, controllers):
@@ -69,7 +70,7 @@ def limits_layer(ssb):
 
 
 def knobs_during(ssb, top, resources):
-    """The files of the one group beneath `top` while a skill runs."""
+    """The files of the run's group beneath `top`, read while a skill runs."""
     skill = ssb.skill("print('up', flush=True)\ninput()", resources=resources)
     p = ssb.popen([ssb.binary, "run", skill], stdin=-1, stdout=-1)
     try:
@@ -92,7 +93,7 @@ def test_root_is_held_by_a_group(root):
 
 
 def test_no_delegation_no_group(user):
-    """The caller is in a group of root's: it has no right to make one."""
+    """The caller's process is in a group that belongs to root, so the run gets no group."""
     user.run("--", "true").ok()
     assert limits_layer(user)["detail"].startswith("no cgroup: "), limits_layer(user)
 
@@ -110,16 +111,17 @@ def test_delegated_group_gets_every_limit(ssb, delegate):
     assert knobs["memory.max"] == str(64 << 20)
     assert knobs["memory.oom.group"] == "1"
     assert knobs.get("memory.swap.max", "0") == "0"
-    assert knobs["pids.max"] == "31"  # and init
+    assert knobs["pids.max"] == "31"  # 30 for the skill, 1 for init
     assert knobs["cpu.weight"] == "50"
     assert len(knobs["cgroup.procs"].split()) == 2, "init and the skill"
 
 
 def test_share_without_the_cpu_controller(ssb, delegate):
-    """systemd does not enable cpu everywhere; the share must weigh all the same."""
+    """The cpu controller is not delegated (systemd often does not enable it): cpu_shares is then
+    applied as a nice value."""
     delegate(ssb, ("memory", "pids"))
     code = "import json, os\nprint(json.dumps(os.nice(0)))"
-    ours = os.nice(0)   # of who runs the tests
+    ours = os.nice(0)   # the nice value of the tests
     assert ssb.probe(code, resources={"cpu_shares": 1024}) == ours
     nice = ssb.probe(code, resources={"cpu_shares": 128})
     if ssb.is_root and not HAS_V2:
@@ -151,7 +153,8 @@ def test_memory_limit_ends_every_process(ssb, delegate):
 
 
 def test_process_limit_is_exact(ssb, delegate):
-    """By the group, which tells of it; by the count of the user namespace, which cannot."""
+    """max_processes is exact, with a group and without. With a group, the trace has an event; the
+    limit of the user namespace, which applies otherwise, reports no event."""
     delegate(ssb, ("memory", "pids"))
     code = """
     import json, os, signal
@@ -173,7 +176,8 @@ def test_process_limit_is_exact(ssb, delegate):
 
 
 def test_group_without_controllers_is_not_used(ssb, delegate):
-    """Delegated, but without controllers: no limit would be enforced, so none may be claimed."""
+    """A delegated group has no controllers and would enforce nothing: it is not used, and the
+    trace does not name it."""
     top = delegate(ssb, ())
     ssb.inside("pass").ok()
     assert groups_beneath(top) == []

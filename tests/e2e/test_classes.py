@@ -1,5 +1,5 @@
-"""Threat classes of real runs: none for ordinary programs, and for attacks exactly
-the classes of their attempts, with evidence."""
+"""Threat classes of real runs: ordinary programs get none, and each attack gets exactly the
+classes of its attempts, with evidence."""
 import json
 import re
 import shutil
@@ -48,7 +48,7 @@ BENIGN = {
 
 
 def trace_of(ssb):
-    """trace.json and the lines of the record beside it."""
+    """The parsed trace.json of the last run, and the lines of its record."""
     return ssb.last_trace(), records.last(ssb)
 
 
@@ -62,7 +62,7 @@ def expect_nothing(ssb):
 
 @pytest.mark.parametrize("what", sorted(BENIGN))
 def test_benign(ssb, what):
-    shutil.rmtree(ssb.home / ".ssh")  # what owners have there no run can look for
+    shutil.rmtree(ssb.home / ".ssh")  # if it existed, a look for a file in it would be a violation
     r = ssb.run("-m", "512", "--json", "--", *BENIGN[what])
     assert r.code == 0, repr(r)
     expect_nothing(ssb)
@@ -81,7 +81,8 @@ def test_benign_node_skill(ssb):
 
 
 def test_benign_in_a_writable_grant(ssb):
-    """Where unix sockets are closed libc still asks its daemon first."""
+    """With a writable grant, unix sockets are closed. libc still tries to connect to its daemon
+    (nscd) first; this must be no violation."""
     r = ssb.run("-w", ssb.work, "--", "sh", "-c", f"whoami; echo x > {ssb.work}/f")
     assert r.code == 0, repr(r)
     expect_nothing(ssb)
@@ -101,7 +102,7 @@ def attempt(f, *a):
 """
 
 
-# name: what it does, {class: (severity, techniques, prevented)}
+# name: (code of the attack, {class: (severity, techniques, prevented)})
 ATTACKS = {
     "a key": ("attempt(open, HOME + '/.ssh/id_rsa')",
               {"credential_harvesting": ("critical", ["T1552.004"], True)}),
@@ -127,13 +128,13 @@ ATTACKS = {
                {"privilege_escalation": ("high", ["T1055.008"], True)}),
     "cron": ("attempt(open, '/etc/cron.d/x', 'w')",
              {"persistence": ("high", ["T1053.003"], True)}),
-    # Into a private home, which no login ever uses: not denied.
+    # This write is allowed: it goes into the private home, which no login ever uses.
     "shell startup": ("open(HOME + '/.bashrc', 'a').close()",
                       {"persistence": ("high", ["T1546.004"], False)}),
-    # The owner's sshd would obey this name, even though no login uses a private home.
+    # Allowed for the same reason. It has a class, because sshd would use a file of this name.
     "a key that opens": ("os.mkdir(HOME + '/.ssh'); open(HOME + '/.ssh/authorized_keys', 'a')",
                          {"persistence": ("high", ["T1098.004"], False)}),
-    # The run made its own store; this one the owner has as well (harness.DECOYS).
+    # The run makes its own ~/.ssh; the owner has one, too, with this key (harness.DECOYS).
     "the owner's key": ("os.mkdir(HOME + '/.ssh'); attempt(open, HOME + '/.ssh/none')\n"
                         "attempt(open, HOME + '/.ssh/id_ed25519')",
                         {"credential_harvesting": ("critical", ["T1552.004"], True)}),
@@ -167,14 +168,14 @@ def test_attack(ssb, what):
         for seq in c["evidence"]:
             line = lines[seq]
             assert line["seq"] == seq
-            # Denied, where it is said to be prevented.
+            # A class is "prevented" if its attempts were denied.
             assert line.get("violation", False) == c["prevented"], line
 
 
 @pytest.mark.parametrize("owner", ["has the store", "has none"])
 def test_only_the_owners_own_is_told(ssb, owner):
-    """Beside what the run made itself: where the owner has such a store every name that is not
-    there is denied, where the owner has none it is absent."""
+    """A run makes its own ~/.ssh and asks for files that are not in it. If the owner has ~/.ssh,
+    these are recorded as denied; otherwise they are recorded as absent."""
     if owner == "has none":
         shutil.rmtree(ssb.home / ".ssh")
     ssb.inside(attack("""
@@ -193,7 +194,8 @@ attempt(open, HOME + '/.ssh/id_ed25519')
 
 @pytest.mark.parametrize("name", [".gnupg", ".config/gh", ".local/share/keyrings"])
 def test_a_store_at_any_depth(ssb, name):
-    """The owner's home, its .config and deeper: each store is known, also through a symlink."""
+    """A run looks into its own copy of a credential store (at depth 1, 2 or 3 of the home). This is
+    a violation if the owner has this store as a directory or symlink, and none otherwise."""
     code = attack(f"os.makedirs(HOME + '/{name}'); attempt(open, HOME + '/{name}/x')")
     wanted = []
     for kind in ("none", "directory", "symlink"):
@@ -226,7 +228,8 @@ except subprocess.TimeoutExpired:
 
 
 def test_a_credential_store_on_a_file_system_that_hangs(root):
-    """The observer never looks there, and the run ends by itself."""
+    """The owner's ~/.gnupg is on a file system that never answers: the attempt is recorded, and the
+    run ends by itself, because the observer does not access that file system."""
     store = root.home / ".gnupg"
     root.write(store / "x", "x")
     code = attack("os.mkdir(HOME + '/.gnupg'); attempt(open, HOME + '/.gnupg/secret'); print('on')")
@@ -241,7 +244,8 @@ def test_a_credential_store_on_a_file_system_that_hangs(root):
 
 
 def test_a_store_of_its_own_hides_nothing(ssb):
-    """A run closes the directory that it made: what the owner has there is denied all the same."""
+    """A run makes its own ~/.ssh with mode 0: an attempt to open the owner's key there is still
+    recorded as denied."""
     ssb.inside(attack("""
 os.mkdir(HOME + '/.ssh')
 os.chmod(HOME + '/.ssh', 0)
@@ -253,8 +257,8 @@ attempt(open, HOME + '/.ssh/id_ed25519')
 
 
 def test_gpg_and_the_owners_keys(ssb):
-    """gpg looks for its keys at every start: where the owner has some that is a violation, and
-    no class. The same by another program is one."""
+    """gpg looks for its keys at every start. If the owner has keys, this is a violation without a
+    class. If another program (cat) does the same, the violation has a class."""
     ssb.run("--", "gpg", "--batch", "--list-keys")
     expect_nothing(ssb)
     ssb.write(ssb.home / ".gnupg/pubring.kbx", harness.SECRET)
@@ -269,8 +273,8 @@ def test_gpg_and_the_owners_keys(ssb):
 
 
 def test_settings_of_ssh_and_its_keys(ssb):
-    """World-readable files of /etc/ssh are not secret; the machine's keys there are. A look of ssh
-    for its own settings has no class, even if the owner has some; that of another program has."""
+    """In /etc/ssh, only private files such as the machine's keys cause violations. If ssh looks for
+    its own settings in ~/.ssh, the violation has no class; if another program does, it has one."""
     names = ["ssh_config", "ssh_config.d/x", "ssh_known_hosts", "ssh_host_rsa_key", "sshd_config"]
     ssb.inside(attack(f"for n in {names}: attempt(open, '/etc/ssh/' + n)")).ok()
     assert [v["data"]["path"] for v in trace_of(ssb)[0]["policy_violations"]] == \
@@ -283,7 +287,8 @@ def test_settings_of_ssh_and_its_keys(ssb):
 
 
 def test_a_socket_counts_for_the_process_that_connects(ssb):
-    """Right after ssh, which has ~/.ssh for its own, another program is not taken for it."""
+    """ssh may access ~/.ssh without a class. Another program that connects to a socket there right
+    after ssh has ended is not mistaken for ssh."""
     shutil.rmtree(ssb.home / ".ssh")
     ssb.inside(attack("""
 import subprocess
@@ -320,7 +325,7 @@ def test_a_limit(ssb):
 
 
 def test_words_are_no_evidence(ssb):
-    """What a skill prints, or is called, is not what it does."""
+    """A skill prints words about an attack but does nothing: it gets no class."""
     ssb.run("--", "echo", "/root/.ssh/id_rsa credentials stolen, AWS_SECRET_ACCESS_KEY").ok()
     expect_nothing(ssb)
 
@@ -332,7 +337,7 @@ def test_withheld_secrets_are_no_evidence(ssb):
 
 
 def test_the_page_shows_the_table():
-    """docs/THREAT-CLASSES.md and the schema have each class of the source, no other."""
+    """docs/THREAT-CLASSES.md, the manual and the schema have exactly the classes of the source."""
     source = (harness.REPO / "src/trace/classes_table.c").read_text()
     page = (harness.REPO / "docs/THREAT-CLASSES.md").read_text()
     manual = (harness.REPO / "man/skillsandbox-trace.5").read_text()
@@ -353,7 +358,8 @@ def test_the_page_shows_the_table():
 
 
 def test_files_that_tools_follow_are_persistence():
-    """Each name outside of git's directories that the sandbox holds is in the table of classes."""
+    """Each file name that the sandbox protects in writable grants (names in .git excepted) is in
+    the table of classes, too."""
     held = re.findall(r'\{ "([^"]+)",\s+\w+,\s+HOLD_ANYWHERE',
                       (harness.REPO / "src/policy/protect.c").read_text())
     table = (harness.REPO / "src/trace/classes_table.c").read_text()
@@ -363,8 +369,8 @@ def test_files_that_tools_follow_are_persistence():
 
 
 def test_every_reason_has_a_class_and_words():
-    """Each reason that the broker denies with is in a rule of the classes unless it is a misfortune, and `why` has
-    words for it."""
+    """Each reason of a denial in the broker's code has words for `why`, and is in a rule of the
+    classes. Reasons with the weight MISFORTUNE (such as a network error) need no rule."""
     def source(name):
         return (harness.REPO / "src" / name).read_text()
 

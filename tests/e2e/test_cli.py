@@ -1,4 +1,4 @@
-"""The command line: plans without execution, quiet and JSON forms, help."""
+"""The command line: dry runs, quiet and JSON output, help, completions."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ def test_dry_run_executes_nothing(ssb):
 
 
 def test_dry_run_changes_nothing(ssb):
-    """Not even a declared write path is made, nor a trace."""
+    """A dry run makes neither a declared write path nor a trace."""
     new = ssb.base / "not-yet"
     ssb.run("--dry-run", ssb.skill("", write=[new])).ok()
     assert not new.exists()
@@ -177,7 +177,8 @@ def test_the_first_program_of_path_that_can_be_executed(ssb):
 
 
 def test_toolchain_outside_usr(ssb):
-    """An interpreter in the home, as pyenv and nvm put it."""
+    """An interpreter in the home (as pyenv and nvm install it) runs only with --toolchain auto, and
+    the rest of the home remains hidden."""
     tool = ssb.home / ".pyenv/versions/3/bin/mytool"
     ssb.write(tool, "#!/bin/sh\necho from-toolchain\n", 0o755)
     env = {"PATH": f"{tool.parent}:{harness.PATH}"}
@@ -202,7 +203,7 @@ def test_flags_end_at_the_command(ssb):
 
 
 def fish_options(words):
-    """What the completion of fish offers behind these words, by its conditions."""
+    """The options that fish would offer after these words, computed from the completion's file."""
     text = (harness.REPO / "completions/skillsandbox.fish").read_text()
     lists = {f"${name}": value.strip("'") for name, value in
              re.findall(r"^set -l (\w+) (.*)$", text, re.M)}
@@ -221,7 +222,7 @@ def fish_options(words):
 
 
 def told_options(ssb):
-    """Each command, with the options that its help tells of."""
+    """Returns {command: the options in its help}."""
     commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ?", ssb.ssb("help").ok().text, re.M)
     told = {c: set(re.findall(r"--([a-z][a-z-]+)", ssb.ssb("help", *c.split()).ok().text))
             for c in commands if c != "help"}
@@ -235,8 +236,8 @@ def test_fish_completes_what_a_command_takes(ssb):
         assert fish_options(command.split()) == told, command
 
 
-# A shell at a terminal, in which the key for completion is pressed behind each line: what is
-# offered there goes to $OUT, and a "=" behind it.
+# Types each line in a zsh at a terminal and presses the completion key (tab) after it. Writes the
+# offered words to $OUT, and "=" after each line's words.
 ZSH = r"""
 zmodload zsh/zpty
 typed() { zpty -w -n shell $1$'\n'; zpty -r shell shown '*READY>*' }
@@ -253,7 +254,7 @@ done
 
 
 def zsh_offers(runner, lines):
-    """What the completion of zsh offers at the end of each line."""
+    """Returns {line: the words that zsh offers at its end}."""
     out = runner.work / "offered"
     runner.as_caller(["zsh", "-f", "-c", ZSH, "zsh", *lines],
                      env={"COMPLETIONS": str(harness.REPO / "completions"), "OUT": str(out),
@@ -274,7 +275,8 @@ def test_zsh_completes_what_a_command_takes(root):
 
 
 def test_layers_that_can_be_given_up_are_all_told(user):
-    """What the program takes is what the manuals and the completions name."""
+    """The layers that --best-effort accepts are the same in the program, the manuals and the
+    completions."""
     r = user.run("--best-effort", "no-such", "--", "true")
     layers = r.errors.strip().split("write one of: ")[1].split(", ")
     assert "seccomp" in layers

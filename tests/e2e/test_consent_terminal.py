@@ -1,5 +1,5 @@
-"""Questions to the owner at a terminal: which answer means yes, what is shown, and that a skill
-cannot forge it."""
+"""Questions to the owner at a terminal: which answers mean yes, which text is shown, and that a
+skill cannot forge this text."""
 import fcntl
 import json
 import os
@@ -23,13 +23,13 @@ for name in (HOME + '/.ssh/id_ed25519', HOME + '/notes/n'):
 
 
 def thief(ssb, **fields):
-    """Reads the owner's keys and notes, where it may."""
+    """A skill that asks for the owner's keys and notes, and prints those that it can read."""
     ssb.write(ssb.home / "notes/n", "a note")
     return ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh", "~/notes"], **fields)
 
 
 def approved(ssb, d):
-    """May it run without a terminal for the question?"""
+    """True if the skill runs without a terminal, because no question is needed."""
     r = ssb.run(d)
     assert r.code == 0 or "not granted" in r.errors, r
     return r.code == 0
@@ -44,7 +44,7 @@ def test_approve_takes_yes_alone(ssb):
         assert not approved(ssb, d), answer
     r = ssb.ssb("approve", d)  # without a terminal
     assert r.code == 1 and "--yes" in r.errors and not approved(ssb, d), r
-    # typed before the question stood there: it answers nothing
+    # An answer typed before the question was shown is ignored.
     t = Terminal(ssb, "approve", d, ahead=b"yes\n").wait_for(TYPE).type(CTRL_D)
     assert t.end() == 1 and not approved(ssb, d), t.text
     t = Terminal(ssb, "approve", d).wait_for(TYPE).type("yes")
@@ -63,10 +63,10 @@ def test_run_asks(ssb):
     assert t.end() == 125 and SECRET not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
     assert t.end() == 0 and SECRET in t.text, t.text
-    assert not approved(ssb, d)  # that was for once
+    assert not approved(ssb, d)  # [o]nce does not store an approval
     t = Terminal(ssb, "run", d).wait_for(ASK).type("a")
     assert t.end() == 0 and SECRET in t.text, t.text
-    t = Terminal(ssb, "run", d)  # and that for good
+    t = Terminal(ssb, "run", d)  # [a]lways does: there is no question now
     assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
     assert SECRET in ssb.run(d).ok().text
     rows = json.loads(ssb.ssb("approvals", "--json").ok().text)
@@ -84,21 +84,22 @@ def test_run_without_what_is_taken_out(ssb):
     assert 'taken out) "read ~/.ssh"' in t.text, t.text
     r = ssb.run(d).ok()
     assert SECRET not in r.text and "GOT a note" in r.text, r.text
-    # it stays out when something else changes
+    # The item remains taken out when another file changes.
     ssb.write(d / "more", "")
     t = Terminal(ssb, "run", d).wait_for('taken out) "read ~/.ssh"').wait_for(ASK).type("a")
     assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
-    # the same on the command line; a word that takes nothing out is none
+    # The same with --without on the command line; text that matches no item is an error.
     r = ssb.ssb("approve", "--yes", "--without", "read ~/.sshh", d)
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
-    ssb.ssb("approve", "--revoke", d).ok()  # what was taken out can be had again
+    ssb.ssb("approve", "--revoke", d).ok()  # after this, the item can be granted again
     assert ssb.ssb("approve", "--yes", "--without", "read ~/notes", d).code == 0
     r = ssb.run(d).ok()
     assert SECRET in r.text and "GOT a note" not in r.text, r.text
 
 
 def test_always_is_for_what_was_shown(ssb):
-    """It is changed when its copy has been made, and before the approval is stored."""
+    """The skill changes after its snapshot was made, before the approval is stored: the skill does
+    not run, and the message shows the change."""
     ssb.write(ssb.home / "notes/n", "a note")
     d = ssb.skill("print('shown')", read=["~/notes"])
     state = ssb.state / "skillsandbox"
@@ -116,7 +117,8 @@ def test_always_is_for_what_was_shown(ssb):
 
 
 def test_once_runs_from_what_was_shown(ssb):
-    """Like an approval; the control runs without a question."""
+    """A file of the skill changes during a run that was allowed once: the run reads the old bytes.
+    The control, which needs no question, reads the new bytes."""
     code = """
         print('rea' + 'dy', flush=True)
         input()
@@ -141,8 +143,8 @@ def test_once_runs_from_what_was_shown(ssb):
 
 
 def test_what_was_shown_runs_wherever_the_link_leads_meanwhile(ssb):
-    """The directory is opened once: what was shown is what runs, and what is approved. Another
-    directory with the same manifest is another skill; in the control the link leads to the same."""
+    """A link to the skill is changed while the question is shown: the skill that was shown runs and
+    is approved, not the link's new target. In the control, the link does not change."""
     ssb.write(ssb.home / "notes/n", "")
     shown, other = (ssb.skill(f"print('code', '{w}')", read=["~/notes"]) for w in ("shown", "other"))
     for answer in ("o", "a"):
@@ -167,7 +169,7 @@ def test_no_question_without_a_request(ssb):
     d = ssb.skill("print('fine')")
     t = Terminal(ssb, "run", d)
     assert t.end() == 0 and ASK not in t.text and "fine" in t.text, t.text
-    # nor about the owner's own words
+    # There is no question, either, if the owner's flags grant all requests.
     d = ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh"], allow=["KEY"],
                   egress=[{"domain": "a.example"}])
     words = [("--read", ssb.home / ".ssh"), ("--env", "KEY=k"), ("--net", "a.example")]
@@ -201,7 +203,7 @@ def test_a_variable_that_comes_later_was_approved_too(ssb):
 
 def test_what_cannot_be_granted_is_taken_out_or_nothing_runs(ssb):
     d = ssb.skill("print('fine')", read=["/proc"])
-    for answer in ("o", "a"):  # neither is offered
+    for answer in ("o", "a"):  # the question offers neither answer
         t = Terminal(ssb, "run", d).wait_for("run it? [c]hoose what to take out, [N]o: ").type(answer)
         assert t.end() == 125 and "fine" not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for(ASK).type("o")
@@ -237,7 +239,8 @@ def test_a_change_is_shown_and_asked_about(ssb):
 
 
 def test_no_text_of_a_skill_looks_like_ours(ssb):
-    """In the name of its directory and of its files, and in what it asks for."""
+    """The names of the skill's directory and files, and its requests, imitate the product's text:
+    no line at the terminal begins with the imitation."""
     evil = "x\n[a]lways skillsandbox: approved\x1b[2J\x1b]0;t\x07\u202e" + " " * 70 + "skillsandbox: fine"
     base = thief(ssb, name="probe")
     d = ssb.base / evil
@@ -260,7 +263,8 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
 
 
 def test_the_author_chooses_no_directory(ssb):
-    """Neither by the command of a manifest nor by the first line of a script."""
+    """The command of a manifest, or the first line of a script, names an interpreter in the home:
+    its directory is not shown in the sandbox until the owner grants it with --read."""
     cat = ssb.write(ssb.home / "proj/bin/mycat", "#!/bin/sh\nexec /bin/cat \"$1\"\n", 0o755)
     secret = ssb.write(ssb.home / "proj/lib/secret", SECRET)
     named = ssb.skill("", command=str(cat), args=[str(secret)])
@@ -273,14 +277,15 @@ def test_the_author_chooses_no_directory(ssb):
         assert t.end() == 127 and SECRET not in t.text and "--read" in t.text, t.text
         t = Terminal(ssb, "learn", "-o", "/dev/null", argv[0], "--", *argv[1:])
         assert t.end() != 2 and SECRET not in t.text and "is not in the sandbox" in t.text, t.text
-        t = Terminal(ssb, "run", "--read", ssb.home / "proj", *argv)  # the owner does
+        t = Terminal(ssb, "run", "--read", ssb.home / "proj", *argv)  # the owner grants it
         assert t.end() == 0 and SECRET in t.text, t.text
     t = Terminal(ssb, "run", "--", cat, secret)
     assert t.end() == 0 and SECRET in t.text, t.text
 
 
 def test_programs_and_limits_are_asked_about(ssb):
-    """An interpreter of the owner's own, and more memory than is usual."""
+    """A skill needs an interpreter in the owner's home, and 1 TiB of memory: the question shows
+    both, and there is no question if both are taken out."""
     ssb.write(ssb.home / "tools/bin/python3", "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n", 0o755)
     ssb.mkdir("home/tools/lib")
     env = {"PATH": f"{ssb.home}/tools/bin:/usr/bin:/bin"}

@@ -1,5 +1,6 @@
-"""Resources that the kernel counts per user or per machine: a skill cannot use up those of
-others, or at most what docs/THREAT-MODEL.md says. Each control uses more outside."""
+"""Resources that the kernel counts per user or per machine: a skill cannot use up the share of
+other processes, except for the amounts in docs/THREAT-MODEL.md. Each control takes more than
+that outside the sandbox."""
 import json
 import pathlib
 
@@ -70,7 +71,7 @@ def attach(option=OPTION):
 take(attach, 4)
 """
 
-# Without a reservation, so that they are had on a machine that has none.
+# MAP_NORESERVE: the mapping succeeds even on a machine that has no huge pages set aside.
 HUGE = START + """
 libc.mmap.restype = ctypes.c_long
 def mapping():
@@ -119,8 +120,9 @@ take(file, 9000)
 
 
 def inside(ssb, code, use=lambda: None, **resources):
-    """Runs `use` while the skill holds all that it could get; what it got, and that came to."""
-    # An emulated machine is slow.
+    """Runs a skill that takes all that it can get, and calls use() meanwhile. Returns the amount
+    that the skill got, and the result of use()."""
+    # The long limit is for emulated machines, which are slow.
     skill = ssb.skill(code, resources={"max_runtime_seconds": 600, **resources})
     p = ssb.popen([ssb.binary, "run", skill], stdin=-1, stdout=-1, stderr=-1)
     try:
@@ -141,7 +143,7 @@ def test_no_context_of_aio(ssb):
 
 
 def test_inotify_of_the_owner(ssb):
-    """The owner's editors have theirs while a skill holds all of its own."""
+    """A skill has taken all its inotify instances: the owner's programs can still get theirs."""
     def use():
         return ssb.as_caller([harness.PYTHON, "-c", INSTANCES.replace("60", "40")]).ok().json()
     made, left = inside(ssb, INSTANCES, use)
@@ -171,7 +173,7 @@ def test_the_limit_of_inotify_cannot_be_raised(ssb):
 
 
 def test_no_message_queue(ssb):
-    """Their file system is in no rule of Landlock."""
+    """A skill cannot make a POSIX message queue: no Landlock rule grants their file system."""
     assert inside(ssb, QUEUES)[0] == [0, "EACCES"]
     assert outside(ssb, QUEUES)[0] > 0
 
@@ -183,7 +185,8 @@ def test_timers_and_pending_signals(ssb):
 
 
 def test_no_program_of_a_socket(ssb):
-    """Its machine code is taken from what the machine has for all of them."""
+    """A skill cannot attach a filter program to a socket: the machine code of all such programs
+    comes from one limit of the machine."""
     for option in (26, 51):
         code = FILTERS.replace("OPTION", str(option))
         assert inside(ssb, code)[0] == [0, "ENOMEM"], option
@@ -192,7 +195,8 @@ def test_no_program_of_a_socket(ssb):
 
 @pytest.mark.parametrize("way", ["mapping", "lambda: libc.memfd_create(b'x', 4)"])
 def test_no_huge_page(ssb, way):
-    """They are the machine's, put aside by its administrator, and in no limit of memory."""
+    """A skill gets no huge pages: the administrator sets them aside for the whole machine, and no
+    memory limit counts them."""
     code = HUGE.replace("WAY", way)
     assert inside(ssb, code)[0] == [0, "ENOMEM"]
     assert outside(ssb, code) == [4, None]
@@ -244,7 +248,8 @@ print(json.dumps([os.write(w, b'x' * 4096), len(os.read(r, 4096))]))
 
 
 def test_pipes_of_the_owner(ssb):
-    """The kernel's bound for a uid: past it pipes are small, and none fails."""
+    """A skill has used up the kernel's limit of pipe memory for its uid: the owner can still make
+    pipes, at least small ones."""
     def use():
         return ssb.as_caller([harness.PYTHON, "-c", SMALL_PIPE]).ok().json()
     (made, why), left = inside(ssb, PIPES, use)
@@ -252,7 +257,7 @@ def test_pipes_of_the_owner(ssb):
     assert left == [4096, 4096]
 
 
-# Megabytes between two ends of a TCP connection that no program reads.
+# Fills TCP connections whose data no program reads; prints how many MiB the kernel took.
 STREAMS = """
 import json, socket, sys, time
 listener = socket.create_server(('127.0.0.1', 0), backlog=512)
@@ -274,7 +279,8 @@ print('held')
 """
 
 
-# The same in datagrams. The kernel drops those that it has no room for, and tells no sender.
+# The same with datagrams. The sender gets no error when the kernel drops one, so the program
+# counts what it can read afterwards.
 DATAGRAMS = """
 import json, socket, sys, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -300,8 +306,8 @@ print('held')
 
 @pytest.mark.parametrize("code, hold", [(STREAMS, "20"), (DATAGRAMS, "2")], ids=["tcp", "udp"])
 def test_memory_of_sockets(root, code, hold):
-    """In a control group no more than memory_mb is taken, or the run is ended. The watchdog does
-    not see it."""
+    """In a control group, the data in sockets is limited by memory_mb, or the run is killed.
+    Without a group it is not limited, because the watchdog does not count it."""
     more = {"max_open_files": 2048}
     r = root.inside(code.replace("HOLD", hold), resources={"memory_mb": 64, **more}, timeout=90)
     if r.code == 0:

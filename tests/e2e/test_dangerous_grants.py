@@ -1,5 +1,5 @@
-"""Dangerous places (/, /proc, /sys, /dev): some can be granted only by the owner, others by
-no one."""
+"""Dangerous places (/, /proc, /sys, /dev): only the owner can grant some of them; the others
+cannot be granted."""
 import os
 import socket
 import stat
@@ -19,7 +19,7 @@ def policy(ssb, text):
 
 
 def told(ssb, r, word):
-    """Loudly in the run, and in its trace."""
+    """The run prints a warning with this word, and the trace has the warning, too."""
     assert "WARNING: " in r.errors and word in r.errors, r.errors
     assert any(word in w for w in ssb.last_trace()["plan"]["warnings"])
 
@@ -64,7 +64,7 @@ def test_sys_cannot_be_written(root):
 
 @pytest.fixture
 def device(ssb):
-    """A device of the caller's in /dev: an endless source of zeros."""
+    """device(name) makes a device in /dev that belongs to the caller and works like /dev/zero."""
     made = []
 
     def make(name, mode=0o666, where="/dev"):
@@ -107,7 +107,7 @@ def test_one_device(ssb, device):
     assert seen == {"read": 8, "write": 1}
     plan = ssb.last_trace()["plan"]
     assert plan["unix_sockets"], "a device is not a directory for a socket"
-    # Those that are always there keep working beside it.
+    # The devices of every sandbox still work if a device is granted.
     r = ssb.run("-r", path, "--", "sh", "-c", "echo x > /dev/null && head -c 4 /dev/zero | wc -c")
     assert r.ok().text == "4\n"
 
@@ -121,7 +121,8 @@ def test_device_by_manifest_and_policy(ssb, device):
 
 
 def test_device_of_the_caller_alone(ssb, device):
-    """Started by root, the skill has another uid; a message before the start says so."""
+    """Only the caller may use the device (mode 0600). A user's skill can use it. Root's skill has
+    another uid than root, so the run is refused with a message."""
     path = device("mine", 0o600)
     r = ssb.run("-w", path, "--", "echo", "started")
     if ssb.is_root:
@@ -192,7 +193,7 @@ print(json.dumps({
 
 @pytest.fixture
 def place(ssb):
-    """Beside the home: a secret, a live socket, an empty directory."""
+    """A directory outside the home with a secret, a listening socket and an empty directory."""
     ssb.write(ssb.base / "other/secret", SECRET)
     ssb.mkdir("mounted")
     listener = socket.socket(socket.AF_UNIX)
@@ -216,7 +217,7 @@ def test_whole_machine_to_read(ssb, place):
     told(ssb, r, "whole machine")
     assert seen["secret"] == SECRET and seen["listing"] == ["secret", "socket"]
     assert seen["write"] == "OSError" and seen["var"]
-    # What is the sandbox's own stays so.
+    # The sandbox's own places (home, /proc, /tmp and others) do not show those of the host.
     assert seen["home"] == [] and seen["key"] == "FileNotFoundError"
     assert seen["pids"] < 5 and seen["passwd"] == 3 and seen["tmp"] == []
     assert seen["shadow"] == "FileNotFoundError"
@@ -249,7 +250,8 @@ def test_whole_machine_by_policy(ssb, place):
 
 @pytest.mark.parametrize("where", ["mounted", "other/mounted"])
 def test_proc_that_lies_in_the_whole(ssb, mounts, where):
-    """Of the host's processes, mounted a second time: not shown."""
+    """The host's procfs is mounted a second time, in another place: a grant of / does not show it,
+    and it cannot be granted by its name."""
     ssb.mkdir("other")
     d = ssb.mkdir(where)
     mounts("proc", "proc", d)
@@ -262,7 +264,7 @@ def test_proc_that_lies_in_the_whole(ssb, mounts, where):
 
 
 def test_mounts_in_the_whole(ssb, mounts):
-    """A file system of its own in it is shown, with its files."""
+    """A grant of / shows other file systems that are mounted beneath it, with their files."""
     for d in (ssb.mkdir("mounted"), ssb.mkdir("other/mounted")):
         mounts("tmpfs", "ssb", d)
         ssb.write(d / "file", SECRET)
@@ -270,7 +272,7 @@ def test_mounts_in_the_whole(ssb, mounts):
 
 
 def test_home_of_the_password_file(ssb):
-    """HOME may be another directory: the keys of the caller are still where they are."""
+    """HOME is not the caller's home of /etc/passwd: a manifest cannot get the latter, either."""
     home = ssb.mkdir("real-home")
     ssb.write(home / ".ssh/id_ed25519", SECRET)
     passwd = ssb.write(ssb.base / "passwd", f"caller:x:{ssb.uid}:{ssb.gid}::{home}:/bin/sh\n")

@@ -1,4 +1,4 @@
-"""The examples, as root and as a user: `make demo` shows the truth."""
+"""The examples, as root and as a user: the demos work, and fail if the sandbox does nothing."""
 import re
 import shutil
 
@@ -10,7 +10,7 @@ from harness import BY_USER
 
 @pytest.fixture
 def examples(ssb):
-    """A copy that the user can read, wherever the checkout is."""
+    """A copy of the examples, because the user may not be able to read the checkout."""
     target = ssb.base / "examples"
     shutil.copytree(harness.REPO / "examples", target)
     for p in [target, *target.rglob("*")]:
@@ -41,7 +41,8 @@ mkdir "$0/tmp" && TMPDIR="$0/tmp" exec "$@"
 
 
 def test_demo_without_a_hosts_file(root):
-    """As on a system that was only just unpacked."""
+    """/etc/hosts is missing, as in a new root file system: the demo fails, and its message says how
+    to make the file."""
     r = root.as_caller(["unshare", "-m", "sh", "-c", WITHOUT_HOSTS, root.mkdir("etc"),
                         harness.REPO / "examples/demo", root.binary], timeout=120)
     assert r.code == 1 and r.errors.endswith("touch /etc/hosts\n"), repr(r)
@@ -52,25 +53,26 @@ def test_readme_shows_the_real_output(ssb, examples):
     readme = (harness.REPO / "README.md").read_text()
     shown = readme.split("<!-- demo:begin -->")[1].split("<!-- demo:end -->")[0]
     r = ssb.as_caller([examples / "demo", ssb.binary], env={"TMPDIR": str(ssb.work)}, timeout=120)
-    # How many bytes depends on the length of the temporary path.
+    # The number of bytes depends on the length of the temporary path.
     rows = [[re.sub(r"\d+ bytes", "N bytes", row).split() for row in table_rows(text)]
             for text in (shown, r.ok().text)]
     assert rows[0] == rows[1]
 
 
 def story_of(text):
-    """What the demo shows of the trace, without its indent."""
+    """The lines that the demo shows from the trace, without their indent."""
     lines = text.split("What its trace tells:\n")[1].split("\n\n")[0].splitlines()
     return [line.strip() for line in lines]
 
 
 def test_the_trace_tells_the_story(ssb, examples):
-    """The stealer's trace, normalised: the same in each run, and in the README."""
+    """The demo shows the same lines of the malicious skill's trace in each run; the README has
+    the same lines."""
     golden = (harness.REPO / "tests/e2e/golden/malicious-weather.txt").read_text()
     readme = (harness.REPO / "README.md").read_text()
     r = ssb.as_caller([examples / "demo", ssb.binary], env={"TMPDIR": str(ssb.work)}, timeout=120)
     story = story_of(r.ok().text)
-    # Broker and observer tell of their own at once: between them the order may differ.
+    # Broker and observer report at the same time, so the order of their events may differ.
     assert sorted(story) == sorted(golden.splitlines())
     for part in ("open ", "resolve ", "it amounts to", "critical"):
         assert [x for x in story if part in x] == \
@@ -84,7 +86,8 @@ def test_readme_manifest_is_valid(ssb):
 
 
 def test_demo_fails_when_the_sandbox_does_nothing(ssb, examples):
-    """The control: a 'sandbox' that just runs the stealer makes it fail."""
+    """The control: with a false sandbox, which runs the malicious skill unconfined, the demo
+    fails."""
     fake = ssb.write(ssb.base / "fake", """\
         #!/usr/bin/python3
         import os, sys
@@ -116,7 +119,7 @@ def test_demo_session(ssb, examples):
 
 @BY_USER
 def test_demo_session_fails_when_nothing_is_held(ssb, examples):
-    """The control: with runs that are part of no session, and of no sandbox."""
+    """The control: with a false `run`, which uses neither session nor sandbox, the demo fails."""
     fake = ssb.write(ssb.base / "fake", f"""\
         #!/usr/bin/python3
         import os, sys

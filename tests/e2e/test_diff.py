@@ -1,4 +1,4 @@
-"""What the owner is shown about a skill that changed: the changed bytes, and code first."""
+"""The diff of a changed skill for the owner: it shows the bytes that changed, code first."""
 import re
 
 import pytest
@@ -23,7 +23,7 @@ def diff(ssb, d, *words):
     return r.text
 
 
-# Name: (the file's old text, its new one, what has to be seen).
+# Name: (the old text of the file, the new text, words that the diff must show).
 HIDDEN = {
     "behind a long line": (LONG + "\n", LONG + EVIL + "\n", [EVIL, "column 410"]),
     "within a long line": (LONG + ";" + LONG + "\n", LONG + ";" + EVIL + LONG + "\n", [EVIL]),
@@ -62,8 +62,8 @@ def test_the_bytes_that_changed_are_shown(ssb, case):
 
 
 def test_the_code_comes_first(ssb):
-    """In diff, in the stop of a run, in the question at a terminal: harmless files that
-    change as well, and sort before it, do not hide it."""
+    """Many harmless files changed, too, and sort before the code: diff, the message of a refused
+    run, and the question at a terminal show the code's changes first."""
     d = approved(ssb, {**MANY, "tool": "one", "b.py": "one\n", "c.py": "one\n"})
     ssb.as_caller(["chmod", "755", d / "tool"]).ok()
     ssb.ssb("approve", "--yes", d).ok()
@@ -103,7 +103,8 @@ def test_many_of_what_runs_are_counted_as_that(ssb):
 
 
 def test_the_question_of_a_client_shows_it_too(ssb):
-    """Also where the skill asks for so much more that the question is long."""
+    """A changed skill also asks for 40 more directories, so the question is long: an MCP client's
+    question still shows the changed code."""
     asks = [f"~/notes{n}" for n in range(40)]
     for name in asks:
         ssb.mkdir("home/" + name[2:])

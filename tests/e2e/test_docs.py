@@ -1,4 +1,4 @@
-"""The documents are short enough to be read, and the paths that they name exist."""
+"""The documents are not longer than their limits, and the paths in them exist."""
 import re
 
 import pytest
