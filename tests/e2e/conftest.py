@@ -32,7 +32,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def stale_users():
-    """Yields the users that killed test runs left behind: the process in the name has ended."""
+    """Users of earlier suites that were killed: the process with the pid in the user's name is
+    gone."""
     for entry in pwd.getpwall():
         m = re.fullmatch(USER_PREFIX + r"(\d+)", entry.pw_name)
         if m and not os.path.exists(f"/proc/{m.group(1)}"):
@@ -40,8 +41,8 @@ def stale_users():
 
 
 def make_base():
-    """Makes a directory that both callers can reach. Its file system must support id-mapped
-    mounts: if it is overlayfs, which does not, a tmpfs is mounted on it."""
+    """Makes a directory that both callers can reach, on a file system that supports ID-mapped
+    mounts. overlayfs does not, so a tmpfs is mounted over it."""
     base = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/srv"))
     fs = subprocess.run(["stat", "-f", "-c", "%T", base], capture_output=True, text=True,
                         timeout=10, check=True).stdout.strip()
@@ -52,8 +53,8 @@ def make_base():
 
 
 def add_user(name):
-    """Runs useradd, again if needed: another process may have locked /etc/passwd, and useradd
-    waits only a few seconds for the lock."""
+    """Retries useradd, which waits only seconds for the lock of /etc/passwd: another process may
+    have locked the file for longer."""
     argv = ["useradd", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/sh", name]
     for _ in range(20):
         done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
@@ -80,13 +81,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Starts long modules first, so that the other workers do not wait for one at the end."""
+    """Runs the long modules first, so that none of them is the last one that runs, alone."""
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG
                else len(LONG))
 
 
 def install_binary(base):
-    """Makes a copy that the user can execute even if the user cannot reach the checkout."""
+    """Copies the binary to a directory where the user can execute it, wherever the checkout is."""
     source = harness.BUILD / "src/skillsandbox"
     if not source.exists():
         pytest.exit(f"FAILED: {source} is not built: run make", returncode=1)
@@ -124,7 +125,7 @@ def user_entry(request):
 
 @pytest.fixture(scope="session", autouse=True)
 def machine_is_fit(user_entry):
-    """Fails if an ordinary user cannot make user namespaces: the tests would prove nothing."""
+    """Fails if the user cannot make user namespaces: no test would mean anything."""
     r = subprocess.run(["setpriv", f"--reuid={user_entry.pw_uid}", f"--regid={user_entry.pw_gid}",
                         "--clear-groups", "unshare", "-Urn", "true"], capture_output=True,
                        timeout=30)
@@ -139,7 +140,8 @@ def make_runner(kind, request, user_entry, base):
 
 @pytest.fixture(scope="module")
 def host_mounts():
-    """Modules that mount on the host, or read the host's mounts, run one after the other."""
+    """A lock for modules that mount on the host, or look at the host's mounts: only one of them
+    runs at a time."""
     with open("/tmp/ssb-e2e-mounts.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -147,7 +149,7 @@ def host_mounts():
 
 @pytest.fixture(params=["root", "user"])
 def ssb(request, user_entry, base):
-    """The caller: every test with this fixture runs twice, as root and as a user."""
+    """The caller. Every test with this fixture runs twice: as root and as a user."""
     runner = make_runner(request.param, request, user_entry, base)
     yield runner
     runner.done()
@@ -169,7 +171,7 @@ def user(request, user_entry, base):
 
 @pytest.fixture(scope="module")
 def server(base, user_entry):
-    """A PostgreSQL server for this module alone."""
+    """A PostgreSQL server that only this module uses."""
     with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
         yield s
 
@@ -181,7 +183,7 @@ def programs(request, base):
     out = base / f"progs-{worker}"
     out.mkdir(mode=0o755)
     flags = {"nolibc": ["-static", "-nostdlib", "-fno-stack-protector", "-fno-pie", "-no-pie"],
-             # It uses the library and its internal headers.
+             # Linked with the static library, to call its internal functions.
              "govern": ["-std=gnu17", "-D_GNU_SOURCE", "-I", harness.REPO / "src",
                         "-I", harness.REPO / "include",
                         harness.BUILD / "src/libskillsandbox.a", "-lyaml", "-lsodium"]}
@@ -199,7 +201,7 @@ def programs(request, base):
 
 @pytest.fixture
 def mounts():
-    """Mounts that a test makes on the host; unmounted at its end, the last one first."""
+    """Mounts that a test makes on the host. They are unmounted at its end, last first."""
     libc = ctypes.CDLL(None, use_errno=True)
     done = []
 

@@ -83,13 +83,14 @@ class Result:
 
 
 def kernel():
-    """The kernel's version as a tuple such as (6, 1)."""
+    """The kernel's version as a tuple such as (6, 1), for features of newer kernels."""
     major, minor = os.uname().release.split(".")[:2]
     return int(major), int(re.match(r"\d+", minor).group())
 
 
 def execute(argv, *, stdin=b"", timeout=60, cwd="/", env=None, **kw):
-    """Like subprocess.run with a time limit: a command that hangs is killed, and the test fails."""
+    """Like subprocess.run, with a time limit: a command that exceeds it is killed and fails the
+    test."""
     argv = [str(a) for a in argv]
     p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, cwd=cwd, env=env or {}, start_new_session=True,
@@ -176,7 +177,8 @@ class Runner:
         return self.own(path)
 
     def write(self, path, data, mode=0o644):
-        """Writes a file that this caller owns; makes missing parents, which it owns, too."""
+        """Writes a file that this caller owns, and makes missing parent directories, also owned by
+        it."""
         path = pathlib.Path(path)
         missing = []
         parent = path.parent
@@ -241,8 +243,8 @@ class Runner:
         return self.inside(code, **kw).ok().json()
 
     def bare(self, argv_or_code, *, env=None, timeout=60, stdin=b"", cwd=None):
-        """The control: runs the code outside the sandbox. It can reach only decoys: its network
-        and pid namespaces are new, and its environment and home contain decoys."""
+        """The control: runs the code outside the sandbox, in new network and pid namespaces.
+        Environment and home are decoys, so it can reach only decoys."""
         argv = [PYTHON, "-c", textwrap.dedent(argv_or_code)] \
             if isinstance(argv_or_code, str) else argv_or_code
         return execute(["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
@@ -269,7 +271,7 @@ class Runner:
         return json.loads(files.pop().read_bytes())
 
     def last_record(self):
-        """The lines of the record of the last command."""
+        """The lines of the record that belongs to last_trace()."""
         path = self.state / "skillsandbox/runs" / self.last_trace()["run_id"] / "trace.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -278,8 +280,8 @@ class Runner:
 
 
 def userns_denied(runner, *args):
-    """Returns a command that runs the product in a new user namespace whose limit of further user
-    namespaces is zero. The caller has no capabilities there."""
+    """The command that runs the product where no further user namespace can be made: in a user
+    namespace of the test whose limit is zero. The caller is an ordinary user in it."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
     return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,
@@ -291,7 +293,7 @@ def without_userns(runner, *args, **kw):
 
 
 def wait_for(what, seconds=20):
-    """Calls `what` until its result is true, and returns this result."""
+    """Calls `what` until it returns a true value, and returns that value."""
     end = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < end, f"not so after {seconds} s"
@@ -300,7 +302,7 @@ def wait_for(what, seconds=20):
 
 
 def ends_within(process, seconds):
-    """The exit status; None if the process is still running after so many seconds."""
+    """Returns the process's exit status, or None if it is still running after `seconds`."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -308,8 +310,8 @@ def ends_within(process, seconds):
 
 
 def cgroups_of(pid, since):
-    """The cgroups of the run whose supervisor has this pid. An earlier supervisor with the same
-    pid may have left cgroups when it was killed: cgroups older than `since` are left out."""
+    """The cgroups of the run whose supervisor has this pid. Older cgroups are left out: a killed
+    supervisor that had the same pid may have left them."""
     found = []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         for d in dirs:
@@ -321,8 +323,8 @@ def cgroups_of(pid, since):
 
 
 def open_files(pid):
-    """The files that the process has open. Empty if the process has ended. A file that it closes
-    during this call may be missing."""
+    """The targets of the process's fds, without fds that it closes during the listing. Empty if the
+    process is gone."""
     found = set()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -332,7 +334,7 @@ def open_files(pid):
 
 
 def alive_with(marker):
-    """Processes of the host whose command line contains `marker`."""
+    """Host processes whose command line contains `marker`."""
     found = []
     for d in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -36,7 +36,8 @@ def host_pids(marker):
 
 
 def running(ssb):
-    """A sandboxed sleep as the host sees it."""
+    """Starts sleep in the sandbox. Returns the supervisor, the host pid of sleep, and the marker in
+    its command line."""
     marker = f"90.25{time.monotonic_ns()}"
     p = ssb.popen([ssb.binary, "run", "--", "sleep", marker], stdin=subprocess.DEVNULL,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -44,7 +45,8 @@ def running(ssb):
 
 
 def test_identity_outside(ssb):
-    """Started by root the skill is not root on the host either."""
+    """A skill that root starts does not run as root on the host; a user's skill has the user's
+    uid."""
     p, pid, _ = running(ssb)
     try:
         st = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -58,7 +60,8 @@ def test_identity_outside(ssb):
         p.wait(10)
 
 
-# Opened and never written to: what of the machine's own could be changed.
+# Opens for writing whatever it can in /proc, without writing: prints which settings of the machine
+# it could change.
 OPEN_MACHINE = """
 import os
 found = []
@@ -75,7 +78,8 @@ print(*found)
 
 
 def test_root_that_has_no_other_ids(root):
-    """In such a namespace the skill is root for the kernel, to whom its settings belong."""
+    """In a user namespace that maps only id 0, the skill is root for the kernel, and root owns the
+    settings in /proc. The skill must not be able to open any of them for writing."""
     in_ns = ["unshare", "--user", "--map-root-user"]
     command = [harness.PYTHON, "-c", OPEN_MACHINE]
     for flags in (["--audit", "off"], []):
@@ -113,7 +117,8 @@ def test_kill_0_does_not_reach_the_caller(ssb):
     skill = ssb.skill("import os, signal; os.kill(0, signal.SIGKILL)")
     r = ssb.as_caller(["sh", "-c", '"$0" run "$1"; echo "survived $?"', ssb.binary, skill])
     assert r.ok().text.strip() == "survived 137"
-    # The outer shell is pid 1 there, which its own namespace cannot kill.
+    # In the control the outer shell is PID 1, which a signal from its own namespace cannot kill.
+    # The inner shell is killed.
     bare = ssb.bare(["sh", "-c", "sh -c \"/usr/bin/python3 -c 'import os; os.kill(0, 9)'; "
                      "echo survived\"; true"])
     assert b"survived" not in bare.out
@@ -150,8 +155,8 @@ def test_inherited_fds_are_closed(ssb):
     """
     secret = ssb.write(ssb.base / "fd-secret", harness.SECRET, 0o600)
     low, home = os.open(secret, os.O_RDONLY), os.open(ssb.home, os.O_RDONLY)
-    # High numbers by F_DUPFD, never dup2: the test's own fds stay alone. A fresh
-    # machine allows 1024 unless one asks for more.
+    # F_DUPFD, not dup2, which could close fds of the test itself. The usual limit is 1024 fds, so
+    # it is raised.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     fds = [low, home, fcntl.fcntl(low, fcntl.F_DUPFD, 300), fcntl.fcntl(low, fcntl.F_DUPFD, 2000)]
@@ -170,7 +175,8 @@ def test_inherited_fds_are_closed(ssb):
 
 
 def test_standard_streams_are_no_host_files(ssb):
-    """A host file as stdin, stdout and stderr must not reach the skill."""
+    """The caller's stdin, stdout and stderr are host files: the skill gets pipes or sockets
+    instead."""
     files = [ssb.write(ssb.base / n, "") for n in ("in", "out", "err")]
     handles = [open(f, "r+b") for f in files]
     code = """

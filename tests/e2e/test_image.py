@@ -41,7 +41,7 @@ MORE_FDS = "import os, sys\n" \
 
 
 def test_image_whatever_the_caller_has_open(ssb):
-    """The reader's two fds end where they are meant to, wherever they began."""
+    """The image reader's two fds work, whichever fds the caller has open."""
     for n in range(7):
         image = layout(ssb, oci.layer(oci.member(f"n{n}", value=b"x")))
         r = ssb.as_caller([PYTHON, "-c", MORE_FDS, str(n), ssb.binary, "run", "--image", image,
@@ -50,17 +50,18 @@ def test_image_whatever_the_caller_has_open(ssb):
 
 
 def test_rootfs_is_the_system(ssb, root_fs):
-    """The image's files are there, the host's are not, and the sandbox's own win."""
+    """With --rootfs the skill sees the image's files and none of the host's. The sandbox's own
+    /proc, /tmp, /var/tmp and /etc/passwd replace the image's."""
     (root_fs / "app").mkdir()
     (root_fs / "app/x").write_text("of the image\n", encoding="utf-8")
     (root_fs / "etc/passwd").write_text("evil:x:0:0::/:/bin/sh\n", encoding="utf-8")
     (root_fs / "etc/release").write_text("image 1\n", encoding="utf-8")
     (root_fs / "var/tmp").mkdir(parents=True)
     (root_fs / "var/tmp/no").touch()
-    (root_fs / "proc").symlink_to("/app")       # what an image could try
+    (root_fs / "proc").symlink_to("/app")       # an image could redirect a mount so
     (root_fs / "tmp").symlink_to("/app")
     os.mkfifo(root_fs / "fifo")
-    grant = ssb.mkdir("srv-like")               # in a directory that the image has as well
+    grant = ssb.mkdir("srv-like")               # the image has its parent directory, too
     ssb.write(grant / "g", "granted\n")
     pathlib.Path(str(root_fs) + str(grant.parent)).mkdir(parents=True)
     r = ssb.run("--rootfs", root_fs, "--read", grant, "--", "sh", "-c", SEES + f"""
@@ -71,14 +72,15 @@ def test_rootfs_is_the_system(ssb, root_fs):
     assert "host" not in r.text and "evil" not in r.text and "WROTE" not in r.text, repr(r)
     assert "skill:x:" in r.text and "t\ncat\n" in r.text and "no\n" not in r.text
     assert "fifo" not in r.text
-    # Control: without it the host's are seen.
+    # Control: without --rootfs the skill sees the host's files.
     assert "host /usr/bin/env" in ssb.run("--", "/bin/sh", "-c", SEES).text
     record = ssb.ssb("inspect", "--json", "--rootfs", root_fs, "--", "sh").ok().json()
     assert record["rootfs"] == str(root_fs.resolve())
 
 
 def test_rootfs_hides_no_attack(ssb, root_fs):
-    """The home's secrets are out of reach in it, and the attempt is in the trace."""
+    """With --rootfs the skill still cannot read secrets of the home, and the attempt is
+    reported."""
     key = ssb.home / ".ssh/id_ed25519"
     r = ssb.run("--rootfs", root_fs, "--", "cat", key)
     assert SECRET not in r.text and r.code != 0
@@ -97,9 +99,10 @@ def test_rootfs_is_judged(ssb, root_fs, name):
 
 
 def test_too_many_parts(user):
-    """A name too many at its top stops the run; at the cap it runs."""
+    """With the maximum number of entries at the top of the root file system it runs; one more stops
+    the run."""
     root = oci.busybox_root(user.base / "rootfs")
-    for i in range(1024 - 1):           # and bin; etc is gone through
+    for i in range(1024 - 1):           # bin is one more; of etc only its entries count
         (root / f"n{i}").symlink_to("x")
     assert "ok" in user.run("--rootfs", root, "--", "sh", "-c", "echo ok").text
     (root / "one-more").symlink_to("x")
@@ -108,7 +111,8 @@ def test_too_many_parts(user):
 
 
 def test_image(ssb):
-    """Layers over each other, whiteouts, PATH and WorkingDir, nothing else of its words."""
+    """A later layer replaces and deletes files of an earlier one. PATH and WorkingDir of the
+    image's configuration apply; everything else in it is ignored."""
     low = oci.layer(oci.member("gone/a", value=b"1"), oci.member("op/old", value=b"1"),
                     oci.member("dev/mem", "device"), oci.member("pipe", "fifo"))
     high = oci.layer(oci.member("op/new", value=b"1"), oci.member("op/.wh..wh..opq"),
@@ -142,7 +146,8 @@ HOSTILE = {
 
 
 def test_hostile_layers(user):
-    """Each is refused as a whole, nothing of it is kept, and a good one works after it."""
+    """Each hostile layer is refused, nothing of its image is kept, and a good image still works
+    after it."""
     for name, bad in HOSTILE.items():
         r = user.ssb(*INSPECT, "--image", layout(user, oci.layer(bad)), "--", "sh")
         assert r.code == 125 and "image" in r.errors, f"{name}: {r!r}"
@@ -205,7 +210,7 @@ def test_damaged_layouts(user):
 
 
 def test_unpacking_that_was_killed(user):
-    """What is left of it goes with the next, and is never taken for an image."""
+    """The next unpacking removes what a killed one left, and never takes it for an image."""
     where = layout(user)
     left = user.state / "skillsandbox/images/.new-of-a-crash/deep"
     user.write(left / "file", "x")
@@ -221,7 +226,7 @@ def test_image_or_rootfs(user):
 
 @pytest.fixture
 def elsewhere(ssb):
-    """A directory that nothing of the caller's lies in."""
+    """A directory outside the directories of the caller."""
     place = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/opt"))
     place.chmod(0o755)
     yield ssb.own(place)
@@ -229,7 +234,8 @@ def elsewhere(ssb):
 
 
 def test_no_symlink_of_a_root_file_system_is_on_the_way_to_a_grant(ssb, root_fs, elsewhere):
-    """The place of a grant would be made where it leads, be that on the host."""
+    """A symlink in the root file system on the way to a grant stops the run. Otherwise the mount
+    point would be made at the symlink's target, perhaps on the host."""
     bait = ssb.mkdir("bait")
     ssb.write(elsewhere / "g", "granted\n")
     words = ("--rootfs", root_fs, "--read", elsewhere, "--", "cat", elsewhere / "g")
@@ -240,7 +246,8 @@ def test_no_symlink_of_a_root_file_system_is_on_the_way_to_a_grant(ssb, root_fs,
         assert r.code == 125 and "symlink" in r.errors and "/opt" in r.errors, (to, r)
         (root_fs / "opt").unlink()
     (root_fs / "opt").mkdir()
-    (root_fs / "opt" / elsewhere.name).symlink_to(f"../..{bait}")    # further on
+    # a symlink at the grant's own place
+    (root_fs / "opt" / elsewhere.name).symlink_to(f"../..{bait}")
     assert ssb.run(*words).code == 125 and not list(bait.iterdir())
     (root_fs / "opt" / elsewhere.name).unlink()
     assert ssb.run(*words).text == "granted\n"

@@ -9,7 +9,8 @@ import pytest
 
 import harness
 
-# Each way to change another process that asks for no more than the same uid. "ok", or the errno.
+# Every call that changes another process and needs only the same uid. The result is "ok" or the
+# errno.
 TOUCH = """
 import ctypes, errno, json, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -53,13 +54,14 @@ def test_init_cannot_be_touched(ssb, profile):
             if x["kind"] == "syscall_blocked" and "data" in x}
     assert {"prlimit64", "setpriority", "ioprio_set", "sched_setaffinity", "sched_setscheduler",
             "sched_setparam", "sched_setattr"} <= told
-    # There it is PID 1 itself that asks, so that nothing but these calls is tried.
+    # The control is PID 1 of its namespace and calls these on itself, so only it can be changed.
     control = ssb.bare_probe(TOUCH)
     assert set(control.values()) == {"ok"}, control
 
 
 def test_init_without_namespaces(user):
-    """There it is a process of the host like all others, and the skill's parent."""
+    """Without a user namespace init is an ordinary process of the host, and the skill's parent: the
+    skill still cannot change it."""
     skill = user.skill(TOUCH, args=("main.py", "0"))
     r = harness.without_userns(user, "run", "--best-effort", "userns", skill)
     seen = r.ok().json()
@@ -70,7 +72,7 @@ def test_init_without_namespaces(user):
 
 
 def test_its_own_processes_are_the_skills(ssb):
-    """What is refused of init is not refused of a child."""
+    """The calls that are refused for init work on the skill's own child."""
     code = """
     import json, os, resource, signal
     pid = os.fork()
@@ -88,7 +90,7 @@ def test_its_own_processes_are_the_skills(ssb):
     assert ssb.probe(code) == [[7, 7], 19, os.SCHED_BATCH]
 
 
-# Ways that name no process, or name it by another number: what they change is the skill's own.
+# Calls that name no process, or name init by another number. They may change the skill, never init.
 AROUND = """
 import ctypes, json, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -137,7 +139,8 @@ def test_init_by_other_numbers_without_namespaces(user):
     assert own[1] == 3 and len(own[2]) == 1, own
 
 
-# To be looked into, or paged out, is more than a limit: other walls answer, so the errno varies.
+# Ways to inspect init or to page it out, not only to change its limits. Different layers refuse
+# them, so the errno varies.
 LOOK = """
 import ctypes, errno, json, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -176,13 +179,13 @@ print(json.dumps(seen))
 def test_init_cannot_be_looked_into(ssb, profile):
     seen = ssb.probe(LOOK, flags=("--profile", profile))
     assert len(seen) > 20 and "ok" not in seen.values(), seen
-    # The same on itself: who is PID 1 there may change what is its own.
+    # Control: PID 1 of a namespace may do some of these to itself.
     control = ssb.bare_probe(LOOK)
     assert {"timerslack_ns", "coredump_filter", "comm", "clear_refs"} <= {
         name for name, came in control.items() if came == "ok"}, control
 
 
-# First limits of init are lowered as far as they can be, then more memory is taken than there is.
+# Lowers init's limits as far as it can, then takes more memory than the run may have.
 BLIND = """
 import json, resource, time
 for r, values in %s:
@@ -197,7 +200,7 @@ print('ate all')
 """
 
 
-# With six files init could list /proc, and open nothing in it.
+# If it may open only six files, init can list /proc but open nothing in it.
 @pytest.mark.parametrize("limits", [[(7, [6])], [(r, [6, 1, 0]) for r in range(16)]],
                          ids=["files", "all"])
 def test_memory_limit_of_a_skill_that_blinds_init(ssb, limits):
@@ -218,8 +221,8 @@ def init_of(supervisor):
 
 
 def test_blindness_ends_the_run(user):
-    """From outside, where it can be done: a watchdog that can open nothing has no say about the
-    memory, and says so. (A control group, which root has, needs no look.)"""
+    """The user lowers init's limit of open files from outside, so the memory watchdog can no longer
+    measure: the run ends with an error that says so. (Root's runs use a cgroup instead.)"""
     skill = user.skill("print('up', flush=True)\ninput()")
     with user.popen([user.binary, "run", skill], stdin=-1, stdout=-1, stderr=-1) as p:
         assert p.stdout.readline() == b"up\n"

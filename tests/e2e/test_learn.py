@@ -11,7 +11,7 @@ KEY = {"OPENWEATHER_API_KEY": "the-real-key"}
 
 
 def bare_skill(ssb, code=None, name="main.py"):
-    """A directory that says nothing of itself."""
+    """A skill directory without a manifest and without a SKILL.md."""
     ssb.count += 1
     d = ssb.mkdir(f"plain{ssb.count}")
     if code is None:
@@ -25,7 +25,7 @@ def manifest_of(d):
 
 
 def declared(text):
-    """Without what is only a comment."""
+    """The text without comments."""
     return "\n".join(line for line in (re.sub(r"(^|\s)#.*", "", x) for x in text.splitlines())
                      if line.strip())
 
@@ -57,7 +57,8 @@ def test_weather_in_three_commands(net):
 
 
 def test_the_same_again_changes_nothing(user):
-    """What was not seen this time stays, and its reason is nothing to write a file for."""
+    """A variable that is declared but not used this time stays in the manifest. If only its comment
+    would change, the file is not written again."""
     d = bare_skill(user, "import os\nprint(os.environ.get('TOWN_KEY'))")
     user.write(d / "SKILL.md", "---\nname: t\nmetadata: {openclaw: {primaryEnv: TOWN_KEY}}\n---\n")
     user.ssb("learn", d, "--", "main.py").ok()
@@ -77,7 +78,8 @@ print('SEEN', json.dumps(dict(os.environ)))
 
 
 def test_nothing_of_the_callers_environment(user):
-    """Names for which nothing is made up have no value, granted by the policy or not."""
+    """No secret of the caller's environment reaches the skill, even if the policy grants it: each
+    variable has a made-up value, or none."""
     names = ["NODE_AUTH_TOKEN", "APP_DEBUG_TOKEN", "XDG_TOKEN", "TOWN_KEY", "GITHUB_TOKEN"]
     env = {**dict.fromkeys(names, SECRET), "TZ": "Europe/Berlin"}
     d = user.skill(STEERS, allow=[*names, "TZ"])
@@ -160,7 +162,7 @@ def test_it_sees_decoys_and_nothing_leaves(net):
     assert "api.example.test" in asked and "[7002]" in asked and str(out) in asked
     assert str(notes) in asked
     assert ".ssh" in text and ".aws" in text and ".ssh" not in asked and ".aws" not in asked
-    # It carried a planted key, in clear: that host is no proposal either.
+    # The request to evil.test had a planted key in clear, so this host is not proposed either.
     assert "evil.test" in text and "evil.test" not in asked
     ssb.ssb("validate", d).ok()
     for record in (ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"):
@@ -178,7 +180,8 @@ for host in sys.argv[1:]:
 
 
 def test_connect_reaches_public_hosts_alone(user, outside):
-    """The control of what nothing leaves by; and private addresses stay shut."""
+    """Without --connect nothing leaves. With it the skill reaches the public host, but not the
+    private address."""
     net, ssb = Net(user, outside), user
     d = bare_skill(ssb, FETCH)
     words = ("--", "main.py", "api.openweathermap.org", "private.example.test")
@@ -195,7 +198,8 @@ def test_connect_reaches_public_hosts_alone(user, outside):
 
 
 def test_connect_reaches_no_address_of_this_machine(net):
-    """Nor one of a neighbour: services there may trust every host that can reach them."""
+    """With --connect the skill cannot reach this machine or a neighbour by any address: services
+    there may trust every host that can reach them."""
     near = ["own.example.test", "own6.example.test", "neighbour.example.test"]
     code = f"""
     def echo(name):
@@ -213,7 +217,8 @@ def test_connect_reaches_no_address_of_this_machine(net):
 
 
 def test_sorting_of_addresses_asks_for_no_datagrams(net):
-    """getaddrinfo() connects datagram sockets to what it found; who sends some needs them."""
+    """getaddrinfo() connects UDP sockets only to sort addresses, so this proposes no UDP. A skill
+    that sends datagrams gets UDP proposed."""
     code = """
     def send(port):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -305,7 +310,7 @@ def test_interactive(user):
     asked = declared(text)
     assert str(notes) in asked and "one.example" in asked
     assert str(diary) in text and str(diary) not in asked
-    # The end of the input is a no to all that is left.
+    # If the input ends, the remaining questions are answered with no.
     t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
     t.wait_for("[N]o: ").type(CTRL_D)
     assert t.end() == 0 and "you said no to it" in t.text and "or declined" in t.text, t.text
@@ -378,8 +383,9 @@ send('good.example', 9999, b'hello')
 
 
 def test_it_gets_no_more_than_it_used(user):
-    """Not proposed: files that do not exist, a directory for a few of its files, names of the local
-    network, port 53 (which has the sandbox's resolver), and every host that was sent a decoy."""
+    """learn does not propose: files that do not exist, a directory of which the skill read few
+    files, names of the local network, port 53 (the sandbox has its own resolver), and every host
+    that was sent a decoy."""
     many, large = user.mkdir("work/many"), user.mkdir("work/large")
     for i in range(100):
         user.write(large / f"f{i}", "")
@@ -402,8 +408,8 @@ def test_it_gets_no_more_than_it_used(user):
 
 
 def test_a_directory_of_secrets_as_an_argument(user):
-    """What is named for the skill is shown as it is, but for secrets: also where they lie in
-    what is named."""
+    """The skill sees the real content of a path in its arguments, but never a secret: neither a
+    secret named there, nor one beneath a directory named there."""
     user.write(user.home / ".ssh/id_rsa", SECRET, 0o600)
     user.write(user.home / "notes/a.txt", "a real note", 0o600)
     d = bare_skill(user, "import sys\nfor p in sys.argv[1:]:\n    try:\n"

@@ -122,7 +122,7 @@ def test_file_capabilities(ssb):
 
 PROTECTED = [".git/hooks/post-commit", ".git/config", ".envrc", ".vscode/tasks.json",
              ".claude/settings.json", ".mcp.json", "CLAUDE.md"]
-# Obeyed only in a home; elsewhere protected where they exist.
+# Shells read these only in a home directory. Elsewhere they are protected only if they exist.
 SHELL_FILES = [".bashrc", ".profile"]
 WRITE_FILES = """
 import json, os
@@ -222,7 +222,8 @@ def test_protected_place_granted_by_name(ssb):
 
 
 def test_protected_file_granted_by_name_is_made(ssb):
-    """As the remedy for it says: it is an empty file then, and no directory."""
+    """The remedy for a denied write to a protected file works: the file is made, empty, and not as
+    a directory."""
     d = repository(ssb)
     ssb.run("-w", d, "--", "sh", "-c", f"echo x > {d}/.envrc")
     (tried,) = [e["data"] for e in ssb.last_trace()["policy_violations"]]
@@ -237,8 +238,8 @@ def test_protected_file_granted_by_name_is_made(ssb):
 
 @pytest.mark.parametrize("hooks", [".git/hooks", "hooks", "outside"])
 def test_links_in_a_protected_directory(ssb, hooks):
-    """A hook that is a symlink to a script of the tree is that script, and settings of an agent
-    are kept elsewhere like that; also where git's settings name the directory, wherever it is."""
+    """Symlinks in a directory of hooks or agent settings lead to files elsewhere in the grant:
+    these files are protected, too. core.hooksPath may name the hooks directory, at any place."""
     hooks = str(ssb.mkdir("outside")) if hooks == "outside" else hooks
     grants = [repository(ssb, n) for n in ("linked", "linked-control")]
     for d in grants:
@@ -262,7 +263,8 @@ def test_links_in_a_protected_directory(ssb, hooks):
     (grants[0] / hooks / "post-merge").symlink_to(grants[0] / "scripts/later")
     later = grants[0] / "scripts/later"
     make = ["--", "sh", "-c", f"echo evil > {later}"]
-    # To be read alone, what they lead to is still obeyed.
+    # With a read-only grant of the hooks, git on the host still runs their targets, so these stay
+    # protected.
     for flags in ([], ["-r", grants[0] / hooks] if hooks == ".git/hooks" else []):
         r = ssb.run("-w", grants[0], *flags, *make)
         assert r.code != 0 and str(later) in r.errors and not later.exists(), r
@@ -271,7 +273,8 @@ def test_links_in_a_protected_directory(ssb, hooks):
 
 
 def test_a_protected_name_that_is_a_symlink(ssb):
-    """Neither the link nor what it means inside the grant can be changed."""
+    """If a protected name is a symlink, the skill can change neither the symlink nor the protected
+    file at its target."""
     grant = ssb.mkdir("linked")
     ssb.write(grant / "real" / "settings.json", "{}")
     ssb.own(grant / "real")
