@@ -62,7 +62,7 @@ def example_source():
 
 
 def test_c_example_builds_and_runs(ssb):
-    """The static archive and the shared library alike."""
+    """The C example builds and runs with the static library and with the shared one."""
     source = example_source()
     skill = ssb.skill("print('through the library')")
     archive = next(SRC.glob("libskillsandbox.a"))
@@ -105,7 +105,8 @@ print("done")
 
 
 def test_c_example_says_what_was_denied(ssb):
-    """What, why and the remedy; the control is a skill that tries nothing."""
+    """The C example prints what was denied, the reason and the remedy. Control: a skill that tries
+    nothing."""
     program = build_example(ssb)
     r = ssb.as_caller([program, ssb.skill(TRIES)])
     assert r.ok().text == "done\n"
@@ -174,7 +175,8 @@ int main(int argc, char **argv)
 
 
 def test_denials_of_a_run(ssb):
-    """All of them, or the list says that it is not whole; of this run, or an error."""
+    """The list of denials is complete, or says that it is not. If the record is of another run or
+    cannot be read, the call fails."""
     tries = "cat ~/.ssh/id_rsa ~/.ssh/id_rsa; exit 0"
     out = ssb.as_caller([host(ssb, DENIALS), "sh", "-c", tries], timeout=60).ok().text
     lines = out.splitlines()
@@ -189,7 +191,7 @@ def test_denials_of_a_run(ssb):
                          "no run: code 1, list untouched"], out
 
 
-# A host with a life of its own: its timer interrupts every call that waits.
+# A host program whose timer interrupts every waiting system call.
 ALARMED = r"""
 #include <dirent.h>
 #include <signal.h>
@@ -249,7 +251,8 @@ def host(ssb, text):
 
 
 def test_host_that_is_interrupted(ssb):
-    """Again and again in one process: nothing of a run is left in it."""
+    """Forty runs in one process whose timer interrupts every wait: all succeed, and no process or
+    fd is left."""
     r = ssb.as_caller([host(ssb, ALARMED), "sh", "-c", "exit 7"], timeout=120)
     assert r.text == "ran 40, processes left 0, fds left 0\n", repr(r)
 
@@ -326,14 +329,14 @@ int main(int argc, char **argv)
 
 
 def test_host_whose_files_may_not_grow(ssb):
-    """The record cannot be written: that is an error, and not the end of the host."""
+    """The record cannot be written: the run fails with an error, and the host process continues."""
     r = ssb.as_caller([host(ssb, BOUNDED), "true"], timeout=60)
     first, then = r.ok().text.splitlines()
     assert first.startswith("planned 0, bounded -1, ") and "File too large" in first, first
     assert then == "then 0"
 
 
-# What the handler counts is shared with every process that has it.
+# The counter is in shared memory, so it counts the handler's runs in every process.
 HANDLES = r"""
 #include <signal.h>
 #include <skillsandbox.h>
@@ -385,12 +388,14 @@ int main(int argc, char **argv)
 
 
 def test_handlers_of_the_host_are_its_own(ssb):
-    """A signal to its group, of which init and the egress are, runs none of its code there."""
+    """A signal to the host's process group also reaches init and the egress process: only the host
+    itself runs its handler."""
     r = ssb.as_caller([host(ssb, HANDLES), "sh", "-c", "sleep 1.5; exit 7"], timeout=60)
     assert r.text == "exit 7, 1 hits, 0 violations\n", repr(r)
 
 
-# Reaps whatever ends, as servers do, and the next process gets that number.
+# A host that reaps every child that ends, as servers do, and starts a process that gets the same
+# pid.
 REAPS = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -459,14 +464,15 @@ int main(int argc, char **argv)
 
 
 def test_host_that_reaps_by_itself(root):
-    """What has the number of a process of ours by now is not ours."""
+    """The host has reaped a process of the library, and another process has its pid: the library
+    must not end that process."""
     in_ns = ["unshare", "--pid", "--fork", "--mount-proc"]
     r = root.as_caller([*in_ns, host(root, REAPS), "sh", "-c", "exit 7"], timeout=30)
     assert r.text == "took a number: yes, ended: 0\n", repr(r)
 
 
 def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
-    """The installed library, linked by what pkg-config says alone."""
+    """A program links with the installed library and exactly the flags that pkg-config prints."""
     env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}
     subprocess.run(["meson", "install", "-C", harness.BUILD, "--no-rebuild", "--quiet"], env=env,
                    check=True, timeout=120)

@@ -26,7 +26,8 @@ def marker(ssb):
     return f"ssbmark{os.getpid()}x{ssb.kind}x{time.monotonic_ns()}"
 
 
-# Where nothing but a watchdog holds the limit, it has to look while the memory is there.
+# Without a cgroup only a watchdog enforces the limit, so the skill keeps the memory until the
+# watchdog measures.
 EAT = """
 import time
 data = []
@@ -66,8 +67,8 @@ def test_memory_limit_covers_all_processes(ssb):
     assert time.monotonic() - start < 60
 
 
-# A parent with data, and workers by fork that read it: the way of multiprocessing, of web servers
-# and of data loaders. What they show as resident is sixteen times what there is.
+# A parent with data and forked workers that read it, as in multiprocessing, web servers and data
+# loaders. The sum of their resident sizes is sixteen times the memory in use.
 POOL = """
 import mmap, os, time
 data = mmap.mmap(-1, %(parent)d << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -95,7 +96,7 @@ def test_memory_shared_by_fork_counts_once(ssb):
     pool = {"parent": 130, "workers": 16, "written": 2, "rest": 2}
     r = ssb.inside(POOL % pool, resources={"memory_mb": 512}, timeout=90).ok()
     assert r.text.strip() == "all lived"
-    # The control: the same pool, each worker with copies of its own.
+    # The control: the same pool, but each worker writes to its own copies.
     pool.update(written=60, rest=60)
     r = ssb.inside(POOL % pool, resources={"memory_mb": 512}, timeout=90)
     assert r.code == 137, repr(r)
@@ -122,7 +123,8 @@ def test_memory_limit_counts_what_is_no_process(ssb, where):
 
 
 def test_memory_limit_counts_page_tables(ssb):
-    """The page of zeros, once in the reach of each table: nothing else is resident."""
+    """Reads one byte in the range of each page table. Only the shared zero page is mapped, so the
+    page tables alone must exceed the limit."""
     code = """
     import mmap, time
     step = 2 << 20
@@ -259,7 +261,8 @@ print(json.dumps(kids))
 
 
 def test_a_caller_with_less_priority(ssb):
-    """Who is nice already cannot be less so, and need not be."""
+    """A caller with a high nice value cannot give its skill a lower one: the run works and keeps
+    the caller's value."""
     code = "import json, os; print(json.dumps(os.nice(0)))"
     low = max(15, os.nice(0))  # the tests themselves may be nice
     more = str(low - os.nice(0))
@@ -269,7 +272,8 @@ def test_a_caller_with_less_priority(ssb):
 
 
 def test_a_caller_in_realtime(ssb):
-    """The skill shares the processor, whatever its caller may do."""
+    """The caller has realtime scheduling: the skill gets ordinary scheduling and cannot change
+    back."""
     code = """
     import json, os, resource as r
     try:
@@ -284,7 +288,7 @@ def test_a_caller_in_realtime(ssb):
     assert r.ok().json() == [os.SCHED_OTHER, [0, 0], [0, 0]]
 
 
-# A caller who is more important than others, in every way that is inherited; then the program.
+# Raises the caller's priority in every way that is inherited, then starts the program.
 RAISED = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -325,15 +329,15 @@ def has_capability(number):
 
 
 def test_a_caller_of_importance(ssb):
-    """What it has of that is not the skill's: nice, I/O class, personality, timer slack, and
-    (where the tests have CAP_SYS_RESOURCE, as in tests/vm) how it fares when memory runs out."""
+    """The skill does not inherit what favours its caller: nice value, I/O class, personality, timer
+    slack, and (only if the tests have CAP_SYS_RESOURCE, as in tests/vm) the OOM score."""
     oom = has_capability(24)
     raised = [harness.PYTHON, "-c", RAISED, "oom" if oom else "", *ssb.identity()]
     skill = ssb.skill(IMPORTANCE, resources={"cpu_shares": 1024})
     r = harness.execute([*raised, ssb.binary, "run", skill], env=ssb.environment(None),
                         cwd=ssb.work)
     seen = r.ok().json()
-    # A privileged caller takes away the right to go back as well.
+    # If the caller is privileged, the skill also loses the permission to lower its OOM score again.
     assert seen.pop("back") == (oom and not ssb.is_root)
     assert seen == {"nice": 0, "io": 0, "personality": 0, "slack": 50000, "oom": 0}
     if not ssb.is_root:
@@ -346,7 +350,7 @@ def test_a_caller_of_importance(ssb):
 
 
 def test_a_caller_of_less_importance(ssb):
-    """Its wish: it stays."""
+    """The caller chose a lower priority, so the skill keeps it."""
     low = max(12, os.nice(0))
     lowered = ["nice", "-n", str(low - os.nice(0)), "ionice", "-c3", "choom", "-n", "300", "--"]
     skill = ssb.skill(IMPORTANCE, resources={"cpu_shares": 1024})
@@ -381,7 +385,7 @@ def test_process_limit_counts_threads(ssb):
 
 
 def test_process_limit_is_per_run(ssb):
-    """Two runs at once do not eat each other's number."""
+    """Two runs at the same time: the processes of one do not count for the limit of the other."""
     skill = ssb.skill(FORKS.replace("print", "time.sleep(1)\nprint"),
                       resources={"max_processes": 60})
     procs = [ssb.popen([ssb.binary, "run", skill], stdin=subprocess.DEVNULL, stdout=-1, stderr=-1)
@@ -478,8 +482,8 @@ def test_limits_hit_are_in_the_trace(ssb):
 
 
 def test_cpu_shares_weigh(ssb):
-    """Two busy runs on one processor, until the same moment: the heavier gets
-    more. With a cgroup by its weight, without by a nice value."""
+    """Two busy runs on one processor end at the same time: the run with more cpu_shares gets more
+    of it, by cgroup weight or, without a cgroup, by nice value."""
     code = """
     import time
     print('up', flush=True)
@@ -504,5 +508,5 @@ def test_cpu_shares_weigh(ssb):
 
     seen = []
     while len(seen) < 4 and not any(heavy > 2 * light for heavy, light in seen):
-        seen.append(times())  # one of the two may have come late to it
+        seen.append(times())  # one of the two may have started late
     assert seen[-1][0] > 2 * seen[-1][1], seen

@@ -48,7 +48,8 @@ def test_every_manifest_field_is_in_the_manual():
 
 
 def examples(page):
-    """(command, expected output) of the literal blocks: '$ ' begins a command."""
+    """Pairs of a command and its expected output, from the literal blocks. "$ " begins a
+    command."""
     found = []
     for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (MAN / page).read_text(),
                             re.M | re.S):
@@ -70,7 +71,8 @@ def test_examples_run_as_shown(ssb):
 
 
 def test_the_whole_interface_is_in_the_manual():
-    """Each call, option, error code, way to end and member of the public header."""
+    """skillsandbox(3) names each call, option, error code, kind of end and member of the public
+    header."""
     header = (harness.REPO / "include/skillsandbox.h").read_text()
     page = (MAN / "skillsandbox.3").read_text()
     code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
@@ -94,7 +96,8 @@ int main(void)
 
 
 def test_library_example_runs(ssb):
-    """The example of section 3, as it is shown, on a skill that is denied something."""
+    """The example of skillsandbox(3), unchanged, runs a skill that is denied something: it prints
+    the denial and the remedy."""
     block = re.search(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (MAN / "skillsandbox.3").read_text(),
                       re.M | re.S).group(1).replace("\\e", "\\")
     src = harness.BUILD / "src"

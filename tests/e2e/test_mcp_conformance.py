@@ -1,8 +1,9 @@
-"""The official conformance suite of MCP against the protocol library, in both eras.
+"""Runs the official conformance suite of MCP against the protocol library, in both eras.
 
-The suite speaks HTTP to a fixture program (tests/mcp) that is built on the library with
-the sanitizers. What is required comes from the suite's own list for each revision: a
-scenario that did not run has failed."""
+The suite sends HTTP to a fixture program (tests/mcp), which is the library built with the
+sanitizers. The suite's own list for each revision says which scenarios are required: a required
+scenario that did not run has failed.
+"""
 import contextlib
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from mcp_npm import (LEGACY, MISSING, MODERN, NODE, Suite, fixture, once_more, requirements,
                      troubles)
 
-# Of what is not required: why it does not pass. One that passes must leave the table.
+# Scenarios that are not required and do not pass, with the reason. A scenario that passes must be
+# removed from this table.
 EXCEPTIONS = {
     (MODERN, "tasks-status-notifications"):
         "the suite itself skips it",
@@ -22,7 +24,7 @@ FURTHER = [(r, s) for r in (LEGACY, MODERN) for s in requirements(r)[1]]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Both revisions at once, each against a fixture of its own."""
+    """Runs the suite for both revisions at the same time, each against its own fixture program."""
     assert NODE.exists(), MISSING
     place = tmp_path_factory.mktemp("mcp")
     with contextlib.ExitStack() as stack:
@@ -35,7 +37,7 @@ def results(tmp_path_factory):
 
 
 def test_lists_are_there(results):
-    """The suite is installed, and its lists have what they had when it was pinned."""
+    """The suite is installed, and its lists are as long as when its version was pinned."""
     assert [len([s for r, s in REQUIRED if r == era]) for era in (LEGACY, MODERN)] == [30, 37]
     assert all(results.values())
 
@@ -50,7 +52,8 @@ def test_required(results, revision, scenario):
 
 @pytest.mark.parametrize("revision,scenario", FURTHER)
 def test_further(results, revision, scenario):
-    """Extensions, and what was added to the suite later."""
+    """Extensions, and scenarios that were added to the suite later: each passes, or has an
+    exception."""
     checks = results[revision].get(scenario)
     assert checks, f"{scenario} did not run"
     bad = troubles(checks) or (

@@ -14,7 +14,7 @@ CAP = 4 << 20
 
 @pytest.fixture(scope="module")
 def server():
-    """Under the sanitizers: the answers are the same, and mistakes are seen."""
+    """Built with the sanitizers: the answers are the same, and memory errors are reported."""
     with http_server(BUILDS["asan"]) as h:
         yield h
 
@@ -99,7 +99,8 @@ def test_refused(server, fields, status):
     body = PING if method == "POST" else None
     usual = modern_fields(PING) if method == "POST" else {}
     with server.client() as c:
-        # Wrong tokens are rationed, and other tests send them too.
+        # The server limits how often a wrong token may come, and other tests send wrong tokens,
+        # too. So the request is repeated until it gets the status.
         assert eventually(lambda: _status(server, method, body, usual, fields) == status), (
             _status(server, method, body, usual, fields))
         assert c.ask(body=PING, **modern_fields(PING))[0] == 200  # other requests are not affected
@@ -187,7 +188,7 @@ def test_bodies_are_capped(server):
         assert c.ask(body=sized(CAP + 1), **fields)[0] == 413
     with server.client() as c:
         assert c.ask(body=chunks(sized(CAP + 1)), Transfer_Encoding="chunked", **fields)[0] == 413
-    with server.client() as c:  # said, and not sent
+    with server.client() as c:  # announced, but not sent
         assert c.ask(Content_Length=1 << 50, **fields)[0] == 413
 
 
@@ -252,7 +253,8 @@ def test_names_that_no_header_can_hold(server):
     message = call(5, "wörld", modern=True)
     coded = f"=?base64?{base64.b64encode('wörld'.encode()).decode()}?="
     status, _, answer = server.once(body=message, **dict(modern_fields(message), Mcp_Name=coded))
-    assert answer["error"]["code"] == -32602, (status, answer)  # no such tool: it was compared
+    # no such tool: the names were compared and are equal
+    assert answer["error"]["code"] == -32602, (status, answer)
 
 
 def test_modern_errors_have_their_status(server):
@@ -279,7 +281,7 @@ def test_a_modern_stream(server):
         got = [json.loads(data) for _, data, _ in found]
         assert len(got) >= 3 and got[-1]["id"] == 6
         assert {m["method"] for m in got[:-1]} == {"notifications/progress"}
-        post_modern(c, PING)  # the connection is good for more
+        post_modern(c, PING)  # the connection can be used again
         assert c.answer().status == 200
 
 

@@ -19,21 +19,21 @@ LIST = request("p", "tools/list", modern=True)
 
 @pytest.fixture
 def server():
-    """Under the sanitizers: the answers are the same, and mistakes are seen."""
+    """Built with the sanitizers: the answers are the same, and memory errors are reported."""
     with http_server(BUILDS["asan"], hurry=20) as h:
         yield h
 
 
 @pytest.fixture
 def normal():
-    """Where memory is measured: a sanitizer needs more."""
+    """Without sanitizers, which need more memory, and with short time limits."""
     with http_server(BUILDS["normal"], hurry=20) as h:
         yield h
 
 
 @pytest.fixture
 def patient(request):
-    """Where no time limit is waited for: none of them is met by who stands still for a moment."""
+    """With the usual long time limits, so that a client which pauses for a moment exceeds none."""
     with http_server(BUILDS[getattr(request, "param", "asan")]) as h:
         yield h
 
@@ -42,26 +42,27 @@ MEASURED = pytest.mark.parametrize("patient", ["normal"], indirect=True)
 
 
 def quick(server):
-    """Another client is served at once. It is a fault only if it is slow every time."""
+    """True if another client is served within one second. One fast answer in five tries is
+    enough."""
     for _ in range(5):
         start = time.monotonic()
         try:
             assert server.modern("echo", text="hi") == "hi"
         except (OSError, http.client.HTTPException):
-            continue  # it took this client half a second to say so
+            continue  # this client took more than half a second to send its head
         if time.monotonic() - start < 1:
             return True
     return False
 
 
 def messages_of(response, n):
-    """The data of the next so many events."""
+    """The data of the next n events."""
     found = (data for _, data, _ in events(response) if data)
     return [next(found) for _ in range(n)]
 
 
 def status_of(client):
-    """What it was told in the end, if anything."""
+    """The status of the server's answer; None if the server closed the connection without one."""
     client.socket.settimeout(10)
     try:
         return client.answer().status
@@ -77,12 +78,12 @@ def test_slow_requests_run_out_of_time(server, what):
     for _ in range(5):
         start = time.monotonic()
         c = server.client().raw(begun)
-        if time.monotonic() - start < 0.2:  # otherwise it may have been too late for that already
+        if time.monotonic() - start < 0.2:  # if it took longer, the time limit may be over already
             break
         c.close()
     with c:
         assert quick(server)
-        while time.monotonic() - start < 20:  # a byte now and then does not help
+        while time.monotonic() - start < 20:  # single bytes do not extend the time
             try:
                 c.raw(b"a" if what != "nothing" else b"")
                 if c.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) is not None:
@@ -103,7 +104,7 @@ def test_a_second_request_has_no_more_time(server):
             start = time.monotonic()
             assert c.raw(b"POST /mcp HT").answer().status == 408
             took.append(time.monotonic() - start)
-    assert min(took) < 2, took  # and not the 3 s that it may be idle
+    assert min(took) < 2, took  # the time for a head, not the 3 s for an idle connection
 
 
 def test_many_slow_clients_block_no_other(server):
@@ -132,7 +133,7 @@ def test_busy_connections_are_not_taken_away(patient):
     message = call(1, "sleep", modern=True, ms=8000)
     busy = [patient.client().send(body=message, **modern_fields(message))
             for _ in range(CONNECTIONS)]
-    assert eventually(patient.rests)  # there is no way to ask whether all of them sleep
+    assert eventually(patient.rests)  # no call tells whether all of them sleep
     with patient.client() as c:
         c.send(body=LIST, **modern_fields(LIST))
         assert status_of(c) in (503, None)
@@ -143,7 +144,8 @@ def test_busy_connections_are_not_taken_away(patient):
 
 
 def test_strangers_do_not_cut_off_an_answer():
-    """Without a token, without a word: who waits for the rest of an answer stays."""
+    """256 connections send nothing, not even a token: a client that is still reading its answer is
+    not disconnected."""
     size = 15 << 20
     message = call(1, "big", modern=True, bytes=size)
     with http_server(BUILDS["normal"]) as h, h.client() as c:
@@ -151,7 +153,7 @@ def test_strangers_do_not_cut_off_an_answer():
         assert c.socket.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
         strangers = [h.client() for _ in range(2 * CONNECTIONS)]
         assert quick(h)
-        assert strangers[0].gone()  # the control: it made room
+        assert strangers[0].gone()  # the control: the server closed this connection to make room
         assert len(c.answer().read()) > size
         for s in strangers:
             s.close()
@@ -163,16 +165,17 @@ def begun(server, size):
     try:
         c.raw(b" " * (size - 1))
     except (BrokenPipeError, ConnectionResetError):
-        pass  # it has been refused on the way
+        pass  # the server has refused it before its end
     return c
 
 
 def test_bodies_that_come_in_are_bounded_and_service_returns():
-    """64 MiB in total; a client past that is told so, and the others are served again."""
+    """Request bodies may take 64 MiB in total. Clients past that get 503; when the others
+    disconnect, requests are served again."""
     with http_server(BUILDS["normal"]) as h:
         for _ in range(3):
-            held = [begun(h, 4 << 20) for _ in range(16)]  # 16 bytes are left
-            assert eventually(h.rests)  # it has all of them
+            held = [begun(h, 4 << 20) for _ in range(16)]  # 16 bytes of the 64 MiB are left
+            assert eventually(h.rests)  # the server has received all of them
             for c in held:
                 c.socket.setblocking(False)
                 with pytest.raises(BlockingIOError):
@@ -188,7 +191,8 @@ def test_bodies_that_come_in_are_bounded_and_service_returns():
 
 @MEASURED
 def test_what_one_client_has_under_way_is_not_anothers(patient):
-    """More at once than one peer of lines may have: subscriptions, and bytes of calls."""
+    """HTTP clients do not share the limits of one stdio client: more subscriptions, and more bytes
+    of calls, than one such client may have all work at the same time."""
     listen = request("l", "subscriptions/listen",
                      {"notifications": {"toolsListChanged": True}}, modern=True)
     ears = [patient.client().send(body=listen, **modern_fields(listen)) for _ in range(40)]
@@ -212,7 +216,7 @@ def test_a_client_that_does_not_read_is_dropped(normal, streams):
     before, fds = normal.rss(), normal.fds()
     message = (call(1, "flood", modern=True, progress="t", n=20000, bytes=2000) if streams
                else call(1, "big", modern=True, bytes=15 << 20))
-    for _ in range(3):  # what the first ones took is used again
+    for _ in range(3):  # the server reuses the memory of the first ones
         deaf = []
         for _ in range(4):
             c = normal.client()
@@ -226,7 +230,7 @@ def test_a_client_that_does_not_read_is_dropped(normal, streams):
 
 
 def length(client):
-    """Bytes of its answer, as far as it comes."""
+    """Reads the answer to its end and returns its length; 0 if it is incomplete."""
     r = client.answer()
     try:
         return sum(len(piece) for piece in iter(lambda: r.read(1 << 20), b""))
@@ -254,7 +258,8 @@ def test_what_waits_for_all_together_is_bounded():
 
 
 def test_a_slow_reader_that_does_read_is_not_dropped():
-    """Twice as long as who does not read at all has: 3.75 s here."""
+    """A client reads its answer slowly, for about twice the time (3.75 s here) after which a client
+    that does not read is disconnected: it gets the whole answer."""
     message = call(1, "big", modern=True, bytes=8 << 20)
     with http_server(BUILDS["normal"], hurry=8) as h, h.client() as c:
         c.send(body=message, **modern_fields(message))
@@ -282,7 +287,8 @@ def test_clients_that_die_in_the_middle(patient):
 
 
 def test_half_open_streams(server):
-    """No packet says that a client is gone: only its unread data shows it."""
+    """Clients with an open GET stream shut down their sending side: the server closes the streams,
+    and the session continues."""
     fields = server.session()
     clients = [server.client().send("GET", **fields) for _ in range(20)]
     for c in clients:

@@ -12,7 +12,7 @@ PING = request("p", "tools/list", modern=True)
 
 @pytest.fixture(scope="module")
 def server():
-    """Under the sanitizers: the answers are the same, and mistakes are seen."""
+    """Built with the sanitizers: the answers are the same, and memory errors are reported."""
     with http_server(BUILDS["asan"]) as h:
         yield h
 
@@ -104,12 +104,13 @@ def test_a_broken_stream_is_resumed(server):
         c.send("GET", Last_Event_ID=seen[1][0], **fields)
         r = c.answer()
         rest = [e for e in events(r) if e[1]]
-    assert rest[:2] == [(n, d, None) for n, d, _ in seen[2:]]  # once more what came after
+    # the events after the given one, again
+    assert rest[:2] == [(n, d, None) for n, d, _ in seen[2:]]
     got = [json.loads(d) for _, d, _ in rest]
     assert got[-1]["id"] == 2 and "result" in got[-1]
     numbers = [m["params"]["progress"] for m in got[:-1]]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))  # without a gap
-    with server.client() as c:  # it is over, and can be heard again
+    with server.client() as c:  # the stream has ended, and can be read again
         c.send("GET", Last_Event_ID=rest[-2][0], **fields)
         assert [m["id"] for m in messages(c.answer())] == [2]
 
@@ -122,15 +123,15 @@ def test_a_server_that_hangs_up(server):
         assert [(d, r is not None) for _, d, r in found] == [("", True)]
         c.send("GET", Last_Event_ID=found[0][0], **fields)  # on the same connection
         assert [m["id"] for m in messages(c.answer())] == [2]
-    old = server.session("2025-06-18")  # would not come back
+    old = server.session("2025-06-18")  # a client of this version would not reconnect
     assert text_of(server.once(body=call(2, "leave", ms=30), **old)[2]) == "xxxxx"
     message = call(2, "leave", modern=True, ms=30)
     assert server.once(body=message, **modern_fields(message))[0] == 200
 
 
 def test_an_answer_that_could_not_be_kept():
-    """64 MiB are, of all streams together. Who comes back for what is not there learns
-    that it never comes, and does not wait for it."""
+    """The server keeps at most 64 MiB of unread answers, for all streams together. A client that
+    comes back for an answer that was not kept gets 404, instead of waiting for it without end."""
     size = 15 << 20
     with http_server(BUILDS["normal"]) as h:
         sessions = [h.session() for _ in range(5)]
@@ -141,7 +142,7 @@ def test_an_answer_that_could_not_be_kept():
                 c.send(body=message, **fields)
                 last.append(next(events(c.answer()))[0])
         assert eventually(lambda: h.modern("count").endswith("asleep 0"))
-        for i, fields in enumerate(sessions[:4]):  # the control: these were
+        for i, fields in enumerate(sessions[:4]):  # the control: these were kept
             with h.client() as c:
                 c.send("GET", Last_Event_ID=last[i], **fields)
                 assert len(messages(c.answer())[-1]["result"]["content"][0]["text"]) == size

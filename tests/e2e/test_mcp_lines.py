@@ -23,7 +23,7 @@ def build(request):
 
 @pytest.fixture
 def normal():
-    """Where memory is measured: a sanitizer needs more."""
+    """Without sanitizers, for tests that measure memory: a sanitizer needs more."""
     return BUILDS["normal"]
 
 
@@ -49,7 +49,7 @@ def test_bad_lines_have_one_answer_each(build):
                     b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}\n'):
             client.send(bad)
             assert client.take()["error"]["code"] in (-32700, -32600), bad
-        client.send(b"\n", b"  \r\n")  # nothing was said
+        client.send(b"\n", b"  \r\n")  # empty lines get no answer
         client.send(b'{"jsonrpc":"2.0","id":7,"method":"ping"}\r\n')
         assert client.take() == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
@@ -63,7 +63,7 @@ def test_a_message_may_come_in_pieces(build):
 
 
 def padded(size):
-    """A ping of exactly so many bytes, without its line feed."""
+    """A ping of exactly `size` bytes, without its line feed."""
     text = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"'
     return text + b"y" * (size - len(text) - 3) + b'"}}'
 
@@ -110,7 +110,7 @@ def test_a_last_line_without_its_end(build):
 
 
 def test_regular_files(build, tmp_path):
-    """What epoll does not take."""
+    """stdin and stdout are regular files, which epoll refuses: all requests are answered."""
     lines = [initialize(), request(2, "ping"), call(3, "echo", text="from a file")]
     (tmp_path / "in").write_text("".join(f"{harness.json.dumps(m)}\n" for m in lines))
     with open(tmp_path / "in", "rb") as i, open(tmp_path / "out", "wb") as o:
@@ -121,7 +121,7 @@ def test_regular_files(build, tmp_path):
 
 
 def test_files_block_again_afterwards(build):
-    """Other programs share them."""
+    """When the server ends, its stdin blocks again: other programs share the open file."""
     reader, writer = os.pipe()
     process = subprocess.Popen([build / "tests/unit/mcp_echo", "--lines"], stdin=reader,
                                stdout=subprocess.PIPE)
@@ -147,7 +147,7 @@ def test_a_client_that_does_not_read_is_not_read_from(normal):
         assert e.rss() - before < 16 << 20
         os.set_blocking(client.writer, True)
         client.send(rest)
-        for _ in range(sent + bool(rest)):  # and nothing is lost
+        for _ in range(sent + bool(rest)):  # no answer is lost
             assert len(text_of(client.take())) == 1000
 
 
@@ -169,10 +169,10 @@ def test_news_are_dropped_and_counted_but_no_answers(build):
 def test_too_many_answers_end_it(normal):
     e = Echo(normal, "--lines")
     client = start(lines_of(e.process))
-    # In one piece: it may end before the last one would have been sent.
+    # In one write: the server may end before a later one.
     client.send(b"".join(harness.json.dumps(call(i, "sleep", ms=300, bytes=1 << 20)).encode()
                          + b"\n" for i in range(60)))
-    e.process.wait(20)  # of itself: its input is open
+    e.process.wait(20)  # by itself, although its input is open
     assert e.process.returncode == 0
 
 
@@ -300,11 +300,12 @@ def test_others_are_refused_by_the_mode_and_by_their_uid(build, base_dir):
 
 
 def test_root_may_speak_to_a_users_server(build, base_dir):
-    """And that user may, but no other, whatever the mode says."""
+    """The server of an ordinary user, with a socket of mode 0666, answers root and this user, and
+    no other user."""
     owner, other = 65533, 65534
     harness.os.chown(base_dir, owner, owner)
     path = base_dir / "mcp.socket"
-    # The checkout may be where only root goes.
+    # The checkout may be in a directory that only root can enter.
     program = harness.pathlib.Path("tests/unit/mcp_echo")
     (base_dir / program.parent).mkdir(parents=True)
     harness.shutil.copy(build / program, base_dir / program)

@@ -13,7 +13,7 @@ import harness
 from harness import SECRET
 from mcp_npm import LEGACY, MODERN, run_client, serve_http
 
-# name: SDK, era, transport, who
+# name: SDK, era, transport, caller
 WAYS = {
     "v1-stdio-user": (1, "legacy", "stdio", "user"),
     "v1-http-user": (1, "legacy", "http", "user"),
@@ -71,7 +71,7 @@ def make_skills(ssb):
 
 
 class Report:
-    """What the client said of its steps."""
+    """What the client reports about its steps."""
 
     def __init__(self, way, ssb, said):
         self.sdk, self.era, self.transport, _ = WAYS[way]
@@ -87,8 +87,8 @@ class Report:
 
 
 def structured(result):
-    """The half of a result that is for programs; the other one says something too, and
-    nothing in it moves a cursor."""
+    """The structured part of a result. Its text part must not be empty and must have no control
+    characters except line feeds."""
     text = result["content"][0]["text"]
     assert text and not set(text) & set(map(chr, [*range(9), *range(11, 32), 127])), repr(text)
     return result["structuredContent"]
@@ -118,7 +118,7 @@ def report(request, base, user_entry):
 def test_server(report):
     v = report.value("server")
     assert v["info"]["name"] == "skillsandbox" and v["info"]["version"]
-    if report.sdk == 2:  # the other one does not say it
+    if report.sdk == 2:  # SDK v1 does not report it
         assert v["version"] == (MODERN if report.era == "modern" else LEGACY)
     assert {"tools", "resources", "prompts", "logging", "completions"} <= set(v["capabilities"])
     assert v["instructions"]
@@ -161,7 +161,8 @@ def test_denial(report):
 @pytest.mark.parametrize("step, word", [("unknown_skill", "no-such-skill"), ("outside", "/etc"),
                                         ("bad_arguments", "skill_dir")])
 def test_tool_errors(report, step, word):
-    """What the model can put right: a result, and it says how."""
+    """A mistake that the model can correct gives a result with isError, and its text names the
+    mistake."""
     result = report.value(step)
     assert result["isError"] is True
     assert word in result["content"][0]["text"], result
@@ -172,7 +173,7 @@ def test_tool_errors(report, step, word):
 def test_protocol_errors(report, step, codes):
     code = report.refused(step)["code"]
     if (report.era, report.transport, step) == ("modern", "http", "unknown_method"):
-        # It answers 404 there, as it must, and that is all that this client tells of it.
+        # Here the server must answer 404, and this client reports nothing else about it.
         codes = ["CLIENT_HTTP_NOT_IMPLEMENTED"]
     assert code in codes
 

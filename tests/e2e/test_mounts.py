@@ -12,8 +12,8 @@ from harness import ATTEMPT, PYTHON, SECRET, execute, wait_for
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
 def in_namespace(ssb, script, *args, unshare=("-m",), **kw):
-    """`script` runs as root in a mount namespace of its own, then the caller
-    becomes "$@" there. What it mounts is gone with it."""
+    """Runs `script` as root in a new mount namespace, then "$@" as the caller in the same
+    namespace. The mounts end with the namespace."""
     return execute(["unshare", *unshare, "sh", "-c", script + '\nexec "$@"', "sh",
                     *ssb.identity(), *args], env=ssb.environment(), cwd=ssb.work, **kw)
 
@@ -44,7 +44,7 @@ def test_kernel_files_beneath_a_grant(ssb, fstype, name, access):
 
 @pytest.mark.parametrize("access", ["--read", "--write"])
 def test_kernel_files_that_are_bound_beneath_a_grant(ssb, access):
-    """A part of /proc is as good as the whole."""
+    """A bind mount of a part of /proc beneath a grant stops the run, as a whole proc does."""
     d, below = ssb.mkdir("d"), ssb.mkdir("d/below")
     r = run_there(ssb, f"mount --bind /proc/sys {below}", access, d, "--", "echo", "started")
     assert r.code == 125 and b"started" not in r.out, repr(r)
@@ -54,7 +54,8 @@ def test_kernel_files_that_are_bound_beneath_a_grant(ssb, access):
 
 
 def test_repository_on_a_mount_beneath_a_grant(ssb):
-    """It can be written to and is not searched for: that is said."""
+    """A repository on another mount beneath a writable grant is not searched for, so its hooks are
+    writable: a warning says so."""
     d, below, other = ssb.mkdir("d"), ssb.mkdir("d/below"), ssb.mkdir("other")
     ssb.mkdir("other/repo/.git/hooks")
     hook = below / "repo/.git/hooks/pre-commit"
@@ -72,7 +73,8 @@ def test_repository_on_a_mount_beneath_a_grant(ssb):
 
 
 def test_a_grant_on_a_mount_beneath_another(ssb):
-    """The outer grant's mount came last and hid it."""
+    """An inner grant is on another mount beneath an outer grant: the outer grant's mount must not
+    hide it."""
     d, below, other = ssb.mkdir("d"), ssb.mkdir("d/below"), ssb.mkdir("other")
     ssb.mkdir("other/out")
     ssb.write(other / "f", "plain\n")
@@ -98,7 +100,8 @@ print(json.dumps(seen))
 
 @pytest.mark.parametrize("submount", [True, False], ids=["submount", "plain"])
 def test_fifo_beneath_the_private_home(ssb, mounts, submount):
-    """Landlock has to allow writing in the home; a FIFO of the host is there."""
+    """A grant beneath the home has FIFOs of the host. Landlock has to allow writing in the home,
+    but no write may reach a FIFO."""
     d, below = ssb.home / "data", ssb.home / "data/below"
     ssb.write(d / "f", "plain")
     ssb.mkdir("home/data/below")
@@ -125,8 +128,8 @@ def test_fifo_beneath_the_private_home(ssb, mounts, submount):
             os.close(fd)
 
 
-# In a namespace whose mounts are shared: argv is a directory and the command
-# that starts the skill. Prints what the host and the skill saw.
+# Runs in a namespace whose mounts are shared. Its arguments are a directory and the command that
+# starts the skill. Prints what the host and the skill saw.
 PROPAGATION = """
 import json, os, subprocess, sys
 d, command = sys.argv[1], sys.argv[2:]
@@ -175,8 +178,8 @@ def test_mounts_do_not_cross_the_border(ssb, access):
     assert seen["code"] == 0
 
 
-# Something over a part of /proc: no further proc can be mounted by a user.
-# In every one: other tests mount their own.
+# Mounts a file over a part of each proc, so that a user cannot mount another proc. Over each one,
+# because other tests have mounted their own.
 MASK = ("for p in $(awk '$3 == \"proc\" { print $2 }' /proc/mounts); do "
         "mount --bind /dev/null \"$p/version\"; done")
 
@@ -232,13 +235,15 @@ def test_mounts_are_lost(user):
 
 
 def test_other_layers_are_not_given_up_with_it(user):
-    """Only the layer that was named may be lost."""
+    """Only the layer that --best-effort names may be missing: if another one fails, the run
+    stops."""
     r = run_there(user, MASK, "--best-effort", "caps", "--", "echo", "started")
     assert r.code == 125 and b"started" not in r.out
 
 
 def test_private_keys_of_the_host(ssb):
-    """A key that every user could read, as after a careless chmod."""
+    """A private key of the host that every user can read, as after a careless chmod: the sandbox
+    shows the certificates, not the key."""
     plant = "mount -t tmpfs -o mode=0755 none /etc/ssl/private; " \
             f"echo {SECRET} > /etc/ssl/private/host.key; chmod 0644 /etc/ssl/private/host.key"
     look = ["sh", "-c", "cat /etc/ssl/private/host.key; ls /etc/ssl; ls /etc/ssl/certs | head -3"]
@@ -251,9 +256,9 @@ def test_private_keys_of_the_host(ssb):
 
 
 def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
-    """Until the old root is gone it lies one ".." away: a skill whose working directory is a
-    symlink to /../PLACE must not start there. The kernel's calls are slowed to make sure
-    that there is time for it."""
+    """The old root is at "/.." until it is unmounted: a skill whose working directory is a symlink
+    to /../PLACE must not start there. The system calls are delayed, so there is enough time for the
+    attack."""
     place = user.mkdir("place")
     skill = user.mkdir("skill")
     user.write(skill / "skillsandbox.yaml", f"""\
@@ -303,9 +308,9 @@ def test_program_is_no_way_by_an_open_file(ssb, how):
 
 
 def test_workdir_is_no_way_by_an_open_file(ssb):
-    """The process that becomes the skill still has what the supervisor had open: directories of
-    the host, on mounts on which no protected name is read-only. No working directory leads
-    there, named by the manifest or by a symlink of the skill's files."""
+    """The process that becomes the skill still has fds of the supervisor: directories of the host,
+    on mounts where protected names are not read-only. No working directory may lead there, neither
+    by the manifest nor by a symlink in the skill."""
     d = ssb.mkdir("d")
     ssb.mkdir("d/.git/hooks")
     code = "open('.git/hooks/evil', 'w').write('x')"
@@ -330,9 +335,10 @@ def test_workdir_is_no_way_by_an_open_file(ssb):
 
 
 def test_place_of_a_grant_is_not_made_by_a_symlink(user):
-    """Who can write to the outer grant (a skill in another run) replaces a directory on the way
-    to the inner one by a symlink to /../PLACE while the sandbox is built: nothing is made there.
-    The kernel's call is slowed to make sure that there is time for it."""
+    """While the sandbox is built, another process that can write to the outer grant (a skill in
+    another run) replaces a directory on the way to the inner grant by a symlink to /../PLACE:
+    nothing may be made at PLACE. The system call is delayed, so there is enough time for the
+    attack."""
     outer, _, _, place = map(user.mkdir, ("p", "p/a", "p/a/b", "place"))
     calls = user.write(user.base / "calls", "")
     command = ["strace", "-f", "-qq", "-o", calls, "-e", "trace=pivot_root",
@@ -351,7 +357,8 @@ def test_place_of_a_grant_is_not_made_by_a_symlink(user):
     user.as_caller(command).ok()    # control: left alone it starts
 
 
-# A file system of a program: it notes every name that is looked up in it, and has none.
+# A FUSE file system. It records each name that is looked up in it, and answers that the name does
+# not exist.
 FAR = """
 import ctypes, errno, os, struct, subprocess, sys, threading
 far, *command = sys.argv[1:]
@@ -396,8 +403,8 @@ LED_FAR = {
 
 @pytest.mark.parametrize("how", LED_FAR)
 def test_what_a_skill_leaves_leads_to_no_far_place(ssb, how):
-    """A file system that another program answers for may never answer: an earlier run must not
-    choose that the next start waits for it."""
+    """An earlier run left a link or a setting that leads to a FUSE file system. Its server may
+    never answer, so the next start must look up nothing there."""
     d, far, sub = ssb.mkdir("d"), ssb.mkdir("far"), ssb.mkdir("d/sub")
     ssb.as_caller(["git", "init", "-q", sub]).ok()
     leave, name = (s.format(d=d, far=far) for s in LED_FAR[how])

@@ -26,7 +26,7 @@ MAIN = """
 
 
 def world(ssb, **manifest):
-    """A skill, and what it reads of its owner."""
+    """A skill, and the owner's files that it reads."""
     data = ssb.mkdir("data")
     for name in ("a", "b", "never"):
         ssb.write(data / name, name)
@@ -43,7 +43,8 @@ def patch(directory, text):
 
 
 def test_check_knows_that_it_does_not_know_a_host(ssb):
-    """The name that a skill asks for is not known if no host is declared."""
+    """If no host is declared, the record has no host names, so check says that its answer is
+    incomplete."""
     skill = ssb.skill("import socket\ntry: socket.gethostbyname('a.example')\nexcept OSError: pass")
     ssb.run(skill).ok()
     r = ssb.ssb("check", skill, "--against", "last").ok()
@@ -60,7 +61,7 @@ def test_check_says_what_a_run_would_miss(ssb):
     ssb.run(skill, data / "b", env=env).ok()
     bad = ssb.ssb("check", skill, "--against", "last")
     assert bad.code == 1 and f"read {data}/b  (run " in bad.text, bad
-    # The control: with the line it is allowed. Both runs, and as JSON.
+    # The control: a manifest that declares the file allows both runs. The answer is JSON.
     first, second = (run["run_id"] for run in ssb.ssb("audit", "list", "--json").json())
     wider = ssb.write(ssb.work / "wider.yaml", harness.manifest(
         read=[data / "a", data / "b"], allow=["TOWN_KEY"]))
@@ -79,13 +80,13 @@ def test_shrink_is_a_patch_that_applies(ssb):
     skill, data = world(ssb)
     none = ssb.ssb("shrink", skill)
     assert none.code == 125 and "no run of this skill is recorded" in none.errors and not none.out
-    # Another skill of the same name says nothing of this one.
+    # Runs of another skill with the same name do not count.
     other = ssb.skill(MAIN, read=[data / "never"], allow=["UNSET_NAME"], egress=[])
     assert other != skill
     ssb.run(other, data / "never", env={"UNSET_NAME": "1"}).ok()
     assert ssb.ssb("shrink", skill).code == 125
     ssb.run(skill, data / "a", env={"TOWN_KEY": "k"}).ok()
-    # What was not watched proves nothing.
+    # A run without a record proves nothing.
     ssb.run("--audit", "off", skill, data / "never").ok()
     told = ssb.ssb("shrink", "--json", skill).json()
     assert told["runs"] == 1
@@ -100,7 +101,7 @@ def test_shrink_is_a_patch_that_applies(ssb):
     assert left == [f"read {data}/a", "environment TOWN_KEY"]
     again = ssb.ssb("shrink", skill).ok()
     assert again.text == "" and "all that it declares was used in 1 run" in again.errors
-    # It still does what it did, and no longer more.
+    # The skill still does what it did, and can no longer read the other file.
     ssb.run(skill, data / "a").ok()
     assert "FileNotFoundError" in ssb.run(skill, data / "never").ok().text
 
@@ -124,7 +125,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     assert asked == ["connect to api.town.example", "environment PLACE_NAME",
                      "environment TOWN_KEY"]
     ssb.run(skill).ok()
-    # Nothing is ever replaced, not even what a symlink leads to.
+    # init replaces no file and does not write through a symlink.
     again = ssb.ssb("init", skill)
     assert again.code == 2 and "never replaced" in again.errors
     assert manifest.read_text() == text
@@ -136,7 +137,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     os.symlink(ssb.work / "nowhere", manifest)
     assert ssb.ssb("init", skill).code != 0 and not (ssb.work / "nowhere").exists()
     manifest.unlink()
-    # To standard output, or as the owner's own.
+    # The manifest can also go to standard output, or to a sidecar of the owner.
     assert ssb.ssb("init", skill, "-o", "-").ok().text == text
     assert not manifest.exists()
     ssb.ssb("init", "--sidecar", skill).ok()
@@ -169,7 +170,8 @@ HOSTILE = "\n      - /etc/shadow  # \x1b[2K\u202e\udcff"
 
 
 def test_records_that_lie(user):
-    """Names of files that a skill chose, and a forged record."""
+    """A record has file names and host names that a skill chose, and another record is forged:
+    names are shown escaped, a false line cannot appear, and the forged record is refused."""
     skill, data = world(user)
     events = [("file_blocked", maker.attempt("open", "denied", f"{data}/x{HOSTILE}", True,
                                              mode="read", reason="outside_plan")),

@@ -79,7 +79,7 @@ ASK = {
 
 @pytest.mark.parametrize("how", ASK)
 def test_names_do_not_resolve(ssb, how):
-    """At once, and it is on record that one was asked for."""
+    """Without egress a name lookup fails at once, and the attempt is in the record."""
     code = f"""
     import socket, time
     start = time.monotonic()
@@ -139,7 +139,8 @@ def test_only_loopback_is_there(ssb):
 
 @pytest.mark.parametrize("name", ["localhost", "sandbox", "db.localhost"])
 def test_a_rule_for_the_sandbox_itself_is_told(ssb, name):
-    """It leads to the skill's own loopback; who wrote it means the host's."""
+    """The manifest names localhost, which is the skill's own loopback, but its author means the
+    host's: each command warns and gives the remedy."""
     skill = ssb.skill("print('ran')", egress=[{"domain": name, "ports": [5432]}])
     remedy = "--net 127.0.0.1:5432 --allow-private 127.0.0.1"
     told = ssb.ssb("validate", skill).ok().errors

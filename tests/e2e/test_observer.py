@@ -65,7 +65,7 @@ def call(name, **more):
     return seen("syscall_blocked", name, "denied", None, True, **more)
 
 
-# name: (code, expectation[, flags]); compared are the members that the expectation names.
+# name: (code, expectation[, flags]). Only the members that an expectation names are compared.
 CASES = {
     "open to read": ("attempt(os.open, R + '/file', os.O_RDONLY)", [read("R/file")]),
     "open what is missing in a grant": (
@@ -121,7 +121,7 @@ CASES = {
     "rename into the grant": ("attempt(os.rename, R + '/file', W + '/stolen')",
                               [blocked("R/file", "rename", "read_only", path2="W/stolen")]),
     "hard link out of the grant": ("attempt(os.link, W + '/old', '/srv/twin')",
-                                   # not --write /srv: the home is in it
+                                   # not --write /srv, because the home is beneath it
                                    [blocked("W/old", "link", "outside_plan", path2="/srv/twin",
                                             remedy="--write /srv/twin")]),
     "rename into the system": ("attempt(os.rename, '/tmp/x', '/opt/x');"
@@ -476,13 +476,13 @@ def observed(ssb, code, tmp, flags=()):
 
 
 def is_start_of_a_program(e):
-    """What the dynamic linker and the C library read for every program."""
+    """True for an open that the dynamic linker and the C library make for every program."""
     return e["kind"] == "file_read" and e["op"] == "open" and e["program"] != "/usr/bin/python3.11" \
         and (e["path"].startswith(("/usr/lib", "/etc/ld.so", "/etc/locale")))
 
 
 def check(ssb, name, case):
-    """That the record has what the case expects, and nothing else."""
+    """Asserts that the record has the events that the case expects, and no others."""
     code, expected, *flags = case
     r, got, _ = observed(ssb, code, "".join(c if c.isalnum() else "-" for c in name), *flags)
     assert r.code == 0, r
@@ -511,7 +511,8 @@ def test_the_acting_process(ssb):
 
 
 def test_the_interpreter_of_a_script(ssb):
-    """The line of an exec has the script; what the process does next has the interpreter."""
+    """A script starts: the exec event names the script as its path, and later events of the process
+    name the interpreter as their program."""
     ssb.run("--", "sh", "-c", "cd /tmp; printf '#!/usr/bin/perl\\nopen(F, \"/tmp/by-script\");' > s;"
             "chmod +x s; ./s").ok()
     data = [line["data"] for line in ssb.last_record() if "data" in line]
@@ -565,8 +566,8 @@ def test_levels(ssb):
 
 
 def test_racing_the_look_gains_nothing(ssb):
-    """One thread swaps the path while the other opens it: whatever the lines
-    say, what is opened is never what the plan does not have."""
+    """One thread swaps the path while another opens it: whatever the record says, only files of the
+    plan are opened."""
     code = """
     import ctypes, os, threading, time
     good, bad = b'/usr/bin/env', os.path.expanduser('~/.ssh/id_ed25519').encode()
@@ -593,11 +594,11 @@ def test_racing_the_look_gains_nothing(ssb):
     """
     assert ssb.inside(code).ok().text.split() == ["True", "0"]
     secret = (ssb.home / ".ssh/id_ed25519").read_bytes()
-    assert secret[:4] != b"\x7fELF"  # the control: it is there, outside
+    assert secret[:4] != b"\x7fELF"  # the control: the key exists outside
 
 
 def test_a_dying_target_stops_nothing(ssb):
-    """Processes are killed in the middle of their calls, by the hundred."""
+    """150 processes are killed in the middle of their system calls: the run works to its end."""
     code = """
     import os, signal, time
     for i in range(150):
@@ -619,7 +620,7 @@ def test_a_socket_that_lingers_delays_no_process(ssb, programs):
     The kernel's own look for its protocol is so short that hardly any run meets it, and never
     twice in a row."""
     longest = []
-    while not longest or (longest[-1] >= 2700 and len(longest) < 3):  # it lingers for 3 s
+    while not longest or (longest[-1] >= 2700 and len(longest) < 3):  # the socket lingers for 3 s
         r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()
         longest.append(int(r.text))
     assert min(longest) < 2700, longest
@@ -628,7 +629,8 @@ def test_a_socket_that_lingers_delays_no_process(ssb, programs):
 
 
 def test_a_path_that_only_the_kernel_can_read(ssb):
-    """Memory that can be executed and not read (where the machine has that)."""
+    """The path is in memory that can be executed but not read (if the machine has that): the call
+    is denied and recorded."""
     code = """
     import ctypes, mmap, os
     libc = ctypes.CDLL(None, use_errno=True)
@@ -665,7 +667,8 @@ def test_by_proc_from_a_directory_that_is_too_deep(ssb):
 
 
 def test_by_proc_in_a_directory_that_is_removed(ssb):
-    """What is nowhere is told as it was written, and a symlink beside it leads to no slash."""
+    """The skill removed its working directory: a file in it is recorded by the path that the skill
+    used, and a symlink next to it by its target, without a double slash."""
     code = """
     import os
     os.chdir(os.environ['HOME'])
@@ -685,7 +688,8 @@ def test_by_proc_in_a_directory_that_is_removed(ssb):
 
 
 def test_long_paths_cost_little(ssb):
-    """As many names as a path can have: nothing of them is there, or symlinks lead to more."""
+    """Paths with as many names as possible, which do not exist or lead through many symlinks: each
+    open takes less than 5 ms."""
     code = """
     import os, time
     os.mkdir('/tmp/w')
@@ -708,7 +712,7 @@ def test_long_paths_cost_little(ssb):
                  'l/' * 2000, './' * 2000 + 'x', 'm/' * 38 + 'x'):
         print(min(took(path) for i in range(50)))
     """
-    # Of each the one that no other work was in the way of.
+    # The minimum for each path, because other work on the machine makes some opens slower.
     took = [float(line) for line in ssb.inside(code).ok().text.splitlines()]
     assert len(took) == 7 and max(took) < 0.005, took
 
@@ -724,7 +728,8 @@ def test_no_flood_hides_a_violation(ssb):
 
 
 def test_a_run_that_breaks_leaves_a_whole_record(ssb):
-    """Init is killed from outside in the middle of a burst."""
+    """Init is killed from outside while it records many events: the run fails, and its record is
+    complete."""
     code = """
     import os
     print('up', flush=True)
@@ -738,7 +743,8 @@ def test_a_run_that_breaks_leaves_a_whole_record(ssb):
     time.sleep(0.3)
     children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
     for pid in children:
-        with contextlib.suppress(OSError):  # who hashes the skill's files may be done
+        # the process that hashes the skill's files may have ended
+        with contextlib.suppress(OSError):
             lines = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
             if any(x.startswith("NSpid:") and x.split()[-1] == "1" for x in lines):
                 os.kill(int(pid), signal.SIGKILL)
@@ -749,8 +755,8 @@ def test_a_run_that_breaks_leaves_a_whole_record(ssb):
 
 
 def test_a_flood_is_bounded(ssb):
-    """A hundred thousand different attempts: the run ends, the record stays in
-    its bounds and tells what it left out."""
+    """100,000 different attempts: the run ends, and the record counts the events that exceeded its
+    limit."""
     code = """
     import os
     for i in range(100000):
@@ -774,7 +780,8 @@ def test_benign_programs_have_no_violation(ssb):
         assert violations == [], (argv, collections.Counter(json.dumps(v) for v in violations))
 
 
-# Each prints "made" where the call went through; the flags that it takes, None where none do.
+# Code that prints "made" if the call works; the flags of the run; the flags that the remedy must
+# name (None: no flags allow it).
 REFUSED = {
     "ptrace": ("ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0 or sys.exit(1)",
                [], ["--profile", "permissive"]),
@@ -841,7 +848,7 @@ CHANGES = {
 @pytest.mark.parametrize("granted", ["--read", "--write"])
 @pytest.mark.parametrize("code", CHANGES.values(), ids=CHANGES)
 def test_remedy_of_a_refused_change_is_one(ssb, code, granted):
-    """What is told to be granted lets the very same program through."""
+    """With the remedy that `why` gives, the same program works."""
     def directory(name):
         d = ssb.mkdir(name)
         hooks = ssb.mkdir(f"{name}/.git/hooks")
@@ -870,7 +877,8 @@ SPECIAL = {
 
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_special_files_that_would_stay(ssb, kind):
-    """Landlock refuses them; the trace does not say that the plan allows them."""
+    """Landlock denies a special file in a writable grant, and the record says so. In a private
+    place it is made."""
     d = ssb.mkdir("d")
     op, code = SPECIAL[kind]
     flags = ["--unix-sockets"] if op == "bind" else []
@@ -887,7 +895,8 @@ def test_special_files_that_would_stay(ssb, kind):
             for e in told] == [("file_blocked", str(d / "f"), "denied", "special_file"),
                                ("file_write", private, "asked", None)]
     assert ssb.last_trace()["policy_violations"] == told[:1]
-    # Beneath a private place: there neither, so that none can be moved.
+    # If a grant lies beneath a private directory, special files are denied in this directory, too:
+    # they could be moved into the grant.
     ssb.run(*flags, "-w", ssb.home / "w", "--", *program, ssb.home / "f").ok()
     told = [e["data"] for e in ssb.last_trace()["events"]
             if (e.get("data") or {}).get("op") == op]
@@ -898,13 +907,13 @@ def test_special_files_that_would_stay(ssb, kind):
     told = [e for e in ssb.last_trace()["events"] if (e.get("data") or {}).get("op") == op]
     assert [(e["data"]["status"], e["message"]) for e in told] == [
         ("asked", f"{op} {private}"), ("absent", f"{op} {private}: already there")]
-    # What cannot be looked at is not there already for that.
+    # If the directory cannot be searched, the file is not reported as already there.
     hidden = f"import os\nos.mkdir('{ssb.home}/d', 0)\n{program[2]}"
     ssb.run("--", *program[:2], hidden, ssb.home / "d/f").ok()
     told, = [e["data"] for e in ssb.last_trace()["events"]
              if (e.get("data") or {}).get("op") == op]
     assert told["status"] == "asked", told
-    # No grant brings one to the host.
+    # No grant allows a special file on the host, so the remedy is not --write.
     ssb.run("--", *program, d / "f").ok()
     outside, = ssb.ssb("why", "--json", "last").ok().json()
     assert outside["reason"] == "outside_plan" and "--write" not in outside["remedy"], outside

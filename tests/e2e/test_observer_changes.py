@@ -38,7 +38,7 @@ def held(path, op="setxattr", reason="read_only", name="user.note"):
     return blocked(path, op, reason, attribute=name, error="EROFS")
 
 
-# As in test_observer: name: (code, expectation[, flags]).
+# name: (code, expectation[, flags]), as in test_observer.
 CASES = {
     "two names are exchanged": (
         "os.mkdir(W + '/d'); assert exchange(W + '/old', W + '/d') is None\n"
@@ -133,7 +133,8 @@ def test_every_change_is_told_as_it_was(ssb, name):
 
 
 def test_the_words_for_people(ssb):
-    """The same in the document and for `audit show`; unconfined the same calls work."""
+    """The document and `audit show` describe each change in words. Unconfined, the same calls
+    work."""
     d = ssb.mkdir("d")
     code = f"""
         import ctypes, os
@@ -160,7 +161,7 @@ def test_the_words_for_people(ssb):
 
 
 def test_repeats_are_counted(ssb):
-    """Of one attribute; another one is told, and so is another target of a symlink."""
+    """Repeats are counted separately for each attribute and for each target of a symlink."""
     d = ssb.mkdir("d")
     ssb.inside(f"""
         import os

@@ -1,7 +1,7 @@
-"""The observer records true names, whatever a skill does to them.
+"""The observer records true names, whatever a skill does to hide them.
 
-The target of a name can change between two looks; a thread can have its own fd table;
-process numbers are used again; a program can be renamed while it starts.
+The skill changes the target of a name between two lookups, gives a thread its own fd table, reuses
+pids, and renames a program while it starts.
 """
 import contextlib
 import json
@@ -17,7 +17,7 @@ FCHMODAT2 = 452
 EMPTY = 0x1000
 CWD = -100
 
-# As in test_observer: name: (code, expectation[, flags]).
+# name: (code, expectation[, flags]), as in test_observer.
 CASES = {
     "a link that leads elsewhere since it was looked at": (
         "os.symlink('/usr/sbin', '/tmp/l'); attempt(os.open, '/tmp/l/file', os.O_RDONLY)\n"
@@ -214,8 +214,8 @@ def test_up_from_a_directory_that_is_removed_and_closed(user):
 
 
 def test_swapped_links_hide_no_violation(ssb):
-    """Twenty attempts behind a link that was looked at before: each is a violation, and the
-    classes of it are there."""
+    """Twenty attempts through a symlink that had a harmless target before: each is recorded as a
+    violation, with its true path."""
     code = """
         import os
         places = [os.environ['HOME'] + p for p in ('/.ssh', '/.aws', '/.gnupg')]
@@ -246,7 +246,8 @@ def test_swapped_links_hide_no_violation(ssb):
 
 
 def test_a_link_of_the_system_that_another_changes(ssb):
-    """What one run may not write another may: a spelling in /usr is not fixed either."""
+    """Another process changes a symlink in /usr during the run: the record has the new target. The
+    skill cannot change it, but other processes can."""
     place = pathlib.Path("/usr/local/share") / f"ssb-test-{os.getpid()}-{ssb.kind}"
     granted = ssb.mkdir("granted")
     ssb.write(granted / "file", "text")
@@ -285,8 +286,8 @@ def events(ssb, **wanted):
 
 
 def test_threads_with_files_of_their_own(ssb, programs):
-    """/proc/self is the process; /proc/thread-self, a working directory and an fd of a thread
-    are its own. The kernel says by a link what it has opened."""
+    """Some threads have their own fd table and working directory: the record must have the path
+    that the kernel opened. /proc/self is the process; /proc/thread-self is the thread."""
     leaders, threads = ssb.mkdir("leaders"), ssb.mkdir("threads")
     for d in leaders, threads:
         ssb.write(d / "file", "text")
@@ -302,7 +303,8 @@ def test_threads_with_files_of_their_own(ssb, programs):
 
 
 def test_a_thread_that_becomes_a_program(ssb, programs):
-    """It goes on as its leader, which asked for other things until that instant."""
+    """A thread that calls execve gets the pid of its leader, which made calls until then: later
+    events name the new program."""
     program = programs("own_tables")
     key = ssb.home / ".ssh/id_ed25519"
     code = f"""
@@ -314,13 +316,13 @@ def test_a_thread_that_becomes_a_program(ssb, programs):
     ssb.inside(code, read=[program]).ok()
     told = events(ssb, path=str(key))
     assert {e["program"] for e in told} == {"/tmp/evil"}
-    # With another program the line would be another one.
+    # An event that names another program would have its own line.
     repeats = sum(line["count"] for line in ssb.last_record() if "repeat_of" in line)
     assert len(told) == 1 and repeats > 19
 
 
-# A child that asks and ends; then, when its number outside is to be given out next, others
-# until one of them has it.
+# A child makes a call and ends. When its host pid is the next that the kernel assigns, children
+# start until one of them has this pid in both namespaces.
 REUSE = """
 import os, shutil, subprocess, sys
 shutil.copy('/usr/bin/cat', '/tmp/honest')
@@ -348,7 +350,7 @@ while sys.stdin.readline() == 'again\\n':
     os.waitpid(pid, 0)
 """
 
-# In a pid namespace of the test's own, where hardly any other process takes a number.
+# Runs in a new pid namespace, where hardly any other process takes a pid.
 GIVE_OUT = """
 import os, pathlib, subprocess, sys
 p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
@@ -387,7 +389,8 @@ print(new if hit and p.wait() == 0 else 'missed', flush=True)
 
 
 def test_a_number_that_is_given_out_again(ssb):
-    """What was known of a process is not told of the one that has its number next."""
+    """A new process gets the pid of an ended one: its event names its own program, not the
+    other's."""
     ssb.runs_before = ssb.runs()
     r = harness.execute(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                          harness.PYTHON, "-c", GIVE_OUT, *ssb.identity(), ssb.binary, "run", "-q",
@@ -397,7 +400,7 @@ def test_a_number_that_is_given_out_again(ssb):
     assert (attempt["pid"], attempt["program"]) == (int(r.text), python), attempt
 
 
-# A child makes a call for which the observer kills its process.
+# A child makes a system call for which the observer kills it.
 ATTACK = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -411,8 +414,8 @@ print(os.waitpid(pid, 0)[1], flush=True)
 sys.stdin.readline()
 """
 
-# In a pid namespace as above. Until the observer's signal arrives, the child has ended and another
-# process has its number.
+# Runs in a pid namespace as above. Delays the observer's signal until the child has ended and
+# another process has its pid.
 HOLD_UP = """
 import os, pathlib, subprocess, sys, time
 uid, log, *command = sys.argv[1:]
@@ -462,7 +465,8 @@ assert p.wait() == 0
 
 
 def test_a_number_that_is_given_out_again_before_a_signal(ssb):
-    """The process that has it is not the one that made the call."""
+    """The observer's signal is delayed until another process has the pid of the attacker: this
+    process is not killed."""
     log = ssb.write(ssb.work / "log", "")
     r = harness.execute(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                          harness.PYTHON, "-c", HOLD_UP, str(ssb.uid), log, *ssb.identity(),
@@ -471,7 +475,7 @@ def test_a_number_that_is_given_out_again_before_a_signal(ssb):
     assert r.text == "alive\n", log.read_text()
 
 
-# Prefers the processor, or a busy machine would leave the file where it is.
+# With a high priority. On a busy machine the file would otherwise not move often enough.
 TO_AND_FRO = """
 import os, sys, time
 here, away = sys.argv[1], sys.argv[1] + '.away'
@@ -486,7 +490,7 @@ while True:
 
 @contextlib.contextmanager
 def renamed_to_and_fro(path):
-    """The file is there about half of the time."""
+    """During the block the file has its name only about half of the time."""
     with subprocess.Popen([harness.PYTHON, "-c", TO_AND_FRO, path]) as p:
         try:
             yield
@@ -495,8 +499,8 @@ def renamed_to_and_fro(path):
 
 
 def test_renames_hide_no_violation(ssb):
-    """The kernel follows no ".." beneath a root while others rename: it is followed all the
-    same, in the path and in what a symlink leads to."""
+    """While other processes rename, the kernel refuses to resolve ".." beneath a root: the observer
+    must still resolve it, in a path and in the target of a symlink."""
     code = """
         import os
         def attempt(path):
@@ -525,7 +529,8 @@ def test_renames_hide_no_violation(ssb):
 
 
 def test_no_run_begins_unseen(ssb):
-    """A command that comes and goes: whether its execve worked is not the observer's guess."""
+    """The command is renamed all the time. If its execve works nevertheless, the record has the
+    exec and both violations."""
     place = ssb.mkdir("place")
     command = ssb.write(place / "command", pathlib.Path("/bin/cat").read_bytes(), 0o755)
     started = []
@@ -544,7 +549,7 @@ def test_no_run_begins_unseen(ssb):
 
 
 def test_the_search_for_the_command_is_not_the_skills(ssb):
-    """Where it is not found leaves no line, whether it is named or looked for."""
+    """The sandbox searches PATH for the command: the tries that fail are not in the record."""
     place = ssb.mkdir("place")
     command = ssb.write(place / "a-command", "#!/bin/sh\ntrue\n", 0o755)
     path = f"/nowhere/bin:{place}/sub:/usr/bin:{place}"
@@ -569,7 +574,8 @@ __attribute__((constructor)) static void look(void)
 
 
 def test_ps_is_excused_for_what_ps_does(ssb):
-    """It reads every environment. Whatever else is done in its name is a violation."""
+    """ps reads the environment of every process, which is denied but is not a violation. Any other
+    attempt by ps is a violation."""
     ssb.run("-q", "--", "/usr/bin/ps", "aux").ok()
     assert ssb.last_trace()["policy_violations"] == []
     assert events(ssb, path="/proc/1/environ", status="denied")
@@ -583,7 +589,7 @@ def test_ps_is_excused_for_what_ps_does(ssb):
         assert f"/proc/1/{name}" in violations, (name, r)
 
 
-# Threads that have each asked something and stay; then attempts on two secrets.
+# 100 threads that each make one call and stay. After that, attempts to open two secrets.
 CROWD = """
 import os, threading
 stop = threading.Event()
@@ -607,7 +613,8 @@ stop.set()
 
 @pytest.mark.parametrize("files", [64, 128, 256])
 def test_a_crowd_of_threads_does_not_blind_the_observer(ssb, files):
-    """What the observer holds of each thread leaves fds for looking, however few there are."""
+    """The observer keeps fds for each thread of the skill. Even with a low limit it keeps enough
+    free fds to examine the next attempts."""
     r = ssb.as_caller(["prlimit", f"--nofile={files}:{files}", ssb.binary, "run", "-q", "--",
                        "/usr/bin/python3", "-c", CROWD]).ok()
     assert r.text == "refused\n" * 2
@@ -619,8 +626,9 @@ def test_a_crowd_of_threads_does_not_blind_the_observer(ssb, files):
 
 @pytest.mark.parametrize("ssb", ["user"], indirect=True)
 def test_in_a_directory_that_no_user_may_enter(ssb):
-    """What the observer cannot look at has its true name as far as that can be followed, and is
-    judged by it: the kernel refuses it all, and an attempt outside the plan is a violation."""
+    """The observer cannot look into a directory whose mode forbids it. Attempts there are recorded
+    with their true name as far as it can be resolved, and are violations if they are outside the
+    plan."""
     work = ssb.mkdir("work")
     ssb.mkdir("work/shut")
     read = ssb.mkdir("read")
@@ -650,8 +658,8 @@ def test_in_a_directory_that_no_user_may_enter(ssb):
 @pytest.mark.parametrize("how", ["cwd", "fd", "self"])
 @pytest.mark.parametrize("ssb", ["user"], indirect=True)
 def test_behind_a_directory_that_no_user_may_enter(ssb, how):
-    """The skill is in a directory already when it closes the one above: what it reaches from
-    there is told by its true name. By a symlink that can be the owner's keys."""
+    """The skill is in a directory and closes its parent directory. What it opens from there, even
+    the owner's keys by a symlink, is recorded by its true name."""
     ssb.write(ssb.home / ".ssh/id_ed25519", harness.SECRET)
     work = ssb.mkdir("work")
     ssb.mkdir("work/shut")
