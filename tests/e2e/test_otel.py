@@ -34,7 +34,7 @@ NAMES = {"file_read": "sandbox.fs.read", "file_write": "sandbox.fs.write",
 
 
 def check_tree(runner, c):
-    """The spans against the record; returns them by name."""
+    """Compares the spans with the record, and returns them by name."""
     lines = records.last(runner)
     spans = world.span_by_name(c)
     root = spans["skill_execution"]
@@ -67,7 +67,7 @@ def check_tree(runner, c):
 
 
 def check_logs(runner, c):
-    """The log records against the decisions of the record, one to one."""
+    """Compares the log records with the decisions of the record, one to one."""
     lines, spans = records.last(runner), world.span_by_name(c)
     decisions, logs = world.decisions(runner), world.log_by_seq(c)
     assert sorted(logs) == [x["seq"] for x in decisions]
@@ -126,7 +126,7 @@ def test_spans_and_log_records_are_the_record(ssb, protocol):
 def test_the_output_of_the_skill_stays_here(ssb):
     with world.collector() as c:
         r = world.exported(ssb, c, ssb.skill(SKILL))
-        assert b"secret words" in r.out  # it was there to be sent
+        assert b"secret words" in r.out  # so it could have been sent
         sent = "".join(str(x) for _, x in c.spans + c.logs)
     assert "secret words" not in sent and "an argument" in sent
 
@@ -139,14 +139,15 @@ def test_both_forms_say_the_same(ssb):
 
         def shape(x):
             return sorted((r.event_name, sorted(attributes(r.attributes))) for _, r in x.logs)
-        # Two runs are never alike to the last open; their kinds are.
+        # The opens of two runs differ a little, but their kinds do not.
         assert {n for n, _ in shape(c)} == {n for n, _ in shape(d)}
         assert {tuple(k) for _, k in shape(c)} == {tuple(k) for _, k in shape(d)}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_network_by_its_own_names(ssb, protocol):
-    """Nothing of this leaves the sandbox: names are answered inside, the rest fails."""
+    """Network attempts are exported with the attribute names of the network. Nothing leaves the
+    sandbox: it answers names itself, and the other attempts fail."""
     code = """
         import socket
         for name in ("api.example.com", "evil.example.net"):
@@ -334,7 +335,9 @@ def test_what_is_switched_off_is_not_sent(user, env, paths):
         assert user.run("--otel", "--", "/bin/true", env=world.environment(c, **env)).code == 0
         if paths:
             world.settled(user)
-        else:  # no process is left to send: a second run, which is seen, comes later
+        # nothing is sent that could be waited for, so a second run is exported: it must be the only
+        # one
+        else:
             world.exported(user, c, "--", "/bin/true")
             assert len({r.trace_id for _, r in c.logs}) == 1
             return
@@ -342,7 +345,8 @@ def test_what_is_switched_off_is_not_sent(user, env, paths):
 
 
 def test_only_when_asked_for(user):
-    """Variables alone send nothing; the control is the same run with --otel."""
+    """Without --otel the variables alone export nothing. The control is the same run with
+    --otel."""
     with world.collector() as c:
         user.run("--", "/bin/true", env=world.environment(c)).ok()
         user.run("--otel", "--dry-run", "--", "/bin/true", env=world.environment(c)).ok()
@@ -387,7 +391,8 @@ def test_what_is_left_out_is_noted(user):
 
 
 def test_the_receiver_is_strict():
-    """The decoder of these tests can fail: what the specification forbids is refused."""
+    """The decoder of these tests refuses what the specification forbids, so the other tests can
+    fail."""
     message = otlp_server.load_schema()["ExportLogsServiceRequest"]
     good = {"resourceLogs": [{"scopeLogs": [{"scope": {"name": "x"}, "logRecords": [
         {"timeUnixNano": "1", "severityNumber": 9, "traceId": "ab" * 16, "spanId": "cd" * 8}]}]}]}

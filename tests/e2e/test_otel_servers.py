@@ -21,9 +21,9 @@ from otlp_server import load_schema, retry_after, status
 
 OK = b"HTTP/1.1 200 OK\r\n"
 TIGHT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"}
-ENOUGH = {"OTEL_EXPORTER_OTLP_TIMEOUT": "4000"}  # for a server that stands still for a moment
+ENOUGH = {"OTEL_EXPORTER_OTLP_TIMEOUT": "4000"}  # enough for a server that pauses for a moment
 
-# What the server does with every request, and whether that counts as taken.
+# What the server does with every request, and whether the exporter takes this as success.
 BEHAVIOURS = {
     "hangs": (("hang",), False),
     "resets": (("drop",), False),
@@ -43,7 +43,7 @@ BEHAVIOURS = {
 
 
 def exporters(runner):
-    """The processes of this caller that export."""
+    """The export processes of this caller."""
     found = []
     for p in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -74,7 +74,8 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
 
         def is_as_quick():
             return plain and min(with_otel) < 2 * min(plain) + 0.05
-        # In turns, and more where it is not so: the machine may be busy.
+        # With and without --otel in turns. More runs if --otel is slower, because the machine may
+        # be busy.
         while len(plain) < 5 or (len(plain) < 30 and not is_as_quick()):
             for flags, times in (([], plain), (["--otel"], with_otel)):
                 begin = time.monotonic()
@@ -96,12 +97,12 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
 
 def test_no_collector_listens(ssb):
     with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))  # bound, and not listening: refused
+        s.bind(("127.0.0.1", 0))  # bound, but not listening: connections are refused
         url = f"http://127.0.0.1:{s.getsockname()[1]}"
         begin = time.monotonic()
         ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
         assert time.monotonic() - begin < 10
-        assert wait_for(lambda: exporters(ssb))  # it still tries
+        assert wait_for(lambda: exporters(ssb))  # it still tries to export
 
 
 def test_a_collector_that_comes_late_gets_it(ssb):
@@ -121,9 +122,9 @@ def test_it_tries_again_when_the_server_says(ssb, code):
         world.exported(ssb, c, "--", "/bin/true")
         times = [t for path, _, _, t in c.requests if path == "/v1/traces"]
         sizes = {n for path, _, n, _ in c.requests if path == "/v1/traces"}
-    assert len(times) == 3 and len(sizes) == 1  # the same, three times
+    assert len(times) == 3 and len(sizes) == 1  # the same data, three times
     assert all(b - a >= 0.95 for a, b in zip(times, times[1:]))
-    assert len(c.spans) == 4  # taken once
+    assert len(c.spans) == 4  # accepted once
 
 
 def test_retry_after_may_be_a_date(user):
@@ -180,7 +181,8 @@ def test_partial_success_is_noted_and_not_repeated(user, protocol):
 
 
 def test_the_process_that_exports(ssb):
-    """Detached, cheap, bounded, and with nothing of the caller's in its hands."""
+    """The process that exports is detached, has a low priority and limits, and has no file or
+    secret of the caller."""
     with world.collector(("hang",)) as c:
         secret = "hush-hush"
         ssb.run("--otel", "--", "/bin/true", env=world.environment(
@@ -199,7 +201,7 @@ def test_the_process_that_exports(ssb):
         assert int(limits["Max address space"][0]) < 1 << 30
         assert limits["Max core file size"] == ["0", "0"]
         assert secret.encode() not in (p / "cmdline").read_bytes()
-        assert (p / "environ").stat().st_uid == 0  # no other process of the user reads it
+        assert (p / "environ").stat().st_uid == 0  # other processes of the user cannot read it
 
 
 def test_the_log_is_private_and_bounded(user):
@@ -214,7 +216,8 @@ def test_the_log_is_private_and_bounded(user):
 
 
 def test_a_log_that_is_a_trap(user):
-    """Neither a symlink nor a FIFO there is followed or waited for."""
+    """The name of the log is a symlink or a FIFO: the exporter does not follow the symlink and does
+    not wait for a reader of the FIFO."""
     with world.collector() as c:
         user.run("--", "/bin/true").ok()
         log, victim = user.state / "skillsandbox/otel.log", user.work / "victim"
@@ -234,7 +237,8 @@ def test_a_log_that_is_a_trap(user):
 # ---- https ---------------------------------------------------------------
 
 def make_tls(runner):
-    """A certificate for 127.0.0.1, its own authority; returns context and file."""
+    """Makes a self-signed certificate for 127.0.0.1. Returns the TLS context and the certificate's
+    file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "collector")])
     now = datetime.datetime.utcnow()
@@ -293,7 +297,7 @@ def test_without_libcurl(ssb, scheme):
 
 
 def test_no_proxy_for_plain_http(user):
-    """The control is https, which goes through the proxy of the same environment."""
+    """Plain http ignores the proxy variables. The control is https, which uses the proxy."""
     with world.collector() as c, world.collector() as proxy:
         env = {name: proxy.url for name in ("http_proxy", "https_proxy", "all_proxy", "ALL_PROXY")}
         world.exported(user, c, "--", "/bin/true", env=env)
@@ -311,7 +315,7 @@ def test_no_proxy_for_plain_http(user):
 
 
 def test_ipv6(user):
-    """The collector of the machine's own, by the other family."""
+    """A collector on this machine gets the export by IPv6."""
     with socket.socket(socket.AF_INET6) as s:
         s.bind(("::1", 0))
         s.listen()

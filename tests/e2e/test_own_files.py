@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("host_mounts")
 KEY = "decoy-key"
 PASSWORD = "decoy-password"
 
-# What a skill would try: everything beneath the places in OWN.
+# What a skill would try in each directory of OWN.
 PROBE = """
 import errno, json, os
 seen = {}
@@ -73,7 +73,7 @@ class Own:
         return self.ssb.bare_probe(PROBE, env=env)
 
     def trace(self):
-        """Of the last run; the state is not where the harness looks."""
+        """The trace of the last run. The harness does not look in this state directory."""
         files = sorted((self.state / "runs").glob("*/trace.json"), key=os.path.getmtime)
         return json.loads(files[-1].read_bytes())
 
@@ -126,7 +126,7 @@ def test_attempts_are_violations(ssb, own):
     assert {str(own.state / "sessions.db"), str(own.state / "trace.key"), str(own.state / "forged"),
             str(own.config / "policy.yaml")} <= {x["data"]["path"] for x in lines}
     assert all(x["violation"] and x["kind"] == "file_blocked" for x in lines)
-    # The control: to list what the grant shows is none.
+    # The control: to list what the grant shows is not a violation.
     ssb.run("-r", ssb.home, "--", "ls", "-R", own.state, own.config, env=own.env).ok()
     assert told(ssb) == []
 
@@ -190,7 +190,8 @@ def test_through_symlinks(ssb):
 
 
 def test_bind_mounts(ssb, own):
-    """Of a directory above, in a grant and as one; of the place itself in one."""
+    """Bind mounts show the files at other paths (the home elsewhere, the state directory beneath a
+    grant): they are covered there, too."""
     alias, work = ssb.mkdir("alias"), ssb.mkdir("d")
     inner = ssb.mkdir("d/inner")
     there = f"mount --bind {ssb.home} {alias}\nmount --bind {own.state} {inner}"
@@ -207,7 +208,7 @@ def test_bind_mounts(ssb, own):
 
 
 def test_a_file_system_mounted_inside(ssb, own):
-    """What is mounted in a covered place does not stand on top of the cover."""
+    """A file system is mounted inside a covered directory: the cover hides it, too."""
     there = f"mount -t tmpfs none {own.state}/runs\n" \
             f"mkdir -m 777 {own.state}/runs/x\necho {KEY} > {own.state}/runs/x/y\n" \
             f"chmod 777 {own.state}/runs"
@@ -223,7 +224,8 @@ def test_a_file_system_mounted_inside(ssb, own):
 
 @pytest.mark.parametrize("path", [".local", ".local/state", ".config", "."])
 def test_writable_grants_around_them(ssb, own, path):
-    """Also where they do not exist yet: what is put there would be trusted."""
+    """A writable grant above the runtime's directories is refused, even if they do not exist yet:
+    the runtime would trust what a skill puts there."""
     for there in (True, False):
         if not there:
             for d in (own.state, own.config):
@@ -237,7 +239,8 @@ def test_writable_grants_around_them(ssb, own, path):
 
 
 def test_missing_ones_appear_covered(ssb):
-    """Nothing is there when the run begins; what is made later is not seen."""
+    """The directories do not exist when the run begins: they are made and covered, so the skill
+    sees nothing that is put there later."""
     config = ssb.home / ".config/skillsandbox"
     assert not config.exists() and not (ssb.state / "skillsandbox").exists()
     r = ssb.run("-r", ssb.home, "--trace-output", ssb.work / "t.json", "--", "ls", "-A", config,
@@ -292,7 +295,8 @@ def test_plan_tells(ssb, own):
 
 
 def test_started_in_a_covered_directory(ssb, own):
-    """It is not in the sandbox, so the skill starts at home."""
+    """A run starts in a covered directory, which is not in the sandbox: the skill starts at
+    home."""
     runs = own.state / "runs"
     r = ssb.run("-r", ssb.home, "--", "pwd", env=own.env, cwd=runs)
     assert r.ok().text == f"{ssb.home}\n"

@@ -48,7 +48,7 @@ def test_refusal_names_the_rule_and_the_place(ssb):
 
 
 def test_ancestor_of_a_dangerous_path(ssb):
-    """The parent of the home holds ~/.ssh, whatever it is called."""
+    """A manifest asks for the parent of the home: the skill cannot read the keys in it."""
     leak = ssb.home / ".ssh/id_ed25519"
     r = ssb.inside(f"print(open({str(leak)!r}).read())", read=[ssb.base])
     assert SECRET not in r.text
@@ -57,7 +57,8 @@ def test_ancestor_of_a_dangerous_path(ssb):
 
 @pytest.mark.parametrize("access", ["read", "write"])
 def test_symlink_that_a_skill_left_for_the_next_grant(ssb, access):
-    """The owner's word is for what it names, not for where a run before let it lead."""
+    """The owner grants a name that an earlier run made a symlink to a dangerous place: it is
+    refused, because a grant is for the place that it names."""
     d, data = ssb.mkdir("project"), ssb.mkdir("data")
     near = ssb.home / "proj"
     ssb.write(near / "file", "")
@@ -70,7 +71,8 @@ def test_symlink_that_a_skill_left_for_the_next_grant(ssb, access):
         assert r.code == 125 and SECRET not in r.text, repr(r)
         assert "is refused" in r.errors
     assert "name the place itself" in ssb.run(f"--{access}", d / "out", *show).errors
-    # The controls: a symlink to what is not dangerous, and the place by its own name.
+    # The controls: a symlink to a place that is not dangerous, and the dangerous place by its own
+    # name.
     r = ssb.run(f"--{access}", d / "fine", "--", "cat", data / "id_ed25519").ok()
     assert r.text == "harmless"
     for named in (ssb.home / ".ssh", f"{ssb.home}//proj/.././.ssh/"):
@@ -87,7 +89,8 @@ HIDDEN = ["~/.cargo/env", "~/.p10k.zsh", "~/.config/starship.toml", "~/.config/m
 @pytest.mark.parametrize("access", ["read", "write"])
 @pytest.mark.parametrize("path", HIDDEN)
 def test_hidden_name_of_the_home(ssb, path, access):
-    """Whatever program it belongs to, and whether any table knows it."""
+    """A manifest asks for a hidden name of the home: it is refused for every program, even if no
+    table has the name."""
     full = path.replace("~", str(ssb.home))
     ssb.write(f"{full}/file", SECRET)
     code = f"print(open({full + '/file'!r}).read())"
@@ -107,7 +110,8 @@ def test_hidden_name_of_the_home(ssb, path, access):
 
 
 def test_what_a_hidden_name_leads_to(ssb):
-    """~/.tool is a symlink of a tool for dotfiles; the manifest names what it leads to."""
+    """~/.tool is a symlink, as dotfile tools make it: a manifest that asks for its target is
+    refused."""
     secret = ssb.write(ssb.home / "dots/tool/key", SECRET)
     code = f"print(open({str(secret)!r}).read())"
     assert SECRET in ssb.inside(code, read=["~/dots/tool"]).ok().text, "the control: no symlink"
@@ -122,7 +126,8 @@ def test_what_a_hidden_name_leads_to(ssb):
 
 
 def test_a_home_that_cannot_be_listed_hides_no_symlink(ssb):
-    """An error of its directory is not its end: the rest of the names is not known."""
+    """Reading the home's directory fails, so some of its names are unknown: a request is refused,
+    as if a symlink led there."""
     secret = ssb.write(ssb.home / "dots/tool/key", SECRET)
     (ssb.home / ".tool").symlink_to("dots/tool")
     skill = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/dots/tool"])
@@ -136,8 +141,8 @@ def test_a_home_that_cannot_be_listed_hides_no_symlink(ssb):
 
 @pytest.mark.parametrize("where", [".config", ".cache", ".local", ".local/share", "."])
 def test_hidden_names_that_cannot_be_listed(user, where):
-    """A symlink among them cannot be found, and its target is not given instead. (Root can list
-    each directory.)"""
+    """A directory of hidden names cannot be listed, so a symlink in it cannot be found: its target
+    is not granted. (Root can list each directory.)"""
     secret = user.write(user.home / "dots/tool/key", SECRET)
     for d in (".config", ".cache", ".local", ".local/share"):
         user.mkdir(f"home/{d}")
@@ -197,7 +202,8 @@ def test_directory_in_the_callers_path(ssb):
 
 
 def test_what_root_keeps_to_itself(root):
-    """Grants are mapped to the skill's own uid; a mode of 0600 has to keep it out all the same."""
+    """Root's files are mapped to the skill's uid: those with mode 0600 still stay closed to the
+    skill unless the owner grants them."""
     data = root.mkdir("service")
     for name, mode in (("open", 0o644), ("closed", 0o600)):
         root.write(data / name, SECRET + name, mode)
@@ -218,7 +224,7 @@ def test_what_root_keeps_to_itself(root):
     for name, named in (("closed", "closed"), ("keys/key", "keys")):
         r = cat(name, read=[data])
         assert r.code == 1 and SECRET not in r.text and "PermissionError" in r.errors, repr(r)
-        # The controls: each word of the owner's, with root's own rights.
+        # The controls: with each kind of grant by the owner, the skill has root's permissions.
         assert SECRET in cat(name, read=[data], flags=["--read", data]).ok().text
         assert SECRET in cat(name, read=[data], flags=["--read", data / named]).ok().text
     root.write(root.home / ".config/skillsandbox/policy.yaml",
@@ -231,7 +237,7 @@ def test_what_root_keeps_to_itself(root):
 
 
 def test_modes_are_the_kernels_for_a_user(user):
-    """The control: what a user's own mode closes to others the skill may read, as the user may."""
+    """The control: a skill may read a file that its user has closed to others, as the user may."""
     d = user.mkdir("mine", 0o700)
     user.write(d / "closed", SECRET, 0o600)
     assert SECRET in user.inside(f"print(open('{d}/closed').read())", read=[d]).ok().text
@@ -239,7 +245,7 @@ def test_modes_are_the_kernels_for_a_user(user):
 
 @pytest.mark.parametrize("path", ["/var/lib/ssb-test", "/var/log", "/var/cache/ssb-test"])
 def test_what_services_keep_is_not_written(ssb, path):
-    """Only looked at: nothing is written on the machine where it is not refused."""
+    """Only `inspect` is called: a run would write on this machine if it were not refused."""
     d = ssb.skill("print('started')", write=[path])
     text = ssb.ssb("inspect", d).ok().text
     assert f"DENIED    write {path}: " in text and f"--write {path}" in text, text
@@ -248,7 +254,8 @@ def test_what_services_keep_is_not_written(ssb, path):
 
 
 def test_directory_of_the_skills_own_name(ssb):
-    """It is made for the skill and stays its own; one that existed before is not the skill's."""
+    """A directory with the skill's name belongs to the skill if one of its runs made it. If the
+    directory existed before, it is refused."""
     cache = ssb.home / ".cache/ssb-town"
     count = f"open('{cache}/runs', 'a').write('x'); print(open('{cache}/runs').read())"
     d = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])
@@ -261,7 +268,7 @@ def test_directory_of_the_skills_own_name(ssb):
     ssb.write(ssb.home / ".config/ssb-town/key", SECRET)
     r = ssb.inside("print('started')", name="ssb-town", read=["~/.config/ssb-town"])
     assert r.code == 125 and "--read ~/.config/ssb-town" in r.errors, repr(r)
-    # Another program makes it anew, often with the same inode.
+    # Another program makes the directory again, often with the same inode.
     shutil.rmtree(cache)
     ssb.write(cache / "key", SECRET)
     r = ssb.run(d)
@@ -282,7 +289,8 @@ def test_own_directory_behind_a_symlink_of_the_owners(ssb):
 
 
 def test_skill_cannot_make_a_directory_another_skills_own(ssb):
-    """A skill that may write a program's directory once marks it for a skill of that name."""
+    """A skill that may once write to a program's directory marks it as made for a skill of this
+    name: the mark has no effect."""
     victim = ssb.home / ".config/ssb-victim"
     ssb.write(victim / "key", SECRET)
     taker = ssb.skill(f"print(open('{victim}/key').read())", name="ssb-victim",
@@ -308,8 +316,8 @@ def test_name_of_another_program(ssb, name):
 
 
 def test_symlink_that_a_skill_left_at_an_entry_of_the_policy(ssb):
-    """One skill may write above what the policy file grants; another declares the place that
-    its symlink leads to."""
+    """A skill replaces a directory that the policy file grants by a symlink to ~/.ssh. Another
+    skill asks for ~/.ssh: it is refused."""
     shared, key = ssb.home / "work/shared", ssb.home / ".ssh/id_ed25519"
     ssb.write(shared / "file", "")
     ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
@@ -333,7 +341,8 @@ def test_symlink_that_a_skill_left_at_an_entry_of_the_policy(ssb):
 
 
 def test_symlink_to_what_the_host_obeys(ssb):
-    """The same for hooks, which are in no table of dangerous places."""
+    """A grant through a symlink to git hooks is refused, too, although hooks are in no table of
+    dangerous places."""
     hooks, d = ssb.mkdir("repo/.git/hooks"), ssb.mkdir("project")
     (d / "out").symlink_to(hooks)
     write = ["--", "sh", "-c", f"echo x > {hooks}/post-commit"]
@@ -345,7 +354,7 @@ def test_symlink_to_what_the_host_obeys(ssb):
 
 
 def test_home_below_a_symlink_of_the_machine(root):
-    """Some systems have /home as a symlink to /var/home: an entry may name either."""
+    """On some systems /home is a symlink to /var/home: a grant may use either path."""
     key = root.home / ".ssh/id_ed25519"
     top = f"/ssb-test-{os.getpid()}"
     os.symlink(root.base, top)
@@ -360,7 +369,7 @@ def test_home_below_a_symlink_of_the_machine(root):
 
 
 def test_home_that_is_a_symlink(ssb):
-    """The shell's ~ is HOME as it is spelt; its keys are named all the same."""
+    """HOME is a path through a symlink: a grant by this path gives the files at their real path."""
     alias = ssb.base / "alias"
     alias.symlink_to(ssb.home)
     show = ["--", "cat", ssb.home / ".ssh/id_ed25519"]
@@ -377,7 +386,8 @@ def test_symlink_alias_of_a_dangerous_path(ssb):
 
 
 def test_bind_alias_of_a_dangerous_path(root, mounts):
-    """Compared by device and inode, not by text."""
+    """A bind mount of ~/.ssh at another path is refused, because places are compared by device and
+    inode."""
     alias = root.mkdir("alias")
     mounts("none", root.home / ".ssh", alias, flags=4096)
     r = root.inside(f"print(open('{alias}/id_ed25519').read())", read=[alias])
@@ -392,7 +402,7 @@ def test_bind_alias_of_a_dangerous_path(root, mounts):
 
 
 def test_skill_in_the_home_is_fine(ssb):
-    """A skill that lives below the home is no request for the home."""
+    """A skill directory beneath the home is not a request for the home."""
     skill = ssb.home / "skills/weather"
     made = ssb.skill("print('hello')")
     for f in made.iterdir():
@@ -475,7 +485,8 @@ def test_manifest_cannot_choose_the_permissive_profile(ssb):
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"])
 def test_variables_that_load_code(ssb, name):
-    """Refused, or harmless: the owner's value must not be run as code."""
+    """A manifest asks for a variable that makes programs load code: it is refused, or the run works
+    and loads nothing."""
     r = ssb.inside("import os; print(os.environ.get(%r))" % name, env={name: "/nonexistent"},
                    allow=[name])
     assert r.code in (0, 125)

@@ -1,5 +1,5 @@
-"""Files that belong to one call of the Python package: the host opens them, and a skill that
-may write to their directory must not make it open others."""
+"""Files that belong to one call of the Python package. The host opens them, and a skill that may
+write to their directory must not make the host open other files."""
 import fcntl
 import os
 import pathlib
@@ -14,7 +14,8 @@ import python_world
 sys.path.insert(0, str(harness.REPO / "python"))
 from skillsandbox import _files  # noqa: E402  pylint: disable=wrong-import-position
 
-# Does as it is told to what it may write, before or while the host handles the call's files.
+# A skill that changes files as its parameters say, before or while the host handles the files of
+# the call.
 DEPUTY = """
     import os
 
@@ -36,7 +37,7 @@ def world(ssb):
     return python_world.World(ssb)
 
 
-# Makes what tests/links.txt names, as root, and says which of its cases are followed.
+# Prints for each case of tests/links.txt whether the package follows its symlinks.
 FOLLOWS = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
@@ -103,7 +104,7 @@ def test_home_is_followed_as_it_is_spelt(ssb):
 
 
 def granted(world):
-    """A directory that the skill may write, with files as an application has them."""
+    """A directory that the skill may write to, with files as an application has them."""
     work = world.ssb.mkdir("granted")
     world.ssb.mkdir("granted/keys")
     world.ssb.mkdir("granted/plain")
@@ -113,8 +114,8 @@ def granted(world):
 
 
 def test_the_host_is_no_deputy(world):
-    """What a skill left in its grant leads the host nowhere; the same calls with plain
-    files, and with what the skill made itself, are served."""
+    """Symlinks and FIFOs in the skill's grant lead the host to no other file. The same calls work
+    with plain files, and with a hard link that the skill made."""
     work, home = granted(world), world.ssb.home
     found, _ = world.program(world.skill(DEPUTY), f"""
         work, home, told = {str(work)!r}, {str(home)!r}, {{}}
@@ -168,7 +169,8 @@ def test_the_host_is_no_deputy(world):
 
 
 def test_no_result_of_a_skill_is_set_id(world):
-    """A file that had the bits gets a skill's bytes without them."""
+    """A result replaces a file that had the set-user-ID and set-group-ID bits: the new file does
+    not have them."""
     tool = world.ssb.write(granted(world) / "plain/tool", "the owner's")
     tool.chmod(0o6755)
     assert stat.S_IMODE(tool.stat().st_mode) == 0o6755, "control: such a file can be had"
@@ -181,7 +183,8 @@ def test_no_result_of_a_skill_is_set_id(world):
 
 
 def test_no_call_gets_what_no_run_gets(world):
-    """The places that are never granted; a path that may be had is asked about once."""
+    """A call gets no place that is never granted. For another path the package runs `inspect` only
+    once."""
     work = granted(world)
     found, _ = world.program(world.skill(DEPUTY), f"""
         import subprocess
@@ -217,8 +220,8 @@ def test_no_call_gets_what_no_run_gets(world):
 
 
 def test_symlinks_of_the_system_are_followed(world, base):
-    """/home -> /var/home: no skill can have made it. One in a directory of the caller's may
-    be a skill's; so may one of root's, where root runs skills."""
+    """Symlinks that no skill can have made, as /home to /var/home, are followed. A symlink in a
+    directory of the caller may be a skill's; if root runs skills, one of root's may be, too."""
     work = granted(world)
     link = base / f"home-{work.parent.name}"
     link.symlink_to(work.parent)
@@ -298,7 +301,8 @@ def test_what_is_no_file_is_refused_and_nothing_stays_open(tmp_path, monkeypatch
 def test_a_leased_file_delays_no_call(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"x")
-    before = signal.signal(signal.SIGIO, signal.SIG_IGN)    # tells of it, and would end us
+    # tells about the lease, and would end the test
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
     try:
         with open(path, "r+b") as holder:
             fcntl.fcntl(holder, fcntl.F_SETLEASE, fcntl.F_WRLCK)
