@@ -281,8 +281,8 @@ def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
 
 @pytest.mark.parametrize("how", ["command", "interpreter"])
 def test_program_is_no_way_by_an_open_file(ssb, how):
-    """Where Landlock is missing: what the process that becomes the skill has open leads to no
-    program of the host that is not granted."""
+    """Without Landlock, the program or interpreter of a skill is a path through /proc/self/fd: fds
+    of the process that becomes the skill must not lead to host programs that are not granted."""
     d, skill = ssb.mkdir("d"), ssb.mkdir("skill")
     tool, by_command = ssb.base / "tool", how == "command"
     shutil.copy(shutil.which("echo"), tool)

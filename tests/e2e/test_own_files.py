@@ -133,7 +133,8 @@ def test_attempts_are_violations(ssb, own):
 
 @pytest.mark.parametrize("where", ["home", "elsewhere"])
 def test_attempts_without_a_grant(ssb, where):
-    """No remedy is proposed that would be refused."""
+    """Without a grant the attempts are recorded, and no remedy is proposed, because it would be
+    refused."""
     state = ssb.home / ".local/state" if where == "home" else ssb.base / "moved/state"
     at = types.SimpleNamespace(state=state)  # where records.last() looks
     own = Own(ssb, state, ssb.home / ".config")

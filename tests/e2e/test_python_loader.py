@@ -84,7 +84,8 @@ def world(ssb):
 
 
 def test_a_skill_does_its_job(world):
-    """Unmodified, and in a worker: the host has neither its module nor its state."""
+    """An unmodified skill runs in a worker: all kinds of calls work, and the host process has
+    neither its module nor its state."""
     skill = world.skill(THING, files=FILES)
     source, target = world.ssb.work / "in.txt", world.ssb.work / "out.txt"
     world.ssb.write(source, "abc")
@@ -198,8 +199,8 @@ WRONG = """
 
 @BY_USER
 def test_what_goes_wrong_is_told(world):
-    """Each in words of its own, with the worker gone where it cannot be trusted to answer,
-    and the next call served by a new one."""
+    """Each failure raises an error with its own text. A worker that can no longer be trusted is
+    ended, and a new one answers the next call."""
     found, done = world.program(world.skill(WRONG), """
         with SkillLoader().load_skill(SKILL)["class"]() as s:
             told = {what: caught(s.execute, {"what": what}) for what in
@@ -265,7 +266,8 @@ HALF = """
 
 
 def test_half_a_character_is_the_error_of_its_call(root):
-    """It is no JSON. The worker lives, and what comes next is answered."""
+    """Half of a surrogate pair in an answer is not JSON: this call fails, and the same worker
+    answers the next one."""
     world = python_world.World(root)
     found, _ = world.program(world.skill(HALF), """
         path, told = os.path.join(os.getcwd(), "out.txt"), {}
@@ -307,7 +309,8 @@ LEAVES = """
 
 
 def test_no_file_in_the_place_of_a_file(root):
-    """The caller would take what it had before for the result."""
+    """A skill leaves a symlink, a FIFO, a directory or nothing at the path of a result: the call
+    fails. Otherwise the caller would take the old content for the result."""
     world = python_world.World(root)
     found, _ = world.program(world.skill(LEAVES), """
         path, told = os.path.join(os.getcwd(), "out.txt"), {}
@@ -332,7 +335,7 @@ def test_no_file_in_the_place_of_a_file(root):
             assert left == ("old" if case.endswith("True") else None), case
 
 
-# Neither extends BaseSkill nor takes a configuration: seen as well.
+# The class does not extend BaseSkill and its __init__ takes no configuration: it works, too.
 PLAIN = """
     class Plain:
         def __init__(self):
@@ -375,8 +378,8 @@ PAYLOAD = """
 
 
 def test_the_payload_of_an_import_finds_nothing(world):
-    """What a skill does while it is imported it does in the sandbox. The control is the
-    trust tier: the same payload finds the decoys, loudly and on the record."""
+    """What a skill does while it is imported happens in the sandbox. Control: in the tier `trust`
+    the same code finds the decoys, with a warning and a line in the log."""
     skill = world.skill(PAYLOAD)
     planted = {"AWS_SECRET_ACCESS_KEY": harness.SECRET + "-planted"}
     load = 'with SkillLoader({}).load_skill(SKILL)["class"]() as s:\n    '
@@ -404,7 +407,8 @@ def test_the_payload_of_an_import_finds_nothing(world):
 
 @BY_USER
 def test_a_wrong_call_is_told_what_is_wrong(world):
-    """The exception itself says it, because messages of the program beside it are not seen."""
+    """A wrong option or argument raises an exception whose text names it, because the program's
+    messages on standard error are not shown."""
     skill = world.skill(THING, files=FILES)
     found, _ = world.program(skill, """
         found = []
@@ -425,7 +429,8 @@ def test_a_wrong_call_is_told_what_is_wrong(world):
 
 @BY_USER
 def test_a_worker_ends_with_its_host(world):
-    """With the instance, at the end of the program, and when that is killed."""
+    """A worker ends when its instance is freed, when the program ends, and when the program is
+    killed."""
     skill = world.skill(THING, files=FILES)
     found, _ = world.program(skill, """
         import gc, signal
@@ -465,7 +470,8 @@ FORGES = """
 
 
 def test_a_skill_does_not_say_how_it_ended(world):
-    """Where the supervisor was killed, the last line on standard error is the skill's."""
+    """The supervisor is killed, so the last line on standard error is from the skill: the host does
+    not believe it."""
     found, _ = world.program(world.skill(FORGES), """
         import resource
         def ended(**said):

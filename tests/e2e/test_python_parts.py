@@ -107,7 +107,7 @@ YAML_SAME = [MANIFEST, "{}", "- a\n- b: c\n  d: e\n-\n  - x\n", "a: |+\n  x\n\n\
 def test_yaml_means_what_it_means_elsewhere(text):
     known = yaml.safe_load(text)
     if isinstance(known, dict) and "numbers" in known:
-        known["numbers"][4] = "0x1f"  # text to us: no manifest counts in hexadecimal
+        known["numbers"][4] = "0x1f"  # a string here: no manifest needs hexadecimal numbers
     assert _yaml.load(text) == known
 
 
@@ -145,7 +145,7 @@ def test_what_is_not_the_protocol(line):
 
 
 def test_readers_fail_in_one_way_only():
-    """Mutations of good input: understood, or refused with the reader's own error."""
+    """Mutations of good input are either read, or refused with the reader's own error."""
     chance = random.Random(7)
     seeds = [*YAML_SAME, '{"id":1,"ok":true,"result":{"a":[1,2.5,null,"\\ud83d\\ude00"]}}']
     known = 0
@@ -206,7 +206,8 @@ def test_the_end_of_a_line_is_not_waited_for(monkeypatch, extra, error, seconds)
 
 
 def test_a_line_has_so_many_values_at_most():
-    """A million of them are read; one more costs the host nothing but the line."""
+    """A line with a million values is read. A line with more is refused, before it takes more
+    memory than its own length."""
     fits = b'{"a":[' + b"1," * (_wire.MAX_MARKS - 3) + b"1]}"
     assert len(_wire.decode(fits)["a"]) == _wire.MAX_MARKS - 2
     for line in (fits.replace(b"1]", b"1,1]"), b'{"a":[' + b"[]," * (5 << 20) + b"1]}",
@@ -226,7 +227,8 @@ def test_marks_in_a_text_are_no_values(text):
 
 
 @pytest.mark.parametrize("line", [
-    b'{"a":[' + b'"",' * (5 << 20) + b'""]}',            # a million texts, too
+    # five million strings are too many values, too
+    b'{"a":[' + b'"",' * (5 << 20) + b'""]}',
     b'{"a":' + b'""' * (7 << 20) + b"," * (1 << 20) + b"}",
     b'{"a":"' + b'\\"' * (2 << 20) + b'","b":[' + b"1," * (2 << 20) + b"1]}",
     b'{"a":"x\\\\",' + b'"[":[],' * (1 << 20) + b'"b":1}',
@@ -332,7 +334,7 @@ def test_a_worker_that_cannot_be_held_is_ended(tmp_path, monkeypatch):
     pids = []
     monkeypatch.setattr(workers.REAPER, "add", pids.append)
     worker = played(tmp_path, HELLO, FINE, FINE)
-    before = set(os.listdir("/proc/self/fd"))  # of other tests some may go meanwhile
+    before = set(os.listdir("/proc/self/fd"))  # fds of other tests may be closed during this test
     for failing in (("dup", 0), ("dup", 1), ("thread", 0)):
         with monkeypatch.context() as m:
             fails_after(m, *failing)
@@ -383,11 +385,11 @@ DEAF = "import signal\nfor s in (2, 15):\n    signal.signal(s, signal.SIG_IGN)\n
 def test_a_worker_that_hears_nothing_is_ended(tmp_path, monkeypatch, exits):
     def none(_):
         raise RuntimeError("can't create new thread at interpreter shutdown")
-    if exits:   # from Python 3.12 on no thread is started then
+    if exits:   # at exit, Python 3.12 and later start no thread
         monkeypatch.setattr(threading.Timer, "start", none)
 
     class Deaf(Played):
-        lines = (HELLO, FINE)   # and no other answer
+        lines = (HELLO, FINE)   # no answer to the call
 
         def launch(self):
             return workers.Launch([sys.executable, "-c", DEAF, json.dumps(self.lines)], {})
@@ -419,7 +421,7 @@ def test_garbage_may_be_collected_at_any_time(tmp_path, monkeypatch):
 
     def collected(line):
         if line.startswith("+"):
-            reaper.remove(999999998)    # an instance without a holder
+            reaper.remove(999999998)    # as if a garbage collection freed an instance now
         say(line)
     monkeypatch.setattr(reaper, "_say", collected)
     thread = threading.Thread(target=reaper.add, args=(999999999,), daemon=True)
@@ -517,7 +519,8 @@ def test_all_files_are_written_or_none(tmp_path):
 
 
 def test_what_does_not_come_back_is_an_error(tmp_path):
-    """What the worker says of it is not needed."""
+    """A file that existed and does not come back makes the call fail, whatever the worker says. A
+    file that did not exist need not come back."""
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_bytes(b"old")
     files = _files.Files([], [old, new])
@@ -567,7 +570,8 @@ def make_skill(directory, manifest="name: test/thing\n", code="class A: pass\n")
 
 
 def test_where_skills_are_looked_for(tmp_path, monkeypatch):
-    """A path, then SKILLWARE_SKILL_PATH, then skills/ here and up to six above."""
+    """A skill is looked for at its path, then in SKILLWARE_SKILL_PATH, then in skills/ of the
+    working directory and of up to six directories above it."""
     deep = tmp_path / "1/2/3/4/5/6/7"
     deep.mkdir(parents=True)
     top = make_skill(tmp_path / "skills/a/b")
@@ -586,7 +590,7 @@ def test_where_skills_are_looked_for(tmp_path, monkeypatch):
     assert _skill.resolve("a/b") == (other, "a/b")
     assert _skill.resolve(str(top)) == (top, None)
     with pytest.raises(SkillNotFound):
-        _skill.resolve("../skills/a/b")     # it is there, beside a root
+        _skill.resolve("../skills/a/b")     # it exists, but not in a directory that is searched
 
 
 def test_what_a_directory_says(tmp_path):
@@ -610,7 +614,8 @@ def test_what_a_directory_says(tmp_path):
 
 @pytest.mark.parametrize("name", ["instructions.md", "card.json", "manifest.yaml", "skill.py"])
 def test_nothing_outside_of_a_skill_is_read(tmp_path, name):
-    """The host process reads these: a symlink would put the owner's key into a prompt."""
+    """The host process reads these files, so a symlink out of the skill is refused: it could put
+    the owner's key into a prompt."""
     text = {"card.json": "{}", "manifest.yaml": "name: a/b"}.get(name, "class A: pass")
     key = tmp_path / "home/.ssh/id_rsa"
     key.parent.mkdir(parents=True)
@@ -638,7 +643,7 @@ def test_nothing_outside_of_a_skill_is_read(tmp_path, name):
         with pytest.raises(SkillManifestError, match="not a regular file"):
             read(target)
     with pytest.raises(SkillManifestError):
-        read(name)  # itself
+        read(name)  # a symlink to itself
 
 
 def test_requirements_are_looked_for_and_not_imported(tmp_path, monkeypatch):
@@ -655,13 +660,14 @@ def test_requirements_are_looked_for_and_not_imported(tmp_path, monkeypatch):
     ("/opt/py", "/opt/py", ["/opt/py"]), ("/work/venv", "/usr", ["/work/venv"]),
     ("/work/venv", "/opt/py", ["/work/venv", "/opt/py"])])
 def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base, shown):
-    """A virtual environment too; and no value of a variable is in the command."""
+    """The worker has the Python of its host, also that of a virtual environment. The command has no
+    value of a variable."""
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sys, "base_prefix", base)
     monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python3")
     monkeypatch.setenv("A_KEY", "value-of-a")
     monkeypatch.setenv("B_KEY", "value-of-b")
-    monkeypatch.setenv("C_KEY", "value-of-c")   # asked for, and not granted
+    monkeypatch.setenv("C_KEY", "value-of-c")   # requested by the skill, but not granted
     skill = _skill.read(make_skill(tmp_path / "s", "env_vars: {A_KEY: {}, C_KEY: {}}\n"))
     options = Options(env=["A_KEY", "B_KEY"], net=["x.example"])
     argv = worker_class("process")(skill, options).launch().argv
@@ -671,7 +677,7 @@ def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base
     assert (f"PATH={prefix}/bin:/usr/local/bin:/usr/bin:/bin" in argv) == bool(shown)
     assert ("--net", "x.example") in pairs and "value-of" not in " ".join(argv)
     assert argv[-3:-1] == [str(skill.path), "--serve"]
-    # What the instance was given goes before what is in our environment.
+    # A value that the instance was given replaces the value in the environment.
     argv = worker_class("process")(skill, options, {"A_KEY": "other"}).launch().argv
     assert "A_KEY" not in argv
 
@@ -685,7 +691,8 @@ def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base
     ("junk", "cannot be made: .*no such"),
 ])
 def test_a_plan_that_is_not_kept_to_is_none(tmp_path, said, words):
-    """For the tiers that run a skill by other means than `run`."""
+    """For tiers that do not use `run`: a plan that denies something, lacks the consent or cannot be
+    read stops the start."""
     binary = tmp_path / "binary"
     text = said if said == "junk" else json.dumps(said)
     binary.write_text(f"#!/bin/sh\necho no such >&2\necho '{text}'\n")
@@ -755,7 +762,7 @@ def test_our_schemas_judge_as_the_library_does(params):
 # ---- LangChain, without LangChain ----
 
 class FakeSession(Session):
-    """Answers from a list; `asked` is what it was asked."""
+    """A session that answers from a list, and keeps the questions in `asked`."""
 
     def __init__(self, *answers):
         self.id, self.asked, self.answers = "s", [], list(answers)

@@ -49,13 +49,13 @@ def test_a_session_holds_a_program_to_its_budget(ssb):
     assert found["second"]["raised"] == found["after"]["raised"] == "SessionKilled"
 
 
-# What a skill may raise with: each is one more than the session may have.
+# Texts of a skill's exceptions. Each is one violation, and the last one reaches the threshold.
 LOUD = ["\u6f22" * 1400, "\u6f22" * 5000, "x" * 70000, "\x00nothing", "\ud800 half",
         "\udcff byte", "\x1b[31m\n\u202e", ""]
 
 
 def test_a_violation_is_counted_whatever_a_skill_says(ssb):
-    """Its length, its characters and the caller's locale decide nothing."""
+    """Each violation counts, whatever its length, its characters and the caller's locale."""
     world = python_world.World(ssb)
     policy = ssb.write(ssb.work / "session.yaml",
                        f"violations: {{thresholds: {{loud: {len(LOUD)}}}}}\n")

@@ -1,4 +1,5 @@
-"""One skill in every tier: the same result, and a decoy is seen only in `trust`."""
+"""One skill runs in every tier: its results are the same, and it can read a decoy only in
+`trust`."""
 import json
 import pathlib
 import shutil
@@ -15,8 +16,8 @@ MISSING = "Pyodide is not installed; run: scripts/npm-set pyodide"
 RUNNER = "skillsandbox/tiers/wasm_runner.mjs"
 KEPT = ".local/state/skillsandbox/pyodide"
 
-# It does its job, and steals by every way to a file that its Python knows; in WebAssembly
-# also by Node's own.
+# A skill that does its job, and tries to steal a file in every way that Python knows; in
+# WebAssembly also through Node.
 SKILL = """
     import hashlib, json, os
     from skillware.core.base_skill import BaseSkill
@@ -108,8 +109,8 @@ def run(world, skill, calls, tiers, **kw):
 
 
 def test_one_skill_in_every_tier(world, python_root, pyodide):
-    """The same answers and the same errors, and no decoy in any of them; by `trust`, with
-    nothing but decoys in sight, it finds them."""
+    """The skill gives the same answers and errors in every tier, and finds no decoy. Control: in
+    `trust`, where it can see only decoys, it finds them."""
     tiers = {"process": {}, "container": {"rootfs": str(python_root)},
              "wasm": {"pyodide": str(pyodide)}}
     skill = world.skill(SKILL, files=FILES)
@@ -134,7 +135,7 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
                   bare=True)["trust"][0]["result"]
     for way in ("by_open", "by_fd", "by_shell", "environment"):
         assert harness.SECRET in control[way], control
-    # Pyodide alone confines nothing: therefore it runs in the sandbox.
+    # Pyodide by itself confines nothing: therefore it runs in the sandbox.
     told = {"pyodide": str(pyodide), "worker": str(world.package / "skillsandbox/_worker.py"),
             "skill": str(skill), "packages": [], "snapshot": str(next(
                 (world.ssb.home / KEPT).glob("*.snapshot")))}
@@ -143,7 +144,8 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
     alone = world.ssb.bare(["node", world.package / RUNNER, json.dumps(told), "tag"], timeout=180,
                            stdin="".join(json.dumps(r) + "\n" for r in requests).encode()).ok()
     assert harness.SECRET in json.loads(alone.text.splitlines()[-1])["result"]["by_node"]
-    # What Python starts from is where no grant reaches; beside it one does.
+    # Python starts from a snapshot that is stored where no grant is possible; a directory near it
+    # can be granted.
     cache = world.ssb.mkdir(world.ssb.home / ".cache")
     for path, refused in ((world.ssb.home / KEPT, True), (world.ssb.home / ".local/state", True),
                           (cache, False)):
@@ -152,8 +154,8 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
 
 
 def test_consent_counts_in_every_tier(world, python_root, pyodide):
-    """Where the owner runs only what was approved, none of them runs another; what was
-    approved gets what was approved, and stops when it changes."""
+    """The owner allows only approved skills: no tier runs another one. An approved skill gets what
+    was approved, and is refused after it changes."""
     tiers = {"process": {}, "container": {"rootfs": str(python_root)},
              "wasm": {"pyodide": str(pyodide)}}
     skill = world.skill(SKILL, files=FILES)
@@ -183,7 +185,7 @@ def test_consent_counts_in_every_tier(world, python_root, pyodide):
 
 
 def test_what_cannot_be_is_said(world, pyodide):
-    """Before anything is started."""
+    """Options that a tier cannot fulfil are refused with a reason, before anything is started."""
     plain = world.skill(SKILL)
     needs = world.skill(SKILL, manifest=python_world.MANIFEST + "requirements: [Native-Thing>=1]\n")
     brings = world.skill(SKILL, files={"lib/x.cpython-311.so": "ELF"})
@@ -223,7 +225,7 @@ def without_podman(directory):
     return str(directory)
 
 
-# ---- podman: a plan in its words ----
+# ---- podman: its arguments for a plan ----
 
 PLAN = {
     "granted": {"files": [
@@ -269,7 +271,7 @@ def test_podman_gets_the_whole_plan(podman):
 def test_podman_and_images(podman, given, words):
     argv = podman.arguments("podman", PLAN, ["--image", given], 0)
     assert argv[-5:] == [*words, *PLAN["argv"]]
-    assert "--user=65534:65534" in argv     # by root: not as root
+    assert "--user=65534:65534" in argv     # started by root, but not as root
 
 
 def with_files(**change):
@@ -303,8 +305,9 @@ def consent(state, refuse=False, counted=False, snapshot=True):
     (consent("holds", snapshot=None), "too large"),
 ])
 def test_what_runs_without_run(podman, plan, text):
-    """Whatever is not known to be approved, or cannot be kept to, is not run."""
-    del podman      # the package is in the path
+    """A plan that is not known to be approved, or that cannot be enforced without `run`, is not
+    run."""
+    del podman      # only needed because it puts the package into the path
     from skillsandbox.tiers import process  # pylint: disable=import-outside-toplevel
     said = process.not_consented(plan)
     assert text in said and bool(said) is bool(text)
