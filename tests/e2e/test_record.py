@@ -42,7 +42,7 @@ def check(runner):
 
 def test_schema_is_a_schema():
     jsonschema.Draft7Validator.check_schema(SCHEMA)
-    # It can fail: a line with one member more, or one less, is none.
+    # The schema can refuse: a line with one member more, or one less, is invalid.
     good = {"seq": 1, "time": "2026-11-15T13:20:00.123456Z", "mono": 5, "kind": "stdout",
             "message": "x", "hash": "0" * 64}
     assert LINE.is_valid(good)
@@ -75,7 +75,8 @@ def test_a_skill(ssb):
 
 
 def test_a_directory_that_hides_the_files(ssb):
-    """Some name of a too deep place comes before the skill's own files, whatever the order."""
+    """Directories that are too deep come before and after the skill's own files in any order: the
+    record is marked incomplete, and has the digests of these files."""
     skill = ssb.skill("print('hi')")
     for name in "0123456789abcdefghijklmnopqrstuvwxyz":
         (skill / "/".join(name * 70)).mkdir(parents=True)
@@ -167,14 +168,16 @@ def test_every_change_shows(user, how):
 
 
 def recipes():
-    """The literal blocks of the manual page: a line, and how to verify."""
+    """The literal blocks of skillsandbox-trace(5): an example of a line, and how to verify a
+    record."""
     page = (harness.REPO / "man/skillsandbox-trace.5").read_text()
     return [block.replace("\\e", "\\")
             for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", page, re.S | re.M)]
 
 
 def test_recipes_of_the_manual(user):
-    """Python for the chain and for the files, openssl for the signature."""
+    """The commands of the manual verify a real record: Python for its chain and the files, openssl
+    for the signature. They refuse a changed one."""
     _, chain, signature, files = recipes()
     skill = user.skill("print('hello')", files={"z/a": "1", "z.txt": "2", "Ä": "3"})
     (skill / "z/link").symlink_to("/etc/passwd")
@@ -205,8 +208,8 @@ def test_locked_and_readable_while_it_runs(ssb):
                   stdout=subprocess.PIPE)
     try:
         assert p.stdout.readline() == b"begun\n"
-        def begun():  # lines wait for others, but not long
-            with contextlib.suppress(FileNotFoundError):  # it moves to its directory
+        def begun():  # a line may wait for others, but not long
+            with contextlib.suppress(FileNotFoundError):  # the file is being moved to its directory
                 path = records.paths(ssb)[-1]
                 parsed = records.verify(records.read_lines(path)[0])
                 with open(path, "rb") as f, pytest.raises(BlockingIOError):
@@ -223,7 +226,7 @@ def test_locked_and_readable_while_it_runs(ssb):
 
 def test_unchanged_files_are_not_read_again(ssb):
     skill = ssb.skill("pass", files={f"lib/{i}.txt": f"{i}\n" for i in range(50)})
-    time.sleep(2.5)  # what is younger might still change within a tick
+    time.sleep(2.5)  # a younger file could still change within the same clock tick
     ssb.run(skill).ok()
     first = next(x for x in check(ssb)[0] if x["kind"] == "files")
     ssb.run(skill).ok()
@@ -237,8 +240,8 @@ def test_unchanged_files_are_not_read_again(ssb):
 
 
 def test_one_file_is_made_before_the_skill(ssb):
-    """The caller waits for the start: only one new file and one sync come before the skill
-    starts; the others are made while the last layers are applied."""
+    """The caller waits for the start, so only one new file and one sync may come before the skill
+    starts. The other files are made while the last layers are applied."""
     ssb.run("--", "true").ok()  # the key, the directory
     log = ssb.mkdir("log", 0o777) / "strace"
     ssb.as_caller(["strace", "-f", "-qq", "-o", log, "-e", "trace=openat,fdatasync,fsync,execve",
@@ -252,8 +255,8 @@ def test_one_file_is_made_before_the_skill(ssb):
 
 
 def supervisor_calls(ssb, *args):
-    """How many system calls `run` itself makes, without its children; the least of three. A
-    wait that times out says how slow the machine is, and is left out."""
+    """How many system calls `run` itself makes, without its children: the minimum of three runs.
+    Waits that time out depend on the speed of the machine and do not count."""
     log = ssb.mkdir("log", 0o777) / "strace"
     counts = []
     for _ in range(3):
@@ -266,7 +269,8 @@ def supervisor_calls(ssb, *args):
 
 @harness.BY_USER
 def test_few_calls_start_a_skill(ssb):
-    """Each of them is paid at every start. Root makes more: it gives the skill a cgroup."""
+    """A start makes at most 350 system calls, because every run pays for them. Root makes more: it
+    gives the skill a cgroup."""
     skill = ssb.mkdir("skill")
     ssb.write(skill / "skillsandbox.yaml",
               harness.manifest(command="/bin/true", args=()), 0o644)

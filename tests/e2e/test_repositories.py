@@ -15,7 +15,7 @@ def git(ssb, *args, cwd=None):
 
 
 def nested(ssb, name, *inside):
-    """A grant with repositories deeper in it: its path, and theirs."""
+    """Makes a grant with repositories beneath it. Returns the path of the grant, then theirs."""
     top = ssb.mkdir(name)
     repos = [ssb.mkdir(f"{name}/{i}") for i in inside]
     for d in repos:
@@ -55,7 +55,8 @@ for path in sys.argv[1:]:
 
 
 def test_trace_tells_what_is_held(ssb):
-    """Not only at the top of the grant, and not only what has a placeholder."""
+    """Writes to protected names are recorded in the whole grant, also where the name existed, so
+    that it needed no placeholder."""
     top, near = nested(ssb, "top", "near")
     for name in ("near/.envrc", ".gemini/settings.json", "near/.npmrc"):
         ssb.write(top / name, "mine\n")
@@ -71,7 +72,7 @@ def test_trace_tells_what_is_held(ssb):
         (str(path), "protected", "denied", "EROFS") for path in held]
     asked = {e["data"]["path"] for e in ssb.last_trace()["events"] if e["kind"] == "file_write"}
     assert asked == set(map(str, free))
-    # granted by name, as the lines say
+    # granted by name, as the remedies say
     named = [near / ".git/hooks", near / ".envrc", near / ".npmrc", top / ".gemini"]
     r = ssb.run("-w", top, *(w for d in named for w in ("-w", d)), *words).ok()
     assert r.text.split() == ["made", "30", "made", "30"] + ["made"] * (3 + len(free))
@@ -79,7 +80,8 @@ def test_trace_tells_what_is_held(ssb):
 
 
 def test_trace_tells_what_is_led_to(ssb):
-    """By git's settings, and by a symlink."""
+    """A protected place that git's settings name, or a symlink: each denied write is recorded, and
+    its remedy works."""
     top, near = nested(ssb, "top", "near")
     git(ssb, "config", "core.hooksPath", "myhooks", cwd=near)
     ssb.write(top / "store/x", "mine\n")
@@ -116,7 +118,8 @@ print(json.dumps(seen))
 
 
 def test_no_other_repository_takes_its_place(ssb):
-    """Neither it nor a directory above it can be renamed away."""
+    """A skill cannot replace a repository: neither the repository nor a directory above it can be
+    renamed."""
     top, repo = nested(ssb, "top", "a/b/repo")
     ssb.mkdir("top/a/other")
     seen = ssb.probe(REPLACE, env={"D": str(top)}, flags=["--env", "D", "-w", top])
@@ -139,7 +142,8 @@ def test_work_goes_on(ssb):
 
 
 def test_git_directory_elsewhere_in_the_grant(ssb):
-    """Of a tree whose .git is a file that leads to it."""
+    """The .git of a tree is a file that names a git directory elsewhere in the grant: this
+    directory is protected."""
     trees = []
     for name in ("top", "outside"):
         d = ssb.mkdir(name)
@@ -159,7 +163,8 @@ def test_git_directory_elsewhere_in_the_grant(ssb):
 
 
 def test_git_directory_in_another_grant(ssb):
-    """Also by a commondir, by a symlink, by a link on the way, and where all of it is granted."""
+    """The git directory of a tree is in another grant, named by a commondir, a symlink or a path
+    through one, or granted itself: it is protected."""
     w = ssb.mkdir("w")
     for name in ("a", "z", "z/gits", "z/link-to"):
         ssb.mkdir("w/" + name)
@@ -207,7 +212,8 @@ def test_git_file_that_leads_to_nothing_is_told(ssb):
     assert "leads to nothing" not in " ".join(ssb.last_trace()["plan"]["warnings"])
 
 
-# Settings of the repository w/r, further files of them, and what they name; B is where all lies.
+# name: (settings of the repository w/r, other files, the places that the settings name). B is
+# replaced by the base directory.
 NAMED = {
     "hooks": ("[core]\n\thooksPath = myhooks\n", {}, ["w/r/myhooks/"]),
     "hooks deeper": ("[Core] HOOKSPATH = \"a dir/my hooks\" # mine\n", {},
@@ -246,7 +252,8 @@ NAMED = {
 @pytest.mark.parametrize("case", NAMED)
 @pytest.mark.parametrize("state", ["absent", "present"])
 def test_what_settings_name(ssb, state, case):
-    """A directory of hooks, and files of settings, wherever they are."""
+    """A directory of hooks or a file of settings that git's settings name is protected, wherever it
+    is."""
     text, files, names = NAMED[case]
     w, r = nested(ssb, "w", "r")
     z, h = ssb.mkdir("z"), ssb.mkdir("home/h")
@@ -279,7 +286,8 @@ echo tried > "$D/tried"
 
 @pytest.mark.parametrize("where", ["in the grant", "outside"])
 def test_hooks_in_another_directory_run_nothing(ssb, where):
-    """Whether the git directory is granted, or only the tree."""
+    """core.hooksPath names a directory that a skill tries to make: the owner's next commit runs
+    nothing, whether the git directory is in the grant or only its tree."""
     pwned = ssb.home / "pwned"
     trees = {}
     for name in ("held", "control"):
@@ -299,7 +307,8 @@ def test_hooks_in_another_directory_run_nothing(ssb, where):
 
 
 def test_hooks_that_the_owner_grants(ssb):
-    """By name they can be written; a tree that is its own directory of hooks stops the run."""
+    """A directory of hooks that is granted by name can be written. If the whole tree is its own
+    directory of hooks, the run does not start."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     ssb.mkdir("d/myhooks")
@@ -316,7 +325,8 @@ def test_hooks_that_the_owner_grants(ssb):
 
 
 def test_settings_that_mean_harm(ssb):
-    """To us: files that include each other, pipes, devices, and more than is read."""
+    """Git settings that try to harm the runtime: files that include each other, pipes, devices, and
+    more than is read. The run starts and waits for none of them."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     config = d / ".git/config"
@@ -324,7 +334,8 @@ def test_settings_that_mean_harm(ssb):
     names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
              "\\q", "~", "~nobody/x"]
     text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
-    # The owner's pipes are not opened either: a process that writes to one would continue.
+    # Pipes outside the grant are not opened either, because a process that waits to write would
+    # continue.
     owners = ssb.mkdir("owners") / "pipe"
     ssb.as_caller(["mkfifo", owners]).ok()
     text += f"[include]\n\tpath = {owners}\n"
@@ -356,8 +367,8 @@ sys.stdin.read()
 
 
 def test_a_skill_takes_no_lease(ssb):
-    """With one it could stop the next run, and every program of the owner's that opens the
-    file; in a run that goes on it could keep the next one from reading git's settings."""
+    """A skill must not be able to take a lease. With one, it could stop the next run and every
+    program of the owner that opens the file, or keep another run from reading git's settings."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     f = d / ".git/config"
@@ -371,8 +382,8 @@ def test_a_skill_takes_no_lease(ssb):
 
 @pytest.mark.parametrize("leased", [".git/config", "more", "sub/.git", ".git/commondir", ".envrc"])
 def test_a_lease_of_another_program(ssb, leased):
-    """The run is not started, at once and with the file's name. Before, what the settings name
-    was writable, or the open was tried again without end."""
+    """Another program has a lease on a settings file: the run fails at once and names the file. It
+    must neither try to open the file without end, nor leave writable what the settings name."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     git(ssb, "config", "core.hooksPath", "myhooks", cwd=d)
@@ -394,7 +405,8 @@ def test_a_lease_of_another_program(ssb, leased):
 
 
 def test_a_lease_of_what_git_ignores(ssb):
-    """That list is only added to: the run neither waits for it nor ends."""
+    """The runtime only adds to .git/info/exclude: if another program has a lease on it, the run
+    starts without a delay."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     holder = ssb.popen(["/usr/bin/python3", "-c", LEASE], env={"F": str(d / ".git/info/exclude")},
@@ -405,7 +417,8 @@ def test_a_lease_of_what_git_ignores(ssb):
 
 
 def test_held_hooks_while_runs_share_them(ssb):
-    """The first that ends leaves to the other what it holds."""
+    """Two runs protect the same directory: when the first ends, it stays protected for the
+    other."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     git(ssb, "config", "core.hooksPath", "my/hooks", cwd=d)
@@ -441,7 +454,8 @@ def test_granted_by_name(ssb):
 
 
 def test_repository_that_the_skill_makes(ssb):
-    """Is the skill's own, as the manual says."""
+    """A repository that the skill makes is its own, as the manual says: hooks in it can be
+    written."""
     top = ssb.mkdir("top")
     script = "git init -q new && echo x > new/.git/hooks/pre-commit && cd new && "
     ssb.run("-w", top, "--", "sh", "-c", script + COMMIT.format("one"), cwd=top).ok()
@@ -449,8 +463,8 @@ def test_repository_that_the_skill_makes(ssb):
 
 
 def test_as_many_as_can_be_held(ssb):
-    """More than the fds that every shell gives would do for, where there may be more; past
-    that the run and its trace tell."""
+    """60 repositories need more fds than a shell's usual limit: all are protected if the limit can
+    be raised. If not, the run and its trace say so."""
     top = ssb.mkdir("top")
     one, *rest = [ssb.mkdir(f"top/{i}") for i in range(60)]
     git(ssb, "init", "-q", one)
@@ -471,7 +485,8 @@ def test_as_many_as_can_be_held(ssb):
 
 
 def test_those_that_lack_every_name(ssb):
-    """Left by an earlier skill, they need the most fds; the next run is not without them."""
+    """60 empty .git directories of an earlier skill need the most fds: the next run still starts,
+    and protects as many as it can."""
     top = ssb.mkdir("top")
     for i in range(60):
         ssb.mkdir(f"top/{i}")
@@ -484,7 +499,8 @@ def test_those_that_lack_every_name(ssb):
 
 
 def test_those_that_an_earlier_skill_hides(ssb):
-    """Among more names than a search reads: they are known from the run before."""
+    """A skill hides a repository among more names than the search reads: the next run protects it,
+    because an earlier run has recorded it."""
     top, repo = nested(ssb, "top", "z/repo")
     crowd = f"import os; os.mkdir('{top}/a'); open('{top}/a/x', 'w').close(); " \
         f"[os.link('{top}/a/x', f'{top}/a/{{i}}') for i in range(20001)]"
@@ -498,7 +514,7 @@ def test_those_that_an_earlier_skill_hides(ssb):
 
 
 def ssb_warnings(ssb, top):
-    """What every plan with this grant warns of."""
+    """The warnings of every plan with this grant."""
     return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]
 
 
@@ -533,8 +549,8 @@ def test_neither_symlinks_nor_other_mounts_are_followed(root, mounts):
     assert sorted(os.listdir(repo)) == [".git"]
 
 
-# What leads from the repository ~/m, or from a directory above a grant, into the grant ~/m/in:
-# how it is made there, and which names of the grant are held.
+# name: (commands in the repository ~/m that make something which leads into the grant ~/m/in, names
+# in the grant that must be protected).
 AROUND = {
     "hooks of the settings": ("git config core.hooksPath in/hooks", ["hooks/"]),
     "hooks of the settings, absolute": ('git config core.hooksPath "$PWD/in/hooks"', ["hooks/"]),
@@ -588,7 +604,8 @@ def test_repository_around_the_grant(ssb, case):
 
 
 def test_hooks_around_a_grant_run_nothing(ssb):
-    """The owner's next commit, by what a skill with a grant of one directory has written."""
+    """A skill writes to the hooks directory in its grant, which is a part of a repository: the
+    owner's next commit runs nothing."""
     pwned = ssb.home / "pwned"
     plant = """printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > "$D/hooks/pre-commit"; echo > "$D/tried" """
     trees = {}
@@ -608,23 +625,24 @@ def test_hooks_around_a_grant_run_nothing(ssb):
 
 
 def test_named_by_the_owner_around(ssb):
-    """What leads to the granted path itself is meant to be written."""
+    """The owner grants m/hooks itself, so it is writable although core.hooksPath leads to it."""
     m = ssb.mkdir("m")
     git(ssb, "init", "-q", m)
     git(ssb, "config", "core.hooksPath", "hooks", cwd=m)
     ssb.mkdir("m/hooks")
     ssb.run("-w", m / "hooks", "--", "sh", "-c", f"echo x > {m}/hooks/x").ok()
-    # The git directory itself is a grant like the repository around it.
+    # If the git directory itself is granted, it is protected as in a grant of its repository.
     names = [n.removeprefix(".git/") for n in GIT_NAMES]
     assert set(map(tuple, take(ssb, m / ".git", names, "-w", m / ".git").values())) == {()}
-    # What another user has closed says nothing to this one.
+    # A git directory that another user has closed cannot be read: the run starts without it.
     if not ssb.is_root:
         os.chown(m / ".git", 0, 0)
         (m / ".git").chmod(0o700)
         ssb.run("-w", m / "hooks", "--", "true").ok()
 
 
-# What an owner's "git COMMAND --continue" would run, and git's own advice says to give it.
+# Each makes a state in which the owner's "git COMMAND --continue" would run a program. Git itself
+# advises to use this command.
 STATES = {
     "rebase": """
 mkdir -p .git/rebase-merge && cd .git/rebase-merge &&
@@ -656,7 +674,8 @@ def history(ssb, d):
 
 @pytest.mark.parametrize("command", STATES)
 def test_state_that_git_goes_on_with(ssb, command):
-    """A rebase that seems to be under way, with a line that runs a program."""
+    """A skill leaves a rebase or cherry-pick that seems to be unfinished and that runs a program:
+    the owner's `--continue` does not run it."""
     pwned = ssb.home / "pwned"
     held, control = ssb.mkdir("held"), ssb.mkdir("control")
     for d in (held, control):
@@ -685,8 +704,8 @@ git cherry-pick --allow-empty HEAD --keep-redundant-commits > /dev/null; echo cl
 
 
 def test_work_in_a_repository_of_the_owners(ssb):
-    """What git does there every day goes on; what needs such a state does not, and a clone of
-    the skill's own has no such bounds."""
+    """Everyday git commands work in the owner's repository. A rebase does not, because it needs
+    such a state, but it works in a clone that the skill makes."""
     d = ssb.mkdir("d")
     history(ssb, d)
     who = [w for n in ("AUTHOR", "COMMITTER") for w in
@@ -697,11 +716,12 @@ def test_work_in_a_repository_of_the_owners(ssb):
     r = ssb.run("-w", d, *who, "--", "git", "rebase", "--force-rebase", "HEAD~1", cwd=d)
     assert r.code != 0 and "rebase-merge" in r.errors
     assert "rebas" not in git(ssb, "status", cwd=d)
-    git(ssb, "rebase", "-q", "--force-rebase", "HEAD~1", cwd=d)  # nothing is left in its way
+    # nothing is left that would prevent it
+    git(ssb, "rebase", "-q", "--force-rebase", "HEAD~1", cwd=d)
 
 
 def test_a_rebase_of_the_owners_under_way(ssb):
-    """Stays as it is."""
+    """A rebase that the owner has begun is not changed by a run."""
     d = ssb.mkdir("d")
     history(ssb, d)
     env = {"GIT_SEQUENCE_EDITOR": "sed -i s/^pick/edit/"}
@@ -714,8 +734,8 @@ def test_a_rebase_of_the_owners_under_way(ssb):
 
 
 def test_links_that_hold_while_runs_share_them(ssb):
-    """The first that ends leaves to the other what it holds; what a killed one leaves is taken
-    over and removed by the next."""
+    """Two runs share the symlinks that protect a name: when the first ends, they stay for the
+    other. Those of a killed run are removed by the next."""
     d = ssb.mkdir("d")
     history(ssb, d)
     place = d / ".git/rebase-merge"
@@ -735,7 +755,7 @@ def test_links_that_hold_while_runs_share_them(ssb):
 
 
 def packages(ssb, top):
-    """A virtual environment and 30,000 files of node_modules, as deep as they get."""
+    """Makes a virtual environment and 30,000 files in node_modules, in deep directories."""
     ssb.as_caller(["/usr/bin/python3", "-m", "venv", "--without-pip", top / ".venv"]).ok()
     site = next((top / ".venv/lib").glob("python3*/site-packages"))
     ssb.as_caller(["/usr/bin/python3", "-c", """
@@ -757,8 +777,8 @@ for p in range(300):
 
 
 def test_packages_are_no_news(ssb):
-    """An ordinary project is run without a warning; the record says what was left out of the
-    search, and the repositories beside the packages are held."""
+    """An ordinary project with many packages runs without a warning. The record says which packages
+    were not searched, and a repository beside them is protected."""
     top, repo = nested(ssb, "top", "z/src/main/java/org/example/product/module/internal/repo")
     packages(ssb, top)
     attack = ["--", "sh", "-c", f"(echo x > {repo}/.git/hooks/x) 2>&- && echo wrote; true"]
@@ -767,7 +787,7 @@ def test_packages_are_no_news(ssb):
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert f"write {top}: not all of the packages in it" in said
     assert "not all of the packages in it" in ssb.run("-v", "-w", top, *attack).ok().errors
-    # As many files elsewhere are told.
+    # The same number of files elsewhere gives a warning.
     crowd = "import os; os.mkdir('data'); open('data/x', 'w').close(); " \
         "[os.link('data/x', f'data/{i}') for i in range(20001)]"
     ssb.as_caller(["/usr/bin/python3", "-c", crowd], cwd=top).ok()
@@ -776,8 +796,8 @@ def test_packages_are_no_news(ssb):
 
 
 def test_worktrees_of_a_repository(ssb):
-    """The skill can use them and add others; what leads git elsewhere is held, also in the
-    directory of one whose tree is not granted."""
+    """The skill can use worktrees and add new ones. What leads git elsewhere is protected, also in
+    the git directory of a worktree that is not granted."""
     d = ssb.mkdir("d")
     history(ssb, d)
     git(ssb, "worktree", "add", "-q", d / "near", cwd=d)
@@ -796,7 +816,7 @@ def test_worktrees_of_a_repository(ssb):
     assert git(ssb, "log", "--format=%s", "-1", cwd=d / "near") == "x\n"
     assert git(ssb, "log", "--format=%s", "-1", "side", cwd=d) == "y\n"
     assert "new" in git(ssb, "worktree", "list", cwd=d)
-    # More than are held one by one: all of them stay as they are.
+    # More worktrees than are protected one by one: all of them become read-only.
     for i in range(33):
         ssb.mkdir(f"d/.git/worktrees/{i}")
     names += [".git/worktrees", ".git/worktrees/5/commondir"]

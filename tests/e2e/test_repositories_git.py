@@ -9,7 +9,8 @@ from test_repositories import git, history
 WHO = [w for n in ("AUTHOR", "COMMITTER") for w in
        ("--env", f"GIT_{n}_NAME=n", "--env", f"GIT_{n}_EMAIL=e@x")]
 
-# A bare repository in place of the one that is there, or where there is none.
+# Makes a bare repository in place of the existing one, or where there is none. Its settings run a
+# program.
 BARE = """
 cd "$D" || exit 9
 [ ! -d .git ] || { rm -f .git/HEAD; mv .git/refs .git/r 2>&-; }
@@ -20,7 +21,8 @@ printf '\\tworktree = %s\\n\\tfsmonitor = %s/run\\n' "$D" "$D" >> config
 echo > tried
 """
 
-# Where the grant is, and where the owner enters, from the directory of the case.
+# name: (commands in the directory of the case, the grant in it, the directory that the owner
+# enters).
 PLACES = {
     "no repository": ("", "", ""),
     "a repository": ("git init -q", "", ""),
@@ -31,8 +33,8 @@ PLACES = {
 
 @pytest.mark.parametrize("case", PLACES)
 def test_bare_repository_in_place_of_the_owners(ssb, case):
-    """The owner's git, which a shell's prompt calls, obeys none of its settings, while the skill
-    runs and later."""
+    """A skill leaves a bare repository whose settings run a program: the owner's git, which a
+    shell's prompt may call, obeys none of them, during the run or later."""
     script, grant, entered = PLACES[case]
     pwned = ssb.home / "pwned"
     held, control = ssb.mkdir("held"), ssb.mkdir("control")
@@ -47,7 +49,7 @@ def test_bare_repository_in_place_of_the_owners(ssb, case):
     assert b"commondir" in p.communicate(b"\n", timeout=60)[1], "the run tells"
     ssb.bare(["git", "status"], cwd=d)
     assert not pwned.exists()
-    ssb.run("-w", held / grant, "--", "true").ok()  # the next one neither obeys nor removes it
+    ssb.run("-w", held / grant, "--", "true").ok()  # the next run neither obeys nor removes it
     ssb.bare(["git", "status"], cwd=d)
     assert not pwned.exists()
     ssb.as_caller(["rm", "-r", d / "HEAD"]).ok()
@@ -59,7 +61,8 @@ def test_bare_repository_in_place_of_the_owners(ssb, case):
 
 
 def test_bare_repository_of_the_owners(ssb):
-    """Below the grant, or the grant itself: git works, and what it obeys is held."""
+    """The owner has a bare repository, beneath the grant or as the grant: git works, and its
+    settings and hooks are protected."""
     top = ssb.mkdir("top")
     history(ssb, ssb.mkdir("from"))
     git(ssb, "clone", "-q", "--bare", ssb.base / "from", top / "x.git")
@@ -84,13 +87,14 @@ git status | grep -E 'rebas|cherry|revert' || echo quiet
 
 
 def test_ordinary_work_is_calm(ssb):
-    """One commit is picked or reverted, branches go, git cleans up."""
+    """Picking or reverting one commit, deleting branches and cleaning up are no violations."""
     d = ssb.mkdir("d")
     history(ssb, d)
     r = ssb.run("-w", d, *WHO, "--", "sh", "-c", WORK, cwd=d).ok()
     assert r.text.split() == ["picked", "reverted", "kept", "quiet"]
     assert not ssb.last_trace()["policy_violations"] and "skillsandbox" not in r.errors
-    # What git could not write is in the record all the same, and another program is told.
+    # What git could not write is still in the record. If another program tries the same, it is a
+    # violation.
     denied = {(e["data"]["op"], os.path.basename(e["data"].get("path2") or e["data"]["path"]))
               for e in ssb.last_trace()["events"] if e["kind"] == "file_blocked"}
     assert ("rename", "config") in denied, denied
@@ -101,7 +105,8 @@ def test_ordinary_work_is_calm(ssb):
 
 
 def test_state_of_the_sequencer_stays_inside(ssb):
-    """What the skill writes there the host never sees, and the owner can pick meanwhile."""
+    """A skill's writes to the sequencer's state stay in the sandbox, and the owner can cherry-pick
+    during the run."""
     d = ssb.mkdir("d")
     history(ssb, d)
     script = "echo pick x > .git/sequencer/todo; echo x > .git/sequencer/opts; echo up; read x"
@@ -116,7 +121,7 @@ def test_state_of_the_sequencer_stays_inside(ssb):
     git(ssb, "cherry-pick", "side~1", cwd=d)
 
 
-# What needs a state that git would obey later.
+# name: (command that needs a state which git would obey later, remedy).
 REFUSED = {
     "rebase": ("git rebase -q --force-rebase HEAD~1", "git clone"),
     "several picks": ("git cherry-pick side~1 side", "git clone"),
@@ -128,7 +133,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused_is_told(ssb, case):
-    """In the record, by why and after the run, with a way that works."""
+    """A git command that is refused is reported in the record, by `why` and after the run, with a
+    remedy that works."""
     command, remedy = REFUSED[case]
     d = ssb.mkdir("d")
     history(ssb, d)
@@ -142,7 +148,7 @@ def test_what_is_refused_is_told(ssb, case):
                 f'git clone -q -b master . "$TMPDIR/c"; cd "$TMPDIR/c"; git branch -q side '
                 f'origin/side; {command}', cwd=d)
     assert r.ok() and "skillsandbox" not in r.errors, "as the remedy says"
-    # The same state, made by another program.
+    # The same state, made by another program, is a violation.
     ssb.run("-w", d, "--", "mkdir", ".git/rebase-merge", cwd=d)
     assert [e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]] == ["protected"]
 
@@ -157,7 +163,8 @@ done; echo done
 
 
 def test_names_of_states_elsewhere_are_free(ssb):
-    """A package of the name "sequencer", as pnpm links it."""
+    """Outside a git directory the names of git's states are ordinary names, as for pnpm's link to
+    the package "sequencer"."""
     d = ssb.mkdir("d")
     history(ssb, d)
     r = ssb.run("-w", d, "--", "sh", "-ec", NAMES, cwd=d).ok()
@@ -165,7 +172,7 @@ def test_names_of_states_elsewhere_are_free(ssb):
     assert not ssb.last_trace()["policy_violations"]
 
 
-# Each makes a state that git would obey later.
+# Each changes a state that git would obey later.
 MAKE_STATE = {
     "mkdir": "mkdir .git/rebase-merge",
     "rename": "mkdir x; mv -T x .git/rebase-merge",
@@ -177,7 +184,7 @@ MAKE_STATE = {
 
 @pytest.mark.parametrize("case", MAKE_STATE)
 def test_a_state_is_made_in_a_clone(ssb, case):
-    """The advice is the same by whatever call it is made."""
+    """Whichever system call makes the state, the remedy is to work in a clone."""
     d = ssb.mkdir("d")
     history(ssb, d)
     ssb.run("-w", d, "--", "sh", "-c", MAKE_STATE[case], cwd=d)
@@ -191,7 +198,7 @@ def test_a_state_is_made_in_a_clone(ssb, case):
     ssb.as_caller(["sh", "-ec", MAKE_STATE["mkdir"]], cwd=bare).ok()
 
 
-# What git does not do when it keeps its repository in order, done by a program of git's name.
+# Writes that are not upkeep of a repository, made by a program with git's name.
 BY_GIT = {
     "a hook": "git config -f .git/hooks/pre-commit a.b c",
     "a hook of a module": "git config -f .git/modules/m/hooks/pre-commit a.b c",
@@ -214,7 +221,8 @@ def test_gits_name_excuses_only_upkeep(ssb, case):
     ssb.run("-w", d, "--", "sh", "-c", BY_GIT[case], cwd=d)
     told = {e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]}
     assert told == {"protected"}
-    # These settings cannot be distinguished from those that `git branch -D` removes.
+    # Writes to these settings look like those by which `git branch -D` removes a section, so they
+    # are no violation.
     ssb.run("-w", d, "--", "git", "config", "core.fsmonitor", "x", cwd=d)
     trace = ssb.last_trace()
     assert not trace["policy_violations"]
@@ -222,7 +230,8 @@ def test_gits_name_excuses_only_upkeep(ssb, case):
 
 
 def test_init_at_the_top_of_a_grant_is_told(ssb):
-    """A repository there would be obeyed by the owner's git. The owner can make it before."""
+    """The owner's git would obey a repository at the top of a grant, so `git init` there is
+    refused. The remedy is that the owner makes it before the run."""
     d = ssb.mkdir("d")
     init = ["-w", d, *WHO, "--", "git", "init", "-q"]
     r = ssb.run(*init, cwd=d)
@@ -235,7 +244,8 @@ def test_init_at_the_top_of_a_grant_is_told(ssb):
     assert git(ssb, "log", "--format=%s", cwd=d) == "x\n", "as the remedy says"
 
 
-# A symlink above the grant ~/p, to what is not there: the name that is held in it.
+# name: (symlink above the grant ~/p, its missing target, the name in the grant that must be
+# protected).
 DANGLING = {
     "a program in the home": (".local/bin/tool", "../../p/dist/tool", "dist"),
     "a shell's start file": (".bashrc", "p/rc", "rc"),
@@ -245,7 +255,8 @@ DANGLING = {
 
 @pytest.mark.parametrize("case", DANGLING)
 def test_link_above_that_leads_to_nothing(ssb, case):
-    """The run goes on, and what the link means cannot be made."""
+    """A symlink above the grant leads to a missing file in it: the run starts, and the skill cannot
+    make this file."""
     link, to, held = DANGLING[case]
     p = ssb.mkdir("home/p")
     ssb.mkdir("home/p/docs")
@@ -265,7 +276,8 @@ def test_link_above_that_leads_to_nothing(ssb, case):
 
 
 def test_links_of_others_above(root):
-    """In a directory that users share, a link of another user's is nothing that the caller obeys."""
+    """In a directory that users share, the caller does not obey a symlink of another user, so its
+    target is not protected."""
     shared = root.mkdir("shared")
     p = root.mkdir("shared/p")
     (shared / ".envrc").symlink_to("p/x")
@@ -279,8 +291,8 @@ def test_links_of_others_above(root):
     assert not (p / "x").exists(), "control: the caller's own is held"
 
 
-# What a skill does in the repository w/p, the owner's git command there later, and the decoy that
-# it would change.
+# name: (what a skill does in the repository w/p, the owner's later git command there, the decoy
+# that this command would change).
 COMMIT_LATER = ["git", "commit", "-q", "--allow-empty"]
 THROUGH_LINKS = {
     "all worktrees": ("ln -s ../../docs .git/worktrees", ["git", "worktree", "prune"], "docs"),
@@ -305,14 +317,15 @@ THROUGH_LINKS = {
 
 
 def content(path):
-    """Of a file or a tree, by name."""
+    """The content of a file, or of each file of a tree, by path."""
     files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path]
     return {str(p): p.read_bytes() for p in files}
 
 
 @pytest.mark.parametrize("case", THROUGH_LINKS)
 def test_link_in_a_git_directory(ssb, case):
-    """The owner's git writes and deletes through none that a skill has made. It is told."""
+    """A skill makes a symlink in a git directory: the owner's git writes and deletes nothing
+    through it, and the symlink is reported."""
     script, later, decoy = THROUGH_LINKS[case]
     for name in ("held", "control"):
         w = ssb.mkdir(name)
@@ -335,7 +348,8 @@ def test_link_in_a_git_directory(ssb, case):
 
 
 def test_links_of_the_owners_in_a_git_directory(ssb):
-    """They stay, and so does the HEAD that git itself makes one."""
+    """The owner's symlinks in a git directory stay, and so does a HEAD that git has made a
+    symlink."""
     d, other = ssb.mkdir("d"), ssb.mkdir("other")
     history(ssb, d)
     git(ssb, "config", "core.preferSymlinkRefs", "true", cwd=d)
@@ -351,7 +365,8 @@ def test_links_of_the_owners_in_a_git_directory(ssb):
 
 
 def test_too_many_names_in_a_git_directory(ssb):
-    """The search for links ends, and that is told."""
+    """A git directory has more names than the search for symlinks reads: the run says that the
+    search is incomplete."""
     d = ssb.mkdir("d")
     history(ssb, d)
     script = "cd .git; seq 20100 | sed s,^,x, | xargs touch"
@@ -374,7 +389,8 @@ esac
 
 @pytest.mark.parametrize("name", ["remotes", "branches"])
 def test_remote_of_a_file(ssb, name):
-    """An old way to say where a push goes: to hooks that run on this machine."""
+    """.git/remotes and .git/branches can name the target of a push, whose hooks run on this
+    machine: a skill cannot use them."""
     for where in ("held", "control"):
         d = ssb.mkdir(where)
         history(ssb, d)
@@ -389,7 +405,8 @@ def test_remote_of_a_file(ssb, name):
 
 
 def test_link_that_a_killed_run_has_left(ssb):
-    """The next run removes it: it is newer than the placeholders that were left with it."""
+    """A killed run has left a symlink of its skill: the next run removes it, because it is newer
+    than the placeholders of that run. Older symlinks stay."""
     d = ssb.mkdir("d")
     history(ssb, d)
     for link in ("x", "y"):

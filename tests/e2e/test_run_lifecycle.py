@@ -18,7 +18,7 @@ NUMBERS = {"x86_64": {"renameat2": 316, "add_key": 248, "keyctl": 250},
 
 
 def test_reader_that_never_reads(ssb):
-    """The time limit is a limit of the whole run, also of what is delivered."""
+    """The reader of the output never reads: the time limit still ends the run."""
     start = time.monotonic()
     p = ssb.popen([ssb.binary, "run", "-t", "5", "--", "sh", "-c", "echo up >&2; exec yes"],
                   stdin=-3, stdout=-1, stderr=-1)
@@ -32,7 +32,7 @@ def test_reader_that_never_reads(ssb):
 
 
 def test_reader_that_never_reads_an_ended_skill(ssb):
-    """The skill is done and its output waits: a signal ends the waiting."""
+    """The skill has ended, but the reader never reads its output: a signal ends the run."""
     script = "head -c 120000 /dev/zero; echo done >&2"
     p = ssb.popen([ssb.binary, "run", "-t", "60", "--", "sh", "-c", script], stdin=-3, stdout=-1,
                   stderr=-1)
@@ -132,7 +132,7 @@ def test_mask_that_takes_everything(ssb):
     assert stat.S_IMODE(outside.stat().st_mode) == 0, "control: the mask holds outside"
 
 
-# Plants a key in a session keyring of its own, then becomes the command.
+# Adds a key to a new session keyring, then becomes the command.
 PLANT = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -194,7 +194,7 @@ def test_interrupt_without_namespaces(user):
                  == 3, 10)
         os.killpg(p.pid, signal.SIGINT)
         assert ends_within(p, 20) == 130, p.poll()
-        wait_for(lambda: not alive_with(length), 10)  # of the 47 that they would sleep
+        wait_for(lambda: not alive_with(length), 10)  # long before their 47 s have passed
     finally:
         p.kill()
         p.communicate()
@@ -215,7 +215,8 @@ def states(trace):
 
 
 def test_trace_of_a_run_that_never_was(ssb):
-    """Said is what was done: a layer that was not reached is not on."""
+    """The program is missing, or the set-up fails: the trace has no process, and no layer that was
+    not reached is on."""
     good = trace_of(ssb, 0, "--", "sh", "-c", "true; true")
     assert kinds(good).count("process_spawned") == 1 and set(states(good).values()) == {"on"}
 
@@ -223,7 +224,7 @@ def test_trace_of_a_run_that_never_was(ssb):
     assert "process_spawned" not in kinds(missing) and "skill_failed" in kinds(missing)
 
     d = ssb.mkdir("d")
-    (d / ".envrc").symlink_to(".envrc")  # a circle
+    (d / ".envrc").symlink_to(".envrc")  # a loop
     bad = trace_of(ssb, 125, "-w", d, "--", "true")
     assert "process_spawned" not in kinds(bad) and "skill_failed" in kinds(bad)
     for layer in ("mounts", "landlock", "seccomp"):
@@ -242,7 +243,7 @@ def descendants(pid):
     found = []
     try:
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         children = []
     for child in children:
         found += [int(child), *descendants(child)]
@@ -250,8 +251,8 @@ def descendants(pid):
 
 
 def is_in_sandbox(pid):
-    """Whether it has a pid in a namespace of its own: the child that hashes
-    the skill's files has none, and may be there yet."""
+    """True if the process has its own pid namespace. The child that hashes the skill's files does
+    not have one, and may still be running."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
     except OSError:
