@@ -129,7 +129,7 @@ static bool parse_unicode(struct json_parse *s)
 		}
 	}
 	if (cp >= 0xd800 && cp < 0xe000) {
-		return fail_parse(s, "half of a surrogate pair");
+		return fail_parse(s, "a \\u escape is only half of a surrogate pair");
 	}
 	put_utf8(s, cp);
 	return true;

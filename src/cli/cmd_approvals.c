@@ -201,7 +201,7 @@ int cmd_approvals_revoke(const struct owner *o, const char *word)
 	if (!any && real == NULL) {
 		return say_fail(EXIT_USAGE, "%s: directory not found", word);
 	}
-	say_notef(any ? "the approval was taken back" : "this skill was not approved");
+	say_notef(any ? "the approval was removed" : "this skill was not approved");
 	return EXIT_FINE;
 }
 

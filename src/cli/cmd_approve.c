@@ -123,7 +123,7 @@ static int give_approval(const struct request *r, const struct owner *owner,
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	say_notef("approved; to take it back: skillsandbox approve --revoke DIR");
+	say_notef("approved; to remove the approval: skillsandbox approve --revoke DIR");
 	return EXIT_FINE;
 }
 
@@ -180,8 +180,8 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 		return status;
 	}
 	if (is_narrowed(plan, &before.lock.declined)) {
-		say_notef("what you took out before stays out until you take the approval back "
-		          "(--revoke)");
+		say_notef("items that you took out in an earlier approval stay out until you "
+		          "remove that approval (--revoke)");
 	}
 	if (consent_view_make(&v, plan, r->options, &before.lock.declined) != 0) {
 		return say_fail(EXIT_SANDBOX, "out of memory");

@@ -90,11 +90,11 @@ static int make_text(const struct request *r, const struct owner *o, const char 
 static void say_notes(const struct skill_found *found, const char *target, bool cut)
 {
 	if (cut) {
-		say_notef("the skill has more text than is read; part of it was not read");
+		say_notef("the skill has more text than init reads; part of it was not read");
 	}
 	if (found->no_entry) {
-		say_warningf("which script is to run is not known: name it as SCRIPT, or write it "
-		             "under entrypoint");
+		say_warningf("it is not known which script is to run: name it as SCRIPT, or write "
+		             "it under entrypoint");
 	}
 	if (target != NULL) {
 		say_notef("wrote %s", target);

@@ -128,7 +128,8 @@ static void start_watching(void *arg, int record)
 		_exit(1);
 	}
 	if (pid < 0) {
-		say_warningf("--watch: cannot create a process; the record still has everything");
+		say_warningf("--watch: cannot create a process, so events are not shown; the "
+		             "record contains them");
 	}
 	w->pid = pid > 0 ? pid : 0;
 }
@@ -397,7 +398,8 @@ int cmd_run(struct request *r)
 	if (request_has(r, FLAG_PROVE) && cmd_prove_plan(plan, false, true) != EXIT_FINE) {
 		struct ssb_error err = { .code = SSB_E_POLICY,
 			                 .where = "refused",
-			                 .text = "the sandbox does not hold; nothing was run" };
+			                 .text = "--prove: an attack on the sandbox succeeded or "
+			                         "could not be tried; nothing was run" };
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	return start_run(r, plan);

@@ -92,8 +92,8 @@ static int take_token(char **ret, struct ssb_error *err)
 		explicit_bzero(bytes, sizeof(bytes));
 		show_token(token);
 	} else if (strlen(token) < SHORT_TOKEN) {
-		say_warningf(TOKEN_VARIABLE " has %zu bytes: other users of this machine may "
-		                            "guess it; take one of %d or more",
+		say_warningf(TOKEN_VARIABLE " has only %zu bytes, so other users of this machine "
+		                            "may guess it; use one of at least %d bytes",
 		             strlen(token), SHORT_TOKEN);
 	}
 	*ret = steal_ptr(&token);

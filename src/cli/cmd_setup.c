@@ -118,7 +118,8 @@ static int find_server(struct setup *s, const struct request *r, struct ssb_erro
 
 	if (self == NULL || !can_be_written(self)) {
 		return ssb_fail(err, SSB_E_SYS, errno, "",
-		                "cannot find the path of this program, or it is not plain text");
+		                "cannot find the path of this program, or the path has control "
+		                "characters or is not UTF-8");
 	}
 	if (add_word(s, self, err) != 0 || add_word(s, "serve", err) != 0) {
 		return -1;
@@ -144,7 +145,8 @@ static int find_file(struct setup *s, struct ssb_error *err)
 		buf_addf(&path, "%s/%s/%s", home, c->otherwise, c->file);
 	} else {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                s->project ? "this directory has no path" : "HOME is not set");
+		                s->project ? "the current directory has no path (was it removed?)"
+		                           : "HOME is not set");
 	}
 	if (c->jsonc) {
 		buf_addc(&path, 'c');
@@ -179,7 +181,7 @@ static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t
 		/* Other people may have written the project. Its symlinks must not select a file of
 		 * yours, which would be changed, or copied into the project. */
 		return ssb_fail(err, SSB_E_POLICY, 0, file,
-		                "it is a symlink; in a project only a file is changed");
+		                "it is a symlink; in a project, setup changes only a regular file");
 	}
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot be read as a file");

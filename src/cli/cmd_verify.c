@@ -77,12 +77,12 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	}
 	v->state = k->same ? VERIFY_INCOMPLETE : VERIFY_BAD;
 	v->bad_at = k->same ? v->records : v->records - 1;
-	(void)snprintf(v->why, sizeof(v->why),
-	               k->lines < v->records ? "not what the store has: it knows %" PRIu64
-	                                       " records"
-	               : k->same ? "cut back: the store knows %" PRIu64 " records"
-	                         : "another record in the store, which knows %" PRIu64 " of them",
-	               k->lines);
+	(void)snprintf(
+	        v->why, sizeof(v->why),
+	        k->lines < v->records ? "longer than in the store, which has %" PRIu64 " records"
+	        : k->same             ? "shorter than in the store, which has %" PRIu64 " records"
+	                  : "not the record that the store has, which has %" PRIu64 " records",
+	        k->lines);
 }
 
 /* Compares the ledger with the store. If the store does not answer, the result of the ledger alone

@@ -157,7 +157,9 @@ static int watch_tick(struct watch *w)
 		bool gone = !f->ended && status == EXIT_FINE && !run_file_live(f->fd) &&
 		            ++f->idle >= IDLE_TICKS;
 		if (gone) {
-			say_warningf("run %s has no end: its supervisor is gone", f->id);
+			say_warningf("the record of run %s has no end: the supervisor of the run "
+			             "has died",
+			             f->id);
 			status = EXIT_INCOMPLETE;
 		}
 		if (status == EXIT_SANDBOX) {

@@ -125,7 +125,8 @@ static int keep_approval(void *arg, struct ssb_error *err)
 	if (consent_give(a->owner, a->dir.path, v->plan, &v->files, &terms, err) != 0) {
 		return -1;
 	}
-	say_notef("approved as it is now; to take it back: skillsandbox approve --revoke DIR");
+	say_notef(
+	        "approved as it is now; to remove the approval: skillsandbox approve --revoke DIR");
 	consent_kept(&a->decision);
 	return 0;
 }
@@ -226,7 +227,7 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	}
 	const enum consent_state state = a.decision.found.state;
 	if (!runs && (state == CONSENT_CHANGED || state == CONSENT_OVER)) {
-		say_notef("the approval of this skill no longer holds (%s)",
+		say_notef("the approval of this skill is no longer valid (%s)",
 		          consent_state_name(state));
 	}
 	say_planned(&a);

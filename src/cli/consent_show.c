@@ -85,9 +85,10 @@ int consent_view_input(const struct consent_view *v, struct consent_input *in,
 	for (size_t i = 0; i < v->declined.n && failed == 0; i++) {
 		failed = consent_input_decline(in, v->declined.v[i]);
 	}
-	return failed == 0 ? 0
-	                   : ssb_fail(err, SSB_E_LIMIT, 0, "approval",
-	                              "the skill asks for more items than one approval can hold");
+	return failed == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_LIMIT, 0, "approval",
+	                          "the skill asks for more items than one approval can contain");
 }
 
 size_t consent_view_never(const struct consent_view *v)

@@ -40,7 +40,7 @@ const struct command COMMANDS[] = {
 	  true, cmd_approve },
 	{ "diff", "DIR", "show what changed in a skill since it was approved", ON_DIFF, true, true,
 	  cmd_diff },
-	{ "approvals", "[DIR]", "list what was approved; take it back", ON_APPROVALS, true, false,
+	{ "approvals", "[DIR]", "list approvals, or remove one", ON_APPROVALS, true, false,
 	  cmd_approvals },
 	{ "serve", "", "serve skills to agents, over the Model Context Protocol", ON_SERVE, true,
 	  true, cmd_serve },

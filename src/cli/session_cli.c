@@ -205,7 +205,9 @@ int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct
 
 static void warn_unsent(const char *why)
 {
-	say_warningf("messages to you wait in the outbox, and no process sends them: %s", why);
+	say_warningf("messages to you are still in the outbox, because the process that sends them "
+	             "cannot be started: %s",
+	             why);
 }
 
 void session_cli_mail(const struct session_cli *c)
@@ -259,7 +261,7 @@ void session_cli_runs(struct buf *out, const struct decision *d)
 		buf_addf(out, ", %zu by force", runs->forced);
 	}
 	if (runs->elsewhere > 0) {
-		buf_addf(out, "; %zu on other machines will learn of it from the store",
+		buf_addf(out, "; %zu on other machines will follow when they read the store",
 		         runs->elsewhere);
 	}
 }

@@ -107,7 +107,8 @@ void lint_add_cut(struct lint *l)
 	const struct lint_rule *r = &LINT_RULES[LINT_INCOMPLETE];
 	struct lint_finding f = { .id = LINT_INCOMPLETE, .level = r->level, .grade = 'D' };
 
-	add_finding(l, f, ".", "there is more to be said than is kept", MAX_LINT_FINDINGS + 1);
+	add_finding(l, f, ".", "there are more findings than the list can contain",
+	            MAX_LINT_FINDINGS + 1);
 }
 
 static char softer_grade(char grade)

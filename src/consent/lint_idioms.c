@@ -161,17 +161,18 @@ static const struct idiom {
 	      "pickle.load(" OR "pickle.loads(" OR "joblib.load(" OR "dill.load(" OR
 	      "dill.loads(" OR "shelve.open(" OR "yaml.unsafe_load(" OR "yaml.full_load("),
 
-	IDIOM(LINT_PROMPT, IN_PROSE, "it speaks of setting instructions aside",
+	IDIOM(LINT_PROMPT, IN_PROSE, "it tells its reader to ignore instructions",
 	      "ignore" OR "disregard" OR "forget", "previous" OR "prior" OR "above" OR "earlier",
 	      "instructions" OR "instruction" OR "prompts" OR "rules" OR "guidelines"),
-	IDIOM(LINT_PROMPT, IN_PROSE, "it speaks of keeping something from people",
+	IDIOM(LINT_PROMPT, IN_PROSE, "it tells its reader to hide something from people",
 	      "do not tell the user" OR "don't tell the user" OR "do not inform the user" OR
 	      "don't inform the user" OR "do not mention this to the user" OR
 	      "without telling the user" OR "without informing the user" OR
 	      "without the user's knowledge" OR "hide this from the user" OR
 	      "without asking the user" OR "do not ask the user for" OR "never mention this" OR
 	      "keep this secret from the user"),
-	IDIOM(LINT_PROMPT, IN_PROSE, "it speaks of running without walls",
+	IDIOM(LINT_PROMPT, IN_PROSE,
+	      "it speaks of running without a sandbox or without permission checks",
 	      "--dangerously-skip-permissions" OR "--dangerously-bypass-approvals-and-sandbox" OR
 	      "disable the sandbox" OR "turn off the sandbox" OR "without the sandbox" OR
 	      "bypass the sandbox"),

@@ -207,7 +207,7 @@ static void look_at_secrets(struct lint *l, const struct manifest *m, const char
 			         wide                    ? LINT_SECRET_WIDE
 			         : kind >= SECRET_OWNERS ? LINT_CREDENTIAL_OUT
 			                                 : LINT_SECRET_OUT,
-			         file, t->line, "'%s' can leave to '%s'%s", t->s,
+			         file, t->line, "'%s' can be sent to '%s'%s", t->s,
 			         m->egress[0].domain.s, m->n_egress > 1 ? " and other places" : "");
 		}
 	}
@@ -254,7 +254,8 @@ void lint_manifest(struct lint *l, const struct manifest *m, const char *file)
 	struct asked_files a = { 0 };
 
 	if (m->description == NULL || m->description[strspn(m->description, " \t\n")] == '\0') {
-		lint_add(l, LINT_DESCRIPTION, file, 0, "nothing says what the skill is for");
+		lint_add(l, LINT_DESCRIPTION, file, 0,
+		         "the manifest has no description that says what the skill is for");
 	}
 	for (size_t i = 0; i < m->n_egress; i++) {
 		look_at_rule(l, &m->egress[i], file);
@@ -272,11 +273,12 @@ void lint_manifest(struct lint *l, const struct manifest *m, const char *file)
 	look_at_limits(l, m, file);
 	if (m->n_egress > 0 && a.stores) {
 		lint_add(l, LINT_STORE_OUT, file, m->egress[0].domain.line,
-		         "keys and tokens that it can read can leave to '%s'",
+		         "keys and tokens that it can read can be sent to '%s'",
 		         m->egress[0].domain.s);
 	} else if (m->n_egress > 0 && a.reads) {
 		lint_add(l, LINT_READS_OUT, file, m->egress[0].domain.line,
-		         "what it can read of yours can leave to '%s'", m->egress[0].domain.s);
+		         "files of yours that it can read can be sent to '%s'",
+		         m->egress[0].domain.s);
 	}
 }
 

@@ -118,7 +118,7 @@ static const struct {
 	const char *reason;
 } RISKS[] = {
 	{ "high", lacks_layers, "it runs although a layer of the sandbox cannot be applied" },
-	{ "high", can_leak, "what it can read of yours can leave by the network" },
+	{ "high", can_leak, "files of yours that it can read can leave by the network" },
 	{ "high", leaks_credentials,
 	  "a credential of yours that it asks for can leave by the network" },
 	{ "high", is_permissive, "it may make almost every system call" },

@@ -85,7 +85,8 @@ static int unpack_new(const struct oci_image *image, int images, struct ssb_erro
 
 	snprintf(name, sizeof(name), NEW "%s", image->hex);
 	if (remove_unfinished(images) != 0 || mkdirat(images, name, 0755) != 0) {
-		return fail_image(err, "cannot make a directory for the image");
+		return fail_image(err,
+		                  "cannot make a directory for the image in the state directory");
 	}
 	auto_fd root = openat(images, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0 || fchmod(root, 0755) != 0) {

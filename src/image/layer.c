@@ -213,7 +213,7 @@ static bool is_whiteout(struct layer_reader *r)
 	} else {
 		memmove(base, base + 4, strlen(base + 4) + 1);
 		if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) {
-			fail_reader("it removes something without a name");
+			fail_reader("it has a whiteout entry without a name");
 		}
 	}
 	if (r->pass == PASS_REMOVE) {

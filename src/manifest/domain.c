@@ -132,7 +132,7 @@ static const char *check_with_colon(const char *s, char **ret)
 	memcpy(inner, s, len);
 	inner[len] = '\0';
 	if (strchr(inner, '%') != NULL) {
-		return "has an interface in it; write the address alone";
+		return "names a network interface after \"%\"; write the address alone";
 	}
 	if (strchr(inner, ':') == NULL || !address_parse(inner, &a)) {
 		return "is not an IPv6 address; write one such as 2001:db8::1";

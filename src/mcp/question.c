@@ -232,7 +232,9 @@ static bool can_ask_all(struct mcp_call *c)
 			(void)snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}",
 			               q->capability);
 			mcp_fail_data(c, MCP_E_CAPABILITY, data,
-			              "this needs a client that declares %s", q->capability);
+			              "this call asks the client a question, which needs the "
+			              "client capability %s; the client did not declare it",
+			              q->capability);
 			return false;
 		}
 	}

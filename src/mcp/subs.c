@@ -273,8 +273,8 @@ static bool take_filter(struct mcp_call *c, struct listen *l)
 
 	if (!json_is(filter, JSON_OBJECT)) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "subscriptions/listen needs params.notifications, an "
-		         "object that selects the news");
+		         "subscriptions/listen needs params.notifications, an object that selects "
+		         "the notifications");
 		return false;
 	}
 	count_listens(c->server->subs, c->peer, &n, &words);

@@ -484,7 +484,7 @@ void task_update(void *app, struct mcp_call *c)
 		return;
 	}
 	if (take_answers(call, mcp_doc(c), answers) < 0) {
-		mcp_fail(c, MCP_E_INTERNAL, "there are too many answers, or memory is short");
+		mcp_fail(c, MCP_E_INTERNAL, "there are too many answers, or not enough memory");
 		return;
 	}
 	t->updated_us = clock_wall_us();

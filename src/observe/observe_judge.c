@@ -437,7 +437,7 @@ void observe_judge_special(const struct observer *o, const struct resolved *at, 
 	enum event_rule rule;
 
 	if (!j->allowed) {
-		j->remedy = "FIFOs and sockets are left behind in no directory of the host";
+		j->remedy = "a skill must not leave FIFOs or sockets in a directory of the host";
 		return;
 	}
 	if (!at->known || takes_special(o->setup.plan, at->path)) {

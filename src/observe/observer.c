@@ -64,9 +64,10 @@ int observer_attach(struct observer *o, pid_t first, int number, struct ssb_erro
 	o->first = first;
 	o->listener = notify_fetch(first, number);
 	if (o->listener < 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "audit",
-		                "cannot fetch the notifications of the skill; is ptrace forbidden "
-		                "here (kernel.yama.ptrace_scope 3)? --audit off runs without");
+		return ssb_fail(
+		        err, SSB_E_LAYER, errno, "audit",
+		        "cannot fetch the notifications of the skill; is ptrace forbidden here "
+		        "(kernel.yama.ptrace_scope 3)? --audit off runs without observation");
 	}
 	snprintf(root, sizeof(root), "/proc/%d/root", first);
 	o->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);

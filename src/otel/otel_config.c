@@ -303,7 +303,8 @@ static void load_timeout(struct otlp_target *t, struct otel_config *c, const str
 		return;
 	}
 	if (!number_parse(a.value, 0, 999999999, &t->timeout_ms)) {
-		note_ignored(c, a.var, "is not a number of milliseconds; 10000 is used");
+		note_ignored(c, a.var,
+		             "is not a number of milliseconds; the default of 10000 is used");
 		return;
 	}
 	if (t->timeout_ms == 0 || t->timeout_ms > OTLP_MAX_TIMEOUT_MS) {
@@ -320,7 +321,8 @@ static int load_options(struct otlp_target *t, struct otel_config *c, const stru
 
 	if (compression.value != NULL && strcmp(compression.value, "none") != 0) {
 		note_ignored(c, compression.var,
-		             "asks for compression, which is not supported; sent uncompressed");
+		             "asks for compression, which is not supported; the data is sent "
+		             "uncompressed");
 	}
 	load_timeout(t, c, o, signal);
 	t->ca = get_signal_variable(o, signal, "CERTIFICATE").value;

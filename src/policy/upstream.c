@@ -92,14 +92,16 @@ static const char *parse_user(const char *text, size_t len, struct upstream *u)
 	const char *wrong = NULL;
 
 	if (n == 0 || memchr(plain, ':', n) != NULL) {
-		wrong = "has a user name that cannot be sent";
+		wrong = "has a user name that is empty, longer than 511 bytes, or contains \":\", "
+		        "a control character or an invalid %XX";
 	} else {
 		size_t secret = len - name > 1 ? len - name - 1 : 0;
 		plain[n++] = ':';
 		size_t more =
 		        decode_percent(text + len - secret, secret, plain + n, sizeof(plain) - n);
 		u->credentials = more > 0 || secret == 0 ? base64_encode(plain, n + more) : NULL;
-		wrong = more == 0 && secret > 0  ? "has a password that cannot be sent"
+		wrong = more == 0 && secret > 0  ? "has a password that is too long, or contains a "
+		                                   "control character or an invalid %XX"
 		        : u->credentials == NULL ? NO_MEMORY
 		                                 : NULL;
 	}
@@ -126,7 +128,8 @@ static const char *parse_host(char *text, struct upstream *u)
 	enum host_kind kind;
 
 	if (text[0] == '[' ? end == NULL || end + 1 != colon : strchr(text, ':') != colon) {
-		return "has an address whose host and port cannot be told apart";
+		return "has a host and port that cannot be separated; write HOST:PORT, or "
+		       "[ADDRESS]:PORT for IPv6";
 	}
 	if (colon == NULL) {
 		return "has no port";

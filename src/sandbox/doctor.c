@@ -155,11 +155,13 @@ static void look_groups(struct ssb_check *c)
 		return;
 	}
 	bool none = probe_risky_groups(groups, sizeof(groups)) == 0;
-	snprintf(text, sizeof(text), none ? "none that is as good as root" : "you are in: %s",
+	snprintf(text, sizeof(text),
+	         none ? "you are in no group that is equivalent to root" : "you are in: %s",
 	         groups);
-	set_check(c, none, text,
-	          "the skill keeps these groups on the host, and only the file view keeps it from "
-	          "what they can open; run as a user without them, or grant no path that they own");
+	set_check(
+	        c, none, text,
+	        "the skill's processes stay in these groups, and only the file view hides what the "
+	        "groups can open; run as a user without them, or grant no path that they own");
 }
 
 static void look_core_pattern(struct ssb_check *c)
@@ -182,7 +184,8 @@ static void look_core_pattern(struct ssb_check *c)
 		                  : "a program of the host receives core dumps, also of skills: "
 		                    "the kernel starts it because your hard limit is 0",
 		          "raise the hard limit of core files to 1 or more (LimitCORE=, "
-		          "limits.conf): skills get 1, and the kernel does not start it then");
+		          "limits.conf): skills then get the limit 1, with which the kernel does "
+		          "not start the program");
 	} else {
 		set_check(c, 1, "core dumps are files; skills write none", "");
 	}

@@ -149,10 +149,9 @@ int fallback_enter(struct stage_config *config, struct ssb_error *err)
 		        c->where, c->path);
 	}
 	if (landlock_abi() == 0) {
-		return ssb_fail(
-		        err, SSB_E_LAYER, 0, "landlock",
-		        "without user namespaces Landlock is the only wall, and this kernel does "
-		        "not have it: there would be no sandbox");
+		return ssb_fail(err, SSB_E_LAYER, 0, "landlock",
+		                "without user namespaces Landlock is the only protection of files, "
+		                "and this kernel does not have it: there would be no sandbox");
 	}
 	config->namespaces = false;
 	config->unix_sockets = false;

@@ -204,7 +204,7 @@ static void governor_gone(struct run *r)
 {
 	r->govern->gone = true;
 	if (!r->ended && !r->dead) {
-		kill_run(r, 0, "its governor is gone");
+		kill_run(r, 0, "the process that governs the run has died");
 	}
 }
 

@@ -220,8 +220,8 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                              "cannot protect '%s', which tools on the host follow, in "
-	                              "'%.90s%s%.70s' (%.40s)",
+	                              "cannot protect the name '%s', which tools on the host use, "
+	                              "in '%.90s%s%.70s' (%.40s)",
 	                              name, d->grant->path, *d->within != '\0' ? "/" : "",
 	                              d->within, d->grant->where);
 }
@@ -317,8 +317,9 @@ int grants_hold(const struct stage *s, size_t i, struct ssb_error *err)
 		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%.90s/%.90s' (%.40s), to which a name leads "
-			        "that tools on the host follow",
+			        "cannot protect '%.90s/%.90s' (%.40s): a symlink or a setting of a "
+			        "repository leads there, and tools on the host follow it; remove "
+			        "that link or setting, or grant another directory",
 			        src->grant.path, h->path, src->grant.where);
 		}
 	}

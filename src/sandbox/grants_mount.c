@@ -254,8 +254,8 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	if (target < 0) {
 		return fail_grant(err, g,
 		                  errno == EACCES
-		                          ? "grant the directory that is closed to others, not "
-		                            "only what is in it:"
+		                          ? "a directory above it is closed to other users; grant "
+		                            "that directory, not only what is in it:"
 		                          : "has no place in the sandbox:");
 	}
 	if (mount_attach(s->config->sources[i].tree, target, "") != 0) {

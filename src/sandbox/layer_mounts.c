@@ -77,7 +77,7 @@ static int view_collect(struct mounted_view *v, int host, const struct stage *s,
 		v->trees[i] = mount_clone(host, name);
 		if (v->trees[i] < 0 ||
 		    mount_restrict(v->trees[i], device ? DEVICE_ATTRS : RO_ATTRS, -1) != 0) {
-			return fail_mounts(err, "cannot take the mount", name);
+			return fail_mounts(err, "cannot clone or restrict the mount", name);
 		}
 	}
 	v->proc = mount_new("proc", NULL, proc_attrs(s));

@@ -147,10 +147,11 @@ int layer_landlock(struct stage *s, struct ssb_error *err)
 {
 	int abi = landlock_abi();
 	if (abi == 0) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "landlock",
-		                "this kernel has no Landlock (needs Linux 5.13 with "
-		                "CONFIG_SECURITY_LANDLOCK and 'landlock' in the lsm= list); "
-		                "--best-effort landlock runs without this second wall");
+		return ssb_fail(
+		        err, SSB_E_LAYER, 0, "landlock",
+		        "this kernel has no Landlock (needs Linux 5.13 with "
+		        "CONFIG_SECURITY_LANDLOCK and 'landlock' in the lsm= list); --best-effort "
+		        "landlock runs without this second protection of files");
 	}
 	auto_fd rules = landlock_new(abi);
 	if (rules < 0 || rules_of(s, rules, abi) != 0 || landlock_enforce(rules) != 0) {

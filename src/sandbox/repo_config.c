@@ -176,7 +176,7 @@ static void add_gitdir(struct config_reading *r, const char *path)
 
 	if (real != NULL && there) {
 		add_to(r, &r->found->gitdirs, MAX_GITDIRS, real,
-		       "too many git directories lie outside of their trees");
+		       "too many git directories lie outside of their work trees");
 	}
 }
 

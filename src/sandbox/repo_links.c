@@ -123,7 +123,7 @@ static void record_link(const struct gitdir_walk *l, const char *path, const cha
 	    asprintf(&text,
 	             "the skill made the symlink %s to %s in a git directory, where git would "
 	             "write or delete through it: %s",
-	             whole, to, removed ? "removed" : "it could not be removed, remove it") < 0) {
+	             whole, to, removed ? "removed" : "it could not be removed; remove it") < 0) {
 		text = NULL;
 		return;
 	}

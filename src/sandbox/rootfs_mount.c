@@ -50,7 +50,7 @@ static int fail_rootfs(const struct ssb_plan *plan, struct ssb_error *err, const
 static int take_tree(const struct ssb_plan *plan, int *tree, int *ret_rootfs, struct ssb_error *err)
 {
 	if (*tree < 0 || mount_restrict(*tree, grants_attrs(&plan->rootfs), -1) != 0) {
-		return fail_rootfs(plan, err, "cannot take the mount", "/");
+		return fail_rootfs(plan, err, "cannot clone or restrict the mount", "/");
 	}
 	*ret_rootfs = steal_fd(tree);
 	return 0;
@@ -171,9 +171,11 @@ static int collect_part(struct parts *p, const char *name, struct ssb_error *err
 		               : parts_of(p, name, err);
 	}
 	if (++p->n > MAX_ROOTFS_PARTS) {
-		errno = E2BIG;
+		errno = 0;
 		return fail_rootfs(p->stage->config->plan, err,
-		                   "too many names at the top, or in /etc or /var, with", name);
+		                   "the root file system has more than 1024 entries at its top, in "
+		                   "/etc and in /var; remove some. One too many is",
+		                   name);
 	}
 	return S_ISLNK(st.st_mode) ? part_link(p, from, name, err)
 	       : S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
@@ -201,7 +203,7 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 			errno = ENAMETOOLONG;
 			return err->code != SSB_OK ? -1
 			                           : fail_rootfs(p->stage->config->plan, err,
-			                                         "a name is too long in", name);
+			                                         "a path is too long in", name);
 		}
 	}
 	return 0;
@@ -248,8 +250,9 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
 		}
 		if (at < 0) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-			                "the root file system has a symlink or no directory at "
-			                "'%.120s', where '%.120s' (%.40s) is to be shown",
+			                "in the root file system, '%.120s' is a symlink, or a file "
+			                "is on the way to it, so '%.120s' (%.40s) cannot be shown "
+			                "there; use real directories there",
 			                part, g->path, g->where);
 		}
 		if (g->target[i] == '\0') {

@@ -398,7 +398,7 @@ static const char *reason_to_ask(const struct approve_case *k)
 	case CONSENT_CHANGED:
 		return "the skill changed since it was approved";
 	case CONSENT_OVER:
-		return "the approval of the skill is over";
+		return "the approval of the skill has ended";
 	default:
 		return "the skill is not approved";
 	}

@@ -118,7 +118,7 @@ static const char *title_of(const struct approve_case *k)
 	case CONSENT_CHANGED:
 		return "A skill changed since you approved it.";
 	case CONSENT_OVER:
-		return "Your approval of a skill is over.";
+		return "Your approval of a skill has ended.";
 	default:
 		return "You have not approved this skill.";
 	}
@@ -130,7 +130,8 @@ static void put_text(struct buf *out, const struct approve_case *k,
 	const struct ssb_plan *plan = k->decision.plan;
 	size_t number = 0;
 
-	buf_addf(out, "%s Lines with a bar hold its directory and its own words:\n| ", title_of(k));
+	buf_addf(out, "%s Lines that begin with a bar contain its directory and its own words:\n| ",
+	         title_of(k));
 	quote_text(out, k->skill.dir);
 	buf_addc(out, '\n');
 	put_changes(out, k);
@@ -277,8 +278,8 @@ void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, co
 	json_kstr(&j, "code", "approval_required");
 	json_kstr(&j, "message", why);
 	json_kstr(&j, "fix",
-	          k->hopeless ? "the owner changes what the skill needs, or grants it"
-	                      : "the owner approves it with the command");
+	          k->hopeless ? "the owner can change what the skill needs, or grant it"
+	                      : "the owner can approve it with the command");
 	json_kstr(&j, "command", k->hopeless ? NULL : command.data);
 	json_kopen(&j, "needs", '[');
 	for (size_t i = 0; i < plan->n_refusals; i++) {

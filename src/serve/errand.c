@@ -25,11 +25,11 @@
 
 static const char *const WHY[ERRAND_FATES] = {
 	[ERRAND_CANCELED] = "it was canceled",
-	[ERRAND_UNSTARTED] = "no process could be started for it",
-	[ERRAND_LATE] = "it took too long",
+	[ERRAND_UNSTARTED] = "no process could be started for this call",
+	[ERRAND_LATE] = "the call took too long",
 	[ERRAND_LARGE] = "the answer is too large",
-	[ERRAND_CRASHED] = "the process that did it ended without an answer",
-	[ERRAND_UNDONE] = "it was started, and could not be finished",
+	[ERRAND_CRASHED] = "the process that handled the call ended without an answer",
+	[ERRAND_UNDONE] = "the call was started, and could not be finished",
 };
 
 struct errand {

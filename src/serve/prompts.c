@@ -181,7 +181,8 @@ void serve_prompts_get(void *app, struct mcp_call *c)
 	}
 	say_manifest(&text, w.skill);
 	if (text.failed) {
-		mcp_fail(c, MCP_E_INTERNAL, "the review is too large");
+		mcp_fail(c, MCP_E_INTERNAL,
+		         "the text of the review is larger than 4 MiB; use inspect_skill instead");
 		return;
 	}
 	put_messages(mcp_result(c), &text);

@@ -206,7 +206,8 @@ static const struct resource_template {
 	const char *type;
 } TEMPLATES[] = {
 	{ URI_RUNS "{id}", "run",
-	  "A summary of a run: state, end, violations, and whether its record can be believed.",
+	  "A summary of a run: state, end, violations, and whether its record is complete and "
+	  "unchanged.",
 	  "application/json" },
 	{ URI_RUNS "{id}/trace{?from}", "trace",
 	  "The record of a run as JSON Lines with visible characters; if it is long, one page with "

@@ -78,7 +78,7 @@ static void on_tell(void *arg)
 	buf_add(&out, n->text.data, n->text.len);
 	buf_reset(&n->text);
 	if (n->left_out > 0) {
-		buf_addf(&out, "[%llu more bytes that are not told here]\n",
+		buf_addf(&out, "[%llu more bytes that are not shown here]\n",
 		         (unsigned long long)n->left_out);
 		n->left_out = 0;
 	}

@@ -105,7 +105,7 @@ static const char *fix_of(const struct narrow *n, const struct overview_item *i,
 
 	buf_reset(out);
 	if (by != NULL) {
-		buf_addf(out, "call it without %s; where that is not enough: ", by);
+		buf_addf(out, "call run_skill without %s; if that is not enough: ", by);
 	}
 	buf_adds(out, remedy);
 	return out->failed ? remedy : out->data;
@@ -185,7 +185,8 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 		buf_addf(out, "what it tried amounts to: %s (%s)\n", r->classes, r->severity);
 	}
 	if (unseen != NULL) {
-		buf_addf(out, "they cannot be listed here: %s; get_trace has them\n", unseen);
+		buf_addf(out, "the attempts cannot be listed here: %s; get_trace returns them\n",
+		         unseen);
 	}
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
 		if (v->items[i].group == GROUP_DENIED) {
@@ -193,7 +194,7 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 		}
 	}
 	if (all > n) {
-		buf_addf(out, "... and %zu more: why_denied has them all\n", all - n);
+		buf_addf(out, "... and %zu more: why_denied lists all\n", all - n);
 	}
 }
 

@@ -210,7 +210,8 @@ static int postgres_run(struct db *db, const char *sql, const struct db_value *a
 	}
 	if (s->link.conn == NULL) {
 		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
-		                "the connection was lost, and the transaction with it");
+		                "the connection to PostgreSQL was lost, so nothing of the "
+		                "transaction was stored; try again");
 	}
 	if (ask_server(s, sql, args, n_args, &r, err) != 0) {
 		return -1;
@@ -232,7 +233,8 @@ static int postgres_exec(struct db *db, const char *sql, struct ssb_error *err)
 	}
 	if (s->link.conn == NULL) {
 		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
-		                "the connection was lost, and the transaction with it");
+		                "the connection to PostgreSQL was lost, so nothing of the "
+		                "transaction was stored; try again");
 	}
 	return pg_link_exec(&s->link, sql, err);
 }
@@ -314,7 +316,8 @@ static int postgres_commit(struct db *db, struct ssb_error *err)
 
 	if (s->link.conn == NULL) {
 		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
-		                "the connection was lost, and the transaction with it");
+		                "the connection to PostgreSQL was lost, so nothing of the "
+		                "transaction was stored; try again");
 	}
 	if (pg_link_answer(&s->link, s->link.pq->sendQuery(s->link.conn, "COMMIT"), &r, &why) ==
 	    0) {

@@ -38,8 +38,8 @@ static int check_file(const struct stat *st, const char *path, struct ssb_error 
 	}
 	if (st->st_uid != geteuid() || st->st_nlink != 1) {
 		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
-		                "'%s' belongs to uid %u or has a second name; it must be yours "
-		                "alone",
+		                "'%s' belongs to uid %u or has a second hard link; it must be "
+		                "yours and have one name",
 		                path, (unsigned)st->st_uid);
 	}
 	if ((st->st_mode & 0777) != 0600) {

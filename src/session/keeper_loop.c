@@ -265,8 +265,8 @@ static void lose_store(struct keeper *k, uint64_t now)
 	}
 	if (k->word.on_loss == ACT_KILL) {
 		keeper_kill(k, 0,
-		            "the store of sessions is lost, and no run may go on without it "
-		            "(kill_switch.on_store_loss)");
+		            "the store of sessions cannot be reached, and no run may continue "
+		            "without it (kill_switch.on_store_loss)");
 	} else if (k->word.on_loss == ACT_PAUSE) {
 		k->held = true;
 	}

@@ -74,8 +74,8 @@ static void add_threshold(struct ctx *c, const struct ynode *n, struct session_p
 	}
 	if (problem != NULL) {
 		report_add(c->rep, SSB_ERROR, n->key_line, n->key_col,
-		           "violations.thresholds and limits.violations are one list", "%s %s",
-		           report_quote(quoted, n->key), problem);
+		           "violations.thresholds and limits.violations fill the same list",
+		           "%s %s", report_quote(quoted, n->key), problem);
 		return;
 	}
 	struct session_threshold *v =

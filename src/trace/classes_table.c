@@ -11,20 +11,22 @@
 
 const struct class_info CLASSES[CLASS_COUNT] = {
 	[CLASS_SUPPLY_CHAIN_ATTACK] = { "supply_chain_attack", SEVERITY_CRITICAL,
-	                                "reached for credentials and for a way out with them",
+	                                "tried to get credentials and to reach a place to send "
+	                                "them to",
 	                                "env_filter + network_egress_policy", "exfiltration",
 	                                "T1195.002" },
 	[CLASS_CREDENTIAL_EXFILTRATION] = { "credential_exfiltration", SEVERITY_CRITICAL,
-	                                    "tried to reach an undeclared place after credentials",
+	                                    "tried to reach an undeclared place after it had used "
+	                                    "credentials",
 	                                    "network_egress_policy", "exfiltration",
 	                                    "T1048 T1048.003 T1567 T1071 T1090.004 T1095 T1571" },
 	[CLASS_CREDENTIAL_HARVESTING] = { "credential_harvesting", SEVERITY_CRITICAL,
-	                                  "reached for credentials that it was not given",
+	                                  "tried to get credentials that it was not given",
 	                                  "filesystem_isolation + env_filter", "credential-access",
 	                                  "T1552.001 T1552.003 T1552.004 T1552.005 T1555.003 "
 	                                  "T1003.007 T1003.008" },
 	[CLASS_PRIVILEGE_ESCALATION] = { "privilege_escalation", SEVERITY_HIGH,
-	                                 "made a system call that leads to more rights",
+	                                 "made a system call that could give it more rights",
 	                                 "seccomp_bpf", "privilege-escalation",
 	                                 "T1068 T1055.008 T1547.006 T1548.001" },
 	[CLASS_SANDBOX_EVASION] = { "sandbox_evasion", SEVERITY_HIGH, "tried to leave the sandbox",
@@ -36,11 +38,11 @@ const struct class_info CLASSES[CLASS_COUNT] = {
 	                        "T1546.004 T1053.003 T1543.002 T1098.004 T1547.013 T1574.006 "
 	                        "T1546 T1037.004" },
 	[CLASS_COMMAND_AND_CONTROL] = { "command_and_control", SEVERITY_HIGH,
-	                                "tried a way out that hides whom it talks to",
+	                                "tried to connect in a way that hides the other end",
 	                                "network_egress_policy", "command-and-control",
 	                                "T1071 T1090.004 T1095 T1571" },
 	[CLASS_UNAUTHORIZED_FILE_ACCESS] = { "unauthorized_file_access", SEVERITY_HIGH,
-	                                     "reached for files outside of its plan",
+	                                     "tried to use files outside of its plan",
 	                                     "filesystem_isolation", "collection",
 	                                     "T1005 T1565.001" },
 	[CLASS_DATA_EXFILTRATION] = { "data_exfiltration", SEVERITY_MEDIUM,
@@ -48,7 +50,8 @@ const struct class_info CLASSES[CLASS_COUNT] = {
 	                              "exfiltration", "T1048 T1048.003 T1567" },
 	[CLASS_RESOURCE_ABUSE] = { "resource_abuse", SEVERITY_MEDIUM, "went past a limit",
 	                           "resource_limits", "impact", "T1499" },
-	[CLASS_DISCOVERY] = { "discovery", SEVERITY_LOW, "looked around beyond its plan",
+	[CLASS_DISCOVERY] = { "discovery", SEVERITY_LOW,
+	                      "tried to explore things outside of its plan",
 	                      "filesystem_isolation + network_egress_policy + seccomp_bpf",
 	                      "discovery", "T1083 T1046 T1082" },
 };

@@ -414,9 +414,9 @@ def test_governor_gone_ends_the_run(ssb, govern, word):
     wait_for(lambda: grows(path, 0.1))
     g.say(word)
     r = g.result()
-    assert (r["end"], r["exit_status"], r["reason"]) == ("session", 125, "its governor is gone")
+    assert (r["end"], r["exit_status"], r["reason"]) == ("session", 125, "the process that governs the run has died")
     assert not grows(path, 0.1)
-    assert [e for e in ssb.last_trace()["events"] if "governor is gone" in json.dumps(e)]
+    assert [e for e in ssb.last_trace()["events"] if "governs the run has died" in json.dumps(e)]
 
 
 def test_an_ordinary_end_is_its_own(ssb, govern):

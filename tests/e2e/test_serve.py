@@ -216,14 +216,14 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
     with served(ssb) as client:
         plain = fixes(client)
         assert set(plain) == {"/usr/x", "/srv/a--write", "198.51.100.1"}, plain
-        assert not any("call it without" in fix for fix in plain.values()), plain
+        assert not any("call run_skill without" in fix for fix in plain.values()), plain
         read = fixes(client, read_only=True)
         assert read[f"{out}/x"] == \
-            f"call it without read_only: true; where that is not enough: --write {out}/x"
+            f"call run_skill without read_only: true; if that is not enough: --write {out}/x"
         assert read["198.51.100.1"] == plain["198.51.100.1"]
         assert read["/srv/a--write"] == plain["/srv/a--write"]  # the name of a file says nothing
         off = fixes(client, network=False)
-        assert off["198.51.100.1"].startswith("call it without network: false; "), off
+        assert off["198.51.100.1"].startswith("call run_skill without network: false; "), off
         assert off["/usr/x"] == plain["/usr/x"]
         for limit, by in ((1, "timeout_seconds of this call"), (9, "resources.max_runtime")):
             r = client.tool("run_skill", skill_dir="sleeps", timeout_seconds=limit)

@@ -854,7 +854,7 @@ def test_review(ssb, era):
         text = message["content"]["text"]
         ours, theirs = text.split("UNTRUSTED DATA", 1)
         assert "tls api.example.com:443" in ours and "read ~/.ssh" in ours
-        assert "would need: " in ours and "what it can read of yours can leave" in ours
+        assert "would need: " in ours and "files of yours that it can read can leave" in ours
         assert "IGNORE ALL RULES" not in ours
         quoted = theirs[theirs.index("| "):].rstrip("\n").split("\n")
         assert all(line.startswith("| ") for line in quoted)

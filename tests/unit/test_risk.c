@@ -6,7 +6,7 @@
 #include "consent/risk.h"
 
 #define WALL    "it runs although a layer of the sandbox cannot be applied"
-#define FILES   "what it can read of yours can leave by the network"
+#define FILES   "files of yours that it can read can leave by the network"
 #define KEYS    "a credential of yours that it asks for can leave by the network"
 #define CALLS   "it may make almost every system call"
 #define PRIVATE "it reaches into a private network"

@@ -294,7 +294,7 @@ static const struct {
 	  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: 3}}",
 	  "1:27", "is not a name of 1 to 63 bytes", "" },
 	{ "violations: {thresholds: {file_blocked: 3}}\nlimits: {violations: {file_blocked: 2}}",
-	  "2:23", "\"file_blocked\" has a threshold already", "one list" },
+	  "2:23", "\"file_blocked\" has a threshold already", "the same list" },
 	{ "violations: {on_threshold: warn}", "1:28", "unknown on_threshold", "" },
 	/* limits */
 	{ "limits: {cpu: 5}", "1:10", "unknown key \"cpu\"", "runs, cpu_seconds" },

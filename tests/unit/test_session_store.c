@@ -68,7 +68,7 @@ UNIT_TEST(test_file_is_ours_alone)
 	 * refused. */
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(link(file, other), 0);
-	refused(file, SSB_E_POLICY, "second name");
+	refused(file, SSB_E_POLICY, "second hard link");
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(symlink("other", file), 0);
 	refused(file, SSB_E_POLICY, "regular file");
