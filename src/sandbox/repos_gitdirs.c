@@ -141,7 +141,8 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 			(void)links_unread(real, s->err);
 			s->failed = true;
 		}
-		repos_cut(s, "a .git of it leads to nothing");
+		repos_cut(s,
+		          "a .git in it leads to a place that does not exist or cannot be opened");
 		return nowhere;
 	}
 	const char *rest = path_beneath(real, g->target);

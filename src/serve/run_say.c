@@ -392,7 +392,7 @@ static const char *fix_for(const struct ssb_error *err)
 		return "validate_skill shows every finding";
 	case SSB_E_POLICY:
 		if (strcmp(err->where, "skill") == 0 || strcmp(err->where, "directory") == 0) {
-			return "list_skills names what is served";
+			return "list_skills names the skills that are served";
 		}
 		return "inspect_skill shows what is refused, and what would allow it";
 	case SSB_E_LAYER:
@@ -400,7 +400,7 @@ static const char *fix_for(const struct ssb_error *err)
 	case SSB_E_LIMIT:
 		return "ask for less at once";
 	case SSB_E_NOT_FOUND:
-		return "list_skills names what is served";
+		return "list_skills names the skills that are served";
 	default:
 		return "";
 	}

@@ -51,7 +51,7 @@ static int set_path(struct skill_entry *e, const struct skill *all, size_t n, co
 	}
 	e->path = buf_steal(&path);
 	*ret_why = e->path == NULL                       ? "its name is too long"
-	           : is_taken(e->path, e->skill, all, n) ? "another skill has its address"
+	           : is_taken(e->path, e->skill, all, n) ? "another skill has the same address"
 	                                                 : NULL;
 	return *ret_why == NULL ? 0 : -1;
 }

@@ -109,7 +109,8 @@ static bool text_valid(const char *s, size_t n)
 static int check_args(const struct db_value *args, size_t n, struct ssb_error *err)
 {
 	if (n > DB_MAX_ARGS) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "a statement of %zu parameters", n);
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE,
+		                "a statement has %zu parameters, more than the limit", n);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (args[i].type == DB_TEXT && args[i].n > MAX_STORE_TEXT) {

@@ -320,7 +320,7 @@ static int body_pagerduty(const struct outbox_item *item, const struct herald_ev
                           struct json *j, struct ssb_error *err)
 {
 	if (item->secret == NULL || item->secret[0] == '\0') {
-		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "there is no routing key");
+		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "the message has no routing key");
 	}
 	json_open(j, '{');
 	clean_kstr(j, "routing_key", item->secret, PAGER_SOURCE);

@@ -281,7 +281,7 @@ int outbox_done(struct session_store *ss, const struct outbox_item *item, unsign
 	}
 	if (db_changes(ss->db) != 1) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "outbox",
-		                "this message was delivered or given up already");
+		                "this message was already delivered, or its delivery was given up");
 	}
 	return outbox_entry(&c, item, status, error, state, err) == 0 ? call_commit(&c, err) : -1;
 }

@@ -273,7 +273,7 @@ static int may_become(struct call *c, enum session_state to, struct ssb_error *e
 		if (c->chain[i].s.state == SESSION_PAUSED) {
 			return ssb_fail(err, SSB_E_POLICY, 0, "",
 			                "session '%s' is in session '%s', which is paused: resume "
-			                "that one",
+			                "the outer session",
 			                row->s.id, c->chain[i].s.id);
 		}
 	}

@@ -205,11 +205,11 @@ def test_git_file_that_leads_to_nothing_is_told(ssb):
     ssb.write(top / "r/.git", "gitdir: ../gone\n")
     r = ssb.run("-w", top, "--", "true").ok()
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
-    assert "a .git of it leads to nothing" in said and str(top) in said
-    assert "a .git of it leads to nothing" in r.errors
+    assert "a .git in it leads to a place that does not exist" in said and str(top) in said
+    assert "a .git in it leads to a place that does not exist" in r.errors
     ssb.write(top / "r/.git", "gitdir: /nowhere/gone\n")
-    assert "leads to nothing" not in ssb.run("-w", top, "--", "true").ok().errors
-    assert "leads to nothing" not in " ".join(ssb.last_trace()["plan"]["warnings"])
+    assert "does not exist or cannot" not in ssb.run("-w", top, "--", "true").ok().errors
+    assert "does not exist or cannot" not in " ".join(ssb.last_trace()["plan"]["warnings"])
 
 
 # name: (settings of the repository w/r, other files, the places that the settings name). B is

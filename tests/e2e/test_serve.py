@@ -243,7 +243,7 @@ def test_only_what_is_served(ssb):
                               ("validate_skill", "path")):
                 refused = failure(client.tool(tool, **{key: str(word)}))
                 assert refused["code"] == "policy", word
-                assert refused["fix"] == "list_skills names what is served", refused
+                assert refused["fix"] == "list_skills names the skills that are served", refused
         assert failure(client.tool("run_skill", skill_dir="link"))["code"] == "not_found"
         structured(client.tool("run_skill", skill_dir=str(inside)))
         structured(client.tool("run_skill", skill_dir=f"{inside}/./"))
