@@ -17,7 +17,7 @@
 #include "os/clone.h"
 
 #define DIALS   (MAX_DIALS / 2) /* concurrent requests; the dialler refuses more than MAX_DIALS */
-#define WAIT_MS 15000           /* how long a connection may wait to be one of them */
+#define WAIT_MS 15000           /* how long a connection may wait in WAIT */
 
 static enum event_protocol find_protocol(const struct conn *c)
 {

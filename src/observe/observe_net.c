@@ -57,8 +57,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 		return address_from_socket(&ret->any.ip, &ret->ip, &ret->port) ? READ_DONE
 		                                                               : READ_NONSENSE;
 	}
-	/* The kernel does not accept a longer address. The union is larger than sockaddr_un because
-	 * of padding. */
+	/* The kernel accepts no unix address longer than sockaddr_un. The limit here is the size of
+	 * the union, which is a little larger because of padding. */
 	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&
 	    len <= sizeof(ret->any.un)) {
 		size_t room = n - offsetof(struct sockaddr_un, sun_path);

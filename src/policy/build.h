@@ -74,8 +74,8 @@ void build_add(struct build *b, struct string_list *l, const char *s, size_t max
 char *build_printf(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Writes "skillsandbox.yaml:12:7" into `out` and returns `out`. */
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size);
-/* Returns the dangerous places for at least this access; the build owns them. NULL: the build has
- * failed. */
+/* Returns the set of dangerous places, which can judge this access (danger_judges()) and perhaps a
+ * wider one. The build owns the set; a later call may replace it. NULL: the build has failed. */
 struct danger *build_danger(struct build *b, enum access access);
 
 /* resolve_path.c: turns paths into grants or refusals. */

@@ -34,7 +34,7 @@ enum danger_flag {
 struct place {
 	char *path;          /* absolute; without symlinks as far as it exists */
 	const char *name;    /* the path itself, or the symlink that leads there; NULL: none */
-	const char *why;     /* completes "PATH ...": "holds SSH keys" */
+	const char *why;     /* follows the path in messages: "holds SSH keys" */
 	const char *instead; /* for DANGER_NEVER, what to do instead; may be NULL */
 	unsigned flags;
 	bool exists;

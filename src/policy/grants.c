@@ -101,10 +101,11 @@ static bool is_included(struct build *b, const struct grant *outer, const struct
 	if (g->access != outer->access || path_beneath(g->path, outer->path) == NULL) {
 		return false;
 	}
-	/* A grant inside another one adds something if it is writable, because each writable
-	 * directory protects names of its own; if it names the runtime's own files, which the outer
-	 * grant does not show; or if the owner named it and only the manifest asked for the outer
-	 * one, which is read with other rights. */
+	/* A grant inside another one is kept in three cases:
+	 * - It is writable: names at the top of each writable grant are protected (repos.h).
+	 * - It is, or lies in, one of the runtime's own directories, which the outer grant hides.
+	 * - The owner named it, but only the manifest asked for the outer grant. The outer grant is
+	 *   then read with other permissions than this one (sources_idmap()). */
 	return g->access != ACCESS_WRITE && !own_named(b, g) && (g->unasked || !outer->unasked);
 }
 

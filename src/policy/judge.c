@@ -405,7 +405,8 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	     danger_judge_mounts(b->danger, danger_mounts(b->danger), s, r->access, &hits) < 0)) {
 		return refuse_unseen(b, r);
 	}
-	/* The table gives better reasons, so other places are looked up only if it has none. */
+	/* The table gives better reasons, so other places are looked up only if the table has no
+	 * hit. */
 	if (hits.n == 0 && unlisted_judge(b, r, s, &room, &hits) < 0) {
 		return refuse_unseen(b, r);
 	}

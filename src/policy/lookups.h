@@ -1,6 +1,6 @@
 /* lookups.h - paths that are looked up once each, together with every directory above them. Each
- * run with a path waits for these system calls, so names that a listed directory does not have cost
- * none. */
+ * run with a path waits for these system calls, so a name that is missing in a listed directory
+ * needs no system call. */
 #ifndef POLICY_LOOKUPS_H
 #define POLICY_LOOKUPS_H
 

@@ -23,7 +23,7 @@ const struct protected_place PROTECTED[] = {
 	/* names the repositories to push to, and their hooks run */
 	{ ".git/remotes", true, HOLD_ANYWHERE },
 	{ ".git/branches", true, HOLD_ANYWHERE },
-	{ ".git/gitdir", false, HOLD_NOT }, /* of a worktree: see repos_gitdirs.c */
+	{ ".git/gitdir", false, HOLD_NOT }, /* in a worktree: see repos_gitdirs.c */
 	/* its placeholder makes git reject the directory as a bare repository */
 	{ "commondir", false, HOLD_ANYWHERE },
 	{ ".gitmodules", false, HOLD_NOT },

@@ -36,8 +36,8 @@ extern const size_t PROTECTED_COUNT; /* at most PROTECTED_MAX */
  * in a git directory. */
 const char *protect_in_gitdir(const struct protected_place *p);
 
-/* Returns the number of places with HOLD_ANYWHERE or HOLD_PRIVATE: so many are held where none of
- * them exists. */
+/* Returns the number of places with HOLD_ANYWHERE or HOLD_PRIVATE: if none of them exists, this
+ * many names are held. */
 size_t protect_count_held(void);
 
 /* True if `name` (relative to the top of a writable grant) is a protected place or lies in one. A

@@ -19,7 +19,7 @@
 
 #include "policy/build.h"
 
-/* Completes "PATH ...". */
+/* The reason for a hidden place, written after its path: "~/.foo is where ...". */
 #define HIDDEN_WHY "is where a program of yours keeps its settings, keys or code"
 
 /* Returns the length of the place that belongs to one program, for a path relative to a home:

@@ -57,7 +57,8 @@ static bool upstream_copy(const struct upstream *from, const char *where, struct
 	return true;
 }
 
-/* Decodes a text in which "%40" means "@". Returns its length, or 0 if it cannot be sent. */
+/* Decodes a text in which "%40" means "@". Returns its length, or 0 if it is empty, invalid or too
+ * long. */
 static size_t decode_percent(const char *text, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
