@@ -48,7 +48,6 @@ static inline int make_world(void **state)
 		"tools",  "a b",      "skills/m",     "skills/m/scripts", "skills/w"
 	};
 
-	(void)state;
 	char template[] = "/tmp/test-hook-XXXXXX";
 	auto_free char *real = realpath(mkdtemp(template), NULL);
 	snprintf(world, sizeof(world), "%s", real);
@@ -83,7 +82,6 @@ static inline int make_world(void **state)
 
 static int drop_world(void **state)
 {
-	(void)state;
 	return tree_remove(AT_FDCWD, world);
 }
 

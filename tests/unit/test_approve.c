@@ -221,7 +221,7 @@ static int teardown(void **state)
 }
 
 /* Any answer but an exact "yes" refuses the request, and is not remembered. */
-UNIT_TEST(only_a_yes_is_one)
+static void only_a_yes_is_one(void **state)
 {
 	static const char *const NO[] = {
 		SAYS("decline", "session"),
@@ -255,7 +255,7 @@ UNIT_TEST(only_a_yes_is_one)
 }
 
 /* An approval of one run ("once", "always") is not remembered for the session. */
-UNIT_TEST(once_is_not_remembered)
+static void once_is_not_remembered(void **state)
 {
 	char path[] = "~/a";
 	auto_buf asked;
@@ -269,7 +269,7 @@ UNIT_TEST(once_is_not_remembered)
 
 /* A skill whose files changed since the approval runs only if the owner agrees to that. It is a
  * question of its own, even if the plan lacks nothing. */
-UNIT_TEST(asks_for_the_word)
+static void asks_for_the_word(void **state)
 {
 	static const char *const CHOICES[] = { SAYS("accept", "once"), SAYS("accept", "session") };
 
@@ -303,7 +303,7 @@ UNIT_TEST(asks_for_the_word)
 
 /* An answer does not count if the manifest, the files or the state of the approval have changed
  * since the question. The owner is asked again. */
-UNIT_TEST(answers_what_was_asked)
+static void answers_what_was_asked(void **state)
 {
 	char path[] = "~/a";
 	auto_buf asked;
@@ -321,7 +321,7 @@ UNIT_TEST(answers_what_was_asked)
 	assert_int_equal(answer("one", asked.data, path, SAYS("accept", "session")), ANSWER_ONCE);
 }
 
-UNIT_TEST(goes_with_its_client)
+static void goes_with_its_client(void **state)
 {
 	char path[] = "~/a";
 	char other[] = "~/b";
@@ -339,7 +339,7 @@ UNIT_TEST(goes_with_its_client)
 }
 
 /* An approval is for the files that were shown. For other files the owner is asked again. */
-UNIT_TEST(holds_for_the_files)
+static void holds_for_the_files(void **state)
 {
 	char path[] = "~/a";
 
@@ -355,7 +355,7 @@ UNIT_TEST(holds_for_the_files)
 
 /* An approval is not valid for another manifest of the skill, for another skill or for another
  * right. */
-UNIT_TEST(holds_for_nothing_else)
+static void holds_for_nothing_else(void **state)
 {
 	char path[] = "~/a";
 	char *dir = the_skill.dir;
@@ -374,7 +374,7 @@ UNIT_TEST(holds_for_nothing_else)
 }
 
 /* At the cap, a new approval replaces the oldest one: the owner is asked for that one again. */
-UNIT_TEST(has_a_cap)
+static void has_a_cap(void **state)
 {
 	char path[32];
 	char first[] = "~/0";
@@ -433,7 +433,7 @@ static enum consent_answer ask_many(size_t n, size_t len)
 
 /* Every dangerous place is in the question. Of the other places, those that exceed one screen are
  * only counted. */
-UNIT_TEST(says_what_is_dangerous)
+static void says_what_is_dangerous(void **state)
 {
 	char text[64];
 
@@ -447,7 +447,7 @@ UNIT_TEST(says_what_is_dangerous)
 }
 
 /* A question lists at most MAX_APPROVE_ITEMS items, and says how many are left. */
-UNIT_TEST(asks_for_some_at_a_time)
+static void asks_for_some_at_a_time(void **state)
 {
 	char text[32];
 
@@ -461,7 +461,7 @@ UNIT_TEST(asks_for_some_at_a_time)
 }
 
 /* A skill that requests more after each answer is refused after MAX_APPROVE_ROUNDS questions. */
-UNIT_TEST(asks_so_often)
+static void asks_so_often(void **state)
 {
 	struct mcp_call c = { .principal = "one" };
 	char path[] = "~/a";
@@ -474,7 +474,7 @@ UNIT_TEST(asks_so_often)
 }
 
 /* The owner is not asked if no answer would help, or if the files of the skill are unknown. */
-UNIT_TEST(asks_for_what_can_be_given)
+static void asks_for_what_can_be_given(void **state)
 {
 	char path[] = "~/a";
 
@@ -490,7 +490,7 @@ UNIT_TEST(asks_for_what_can_be_given)
 }
 
 /* A question that is too long is not asked: the owner must not agree to a part of it. */
-UNIT_TEST(does_not_ask_by_halves)
+static void does_not_ask_by_halves(void **state)
 {
 	assert_int_equal(ask_many(400, 150), ANSWER_NO);
 	assert_null(the_question);

@@ -44,7 +44,7 @@ static const struct {
 	{ "/a\x7f", NULL },
 };
 
-UNIT_TEST(paths)
+static void paths(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
 		auto_free char *out = NULL;
@@ -61,7 +61,7 @@ UNIT_TEST(paths)
 	}
 }
 
-UNIT_TEST(path_length)
+static void path_length(void **state)
 {
 	char s[MAX_PATH_BYTES + 1];
 	auto_free char *out = NULL;
@@ -75,7 +75,7 @@ UNIT_TEST(path_length)
 	assert_string_equal(out, s);
 }
 
-UNIT_TEST(env_names)
+static void env_names(void **state)
 {
 	static const char *const good[] = { "A", "_", "a1_B", "LANG", "_1" };
 	static const char *const bad[] = {
@@ -95,7 +95,7 @@ UNIT_TEST(env_names)
 	}
 }
 
-UNIT_TEST(names_go_both_ways)
+static void names_go_both_ways(void **state)
 {
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(profile_from_name(profile_name((enum profile)i)), i);

@@ -89,7 +89,7 @@ static void check(size_t i, size_t cut)
 	}
 }
 
-UNIT_TEST(cases)
+static void cases(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		for (size_t cut = 1; cut < 70; cut++) {
@@ -102,7 +102,7 @@ UNIT_TEST(cases)
 	assert_int_equal(connect_reply_feed(&r, OK "A: \0b\r\n\r\n", 26, &used), CONNECT_BROKEN);
 }
 
-UNIT_TEST(opens)
+static void opens(void **state)
 {
 	for (unsigned status = 100; status < 600; status++) {
 		struct connect_reply r = { .status = status };
@@ -111,7 +111,7 @@ UNIT_TEST(opens)
 }
 
 /* An answer head of exactly CONNECT_REPLY_MAX bytes is accepted; one byte more is refused. */
-UNIT_TEST(cap)
+static void cap(void **state)
 {
 	static char text[CONNECT_REPLY_MAX + 8];
 	static const char head[] = OK "X: ";

@@ -134,7 +134,7 @@ static void check(const char *condition)
 	}
 }
 
-UNIT_TEST(test_what_is_said)
+static void test_what_is_said(void **state)
 {
 	walk();
 	check("d['files'] == [['a', h('one\\n')], ['empty', h('')], "
@@ -142,7 +142,7 @@ UNIT_TEST(test_what_is_said)
 	check("d['count'] == 4 and d['bytes'] == 8 and 'incomplete' not in d");
 }
 
-UNIT_TEST(test_tree_digest)
+static void test_tree_digest(void **state)
 {
 	char condition[160];
 
@@ -162,7 +162,7 @@ UNIT_TEST(test_tree_digest)
 
 /* A file that has just been written is not taken from the cache, because it could change again
  * within the same tick of the clock. */
-UNIT_TEST(test_young_files_are_read_again)
+static void test_young_files_are_read_again(void **state)
 {
 	/* Both walks must begin within one second; on a busy machine this takes several
 	 * attempts. */
@@ -193,7 +193,7 @@ UNIT_TEST(test_young_files_are_read_again)
 	check("d['cached'] == 2 and d['files'][3][1] == h('TWO\\n')");
 }
 
-UNIT_TEST(test_wrong_caches)
+static void test_wrong_caches(void **state)
 {
 	static const char *const wrong[] = {
 		"truncate -s 100 $f",
@@ -225,7 +225,7 @@ UNIT_TEST(test_wrong_caches)
 	}
 }
 
-UNIT_TEST(test_stopped)
+static void test_stopped(void **state)
 {
 	sleep(3);
 	walk();
@@ -235,7 +235,7 @@ UNIT_TEST(test_stopped)
 	check("d['cached'] == 3 and 'incomplete' not in d");
 }
 
-UNIT_TEST(test_hostile_directories)
+static void test_hostile_directories(void **state)
 {
 	/* Names that are not UTF-8, too many names for one line, and directories that are too
 	 * deep. */
@@ -271,7 +271,7 @@ static void check_own(const char *make)
 
 /* A tmpfs lists names by age, and ext4 lists them by hash: so one of the three deep directories is
  * read before the other names. */
-UNIT_TEST(test_order_of_names)
+static void test_order_of_names(void **state)
 {
 #define DEEP                                                                                       \
 	"for h in 0 n z; do (for i in $(seq 70); do mkdir $h && cd $h; done; : >deep) || exit; "   \
@@ -280,13 +280,13 @@ UNIT_TEST(test_order_of_names)
 	check_own(DEEP " && " OWN);
 }
 
-UNIT_TEST(test_more_names_than_files)
+static void test_more_names_than_files(void **state)
 {
 	check_own(OWN " && mkdir 0 && cd 0 && seq 100100 | xargs touch");
 }
 
 /* The process that digests a skill reports the same as walk(), or reports nothing. */
-UNIT_TEST(test_process)
+static void test_process(void **state)
 {
 	struct files_line d = FILES_LINE_NONE;
 	auto_buf out;
@@ -329,7 +329,7 @@ static bool read_here(const char *name, struct buf *out)
 }
 
 /* A small skill is read without a process. The result is the same. */
-UNIT_TEST(test_small_skill)
+static void test_small_skill(void **state)
 {
 	auto_buf out;
 
@@ -356,7 +356,7 @@ UNIT_TEST(test_small_skill)
 }
 
 /* A skill on a file system that may not answer (/proc) is not read without a process. */
-UNIT_TEST(test_small_skill_elsewhere)
+static void test_small_skill_elsewhere(void **state)
 {
 	auto_buf out;
 	auto_fd dir = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -368,7 +368,7 @@ UNIT_TEST(test_small_skill_elsewhere)
 }
 
 /* A digest file that no run has used for a long time is removed. Each use makes it younger. */
-UNIT_TEST(test_prune)
+static void test_prune(void **state)
 {
 	char state_dir[128];
 	time_t before = time(NULL) - 100;
@@ -390,7 +390,7 @@ UNIT_TEST(test_prune)
 
 /* If the process neither ends nor reacts to SIGTERM, it is killed: it delays the end of a run by at
  * most FILES_WAIT_MS. */
-UNIT_TEST(test_end_is_in_time)
+static void test_end_is_in_time(void **state)
 {
 	int p[2];
 	auto_buf out;

@@ -45,12 +45,12 @@ static void check_host(const struct test_case *c)
 	}
 }
 
-UNIT_TEST(hosts)
+static void hosts(void **state)
 {
 	cases_check("domain.case", 3, check_host);
 }
 
-UNIT_TEST(long_input_is_refused)
+static void long_input_is_refused(void **state)
 {
 	char s[4097];
 	char *out = NULL;
@@ -73,7 +73,7 @@ void *dlopen(const char *file, int mode)
 	return no_libraries ? NULL : real(file, mode);
 }
 
-UNIT_TEST(without_libidn2_the_remedy_is_the_ascii_form)
+static void without_libidn2_the_remedy_is_the_ascii_form(void **state)
 {
 	char *out = NULL;
 	enum host_kind kind = HOST_EXACT;
@@ -94,7 +94,7 @@ static void check_suffix(const struct test_case *c)
 	cases_expect(c, 1, psl_has_suffix_beneath(c->v[2]) ? "yes" : "no");
 }
 
-UNIT_TEST(public_suffix_rules)
+static void public_suffix_rules(void **state)
 {
 	cases_check("public_suffix.case", 3, check_suffix);
 }

@@ -110,7 +110,7 @@ static void sleep_long(void *arg, struct buf *out)
 
 /* ---- results ------------------------------------------------------------------------- */
 
-UNIT_TEST(brings_bytes)
+static void brings_bytes(void **state)
 {
 	struct seen s = { 0 };
 
@@ -132,7 +132,7 @@ static void bring_many(void *arg, struct buf *out)
 	}
 }
 
-UNIT_TEST(brings_no_more_than_it_may)
+static void brings_no_more_than_it_may(void **state)
 {
 	/* a buffer keeps one byte for its NUL */
 	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 };
@@ -158,7 +158,7 @@ static void look_around(void *arg, struct buf *out)
 	buf_addf(out, " %d", getpriority(PRIO_PROCESS, 0) > 0);
 }
 
-UNIT_TEST(has_nothing_of_the_server)
+static void has_nothing_of_the_server(void **state)
 {
 	struct seen s = { 0 };
 	int p[2];
@@ -193,7 +193,7 @@ static void leave(void *arg, struct buf *out)
 	_exit(1);
 }
 
-UNIT_TEST(a_crash_is_an_error)
+static void a_crash_is_an_error(void **state)
 {
 	struct seen s = { 0 };
 
@@ -207,7 +207,7 @@ UNIT_TEST(a_crash_is_an_error)
 	assert_int_equal(s.fate, ERRAND_CRASHED);
 }
 
-UNIT_TEST(too_long_is_an_error)
+static void too_long_is_an_error(void **state)
 {
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = sleep_long, .limit_ms = 100 };
@@ -221,7 +221,7 @@ UNIT_TEST(too_long_is_an_error)
 	assert_int_equal(world_children(), 0);
 }
 
-UNIT_TEST(canceled_leaves_nothing)
+static void canceled_leaves_nothing(void **state)
 {
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = sleep_long };
@@ -302,7 +302,7 @@ static void unneeded(struct mcp_out *o)
 
 /* The connection that asked for a task ends. The task goes on for other clients with the same
  * token, and its errand still counts for that token. */
-UNIT_TEST(outlives_the_connection)
+static void outlives_the_connection(void **state)
 {
 	static const char CALL[] =
 	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":{"
@@ -348,7 +348,7 @@ UNIT_TEST(outlives_the_connection)
 	mcp_server_free(server);
 }
 
-UNIT_TEST(so_many_at_once)
+static void so_many_at_once(void **state)
 {
 	enum { EACH = MAX_ERRANDS_EACH + 3, CLIENTS = 4 };
 	static const char *const WHO[CLIENTS] = { "a", "b", "c", "d" };
@@ -391,7 +391,7 @@ UNIT_TEST(so_many_at_once)
 }
 
 /* The client with the fewest errands is next, not the client that asked first. */
-UNIT_TEST(the_fewest_come_first)
+static void the_fewest_come_first(void **state)
 {
 	struct seen a[MAX_ERRANDS_EACH + 1] = { 0 };
 	struct seen others[MAX_ERRANDS - MAX_ERRANDS_EACH + 1] = { 0 };
@@ -429,7 +429,7 @@ UNIT_TEST(the_fewest_come_first)
 	assert_int_equal(loop_run(w->serve.loop), 0);
 }
 
-UNIT_TEST(the_end_ends_all)
+static void the_end_ends_all(void **state)
 {
 	enum { N = MAX_ERRANDS_EACH + 2 };
 	struct seen s[N] = { 0 };
@@ -452,7 +452,7 @@ UNIT_TEST(the_end_ends_all)
 }
 
 /* If the server is killed, its errand dies, too: then the pipe that the errand has open ends. */
-UNIT_TEST(dies_with_the_server)
+static void dies_with_the_server(void **state)
 {
 	int life[2];
 	char byte;
@@ -514,7 +514,7 @@ static bool marked(void)
 	return false;
 }
 
-UNIT_TEST(once_begun_it_is_finished)
+static void once_begun_it_is_finished(void **state)
 {
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark };
@@ -537,7 +537,7 @@ UNIT_TEST(once_begun_it_is_finished)
 	assert_int_equal(s.fate, ERRAND_UNDONE);
 }
 
-UNIT_TEST(nobody_waits_for_what_follows)
+static void nobody_waits_for_what_follows(void **state)
 {
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark, .limit_ms = 3000 };
@@ -558,7 +558,7 @@ UNIT_TEST(nobody_waits_for_what_follows)
 }
 
 /* The work after an errand (`after`) goes on when the server ends. */
-UNIT_TEST(what_follows_outlives_the_server)
+static void what_follows_outlives_the_server(void **state)
 {
 	struct seen s = { 0 };
 	struct ssb_error err = { 0 };

@@ -32,7 +32,7 @@ static void check_file(const struct test_case *c)
 	}
 }
 
-UNIT_TEST(test_files)
+static void test_files(void **state)
 {
 	cases_check("frontmatter.case", 3, check_file);
 }
@@ -55,12 +55,12 @@ static void check_scalar(const struct test_case *c)
 	cases_expect(c, 0, value);
 }
 
-UNIT_TEST(test_scalars)
+static void test_scalars(void **state)
 {
 	cases_check("frontmatter_scalars.case", 2, check_scalar);
 }
 
-UNIT_TEST(test_cap)
+static void test_cap(void **state)
 {
 	const char *why = NULL;
 
@@ -80,7 +80,7 @@ UNIT_TEST(test_cap)
 	}
 }
 
-UNIT_TEST(test_names)
+static void test_names(void **state)
 {
 	static const struct {
 		const char *word;

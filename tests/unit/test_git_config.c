@@ -38,13 +38,13 @@ static void check_text(const struct test_case *c)
 	}
 }
 
-UNIT_TEST(test_texts)
+static void test_texts(void **state)
 {
 	cases_check("git_config.case", 2, check_text);
 }
 
 /* A path of the greatest length is found; one byte more is ignored. */
-UNIT_TEST(test_length)
+static void test_length(void **state)
 {
 	static char text[PATH_MAX + 64], found[PATH_MAX + 64];
 	static const char HEAD[] = "[core]\nhooksPath = ";

@@ -44,7 +44,7 @@ static const struct vector {
 	  0, 152, "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2" },
 };
 
-UNIT_TEST(test_hmac)
+static void test_hmac(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(VECTORS); i++) {
 		const struct vector *v = &VECTORS[i];
@@ -149,7 +149,7 @@ static const char EVENT[] =
         "\"session_cost_usd\":5.110050,\"budget_usd\":5.000000,\"action_count\":12,"
         "\"violation_counts\":{\"pii_blocked\":3,\"file_blocked\":1}}";
 
-UNIT_TEST(test_slack)
+static void test_slack(void **state)
 {
 	static const struct {
 		const char *path;
@@ -180,7 +180,7 @@ UNIT_TEST(test_slack)
 	}
 }
 
-UNIT_TEST(test_pagerduty)
+static void test_pagerduty(void **state)
 {
 	static const struct {
 		const char *path;
@@ -213,7 +213,7 @@ UNIT_TEST(test_pagerduty)
 	assert_non_null(strstr(err.text, "routing key"));
 }
 
-UNIT_TEST(test_words_of_each_event)
+static void test_words_of_each_event(void **state)
 {
 	static const struct {
 		const char *event;
@@ -244,7 +244,7 @@ UNIT_TEST(test_words_of_each_event)
 	}
 }
 
-UNIT_TEST(test_json_is_the_event)
+static void test_json_is_the_event(void **state)
 {
 	static const char *const SAME[] = {
 		EVENT,
@@ -259,7 +259,7 @@ UNIT_TEST(test_json_is_the_event)
 	}
 }
 
-UNIT_TEST(test_no_event)
+static void test_no_event(void **state)
 {
 	static const char *const BAD[] = {
 		"", "[]", "\"x\"", "{", "{\"a\":1}x", "{\"a\":1,\"a\":2}"
@@ -276,7 +276,7 @@ UNIT_TEST(test_no_event)
 }
 
 /* An agent can choose any text. In the message for Slack it must contain no markup. */
-UNIT_TEST(test_hostile_words)
+static void test_hostile_words(void **state)
 {
 	static const struct {
 		const char *reason; /* as it is in the JSON */
@@ -371,7 +371,7 @@ static void check_slack(const char *text, size_t most)
 	assert_true(amp == NULL || strchr(amp, ';') != NULL); /* no entity is cut */
 }
 
-UNIT_TEST(test_limits)
+static void test_limits(void **state)
 {
 	static const char *const PIECES[] = { "&", "\xf0\x9f\x9a\xa8", "x", "<>" };
 
@@ -395,7 +395,7 @@ UNIT_TEST(test_limits)
 }
 
 /* A body of exactly MAX_NOTIFY_BODY bytes is accepted; one byte more is refused. */
-UNIT_TEST(test_size_of_a_body)
+static void test_size_of_a_body(void **state)
 {
 	static const char HEAD[] = "{\"r\":\"";
 	size_t room = MAX_NOTIFY_BODY - strlen(HEAD) - 2;
@@ -416,7 +416,7 @@ UNIT_TEST(test_size_of_a_body)
 
 /* ---- the next attempt ----------------------------------------------------- */
 
-UNIT_TEST(test_retry)
+static void test_retry(void **state)
 {
 	struct herald_result r = { .retry = true, .retry_after_ms = -1, .error = "no answer" };
 	static const struct {

@@ -49,7 +49,6 @@ static void test_rewritten(void **state)
 		{ "# now\n python3 skills/x/main.py # so\n", ".", RUN "@/skills/x" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		auto_buf got, want;
 		buf_init(&want, 1 << 16);
@@ -76,7 +75,6 @@ static void test_within(void **state)
 		      { "ls -l", HOOK_PASS },
 		      { "uname", HOOK_PASS } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		auto_buf text;
 		assert_int_equal(ask(CASES[i].command, "skills/x", false, &text), CASES[i].want);
@@ -87,7 +85,6 @@ static void test_cdpath(void **state)
 {
 	auto_buf a, b;
 
-	(void)state;
 	assert_int_equal(ask("cd skills/x && python3 main.py", ".", true, &a), HOOK_ASK);
 	assert_int_equal(ask("cd ./skills/x && python3 main.py", ".", true, &b), HOOK_REWRITE);
 }
@@ -104,7 +101,6 @@ static void test_brackets(void **state)
 		"python3 q/*/k/main.py | cat",   "cd @/a1; python3 l/$X/a.py"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		auto_free char *dir = path_from(world, DIRS[i]);
 		assert_int_equal(mkdir(dir, 0755), 0);
@@ -128,7 +124,6 @@ static void test_caps(void **state)
 {
 	auto_buf line, a, b;
 
-	(void)state;
 	buf_init(&line, 1 << 20);
 	for (size_t i = 0; i <= MAX_SHELL_BYTES; i++) {
 		buf_addc(&line, 'a');
@@ -168,7 +163,6 @@ static void test_walk(void **state)
 {
 	auto_free char *dir = path_from(world, "large");
 
-	(void)state;
 	assert_int_equal(mkdir(dir, 0755), 0);
 	for (size_t i = 0; i <= MAX_HOOK_WALK; i++) {
 		char name[PATH_MAX];

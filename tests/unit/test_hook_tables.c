@@ -76,7 +76,6 @@ static void test_denied(void **state)
 		"python3 -c 'from skills.x import main as m'",
 	};
 
-	(void)state;
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_DENY, ".");
 }
 
@@ -371,7 +370,6 @@ static void test_asked(void **state)
 		"git log | $PAGER",
 	};
 
-	(void)state;
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_ASK, ".");
 }
 
@@ -478,7 +476,6 @@ static void test_passed(void **state)
 		"test -d tools -a -x /bin/ls",
 	};
 
-	(void)state;
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS, ".");
 }
 
@@ -500,7 +497,6 @@ static void test_elsewhere(void **state)
 		"for i in $LIST; do $i x; done",
 	};
 
-	(void)state;
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS, "tools");
 }
 
@@ -523,7 +519,6 @@ static void test_decided(void **state)
 		"skillsandbox serve --write / --skills x",
 	};
 
-	(void)state;
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_ASK, "tools");
 }
 
@@ -543,7 +538,6 @@ static void test_other_names(void **state)
 	               *hard = path_from(world, "tools/hard");
 	size_t wrong = 0;
 
-	(void)state;
 	put("self", "");
 	put("other", "");
 	assert_int_equal(symlink("self", ssb), 0);

@@ -57,7 +57,6 @@ static int make_homes(void **state)
 	};
 	char template[] = "/tmp/test-hook-XXXXXX";
 
-	(void)state;
 	auto_free char *real = realpath(mkdtemp(template), NULL);
 	snprintf(world, sizeof(world), "%s", real);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
@@ -165,7 +164,6 @@ static void test_hidden_directories(void **state)
 		  "docker run -v $PWD:/w python python3 /w/doc/a/b.py" },
 	};
 
-	(void)state;
 	each_row(ROWS, ARRAY_LEN(ROWS));
 }
 
@@ -227,7 +225,6 @@ static void test_hidden_files(void **state)
 		  "printf '%d' 'a[$(doc/b)]'" },
 	};
 
-	(void)state;
 	each_row(ROWS, ARRAY_LEN(ROWS));
 }
 
@@ -245,7 +242,6 @@ static void test_within(void **state)
 		{ "C", "cd ~/.cl*; cd sk*; cd p*; make", "cd ~/C*; cd d*; make" },
 	};
 
-	(void)state;
 	each_row(ROWS, ARRAY_LEN(ROWS));
 }
 
@@ -256,7 +252,6 @@ static void test_cdpath(void **state)
 		{ "C", "cd .claude && skills/pdf/r.sh", "cd doc && a/b.py" },
 	};
 
-	(void)state;
 	has_cdpath = true;
 	each_row(ROWS, ARRAY_LEN(ROWS));
 	has_cdpath = false;
@@ -277,7 +272,6 @@ static void test_passed(void **state)
 	};
 	size_t wrong = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		wrong += count_wrong(ROWS[i].cwd, ROWS[i].line, HOOK_PASS);
 	}
@@ -321,7 +315,6 @@ static void test_ordinary(void **state)
 	};
 	size_t wrong = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
 		wrong += count_wrong("C", LINES[i], HOOK_PASS);
 	}
@@ -335,7 +328,6 @@ static void test_cap(void **state)
 {
 	auto_free char *skills = path_from(world, "C/skills");
 
-	(void)state;
 	assert_int_equal(mkdir(skills, 0755), 0);
 	for (size_t i = 0; i <= MAX_HOOK_SKILLS; i++) {
 		char name[PATH_MAX];

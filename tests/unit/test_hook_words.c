@@ -134,7 +134,6 @@ static void test_exact(void **state)
 		{ "a \"b\\\nc\"", "!" },
 	};
 
-	(void)state;
 	each_is(ROWS, ARRAY_LEN(ROWS), HOOK_EXACT);
 	assert_int_equal(count_wrong("a 'b\0c' d", 10, HOOK_EXACT, "!"), 0);
 	assert_int_equal(count_wrong("a\0b", 3, HOOK_EXACT, "!"), 0);
@@ -165,7 +164,6 @@ static void test_flat(void **state)
 		{ "a 'b\\nc\\td\\_e\\.'", " ; a b ; c d e . ; " },
 	};
 
-	(void)state;
 	each_is(JOINED, ARRAY_LEN(JOINED), HOOK_JOINED);
 	each_is(SPLIT, ARRAY_LEN(SPLIT), HOOK_SPLIT);
 }
@@ -178,7 +176,6 @@ static void test_quote_round_trip(void **state)
 		                             "#", "=a",   "a=b",      "if",   "{a,b}", "!",
 		                             ";", "-x",   "\xff\xfe", "2",    "{}",    "\1\x80" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
 		auto_buf quoted, got;
 		buf_init(&quoted, 4096);

@@ -111,7 +111,7 @@ static void check_cap(const char *begin, const char *end, size_t before, size_t 
 	assert_int_equal(d.passed, before);
 }
 
-UNIT_TEST(test_caps)
+static void test_caps(void **state)
 {
 	check_cap(GET HOST "X: ", END, 0, HTTP1_MAX_HEAD, HTTP1_TOO_LONG);
 	check_cap("GET /", " HTTP/1.1" CRLF HOST CRLF, 0, HTTP1_MAX_HEAD, HTTP1_TOO_LONG);
@@ -120,7 +120,7 @@ UNIT_TEST(test_caps)
 	          HTTP1_TOO_LONG);
 }
 
-UNIT_TEST(test_full_buffer_is_decided)
+static void test_full_buffer_is_decided(void **state)
 {
 	struct drive d;
 
@@ -131,7 +131,7 @@ UNIT_TEST(test_full_buffer_is_decided)
 	assert_false(d.denied);
 }
 
-UNIT_TEST(test_many_requests)
+static void test_many_requests(void **state)
 {
 	enum { COUNT = 10000 };
 	static const size_t STEPS[] = { 1, 13, 4096, 1 << 20 };
@@ -151,7 +151,7 @@ UNIT_TEST(test_many_requests)
 
 /* ---- the calls ------------------------------------------------------------ */
 
-UNIT_TEST(test_nothing_goes_before_allow)
+static void test_nothing_goes_before_allow(void **state)
 {
 	static const char BYTES[] = GET HOST CRLF;
 	struct http1 h;
@@ -174,7 +174,7 @@ UNIT_TEST(test_nothing_goes_before_allow)
 	assert_string_equal(h.host, "a.test"); /* kept for the record */
 }
 
-UNIT_TEST(test_upgrade_counts_once_allowed)
+static void test_upgrade_counts_once_allowed(void **state)
 {
 	struct http1 h;
 	size_t pass = 1;
@@ -195,7 +195,7 @@ UNIT_TEST(test_upgrade_counts_once_allowed)
 
 /* After a request with "Expect", only the status 100 lets the body pass, and only if the request
  * was sent before. A switch of protocols is not such an answer. */
-UNIT_TEST(test_only_100_continues)
+static void test_only_100_continues(void **state)
 {
 	static const char BYTES[] = ANNOUNCED "hello";
 	const size_t head = strlen(ANNOUNCED);
@@ -230,7 +230,7 @@ UNIT_TEST(test_only_100_continues)
 	}
 }
 
-UNIT_TEST(test_denial_stays)
+static void test_denial_stays(void **state)
 {
 	struct http1 h;
 	size_t pass = 1;
@@ -278,7 +278,7 @@ static const struct status_case {
 	{ "\x15\x03\x03", false, true },
 };
 
-UNIT_TEST(test_status)
+static void test_status(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(STATUSES); i++) {
 		const struct status_case *c = &STATUSES[i];
@@ -298,7 +298,7 @@ UNIT_TEST(test_status)
 	}
 }
 
-UNIT_TEST(test_interim_answers_end)
+static void test_interim_answers_end(void **state)
 {
 	static const char INTERIM[] = "HTTP/1.1 100 Continue" END;
 	struct http1_status s = { 0 };

@@ -41,7 +41,7 @@ static int judge_text(const char *text)
 	return judge(&r, text, strlen(text), &len);
 }
 
-UNIT_TEST(reads_a_head)
+static void reads_a_head(void **state)
 {
 	static const char text[] = "POST /mcp?x HTTP/1.1\r\n"
 	                           "HOST: [::1]:8080\r\n"
@@ -67,7 +67,7 @@ UNIT_TEST(reads_a_head)
 	assert_false(r.expects);
 }
 
-UNIT_TEST(judges_heads)
+static void judges_heads(void **state)
 {
 	static const struct {
 		const char *text;
@@ -119,7 +119,7 @@ UNIT_TEST(judges_heads)
 	}
 }
 
-UNIT_TEST(options_of_connections)
+static void options_of_connections(void **state)
 {
 	struct http_request r;
 	size_t len;
@@ -143,7 +143,7 @@ static char *head_of(size_t size)
 	return text;
 }
 
-UNIT_TEST(the_head_is_capped)
+static void the_head_is_capped(void **state)
 {
 	auto_free char *at_cap = head_of(HTTP_MAX_HEAD);
 	auto_free char *past = head_of(HTTP_MAX_HEAD + 1);
@@ -156,7 +156,7 @@ UNIT_TEST(the_head_is_capped)
 	assert_int_equal(http_request_head(&r, past, HTTP_MAX_HEAD + 1, &len), 431);
 }
 
-UNIT_TEST(the_fields_are_capped)
+static void the_fields_are_capped(void **state)
 {
 	char text[8192] = GOOD;
 
@@ -172,7 +172,7 @@ UNIT_TEST(the_fields_are_capped)
 	assert_int_equal(judge_text(text), 431);
 }
 
-UNIT_TEST(accepting)
+static void accepting(void **state)
 {
 	static const struct {
 		const char *accept;
@@ -237,7 +237,7 @@ static int feed(const char *head, const char *text, size_t step, char *out, size
 	return verdict;
 }
 
-UNIT_TEST(reads_bodies)
+static void reads_bodies(void **state)
 {
 	static const struct {
 		const char *head, *bytes, *body;

@@ -87,7 +87,7 @@ static void begin(void)
 	left = (struct unpack_left){ 1000, 1000000 };
 }
 
-UNIT_TEST(test_what_is_kept)
+static void test_what_is_kept(void **state)
 {
 	static const struct made LAYER[] = {
 		{ '5', "./", NULL, NULL, 0 },
@@ -119,7 +119,7 @@ UNIT_TEST(test_what_is_kept)
 	assert_int_equal(left.bytes, 1000000 - 5 - 10);
 }
 
-UNIT_TEST(test_whiteouts)
+static void test_whiteouts(void **state)
 {
 	static const struct made LOWER[] = {
 		{ '0', "a/gone", NULL, "1", 0 }, { '0', "a/stays", NULL, "1", 0 },
@@ -143,7 +143,7 @@ UNIT_TEST(test_whiteouts)
 }
 
 /* Each bad entry is refused. The good entry is accepted in the same layer. */
-UNIT_TEST(test_hostile_layers)
+static void test_hostile_layers(void **state)
 {
 	static const struct {
 		struct made before;
@@ -184,7 +184,7 @@ UNIT_TEST(test_hostile_layers)
 }
 
 /* A symlink to a place outside is followed inside of the image. Nothing is written outside. */
-UNIT_TEST(test_symlinks_stay_inside)
+static void test_symlinks_stay_inside(void **state)
 {
 	char target[80];
 	snprintf(target, sizeof(target), "%s", top);
@@ -208,7 +208,7 @@ UNIT_TEST(test_symlinks_stay_inside)
 }
 
 /* unpack_step() alone, with every step that a compromised reader could report. */
-UNIT_TEST(test_the_writer_believes_nothing)
+static void test_the_writer_believes_nothing(void **state)
 {
 	static const char *const NAMES[] = { "",     ".",    "..",    "/a",  "a/",    "a//b",
 		                             "a/..", "../a", "a/./b", "./a", "a/../b" };
@@ -236,7 +236,7 @@ UNIT_TEST(test_the_writer_believes_nothing)
 	}
 }
 
-UNIT_TEST(test_depth)
+static void test_depth(void **state)
 {
 	char name[2 * (MAX_IMAGE_DEPTH + 1) + 1] = "d";
 	struct ssb_error err = { 0 };
@@ -258,7 +258,7 @@ UNIT_TEST(test_depth)
 	assert_int_equal(unpack_step(root, &s, "short/e/f", "", -1, &left, &err), -1);
 }
 
-UNIT_TEST(test_caps)
+static void test_caps(void **state)
 {
 	static const struct made LAYER[] = {
 		{ '0', "a", NULL, "12345", 0 },
@@ -290,7 +290,7 @@ UNIT_TEST(test_caps)
 }
 
 /* A layer that is cut at any place is refused. */
-UNIT_TEST(test_cut_layers)
+static void test_cut_layers(void **state)
 {
 	static const struct made LAYER[] = { { '0', "a", NULL, "12345", 0 } };
 	struct ssb_error err = { 0 };

@@ -129,7 +129,7 @@ static struct clerk_word ask_clerk(struct clerk *c, enum clerk_task_kind kind)
 
 /* ---- tests --------------------------------------------------------------- */
 
-UNIT_TEST(test_half_an_answer)
+static void test_half_an_answer(void **state)
 {
 	const struct session_run run = { .session = "child" };
 	struct clerk *c = NULL;
@@ -155,7 +155,7 @@ UNIT_TEST(test_half_an_answer)
 
 /* An answer that was stored, but could not read the sessions, counts as a loss of the store. The
  * deadline, and the act for a loss, stay as they were. */
-UNIT_TEST(test_half_an_answer_is_a_loss)
+static void test_half_an_answer_is_a_loss(void **state)
 {
 	const struct clerk_word half = { .stored = true };
 	struct keeper k;
@@ -173,7 +173,7 @@ UNIT_TEST(test_half_an_answer_is_a_loss)
 	assert_true(k.killing);
 }
 
-UNIT_TEST(test_half_an_answer_resumes_nothing)
+static void test_half_an_answer_resumes_nothing(void **state)
 {
 	struct clerk_word w = { .stored = true };
 	struct keeper k;
@@ -188,7 +188,7 @@ UNIT_TEST(test_half_an_answer_resumes_nothing)
 	assert_false(k.paused);
 }
 
-UNIT_TEST(test_it_sleeps_when_all_is_said)
+static void test_it_sleeps_when_all_is_said(void **state)
 {
 	struct keeper k;
 
@@ -200,7 +200,7 @@ UNIT_TEST(test_it_sleeps_when_all_is_said)
 }
 
 /* The rest of the grace is counted from the time in the store, not from the time of the answer. */
-UNIT_TEST(test_grace_that_is_left)
+static void test_grace_that_is_left(void **state)
 {
 	static const struct {
 		int64_t ago_ms, grace_ms, left_ms;
@@ -229,7 +229,7 @@ UNIT_TEST(test_grace_that_is_left)
 /* The room is the amount that a run may use before the keeper must ask the store again. A limit
  * that refuses has no room after it is reached. A limit that only pauses, alerts or logs has been
  * carried out then, so there is no further limit. */
-UNIT_TEST(test_room_of_a_limit)
+static void test_room_of_a_limit(void **state)
 {
 	static const struct {
 		uint64_t used;
@@ -258,7 +258,7 @@ UNIT_TEST(test_room_of_a_limit)
 }
 
 /* The wish of a session for its runs, in each of its states. */
-UNIT_TEST(test_wish_of_a_state)
+static void test_wish_of_a_state(void **state)
 {
 	for (int st = 0; st < SESSION_STATES; st++) {
 		struct session s = session_of("top", "");

@@ -89,7 +89,7 @@ static void take(struct world *w, struct egress_event e)
 	ledger_take(w->ledger, &e, w->trace);
 }
 
-UNIT_TEST(connection_has_two_events)
+static void connection_has_two_events(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
@@ -111,7 +111,7 @@ UNIT_TEST(connection_has_two_events)
 	assert_non_null(strstr(text, "{\"connections\":1,\"blocked\":0,"));
 }
 
-UNIT_TEST(lost_ones_are_told)
+static void lost_ones_are_told(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
@@ -134,7 +134,7 @@ UNIT_TEST(lost_ones_are_told)
 
 /* The bytes of a connection count for the destination of its first event, even if its last event
  * names another one. */
-UNIT_TEST(totals_follow_the_connection)
+static void totals_follow_the_connection(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
@@ -192,7 +192,7 @@ static void destinations_have_totals(void **state)
 
 /* 100,000 connections fill the room for connections. The totals of each destination are still
  * recorded. */
-UNIT_TEST(totals_survive_a_flood)
+static void totals_survive_a_flood(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
@@ -218,7 +218,7 @@ UNIT_TEST(totals_survive_a_flood)
 	assert_int_equal(count(text, "\"connections\":100001,\"blocked\":0"), 1);
 }
 
-UNIT_TEST(repeats_are_counted)
+static void repeats_are_counted(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_UNKNOWN, "evil.test", "not_declared");
@@ -267,7 +267,7 @@ static void facts_are_bounded(void **state)
 }
 
 /* The facts above the cap are counted, separately for violations and for other facts. */
-UNIT_TEST(beyond_is_counted)
+static void beyond_is_counted(void **state)
 {
 	struct world w = begin();
 	char name[32];
@@ -295,7 +295,7 @@ UNIT_TEST(beyond_is_counted)
 	assert_non_null(strstr(text, "\"violations\":3"));
 }
 
-UNIT_TEST(lying_broker_is_bounded)
+static void lying_broker_is_bounded(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
@@ -336,7 +336,7 @@ static int teardown(void **state)
 
 /* The bytes of a connection are counted before it ends. The totals of the trace have the same
  * numbers. */
-UNIT_TEST(moved_bytes_are_known)
+static void moved_bytes_are_known(void **state)
 {
 	struct world w = begin();
 	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
@@ -364,7 +364,7 @@ UNIT_TEST(moved_bytes_are_known)
 }
 
 /* Repeats are in the trace only at its end. A tally counts each of them at once, and only once. */
-UNIT_TEST(repeats_are_tallied_at_once)
+static void repeats_are_tallied_at_once(void **state)
 {
 	struct world w = begin();
 	struct trace_tally tally = { 0 };
@@ -391,7 +391,7 @@ UNIT_TEST(repeats_are_tallied_at_once)
 	free(end(&w));
 }
 
-UNIT_TEST(attempts_are_tallied)
+static void attempts_are_tallied(void **state)
 {
 	struct world w = begin();
 	struct trace_tally tally = { 0 };

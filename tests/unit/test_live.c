@@ -49,7 +49,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-UNIT_TEST(test_ask_and_answer)
+static void test_ask_and_answer(void **state)
 {
 	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 7 };
 	struct live_request got;
@@ -80,7 +80,7 @@ UNIT_TEST(test_ask_and_answer)
 	assert_int_equal(unlinkat(w.dir, name, 0), 0);
 }
 
-UNIT_TEST(test_names_do_not_leave_the_directory)
+static void test_names_do_not_leave_the_directory(void **state)
 {
 	static const char *const bad[] = { "", "..", "../x", "0123456789abcdef0123456789abcde/",
 		                           "0123456789ABCDEF0123456789ABCDEF" };
@@ -92,7 +92,7 @@ UNIT_TEST(test_names_do_not_leave_the_directory)
 	}
 }
 
-UNIT_TEST(test_only_what_is_dead_and_old_is_removed)
+static void test_only_what_is_dead_and_old_is_removed(void **state)
 {
 	char names[3][LIVE_NAME];
 	const struct timespec old[2] = { { 1000000, 0 }, { 1000000, 0 } };
@@ -116,7 +116,7 @@ UNIT_TEST(test_only_what_is_dead_and_old_is_removed)
 	assert_int_equal(unlinkat(w.dir, names[2], 0), 0);
 }
 
-UNIT_TEST(test_directory_of_others)
+static void test_directory_of_others(void **state)
 {
 	char path[600];
 	int fd = -1;
@@ -133,7 +133,7 @@ UNIT_TEST(test_directory_of_others)
 
 /* Only processes of the owner and of root may connect. A child process changes its uid, because
  * that cannot be undone. */
-UNIT_TEST(test_only_the_owner_and_root_are_heard)
+static void test_only_the_owner_and_root_are_heard(void **state)
 {
 	char name[LIVE_NAME];
 	int listening;
@@ -181,7 +181,7 @@ UNIT_TEST(test_only_the_owner_and_root_are_heard)
 	assert_int_equal(unlinkat(w.dir, name, 0), 0);
 }
 
-UNIT_TEST(test_a_process_and_its_double)
+static void test_a_process_and_its_double(void **state)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -253,7 +253,7 @@ static int keep(int listening, pid_t init, int let)
 }
 
 /* If a run has a grace, a keeper that answers late does not shorten the grace. */
-UNIT_TEST(test_a_slow_keeper_keeps_the_grace)
+static void test_a_slow_keeper_keeps_the_grace(void **state)
 {
 	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 60000 };
 	struct targets all = { 0 };

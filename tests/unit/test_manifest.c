@@ -27,7 +27,7 @@ static struct manifest *parse_good(const char *text)
 #define ENTRY "entrypoint: {command: python3}\n"
 #define SMALL SKILL "permissions: {}\n" ENTRY
 
-UNIT_TEST(every_field)
+static void every_field(void **state)
 {
 	auto_manifest m = parse_good("skill:\n"
 	                             "  name: weather\n"
@@ -102,7 +102,7 @@ UNIT_TEST(every_field)
 	assert_string_equal(m->workdir, "/skill/sub");
 }
 
-UNIT_TEST(defaults)
+static void defaults(void **state)
 {
 	auto_manifest m = parse_good(SMALL);
 
@@ -119,7 +119,7 @@ UNIT_TEST(defaults)
 	assert_string_equal(m->workdir, "/skill");
 }
 
-UNIT_TEST(network_limits)
+static void network_limits(void **state)
 {
 	auto_manifest least = parse_good(SKILL ENTRY "permissions: {network: {max_connections: 1,"
 	                                             " max_connections_per_second: 1,"
@@ -155,7 +155,7 @@ static const char *const GOOD[] = {
 	SKILL "permissions: {network: {egress: [{domain: a.example, ports: [1, 65535]}]}}\n" ENTRY,
 };
 
-UNIT_TEST(good_manifests)
+static void good_manifests(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		auto_manifest m = parse_good(GOOD[i]);
@@ -356,7 +356,7 @@ static bool has_error(const struct ssb_diags *d, unsigned line, const char *word
 	return false;
 }
 
-UNIT_TEST(bad_manifests)
+static void bad_manifests(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
@@ -376,7 +376,7 @@ UNIT_TEST(bad_manifests)
 	}
 }
 
-UNIT_TEST(all_errors_are_reported_and_the_first_is_the_error)
+static void all_errors_are_reported_and_the_first_is_the_error(void **state)
 {
 	static const char text[] = "skill: {name: a/b}\n"
 	                           "permissions: {filesystem: {read: [x, /a/.., /ok]}}\n"
@@ -401,7 +401,7 @@ UNIT_TEST(all_errors_are_reported_and_the_first_is_the_error)
 	manifest_free(m);
 }
 
-UNIT_TEST(repeats_are_merged_with_a_warning)
+static void repeats_are_merged_with_a_warning(void **state)
 {
 	static const char text[] =
 	        PERM("network: {egress: [{domain: a.example, ports: [80, 443, 80]}]},"
@@ -473,7 +473,7 @@ static const struct {
 	{ SMALL "#", "x", "", MAX_YAML_BYTES - sizeof(SMALL), "larger than 262144 bytes" },
 };
 
-UNIT_TEST(caps_hold_exactly)
+static void caps_hold_exactly(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(CAPS); i++) {
 		for (unsigned past = 0; past < 2; past++) {

@@ -84,7 +84,7 @@ static void expect_bad(const char *path, enum ssb_code code, const char *word)
 	ssb_diags_free(d);
 }
 
-UNIT_TEST(a_directory_and_a_file)
+static void a_directory_and_a_file(void **state)
 {
 	put("skill/" MANIFEST_FILE, 0);
 	put("skill/other.yaml", 0);
@@ -98,7 +98,7 @@ UNIT_TEST(a_directory_and_a_file)
 	assert_int_equal(chdir(".."), 0);
 }
 
-UNIT_TEST(what_is_not_there)
+static void what_is_not_there(void **state)
 {
 	expect_bad("skill", SSB_E_NOT_FOUND, "write a " MANIFEST_FILE);
 	expect_bad("nowhere", SSB_E_NOT_FOUND, "no such file or directory");
@@ -114,7 +114,7 @@ UNIT_TEST(what_is_not_there)
 	expect_bad(path, SSB_E_SYS, "cannot open");
 }
 
-UNIT_TEST(links_stay_inside)
+static void links_stay_inside(void **state)
 {
 	assert_int_equal(mkdir("skill/sub", 0700), 0);
 	put("skill/sub/m.yaml", 0);
@@ -140,14 +140,14 @@ UNIT_TEST(links_stay_inside)
 	expect_bad("skill", SSB_E_MANIFEST, "leaves the skill");
 }
 
-UNIT_TEST(a_fifo_does_not_hang)
+static void a_fifo_does_not_hang(void **state)
 {
 	assert_int_equal(mkfifo("skill/" MANIFEST_FILE, 0600), 0);
 	expect_bad("skill", SSB_E_MANIFEST, "is a FIFO");
 	expect_bad("skill/" MANIFEST_FILE, SSB_E_MANIFEST, "is a FIFO");
 }
 
-UNIT_TEST(a_socket_is_refused)
+static void a_socket_is_refused(void **state)
 {
 	struct sockaddr_un addr = { AF_UNIX, "skill/" MANIFEST_FILE };
 	auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -156,7 +156,7 @@ UNIT_TEST(a_socket_is_refused)
 	expect_bad("skill", SSB_E_MANIFEST, "socket");
 }
 
-UNIT_TEST(a_directory_or_device_is_refused)
+static void a_directory_or_device_is_refused(void **state)
 {
 	assert_int_equal(mkdir("skill/" MANIFEST_FILE, 0700), 0);
 	expect_bad("skill", SSB_E_MANIFEST, "is a directory");
@@ -164,7 +164,7 @@ UNIT_TEST(a_directory_or_device_is_refused)
 	expect_bad("/dev/zero", SSB_E_MANIFEST, "is a device");
 }
 
-UNIT_TEST(size_cap)
+static void size_cap(void **state)
 {
 	const size_t room = MAX_YAML_BYTES - (sizeof(SMALL) - 1);
 
@@ -176,7 +176,7 @@ UNIT_TEST(size_cap)
 	expect_bad("skill", SSB_E_MANIFEST, "larger than 262144 bytes");
 }
 
-UNIT_TEST(an_empty_file)
+static void an_empty_file(void **state)
 {
 	auto_fd fd = open("skill/" MANIFEST_FILE, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);

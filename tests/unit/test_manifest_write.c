@@ -72,7 +72,7 @@ static const char *const WHOLE[] = {
 	HEAD "permissions: {network: {max_bytes_in: 5}}\n",
 };
 
-UNIT_TEST(whole_manifests)
+static void whole_manifests(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(WHOLE); i++) {
 		struct manifest *m = parse(WHOLE[i]);
@@ -98,7 +98,7 @@ static const char *const HOSTILE[] = {
 	"\x01\x02\x7f",
 };
 
-UNIT_TEST(notes_stay_notes)
+static void notes_stay_notes(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(HOSTILE); i++) {
 		const char *h = HOSTILE[i];
@@ -125,7 +125,7 @@ UNIT_TEST(notes_stay_notes)
 	}
 }
 
-UNIT_TEST(reasons_stand_behind_their_lines)
+static void reasons_stand_behind_their_lines(void **state)
 {
 	const char *why[] = { "run 1" };
 	const struct write_aside aside = { WRITE_READ, "~/.ssh", "it holds SSH keys" };
@@ -146,7 +146,7 @@ UNIT_TEST(reasons_stand_behind_their_lines)
 	manifest_free(m);
 }
 
-UNIT_TEST(what_cannot_be_said_fails)
+static void what_cannot_be_said_fails(void **state)
 {
 	static const char *const BAD[] = { "/srv/\xff", "/srv/a\x01", "/srv/\xe2\x80\xae",
 		                           "/srv/\xc2\x85" };
@@ -163,7 +163,7 @@ UNIT_TEST(what_cannot_be_said_fails)
 	}
 }
 
-UNIT_TEST(the_longest_text)
+static void the_longest_text(void **state)
 {
 	auto_free char *s = malloc(MAX_SCALAR_BYTES + 2);
 

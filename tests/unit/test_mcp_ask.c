@@ -27,7 +27,7 @@ static void answer(uint64_t id, const char *result)
 	world_say("{'jsonrpc':'2.0','id':%llu,%s}", (unsigned long long)id, result);
 }
 
-UNIT_TEST(legacy_one)
+static void legacy_one(void **state)
 {
 	world_begin(CAN);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
@@ -45,7 +45,7 @@ UNIT_TEST(legacy_one)
 	assert_int_equal(w.out.n_ended, 1);
 }
 
-UNIT_TEST(legacy_rounds)
+static void legacy_rounds(void **state)
 {
 	world_begin(CAN);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
@@ -58,7 +58,7 @@ UNIT_TEST(legacy_rounds)
 
 /* The handler needs both answers. They may come in any order, and only the first answer to each
  * counts. */
-UNIT_TEST(legacy_both)
+static void legacy_both(void **state)
 {
 	world_begin(CAN);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'both':1}}");
@@ -70,7 +70,7 @@ UNIT_TEST(legacy_both)
 	world_expect(&w.out, "'first':'a','second':'b'");
 }
 
-UNIT_TEST(legacy_refused)
+static void legacy_refused(void **state)
 {
 	static const char *const rows[] = { "'error':{'code':-1,'message':'no'}", "'result':7" };
 
@@ -83,7 +83,7 @@ UNIT_TEST(legacy_refused)
 }
 
 /* An answer that is too long is treated like a refusal. */
-UNIT_TEST(legacy_answers_are_capped)
+static void legacy_answers_are_capped(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
 		size_t fill = MAX_MCP_ANSWERS - strlen("{\"action\":\"\"}") + past;
@@ -101,7 +101,7 @@ UNIT_TEST(legacy_answers_are_capped)
 }
 
 /* A client that cannot be asked counts as refusing: it gets no question. */
-UNIT_TEST(legacy_unable)
+static void legacy_unable(void **state)
 {
 	world_begin("{}");
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
@@ -110,7 +110,7 @@ UNIT_TEST(legacy_unable)
 }
 
 /* A question that is too long counts as refused, because it would never be answered. */
-UNIT_TEST(legacy_too_long_to_ask)
+static void legacy_too_long_to_ask(void **state)
 {
 	world_begin(CAN);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/much'}");
@@ -120,7 +120,7 @@ UNIT_TEST(legacy_too_long_to_ask)
 }
 
 /* A handler that asks again and again is stopped after MAX_MCP_ROUNDS rounds. */
-UNIT_TEST(rounds_are_capped)
+static void rounds_are_capped(void **state)
 {
 	world_begin("{}");
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
@@ -129,7 +129,7 @@ UNIT_TEST(rounds_are_capped)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(legacy_canceled_while_it_waits)
+static void legacy_canceled_while_it_waits(void **state)
 {
 	world_begin(CAN);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
@@ -155,7 +155,7 @@ UNIT_TEST(legacy_canceled_while_it_waits)
 }
 
 /* An answer from another client does not count. */
-UNIT_TEST(legacy_answers_of_another)
+static void legacy_answers_of_another(void **state)
 {
 	struct mcp_peer *other = NULL;
 	char text[128];
@@ -192,7 +192,7 @@ static void retry(const char *params, const char *responses, const char *sealed)
 }
 
 /* A question that was refused has no answer in the sealed state: it stays unasked. */
-UNIT_TEST(modern_refused_is_not_sealed)
+static void modern_refused_is_not_sealed(void **state)
 {
 	world_init();
 	call("test/later", ",'name':'n'");
@@ -211,7 +211,7 @@ UNIT_TEST(modern_refused_is_not_sealed)
 	mcp_done(w.held);
 }
 
-UNIT_TEST(modern_one)
+static void modern_one(void **state)
 {
 	world_init();
 	call("tools/call", ",'name':'n'");
@@ -232,7 +232,7 @@ UNIT_TEST(modern_one)
 	assert_int_equal(w.n_handled, 2);
 }
 
-UNIT_TEST(modern_rounds)
+static void modern_rounds(void **state)
 {
 	world_init();
 	call("tools/call", ",'twice':1");
@@ -246,7 +246,7 @@ UNIT_TEST(modern_rounds)
 }
 
 /* If an answer is missing or is not an object, the question is asked again. */
-UNIT_TEST(modern_missing)
+static void modern_missing(void **state)
 {
 	static const char *const rows[] = { "{}", "{'other':{}}", "{'first':7}", "{'first':null}" };
 
@@ -260,7 +260,7 @@ UNIT_TEST(modern_missing)
 	}
 }
 
-UNIT_TEST(modern_bound)
+static void modern_bound(void **state)
 {
 	struct mcp_peer *other = NULL;
 	char text[4096];
@@ -298,7 +298,7 @@ UNIT_TEST(modern_bound)
 	world_expect(&w.out, "'first':'accept'");
 }
 
-UNIT_TEST(modern_unable)
+static void modern_unable(void **state)
 {
 	world_init();
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" MODERN "}}");
@@ -307,7 +307,7 @@ UNIT_TEST(modern_unable)
 	assert_int_equal(world_last_status(&w.out), 400);
 }
 
-UNIT_TEST(modern_without_state)
+static void modern_without_state(void **state)
 {
 	world_init();
 	call("tools/call", ",'inputResponses':{'first':{'action':'accept'}}");
@@ -319,7 +319,7 @@ UNIT_TEST(modern_without_state)
 }
 
 /* If the answers are too large for the state, the request fails. */
-UNIT_TEST(modern_too_much)
+static void modern_too_much(void **state)
 {
 	auto_free char *text = malloc(MAX_MCP_STATE * 2 + 64);
 
@@ -335,7 +335,7 @@ UNIT_TEST(modern_too_much)
 }
 
 /* A call that was canceled asks a question: it is not sent. */
-UNIT_TEST(asks_when_canceled)
+static void asks_when_canceled(void **state)
 {
 	world_begin(CAN);
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/later'}");

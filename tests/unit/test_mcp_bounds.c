@@ -38,7 +38,7 @@ static void expect_answers(size_t n)
 }
 
 /* If a handler asks one question more than a round may have, it is asked in the next round. */
-UNIT_TEST(questions)
+static void questions(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
 		ask(MAX_MCP_ASKS + past, 100);
@@ -56,7 +56,7 @@ UNIT_TEST(questions)
 	}
 }
 
-UNIT_TEST(rounds)
+static void rounds(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
 		ask(MAX_MCP_ROUNDS + past, 1);
@@ -80,7 +80,7 @@ static void retry(const char *sealed, const char *responses)
 	          sealed, responses, MAX_MCP_ASKS + 1);
 }
 
-UNIT_TEST(modern_questions)
+static void modern_questions(void **state)
 {
 	char last[16];
 	char answers[64];
@@ -128,7 +128,7 @@ static void fill(char *to, size_t n, const char *tail)
 }
 
 /* A name that is too long is cut between two characters. */
-UNIT_TEST(names)
+static void names(void **state)
 {
 	static const struct {
 		size_t fill;
@@ -156,7 +156,7 @@ UNIT_TEST(names)
 }
 
 /* Extensions are stored up to a total size. The rest counts as not declared. */
-UNIT_TEST(extensions)
+static void extensions(void **state)
 {
 	static const char last[] = "com.example/x";
 	static char text[3 * MAX_MCP_EXTENSIONS];

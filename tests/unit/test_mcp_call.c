@@ -14,7 +14,7 @@
 #define HOLD_MODERN "{'jsonrpc':'2.0','id':'h','method':'test/hold','params':{" MODERN "}}"
 #define CANCEL      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':'h'}}"
 
-UNIT_TEST(answered_later)
+static void answered_later(void **state)
 {
 	world_begin("{}");
 	world_say(HOLD_LEGACY);
@@ -32,7 +32,7 @@ UNIT_TEST(answered_later)
 }
 
 /* Another process makes the answer. It is sent here as if it had been made here. */
-UNIT_TEST(answered_elsewhere)
+static void answered_elsewhere(void **state)
 {
 	struct buf away;
 	int p[2];
@@ -75,7 +75,7 @@ UNIT_TEST(answered_elsewhere)
 
 /* The client cancels a call, in both eras: the handler is notified once, the call ends once, and
  * its answer is not sent. */
-UNIT_TEST(canceled_by_id)
+static void canceled_by_id(void **state)
 {
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
@@ -100,7 +100,7 @@ UNIT_TEST(canceled_by_id)
 }
 
 /* A handler answers its call in the callback for the cancellation. */
-UNIT_TEST(answers_when_canceled)
+static void answers_when_canceled(void **state)
 {
 	world_init();
 	w.answers_on_cancel = true;
@@ -121,7 +121,7 @@ UNIT_TEST(answers_when_canceled)
 
 /* If each request of a peer has its own struct mcp_out (HTTP), several clients may use the same id.
  * Then notifications/cancelled cancels nothing; only the end of an mcp_out cancels its call. */
-UNIT_TEST(modern_ids_are_of_one_out)
+static void modern_ids_are_of_one_out(void **state)
 {
 	struct world_out one;
 	struct world_out two;
@@ -146,7 +146,7 @@ UNIT_TEST(modern_ids_are_of_one_out)
 	world_out_done(&two);
 }
 
-UNIT_TEST(duplicates_are_refused)
+static void duplicates_are_refused(void **state)
 {
 	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
 
@@ -169,7 +169,7 @@ UNIT_TEST(duplicates_are_refused)
 }
 
 /* In a legacy session, an id must be unique even if each request has its own struct mcp_out. */
-UNIT_TEST(duplicates_of_a_session)
+static void duplicates_of_a_session(void **state)
 {
 	struct world_out one;
 
@@ -186,7 +186,7 @@ UNIT_TEST(duplicates_of_a_session)
 	world_out_done(&one);
 }
 
-UNIT_TEST(calls_are_capped)
+static void calls_are_capped(void **state)
 {
 	struct mcp_call *held[MAX_MCP_CALLS];
 
@@ -214,7 +214,7 @@ UNIT_TEST(calls_are_capped)
 }
 
 /* The size of all running requests of a client is limited. */
-UNIT_TEST(weight_is_capped)
+static void weight_is_capped(void **state)
 {
 	size_t fill = MAX_MCP_MESSAGE - 200;
 	auto_free char *text = malloc(MAX_MCP_MESSAGE + 1);
@@ -281,7 +281,7 @@ static void let_go(struct many *m, size_t i)
 }
 
 /* The size of the running requests of all peers is limited. Small requests are still accepted. */
-UNIT_TEST(weight_of_all_is_capped)
+static void weight_of_all_is_capped(void **state)
 {
 	static const char full[] = "'code':-32603,'message':'the running requests are too large'";
 	size_t large = MAX_MCP_MESSAGE - 100;
@@ -312,7 +312,7 @@ UNIT_TEST(weight_of_all_is_capped)
 }
 
 /* If there is no memory for the answer, the client gets an error with the id of its request. */
-UNIT_TEST(no_memory_for_the_answer)
+static void no_memory_for_the_answer(void **state)
 {
 	world_begin("{}");
 	world_say("{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
@@ -324,7 +324,7 @@ UNIT_TEST(no_memory_for_the_answer)
 }
 
 /* The client disconnects. The handler goes on, but its answer is not sent. */
-UNIT_TEST(peer_gone_while_a_handler_works)
+static void peer_gone_while_a_handler_works(void **state)
 {
 	world_begin("{'elicitation':{}}");
 	world_say(HOLD_LEGACY);
@@ -340,7 +340,7 @@ UNIT_TEST(peer_gone_while_a_handler_works)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(out_gone)
+static void out_gone(void **state)
 {
 	world_begin("{}");
 	world_say(HOLD_LEGACY);
@@ -352,7 +352,7 @@ UNIT_TEST(out_gone)
 }
 
 /* The server is freed before a call is answered. The handler may still answer; nothing is sent. */
-UNIT_TEST(server_gone_while_a_handler_works)
+static void server_gone_while_a_handler_works(void **state)
 {
 	world_begin("{}");
 	world_say(HOLD_MODERN);
@@ -366,7 +366,7 @@ UNIT_TEST(server_gone_while_a_handler_works)
 }
 
 /* A handler that asks for the callback after the cancellation is called at once. */
-UNIT_TEST(told_at_once_where_it_has_been)
+static void told_at_once_where_it_has_been(void **state)
 {
 	world_begin("{}");
 	world_say(HOLD_LEGACY);
@@ -380,7 +380,7 @@ UNIT_TEST(told_at_once_where_it_has_been)
 }
 
 /* The transport notices during a send that the client has disconnected, or frees the peer. */
-UNIT_TEST(gone_in_the_middle_of_an_answer)
+static void gone_in_the_middle_of_an_answer(void **state)
 {
 	static const char *const rows[] = {
 		"{'jsonrpc':'2.0','id':1,'method':'tools/list'}",

@@ -59,7 +59,7 @@ static const struct {
 };
 
 /* A raw DEL is valid JSON. (Our own records never contain it.) */
-UNIT_TEST(reads_a_raw_del)
+static void reads_a_raw_del(void **state)
 {
 	struct mcp_message m = { 0 };
 	int code = 0;
@@ -83,7 +83,7 @@ static bool same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-UNIT_TEST(reads_what_is_good)
+static void reads_what_is_good(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		struct mcp_message m = { 0 };
@@ -144,7 +144,7 @@ static const struct {
 	{ "{\"jsonrpc\":\"2.0\",\"result\":{}}", MCP_E_REQUEST, NULL },
 };
 
-UNIT_TEST(refuses_what_is_not)
+static void refuses_what_is_not(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		struct mcp_message m = { 0 };
@@ -169,7 +169,7 @@ static char *filled(const char *before, char c, size_t fill, const char *after)
 	return text;
 }
 
-UNIT_TEST(caps)
+static void caps(void **state)
 {
 	static const struct {
 		const char *before;
@@ -200,7 +200,7 @@ UNIT_TEST(caps)
 	}
 }
 
-UNIT_TEST(depth_is_capped)
+static void depth_is_capped(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
 		size_t n = MAX_JSON_DEPTH - 2 + past;
@@ -217,7 +217,7 @@ UNIT_TEST(depth_is_capped)
 }
 
 /* An id with any kind of escapes is returned as the same id. */
-UNIT_TEST(ids_are_echoed)
+static void ids_are_echoed(void **state)
 {
 	struct mcp_message m = { 0 };
 	struct mcp_message again = { 0 };
@@ -241,7 +241,7 @@ UNIT_TEST(ids_are_echoed)
 	mcp_message_done(&again);
 }
 
-UNIT_TEST(errors_without_a_call)
+static void errors_without_a_call(void **state)
 {
 	auto_buf text = BUF(4096);
 
@@ -256,7 +256,7 @@ UNIT_TEST(errors_without_a_call)
 	                    "\"message\":\"\"}}");
 }
 
-UNIT_TEST(versions)
+static void versions(void **state)
 {
 	assert_true(mcp_version_known("2026-07-28") && mcp_version_modern("2026-07-28"));
 	assert_true(mcp_version_known("2024-11-05") && !mcp_version_modern("2024-11-05"));
@@ -278,7 +278,7 @@ static void digest_of(const char *text, uint8_t ret[SHA256_BYTES])
 	assert_int_equal(mcp_params_digest(&doc, json_top(&doc), ret), 0);
 }
 
-UNIT_TEST(digests_know_what_matters)
+static void digests_know_what_matters(void **state)
 {
 	static const char *const others[] = {
 		"{}",

@@ -33,7 +33,7 @@ static void listen_to(struct world_out *o, const char *id, const char *filter)
 	world_say_to(w.peer, &o->out, text);
 }
 
-UNIT_TEST(test_legacy)
+static void test_legacy(void **state)
 {
 	begin();
 	world_initialize("{}");
@@ -60,7 +60,7 @@ UNIT_TEST(test_legacy)
 	assert_int_equal(w.out.n_sent, 0);
 }
 
-UNIT_TEST(test_legacy_bad)
+static void test_legacy_bad(void **state)
 {
 	static const char *const URIS[] = { "7", "''", "null", "'a\\u0000b'" };
 	char uri[MAX_MCP_URI + 8];
@@ -95,7 +95,7 @@ UNIT_TEST(test_legacy_bad)
 	mcp_resource_updated(w.server, "u1");
 }
 
-UNIT_TEST(test_lists)
+static void test_lists(void **state)
 {
 	begin();
 	/* a client that has not initialized gets no notification */
@@ -113,7 +113,7 @@ UNIT_TEST(test_lists)
 	assert_int_equal(w.out.n_sent, 2);
 }
 
-UNIT_TEST(test_listen)
+static void test_listen(void **state)
 {
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);
@@ -169,7 +169,7 @@ UNIT_TEST(test_listen)
 	assert_int_equal(b.n_sent, 3);
 }
 
-UNIT_TEST(test_listen_canceled_by_id)
+static void test_listen_canceled_by_id(void **state)
 {
 	begin();
 	listen_to(&w.out, "7", "{'toolsListChanged':true}");
@@ -183,7 +183,7 @@ UNIT_TEST(test_listen_canceled_by_id)
 	assert_int_equal(w.server->n_calls, 1);
 }
 
-UNIT_TEST(test_listen_bad)
+static void test_listen_bad(void **state)
 {
 	static const char *const FILTERS[] = {
 		"7",
@@ -231,7 +231,7 @@ UNIT_TEST(test_listen_bad)
 }
 
 /* While a notification is sent, its receiver may be freed, with all its subscriptions. */
-UNIT_TEST(test_gone_while_told)
+static void test_gone_while_told(void **state)
 {
 	struct world_out a AUTO(world_out_done);
 	struct world_out b AUTO(world_out_done);

@@ -11,7 +11,7 @@
 #define V(version)    "'io.modelcontextprotocol/protocolVersion':" version
 #define CAPS          "'io.modelcontextprotocol/clientCapabilities':{}"
 
-UNIT_TEST(initialize_in_each_revision)
+static void initialize_in_each_revision(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "2024-11-05", "2024-11-05" }, { "2025-03-26", "2025-03-26" },
@@ -47,7 +47,7 @@ UNIT_TEST(initialize_in_each_revision)
 	}
 }
 
-UNIT_TEST(initialize_is_checked)
+static void initialize_is_checked(void **state)
 {
 	static const char *const bad[] = {
 		"{'jsonrpc':'2.0','id':0,'method':'initialize'}",
@@ -72,7 +72,7 @@ UNIT_TEST(initialize_is_checked)
 	assert_string_equal(mcp_peer_version(w.peer), "2025-11-25");
 }
 
-UNIT_TEST(nothing_before_initialize_but_ping)
+static void nothing_before_initialize_but_ping(void **state)
 {
 	world_init();
 	world_say("{'jsonrpc':'2.0','id':1,'method':'ping'}");
@@ -87,7 +87,7 @@ UNIT_TEST(nothing_before_initialize_but_ping)
 	assert_int_equal(w.n_handled, 1);
 }
 
-UNIT_TEST(discover)
+static void discover(void **state)
 {
 	world_init();
 	world_say("{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
@@ -104,7 +104,7 @@ UNIT_TEST(discover)
 }
 
 /* A modern request on the same connection changes nothing for the legacy session. */
-UNIT_TEST(eras_side_by_side)
+static void eras_side_by_side(void **state)
 {
 	world_begin("{'roots':{}}");
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/who','params':{" MODERN_WITH(
@@ -121,7 +121,7 @@ UNIT_TEST(eras_side_by_side)
 	assert_null(strstr(world_last(&w.out), "ttlMs"));
 }
 
-UNIT_TEST(abilities)
+static void abilities(void **state)
 {
 	static const struct {
 		const char *caps;
@@ -155,7 +155,7 @@ UNIT_TEST(abilities)
 	}
 }
 
-UNIT_TEST(modern_requests_are_checked)
+static void modern_requests_are_checked(void **state)
 {
 	static const struct {
 		const char *params;
@@ -193,7 +193,7 @@ UNIT_TEST(modern_requests_are_checked)
 	assert_int_equal(w.n_handled, 1);
 }
 
-UNIT_TEST(methods_of_the_other_era)
+static void methods_of_the_other_era(void **state)
 {
 	static const struct {
 		const char *method;
@@ -226,7 +226,7 @@ UNIT_TEST(methods_of_the_other_era)
 }
 
 /* What the application has not is not there. */
-UNIT_TEST(features_decide)
+static void features_decide(void **state)
 {
 	static const char *const methods[] = { "logging/setLevel", "resources/subscribe",
 		                               "subscriptions/listen", "tasks/get" };
@@ -247,7 +247,7 @@ UNIT_TEST(features_decide)
 	world_expect(&w.out, "'capabilities':{'tools':{}}}}");
 }
 
-UNIT_TEST(errors)
+static void errors(void **state)
 {
 	world_begin("{}");
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/fail'}");
@@ -272,7 +272,7 @@ static size_t told(const struct world_out *o, const char *method)
 	return n;
 }
 
-UNIT_TEST(progress)
+static void progress(void **state)
 {
 	world_begin("{}");
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
@@ -290,7 +290,7 @@ UNIT_TEST(progress)
 	world_expect(&w.out, "'resultType':'complete'"); /* the last of all */
 }
 
-UNIT_TEST(logging)
+static void logging(void **state)
 {
 	world_begin("{}");
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
@@ -321,7 +321,7 @@ UNIT_TEST(logging)
 }
 
 /* Nothing is said to them, whatever they are. */
-UNIT_TEST(notifications_and_stray_responses)
+static void notifications_and_stray_responses(void **state)
 {
 	static const char *const rows[] = {
 		"{'jsonrpc':'2.0','method':'notifications/initialized'}",
@@ -355,7 +355,7 @@ static void was_gone(void *arg, const char *principal)
 }
 
 /* The application hears that a client is gone, once. */
-UNIT_TEST(a_client_that_is_gone)
+static void a_client_that_is_gone(void **state)
 {
 	world_init();
 	w.app.gone = was_gone;
@@ -367,7 +367,7 @@ UNIT_TEST(a_client_that_is_gone)
 }
 
 /* But not where another peer is still the same client. */
-UNIT_TEST(a_connection_that_is_gone)
+static void a_connection_that_is_gone(void **state)
 {
 	struct mcp_peer *other = NULL;
 

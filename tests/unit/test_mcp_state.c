@@ -52,7 +52,7 @@ static enum state_verdict opened(struct state_store *s, const struct state_bindi
 	return v;
 }
 
-UNIT_TEST(test_round_trip_once)
+static void test_round_trip_once(void **state)
 {
 	static const char *const TEXTS[] = { "", "x", "{\"asked\":[\"network\"]}", "\xff\n\x01" };
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
@@ -68,7 +68,7 @@ UNIT_TEST(test_round_trip_once)
 	}
 }
 
-UNIT_TEST(test_every_byte_counts)
+static void test_every_byte_counts(void **state)
 {
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *sealed = seal(s, &OF, "allowed: nothing");
@@ -94,7 +94,7 @@ UNIT_TEST(test_every_byte_counts)
 	assert_int_equal(opened(s, &OF, sealed, "allowed: nothing"), STATE_GOOD);
 }
 
-UNIT_TEST(test_bound_to_what_it_was_made_for)
+static void test_bound_to_what_it_was_made_for(void **state)
 {
 	static const struct state_binding OTHERS[] = {
 		{ "tools/lis", "token", { 1, 2, 3 } },   { "tools/call", "token2", { 1, 2, 3 } },
@@ -113,7 +113,7 @@ UNIT_TEST(test_bound_to_what_it_was_made_for)
 	assert_int_equal(opened(s, &OF, sealed, "t"), STATE_GOOD);
 }
 
-UNIT_TEST(test_expires)
+static void test_expires(void **state)
 {
 	AUTO(states_done) struct state_store *s = state_store_new(2500);
 	auto_free char *early = seal(s, &OF, "t");
@@ -125,7 +125,7 @@ UNIT_TEST(test_expires)
 	assert_int_equal(opened(s, &OF, late, "t"), STATE_USED);
 }
 
-UNIT_TEST(test_oldest_is_forgotten)
+static void test_oldest_is_forgotten(void **state)
 {
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *first = seal(s, &OF, "1");
@@ -141,7 +141,7 @@ UNIT_TEST(test_oldest_is_forgotten)
 }
 
 /* One client's questions do not make another's be forgotten. */
-UNIT_TEST(test_each_client_has_a_share)
+static void test_each_client_has_a_share(void **state)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
@@ -156,7 +156,7 @@ UNIT_TEST(test_each_client_has_a_share)
 }
 
 /* What is past its time leaves its place: nothing that is still good makes room. */
-UNIT_TEST(test_expired_ones_make_room)
+static void test_expired_ones_make_room(void **state)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
 	AUTO(states_done) struct state_store *s = state_store_new(2500);
@@ -178,7 +178,7 @@ UNIT_TEST(test_expired_ones_make_room)
 	assert_int_equal(opened(s, &OTHER, second, "2"), STATE_USED);
 }
 
-UNIT_TEST(test_caps)
+static void test_caps(void **state)
 {
 	AUTO(states_done) struct state_store *s = state_store_new(STATE_TTL_MS);
 	auto_free char *text = calloc(1, MAX_MCP_STATE + 2);
@@ -197,7 +197,7 @@ UNIT_TEST(test_caps)
 	state_store_free(NULL);
 }
 
-UNIT_TEST(test_equal)
+static void test_equal(void **state)
 {
 	assert_true(ct_equal("", "x", 0));
 	assert_true(ct_equal("abc", "abd", 2));

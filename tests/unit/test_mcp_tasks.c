@@ -123,7 +123,7 @@ static void begin_task(char id[33])
 	task_id(id);
 }
 
-UNIT_TEST(test_created_and_completed)
+static void test_created_and_completed(void **state)
 {
 	char id[33];
 	char other[33];
@@ -164,7 +164,7 @@ UNIT_TEST(test_created_and_completed)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(test_only_where_it_may_be)
+static void test_only_where_it_may_be(void **state)
 {
 	begin();
 	call_tool(MODERN, ""); /* the client knows nothing of tasks */
@@ -187,7 +187,7 @@ UNIT_TEST(test_only_where_it_may_be)
 	world_expect(&w.out, "'code':-32601");
 }
 
-UNIT_TEST(test_whose_it_is)
+static void test_whose_it_is(void **state)
 {
 	static const char *const VERBS[] = { "get", "update", "cancel" };
 	struct world_out o AUTO(world_out_done);
@@ -234,7 +234,7 @@ UNIT_TEST(test_whose_it_is)
 	mcp_peer_free(same);
 }
 
-UNIT_TEST(test_cancel)
+static void test_cancel(void **state)
 {
 	char id[33];
 
@@ -265,7 +265,7 @@ UNIT_TEST(test_cancel)
 }
 
 /* Its connection ends: it goes on as another's of the same principal, the rest does not. */
-UNIT_TEST(test_leave)
+static void test_leave(void **state)
 {
 	struct world_out o AUTO(world_out_done);
 	struct mcp_peer *heir = NULL;
@@ -294,7 +294,7 @@ UNIT_TEST(test_leave)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(test_input)
+static void test_input(void **state)
 {
 	char id[33];
 
@@ -333,7 +333,7 @@ UNIT_TEST(test_input)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(test_answers_that_are_none)
+static void test_answers_that_are_none(void **state)
 {
 	static const char *const ANSWERS[] = { "null", "7", "'accept'", "[]" };
 	char more[128];
@@ -351,7 +351,7 @@ UNIT_TEST(test_answers_that_are_none)
 	}
 }
 
-UNIT_TEST(test_listened_to)
+static void test_listened_to(void **state)
 {
 	struct world_out o AUTO(world_out_done);
 	auto_free char *text = NULL;
@@ -390,7 +390,7 @@ UNIT_TEST(test_listened_to)
 	assert_int_equal(o.n_sent, 3);
 }
 
-UNIT_TEST(test_gone_while_it_is_told)
+static void test_gone_while_it_is_told(void **state)
 {
 	begin();
 	tool.answers = true;
@@ -401,7 +401,7 @@ UNIT_TEST(test_gone_while_it_is_told)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(test_number_is_bounded)
+static void test_number_is_bounded(void **state)
 {
 	char oldest[33];
 	char second[33];
@@ -433,7 +433,7 @@ UNIT_TEST(test_number_is_bounded)
 	assert_int_equal(tool.canceled, MAX_MCP_TASKS);
 }
 
-UNIT_TEST(test_bytes_are_bounded)
+static void test_bytes_are_bounded(void **state)
 {
 	size_t big = MAX_MCP_RESULT / 4;
 	auto_free char *text = calloc(1, big + 1);
@@ -483,13 +483,13 @@ static void each_keeps_its_own(size_t answers, size_t size)
 	mcp_peer_free(other);
 }
 
-UNIT_TEST(test_each_client_has_a_share)
+static void test_each_client_has_a_share(void **state)
 {
 	each_keeps_its_own(MAX_MCP_TASKS, 16);
 	each_keeps_its_own(12, MAX_MCP_RESULT / 4);
 }
 
-UNIT_TEST(test_expires)
+static void test_expires(void **state)
 {
 	char under_way[33];
 	char id[33];
@@ -507,7 +507,7 @@ UNIT_TEST(test_expires)
 	mcp_done(tool.held[0]);
 }
 
-UNIT_TEST(test_message_is_bounded)
+static void test_message_is_bounded(void **state)
 {
 	char text[MAX_MCP_TASK_TEXT + 8];
 	char id[33];

@@ -120,7 +120,7 @@ static void call(const char *tool, const char *arguments)
 	          tool, arguments);
 }
 
-UNIT_TEST(test_list)
+static void test_list(void **state)
 {
 	begin();
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
@@ -156,7 +156,7 @@ UNIT_TEST(test_list)
 	world_expect(&w.out, "'code':-32602");
 }
 
-UNIT_TEST(test_good_arguments)
+static void test_good_arguments(void **state)
 {
 	static const char *const ROWS[][2] = {
 		{ "{'skill':'a'}", "a 30 77 fast 1 1 0 -" },
@@ -181,7 +181,7 @@ UNIT_TEST(test_good_arguments)
 	assert_int_equal(handled, ARRAY_LEN(ROWS));
 }
 
-UNIT_TEST(test_bad_arguments)
+static void test_bad_arguments(void **state)
 {
 	static const char *const ROWS[][3] = {
 		{ "{}", "'skill' is missing", "write skill as a string of 1 to 8 bytes" },
@@ -237,7 +237,7 @@ UNIT_TEST(test_bad_arguments)
 	assert_int_equal(handled, 0);
 }
 
-UNIT_TEST(test_every_problem_is_told)
+static void test_every_problem_is_told(void **state)
 {
 	auto_buf many;
 
@@ -267,7 +267,7 @@ UNIT_TEST(test_every_problem_is_told)
 	world_expect(&w.out, "leave it out: fail takes no arguments");
 }
 
-UNIT_TEST(test_calls_that_are_none)
+static void test_calls_that_are_none(void **state)
 {
 	static const char *const ROWS[][2] = {
 		{ "{'name':'ecko'}",
@@ -289,7 +289,7 @@ UNIT_TEST(test_calls_that_are_none)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-UNIT_TEST(test_results)
+static void test_results(void **state)
 {
 	begin();
 	call("fail", "{}");

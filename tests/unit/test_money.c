@@ -8,7 +8,7 @@
 #include "session/policy.h"
 #include "session/types.h"
 
-UNIT_TEST(money_is_exact)
+static void money_is_exact(void **state)
 {
 	static const struct {
 		const char *text;
@@ -45,7 +45,7 @@ UNIT_TEST(money_is_exact)
 	}
 }
 
-UNIT_TEST(money_is_refused)
+static void money_is_refused(void **state)
 {
 	static const char NONE[] = "is not an amount of dollars, such as 0.50";
 	static const char FINER[] = "is finer than a millionth of a dollar";
@@ -105,7 +105,7 @@ UNIT_TEST(money_is_refused)
 	assert_false(money_parse("-1", &(micros){ 0 }, NULL));
 }
 
-UNIT_TEST(money_is_shown)
+static void money_is_shown(void **state)
 {
 	static const struct {
 		micros m;
@@ -131,7 +131,7 @@ UNIT_TEST(money_is_shown)
 }
 
 /* What is shown in full is read back as the same. */
-UNIT_TEST(money_round_trip)
+static void money_round_trip(void **state)
 {
 	uint64_t x = 88172645463325252ULL;
 	for (int i = 0; i < 2000; i++) {
@@ -148,7 +148,7 @@ UNIT_TEST(money_round_trip)
 	}
 }
 
-UNIT_TEST(durations)
+static void durations(void **state)
 {
 	static const struct {
 		const char *text;
@@ -200,7 +200,7 @@ UNIT_TEST(durations)
 }
 
 /* Every pair of states, against a picture of the table. */
-UNIT_TEST(transitions)
+static void transitions(void **state)
 {
 	static const char *const PICTURE[SESSION_STATES] = {
 		/*                     to  a l p k c e */
@@ -223,7 +223,7 @@ UNIT_TEST(transitions)
 	}
 }
 
-UNIT_TEST(names)
+static void names(void **state)
 {
 	static const char *const STATES[] = { "active", "alert",     "paused",
 		                              "killed", "completed", "expired" };
@@ -243,7 +243,7 @@ UNIT_TEST(names)
 	}
 }
 
-UNIT_TEST(ids)
+static void ids(void **state)
 {
 	static const char *const GOOD[] = {
 		"a",

@@ -75,7 +75,7 @@ static int open_with(uint64_t first, uint64_t second, struct oci_image *ret, str
 	return oci_open(top, NULL, ret, err);
 }
 
-UNIT_TEST(test_sizes_of_layers)
+static void test_sizes_of_layers(void **state)
 {
 	static const struct {
 		uint64_t first, second;
@@ -102,7 +102,7 @@ UNIT_TEST(test_sizes_of_layers)
 }
 
 /* What is not as large as it says is not begun; a hole counts as what it would become. */
-UNIT_TEST(test_a_blob_of_another_size)
+static void test_a_blob_of_another_size(void **state)
 {
 	AUTO(oci_done) struct oci_image image = { .layout = -1 };
 	auto_fd to = memfd_create("copy", MFD_CLOEXEC);

@@ -74,7 +74,7 @@ static micros cost(const struct prices *p, const char *model, uint64_t in, uint6
 	return m;
 }
 
-UNIT_TEST(ours)
+static void ours(void **state)
 {
 	static const struct {
 		const char *model;
@@ -104,7 +104,7 @@ UNIT_TEST(ours)
 }
 
 /* data/prices.yaml contains exactly the built-in prices, so loading it changes nothing. */
-UNIT_TEST(shipped_file)
+static void shipped_file(void **state)
 {
 	char path[sizeof(__FILE__) + 32] = __FILE__;
 	struct buf text;
@@ -122,7 +122,7 @@ UNIT_TEST(shipped_file)
 	assert_false(both.has_default);
 }
 
-UNIT_TEST(rounding)
+static void rounding(void **state)
 {
 	auto_prices p = good("models: {m: {in: 0.000001, out: 2.5}}");
 
@@ -136,7 +136,7 @@ UNIT_TEST(rounding)
 	assert_int_equal(cost(&p, "gpt-4o", 1234, 567), 3085 + 5670);
 }
 
-UNIT_TEST(too_much)
+static void too_much(void **state)
 {
 	auto_prices p = good("models: {dear: {in: 1000000000, out: 1000000000}}");
 	struct ssb_error err = { 0 };
@@ -151,7 +151,7 @@ UNIT_TEST(too_much)
 	assert_int_equal(m, 42);
 }
 
-UNIT_TEST(unknown)
+static void unknown(void **state)
 {
 	auto_prices p = good("models: {house-model: {in: 1, out: 2}}");
 	struct ssb_error err = { 0 };
@@ -170,7 +170,7 @@ UNIT_TEST(unknown)
 	assert_int_equal(m, 42);
 }
 
-UNIT_TEST(owners)
+static void owners(void **state)
 {
 	auto_prices p = good("models:\n"
 	                     "  gpt-4o: {in: 9, out: 8.5}\n"
@@ -186,7 +186,7 @@ UNIT_TEST(owners)
 	assert_false(empty.has_default);
 }
 
-UNIT_TEST(wrong_files)
+static void wrong_files(void **state)
 {
 	static const struct {
 		const char *text;
@@ -219,7 +219,7 @@ UNIT_TEST(wrong_files)
 
 /* Whoever writes the price file decides how much a budget buys, so a file that other users can
  * write is refused. */
-UNIT_TEST(only_the_owners_file)
+static void only_the_owners_file(void **state)
 {
 	struct owner o = { .uid = getuid(), .config_dir = dir };
 	struct ssb_diags *d = ssb_diags_new();
@@ -241,7 +241,7 @@ UNIT_TEST(only_the_owners_file)
 }
 
 /* The manual lists exactly the built-in prices, and its example can be loaded. */
-UNIT_TEST(the_manual)
+static void the_manual(void **state)
 {
 	char path[512];
 	auto_buf page = BUF(1 << 20);
@@ -272,7 +272,7 @@ UNIT_TEST(the_manual)
 	assert_int_equal(p.n, ours_only.n + 1);
 }
 
-UNIT_TEST(cap)
+static void cap(void **state)
 {
 	for (size_t extra = 0; extra < 2; extra++) {
 		auto_prices all = good(NULL);

@@ -108,7 +108,7 @@ static void check_markdown(const struct test_case *c)
 	check(says_markdown, c);
 }
 
-UNIT_TEST(test_markdown)
+static void test_markdown(void **state)
 {
 	cases_check("says_markdown.case", 3, check_markdown);
 }
@@ -118,12 +118,12 @@ static void check_skillware(const struct test_case *c)
 	check(says_skillware, c);
 }
 
-UNIT_TEST(test_skillware)
+static void test_skillware(void **state)
 {
 	cases_check("says_skillware.case", 3, check_skillware);
 }
 
-UNIT_TEST(test_places)
+static void test_places(void **state)
 {
 	static const char TEXT[] = "\n---\nname: a\ndescription: x: y\n" OPENCLAW "---\n";
 	AUTO(says_done) struct says s = { 0 };
@@ -137,7 +137,7 @@ UNIT_TEST(test_places)
 }
 
 /* Each list at its limit, and one entry past it. */
-UNIT_TEST(test_caps)
+static void test_caps(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
 		AUTO(says_done) struct says s = { 0 };
@@ -178,7 +178,7 @@ UNIT_TEST(test_caps)
 	}
 }
 
-UNIT_TEST(test_large)
+static void test_large(void **state)
 {
 	AUTO(says_done) struct says s = { 0 };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -207,7 +207,7 @@ UNIT_TEST(test_large)
 
 /* In a broken document, one entry contains thousands of quoted keys, which do not begin entries of
  * their own: the result still has at most MAX_LOOSE_ENTRIES entries. */
-UNIT_TEST(test_hidden_entries)
+static void test_hidden_entries(void **state)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	size_t n = 0;
@@ -227,7 +227,7 @@ UNIT_TEST(test_hidden_entries)
 	assert_int_equal(n, MAX_LOOSE_ENTRIES);
 }
 
-UNIT_TEST(test_shebang)
+static void test_shebang(void **state)
 {
 	static const struct {
 		const char *line, *expected; /* expected text; NULL: none */

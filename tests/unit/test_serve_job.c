@@ -124,7 +124,7 @@ static void run(struct seen *s, const char *permissions, const char *script)
 	assert_int_equal(job_list_count(w->serve.jobs), 0);
 }
 
-UNIT_TEST(succeeds)
+static void succeeds(void **state)
 {
 	struct seen s = { 0 };
 
@@ -141,7 +141,7 @@ UNIT_TEST(succeeds)
 	assert_false(s.denied);
 }
 
-UNIT_TEST(shows_what_is_denied)
+static void shows_what_is_denied(void **state)
 {
 	struct seen s = { 0 };
 
@@ -152,7 +152,7 @@ UNIT_TEST(shows_what_is_denied)
 }
 
 /* A run gets an empty stdin and cannot read the server's. */
-UNIT_TEST(has_an_empty_stdin)
+static void has_an_empty_stdin(void **state)
 {
 	struct seen s = { 0 };
 	int p[2];
@@ -172,7 +172,7 @@ UNIT_TEST(has_an_empty_stdin)
 	close(p[1]);
 }
 
-UNIT_TEST(keeps_the_head)
+static void keeps_the_head(void **state)
 {
 	struct seen s = { 0 };
 
@@ -182,7 +182,7 @@ UNIT_TEST(keeps_the_head)
 	assert_int_equal(s.end.out_len[1], 0);
 }
 
-UNIT_TEST(says_why_it_did_not_run)
+static void says_why_it_did_not_run(void **state)
 {
 	struct seen s = { 0 };
 	auto_free char *file = world_path("s/skillsandbox.yaml");
@@ -194,7 +194,7 @@ UNIT_TEST(says_why_it_did_not_run)
 	assert_int_equal(s.started, 0);
 }
 
-UNIT_TEST(is_canceled)
+static void is_canceled(void **state)
 {
 	uint64_t took = UINT64_MAX;
 
@@ -213,7 +213,7 @@ UNIT_TEST(is_canceled)
 	assert_true(took < 1900);
 }
 
-UNIT_TEST(a_crash_is_an_error)
+static void a_crash_is_an_error(void **state)
 {
 	struct seen s = { 0 };
 	char path[64];
@@ -230,7 +230,7 @@ UNIT_TEST(a_crash_is_an_error)
 	assert_non_null(strstr(s.end.err.text, "signal 9"));
 }
 
-UNIT_TEST(many_at_once)
+static void many_at_once(void **state)
 {
 	enum { MANY = 12 };
 	struct seen *s = calloc(MANY, sizeof(*s));
@@ -346,7 +346,7 @@ static size_t begun_by(const char *who, struct seen *s, const char *why)
 
 /* One of several clients gets at most half of the free runs. A single client on a pipe gets all of
  * them. */
-UNIT_TEST(each_client_has_a_share)
+static void each_client_has_a_share(void **state)
 {
 	struct seen s = { .left = 1000 };
 
@@ -370,7 +370,7 @@ UNIT_TEST(each_client_has_a_share)
 	assert_int_equal(world_children(), 0);
 }
 
-UNIT_TEST(as_many_as_there_may_be)
+static void as_many_as_there_may_be(void **state)
 {
 	auto_free struct seen *s = calloc(MAX_JOBS + 1, sizeof(*s));
 	auto_free char *name = strdup("s");
@@ -467,7 +467,7 @@ static void was_killed(const struct seen *s)
 
 /* A canceled supervisor that does not end is killed, but only after its time to finish: the store
  * of a session may be slow. */
-UNIT_TEST(one_that_does_not_end_is_killed)
+static void one_that_does_not_end_is_killed(void **state)
 {
 	struct seen s = { 0 };
 
@@ -481,7 +481,7 @@ UNIT_TEST(one_that_does_not_end_is_killed)
 }
 
 /* If a run is canceled twice, the supervisor gets no second signal and no more time. */
-UNIT_TEST(is_canceled_twice)
+static void is_canceled_twice(void **state)
 {
 	struct seen s = { 0 };
 
@@ -495,7 +495,7 @@ UNIT_TEST(is_canceled_twice)
 }
 
 /* When the server ends, a supervisor that does not end is killed. */
-UNIT_TEST(the_end_kills_what_does_not_end)
+static void the_end_kills_what_does_not_end(void **state)
 {
 	struct seen s = { 0 };
 	struct ssb_error err = { 0 };
@@ -532,7 +532,7 @@ static void writes_and_goes(const struct job_child *c)
 
 /* A supervisor ends with much unread output, while its child keeps the pipes open: the server gets
  * all of the output and does not wait for the child. */
-UNIT_TEST(nothing_is_lost_at_the_end)
+static void nothing_is_lost_at_the_end(void **state)
 {
 	struct seen s = { 0 };
 	siginfo_t dead;
@@ -554,7 +554,7 @@ UNIT_TEST(nothing_is_lost_at_the_end)
 	}
 }
 
-UNIT_TEST(the_end_waits_for_all)
+static void the_end_waits_for_all(void **state)
 {
 	struct seen s[3] = { 0 };
 	struct ssb_error err = { 0 };
@@ -571,7 +571,7 @@ UNIT_TEST(the_end_waits_for_all)
 }
 
 /* If the server is killed, its runs end and their records are complete. */
-UNIT_TEST(dies_with_the_server)
+static void dies_with_the_server(void **state)
 {
 	int life[2];
 	char byte;

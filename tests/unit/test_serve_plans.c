@@ -59,7 +59,7 @@ static int teardown(void **state)
 	return world_teardown(state);
 }
 
-UNIT_TEST(is_kept)
+static void is_kept(void **state)
 {
 	char *args[] = { "x", NULL };
 
@@ -74,7 +74,7 @@ UNIT_TEST(is_kept)
 }
 
 /* A plan is used again for less than 2 s, because some changes are too expensive to detect. */
-UNIT_TEST(is_kept_so_long)
+static void is_kept_so_long(void **state)
 {
 	world_skill("s", "{}", "true");
 	const struct ssb_plan *first = get(&bare);
@@ -88,7 +88,7 @@ UNIT_TEST(is_kept_so_long)
 #define TWO "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 
 /* All of these wishes differ: each gets its own plan while the plans of the others are kept. */
-UNIT_TEST(each_wish_has_its_own)
+static void each_wish_has_its_own(void **state)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");
 	AUTO(skill_done) struct skill other = skill_at("other");
@@ -154,7 +154,7 @@ UNIT_TEST(each_wish_has_its_own)
 
 /* consent_input.at does not count: each use of an approval for one run or a session has another
  * time. */
-UNIT_TEST(is_kept_for_a_session)
+static void is_kept_for_a_session(void **state)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");
 	const struct consent_input now = { .by = "client", .tree = ONE, .at = "now" };
@@ -189,7 +189,7 @@ static void word_by(const struct consent_found *f, bool copied, struct consent_i
 
 /* The files stay the same and a new approval declines an item: the plan must use the new
  * approval. */
-UNIT_TEST(is_by_this_approval)
+static void is_by_this_approval(void **state)
 {
 	AUTO(consent_found_done) struct consent_found whole = { 0 };
 	AUTO(consent_found_done) struct consent_found less = { 0 };
@@ -224,7 +224,7 @@ UNIT_TEST(is_by_this_approval)
 }
 
 /* A declined item that the skill no longer requests causes no message. */
-UNIT_TEST(is_quiet_of_what_nobody_asks)
+static void is_quiet_of_what_nobody_asks(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	char *item[] = { (char[]){ "read ~/notes" }, NULL };
@@ -245,7 +245,7 @@ UNIT_TEST(is_quiet_of_what_nobody_asks)
 }
 
 /* A caller that passes a list for messages gets all of them, even if the plan is cached. */
-UNIT_TEST(says_it_again)
+static void says_it_again(void **state)
 {
 	struct ssb_error err = { 0 };
 	const struct ssb_plan *p = NULL;
@@ -259,7 +259,7 @@ UNIT_TEST(says_it_again)
 	ssb_diags_free(diags);
 }
 
-UNIT_TEST(sees_a_change)
+static void sees_a_change(void **state)
 {
 	world_skill("s", "{}", "true");
 	assert_int_equal(get(&bare)->n_egress, 0);
@@ -277,7 +277,7 @@ UNIT_TEST(sees_a_change)
 
 /* A manifest is derived from several files until the skill has its own: a change of any of these
  * files makes a new plan. */
-UNIT_TEST(derives_anew)
+static void derives_anew(void **state)
 {
 	AUTO(skill_done) struct skill derived = skill_at("d");
 	char *args[] = { "run", NULL };
@@ -293,7 +293,7 @@ UNIT_TEST(derives_anew)
 	assert_int_equal(get(&wish)->format, SKILL_DECLARED);
 }
 
-UNIT_TEST(sees_another_object)
+static void sees_another_object(void **state)
 {
 	auto_free char *notes = world_path("home/notes");
 	auto_free char *old = world_path("home/old");
@@ -315,7 +315,7 @@ UNIT_TEST(sees_another_object)
 
 /* The plan of a run uses the flags of the server's command line. They are not changed, except that
  * a run does not get the server's trace output, terminal or copy. */
-UNIT_TEST(leaves_the_flags)
+static void leaves_the_flags(void **state)
 {
 	char *args[] = { (char[]){ "x" }, NULL };
 	const struct plan_wish wishes[] = { { .skill = &skill },
@@ -349,7 +349,7 @@ UNIT_TEST(leaves_the_flags)
 
 /* A grant for one run or for a session is valid only for the files that were shown: a changed file
  * is refused. */
-UNIT_TEST(runs_what_was_shown)
+static void runs_what_was_shown(void **state)
 {
 	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error err = { 0 };
@@ -398,7 +398,7 @@ static size_t made_by(const struct ssb_plan *p)
 
 #define WIDE "{network: {egress: [{domain: example.com}]}, filesystem: {write: [~/out, ~/new]}}"
 
-UNIT_TEST(narrows)
+static void narrows(void **state)
 {
 	const struct plan_wish less = {
 		.skill = &skill, .narrow = { .offline = true, .read_only = true, .max_seconds = 7 }
@@ -423,7 +423,7 @@ UNIT_TEST(narrows)
 }
 
 /* Network access, a writable directory and --best-effort each make a plan harmful. */
-UNIT_TEST(is_harmless)
+static void is_harmless(void **state)
 {
 	struct ssb_error err = { 0 };
 
@@ -443,7 +443,7 @@ UNIT_TEST(is_harmless)
 	assert_false(plans_harmless(get(&bare)));
 }
 
-UNIT_TEST(cannot_widen)
+static void cannot_widen(void **state)
 {
 	const struct plan_wish more = { .skill = &skill, .narrow = { .max_seconds = 86400 } };
 
@@ -451,7 +451,7 @@ UNIT_TEST(cannot_widen)
 	assert_int_equal(get(&more)->res.max_runtime_seconds, 60);
 }
 
-UNIT_TEST(less_needs_no_approval)
+static void less_needs_no_approval(void **state)
 {
 	const struct plan_wish less = { .skill = &skill,
 		                        .narrow = { .offline = true, .read_only = true } };
@@ -474,7 +474,7 @@ UNIT_TEST(less_needs_no_approval)
 	assert_int_equal(p->refusals[1].kind, REFUSAL_OTHER);
 }
 
-UNIT_TEST(has_what_the_owner_gave)
+static void has_what_the_owner_gave(void **state)
 {
 	struct given extra = { SSB_OPT_READ,
 		               (char[]){ "~/.ssh" } }; /* as the server offers it to the client */
@@ -494,7 +494,7 @@ UNIT_TEST(has_what_the_owner_gave)
 }
 
 /* More wishes than the cache can contain: each still gets the right plan. */
-UNIT_TEST(forgets)
+static void forgets(void **state)
 {
 	char number[16];
 	char *args[] = { number, NULL };
@@ -510,7 +510,7 @@ UNIT_TEST(forgets)
 	}
 }
 
-UNIT_TEST(a_moved_skill_is_refused)
+static void a_moved_skill_is_refused(void **state)
 {
 	AUTO(skill_done) struct skill moved = skill_at("link");
 	auto_free char *link = world_path("link");

@@ -39,7 +39,7 @@ static void refused(struct skills *s, const char *word, enum ssb_code code)
 	}
 }
 
-UNIT_TEST(lists_one_level)
+static void lists_one_level(void **state)
 {
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
@@ -66,7 +66,7 @@ UNIT_TEST(lists_one_level)
 	skills_free(s);
 }
 
-UNIT_TEST(finds_by_name_and_path)
+static void finds_by_name_and_path(void **state)
 {
 	world_skill("skills/a", "{}", "true");
 	struct skills *s = open_skills("skills", NULL);
@@ -101,7 +101,7 @@ UNIT_TEST(finds_by_name_and_path)
 	skills_free(s);
 }
 
-UNIT_TEST(refuses_what_is_outside)
+static void refuses_what_is_outside(void **state)
 {
 	world_skill("skills/a", "{}", "true");
 	world_skill("outside", "{}", "true");
@@ -142,7 +142,7 @@ UNIT_TEST(refuses_what_is_outside)
 	skills_free(s);
 }
 
-UNIT_TEST(tells_apart_what_has_one_name)
+static void tells_apart_what_has_one_name(void **state)
 {
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
@@ -175,7 +175,7 @@ UNIT_TEST(tells_apart_what_has_one_name)
 	skills_free(s);
 }
 
-UNIT_TEST(roots_must_be_directories)
+static void roots_must_be_directories(void **state)
 {
 	auto_free char *file = world_path("file");
 	auto_free char *none = world_path("none");
@@ -191,7 +191,7 @@ UNIT_TEST(roots_must_be_directories)
 	assert_null(s);
 }
 
-UNIT_TEST(has_a_bound)
+static void has_a_bound(void **state)
 {
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };

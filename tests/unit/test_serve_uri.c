@@ -12,7 +12,7 @@
 
 #define ID "4a035262-96fe-4226-90a2-8e0a4d499a79"
 
-UNIT_TEST(test_addresses)
+static void test_addresses(void **state)
 {
 	static const struct {
 		const char *text;
@@ -81,7 +81,7 @@ UNIT_TEST(test_addresses)
 	}
 }
 
-UNIT_TEST(test_page)
+static void test_page(void **state)
 {
 	AUTO(uri_done) struct uri later = { 0 };
 	AUTO(uri_done) struct uri first = { 0 };
@@ -92,7 +92,7 @@ UNIT_TEST(test_page)
 	assert_int_equal(first.from, 0);
 }
 
-UNIT_TEST(test_address_cap)
+static void test_address_cap(void **state)
 {
 	static char text[MAX_URI + 2];
 	AUTO(uri_done) struct uri at = { 0 };
@@ -107,7 +107,7 @@ UNIT_TEST(test_address_cap)
 	assert_int_equal(at.kind, URI_MANIFEST);
 }
 
-UNIT_TEST(test_there_and_back)
+static void test_there_and_back(void **state)
 {
 	char all[256] = "";
 
@@ -124,7 +124,7 @@ UNIT_TEST(test_there_and_back)
 	}
 }
 
-UNIT_TEST(test_cursors)
+static void test_cursors(void **state)
 {
 	static char long_one[MAX_CURSOR + 2];
 	auto_buf out = BUF(4 * MAX_CURSOR);
@@ -161,7 +161,7 @@ static void shown(const char *json, const char *want)
 	assert_string_equal(out.data, want);
 }
 
-UNIT_TEST(test_shown)
+static void test_shown(void **state)
 {
 	shown("{\"a\":[1,2.50,true,false,null,\"x\"]}", "{\"a\":[1,2.50,true,false,null,\"x\"]}");
 	shown("\"\\u001b[2J\\n\"", "\"\\\\x1b[2J\\\\n\"");
@@ -172,7 +172,7 @@ UNIT_TEST(test_shown)
 	shown("no JSON", "null");
 }
 
-UNIT_TEST(test_plain)
+static void test_plain(void **state)
 {
 	assert_true(show_plain("a\nb\tc", 5, true));
 	assert_false(show_plain("a\nb", 3, false));

@@ -62,7 +62,7 @@ static size_t count_files(const struct skill_files *f)
 	return n;
 }
 
-UNIT_TEST(digests_and_what_is_left_out)
+static void digests_and_what_is_left_out(void **state)
 {
 	AUTO(skill_files_done) struct skill_files f = { 0 };
 	uint8_t empty[SHA256_BYTES];
@@ -110,7 +110,7 @@ UNIT_TEST(digests_and_what_is_left_out)
 }
 
 /* A changed file gets a new digest, even if the cache has the old one. */
-UNIT_TEST(sees_a_change)
+static void sees_a_change(void **state)
 {
 	uint8_t before[SHA256_BYTES];
 	auto_free char *cache = world_path("");
@@ -146,7 +146,7 @@ static const char *refused(void)
 	return refused_with(NULL);
 }
 
-UNIT_TEST(too_many)
+static void too_many(void **state)
 {
 	char name[64];
 
@@ -161,7 +161,7 @@ UNIT_TEST(too_many)
 }
 
 /* The number of directories has its own limit, as empty directories do not count as files. */
-UNIT_TEST(too_many_directories)
+static void too_many_directories(void **state)
 {
 	char name[64];
 
@@ -177,7 +177,7 @@ UNIT_TEST(too_many_directories)
 }
 
 /* Files are sorted. Omitted files are listed up to MAX_SKILL_LEFT, and all of them are counted. */
-UNIT_TEST(is_in_order)
+static void is_in_order(void **state)
 {
 	AUTO(skill_files_done) struct skill_files f = { 0 };
 	char name[64];
@@ -205,7 +205,7 @@ UNIT_TEST(is_in_order)
 	}
 }
 
-UNIT_TEST(too_large)
+static void too_large(void **state)
 {
 	char name[64];
 
@@ -225,7 +225,7 @@ UNIT_TEST(too_large)
 }
 
 /* A file grows after it was listed: the limit applies to the bytes that are read. */
-UNIT_TEST(too_large_by_growing)
+static void too_large_by_growing(void **state)
 {
 	char name[64];
 
@@ -245,7 +245,7 @@ UNIT_TEST(too_large_by_growing)
 	assert_null(grows);
 }
 
-UNIT_TEST(too_deep)
+static void too_deep(void **state)
 {
 	char path[4 * MAX_SKILL_DEPTH] = "s";
 	size_t len = 1;
@@ -262,7 +262,7 @@ UNIT_TEST(too_deep)
 	assert_string_equal(refused(), "its directories are deeper than the limit of 64");
 }
 
-UNIT_TEST(base64)
+static void base64(void **state)
 {
 	static const char *const cases[][2] = { { "", "" },
 		                                { "f", "Zg==" },

@@ -9,7 +9,7 @@
 
 /* ---- the order of the checks --------------------------------------------- */
 
-UNIT_TEST(test_known_order)
+static void test_known_order(void **state)
 {
 	static const struct {
 		const char *name;
@@ -67,7 +67,7 @@ UNIT_TEST(test_known_order)
 	world_now = 0;
 }
 
-UNIT_TEST(test_unknown_and_over)
+static void test_unknown_and_over(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -88,7 +88,7 @@ UNIT_TEST(test_unknown_and_over)
 
 /* ---- the holes of that engine, closed ------------------------------------- */
 
-UNIT_TEST(test_overspending_acts)
+static void test_overspending_acts(void **state)
 {
 	world_start("overspend", NULL, SMALL);
 	struct decision d = world_check("overspend", USD(0.1));
@@ -101,7 +101,7 @@ UNIT_TEST(test_overspending_acts)
 	assert_false(world_check("overspend", 0).verdict.allowed);
 }
 
-UNIT_TEST(test_on_exceed)
+static void test_on_exceed(void **state)
 {
 	static const struct {
 		const char *act;
@@ -131,7 +131,7 @@ UNIT_TEST(test_on_exceed)
 	}
 }
 
-UNIT_TEST(test_kill_switch_off)
+static void test_kill_switch_off(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -151,7 +151,7 @@ UNIT_TEST(test_kill_switch_off)
 	assert_int_equal(d.grace_ms, 0);
 }
 
-UNIT_TEST(test_amounts)
+static void test_amounts(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -176,7 +176,7 @@ UNIT_TEST(test_amounts)
 	assert_int_equal(d.state, SESSION_KILLED);
 }
 
-UNIT_TEST(test_id_is_used_once)
+static void test_id_is_used_once(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -205,7 +205,7 @@ UNIT_TEST(test_id_is_used_once)
 
 /* Invalid ids are refused as a session's and as an agent's id. An id of SESSION_ID bytes is too
  * long; one byte less is accepted. */
-UNIT_TEST(test_ids_that_are_none)
+static void test_ids_that_are_none(void **state)
 {
 	static const char *const NONE[] = { "",    ".",   "..",  "-a",  "_a",       ".a",   "a/b",
 		                            "a b", "a\n", "a:b", "a*b", "\xc3\xa4", "a\x1b" };
@@ -240,7 +240,7 @@ UNIT_TEST(test_ids_that_are_none)
 	session_policy_done(&p);
 }
 
-UNIT_TEST(test_reservations_hold)
+static void test_reservations_hold(void **state)
 {
 	size_t allowed = 0;
 
@@ -256,7 +256,7 @@ UNIT_TEST(test_reservations_hold)
 
 /* An action costs more than the budget and on_exceed is "block": the session continues, and the
  * owner gets one message. */
-UNIT_TEST(test_overspending_is_told)
+static void test_overspending_is_told(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -277,7 +277,7 @@ UNIT_TEST(test_overspending_is_told)
 	assert_int_equal(world_lines("overspent", "budget_alert"), 1);
 }
 
-UNIT_TEST(test_threshold_alerts)
+static void test_threshold_alerts(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -302,7 +302,7 @@ UNIT_TEST(test_threshold_alerts)
 }
 
 /* alert_at sends a message when it is reached, and not again with each later action. */
-UNIT_TEST(test_alert_is_told_once)
+static void test_alert_is_told_once(void **state)
 {
 	world_start("told", NULL,
 	            "budget: {max_cost_per_session: 10, max_cost_per_action: 9}\n"
@@ -321,7 +321,7 @@ UNIT_TEST(test_alert_is_told_once)
 
 /* After a threshold with "block" is reached, all later actions are refused, whichever kind of
  * threshold it was. */
-UNIT_TEST(test_block_stays)
+static void test_block_stays(void **state)
 {
 	static const char *const POLICIES[][2] = {
 		{ "b1", "violations:\n  thresholds:\n    a: 2\n  on_threshold: block\n" },
@@ -347,7 +347,7 @@ UNIT_TEST(test_block_stays)
 	}
 }
 
-UNIT_TEST(test_threshold_kills)
+static void test_threshold_kills(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -367,7 +367,7 @@ UNIT_TEST(test_threshold_kills)
 	assert_int_equal(err.code, SSB_E_USAGE);
 }
 
-UNIT_TEST(test_budget_of_nothing)
+static void test_budget_of_nothing(void **state)
 {
 	world_start("zero-budget", NULL,
 	            "budget:\n  max_cost_per_session: 0\n  on_exceed: block\n");
@@ -386,7 +386,7 @@ static int count_session(void *arg, const struct session *s)
 	return 0;
 }
 
-UNIT_TEST(test_idle_expires)
+static void test_idle_expires(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct session_swept swept;
@@ -419,7 +419,7 @@ UNIT_TEST(test_idle_expires)
 	world_now = 0;
 }
 
-UNIT_TEST(test_cost_in_flight)
+static void test_cost_in_flight(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -440,7 +440,7 @@ UNIT_TEST(test_cost_in_flight)
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 }
 
-UNIT_TEST(test_survives_restart)
+static void test_survives_restart(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };

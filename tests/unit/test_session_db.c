@@ -578,12 +578,12 @@ static void test_cases(const char *url)
 	}
 }
 
-UNIT_TEST(test_sqlite)
+static void test_sqlite(void **state)
 {
 	test_cases(NULL);
 }
 
-UNIT_TEST(test_postgres)
+static void test_postgres(void **state)
 {
 	test_cases(getenv("SSB_TEST_POSTGRES"));
 }

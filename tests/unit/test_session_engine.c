@@ -4,7 +4,7 @@
 
 /* ---- the known behaviours, in their order -------------------------------- */
 
-UNIT_TEST(within)
+static void within(void **state)
 {
 	begin("");
 	expect(check(0), true, ACT_LOG, "ok");
@@ -13,7 +13,7 @@ UNIT_TEST(within)
 	expect(check(0.5), true, ACT_LOG, "ok"); /* 3.99 of 5 */
 }
 
-UNIT_TEST(order_of_checks)
+static void order_of_checks(void **state)
 {
 	begin("{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
 	int64_t late = T0 + 1800 * SECOND + 1;
@@ -44,7 +44,7 @@ UNIT_TEST(order_of_checks)
 	expect(engine_check(&w.s, USD(0.29), late - 1), true, ACT_LOG, "ok");
 }
 
-UNIT_TEST(over_is_over)
+static void over_is_over(void **state)
 {
 	begin("");
 	for (unsigned st = 0; st < SESSION_STATES; st++) {
@@ -56,7 +56,7 @@ UNIT_TEST(over_is_over)
 	}
 }
 
-UNIT_TEST(exact_edges)
+static void exact_edges(void **state)
 {
 	begin("budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
 	w.s.spent = USD(0.6);
@@ -72,7 +72,7 @@ UNIT_TEST(exact_edges)
 	expect(check(0), false, ACT_KILL, "max_actions");
 }
 
-UNIT_TEST(on_exceed_each)
+static void on_exceed_each(void **state)
 {
 	static const struct {
 		const char *word;
@@ -104,7 +104,7 @@ UNIT_TEST(on_exceed_each)
 	}
 }
 
-UNIT_TEST(violations_count)
+static void violations_count(void **state)
 {
 	begin("violations: {thresholds: {pii_blocked: 3, scope_violation: 1}}");
 	expect(engine_violation(&w.s, "pii_blocked", 1), true, ACT_LOG, "ok");
@@ -119,7 +119,7 @@ UNIT_TEST(violations_count)
 
 /* ---- the holes, closed --------------------------------------------------- */
 
-UNIT_TEST(overspending_is_noticed)
+static void overspending_is_noticed(void **state)
 {
 	begin("budget: {max_cost_per_session: 1}");
 	w.s.spent = USD(50);
@@ -144,7 +144,7 @@ UNIT_TEST(overspending_is_noticed)
 	expect(engine_settle(&w.s, USD(50), 0), true, ACT_LOG, "session_over");
 }
 
-UNIT_TEST(reservations_count)
+static void reservations_count(void **state)
 {
 	int passed = 0;
 
@@ -159,7 +159,7 @@ UNIT_TEST(reservations_count)
 	assert_int_equal(passed, 2);
 }
 
-UNIT_TEST(no_kill_switch)
+static void no_kill_switch(void **state)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
 
@@ -184,7 +184,7 @@ UNIT_TEST(no_kill_switch)
 	expect(engine_check(&w.s, 0, T0 + 1800 * SECOND + 1), false, ACT_KILL, "max_duration");
 }
 
-UNIT_TEST(no_refunds)
+static void no_refunds(void **state)
 {
 	begin("");
 	w.s.spent = USD(4.9);
@@ -199,7 +199,7 @@ UNIT_TEST(no_refunds)
 	expect(engine_settle(&w.s, INT64_MAX, 0), true, ACT_KILL, "max_cost_per_session");
 }
 
-UNIT_TEST(threshold_words_act)
+static void threshold_words_act(void **state)
 {
 	static const struct {
 		const char *word;
@@ -229,7 +229,7 @@ UNIT_TEST(threshold_words_act)
 
 /* In state alert, a further violation causes no second alert. A resumed session is paused again by
  * the next violation. */
-UNIT_TEST(thresholds_later)
+static void thresholds_later(void **state)
 {
 	begin("violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
 	      "  p: {count: 2, on_threshold: pause}, b: {count: 2, on_threshold: block}}}");
@@ -244,7 +244,7 @@ UNIT_TEST(thresholds_later)
 	expect(engine_violation(&w.s, "b", 7), false, ACT_BLOCK, "threshold");
 }
 
-UNIT_TEST(budget_of_nothing)
+static void budget_of_nothing(void **state)
 {
 	begin("budget: {max_cost_per_session: 0}");
 	expect(check(0), true, ACT_LOG, "ok");
@@ -260,7 +260,7 @@ UNIT_TEST(budget_of_nothing)
 	expect(check(0.5), true, ACT_ALERT, "alert_at");
 }
 
-UNIT_TEST(past_everything_at_once)
+static void past_everything_at_once(void **state)
 {
 	begin("budget: {max_cost_per_session: 0.10, on_exceed: log}");
 	struct verdict v = check(0.5);
@@ -270,7 +270,7 @@ UNIT_TEST(past_everything_at_once)
 }
 
 /* max_duration ends a session on time, whether it is idle or not. */
-UNIT_TEST(deadline)
+static void deadline(void **state)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
 
@@ -290,7 +290,7 @@ UNIT_TEST(deadline)
 }
 
 /* The next state for every state and every act, compared with a table. */
-UNIT_TEST(next_states)
+static void next_states(void **state)
 {
 	static const char *const PICTURE[SESSION_STATES] = {
 		/*                     log alert block pause kill */

@@ -37,7 +37,7 @@ static char *full_ledger(const char *name)
 	return world_ledger(name);
 }
 
-UNIT_TEST(test_ledger_verifies)
+static void test_ledger_verifies(void **state)
 {
 	static const char *const KINDS[] = {
 		"session_created", "action_allowed", "action_settled", "action_blocked",
@@ -72,7 +72,7 @@ UNIT_TEST(test_ledger_verifies)
 	                             "\"session_total_cost_usd\":0.750000"));
 }
 
-UNIT_TEST(test_ledger_living)
+static void test_ledger_living(void **state)
 {
 	world_start("living", NULL, "");
 	auto_free char *text = world_ledger("living");
@@ -89,7 +89,7 @@ static char *line_at(char *text, size_t n)
 }
 
 /* If any byte of the ledger is changed, verification fails. */
-UNIT_TEST(test_ledger_edited)
+static void test_ledger_edited(void **state)
 {
 	auto_free char *text = full_ledger("edited");
 	size_t len = strlen(text);
@@ -107,7 +107,7 @@ UNIT_TEST(test_ledger_edited)
 	assert_int_equal(world_verify(text, len).state, VERIFY_COMPLETE);
 }
 
-UNIT_TEST(test_ledger_cut)
+static void test_ledger_cut(void **state)
 {
 	auto_free char *text = full_ledger("cut");
 	size_t len = strlen(text);
@@ -123,7 +123,7 @@ UNIT_TEST(test_ledger_cut)
 	                 VERIFY_INCOMPLETE);
 }
 
-UNIT_TEST(test_ledger_rearranged)
+static void test_ledger_rearranged(void **state)
 {
 	auto_free char *text = full_ledger("order");
 	auto_free char *other = full_ledger("other");
@@ -159,7 +159,7 @@ UNIT_TEST(test_ledger_rearranged)
 }
 
 /* Without a key, a session can still be killed; a warning says that the ledger is not signed. */
-UNIT_TEST(test_kill_without_key)
+static void test_kill_without_key(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -195,7 +195,7 @@ static char *slurp(const char *path)
 	return buf_steal(&out);
 }
 
-UNIT_TEST(test_export)
+static void test_export(void **state)
 {
 	char yaml[256];
 	char path[160];
@@ -217,7 +217,7 @@ UNIT_TEST(test_export)
 }
 
 /* A relative path of an export is below the state directory, not below the current directory. */
-UNIT_TEST(test_export_relative)
+static void test_export_relative(void **state)
 {
 	char path[192];
 
@@ -229,7 +229,7 @@ UNIT_TEST(test_export_relative)
 	assert_non_null(strstr(text, "session_created"));
 }
 
-UNIT_TEST(test_export_fails)
+static void test_export_fails(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -298,7 +298,7 @@ static size_t catches_up(const char *name, const char *path)
 }
 
 /* The copy cannot grow (as on a full disk): the missing lines are written later. */
-UNIT_TEST(test_export_full)
+static void test_export_full(void **state)
 {
 	const struct rlimit full = { 1L << 30, RLIM_INFINITY };
 	struct rlimit before;
@@ -326,7 +326,7 @@ UNIT_TEST(test_export_full)
 	(void)catches_up("full", path);
 }
 
-UNIT_TEST(test_export_much_at_once)
+static void test_export_much_at_once(void **state)
 {
 	char yaml[256];
 	char path[160];
@@ -342,7 +342,7 @@ UNIT_TEST(test_export_much_at_once)
 
 /* The copy is locked while many long lines are added. They need several writes, each smaller than
  * one read; all of them are written at the end. */
-UNIT_TEST(test_export_behind_much)
+static void test_export_behind_much(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };

@@ -2,7 +2,7 @@
  * decides, and what the result says. */
 #include "engine_world.h"
 
-UNIT_TEST(runs)
+static void runs(void **state)
 {
 	begin("limits: {runs: {max: 10, on_exceed: block}}");
 	w.s.meters[METER_RUNS] = 6;
@@ -22,7 +22,7 @@ UNIT_TEST(runs)
 }
 
 /* The limit of runs pauses the session and the owner resumes it: the next run pauses it again. */
-UNIT_TEST(runs_that_pause)
+static void runs_that_pause(void **state)
 {
 	begin("limits: {runs: {max: 10, on_exceed: pause}}");
 	for (uint64_t made = 9; made < 13; made++) {
@@ -34,7 +34,7 @@ UNIT_TEST(runs_that_pause)
 
 /* A block by a threshold or by a limit of violations stays. Every other verdict applies to one
  * action only. */
-UNIT_TEST(what_stays_refused)
+static void what_stays_refused(void **state)
 {
 	static const struct {
 		struct verdict v;
@@ -53,7 +53,7 @@ UNIT_TEST(what_stays_refused)
 	}
 }
 
-UNIT_TEST(other_limits_hold_runs_back)
+static void other_limits_hold_runs_back(void **state)
 {
 	begin("limits: {bytes_out: {max: 5, on_exceed: block}, connections: 3,\n"
 	      "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
@@ -77,7 +77,7 @@ UNIT_TEST(other_limits_hold_runs_back)
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
 }
 
-UNIT_TEST(every_meter)
+static void every_meter(void **state)
 {
 	static const char *const WORDS[SESSION_ACTS] = { "log", "alert", "block", "pause", "kill" };
 
@@ -115,7 +115,7 @@ UNIT_TEST(every_meter)
 	}
 }
 
-UNIT_TEST(hardest_wins)
+static void hardest_wins(void **state)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
 
@@ -137,7 +137,7 @@ UNIT_TEST(hardest_wins)
 }
 
 /* An exceeded limit is reported to the owner, whichever act follows. */
-UNIT_TEST(what_happened_is_told)
+static void what_happened_is_told(void **state)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
 
@@ -178,7 +178,7 @@ UNIT_TEST(what_happened_is_told)
 	assert_true(v.tells);
 }
 
-UNIT_TEST(limits_of_violations)
+static void limits_of_violations(void **state)
 {
 	begin("limits: {violations: {credential_harvesting: 0, file_blocked: {max: 2,\n"
 	      "  on_exceed: pause}, total: {max: 4, on_exceed: alert}}}");

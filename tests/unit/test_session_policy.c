@@ -54,7 +54,7 @@ static void check_defaults(const struct session_policy *p)
 	assert_int_equal(p->n_exports, 0);
 }
 
-UNIT_TEST(defaults)
+static void defaults(void **state)
 {
 	static const char *const NOTHING[] = {
 		"",
@@ -80,7 +80,7 @@ UNIT_TEST(defaults)
 }
 
 /* All keys of the existing engine's schema are read. */
-UNIT_TEST(known_schema)
+static void known_schema(void **state)
 {
 	auto_policy p = good("version: \"2.1\"\n"
 	                     "agent_id: research-agent\n"
@@ -144,7 +144,7 @@ UNIT_TEST(known_schema)
 	assert_string_equal(p.exports[1].to, "http://localhost:4318");
 }
 
-UNIT_TEST(additions)
+static void additions(void **state)
 {
 	auto_policy p =
 	        good("budget:\n"
@@ -357,7 +357,7 @@ static const struct {
 	{ "audit: {include: all}", "1:18", "include must be a list", "" },
 };
 
-UNIT_TEST(findings)
+static void findings(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
@@ -379,7 +379,7 @@ UNIT_TEST(findings)
 	}
 }
 
-UNIT_TEST(all_findings_of_a_file)
+static void all_findings_of_a_file(void **state)
 {
 	static const char TEXT[] = "budget: {alert_at: 2, on_exceed: x}\n"
 	                           "limits: {runs: y}\n"
@@ -401,7 +401,7 @@ UNIT_TEST(all_findings_of_a_file)
 }
 
 /* Messages never contain tokens or keys. */
-UNIT_TEST(secrets_are_not_told)
+static void secrets_are_not_told(void **state)
 {
 	static const char *const TEXTS[] = {
 		"kill_switch: {notify: [{webhook: 'https://u@a/hunter2'}]}",
@@ -458,7 +458,7 @@ static bool accepts_url(const char *head, size_t len)
 	return session_policy_parse("s.yaml", b.data, b.len, &p, d, &err) == 0;
 }
 
-UNIT_TEST(caps)
+static void caps(void **state)
 {
 	static const struct {
 		const char *head;
@@ -508,7 +508,7 @@ static void put(const char *name, const char *text)
 	close(fd);
 }
 
-UNIT_TEST(loading)
+static void loading(void **state)
 {
 	char dir[] = "/tmp/session-policy-XXXXXX";
 	auto_diags d = ssb_diags_new();

@@ -76,7 +76,7 @@ static bool is_killed(pid_t pid)
 
 /* The action that exceeds the budget ends the session: its run is killed before session_check()
  * returns. */
-UNIT_TEST(test_enforced)
+static void test_enforced(void **state)
 {
 	static const char BUDGET[] = "budget:\n  max_cost_per_session: 1.00\n"
 	                             "  max_cost_per_action: 2.00\n  on_exceed: kill\n";
@@ -118,7 +118,7 @@ UNIT_TEST(test_enforced)
 	world_reopen();
 }
 
-UNIT_TEST(test_runs)
+static void test_runs(void **state)
 {
 	struct ssb_error err = { 0 };
 
@@ -147,7 +147,7 @@ UNIT_TEST(test_runs)
 	assert_int_equal(world_verify(text, strlen(text)).state, VERIFY_COMPLETE);
 }
 
-UNIT_TEST(test_usage)
+static void test_usage(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -185,7 +185,7 @@ UNIT_TEST(test_usage)
 }
 
 /* A report with several violations of one kind acts like single reports. */
-UNIT_TEST(test_usage_violations)
+static void test_usage_violations(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -233,7 +233,7 @@ static int last_count(void *arg, const char *name, uint64_t n)
 	return 0;
 }
 
-UNIT_TEST(test_counts_are_capped)
+static void test_counts_are_capped(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -285,7 +285,7 @@ static bool take_mine(struct outbox_item *ret)
 	return false;
 }
 
-UNIT_TEST(test_outbox)
+static void test_outbox(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct outbox_item item = { 0 };
@@ -329,7 +329,7 @@ UNIT_TEST(test_outbox)
 
 /* ---- damage -------------------------------------------------------------- */
 
-UNIT_TEST(test_damage)
+static void test_damage(void **state)
 {
 	static const char *const DAMAGE[] = {
 		"UPDATE sessions SET state = 6 WHERE id = $1",
@@ -370,7 +370,7 @@ UNIT_TEST(test_damage)
 }
 
 /* A damaged child session does not prevent the end of its tree. */
-UNIT_TEST(test_damaged_child)
+static void test_damaged_child(void **state)
 {
 	struct ssb_error err = { 0 };
 
@@ -390,7 +390,7 @@ UNIT_TEST(test_damaged_child)
 
 /* If the stored policy of a session is changed, the session refuses to continue until the original
  * is restored. */
-UNIT_TEST(test_policy_is_its_own)
+static void test_policy_is_its_own(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -418,7 +418,7 @@ UNIT_TEST(test_policy_is_its_own)
 	assert_false(world_check("policy", USD(0.2)).verdict.allowed);
 }
 
-UNIT_TEST(test_texts)
+static void test_texts(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };

@@ -98,7 +98,7 @@ static size_t drain(size_t *ret_requests)
 
 /* ---- which lines ----------------------------------------------------------- */
 
-UNIT_TEST(test_each_line_once)
+static void test_each_line_once(void **state)
 {
 	struct outbox_item item;
 
@@ -130,7 +130,7 @@ UNIT_TEST(test_each_line_once)
 }
 
 /* At most one request per second is sent, even if the agent acts more often. */
-UNIT_TEST(test_not_too_often)
+static void test_not_too_often(void **state)
 {
 	struct outbox_item item;
 
@@ -151,7 +151,7 @@ UNIT_TEST(test_not_too_often)
 	assert_int_equal(requests, 2); /* one for the lines, one for the span */
 }
 
-UNIT_TEST(test_parts)
+static void test_parts(void **state)
 {
 	struct outbox_item item;
 	uint64_t upto = 0;
@@ -180,7 +180,7 @@ UNIT_TEST(test_parts)
 }
 
 /* Parts with long lines have fewer lines. */
-UNIT_TEST(test_bytes)
+static void test_bytes(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -218,7 +218,7 @@ UNIT_TEST(test_bytes)
 
 /* ---- the end of a session, and later lines ---------------------------------- */
 
-UNIT_TEST(test_span_once)
+static void test_span_once(void **state)
 {
 	struct outbox_item item;
 	size_t requests = 0;
@@ -246,7 +246,7 @@ UNIT_TEST(test_span_once)
 
 /* ---- failures ------------------------------------------------------------ */
 
-UNIT_TEST(test_tried_again)
+static void test_tried_again(void **state)
 {
 	struct outbox_item item;
 	size_t requests = 0;
@@ -269,7 +269,7 @@ UNIT_TEST(test_tried_again)
 	(void)drain(&requests);
 }
 
-UNIT_TEST(test_refused)
+static void test_refused(void **state)
 {
 	struct outbox_item item;
 	size_t requests = 0;
@@ -288,7 +288,7 @@ UNIT_TEST(test_refused)
 
 /* The process that took a part is gone: after the lease, the part can be taken again, and a late
  * success of the first process changes nothing. */
-UNIT_TEST(test_lease)
+static void test_lease(void **state)
 {
 	struct outbox_item item;
 	struct outbox_item again;
@@ -313,7 +313,7 @@ UNIT_TEST(test_lease)
 	(void)drain(&requests);
 }
 
-UNIT_TEST(test_two_collectors)
+static void test_two_collectors(void **state)
 {
 	struct outbox_item a;
 	struct outbox_item b;
@@ -336,7 +336,7 @@ UNIT_TEST(test_two_collectors)
 	assert_int_equal(wait_ms(), -1);
 }
 
-UNIT_TEST(test_audit_off)
+static void test_audit_off(void **state)
 {
 	struct outbox_item item;
 
@@ -429,7 +429,7 @@ static const char *attribute(const struct words *x, const struct json_node *n, c
 	return "";
 }
 
-UNIT_TEST(test_log_records)
+static void test_log_records(void **state)
 {
 	static const struct {
 		const char *name;
@@ -476,7 +476,7 @@ UNIT_TEST(test_log_records)
 	json_doc_done(&x.doc);
 }
 
-UNIT_TEST(test_span)
+static void test_span(void **state)
 {
 	static const char *const EVENTS[] = { "session.violation", "session.violation",
 		                              "session.budget_alert", "session.killed" };

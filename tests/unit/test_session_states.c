@@ -8,7 +8,7 @@
 
 /* ---- reservations and time ----------------------------------------------- */
 
-UNIT_TEST(test_time_out)
+static void test_time_out(void **state)
 {
 	static const struct {
 		const char *name;
@@ -48,7 +48,7 @@ UNIT_TEST(test_time_out)
 
 /* A settlement comes after the time-out but before any process has noticed the time-out: it is an
  * ordinary one. */
-UNIT_TEST(test_late_but_first)
+static void test_late_but_first(void **state)
 {
 	world_now = 8000 * SECOND;
 	world_start("late", NULL, "budget:\n  reservation_timeout: 1s\n");
@@ -64,7 +64,7 @@ UNIT_TEST(test_late_but_first)
 	world_now = 0;
 }
 
-UNIT_TEST(test_many_time_out)
+static void test_many_time_out(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct session_swept swept;
@@ -83,7 +83,7 @@ UNIT_TEST(test_many_time_out)
 }
 
 /* Reservations of several sessions of a tree time out, each at its own time. */
-UNIT_TEST(test_each_times_out_in_its_time)
+static void test_each_times_out_in_its_time(void **state)
 {
 	world_now = 8700 * SECOND;
 	world_start("slow", NULL, "budget:\n  reservation_timeout: 60s\n");
@@ -107,7 +107,7 @@ UNIT_TEST(test_each_times_out_in_its_time)
 	world_now = 0;
 }
 
-UNIT_TEST(test_given_back)
+static void test_given_back(void **state)
 {
 	world_start("back", NULL, SMALL);
 	struct decision d = world_check("back", USD(0.5));
@@ -121,7 +121,7 @@ UNIT_TEST(test_given_back)
 
 /* ---- states -------------------------------------------------------------- */
 
-UNIT_TEST(test_states)
+static void test_states(void **state)
 {
 	static const enum session_state ASK[] = { SESSION_ACTIVE, SESSION_PAUSED, SESSION_KILLED,
 		                                  SESSION_COMPLETED, SESSION_EXPIRED };
@@ -155,7 +155,7 @@ UNIT_TEST(test_states)
 	}
 }
 
-UNIT_TEST(test_resume_is_alert_again)
+static void test_resume_is_alert_again(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -179,7 +179,7 @@ UNIT_TEST(test_resume_is_alert_again)
 
 /* ---- trees --------------------------------------------------------------- */
 
-UNIT_TEST(test_child_counts_in_parent)
+static void test_child_counts_in_parent(void **state)
 {
 	world_start("p", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: kill\n");
 	world_start("c1", "p", "budget:\n  max_cost_per_session: 10\n");
@@ -209,7 +209,7 @@ UNIT_TEST(test_child_counts_in_parent)
 	assert_int_equal(world_get("side").reserved, 0);
 }
 
-UNIT_TEST(test_kill_reaches_all)
+static void test_kill_reaches_all(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -229,7 +229,7 @@ UNIT_TEST(test_kill_reaches_all)
 	assert_int_equal(world_lines("k3", "signature"), 1);
 }
 
-UNIT_TEST(test_pause_and_resume_of_a_tree)
+static void test_pause_and_resume_of_a_tree(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -252,7 +252,7 @@ UNIT_TEST(test_pause_and_resume_of_a_tree)
 	assert_int_equal(session_become(w.ss, world_id("own"), SESSION_ACTIVE, "", &d, &err), 0);
 }
 
-UNIT_TEST(test_depth)
+static void test_depth(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -281,7 +281,7 @@ UNIT_TEST(test_depth)
 	session_policy_done(&p);
 }
 
-UNIT_TEST(test_parent_expires)
+static void test_parent_expires(void **state)
 {
 	world_now = 9000 * SECOND;
 	world_start("ep", NULL, SMALL);

@@ -42,7 +42,7 @@ static void write_file(const char *path, const char *bytes, size_t n)
 	assert_int_equal(write(fd, bytes, n), n);
 }
 
-UNIT_TEST(test_file_is_ours_alone)
+static void test_file_is_ours_alone(void **state)
 {
 	struct stat st;
 	char other[128];
@@ -84,7 +84,7 @@ UNIT_TEST(test_file_is_ours_alone)
 	remove_dir();
 }
 
-UNIT_TEST(test_paths)
+static void test_paths(void **state)
 {
 	char path[160];
 
@@ -118,7 +118,7 @@ static void exec_foreign(const char *sql)
 	assert_int_equal(chmod(file, 0600), 0);
 }
 
-UNIT_TEST(test_foreign_files)
+static void test_foreign_files(void **state)
 {
 	static const char *const FOREIGN[] = {
 		"CREATE TABLE t (x)",
@@ -150,7 +150,7 @@ UNIT_TEST(test_foreign_files)
 }
 
 /* If pages of the file are overwritten, the store reports an error and never crashes. */
-UNIT_TEST(test_damaged_file)
+static void test_damaged_file(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct db *db = NULL;
@@ -181,7 +181,7 @@ UNIT_TEST(test_damaged_file)
 }
 
 /* A process has the lock for longer than another one waits: the other gets ETIMEDOUT after 10 s. */
-UNIT_TEST(test_busy_has_an_end)
+static void test_busy_has_an_end(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct db *a = NULL;
@@ -208,7 +208,7 @@ UNIT_TEST(test_busy_has_an_end)
 
 /* Parameters that are not $1, $2, ... in this order are refused, as SQLite would bind other values
  * than PostgreSQL. */
-UNIT_TEST(test_parameter_order)
+static void test_parameter_order(void **state)
 {
 	static const char *const BAD[] = { "SELECT $2, $1", "SELECT $1", "SELECT $1, $2, $3",
 		                           "SELECT ?, ?" };
@@ -228,7 +228,7 @@ UNIT_TEST(test_parameter_order)
 }
 
 /* The message about an invalid URL contains nothing of it, as it may contain a password. */
-UNIT_TEST(test_bad_urls)
+static void test_bad_urls(void **state)
 {
 	static const char *const BAD[] = { "postgresql://u:geheim@h:port%zz/db",
 		                           "postgresql://u:geheim@[::1/db",
@@ -259,7 +259,7 @@ static void parse(const char *text, struct policy *ret, int rc, struct ssb_error
 	ssb_diags_free(d);
 }
 
-UNIT_TEST(test_store_key)
+static void test_store_key(void **state)
 {
 	static const struct {
 		const char *text;
@@ -304,7 +304,7 @@ UNIT_TEST(test_store_key)
 	}
 }
 
-UNIT_TEST(test_store_url_bound)
+static void test_store_url_bound(void **state)
 {
 	char text[MAX_STORE_URL + 32];
 	struct policy p;

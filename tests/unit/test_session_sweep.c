@@ -34,7 +34,7 @@ static size_t sweep(void)
 }
 
 /* No command reads the session again: the sweep still ends its reservation. */
-UNIT_TEST(test_reservations_time_out)
+static void test_reservations_time_out(void **state)
 {
 	world_now = 7000 * SECOND;
 	world_start("due", NULL, "budget:\n  reservation_timeout: 10s\n");
@@ -53,7 +53,7 @@ UNIT_TEST(test_reservations_time_out)
 }
 
 /* The sweep ends all sessions that are due, however many, and no others. */
-UNIT_TEST(test_many_expire)
+static void test_many_expire(void **state)
 {
 	char name[16];
 
@@ -77,7 +77,7 @@ UNIT_TEST(test_many_expire)
 }
 
 /* A child cannot start in a session whose time is over, and that session is stored as expired. */
-UNIT_TEST(test_parent_is_over)
+static void test_parent_is_over(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct session_policy p = { 0 };
@@ -99,7 +99,7 @@ UNIT_TEST(test_parent_is_over)
 }
 
 /* A reason that is invalid or too long is refused, and the state does not change. */
-UNIT_TEST(test_reasons)
+static void test_reasons(void **state)
 {
 	static const char *const BAD[] = { "a\nb", "\xff", "\x1b[2J", "a\x7f" };
 	char longest[SESSION_REASON + 1];

@@ -84,7 +84,7 @@ static void sql(const char *text, const char *name)
 /* ---- reservations of a tree ---------------------------------------------- */
 
 /* A reservation of a child that is never settled is released for its parent, too. */
-UNIT_TEST(test_dead_reservation_of_a_child)
+static void test_dead_reservation_of_a_child(void **state)
 {
 	world_now = 1000 * SECOND;
 	world_start("dr", NULL,
@@ -112,7 +112,7 @@ UNIT_TEST(test_dead_reservation_of_a_child)
 
 /* A reservation of a sibling is released or charged in each session by that session's own
  * policy. */
-UNIT_TEST(test_dead_reservation_of_a_sibling)
+static void test_dead_reservation_of_a_sibling(void **state)
 {
 	world_now = 1000 * SECOND;
 	world_start("ds", NULL, "budget:\n  on_timeout: charge\n");
@@ -131,7 +131,7 @@ UNIT_TEST(test_dead_reservation_of_a_sibling)
 }
 
 /* A damaged session keeps its reservation. Reservations of other sessions still time out. */
-UNIT_TEST(test_dead_reservation_of_the_damaged)
+static void test_dead_reservation_of_the_damaged(void **state)
 {
 	world_now = 1000 * SECOND;
 	world_start("dd", NULL, "");
@@ -148,7 +148,7 @@ UNIT_TEST(test_dead_reservation_of_the_damaged)
 }
 
 /* A caller with one session cannot settle the reservations of another. */
-UNIT_TEST(test_numbers_cannot_be_guessed)
+static void test_numbers_cannot_be_guessed(void **state)
 {
 	int64_t n[8];
 	uint64_t high = 0;
@@ -174,7 +174,7 @@ UNIT_TEST(test_numbers_cannot_be_guessed)
 
 /* A late settlement in an expired session exceeds the budget of its parent: the parent is
  * killed. */
-UNIT_TEST(test_acts_on_the_parent)
+static void test_acts_on_the_parent(void **state)
 {
 	world_now = 1000 * SECOND;
 	world_start("ap", NULL,
@@ -195,7 +195,7 @@ UNIT_TEST(test_acts_on_the_parent)
 }
 
 /* One settlement pauses the parent and kills the child: the decision lists both. */
-UNIT_TEST(test_acts_on_both)
+static void test_acts_on_both(void **state)
 {
 	world_start("ab", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: pause\n");
 	world_start("ab-m", "ab", "");
@@ -218,7 +218,7 @@ UNIT_TEST(test_acts_on_both)
 
 /* If both sessions refuse for the same reason, the outer one decides. An action that the outer one
  * refuses sends no alert in the inner one. */
-UNIT_TEST(test_the_outer_decides)
+static void test_the_outer_decides(void **state)
 {
 	static const char ONE[] =
 	        "budget: {max_cost_per_session: 1, max_cost_per_action: 2, on_exceed: block}\n";
@@ -238,7 +238,7 @@ UNIT_TEST(test_the_outer_decides)
 	assert_int_equal(world_lines("o3", "budget_alert"), 0);
 }
 
-UNIT_TEST(test_acts_of_the_owner)
+static void test_acts_of_the_owner(void **state)
 {
 	static const enum session_state TO[] = { SESSION_PAUSED, SESSION_ACTIVE, SESSION_KILLED };
 
@@ -264,7 +264,7 @@ UNIT_TEST(test_acts_of_the_owner)
 
 /* Every change of a parent's totals by a child adds a line with the change to the parent's
  * ledger. */
-UNIT_TEST(test_parent_accounts)
+static void test_parent_accounts(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -304,7 +304,7 @@ UNIT_TEST(test_parent_accounts)
 }
 
 /* Requests to a session that is over are counted, but add no lines to the ledger. */
-UNIT_TEST(test_over_does_not_grow)
+static void test_over_does_not_grow(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
@@ -346,7 +346,7 @@ static char *slurp(const char *path)
 
 /* Another process has locked a copy: no call waits for it. When the lock is released, the copy gets
  * all missing lines in order. */
-UNIT_TEST(test_locked_copy)
+static void test_locked_copy(void **state)
 {
 	char yaml[320];
 	char path[160];
@@ -394,7 +394,7 @@ UNIT_TEST(test_locked_copy)
 /* ---- runs ---------------------------------------------------------------- */
 
 /* A process sends a report again because it got no answer: the report counts once. */
-UNIT_TEST(test_repeated_report)
+static void test_repeated_report(void **state)
 {
 	static const char *const DOMAINS[] = { "a.example" };
 	struct session_usage u = { .report = 1,
@@ -434,7 +434,7 @@ UNIT_TEST(test_repeated_report)
 }
 
 /* When a limit with "block" is exceeded, every run of the session is refused at its next report. */
-UNIT_TEST(test_block_holds_for_all_runs)
+static void test_block_holds_for_all_runs(void **state)
 {
 	struct session_usage u = { .meters = { [METER_WALL_MS] = 2000 } };
 	struct session_usage none = { 0 };
@@ -457,7 +457,7 @@ UNIT_TEST(test_block_holds_for_all_runs)
 
 /* The clock of one machine is fast: with PostgreSQL, the server's clock decides, so reservations do
  * not time out early. With SQLite there is only one machine, and its clock decides. */
-UNIT_TEST(test_whose_clock)
+static void test_whose_clock(void **state)
 {
 	world_start("wc", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
@@ -493,7 +493,7 @@ static struct waiter open_waiter(void)
 
 /* Another process or a child session changes a session: this process must not use the values that
  * it has cached. */
-UNIT_TEST(test_two_take_turns)
+static void test_two_take_turns(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct waiter other = open_waiter();
@@ -534,7 +534,7 @@ static void *check_there(void *arg)
 }
 
 /* The time of a check is read after the process got the lock of the tree, not before it waited. */
-UNIT_TEST(test_time_after_the_lock)
+static void test_time_after_the_lock(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct waiter r = open_waiter();
@@ -575,7 +575,7 @@ static void *take_there(void *arg)
 
 /* Another process delivers a message while this one waits to lease it: the message is not taken
  * again. */
-UNIT_TEST(test_delivered_is_not_leased)
+static void test_delivered_is_not_leased(void **state)
 {
 	struct ssb_error err = { 0 };
 	struct waiter r = open_waiter();

@@ -17,7 +17,7 @@ static const struct refusal *withheld(const struct ssb_plan *p, const char *what
 #define SIDECAR(name)                                                                              \
 	"skill: {name: " name ", version: '2'}\npermissions: {}\nentrypoint: {command: sh}\n"
 
-UNIT_TEST(test_order)
+static void test_order(void **state)
 {
 	const char *dir = fresh();
 	char *args[] = { (char[]){ "a.py" }, (char[]){ "x" }, NULL };
@@ -78,7 +78,7 @@ UNIT_TEST(test_order)
 	refused_with(dir, args, SSB_E_MANIFEST, "YAML");
 }
 
-UNIT_TEST(test_sidecar_is_the_owners)
+static void test_sidecar_is_the_owners(void **state)
 {
 	const char *dir = fresh();
 	char side[64];
@@ -116,7 +116,7 @@ UNIT_TEST(test_sidecar_is_the_owners)
 	ssb_plan_free(p);
 }
 
-UNIT_TEST(test_environment)
+static void test_environment(void **state)
 {
 	const char *dir = fresh();
 	char *args[] = { (char[]){ "a.sh" }, NULL };
@@ -187,7 +187,7 @@ UNIT_TEST(test_environment)
 
 /* With a stored copy as source, the copy is read and shown as /skill, but skill_dir stays the
  * directory of the skill. */
-UNIT_TEST(test_source)
+static void test_source(void **state)
 {
 	const char *dir = fresh();
 	struct ssb_error err = { 0 };
@@ -221,7 +221,7 @@ UNIT_TEST(test_source)
 }
 
 /* A dangerous directory (here the home) is refused as a skill's directory, also with a SKILL.md. */
-UNIT_TEST(test_danger)
+static void test_danger(void **state)
 {
 	put("u", "SKILL.md", FRONT(""), 0644);
 	put("u", "a.py", "", 0644);
@@ -232,7 +232,7 @@ UNIT_TEST(test_danger)
 	(void)unlink(at("u/SKILL.md"));
 }
 
-UNIT_TEST(test_warnings)
+static void test_warnings(void **state)
 {
 	const char *dir = fresh();
 

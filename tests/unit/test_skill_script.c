@@ -2,7 +2,7 @@
  * are refused, and which scripts are listed. */
 #include "skill_world.h"
 
-UNIT_TEST(test_scripts)
+static void test_scripts(void **state)
 {
 	const char *dir = fresh();
 	char sub[64];
@@ -121,7 +121,7 @@ UNIT_TEST(test_scripts)
 
 /* The name of the script is in a comment of the derived manifest: a newline in the name must not
  * add a line of YAML. */
-UNIT_TEST(test_script_name)
+static void test_script_name(void **state)
 {
 	static const char *const NAMES[] = { "plain.py", "a\nresources: {memory_mb: 4096}\n#.py" };
 
@@ -139,7 +139,7 @@ UNIT_TEST(test_script_name)
 	}
 }
 
-UNIT_TEST(test_no_script)
+static void test_no_script(void **state)
 {
 	const char *dir = fresh();
 	struct ssb_error err = { 0 };
@@ -188,7 +188,7 @@ static size_t names_of(const char *dir)
 }
 
 /* At each limit, and one past it: scripts that are too deep or too many are not listed. */
-UNIT_TEST(test_script_caps)
+static void test_script_caps(void **state)
 {
 	const char *dir = fresh();
 	char path[256];

@@ -45,7 +45,7 @@ static void no_limits(uint64_t room[SESSION_METERS])
 	}
 }
 
-UNIT_TEST(test_differences)
+static void test_differences(void **state)
 {
 	struct session_usage u;
 
@@ -66,7 +66,7 @@ UNIT_TEST(test_differences)
 	tally_settled(&t, true);
 }
 
-UNIT_TEST(test_a_failure_loses_nothing)
+static void test_a_failure_loses_nothing(void **state)
 {
 	struct govern_msg m = { .kind = GOVERN_VIOLATIONS };
 	struct session_usage u;
@@ -107,7 +107,7 @@ UNIT_TEST(test_a_failure_loses_nothing)
 	assert_true(tally_empty(&t));
 }
 
-UNIT_TEST(test_what_must_not_wait)
+static void test_what_must_not_wait(void **state)
 {
 	struct session_usage u;
 	uint64_t room[SESSION_METERS];
@@ -133,7 +133,7 @@ UNIT_TEST(test_what_must_not_wait)
 	tally_settled(&t, true);
 }
 
-UNIT_TEST(test_names_are_bounded)
+static void test_names_are_bounded(void **state)
 {
 	struct session_usage u;
 	char name[32];
@@ -156,7 +156,7 @@ UNIT_TEST(test_names_are_bounded)
 	tally_settled(&t, true);
 }
 
-UNIT_TEST(test_the_end_counts_what_follows)
+static void test_the_end_counts_what_follows(void **state)
 {
 	struct govern_msg m = { .kind = GOVERN_ENDED };
 	struct session_usage u;

@@ -14,7 +14,7 @@ static int header(const uint8_t block[TAR_BLOCK], struct tar_member *m)
 	return rc;
 }
 
-UNIT_TEST(test_members)
+static void test_members(void **state)
 {
 	static const struct {
 		struct made made;
@@ -46,7 +46,7 @@ UNIT_TEST(test_members)
 	}
 }
 
-UNIT_TEST(test_prefix_and_full_fields)
+static void test_prefix_and_full_fields(void **state)
 {
 	struct made m = { '0', "name", NULL, NULL, 0 };
 	struct tar_member got;
@@ -65,7 +65,7 @@ UNIT_TEST(test_prefix_and_full_fields)
 	assert_int_equal(strlen(got.name), 100);
 }
 
-UNIT_TEST(test_numbers)
+static void test_numbers(void **state)
 {
 	static const struct {
 		const char *field; /* 12 bytes */
@@ -99,7 +99,7 @@ UNIT_TEST(test_numbers)
 	}
 }
 
-UNIT_TEST(test_bad_headers)
+static void test_bad_headers(void **state)
 {
 	struct made fine = { '0', "name", NULL, "x", 0 };
 	uint8_t block[TAR_BLOCK] = { 0 };
@@ -127,7 +127,7 @@ UNIT_TEST(test_bad_headers)
 	}
 }
 
-UNIT_TEST(test_extra)
+static void test_extra(void **state)
 {
 	static const struct {
 		enum tar_type type;
@@ -181,7 +181,7 @@ UNIT_TEST(test_extra)
 	}
 }
 
-UNIT_TEST(test_long_name_at_the_cap)
+static void test_long_name_at_the_cap(void **state)
 {
 	static char name[TAR_PATH + 1];
 	struct tar_over over = { 0 };
@@ -193,7 +193,7 @@ UNIT_TEST(test_long_name_at_the_cap)
 	assert_int_equal(tar_extra(TAR_LONG_NAME, name, TAR_PATH, &over, &why), -1);
 }
 
-UNIT_TEST(test_apply)
+static void test_apply(void **state)
 {
 	struct tar_over over = { .name = "n", .link = "l", .sized = true, .size = 7 };
 	struct tar_member m = { .type = TAR_FILE, .name = "old", .link = "old", .size = 1 };

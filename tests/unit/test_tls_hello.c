@@ -131,7 +131,7 @@ static size_t load(const char *file, uint8_t *out, size_t room)
 
 /* Each real hello is parsed as a whole, as every prefix, in records of every size, and in two
  * records split at every byte. */
-UNIT_TEST(test_real)
+static void test_real(void **state)
 {
 	uint8_t data[4096], out[8 * 4096];
 	char name[TLS_MAX_NAME];
@@ -213,7 +213,7 @@ static const struct {
 	{ RAW(ECH "\0"), TLS_BROKEN, NULL },
 };
 
-UNIT_TEST(test_extensions)
+static void test_extensions(void **state)
 {
 	char name[TLS_MAX_NAME];
 
@@ -273,7 +273,7 @@ static const struct {
 	{ RAW("a\n"), NULL },
 };
 
-UNIT_TEST(test_names)
+static void test_names(void **state)
 {
 	char name[TLS_MAX_NAME];
 	uint8_t ext[512];
@@ -335,7 +335,7 @@ static const struct {
 	{ RAW("\026\003\001\0\006\001\0\0\002\003\003"), TLS_BROKEN },
 };
 
-UNIT_TEST(test_starts)
+static void test_starts(void **state)
 {
 	char name[TLS_MAX_NAME];
 
@@ -365,7 +365,7 @@ static const struct {
 	{ 51, 1, TLS_BROKEN },
 };
 
-UNIT_TEST(test_fields)
+static void test_fields(void **state)
 {
 	uint8_t msg[256], data[256];
 	char name[TLS_MAX_NAME];
@@ -400,7 +400,7 @@ static const struct {
 	{ RAW("\0\0\002\023\001\0"), TLS_BROKEN },         /* no compression method */
 };
 
-UNIT_TEST(test_vectors)
+static void test_vectors(void **state)
 {
 	uint8_t msg[256], data[256];
 	char name[TLS_MAX_NAME];
@@ -415,7 +415,7 @@ UNIT_TEST(test_vectors)
 }
 
 /* Bytes after the last record of the hello are ignored. */
-UNIT_TEST(test_more_after)
+static void test_more_after(void **state)
 {
 	uint8_t msg[256], data[512];
 	char name[TLS_MAX_NAME];
@@ -432,7 +432,7 @@ UNIT_TEST(test_more_after)
 
 /* Extensions of 65535 bytes, the maximum, are accepted. A hello that is longer than TLS_HELLO_MAX
  * is refused. */
-UNIT_TEST(test_long)
+static void test_long(void **state)
 {
 	auto_free uint8_t *msg = malloc(SIZE), *data = malloc(SIZE);
 	auto_free uint8_t *ext = calloc(1, 65536);
@@ -466,7 +466,7 @@ UNIT_TEST(test_long)
 
 /* At most 5 bytes are left after a record: no further record fits, so the verdict must not be
  * TLS_MORE. */
-UNIT_TEST(test_edge)
+static void test_edge(void **state)
 {
 	auto_free uint8_t *msg = calloc(1, SIZE), *data = calloc(1, SIZE);
 	char name[TLS_MAX_NAME];

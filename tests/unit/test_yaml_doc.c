@@ -25,7 +25,7 @@ static bool has_error(const struct ssb_diags *d, const char *where, const char *
 	return false;
 }
 
-UNIT_TEST(a_tree_with_positions)
+static void a_tree_with_positions(void **state)
 {
 	static const char text[] = "a: 1\n"
 	                           "b:\n"
@@ -62,7 +62,7 @@ UNIT_TEST(a_tree_with_positions)
 	assert_null(ynode_get(NULL, "x"));
 }
 
-UNIT_TEST(null_and_truth_values)
+static void null_and_truth_values(void **state)
 {
 	static const char fine[] = "[~, null, Null, NULL, yes, 'yes', False, x, 'off', On]";
 	static const char kinds[] = "nnnnb.b..b";
@@ -99,7 +99,7 @@ static const struct {
 	{ "tabs between tokens", BYTES("a:\t1\n") },
 };
 
-UNIT_TEST(good_documents)
+static void good_documents(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
 		auto_diags d = ssb_diags_new();
@@ -175,7 +175,7 @@ static const struct {
 	{ "only a brace", BYTES("}"), "f:1:1", "not valid YAML", false },
 };
 
-UNIT_TEST(bad_documents)
+static void bad_documents(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		auto_diags d = ssb_diags_new();
@@ -190,7 +190,7 @@ UNIT_TEST(bad_documents)
 	}
 }
 
-UNIT_TEST(an_unquoted_wildcard_gets_its_remedy)
+static void an_unquoted_wildcard_gets_its_remedy(void **state)
 {
 	auto_diags d = ssb_diags_new();
 	static const char text[] = "domain: *.example.com\n";
@@ -199,7 +199,7 @@ UNIT_TEST(an_unquoted_wildcard_gets_its_remedy)
 	assert_non_null(strstr(ssb_diags_get(d, 0)->remedy, "\"*.example.com\""));
 }
 
-UNIT_TEST(all_violations_are_reported)
+static void all_violations_are_reported(void **state)
 {
 	static const char text[] = "a: &x 1\nb: !!str 2\na: 3\n<<: 4\nc: *x\n";
 	auto_diags d = ssb_diags_new();
@@ -243,7 +243,7 @@ static void check_cap(char *text, bool fits, const char *word)
 	}
 }
 
-UNIT_TEST(caps_hold_exactly)
+static void caps_hold_exactly(void **state)
 {
 	check_cap(repeat("", "[", MAX_YAML_DEPTH, "]]]]]]]]]]]]]]]]"), true, "deeper");
 	check_cap(repeat("", "[", MAX_YAML_DEPTH + 1, "]]]]]]]]]]]]]]]]]"), false, "deeper");
@@ -259,7 +259,7 @@ UNIT_TEST(caps_hold_exactly)
 	check_cap(repeat("? ", "x", MAX_SCALAR_BYTES + 1, "\n: 1\n"), false, "bytes");
 }
 
-UNIT_TEST(nothing_is_a_null)
+static void nothing_is_a_null(void **state)
 {
 	auto_diags d = ssb_diags_new();
 	auto_ynode root = yaml_doc_parse("f", "", 0, d);
@@ -269,7 +269,7 @@ UNIT_TEST(nothing_is_a_null)
 	assert_int_equal(root->line, 1);
 }
 
-UNIT_TEST(positions_survive_long_file_names)
+static void positions_survive_long_file_names(void **state)
 {
 	char where[WHERE_SIZE];
 	auto_free char *file = repeat("/", "long\xc3\xa4/", 60, "skillsandbox.yaml");
@@ -284,7 +284,7 @@ UNIT_TEST(positions_survive_long_file_names)
 	assert_string_equal(where, "a.yaml");
 }
 
-UNIT_TEST(quotes_are_safe_and_short)
+static void quotes_are_safe_and_short(void **state)
 {
 	char out[QUOTE_SIZE];
 	auto_free char *longest = repeat("", "\xe2\x82\xac", 100, "");

@@ -9,7 +9,4 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* Begins a test without setup data: UNIT_TEST(name) { ... } */
-#define UNIT_TEST(name) static void name(__attribute__((unused)) void **state)
-
 #endif
