@@ -301,14 +301,14 @@
 #define MAX_HELD  4096 /* symlinks to protected names, and their targets */
 
 /* A client's command line, as its hook sends it */
-#define MAX_SHELL_BYTES    (256 * 1024)
-#define MAX_SHELL_WORDS    16384
-#define MAX_HOOK_INPUT     (4UL << 20) /* bytes of everything that the hook sends */
-#define MAX_HOOK_PLACES    16          /* directories that a command may have changed to */
-#define MAX_HOOK_SKILLS    1024        /* names of skills that are looked for in a command */
-#define MAX_HOOK_WALK      50000       /* directory entries examined to find skills */
-#define MAX_CONFIG_BYTES   (8UL << 20) /* bytes of a client's configuration */
-#define MAX_SERVED         64          /* directories of skills named on one command line */
+#define MAX_SHELL_BYTES  (256 * 1024)
+#define MAX_SHELL_WORDS  16384
+#define MAX_HOOK_INPUT   (4UL << 20) /* bytes of everything that the hook sends */
+#define MAX_HOOK_PLACES  16          /* directories that a command may have changed to */
+#define MAX_HOOK_SKILLS  1024        /* names of skills that are looked for in a command */
+#define MAX_HOOK_WALK    50000       /* directory entries examined to find skills */
+#define MAX_CONFIG_BYTES (8UL << 20) /* bytes of a client's configuration */
+#define MAX_SERVED       64          /* directories of skills named on one command line */
 
 /* What a skill needs, from its records and its files */
 #define MAX_NEEDS         4096          /* different needs; further ones are dropped */

@@ -9,7 +9,7 @@
 #include "base/string_list.h"
 #include "skillsandbox.h"
 
-#define SETUP_SERVER    "skillsandbox"        /* name of our server */
+#define SETUP_SERVER    "skillsandbox" /* name of our server */
 #define SETUP_SECONDS   120
 #define SETUP_MAX_WORDS (2 * MAX_SERVED + 16) /* of one command */
 

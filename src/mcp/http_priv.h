@@ -44,9 +44,9 @@ struct mcp_http {
 	char principal[32];          /* principal of all modern clients, made from the token */
 	struct loop_watch *watch;
 	struct loop_timer *pause, *sweep;
-	LIST_HEAD(, http_conn) conns; /* newest first */
+	LIST_HEAD(http_conns, http_conn) conns; /* newest first */
 	size_t n_conns;
-	LIST_HEAD(, http_session) sessions;
+	LIST_HEAD(http_session_list, http_session) sessions;
 	size_t n_sessions;
 	struct mcp_peer *modern; /* gets the tasks of connections that have closed */
 	struct bucket requests;  /* limits the rate of requests */
@@ -178,7 +178,7 @@ struct http_session {
 	LIST_ENTRY(http_session) link;
 	char id[HTTP_SESSION_ID];
 	struct mcp_peer *peer;
-	LIST_HEAD(, http_stream) streams;
+	LIST_HEAD(http_stream_list, http_stream) streams;
 	uint64_t numbers; /* number of the last stream */
 	uint64_t used_ms;
 	struct loop_timer *later;

@@ -26,7 +26,7 @@ struct ask;
 struct mcp_server {
 	struct loop *loop; /* borrowed */
 	const struct mcp_app *app;
-	LIST_HEAD(, mcp_peer) peers;
+	LIST_HEAD(mcp_peers, mcp_peer) peers;
 	size_t n_calls;    /* calls of all peers, also of peers that are gone */
 	size_t weight;     /* bytes of the messages of all running calls */
 	bool freed;        /* freed by its owner; the end of the last call frees the memory */
@@ -43,7 +43,7 @@ struct mcp_peer {
 	bool gone;
 	char *principal;
 	struct mcp_out *news; /* borrowed; NULL: news is dropped */
-	LIST_HEAD(, mcp_call) calls;
+	LIST_HEAD(mcp_call_list, mcp_call) calls;
 	size_t n_calls;
 	uint64_t told; /* number of the last piece of news that was sent (subs.c) */
 	size_t weight; /* bytes of the messages of its running calls */

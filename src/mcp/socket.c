@@ -35,7 +35,7 @@ struct mcp_socket {
 	struct stat bound; /* the socket file that we made; no other file is unlinked */
 	struct loop_watch *watch;
 	struct loop_timer *pause;
-	LIST_HEAD(, socket_client) clients;
+	LIST_HEAD(socket_clients, socket_client) clients;
 	size_t n_clients;
 };
 

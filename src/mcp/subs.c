@@ -31,8 +31,8 @@ struct legacy {
 };
 
 struct subs {
-	LIST_HEAD(, listen) listens;
-	LIST_HEAD(, legacy) legacies;
+	LIST_HEAD(listen_list, listen) listens;
+	LIST_HEAD(legacy_list, legacy) legacies;
 	uint64_t news; /* number of the current news */
 };
 

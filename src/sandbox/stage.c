@@ -2,9 +2,9 @@
  * argument.
  *
  * Two processes build the sandbox at the same time, because a network namespace takes as long to
- * make as the whole file view. STEPS below is the order of each process: it takes its own steps from
- * top to bottom. The two wait for each other only at these arrows, inside the steps of MEET and
- * START:
+ * make as the whole file view. STEPS below is the order of each process: it takes its own steps
+ * from top to bottom. The two wait for each other only at these arrows, inside the steps of MEET
+ * and START:
  *
  *   init                                 the skill's process
  *   id maps, new root, grants            network, IPC, host name, cgroup namespace

@@ -65,7 +65,7 @@ struct serve_job {
 
 struct job_list {
 	struct serve *serve;
-	LIST_HEAD(, serve_job) all;
+	LIST_HEAD(serve_jobs, serve_job) all;
 	size_t n;
 	size_t max;
 };
