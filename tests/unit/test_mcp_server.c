@@ -1,5 +1,5 @@
-/* test_mcp_server.c - what each method of the protocol answers, in both eras, and what is
- * refused. */
+/* test_mcp_server.c - the answers to each method of the protocol in both eras, and the refused
+ * requests. */
 #include <stdio.h>
 #include <string.h>
 
@@ -225,7 +225,7 @@ static void methods_of_the_other_era(void **state)
 	}
 }
 
-/* What the application has not is not there. */
+/* A method of a feature that the application does not have is unknown. */
 static void features_decide(void **state)
 {
 	static const char *const methods[] = { "logging/setLevel", "resources/subscribe",
@@ -287,7 +287,7 @@ static void progress(void **state)
 	world_say("{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
 	        "'2026-07-28'") "," CAPS ",'progressToken':12}}}");
 	assert_int_equal(told(&w.out, "\"progressToken\":12"), 2);
-	world_expect(&w.out, "'resultType':'complete'"); /* the last of all */
+	world_expect(&w.out, "'resultType':'complete'"); /* the result comes last */
 }
 
 static void logging(void **state)
@@ -320,7 +320,7 @@ static void logging(void **state)
 	assert_int_equal(told(&w.out, "notifications/message"), 1);
 }
 
-/* Nothing is said to them, whatever they are. */
+/* The server sends nothing for a notification or for a response that it did not request. */
 static void notifications_and_stray_responses(void **state)
 {
 	static const char *const rows[] = {
@@ -354,7 +354,7 @@ static void was_gone(void *arg, const char *principal)
 	assert_string_equal(principal, "tester");
 }
 
-/* The application hears that a client is gone, once. */
+/* The application is called once when a client has disconnected. */
 static void a_client_that_is_gone(void **state)
 {
 	world_init();
@@ -366,7 +366,7 @@ static void a_client_that_is_gone(void **state)
 	assert_int_equal(w.n_canceled, 1);
 }
 
-/* But not where another peer is still the same client. */
+/* It is not called while another connection of the same client is open. */
 static void a_connection_that_is_gone(void **state)
 {
 	struct mcp_peer *other = NULL;

@@ -1,4 +1,4 @@
-/* test_mcp_state.c - sealed states: valid once, for their purpose, for a limited time. */
+/* test_mcp_state.c - sealed states: each is valid once, for its purpose, for a limited time. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 
 static const struct state_binding OF = { "tools/call", "token", { 1, 2, 3 } };
 
-/* A clock that stands until it is moved. */
+/* A clock that moves only if a test changes moved_s. */
 static time_t moved_s;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -37,7 +37,8 @@ static char *seal(struct state_store *s, const struct state_binding *of, const c
 	return buf_steal(&out);
 }
 
-/* What it says; the text has to be there or not accordingly. */
+/* Opens the state and returns the verdict. Fails the test unless the text is `text` for a valid
+ * state and empty for any other. */
 static enum state_verdict opened(struct state_store *s, const struct state_binding *of,
                                  const char *sealed, const char *text)
 {
@@ -90,7 +91,7 @@ static void test_every_byte_counts(void **state)
 	memcpy(longer, sealed, len);
 	memcpy(longer + len, "00", 2);
 	assert_int_equal(opened(s, &OF, longer, ""), STATE_FORGED);
-	/* None of that has used it up. */
+	/* The failed attempts have not used the state up. */
 	assert_int_equal(opened(s, &OF, sealed, "allowed: nothing"), STATE_GOOD);
 }
 
@@ -140,7 +141,7 @@ static void test_oldest_is_forgotten(void **state)
 	assert_int_equal(opened(s, &OF, past, "past the cap"), STATE_GOOD);
 }
 
-/* One client's questions do not make another's be forgotten. */
+/* The states of one client do not displace the states of another client. */
 static void test_each_client_has_a_share(void **state)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
@@ -155,7 +156,7 @@ static void test_each_client_has_a_share(void **state)
 	assert_int_equal(opened(s, &OTHER, others, "2"), STATE_GOOD);
 }
 
-/* What is past its time leaves its place: nothing that is still good makes room. */
+/* Expired states of one client make room for new ones, so no valid state is displaced. */
 static void test_expired_ones_make_room(void **state)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
@@ -170,7 +171,7 @@ static void test_expired_ones_make_room(void **state)
 		free(seal(s, &OTHER, "x"));
 	}
 	assert_int_equal(opened(s, &OTHER, first, "1"), STATE_GOOD);
-	/* One past the cap, all of them good: the oldest goes. */
+	/* Above the cap, the oldest valid state is displaced. */
 	auto_free char *second = seal(s, &OTHER, "2");
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
 		free(seal(s, &OTHER, "x"));
@@ -190,7 +191,7 @@ static void test_caps(void **state)
 	text[MAX_MCP_STATE] = 'x';
 	assert_int_equal(state_seal(s, &OF, text, &out), -1);
 	assert_int_equal(out.len, 0);
-	/* A buffer that is too small is no success. */
+	/* If the buffer is too small, sealing fails. */
 	buf_done(&out);
 	buf_init(&out, 32);
 	assert_int_equal(state_seal(s, &OF, "x", &out), -1);

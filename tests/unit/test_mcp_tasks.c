@@ -13,12 +13,12 @@
 
 #define KNOWS MODERN_WITH("{'extensions':{'io.modelcontextprotocol/tasks':{}},'elicitation':{}}")
 
-/* The calls that the tool has, newest last, and what became of them. */
+/* The calls that the tool has not answered, newest last, and the number of cancellations. */
 static struct {
 	struct mcp_call *held[MAX_MCP_TASKS + 8];
 	size_t n;
 	size_t canceled;
-	bool answers; /* as soon as it is canceled */
+	bool answers; /* answer a call when it is canceled */
 } tool;
 
 static void tool_canceled(void *arg)
@@ -35,7 +35,7 @@ static void do_slow(struct mcp_call *c)
 	mcp_on_cancel(c, tool_canceled, c);
 }
 
-/* A task at once; then it asks for two things, and says what came. */
+/* Becomes a task, then asks two questions, and returns both answers. */
 static void do_asking(struct mcp_call *c)
 {
 	const struct json_node *a = NULL;
@@ -91,7 +91,7 @@ static void call_tool(const char *meta, const char *x)
 	          meta, x);
 }
 
-/* The id of the task that the last message speaks of. */
+/* Returns the id of the task in the last message. */
 static void task_id(char id[33])
 {
 	const char *at = strstr(world_last(&w.out), "\"taskId\":\"");
@@ -108,14 +108,14 @@ static void ask_task(const char *verb, const char *id, const char *more)
 	          verb, verb, KNOWS, id, more);
 }
 
-/* What the client is told of a task that it asks for. */
+/* Asks for a task and checks the answer. */
 static void expect_task(const char *id, const char *text)
 {
 	ask_task("get", id, "");
 	world_expect(&w.out, text);
 }
 
-/* A call that has become a task. */
+/* Calls the tool, and makes the call a task. */
 static void begin_task(char id[33])
 {
 	call_tool(KNOWS, "");
@@ -139,7 +139,7 @@ static void test_created_and_completed(void **state)
 	world_expect(&w.out, "'status':'working','statusMessage':'still runs','createdAt':'20");
 	world_expect(&w.out, "'ttlMs':null,'pollIntervalMs':1000");
 	task_id(id);
-	assert_true(mcp_become_task(tool.held[0], "twice")); /* is one, and stays one */
+	assert_true(mcp_become_task(tool.held[0], "twice")); /* the call stays the same task */
 	assert_int_equal(w.out.n_sent, 1);
 
 	expect_task(id, "'resultType':'complete',");
@@ -149,7 +149,7 @@ static void test_created_and_completed(void **state)
 	mcp_progress(tool.held[0], 1, 2, "half");
 	expect_task(id, "'statusMessage':'half'");
 
-	/* Its id may be used again: the request is answered. */
+	/* The id of the request may be used again, because the request has its answer. */
 	begin_task(other);
 	assert_string_not_equal(id, other);
 
@@ -167,13 +167,13 @@ static void test_created_and_completed(void **state)
 static void test_only_where_it_may_be(void **state)
 {
 	begin();
-	call_tool(MODERN, ""); /* the client knows nothing of tasks */
+	call_tool(MODERN, ""); /* this client does not declare tasks */
 	assert_false(mcp_become_task(tool.held[0], NULL));
 	world_say("{'jsonrpc':'2.0','id':2,'method':'test/other','params':{" KNOWS "}}");
 	assert_false(mcp_become_task(tool.held[1], NULL));
 	world_initialize("{'extensions':{'io.modelcontextprotocol/tasks':{}}}");
 	world_say("{'jsonrpc':'2.0','id':3,'method':'tools/call','params':{'name':'t'}}");
-	assert_false(mcp_become_task(tool.held[2], NULL)); /* legacy: not defined there */
+	assert_false(mcp_become_task(tool.held[2], NULL)); /* the legacy era has no tasks */
 	assert_int_equal(w.out.n_sent, 0);
 	for (size_t i = 0; i < 3; i++) {
 		mcp_done(tool.held[i]);
@@ -221,7 +221,7 @@ static void test_whose_it_is(void **state)
 		                     "'io.modelcontextprotocol/tasks':{}}}}");
 	}
 	assert_int_equal(tool.canceled, 0);
-	/* The control: the same from the one whose it is, on another connection too. */
+	/* The control: the owner of the task gets its state, on another connection, too. */
 	auto_free char *text = NULL;
 	assert_true(asprintf(&text,
 	                     "{'jsonrpc':'2.0','id':1,'method':'tasks/get','params':{" KNOWS
@@ -240,7 +240,8 @@ static void test_cancel(void **state)
 
 	begin();
 	begin_task(id);
-	/* By its request it is not canceled, which has its answer. */
+	/* The task cannot be canceled by the id of its request, because the request has its
+	 * answer. */
 	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 	          "'requestId':'call'}}");
 	mcp_out_gone(w.peer, &w.out.out);
@@ -252,11 +253,11 @@ static void test_cancel(void **state)
 	assert_int_equal(w.server->n_calls, 1);
 	mcp_tool_done(tool.held[0], "too late", NULL, false);
 	assert_int_equal(w.server->n_calls, 0);
-	ask_task("cancel", id, ""); /* once more */
+	ask_task("cancel", id, ""); /* a second cancellation */
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	expect_task(id, "'status':'cancelled'");
 	assert_null(strstr(world_last(&w.out), "too late"));
-	/* One that answers as soon as it is told. */
+	/* This tool answers when it is canceled. */
 	tool.answers = true;
 	begin_task(id);
 	ask_task("cancel", id, "");
@@ -264,7 +265,8 @@ static void test_cancel(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* Its connection ends: it goes on as another's of the same principal, the rest does not. */
+/* If a connection ends, its tasks go on for another connection of the same principal. Its other
+ * calls are canceled. */
 static void test_leave(void **state)
 {
 	struct world_out o AUTO(world_out_done);
@@ -275,7 +277,7 @@ static void test_leave(void **state)
 	begin();
 	world_out_init(&o);
 	begin_task(id);
-	call_tool(KNOWS, "slow"); /* one that is no task */
+	call_tool(KNOWS, "slow"); /* this call is not a task */
 	assert_int_equal(tool.n, 2);
 	tool.answers = true;
 	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &heir), 0);
@@ -288,7 +290,7 @@ static void test_leave(void **state)
 	expect_task(id, "'status':'working'");
 	mcp_tool_done(tool.held[0], "late", NULL, false);
 	expect_task(id, "'status':'completed'");
-	begin_task(id); /* that of the heir ends with it */
+	begin_task(id); /* the tasks of the last connection end with it */
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(tool.canceled, 2);
 	assert_int_equal(w.server->n_calls, 0);
@@ -312,22 +314,23 @@ static void test_input(void **state)
 	expect_task(id, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method'");
 	assert_null(strstr(world_last(&w.out), "\"b\":{"));
-	/* The first answer to b counts; a is the last that was missing. */
+	/* The first answer to b counts. With the answer to a, nothing is missing any more. */
 	ask_task("update", id,
 	         ",'inputResponses':{'b':{'action':'cancel'},'a':{'action':'decline'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
 	expect_task(id, "'status':'completed'");
 	world_expect(&w.out, "'a':'decline','b':'accept','state':'s'}");
-	ask_task("update", id, ",'inputResponses':{'a':{}}"); /* nothing is asked: passed over */
+	/* there is no open question: ignored */
+	ask_task("update", id, ",'inputResponses':{'a':{}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
 	assert_int_equal(w.server->n_calls, 0);
-	/* Canceled while it waits. */
+	/* The task is canceled while it waits for an answer. */
 	call_tool(KNOWS, "ask");
 	task_id(id);
 	ask_task("cancel", id, "");
 	expect_task(id, "'status':'cancelled'");
 	assert_int_equal(w.server->n_calls, 0);
-	/* Its client is gone while it waits. */
+	/* The client disconnects while its task waits for an answer: the call ends. */
 	call_tool(KNOWS, "ask");
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.server->n_calls, 0);
@@ -364,7 +367,7 @@ static void test_listened_to(void **state)
 	          ",'notifications':{'taskIds':['%s']}}}",
 	          id);
 	world_expect(&w.out, "'code':-32021");
-	/* Only what is there, and is the client's own. */
+	/* The client gets only news of tasks that exist and that are its own. */
 	assert_true(asprintf(&text,
 	                     "{'jsonrpc':'2.0','id':5,'method':'subscriptions/listen','params':{%s,"
 	                     "'notifications':{'taskIds':['%s','nobody']}}}",
@@ -375,7 +378,8 @@ static void test_listened_to(void **state)
 	assert_null(strstr(world_last(&o), "nobody"));
 	mcp_progress(tool.held[0], 1, 0, "first");
 	assert_int_equal(o.n_sent, 2);
-	mcp_progress(tool.held[0], 2, 0, "second"); /* so soon: only for tasks/get */
+	/* too soon after the first one: only tasks/get shows it */
+	mcp_progress(tool.held[0], 2, 0, "second");
 	assert_int_equal(o.n_sent, 2);
 	world_expect(&o, "'method':'notifications/tasks','params':{'_meta':{"
 	                 "'io.modelcontextprotocol/subscriptionId':5},'taskId':'");
@@ -384,7 +388,7 @@ static void test_listened_to(void **state)
 	assert_int_equal(o.n_sent, 3);
 	world_expect(&o, "'status':'completed'");
 	world_expect(&o, "'text':'done'");
-	/* Another's is not told of. */
+	/* The subscription does not include another task. */
 	begin_task(id);
 	mcp_done(tool.held[1]);
 	assert_int_equal(o.n_sent, 3);
@@ -416,7 +420,8 @@ static void test_number_is_bounded(void **state)
 		begin_task(id);
 	}
 	expect_task(oldest, "'status':'completed'");
-	/* The oldest answer makes room, and then the next; then no call becomes one. */
+	/* A new task displaces the oldest completed one. If none is completed, a call cannot become
+	 * a task. */
 	begin_task(id);
 	expect_task(oldest, "'code':-32602");
 	expect_task(second, "'status':'completed'");
@@ -425,7 +430,7 @@ static void test_number_is_bounded(void **state)
 	world_forget(&w.out);
 	assert_false(mcp_become_task(tool.held[tool.n - 1], NULL));
 	assert_int_equal(w.out.n_sent, 0);
-	mcp_done(tool.held[tool.n - 1]); /* as if nothing had been said */
+	mcp_done(tool.held[tool.n - 1]); /* answered like a call that never asked to be a task */
 	assert_int_equal(w.out.n_sent, 1);
 	tool.answers = true;
 	mcp_peer_free(steal_ptr(&w.peer));
@@ -455,7 +460,7 @@ static void test_bytes_are_bounded(void **state)
 	expect_task(id, "'status':'completed'");
 }
 
-/* The answers that one client keeps, many or large, do not push out another's. */
+/* The results of one client, many or large ones, do not displace the results of another client. */
 static void each_keeps_its_own(size_t answers, size_t size)
 {
 	auto_free char *text = calloc(1, size + 1);
@@ -514,7 +519,7 @@ static void test_message_is_bounded(void **state)
 
 	begin();
 	begin_task(id);
-	/* Two bytes for a character: the cap is in the midst of one. */
+	/* The characters have two bytes each, so the cap falls into the middle of one. */
 	text[0] = 'x';
 	for (size_t i = 1; i + 2 < sizeof(text); i += 2) {
 		memcpy(text + i, "\xc3\xa9", 3);

@@ -1,4 +1,5 @@
-/* test_mcp_tools.c - tools as a table: their descriptions, the checks of arguments, the results. */
+/* test_mcp_tools.c - the table of tools: their descriptions, the checks of their arguments, their
+ * results. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static const struct mcp_field FIELDS[] = {
 
 static size_t handled;
 
-/* Says what it got. */
+/* Returns the arguments that it got. */
 static void do_echo(void *app, struct mcp_call *c)
 {
 	char text[256];
@@ -249,7 +250,7 @@ static void test_every_problem_is_told(void **state)
 	                       "not one of the choices; 'quit' is not an argument of this tool\""));
 	world_expect(&w.out, "{'argument':'quit','problem':'is not an argument of this tool','fix':"
 	                     "'did you mean quiet?'}]}}");
-	/* At the cap all are told, past it the rest is counted. */
+	/* Up to MAX_MCP_PROBLEMS problems are listed. More are counted. */
 	for (size_t n = MAX_MCP_PROBLEMS; n <= MAX_MCP_PROBLEMS + 1; n++) {
 		buf_init(&many, 65536);
 		for (size_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* test_money.c - amounts, times and words of sessions: read exactly, or refused. */
+/* test_money.c - amounts, times and words of sessions: each is read exactly or refused. */
 #include <string.h>
 
 #include "unit.h"
@@ -100,7 +100,7 @@ static void money_is_refused(void **state)
 		if (money_parse(ROWS[i].text, &m, &why) || strcmp(why, ROWS[i].why) != 0) {
 			fail_msg("'%s': %lld, %s", ROWS[i].text, (long long)m, why);
 		}
-		assert_int_equal(m, 42); /* untouched */
+		assert_int_equal(m, 42); /* unchanged by a failure */
 	}
 	assert_false(money_parse("-1", &(micros){ 0 }, NULL));
 }
@@ -130,7 +130,7 @@ static void money_is_shown(void **state)
 	}
 }
 
-/* What is shown in full is read back as the same. */
+/* An amount that is shown in full is read back as the same amount. */
 static void money_round_trip(void **state)
 {
 	uint64_t x = 88172645463325252ULL;
@@ -167,7 +167,7 @@ static void durations(void **state)
 		{ "0.25", 250 },
 		{ ".5m", 30000 },
 		{ "1e2s", 100000 },
-		{ "0.0001s", 1 }, /* never to nothing */
+		{ "0.0001s", 1 }, /* rounded up, never to 0 */
 		{ "8784h", 31622400000 },
 		{ "8785h", -1 },
 		{ "31622400.001", -1 },
@@ -199,7 +199,7 @@ static void durations(void **state)
 	}
 }
 
-/* Every pair of states, against a picture of the table. */
+/* Each pair of states is compared with a picture of the table. */
 static void transitions(void **state)
 {
 	static const char *const PICTURE[SESSION_STATES] = {

@@ -1,4 +1,4 @@
-/* test_needs.c - what a run needed, read from its record. */
+/* test_needs.c - the needs of a run, read from its record. */
 #include "plan_world.h"
 
 #include <sys/mman.h>
@@ -12,9 +12,9 @@
 #define DENIED(kind, data)    LINE("7", kind, "\"violation\":true,\"data\":{" data "}")
 #define GRANT(path, origin)   "{\"target\":\"" path "\",\"origin\":\"" origin "\"}"
 
-static const char *run_home; /* as the record says; NULL: the owner's */
+static const char *run_home; /* the home in the record; NULL: the owner's home */
 
-/* The first line. */
+/* Writes the first line of the record. */
 static void put_run(struct buf *out)
 {
 	buf_addf(
@@ -32,7 +32,7 @@ static void put_run(struct buf *out)
 	        run_home != NULL ? run_home : home, home);
 }
 
-/* Reads the lines behind the first; the errors are the caller's. */
+/* Reads a record of the first line and `lines`. The caller checks the errors. */
 static int read_lines(const char *lines, struct needs *s, struct ssb_error *err)
 {
 	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
@@ -75,12 +75,12 @@ static char *list(const struct needs *s)
 	"\"reason\":\"undeclared_port\""
 #define CREATE "\"op\":\"open\",\"mode\":\"create\",\"status\":"
 
-/* "@" is the home; its own files are those of plan_world.h. */
+/* In the lines, "@" is the home. The files of the home are those of plan_world.h. */
 static const struct {
 	const char *lines;
 	const char *found;
 } CASES[] = {
-	/* what every sandbox shows, and what is the skill's */
+	/* files that every sandbox shows, and the skill's own files */
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"/usr/lib/x\",\"rule\":\"system\""), "" },
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"/skill/x\",\"rule\":\"skill\""), "" },
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"/opt/tool/x\",\"rule\":\"toolchain\""),
@@ -88,7 +88,7 @@ static const struct {
 	{ EVENT("file_write", CREATE "\"asked\",\"path\":\"/tmp/x\",\"rule\":\"private\""), "" },
 	{ EVENT("file_write", CREATE "\"asked\",\"path\":\"@/x\",\"rule\":\"private\""), "" },
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"/etc/x\",\"rule\":\"system\""), "" },
-	/* granted, and used */
+	/* granted files that were used */
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\""),
 	  "read /srv/in/x" },
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\""),
@@ -101,7 +101,8 @@ static const struct {
 	  "write /srv/in/a, write /srv/in/b" },
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"@/notes/deep/a\",\"rule\":\"--read\""),
 	  "read ~/notes/deep/a" },
-	/* looked for in the private home: there at the owner's, or not, or a tool's habit */
+	/* names that the private home does not have: in the owner's home they exist, do not exist,
+	 * or are usual for a tool */
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/notes\",\"rule\":\"private\""),
 	  "no read ~/notes" },
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/missing\",\"rule\":\"private\""), "" },
@@ -110,7 +111,7 @@ static const struct {
 	/* refused */
 	{ DENIED("file_blocked",
 	         READ "\"denied\",\"path\":\"/srv/u/k\",\"reason\":\"credential_store\""),
-	  "!no read /srv/u/k" }, /* a record of another owner */
+	  "!no read /srv/u/k" }, /* the record has another owner */
 	{ DENIED("file_blocked",
 	         READ "\"denied\",\"path\":\"/srv/x/y\",\"reason\":\"outside_plan\""),
 	  "no read /srv/x/y" },
@@ -164,7 +165,7 @@ static const struct {
 	         "\"address\":\"203.0.113.1\",\"port\":9,\"protocol\":\"udp\","
 	         "\"reason\":\"undeclared_address\""),
 	  "!no connect to 203.0.113.1:9 (udp)" },
-	/* a resolver that sorts addresses for a client of TCP; a client of UDP */
+	/* a lookup that only sorts addresses for TCP does not count as UDP; a UDP client does */
 	{ EVENT("network_egress_blocked", AIMED) DENIED(
 	          "network_egress_blocked", "\"name\":\"a.example\",\"port\":9,"
 	                                    "\"protocol\":\"tcp\",\"reason\":\"undeclared_port\""),
@@ -185,13 +186,13 @@ static const struct {
 	         "\"name\":\"a.example\",\"port\":25,\"protocol\":\"tls\","
 	         "\"reason\":\"not_tls\""),
 	  "no connect to a.example:25 (tcp)" },
-	/* once with a decoy in it, and once without */
+	/* one attempt had a decoy in it, the other did not */
 	{ DENIED("network_egress_blocked", "\"name\":\"a.example\",\"port\":25,"
 	                                   "\"protocol\":\"tcp\",\"reason\":\"canary\"")
 	          EVENT("network_egress_blocked", "\"name\":\"a.example\",\"port\":25,"
 	                                          "\"protocol\":\"tcp\",\"reason\":\"learning\""),
 	  "!no connect to a.example:25 (tcp) x2" },
-	/* names that are another host in each network; and names that only look like it */
+	/* names that mean another host in each network; and names that only look similar */
 	{ HOST("localhost"), "!connect to localhost:443 (tls)" },
 	{ HOST("com"), "!connect to com:443 (tls)" },
 	{ HOST("vm"), "!connect to vm:443 (tls)" },
@@ -211,17 +212,17 @@ static const struct {
 	  "!environment GITHUB_TOKEN, absent environment GONE, environment KEY_A, environment "
 	  "LANG, "
 	  "!environment MY_PASSWORD, environment TOWN_API_KEY" },
-	/* programs and calls */
+	/* programs and system calls */
 	{ EVENT("process_spawned", "\"op\":\"exec\",\"status\":\"fact\",\"path\":\"/srv/in/tool\""),
 	  "read /srv/in/tool, run /srv/in/tool" },
 	{ DENIED("syscall_blocked", "\"op\":\"ptrace\",\"reason\":\"attack\""), "!no call ptrace" },
 	{ EVENT("syscall_blocked", "\"op\":\"socket\",\"reason\":\"profile\""), "" },
-	/* repeats */
+	/* repeats of a line */
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\"")
 	          LINE("8", "file_read", "\"repeat_of\":7,\"count\":4")
 	                  LINE("9", "file_read", "\"repeat_of\":7,\"count\":5"),
 	  "read /srv/in/x x10" },
-	/* so many at once; the first of them has a line of its own */
+	/* a line with a count; with "first", the first attempt has its own line */
 	{ EVENT("file_read",
 	        READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\",\"count\":5"),
 	  "read /srv/in/x x5" },
@@ -263,7 +264,7 @@ static void records(void **state)
 	}
 }
 
-/* What the owner's policy file grants is no danger; what it denies is one. */
+/* A place that the policy file grants is not dangerous. A place that it denies is. */
 static void as_the_plan_would(void **state)
 {
 	static const char *const TEXTS[] = { NULL, "grants: {read: [~/.ssh]}\n",
@@ -301,7 +302,8 @@ static void make_files(const char *dir, size_t n)
 	}
 }
 
-/* A directory may stand for its files where it holds little else, and no plan refuses it. */
+/* A directory counts as small if the run asked for at least PROPOSE_SIBLINGS of its files, if it
+ * has at most PROPOSE_EXCESS times as many files, and if a plan does not refuse it. */
 static void weighed(void **state)
 {
 	static const struct {
@@ -313,7 +315,7 @@ static void weighed(void **state)
 	} DIRECTORIES[] = {
 		{ "w8", NULL, 8, 8, true },
 		{ "w7", NULL, 7, 7, false },
-		{ "w12", NULL, 8, 12, true }, /* those that are there count */
+		{ "w12", NULL, 8, 12, true }, /* only the existing files count */
 		{ "w1", NULL, 1, 12, false },
 		{ "w64", NULL, 8 * PROPOSE_EXCESS, 8, true },
 		{ "w65", NULL, 8 * PROPOSE_EXCESS + 1, 8, false },
@@ -362,7 +364,7 @@ static void damaged(void **state)
 	}
 }
 
-/* Lines that are good each, of which none says what run it was. */
+/* All lines are valid, but there is no first line of a run. */
 static void no_run(void **state)
 {
 	static const char line[] = EVENT("x", "\"name\":\"a\"");
@@ -376,7 +378,7 @@ static void no_run(void **state)
 	needs_done(&s);
 }
 
-/* As many as are remembered, and one more. */
+/* As many addresses and repeats as are stored, and one more: the result is then marked as cut. */
 static void names_and_repeats(void **state)
 {
 	for (int past = 0; past < 2; past++) {
@@ -402,7 +404,7 @@ static void names_and_repeats(void **state)
 	}
 }
 
-/* fd 0 is a valid fd: freeing an incomplete plan must not close it by mistake. */
+/* fd 0 is a valid fd: needs_judge() must not close it when it frees an unused plan. */
 static void stdin_is_left_alone(void **state)
 {
 	struct needs s = { 0 };
@@ -423,7 +425,7 @@ static void stdin_is_left_alone(void **state)
 	assert_true(kept < 0 ? close(STDIN_FILENO) == 0 : dup2(kept, STDIN_FILENO) == 0);
 }
 
-/* A home that is not a path is not the run's home: the owner's home counts. */
+/* If the home in the record is not a path, the owner's home counts. */
 static void home_of_a_record(void **state)
 {
 	auto_free char *lines = at_home(EVENT(
@@ -442,7 +444,7 @@ static void home_of_a_record(void **state)
 	}
 }
 
-/* What was left out of a record is missing in what is made of it. */
+/* If lines of the record are missing, the result is marked as cut. */
 static void dropped(void **state)
 {
 	for (int n = 0; n < 2; n++) {
@@ -458,7 +460,7 @@ static void dropped(void **state)
 	}
 }
 
-/* The longest path, and one that is longer. */
+/* A path of the greatest length counts; a longer one is ignored. */
 static void long_paths(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
@@ -478,7 +480,8 @@ static void long_paths(void **state)
 	}
 }
 
-/* A try stands over a hint, and what is there over what is not, in either order. */
+/* Two needs for the same file are merged, in either order: an attempt replaces a hint, and an
+ * existing file replaces a missing one. */
 static void taken_together(void **state)
 {
 	const struct need hint = { .kind = NEED_READ,
@@ -510,7 +513,7 @@ static void taken_together(void **state)
 	}
 }
 
-/* The wider profile; and none, where one of them is in no profile. */
+/* Of two profiles the wider one counts. If one need is in no profile, there is none. */
 static void profiles_together(void **state)
 {
 	static const int EACH[][3] = { { 0, 2, 2 }, { 2, 0, 2 }, { 1, -1, -1 }, { -1, 1, -1 } };
@@ -528,7 +531,7 @@ static void profiles_together(void **state)
 	}
 }
 
-/* What differs in any part is another. */
+/* Needs that differ in any part are not merged. */
 static void apart(void **state)
 {
 	const struct need all[] = {
@@ -554,7 +557,7 @@ static void apart(void **state)
 	needs_done(&s);
 }
 
-/* As many as are kept, and one more; those that are there still count. */
+/* Up to MAX_NEEDS needs are stored. More only set `cut`, but repeats of stored ones still count. */
 static void bounded(void **state)
 {
 	struct needs s = { 0 };
@@ -572,7 +575,7 @@ static void bounded(void **state)
 	needs_done(&s);
 }
 
-/* A place whose files run later is dangerous to write, and not to read. */
+/* A directory of programs is dangerous to write, but not to read. */
 static void judged_by_what_is_done(void **state)
 {
 	const struct {

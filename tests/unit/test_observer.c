@@ -1,4 +1,4 @@
-/* test_observer.c - the observer as an object: what it handles and what it leaves alone. */
+/* test_observer.c - the observer as an object: which file descriptors it closes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "unit.h"
 #include "observe/observe.h"
 
-/* One that never had a thread has no queue: fd 0 is its caller's. */
+/* An observer without a thread has no queue: it must not close fd 0, which belongs to the
+ * caller. */
 static void test_leaves_the_callers_fds(void **state)
 {
 	const struct ssb_plan plan = { 0 };

@@ -1,5 +1,5 @@
-/* test_oci.c - the layout of an image: how large its layers may claim to be, and that none larger
- * is copied. */
+/* test_oci.c - the layout of an image: how large its layers may be, and that no larger one is
+ * copied. */
 #include <stdio.h>
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static void put(const char *name, const char *text)
 	assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
 }
 
-/* The descriptor of a blob, in `ret`, which says that it is of `size`. */
+/* Writes a blob, and its descriptor with the size `size` into `ret`. */
 static void blob(const char *text, uint64_t size, char ret[160])
 {
 	uint8_t digest[SHA256_BYTES];
@@ -86,7 +86,7 @@ static void test_sizes_of_layers(void **state)
 		{ MAX_IMAGE_BYTES + 1, 0, false },
 		{ 0, MAX_IMAGE_BYTES + 1, false },
 		{ 1, MAX_IMAGE_BYTES - 1, true },
-		{ 1, MAX_IMAGE_BYTES, false }, /* in sum */
+		{ 1, MAX_IMAGE_BYTES, false }, /* the sum is too large */
 		{ INT64_MAX, INT64_MAX, false },
 	};
 
@@ -101,7 +101,8 @@ static void test_sizes_of_layers(void **state)
 	}
 }
 
-/* What is not as large as it says is not begun; a hole counts as what it would become. */
+/* A blob that does not have the size in its descriptor is not copied. A sparse file counts with its
+ * full size. */
 static void test_a_blob_of_another_size(void **state)
 {
 	AUTO(oci_done) struct oci_image image = { .layout = -1 };

@@ -1,4 +1,5 @@
-/* test_options.c - the owner's flags: which are understood, and which are refused with a remedy. */
+/* test_options.c - the owner's flags: which values are accepted, and which are refused with a
+ * remedy. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static void test_numbers(void **state)
 		{ SSB_OPT_MEMORY, "2GiB", AT(memory_mb), 2048 },
 		{ SSB_OPT_MEMORY, "1T", AT(memory_mb), MAX_MEMORY_MB },
 		{ SSB_OPT_MEMORY, "4", AT(memory_mb), MIN_MEMORY_MB },
-		{ SSB_OPT_MEMORY, "5000K", AT(memory_mb), 5 }, /* never less than asked */
+		/* rounded up: never less than requested */
+		{ SSB_OPT_MEMORY, "5000K", AT(memory_mb), 5 },
 		{ SSB_OPT_TIMEOUT, "90", AT(max_runtime_seconds), 90 },
 		{ SSB_OPT_TIMEOUT, "30s", AT(max_runtime_seconds), 30 },
 		{ SSB_OPT_TIMEOUT, "5m", AT(max_runtime_seconds), 300 },
@@ -138,9 +140,9 @@ static void test_bad_values(void **state)
 		assert_true(err.text[0] != '\0' && err.where[0] != '\0');
 	}
 	assert_int_equal(set(o, SSB_OPT_NET, "https://example.com", &err), -1);
-	assert_non_null(strstr(err.text, "has a scheme")); /* its port is not what is wrong */
+	assert_non_null(strstr(err.text, "has a scheme")); /* the message is not about its port */
 	assert_int_equal(set(o, SSB_OPT_READ, NULL, &err), -1);
-	/* Nothing of it stuck. */
+	/* No refused value was stored. */
 	assert_true(o->res.memory_mb == OPTION_UNSET && o->net.n == 0 && o->env.n == 0);
 	assert_int_equal(o->allow_private.n, 0);
 	ssb_options_free(o);
@@ -159,7 +161,7 @@ static void test_lists_are_bounded(void **state)
 	assert_int_equal(o->read.n, MAX_GRANTS);
 	assert_null(o->read.v[MAX_GRANTS]);
 
-	/* As many as a manifest can ask for. */
+	/* As many items as a manifest can request. */
 	for (size_t i = 0; i < MAX_REQUESTS; i++) {
 		assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), 0);
 	}

@@ -1,4 +1,4 @@
-/* test_otlp.c - the two encodings of OTLP, byte by byte; a collector's answers; times. */
+/* test_otlp.c - the two encodings of OTLP, byte by byte; the answers of a collector; times. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -46,7 +46,7 @@ static void test_protobuf(void **state)
 		0x85, 0x01, 0x01, 0x03, 0,    0,                            /* flags: 16, fixed32 */
 		0x4a, 0x10, 0x0a, 1,    'i',  0x12, 0x0b, 0x18, 0xff, 0xff, /* int: ten bytes */
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,             /* ... */
-		0x4a, 0x07, 0x0a, 1,    'b',  0x12, 0x02, 0x10, 0x00,       /* false is said */
+		0x4a, 0x07, 0x0a, 1,    'b',  0x12, 0x02, 0x10, 0x00,       /* false is sent */
 		0x4a, 0x0e, 0x0a, 1,    'r',  0x12, 0x09, 0x21, 0,    0,    /* a double */
 		0,    0,    0,    0,    0xe0, 0xbf,                         /* ... */
 		0x4a, 0x10, 0x0a, 1,    'a',  0x12, 0x0b, 0x2a, 0x09,       /* array */
@@ -84,7 +84,7 @@ static void test_json(void **state)
 	assert_string_equal(out.data, WANT);
 }
 
-/* Lengths of one, two and three bytes, put in afterwards. */
+/* A length of one, two or three bytes is inserted after the text was written. */
 static void test_lengths(void **state)
 {
 	static const size_t SIZES[] = { 0, 1, 125, 126, 127, 128, 129, 8000, OTLP_MAX_TEXT };
@@ -113,7 +113,7 @@ static void test_lengths(void **state)
 	}
 }
 
-/* A buffer that is full stays so, and nothing is written past it. */
+/* A full buffer stays failed, and nothing is written past its end. */
 static void test_full(void **state)
 {
 	for (size_t cap = 0; cap < 74; cap++) {
@@ -147,7 +147,7 @@ static void test_text(void **state)
 		{ "\xc2\x9b", 2, "\\xc2\\x9b" },          /* CSI in C1 */
 		{ "\xed\xa0\x80", 3, "\\xed\\xa0\\x80" }, /* a surrogate */
 		{ "\xc3", 1, "\\xc3" },                   /* cut off */
-		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* only a reader's matter */
+		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* only people could be misled */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -158,7 +158,7 @@ static void test_text(void **state)
 		otlp_text(&w, ANY_STRING, CASES[i].in, CASES[i].len);
 		assert_string_equal(out.data + 2, CASES[i].out);
 	}
-	/* Cut between characters, wherever the cap falls. */
+	/* A long text is cut between two characters, wherever the cap falls. */
 	for (size_t shift = 0; shift < 4; shift++) {
 		struct otlp w;
 		auto_buf out;
@@ -187,11 +187,12 @@ static void test_partial(void **state)
 		{ &OTLP_PROTO, "", 0, false, 0, "" },
 		{ &OTLP_PROTO, "\x0a\x00", 2, true, 0, "" },
 		{ &OTLP_PROTO, "\x0a\x06\x08\x07\x12\x02hi", 8, true, 7, "hi" },
-		{ &OTLP_PROTO, "\x10\x01\x0a\x02\x08\x07\x1a\x00", 8, true, 7, "" }, /* others */
-		{ &OTLP_PROTO, "\x0a\x07\x08\x07", 4, false, 0, "" },                /* cut off */
+		/* more fields */
+		{ &OTLP_PROTO, "\x10\x01\x0a\x02\x08\x07\x1a\x00", 8, true, 7, "" },
+		{ &OTLP_PROTO, "\x0a\x07\x08\x07", 4, false, 0, "" }, /* too short */
 		{ &OTLP_PROTO, "\x0a\x04\x12\x7fhi", 6, false, 0, "" },
 		{ &OTLP_PROTO, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, false, 0, "" },
-		{ &OTLP_PROTO, "\x0b", 1, false, 0, "" }, /* a group */
+		{ &OTLP_PROTO, "\x0b", 1, false, 0, "" }, /* of type group */
 		{ &OTLP_JSON, "{}", 2, false, 0, "" },
 		{ &OTLP_JSON, "{\"partialSuccess\":{}}", 21, true, 0, "" },
 		{ &OTLP_JSON, "{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}", 40, true, 3, "" },

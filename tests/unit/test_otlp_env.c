@@ -1,5 +1,5 @@
-/* test_otlp_env.c - the owner's variables: which are used, which are refused, and that no secret is
- * repeated. */
+/* test_otlp_env.c - the owner's OTEL variables: which are used, which are refused, and that
+ * messages contain no secret. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,9 +44,9 @@ static void test_endpoints(void **state)
 {
 	static const struct {
 		const char *url;
-		const char *where; /* NULL: refused */
-		const char *path;  /* as a base */
-		const char *own;   /* as the signal's own */
+		const char *where; /* NULL: the URL is refused */
+		const char *path;  /* path if the URL is for all signals */
+		const char *own;   /* path if the URL is for this signal */
 	} CASES[] = {
 		{ "http://h", "http://h:80", "/v1/logs", "/" },
 		{ "HTTPS://h", "https://h:443", "/v1/logs", "/" },
@@ -81,7 +81,7 @@ static void test_endpoints(void **state)
 		int rc = otlp_target_parse(&t, CASES[i].url, "/v1/logs", "VAR", &err);
 		if (CASES[i].where == NULL) {
 			assert_int_equal(rc, -1);
-			assert_string_equal(t.port, "7"); /* untouched */
+			assert_string_equal(t.port, "7"); /* unchanged by a failure */
 			assert_string_equal(err.where, "VAR");
 			assert_null(strstr(err.text, "topsecret"));
 			continue;
@@ -117,7 +117,7 @@ static void test_pairs(void **state)
 {
 	static const struct {
 		const char *text;
-		int n; /* -1: refused */
+		int n; /* -1: the variable is refused */
 		const char *name;
 		const char *value;
 	} CASES[] = {
@@ -202,7 +202,7 @@ static void test_signals(void **state)
 	otel_config_done(&c);
 	assert_int_equal(LOAD(&c, &err, BASE "PROTOCOL=grpc"), -1);
 	assert_string_equal(err.where, BASE "PROTOCOL");
-	/* What is not sent need not be right. */
+	/* The settings of a signal that is not sent are not checked. */
 	assert_int_equal(LOAD(&c, &err, BASE "LOGS_PROTOCOL=grpc", "OTEL_LOGS_EXPORTER=none"), 0);
 	assert_true(c.traces.on && !c.logs.on);
 	otel_config_done(&c);
@@ -277,7 +277,8 @@ static void test_parent(void **state)
 	}
 }
 
-/* A place that something else names: the environment says how, and not where. */
+/* With an explicit URL, the environment sets the headers and the format, but not the
+ * destination. */
 static void test_at(void **state)
 {
 	static const struct {
@@ -330,9 +331,9 @@ static void test_at_bad(void **state)
 
 	memset(longest + 9, 'a', sizeof(longest) - 10);
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
-	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but not with the ending */
+	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but not with "/v1/traces" at its end */
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
-	longest[MAX_OTEL_URL - 1] = '\0'; /* what a policy can have */
+	longest[MAX_OTEL_URL - 1] = '\0'; /* the longest URL of a policy */
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), 0);
 	otel_config_done(&c);
 	assert_int_equal(otel_config_at(&c, &owner, "ftp://c", &err), -1);

@@ -1,4 +1,5 @@
-/* test_own.c - the runtime's own directories in grants: covered, named, never shown. */
+/* test_own.c - grants that contain the runtime's own directories: these are covered, or granted if
+ * they are named, and secrets are never shown. */
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -37,7 +38,8 @@ static void make_state(void)
 	}
 }
 
-/* First: the state directory does not exist yet. */
+/* A grant that contains the runtime's directories covers them. This test is the first, because the
+ * state directory must not exist yet. */
 static void test_covered(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -51,7 +53,7 @@ static void test_covered(void **state)
 	assert_false(covered(p, at("cfg"))->create);
 	assert_non_null(covered(p, at("state")));
 	assert_true(covered(p, at("state"))->create);
-	assert_false(warned(p, at("cfg"))); /* it opens nothing of it */
+	assert_false(warned(p, at("cfg"))); /* the grant opens nothing of it */
 	assert_int_equal(stat(at("state"), &st), -1);
 	AUTO(prepared_done) struct prepared made = { 0 };
 	assert_int_equal(prepared_make(p, &made, &err), 0);
@@ -64,11 +66,11 @@ static void test_covered(void **state)
 	assert_non_null(strstr(text, "covered   "));
 	free(text);
 	ssb_plan_free(p);
-	/* The control: what does not contain them is as it was. */
+	/* The control: another grant covers nothing. */
 	p = command(READ(at("u/notes")), "true");
 	assert_int_equal(p->n_covers, 0);
 	ssb_plan_free(p);
-	/* What the policy file gives is no different. */
+	/* A grant of the policy file is treated like a flag. */
 	char always[128];
 	snprintf(always, sizeof(always), "always: {read: [%s]}\n", top);
 	policy(always);
@@ -92,7 +94,7 @@ static void test_named(void **state)
 	assert_non_null(granted(p, at("state/runs")));
 	assert_true(warned(p, "runtime's records"));
 	ssb_plan_free(p);
-	/* Beside a grant that contains them, in either order. */
+	/* The same with a grant that contains them, in either order. */
 	for (int turn = 0; turn < 2; turn++) {
 		const char *two[] = { top, at("state/runs") };
 		p = command(FLAGS({ SSB_OPT_READ, two[turn] }, { SSB_OPT_READ, two[1 - turn] },
@@ -107,7 +109,7 @@ static void test_named(void **state)
 	}
 }
 
-/* The directory itself: what is in it now, but for the secrets. */
+/* A grant of the state directory itself grants its present files, except for the secrets. */
 static void test_state_directory(void **state)
 {
 	make_state();
@@ -158,7 +160,7 @@ static void test_writing(void **state)
 	ssb_plan_free(p);
 }
 
-/* 0: all held; 77: no namespace. */
+/* Returns 0 if all checks pass, 1 if not, and 77 if no namespace can be made. */
 static int bind_child(void)
 {
 	if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0 ||
@@ -171,12 +173,13 @@ static int bind_child(void)
 	struct ssb_plan *p = command(READ(at("other")), "true");
 	int bad = covered(p, at("other/cfg")) == NULL || covered(p, at("other/state")) == NULL;
 	ssb_plan_free(p);
-	/* A part of one, a directory and a file. */
+	/* Bind mounts of parts: a directory and a file. */
 	p = command(READ(at("u/notes")), "true");
 	bad |= covered(p, at("u/notes/deep")) == NULL || covered(p, at("u/notes/linked")) == NULL ||
 	       covered(p, at("u/notes/linked"))->is_dir;
 	ssb_plan_free(p);
-	/* A secret by another name, itself and in a grant. */
+	/* A bind mount of a secret is refused, whether it is named itself or is inside of a grant.
+	 * */
 	if (mount(at("state/live"), at("u/notes/deep"), NULL, MS_BIND, NULL) < 0) {
 		return 77;
 	}
@@ -204,8 +207,8 @@ static void test_bind_mounts(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* XDG_* lead through two symlinks: a process that replaces one of them decides where the key
- * is. */
+/* XDG_STATE_HOME leads through two symlinks. A process that can replace one of them chooses where
+ * the key is, so their directories cannot be granted for writing. */
 static void test_symlinks(void **state)
 {
 	const char *before = owner.state_dir;

@@ -1,4 +1,4 @@
-/* test_payload.c - a payload whose sandbox cannot even begin: nothing stays open. */
+/* test_payload.c - a payload whose sandbox cannot start: no file descriptor stays open. */
 #include "unit.h"
 
 #include <sys/resource.h>
@@ -13,7 +13,8 @@ static int nothing(int fd, void *arg)
 	return 0;
 }
 
-/* The pipe needs two descriptors, the signals the next. */
+/* With too few free file descriptors for the pipe or the signals, the start fails and leaves none
+ * open. */
 static void test_no_descriptor_for(void **state)
 {
 	for (int left = 0; left < 4; left++) {

@@ -1,4 +1,4 @@
-/* test_placeholders.c - names that a run holds in a writable grant, while other runs make and
+/* test_placeholders.c - names that a run reserves in a writable grant, while other runs make and
  * remove theirs. */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 static char top[64];
 static struct grant grant;
 static struct ssb_plan plan;
-static bool ends; /* the run that has .vscode ends when another finds it there */
+static bool ends; /* true: the run that has .vscode ends when another run finds that name */
 
 int __real_mkdirat(int dir, const char *name, mode_t mode);
 int __wrap_mkdirat(int dir, const char *name, mode_t mode);
@@ -38,7 +38,7 @@ int __wrap_mkdirat(int dir, const char *name, mode_t mode)
 	return rc;
 }
 
-static int maker = -1; /* of a run that finishes its .envrc when another wants to remove it */
+static int maker = -1; /* fd of a run that finishes its .envrc just before another run removes it */
 static bool finished;
 
 int __real_unlinkat(int dir, const char *name, int flags);
@@ -134,7 +134,7 @@ static void left_by_one_that_died_when_it_made_it(void **state)
 	assert_empty();
 }
 
-/* What a run has locked means its name for as long as it lasts. */
+/* If another run has locked its placeholder, this run must not replace the file. */
 static void finished_when_it_is_removed(void **state)
 {
 	struct stat mine, named;
@@ -166,7 +166,8 @@ static void owner_s_own_is_left_alone(void **state)
 	}
 }
 
-/* By a skill, which can only keep others waiting: what to do is said. */
+/* A skill has locked a placeholder: the next run fails and says what to do. The skill gains nothing
+ * by it. */
 static void locked_by_somebody_else(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -202,13 +203,13 @@ static void make_git_layout(const char *dir)
 
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		snprintf(path, sizeof(path), "%s%s%s", dir, *dir != '\0' ? "/" : "", NAMES[i]);
-		/* A symlink to nothing counts: what it means can be made later. */
+		/* A symlink to nothing counts, because its target can be made later. */
 		assert_int_equal(symlinkat("later", grant.fd, path), 0);
 	}
 }
 
-/* git takes nothing for a bare repository that the skill makes at the top, also when the run is
- * over; of a git directory that is there the placeholder says nothing new. */
+/* A skill makes a bare repository at the top of the grant: git must not use it, even after the run.
+ * In a git directory of the owner, the placeholder changes nothing. */
 static void keeps_git_out(void **state)
 {
 	char text[16], dir[PATH_MAX];
@@ -228,7 +229,7 @@ static void keeps_git_out(void **state)
 	placeholders_remove(p);
 	assert_held("commondir");
 	assert_false(look(".git/commondir", &st));
-	/* The next run changes nothing of it, until a name is gone. */
+	/* The next run keeps the placeholder, until the bare repository is incomplete. */
 	placeholders_remove(hold());
 	read_commondir("", text);
 	assert_string_equal(text, "/dev/null");
@@ -237,7 +238,7 @@ static void keeps_git_out(void **state)
 	assert_false(look("commondir", &st));
 }
 
-/* A directory of git's own state can be written by programs of the owner's meanwhile. */
+/* Programs of the owner may write to a directory of git's own state during the run. */
 static void open_to_the_owner(void **state)
 {
 	struct stat st;
@@ -251,7 +252,8 @@ static void open_to_the_owner(void **state)
 	assert_false(look(".git/sequencer", &st));
 }
 
-/* A name that must not seem to be there: a symlink to nothing, locked by its directory. */
+/* Some names must not seem to exist. Their placeholder is a symlink to nothing; the directory above
+ * it is locked. */
 static void held_by_a_link(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -269,7 +271,7 @@ static void held_by_a_link(void **state)
 	assert_true(placeholders_is_link(grant.fd, ".git/rebase-merge"));
 	placeholders_remove(two);
 	assert_false(look(".git/rebase-merge", &st) || look(".git/sequencer", &st));
-	/* One that is left is taken over; the owner's own stay. */
+	/* A symlink that an earlier run has left is used again. The owner's own files stay. */
 	assert_int_equal(symlinkat("/proc/held-by-skillsandbox", grant.fd, ".git/rebase-apply"), 0);
 	assert_int_equal(symlinkat("elsewhere", grant.fd, ".git/rebase-merge"), 0);
 	assert_int_equal(mkdirat(grant.fd, ".git/sequencer", 0755), 0);
@@ -277,7 +279,7 @@ static void held_by_a_link(void **state)
 	assert_false(look(".git/rebase-apply", &st));
 	assert_true(look(".git/rebase-merge", &st) && look(".git/sequencer", &st));
 	assert_int_equal(unlinkat(grant.fd, ".git/rebase-merge", 0), 0);
-	/* A skill can keep others waiting. */
+	/* A skill that locks the directory can delay other runs. */
 	int locked = openat(grant.fd, ".git", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
 	assert_int_equal(placeholders_make(&plan, NULL, NULL, &p, &err), -1);
@@ -288,7 +290,7 @@ static void held_by_a_link(void **state)
 	assert_empty();
 }
 
-/* Another user's run has to open it to keep it. */
+/* A run of another user must be able to open a placeholder to keep it, whatever the umask is. */
 static void open_to_everybody(void **state)
 {
 	static const struct {
@@ -319,8 +321,8 @@ static void let_open(rlim_t files)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
 }
 
-/* All are held, or it is said what is missing: wherever the fds end, and whether they are made
- * or taken over from a run that ends first. */
+/* With too few file descriptors, the run fails with EMFILE or has all placeholders. The same if the
+ * placeholders are taken over from a run that ends first. */
 static void too_few_fds(void **state)
 {
 	struct ssb_error err;
@@ -341,7 +343,7 @@ static void too_few_fds(void **state)
 		placeholders_remove(other);
 		assert_held(".git");
 		assert_held(".vscode");
-		assert_held("GEMINI.md"); /* the last of them */
+		assert_held("GEMINI.md"); /* the last one that is made */
 		placeholders_remove(p);
 		assert_empty();
 	}

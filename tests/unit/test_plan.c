@@ -1,4 +1,4 @@
-/* test_plan.c - manifest, policy file and flags become a plan: which one decides, and why. */
+/* test_plan.c - manifest, policy file and flags become a plan: which of them decides, and why. */
 #include "plan_world.h"
 
 static void test_bare_command(void **state)
@@ -37,7 +37,7 @@ static void test_skill_and_order(void **state)
 	assert_string_equal(p->argv.v[1], "a");
 	assert_string_equal(p->workdir, "/skill");
 	assert_string_equal(p->manifest, at("skill/skillsandbox.yaml"));
-	/* /skill; notes, once and writable; proj without its own part. */
+	/* Grants: /skill; ~/notes once, writable; ~/proj without its protected part. */
 	assert_int_equal(p->n_grants, 3);
 	assert_string_equal(p->grants[0].target, "/skill");
 	assert_string_equal(p->grants[0].path, at("skill"));
@@ -106,7 +106,8 @@ static const struct refusal *withheld(const struct ssb_plan *p, const char *what
 	return NULL;
 }
 
-/* No manifest gives a credential; each word of the owner's does. */
+/* A manifest alone does not get a credential. A flag and a grant in the policy file each give
+ * it. */
 static void test_credentials(void **state)
 {
 	static const char MANIFEST[] = "permissions: {env_vars: {allow: [API_KEY, GITHUB_TOKEN, "
@@ -116,14 +117,14 @@ static void test_credentials(void **state)
 	const struct refusal *r = withheld(p, "environment GITHUB_TOKEN");
 
 	assert_true(p->n_refusals == 0 && p->n_withheld == 3);
-	assert_string_equal(env(p, "API_KEY"), "k"); /* the skill's own */
+	assert_string_equal(env(p, "API_KEY"), "k"); /* a key of the skill's own */
 	assert_null(env(p, "SECRET"));
 	assert_non_null(strstr(withheld(p, "environment SECRET")->why, "by its name"));
 	assert_non_null(strstr(withheld(p, "environment SECRET")->remedy, "--env SECRET"));
 	assert_null(env(p, "GITHUB_TOKEN"));
 	assert_true(r->option == SSB_OPT_ENV && strcmp(r->value, "GITHUB_TOKEN") == 0);
 	assert_non_null(strstr(r->why, "a credential: GitHub"));
-	/* Not set, it is withheld all the same: what is approved holds later. */
+	/* A variable that is not set is withheld, too: an approval of it is valid later. */
 	assert_non_null(withheld(p, "environment OPENAI_API_KEY"));
 	ssb_plan_free(p);
 	p = skill(MANIFEST, FLAGS({ SSB_OPT_ENV, "GITHUB_TOKEN" }));
@@ -143,8 +144,8 @@ static void test_credentials(void **state)
 	policy(NULL);
 }
 
-/* A key passes as it is declared where its name speaks of the skill or of a host of it, or does
- * not say what it is for. */
+/* A key passes without the owner if its name mentions the skill or one of its hosts, or does not
+ * say what it is for. */
 static void test_keys_of_its_own(void **state)
 {
 #define KEYS(name, host)                                                                           \
@@ -175,7 +176,7 @@ static void test_keys_of_its_own(void **state)
 	}
 }
 
-/* What the owner takes out is gone, whether it would have been granted or refused. */
+/* A request that the owner withholds is not granted and not refused. */
 static void test_withhold(void **state)
 {
 	static const char MANIFEST[] =
@@ -202,10 +203,11 @@ static void test_withhold(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
 		assert_string_equal(withheld(p, ALL[i])->why, "the owner took it out");
 	}
-	assert_int_equal(p->requested.n, ARRAY_LEN(ALL)); /* it was asked for all the same */
+	/* withheld requests remain in the list of requests */
+	assert_int_equal(p->requested.n, ARRAY_LEN(ALL));
 	assert_true(warned(p, "'read ~/note' is not a request of the skill"));
 	ssb_plan_free(p);
-	/* The owner's own word beside it stands. */
+	/* A flag of the owner's for the same place still grants it. */
 	p = skill(MANIFEST, FLAGS({ SSB_OPT_WITHHOLD, ALL[0] }, { SSB_OPT_READ, "~/notes" },
 	                          { SSB_OPT_READ, "~/.ssh" }, { SSB_OPT_ENV, "LD_PRELOAD" }));
 	assert_int_equal(granted(p, at("u/notes"))->origin, ORIGIN_FLAG);
@@ -227,7 +229,7 @@ static void test_skill_places(void **state)
 	ssb_plan_free(p);
 	assert_int_equal(unlink(at("u/skillsandbox.yaml")), 0);
 
-	/* Agents keep skills among their own files: named by the owner, fine. */
+	/* A skill may be among the files of an agent, because the owner named it. */
 	assert_int_equal(mkdir(at("u/.claude"), 0755), 0);
 	assert_int_equal(mkdir(at("u/.claude/w"), 0755), 0);
 	write_file(at("u/.claude/w/skillsandbox.yaml"), HEAD NOTHING, 0644);
@@ -245,7 +247,7 @@ static void test_skill_places(void **state)
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	assert_null(p);
 
-	/* Its own code stays as it is. */
+	/* A skill cannot write to its own code. */
 	char text[256];
 	snprintf(text, sizeof(text), "permissions: {filesystem: {write: [%s]}}\n", at("skill"));
 	p = skill(text, NULL);
@@ -292,7 +294,7 @@ static void test_explained(void **state)
 	}
 	assert_non_null(strstr(text, "DENIED    read ~/.ssh"));
 	assert_non_null(strstr(text, "TOKEN"));
-	/* Values are never shown. */
+	/* Values of variables are never shown. */
 	assert_null(strstr(json, "do-not-show"));
 	assert_null(strstr(text, "do-not-show"));
 	ssb_plan_free(p);
@@ -342,7 +344,7 @@ static void test_owner_home(void **state)
 	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", "/x/cfg", 1), 0);
 	assert_int_equal(owner_load(&o, &err), 0);
-	assert_string_equal(o.home, at("u/notes")); /* without the symlink */
+	assert_string_equal(o.home, at("u/notes")); /* the real path of HOME */
 	assert_string_equal(o.config_dir, "/x/cfg/skillsandbox");
 	assert_string_equal(o.state_dir, at("u/notes/.local/state/skillsandbox"));
 	owner_done(&o);
@@ -352,7 +354,7 @@ static void test_owner_home(void **state)
 	owner_done(&o);
 }
 
-/* Every list as long as it may be, and more than usual of everything. */
+/* A manifest with the most items in each list, and more than the default of each resource. */
 static void test_full_manifest(void **state)
 {
 	static const char *const EACH[] = { "permissions:\n  filesystem:\n    read: [",

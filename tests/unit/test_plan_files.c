@@ -1,4 +1,4 @@
-/* test_plan_files.c - files in a plan: what is granted, refused or made. */
+/* test_plan_files.c - files in a plan: which are granted, refused or created. */
 #include "plan_world.h"
 
 #include "sandbox/prepared.h"
@@ -11,7 +11,8 @@ static void test_nested_grants(void **state)
 	              { SSB_OPT_READ, at("u/notes") }, { SSB_OPT_WRITE, at("u/notes/deep") },
 	              { SSB_OPT_READ, at("u/notes") }),
 	        "true");
-	/* A protected name is granted beside its parent; a write in a read too. */
+	/* The protected name in ~/proj is a grant of its own, and so is the writable directory in
+	 * ~/notes, which can only be read. */
 	assert_int_equal(p->n_grants, 4);
 	assert_string_equal(p->grants[0].path, at("u/notes"));
 	assert_string_equal(p->grants[1].path, at("u/notes/deep"));
@@ -20,8 +21,8 @@ static void test_nested_grants(void **state)
 	ssb_plan_free(p);
 }
 
-/* What the owner is told to write is one word of a shell and one text of the policy file,
- * whatever the manifest calls the place. */
+/* Whatever the path in a manifest contains, the remedy has it as one word of a shell and as one
+ * text of the policy file. */
 static void test_remedies_quote(void **state)
 {
 	static const char *const ASKED[] = { "read ~/.ssh/a; touch b", "read ~/.ssh/x], write: [~",
@@ -81,14 +82,14 @@ static void test_dangerous_requests(void **state)
 	assert_int_equal(p->n_refusals, ARRAY_LEN(REFUSED));
 	assert_non_null(strstr(refused(p, "read ~/.ssh")->remedy, "--read ~/.ssh"));
 	assert_non_null(strstr(refused(p, "read ~/link/deep")->remedy, at("u/notes/deep")));
-	/* The control beside them, and nothing else. */
+	/* The control: only this request is granted. */
 	assert_non_null(granted(p, at("u/notes")));
 	assert_int_equal(p->n_grants, 2);
 	ssb_plan_free(p);
 }
 
-/* What agents, shells, logins, editors and programs of the owner execute or apply, and where more
- * keys are kept: by its name alone, since nothing of it has to be there. */
+/* Paths that agents, shells, logins, editors and other programs of the owner execute or apply, and
+ * other places of keys, are refused by their names alone: none of them has to exist. */
 static void test_dangerous_names(void **state)
 {
 	static const struct {
@@ -148,8 +149,8 @@ static void test_dangerous_names(void **state)
 	}
 }
 
-/* An offer is a word that would lift the refusal: for a path through a symlink there is
- * none, since the manifest's path is refused as before. */
+/* A refusal offers an option only if the option would lift it. For a path through a symlink there
+ * is none, because the path in the manifest would still be refused. */
 static void test_offers(void **state)
 {
 	policy(NULL);
@@ -194,12 +195,12 @@ static void test_owner_grants(void **state)
 	assert_true(warned(p, "SSH keys"));
 	ssb_plan_free(p);
 
-	/* The read does not give the write. */
+	/* A grant to read does not allow writing. */
 	p = skill(FILES("write: [~/.ssh]"), FLAGS({ SSB_OPT_READ, "~/.ssh" }));
 	assert_non_null(refused(p, "write ~/.ssh"));
 	ssb_plan_free(p);
 
-	/* The owner's own links may be followed; relative paths too. */
+	/* The owner may name a symlink. */
 	p = command(FLAGS({ SSB_OPT_READ, "~/link" }), "true");
 	assert_non_null(granted(p, at("u/notes")));
 	ssb_plan_free(p);
@@ -210,8 +211,8 @@ static void test_owner_grants(void **state)
 	ssb_plan_free(p);
 }
 
-/* What a symlink leads to is granted where the owner's words name it: one dangerous place is
- * no word for another. */
+/* The owner names a symlink: its target is granted only if the owner's own path names that place. A
+ * dangerous place does not stand for another one. */
 static void test_owner_symlinks(void **state)
 {
 	static const struct {
@@ -258,8 +259,8 @@ static void test_owner_symlinks(void **state)
 	assert_int_equal(tree_remove(AT_FDCWD, at("u/.tool")), 0);
 }
 
-/* An entry of the policy file lets a manifest have what is in it, but what the host executes or
- * applies there has to be named itself. */
+/* A grant of the policy file allows a manifest the places beneath it. Files that the host executes
+ * or applies must be named themselves. */
 static void test_policy_names_what_is_protected(void **state)
 {
 	static const struct {
@@ -311,7 +312,7 @@ static void test_never(void **state)
 		assert_int_equal(p->n_grants, 0);
 		ssb_plan_free(p);
 	}
-	/* The runtime's records, there or not, and what holds them. */
+	/* The runtime's records, existing or not, and the directory that contains them. */
 	struct ssb_plan *p =
 	        command(FLAGS({ SSB_OPT_WRITE, at("state") }, { SSB_OPT_WRITE, top }), "true");
 	assert_int_equal(p->n_refusals, 2);
@@ -348,7 +349,8 @@ static void test_whole(void **state)
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 		assert_true(g->of_whole && g->access == ACCESS_READ);
-		/* Neither what is the sandbox's own, nor what holds it. */
+		/* Neither a directory of the sandbox's own, nor one that contains such a
+		 * directory. */
 		static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp" };
 		for (size_t k = 0; k <= ARRAY_LEN(OWN); k++) {
 			const char *own = k < ARRAY_LEN(OWN) ? OWN[k] : home;
@@ -373,7 +375,7 @@ static void test_cannot_be_granted(void **state)
 	assert_non_null(refused(p, "read /skill/x"));
 	assert_true(warned(p, "~/notes/absent"));
 	assert_int_equal(p->n_refusals, 2);
-	assert_int_equal(p->n_grants, 1); /* what is visible anyway needs none */
+	assert_int_equal(p->n_grants, 1); /* a path that is visible anyway needs no grant */
 	ssb_plan_free(p);
 }
 
@@ -388,18 +390,18 @@ static void test_create_missing(void **state)
 	const struct grant *g = granted(p, at("u/out/a/b"));
 	assert_true(g->create && g->fd == -1 && g->parent_fd >= 0);
 	assert_string_equal(g->missing, "out/a/b");
-	assert_int_equal(stat(at("u/out"), &st), -1); /* planning changed nothing */
+	assert_int_equal(stat(at("u/out"), &st), -1); /* planning changes nothing */
 	assert_ptr_equal(prepared_grants(NULL, p), p->grants);
 	assert_int_equal(prepared_make(p, &made, &err), 0);
 	assert_int_equal(stat(at("u/out/a/b"), &st), 0);
-	assert_int_equal(g->fd, -1); /* the plan stays as it is */
+	assert_int_equal(g->fd, -1); /* the plan does not change */
 	g = &prepared_grants(&made, p)[g - p->grants];
 	assert_true(g->fd >= 0 && g->dev == st.st_dev && g->ino == st.st_ino);
 	assert_int_equal(stat(at("u/out/c"), &st), 0);
 	prepared_done(&made);
 	ssb_plan_free(p);
 
-	/* A symlink put there meanwhile is not followed. */
+	/* A symlink that appears after planning is not followed. */
 	p = skill(FILES("write: [~/later]"), NULL);
 	assert_int_equal(symlink("notes", at("u/later")), 0);
 	assert_int_equal(prepared_make(p, &made, &err), -1);

@@ -1,5 +1,5 @@
-/* test_plan_given.c - approvals and callers in a plan: requests that they grant, requests that stay
- * out, and what a skill does without. */
+/* test_plan_given.c - approvals and callers in a plan: which requests they grant, which stay out,
+ * and which requests a caller drops. */
 #include "plan_world.h"
 
 #define READ_SSH "permissions: {filesystem: {read: [~/.ssh]}}\n"
@@ -9,7 +9,7 @@ struct said {
 	const char *value;
 };
 
-/* The plan of a skill that asks for `asks`, with one thing given (value NULL: nothing). */
+/* Returns the plan of a skill that requests `asks`, with one approved item (value NULL: none). */
 static struct ssb_plan *with(const char *asks, struct said said, const char *declined,
                              struct narrow narrow)
 {
@@ -39,7 +39,8 @@ static bool has_env(const struct ssb_plan *p, const char *pair)
 
 static const struct said NONE = { SSB_OPT_READ, NULL };
 
-/* Without it refused or withheld, with it there as the owner's own flag makes it. */
+/* Without the approval, the request is refused or withheld. With it, it is granted as by the
+ * owner's own flag. */
 static void gives_what_is_lacked(void **state)
 {
 	static const struct {
@@ -80,8 +81,8 @@ static void gives_what_is_lacked(void **state)
 	}
 }
 
-/* A grant for something else, for what the policy file now denies, or for what is not requested.
- */
+/* An approval does not grant another item, an item that the policy file now denies, or an item that
+ * is not requested. */
 static void gives_nothing_else(void **state)
 {
 	static const struct {
@@ -125,7 +126,8 @@ static void gives_variables(void **state)
 	assert_true(p->n_withheld == 0 && has_env(p, "GITHUB_TOKEN=t"));
 	assert_false(warned(p, "GITHUB_TOKEN"));
 	ssb_plan_free(p);
-	/* The owner has none: it cannot be passed, and the skill is told that it has none. */
+	/* The variable is not set: it cannot be passed, and the skill is told that it is
+	 * missing. */
 	p = with(ABSENT, (struct said){ SSB_OPT_ENV, "GH_TOKEN" }, NULL, (struct narrow){ 0 });
 	assert_true(p->n_withheld == 1 && string_list_has(&p->env_missing, "GH_TOKEN"));
 	ssb_plan_free(p);
@@ -136,8 +138,8 @@ static void gives_variables(void **state)
 	policy(NULL);
 }
 
-/* Also what is given: the owner took it out later. And a word that nothing asks for is no warning.
- */
+/* A declined item stays out even if it is approved, too: the owner has declined it later. A
+ * declined item that is not requested is no warning. */
 static void leaves_out_what_is_declined(void **state)
 {
 	policy(NULL);
@@ -151,7 +153,7 @@ static void leaves_out_what_is_declined(void **state)
 	ssb_plan_free(p);
 }
 
-/* A caller takes away: what is refused of that is no refusal any more. */
+/* A caller can drop requests: their refusals are dropped, too. */
 static void does_without(void **state)
 {
 	static const char ASKS[] = "permissions: {network: {egress: [{domain: a.example}, {domain: "
@@ -170,7 +172,8 @@ static void does_without(void **state)
 	assert_true(reads->n_refusals == 1 && reads->n_egress == 1);
 	assert_int_equal(granted(reads, at("u/proj"))->access, ACCESS_READ);
 	assert_null(granted(reads, at("u/new")));
-	assert_int_equal(reads->res.max_runtime_seconds, 50); /* never more */
+	/* never more than the manifest requests */
+	assert_int_equal(reads->res.max_runtime_seconds, 50);
 	ssb_plan_free(all);
 	ssb_plan_free(offline);
 	ssb_plan_free(reads);
@@ -179,7 +182,7 @@ static void does_without(void **state)
 	ssb_plan_free(all);
 }
 
-/* Whose approval it is stands in the plan, which keeps nothing of the request. */
+/* The plan contains a copy of the approval. */
 static void tells_the_approval(void **state)
 {
 	char by[] = "me", when[] = "now", tree[] = "sha256:00";
@@ -199,7 +202,7 @@ static void tells_the_approval(void **state)
 	assert_string_equal(p->approved->at, "now");
 	assert_string_equal(p->approved->tree, "sha256:00");
 	assert_true(p->approved->snapshot && p->approved->counted);
-	/* Of a served run: its own record, and no terminal. */
+	/* A served run has its own record and no terminal. */
 	assert_null(p->trace_output);
 	assert_int_equal(p->tty, TTY_NO);
 	ssb_plan_free(p);

@@ -1,5 +1,6 @@
-/* test_plan_hidden.c - places in no table that only the owner's word gives to a manifest: hidden
- * names of the home, the skill's own directory in it, and files that are closed to others. */
+/* test_plan_hidden.c - places that are in no table and that a manifest gets only if the owner names
+ * them: hidden names of the home, the skill's own directory in the home, and files that are closed
+ * to other users. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
@@ -8,7 +9,8 @@
 
 #include "sandbox/prepared.h"
 
-/* Whatever program it belongs to: hidden names of the home need the owner's word. */
+/* A hidden name of the home is refused unless the owner names it, whatever program it belongs
+ * to. */
 static void test_hidden_names(void **state)
 {
 	static const char *const PATHS[] = {
@@ -51,7 +53,7 @@ static void test_hidden_names(void **state)
 			fail_msg("%s: %s", what, r != NULL ? r->remedy : "granted");
 		}
 		ssb_plan_free(p);
-		/* The owner's word gives it: the policy file's, and a flag's. */
+		/* The policy file and a flag can each grant it. */
 		snprintf(file, sizeof(file), "grants: {%s: ['%s']}\n", ACCESS[i % 2], path);
 		policy(file);
 		p = skill(text, NULL);
@@ -62,13 +64,14 @@ static void test_hidden_names(void **state)
 		assert_int_equal(p->n_refusals, 0);
 		ssb_plan_free(p);
 	}
-	/* Not at the top of the home it is a name like any other. */
+	/* Below the top of the home, a hidden name is treated like any other. */
 	struct ssb_plan *p = skill(FILES("read: [~/proj/.env], write: [~/proj/.data]"), NULL);
 	assert_int_equal(p->n_refusals, 0);
 	ssb_plan_free(p);
 }
 
-/* Started by root: what the modes on the way close to others needs the owner's word. */
+/* If root starts the run, a path that its mode or the mode of a directory above it closes to other
+ * users is refused unless the owner names it. */
 static void test_closed_to_others(void **state)
 {
 	static const struct {
@@ -79,7 +82,7 @@ static void test_closed_to_others(void **state)
 		bool granted;
 	} ROWS[] = {
 		{ "other/d", 0755, 0644, "other/d", true },
-		{ "other/d", 0755, 0600, "other/d", true }, /* the kernel keeps the file closed */
+		{ "other/d", 0755, 0600, "other/d", true }, /* the kernel will not open the file */
 		{ "other/d", 0755, 0640, "other/d/f", false },
 		{ "other/d", 0711, 0644, "other/d/f", true },
 		{ "other/d", 0711, 0644, "other/d", false },
@@ -94,7 +97,7 @@ static void test_closed_to_others(void **state)
 	const uid_t before = owner.uid;
 
 	policy(NULL);
-	assert_int_equal(chmod(home, 0700), 0); /* the home's own mode does not count */
+	assert_int_equal(chmod(home, 0700), 0); /* the mode of the home does not count */
 	for (size_t i = 0; i < ARRAY_LEN(ROWS) * 2; i++) {
 		char path[256];
 		snprintf(path, sizeof(path), "%s", at(ROWS[i / 2].path));
@@ -115,7 +118,7 @@ static void test_closed_to_others(void **state)
 		}
 		assert_true(r != NULL || granted(p, path)->unasked == (i % 2 == 0));
 		ssb_plan_free(p);
-		/* Each word of the owner's gives it, with the owner's rights. */
+		/* A flag and the policy file each grant it, with the owner's permissions. */
 		p = skill(text, FLAGS({ i % 2 == 0 ? SSB_OPT_READ : SSB_OPT_WRITE, path }));
 		assert_true(p->n_refusals == 0 && !granted(p, path)->unasked);
 		ssb_plan_free(p);
@@ -125,7 +128,7 @@ static void test_closed_to_others(void **state)
 		assert_true(p->n_refusals == 0 && !granted(p, path)->unasked);
 		ssb_plan_free(p);
 		policy(NULL);
-		owner.uid = 1000; /* whose own rights the kernel checks */
+		owner.uid = 1000; /* the kernel checks this owner's permissions */
 		p = skill(text, NULL);
 		assert_int_equal(p->n_refusals, 0);
 		ssb_plan_free(p);
@@ -135,7 +138,8 @@ static void test_closed_to_others(void **state)
 	assert_int_equal(chmod(home, 0755), 0);
 }
 
-/* What the owner named in what a manifest reads unasked stays a grant of its own. */
+/* A place that the owner named, inside of a place that only the manifest requests, stays a grant of
+ * its own. */
 static void test_named_in_what_is_unasked(void **state)
 {
 	char text[256];
@@ -163,7 +167,7 @@ static struct ssb_plan *skill_named(const char *name, const char *rest)
 	return p;
 }
 
-/* The directory of a skill's own name is its own, unless the name is another's. */
+/* A skill may use the directory of its own name, unless that name belongs to another program. */
 static void test_own_names(void **state)
 {
 	static const struct {
@@ -187,9 +191,10 @@ static void test_own_names(void **state)
 		{ "gcloud", "~/.config/gcloud", false },
 		{ "starship", "~/.config/starship", false },
 		{ "code", "~/.config/code", false },
-		{ "sh", "~/.config/sh", false }, /* a program of the system's */
+		{ "sh", "~/.config/sh", false }, /* also a program of the system */
 		{ "gh", "~/.cache/gh", false },
-		{ "vulkan", "~/.config/vulkan", false }, /* libraries of the owner's programs */
+		/* also libraries of the owner's programs */
+		{ "vulkan", "~/.config/vulkan", false },
 		{ "pulse", "~/.cache/pulse", false },
 		{ "go-build", "~/.cache/go-build", false },
 		{ "nixpkgs", "~/.config/nixpkgs", false },
@@ -214,7 +219,7 @@ static void test_own_names(void **state)
 
 static const char OWN_DIR[] = FILES("write: [~/.config/ssbtown]");
 
-/* Why the skill does not get its own directory; "": it does. */
+/* Returns why the skill does not get its own directory, or "". */
 static const char *why_not_own(void)
 {
 	static char why[256];
@@ -237,7 +242,7 @@ static void make_own(void)
 	ssb_plan_free(p);
 }
 
-/* In nanoseconds; 0: the file system does not tell it. */
+/* Returns the time of birth in nanoseconds; 0: unknown to the file system. */
 static long long born(const char *path)
 {
 	struct statx st;
@@ -248,8 +253,8 @@ static long long born(const char *path)
 	               : st.stx_btime.tv_sec * 1000000000LL + st.stx_btime.tv_nsec;
 }
 
-/* A directory that was there is another program's, whatever is written on it; one that a run made
- * is the skill's, until it is removed. */
+/* A directory that existed before belongs to another program, whatever attributes it has. A
+ * directory that a run made is the skill's own until it is removed. */
 static void test_own_directory(void **state)
 {
 	const char *const dir = strdup(at("u/.config/ssbtown"));
@@ -258,7 +263,7 @@ static void test_own_directory(void **state)
 	policy(NULL);
 	assert_int_equal(mkdir(dir, 0755), 0);
 	assert_non_null(strstr(why_not_own(), "existed before"));
-	/* A skill that may write there can set any attribute. */
+	/* Attributes do not count: a skill that may write there can set any attribute. */
 	if (setxattr(dir, "user.skillsandbox.skill", mark, strlen(mark), 0) != 0) {
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
@@ -266,7 +271,8 @@ static void test_own_directory(void **state)
 	assert_int_equal(rmdir(dir), 0);
 	make_own();
 	assert_int_equal(why_not_own()[0] == '\0', born(dir) != 0);
-	/* Another program makes it anew, often with the same inode, a tick of the clock later. */
+	/* Another program makes the directory again, often with the same inode, one tick of the
+	 * clock later. */
 	long long before = born(dir);
 	do {
 		assert_int_equal(rmdir(dir), 0);
@@ -278,7 +284,7 @@ static void test_own_directory(void **state)
 	free((void *)(uintptr_t)mark);
 }
 
-/* Replaces `from` with `to`, of the same length, in the list. */
+/* Replaces `from` with `to` in the list; both have the same length. */
 static void change_list(const char *list, const char *from, const char *to)
 {
 	char text[MAX_PATH_BYTES];
@@ -293,7 +299,7 @@ static void change_list(const char *list, const char *from, const char *to)
 	assert_int_equal(close(fd), 0);
 }
 
-/* Only a list that is the owner's alone counts, and each row for its one skill. */
+/* The list counts only if the owner alone can write to it. Each row is for one skill. */
 static void test_own_directory_list(void **state)
 {
 	const char *const list = strdup(at("state/own-directories"));
@@ -315,7 +321,7 @@ static void test_own_directory_list(void **state)
 	assert_int_equal(chmod(list, 0600), 0);
 	assert_int_equal(truncate(list, (off_t)MAX_KNOWN_BYTES + 1), 0);
 	assert_non_null(strstr(why_not_own(), "cannot be read"));
-	/* Full of rows that are gone: they make room for the next one. */
+	/* The list is full of rows whose directories are gone: a new row replaces them. */
 	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
 	assert_int_equal(truncate(list, (off_t)MAX_KNOWN_BYTES), 0);
 	make_own();

@@ -1,13 +1,13 @@
-/* test_plan_led.c - the targets of the owner's own names: symlinks of hidden names, PATH and other
- * variables. */
+/* test_plan_led.c - the targets of the owner's own names: of symlinks in the home, of PATH, and of
+ * other variables. */
 #include <sched.h>
 #include <sys/mount.h>
 
 #include "plan_world.h"
 
-/* A row of what the owner's own names lead to. */
+/* A request for the target of one of the owner's names. */
 struct led_case {
-	const char *what; /* "read PATH": the manifest's */
+	const char *what; /* the request of the manifest: "read PATH" */
 	const char *why;  /* part of the refusal; NULL: it is granted */
 };
 
@@ -30,15 +30,15 @@ static void check_led(const struct led_case *cases, size_t n)
 		if (cases[i].why == NULL) {
 			continue;
 		}
-		/* The owner's word gives it. */
+		/* The owner's flag grants it. */
 		p = skill(text, FLAGS({ SSB_OPT_WRITE, path }));
 		assert_int_equal(p->n_refusals, 0);
 		ssb_plan_free(p);
 	}
 }
 
-/* What a hidden name of the home leads to is judged like the name: a tool for dotfiles keeps them
- * elsewhere, and puts symlinks into the home. */
+/* The target of a hidden name is judged like that name. Tools for dotfiles keep the files
+ * elsewhere, and make symlinks in the home. */
 static void test_led_to_by_hidden_names(void **state)
 {
 	static const struct led_case CASES[] = {
@@ -53,7 +53,7 @@ static void test_led_to_by_hidden_names(void **state)
 		{ "read ~/dots/cached", "~/dots/cached (where ~/.cache/c leads)" },
 		{ "write ~/dots/config/s", NULL }, /* the skill's own name */
 		{ "read ~/dots/plain", NULL },
-		{ "read ~/notes", NULL }, /* ~/.all leads to all of the home */
+		{ "read ~/notes", NULL }, /* ~/.all leads to the whole home, and does not count */
 		{ "write ~/notes/deep", NULL },
 	};
 	static const char *const DIRS[] = { "u/dots",       "u/dots/config", "u/dots/config/foo",
@@ -82,7 +82,7 @@ static void test_led_to_by_hidden_names(void **state)
 		assert_int_equal(symlink(LINKS[i][0], at(LINKS[i][1])), 0);
 	}
 	check_led(CASES, ARRAY_LEN(CASES));
-	/* The owner may name it by the symlink as well. */
+	/* The owner may also name the symlink. */
 	struct ssb_plan *p =
 	        skill(NOTHING, FLAGS({ SSB_OPT_READ, "~/.config/foo" },
 	                             { SSB_OPT_READ, "~/.toolrc" }, { SSB_OPT_READ, "~/dots" }));
@@ -91,7 +91,7 @@ static void test_led_to_by_hidden_names(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(LINKS); i++) {
 		assert_int_equal(unlink(at(LINKS[i][1])), 0);
 	}
-	/* The control: without the symlinks it is a directory like any other. */
+	/* The control: without the symlinks, ~/dots is an ordinary directory. */
 	p = skill(FILES("read: [~/dots], write: [~/dots/config/new]"), NULL);
 	assert_int_equal(p->n_refusals, 0);
 	ssb_plan_free(p);
@@ -101,7 +101,7 @@ static void test_led_to_by_hidden_names(void **state)
 	assert_int_equal(mkdir(at("u/.config"), 0755), 0);
 }
 
-/* What a bind mount shows of a hidden name is hidden. In a child, for the mount. */
+/* A bind mount of a hidden name is judged like that name. The test mounts in a child process. */
 static void test_led_to_by_mounts(void **state)
 {
 	static const struct led_case CASES[] = {
@@ -126,14 +126,14 @@ static void test_led_to_by_mounts(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	/* The control: without the mount. */
+	/* The control: without the mount, ~/notes is granted. */
 	struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);
 	assert_int_equal(p->n_refusals, 0);
 	ssb_plan_free(p);
 	assert_int_equal(tree_remove(AT_FDCWD, at("u/.tool")), 0);
 }
 
-/* Past the most symlinks that are looked at, nothing in the home is given unasked. */
+/* With more than MAX_HIDDEN_LINKS symlinks, every request for the home is refused. */
 static void test_too_many_hidden_links(void **state)
 {
 	char name[64];
@@ -156,7 +156,8 @@ static void test_too_many_hidden_links(void **state)
 	}
 }
 
-/* The owner executes what is in PATH, and programs apply what XDG_CONFIG_HOME names. */
+/* The owner executes programs from PATH, and programs apply files of XDG_CONFIG_HOME: both are
+ * judged by their targets. */
 static void test_led_to_by_variables(void **state)
 {
 	static const struct led_case CASES[] = {
@@ -194,7 +195,7 @@ static void test_led_to_by_variables(void **state)
 	struct ssb_plan *p = skill(NOTHING, FLAGS({ SSB_OPT_WRITE, "~/mybin" }));
 	assert_true(warned(p, "is in your PATH"));
 	ssb_plan_free(p);
-	/* The control: it is the variables that say so. */
+	/* The control: without these variables, the same requests are granted. */
 	owner.environ = environment;
 	p = skill(FILES("write: [~/mybin, ~/tools, ~/real, ~/cfg/tool]"), NULL);
 	assert_int_equal(p->n_refusals, 0);
