@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes a text file as a C string, a line each: usage embed-text.py NAME IN OUT"""
+"""Writes a text file as a C string, one line of C for each line: usage embed-text.py NAME IN OUT"""
 import sys
 
 

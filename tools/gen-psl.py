@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Turns the Public Suffix List into the C header that src/manifest/psl.c
-includes: usage gen-psl.py public_suffix_list.dat psl_table.h"""
+"""Converts the Public Suffix List to the C header that src/manifest/psl.c includes: usage
+gen-psl.py public_suffix_list.dat psl_table.h"""
 import sys
 import unicodedata
 
@@ -13,7 +13,7 @@ def a_label(label):
 
 
 def rules(path):
-    """Each rule from the top-level label down: uk.co, ck.*, ck.www!"""
+    """Yields each rule with its labels from the top level down: uk.co, ck.*, ck.www!"""
     with open(path, encoding="utf-8") as f:
         for line in f:
             rule = line.split()[0] if line.split() else ""

@@ -1,4 +1,4 @@
-/* seccomp-gen.c - run by the build.
+/* seccomp-gen.c - writes the compiled filters; the build runs it.
  *
  *   seccomp-gen blobs ARCH         C source with the filters of ARCH, to stdout
  *   seccomp-gen golden DIRECTORY   DIRECTORY/ARCH.txt for every architecture */
@@ -50,8 +50,8 @@ static void put_table(const char *name, bool observed)
 	printf("};\n\n");
 }
 
-/* So that the trace can name what was refused. One string, since a table of
- * pointers would have to be relocated at every start. */
+/* Writes the names of all calls, so that the trace can name a refused call. They are one string,
+ * because a table of pointers would have to be relocated at every start. */
 static void put_names(const struct seccomp_arch *arch)
 {
 	printf("const char seccomp_call_names[] =\n");

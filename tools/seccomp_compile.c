@@ -1,12 +1,11 @@
-/* seccomp_compile.c - tables to BPF.
+/* seccomp_compile.c - compiles the tables to BPF.
  *
- * The filter checks the architecture and then looks the number up in a binary
- * tree whose leaves are ranges of numbers with one decision; most calls cost
- * eight comparisons, and the kernel remembers, per number, those that are
- * allowed whatever the arguments (Linux 5.11). BPF jumps forward only and, if
- * conditional, over at most 255 instructions: the tree is laid out depth
- * first, with a long jump where the left half is too large; returns that do the same
- * are then shared. */
+ * The filter checks the architecture and then looks the number up in a binary tree. Its leaves are
+ * ranges of numbers with one decision. Most calls cost eight comparisons, and the kernel remembers
+ * for each number whether the call is allowed with any arguments (Linux 5.11). BPF jumps only
+ * forward, and a conditional jump spans at most 255 instructions. So the tree is laid out depth
+ * first, with an unconditional jump where the left half is too large. Finally, equal returns are
+ * shared. */
 #include "seccomp_compile.h"
 
 #include <errno.h>
@@ -62,14 +61,14 @@ void seccomp_name(const struct seccomp_arch *arch, int nr, char *out, size_t siz
 	seccomp_names_of(arch->audit, nr, out, size);
 }
 
-/* Takes the next word off *names; its length, 0 at the end. */
+/* Copies the next word of *names and advances *names. Returns its length; 0 at the end. */
 static size_t next_name(const char **names, char ret_name[MAX_NAME])
 {
 	const char *s = *names + strspn(*names, " ");
 	size_t len = strcspn(s, " ");
 
 	if (len >= MAX_NAME) {
-		len = MAX_NAME - 1; /* cut, and then unknown */
+		len = MAX_NAME - 1; /* the word is cut, so no call has this name */
 	}
 	memcpy(ret_name, s, len);
 	ret_name[len] = '\0';
@@ -90,7 +89,8 @@ static bool observed(const char *name)
 	return false;
 }
 
-/* What an observed filter does instead of `action`. */
+/* Returns the action of the filter instead of `action`: an observed filter asks the supervisor
+ * about refusals and about some other calls. */
 static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *call,
                      uint32_t action)
 {
@@ -101,14 +101,16 @@ static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *
 	for (size_t i = 0; i < sizeof(LOUD) / sizeof(LOUD[0]); i++) {
 		refused = refused || action == (SECCOMP_RET_ERRNO | (uint32_t)LOUD[i]);
 	}
-	/* What programs do without is no news, but for the calls that are. */
+	/* ENOSYS is not reported, as programs expect it, except for the calls in
+	 * SECCOMP_OBSERVED. */
 	bool news = action == SECCOMP_RET_ALLOW || action == (SECCOMP_RET_ERRNO | ENOSYS);
 	bool ask = p->observed && (refused || (news && call->told));
 
 	return ask ? SECCOMP_RET_USER_NOTIF : action;
 }
 
-/* Entry by another ABI is the end; in an observed filter, of which somebody tells. */
+/* Returns the action for a call of another ABI: it kills the process. An observed filter reports
+ * the call first. */
 static uint32_t foreign(const struct seccomp_policy *p)
 {
 	return p->observed ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_KILL_PROCESS;
@@ -172,7 +174,7 @@ static int by_number(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
-/* A rule of a call that no group names has the filter's default behind it. */
+/* Adds the calls that have rules but no group; after their rules, the filter's default applies. */
 static int add_groupless(struct seccomp_policy *p, const struct seccomp_arch *arch,
                          struct seccomp_which which)
 {
@@ -222,7 +224,7 @@ int seccomp_resolve(const struct seccomp_arch *arch, struct seccomp_which which,
 
 /* ---- decisions to BPF -------------------------------------------------- */
 
-/* Numbers from `first` up to the next range. */
+/* The call numbers from `first` up to the next range. */
 struct range {
 	uint32_t first;
 	uint32_t action;
@@ -238,7 +240,7 @@ struct code {
 	const struct seccomp_policy *policy;
 	struct sock_filter *insns;
 	size_t n;
-	bool broken; /* too long, or a jump is */
+	bool broken; /* the filter or a jump is too long */
 };
 
 static void add_range(struct ranges *rs, uint32_t first, uint32_t action,
@@ -247,7 +249,7 @@ static void add_range(struct ranges *rs, uint32_t first, uint32_t action,
 	struct range *last = rs->n > 0 ? &rs->r[rs->n - 1] : NULL;
 
 	if (last != NULL && last->call == NULL && call == NULL && last->action == action) {
-		return; /* the range before goes on */
+		return; /* continues the range before */
 	}
 	rs->r[rs->n++] = (struct range){ first, action, call };
 }
@@ -268,7 +270,7 @@ static void make_ranges(const struct seccomp_policy *p, bool x32, struct ranges 
 	add_range(rs, next, p->fallback, NULL);
 	if (x32) {
 		add_range(rs, SECCOMP_X32_BIT, foreign(p), NULL);
-		/* -1 is how a debugger says "skip this call". */
+		/* A debugger sets the number to -1 to skip a call. */
 		add_range(rs, 0xffffffffU, p->fallback, NULL);
 	}
 }
@@ -288,7 +290,7 @@ static void emit_return(struct code *c, uint32_t action)
 	emit(c, BPF_RET | BPF_K, 0, 0, action);
 }
 
-/* What the condition compares. */
+/* Loads the masked argument that the condition compares. */
 static void emit_load(struct code *c, const struct seccomp_cond *q)
 {
 	/* Both architectures are little-endian: the low half comes first. */
@@ -313,10 +315,10 @@ static bool has_more(const struct seccomp_rule *r, size_t depth)
 	return depth < SECCOMP_MAX_CONDS && r->cond[depth].mask != 0;
 }
 
-/* Rules of `call` that agree in their first `depth` conditions, which hold
- * here. Those that agree in the next one too are tested together; where none of
- * them fits, the code runs on into what follows. What the rule before has compared
- * is still loaded, unless it compared more after that. */
+/* Writes the rules of `call` that have the first `depth` conditions in common; these are true at
+ * this point. Rules that also have the next condition in common are tested together. If none of
+ * them matches, the code continues behind them. The value that the previous rule has compared is
+ * still loaded, unless that rule has loaded another one since. */
 static void emit_rules(struct code *c, const struct seccomp_call *call,
                        const struct seccomp_rule *const *rules, size_t n, size_t depth)
 {
@@ -325,7 +327,7 @@ static void emit_rules(struct code *c, const struct seccomp_call *call,
 	for (size_t i = 0; i < n;) {
 		if (!has_more(rules[i], depth)) {
 			emit_return(c, told(c->policy, call, rules[i]->action));
-			return; /* what stands behind it can never be reached */
+			return; /* the rules after this one are never reached */
 		}
 		const struct seccomp_cond *q = &rules[i]->cond[depth];
 		size_t together = 1;
@@ -360,7 +362,7 @@ static void emit_tree(struct code *c, const struct range *r, size_t n)
 		return;
 	}
 	size_t left = n / 2;
-	/* Is the long jump needed? Lay out the left half once to see. */
+	/* Is the long jump needed? The left half is laid out once to find out. */
 	size_t start = c->n;
 	size_t test = emit(c, BPF_JMP | BPF_JGE | BPF_K, 0, 0, r[left].first);
 	emit_tree(c, r, left);
@@ -382,8 +384,8 @@ static bool is_return(const struct sock_filter *f)
 	return f->code == (BPF_RET | BPF_K);
 }
 
-/* Where a jump to `to` can go as well: to the last return of the same action that is in reach,
- * and best to one that is needed already. */
+/* Returns the return to which a jump to `to` may go instead: the last one within reach that has the
+ * same action, and preferably one that is needed already. */
 static size_t find_return(const struct code *c, const bool *needed, size_t jump, size_t to)
 {
 	size_t found = to;
@@ -397,9 +399,9 @@ static size_t find_return(const struct code *c, const bool *needed, size_t jump,
 	return found;
 }
 
-/* Many leaves of the tree do the same; a filter is loaded in a time that goes with its length.
- * From the end on, each jump to a return shares one of those behind it. No code runs on into a
- * return: those to which no jump is left are dropped, which makes all other jumps shorter. */
+/* Many leaves of the tree do the same, and a longer filter takes longer to load. From the end on,
+ * each jump to a return is moved to a shared return behind it. No code runs into a return from
+ * above, so a return without jumps is removed, which makes other jumps shorter. */
 static void share_returns(struct code *c)
 {
 	static size_t to[BPF_MAXINSNS][2];

@@ -1,4 +1,4 @@
-/* seccomp_dump.c - the tables as text, for review and for the golden files. */
+/* seccomp_dump.c - writes the tables as text, for review and for the golden files. */
 #include "seccomp_compile.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ static const char *const PROFILE_NAMES[32] = { "default", "strict",  "permissive
 	                                       "broker",  "dialler", "maker" };
 static const char *const REACH_NAMES[32] = { "unix", "inet", "none" };
 
-/* Every call that any filter names, by number. */
+/* A call that any filter names; the list is sorted by number. */
 struct listed {
 	int nr;
 	char name[40];
@@ -132,7 +132,7 @@ static size_t list_calls(const struct seccomp_arch *arch, struct listed list[SEC
 	return n;
 }
 
-/* FNV-1a: to see that a filter changed, no more. */
+/* FNV-1a, which only shows that a filter has changed. */
 static uint64_t checksum(const struct sock_filter *insns, size_t n)
 {
 	uint64_t h = 0xcbf29ce484222325ULL;

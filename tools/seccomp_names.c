@@ -17,7 +17,8 @@ int seccomp_names_find(uint32_t audit, const char *name)
 	if (nr == __NR_SCMP_ERROR) {
 		return -2;
 	}
-	return nr < 0 ? -1 : nr; /* libseccomp's other negative numbers: elsewhere only */
+	/* other negative numbers: the call exists only on other architectures */
+	return nr < 0 ? -1 : nr;
 }
 
 void seccomp_names_of(uint32_t audit, int nr, char *out, size_t size)

@@ -1,13 +1,14 @@
 /* seccomp_rules.c - which system calls a skill may make, and why.
  *
- * Four answers besides "allow". ENOSYS: the program believes in an older
- * kernel and falls back; for what would only add attack surface. An errno that
- * the real call gives to the unprivileged: for what programs probe. Success
- * without doing anything: for what is done already. Kill: for what no program
- * that runs in a sandbox tries, so that an attack ends there.
+ * There are four answers besides "allow":
+ * - ENOSYS, for calls that would only add attack surface: the program assumes an older kernel and
+ *   uses another call.
+ * - The errno that the kernel gives to an unprivileged process, for calls that programs try.
+ * - Success without any effect, for calls whose effect exists already.
+ * - Kill, for calls that no program in a sandbox makes: an attack ends there.
  *
- * A change here changes tests/unit/seccomp-golden: run `ninja seccomp-golden`
- * and read the difference. */
+ * A change here changes tests/unit/seccomp-golden: run `ninja seccomp-golden` and read the
+ * difference. */
 #include "seccomp_rules.h"
 
 #include <errno.h>
@@ -43,12 +44,12 @@
 
 /* ---- calls that are decided by their arguments ------------------------- */
 
-/* Numbers of the kernel, the same on x86_64 and aarch64; not taken from the
- * build machine's headers, which may be older or another architecture's. */
+/* Constants of the kernel, the same on x86_64 and aarch64. They are not taken from the headers of
+ * the build machine, which may be older or of another architecture. */
 #define K_O_ACCMODE     03U
 #define K_O_CREAT       0100U
 #define K_O_TRUNC       01000U
-#define K_O_TMPFILE     020000000U /* the bit alone, without O_DIRECTORY */
+#define K_O_TMPFILE     020000000U /* only this bit, without O_DIRECTORY */
 #define K_O_WRITES      (K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE)
 #define K_O_NONBLOCK    04000U
 #define K_S_IWOTH       02U
@@ -57,7 +58,7 @@
 #define K_F_SETFD       2U
 #define K_F_GETFL       3U
 #define K_F_SETFL       4U
-#define K_F_DUPFD       1030U /* the CLOEXEC one */
+#define K_F_DUPFD       1030U /* F_DUPFD_CLOEXEC */
 #define K_F_SETLEASE    1024U
 #define K_F_SETDELEG    1040U /* since Linux 6.19 */
 #define K_PROT_EXEC     4U
@@ -70,7 +71,7 @@
 #define K_TIOCSETD      0x5423U
 #define K_FIONREAD      0x541bU
 #define K_FIONBIO       0x5421U
-#define K_SIOC_GETTERS  0x8900U /* of interfaces; those that set need a capability */
+#define K_SIOC_GETTERS  0x8900U /* read interface settings; writing needs a capability */
 #define K_FICLONE       0x40049409U
 #define K_FICLONERANGE  0x4020940dU
 #define K_FIDEDUPERANGE 0xc0189436U
@@ -82,16 +83,16 @@
 #define K_FSCRYPT_ADD   0xc0506617U
 #define K_RLIMIT_CORE   4U
 #define K_PR_SET_NAME   15U
-#define K_PR_SET_VMA    0x53564d41U /* the name of a mapping */
+#define K_PR_SET_VMA    0x53564d41U /* names a mapping */
 #define K_PR_SET_MM     35U
 #define K_PR_SCHED_CORE 62U
 #define K_NEW_LISTENER  8U
 #define K_PRIO_PROCESS  0U
 #define K_PRIO_USER     2U
 #define K_IOPRIO_USER   3U
-#define K_INIT          1U          /* PID 1 of the sandbox, which has the skill's uid */
-#define K_FASTOPEN      0x20000000U /* MSG_FASTOPEN: sendto() that connects */
-#define K_SO_ATTACH     26U         /* SO_ATTACH_FILTER and its younger kin */
+#define K_INIT          1U          /* pid of the sandbox's init, which has the skill's uid */
+#define K_FASTOPEN      0x20000000U /* MSG_FASTOPEN: sendto() connects */
+#define K_SO_ATTACH     26U         /* SO_ATTACH_FILTER; the newer ones follow */
 #define K_SO_ATTACH_BPF 50U
 #define K_SO_PORT_CBPF  51U
 #define K_SO_PORT_EBPF  52U
@@ -100,8 +101,8 @@
 #define K_NOTIF_ADDFD   0x40182103U
 #define K_SOCK_TYPE     0xfU /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
 
-/* CLONE_NEWTIME is not among them: in clone() its bit belongs to the exit
- * signal. clone3() could ask for it, and is ENOSYS. */
+/* CLONE_NEWTIME is missing: in clone() its bit belongs to the exit signal. clone3() could use it,
+ * but clone3() returns ENOSYS. */
 #define NAMESPACES                                                                                 \
 	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |  \
 	            CLONE_NEWPID | CLONE_NEWNET))
@@ -120,9 +121,8 @@
 	{ "socketpair", IN_WIDE, reach, ALLOW, \
 	  { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, type) } }
 
-/* TCP and UDP; SOCK_RAW and SOCK_PACKET are EACCES;
- * ICMP, SCTP, DCCP, UDP-Lite and MPTCP are not there (Go asks for MPTCP and
- * takes exactly this errno as "use TCP"). */
+/* TCP and UDP are allowed. SOCK_RAW and SOCK_PACKET get EACCES. ICMP, SCTP, DCCP, UDP-Lite and
+ * MPTCP get EPROTONOSUPPORT (Go asks for MPTCP and uses TCP after exactly this errno). */
 #define INET(domain) \
 	SOCKET(TO_OWN, domain, SOCK_STREAM, 0), \
 	SOCKET(TO_OWN, domain, SOCK_STREAM, IPPROTO_TCP), \
@@ -143,8 +143,8 @@
 	{ "socket", IN_DIALLER, TO_ANY, ALLOW, { IS(0, domain), MASKED(1, K_SOCK_TYPE, type) } }
 #define MAKE_SOCKET(name, type) \
 	{ name, IN_MAKER, TO_ANY, ALLOW, { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, type) } }
-/* What Landlock takes for no access at all: opened for neither, which is good for fchmod(), and
- * truncated by who may only read (before Linux 6.2). */
+/* Two opens that Landlock does not check: with access mode 3 (neither read nor write), which is
+ * enough for fchmod(); and with O_TRUNC but only to read (before Linux 6.2). */
 #define UNSEEN_OPEN(name, flags) \
 	{ name, IN_ALL, TO_NONE, DENY(EACCES), { MASKED(flags, K_O_ACCMODE, K_O_ACCMODE) } }, \
 	{ name, IN_ALL, TO_NONE, DENY(EACCES), \
@@ -152,10 +152,9 @@
 /* clang-format on */
 
 const struct seccomp_rule SECCOMP_RULES[] = {
-	/* No setuid or setgid bit, and no device, can be left behind in a granted
-	 * directory: `nosuid` holds in the sandbox, not where the host sees the
-	 * file. mkdir() drops the bits by itself; FIFOs and sockets are Landlock's
-	 * matter, which knows the place. */
+	/* In a granted directory, a skill must not leave a setuid or setgid file or a device:
+	 * `nosuid` works only in the sandbox, not where the host sees the file. mkdir() drops these
+	 * bits itself. FIFOs and sockets are left to Landlock, which can check the directory. */
 	{ "chmod", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(1, SETID) } },
 	{ "fchmod", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(1, SETID) } },
 	{ "fchmodat", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(2, SETID) } },
@@ -167,9 +166,9 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(2, SETID) } },
 	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(2, S_IFMT, S_IFCHR) } },
 	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(2, S_IFMT, S_IFBLK) } },
-	/* RENAME_WHITEOUT leaves a device node behind. */
+	/* RENAME_WHITEOUT creates a device node. */
 	{ "renameat2", IN_ALL, TO_ANY, DENY(EINVAL), { ANY_OF(4, 4) } },
-	/* Without one of the two flags the mode argument is stale register content. */
+	/* Without one of these flags, the mode argument is an undefined register value. */
 	{ "open",
 	  IN_ALL,
 	  TO_ANY,
@@ -181,14 +180,13 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	  DENY(EPERM),
 	  { ANY_OF(2, K_O_CREAT | K_O_TMPFILE), ANY_OF(3, SETID) } },
 
-	/* A namespace of its own would give the skill capabilities in it. Under
-	 * `strict` threads are all that it can start; execve() replaces, it does
-	 * not add. */
+	/* A new namespace would give the skill capabilities in it. With `strict`, a skill can start
+	 * only threads; execve() creates no new process. */
 	{ "clone", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(0, NAMESPACES) } },
 	{ "clone", IN_STRICT, TO_ANY, ALLOW, { MASKED(0, CLONE_THREAD, CLONE_THREAD) } },
 
-	/* Asking, and the plain personality. The others weaken address space
-	 * randomisation or make memory executable. */
+	/* Only the query and the plain personality. Others weaken address space randomisation or
+	 * make memory executable. */
 	{ "personality", IN_NARROW, TO_ANY, ALLOW, { IS(0, 0) } },
 	{ "personality", IN_NARROW, TO_ANY, ALLOW, { IS(0, 0xffffffffU) } },
 
@@ -199,72 +197,72 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	SOCKET_TYPE(TO_UNIX, ALLOW, AF_UNIX, SOCK_SEQPACKET),
 	SOCKET_FAMILY(TO_UNIX, DENY(ESOCKTNOSUPPORT), AF_UNIX),
 	SOCKET_FAMILY(TO_INET | TO_NONE, DENY(EACCES), AF_UNIX),
-	/* Interface lists, for os.networkInterfaces() and the like: without a
-	 * capability this protocol only answers questions, about the sandbox's own
-	 * network. The other netlink protocols lead to netfilter, audit, crypto. */
+	/* Lists of interfaces, for os.networkInterfaces() and the like. Without a capability, this
+	 * protocol only answers questions about the sandbox's own network. Other netlink protocols
+	 * reach netfilter, audit and crypto. */
 	{ "socket", IN_WIDE, TO_OWN, ALLOW, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 
-	/* A connected stream can be aimed at nobody else. A datagram socket can:
-	 * sendto() takes any path, so a pair of them is as good as socket(). The
-	 * kernel takes SOCK_RAW as another word for SOCK_DGRAM here. */
+	/* A connected stream socket has a fixed peer. A datagram socket has not: sendto() accepts
+	 * any path, so a pair of datagram sockets is like socket(). The kernel treats SOCK_RAW as
+	 * SOCK_DGRAM here. */
 	PAIR(TO_ANY, SOCK_STREAM),
 	PAIR(TO_ANY, SOCK_SEQPACKET),
 	PAIR(TO_UNIX, SOCK_DGRAM),
 	{ "socketpair", IN_WIDE, TO_UNIX, DENY(ESOCKTNOSUPPORT), { IS(0, AF_UNIX) } },
 	{ "socketpair", IN_WIDE, TO_INET | TO_NONE, DENY(EACCES), { IS(0, AF_UNIX) } },
 
-	/* Typing into a terminal that somebody else reads. */
+	/* These insert input into a terminal, which another process would then read. */
 	{ "ioctl", IN_ALL, TO_ANY, KILL, { IS(1, K_TIOCSTI) } },
 	{ "ioctl", IN_ALL, TO_ANY, KILL, { IS(1, K_TIOCLINUX) } },
-	/* Line disciplines load kernel modules; TIOCCONS takes the console's output. */
+	/* Line disciplines load kernel modules; TIOCCONS redirects the output of the console. */
 	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCSETD) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCCONS) } },
-	/* btrfs and bcachefs: a snapshot taken through any directory of a subvolume
-	 * holds the whole subvolume (btrfs before Linux 6.7): a writable grant in the
-	 * home directory would be a copy of the home directory. File cloning, which
-	 * other file systems share, keeps its three numbers. OCFS2 clones by path,
-	 * past Landlock. Not a list of what is allowed: a granted device has ioctls
-	 * of its own. */
+	/* btrfs and bcachefs: a snapshot through any directory of a subvolume contains the whole
+	 * subvolume (btrfs before Linux 6.7). With a writable grant in the home directory, a skill
+	 * could copy the home directory. The three numbers for cloning files stay allowed, as other
+	 * file systems share them. OCFS2 clones by path without a check by Landlock. All other
+	 * ioctls are allowed, because a granted device has its own. */
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONE) } },
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONERANGE) } },
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FIDEDUPERANGE) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_BTRFS) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_BCACHEFS) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { IS(1, K_OCFS2_REFLINK) } },
-	/* The id of a file system is the machine's; a key of fscrypt takes from the
+	/* The id of a file system identifies the machine. A key for fscrypt counts against the
 	 * owner's quota of keys. */
 	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_FSUUID) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { IS(1, K_FSCRYPT_ADD) } },
 
-	/* Whoever opens a file with a lease waits for its holder, up to 45 s for each file, or
-	 * with O_NONBLOCK is told EAGAIN: the owner's programs, and the next run. The kernel
-	 * says EINVAL where a file system knows no leases. */
+	/* Opening a file on which another process has a lease blocks for up to 45 s, or fails with
+	 * EAGAIN if O_NONBLOCK is set. That would affect the owner's programs and the next run. The
+	 * kernel returns EINVAL on file systems without leases. */
 	{ "fcntl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(1, K_F_SETLEASE) } },
 	{ "fcntl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(1, K_F_SETDELEG) } },
 
-	/* Rewrites what /proc says of the process. */
+	/* PR_SET_MM changes what /proc shows about the process. */
 	{ "prctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(0, K_PR_SET_MM) } },
-	/* Keeps other tasks off the sibling threads of its cores. */
+	/* Core scheduling keeps other tasks away from the sibling threads of the core. */
 	{ "prctl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(0, K_PR_SCHED_CORE) } },
-	/* More filters are welcome; a listener is what the supervisor has, and
-	 * this is the kernel's answer to the second one. */
+	/* More filters are allowed, but not a second listener: the supervisor has one. EBUSY is the
+	 * kernel's own answer in that case. */
 	{ "seccomp", IN_ALL, TO_ANY, DENY(EBUSY), { ANY_OF(1, K_NEW_LISTENER) } },
 
-	/* Machine code from programs of the skill's: it comes out of what the machine has for all
-	 * of it (net.core.bpf_jit_limit), and without that others get no filter, not even one of
-	 * seccomp. ENOMEM is what the kernel says at the limit of a socket. */
+	/* Socket filters are compiled to machine code from a budget of the whole machine
+	 * (net.core.bpf_jit_limit). If it is used up, other processes cannot load a filter, not
+	 * even one of seccomp. ENOMEM is the kernel's own answer at a socket's limit. */
 	NO_SOCKET_PROGRAM(K_SO_ATTACH),
 	NO_SOCKET_PROGRAM(K_SO_ATTACH_BPF),
 	NO_SOCKET_PROGRAM(K_SO_PORT_CBPF),
 	NO_SOCKET_PROGRAM(K_SO_PORT_EBPF),
-	/* Huge pages that the administrator put aside: neither a cgroup nor the watchdog counts
-	 * them as memory. The kernel says so where there are none, which is the rule. */
+	/* Huge pages come from a pool that the administrator has reserved. Neither a cgroup nor the
+	 * watchdog counts them as memory. ENOMEM is the kernel's own answer without such a pool,
+	 * which is the usual case. */
 	{ "mmap", IN_ALL, TO_ANY, DENY(ENOMEM), { ANY_OF(3, K_MAP_HUGETLB) } },
 	{ "memfd_create", IN_ALL, TO_ANY, DENY(ENOMEM), { ANY_OF(1, K_MFD_HUGETLB) } },
 	{ "shmget", IN_ALL, TO_OWN, DENY(EPERM), { ANY_OF(2, K_SHM_HUGETLB) } },
 
-	/* Without a pid namespace the owner's other processes are in sight: limits
-	 * and priorities only of one's own. */
+	/* Without a pid namespace, the skill sees other processes of the owner: it may change only
+	 * its own limits and priorities. */
 	{ "prlimit64", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
 	{ "setpriority", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, K_PRIO_PROCESS) } },
 	{ "setpriority", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
@@ -275,9 +273,9 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "sched_setparam", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
 	{ "sched_setattr", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
 
-	/* Our own PID 1 keeps the limits of time and memory: the skill changes neither
-	 * its limits nor its priority. "All processes of this user" includes it. Its
-	 * process group is the caller's, which has no number in here. */
+	/* init enforces the limits of time and memory, so the skill must not change init's limits
+	 * or priority. "All processes of this user" includes init. Process groups need no rule:
+	 * init's group is that of the caller and has no number in the sandbox. */
 	{ "prlimit64", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
 	{ "setpriority", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_PRIO_USER) } },
 	{ "setpriority", IN_ALL, TO_OWN, DENY(EPERM), { IS(1, K_INIT) } },
@@ -288,10 +286,10 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "sched_setparam", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
 	{ "sched_setattr", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
 
-	/* Core dumps are off by a limit of 1, at which the kernel starts no program
-	 * that takes them either; at 0 it would (core(5)). Programs that switch them
-	 * off by themselves are told that it is done. The old value cannot be given
-	 * with that answer: who asks for it in the same call is refused. */
+	/* Core dumps are off because of a limit of 1. With this value the kernel does not start a
+	 * program that processes core dumps either; with 0 it does (core(5)). A program that turns
+	 * core dumps off itself gets success. A program that also asks for the old value in the
+	 * same call is refused, because the filter cannot return that value. */
 	{ "setrlimit", IN_ALL, TO_ANY, NO_OP, { IS(0, K_RLIMIT_CORE) } },
 	{ "prlimit64",
 	  IN_ALL,
@@ -301,21 +299,22 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "prlimit64", IN_ALL, TO_ANY, NO_OP, { IS(1, K_RLIMIT_CORE), NOT(2, 0) } },
 	{ "prlimit64", IN_ALL, TO_ANY, NO_OP, { IS(1, K_RLIMIT_CORE), NOT(2 | UPPER_HALF, 0) } },
 
-	/* Without a file view of its own the owner's files are in sight, and Landlock knows
-	 * neither modes nor times. Programs need both every day; what nobody needs is a file
-	 * that everybody can write. */
+	/* Without its own view of files, the skill sees the owner's files, and Landlock checks
+	 * neither modes nor times. Programs need to change both, but none needs a file that every
+	 * user can write. */
 	{ "chmod", IN_ALL, TO_NONE, DENY(EPERM), { ANY_OF(1, K_S_IWOTH) } },
 	{ "fchmodat", IN_ALL, TO_NONE, DENY(EPERM), { ANY_OF(2, K_S_IWOTH) } },
 	{ "fchmodat2", IN_ALL, TO_NONE, DENY(EPERM), { ANY_OF(2, K_S_IWOTH) } },
 	UNSEEN_OPEN("open", 1),
 	UNSEEN_OPEN("openat", 2),
 
-	/* Without an address it goes where connect() was seen to go. */
+	/* Without an address, sendto() uses the connection, and the supervisor has already checked
+	 * its connect(). */
 	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4, 0) } },
 	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4 | UPPER_HALF, 0) } },
 
-	/* Our own PID 1 and the dialler open to read. Nobody but the dialler, whose
-	 * resolver loads modules, maps anything executable. */
+	/* init and the dialler open files only to read. Only the dialler maps executable memory,
+	 * because its resolver loads modules. */
 	{ "openat", IN_INIT | IN_DIALLER, TO_ANY, ALLOW, { MASKED(2, K_O_WRITES, 0) } },
 	{ "open", IN_DIALLER, TO_ANY, ALLOW, { MASKED(1, K_O_WRITES, 0) } },
 	{ "mmap", IN_INIT | IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
@@ -325,9 +324,9 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	FCNTL(IN_DIALLER, K_F_SETFD),
 	FCNTL(IN_DIALLER, K_F_DUPFD),
 
-	/* The broker, exactly as it calls. A socket that the dialler connected is
-	 * in the host's network: once its server has reset it, MSG_FASTOPEN would
-	 * connect it anew, to anywhere. */
+	/* The broker, with exactly the arguments that it uses. A socket that the dialler has
+	 * connected is in the host's network. After the server has reset it, MSG_FASTOPEN could
+	 * connect it to any other address. */
 	{ "accept4", IN_BROKER, TO_ANY, ALLOW, { IS(3, K_O_CLOEXEC | K_O_NONBLOCK) } },
 	{ "pipe2", IN_BROKER, TO_ANY, ALLOW, { IS(1, K_O_CLOEXEC | K_O_NONBLOCK) } },
 	{ "shutdown", IN_BROKER, TO_ANY, ALLOW, { IS(1, SHUT_WR) } },
@@ -335,9 +334,9 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "sendmsg", IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_FASTOPEN, 0) } },
 	SOCKOPT(IN_BROKER, SOL_SOCKET, SO_LINGER),
 
-	/* The dialler: threads and no processes; clients of TCP, UDP, of local
-	 * services of the resolver (nscd, systemd-resolved, avahi, sssd) and of the
-	 * kernel's list of addresses. */
+	/* The dialler: threads but no processes; TCP and UDP clients; clients of the resolver's
+	 * local services (nscd, systemd-resolved, avahi, sssd) and of the kernel's list of
+	 * addresses. */
 	{ "clone",
 	  IN_DIALLER,
 	  TO_ANY,
@@ -361,7 +360,7 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_MTU_DISCOVER),
 	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_V6ONLY),
 	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_NODELAY),
-	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE), /* of a spare */
+	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE), /* for spare sockets */
 	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_CONNECT),
 	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_QUICKACK),
 	{ "ioctl", IN_DIALLER, TO_ANY, ALLOW, { IS(1, K_FIONREAD) } },
@@ -371,7 +370,8 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "prctl", IN_DIALLER, TO_ANY, ALLOW, { IS(0, K_PR_SET_VMA) } },
 	{ "prlimit64", IN_DIALLER, TO_ANY, ALLOW, { IS(0, 0) } },
 
-	/* The maker: unix sockets that can be connected, and answers to calls that wait. */
+	/* The maker: unix sockets that can be connected, and answers to calls that wait for the
+	 * supervisor. */
 	MAKE_SOCKET("socket", SOCK_STREAM),
 	MAKE_SOCKET("socket", SOCK_SEQPACKET),
 	MAKE_SOCKET("socketpair", SOCK_STREAM),
@@ -397,14 +397,15 @@ const char SECCOMP_OBSERVED[] =
 	"mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "      \
 	"process_madvise"
 
-/* Landlock does not know them, nor truncate() before Linux 6.2: without a file view of its own
- * the skill would reach every file of the owner's. What is open was opened by its leave. */
+/* Landlock does not check these calls, and truncate() only since Linux 6.2. Without its own view of
+ * files, the skill could change every file of the owner with them. Calls on an fd are safe, as
+ * Landlock has checked the open. */
 #define BY_PATH                                                                                    \
 	"chown lchown fchownat truncate setxattr lsetxattr setxattrat removexattr lremovexattr "   \
 	"removexattrat"
 
 const struct seccomp_group SECCOMP_GROUPS[] = {
-	/* Files: the mounts and Landlock say which. */
+	/* Files: the mounts and Landlock decide which. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "read write open openat creat close stat fstat lstat newfstatat statx lseek pread64 "
 	  "pwrite64 readv writev preadv pwritev preadv2 pwritev2 access faccessat faccessat2 "
@@ -414,18 +415,18 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "flock fcntl ioctl utime utimes futimesat utimensat mknod mknodat statfs fstatfs "
 	  "readahead fadvise64 cachestat copy_file_range sendfile splice tee vmsplice close_range "
 	  "dup dup2 dup3 pipe pipe2" },
-	/* Extended attributes; security.* and trusted.* need a capability. */
+	/* Extended attributes: security.* and trusted.* need a capability. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr fremovexattr "
 	  "getxattrat listxattrat" },
 	{ IN_ALL, TO_OWN, ALLOW, BY_PATH },
 	{ IN_ALL, TO_NONE, DENY(EPERM), BY_PATH },
-	/* Waiting for things. */
+	/* Waiting. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
 	  "epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime "
 	  "timerfd_gettime inotify_init inotify_init1 inotify_add_watch inotify_rm_watch" },
-	/* Memory of its own. */
+	/* The process's own memory. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "mmap mprotect munmap mremap msync mincore madvise brk mlock mlock2 munlock mlockall "
 	  "munlockall memfd_create pkey_mprotect pkey_alloc pkey_free mseal map_shadow_stack" },
@@ -435,7 +436,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "set_tid_address gettid rseq membarrier getcpu sched_yield sched_setparam sched_getparam "
 	  "sched_setscheduler sched_getscheduler sched_get_priority_max sched_get_priority_min "
 	  "sched_rr_get_interval sched_setaffinity sched_getaffinity sched_setattr sched_getattr" },
-	/* Processes: ends, signals, sessions. Own pid namespace. */
+	/* Processes: start, end, signals, sessions; the skill has its own pid namespace. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open "
 	  "pidfd_send_signal rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending "
@@ -444,33 +445,33 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "setpriority ioprio_get ioprio_set getrlimit setrlimit prlimit64 getrusage times" },
 	{ IN_WIDE, TO_ANY, ALLOW, "clone fork vfork" },
 	{ IN_STRICT, TO_ANY, DENY(EPERM), "clone fork vfork" },
-	/* Identity: without a capability the kernel refuses what matters. */
+	/* User and group ids: without a capability, the kernel refuses dangerous changes. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid "
 	  "setregid setresuid setresgid setfsuid setfsgid setgroups capget capset" },
-	/* Clocks and timers, to read and to wait. */
+	/* Clocks and timers: reading and waiting. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep getitimer "
 	  "setitimer alarm timer_create timer_settime timer_gettime timer_getoverrun "
 	  "timer_delete" },
-	/* About the machine and the process. */
+	/* Information about the machine and the process. */
 	{ IN_ALL, TO_ANY, ALLOW, "uname sysinfo getrandom prctl arch_prctl" },
 	/* A program may confine itself further. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self" },
-	/* The kernel's own trampolines, when the host's administrator traces a
-	 * library; called from elsewhere they are SIGILL. */
+	/* Used by the kernel's own trampolines when the administrator traces a library. From
+	 * elsewhere they cause SIGILL. */
 	{ IN_ALL, TO_ANY, ALLOW, "uretprobe uprobe" },
 
-	/* Sockets that exist. Which can be made is decided above. */
+	/* Calls on existing sockets. The rules above decide which sockets can be created. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "connect accept accept4 bind listen getsockname getpeername setsockopt getsockopt "
 	  "shutdown sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg" },
 	{ IN_WIDE, TO_ANY, DENY(EAFNOSUPPORT), "socket socketpair" },
 	{ IN_STRICT, TO_ANY, DENY(EACCES), "socket socketpair" },
 
-	/* SysV IPC and POSIX message queues: only with an IPC namespace. (POSIX
-	 * semaphores and shared memory are files.) */
+	/* SysV IPC and POSIX message queues: only with an IPC namespace. (POSIX semaphores and
+	 * POSIX shared memory are files.) */
 	{ IN_ALL, TO_OWN, ALLOW,
 	  "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl "
 	  "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr" },
@@ -478,7 +479,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl "
 	  "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr" },
 
-	/* Looking into other processes: for debuggers, among its own. */
+	/* Access to other processes, for debuggers: only to processes of the same sandbox. */
 	{ IN_NARROW, TO_ANY, DENY(EPERM), "ptrace process_vm_readv process_vm_writev kcmp" },
 	{ IN_PERMISSIVE, TO_OWN, ALLOW, "ptrace process_vm_readv process_vm_writev kcmp" },
 	{ IN_PERMISSIVE, TO_NONE, DENY(EPERM), "ptrace process_vm_readv process_vm_writev kcmp" },
@@ -486,28 +487,28 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_NARROW, TO_ANY, DENY(EPERM), "personality" },
 	{ IN_PERMISSIVE, TO_ANY, ALLOW, "personality" },
 
-	/* Memory placement. libnuma takes ENOSYS as a machine without NUMA. */
+	/* Memory placement: after ENOSYS, libnuma assumes a machine without NUMA. */
 	{ IN_NARROW, TO_ANY, DENY(ENOSYS), PLACEMENT },
 	{ IN_PERMISSIVE, TO_OWN, ALLOW, PLACEMENT },
 	{ IN_PERMISSIVE, TO_NONE, DENY(ENOSYS), PLACEMENT },
 
-	/* File handles go round every mount. The first is asked by programs that
-	 * live with EOPNOTSUPP; the second opens. */
+	/* File handles bypass mounts. Programs try name_to_handle_at() and accept EOPNOTSUPP;
+	 * open_by_handle_at() opens files. */
 	{ IN_NARROW, TO_ANY, DENY(EOPNOTSUPP), "name_to_handle_at" },
 	{ IN_PERMISSIVE, TO_ANY, ALLOW, "name_to_handle_at" },
 	{ IN_ALL, TO_ANY, DENY(EPERM), "open_by_handle_at" },
 
-	/* The arguments are in memory, where a filter cannot look: programs have
+	/* The arguments of these calls are in memory, which a filter cannot read; programs can use
 	 * clone() and openat() instead. io_uring makes calls that no filter sees. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS),
 	  "clone3 openat2 io_uring_setup io_uring_enter io_uring_register" },
-	/* Their contexts are counted for the whole machine, which has 65,536. Databases fall back
-	 * to threads. */
+	/* The contexts of these calls count against a limit of the whole machine (65,536).
+	 * Databases use threads instead. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS),
 	  "io_setup io_destroy io_getevents io_submit io_cancel io_pgetevents" },
-	/* Keyrings are not namespaced in full; Kerberos falls back to files. */
+	/* Keyrings are not completely separated by namespaces. Kerberos uses files instead. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS), "add_key request_key keyctl" },
-	/* Nobody misses them: obsolete, or too young to be relied upon. */
+	/* No program needs these: they are obsolete, or too new to be relied upon. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS),
 	  "remap_file_pages memfd_secret process_mrelease lsm_get_self_attr lsm_set_self_attr "
 	  "lsm_list_modules file_getattr file_setattr ustat sysfs _sysctl uselib nfsservctl "
@@ -518,29 +519,30 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_ALL, TO_ANY, DENY(EPERM),
 	  "unshare setns mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount "
 	  "open_tree open_tree_attr mount_setattr statmount listmount" },
-	/* The kernel's large interfaces. */
+	/* Large interfaces of the kernel, which are often attacked. */
 	{ IN_ALL, TO_ANY, DENY(EPERM),
 	  "bpf perf_event_open userfaultfd fanotify_init fanotify_mark lookup_dcookie modify_ldt" },
-	/* The administrator's business; programs probe some of it. */
+	/* Calls for the administrator; programs try some of them. */
 	{ IN_ALL, TO_ANY, DENY(EPERM),
 	  "quotactl quotactl_fd syslog acct swapon swapoff settimeofday clock_settime adjtimex "
 	  "clock_adjtime sethostname setdomainname vhangup" },
-	/* Only attacks: the kernel's code, the machine's ports, its power. */
+	/* Used only by attacks: loading kernel code, access to I/O ports, reboot. */
 	{ IN_ALL, TO_ANY, KILL,
 	  "kexec_load kexec_file_load init_module finit_module delete_module create_module "
 	  "query_module get_kernel_syms reboot iopl ioperm" },
 
-	/* The egress broker: no file, no new socket but by accept, no program. */
+	/* The egress broker: it opens no files, gets new sockets only by accept4(), and starts no
+	 * programs. */
 	{ IN_BROKER, TO_ANY, ALLOW,
 	  "read write recvfrom recvmsg splice close getsockname epoll_wait epoll_pwait epoll_ctl "
 	  "clock_gettime exit exit_group rt_sigreturn rt_sigprocmask restart_syscall munmap brk "
 	  "madvise mremap "
-	  /* before _exit() in sanitizer builds */
+	  /* used before _exit() in sanitizer builds */
 	  "sigaltstack" },
 
-	/* The dialler: libc's resolver and the modules that nsswitch.conf names, some
-	 * of which are clients of local services. No file is opened to be written,
-	 * no program started, no process looked into, nobody served. */
+	/* The dialler: libc's resolver and the modules that nsswitch.conf names, some of which are
+	 * clients of local services. It writes no files, starts no programs, does not access other
+	 * processes, and accepts no connections. */
 	{ IN_DIALLER, TO_ANY, ALLOW,
 	  "read readv pread64 write writev close lseek fstat stat lstat newfstatat statx access "
 	  "faccessat faccessat2 readlink readlinkat getdents getdents64 statfs fstatfs getcwd dup "
@@ -561,27 +563,28 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_DIALLER, TO_ANY, DENY(EINVAL), "fcntl prctl" },
 	{ IN_DIALLER, TO_ANY, DENY(EPERM), "clone prlimit64" },
 
-	/* The maker of unix sockets: it opens no file, and reads of one that it is given. */
+	/* The maker of unix sockets: it opens no file, and reads only from an fd that it is
+	 * given. */
 	{ IN_MAKER, TO_ANY, ALLOW,
 	  "bind connect listen unlinkat chdir umask fchmod close poll ppoll recvmsg sendto pread64 "
 	  "clock_gettime exit exit_group rt_sigreturn restart_syscall "
-	  /* before _exit() in sanitizer builds */
+	  /* used before _exit() in sanitizer builds */
 	  "sigaltstack" },
 
-	/* Our own PID 1; everything else kills it, and the sandbox with it. */
+	/* init: any other call kills it, and the sandbox with it. */
 	{ IN_INIT, TO_ANY, ALLOW,
 	  "read pread64 lseek readlinkat getdents64 statfs fstatfs fstat newfstatat close write "
 	  "sendto sendmsg recvfrom recvmsg poll ppoll wait4 waitid kill tgkill getpid gettid exit "
 	  "exit_group rt_sigprocmask rt_sigaction rt_sigreturn rt_sigtimedwait restart_syscall "
 	  "clock_gettime nanosleep clock_nanosleep munmap brk sysinfo capset "
-	  /* before _exit() in sanitizer builds */
+	  /* used before _exit() in sanitizer builds */
 	  "sigaltstack "
-	  /* the watchdog: who shares memory with whom, which memory is held by an fd alone */
+	  /* the watchdog: which processes share memory, and which memory only an fd refers to */
 	  "kcmp pidfd_open pidfd_getfd" },
 };
 const size_t SECCOMP_N_GROUPS = sizeof(SECCOMP_GROUPS) / sizeof(SECCOMP_GROUPS[0]);
 
-/* From 424 on the numbers are the same on every architecture. */
+/* From 424 on, the numbers are the same on every architecture. */
 #define EVERYWHERE(name, nr)                                                                       \
 	{                                                                                          \
 		name, nr, nr                                                                       \

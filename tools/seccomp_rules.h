@@ -1,14 +1,13 @@
-/* seccomp_rules.h - the words in which the system call tables are written.
+/* seccomp_rules.h - the types of the system call tables.
  *
- * What happens to a call: the first row of SECCOMP_RULES that names it,
- * belongs to the filter and whose conditions all hold; else the one group that
- * names it for the filter; else the filter's default.
+ * The decision about a call is that of the first row of SECCOMP_RULES with its name that belongs to
+ * the filter and whose conditions are all true. If there is none, the one group with its name in
+ * this filter decides, and otherwise the filter's default.
  *
- * Conditions look at the low 32 bits of an argument only. That is exact, not
- * a short cut: each argument in the tables is taken by the kernel as int,
- * unsigned int or umode_t, or is a set of flags that all lie in the low half
- * (clone takes lower_32_bits()). Comparing all 64 would let a caller slip past
- * by setting bits that the kernel drops. */
+ * Conditions compare only the low 32 bits of an argument. That is exact: the kernel takes each of
+ * these arguments as int, unsigned int or umode_t, or as flags that are all in the low half (clone
+ * takes lower_32_bits()). If all 64 bits were compared, a caller could evade a rule by setting bits
+ * that the kernel ignores. */
 #ifndef SECCOMP_RULES_H
 #define SECCOMP_RULES_H
 
@@ -18,8 +17,8 @@
 
 #include "os/seccomp.h"
 
-/* Filters are chosen by two sets: profiles (with our own init, broker,
- * dialler and maker after them) and reaches. */
+/* A row belongs to the filters of these profiles and reaches. Our own init, broker, dialler and
+ * maker count as further profiles. */
 #define IN_DEFAULT    (1U << SECCOMP_PROFILE_DEFAULT)
 #define IN_STRICT     (1U << SECCOMP_PROFILE_STRICT)
 #define IN_PERMISSIVE (1U << SECCOMP_PROFILE_PERMISSIVE)
@@ -28,24 +27,24 @@
 #define IN_DIALLER    (4U << SECCOMP_N_PROFILES)
 #define IN_MAKER      (8U << SECCOMP_N_PROFILES)
 #define IN_ALL        (IN_DEFAULT | IN_STRICT | IN_PERMISSIVE)
-#define IN_WIDE       (IN_DEFAULT | IN_PERMISSIVE) /* those with sockets and children */
+#define IN_WIDE       (IN_DEFAULT | IN_PERMISSIVE) /* profiles with sockets and child processes */
 #define IN_NARROW     (IN_DEFAULT | IN_STRICT)
 
 #define TO_UNIX (1U << SECCOMP_REACH_UNIX)
 #define TO_INET (1U << SECCOMP_REACH_INET)
 #define TO_NONE (1U << SECCOMP_REACH_NONE)
-#define TO_OWN  (TO_UNIX | TO_INET) /* in namespaces of its own */
+#define TO_OWN  (TO_UNIX | TO_INET) /* with its own namespaces */
 #define TO_ANY  (TO_UNIX | TO_INET | TO_NONE)
 
 #define SECCOMP_MAX_CONDS 3
 
-/* With an argument's index: its upper half. For pointers, of which only "is it
- * NULL" is asked. */
+/* Added to the index of an argument: its upper half. Only for pointers, which are compared with
+ * NULL. */
 #define UPPER_HALF 8U
 
 struct seccomp_cond {
 	uint8_t arg;
-	bool differs;  /* holds when the masked argument is not `value` */
+	bool differs;  /* true: the condition is that the masked argument is not `value` */
 	uint32_t mask; /* 0: no condition */
 	uint32_t value;
 };
@@ -65,17 +64,17 @@ struct seccomp_group {
 	const char *names; /* separated by spaces */
 };
 
-/* Calls that may be younger than the build machine's libseccomp. -1: not on
- * this architecture. */
+/* Calls that may be newer than the libseccomp of the build machine. -1: not on this
+ * architecture. */
 struct seccomp_number {
 	const char *name;
 	int x86_64;
 	int aarch64;
 };
 
-/* Allowed calls that the observer is told of. So is it of each refusal that is
- * one: a kill, EPERM, EACCES, a socket of another kind. ENOSYS and the like say
- * "not there", which programs ask every day. */
+/* Calls that are reported to the observer even if they are allowed. A refusal by kill, EPERM,
+ * EACCES, or for the kind of a socket is always reported. ENOSYS and the like mean "not available",
+ * and programs try such calls all the time. */
 extern const char SECCOMP_OBSERVED[];
 
 extern const struct seccomp_rule SECCOMP_RULES[];
