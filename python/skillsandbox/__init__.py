@@ -6,7 +6,7 @@
     with bundle["class"]() as skill:
         print(skill.execute({"text": "hello"}))
 
-What a skill gets is in skillsandbox.tiers; sessions with a budget are in Session.
+skillsandbox.tiers describes what a skill gets; Session gives an agent a budget.
 """
 from ._errors import (SessionError, SessionKilled, SessionRefused, SkillCrashed, SkillDenied,
                       SkillError, SkillManifestError, SkillNotFound, SkillNotStarted,

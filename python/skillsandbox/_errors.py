@@ -1,4 +1,4 @@
-"""What can go wrong, by what a caller would do about it."""
+"""The exceptions of this package, one for each way in which a caller may react."""
 from __future__ import annotations
 
 from typing import Any, List, Mapping, Optional, Sequence
@@ -6,31 +6,30 @@ from typing import Any, List, Mapping, Optional, Sequence
 from ._stderr import visible
 
 
-MAX_SHOWN = 2000    # characters of what a skill says, in a message
+MAX_SHOWN = 2000    # maximum characters of a skill's text in a message
 
 
 def shown(text: str) -> str:
-    """In one line that a terminal and a log can take, and no longer than that."""
+    """Cuts the text and escapes it to one line that is safe for terminals and logs."""
     text = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + " ..."
     return visible(text)
 
 
 class SkillSandboxError(Exception):
-    """All that this package raises on its own account."""
+    """The base of all exceptions that this package raises itself."""
 
 
 class SkillNotFound(SkillSandboxError, FileNotFoundError):
-    """No skill of that path or id."""
+    """There is no skill with this path or id."""
 
 
 class SkillManifestError(SkillSandboxError, ValueError):
-    """A file of the skill is not understood; nothing of it was run."""
+    """A file of the skill is not valid. Nothing of the skill was run."""
 
 
 class SkillError(SkillSandboxError):
-    """The skill raised an exception. Its own object stayed in the sandbox: here are
-    its type's name, its message, and the text of its traceback, as it says them. What is
-    printed of it, str(), is cut and made visible."""
+    """The skill raised an exception. The exception object stays in the sandbox; this object has the
+    name of its type, its message and its traceback as text. str() returns them cut and escaped."""
 
     def __init__(self, type_: str, message: str, traceback: str = "",
                  system: bool = False) -> None:
@@ -38,16 +37,16 @@ class SkillError(SkillSandboxError):
         self.type = type_
         self.message = message
         self.traceback = traceback
-        self.system = system    # the operating system refused it something
+        self.system = system    # True if the operating system refused a call of the skill
 
 
 class SkillwareParamValidationError(SkillError, ValueError):
-    """The parameters are not what the skill's manifest asks for."""
+    """The parameters do not match the skill's manifest."""
 
 
 class SkillDenied(SkillError):
-    """The skill raised an exception in a call in which the sandbox denied it something.
-    `denials` says what, as `skillsandbox why` does."""
+    """The skill raised an exception in a call in which the sandbox denied something. `denials`
+    lists what was denied, as `skillsandbox why` does."""
 
     def __init__(self, type_: str, message: str, traceback: str,
                  denials: Sequence[Mapping[str, Any]], run_id: str) -> None:
@@ -62,28 +61,29 @@ class SkillDenied(SkillError):
 
 
 class SkillTimeout(SkillSandboxError, TimeoutError):
-    """A call took too long. Its worker is gone; the next call starts a new one."""
+    """A call took too long. Its worker was ended; the next call starts a new one."""
 
 
 class SkillCrashed(SkillSandboxError):
-    """The worker ended, or spoke what is not the protocol, instead of answering."""
+    """Instead of answering, the worker ended or violated the protocol."""
 
     def __init__(self, message: str, *, exit_status: Optional[int] = None, end: str = "",
                  run_id: str = "", trace: str = "", stderr: str = "") -> None:
         super().__init__(shown(message))
         self.exit_status = exit_status
-        self.end = end          # how the sandbox says it ended: exited, signal, memory, ...
+        # how the run ended, in the sandbox's words: exited, signal, memory, ...
+        self.end = end
         self.run_id = run_id
-        self.trace = trace      # where the record of the run is
-        self.stderr = stderr    # the last of what it said
+        self.trace = trace      # path of the record of the run
+        self.stderr = stderr    # the end of its standard error
 
 
 class SkillNotStarted(SkillCrashed):
-    """The sandbox was not built, or not granted; nothing of the skill was run."""
+    """The sandbox could not be built, or was not allowed. Nothing of the skill was run."""
 
 
 class SkillWithheld(UserWarning):
-    """The skill asks for a variable that is not granted to it."""
+    """The skill requests a variable that is not granted to it."""
 
 
 class TrustWarning(UserWarning):
@@ -91,11 +91,11 @@ class TrustWarning(UserWarning):
 
 
 class SessionError(SkillSandboxError):
-    """The session could not be asked: nothing was allowed."""
+    """The session did not answer, so nothing was allowed."""
 
 
 class SessionRefused(SessionError):
-    """The session's policy says no."""
+    """The policy of the session refuses the action."""
 
     def __init__(self, decision: Mapping[str, Any]) -> None:
         super().__init__(str(decision.get("reason", "refused")))
@@ -105,4 +105,4 @@ class SessionRefused(SessionError):
 
 
 class SessionKilled(SessionRefused):
-    """The session is over, for ever."""
+    """The session has ended and cannot continue."""

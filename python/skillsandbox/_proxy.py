@@ -1,4 +1,5 @@
-"""What stands for a skill's module, class and instances in the host: names, and a pipe."""
+"""The host's replacements for a skill's module, class and instances. They contain names and the
+connection to a worker, but no code of the skill."""
 from __future__ import annotations
 
 import asyncio
@@ -18,10 +19,11 @@ MakeWorker = Callable[[Skill, Mapping[str, Any], Optional[str]], Worker]
 
 
 class SkillProxy:
-    """An instance of a skill in a worker of its own, which lives as long as this does.
+    """An instance of a skill in its own worker, which ends together with this object.
 
-    For threads: calls take turns. A call that fails with SkillTimeout or SkillCrashed has
-    lost the worker, and with it what the skill remembered; the next call starts anew."""
+    Threads may share it: their calls run one after the other. After SkillTimeout or
+    SkillCrashed, the worker and the state of the skill are lost; the next call starts a new
+    worker."""
 
     _skill: Skill
     _make: MakeWorker
@@ -40,14 +42,15 @@ class SkillProxy:
 
     def execute(self, params: Optional[Mapping[str, Any]] = None, *, read: Iterable[Path] = (),
                 write: Iterable[Path] = (), timeout: Optional[float] = None) -> Any:
-        """What the skill's execute() returns. Files named in `read` and `write` go with
-        the call: where a parameter is one of these names, the skill finds it there."""
+        """Returns the result of the skill's execute(). The files in `read` and `write` are passed
+        with the call: in parameters that are one of these names, the skill gets the path of its
+        copy."""
         return self._call("execute", params, read, write, timeout)
 
     async def aexecute(self, params: Optional[Mapping[str, Any]] = None, *,
                        read: Iterable[Path] = (), write: Iterable[Path] = (),
                        timeout: Optional[float] = None) -> Any:
-        """The same with aexecute(). A task that is cancelled ends the worker."""
+        """The same with aexecute(). If the task is cancelled, the worker is ended."""
         work: "asyncio.Future[Any]" = asyncio.get_running_loop().run_in_executor(
             None, lambda: self._call("aexecute", params, read, write, timeout))
         try:
@@ -71,7 +74,7 @@ class SkillProxy:
         return self.worker.call("manifest")
 
     def validate_params(self, params: Mapping[str, Any]) -> Any:
-        """Raises SkillwareParamValidationError."""
+        """Raises SkillwareParamValidationError if the parameters do not match the manifest."""
         return self.worker.call("validate_params", _json_ready(dict(params)))
 
     def credential(self, key: str) -> Any:
@@ -92,8 +95,8 @@ class SkillProxy:
                f"({self.worker.tier})>"
 
     def _warn_withheld(self) -> None:
-        """What it asks for, would find if it were not in a sandbox, and did not get: by
-        our options, or because the owner approved it."""
+        """Warns about variables that the skill requests and that are set here, but which it did not
+        get: neither this application nor an approval of the owner grants them."""
         names = [n for n in self._skill.env_names if n in os.environ and n not in self.config
                  and n not in self.worker.delivered]
         if names:
@@ -104,7 +107,7 @@ class SkillProxy:
 
 
 def _json_ready(value: Any) -> Any:
-    """Paths may stand in parameters."""
+    """Converts paths in the parameters to texts."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, dict):
@@ -115,14 +118,14 @@ def _json_ready(value: Any) -> Any:
 
 
 def proxy_class(skill: Skill, make: MakeWorker, name: Optional[str]) -> Type[SkillProxy]:
-    """`name` None: the worker finds the class."""
+    """Without `name`, the worker finds the class."""
     shown = name or (skill.classes[0] if skill.classes else "Skill")
     return type(shown, (SkillProxy,), {"_skill": skill, "_make": staticmethod(make),
                                        "_class_name": name, "__module__": "skill_module"})
 
 
 class ModuleProxy(types.ModuleType):
-    """Has the classes that begin in skill.py, and nothing of what they do."""
+    """A module with the names of the classes in skill.py, but without their code."""
 
     def __init__(self, skill: Skill, make: MakeWorker) -> None:
         super().__init__("skill_module", "A skill's module; its code runs in a worker.")

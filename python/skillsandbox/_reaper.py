@@ -1,8 +1,8 @@
-"""Ends the workers of a host that was killed.
+"""Ends the workers of a host process that was killed.
 
-Most end by themselves when their standard input does; not one that a skill keeps busy. So
-one small process for each host knows their pids, and when the pipe to it closes, which no
-end of the host can avoid, it ends those that are left.
+Most workers end when their standard input is closed, but not while the skill is busy. So each
+host has one small process that knows the pids of its workers. When the host ends, in whatever
+way, the pipe to that process is closed, and it ends the remaining workers.
 """
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ for pid in $all; do kill -TERM "$pid"; kill -INT "$pid"; done 2>/dev/null"""
 
 class Reaper:
     def __init__(self) -> None:
-        # The collector of garbage may end a worker in the middle of either of these.
+        # Reentrant, as a garbage collection within add() or remove() may end a worker.
         self._lock = threading.RLock()
         self._pipe: Optional[IO[bytes]] = None
         self._owner = 0
 
     def add(self, pid: int) -> None:
-        """Of a process that was just started."""
+        """Call this after starting a process."""
         with self._lock:
-            if self._owner != os.getpid():  # also after a fork: each has its own
+            # also true after a fork: each process needs its own reaper
+            if self._owner != os.getpid():
                 self._begin()
             self._say(f"+ {pid}\n")
 
     def remove(self, pid: int) -> None:
-        """Of one that has ended, before anything else can be called by its number."""
+        """Call this when a process has ended, before its pid can be used again."""
         with self._lock:
             if self._owner == os.getpid():
                 self._say(f"- {pid}\n")
@@ -47,14 +48,14 @@ class Reaper:
                                    start_new_session=True, bufsize=0, cwd="/")
         self._pipe = cast(IO[bytes], process.stdin)
         self._owner = os.getpid()
-        process.returncode = 0  # nobody waits for it: it lives as long as we do
+        process.returncode = 0  # never waited for: it runs as long as this process
 
     def _say(self, line: str) -> None:
         try:
             assert self._pipe is not None
             self._pipe.write(line.encode("ascii"))
         except OSError:
-            pass    # somebody ended it; workers have their own end of time
+            pass    # the reaper was killed; workers still have their own time limit
 
 
 REAPER = Reaper()

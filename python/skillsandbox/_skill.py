@@ -1,4 +1,4 @@
-"""A skill's directory, read and never executed."""
+"""Reads the directory of a skill. Nothing in it is executed."""
 from __future__ import annotations
 
 import hashlib
@@ -13,11 +13,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from . import _yaml
 from ._errors import SkillManifestError, SkillNotFound
 
-MAX_TEXT = 256 * 1024       # of each file that is read here
+MAX_TEXT = 256 * 1024       # for each file that is read here
 MAX_PARENTS = 6
 MAX_HASHED = 20000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
-# No parser for Python is let at hostile text: a class begins a line.
+# Hostile text is not given to a Python parser: a class is a line that begins with "class".
 CLASS = re.compile(r"^class[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]*(\([^)\n]*\))?", re.MULTILINE)
 
 PathOrId = Union[str, "os.PathLike[str]"]
@@ -30,17 +30,17 @@ class Skill:
     instructions: str
     card: Dict[str, Any]
     registry_id: str
-    classes: Tuple[str, ...]        # that begin in skill.py, the likeliest first
+    classes: Tuple[str, ...]        # the classes in skill.py, the most likely one first
 
     @property
     def env_names(self) -> List[str]:
-        """What the manifest asks of the environment."""
+        """Returns the names of the variables that the manifest requests."""
         names = self.manifest.get("env_vars")
         return [n for n in names if isinstance(n, str) and ENV_NAME.match(n)] \
             if isinstance(names, (dict, list)) else []
 
     def digest(self) -> str:
-        """Of every file's name and bytes."""
+        """Returns a SHA-256 of the names and contents of all files."""
         total = hashlib.sha256()
         for n, path in enumerate(sorted(self.path.rglob("*"))):
             if n >= MAX_HASHED:
@@ -52,7 +52,7 @@ class Skill:
 
 
 def roots() -> Iterator[Path]:
-    """Where ids are looked up, in order."""
+    """Yields the directories in which ids are looked up, in order."""
     for root in os.environ.get("SKILLWARE_SKILL_PATH", "").split(os.pathsep):
         if root:
             yield Path(root).expanduser()
@@ -62,7 +62,7 @@ def roots() -> Iterator[Path]:
 
 
 def resolve(path_or_id: PathOrId) -> Tuple[Path, Optional[str]]:
-    """The directory, and the id where it was found by one."""
+    """Returns the directory, and the id if it was found by an id."""
     text = os.fspath(path_or_id)
     direct = Path(text).expanduser()
     if direct.is_dir():
@@ -77,8 +77,8 @@ def resolve(path_or_id: PathOrId) -> Tuple[Path, Optional[str]]:
 
 
 def _open(directory: Path, name: str) -> int:
-    """A regular file of the skill's own. A symlink may lead to one; what it leads to is
-    held, and looked at where it is, before it is opened."""
+    """Opens a regular file inside the skill. A symlink to such a file is accepted. The file is
+    opened with O_PATH and checked before it is opened to read."""
     top = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         held = os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=top)
@@ -96,7 +96,7 @@ def _open(directory: Path, name: str) -> int:
 
 
 def _text(directory: Path, name: str) -> Optional[str]:
-    """None where it is not there."""
+    """Returns the text of the file; None if the file does not exist."""
     try:
         fd = _open(directory, name)
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def _classes(text: str) -> Tuple[str, ...]:
 
 
 def read(path_or_id: PathOrId) -> Skill:
-    """Reads what the skill says of itself; nothing of it is executed."""
+    """Reads the files that describe the skill. Nothing is executed."""
     directory, found_by = resolve(path_or_id)
     text, code = _text(directory, "manifest.yaml"), _text(directory, "skill.py")
     if text is None or code is None:

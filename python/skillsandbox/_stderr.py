@@ -1,4 +1,4 @@
-"""What a worker says beside its answers: kept to its last, and logged line by line."""
+"""The standard error of a worker: its end is kept, and each line is logged."""
 from __future__ import annotations
 
 import logging
@@ -6,18 +6,18 @@ import threading
 from typing import IO
 
 KEPT = 64 * 1024
-LONGEST = 4096          # of a line in the log
+LONGEST = 4096          # bytes of a line in the log
 LOG = logging.getLogger("skillsandbox.skill")
 
 
 def visible(text: str) -> str:
-    """Nothing in it moves a cursor, turns text around, or begins a line of its own."""
+    """Escapes characters that move the cursor, change the direction of text or begin a new line."""
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode()
                    for c in text)
 
 
 class Stderr:
-    """Read by a thread of its own: a worker never waits for somebody to look."""
+    """A thread reads the stream, so a worker never blocks when it writes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -35,12 +35,13 @@ class Stderr:
             return self._kept.decode("utf-8", "backslashreplace")
 
     def whole(self) -> bool:
-        """All of it was read, up to its end."""
+        """True if all output was read, up to its end."""
         return not self._thread.is_alive()
 
     def join(self) -> None:
-        """After the process has ended; children of it may hold the pipe for ever. Garbage
-        may be collected by any thread, also by this one."""
+        """Call this after the process has ended. The wait is limited, as children of the process
+        may still have the pipe open. A garbage collection may call this in the reading thread
+        itself, which must not wait."""
         if self._thread is not threading.current_thread():
             self._thread.join(1.0)
 

@@ -1,8 +1,8 @@
-"""Lines of JSON to and from a worker, whose every byte may be hostile.
+"""Lines of JSON to and from a worker. Each byte from a worker may be hostile.
 
-Nothing that it says is executed, unpickled or believed: a line has a greatest length,
-is strict JSON of bounded depth with so many values at most and numbers that are cheap to
-read, and an answer counts only if it has the id that was asked.
+Nothing from a worker is executed, unpickled or trusted. A line has a maximum length, and must be
+strict JSON with a limited depth, a limited number of values, and numbers that are cheap to
+parse. An answer counts only if it has the id of the request.
 """
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ import select
 import time
 from typing import Any, Dict, List, Optional
 
-MAX_LINE = 16 * 1024 * 1024     # of a request, and of an answer
-MAX_DIGITS = 400                # of a number
-MAX_MARKS = 1000 * 1000         # of [ { , : between the texts of a line, and so of its values
-CHUNK = 512 * 1024              # of a file, in one line
-MAX_FILE = 64 * 1024 * 1024     # that goes in or comes out with a call
-MAX_FILES = 32                  # of one call
-MAX_WAIT = 3600.0               # seconds of one look; a call may take longer
+MAX_LINE = 16 * 1024 * 1024     # bytes of a request, and of an answer
+MAX_DIGITS = 400                # of one number
+# of the characters [ { , : outside the texts of a line, which limits its values
+MAX_MARKS = 1000 * 1000
+CHUNK = 512 * 1024              # bytes of a file in one line
+MAX_FILE = 64 * 1024 * 1024     # bytes of one file, in each direction
+MAX_FILES = 32                  # files of one call
+MAX_WAIT = 3600.0               # seconds of one poll(); a call may take longer
 
-TEXT = re.compile(rb'"[^"]*"?')     # in a line without escapes
+TEXT = re.compile(rb'"[^"]*"?')     # a text in a line without escapes
 
 
 class ProtocolError(Exception):
-    """What came is not the protocol."""
+    """The worker has violated the protocol."""
 
 
 class Ended(Exception):
-    """Nothing more will come."""
+    """The worker has closed its end."""
 
 
 class Late(Exception):
-    """The time is over."""
+    """The time limit was reached."""
 
 
 def _integer(text: str) -> int:
@@ -51,12 +52,13 @@ def _marks(line: bytes, *where: int) -> int:
 
 
 def _check_marks(line: bytes) -> None:
-    """Each value costs the host many times its bytes. A mark in a text is no value, but to tell
-    texts apart takes long: only a line with too many marks is looked at so closely."""
+    """Refuses a line with too many values, as each value costs the host many times its bytes. Marks
+    inside texts do not count; finding the texts is slow, so that is done only if all marks are
+    too many."""
     marks = _marks(line)
     if marks <= MAX_MARKS:
         return
-    # Without its escapes a text ends at the next quote, and between two texts is a mark.
+    # Without escapes, a text ends at the next quote. Between two texts there is at least one mark.
     plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
     if plain.count(b'"') <= 2 * MAX_MARKS:
         marks -= sum(_marks(plain, *text.span()) for text in TEXT.finditer(plain))
@@ -65,12 +67,12 @@ def _check_marks(line: bytes) -> None:
 
 
 def decode(line: bytes) -> Dict[str, Any]:
-    """The object in a line."""
+    """Returns the object in a line."""
     _check_marks(line)
     try:
         value = json.loads(line.decode("utf-8"), parse_int=_integer, parse_constant=_constant)
         if b"\\ud" in line or b"\\uD" in line:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a character
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # fails for a lone surrogate
     except ProtocolError:
         raise
     except (ValueError, RecursionError) as e:
@@ -81,7 +83,7 @@ def decode(line: bytes) -> Dict[str, Any]:
 
 
 def encode(value: Dict[str, Any]) -> bytes:
-    """A line; ValueError and TypeError where it cannot be one."""
+    """Returns the value as a line. Raises ValueError or TypeError if that is not possible."""
     line = json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     if len(line) > MAX_LINE:
         raise ValueError(f"more than {MAX_LINE} bytes of parameters")
@@ -89,22 +91,23 @@ def encode(value: Dict[str, Any]) -> bytes:
 
 
 class Channel:
-    """Two pipes. Owns them. For one thread at a time."""
+    """Two pipes, which it owns. Only one thread may use it at a time."""
 
     def __init__(self, to_worker: int, from_worker: int) -> None:
         self._out, self._in = to_worker, from_worker
         os.set_blocking(self._out, False)
         os.set_blocking(self._in, False)
         self._got = bytearray()
-        self._seen = 0      # bytes of _got in which there is no end of line
+        self._seen = 0      # bytes of _got that contain no newline
         self._pending: List[memoryview] = []
 
     def send(self, line: bytes) -> None:
-        """Sent while answers are waited for: neither side can block the other."""
+        """Queues a line. It is written while receive() waits, so neither side can block the
+        other."""
         self._pending.append(memoryview(line))
 
     def receive(self, deadline: Optional[float]) -> Dict[str, Any]:
-        """The next object."""
+        """Returns the next object."""
         while True:
             line = self._line()
             if line is not None:
@@ -112,7 +115,7 @@ class Channel:
             self._move(deadline)
 
     def quiet(self) -> bool:
-        """Nothing came that was not asked for."""
+        """True if the worker has sent nothing without a request."""
         return not self._got
 
     def close(self) -> None:
@@ -122,7 +125,7 @@ class Channel:
         self._out = self._in = -1
 
     def end_input(self) -> None:
-        """Tells the worker that there is nothing more to do."""
+        """Tells the worker that no more requests follow."""
         self._pending.clear()
         if self._out >= 0:
             os.close(self._out)
@@ -143,7 +146,7 @@ class Channel:
         return line
 
     def _move(self, deadline: Optional[float]) -> None:
-        """Waits, then reads or writes what goes."""
+        """Waits, then reads and writes as much as possible."""
         poll = select.poll()
         poll.register(self._in, select.POLLIN)
         if self._pending and self._out >= 0:
@@ -174,7 +177,7 @@ class Channel:
         except BlockingIOError:
             return
         except BrokenPipeError:
-            self._pending.clear()  # what it still says is read; then comes the end
+            self._pending.clear()  # the remaining output of the worker is still read until its end
             return
         if n == len(first):
             self._pending.pop(0)

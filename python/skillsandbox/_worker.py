@@ -1,14 +1,14 @@
-"""The inside of the sandbox: loads a Skillware skill and answers calls to it.
+"""Runs inside the sandbox: loads a Skillware skill and answers calls to it.
 
-    _worker.py --once DIR [PARAMS]   PARAMS, or standard input, is one JSON object; one line
-                                     of JSON comes out: {"ok":true,"result":...} or
+    _worker.py --once DIR [PARAMS]   PARAMS, or standard input, is one JSON object. Writes one
+                                     line of JSON: {"ok":true,"result":...} or
                                      {"ok":false,"error":{"type","message","traceback"}}
     _worker.py --serve DIR           lines of JSON until standard input ends: see serve()
 
-One file and the standard library only: it is shown alone in a sandbox. It guards
-nothing (the skill is in this very process); it keeps what the skill prints apart from
-what it answers, and makes the skill feel at home: its directory is sys.path[0] and a
-private copy of its data/ can be written.
+This is one file that needs only the standard library, because it is the only file shown in the
+sandbox. It protects nothing, as the skill runs in the same process. It separates the skill's
+output from the answers, and gives the skill its usual environment: its directory is sys.path[0],
+and it can write to a private copy of its data/.
 """
 import atexit
 import importlib.util
@@ -17,21 +17,22 @@ import os
 import re
 import sys
 
-# What not every skill needs is imported where it is used: a cold start is paid each time.
+# Modules that not every skill needs are imported where they are used, because each start pays for
+# them.
 
 PROTOCOL = 1
-CHUNK = 512 * 1024              # of a file, in one line
-MAX_DATA = 64 * 1024 * 1024     # of data/ that is copied
+CHUNK = 512 * 1024              # bytes of a file in one line
+MAX_DATA = 64 * 1024 * 1024     # bytes of data/ that are copied
 MAX_TEXT = 16 * 1024            # of a message, and of a traceback
-MODULE = "skill_module"         # what the original loader calls it
+MODULE = "skill_module"         # as the original loader names it
 MODES = ("--once", "--serve")
 
 
 class SkillwareParamValidationError(ValueError):
-    """The parameters are not what the manifest asks for."""
+    """The parameters do not match the manifest."""
 
 
-# ---- a stand-in for skillware, where there is none ----
+# ---- a replacement for skillware, if it is not installed ----
 
 def _is(kind, value):
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -41,7 +42,7 @@ def _is(kind, value):
             "integer": number and float(value).is_integer()}.get(kind, True)
 
 
-# Keyword -> (which values it is about, what it demands of them).
+# Keyword -> (types of the values that it applies to, check).
 CHECKS = {
     "enum": (object, lambda v, a: v in a),
     "const": (object, lambda v, a: v == a),
@@ -58,7 +59,7 @@ CHECKS = {
 
 
 def check_schema(value, schema, where="params"):
-    """The subset of JSON Schema that manifests use; raises with the place."""
+    """Checks the subset of JSON Schema that manifests use. Raises an error with the place."""
     if not isinstance(schema, dict):
         return
     kinds = schema.get("type", [])
@@ -106,10 +107,10 @@ def validate(params, manifest):
 
 
 class BaseSkill:
-    """As skillware.core.base_skill has it."""
+    """The same interface as skillware.core.base_skill."""
 
-    _declared = None    # what the loader has read
-    _file = ""          # else: where it is
+    _declared = None    # the manifest, once it has been read
+    _file = ""          # path of the manifest
 
     def __init__(self, config=None):
         self.config = dict(config or {})
@@ -142,7 +143,7 @@ class BaseSkill:
 
 
 def read_manifest(path):
-    """Empty where Python has no YAML, or it is none."""
+    """Returns the manifest; {} without a YAML module, or if the file is not valid."""
     try:
         import yaml
         with open(path, encoding="utf-8") as f:
@@ -153,7 +154,7 @@ def read_manifest(path):
 
 
 def base_skill():
-    """The real BaseSkill, or ours in its place."""
+    """Returns the real BaseSkill, or installs the replacement."""
     try:
         from skillware.core.base_skill import BaseSkill as real
         return real
@@ -178,8 +179,9 @@ def tree_size(top):
 
 
 def at_home(skill_dir):
-    """Where the skill is run from. One with a data/ gets a place of its own in which
-    that, and the files beside it, are copies; other directories lead to the real ones."""
+    """Returns the directory from which the skill runs. If the skill has a data/ that it cannot
+    write, that is a new directory with copies of data/ and of the files beside it, and with
+    symlinks to the other entries."""
     data = os.path.join(skill_dir, "data")
     if not os.path.isdir(data) or os.access(data, os.W_OK):
         return skill_dir
@@ -214,7 +216,8 @@ def load_module(skill_dir):
 
 
 def find_class(module, base, name):
-    """The one named; else the one subclass of BaseSkill that no other one extends."""
+    """Returns the class `name`; without a name, the only subclass of BaseSkill that no other class
+    extends."""
     own = [c for c in vars(module).values()
            if isinstance(c, type) and c.__module__ == MODULE]
     if name is not None:
@@ -230,14 +233,14 @@ def find_class(module, base, name):
 
 
 class Skill:
-    """One instance, and what can be asked of it."""
+    """One instance of the skill, and the calls to it."""
 
     def __init__(self, skill_dir, config=None, manifest=None, name=None):
         base = base_skill()
         BaseSkill._declared = manifest
         BaseSkill._file = os.path.join(skill_dir, "manifest.yaml")
         skill_dir = at_home(skill_dir)
-        self.loop = None    # one for all calls, made by the first that needs it
+        self.loop = None    # one event loop for all calls, created when it is first needed
         self.declared = manifest
         cls = find_class(load_module(skill_dir), base, name)
         self.name = cls.__name__
@@ -245,7 +248,7 @@ class Skill:
 
     @staticmethod
     def _construct(cls, config):
-        """With the configuration, unless its __init__ takes nothing."""
+        """Passes the configuration, unless __init__() takes no argument."""
         code = getattr(cls.__init__, "__code__", None)
         if cls.__init__ is object.__init__:
             return cls()
@@ -281,7 +284,7 @@ CALLS = {"execute": Skill.execute, "aexecute": Skill.aexecute, "manifest": Skill
          "validate_params": Skill.validate_params}
 
 
-# ---- files that go with a call ----
+# ---- files of a call ----
 
 def each_text(value, change):
     if isinstance(value, str):
@@ -294,8 +297,8 @@ def each_text(value, change):
 
 
 class Files:
-    """Copies in a private directory; whoever asks for a file by the name that the caller
-    gave it gets the copy, and the caller sees its own name in what comes back."""
+    """Copies of the caller's files in a private directory. Parameters with the caller's name of a
+    file are replaced by the path of its copy, and the result is changed back."""
 
     def __init__(self, listed, inp):
         import base64
@@ -324,7 +327,7 @@ class Files:
         return each_text(value, back)
 
     def results(self):
-        """[number, path, parts] of what may be written and is there."""
+        """Returns [number, path, parts] for each writable file that exists."""
         found = []
         for i, f in enumerate(self.listed):
             path = self.inside[f["path"]]
@@ -343,7 +346,7 @@ class Files:
 # ---- the protocol ----
 
 def error_of(e):
-    """What the other side is told of an exception."""
+    """Returns the description of an exception for the host."""
     import traceback
     tb = e.__traceback__
     while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
@@ -355,7 +358,8 @@ def error_of(e):
 
 
 def said(text):
-    """What an exception says, if it can; half a character, which is no JSON, is made visible."""
+    """Returns the text of an exception, or "" if that fails. Lone surrogates, which are not valid
+    JSON, are escaped."""
     try:
         return text().encode("utf-8", "backslashreplace").decode("utf-8")
     except Exception:  # pylint: disable=broad-except
@@ -363,7 +367,7 @@ def said(text):
 
 
 def of_system(e):
-    """Does it come of something that the system refused?"""
+    """True if the exception is or was caused by an OSError."""
     seen = 0
     while e is not None and seen < 16 and not isinstance(e, OSError):
         e, seen = e.__cause__ or e.__context__, seen + 1
@@ -371,12 +375,12 @@ def of_system(e):
 
 
 def answer_text(answer):
-    """The text, and whether it still says what the answer does: one that is not JSON is
-    an error of the skill's."""
+    """Returns the answer as JSON, and True. An answer that is not JSON becomes an error of the
+    skill, and False is returned."""
     try:
         text = json.dumps(answer, allow_nan=False, separators=(",", ":"))
         if "\\ud" in text:
-            json.dumps(answer, ensure_ascii=False).encode("utf-8")   # half a character fails
+            json.dumps(answer, ensure_ascii=False).encode("utf-8")   # fails for a lone surrogate
         return text, True
     except (TypeError, ValueError, RecursionError) as e:
         bad = {"type": "TypeError", "message": f"the result is not JSON: {e}"[:MAX_TEXT],
@@ -393,8 +397,8 @@ def attempt(call, *args):
 
 
 def take_streams():
-    """What the skill and its children print goes to standard error, and they read
-    nothing: the protocol's streams are out of their way."""
+    """Returns the streams of the protocol. After that, the skill and its children print to standard
+    error and read an empty input."""
     inp, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -407,7 +411,7 @@ def take_streams():
 
 
 def say(out, answer):
-    """One line. False: what was to be said could not be."""
+    """Writes one line. Returns False if an error had to be written instead."""
     text, said = answer_text(answer)
     out.write(text.encode("ascii") + b"\n")
     out.flush()
@@ -440,7 +444,7 @@ def begin(skill_dir, params):
 
 
 def with_credentials(params):
-    """A credential is both in the configuration and in the environment."""
+    """Puts each credential both into the configuration and into the environment."""
     config = dict(params.get("config") or {})
     for name in params.get("env") or []:
         if name in config and isinstance(config[name], str):
@@ -461,9 +465,9 @@ def answer_call(out, inp, request, call, skill):
 
 
 def serve(skill_dir, inp, out):
-    """We say {"protocol":1}. Then requests, each {"id","call","params"} and perhaps
-    "files", one at a time and in turn; the first call is "init". An answer has the
-    request's id and is as that of --once; files follow it in lines of {"data"}."""
+    """Writes {"protocol":1}. Then answers requests one after the other; each has
+    {"id","call","params"} and may have "files". The first call is "init". An answer has the id
+    of its request and the members of --once; files follow in lines of {"data"}."""
     skill = None
     say(out, {"protocol": PROTOCOL})
     for line in inp:
@@ -497,13 +501,15 @@ def once(skill_dir, inp, out, words):
 
 def main(argv):
     modes = [a for a in argv if a in MODES]
-    words = [a for a in argv if a not in MODES and not a.startswith("--tag=")]  # see the loader
+    # --tag: see tiers/process.py
+    words = [a for a in argv if a not in MODES and not a.startswith("--tag=")]
     if not modes or not words:
         print("usage: _worker.py --once DIR [PARAMS] | --serve DIR", file=sys.stderr)
         return 2
     inp, out = take_streams()
     skill_dir = os.path.abspath(words[0])
-    # The last word counts: what serves one call is made to serve many by one more word.
+    # The last mode counts, so a command for one call becomes one for many calls when --serve is
+    # appended.
     if modes[-1] == "--serve":
         serve(skill_dir, inp, out)
         return 0
@@ -512,7 +518,7 @@ def main(argv):
 
 if __name__ == "__main__":
     status = main(sys.argv[1:])
-    # Threads of the skill do not keep a worker alive that nobody talks to.
+    # os._exit() ends the worker even if threads of the skill are still running.
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

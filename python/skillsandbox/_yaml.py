@@ -1,9 +1,9 @@
-"""The YAML that manifests are written in, and nothing that surprises.
+"""Reads the YAML that manifests use, without its surprising features.
 
-Maps, lists, scalars (plain, quoted, | and >), flow [a, b] and {a: b}, comments, one
-document. Anchors, aliases, tags, merge keys and duplicate keys are errors with their
-line: no manifest needs them, and each has been used to make a small file large or
-one thing look like another. Scalars mean what they mean to PyYAML's safe loader, but
+Supported are maps, lists, scalars (plain, quoted, | and >), flow [a, b] and {a: b}, comments,
+and one document. Anchors, aliases, tags, merge keys and duplicate keys are errors with their
+line: no manifest needs them, and each has been used to expand a small file to a large one, or to
+disguise one value as another. Scalars have the same meaning as in PyYAML's safe loader, except
 that dates stay text.
 """
 from __future__ import annotations
@@ -32,7 +32,7 @@ class YamlError(ValueError):
 
 
 def scalar(text: str) -> Any:
-    """What a plain scalar means."""
+    """Returns the value of a plain scalar."""
     if text in _NULL:
         return None
     if text in _TRUE or text in _FALSE:
@@ -66,7 +66,7 @@ class _Reader:
         return YamlError(line.number, text)
 
     def peek(self) -> Optional[_Line]:
-        """The next line that says something."""
+        """Returns the next line that is not blank."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if not line.blank:
@@ -96,7 +96,7 @@ class _Reader:
     # ---- blocks ----
 
     def node(self, parent: int, depth: int) -> Any:
-        """What is indented more than `parent`."""
+        """Reads the block that is indented more than `parent`."""
         line = self.peek()
         if line is None or line.indent <= parent or line.text in ("---", "..."):
             return None
@@ -122,7 +122,7 @@ class _Reader:
                 self.at += 1
                 items.append(self.node(indent, depth + 1))
             elif _is_item(rest) or _KEY.match(rest):
-                # What follows the dash begins a block of its own, at its own column.
+                # The text after the dash begins a new block at its own column.
                 column = line.indent + len(line.text) - len(rest)
                 line.raw = " " * column + rest
                 line.indent, line.text = column, rest
@@ -153,7 +153,7 @@ class _Reader:
         if rest and not rest.startswith("#"):
             return self.value(line, rest, indent, depth + 1)
         following = self.peek()
-        # A list may stand at the column of its key.
+        # The items of a list may have the same column as its key.
         if following is not None and following.indent == indent and _is_item(following.text):
             return self.sequence(indent, depth + 1)
         return self.node(indent, depth + 1)
@@ -167,7 +167,7 @@ class _Reader:
         value = scalar(text)
         return text if not isinstance(value, str) else value
 
-    # ---- values that begin on a line ----
+    # ---- values that begin on the line of their key ----
 
     def value(self, line: _Line, text: str, indent: int, depth: int) -> Any:
         first = text[0]
@@ -208,8 +208,8 @@ class _Reader:
             raise self.fail("': ' inside of a value: put the value in quotes", line)
 
     def gather(self, text: str, indent: int, line: _Line) -> str:
-        """Adds lines to `text` until what it begins has an end. Each character is looked
-        at once, however many lines there are."""
+        """Adds lines to `text` until the quote or bracket in it is closed. Each character is
+        examined only once."""
         span = _Span()
         lines = [text]
         while not span.ends_in(lines[-1] + "\n"):
@@ -238,7 +238,7 @@ class _Reader:
         return value
 
     def quoted(self, text: str, at: int, line: _Line) -> Tuple[str, int]:
-        """A quoted scalar that begins at `at`: (value, where it ends)."""
+        """Reads a quoted scalar that begins at `at`. Returns (value, place of its end)."""
         quote, out = text[at], []
         at += 1
         while at < len(text):
@@ -278,7 +278,7 @@ class _Reader:
         return chr(number), at + 1 + len(digits)
 
     def block(self, line: _Line, head: str, indent: int) -> str:
-        """| and >, with - or + and a number."""
+        """Reads a block of text: | or >, with - or +, and an indentation."""
         match = re.match(r"([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?\s*(?:#.*)?$", head)
         if match is None:
             raise self.fail("not the head of a block of text", line)
@@ -297,7 +297,7 @@ class _Reader:
             lines.append(raw.raw[depth:] if depth >= 0 else "")
             self.at += 1
         if self.at >= len(self.lines) and lines and not lines[-1]:
-            lines.pop()     # the end of the last line, not a line of its own
+            lines.pop()     # this is the end of the last line, not another line
         return _chomped(_folded(lines) if style == ">" else lines, chomp)
 
     # ---- flow ----
@@ -357,7 +357,7 @@ class _Reader:
 
 
 class _Span:
-    """Where quotes and brackets that were opened are closed again."""
+    """Finds the place where opened quotes and brackets are closed."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -393,7 +393,7 @@ class _Span:
 
 
 def _skip(text: str, at: int) -> int:
-    """White space and comments."""
+    """Skips white space and comments. Returns the new place."""
     while at < len(text):
         if text[at] == "#" and (at == 0 or text[at - 1].isspace()):
             end = text.find("\n", at)
@@ -415,9 +415,9 @@ def _uncomment(text: str) -> str:
 
 
 def _folded(lines: List[str]) -> List[str]:
-    """Lines of a > block: those of the same paragraph are one."""
+    """Joins the lines of each paragraph in a > block."""
     out: List[str] = []
-    joined = False      # the next plain line goes on with the last one
+    joined = False      # True: the next plain line continues the last one
     empty = 0
     for line in lines:
         if not line:
@@ -443,7 +443,7 @@ def _chomped(lines: List[str], chomp: str) -> str:
 
 
 def load(text: str) -> Any:
-    """Text -> dicts, lists and scalars; YamlError with the line."""
+    """Parses a text to dicts, lists and scalars. Raises YamlError with the line."""
     if "\0" in text:
         raise YamlError(1, "a NUL byte")
     return _Reader(text).document()

@@ -1,4 +1,4 @@
-"""Bundles as the tools of language models. Pure: dict in, dict out."""
+"""Converts bundles to the tool formats of language models. Pure functions: dict in, dict out."""
 from __future__ import annotations
 
 import re
@@ -8,7 +8,7 @@ MAX_NAME = 64
 
 
 def tool_name(bundle: Mapping[str, Any]) -> str:
-    """What models accept as a name."""
+    """Returns a name that models accept."""
     name = str(bundle["manifest"].get("name") or bundle.get("registry_id") or "skill")
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:MAX_NAME]
 
@@ -28,7 +28,8 @@ def _upper_types(schema: Any) -> Any:
         return [_upper_types(v) for v in schema]
     if not isinstance(schema, dict):
         return schema
-    # A property that is called "type" is a schema, the keyword is a word.
+    # A value named "type" that is a text is the keyword; a property named "type" has a schema as
+    # its value.
     return {k: v.upper() if k == "type" and isinstance(v, str) else _upper_types(v)
             for k, v in schema.items()}
 
@@ -54,7 +55,7 @@ def to_deepseek_tool(bundle: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def to_ollama_prompt(bundle: Mapping[str, Any]) -> str:
-    """For models without tools: what there is, in words."""
+    """Returns a text that describes the tool, for models without tools."""
     schema = _parameters(bundle)
     required = schema.get("required")
     needed = required if isinstance(required, list) else []

@@ -1,15 +1,16 @@
-"""A LangChain callback handler that holds an agent to a Session, and fails closed.
+"""A LangChain callback handler that applies a Session to an agent. If the session does not answer,
+the agent stops.
 
     handler = SessionCallbackHandler(session)
     agent.invoke(question, config={"callbacks": [handler]})
 
-Models and tools are checked before they start and settled when they end, with what they
-used; one that failed is settled with what was reserved for it, since it may have cost
-that. raise_error makes LangChain pass our exceptions on instead of logging them: a
-session that is killed, or cannot be asked, stops the agent.
+Models and tools are checked before they start, and settled at their end with the tokens that
+they used. A call that failed is settled with the reserved amount, because it may have cost that
+much. raise_error makes LangChain pass on our exceptions instead of logging them: if the session
+is killed or does not answer, the agent stops.
 
-Nothing of LangChain is needed here: where it is installed this is one of its handlers,
-elsewhere it has the same names.
+LangChain is not required. If it is installed, this class is one of its handlers; otherwise it
+has methods with the same names.
 """
 from __future__ import annotations
 
@@ -24,16 +25,16 @@ try:
 except ImportError:
     _Base = object
 
-BYTES_PER_TOKEN = 3     # few, so that the estimate is rather too high
-TOKENS_OUT = 1024       # where nobody says how long an answer may be
-# Where libraries say how much was read and written.
+BYTES_PER_TOKEN = 3     # a low number, so that the estimate is high
+TOKENS_OUT = 1024       # if the call has no limit for its answer
+# The names that libraries use for the numbers of input and output tokens.
 USAGE_NAMES = (("input_tokens", "output_tokens"), ("prompt_tokens", "completion_tokens"),
                ("prompt_token_count", "candidates_token_count"))
 
 
 class SessionCallbackHandler(_Base):  # type: ignore[misc]
     raise_error = True
-    run_inline = True       # before what it is about, also under asyncio
+    run_inline = True       # runs before the model or tool starts, also with asyncio
     ignore_llm = False
     ignore_chat_model = False
     ignore_agent = False
@@ -44,8 +45,8 @@ class SessionCallbackHandler(_Base):  # type: ignore[misc]
 
     def __init__(self, session: Session, *, model: str = "", tool_cost: Any = "0.001",
                  llm_cost: Any = None) -> None:
-        """`model` is the one whose price counts where a call does not say; `llm_cost` is
-        reserved for a call whose model nobody knows; `tool_cost` for each tool."""
+        """`model` gives the price if a call does not name its model. `llm_cost` is reserved for a
+        call whose model is not known, and `tool_cost` for each tool."""
         self.session = session
         self._model, self._tool_cost, self._llm_cost = model, tool_cost, llm_cost
         self._open: Dict[str, Tuple[Reservation, str]] = {}
@@ -71,7 +72,7 @@ class SessionCallbackHandler(_Base):  # type: ignore[misc]
         self._end(run_id, kwargs.get("response"))
 
     def on_llm_new_token(self, *_: Any, **__: Any) -> None:
-        """Counted at the end."""
+        """Tokens are counted at the end."""
 
     # ---- tools ----
 
@@ -86,7 +87,7 @@ class SessionCallbackHandler(_Base):  # type: ignore[misc]
     def on_tool_error(self, error: BaseException, *, run_id: Any = None, **_: Any) -> None:
         self._end(run_id, None)
 
-    # ---- what a handler must have, and nothing happens ----
+    # ---- required methods without effect ----
 
     def on_agent_action(self, *_: Any, **__: Any) -> None: ...
 
@@ -97,7 +98,7 @@ class SessionCallbackHandler(_Base):  # type: ignore[misc]
     def report_violation(self, type_: str, details: str = "") -> Dict[str, Any]:
         return self.session.violation(type_, details)
 
-    # ---- reservations under way ----
+    # ---- open reservations ----
 
     def _begin_llm(self, serialized: Any, size: int, run_id: Any,
                    kwargs: Mapping[str, Any]) -> None:
@@ -129,16 +130,17 @@ class SessionCallbackHandler(_Base):  # type: ignore[misc]
         held, model = found
         used = usage(response)
         if used is not None and model:
-            # At the price of the model that was checked: an answer may name another one
-            # ("gpt-4o-2024-08-06") that has no price.
+            # Uses the price of the model that was checked: the answer may name another one
+            # ("gpt-4o-2024-08-06") without a price.
             held.settle(model=model, tokens_in=used[0], tokens_out=used[1])
         else:
-            held.settle()   # as much as was reserved: what is not known is not free
+            held.settle()   # as much as was reserved, because an unknown cost must not be free
 
 
 def usage(response: Any) -> Optional[Tuple[int, int]]:
-    """(tokens read, tokens written), of all generations; None where nobody says. In
-    llm_output for a whole call, or in the usage_metadata of each message."""
+    """Returns (input tokens, output tokens) of all generations; None if the response does not
+    contain them. They are in llm_output for a whole call, or in the usage_metadata of each
+    message."""
     total = _counts(_field(response, "llm_output"))
     if total is not None:
         return total
@@ -161,7 +163,7 @@ def _messages(response: Any) -> Iterator[Any]:
 
 
 def _counts(holder: Any) -> Optional[Tuple[int, int]]:
-    """Both numbers; negative ones count for nothing."""
+    """Returns both numbers; None if they are missing or negative."""
     for place in ("token_usage", "usage", "usage_metadata"):
         said = _field(holder, place)
         for names in USAGE_NAMES:
@@ -181,7 +183,7 @@ def _text(it: Any, name: str) -> str:
 
 
 def _model_of(serialized: Any, kwargs: Mapping[str, Any]) -> str:
-    """Of a call that begins."""
+    """Returns the model of a call that begins; "" if it is not known."""
     for holder in (kwargs.get("invocation_params"), _field(serialized, "kwargs")):
         for name in ("model", "model_name", "model_id"):
             if _text(holder, name):

@@ -1,4 +1,4 @@
-"""SkillLoader: as Skillware's, but that no skill runs in this process."""
+"""SkillLoader: the interface of Skillware's loader, but no skill runs in this process."""
 from __future__ import annotations
 
 import importlib.util
@@ -14,11 +14,11 @@ from ._proxy import ModuleProxy, proxy_class
 from ._skill import PathOrId, Skill
 from .tiers import Options, Worker, worker_class
 
-# Tiers that have a Python of their own.
+# Tiers with their own Python, in which installed packages cannot be checked from here.
 OTHER_PYTHON = ("container", "wasm")
 Bundle = Dict[str, Any]
 
-# Where what is installed and what is imported have different names.
+# Packages whose import name differs from the name of the package.
 IMPORTED_AS = {"pymupdf": "fitz", "beautifulsoup4": "bs4", "pyyaml": "yaml", "pillow": "PIL",
                "google-genai": "google.genai", "opencv-python": "cv2",
                "scikit-learn": "sklearn", "python-dotenv": "dotenv"}
@@ -30,7 +30,8 @@ class LoadSkill(Protocol):
 
 
 class _OfClassOrInstance:
-    """SkillLoader.load_skill(...) is that of a loader with nothing granted."""
+    """Lets SkillLoader.load_skill() be called on the class, too: then it uses a loader without
+    grants."""
 
     def __init__(self, function: Callable[..., Bundle]) -> None:
         self._function = function
@@ -48,7 +49,7 @@ class _OfClassOrInstance:
 
 
 def find_binary() -> str:
-    """SKILLSANDBOX_BINARY, or the one on the PATH."""
+    """Returns the path of the program: SKILLSANDBOX_BINARY, or skillsandbox from the PATH."""
     found = os.environ.get("SKILLSANDBOX_BINARY") or shutil.which("skillsandbox")
     if not found:
         raise SkillNotStarted("the program skillsandbox is not on the PATH; install it, or name "
@@ -57,13 +58,13 @@ def find_binary() -> str:
 
 
 class SkillLoader:
-    """Loads skills; what is granted here is granted to all that it loads.
+    """Loads skills. Grants of a loader are given to all skills that it loads.
 
     tier       process (default), container, wasm, or trust: see skillsandbox.tiers
-    env        names of variables that skills get where they ask for them (True: all that
-               they ask for); without it only what is in an instance's config
+    env        names of variables that a skill gets if it requests them (True: all that
+               it requests); a skill also gets the variables in its instance's config
     net        hosts, as HOST or HOST:PORT
-    read/write paths that are there in every call
+    read/write paths that exist in every call
     timeout    of a call, in seconds"""
 
     def __init__(self, tier: str = "process", *, env: Union[Iterable[str], bool] = (),
@@ -94,9 +95,10 @@ class SkillLoader:
 
     def _load(self, path_or_id: PathOrId, check_requirements: bool = True,
               execute_module: bool = True) -> Bundle:
-        """The bundle of a skill: by its path, or by its id beneath SKILLWARE_SKILL_PATH or
-        a directory `skills` here or above. Its code runs when the class is called, in a
-        worker. Raises SkillNotFound, SkillManifestError, ImportError (requirements)."""
+        """Returns the bundle of a skill, which is found by its path, or by its id below
+        SKILLWARE_SKILL_PATH or a directory `skills` here or above. Its code runs when the class
+        is called, in a worker. Raises SkillNotFound, SkillManifestError, ImportError
+        (requirements)."""
         skill = _skill.read(path_or_id)
         if check_requirements and not self._options["python"] and self.tier not in OTHER_PYTHON:
             self.check_requirements(skill.manifest)
@@ -109,7 +111,7 @@ class SkillLoader:
 
     @staticmethod
     def check_requirements(manifest: Mapping[str, Any]) -> None:
-        """ImportError with what is not installed for this interpreter."""
+        """Raises ImportError if a requirement is not installed for this interpreter."""
         wanted = manifest.get("requirements")
         missing: List[str] = []
         for spec in wanted if isinstance(wanted, list) else []:
@@ -128,12 +130,12 @@ class SkillLoader:
 
 
 def _importable(package: str) -> bool:
-    """Looks only: a dotted name would import its parents, so only its first part counts,
-    and only names that are in our own table have a second."""
+    """Looks for the package without importing anything. find_spec() of a dotted name would import
+    its parents, so only the first part of the name is looked up."""
     name = IMPORTED_AS.get(package.lower(), package.replace("-", "_"))
     top = name.split(".")[0]
     if not top.isidentifier():
-        return True     # not a name that could be looked for
+        return True     # not a name that could be looked up: not reported
     for candidate in (top, top.lower()):
         try:
             if importlib.util.find_spec(candidate) is not None:
