@@ -1,4 +1,4 @@
-"""The broker: its limits, its lack of rights, its end."""
+"""The egress broker: its limits, its confinement, and its end during a run."""
 import json
 import os
 import pathlib
@@ -15,13 +15,14 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """No answer, and an ordinary error (or end) without a wait."""
+    """True if there was no answer, and an ordinary error or end came within the time."""
     return not r["value"] and r["seconds"] < seconds
 
 
 @BY_USER
 def test_first_bytes_have_a_time(net):
-    """A client that says nothing is let go; it opened nothing outside."""
+    """A client connects and sends nothing: the broker ends the connection after a time limit, and
+    nothing was opened outside."""
     code = """
     def silent():
         with socket.create_connection(('api.example.test', 443), 5) as s:
@@ -81,7 +82,8 @@ def test_limit_of_bytes(net, key, word):
 
 
 def test_limit_of_bytes_of_http(net):
-    """The bytes that are judged count as those that are not: a post is no way past it."""
+    """max_bytes_out also counts the bytes of HTTP, which the broker checks: a POST that is larger
+    than the limit is cut off."""
     code = """
     def post(n):
         with socket.create_connection(('api.example.test', 80), 5) as s:
@@ -103,7 +105,7 @@ def test_limit_of_bytes_of_http(net):
 
 
 def test_limit_of_bytes_before_a_switch(net):
-    """What a server says while an upgrade is asked for arrives, too."""
+    """The server's answer to an upgrade request counts for max_bytes_in, too."""
     code = """
     def ask():
         with socket.create_connection(('api.example.test', 80), 5) as s:
@@ -129,7 +131,7 @@ def test_limit_of_bytes_before_a_switch(net):
 
 @pytest.mark.parametrize("size", [500, 60000])
 def test_limit_of_bytes_of_a_hello(net, size):
-    """What is in a ClientHello has left as well."""
+    """The bytes of a ClientHello count for max_bytes_out, too."""
     code = f"""
     hello = hello_bytes('api.example.test')
     extension = struct.pack('>HH', 0x1234, {size}) + b'x' * {size}
@@ -162,7 +164,8 @@ def test_limit_of_bytes_of_a_hello(net, size):
 
 @pytest.mark.parametrize("upgraded", [False, True])
 def test_limit_of_bytes_http(net, upgraded):
-    """Requests are judged one by one, and count as all else does."""
+    """The body of an HTTP request, or the data after an upgrade, exceeds max_bytes_out: the
+    connection is cut off at the limit."""
     head = "GET /ws HTTP/1.1\\r\\nHost: api.example.test\\r\\nUpgrade: raw\\r\\n\\r\\n" \
         if upgraded else \
         "POST / HTTP/1.1\\r\\nHost: api.example.test\\r\\nContent-Length: 8388608\\r\\n\\r\\n"
@@ -190,7 +193,8 @@ def test_limit_of_bytes_http(net, upgraded):
 
 
 def is_digesting(net, pid):
-    """It hashes the skill's files, for a moment: it alone has the state directory open."""
+    """True for the process that hashes the skill's files for a moment: only this process has files
+    of the state directory open."""
     return any(f.startswith(str(net.runner.state)) for f in open_files(pid))
 
 
@@ -210,8 +214,8 @@ def brokers(net, pid):
 
 
 def both_brokers(net, pid):
-    """As soon as they are alone: who hashes looks like one of them before it has begun, and
-    when it is done."""
+    """Waits until exactly two helpers are running, and returns them. The process that hashes the
+    files looks like a helper before it begins and after it is done."""
     def two():
         found = brokers(net, pid)
         return found if len(found) == 2 else None
@@ -219,14 +223,14 @@ def both_brokers(net, pid):
 
 
 def is_on_record(net, text):
-    """In the lines that the runs of this caller have written so far."""
+    """True if a record of this caller contains the text by now."""
     return any(text in path.read_text() for path in
                (net.runner.state / "skillsandbox/runs").glob("*/trace.jsonl"))
 
 
 @pytest.fixture
 def running(net):
-    """A run that waits for a line, then connects and says how it went."""
+    """A run that connects, waits for a line, connects again, and prints both results."""
     code = """
     import sys
     print(json.dumps(tried(raw, 'api.example.test', 7001, 'x', half_close=True)), flush=True)
@@ -269,7 +273,7 @@ def test_dead_broker_ends_the_egress_only(net, running, which):
     helpers = both_brokers(net, running.pid)
     victim = sorted(pid for pid, _ in helpers)[which]
     os.kill(victim, signal.SIGKILL)
-    # Its sockets close a little later, and the supervisor has to see it while the run goes on.
+    # The helper's sockets close a little later; the supervisor must notice it during the run.
     wait_for(lambda: is_on_record(net, "the egress broker ended"))
     out, err = running.communicate(b"\n", timeout=20)
     r = json.loads(out)
@@ -284,7 +288,8 @@ def test_dead_broker_ends_the_egress_only(net, running, which):
 
 @pytest.mark.parametrize("which", [None, 0, 1])
 def test_what_a_dead_broker_cut_off_is_not_taken_for_whole(net, which):
-    """A reset, as of every connection that fails: an end would say that this was all."""
+    """A helper dies during a download: the skill gets a reset. A normal end of the stream would
+    mean that the data is complete."""
     code = """
     import sys
     def down():
@@ -331,7 +336,8 @@ time.sleep(60)
 
 @pytest.mark.parametrize("how", ["dead", "killed"])
 def test_an_upload_that_was_cut_off_is_not_taken_for_whole(net, how):
-    """The server sees a reset as well, whatever ended the egress."""
+    """The helpers or the run are killed during an upload: the server gets a reset, not a normal end
+    of the stream."""
     skill = net.skill(UPLOAD, [rule("api.example.test", 7004)])
     net.world.reset()
     p = net.runner.popen([net.runner.binary, "run", *GRANT, skill], stdin=-1, stdout=-1,
@@ -352,7 +358,7 @@ def test_an_upload_that_was_cut_off_is_not_taken_for_whole(net, how):
 
 @pytest.mark.parametrize("size", [1000, 3000000])
 def test_what_was_said_before_the_end_arrives(net, size):
-    """As on a direct connection: who has written all and goes need not wait for it."""
+    """The skill writes data and exits at once: all the data arrives, as on a direct connection."""
     code = f"""
     s = socket.create_connection(('api.example.test', 7003), 5)
     s.sendall(b'SLOW\\n' + b'x' * {size})
@@ -391,13 +397,14 @@ for _ in range(40):
 for s in kept[:25]:
     s.close()
     time.sleep(0.01)
-time.sleep(3)  # what is under way gets to its end
+time.sleep(3)  # until the pending connections have ended
 show('done')
 """
 
 
 def test_few_files_do_not_silence_the_broker(net):
-    """A skill cannot use up the broker's fds and with them the record."""
+    """The broker has few fds, and the skill opens many connections: the broker continues, and each
+    connection that arrived is recorded."""
     skill = net.skill("import time\n" + FEW_FILES, [ECHO])
     net.world.reset()
     net.runner.as_caller(["prlimit", "--nofile=160:160", net.runner.binary, "run",
@@ -462,10 +469,10 @@ def spares_of_one_run(net):
 
 
 def test_spares_leave_nothing_behind(net):
-    """Many connections to more servers than sockets are kept ready for, and side by
-    side: all of them arrive, and when the names' addresses have grown old
-    the broker has as many files as before."""
-    # A server that answers late, as all do on a busy machine, gets none.
+    """The broker keeps sockets ready for its next connections, but for fewer servers than
+    this test uses. All connections arrive. When the addresses of the names have expired, the
+    broker has as few fds as before."""
+    # No socket is kept ready for a server that answers late, as all do on a busy machine.
     assert any(spares_of_one_run(net) for _ in range(4)), "no socket was kept ready"
     assert len(net.seen()["connections"]) >= 240
 
@@ -481,8 +488,8 @@ def test_nothing_outlives_the_supervisor(net, running):
 
 @BY_USER
 def test_slow_name_delays_no_other(net):
-    """A name whose resolver says nothing: its own connections wait and fail in
-    time, all others go on."""
+    """The resolver never answers for one name: connections to this name fail after a time limit,
+    and all others are not delayed."""
     code = """
     import threading
     slow = []

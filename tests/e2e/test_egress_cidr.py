@@ -21,7 +21,7 @@ show([tried(raw, a, 7001, 'x', half_close=True) for a in %r])
 
 @pytest.fixture
 def ranges(net):
-    """The owner lets manifests name addresses."""
+    """A caller whose policy file allows addresses in manifests."""
     net.runner.write(net.runner.home / ".config/skillsandbox/policy.yaml",
                      "network: {allow_literal_addresses: true}\n", 0o600)
     return net
@@ -43,7 +43,7 @@ def test_addresses_in_and_around(ranges, way):
     for a, d in events.items():
         assert (d["name"], d["address_asked"], d["address_dialled"], d["rule"]) == (a, a, a, cidr)
         assert d["rule_line"] > 0 and d["bytes_out"] == 1 and d["bytes_in"] == 4, d
-    # What is around it is there: the same program reaches it from outside.
+    # The control: the addresses around the range exist; the same program reaches them unconfined.
     assert [r["value"] for r in net.control(ECHO % around)] == ["xEND"] * len(around)
 
 
@@ -61,7 +61,8 @@ def test_other_ports_are_closed(ranges, way):
 
 @pytest.mark.parametrize("way", ["small", "wide"])
 def test_private_ranges_need_their_own_grant(ranges, way):
-    """To declare is one thing, to be let into private addresses another."""
+    """A manifest declares a range of private addresses: it is denied until the owner grants
+    private addresses, too."""
     net = ranges
     cidr, inside, _ = WAYS[way]
     for flags in ((), GRANT):
@@ -100,7 +101,8 @@ def test_ranges_that_are_refused(ranges, cidr, why):
     ("fe80::1", "need an interface"), ("ff02::1", "no host has"), ("::", "no host has it"),
     ("0.0.0.0", "no host has it")])
 def test_addresses_that_are_refused(ranges, address, why):
-    """Before anything starts, with the line that names them."""
+    """A rule has an address that cannot be allowed: nothing starts, and the message names the line
+    of the rule."""
     net = ranges
     r = net.inside("show(1)", [rule(address, 7001)], flags=FLAGS)
     assert r.code == 125 and why in r.errors and "skillsandbox.yaml:" in r.errors, r
@@ -131,7 +133,8 @@ def test_http_must_be_for_the_address_asked(ranges, client, way):
 
 
 def test_narrower_rules_and_names_beside_a_wide_range(ranges):
-    """One address, one subrange, a name and a /16, partly on the same ports."""
+    """Rules for one address, a small range, a name and a /16, partly on the same ports: each
+    address is open on exactly the ports of its rules."""
     net = ranges
     rules = [rule("10.78.0.0/16", 7001), rule("10.78.5.16/30", 7002), rule("10.78.5.17", 7003),
              rule("api.example.test", 7001)]
@@ -170,8 +173,8 @@ def test_own_services_beside_a_small_range(ranges):
 
 
 def test_own_services_beside_a_wide_range(ranges):
-    """The range takes the port on every address; a connect to a service of the skill itself is
-    not egress."""
+    """A wide range takes its port on every address, so the skill cannot listen there. Connections
+    to the skill's own services on other ports are not egress."""
     got = ranges.probe(SERVICE.replace("'A'", "'10.78.5.17'"), [rule("10.78.0.0/16", 7001)],
                        flags=FLAGS)
     assert got[0]["errno"] == "EADDRINUSE" and got[1]["value"] == "connected", got
@@ -182,7 +185,8 @@ def test_own_services_beside_a_wide_range(ranges):
 
 @pytest.mark.parametrize("way", ["wide", "wide6"])
 def test_a_name_on_the_port_of_a_wide_range(ranges, way):
-    """The range's listener there is no service of the skill's: refused, and told by the name."""
+    """The skill connects to a declared name on a port that is declared only for a wide range: this
+    is refused, and the trace has the name."""
     code = """
     to = [names('api.example.test', f)[0] for f in (socket.AF_INET, socket.AF_INET6)]
     show([to, [tried(connect, a, 7001)['errno'] for a in to]])
@@ -219,8 +223,7 @@ def test_udp(ranges, way):
 
 
 def test_names_do_not_lead_into_a_range(ranges):
-    """A range is for those who ask for its addresses; no name exists by it, and
-    the resolver answers for none."""
+    """A range opens only its addresses: a name that leads into the range still does not resolve."""
     code = "show([tried(names, 'api.example.test'), tried(dns, '10.78.5.17')])"
     got = ranges.probe(code, [rule("10.78.0.0/16", 7001)], flags=FLAGS)
     assert got[0]["error"] == "gaierror" and got[1]["value"]["rcode"] == 3, got

@@ -15,12 +15,13 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """No answer, and an ordinary error (or end) without a wait."""
+    """True if there was no answer, and an ordinary error or end came within the time."""
     return not r["value"] and r["seconds"] < seconds
 
 
 def test_denial_is_a_reset(net):
-    """As documented: not an end that looks like a short answer."""
+    """Each denied connection ends with a reset, as documented. A normal end of the stream would
+    look like a short answer."""
     code = """
     def ask(port, data):
         with socket.create_connection(('api.example.test', port), 5) as s:
@@ -81,7 +82,7 @@ hello = hello_bytes('api.example.test')
 
 
 def test_encrypted_client_hello(net):
-    """Any such extension, real or GREASE; an unknown one is no matter."""
+    """A ClientHello with an ECH extension is denied; one with another unknown extension passes."""
     code = ECH + "show([tried(first, with_extension(hello, n, b'\\0' * 40)) for n in (0xfe0d," \
                  " 0x5a5a)])"
     ech, grease = net.probe(code, [API])
@@ -92,7 +93,8 @@ def test_encrypted_client_hello(net):
 
 
 def test_encrypted_client_hello_by_the_owners_word(net):
-    """Per rule, in the policy file; the visible name is still checked."""
+    """The policy file allows ECH for one name: it passes, but the visible name must still be the
+    declared one."""
     policy = net.runner.write(net.runner.home / ".config/skillsandbox/policy.yaml",
                               "network:\n  allow_ech: [api.example.test]\n", 0o600)
     code = ECH + """
@@ -142,7 +144,7 @@ def test_http_that_is_ambiguous_or_for_another_host(net):
         assert failed(r), f"{case}: {r}"
         assert net.blocked("api.example.test", 80, case.split()[0]), f"{case} is in the trace"
     assert net.nothing_arrived()
-    net.control("ENDS = True\n" + code)  # there the server would wait for more
+    net.control("ENDS = True\n" + code)  # without the half-close, the server would wait for more
     assert len(net.seen()["connections"]) == len(HTTP), "outside each of them arrives"
 
 
@@ -168,14 +170,14 @@ def test_later_request_on_the_connection(net, case, pipelined):
         net.runner.last_trace()["events"]
     if not pipelined:
         assert [r[2] for r in got[0]["requests"]] == ["/first", "/second"]
-    net.control("ENDS = True\n" + code)  # there the server would wait for more
+    net.control("ENDS = True\n" + code)  # without the half-close, the server would wait for more
     data = "".join(c["data"] for c in net.seen()["connections"])
     assert "loot" in data or "evil" in data or "PRI" in data, "outside it arrives"
 
 
 def test_chunk_tricks(net):
-    """A body's end is where every server sees it: the request hidden behind
-    it never arrives."""
+    """A request for another host is hidden after a chunked body: it never arrives, because the
+    broker finds the end of the body where every server finds it."""
     head = "POST /first HTTP/1.1\r\nHost: api.example.test\r\nTransfer-Encoding: chunked\r\n\r\n"
     hidden = "GET /loot HTTP/1.1\r\nHost: evil.test\r\n\r\n"
     cases = {"end": head + "3\r\nabc\r\n0\r\n\r\n" + hidden,
@@ -223,7 +225,8 @@ def test_undeclared_ports(net):
 
 @pytest.mark.parametrize("declared", ["api.example.test", "*.example.test"])
 def test_undeclared_ports_are_told_with_the_host(net, declared):
-    """The address is the sandbox's own invention; what was meant is the name."""
+    """The skill uses an undeclared port of a declared name: the trace and its remedy have the name,
+    not the synthetic address."""
     code = """
     def send():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -245,7 +248,8 @@ def test_undeclared_ports_are_told_with_the_host(net, declared):
 
 
 def test_remedies_for_datagrams_are_exact(net):
-    """What the trace says would allow it, does."""
+    """The trace has a remedy for a denied datagram: if the remedy is followed, the datagram
+    passes."""
     code = """
     def ask(address):
         with socket.socket(family_of(address), socket.SOCK_DGRAM) as s:
@@ -265,7 +269,8 @@ def test_remedies_for_datagrams_are_exact(net):
 
 
 def test_remedy_for_a_private_address_is_whole(net):
-    """After the remedy is followed, no other one is needed."""
+    """The remedy for a denied private address is complete: after it is followed, the connection
+    works."""
     code = "show(tried(raw, '10.77.0.1', 7001, 'x', half_close=True))"
     assert net.probe(code, flags=())["errno"] == "ENETUNREACH"
     told, = net.blocked("undeclared_address")
@@ -275,8 +280,8 @@ def test_remedy_for_a_private_address_is_whole(net):
 
 
 def test_sorting_of_addresses_is_no_violation(net):
-    """getaddrinfo() connects a datagram socket to each address of a name, to sort them:
-    one try of a program is one violation for each address that it tried itself."""
+    """getaddrinfo() connects a datagram socket to each address of a name, to sort them: this is
+    recorded, but is no violation. Only attempts of the program itself are violations."""
     code = """
     def datagram(host, send):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -336,7 +341,8 @@ def test_odd_literals(net):
 
 
 def test_synthetic_addresses_without_a_name(net):
-    """The range is local, but only the declared names live in it."""
+    """The skill connects to addresses of the synthetic range that belong to no declared name: each
+    fails at once, and nothing arrives outside."""
     code = """
     mine = names('api.example.test', socket.AF_INET)[0]
     top = mine.rsplit('.', 1)[0]
@@ -363,8 +369,8 @@ GUARDED = [
 
 @pytest.mark.parametrize("name,kind,grant", GUARDED)
 def test_guarded_ranges(net, name, kind, grant):
-    """A declared name is not enough for an address that is not public; the
-    owner's grant of its range is the control."""
+    """A declared name leads to an address that is not public: this is denied until the owner
+    grants the address's range."""
     code = f"show(tried(raw, {name!r}, 7001, 'loot', half_close=True))"
     other = "172.16.0.0/12" if kind != "private" else "127.0.0.0/8"
     for flags in ((), ("--allow-private", other)):
@@ -385,7 +391,7 @@ def test_mapped_address_is_guarded(net):
 
 
 def test_names_with_several_addresses(net):
-    """Only the granted one of them is dialled."""
+    """A name has several addresses: only the granted address is dialled."""
     code = "show(tried(raw, 'mixed.example.test', 7001, 'x', half_close=True))"
     got = net.probe(code, [rule("mixed.example.test", 7001)])
     assert got["value"] == "xEND", got
@@ -396,8 +402,8 @@ def test_names_with_several_addresses(net):
 
 @BY_USER
 def test_rebinding(net):
-    """A resolver whose second answer is another range: the connection that
-    asks again is judged again."""
+    """The resolver's second answer for a name is a private address: the address is checked again,
+    and the connection is denied."""
     code = """
     seen, end = [], time.monotonic() + 30
     while time.monotonic() < end and (not seen or seen[-1]['value']):
@@ -422,8 +428,8 @@ def test_rebinding(net):
                                          ("nowhere.example.test", "no_name"),
                                          ("api.example.test", "unreachable")])
 def test_dial_that_fails(net, name, reason):
-    """The name does not exist outside, or no server listens: the attempt ends at once, with the
-    reason."""
+    """The name does not exist outside, or no server listens: the attempt fails at once, and the
+    trace has the reason."""
     got = net.probe(f"show(tried(raw, {name!r}, 9, 'x', half_close=True))", [rule(name, 9)])
     assert failed(got), got
     assert net.blocked(name, 9, reason), net.runner.last_trace()["events"]
@@ -439,7 +445,7 @@ def ask(host, port):
 
 
 def test_udp_needs_its_own_rule(net):
-    """A rule for TCP carries no datagram; QUIC to the declared port neither."""
+    """A rule for TCP allows no datagrams, not even to the declared port (QUIC)."""
     code = UDP + "show([tried(ask, h, p) for h in ('api.example.test', '10.77.0.1')" \
                  " for p in (7005, 443)])"
     got = net.probe("WAIT = 0.7\n" + code, [rule("api.example.test", 443, 7005)])

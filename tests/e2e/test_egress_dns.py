@@ -44,7 +44,7 @@ def test_getaddrinfo(net):
 
 @pytest.fixture
 def no_ipv6(outside):
-    """The outside world loses IPv6 for a test."""
+    """Disables IPv6 in the outside world during a test."""
     def sh(text):
         harness.execute([*outside.enter, "sh", "-ec", text], env={"PATH": harness.PATH}).ok()
     sh("echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6")
@@ -83,7 +83,8 @@ def test_undeclared_names(net):
 
 
 def test_names_that_are_no_text(net):
-    """Binary labels carry as much as letters do: as unknown as others, and on record."""
+    """Names with binary labels, which could carry data out as well: an undeclared one does not
+    resolve, is recorded, and does not leave the sandbox."""
     code = """
     show([tried(dns, n) for n in ('k\\xff\\x00y.evil.test', '\\xff.wild.test', 'a.wild.test')])
     """
@@ -100,7 +101,8 @@ def test_names_that_are_no_text(net):
 @pytest.mark.parametrize("asked,remedy", [
     ("m\u00fcnchen.evil.test", "--net xn--mnchen-3ya.evil.test"), ("a\u0007b.evil.test", None)])
 def test_remedy_for_a_name_outside_ascii(net, asked, remedy):
-    """In the form that a rule has it; none for what no rule can have."""
+    """The remedy has the name in the form that a rule accepts. A name that no rule can contain gets
+    no remedy."""
     raw = asked.encode().decode("latin-1")
     net.probe(f"show(tried(dns, {raw!r}))", [API])
     found, = net.blocked("not_declared")
@@ -122,8 +124,8 @@ def test_no_egress_no_dns(net):
     "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('127.0.0.11', 53))",
     "socket.create_connection(('127.0.0.11', 53), 5)"])
 def test_a_resolver_of_another_place(net, how):
-    """The address of a resolver is fixed in a program, and no resolver is there; the names that it
-    asks for may be declared."""
+    """A program has the fixed address of a resolver that is not there: its question is refused at
+    once. This is no violation, because the names that it asks for may be declared."""
     code = f"show([tried(lambda: {how}), tried(tls, 'api.example.test')])"
     asked, declared = net.probe(code, [API])
     assert asked["error"] == "ConnectionRefusedError" and asked["seconds"] < PROMPT, asked
@@ -142,7 +144,7 @@ def test_case_and_final_dot(net, declared):
 
 
 def test_question_is_echoed(net):
-    """0x20: the bytes of the question come back as sent."""
+    """The reply repeats the question with the same upper and lower case ("0x20" encoding)."""
     got = net.probe("show(dns('aPi.eXamPle.tESt'))", [API])
     assert got["addresses"] and got["question"].startswith("\x03aPi\x07eXamPle\x04tESt\x00")
 
@@ -168,8 +170,8 @@ def test_wildcard(net):
 
 
 def test_wildcard_names_are_bounded(net):
-    """Names beneath a wildcard cost addresses: there is an end to them, a
-    name in use keeps its own, and none leaves the machine."""
+    """Each name beneath a wildcard takes an address, and their number is limited. A name in use
+    keeps its address."""
     code = """
     held = socket.create_connection(('sub.wild.test', 7001), 5)
     found = set()
@@ -228,7 +230,8 @@ show(seen)
 
 
 def test_over_ipv6(net):
-    """The resolver is at an address of each family; replies leave from the one asked."""
+    """The sandbox's resolver has an address of each family; it replies from the address that was
+    asked."""
     got = net.probe("show({s: tried(dns, 'api.example.test', server=s, connected=False)"
                     " for s in ('198.18.0.53', 'fd53:7373:6273::53')})", [API])
     for server, r in got.items():
@@ -254,7 +257,8 @@ show(got)
 @pytest.mark.parametrize("server", ["192.0.2.53", "10.77.0.1", "127.0.0.1", "127.0.0.53",
                                     "2001:db8::53", "fd77::1", "::1"])
 def test_hard_wired_server(net, server, audit):
-    """Answered or refused at once, and never by a server outside."""
+    """A program asks a fixed name server: the sandbox answers or refuses at once, and the question
+    never reaches a server outside."""
     got = net.probe(f"""
     ways = ({{}}, {{'connected': False}}, {{'tcp': True}})
     show([[tried(dns, n, server={server!r}, **w) for w in ways]
@@ -342,7 +346,7 @@ show([open_now, asked('api.example.test', tcp=True)])
 
 
 def test_no_answer_over_tcp_is_the_end(net):
-    """What gets no answer need not wait for one."""
+    """A malformed question over TCP gets no answer: the connection ends at once."""
     code = """
     def say(data):
         with socket.create_connection((nameservers()[0], 53), 5) as s:
@@ -357,8 +361,8 @@ def test_no_answer_over_tcp_is_the_end(net):
 
 
 def test_query_flood(net):
-    """A flood of well-formed questions is bounded: time, trace, and the next
-    honest question is answered."""
+    """20000 questions for undeclared names: time and trace stay bounded, and a question for a
+    declared name is then answered."""
     code = """
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect((nameservers()[0], 53))

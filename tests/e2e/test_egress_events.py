@@ -1,5 +1,5 @@
-"""What the trace says about the egress, also if there are too many events, and if the
-broker has died."""
+"""The events of the egress in the trace, also if there are too many events or the broker
+dies."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ KIB = 1024
 
 
 class Live:
-    """A run that says a line after each step and waits for one before the next."""
+    """A run that prints a line after each step and waits for a line before the next step."""
 
     def __init__(self, net, code, egress, **fields):
         net.world.reset()
@@ -51,7 +51,8 @@ class Live:
         return out
 
     def helper(self, which):
-        """The broker listens on the sandbox's ports; the dialler does not."""
+        """The pid of the broker or the dialler. The broker has more files open, because it listens
+        on the sandbox's ports."""
         many = sorted(both_brokers(self.net, self.process.pid),
                       key=lambda f: len(os.listdir(f"/proc/{f[0]}/fd")))
         return many[-1 if which == "broker" else 0][0]
@@ -120,7 +121,8 @@ def test_each_connection_has_a_beginning_and_an_end(net):
 
 @pytest.mark.parametrize("which", ["broker", "dialler"])
 def test_a_lost_broker_takes_no_connection_along(net, which):
-    """It dies with connections open: their end is in the trace, and says so."""
+    """The broker or the dialler is killed while three connections are open: the trace has the end
+    of each, with the reason broker_lost."""
     with Live(net, HOLD, HOLD_RULES) as run:
         run.line()
         victim = run.helper(which)
@@ -163,9 +165,9 @@ print(n)
 
 
 def test_what_went_out_is_on_record_whenever_the_broker_dies(net):
-    """In the middle of one connection after another: no byte arrived of which
-    the trace does not know the connection."""
-    for _ in range(4):  # who has no processor for a while may be too late to kill it
+    """The broker is killed while the skill makes one connection after another: the trace has every
+    connection from which a byte arrived."""
+    for _ in range(4):  # on a busy machine, the signal may come after the last connection
         with Live(net, FAST, [ECHO], limits={"max_connections_per_second": 100000}) as run:
             run.line()
             victim = run.helper("broker")
@@ -188,7 +190,8 @@ def test_shown_name_is_in_the_event_of_the_beginning(net):
 
 
 def test_cut_off_in_the_middle(net):
-    """A second request for another host: the connection was open, and ends blocked."""
+    """The second request on a connection is for another host: the trace has the connection as
+    opened, and its end as blocked."""
     code = """
     show(tried(in_turn, 'api.example.test', 80,
                'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n',
@@ -250,8 +253,8 @@ def test_malformed_questions_are_in_the_trace(net):
 
 
 def test_a_flood_of_different_facts_is_bounded(net):
-    """Every question another name: the trace keeps some, counts all, and has
-    room for what matters."""
+    """The skill asks for 1500 undeclared names: the trace lists 512, counts the others, and still
+    has the connection that follows."""
     code = """
     for i in range(1500):
         asked(f'x{i}.evil.test')
@@ -269,7 +272,8 @@ def test_a_flood_of_different_facts_is_bounded(net):
 
 # ---- new connections per second ------------------------------------------------
 
-# All of them before the first answer: however slow the client, they come faster than 20 a second.
+# Opens all connections before it reads the first answer: even on a slow machine, more than 20
+# per second.
 RATE = """
 def one():
     s = socket.create_connection((address, 7001), 20)
@@ -284,7 +288,7 @@ show([got, time.monotonic() - start])
 
 
 def test_rate_of_connections(net):
-    """Above the rate they wait; none fails, and the trace has it."""
+    """Connections above the rate limit wait, and none fails; the trace has the limit."""
     got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 20})
     assert got == ["x"] * 60
     assert seconds > 1.9, "20 at once, then 20 a second"
@@ -293,7 +297,7 @@ def test_rate_of_connections(net):
     assert hit and repeats(hit), hit
     assert len(net.allowed()) == 60 and not net.blocked()
     best = 9
-    for _ in range(4):  # on a machine that stands still now and then
+    for _ in range(4):  # a busy machine may be too slow in some of the tries
         got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 1000})
         assert got == ["x"] * 60 and not net.events("resource_limit_hit")
         best = min(best, seconds)
@@ -316,7 +320,7 @@ def test_rate_counts_udp_flows(net):
     show('done')
     """
     udp = rule("api.example.test", 7005, protocol="udp")
-    for _ in range(4):  # a broker that stood still meanwhile has room for more
+    for _ in range(4):  # if a busy machine pauses the broker, the rate allows more flows
         net.probe(code.replace("WANTED", "10"), [udp], limits={"max_connections_per_second": 10})
         if len(net.opened("udp")) <= 13:
             break
@@ -466,7 +470,8 @@ step([sent, refused, [answered(tls, 'api.example.test'), answered(raw, 'api.exam
 @pytest.mark.parametrize("code", [DNS_JUNK, FIRST_JUNK % 443, FIRST_JUNK % 80],
                          ids=["dns", "tls", "http"])
 def test_ten_thousand_malformed(net, code):
-    """Broken questions, hellos and requests: every process survives, and none grows."""
+    """Ten thousand malformed DNS questions, ClientHellos or HTTP requests: every process survives,
+    and its memory stays small."""
     start = time.monotonic()
     with Live(net, code, [rule("api.example.test", 80, 443)],
               limits={"max_connections": 1000, "max_connections_per_second": 100000}) as run:

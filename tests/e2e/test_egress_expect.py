@@ -38,7 +38,7 @@ def test_a_body_that_is_not_wanted_stays(net):
 
 
 def test_a_body_that_is_wanted_passes(net):
-    """Also where the skill does not wait for the server's word."""
+    """The server asks for the body: it passes, even if the skill sends it without waiting."""
     code = SMUGGLE.replace("PATH", "'/'").replace("'Content-Length", "'Connection: close\\r\\n"
                                                   "Content-Length")
     assert net.probe(code, [WEB]) == "HTTP/1.1 100 Continue"
@@ -46,7 +46,7 @@ def test_a_body_that_is_wanted_passes(net):
 
 
 def test_curl_uploads(net):
-    """It announces what is larger than a megabyte."""
+    """curl announces a large body with Expect: 100-continue; the upload arrives complete."""
     code = """
         import subprocess
         open('/tmp/big', 'wb').write(b'x' * 3000000)
@@ -60,7 +60,8 @@ def test_curl_uploads(net):
 
 
 def test_a_silent_server_gets_no_body(net):
-    """It waits for the body, which waits for it: that ends, and is told."""
+    """The server waits for the body, and the body waits for the server: the connection ends after
+    a time limit, and the trace has the reason."""
     code = SMUGGLE.replace("PATH", "'/'").replace("8080", "7004")
     net.probe(code.replace("settimeout(20)", "settimeout(50)"),
               [rule("api.example.test", 7004, protocol="http")])

@@ -1,5 +1,5 @@
-"""The memory that the broker uses for all connections together is limited: no other limit
-counts it."""
+"""The broker limits the memory that it uses for all connections together. No other limit counts
+this memory."""
 import pathlib
 import re
 

@@ -1,5 +1,5 @@
-"""A declared name may lead to a public address of this machine or of a neighbour: services
-there often trust every host that can reach them."""
+"""A declared name leads to a public address of this machine or of a neighbour: the connection is
+denied, because services there often trust every host that can reach them."""
 import subprocess
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 import net_servers
 from net_fixtures import net, outside, rule
 
-# name, address, what it is refused as
+# (name, address, the reason of the denial)
 PLACES = [("own", net_servers.OWN, "this_machine"), ("second", net_servers.SECOND, "this_machine"),
           ("own6", net_servers.OWN6, "this_machine"),
           ("neighbour", net_servers.NEIGHBOUR, "on_link"),
@@ -80,7 +80,7 @@ def test_far_ones_need_no_grant(net):
 
 @pytest.fixture
 def without_router(outside):
-    """As on some hosts: the default route names a device, and nothing else."""
+    """The default route has a device but no router, as on some hosts."""
     def ip(*words):
         subprocess.run([*outside.enter, "ip", *words], check=True, timeout=10)
     ip("route", "del", net_servers.PUBLIC)
@@ -99,7 +99,7 @@ def test_a_default_route_without_a_router(net, without_router):
 
 @pytest.fixture
 def several_ways(outside):
-    """Of the ways to the neighbours one has a router."""
+    """The route to the neighbour has two next hops; only one of them is a router."""
     def ip(*words):
         subprocess.run([*outside.enter, "ip", "route", *words], check=True, timeout=10)
     places = net_servers.NEIGHBOUR + "/32"

@@ -1,9 +1,9 @@
-"""Through the owner's upstream proxy: what arrives there, what never does, and that only
-the dialler gets the proxy's credentials.
+"""Egress through the owner's upstream proxy: which requests arrive there, which never do, and
+that only the dialler gets the proxy's credentials.
 
-The proxy (net_proxy.py) is at 10.77.0.1, a private address that no test grants:
-the owner's setting allows the proxy's own address. Behind it `far.example.test`,
-a name that does not resolve here, is a server of the outside world."""
+The proxy (net_proxy.py) is at 10.77.0.1, a private address that no test grants: the owner's
+proxy setting allows the proxy's own address. Only the proxy can resolve `far.example.test`,
+which is a server of the outside world."""
 import json
 import os
 import pathlib
@@ -26,7 +26,7 @@ ECHO = "show(tried(raw, 'far.example.test', 7001, 'hello', half_close=True))"
 
 
 class Proxy:
-    """The test's end of a proxy in the outside world."""
+    """Starts net_proxy.py in the outside world and reads its log."""
 
     def __init__(self, net, mode):
         self.log = net.runner.base / f"proxy-{mode}.log"
@@ -73,8 +73,8 @@ def data(events):
 @pytest.mark.parametrize("client", ["urllib", "curl"])
 @pytest.mark.parametrize("how", ["https_proxy", "policy"])
 def test_tls_by_the_proxy(net, proxy, client, how):
-    """The name goes to the proxy as it is; nothing is resolved here, and the
-    address that the proxy has for it is not judged here either."""
+    """The proxy gets the name itself: the sandbox does not resolve the name, and does not check the
+    address that the proxy finds."""
     p = proxy("auth")
     code = {"urllib": """
 import urllib.request
@@ -95,7 +95,7 @@ show(command('curl', '-sS', '--max-time', '10', '--cacert', CA,
     assert got["queries"] == [], "no resolver was asked for the name"
     event = data(net.allowed("far.example.test", 443))
     assert event["via"] == "proxy" and event["address_dialled"] == PRIVATE, event
-    # Without the proxy there is no such name.
+    # Without the proxy the name does not exist.
     policy(net, "network: {upstream_proxy: none}\n")
     r = net.inside(code, [rule("far.example.test", 443)], flags=(), env=env)
     assert "/hello" not in r.text and net.seen()["connections"] == []
@@ -140,7 +140,7 @@ def test_bulk_is_byte_exact(net, proxy):
 
 
 def test_checks_come_before_the_proxy(net, proxy):
-    """What is not declared, or shows another name, never reaches it."""
+    """A connection that is not declared, or that shows another name, never reaches the proxy."""
     p = proxy()
     code = r"""
     show([tried(tls, 'far.example.test', 443, sni='other.example.test'),
@@ -153,7 +153,7 @@ def test_checks_come_before_the_proxy(net, proxy):
     assert p.requests() == [] and net.nothing_arrived()
     assert net.blocked("far.example.test", 443, "other_sni")
     assert net.blocked("far.example.test", 80, "other_host")
-    # The control: the proxy is there, and takes whatever an honest client asks.
+    # The control: an unconfined client reaches the undeclared host through the proxy.
     assert net.control(ECHO.replace("'far.example.test', 7001, 'hello'",
                                     f"'{PRIVATE}', {PORT}, 'CONNECT evil.test:7001 HTTP/1.1"
                                     "\\r\\n\\r\\nhello'"))["value"].endswith("helloEND")
@@ -166,11 +166,13 @@ FAILURES = [("refuse", "proxy_refused"), ("auth", "proxy_auth"), ("garbage", "pr
 
 @pytest.mark.parametrize("mode,reason", FAILURES)
 def test_proxy_that_opens_nothing(net, proxy, mode, reason):
-    """An ordinary, prompt error; and no try past the proxy."""
+    """The proxy opens no connection: the skill gets an ordinary error at once, and no connection
+    is tried without the proxy."""
     p = proxy(mode)
     got = net.probe(ECHO, [FAR], flags=GRANT, env={"https_proxy": URL})
     assert not got["value"] and got["seconds"] < PROMPT, got
-    # Where the reset is faster than connect(), the client tries its second address.
+    # If the client's connection is reset before its connect() returns, the client tries its second
+    # address, so the proxy may get the request twice.
     assert set(p.targets()) == {"far.example.test:7001"} and len(p.targets()) <= 2
     assert net.seen()["connections"] == []
     events = net.blocked("far.example.test", 7001, reason)
@@ -202,7 +204,7 @@ def test_silent_proxy_times_out(net, proxy):
 
 
 def test_no_proxy(net, proxy):
-    """Named hosts are dialled directly, and judged."""
+    """Hosts of no_proxy are dialled directly, and their addresses are checked."""
     p = proxy()
     code = """
     show([tried(raw, h, 7001, 'x', half_close=True)
@@ -223,8 +225,8 @@ def test_no_proxy(net, proxy):
 
 
 def test_addresses_are_judged_here(net, proxy):
-    """An address that a rule names is not passed on unseen, and this machine is
-    never the proxy's."""
+    """A rule names an address: the sandbox checks it before the proxy gets it. Addresses of this
+    machine are dialled directly, never through the proxy."""
     p = proxy()
     policy(net, f"network: {{allow_literal_addresses: true, upstream_proxy: '{URL}'}}\n")
     hosts = [PRIVATE, "169.254.169.254", "127.0.0.1"]
@@ -267,7 +269,8 @@ def test_udp_does_not_go_past_it_unsaid(net, proxy):
 @pytest.mark.parametrize("value", ["socks5://u:decoy-pw@p:1080", "https://u:decoy-pw@p:1",
                                    "http://u:decoy-pw@p"])
 def test_proxies_that_are_refused(net, value):
-    """Before anything starts; without a word of the password."""
+    """The setting of the proxy is invalid: nothing starts, and the message does not show the
+    password."""
     r = net.inside(ECHO, [FAR], env={"ALL_PROXY": value})
     assert r.code == 125 and "the proxy in ALL_PROXY" in r.errors, r
     assert "decoy-pw" not in r.errors + r.text
@@ -312,7 +315,7 @@ sys.stdin.readline()
 
 
 def writable_memory(pid):
-    """All that a process could have kept a secret in."""
+    """Yields all writable memory of a process, in which it could have kept a secret."""
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
         for line in maps:
             span, modes = line.split()[:2]
@@ -342,7 +345,8 @@ def descendants(pid):
 
 
 def is_dialler(pid, supervisor):
-    """In the supervisor's network, and without the broker's epoll."""
+    """True for the dialler: it is in the supervisor's network namespace and, unlike the broker,
+    has no epoll."""
     proc = pathlib.Path(f"/proc/{pid}")
     return (os.readlink(proc / "ns/net") == os.readlink(f"/proc/{supervisor}/ns/net")
             and "anon_inode:[eventpoll]" not in harness.open_files(pid))
@@ -350,14 +354,14 @@ def is_dialler(pid, supervisor):
 
 @pytest.mark.parametrize("how", ["https_proxy", "policy"])
 def test_credentials_are_the_diallers_alone(net, proxy, how):
-    """Not a piece of them is in the memory of the broker, of init or of the
-    skill; the dialler has them: so the search finds what is there."""
+    """Only the memory of the dialler has the proxy's credentials; not even a part of them is in the
+    memory of the broker, of init or of the skill."""
     proxy("auth")
     env = {"https_proxy": SECRET_URL} if how == "https_proxy" else None
     if how == "policy":
         policy(net, f"network:\n  upstream_proxy: {SECRET_URL}\n")
     argv = [net.runner.binary, "run", "--net", "far.example.test:7001", "--", harness.PYTHON, "-c",
-            PEEK]  # without a manifest: reading one would use the same memory again
+            PEEK]  # no manifest: reading one could overwrite memory that still has the secret
     p = net.runner.popen(argv, env=env, stdin=-1, stdout=-1, stderr=-1)
     try:
         line = p.stdout.readline()

@@ -46,7 +46,7 @@ def test_tls_clients(net, client):
     assert [c["sni"] for c in got["connections"]] == ["api.example.test"]
     assert got["connections"][0]["requests"][0][2] == "/hello"
     assert got["queries"] == [], "the hosts file knew it"
-    # Nothing is granted by the grant of another name.
+    # A rule for another name does not open this one.
     r = net.inside(code, [rule("other.example.test", 443)], resources={"memory_mb": 1024})
     assert "/hello" not in r.text
     assert net.seen()["connections"] == []
@@ -167,7 +167,8 @@ def test_upgrade_is_raw_after_101(net):
 
 
 def test_what_is_said_before_the_answer_to_an_upgrade(net):
-    """It waits for the answer, and no longer: raw behind a 101, a request behind another."""
+    """The skill sends data directly after an upgrade request: the data waits for the answer. After
+    a 101 it passes as it is; after another answer it is checked as the next request."""
     code = r"""
     ask = ('GET %s HTTP/1.1\r\nHost: api.example.test\r\nUpgrade: raw\r\n'
            'Connection: Upgrade\r\n\r\n')
@@ -188,7 +189,8 @@ def test_what_is_said_before_the_answer_to_an_upgrade(net):
 
 @pytest.mark.parametrize("method,error", [("GET", None), ("RST", "ECONNRESET")])
 def test_upgrade_that_is_not_answered(net, method, error):
-    """A server that ends instead, in order or by a reset."""
+    """The server closes or resets the connection instead of answering an upgrade request: the skill
+    sees the same end at once."""
     code = f"""
     show(tried(raw, 'api.example.test', 7003, '{method} / HTTP/1.1\\r\\nUpgrade: raw\\r\\n'
                'Connection: Upgrade\\r\\nHost: api.example.test\\r\\n\\r\\n'))
@@ -198,7 +200,8 @@ def test_upgrade_that_is_not_answered(net, method, error):
 
 
 def test_request_that_ends_in_the_middle(net):
-    """The end comes through, and the answer to what was whole comes back."""
+    """The skill's data ends in the middle of the second request: the first request is answered,
+    and the second is not sent."""
     code = r"""
     show(tried(raw, 'api.example.test', 80, 'GET /whole HTTP/1.1\r\nHost: api.example.test\r\n'
                '\r\nGET /half HTTP/1.1\r\nHo', half_close=True))
@@ -223,7 +226,7 @@ def test_server_speaks_first(net):
 
 
 def test_protocol_insists_on_any_port(net):
-    """`tls` and `http` on a port of neither: other bytes do not pass."""
+    """A rule declares `tls` or `http` on an unusual port: other data does not pass there."""
     code = r"""
     show([tried(raw, 'api.example.test', 7001, 'raw bytes\n', half_close=True),
           tried(raw, 'api.example.test', 8080, 'raw bytes\n', half_close=True),
@@ -251,7 +254,7 @@ show([tried(raw, name, 7001, what, half_close=True) for what in (
 
 @pytest.mark.parametrize("first,second", [("tls", "http"), ("http", "tls")])
 def test_tls_and_http_on_one_port(net, first, second):
-    """Rules for one name and port add up, whichever stands first."""
+    """Two rules for one name and port, in either order: both protocols pass."""
     rules = [rule("api.example.test", 7001, protocol=p) for p in (first, second)]
     hello, request, *others = net.probe(BOTH, rules)
     assert hello["value"].endswith("END") and request["value"].endswith("END"), (hello, request)
@@ -268,7 +271,7 @@ def test_any_bytes_beside_a_stricter_rule(net, first, second):
 
 
 def test_pipelined_requests_by_the_hundred(net):
-    """What comes in one piece is judged one by one, and none stays behind."""
+    """600 requests are sent in one piece: each is checked alone, and all are answered."""
     code = r"""
     one = 'GET /%d HTTP/1.1\r\nHost: api.example.test\r\n\r\n'
     last = one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
@@ -303,7 +306,8 @@ def test_reset_comes_through(net):
 
 @pytest.mark.parametrize("protocol", ["tcp", "http"])
 def test_an_answer_before_the_reset_comes_through(net, protocol):
-    """A server that refuses the rest of an upload, and hangs up."""
+    """The server answers in the middle of an upload and closes, which causes a reset: its answer
+    still reaches the skill."""
     code = f"""
     first = (b'FULL / HTTP/1.1\\r\\nHost: api.example.test\\r\\nContent-Length: 30000000\\r\\n'
              b'\\r\\n' if {protocol!r} == 'http' else b'FULL 1\\n')
@@ -323,7 +327,8 @@ def test_an_answer_before_the_reset_comes_through(net, protocol):
 
 @pytest.mark.parametrize("port,say", [(80, True), (80, False), (443, False)])
 def test_reset_by_the_skill(net, port, say):
-    """It is the end of a connection, wherever that stands: its place is free."""
+    """The skill resets a connection in one of its states: the connection ends, and max_connections
+    no longer counts it."""
     code = f"""
     def reset():
         with socket.create_connection(('api.example.test', {port}), 5) as s:
@@ -401,7 +406,7 @@ def talk(n, word):
         s.settimeout(20)
         s.sendall(b'%s %d\\n' % (word, n))
         if word == b'UP':
-            time.sleep(.2)  # what comes now comes at once
+            time.sleep(.2)  # so that all data sent below arrives together
             half, more = n // 2, socket.MSG_MORE
             s.sendall(bytes(half), more)
             s.send(b'!', socket.MSG_OOB | more)
@@ -412,7 +417,8 @@ show([tried(talk, n, word) for n in (20, 6 << 20) for word in (b'UP', b'URGENT')
 
 
 def test_urgent_data_holds_nothing_up(net):
-    """The byte itself is out of band, there and here."""
+    """An out-of-band byte of TCP does not delay the other data. The byte itself is not in the data,
+    neither in the sandbox nor outside."""
     got = net.probe(URGENT, [rule("api.example.test", 7003)])
     assert [r["value"] for r in got] == [64, 40, 64, 12 << 20], got
     assert [r["value"] for r in net.control(URGENT)] == [64, 40, 64, 12 << 20], "the control"
@@ -459,8 +465,8 @@ def test_quick_succession(net):
 
 
 def test_succession_makes_no_connection_beforehand(net):
-    """What is made ready for the next connection leaves nothing outside, not
-    even a try; a denied one in the midst of them leaves nothing either."""
+    """The broker keeps sockets ready for the next connections: this makes no extra connection
+    outside, and neither does a denied connection."""
     code = """
     show([raw('api.example.test', 7001, 'x', half_close=True) for _ in range(20)]
          + [tried(raw, 'api.example.test', 443, 'no TLS')['value']])
@@ -532,8 +538,7 @@ show(seen)
 
 
 def test_own_services_work_beside_egress(net):
-    """A skill's own listeners, also on a port that is declared; what connects
-    to them is no egress."""
+    """A skill's own listeners work, also on a declared port; connections to them are no egress."""
     places = "PLACES = [(socket.AF_INET, '127.0.0.1', 0), (socket.AF_INET6, '::1', 0)," \
              "(socket.AF_INET, '0.0.0.0', 8123), (socket.AF_INET6, '::', 8124)," \
              "(socket.AF_INET, '127.0.0.1', 7001), (socket.AF_INET6, '::1', 7001)]\n"
@@ -545,7 +550,8 @@ def test_own_services_work_beside_egress(net):
 
 
 def test_own_services_on_the_addresses_of_names(net):
-    """They are local as well: who listens there, or everywhere, is reached, and no egress."""
+    """The skill listens on the address of a declared name, or on all addresses: its own connections
+    reach this listener, and are no egress."""
     code = """
     four, six = (names('api.example.test', f)[0] for f in (socket.AF_INET, socket.AF_INET6))
     def tcp(at, to, port):
@@ -572,8 +578,8 @@ def test_own_services_on_the_addresses_of_names(net):
 
 
 def test_a_scan_of_ports_costs_little(net):
-    """Who listens is looked up so often a second, and not for each refusal; a service that was
-    found stays so."""
+    """A skill connects to 400 closed ports: the product looks for listeners only about 20 times a
+    second, not for each refusal. A listener that it has found is not looked up again."""
     code = """
     to = names('api.example.test', socket.AF_INET)[0]
     begin = time.monotonic()
@@ -628,7 +634,7 @@ def test_events(net):
 
 
 def family(pid):
-    """How many processes descend from it, with itself; not those that have ended."""
+    """The number of running processes that descend from this one, itself included."""
     parents = {}
     for d in os.listdir("/proc"):
         if d.isdigit():
@@ -646,8 +652,8 @@ def family(pid):
 
 
 def has_processes(net, egress, wanted):
-    """Whether a run has so many while its skill waits (with the skill), once what hashed its
-    files is done."""
+    """Fails unless a run has so many processes while its skill waits. The process that hashes the
+    skill's files must have ended first."""
     directory = net.skill("open('/tmp/x', 'w'); print('up', flush=True); time.sleep(90)", egress)
     p = net.runner.popen([net.runner.binary, "run", *GRANT, directory], stdout=-1, stderr=-1)
     try:
@@ -664,8 +670,8 @@ def test_no_egress_no_broker(net):
 
 
 def test_run_ends_while_connections_are_open(net):
-    """The skill's end is the end: no process of the run stays, the bytes are
-    in the trace."""
+    """The skill exits while 20 connections are open: the run ends, no process of it remains, and
+    the trace has all connections."""
     code = """
     import sys
     held = [socket.create_connection(('api.example.test', 7001), 10) for _ in range(20)]

@@ -1,7 +1,7 @@
-"""Datagrams by name and port: flows, limits, and silence without a grant.
+"""Datagrams by name and port: flows, limits, and denied flows.
 
-The server of port 7005 answers each datagram in capitals. A denied flow cannot
-be reset; its program sees nothing, and the trace has one line for it."""
+The server of port 7005 answers each datagram in capitals. UDP has no reset, so the
+program of a denied flow gets no error; the trace has one line for the flow."""
 import pytest
 
 from harness import BY_USER
@@ -26,7 +26,7 @@ def once(host, port=7005, data=b'loot', timeout=20, family=socket.AF_INET):
 """
 
 
-# For what is not answered: until then the trace has why.
+# Time limit (seconds) for a datagram that is not answered: by then the trace has the reason.
 SILENCE = 4
 
 
@@ -38,7 +38,7 @@ def one_event(events, **want):
 
 
 def test_datagrams_by_the_thousand(net):
-    """One flow, a few on their way at any time: each comes back, once."""
+    """1000 datagrams in one flow, eight at a time: each is answered exactly once."""
     code = CLIENT + """
 s = client('api.example.test')
 seen = []
@@ -62,7 +62,7 @@ SIZES = [1, 512, 1400, 1472, 9000, 60000, 65507]
 
 
 def test_sizes(net):
-    """Byte for byte; an empty datagram is one too."""
+    """Datagrams of many sizes, also empty ones: each arrives and is answered unchanged."""
     code = CLIENT + f"""
 s = client('api.example.test')
 def whole(n):
@@ -77,7 +77,8 @@ show([tried(whole, n) for n in [0] + {SIZES} + [0, 3]])
 
 
 def test_larger_than_the_server_can_be_sent(net):
-    """IPv6 carries 20 bytes more than IPv4: on record at once, and the next one passes."""
+    """The skill sends over IPv6, the server has IPv4, whose largest datagram is 20 bytes smaller: a
+    datagram that is too large is lost and recorded at once, and the next one passes."""
     code = CLIENT + """
 s = client('v4.example.test', family=socket.AF_INET6, timeout=3)
 show([tried(ask, s, b'x' * 65520), tried(ask, s, b'small')])
@@ -123,7 +124,8 @@ show(seen)
 
 
 def test_first_datagrams_wait_for_the_dialler(net):
-    """Those that fit into the queue; what goes beyond is lost, as on a network."""
+    """The first datagrams wait in a queue until the dialler has opened the flow; those that do not
+    fit into the queue are lost, as on a network."""
     code = CLIENT + """
 s = client('api.example.test')
 for i in range(200):
@@ -142,7 +144,8 @@ show(seen)
 
 
 def test_undeclared(net):
-    """Ports and addresses: the kernel's refusal. Names: they do not exist."""
+    """The kernel refuses datagrams to undeclared ports and addresses; undeclared names do not
+    exist."""
     code = CLIENT + """
 show([tried(once, 'api.example.test', 7006), tried(once, 'other.example.test'),
       tried(once, '10.77.0.1'), tried(once, '127.0.0.1')])
@@ -159,7 +162,8 @@ show([tried(once, 'api.example.test', 7006), tried(once, 'other.example.test'),
 
 
 def test_tcp_and_udp_are_two_grants(net):
-    """Each opens its own; together both. QUIC's port is open only for udp."""
+    """A tcp rule opens only TCP, a udp rule only UDP, and both together open both. Datagrams to
+    port 443 (QUIC) need a udp rule."""
     code = CLIENT + """
 def quic():
     try:
@@ -190,7 +194,8 @@ show([tried(once, 'api.example.test', 7005), tried(raw, 'api.example.test', 7001
     ("ula.example.test", "unique_local", "fd00::/8"),
 ])
 def test_guarded_ranges(net, name, kind, grant):
-    """Silence, and one line for the flow, however often it tries."""
+    """A declared name leads to a guarded address: datagrams get no answer, and the trace has one
+    line, however often the skill tries."""
     code = CLIENT + f"""
 s = client({name!r}, timeout=0.5)
 for i in range(20):
@@ -219,7 +224,7 @@ def test_only_the_judged_address(net):
 
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
 def test_families(net, family):
-    """The skill's family is not the server's: a name is a name."""
+    """The skill's socket may have another address family than the server: datagrams pass."""
     code = CLIENT + f"show([tried(once, h, family=socket.{family}) for h in " \
                     "('v4.example.test', 'v6.example.test')])"
     got = net.probe(code, [rule("*.example.test", 7005, protocol="udp")],
@@ -243,8 +248,8 @@ def test_literal_address(net):
 
 
 def test_closed_port_does_not_hang(net):
-    """The server's refusal ends nothing: the flow is there when it comes up.
-    Others go on beside it, and the run ends at once."""
+    """The server's port is closed: this does not end the flow, because a server may start later.
+    Other flows work, and the end of the run is not delayed."""
     code = CLIENT + """
 s = client('api.example.test', 7099, timeout=0.5)
 seen = []
@@ -289,12 +294,13 @@ show(tried(ask, s, b'loot'))
 
 @BY_USER
 def test_limit_of_flows(net):
-    """TCP and UDP together; what is long still makes room."""
+    """max_connections counts TCP connections and UDP flows together. A flow that was idle for long
+    is closed to make room for a new one."""
     code = CLIENT + """
 tcp = socket.create_connection(('api.example.test', 7001), 5)
 tcp.sendall(b'x')
 tcp.recv(1)
-# Those that are refused are soon through: by then none of the first has been still for long.
+# The refused flows have a short timeout, so that the first three are not idle for long meanwhile.
 held = [client('api.example.test', timeout=20 if i < 3 else 0.3) for i in range(6)]
 first = [tried(ask, s, b'x') for s in held]
 time.sleep(5.5)
@@ -330,7 +336,7 @@ show([tried(kilobyte, i) for i in range(8)] + [tried(once, 'api.example.test', t
 
 
 def test_flood_of_flows(net):
-    """Two thousand sockets at once: bounded, and the run goes on."""
+    """2000 flows at once: the number of open flows is limited, and other connections work."""
     code = CLIENT + """
 a = address('api.example.test')
 for i in range(2000):

@@ -1,4 +1,4 @@
-"""The environment has only the declared variables, also when read through /proc."""
+"""The skill's environment has only the declared variables, also if it is read through /proc."""
 import pytest
 
 import records
@@ -41,7 +41,8 @@ def test_manifest_declares(ssb):
 
 
 def test_what_is_granted_is_not_absent(ssb):
-    """The caller has none of them; of some the sandbox has its own."""
+    """The caller has not set LANG, TMPDIR and NOT_SET. The sandbox sets the first two itself, so
+    only NOT_SET is recorded as absent."""
     d = ssb.skill(SHOW, allow=["LANG", "NOT_SET", "TMPDIR", "MY_KEY"])
     without = ["env", "-u", "LANG", ssb.binary]
     r = ssb.as_caller([*without, "run", d], env=PLANTED).ok()
@@ -55,7 +56,8 @@ def test_what_is_granted_is_not_absent(ssb):
 
 
 def test_names_that_fill_a_line(ssb):
-    """The event is there all the same, and says how many names it leaves out."""
+    """More names are declared than fit into one line of the record: the event has some of them, and
+    the number of those left out."""
     names = [f"V{i:03d}_{'x' * 300}" for i in range(250)]
     ssb.run(ssb.skill("pass", allow=names)).ok()
     lines = records.last(ssb)
@@ -67,7 +69,8 @@ def test_names_that_fill_a_line(ssb):
 
 @pytest.mark.parametrize("name, says", OWNERS)
 def test_no_manifest_gives_a_credential(ssb, name, says):
-    """Off a terminal, unapproved: it runs without, and that is said; the owner's word gives it."""
+    """A manifest asks for a credential: without an approval, the skill runs without it, and a
+    message says so. A flag or the policy file of the owner grants it."""
     planted = PLANTED | {name: f"{SECRET}-{name}"}
     d = ssb.skill(SHOW, allow=["MY_KEY", name], egress=[{"domain": "any.example"}])
 
@@ -138,7 +141,7 @@ def test_proc_1_is_opaque(ssb):
     seen = ssb.probe(code)
     assert seen["pid"] != 1, "the skill must not be init"
     assert set(seen["seen"].values()) == {"denied"}, seen
-    # The control looks at its own process, which it may.
+    # The control: a process can read the same files of itself.
     own = ssb.probe(code.replace("/proc/1/", "/proc/self/").replace("'mem', ", ""))
     assert set(own["seen"].values()) == {"readable"}, own
 

@@ -1,4 +1,5 @@
-"""If a layer cannot be applied, the run stops with a message, or goes on and reports the loss."""
+"""If a layer cannot be applied, the run stops with a message; with --best-effort it continues and
+reports the loss."""
 import json
 import os
 import socket
@@ -74,7 +75,8 @@ print(json.dumps(seen))
 
 
 def test_best_effort_userns_changes_no_file_by_its_name(user):
-    """Of modes, owners and attributes Landlock knows nothing."""
+    """Without the userns layer, a skill tries to change the owner's file: mode, group, attributes,
+    size. Each try is denied (Landlock does not cover modes, owners and attributes)."""
     key = user.home / ".ssh/id_ed25519"
     before = key.stat()
     skill = user.skill(BY_NAME, allow=["REAL_HOME"])
@@ -103,7 +105,8 @@ print(json.dumps(seen))
 
 
 def test_best_effort_userns_leaves_other_processes_alone(user):
-    """They are in sight, and of the same user."""
+    """Without the userns layer, the skill sees the user's other processes: it still cannot change
+    their limits, priority, affinity or scheduler."""
     skill = user.skill(OTHERS, allow=["OTHER"])
     other = user.popen(["sleep", "60"])
     try:
@@ -134,7 +137,8 @@ def test_best_effort_changes_nothing_where_the_layer_works(ssb):
 
 
 def test_masked_proc_stops_the_run(user):
-    """As in a container: something is mounted over a part of /proc."""
+    """Another file system is mounted over a part of /proc, as in a container: the run stops with a
+    message."""
     script = 'mount --bind /dev/null /proc/timer_list 2>/dev/null || ' \
              'mount --bind /dev/null /proc/version; exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all -- "$0" "$@"'
@@ -160,7 +164,8 @@ def test_overlayfs_reads_come_from_a_snapshot(root, mounts):
     assert root.inside(show, flags=flags).ok().text == "content\n"
     r = root.inside(f"open('{merged}/f', 'w')", flags=flags)
     assert r.code == 1 and (merged / "f").read_text() == "content"
-    # What only the manifest asks for is shown as it is, to one of the others.
+    # If only the manifest asks for it, the permissions remain as they are, and the skill, which has
+    # another uid, cannot read the file.
     r = root.inside(show, read=[merged])
     assert r.code == 1 and "PermissionError" in r.errors, repr(r)
     (merged / "f").chmod(0o644)
@@ -191,7 +196,8 @@ print(json.dumps({**seen, **why}))
 
 @pytest.mark.parametrize("audit", ["full", "violations", "off"])
 def test_without_an_overlay_no_socket_of_the_host_is_reached(user, mounts, audit):
-    """Overlays stand on each other twice, and no more: ours cannot be made."""
+    """The grant is an overlay on an overlay. The kernel allows no third one, so the sandbox cannot
+    make its own: the skill cannot reach the host's socket in the grant nevertheless."""
     two = overlay(user, mounts, "two", below=overlay(user, mounts, "one"))
     with socket.socket(socket.AF_UNIX) as host:
         host.bind(str(two / "s"))
@@ -201,7 +207,7 @@ def test_without_an_overlay_no_socket_of_the_host_is_reached(user, mounts, audit
         skill = user.skill(code, read=[two])
         r = user.run("--audit", audit, skill).ok()
         assert "restricted" in user.last_trace()["layers"]["seccomp"]["detail"]
-        made = "PermissionError" if audit == "off" else "ok"  # for its own
+        made = "PermissionError" if audit == "off" else "ok"  # a unix socket for its own use
         assert r.json() == {"made": made, "reached": "PermissionError"}
         assert user.bare_probe(code) == {"made": "ok", "reached": "ok"}
 

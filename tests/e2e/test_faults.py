@@ -1,11 +1,11 @@
-"""Every system call of the set-up fails in turn: the skill starts confined or
-not at all, always with an end and a message, and never hangs."""
+"""Every system call of the set-up fails in turn: either the skill starts confined, or the run
+ends with a message. It never hangs."""
 import pytest
 
 SECRET_NAME = ".ssh/id_ed25519"
 
-# How often each is called on the way from clone to execve, generously: past
-# the last call nothing is injected and the run must succeed.
+# An upper limit of how often each call is made between clone and execve. A number beyond the
+# last call injects no error.
 CALLS = {
     "clone3": 3, "unshare": 2, "setns": 2, "socketpair": 3, "setsid": 2, "close_range": 7,
     "sethostname": 2, "ioctl": 3, "chdir": 3, "fchdir": 2, "pivot_root": 2, "umount2": 3,
@@ -18,14 +18,15 @@ CALLS = {
 }
 
 
-# Of the two that build the sandbox, who has to wait for the other lets the old root go:
-# the other's call that takes long, if it is to be that one.
+# Two processes build the sandbox: init and the skill's. The process that must wait for the other
+# one detaches the old root. A test makes a call of the other process slow, so that init waits
+# (unshare is slow) or the skill's process waits (pivot_root is slow).
 INIT_WAITS = "unshare"
 SKILL_WAITS = "pivot_root"
 
 
 def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/dev/null"):
-    """Runs `program` in the sandbox with the nth `call` of each process failing."""
+    """Runs `program` in the sandbox; in each process, the nth `call` fails."""
     return runner.as_caller(
         ["strace", "-f", "-qq", "-o", calls, "-e", f"trace={call},unshare,pivot_root,umount2",
          "-e", f"inject={call}:error={error}:when={nth}", *options,
@@ -34,9 +35,10 @@ def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/
 
 
 def run_with_wait(runner, program, call, nth, error, slow):
-    """The same, with a `slow` call: the process that makes it does not detach the old root."""
+    """Like run_with_fault(); also makes the `slow` call take longer. Repeats the run until the
+    process of this call is not the one that detaches the old root."""
     calls = runner.write(runner.base / "calls", "")
-    for _ in range(10):  # the other may have come later all the same
+    for _ in range(10):  # the other process may still have been the later one
         r = run_with_fault(runner, program, call, nth, error,
                            "-e", f"inject={slow}:delay_exit=100000", calls=calls)
         made = [line.split(maxsplit=1) for line in calls.read_text().splitlines()]
@@ -61,8 +63,8 @@ def program(ssb, programs):
 
 
 def test_a_root_that_is_busy_for_an_instant(ssb, program):
-    """It is made read-only when no process in the sandbox writes to it; the wait for that has a
-    limit."""
+    """Making the root read-only fails with EBUSY while a process writes to it. If it fails once, it
+    is tried again and the skill starts; if it always fails, the run ends with a message."""
     for nth in range(1, 80):
         r = run_with_wait(ssb, program, "mount_setattr", f"{nth}+", "EBUSY", INIT_WAITS)
         if "read-only '/'" in r.errors:
@@ -74,7 +76,7 @@ def test_a_root_that_is_busy_for_an_instant(ssb, program):
 
 @pytest.mark.parametrize("slow", [INIT_WAITS, SKILL_WAITS])
 def test_an_old_root_that_stays(ssb, program, slow):
-    """The process that should detach it does not."""
+    """The old root cannot be detached: the skill does not start."""
     r = run_with_wait(ssb, program, "umount2", 1, "EPERM", slow)
     assert r.code == 125 and "cannot leave the host's '/'" in r.errors and "SAFE" not in r.text, \
         repr(r)
@@ -91,7 +93,8 @@ def test_a_failing_call_never_weakens(ssb, program, call):
         else:
             assert r.code != 0, f"{call} #{nth}: {r!r}"
             assert r.code < 128 or r.errors, f"{call} #{nth}: {r!r}"
-    # A call that stops nothing however often it fails is not checked at all.
+    # If the skill starts although such a call failed each time, the product does not check the
+    # call's result.
     if call in {"clone3", "unshare", "seccomp", "capset", "pivot_root", "setns", "fsmount",
                 "landlock_restrict_self", "move_mount", "close_range", "setsid"}:
         assert started < CALLS[call], f"{call} may fail unseen"
@@ -99,7 +102,8 @@ def test_a_failing_call_never_weakens(ssb, program, call):
 
 @pytest.mark.parametrize("files", [16, 34, 40, 63])
 def test_too_few_open_files(ssb, files):
-    """Said before anything is built: what fails for want of an fd can say something else."""
+    """The limit of open files is too low: the run is refused before the sandbox is built. Later, a
+    call that fails for lack of an fd could give a misleading message."""
     def run(n):
         return ssb.as_caller(["prlimit", f"--nofile={n}:{n}", ssb.binary, "run", "--", "echo", "ran"])
     r = run(files)

@@ -1,4 +1,4 @@
-"""The file view: declared files are there, with their permissions, and nothing else is."""
+"""The files in the sandbox: only the declared files are visible, with their permissions."""
 import pathlib
 import shutil
 import tempfile
@@ -48,7 +48,7 @@ def test_host_places_are_hidden(ssb):
               "/proc/sysrq-trigger"]
     places = [p for p in places if os.path.exists(p)]
     seen = ssb.probe(code, env=paths_env(places), flags=["--env", "PATHS"])
-    # /home may be there as the parent of $HOME, /proc entries as names.
+    # /home may be visible as the parent of $HOME, and entries of /proc may be visible as names.
     hidden = [p for p in places if not p.startswith(("/home", "/proc/"))]
     assert [p for p in hidden if seen[p]] == []
     control = ssb.bare_probe(code, env=paths_env(places))
@@ -143,7 +143,8 @@ def test_undeclared_is_missing(ssb):
 
 
 def test_private_file_of_caller(ssb):
-    """A user's manifest gets what the user may read; root's, what others may."""
+    """A manifest asks for a file with mode 0600 of the caller: a user's skill can read it. Root's
+    skill has another uid and can read it only if the owner grants it with --read."""
     d = data_dir(ssb)
     ssb.write(d / "private", "private text", 0o600)
     env, flags = paths_env([d / "private"]), ["--env", "PATHS"]
@@ -222,7 +223,7 @@ def test_tmp_and_home_are_private(ssb):
     assert ssb.probe(code)["tmp"] == [name]
     for d in ("/tmp", "/var/tmp", ssb.home):
         assert not os.path.exists(f"{d}/{name}")
-    # nothing is left from the run before
+    # No file of the first run is left.
     assert ssb.probe(code)["tmp"] == [name]
 
 
@@ -259,7 +260,7 @@ def test_nosuid_nodev_everywhere(ssb):
     assert ssb.probe(code) == []
 
 
-# A /dev in which the devices are the caller's, as in a container with ids of its own.
+# Makes a /dev whose devices belong to the caller, as in a container with a user namespace.
 OWN_DEV = r"""
 mount -t tmpfs -o mode=755 dev /mnt
 for d in null:3 zero:5 full:7 random:8 urandom:9; do mknod -m 666 /mnt/${d%:*} c 1 ${d#*:}; done
@@ -373,7 +374,7 @@ def test_submount_follows_its_parent(root, mounts, grant):
     """
     r = root.inside(code, env={"F": str(sub / "file")}, flags=["--env", "F"], **{grant: [d]})
     if grant == "write" and kernel() < (6, 3):
-        # tmpfs cannot be idmapped yet: refused as a whole, never half granted.
+        # These kernels cannot idmap a tmpfs: the whole grant is refused.
         assert r.code == 125 and "idmapped" in r.errors and str(d) in r.errors, repr(r)
         return
     seen = r.ok().json()

@@ -9,7 +9,7 @@ from net_fixtures import GRANT, net, outside, rule
 
 ECHO = rule("api.example.test", 7001)
 
-# Lines, and bytes: more than a record has room for.
+# Two floods: more lines, or more bytes, than a record can have.
 FLOODS = {
     "lines": "names = (f'/tmp/absent/{i}' for i in range(200000))",
     "bytes": "names = (f'/tmp/{i}/' + '/'.join(['\\1' * 250] * 12) for i in range(4500))",

@@ -1,5 +1,5 @@
-"""Skills in all known formats, with and without the usual mistakes: each runs confined and
-does its work, and gets only those variables that its owner grants."""
+"""Skills in all known formats, with and without the usual mistakes: each runs confined, does its
+work, and gets only the variables that the owner grants."""
 import json
 import re
 import shutil
@@ -12,7 +12,7 @@ FORMATS = REPO / "tests/skills/formats"
 
 
 def place(ssb, *names, into="formats"):
-    """Copies of the skills, of this caller; the directory that they are in."""
+    """Copies skills of tests/formats for this caller; returns the directory that contains them."""
     top = ssb.mkdir(into)
     for name in names or [d.name for d in FORMATS.iterdir()]:
         shutil.copytree(FORMATS / name, top / name)
@@ -21,7 +21,7 @@ def place(ssb, *names, into="formats"):
     return top
 
 
-# (skill, its arguments, what comes in, what comes out, its format)
+# (skill, its arguments, its input, its output, its format)
 JOBS = [
     ("word-count", ["scripts/count.py"], b"one two\nthree\n", {"words": 3, "lines": 2}, "SKILL.md"),
     ("csv-report", ["scripts/sum.sh", "2"], b"a,1\nb,41\n", "42", "SKILL.md"),
@@ -72,7 +72,7 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
     ware = ssb.run("--env", "GREETER_TOKEN", top / "greeter", '{"who": "x"}', env=PLANTED).ok()
     assert ware.json()["result"]["token"] == PLANTED["GREETER_TOKEN"]
     assert "about to greet" in ware.errors
-    # The owner's policy file grants as the flag does, and denies what it is asked to.
+    # The owner's policy file can grant variables as the flag does, and deny them.
     ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
               "grants: {env: [NOTES_USER]}\ndeny: {env: [NOTES_TOKEN]}\n", 0o600)
     assert ssb.run(top / "notes-sync", "sync.py", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
@@ -153,7 +153,8 @@ def test_a_script_has_to_be_named_and_to_be_the_skills(ssb):
 
 
 def test_validate_takes_the_file_itself(user):
-    """As an editor or a commit hook names it: that file, whatever else is in its directory."""
+    """validate gets the path of a file, as from an editor or a commit hook: it judges this file,
+    whatever other files are in the directory."""
     top = place(user, "unquoted-colon", "greeter", "word-count")
     user.write(top / "unquoted-colon/skillsandbox.yaml", "skill: [")
     colon = user.ssb("validate", top / "unquoted-colon/SKILL.md").ok()
@@ -170,7 +171,8 @@ def test_validate_takes_the_file_itself(user):
 
 
 def test_a_sidecar_that_cannot_be_seen(user):
-    """What is said of it is what is known: not that it is there, nor that it is not."""
+    """The directory of the sidecars cannot be read: the message says "Permission denied", and says
+    neither that the sidecar exists nor that it does not."""
     config = user.mkdir("locked")
     derived = place(user, "notes-sync") / "notes-sync"
     own = user.skill("print('ran')")
@@ -185,8 +187,8 @@ def test_a_sidecar_that_cannot_be_seen(user):
 
 
 def test_the_owners_sidecar(ssb):
-    """It gives what it says to the directory that it names, or to one that was approved with
-    it; another of the same name gets nothing by it."""
+    """The owner's sidecar grants its permissions to the directory that it names, or to a directory
+    that was approved with it. Another directory of the same name gets nothing."""
     top = place(ssb, "notes-sync")
     stranger = ssb.mkdir("downloads") / "notes-sync"
     shutil.copytree(top / "notes-sync", stranger)
@@ -204,7 +206,7 @@ def test_the_owners_sidecar(ssb):
     assert r.json() == {} and "withheld: environment NOTES_USER" in r.errors, r
     line = f"'directory: {stranger}' under 'skill:'"
     for r in (r, ssb.ssb("inspect", stranger), ssb.ssb("lint", stranger)):
-        assert line in r.ok().text + r.errors, r  # a stranger's grants are never in silence
+        assert line in r.ok().text + r.errors, r  # the message says why nothing is granted
     ssb.ssb("approve", "--yes", top / "notes-sync", env=PLANTED).ok()
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     ssb.ssb("approvals", "--revoke", top / "notes-sync").ok()
@@ -218,9 +220,10 @@ def test_the_owners_sidecar(ssb):
         entrypoint: {command: python3, args: [sync.py]}
         """)
     for r in (ssb.run(top / "notes-sync", env=PLANTED), ssb.ssb("inspect", top / "notes-sync")):
-        assert "is used instead of your" in r.ok().text + r.errors, r  # never in silence
+        assert "is used instead of your" in r.ok().text + r.errors, r  # a message says so
     own_of_stranger = ssb.write(stranger / "skillsandbox.yaml", own.read_text())
-    assert "in place of" not in ssb.run(stranger, env=PLANTED).ok().errors  # it is not for that one
+    # The sidecar does not name this directory, so there is no message.
+    assert "in place of" not in ssb.run(stranger, env=PLANTED).ok().errors
     own.unlink()
     own_of_stranger.unlink()
     assert ssb.ssb("inspect", "--json", stranger).json()["format"] != "sidecar"
@@ -230,7 +233,8 @@ def test_the_owners_sidecar(ssb):
 
 
 def test_without_user_namespaces(user):
-    """There is no /skill then, and no place of ours: both are where they can be."""
+    """Without user namespaces there is neither /skill nor a mount for the product's own files:
+    skills still run, and nothing is written into their directories."""
     top = place(user, "saved-on-windows", "greeter")
     for name, args, said in (("saved-on-windows", ["scripts/hello.py", "/skill"], "hello "),
                              ("greeter", ['{"who": "Ada"}'], "Good day, Ada")):

@@ -1,8 +1,8 @@
-"""A governed run: paused, resumed, ended and measured from outside.
+"""A governed run: a governor outside of the sandbox pauses, resumes, ends and measures it.
 
-progs/govern.c is the governor; the tests write its commands, and it prints the
-events. As root a control group stops the processes (v1 or v2, as the machine
-has it); as a user init does.
+progs/govern.c is the governor: it reads commands from the tests and prints the
+events. For root, a control group (v1 or v2) pauses the processes; for a user,
+init stops them with signals.
 """
 import json
 import os
@@ -52,7 +52,7 @@ def test_pause_stands_and_resume_goes(ssb, govern):
 
 
 def test_pause_twice_and_resume_without(ssb, govern):
-    """Each word has its answer, whatever the state."""
+    """A second pause, or a resume without a pause, is answered like any other."""
     skill, path = counting(ssb)
     g = govern(ssb, skill)
     wait_for(path.exists)
@@ -83,7 +83,7 @@ def test_pause_before_the_start_holds(ssb, govern):
 
 
 def test_time_limit_does_not_count_the_pause(ssb, govern):
-    """Six seconds are allowed: a pause of seven changes nothing of that."""
+    """A run with a time limit of 6 s is paused for 7 s: the pause does not count for the limit."""
     skill, path = counting(ssb, resources={"max_runtime_seconds": 6})
     g = govern(ssb, skill)
     wait_for(path.exists)
@@ -175,7 +175,7 @@ beat(3)
 
 
 def states(init):
-    """The states of all processes beneath init: letters of /proc/PID/stat."""
+    """The states of init and all processes beneath it, one letter of /proc/PID/stat for each."""
     letters, left = "", [init]
     while left:
         pid = left.pop()
@@ -209,12 +209,12 @@ def test_fifty_pauses_of_a_fork_bomb(ssb, govern):
 
 RESTLESS = """
 import ctypes, signal, time
-# Timers that send SIGCONT, twenty in a second: who is stopped goes on. Not one for all of
-# them: a SIGSTOP that finds its signal pending takes that away, and it is never armed again.
+# Timers send SIGCONT 20 times per second, so the process resumes after each SIGSTOP. Each signal
+# has its own timer: a SIGSTOP removes a pending SIGCONT, and its timer is never armed again.
 class Event(ctypes.Structure):
     _fields_ = [('value', ctypes.c_void_p), ('signo', ctypes.c_int), ('notify', ctypes.c_int),
                 ('pad', ctypes.c_char * 64)]
-signal.signal(signal.SIGCONT, lambda *_: None)  # an ignored one is not delivered
+signal.signal(signal.SIGCONT, lambda *_: None)  # an ignored signal is not delivered
 libc = ctypes.CDLL(None, use_errno=True)
 event = Event(None, signal.SIGCONT, 0)
 for k in range(1, 400):
@@ -229,7 +229,8 @@ while True:
 
 
 def test_a_process_that_resumes_itself(ssb, govern):
-    """A freezer holds it; if there are only signals, the run ends."""
+    """A paused process sends itself SIGCONT: the freezer of root's control group keeps it paused.
+    Without a freezer, the run is ended, with a reason."""
     g = govern(ssb, ssb.skill(RESTLESS))
     g.output("armed")
     g.say("pause")
@@ -316,7 +317,7 @@ def test_kill_ends_every_tree_at_once(ssb, govern, paused):
     files = [shared / n for n in ("daemon1", "daemon2", "runner")]
     init = g.hear("placed")["init"]
     wait_for(lambda: all(f.exists() for f in files))
-    for f in files:  # control: they live
+    for f in files:  # control: all processes are running
         wait_for(lambda path=f: grows(path, 0.1))
     if paused:
         g.say("pause")
@@ -434,7 +435,7 @@ def test_an_ordinary_end_is_its_own(ssb, govern):
 
 
 def without_userns(runner, govern, *args):
-    """As in test_fallbacks: a user namespace whose own limit is zero."""
+    """Starts a governed run in a user namespace whose limit of further user namespaces is zero."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
 
@@ -523,14 +524,14 @@ def test_cpu_is_metered(ssb, govern, end):
     series = [m["cpu_ms"] for m in g.all("used")]
     assert series == sorted(series)
     assert BURNT * 0.95 < series[-1] < BURNT * 1.25 + 200, "at the end"
-    # Start of Python, and all that is not in `burn`, is below a fifth.
+    # The start of Python, and all other work outside of burn(), takes less than a fifth.
     assert g.all("ended")
 
 
 def test_cpu_of_children_without_a_wait(ssb, govern):
-    """SIGCHLD is ignored: the kernel adds the time of these children to no process. Each of them is
-    seen before it ends: without a control group, the use of a process is known only while it
-    exists."""
+    """The skill ignores SIGCHLD, so the kernel adds the CPU time of its children to no process: the
+    time is metered nevertheless. Each child waits until it was measured: without a control group,
+    the use of a process is known only while the process exists."""
     code = BURN.split("burn(0.5)")[0] + """
 import signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -594,7 +595,8 @@ def test_no_violation_no_message(ssb, govern):
 
 
 def test_a_run_without_a_governor_has_no_group_for_one(root):
-    """Control of the cost: freezer and clock are for governed runs alone."""
+    """A run without a governor gets no control groups for freezer and CPU time: only governed runs
+    pay for them."""
     since = time.time()
     skill = root.skill("print('up', flush=True)\ninput()")
     p = root.popen([root.binary, "run", skill], stdin=-1, stdout=-1)

@@ -1,4 +1,4 @@
-"""The network of a governed run: measured while it runs, and closed when it must end."""
+"""The network of a governed run: its traffic is measured, and its connections end with the run."""
 import os
 import pathlib
 import signal
@@ -29,7 +29,7 @@ s.close()
 
 
 def gated(net, code, egress):
-    """A skill that waits at its GATE, and what opens that."""
+    """Returns a skill whose code waits at GATE, and a function that lets it continue."""
     shared = net.runner.mkdir(f"gate{net.runner.count}")
     skill = net.skill(code.replace("SHARED", str(shared)), egress, write=[shared])
     return skill, lambda: net.runner.write(shared / "go", "")
@@ -104,7 +104,8 @@ def children(pid):
 
 
 def test_governor_that_does_not_listen_loses_nothing(net, govern):
-    """Connections wait while the governor does not listen; the run keeps running."""
+    """The governor is stopped: new connections of the skill wait. After it resumes, it gets all of
+    their events."""
     code = GATE + MANY.replace("range(120)", "range(500)") + "print('made', flush=True)\n"
     skill, go = gated(net, code, [ECHO])
     g = govern(net.runner, *GRANT, skill)
@@ -178,8 +179,8 @@ def test_network_is_closed_during_the_grace(net, govern):
 
 
 def test_repeated_denials_arrive_while_it_runs(net, govern):
-    """In the record they stand once and as a number at the end; who is to act
-    on them cannot wait for that."""
+    """The record lists equal denials once, and their count at the end. The governor may have to act
+    earlier, so it gets all of them while the run is running."""
     code = """
     import socket
     for _ in range(30):
@@ -190,7 +191,7 @@ def test_repeated_denials_arrive_while_it_runs(net, govern):
     """
     skill, go = gated(net, textwrap.dedent(code) + GATE, [ECHO])
     g = govern(net.runner, *GRANT, skill)
-    # Each asks for IPv4 and for IPv6.
+    # Each getaddrinfo() asks for IPv4 and for IPv6.
     g.reaches("violations", lambda _: sum(m["total"] for m in g.all("violations")) >= 60)
     live = sum(m["total"] for m in g.all("violations"))
     go()
@@ -224,7 +225,7 @@ def test_pause_keeps_a_connection(net, govern):
         g.drain()
         return g.all("used")[-1]["out"] if g.all("used") else 0
 
-    def stands():  # what was on its way arrives a little later
+    def stands():  # after a pause, data that was on its way still arrives for a moment
         before = out()
         time.sleep(0.5)
         return out() == before

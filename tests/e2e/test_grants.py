@@ -1,4 +1,5 @@
-"""What a grant gives, and what it must not give."""
+"""Grants of files and directories: the access that they give, and the access that they must not
+give."""
 import fcntl
 import json
 import os
@@ -11,7 +12,7 @@ import pytest
 
 from harness import SECRET, ends_within, execute
 
-# Tries every way to bring a name into being or to change it.
+# Tries every way to make a name in a directory, or to change it.
 TAKE = """
 import json, os
 d = os.environ['D']
@@ -56,7 +57,7 @@ def take_bare(ssb, d, names):
 
 
 def tree(d):
-    """Everything beneath d: kind and mode, and what a file or link says."""
+    """Everything in d: {path: (kind and mode, content of the file or target of the link)}."""
     seen = {}
     for top, dirs, files in os.walk(d):
         for p in [os.path.join(top, n) for n in dirs + files] + [str(d)]:
@@ -132,7 +133,8 @@ HELD = [".git/hooks", ".envrc", ".vscode", ".claude", ".mcp.json", "CLAUDE.md"]
 
 @pytest.mark.parametrize("state", ["absent", "present"])
 def test_settings_of_every_agent_that_setup_knows(ssb, state):
-    """What `setup --project` writes, and what stands beside it, names programs to start."""
+    """The settings that `setup --project` writes, and those next to them, name programs to start:
+    in a writable grant, a skill can neither make nor change them."""
     d, outside = ssb.mkdir("d"), ssb.mkdir("outside")
     dirs = [".claude", ".codex", ".opencode", ".qwen", ".roo"]
     names = [*dirs, ".mcp.json", "opencode.json", "opencode.jsonc", "CLAUDE.local.md",
@@ -147,7 +149,8 @@ def test_settings_of_every_agent_that_setup_knows(ssb, state):
 
 
 def test_held_settings_are_json(ssb):
-    """An agent that starts in the directory meanwhile reads them."""
+    """Placeholders for JSON settings contain {}: an agent that starts in the directory during the
+    run can parse them."""
     d = ssb.mkdir("d")
     show = "for f in .mcp.json opencode.json opencode.jsonc; do cat $f; echo; done"
     r = ssb.run("-w", d, "--", "sh", "-c", show, cwd=d).ok()
@@ -156,8 +159,8 @@ def test_held_settings_are_json(ssb):
 
 
 def test_placeholder_that_another_run_is_about_to_fill(ssb):
-    """It is no file of the owner's: without a lock of this run on it the other one would remove
-    it at its end, and the name would be free here."""
+    """Another run has made a placeholder and not filled it yet: this run must lock it, too.
+    Otherwise the other run would remove it at its end, and the skill could use the name."""
     d = ssb.mkdir("d")
     half = ssb.write(d / ".envrc", "", 0o1400)
     with ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c", "echo up; read x"],
@@ -210,7 +213,8 @@ def test_dangling_symlink_at_a_protected_name(ssb, name):
 
 
 def test_reason_of_a_refusal_is_never_lost(user):
-    """Init fails while the supervisor's word to it is still unread."""
+    """Init fails before it has read the supervisor's message: on a busy machine, each of 320
+    refused runs still prints the reason."""
     d, system = user.mkdir("d"), user.mkdir("system")
     place = system / d.relative_to("/")
     place.parent.mkdir(parents=True)
@@ -266,7 +270,8 @@ echo over
 
 
 def test_overlapping_runs_share_the_protection(ssb):
-    """One begins where the other ends, and takes its names away."""
+    """Runs in two loops share a writable directory, so one begins while the other removes its
+    placeholders: no skill can use a protected name."""
     d, rounds = ssb.mkdir("shared"), 30
     loop = ["sh", "-c", f'for i in $(seq {rounds}); do "$@" || exit; done', "sh"]
     argv = [*loop, ssb.binary, "run", "-w", d, "--env", f"D={d}", "--", "sh", "-c", RACE]
@@ -281,7 +286,8 @@ def test_overlapping_runs_share_the_protection(ssb):
 
 
 def test_run_begins_while_another_removes_its_names(ssb):
-    """The moment of the race, held open: the placeholder is locked and goes."""
+    """A run begins while another one, which has locked its placeholder, removes it: the new run
+    waits, and then makes its own placeholder."""
     d = ssb.mkdir("shared")
     look = ["--", "sh", "-c", f"stat -c %a:%s {d}/.envrc; {{ echo evil > {d}/.envrc; }} 2>&-; "
             f"test -e {d}/.envrc && echo held"]
@@ -303,7 +309,8 @@ def test_run_begins_while_another_removes_its_names(ssb):
 
 
 def test_run_of_another_user_ends_first(root, user):
-    """The names are held until the last run that needs them has ended, whichever run made them."""
+    """Two runs of different users share a directory: the names stay protected until the last run
+    has ended, whichever run made the placeholders."""
     d = user.mkdir("shared")
     script = 'touch "$0/$1"; while [ -e "$0/$1" ]; do sleep 0.02; done; ' \
              '{ echo evil > "$0/.envrc"; } 2>&-; mkdir "$0/.vscode" 2>&-; echo over'
@@ -336,7 +343,7 @@ def test_interrupt_during_the_set_up_leaves_nothing(ssb):
         p = ssb.popen(argv, stdin=-3, stdout=-3, stderr=-1)
         time.sleep(0.02 * i / 59)
         p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=19)  # of the 20 that it would sleep
+        _, err = p.communicate(timeout=19)  # less than the 20 s that the command sleeps
         assert p.returncode in (130, -signal.SIGINT), (i, p.returncode, err)
         assert tree(d) == before, f"round {i}"
     r = ssb.run("-w", d, "--", "ls", "-A", d).ok()
@@ -361,7 +368,8 @@ def test_request_that_only_the_owner_can_grant(ssb, path):
 @pytest.mark.parametrize("access", ["read", "write"])
 @pytest.mark.parametrize("place", ["/tmp", "/var/tmp"])
 def test_whole_tmp(ssb, place, access):
-    """Decoys only: in a mount namespace of its own the place is an empty one."""
+    """A manifest asks for all of /tmp or /var/tmp: this is refused, and the owner can grant it. The
+    test mounts an empty directory there, in a new mount namespace."""
     def run(*args):
         script = 'mount -t tmpfs -o mode=1777 t "$0"; echo shared > "$0/of-others"; ' \
                  'mkdir -m 0777 "$0/part"; echo part > "$0/part/f"; exec "$@"'
@@ -399,7 +407,7 @@ def test_trace_in_a_writable_grant(ssb):
     assert os.listdir(d) == ["below"] and os.listdir(below) == []
     skill = ssb.skill("print('started')", write=[d])
     assert ssb.run("--trace-output", d / "t.json", skill).code == 2
-    made = elsewhere / "made"  # by the run
+    made = elsewhere / "made"  # the run makes this directory
     skill = ssb.skill("print('started')", write=[made])
     r = ssb.run("--trace-output", made / "t.json", skill)
     assert r.code == 2 and "skill may write" in r.errors and os.listdir(made) == [], repr(r)
@@ -410,7 +418,8 @@ def test_trace_in_a_writable_grant(ssb):
 
 
 def test_git_does_not_see_the_placeholders(ssb):
-    """`git add -A` inside takes what the skill made, not what holds a name."""
+    """`git add -A` in the sandbox adds the skill's file, but not the placeholders of protected
+    names."""
     repo = ssb.mkdir("seen")
     ssb.as_caller(["git", "init", "-q", repo]).ok()
     script = (f"cd {repo}; echo x > f; git add -A; "
@@ -421,7 +430,8 @@ def test_git_does_not_see_the_placeholders(ssb):
 
 
 def test_the_way_to_a_grant_stays(ssb):
-    """Renamed, the grant would go by another name, in the trace as well."""
+    """A skill cannot rename or remove a directory above a grant: the grant would get another path,
+    also in the trace."""
     project = ssb.home / "src/deep/proj"
     ssb.write(project / "file", "text")
     code = f"""
@@ -439,7 +449,7 @@ def test_the_way_to_a_grant_stays(ssb):
     """
     got = ssb.probe(code, write=[project])
     assert got == [16, 16, 16, "text", "done", "done"], got
-    # The control: without a grant beneath it such a directory moves.
+    # The control: a directory without a grant beneath it can be renamed.
     free = ssb.probe(f"""
     import os
     os.makedirs({str(ssb.home)!r} + '/src/deep')
@@ -451,8 +461,8 @@ def test_the_way_to_a_grant_stays(ssb):
 
 @pytest.mark.parametrize("flag", ["-w", "-r"])
 def test_the_way_to_a_grant_in_a_grant_stays(ssb, flag):
-    """Renamed, its names on the host would be free for what the skill makes: files that it may
-    only read, and names that are held in a grant of their own."""
+    """A grant lies in a writable grant: the skill cannot rename a directory between them. Otherwise
+    it could make the inner grant's read-only files and protected names anew on the host."""
     outer, _, _, inner = map(ssb.mkdir, ("p", "p/a", "p/a/b", "p/a/b/c"))
     ssb.write(inner / "file", "text")
     before = tree(outer)
@@ -463,7 +473,7 @@ def test_the_way_to_a_grant_in_a_grant_stays(ssb, flag):
         try: return f(*a) or 'done'
         except OSError as e: return e.errno
     got = [tried(os.rename, p + '/a', p + '/x'), tried(os.rename, p + '/a/b', p + '/a/x'),
-           tried(os.rename, p + '/a/b/c', p + '/a/b/x')]    # a mount: it never could
+           tried(os.rename, p + '/a/b/c', p + '/a/b/x')]    # a mount: the kernel refuses this
     tried(os.makedirs, p + '/a/b/c')
     for name in ('.envrc', 'file'):
         tried(lambda: open(p + '/a/b/c/' + name, 'x').write('evil'))
@@ -479,8 +489,8 @@ def test_the_way_to_a_grant_in_a_grant_stays(ssb, flag):
 
 
 def test_protected_symlink_into_a_writable_grant(ssb):
-    """By an absolute path, out of a repository, into another grant: what it means is read-only
-    where the skill could write to it."""
+    """A symlink with a protected name leads into a writable grant (out of a repository, by an
+    absolute path, or into another grant): its target is read-only for the skill."""
     for name in ("b", "b/store", "b/store/hooks", "b/claude", "z", "z/repo"):
         ssb.mkdir("w/" + name)
     w = ssb.own(ssb.base / "w")
@@ -513,7 +523,8 @@ def test_protected_symlink_into_a_writable_grant(ssb):
     assert ssb.bare_probe(code) == ["b", "z/repo", *names], "control: unconfined all can be made"
 
 
-# Writes and replaces what is named, beneath $D; says what could be done.
+# In $D, makes a file in each directory of $MAKE, and replaces each name of $REPLACE by a directory
+# for a moment. Prints the names for which this succeeded.
 REACH = """
 import json, os
 os.chdir(os.environ['D'])
@@ -545,7 +556,7 @@ def reach(ssb, make, replace, flags=None, **fields):
                      **fields)
 
 
-# The links, and what of it all is held; W is where the two grants lie.
+# Name: (symlinks, the names that must be protected). W is the directory with the grants a and b.
 LEADS = {
     "into a grant that comes later": ({"a/.git": "../b/store"}, ["b/store", "b/store/hooks"]),
     "by links in the grants": ({"a/.claude": "mid", "a/mid": "../b/turn", "b/turn": "store"},
@@ -578,7 +589,8 @@ def test_protected_symlink_is_followed_on_the_host(ssb, case):
 
 @pytest.mark.parametrize("by", ["flag", "policy", "manifest"])
 def test_protected_symlink_to_what_is_granted(ssb, by):
-    """What the owner named can be written; what a manifest asked for is held."""
+    """A protected symlink leads to a granted directory: if the owner named this directory, the
+    skill can write to it; if only the manifest asked for it, the skill cannot."""
     w, c = ssb.mkdir("w"), ssb.mkdir("w/c")
     ssb.mkdir("w/a")
     ssb.mkdir("w/c/sub")

@@ -1,4 +1,5 @@
-"""What is mounted on a hidden name of the home is hidden by its other names, too."""
+"""A file or directory that is mounted on a hidden name of the home (such as ~/.config/foo) is
+hidden under its other names, too."""
 import pytest
 
 from harness import SECRET
@@ -6,7 +7,7 @@ from test_mounts import in_namespace, run_there
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
-# What is mounted on what, and the requests that would show it. {h} is the home.
+# Name: (mount commands, path of the secret, requests that would show it). {h} is the home.
 MOUNTED = {
     "directory": ("mount --bind {h}/persist/foo {h}/.config/foo", "persist/foo/key",
                   ["persist/foo", "persist", "persist/foo/key"]),
@@ -45,7 +46,7 @@ def test_what_is_mounted_on_a_hidden_name(ssb, case):
         r = run_there(ssb, script, skill)
         assert r.code == 125 and SECRET not in r.text, (name, repr(r))
         assert "is where a program of yours keeps" in r.errors or "~/.config/" in r.errors, r.errors
-        if case != "in a grant":  # a user cannot be given a directory with a mount in it
+        if case != "in a grant":  # a directory that contains a mount cannot be granted to a user
             r = run_there(ssb, script, "--read", ssb.home / name, skill)
             assert SECRET in r.ok().text, "the control: your own grant"
         assert SECRET in in_namespace(ssb, script, "cat", key).ok().text, "and unconfined"
@@ -54,7 +55,8 @@ def test_what_is_mounted_on_a_hidden_name(ssb, case):
 
 
 def test_an_approved_skill_that_is_mounted_elsewhere(ssb):
-    """What was declined is not given by another name of the directory."""
+    """A mount shows an approved skill at another path: the run there is refused, so a declined item
+    is not granted."""
     secret = ssb.write(ssb.home / "proj/key", SECRET)
     d = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/proj"])
     ssb.ssb("approve", "--yes", "--without", "read ~/proj", d).ok()
@@ -68,7 +70,8 @@ def test_an_approved_skill_that_is_mounted_elsewhere(ssb):
 
 
 def test_mounts_on_other_names_of_the_home(ssb):
-    """The control: a mount on a name that is not hidden hides nothing, nor does the root's."""
+    """The control: a mount on a name that is not hidden, or a mount of / on a hidden name, hides
+    nothing."""
     prepare(ssb)
     key = ssb.home / "persist/foo/key"
     script = f"mount --bind {ssb.home}/persist/foo {ssb.home}/x\nmount --bind / {ssb.home}/.zzz"
@@ -78,7 +81,8 @@ def test_mounts_on_other_names_of_the_home(ssb):
 
 
 def test_what_is_mounted_on_a_place_for_programs(ssb):
-    """~/bin is dangerous only to write; so is what is mounted there."""
+    """Only writing to ~/bin is dangerous: a manifest may ask to read, but not to write, a directory
+    that is mounted there."""
     ssb.mkdir("home/persist")
     d = ssb.mkdir("home/persist/bin")
     ssb.mkdir("home/bin")

@@ -1,5 +1,5 @@
-"""skillsandbox hook claude-code: the question on stdin, the answer on stdout, and that a shell
-runs the new command as intended."""
+"""`skillsandbox hook claude-code` reads a question from stdin and writes the answer to stdout. A
+shell must run the command of the answer as intended."""
 import json
 import os
 import shutil
@@ -27,13 +27,13 @@ def question(command, cwd, **fields):
 
 
 def ask(ssb, command, cwd, **fields):
-    """The hook's answer: its hookSpecificOutput, or None."""
+    """Returns hookSpecificOutput of the hook's answer; None if the hook printed nothing."""
     r = ssb.ssb("hook", "claude-code", stdin=question(command, cwd, **fields)).ok()
     return r.json()["hookSpecificOutput"] if r.out else None
 
 
 def place(ssb):
-    """A project with one skill, .claude/skills/spy."""
+    """Makes a project with one skill, .claude/skills/spy."""
     project = ssb.mkdir("project")
     skill = ssb.skill(SPY)
     ssb.mkdir("project/.claude/skills")
@@ -50,7 +50,8 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_rewritten_command_runs_sandboxed(ssb, command):
-    """Bare it reads the secret; rewritten, with the same arguments, it cannot."""
+    """Unconfined, the command reads the secret. The hook's command gets the same arguments and
+    cannot read it."""
     project = place(ssb)
     given = ["Paris", "it's", "$HOME", "a b", "*", "--", "-v", "ü\n", ""]
     words = " ".join("'" + a.replace("'", "'\\''") + "'" for a in given)
@@ -68,8 +69,9 @@ def test_rewritten_command_runs_sandboxed(ssb, command):
 
 
 def test_a_skill_without_a_manifest(ssb):
-    """A script of a SKILL.md skill by its name: rewritten, it runs confined, as its first
-    line says; by another interpreter it is denied, with what to call instead."""
+    """A command starts a script of a SKILL.md skill: the hook's command runs it confined, with
+    the interpreter of its first line. Another interpreter is denied; the reason names the right
+    call."""
     project = place(ssb)
     skill = project / ".claude/skills/spy"
     (skill / "skillsandbox.yaml").unlink()
@@ -84,7 +86,7 @@ def test_a_skill_without_a_manifest(ssb):
     answer = ask(ssb, "perl .claude/skills/spy/main.py", project)
     assert answer["permissionDecision"] == "deny"
     assert answer["permissionDecisionReason"].endswith("/spy -- SCRIPT ARGUMENTS"), answer
-    # Where the owner wrote a manifest for it, that says what is started.
+    # If the owner wrote a manifest for the skill, the manifest decides what is started.
     ssb.write(ssb.home / ".config/skillsandbox/skills/spy.yaml", f"""\
         skill: {{name: spy, version: "1", directory: {skill}}}
         permissions: {{}}
@@ -141,7 +143,8 @@ def test_what_only_the_owner_says_is_asked(ssb, command):
 @pytest.mark.parametrize("command", ["approve --yes /srv", "-q approve --yes /srv", "setup codex -w",
                                      "run --read / /srv"])
 def test_our_program_under_another_name(root, program, command):
-    """A symlink to it, by a path or in PATH; the control is a symlink to another program."""
+    """A command starts skillsandbox through a symlink, by its path or from PATH: the owner is
+    asked. The control is a symlink to another program."""
     project = place(root)
     os.symlink(root.binary, project / "ssb")
     os.symlink("/bin/true", project / "other")
@@ -154,7 +157,8 @@ def test_our_program_under_another_name(root, program, command):
 
 
 def test_a_word_that_a_shell_evaluates_is_no_look(ssb):
-    """The control: bash starts what stands in the subscript."""
+    """`test -v` evaluates a subscript, so a command in it is executed (the control shows this with
+    bash): the hook must not let it pass like `test -f`."""
     project = place(ssb)
     for start in ("test -v", "[ -v"):
         command = f"{start} 'x[$(python3 .claude/skills/spy/main.py >&2)]'" + \
@@ -166,13 +170,14 @@ def test_a_word_that_a_shell_evaluates_is_no_look(ssb):
 
 
 def test_a_hostile_name_stays_data(ssb):
-    """In the new command and in the reason."""
+    """A skill's directory has a name with quotes, a command and an escape sequence: the hook's
+    command does not execute it, and the reason does not show the escape sequence."""
     project = place(ssb)
     evil = project / ".claude/skills/a'; touch pwned; '\x1b[2J"
     os.rename(project / ".claude/skills/spy", evil)
     quoted = "'" + str(evil).replace("'", "'\\''") + "/main.py'"
     answer = ask(ssb, f"python3 {quoted}", project)
-    if "updatedInput" in answer:  # a control character is never plain to the reader
+    if "updatedInput" in answer:  # the hook may also deny the command because of the name
         ssb.as_caller(["sh", "-c", answer["updatedInput"]["command"]], cwd=project)
     else:
         assert "\x1b" not in answer["permissionDecisionReason"]
@@ -196,7 +201,8 @@ def test_other_questions_pass(root):
     b'{"a": 1, "a": 2}', b'"' + b"x" * (5 << 20) + b'"',
 ], ids=lambda t: t[:20])
 def test_what_is_no_question_blocks(root, text):
-    """Claude Code lets a command pass on any status but 2."""
+    """Invalid input makes the hook fail with status 2: Claude Code runs the command on any other
+    status."""
     r = root.ssb("hook", "claude-code", stdin=text)
     assert r.code == 2 and not r.out and r.err
     assert root.ssb("hook", stdin=text).code == 2
@@ -204,8 +210,8 @@ def test_what_is_no_question_blocks(root, text):
 
 
 def test_no_answer_in_time_blocks(root):
-    """A question that never ends: status 2, not death by a signal, even if the process that
-    starts the hook has blocked the signal."""
+    """The input never ends: the hook fails with status 2 after a time limit, even if the process
+    that started it has blocked SIGALRM."""
     block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     p = root.popen([root.binary, "hook", "claude-code"], stdin=subprocess.PIPE,
                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=block)
@@ -219,7 +225,8 @@ def test_no_answer_in_time_blocks(root):
 
 
 def test_plugin_fails_closed(root):
-    """Without the program on its PATH the hook of the plugin blocks; with it, it answers."""
+    """If skillsandbox is not in PATH, the hook of the plugin blocks the command; otherwise the hook
+    answers."""
     hook = harness.REPO / "integrations/claude-code/bin/hook"
     stdin = question("ls", "/")
     assert root.as_caller(["sh", hook], stdin=stdin).code == 2
@@ -229,7 +236,8 @@ def test_plugin_fails_closed(root):
 
 
 def test_plugin_serves_what_there_is(root):
-    """bin/serve names the directories that exist, whatever their names."""
+    """bin/serve passes the directories that exist to `serve`, whatever characters are in their
+    names; if none exists, it passes an empty one."""
     base = root.mkdir("bin")
     root.write(base / "skillsandbox", '#!/bin/sh\nprintf "%s\\n" "$@"\n', 0o755)
     serve = harness.REPO / "integrations/claude-code/bin/serve"
