@@ -112,7 +112,7 @@ def test_git(ssb):
 
 
 def test_git_in_a_writable_grant(ssb):
-    """The protected places do not get in the way of a commit."""
+    """A skill can commit to a repository in its grant, although names in it are protected."""
     d = ssb.mkdir("project")
     ssb.as_caller(["git", "init", "-q", d]).ok()
     ssb.as_caller(["git", "-C", d, "config", "user.email", "a@example.com"]).ok()
@@ -176,7 +176,8 @@ public class Main {
 
 
 def test_java(ssb):
-    """Debian keeps Java's settings in /etc/java-N-openjdk, which /usr/lib/jvm leads to."""
+    """Java runs although Debian keeps its settings in /etc/java-N-openjdk, to which symlinks in
+    /usr/lib/jvm lead."""
     jvm = next(pathlib.Path("/usr/lib/jvm").glob("java-*-openjdk-*/bin/javac")).parent
     skill = ssb.skill("", command="sh", resources={"memory_mb": 1024}, args=[
         "-c", f"{jvm}/javac -d /tmp Main.java && {jvm}/java -cp /tmp Main"],
@@ -185,8 +186,8 @@ def test_java(ssb):
     assert ssb.last_trace()["policy_violations"] == []
 
 
-# Debian's wrapper sources what is in /etc/chromium.d; the browser itself is a matter of
-# tests/acceptance.
+# Does what Debian's wrapper of Chromium does: reads the files in /etc/chromium.d. The browser
+# itself is tested in tests/acceptance.
 WRAPPER = """
 set -e
 . /etc/chromium.d/flags

@@ -1,8 +1,7 @@
-"""The editors' schema and the parser agree about every file of a corpus.
+"""The schema for editors and the parser agree about every file of a corpus.
 
-What a schema cannot express (the Public Suffix List, duplicate keys and other
-rules of YAML itself) is marked in the file: the first line "# schema: accepts"
-says that only the parser refuses it.
+A schema cannot express the Public Suffix List, duplicate keys and other rules of YAML itself. If a
+file begins with the line "# schema: accepts", only the parser refuses it.
 """
 import json
 import os
@@ -24,7 +23,7 @@ BEYOND_SCHEMA = "# schema: accepts"
 
 
 class Loader(yaml.SafeLoader):
-    """As editors load it: no dates, else the usual types."""
+    """Loads a file as editors do: without dates, otherwise with the usual types."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -76,7 +75,7 @@ def test_bad(path):
 
 
 def limits(node, found):
-    """The schema's defaults and ranges of every number, by key."""
+    """The default and the range of every number in the schema, by key."""
     for key, value in node.get("properties", {}).items():
         if value.get("type") == "integer":
             found[key] = (value["default"], value["minimum"], value["maximum"])
@@ -110,7 +109,7 @@ def test_every_number_is_in_the_schema():
 
 
 def man_examples():
-    """The literal blocks of the manual page, in order."""
+    """The literal blocks of EXAMPLES in skillsandbox-manifest(5), in order."""
     page = (ROOT / "man" / "skillsandbox-manifest.5").read_text()
     return re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", page.split("\n.Sh EXAMPLES\n")[1],
                       re.S | re.M)

@@ -1,4 +1,4 @@
-"""`skillsandbox serve` over stdio: what it serves, what it runs, and what ends with it."""
+"""`skillsandbox serve` over stdio: which tools it offers, what it runs, and what ends with it."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ HELLO = "print('hello')"
 
 
 def gone(marker, seconds):
-    """How long it took until no process holds `marker` in its command line."""
+    """Waits until no process has `marker` in its command line. Returns how many seconds it took."""
     begin = time.monotonic()
     while alive_with(marker):
         assert time.monotonic() - begin < seconds, alive_with(marker)
@@ -25,7 +25,7 @@ def gone(marker, seconds):
     return time.monotonic() - begin
 
 
-# ---- what is there ------------------------------------------------------------------
+# ---- tools and skills ---------------------------------------------------------------
 
 @pytest.mark.parametrize("era", ERAS)
 def test_lists_its_tools(ssb, era):
@@ -37,7 +37,8 @@ def test_lists_its_tools(ssb, era):
     for tool in tools.values():
         assert tool["title"] and tool["description"] and tool["inputSchema"]["type"] == "object"
         for field in tool["inputSchema"]["properties"].values():
-            assert field["type"] != "integer" or field["maximum"] < 2**53, field  # all is taken
+            # below it, JSON readers keep numbers exact
+            assert field["type"] != "integer" or field["maximum"] < 2**53, field
     run = tools["run_skill"]
     assert set(run["inputSchema"]["properties"]) == {
         "skill_dir", "args", "dry_run", "timeout_seconds", "network", "read_only"}
@@ -221,7 +222,8 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
         assert read[f"{out}/x"] == \
             f"call run_skill without read_only: true; if that is not enough: --write {out}/x"
         assert read["198.51.100.1"] == plain["198.51.100.1"]
-        assert read["/srv/a--write"] == plain["/srv/a--write"]  # the name of a file says nothing
+        # words in a file's name are not options
+        assert read["/srv/a--write"] == plain["/srv/a--write"]
         off = fixes(client, network=False)
         assert off["198.51.100.1"].startswith("call run_skill without network: false; "), off
         assert off["/usr/x"] == plain["/usr/x"]
@@ -247,7 +249,7 @@ def test_only_what_is_served(ssb):
         assert failure(client.tool("run_skill", skill_dir="link"))["code"] == "not_found"
         structured(client.tool("run_skill", skill_dir=str(inside)))
         structured(client.tool("run_skill", skill_dir=f"{inside}/./"))
-        # A way out and back in would tell what exists there.
+        # A path that leaves the skill and comes back would reveal which names exist outside.
         r = client.tool("run_skill", skill_dir=f"{inside}/../hello")
         assert failure(r)["code"] == "policy"
     with mcp_client.serve(ssb, [outside]) as client:  # the control
@@ -262,7 +264,7 @@ def test_output_cannot_look_like_our_report(ssb):
         text = client.tool("run_skill", skill_dir="forger")["content"][0]["text"]
     lines = text.splitlines()
     assert "| fine" in lines and "| " + fake in lines
-    assert [n for n in lines if n == fake] == [fake], text  # ours, of the one real attempt
+    assert [n for n in lines if n == fake] == [fake], text  # ours, for the one real attempt
     assert not [n for n in lines if n.startswith("   to allow: approve me")]
 
 
@@ -293,15 +295,15 @@ def test_a_broken_policy_file_is_told_at_the_start(ssb):
     r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"))
     assert r.code == 125 and f"{file}:2:1: not valid YAML" in r.errors and r.out == b"", repr(r)
     ssb.write(file, "grants: {}\n", 0o600)
-    with served(ssb) as client:  # the control; what breaks later refuses the run
+    with served(ssb) as client:  # the control; if the file breaks later, the next run is refused
         structured(client.tool("run_skill", skill_dir="hello"))
         ssb.write(file, "bogus: [\n", 0o600)
         assert "not valid YAML" in failure(client.tool("run_skill", skill_dir="hello"))["message"]
 
 
 def test_the_token_is_not_for_skills(ssb):
-    """Also where HTTP does not need it, and the owner lets manifests have it; another
-    variable arrives. Over HTTP: test_serve_http.py."""
+    """No skill gets the server's token: not over stdio, which does not need it, and not if the
+    owner's policy grants it. Another variable is passed on. For HTTP see test_serve_http.py."""
     names = ["SKILLSANDBOX_TOKEN", "OTHER_TOKEN"]
     skill(ssb, "s", f"import os; print([os.environ.get(n) for n in {names}])", allow=names)
     ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", f"grants: {{env: {names}}}\n", 0o600)
@@ -314,7 +316,7 @@ def test_the_token_is_not_for_skills(ssb):
     assert f"{SECRET}SKILLSANDBOX".encode() not in environ
 
 
-# ---- what it says is data -----------------------------------------------------------
+# ---- a skill's output is data --------------------------------------------------------
 
 def test_hostile_output_is_made_visible(ssb):
     skill(ssb, "evil", r"""
@@ -417,7 +419,7 @@ def test_news_come_at_a_bounded_rate(ssb):
     assert max(len(n["message"]) for n in news) < 20000
 
 
-# ---- many, and their end -------------------------------------------------------------
+# ---- many runs, and how they end -----------------------------------------------------
 
 def test_twenty_at_once(ssb):
     gate = ssb.mkdir("gate")
@@ -437,7 +439,8 @@ def test_twenty_at_once(ssb):
 
 
 def begin_stubborn(ssb, client, marker):
-    """The id of the call, when skill and grandchild run."""
+    """Starts a skill that ignores signals. Returns the id of the call when the skill and its
+    grandchild are running."""
     skill(ssb, "stubborn", STUBBORN)
     number = client.send_tool("run_skill", {"progressToken": marker}, skill_dir="stubborn",
                               args=[marker])
@@ -450,7 +453,8 @@ def begin_stubborn(ssb, client, marker):
 def test_cancel_ends_the_run(ssb, era):
     took = []
     with served(ssb, era=era) as client:
-        # 100 ms on an idle machine; the grace would be 2 s, each time.
+        # It takes 100 ms on an idle machine. If the server waited for the grace period, it would
+        # take 2 s each time.
         while not took or (took[-1] >= 1.5 and len(took) < 4):
             marker = f"cancel-{ssb.kind}-{os.getpid()}-{era}-{len(took)}"
             number = begin_stubborn(ssb, client, marker)
@@ -468,7 +472,7 @@ def test_a_client_that_goes_ends_its_runs(ssb):
     marker = f"client-{ssb.kind}-{os.getpid()}"
     with served(ssb) as client:
         begin_stubborn(ssb, client, marker)
-        client.close()  # the server ends well, and has waited for its runs
+        client.close()  # the server exits with status 0, after its runs have ended
     assert not alive_with(marker)
 
 
@@ -495,7 +499,7 @@ def test_a_killed_supervisor_is_an_error(ssb):
     marker = f"super-{ssb.kind}-{os.getpid()}"
     with served(ssb) as client:
         number = begin_stubborn(ssb, client, marker)
-        # Of an errand before it all but the end may be over.
+        # A helper process of an earlier step may not have ended yet.
         wait_for(lambda: len(children(client.process)) == 1)
         os.kill(int(children(client.process)[0]), signal.SIGKILL)
         error = failure(client.answer(number))

@@ -1,5 +1,5 @@
-"""Approvals through a client of `skillsandbox serve`: "always" holds only for the skill as it
-is then, and an owner's answer is valid once, for its own question."""
+"""Approvals through a client of `skillsandbox serve`: "always" is valid only for the skill's
+present files, and an owner's answer is valid once, for its own question."""
 import json
 import os
 import shlex
@@ -19,7 +19,7 @@ CODE = "import sys; print(sys.argv[1:], open('/HOME/.ssh/id_ed25519').read())"
 
 @pytest.fixture
 def keys(ssb):
-    """A skill that wants the owner's keys."""
+    """A skill that asks for the owner's keys."""
     return skill(ssb, "keys", CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
 
 
@@ -28,7 +28,7 @@ def accept(decision):
 
 
 def answered(client, decision, **arguments):
-    """The result, and the messages of what was asked on the way."""
+    """Returns the result, and the messages of the questions that the client was asked."""
     messages = []
     if client.era == MODERN:
         result = client.tool("run_skill", **arguments)
@@ -71,7 +71,7 @@ def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
         assert SECRET in structured(result)["stdout"] and asked == []
     assert SECRET in ssb.run(keys).ok().text  # the command line has it too
     other = next(e for e in ERAS if e != era)
-    with served(ssb, era=other) as client:  # another server, a client that cannot be asked
+    with served(ssb, era=other) as client:  # another server, whose client cannot be asked
         assert SECRET in structured(client.tool("run_skill", skill_dir="keys"))["stdout"]
         with open(keys / "skillsandbox.yaml", "a", encoding="utf-8") as f:
             f.write("# one more byte\n")
@@ -82,14 +82,15 @@ def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
         assert SECRET not in json.dumps(result)
         result, asked = answered(client, "session", skill_dir="keys")
         assert SECRET in structured(result)["stdout"] and len(asked) == 1
-    assert rows(ssb) == kept  # what was for a session is not written down
+    assert rows(ssb) == kept  # an answer for the session is not stored
     with served(ssb, era=era) as client:
         assert failure(client.tool("run_skill", skill_dir="keys"))["code"] == "approval_required"
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_skill_that_a_symlink_replaced(ssb, era):
-    """What was declined is not given because the skill has another path now."""
+    """The owner declined an item; then the skill is moved and a symlink has its old path. The
+    declined item is not given at either path."""
     secret = ssb.write(ssb.home / "proj/key", SECRET)
     d = skill(ssb, "notes", f"print(open({str(secret)!r}).read())", read=["~/proj"])
     ssb.ssb("approve", "--yes", "--without", "read ~/proj", d).ok()
@@ -106,7 +107,7 @@ def test_a_skill_that_a_symlink_replaced(ssb, era):
 
 
 def question(client, **arguments):
-    """(key, requestState) of what a modern client is asked."""
+    """Returns (key, requestState) of the question that a modern client gets."""
     result = client.tool("run_skill", **arguments)
     assert result["resultType"] == "input_required"
     key, = result["inputRequests"]
@@ -114,7 +115,7 @@ def question(client, **arguments):
 
 
 def spoiled(state):
-    """The same with one character changed, in many places, cut, and longer."""
+    """Wrong variants of `state`: one character changed at several places, cut, or longer."""
     for i in {0, 1, len(state) // 3, len(state) // 2, len(state) - 2, len(state) - 1}:
         yield state[:i] + ("A" if state[i] != "A" else "B") + state[i + 1:]
     yield from (state[:-1], state[: len(state) // 2], state + "A", state * 2, "", "A" * 64)
@@ -147,7 +148,7 @@ def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
             "inputResponses": {key: accept("always")}})
         assert alone["resultType"] == "input_required"
         assert not ssb.runs()
-        # The control: it is good all the same, and good once.
+        # The control: the right answer is still accepted, but only once.
         result = retry(client, state, {key: accept("once")}, skill_dir="keys", args=["a"])
         assert SECRET in structured(result)["stdout"] and "['a']" in result["content"][0]["text"]
         no(state)
@@ -156,7 +157,7 @@ def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
 
 
 def test_an_answer_is_valid_for_its_client_only(root):
-    """Two clients of one server."""
+    """A client answers a question that another client of the same server got: it is refused."""
     ssb = root
     skill(ssb, "keys", CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
     path = ssb.mkdir("run") / "mcp"
@@ -184,7 +185,8 @@ def test_an_answer_is_valid_for_its_client_only(root):
 
 
 def test_always_is_for_what_was_asked(user):
-    """A credential is no question of a client's: the approval is without, and run says so."""
+    """A client cannot approve a credential: "always" approves the skill without it, and `run` says
+    that it is withheld."""
     code = CODE.replace("/HOME", str(user.home)) + "; import os; print('GITHUB_TOKEN' in os.environ)"
     d = skill(user, "both", code, read=["~/.ssh"], allow=["GITHUB_TOKEN"])
     env = {"GITHUB_TOKEN": SECRET}
@@ -219,7 +221,8 @@ def test_no_manifest_gives_a_credential(user):
 
 @pytest.mark.parametrize("named", ["a policy.yaml", ""])
 def test_the_command_that_approves_helps(ssb, keys, named):
-    """It names the policy file by which the server refuses, wherever it is run."""
+    """The command in the refusal names the policy file of the server by its full path, so it works
+    in any directory."""
     flags = ["--policy", named]
     if named:
         ssb.write(ssb.work / named, "limits: {memory_mb: 99}\n", 0o600)
@@ -236,7 +239,8 @@ def test_the_command_that_approves_helps(ssb, keys, named):
 
 
 def test_what_changed_needs_the_owners_word(ssb):
-    """Although it asks for nothing that it may not have; a single run is one here too."""
+    """A skill changed after its approval, or its approval for one run is used up: it needs a new
+    approval, although it asks for nothing dangerous."""
     d = skill(ssb, "plain", "print('one')")
     ssb.ssb("approve", "--yes", d).ok()
     with served(ssb, era=MODERN) as mute, served(ssb, era=MODERN, capabilities=ASKS) as client:
@@ -264,7 +268,7 @@ WIDE = {"read": ["~/.ssh"], "egress": [{"domain": "example.com"}]}
 
 
 def is_whole(text):
-    """All that the skill could do, and what it comes to."""
+    """True if the text has all that the skill could do, and the summary of the worst."""
     return "When it runs, it can:" in text and "  ! " in text and "~/.ssh" in text \
         and "example.com" in text and "The worst of it:" in text
 
@@ -288,7 +292,8 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
         with open(ssb.write(d / "big", ""), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 65 << 20)
         assert "too large to keep a copy" in asked(client)
-    # Everything that it asks for is granted; but unapproved skills may not run, so all is shown.
+    # The policy grants all that the skill asks for, but refuses unapproved skills: the question
+    # still shows everything.
     ssb.ssb("approve", "--revoke", d).ok()
     ssb.write(ssb.work / "p.yaml", "consent: {unapproved: refuse}\n"
               "grants: {read: ['~/.ssh']}\n", 0o600)
@@ -301,7 +306,8 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
 
 @pytest.mark.parametrize("decision", ["once", "session", "always"])
 def test_an_answer_is_for_the_files_that_were_shown(ssb, keys, decision):
-    """Although it is the manifest that asks for something, and stays as it is."""
+    """The skill's code changes between the question and the answer: the owner is asked again,
+    although the manifest is the same."""
     with served(ssb, era=MODERN, capabilities=ASKS) as client:
         key, state = question(client, skill_dir="keys")
         good = (keys / "main.py").read_text()
@@ -323,7 +329,7 @@ def test_an_answer_is_for_the_files_that_were_shown(ssb, keys, decision):
 
 @pytest.mark.parametrize("decision", ["once", "session", "always"])
 def test_what_was_not_shown_is_not_there(ssb, keys, decision):
-    """A .git directory is no part of what is approved, nor of what runs."""
+    """A .git directory is not part of what is approved, so it is missing in an approved run."""
     (keys / ".git").mkdir()
     ssb.write(keys / ".git/code.py", "print('hidden')")
     ssb.write(keys / "main.py", "import os; print(os.path.exists('/skill/.git/code.py'))")
@@ -355,7 +361,8 @@ def test_what_was_taken_out_stays_out(ssb, keys, decision):
 
 
 def test_the_owners_manifest_is_part_of_what_was_approved(ssb):
-    """It lies beside the skill, not in it; after a change the owner is asked again."""
+    """The owner's manifest is beside the skill, not in it. If it changes, the owner is asked
+    again."""
     d = ssb.mkdir("skills") / "plain"
     ssb.write(d / "SKILL.md", "---\nname: plain\ndescription: d\n---\n")
     ssb.write(d / "main.py", "print('one')")

@@ -25,7 +25,7 @@ print(json.dumps(seen))
 
 
 def ask(h, **fields):
-    """The status of a call that would be answered with 200 as it is."""
+    """The status of a call with these header fields. Without any, it is 200."""
     message = h.message("list_skills", {})
     return h.once(body=message, **{**mcp_world.modern_fields(message), **fields})[0]
 
@@ -56,8 +56,8 @@ def test_wrong_tokens_wait_their_turn(user):
     """A flood of wrong tokens is refused; a client with the right one is served."""
     skill(user, "hello", "print('hello')")
     with http_served(user) as h, contextlib.ExitStack() as stack:
-        # The server stands still until all of them wait: ten a second are looked at, by its
-        # clock.
+        # The server is stopped until all requests wait. It examines only ten wrong tokens per
+        # second of its clock.
         clients = [stack.enter_context(h.client()) for _ in range(60)]
         message = h.message("list_skills", {})
         os.kill(h.process.pid, signal.SIGSTOP)
@@ -114,13 +114,13 @@ def test_the_token_stays_with_its_owner(ssb, given):
                 h.tool("inspect_skill", skill_dir="spy")]
         assert h.token not in json.dumps(said)
         inside = h.token
-    assert (inside in h.errors) != given  # what is given is not said
+    assert (inside in h.errors) != given  # a token that the owner gives is not printed
     for path in (ssb.state / "skillsandbox/runs").glob("*/*"):
         assert inside.encode() not in path.read_bytes(), path
 
 
 def memory_has(pid, *texts):
-    """Which of them stand in what the process can write to."""
+    """Which of the texts are in the writable memory of the process."""
     found = set()
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, \
             open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
@@ -136,8 +136,8 @@ def memory_has(pid, *texts):
 
 @pytest.mark.parametrize("given", [True, False])
 def test_no_memory_of_the_token(ssb, given):
-    """What is forked from the server has its memory: a digest is all that is there. Clients
-    bring it again, so that none may have come."""
+    """Processes that the server forks have a copy of its memory, so it must contain only a digest
+    of the token. This is tested before any client sends the token."""
     skill(ssb, "hello", "print('hello')")
     with http_served(ssb, token=TOKEN if given else None, env={"GREETING": "a-greeting"}) as h:
         pid = h.process.pid
@@ -148,7 +148,8 @@ def test_no_memory_of_the_token(ssb, given):
 
 
 def test_not_even_the_owner_gives_it_away(ssb):
-    """--env names it: what is passed is what the environment has, and it has none."""
+    """The owner names the token's variable with --env: a skill still does not get it, because the
+    server has removed it from its environment."""
     skill(ssb, "spy", SPY)
     with http_served(ssb, "--env", "SKILLSANDBOX_TOKEN") as h:
         result = h.tool("run_skill", skill_dir="spy")

@@ -16,8 +16,8 @@ from serve_world import children, served, skill
 from session_cli import Sessions, end_heralds
 
 HELLO = "print('hello')"
-QUICK = 0.5  # seconds, on a machine with other work; what stood still stood for seconds
-ATTEMPTS = 4  # one in which the machine itself stood still says nothing
+QUICK = 0.5  # seconds, on a machine with other work; a server that is blocked takes several seconds
+ATTEMPTS = 4  # in one of them the machine itself may have stopped for a moment
 CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
 ELICIT = {"elicitation": {"form": {}}}
 
@@ -27,25 +27,26 @@ def state(ssb):
 
 
 def pings(client, until, seconds=60):
-    """How long each took, of those that were sent until `until()`; five more than none."""
+    """Sends pings until `until()` is true, and at least five. Returns how long each took."""
     took = []
     end = time.monotonic() + seconds
     while len(took) < 5 or not until():
         begin = time.monotonic()
         assert begin < end, "it never came"
-        client.call("prompts/list")  # in both eras, and nothing has to be looked at for it
+        client.call("prompts/list")  # exists in both eras, and the server looks up nothing for it
         took.append(time.monotonic() - begin)
         time.sleep(0.02)
     return took
 
 
 def is_quick(took):
-    """One of them may have been delayed by other work."""
+    """One of the pings may be slow because of other work."""
     return sorted(took)[-2] < QUICK and max(took) < 4 * QUICK
 
 
 def answers_meanwhile(attempt):
-    """`attempt()` is what its pings took; that they are slow is so each time, or no fault."""
+    """`attempt()` returns the times of its pings. The test fails only if they are slow in every
+    attempt."""
     seen = []
     while len(seen) < ATTEMPTS:
         seen.append(attempt())
@@ -56,7 +57,7 @@ def answers_meanwhile(attempt):
 
 @contextlib.contextmanager
 def store_held(ssb):
-    """As another process of the owner does that stands still in a transaction."""
+    """Locks the store, as another process of the owner does that stops during a transaction."""
     db = sqlite3.connect(state(ssb) / "sessions.db", isolation_level=None, timeout=20)
     try:
         db.execute("BEGIN EXCLUSIVE")
@@ -86,7 +87,7 @@ def test_the_store_is_held(user, sessions):
                          client.send_tool("report_violation", type="odd")]
                 begin = time.monotonic()
                 took = pings(client, lambda: time.monotonic() - begin > 1.5)
-                assert not client.answers, client.answers  # the control: they do wait
+                assert not client.answers, client.answers  # the control: the calls wait
             run, report = (client.answer(n) for n in asked)
             reports += 1
             assert structured(run)["stdout"] == "hello\n"
@@ -96,9 +97,10 @@ def test_the_store_is_held(user, sessions):
 
 
 def test_a_new_session_where_the_store_is_held(user, sessions):
-    """Many first calls of a client at once: one session, whichever call makes it."""
+    """A client sends many first calls while the store is locked: pings are answered, and all calls
+    get the same new session."""
     skill(user, "hello", HELLO)
-    sessions.start("--id", "other")  # the store is there
+    sessions.start("--id", "other")  # makes the store
 
     def attempt():
         env = {"CLAUDE_CODE_SESSION_ID": os.urandom(4).hex()}
@@ -132,25 +134,26 @@ def test_canceled_leaves_no_process(user, sessions):
         with store_held(user):
             asked = [client.send_tool("session_status") for _ in range(6)]
             there = mcp_world.eventually(lambda: len(children(client.process)) == 4)
-            assert there, children(client.process)  # so many for one client
+            assert there, children(client.process)  # the maximum for one client
             for n in asked:
                 client.cancel(n)
             assert mcp_world.eventually(lambda: children(client.process) == [])
             client.call("ping")
             assert not client.answers
-            # And with the server: its input ends, and it does not wait.
+            # If its input ends, the server does not wait for this process, which must end, too.
             client.send_tool("session_status")
             mcp_world.eventually(lambda: len(children(client.process)) == 1)
             (left,) = [os.pidfd_open(int(pid)) for pid in children(client.process)]
             begin = time.monotonic()
             client.close(20)
             assert time.monotonic() - begin < 5
-            # A process that waits for the store would do so for ten seconds.
+            # The child must end within 3 s. If it still waited for the locked store, it would take
+            # 10 s.
             assert select.select([left], [], [], 3)[0], "it lives"
             os.close(left)
 
 
-# A record of more than 100 MB: each attempt is a line with its path in it, several times.
+# Makes a record of more than 100 MB: each attempt is a line that contains its path several times.
 GREEDY = """
 import os, sys
 long = '/'.join(['x' * 250] * 15)
@@ -167,7 +170,7 @@ def test_a_large_record(user):
     skill(user, "greedy", GREEDY, resources={"max_runtime_seconds": 110})
     skill(user, "hello", HELLO)
     with served(user) as client:
-        # The control: what the loop looks at is told.
+        # The control: all violations of a small record are reported.
         few = client.tool("run_skill", skill_dir="greedy", args=["3"])["structuredContent"]
         assert few["violation_count"] == len(few["violations"]) == 3, few
         ran = None
@@ -226,14 +229,15 @@ def test_the_approvals_are_held(user):
 
 
 def test_many_large_manifests(user):
-    """What a list of tools says of all skills is looked for in another process."""
+    """tools/list needs the plans of all skills: another process makes them, so that pings are
+    answered quickly."""
     deep = user.mkdir("deep/" + "/".join("d" * 100))
     places = [str(user.mkdir(deep / str(i))) for i in range(256)]
     for i in range(30):
         skill(user, f"wide{i}", HELLO, read=places)
     with served(user) as client:
         def attempt():
-            time.sleep(2.1)  # no plan is remembered for longer
+            time.sleep(2.1)  # no plan is kept for longer
             asked = [client.send("tools/list"),
                      client.send("prompts/get", {"name": "review_skill",
                                                  "arguments": {"skill": "wide0"}}),
@@ -247,7 +251,7 @@ def test_many_large_manifests(user):
 
 
 def many_files(ssb, name, bytes_each, n):
-    """A skill whose files take a while to read; nothing remembers their digests."""
+    """A skill whose files take a while to read. No digest of them is stored."""
     d = skill(ssb, name, HELLO)
     for i in range(n):
         path = ssb.mkdir(d / f"data/{i % 20}") / f"{i}.bin"
@@ -257,7 +261,7 @@ def many_files(ssb, name, bytes_each, n):
 
 
 def test_a_large_skill(user):
-    """To look at all its files, and to copy them, is no work of the loop's."""
+    """Reading and copying all files of a large skill does not block other calls of its client."""
     d = many_files(user, "large", 400 << 10, 400)
     skill(user, "hello", HELLO)
     user.ssb("approve", "--yes", d).ok()
@@ -266,14 +270,16 @@ def test_a_large_skill(user):
                            ("run_skill", {"dry_run": True})):
             def attempt(tool=tool, more=more):
                 for path in d.glob("data/*/*.bin"):
-                    os.utime(path)  # so that each is read anew
+                    os.utime(path)  # so that each file is read again
                 asked = client.send_tool(tool, skill_dir="large", **more)
                 took = pings(client, lambda: asked in client.answers)
                 structured(client.answer(asked))
-                # It takes long; and where it stands still, it is five.
+                # The call takes long. If the server is blocked, only the minimum of five pings is
+                # sent.
                 return took if len(took) > 5 else [9, 9]
             answers_meanwhile(attempt)
-        # Canceled while it is looked at: no run, no process; unless it was over before that.
+        # A call is canceled while the files are read: no run and no process is left, unless the
+        # call was over before.
         for _ in range(ATTEMPTS):
             runs = len(user.runs())
             for path in d.glob("data/*/*.bin"):
