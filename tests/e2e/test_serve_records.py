@@ -1,5 +1,5 @@
-"""What `skillsandbox serve` reports about runs and skills: records that are whole, forged,
-damaged, huge or still growing, invalid ids, and skills that try to deceive."""
+"""What `skillsandbox serve` reports about runs and skills: records that are complete, forged,
+damaged, huge or still growing; invalid ids; and skills that try to deceive."""
 import base64
 import hashlib
 import json
@@ -34,7 +34,7 @@ def skill(ssb, name, **fields):
 
 
 def served(ssb, *flags, **kw):
-    """All runs are told of: most records here are of no skill that there is."""
+    """Serves with --all-runs, because most records here belong to no skill that is served."""
     return mcp_client.serve(ssb, [ssb.mkdir("skills")], "--all-runs", *flags, **kw)
 
 
@@ -89,7 +89,8 @@ def test_why_denied(ssb, state, era):
 
 
 def test_why_denied_of_a_real_run(ssb):
-    """The control: the same file is read where the owner grants it."""
+    """A denied read is reported with its remedy. Control: with the owner's grant the same file is
+    read."""
     secret = ssb.write(ssb.mkdir("elsewhere") / "note", "x")
     d = skill(ssb, "reads")
     ssb.write(d / "main.py", f"open({str(secret)!r}).read()")
@@ -140,7 +141,7 @@ def test_trace_in_pages(ssb, state, era):
 
 
 def trace_pages(client, record, **ask):
-    """Pages of its lines until there are no more."""
+    """The pages of the record's lines, until the last one."""
     start = 0
     while start is not None:
         page = structured(client.tool("get_trace", run_id=record.id, **{"from": start}, **ask))
@@ -151,7 +152,8 @@ def trace_pages(client, record, **ask):
 
 @BY_USER
 def test_pages_of_some_lines(ssb, state):
-    """What is left out counts for the place of the next page, and is not told twice."""
+    """Lines that a filter leaves out count for `from` of the next page, and no line is returned
+    twice."""
     record = Record()
     state.put(record)
     with served(ssb) as client:
@@ -164,7 +166,8 @@ def test_pages_of_some_lines(ssb, state):
 
 @BY_USER
 def test_pages_of_two_records(ssb, state):
-    """Where one goes on is nothing to the other, whose lines are longer."""
+    """Pages of two records are read in turn: the position in one has no effect on the other, whose
+    lines are longer."""
     records = Record(), Record(events=[(kind, {**members, "more": "x" * 300})
                                        for kind, members in EVENTS])
     for record in records:
@@ -199,7 +202,8 @@ def test_limits_of_pages(ssb, state):
 
 @BY_USER
 def test_a_check_is_of_the_record_as_it_is(ssb, state):
-    """It is remembered for this record, its size and its time, and for no other."""
+    """A verification is remembered only for this record with its size and its time: a changed
+    record is verified again."""
     record, other = Record(), Record(seed=bytes(32))
     path = state.put(record, mtime=1)
     foreign = state.put(other, mtime=1)
@@ -211,12 +215,12 @@ def test_a_check_is_of_the_record_as_it_is(ssb, state):
         assert verified(record) == "complete" and verified(other) == "bad"
         assert verified(record) == "complete"
         state.put(record, text=good.replace(b"undeclared_address", b"undeclared_Address"), mtime=2)
-        assert verified(record) == "bad"  # of the same size
+        assert verified(record) == "bad"  # other text, same size
         state.put(record, mtime=2)
         state.put(record, mtime=3)
         assert verified(record) == "complete"
         state.put(record, text=b"".join(record.lines()[:-1]), mtime=3)
-        assert verified(record) == "incomplete"  # at the same time
+        assert verified(record) == "incomplete"  # other size, same time
 
 
 def test_forged_and_damaged_records(ssb, state):
@@ -224,7 +228,7 @@ def test_forged_and_damaged_records(ssb, state):
     state.put(good)
     stranger = Record(seed=bytes(32))
     state.put(stranger)
-    state.put(other, text=good.text())  # another run's, whole as it is
+    state.put(other, text=good.text())  # the whole record of another run
     text = changed.text().replace(b"undeclared_address", b"declared__addresses"[:18])
     state.put(changed, text=text)
     lines = cut.lines()
@@ -290,8 +294,9 @@ def test_no_other_word_opens_a_record(ssb, state, tool):
     record = Record()
     path = state.put(record)
     outside = ssb.write(ssb.mkdir("outside") / "trace.jsonl", record.text())
-    ssb.write(ssb.work / "x.jsonl", record.text())  # short enough, and where the server is
-    ssb.ssb("audit", "show", "./x.jsonl").ok()  # it is one
+    # a short name, in the server's working directory
+    ssb.write(ssb.work / "x.jsonl", record.text())
+    ssb.ssb("audit", "show", "./x.jsonl").ok()  # it is a valid record
     with served(ssb) as client:
         structured(client.tool(tool, run_id=record.id))  # the control
         for word in [*WORDS, "x.jsonl", "./x.jsonl", str(path), str(outside), os.path.relpath(outside), record.id.upper(),
@@ -304,7 +309,7 @@ def test_no_other_word_opens_a_record(ssb, state, tool):
 
 
 def test_links_pipes_and_other_owners(ssb, state):
-    """A name in the directory of the runs is not enough."""
+    """A symlink, a FIFO or a file of another user among the runs is not read as a record."""
     record = Record()
     target = ssb.write(ssb.mkdir("outside") / "trace.jsonl", record.text())
     state.put(record)
@@ -331,7 +336,7 @@ NEXT = "skillsandbox/next"
 
 
 def pages(client, uri):
-    """Each page, as [(uri, text, next)]; a page names the one after it."""
+    """Each page as [(uri, text, next)], until the last one."""
     while uri is not None:
         page = [(c["uri"], c["text"], c.get("_meta", {}).get(NEXT)) for c in read(client, uri)]
         yield page
@@ -341,7 +346,7 @@ def pages(client, uri):
 
 
 def whole_output(client, uri):
-    """stdout and stderr of all pages, and how many there are."""
+    """stdout and stderr of all pages, and the number of pages."""
     out, n, over = {"stdout": "", "stderr": ""}, 0, set()
     for page in pages(client, uri):
         n += 1
@@ -382,8 +387,8 @@ def test_all_of_the_output_in_pages(ssb, era):
         assert out["stdout"].rstrip("\n") == wanted and out["stderr"] == "only one\n"
         assert n == 4
         first = read(client, r["output"])
-        assert first[1]["text"] == "" and NEXT in first[1]["_meta"]  # it comes later
-        # A stream that has nothing more is not said to be cut, also where it had nothing.
+        assert first[1]["text"] == "" and NEXT in first[1]["_meta"]  # its text is on a later page
+        # If a stream has no further text, it has no next page, even if it had no text at all.
         last = list(pages(client, r["output"]))[-1]
         assert [following for _, _, following in last] == [None, None]
         ssb.write(d / "main.py", "print('y' * 1500000)")
@@ -422,7 +427,7 @@ def test_what_only_looks_like_output(ssb, state):
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 @BY_USER
 def test_a_page_of_output_that_is_just_full(ssb, state, stream, more):
-    """1 MiB, and a byte past it."""
+    """Output of 1 MiB is one page; with one byte more it is two."""
     lines = ["x" * 1023] * 1023 + ["y" * 511, "z" * (511 + more)]
     text = "".join(line + "\n" for line in lines)
     assert len(text) == (1 << 20) + more
@@ -450,10 +455,10 @@ def test_all_of_a_trace_in_pages(ssb, state):
         assert read(client, RUNS + record.id + "/trace?from=100000")[0]["text"] == ""
 
 
-# ---- whose runs ---------------------------------------------------------------------
+# ---- whose runs a client may read -----------------------------------------------------
 
 def told(client):
-    """The runs that a client can find, by each of the ways."""
+    """The runs that are listed; the completion must have the same."""
     listed = [r["uri"][len(RUNS):] for r in client.call("resources/list")["resources"]
               if r["uri"].startswith(RUNS)]
     ref = {"type": "ref/resource", "uri": RUNS + "{id}"}
@@ -464,7 +469,7 @@ def told(client):
 
 
 def opens(client, run):
-    """Whether its record can be read, which all ways must agree on."""
+    """True if the record of the run can be read. All ways to read it must agree."""
     seen = set()
     for word in (run, run[:8]):
         for name in ("why_denied", "get_trace"):
@@ -500,14 +505,15 @@ def test_only_runs_of_what_is_served(ssb, state, era):
         assert rest == [ours, served_too] and by_hand not in others
         assert all(opens(client, run) for run in (by_hand, ours, served_too))
         assert not any(opens(client, run) for run in [*others, broken.id, empty.id])
-        # The newest is theirs; the last one is the newest of what there is.
+        # The newest run is of another skill, so "last" is the newest of the runs that this client
+        # may read.
         last = structured(client.tool("why_denied"))["run"]["run_id"]
         assert last == by_hand
-        # What this server started it tells of, also when the skill is gone.
+        # Runs that this server has started stay readable, even if their skill is gone.
         own = structured(client.tool("run_skill", skill_dir="here"))["run_id"]
         os.rename(here, ssb.mkdir("away") / "here")
         assert told(client) == [own] and opens(client, own) and not opens(client, ours)
-        # No word of what one may not read.
+        # The message does not reveal whether a run exists that this client may not read.
         missing = failure(client.tool("get_trace", run_id=str(uuid.uuid4())))["message"]
         hidden = failure(client.tool("get_trace", run_id=others[0]))["message"]
         assert missing[-30:] == hidden[-30:]
@@ -522,7 +528,7 @@ def test_no_word_of_a_run_of_others(ssb, state):
     here = skill(ssb, "here")
     theirs, ours = Record(), Record(manifest=str(here / "skillsandbox.yaml"))
     with served_plain(ssb) as client:
-        client.call("ping")  # it watches
+        client.call("ping")  # so the server has begun to watch
         lives = [Live(state, theirs), Live(state, ours)]
         for live in lives:
             live.write(2)
@@ -540,7 +546,7 @@ def test_no_word_of_a_run_of_others(ssb, state):
         live.close()
 
 
-# ---- much of it ---------------------------------------------------------------------
+# ---- large records and many runs ------------------------------------------------------
 
 @BY_USER
 def test_huge_records(ssb, state):
@@ -553,7 +559,7 @@ def test_huge_records(ssb, state):
     size = state.put(huge).stat().st_size
     assert size > 32 << 20
     with served(ssb) as client:
-        # A page has its bounds also where the caller asks for more.
+        # A page has a maximum size, even if the caller asks for more lines.
         page = structured(client.tool("get_trace", run_id=large.id, limit=1000))
         assert 100 < len(page["lines"]) < 1000 and page["next_from"] == len(page["lines"])
         assert structured(client.tool("why_denied", run_id=large.id))["total"] == 1
@@ -566,11 +572,11 @@ def test_huge_records(ssb, state):
         begin = time.monotonic()
         found = [page["lines"] for page in trace_pages(client, huge, violations_only=True)]
         assert [x["kind"] for lines in found for x in lines] == ["file_blocked"]
-        assert len(found) > size >> 23  # 8 MiB are looked at for one
+        assert len(found) > size >> 23  # 8 MiB are searched for one page
         assert time.monotonic() - begin < 30
         read(client, RUNS + huge.id)
         out, n = whole_output(client, RUNS + huge.id + "/output")
-        assert not any(out.values()) and n == (size >> 25) + 1  # 32 MiB for one
+        assert not any(out.values()) and n == (size >> 25) + 1  # 32 MiB are searched for one page
 
 
 def test_a_line_that_fits_no_page(ssb, state):
@@ -586,7 +592,7 @@ def test_a_line_that_fits_no_page(ssb, state):
 
 
 def names_in_order(n, group):
-    """Ids of runs; those of each group, which ended together, are in order."""
+    """Ids of runs. Those of one group, whose runs ended at the same time, are sorted."""
     names = [str(uuid.uuid4()) for _ in range(n)]
     return [name for i in range(0, n, group) for name in sorted(names[i:i + group])]
 
@@ -594,7 +600,8 @@ def names_in_order(n, group):
 @pytest.mark.parametrize("era", ERAS)
 @BY_USER
 def test_lists_skills_in_pages(ssb, state, era):
-    """Each once and in order, with all that there is of it; the runs come after them."""
+    """resources/list has each skill once and in order, with all its addresses; then come the
+    runs."""
     names = sorted(f"s{i:03d}" for i in range(120))
     for name in names:
         skill(ssb, name)
@@ -613,7 +620,7 @@ def test_lists_skills_in_pages(ssb, state, era):
 
 @BY_USER
 def test_lists_so_many_runs(ssb, state):
-    """The newest 500; an older one is there for who knows its name."""
+    """The newest 500 runs are listed. An older one can be read by its id."""
     now = time.time()
     ids = [state.put(Record(events=[]), mtime=now - i).parent.name for i in range(502)]
     with served(ssb) as client:
@@ -629,7 +636,7 @@ def test_lists_so_many_runs(ssb, state):
 def test_lists_runs_in_pages(ssb, state, era):
     skill(ssb, "hello")
     now = time.time()
-    # Of one time there are many, so that a page ends among them.
+    # 50 runs each have the same time, so that a page ends between two of them.
     ids = [state.put(Record(run_id=name, events=EVENTS[:2]), mtime=now - i // 50).parent.name
            for i, name in enumerate(names_in_order(230, 50))]
     with served(ssb, era=era) as client:
@@ -671,7 +678,7 @@ def test_unknown_resources(ssb, era):
         assert len(client.call("resources/templates/list")["resourceTemplates"]) == 5
 
 
-# ---- live ---------------------------------------------------------------------------
+# ---- records that grow -----------------------------------------------------------------
 
 def updated(client, uri):
     with client.changed:
@@ -817,12 +824,13 @@ def test_skills_that_cannot_be_served_as_files(ssb):
             assert error["code"] == -32602
             why = json.loads(read(client, SKILLS + name + "/files")[0]["text"])
             assert not why["served"] and why["why"]
-        # All of them can be run all the same.
+        # Each of them can be run nevertheless.
         assert structured(client.tool("run_skill", skill_dir="two"))["stdout"] == "hello\n"
 
 
 def test_a_skill_cannot_take_anothers_address(ssb):
-    """Two are called `b`, so one is served as a/b; `a` would like to be that one."""
+    """Two skills are named `b`, so one of them has the address a/b. A third skill, in a directory
+    `a`, must not get this address."""
     for root in ("one/a/b", "two/b"):
         d = ssb.mkdir(root)
         ssb.write(d / "skillsandbox.yaml", manifest(name="b"))

@@ -1,5 +1,4 @@
-"""Runs over `skillsandbox serve`: as tasks, canceled, traced, approved, and past every
-limit."""
+"""Runs over `skillsandbox serve`: as tasks, canceled, traced, approved, and beyond every limit."""
 import collections
 import json
 import os
@@ -26,7 +25,7 @@ CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 # ---- tasks -------------------------------------------------------------------------------
 
 def wait_for(client, task):
-    """The task when it is over."""
+    """Waits until the task has ended, and returns it."""
     while True:
         got = client.call("tasks/get", {"taskId": task})
         if got["status"] != "working":
@@ -65,7 +64,7 @@ def test_a_long_run_becomes_a_task(ssb):
         assert canceled["status"] == "cancelled" and "result" not in canceled
 
         done = wait_for(client, ids["long"])
-        plain = client.answer(waits)  # who does not know of tasks just waits
+        plain = client.answer(waits)  # a client without the tasks extension just waits
         assert done["status"] == "completed" and plain["resultType"] == "complete"
         ours, theirs = structured(done["result"]), structured(plain)
         assert set(ours) == set(theirs) and ours["stdout"] == theirs["stdout"] == "begun\ndone\n"
@@ -101,11 +100,11 @@ def test_a_task_says_what_its_run_does(user):
 
 # ---- canceled ----------------------------------------------------------------------------
 
-TIMES = 10  # as root and as the user: 20
+TIMES = 10  # twice, as root and as the user
 
 
 def verified(ssb):
-    """How many records there are; each is signed, whole, and says that it was canceled."""
+    """Checks that each record is signed, complete and canceled. Returns how many there are."""
     paths = list((ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"))
     for path in paths:
         lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -260,7 +259,7 @@ MESSAGES = 10000
 
 
 def malformed(rng):
-    """One line that is no message, or one that asks for what there is not."""
+    """A line that is not a message, or that asks for something that does not exist."""
     good = {"jsonrpc": "2.0", "id": 1000000 + rng.randrange(1000), "method": "tools/call",
             "params": {"name": "run_skill", "arguments": {"skill_dir": "hello"}}}
     kind = rng.randrange(9)
@@ -304,7 +303,7 @@ def test_ten_thousand_bad_messages(ssb):
         structured(client.tool("run_skill", skill_dir="hello"))
         before = rss(client.process)
         batch = list(lines_of(7))
-        # One that was not broken enough is a run like any other: it ends.
+        # A line that is still a valid call starts a run, which must end.
         for i in range(0, MESSAGES, 500):
             client.raw(b"\n".join(batch[i:i + 500]) + b"\n")
             client.call("ping")
@@ -312,13 +311,13 @@ def test_ten_thousand_bad_messages(ssb):
         assert mcp_world.eventually(lambda: not children(client.process))
         structured(client.tool("run_skill", skill_dir="hello"))
         assert rss(client.process) < before + (16 << 20), (before, rss(client.process))
-        # Some were good enough for an errand, which may come late.
+        # A line that is still a valid call may start a helper process late.
         assert mcp_world.eventually(lambda: not children(client.process))
 
 
 def put(c, h, body, fields):
-    """The status; on a new connection where the server has closed this one, and later where
-    they come too fast for it."""
+    """Sends a request and returns its status. Connects again if the server has closed the
+    connection, and tries again later if it sends too fast."""
     while True:
         try:
             c.send(body=body, token=h.token, **fields)
@@ -359,7 +358,8 @@ def test_ten_thousand_bad_messages_over_http(ssb):
 # ---- a share for each client ---------------------------------------------------------------
 
 def test_one_client_does_not_take_all_runs(ssb):
-    """Of eight the first gets four, the next two; on a pipe there is one client alone."""
+    """With --max-runs 8 the first client gets four runs and the second two. Over stdio there is
+    only one client, which gets all."""
     gate = ssb.mkdir("gate")
     wait = f"import os, time\nwhile not os.path.exists('{gate}/end'): time.sleep(0.02)\n"
     skill(ssb, "waits", wait + "print('done')", write=[gate])
@@ -371,7 +371,7 @@ def test_one_client_does_not_take_all_runs(ssb):
             "name": "run_skill", "arguments": {"skill_dir": name}, "_meta": meta()}}
 
     def refused(client, numbers):
-        """Those that are answered while all others wait."""
+        """The messages of the calls that are refused while the other calls run."""
         for n in numbers:
             client.send(message(n, "waits"))
         return [failure(client.take()["result"])["message"] for _ in numbers[len(numbers) // 2:]]

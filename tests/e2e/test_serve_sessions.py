@@ -30,7 +30,7 @@ def codex(value):
     return {"x-codex-turn-metadata": value}
 
 
-# ---- whose it is -----------------------------------------------------------------------
+# ---- to which session a run belongs ------------------------------------------------------
 
 def test_runs_are_part_of_the_session_that_is_named(ssb, sessions):
     skill(ssb, "hello", HELLO)
@@ -42,7 +42,7 @@ def test_runs_are_part_of_the_session_that_is_named(ssb, sessions):
             assert status(client)["meters"]["runs"] == n
         refused = failure(client.tool("run_skill", skill_dir="hello"))
         assert refused["code"] == "policy" and "runs" in refused["message"], refused
-        # A dry run is no run, and nothing that a caller says makes it another session's.
+        # A dry run does not count as a run, and no argument or field selects another session.
         structured(client.tool("run_skill", skill_dir="hello", dry_run=True))
         for name in ("session", "session_id", "max_runs", "budget"):
             assert failure(client.tool("run_skill", skill_dir="hello", **{name: "other"}))
@@ -54,7 +54,8 @@ def test_runs_are_part_of_the_session_that_is_named(ssb, sessions):
 
 
 def test_a_session_by_environment(ssb, sessions):
-    """As for `run`: what holds an agent's commands holds its server too."""
+    """SKILLSANDBOX_SESSION selects the session of a server, as it does for `run`. Options have
+    priority."""
     skill(ssb, "hello", HELLO)
     for name in ("mine", "other"):
         sessions.ok("start", "--id", name)
@@ -72,7 +73,8 @@ def test_a_session_by_environment(ssb, sessions):
 
 
 def test_a_session_that_is_not_there(ssb, sessions):
-    """Told at the start: every run of such a server would be refused."""
+    """The session is missing or has ended: the server does not start, because it would have to
+    refuse every run. With a paused session it starts."""
     skill(ssb, "hello", HELLO)
     for name in ("over", "paused"):
         sessions.ok("start", "--id", name)
@@ -84,7 +86,7 @@ def test_a_session_that_is_not_there(ssb, sessions):
             r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), *flags, env=env)
             assert r.code == code and word in r.errors and r.out == b"", repr(r)
             assert "session start" in r.errors, repr(r)
-    with served(ssb, "--session", "paused") as client:  # it may go on
+    with served(ssb, "--session", "paused") as client:  # it can be resumed
         assert failure(client.tool("run_skill", skill_dir="hello"))["code"] == "policy"
         sessions.ok("resume", "paused")
         structured(client.tool("run_skill", skill_dir="hello"))
@@ -98,7 +100,8 @@ def test_a_session_that_is_not_there(ssb, sessions):
 
 
 def test_what_is_wrong_with_a_report(ssb, sessions):
-    """It says what to write, not that the session were away; and counts nothing."""
+    """A report with an invalid type gets an error that says what is wrong with it, and is not
+    counted."""
     sessions.ok("start", "--id", "mine")
     with served(ssb, "--session", "mine") as client:
         for kind, word in (("x" * 64, "63"), ("", "63"), ("a\nb", "control")):
@@ -132,13 +135,13 @@ def test_each_client_has_its_own(ssb, sessions, era):
             assert status(client, meta=meta)["meters"]["runs"] == 1
         assert ids["object"] == "mcp-turn-1" and ids["text"] == "mcp-turn-2"
         assert ids["odd"].startswith("mcp-") and len(set(ids.values()) | {own}) == 4
-        # What is none is as if it were not there.
+        # An invalid value is ignored.
         for bad in (7, None, [], {}, {"session_id": 3}, "{", "[]", {"session_id": ""}):
             assert status(client, meta=codex(bad))["session_id"] == own, bad
         assert status(client)["meters"]["runs"] == 0
     with served(ssb, "--session-policy", policy, era=era, env=CLAUDE) as client:
         assert status(client)["session_id"] == "mcp-7b1f-claude"
-        # The owner's environment goes before what a message says.
+        # The owner's environment has priority over a field of a message.
         assert status(client, meta=codex({"session_id": "x"}))["session_id"] == "mcp-7b1f-claude"
 
 
@@ -155,7 +158,7 @@ def test_a_client_may_call_itself_anything(user, name, agent):
         assert status(client)["agent_id"] == agent
 
 
-# ---- its end ---------------------------------------------------------------------------
+# ---- how a session ends ------------------------------------------------------------------
 
 def test_a_violation_ends_it_for_good(ssb, sessions):
     skill(ssb, "hello", HELLO)
@@ -178,14 +181,14 @@ def test_a_violation_ends_it_for_good(ssb, sessions):
         assert refused["code"] == "policy" and "leak" in refused["message"], refused
         assert refused["fix"].startswith("session_status "), refused
         assert status(client)["state"] == "killed"
-        # Nothing that a client can call raises it again.
+        # No call of a client makes the session active again.
         again = structured(client.tool("report_violation", type="odd"))
         assert not again["allowed"] and again["session"]["state"] == "killed"
-    # Another server, the same client.
+    # Another server, but the same client: its session is still killed.
     with served(ssb, "--session-policy", policy, env=CLAUDE) as client:
         refused = failure(client.tool("run_skill", skill_dir="hello"))
         assert refused["code"] == "policy" and "leak" in refused["message"]
-    # A more generous policy is none for a session that has one.
+    # An existing session keeps its policy: a more generous one has no effect.
     with served(ssb, "--session-policy", sessions.policy(), env=CLAUDE) as client:
         assert failure(client.tool("run_skill", skill_dir="hello"))
     with served(ssb, "--session-policy", policy,
@@ -194,13 +197,14 @@ def test_a_violation_ends_it_for_good(ssb, sessions):
 
 
 def test_the_token_is_the_client(ssb, sessions):
-    """Over HTTP, where a message need not say whose it is."""
+    """Over HTTP the token selects the session, because a message need not name one."""
     skill(ssb, "hello", HELLO)
     policy = sessions.policy(**KILLS)
     with http_served(ssb, "--session-policy", policy) as h:
         structured(h.tool("run_skill", skill_dir="hello"))
         own = structured(h.tool("session_status"))["session"]["session_id"]
-        # A field of a message gives no new budget: every client could send another one.
+        # A field of a message does not select another session: with a new value in each message, a
+        # client would get a new budget.
         other = h.tool("session_status", more=codex({"session_id": "turn"}))
         assert structured(other)["session"]["session_id"] == own
         assert not structured(h.tool("report_violation", type="leak"))["allowed"]
@@ -213,7 +217,8 @@ def test_the_token_is_the_client(ssb, sessions):
 
 
 def test_no_client_waits_for_the_grace(user):
-    """A run has an hour to end: the others are served meanwhile."""
+    """The session was killed and its run has one hour to end: other calls are answered during this
+    time."""
     sessions = Sessions(user)
     skill(user, "stubborn", STUBBORN)
     policy = sessions.policy(violations={"thresholds": {"leak": 1}},
@@ -235,7 +240,8 @@ def test_no_client_waits_for_the_grace(user):
 
 
 def test_the_store_is_closed_when_a_run_begins(ssb, sessions):
-    """No process of a run holds it: what is open in two processes loses its locks."""
+    """The store is closed before a run begins, so that no process of the run inherits it: a store
+    that is open in two processes loses its locks."""
     skill(ssb, "stubborn", STUBBORN)
     marker = f"store-{ssb.kind}-{os.getpid()}"
     with served(ssb, "--session-policy", sessions.policy(), env=CLAUDE) as client:
