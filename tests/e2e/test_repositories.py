@@ -521,7 +521,8 @@ def ssb_warnings(ssb, top):
 @pytest.mark.parametrize("mode", [0, 0o444, 0o333])
 @pytest.mark.parametrize("closed", ["a", "a/repo"])
 def test_in_a_directory_that_was_closed(ssb, closed, mode):
-    """By an earlier run, so that the search does not come by: the next one opens it."""
+    """An earlier run closed a directory by its mode, so that the search cannot enter it: the
+    repository in it is protected nevertheless."""
     top, repo = nested(ssb, "top", "a/repo")
     outside, other = nested(ssb, "outside", "a/repo")
     attack = "cd {}; chmod 755 a; chmod 755 a/repo; echo x > a/repo/.git/hooks/pre-commit"
@@ -577,7 +578,8 @@ AROUND = {
 
 @pytest.mark.parametrize("case", AROUND)
 def test_repository_around_the_grant(ssb, case):
-    """A narrower grant protects no less."""
+    """A grant of one directory in a repository protects the same files as a grant of the whole
+    repository."""
     script, names = AROUND[case]
     m = ssb.mkdir("home/m")
     inside = ssb.mkdir("home/m/in")

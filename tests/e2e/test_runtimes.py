@@ -247,8 +247,8 @@ def test_users_of_unix_sockets_beside_a_write_grant(ssb, command, said):
 
 
 def test_interfaces_of_the_network(ssb):
-    """There is the loopback alone, whose second address keeps a resolver from taking the machine
-    for one that is offline (AI_ADDRCONFIG)."""
+    """A skill sees only the loopback interface. It has a second address, or a resolver with
+    AI_ADDRCONFIG would take the machine for offline."""
     code = """
     const dns = require('dns'), os = require('os');
     console.log(Object.keys(os.networkInterfaces()).join(), Object.values(os.networkInterfaces())
@@ -266,7 +266,8 @@ def test_interfaces_of_the_network(ssb):
     assert [x for x in ssb.last_record() if x["kind"] == "syscall_blocked"] == []
 
 
-# RTM_NEWADDR of 10.9.8.7 on the loopback, and the kernel's answer.
+# Sends RTM_NEWADDR of 10.9.8.7 on the loopback interface, and prints the error number of the
+# kernel's answer.
 NEW_ADDRESS = """
 import os, socket, struct
 s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)

@@ -14,7 +14,7 @@ import harness
 from session_cli import ID, Sessions, is_clean, on_terminal, outlive, store_url
 
 HOSTILE = "a\x1b[31mred\x07\x08\r\nFORGED line\u202etxt\u200b\x9b2J"
-# A terminal adds carriage returns of its own.
+# Without \r, because a terminal adds carriage returns.
 BYTES = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\u202e\u200b\x9b]")
 COMMANDS = ["start", "list", "show", "check", "settle", "violation", "pause", "resume", "kill",
             "complete", "expire"]
@@ -28,7 +28,7 @@ def sessions(request, ssb):
 
 @pytest.fixture
 def local(ssb):
-    """Where the store makes no difference: the usual one."""
+    """The usual store, for tests where the kind of store makes no difference."""
     return Sessions(ssb)
 
 
@@ -51,7 +51,8 @@ def test_start_with_words(sessions):
 
 
 def test_an_id_is_never_used_twice(sessions):
-    """In the known engine the second one began anew, with nothing spent."""
+    """An id cannot be used a second time, even after its session has ended. In the existing engine
+    the second session began anew, with nothing spent."""
     sessions.start("--id", "once")
     sessions.ok("check", "once", "--cost", "0.5")
     r = sessions("start", "--id", "once")
@@ -97,7 +98,7 @@ def test_a_policy_that_cannot_be_used_starts_nothing(local):
     local.ok("start")
 
 
-# ---- bad words --------------------------------------------------------------
+# ---- bad arguments ----------------------------------------------------------
 
 AMOUNTS = {
     "-1": "negative", "-0.01": "negative", "nan": "0.50", "NaN": "0.50", "inf": "0.50",
@@ -323,7 +324,8 @@ def test_the_owners_prices(local):
 
 
 def test_parallel_checks_never_pass_more_than_the_budget(sessions):
-    """Ten of 0.4 on a budget of 1: in the known engine all of them passed."""
+    """Ten checks of $0.40 at the same time, with a budget of $1: two are allowed. The existing
+    engine allowed all of them."""
     sessions.start("--id", "s", budget={"max_cost_per_session": 1, "on_exceed": "block"})
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         codes = [r.code for r in pool.map(
@@ -433,11 +435,12 @@ def test_what_is_over_refuses_and_says_why(sessions):
 
 
 def test_an_idle_session_expires(sessions):
-    """No command asks about it; in the known engine it stayed active forever."""
+    """A session that no command asks about expires. In the existing engine it stayed active for
+    ever."""
     sessions.start("--id", "long")
 
     def begin(seconds):
-        sessions.ok("expire")  # one that an earlier try left
+        sessions.ok("expire")  # ends the session of an earlier try
         sessions.start("--id", f"short{seconds}", session={"max_duration": f"{seconds}s"})
         assert sessions.ok("expire") == "0 sessions expired; 0 runs ended\n"
         return f"short{seconds}"
@@ -487,7 +490,7 @@ def test_nesting_ends_at_eight(local):
     assert all(s["state"] == "killed" for s in local.json("list", "--all")["sessions"])
 
 
-# ---- looking ----------------------------------------------------------------
+# ---- list and show ----------------------------------------------------------
 
 def test_list(sessions):
     assert sessions.ok("list") == "" and sessions.json("list") == {"sessions": []}
@@ -530,7 +533,8 @@ def test_show_in_text(sessions):
 
 @pytest.mark.parametrize("act", ["log", "block"])
 def test_the_ledger_says_what_was_passed(local, act):
-    """Neither changes the state: there is no other line that could say it."""
+    """A limit with `log` or `block` does not change the state, so the ledger must say that it was
+    exceeded."""
     s = local.start(limits={"runs": {"max": 0, "on_exceed": act}},
                     violations={"thresholds": {"seen": {"count": 1, "on_threshold": act}}})
     assert local.ssb.run("--session", s, "--", "true").code == (0 if act == "log" else 125)
@@ -541,7 +545,7 @@ def test_the_ledger_says_what_was_passed(local, act):
     assert (seen["code"], seen["act"]) == ("threshold", act)
     told = local.ok("show", s)
     assert "runs: 1, more than 0" in told and "seen: 1 times, the threshold is 1" in told
-    # What was passed all at once was nearly used up as well, unless it was refused.
+    # A run that exceeds the limit also passes the level of its alert, unless the run was refused.
     assert local.state(s) == ("alert" if act == "log" else "active")
 
 
@@ -557,7 +561,8 @@ def test_a_limit_that_blocks_in_the_middle_is_in_the_ledger(local):
 
 
 def test_every_copy_that_fails_is_told_from_the_start(local):
-    """Who cannot have the ledger is not found out after the first decision."""
+    """Files that cannot get a copy of the ledger are named when the session starts, not only after
+    its first decision."""
     work = local.ssb.mkdir("copies")
     (work / "link").symlink_to(work / "elsewhere")
     (work / "dir").mkdir()
@@ -612,7 +617,7 @@ def test_colour_only_on_a_terminal(local):
 
 
 def test_hostile_text_cannot_steer_the_terminal(sessions):
-    """What the store lets in is shown as text, on one line, wherever it stands."""
+    """Text that the store accepts is shown harmless and on one line, wherever it is."""
     turned = "x\u202eexe.txt\u200b"
     sessions.start("--id", "s")
     sessions.ok("violation", "s", "--type", turned, "--details", HOSTILE)
@@ -629,7 +634,8 @@ def test_hostile_text_cannot_steer_the_terminal(sessions):
 
 
 def test_no_details_keep_a_violation_from_being_counted(sessions):
-    """They may be a skill's own words: what is too long is cut, between two characters."""
+    """Details may be a skill's own words. If they are too long they are cut between two characters,
+    and the violation counts."""
     details = ["x" * 4095, "x" * 4096, "\u6f22" * 1400, "x" + "\u6f22" * 1400, "\x01" * 5000,
                "\udcff" * 5000, "\udc80" * 5000, "\U0001f600" * 2000, "x" * 100000]
     sessions.start("--id", "s", violations={"thresholds": {"leak": len(details)}})
@@ -644,7 +650,8 @@ def test_no_details_keep_a_violation_from_being_counted(sessions):
 
 
 def test_a_store_that_was_written_by_others_cannot_either(local):
-    """A program that can write the file can put anything into it: it is shown as text, or not."""
+    """A program that can write the store's file can put any text into it: the text is shown
+    harmless, or the store is refused."""
     local.start("--id", "s")
     local.ok("violation", "s", "--type", "x", "--details", "y")
     path = local.ssb.state / "skillsandbox/sessions.db"
@@ -687,7 +694,8 @@ def test_the_ledger_can_be_verified(sessions):
 
 
 def test_a_ledger_that_is_cut_back_is_noticed(sessions):
-    """To each earlier signature, with the money that came later gone from it."""
+    """A ledger is cut back to an earlier signature, which removes later costs: `audit verify`
+    notices it by comparing it with the store."""
     ssb = sessions.ssb
     sessions.start("--id", "s")
     n = sessions.ok("check", "s", "--cost", "0.5").strip()
@@ -716,7 +724,7 @@ def test_a_ledger_that_is_cut_back_is_noticed(sessions):
 
 
 def test_a_ledger_that_is_not_the_stores(sessions):
-    """A session of the same name, of another store."""
+    """The store has another session of the same name: `audit verify` refuses the ledger."""
     ssb = sessions.ssb
     sessions.start("--id", "s")
     sessions.ok("kill", "s")
@@ -770,7 +778,7 @@ def test_closed_and_full_outputs(local):
 
 
 def test_an_agent_cannot_reach_the_store_from_a_run(local):
-    """Neither the file nor the command: a skill has no session but its own."""
+    """A skill can see neither the file of the store nor the variable that names the session."""
     local.start("--id", "s", budget={"max_cost_per_session": 1})
     code = f"""
         import json, os, subprocess
@@ -790,7 +798,8 @@ def test_an_agent_cannot_reach_the_store_from_a_run(local):
 
 
 def test_fast_enough_to_ask_each_time(local):
-    """No pass on speed: only that a check is no matter of seconds."""
+    """Ten checks take less than 30 s. This measures no speed; it only shows that a check does not
+    take seconds."""
     local.start("--id", "s", session={"max_actions": 1000})
     begun = time.monotonic()
     for _ in range(10):

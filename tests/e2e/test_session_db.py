@@ -1,5 +1,5 @@
-"""The stores of sessions, on a real SQLite and a real PostgreSQL: the table of cases on
-both, and failures."""
+"""The two stores of sessions, on a real SQLite and a real PostgreSQL: the same cases on both, and
+failures."""
 import errno
 import os
 import pathlib
@@ -19,7 +19,7 @@ from harness import wait_for
 
 @pytest.fixture(scope="module")
 def tools(base):
-    """Copies that both callers can execute."""
+    """Copies of the test programs that both callers can execute."""
     out = pathlib.Path(base) / f"session-db-{os.getpid()}"
     out.mkdir(mode=0o755)
     for name in ("test_session_db", "session_db_probe"):
@@ -44,12 +44,12 @@ class Probe:
                                  bufsize=1)
 
     def counts(self, tag):
-        """Transactions, by each of the things that one of them writes."""
+        """The number of transactions, counted by each of the things that a transaction writes."""
         return [int(n) for n in self("count", tag).ok().text.split()]
 
 
 class Stay:
-    """A process that keeps its connection, and does as it is told."""
+    """A process that keeps its connection, and executes the commands that it reads."""
 
     def __init__(self, probe):
         self.p = probe.start("stay")
@@ -77,7 +77,7 @@ def sqlite(ssb, tools):
 
 @pytest.fixture
 def database(request, server):
-    """The URL of a new one."""
+    """The URL of a new database."""
     return server.database(re.sub(r"\W", "_", request.node.name).lower()[:60])
 
 
@@ -135,7 +135,7 @@ def test_kill_of_a_writer_leaves_whole_transactions(store):
         w.stderr.close()
         seen = 5 + round_ + len(said)
         now = store.counts("t")
-        # The last one may be committed before it could say so.
+        # The last transaction may be committed before the writer could print it.
         assert len(set(now)) == 1 and committed + seen <= now[0] <= committed + seen + 1, \
             (committed, seen, now)
         committed = now[0]
@@ -153,7 +153,8 @@ def syncs(runner, argv, log):
 
 
 def test_one_sync_for_a_commit(root, tools):
-    """Not fewer, or it would not be on the disk; hardly more, for each has its price."""
+    """Each commit makes one sync. With fewer, it would not be on the disk; more would only be
+    slow."""
     store = root.mkdir("state", 0o700) / "s.db"
     probe = [tools / "session_db_probe", store, "write"]
     root.as_caller([*probe, "1", "t"]).ok()
@@ -162,7 +163,8 @@ def test_one_sync_for_a_commit(root, tools):
 
 
 def test_full_disk(root, tools):
-    """A small file system of the test's own; the same store goes on when there is room."""
+    """The disk is full (a small file system): a write fails, and the same store works when there is
+    room again."""
     probe = tools / "session_db_probe"
     script = f"""
         set -e
@@ -187,7 +189,7 @@ def test_full_disk(root, tools):
 
 
 def test_full_disk_at_first(root, tools):
-    """Where not even the tables fit, nothing is left that later counts as a store."""
+    """The disk has no room for the tables: no file is left that is later taken for a store."""
     probe = tools / "session_db_probe"
     script = f"""
         set -e
@@ -222,7 +224,8 @@ def test_read_only_file_system(root, tools):
 
 
 def test_file_size_limit(sqlite):
-    """A write that the kernel refuses is an error like any other."""
+    """The kernel refuses a write because of a file size limit: this is an error, and the store
+    works afterwards."""
     sqlite("write", "3", "t").ok()
 
     def limit():
@@ -236,7 +239,7 @@ def test_file_size_limit(sqlite):
 
 
 def test_others_directory(root, user, tools):
-    """A directory that others can write is refused, and so is one of another user."""
+    """A store in a directory that others can write, or that belongs to another user, is refused."""
     mine = user.mkdir("open", 0o777)
     r = Probe(user, tools, mine / "s.db")("open")
     assert r.code == 1 and f"chmod go-w '{mine}'" in r.errors, repr(r)
@@ -247,7 +250,7 @@ def test_others_directory(root, user, tools):
 
 
 def without(library):
-    """A prefix: in a mount namespace where this library cannot be loaded."""
+    """A command prefix: a new mount namespace in which this library cannot be loaded."""
     real = next(os.path.realpath(p) for p in (f"/usr/lib/x86_64-linux-gnu/{library}",
                                               f"/usr/lib/aarch64-linux-gnu/{library}")
                 if os.path.exists(p))
@@ -263,7 +266,7 @@ def test_without_libraries(root, tools, database):
         assert r.code == 1 and f"install the package {package}" in r.errors, repr(r)
         assert postgres.PASSWORD not in r.errors
         root.as_caller([probe, store, "open"]).ok()
-    # Each is needed for its own store alone.
+    # Each library is needed only for its own store.
     root.as_caller([*without("libpq.so.5"), probe, path, "open"]).ok()
     root.as_caller([*without("libsqlite3.so.0"), probe, database, "open"]).ok()
 
@@ -282,8 +285,8 @@ def test_news(ssb, tools, pg):
 
 
 def test_crash_of_the_server(ssb, tools, pg, server):
-    """What was committed is there; the transaction that was open is not; both
-    kinds of connection find their way back."""
+    """The server crashes: committed data is kept, the open transaction is lost, and both kinds of
+    connection recover."""
     with Stay(pg) as one, Stay(pg) as two:
         listener = pg.start("listen", "60")
         assert listener.stdout.readline() == "ready 1\n"
@@ -310,7 +313,8 @@ def test_crash_of_the_server(ssb, tools, pg, server):
 
 
 def test_crash_in_the_middle_of_a_transaction(ssb, tools, pg, server):
-    """It is lost as a whole: nothing of it goes to the new connection."""
+    """The server crashes during a transaction: all of it is lost, and nothing of it goes to the new
+    connection."""
     with Stay(pg) as one:
         assert one.do("begin") == "ok 0" and one.do("run") == "ok 0"
         server.kill()
@@ -324,7 +328,8 @@ def test_crash_in_the_middle_of_a_transaction(ssb, tools, pg, server):
 
 
 def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
-    """It was made, and so it is said to be, once the server can be asked again."""
+    """The answer to a COMMIT is lost: the store asks the server again, and reports that the commit
+    was made."""
     with postgres.LossyProxy(server, b"COMMIT\0") as proxy:
         url = database.replace(f"port={server.port}", f"port={proxy.port}")
         url = re.sub(r"host=[^&]*", "host=127.0.0.1", url) + "&sslmode=disable"
@@ -345,8 +350,8 @@ def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
 
 
 def test_commit_that_is_not_answered(ssb, tools, pg, server):
-    """The connection breaks while the server commits: it is asked afterwards. The
-    commit is slow because its constraint sleeps."""
+    """The connection breaks during a COMMIT, before the server has made it: the store asks the
+    server, and reports that it was not made. A constraint that sleeps makes the COMMIT slow."""
     name = name_of(pg.store)
     with Stay(pg) as one:
         server.sql("""
@@ -356,7 +361,7 @@ def test_commit_that_is_not_answered(ssb, tools, pg, server):
               FOR EACH ROW EXECUTE FUNCTION slow()""", name)
         assert one.do("begin") == "ok 0" and one.do("lock") == "ok 0" and one.do("run") == "ok 0"
         one.p.stdin.write("commit\n")
-        # Not before it sleeps: what has just ended has that word as its last as well.
+        # Waits until the COMMIT sleeps. One that has ended is still shown as the last query.
         wait_for(lambda: server.sql(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
             f" WHERE datname = '{name}' AND query = 'COMMIT' AND wait_event = 'PgSleep'",
@@ -367,7 +372,7 @@ def test_commit_that_is_not_answered(ssb, tools, pg, server):
 
 
 def test_server_that_stands_still(user, tools, database, server):
-    """No answer is an error as well, and not for ever."""
+    """The server stops answering: the call fails after some time, and does not wait for ever."""
     with Stay(Probe(user, tools, database)) as one:
         with server.standing_still():
             start = time.monotonic()
@@ -415,7 +420,7 @@ def test_no_server(ssb, tools):
     r = Probe(ssb, tools, url)("open")
     assert r.code == 1 and "cannot be reached" in r.errors, repr(r)
     assert "decoy-pw" not in r.errors
-    assert "Connection refused (" in r.errors, repr(r)  # and no other reason behind it
+    assert "Connection refused (" in r.errors, repr(r)  # and no second reason after it
 
 
 def test_foreign_database(ssb, tools, server, database):
@@ -445,7 +450,7 @@ def test_role_without_rights(ssb, tools, server, database):
 
 
 def test_commits_are_on_the_disk(ssb, tools, server, database):
-    """A database that is set to be careless is overruled."""
+    """The database's settings would allow a commit to be lost: the store overrules them."""
     name = name_of(database)
     server.sql(f"ALTER DATABASE {name} SET synchronous_commit = off", name)
     server.sql(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'", name)
@@ -465,7 +470,7 @@ def test_commits_are_on_the_disk(ssb, tools, server, database):
 
 
 def test_server_ends_with_its_test(base, user_entry):
-    """Also when the test dies: nothing of a server stays behind."""
+    """A PostgreSQL server of the tests ends with its test, even if the test is killed."""
     code = f"""
 import os, signal, sys
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})

@@ -1,5 +1,5 @@
-"""Runs of a session whose store is PostgreSQL: other machines are heard, and the loss of the
-server ends the runs. The other machine is this one under another name."""
+"""Runs of a session whose store is PostgreSQL: commands on other machines reach them, and they end
+if the server is lost. The other machine is this one with another host name."""
 import hashlib
 import os
 import signal
@@ -22,14 +22,14 @@ def fleet(ssb, server):
 
 
 def elsewhere(world, *words):
-    """The driver, on a machine of another name."""
+    """Runs the driver on a machine with another host name."""
     r = world.runner
     return harness.execute(["unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "x",
                             *r.identity(), world.driver, *words], env=r.environment(),
                            cwd=r.work).ok().json()
 
 
-# An overlay, because the machine that the tests run on may have no id itself.
+# An overlay, because the machine that runs the tests may have no machine-id.
 NAMESAKE = """
 mkdir -p "$0/etc"; rm -f "$0/etc/machine-id"
 case $1 in
@@ -44,8 +44,8 @@ shift 2; exec "$@"
 
 
 def namesake(world, machine, boot, *words):
-    """A command on another machine that has the same name: a digit of its id, or "none", and a
-    digit of its boot's."""
+    """Runs a command on another machine with the same host name. `machine` is a digit of its
+    machine-id, or "none"; `boot` is a digit of its boot id."""
     r = world.runner
     return harness.execute(["unshare", "--mount", "sh", "-ec", NAMESAKE, r.mkdir("namesake"),
                             machine, boot, *r.identity(), *words], env=r.environment(), cwd=r.work)
@@ -82,7 +82,8 @@ def test_a_pause_from_elsewhere(fleet):
 def test_a_server_that_is_gone(fleet, server):
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
-    begun = time.monotonic()  # its connections end first, then it takes its time
+    # before the stop: the connections end at once, but stopping takes longer
+    begun = time.monotonic()
     server.stop()
     try:
         r = fleet.runner.run("--session", "a", "--", "/bin/echo", "hi")
@@ -93,13 +94,13 @@ def test_a_server_that_is_gone(fleet, server):
         assert "store" in run.end(60).errors
     finally:
         server.start()
-    # When it is back, so is the session; what was lost is closed.
+    # When the server is back, the session can be used again, and the lost run is closed.
     fleet.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
     until(lambda: fleet.runs("a") == [], 70)
 
 
 def test_machines_of_one_name(fleet):
-    """A run on another machine that happens to be called the same is alive, not lost."""
+    """A run on another machine that has the same host name is not taken for lost."""
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
     assert namesake(fleet, 1, 1, fleet.driver, "lost", "a").ok().json() == {"closed": 0}
@@ -114,7 +115,8 @@ def test_machines_of_one_name(fleet):
 
 
 def test_another_pid_namespace_is_another_place(fleet):
-    """Numbers of processes there mean others here."""
+    """A command in another pid namespace acts on no run here, because the same pids mean other
+    processes there."""
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
     r = fleet.runner
@@ -128,7 +130,7 @@ def test_another_pid_namespace_is_another_place(fleet):
 
 
 def test_a_restarted_machine(fleet):
-    """The control: what one machine left before it was restarted is lost, and closed."""
+    """The control: a run that this machine left before it was restarted is lost, and is closed."""
     fleet.start("a")
     run, _ = fleet.sleeping("a")
     (_, keeper, _), = fleet.runs("a")
@@ -142,8 +144,9 @@ def test_a_restarted_machine(fleet):
 
 @pytest.mark.parametrize("machine, closed", [("none", 0), ("1", 1)])
 def test_a_restarted_machine_without_an_id(fleet, machine, closed):
-    """Its boot is all that it is known by: what it left before a restart could be alive on another
-    machine of its name, and stays listed. The control has an id."""
+    """A machine without a machine-id is known only by its boot id. A run from before a restart
+    could be running on another machine of the same name, so it stays listed. The control has a
+    machine-id."""
     def mark(text):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -163,7 +166,7 @@ def test_a_restarted_machine_without_an_id(fleet, machine, closed):
 
 
 def test_grace_from_elsewhere(fleet):
-    """Who hears of a kill from the store keeps its grace, too."""
+    """A kill on another machine gives the run its grace period, too."""
     fleet.start("a")
     run, sleeper = fleet.sleeping("a", "trap '' TERM")
     begun = time.monotonic()
@@ -174,8 +177,8 @@ def test_grace_from_elsewhere(fleet):
 
 
 def test_news_while_others_are_acted_on(fleet):
-    """One run pauses its session and waits for another that cannot be brought to stand;
-    meanwhile the parent is killed on another machine."""
+    """One keeper pauses its session and waits for another keeper, which is stopped. Then the parent
+    session is killed on another machine: the first keeper's run ends quickly."""
     fleet.start("top")
     fleet.start("a", {"limits": {"wall_seconds": {"max": 10, "on_exceed": "pause"}}}, parent="top")
     runs = [fleet.sleeping("a") for _ in range(2)]
@@ -196,7 +199,8 @@ def test_news_while_others_are_acted_on(fleet):
 
 
 def test_a_kill_while_the_server_hangs(user, server):
-    """It takes connections and says nothing: neither keepers nor the kill wait for it."""
+    """The server accepts connections and does not answer: neither the keepers nor a kill wait for
+    it."""
     fleet = Sessions(user, server)
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
@@ -214,7 +218,7 @@ def test_a_kill_while_the_server_hangs(user, server):
 
 
 def test_only_the_clerk_talks_to_the_store():
-    """The keeper's loop never waits: it has no call that could."""
+    """The keeper's event loop never waits for the store: it calls no function of the store."""
     objects = list(harness.BUILD.rglob("*session_keeper_loop.c.o")) + \
         list(harness.BUILD.rglob("*session_keeper_clients.c.o"))
     assert len(objects) >= 2
