@@ -1,8 +1,8 @@
-"""The decisions of a session, by the command line.
+"""The decisions of a session, made through the command line.
 
-The cases and the names of the calls come from an existing session engine: our
-commands decide as that engine does, except in its known holes. Then the effects
-of the same decisions on running commands and on messages to the owner.
+The cases and the names of the calls come from an existing session engine. Our commands decide as
+that engine does, except where it has known faults. The last tests show what these decisions do to
+runs, and which messages the owner gets.
 """
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ import notify_world
 from harness import wait_for
 from session_cli import Sessions, end_heralds, outlive, store_url
 
-# USD for a million tokens, in and out.
+# USD for a million tokens: input, output.
 PRICES = {
     "gpt-4o": (2.50, 10), "gpt-4o-mini": (0.15, 0.60), "gpt-4.1": (2, 8),
     "gpt-4.1-mini": (0.40, 1.60), "gpt-4.1-nano": (0.10, 0.40), "o3": (2, 8),
@@ -39,15 +39,15 @@ def engine(request, user):
 
 
 class Engine:
-    """Its calls, by their names."""
+    """The calls of the existing engine, with its names."""
 
     def __init__(self, sessions, url):
         self.sessions = sessions
         self.url = url
 
     def found(self, runs):
-        """How many of so many a kill may find: PostgreSQL tells every keeper of it
-        itself, and theirs may be gone by then."""
+        """The possible numbers of runs that a kill finds. PostgreSQL itself tells each keeper of
+        the kill, so its run may have ended before the kill counts."""
         return [runs] if self.url is None else range(runs + 1)
 
     def create_session(self, **policy):
@@ -150,7 +150,8 @@ def test_then_the_budget(engine):
     ("kill", False, "killed"), ("pause", False, "paused"), ("block", False, "active"),
     ("alert", True, "alert"), ("log", True, "alert")])
 def test_on_exceed(engine, on_exceed, allowed, state):
-    """alert and log allow; the known engine denied without a message."""
+    """With `alert` and `log` an action beyond the budget is allowed. The existing engine denied it
+    without a message."""
     s = engine.create_session(budget={"max_cost_per_session": 1, "max_cost_per_action": 9,
                                       "on_exceed": on_exceed})
     d = engine.pre_action(s, estimated_cost=1.5)
@@ -200,7 +201,7 @@ def test_violation_thresholds(engine):
 @pytest.mark.parametrize("act, state", [("alert", "alert"), ("pause", "paused"),
                                         ("block", "active"), ("log", "active")])
 def test_on_threshold(engine, act, state):
-    """In the known engine only kill had an effect."""
+    """Each action at a threshold has its effect. In the existing engine only `kill` had one."""
     s = engine.create_session(violations={"thresholds": {"x": 2}, "on_threshold": act})
     assert engine.record_violation(s, "x")["action_taken"] == "log"
     assert engine.record_violation(s, "x")["action_taken"] == act
@@ -227,10 +228,11 @@ def test_prices(engine):
             pytest.approx((price_in + 2 * price_out) / 100, abs=1e-9), model
 
 
-# ---- its holes --------------------------------------------------------------
+# ---- known faults of the existing engine -------------------------------------
 
 def test_overspending_at_the_end_is_noticed(engine):
-    """$50 on a budget of $1 left it active."""
+    """An action costs more than was reserved: the session is killed. In the existing engine, $50
+    with a budget of $1 left it active."""
     s = engine.create_session(budget={"max_cost_per_session": 1})
     d = engine.spend(s, 0.1, actual=50)
     assert d["action_taken"] == "kill" and d["state"] == "killed"
@@ -247,14 +249,15 @@ def test_kill_switch_disabled_is_obeyed(engine):
 
 
 def test_a_budget_of_nothing(engine):
-    """Was a division by zero."""
+    """With a budget of zero only free actions are allowed. The existing engine divided by zero."""
     s = engine.create_session(budget={"max_cost_per_session": 0, "on_exceed": "block"})
     assert engine.pre_action(s)["action_allowed"]
     assert engine.pre_action(s, estimated_cost=0.000001)["code"] == "max_cost_per_session"
 
 
 def test_never_settled_is_not_free(engine):
-    """Tools that never posted were not counted."""
+    """Actions that are never settled count for the maximum. The existing engine did not count
+    them."""
     s = engine.create_session(session={"max_actions": 3})
     for _ in range(3):
         assert engine.pre_action(s)["action_allowed"]
@@ -269,10 +272,10 @@ def test_a_bill_after_the_kill(engine):
     assert engine.show(s)["total_cost_usd"] == 0.3
 
 
-# ---- what a decision reaches ------------------------------------------------
+# ---- what a decision does to runs, and messages ------------------------------
 
 class Run:
-    """A skill that says what it is, and stays."""
+    """A skill that prints its pid and keeps running."""
 
     CODE = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n"
 
@@ -329,7 +332,7 @@ def test_pause_and_resume_reach_the_runs(engine):
 
 
 def test_a_refused_check_kills_the_runs(engine):
-    """The agent overspends in one place; its skills end in the others."""
+    """A check exceeds the budget: the session is killed, and so are its running skills."""
     s = engine.create_session(budget={"max_cost_per_session": 0.1},
                               kill_switch={"grace_period": "0s"})
     run = Run(engine.sessions, s)
@@ -342,8 +345,8 @@ def test_a_refused_check_kills_the_runs(engine):
 
 
 def test_a_kill_that_was_cut_short_is_finished(user):
-    """The kill is only in the store: the process that killed died before it acted, and the keeper
-    was not told."""
+    """A kill is only in the store: its process died before it acted, and the keeper did not get it.
+    The next kill ends the run."""
     sessions = Sessions(user)
     s = sessions.start()
     run = Run(sessions, s)
@@ -367,7 +370,8 @@ def test_a_kill_that_was_cut_short_is_finished(user):
 
 @pytest.mark.parametrize("shape", ["json", "slack"])
 def test_the_owner_is_told(engine, shape):
-    """The kill event has the known names."""
+    """The owner gets a message of the alert and of the kill, with the field names of the existing
+    engine."""
     ssb = engine.sessions.ssb
     key = ssb.write(ssb.home / "hook.key", "decoy-key\n", 0o600)
     with notify_world.Receiver() as hook:
@@ -403,7 +407,8 @@ def test_the_owner_is_told(engine, shape):
 
 
 def test_a_dead_receiver_delays_nothing(engine):
-    """The known engine waited for all of them, ten seconds each."""
+    """The receivers of messages do not answer: a kill is not delayed. The existing engine waited
+    ten seconds for each of them."""
     with socket.socket() as s1, socket.socket() as s2:
         s = engine.create_session(kill_switch={"notify": [
             {"webhook": notify_world.deaf(s1)}, {"webhook": notify_world.dead(s2)}]})
@@ -413,12 +418,12 @@ def test_a_dead_receiver_delays_nothing(engine):
         took = time.monotonic() - begun
         assert run.end()[0] == 125
         assert took < 9, f"{took} s"
-        # What fails is written down as well, and the ledger stays whole.
+        # A message that fails is recorded, too, and the ledger stays valid.
         wait_for(lambda: any(line["kind"] == "notification"
                              for line in engine.sessions.ledger(s)))
     ssb = engine.sessions.ssb
 
-    def verified():  # as long as no further try was written down meanwhile
+    def verified():  # it fails if a further attempt is recorded at the same time
         path = ssb.write(ssb.work / "l.jsonl", engine.sessions("show", s, "--ledger").ok().out)
         return ssb.ssb("audit", "verify", "-q", path).code == 0
     wait_for(verified)

@@ -1,5 +1,5 @@
-"""Kills with obstacles: a store that is lost or damaged, keepers that do not answer, more
-runs than can be waited for at once; and the promised grace period."""
+"""Kills with obstacles: a store that is lost or damaged, keepers that do not answer, and more runs
+than can be waited for at the same time. And the grace period that was promised."""
 import contextlib
 import os
 import signal
@@ -16,7 +16,8 @@ from test_session_runs import all_dead
 @pytest.mark.parametrize("either", ["user-sqlite", "user-postgres"], indirect=True)
 @pytest.mark.parametrize("how", ["policy", "owner"])
 def test_a_deaf_skill_has_its_whole_grace(either, how):
-    """It is never shorter than promised, by whichever way the kill arrives."""
+    """A skill ignores the signal: its grace period is never shorter than promised, whether the
+    owner or the policy kills it."""
     either.start("a", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 9.0},
                        "kill_switch": {"grace_period": "1s" if how == "owner" else "2s"}})
     run, sleeper = either.sleeping("a", "trap '' TERM")
@@ -55,7 +56,8 @@ os._exit(0)
 
 
 def test_all_are_told_before_any_is_waited_for(user):
-    """More runs than are waited for at once, and the first of them do not answer."""
+    """A session has more runs than a kill can wait for at the same time, and the first ones do not
+    answer: every keeper gets the kill before any grace period is over."""
     world = Sessions(user)
     world.start("a")
     run, _ = world.sleeping("a")
@@ -116,7 +118,7 @@ def test_an_alert_waits_for_no_keeper(sessions):
     assert time.monotonic() - begun < 4
     assert (report["state"], report["runs"]) == ("alert", 0)
     os.kill(keeper, signal.SIGCONT)
-    # The control: one that is in alert and was paused is let go on.
+    # The control: a session that was in alert when it was paused resumes its run.
     sessions.act("pause", "a")
     report = sessions.act("resume", "a")
     assert (report["state"], report["runs"], report["left"]) == ("alert", 1, 0)
@@ -149,7 +151,8 @@ def test_keepers_sleep_while_others_have_their_grace(user):
 
 
 def test_the_keeper_is_not_a_zombie_of_the_caller(sessions):
-    """It may outlast a call of the library; the caller then has no child."""
+    """The keeper may live longer than a call of the library, whose caller then must not have it as
+    a child."""
     sessions.start("a")
     run, _ = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
@@ -160,7 +163,8 @@ def test_the_keeper_is_not_a_zombie_of_the_caller(sessions):
 
 
 def test_every_session_that_changed_is_acted_on(either):
-    """A child whose time is over settles what its parent cannot afford: both end."""
+    """A child session's time is over, and it settles a cost that its parent cannot pay: the runs of
+    both end."""
     either.start("p", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 9.0},
                        "kill_switch": {"grace_period": "0s"}})
     either.start("c", {"session": {"max_duration": "6s"}, "kill_switch": {"grace_period": "0s"}},
@@ -169,7 +173,7 @@ def test_every_session_that_changed_is_acted_on(either):
     number = either.drive("spend", "c", "0.5").ok().json()["reservation"]
     run, sleeper = either.sleeping("p")
     (_, keeper, _), = either.runs("p")
-    either.stop(keeper)  # it does not find out by itself
+    either.stop(keeper)  # so that it cannot end the run by itself
     time.sleep(max(0, over - time.monotonic()))
     assert sleeper.pids(), "the control"
     either.drive("settle", str(number), "5").ok()
@@ -239,7 +243,7 @@ HEARD, DONE, REFUSED, OTHER = range(4)
 
 
 def talk(path, op, session=b""):
-    """What a keeper answers."""
+    """The keeper's answers."""
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(10)
     with s:
@@ -256,7 +260,8 @@ def talk(path, op, session=b""):
 
 
 def test_what_was_killed_is_not_resumed(user):
-    """Also before the store knows: while it has its grace, it refuses."""
+    """A kill cannot be undone by a resume, even if the store does not have the kill yet: a run in
+    its grace period refuses it."""
     sessions = Sessions(user)
     sessions.start("top")
     sessions.start("a", parent="top")

@@ -20,7 +20,7 @@ KEY = b"a key of the owner's"
 
 
 def copied(program, base):
-    """A copy that the user can execute, of this worker."""
+    """Makes a copy for this worker that the user can execute."""
     target = base / f"{program.name}-{os.getpid()}"
     shutil.copy(program, target)
     target.chmod(0o755)
@@ -56,7 +56,7 @@ def check_signature(request, key=KEY):
     assert headers["X-SkillSandbox-Signature"] == "sha256=" + want
 
 
-# ---- what arrives --------------------------------------------------------
+# ---- what receivers get --------------------------------------------------
 
 def test_each_kind_arrives(ssb, driver):
     box = Outbox(ssb, driver)
@@ -108,13 +108,14 @@ def test_https_and_the_authorities_it_trusts(ssb, driver):
     _, other = world.authority(ssb, "other")
     with Receiver(tls=context) as r:
         box.add(JSON, r.url, secret_file(ssb))
-        for env in ({}, {"SSL_CERT_FILE": str(other)}):  # unknown to both
+        for env in ({}, {"SSL_CERT_FILE": str(other)}):  # neither knows the authority
             box.deliver(4, **env)
             tries = box.done()
             assert not r.requests and tries[-1][1] == 0 and tries[-1][2] > 0
             assert "ertificate" in tries[-1][3] or "SSL" in tries[-1][3]
             (box.dir / "done.txt").unlink()
-        box.deliver(SSL_CERT_FILE=str(ca))  # the control: the same one, trusted
+        # the control: the same receiver, with its authority trusted
+        box.deliver(SSL_CERT_FILE=str(ca))
         assert box.done() == [(0, 200, 0, "")]
         check_signature(r.requests[0])
 
@@ -145,7 +146,7 @@ def test_without_libcurl(box):
         assert len(r.requests) == 1
 
 
-# ---- receivers that do not take it ---------------------------------------
+# ---- receivers that do not accept a message ------------------------------
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 410, 413])
 def test_a_refusal_is_final(box, code):
@@ -164,7 +165,7 @@ def test_what_may_pass_is_tried_again(box, code):
         first, second = r.requests
         assert [x[1] for x in box.done()] == [code, 200] and 1000 <= box.done()[0][2] <= 2250
         assert second[3] - first[3] >= 0.95
-        # The same message, and known as such; each try is signed anew.
+        # It is the same message with the same id; each attempt has its own signature.
         assert first[2] == second[2]
         assert first[1]["X-SkillSandbox-Delivery"] == second[1]["X-SkillSandbox-Delivery"]
         assert int(second[1]["X-SkillSandbox-Timestamp"]) > int(
@@ -193,7 +194,7 @@ def test_eight_tries(box):
         assert len(r.requests) == 8
         waits = [x[2] for x in box.done()]
         assert all(w > 0 for w in waits[:7]) and waits[7] == 0
-        assert waits[6] >= 150000  # later and later
+        assert waits[6] >= 150000  # the waits become longer
 
 
 def test_redirects_are_not_followed(box):
@@ -204,7 +205,7 @@ def test_redirects_are_not_followed(box):
         box.deliver()
         assert len(r.requests) == 4 and not elsewhere.requests
         assert sorted(x[1:3] for x in box.done()) == [(301, 0), (302, 0), (307, 0), (308, 0)]
-        box.add(JSON, elsewhere.url).deliver()  # the control: it was there
+        box.add(JSON, elsewhere.url).deliver()  # the control: this receiver works
         assert len(elsewhere.requests) == 1
 
 
@@ -219,7 +220,7 @@ def test_an_answer_without_end(box):
     piece = b"b" * 4096
     with Receiver(plan=[world.endless(b"HTTP/1.1 200 OK\r\n\r\n", piece)]) as r:
         box.add(JSON, r.url)
-        assert box.deliver() < 15  # it was taken; the rest is left
+        assert box.deliver() < 15  # the message was accepted; the rest of the answer is not read
         assert box.done() == [(0, 200, 0, "")]
         wait_for(lambda: hasattr(r, "sent"))
         assert r.sent < 8 << 20
@@ -252,7 +253,7 @@ def test_dead_and_silent_receivers_delay_no_other(box):
         took = box.deliver(4)
         assert len(good.requests) == 3
         assert all(t - begin < 8 for _, _, _, t in good.requests)
-        assert 9 < took < 25  # what was under way is waited for
+        assert 9 < took < 25  # it waits for requests that have begun
         by_status = {}
         for n, status, retry, error in box.done():
             by_status.setdefault(n % 4, []).append((status, retry, error))
@@ -260,12 +261,12 @@ def test_dead_and_silent_receivers_delay_no_other(box):
         for n in (0, 1, 2):
             assert all(s == 0 and retry >= 1000 and error for s, retry, error in by_status[n])
         assert "imeout" in by_status[0][0][2] and "connect" in by_status[2][0][2].lower()
-        # One request at a time for a receiver that does not answer.
+        # A receiver that does not answer gets one request at a time.
         assert len(slow.requests) == 1
 
 
 def add_many(box, r):
-    for i in range(100):  # more than are held at once
+    for i in range(100):  # more than the herald takes at once
         box.add(JSON, r.url, event={**EVENT, "action_count": i})
 
 
@@ -276,18 +277,21 @@ def numbers(r):
 def test_many_messages_keep_their_order(box):
     with Receiver() as r:
         add_many(box, r)
-        box.deliver(150)  # also where the machine stands still, and some are let go for a minute
+        # long enough even if the machine pauses and some messages are only taken again after a
+        # minute
+        box.deliver(150)
         assert numbers(r) == list(range(100))
         assert len(box.done()) == 100
 
 
 def test_a_late_answer_changes_no_order(box):
-    """Meanwhile the newest messages are given back, so that another herald can take them."""
+    """The first answer comes late: the herald gives the newest messages back, so that another one
+    can take them, and the order stays."""
     with Receiver(plan=[world.late]) as r:
         add_many(box, r)
         box.deliver(30)
         assert numbers(r) == list(range(64))
-        box.deliver()  # the next herald takes all others
+        box.deliver()  # the next herald takes the remaining messages
         assert numbers(r) == list(range(100))
 
 
@@ -338,7 +342,7 @@ def spoil(how, runner):
         runner.own(path)
     elif how == "somebody else's":
         os.chown(path, 65534, runner.gid)
-        path.chmod(0o640)  # by the group it can be read
+        path.chmod(0o640)  # readable by the group
     else:
         path.chmod(int(how, 8))
     return path
@@ -357,7 +361,7 @@ def test_nothing_is_sent_without_a_private_secret(box, how, says):
         (_, status, retry, error), = box.done()[:1]
         assert status == 0 and retry > 0 and says in error and str(path) not in error
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        secret_file(box.runner, mode=0o400)  # mended: the same message goes
+        secret_file(box.runner, mode=0o400)  # with a private file the same message is sent
         box.deliver(PGDRIVER_FAST="1")
         check_signature(r.requests[0])
 
@@ -384,7 +388,8 @@ def test_by_the_owners_proxy(box):
 # ---- the process ---------------------------------------------------------
 
 def test_a_herald(ssb, driver):
-    """Detached, bounded, and with nothing of its starter's in its hands."""
+    """The herald is detached and has limits, and no file or secret of the process that started
+    it."""
     box = Outbox(ssb, driver)
     with Receiver(plan=[world.silent]) as r:
         box.add(JSON, r.url)
@@ -405,9 +410,9 @@ def test_a_herald(ssb, driver):
         assert os.readlink(p / "cwd") == "/"
         ignored = next(int(x.split()[1], 16) for x in (p / "status").read_text().splitlines()
                        if x.startswith("SigIgn"))
-        # 32 and 33 belong to libc; no other code may set them.
+        # Signals 32 and 33 belong to libc, and no other code may set them.
         assert ignored & ~(3 << 31) == 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGHUP - 1)
-        assert (p / "environ").stat().st_uid == 0  # no other process of the user reads it
+        assert (p / "environ").stat().st_uid == 0  # other processes of the user cannot read it
         assert os.stat(lock).st_mode & 0o777 == 0o600
         for child in (p / "task" / str(pid) / "children").read_text().split():
             assert lock not in open_files(child)
@@ -435,14 +440,14 @@ def test_one_at_a_time_sees_to_all(box):
         wait_for(lambda: good.requests)
         wait_for(lambda: box.heralds() == [first])
         time.sleep(0.5)
-        # The silent one is asked again when its ten seconds are over, and not before.
+        # The silent receiver gets the next request only after its ten seconds.
         times = [x[3] for x in slow.requests]
         assert len(good.requests) == 1 and all(t - times[0] > 9 for t in times[1:]), times
 
 
 def test_no_message_is_left_when_one_ends(box):
-    """Messages that arrive while the herald ends: the last herald delivers them. It must see an
-    empty outbox twice, 0.3 s apart."""
+    """Messages that arrive while a herald ends are delivered by it or by the next one. A herald
+    ends only if it has seen an empty outbox twice, 0.3 s apart."""
     with Receiver() as r:
         for i, after in enumerate([0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.2, 0.5]):
             time.sleep(after)
@@ -495,7 +500,7 @@ def test_a_lock_that_is_a_trap(box, trap):
         wait_for(lambda: r.requests)  # the control
 
 
-# ---- out of the real store -----------------------------------------------
+# ---- from the real store -------------------------------------------------
 
 def test_a_kill_is_told_and_written_down(ssb, store_program):
     store = world.Store(ssb, store_program)
@@ -527,7 +532,7 @@ def test_a_kill_is_told_and_written_down(ssb, store_program):
             mine = [x for x in lines if url[:-len("/hook")] in x]
             assert len(mine) == len(statuses)
             assert all(f'"status": "{s}"' in x for s, x in zip(statuses, mine)), mine
-        assert not any("/hook" in x for x in lines)  # as good as a password
+        assert not any("/hook" in x for x in lines)  # the path is as secret as a password
 
 
 def test_what_a_dead_herald_left_is_resumed(user, store_program):
@@ -541,7 +546,8 @@ def test_what_a_dead_herald_left_is_resumed(user, store_program):
 
 
 def test_the_store_is_whole_while_heralds_come_and_go(user, store_program):
-    """Each of these has the store open when it starts a herald."""
+    """Each of these commands has the store open when it starts a herald: the store is not
+    damaged."""
     store = world.Store(user, store_program)
     with Receiver() as r:
         policy = f"kill_switch:\n  notify:\n    - webhook: {r.url}\n"

@@ -1,4 +1,4 @@
-"""The ledger of a session at the owner's OpenTelemetry collector: each line once, and a
+"""The ledger of a session is exported to the owner's OpenTelemetry collector: each line once, and a
 span at the end, whatever the collector does."""
 import os
 import sqlite3
@@ -36,7 +36,7 @@ def begin(sessions, *urls, env=None, **sections):
 
 
 def told(sessions, session):
-    """The lines that a collector is to have."""
+    """The lines that a collector must get."""
     return [x for x in sessions.ledger(session) if x["kind"] != "signature" and
             not (x["kind"] == "notification" and x["type"] == "otel")]
 
@@ -52,7 +52,7 @@ def seqs(collector, session):
 
 
 def arrived(sessions, collector, session, seconds=15):
-    """All lines are there, each once, in their order."""
+    """Waits until the collector has all lines, each once and in order."""
     want = [x["seq"] for x in told(sessions, session)]
     wait_for(lambda: len(seqs(collector, session)) >= len(want), seconds)
     assert not collector.faults, collector.faults
@@ -69,7 +69,7 @@ def read(path):
 
 
 def heralds(ssb):
-    """The environments of those at work for this caller, and of their requests."""
+    """The environments of this caller's heralds and of their request processes."""
     found = [read(f"/proc/{p}/environ") for p in os.listdir("/proc")
              if p.isdigit() and read(f"/proc/{p}/comm") == b"skillsandbox-he\n"]
     return [e for e in found if f"HOME={ssb.home}\0".encode() in e]
@@ -79,7 +79,7 @@ def no_herald(ssb):
     wait_for(lambda: not heralds(ssb))
 
 
-# ---- what arrives --------------------------------------------------------
+# ---- what the collector gets ---------------------------------------------
 
 def test_the_whole_of_a_session(sessions):
     with otlp_world.collector() as c:
@@ -120,7 +120,7 @@ def test_the_whole_of_a_session(sessions):
 
 
 def test_nothing_follows_a_delivery(sessions, ssb):
-    """The line of a delivery would be delivered, and so on for ever."""
+    """The ledger's line about a delivery is not delivered: that would never end."""
     with otlp_world.collector() as c:
         s = begin(sessions, c.url)
         sessions.ok("complete", s)
@@ -191,7 +191,7 @@ def test_audit_that_is_off(local):
         assert not seqs(c, s)
 
 
-# ---- an agent that acts often --------------------------------------------
+# ---- an agent with many actions ------------------------------------------
 
 def test_many_actions_few_requests(local):
     with otlp_world.collector() as c:
@@ -207,7 +207,7 @@ def test_many_actions_few_requests(local):
         assert max(c.batches) > 2
 
 
-# ---- collectors that do not do their work --------------------------------
+# ---- collectors that fail ------------------------------------------------
 
 def quick(local, *args, seconds=8.0, **kw):
     begun = time.monotonic()
@@ -239,7 +239,7 @@ def test_a_slow_collector_delays_no_command(local):
         wait_for(lambda: slow.requests, 15)
         quick(local, "check", s, "--cost", "0.1").ok()
         quick(local, "kill", s).ok()
-        wait_for(lambda: hook.requests, 8)  # less than the slow one's ten seconds
+        wait_for(lambda: hook.requests, 8)  # less than the ten seconds that the slow collector has
         wait_for(lambda: good.spans, 8)
         times = [t for _, _, _, t in slow.requests]
         assert not slow.logs and all(t - times[0] > 9 for t in times[1:]), times
@@ -288,7 +288,8 @@ def test_another_herald_goes_on_where_one_died(local, ssb):
         s = begin(local, c.url)
         for _ in range(4):
             local.ok("check", s, "--cost", "0.1")
-            # What was under way when it died would be sent again, a minute later.
+            # Lines whose delivery is not recorded when the herald dies would be sent again, after a
+            # minute.
             wait_for(lambda: sum(x["lines"] for x in deliveries(local, s)) ==
                      len(told(local, s)), 15)
             kill_heralds(ssb)
@@ -298,7 +299,8 @@ def test_another_herald_goes_on_where_one_died(local, ssb):
 
 
 def test_a_herald_that_died_at_work_leaves_nothing_out(local, ssb):
-    """It is unknown whether the collector had the lines: it gets them again."""
+    """A herald dies during a request, so it is unknown whether the collector has the lines: it gets
+    them again."""
     with otlp_world.collector(("hang",)) as c:
         s = begin(local, c.url)
         wait_for(lambda: c.requests, 15)
@@ -308,7 +310,8 @@ def test_a_herald_that_died_at_work_leaves_nothing_out(local, ssb):
         assert not c.logs, "its lease holds"
         kill_heralds(ssb)
         with sqlite3.connect(ssb.state / "skillsandbox/sessions.db") as db:
-            assert db.execute("UPDATE sends SET leased = 0").rowcount == 1  # a minute later
+            # as if a minute had passed
+            assert db.execute("UPDATE sends SET leased = 0").rowcount == 1
         local.ok("list")
         wait_for(lambda: c.logs, 15)
         arrived(local, c, s)

@@ -1,5 +1,5 @@
-"""Runs that are part of a session end, pause and resume with it, whatever happens to their
-supervisor and keeper; and a run ends when what it uses reaches a limit."""
+"""Runs of a session end, pause and resume with it, whatever happens to their supervisor and keeper.
+A run also ends when its usage reaches a limit."""
 import json
 import os
 import signal
@@ -28,7 +28,8 @@ def all_dead(*sleepers):
 
 
 def found(world, report, all_of_them=3):
-    """Where the store tells the keepers, a run may be over before it is looked for."""
+    """The number of runs that were found. With PostgreSQL the store tells the keepers, so a run may
+    have ended before it is found: then the expected number is returned."""
     if world.server is not None:
         assert report["runs"] <= all_of_them
         return all_of_them
@@ -51,7 +52,8 @@ def test_kill_ends_every_run(either):
     runs = [either.sleeping("a", script), either.sleeping("a"), either.sleeping("a")]
     other, others = either.sleeping("b")
     until(lambda: all(s.pids() for s in tree))
-    time.sleep(1.2)  # the control: they are not ended, and the store is asked again and again
+    # the control: they do not end by themselves, although the store is asked several times
+    time.sleep(1.2)
     assert all(s.pids() for s in [*tree, others, *(s for _, s in runs)])
     report = either.act("kill", "a")
     assert all_dead(*tree, *(s for _, s in runs)), "alive when the command returned"
@@ -74,7 +76,7 @@ def test_a_killed_session_stays_killed(sessions):
     for _ in range(2):
         r = sessions.runner.run("--session", "a", "--", "/bin/echo", "hi")
         assert r.code == 125 and r.text == "" and REASON in r.errors, repr(r)
-        # Everything but the store itself is gone, as after a restart.
+        # Everything except the store itself is removed, as after a restart.
         for f in (sessions.state / "live").iterdir():
             f.unlink()
         (sessions.state / "live").rmdir()
@@ -130,8 +132,8 @@ NO_USERNS = """echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --amb
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_kill_where_there_are_no_namespaces(user, stopped):
-    """Its init is not the first process of a namespace: if only it ended, the others would keep
-    running."""
+    """Without namespaces, init is not the first process of one: if only init ended, the other
+    processes would keep running."""
     sessions = Sessions(user)
     sessions.start("a")
     sleepers = [Sleeper() for _ in range(3)]
@@ -167,7 +169,7 @@ def test_grace(sessions):
     assert time.monotonic() - begun < 10, "it was ready sooner"
     r = run.end()
     assert (r.code, r.text) == (125, "bye\n"), repr(r)
-    # One that does not listen has its time, and no more.
+    # A skill that ignores the signal has this time, and no more.
     sessions.start("b")
     run, sleeper = sessions.sleeping("b", "trap '' TERM")
     begun = time.monotonic()
@@ -176,13 +178,13 @@ def test_grace(sessions):
     assert all_dead(sleeper) and run.end().code == 125
 
 
-# ---- when one of the two dies ----------------------------------------------
+# ---- the supervisor or the keeper dies --------------------------------------
 
 def test_no_run_without_keeper(sessions):
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
-    os.kill(keeper, signal.SIGTERM)  # asked politely it stays: the run is not over
+    os.kill(keeper, signal.SIGTERM)  # it ignores SIGTERM while the run is active
     time.sleep(0.3)
     assert sleeper.pids() and not dead(keeper)
     os.kill(keeper, signal.SIGKILL)
@@ -218,7 +220,8 @@ def test_both_killed_at_once(sessions):
 
 
 def test_keeper_killed_beside_a_stopped_supervisor(sessions):
-    """No process is left that would end the run: the next command does."""
+    """The keeper is killed and the supervisor is stopped, so no process would end the run: the next
+    command does."""
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
@@ -234,7 +237,7 @@ def test_keeper_killed_beside_a_stopped_supervisor(sessions):
 
 
 def test_interrupt_is_for_the_skill(sessions):
-    """A terminal's signal ends the skill; the keeper writes it down."""
+    """SIGINT from a terminal ends the skill, and the keeper records it."""
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     os.killpg(run.pid, signal.SIGINT)
@@ -253,7 +256,7 @@ def ticks(path):
 
 
 def ticking(world, session, out):
-    """A run that writes a line to `out` every now and then."""
+    """Starts a run that writes a line to `out` every 20 ms."""
     with open(out, "wb") as f:
         process = world.runner.popen(
             [world.runner.binary, "run", "--session", session, "--timeout", "300", "--",
@@ -272,7 +275,7 @@ def test_pause_and_resume(either):
     until(lambda: all(ticks(o) > 5 for o in outs))
     report = either.act("pause", "a")
     assert (report["runs"], report["reached"], report["left"]) == (3, 3, 0)
-    time.sleep(2.5)  # what was on its way through the pipes
+    time.sleep(2.5)  # so that the pipes are empty
     before = [ticks(o) for o in outs]
     time.sleep(2.5)  # long enough for the store to be asked again
     assert [ticks(o) for o in outs] == before
@@ -300,7 +303,7 @@ def test_kill_of_what_stands_still(sessions, stopped):
     assert run.end().code == 125
 
 
-# ---- families --------------------------------------------------------------
+# ---- parents and children ---------------------------------------------------
 
 def test_parents_and_children(either):
     either.start("top")
@@ -322,7 +325,7 @@ def test_parents_and_children(either):
 # ---- what a run uses -------------------------------------------------------
 
 def in_the_middle(run, sleepers, seconds=30):
-    """It was ended long before it would have ended by itself."""
+    """Asserts that the run is ended long before it would have ended by itself."""
     begun = time.monotonic()
     r = run.end(timeout=60)
     assert time.monotonic() - begun < seconds
@@ -401,7 +404,7 @@ def test_violations_end_a_run_at_the_count(sessions):
     assert r.code == 125 and "through" not in r.text, repr(r)
     got = sessions.show("a")
     assert got["state"] == "killed" and got["violations"] >= 3
-    # The control: they are not counted.
+    # The control: a session that does not count violations.
     sessions.start("b")
     r = sessions.popen(str(skill), "--", "0", session="b").end()
     assert r.code == 0 and "through" in r.text, repr(r)
@@ -438,7 +441,7 @@ def test_a_run_too_many_ends_the_session(either):
     assert either.show("a")["state"] == "killed"
 
 
-# ---- who may, and who is heard ---------------------------------------------
+# ---- access to keepers ------------------------------------------------------
 
 REACH = """
 import json, os, socket
@@ -471,8 +474,8 @@ def test_no_way_from_inside(sessions):
     skill = sessions.runner.skill(code)
     r = sessions.runner.run("--session", "a", skill).ok()
     assert json.loads(r.text) == [False] * 4
-    # The owner may show everything to a skill. Even then the sockets do not answer a process
-    # inside, and write access there is refused.
+    # The owner may grant everything to a skill. Even then no socket of a keeper answers it, and
+    # writing there is refused.
     r = sessions.runner.run("--session", "a", "--read", sessions.runner.home, skill).ok()
     assert json.loads(r.text)[3] is False, repr(r)
     for path in (sessions.runner.home, sessions.state, sessions.state / "live"):
@@ -520,7 +523,7 @@ def test_the_keeper_gives_up_what_it_does_not_need(sessions):
     assert files and [f for f in files if not f.startswith(known)] == [], files
     assert os.getsid(keeper) == keeper != os.getsid(run.pid)
     if not sessions.runner.is_root:
-        # Not dumpable: its memory is its own, also for others of the same user.
+        # The keeper is not dumpable, so other processes of the same user cannot read its memory.
         r = sessions.runner.as_caller(["/bin/cat", f"/proc/{keeper}/environ"])
         assert r.code != 0 and r.text == ""
         assert sessions.runner.as_caller(["/bin/cat", f"/proc/{run.pid}/cmdline"]).code == 0
@@ -550,7 +553,7 @@ def test_ps_names_the_session(sessions):
     assert got == {"a", None}
     text = sessions.runner.ssb("ps").ok().text
     assert text.count("(session a)") == 1
-    # A keeper that is slow is waited for, on a machine that is not slower still.
+    # `ps` waits for a slow keeper. Several attempts, because the machine may be slower still.
     (_, keeper, _), = sessions.runs("a")
 
     def slow():
@@ -560,7 +563,7 @@ def test_ps_names_the_session(sessions):
         os.kill(keeper, signal.SIGCONT)
         return b"(session a)" in p.communicate(timeout=30)[0]
     assert any(slow() for _ in range(5))
-    # One that does not answer is not.
+    # `ps` does not wait long for a keeper that does not answer.
     sessions.stop(keeper)
     begun = time.monotonic()
     assert len(sessions.runner.ssb("ps", "--json").ok().json()) == 2
@@ -572,7 +575,8 @@ def test_ps_names_the_session(sessions):
 
 @pytest.mark.parametrize("either", ["root-sqlite", "user-postgres"], indirect=True)
 def test_a_lost_store(either):
-    """Locked so that no other process can write, as if it were lost."""
+    """Another process locks the store, which is like a loss of it: each run does what its policy's
+    on_store_loss says."""
     policies = {"kill": {}, "pause": {"kill_switch": {"on_store_loss": "pause"}},
                 "on": {"kill_switch": {"on_store_loss": "continue"}}}
     for name, policy in policies.items():
@@ -626,7 +630,7 @@ show('through')
 def test_bytes_end_a_run_in_the_middle(net, sessions):
     egress = [rule("api.example.test", 7001, protocol="tcp")]
     sessions.start("a", {"limits": {"bytes_out": "1M"}, "kill_switch": {"grace_period": "0s"}})
-    # At this pace 6 MiB take 7 s.
+    # At this speed 6 MiB take 7 s.
     r = net.inside("PAUSE = 0.02\n" + SEND, egress, flags=(*GRANT, "--session", "a"))
     assert r.code == 125 and "through" not in r.text and "bytes_out" in r.errors, repr(r)
     got = sessions.show("a")
@@ -653,7 +657,7 @@ def test_connections_and_domains(net, sessions, limit, most):
     egress = [rule(n, 7001, protocol="tcp") for n in names]
     code = f"NAMES = {names!r}\n" + CONNECT
     sessions.start("a", {"limits": {limit: most}, "kill_switch": {"grace_period": "0s"}})
-    # What comes after the limit comes later than the time that is needed to notice it.
+    # The pause is longer than the time in which the limit is noticed.
     r = net.inside("PAUSE = 20\n" + code, egress, flags=(*GRANT, "--session", "a"))
     assert r.code == 125 and "through" not in r.text and limit in r.errors, repr(r)
     assert sessions.show("a")[limit] == most + 1

@@ -1,7 +1,7 @@
 """The editors' schema of session policies and the parser agree.
 
-tests/sessions/good has files that both accept. Each line of bad.txt is a document
-that the parser refuses; the schema refuses it too unless it begins with "!".
+Both accept the files in tests/sessions/good. Each line of bad.txt is a document that the parser
+refuses. The schema refuses it, too, unless the line begins with "!".
 """
 import json
 import re
@@ -22,7 +22,7 @@ BAD = [line for line in (CORPUS / "bad.txt").read_text().splitlines()
 
 
 class Loader(yaml.SafeLoader):
-    """As editors load it: no dates, and 1e9 is a number."""
+    """Loads a file as editors do: without dates, and 1e9 is a number."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -44,7 +44,7 @@ def parser(path):
 
 
 def said(text, tmp_path):
-    """What the parser has to say of a text; "" where it takes it."""
+    """What the parser prints about a text; "" if it accepts the text."""
     path = tmp_path / "session.yaml"
     path.write_text(text)
     result = parser(path)
@@ -102,7 +102,7 @@ RANGES = {
 
 @pytest.mark.parametrize("key", RANGES)
 def test_ranges_are_those_of_the_parser(key, tmp_path):
-    """At both ends, and one step past each."""
+    """The parser accepts both ends of the schema's range, and refuses one step past each."""
     import decimal
     node = resolved(at(key))
     while "anyOf" in node:

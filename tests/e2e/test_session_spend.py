@@ -1,6 +1,5 @@
-"""Many processes spend from one budget at once, on both stores: exact to the micro-dollar,
-even if some of them are killed in between. The ledger that they leave is checked with
-the public command."""
+"""Many processes spend from one budget at the same time, on both stores: the sums are exact to the
+micro-dollar, even if some processes are killed. `audit verify` checks the ledger."""
 import collections
 import json
 import os
@@ -19,7 +18,7 @@ from session_cli import store_url
 
 
 class Store:
-    """A store, and session_bench on it."""
+    """A store, and the program session_bench that uses it."""
 
     def __init__(self, base, url):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="spend-", dir=base))
@@ -62,7 +61,7 @@ def store(request, base):
 
 
 def said(out):
-    """What a process did, as it said itself."""
+    """What a process has done, according to its output."""
     out.seek(0)
     return [(what, int(n)) for what, n in (line.split() for line in out.read().decode()
                                            .splitlines() if line.count(" ") == 1)]
@@ -73,7 +72,8 @@ def micro(dollars):
 
 
 def test_fifty_processes_never_pass_the_budget(store):
-    """2,000 checks, of which the budget has room for 1,000 and a bit."""
+    """Fifty processes make 2,000 checks, and the budget allows a little more than 1,000: exactly
+    1,000 are allowed."""
     amount, each, room = 123, 40, 1000
     budget = amount * room + 100
     store.start("fifty", f"budget:\n  max_cost_per_session: {budget / 1e6:.6f}\n"
@@ -91,17 +91,18 @@ def test_fifty_processes_never_pass_the_budget(store):
     assert kinds["action_allowed"] == kinds["action_settled"] == room
     assert kinds["action_blocked"] == 50 * each - room
     assert kinds["budget_alert"] == 1, "told once, not by each that sees it"
-    # At no moment was more promised than there is.
+    # At no moment was more reserved and spent than the budget.
     assert max(micro(line["snapshot"]["spent_usd"]) + micro(line["snapshot"]["reserved_usd"])
                for line in lines) == amount * room
 
 
 def test_killed_in_the_middle(store):
-    """Whatever was said to be done is there, once; nothing is there by halves."""
+    """Processes are killed while they spend: each action that they reported is in the ledger once,
+    and none is there in part."""
     amount = 77
     store.start("killed", "budget:\n  max_cost_per_session: 1000\n"
                           "session:\n  max_actions: 1000000\n")
-    # Those that are killed would not be done for minutes.
+    # The processes that are killed would otherwise run for minutes.
     running = [store.spawn("spend", "killed", 100000 if i < 6 else 150, amount)
                for i in range(12)]
     rng = random.Random(5)
