@@ -74,7 +74,8 @@ ATTACK(clone3_user)
 	return judge_child(syscall(SYS_clone3, &args, sizeof(args)), f);
 }
 
-/* PID 1 would be the host's init in a sandbox without walls. */
+/* Inside, the target is PID 1: the sandbox's init or, in a sandbox without a pid namespace, the
+ * host's. */
 ATTACK(setns_init)
 {
 	static const char *const NAMES[] = { "mnt", "net", "pid", "user", "ipc", "uts", "cgroup" };

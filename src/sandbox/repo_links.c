@@ -29,8 +29,9 @@ struct gitdir {
 	int fd; /* O_PATH: stays valid if the skill moves the directory */
 	char *path;
 	bool cut;  /* before the run, not all of its names could be read */
-	bool left; /* before this run's placeholders were made, there were some of another run, made
-	              at `since` */
+	/* Placeholders of another run existed before this run made its own. They were made at
+	 * `since`. */
+	bool left;
 	struct timespec since;
 };
 

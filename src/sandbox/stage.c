@@ -8,7 +8,7 @@
  *
  *   init                                 the skill's process
  *   id maps, new root, grants            network, IPC, host name, cgroup namespace
- *            ◄──────────── there ────────────┘
+ *            ◄──────────── ready ────────────┘
  *   enter those namespaces               loopback up; session, streams
  *            └──── the view is ready ──────►
  *   give up what it does not need;       old root gone, root read-only; directory,
@@ -189,8 +189,8 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 	sigset_t all;
 
 	/* Block all signals: this process still belongs to the caller's process group, and a signal
-	 * to that group must not end it. When the supervisor closes ctl, it ends its descendants
-	 * and then itself. */
+	 * to that group must not end it. When the supervisor closes ctl, this process ends its
+	 * descendants and then itself. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);

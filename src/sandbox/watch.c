@@ -101,8 +101,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 		                "cannot reset the skill's oom_score_adj");
 	}
 	if (msg_fds_send(r->ctl, &m, sizeof(m), &fds) != 0) {
-		/* The child has ended and reported the reason; if it has not ended, it would wait
-		 * for ever. */
+		/* Usually the child has ended and reported the reason. If it is still running, it
+		 * would wait for ever, so end it. */
 		run_kill(r);
 	}
 	/* There is time for the following: the child is still building, and the skill's first

@@ -46,8 +46,8 @@ static uint64_t room_of(const struct session_limit *l, uint64_t used)
 	if (used <= l->max) {
 		return l->max - used;
 	}
-	/* A limit that blocks or kills refuses again, so the next limit is reached at once. Other
-	 * limits have already had their effect, so no limit follows. */
+	/* The limit is passed. If it blocks or kills, it does so again at each report, so no room
+	 * is left. Any other limit acts only once, so it no longer limits the room. */
 	return l->act == ACT_BLOCK || l->act == ACT_KILL ? 0 : SESSION_NO_LIMIT;
 }
 

@@ -34,8 +34,8 @@ struct verdict {
 	/* After VERDICT_MAX_DURATION the session expires. After any other code engine_next()
 	 * gives the new state. */
 	enum verdict_code code;
-	/* True if the owner must get a message in addition to what `act` does. The new state may
-	 * already cause one; then this causes none. */
+	/* True if the owner must get a message even if `act` causes none. If the new state already
+	 * causes a message, no second one is sent. */
 	bool tells;
 	char reason[SESSION_REASON];
 };

@@ -1,10 +1,10 @@
-/* herald.c - the process that delivers messages. It is this executable started again
- * through /proc/self/exe, with a name of its own and an environment of little more than the
- * variables that its libraries read.
+/* herald.c - the process that delivers messages. It is this executable started again through
+ * /proc/self/exe, with a name of its own and an environment of little more than the variables that
+ * its libraries read.
  *
- * There is one lock per state directory. A herald that has released the lock looks at the
- * outbox once more: a message that came while another herald found the lock held, and
- * ended, was in the outbox before the release. */
+ * * There is one lock per state directory. A herald that finds the lock held ends at once. Its
+ * message is in the outbox by then, and the herald that holds the lock looks at the outbox once
+ * more after it has released the lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

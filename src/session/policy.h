@@ -54,7 +54,7 @@ struct session_policy {
 	/* session */
 	uint64_t max_duration_ms;
 	uint64_t max_actions;
-	/* limits; limits.violations and violations.thresholds are one list */
+	/* limits; limits.violations and violations.thresholds fill this one list */
 	struct session_limit limits[SESSION_METERS];
 	struct session_limit all_violations; /* limits.violations.total */
 	struct session_threshold *thresholds;

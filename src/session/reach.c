@@ -146,7 +146,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 	struct ssb_error why = { 0 };
 	struct row row;
 
-	/* A damaged session must not keep the other ones alive. */
+	/* A damaged session must not prevent the others from ending. */
 	if (row_read(v, n, &row, &why) != 0) {
 		b->damaged++;
 		return 0;

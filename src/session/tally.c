@@ -31,7 +31,7 @@ static void add_name(struct tally *t, const char *name)
 		}
 	}
 	if (t->n_names == MAX_TALLY_NAMES && !t->is_taken && t->known == t->n_names) {
-		t->n_names = t->known = 0; /* the store still knows them */
+		t->n_names = t->known = 0; /* the store still has them */
 	}
 	if (t->n_names < MAX_TALLY_NAMES) {
 		snprintf(t->names[t->n_names++], sizeof(t->names[0]), "%s", name);

@@ -22,7 +22,7 @@ enum session_state {
 /* The reaction when a limit is exceeded. Later values are harder. */
 enum session_act {
 	ACT_LOG,   /* recorded and allowed */
-	ACT_ALERT, /* and the owner gets a message */
+	ACT_ALERT, /* recorded and allowed, and the owner gets a message */
 	ACT_BLOCK, /* refused; the session goes on */
 	ACT_PAUSE, /* refused, and every run of the session is stopped */
 	ACT_KILL,  /* refused, and every run of the session is ended */
