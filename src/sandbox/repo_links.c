@@ -28,7 +28,7 @@
 struct gitdir {
 	int fd; /* O_PATH: stays valid if the skill moves the directory */
 	char *path;
-	bool cut;  /* before the run, not all of its names could be read */
+	bool cut; /* before the run, not all of its names could be read */
 	/* Placeholders of another run existed before this run made its own. They were made at
 	 * `since`. */
 	bool left;
