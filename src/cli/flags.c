@@ -55,7 +55,7 @@ const struct option_row FLAGS[] = {
 	{ "dry-run", 0, NULL, FLAG_DRY_RUN, NULL, ON_RUN | ON_PRUNE,
 	  "say what would be done, and do nothing" },
 	{ "prove", 0, NULL, FLAG_PROVE, NULL, ON_RUN,
-	  "attack the sandbox first; run only if it holds" },
+	  "attack the sandbox first; run only if no attack works" },
 	{ "watch", 0, NULL, FLAG_WATCH, NULL, ON_RUN, "show what the skill does, as it happens" },
 	{ "otel", 0, NULL, FLAG_OTEL, NULL, ON_RUN | ON_SERVE,
 	  "export the run to your OpenTelemetry collector" },

@@ -24,7 +24,7 @@ const struct command COMMANDS[] = {
 	  false, cmd_lint },
 	{ "inspect", "DIR", "show what a skill asks for, and what it would get", ON_INSPECT, true,
 	  true, cmd_inspect },
-	{ "prove", "[DIR | -- CMD [ARG...]]", "attack the sandbox from inside; show what holds",
+	{ "prove", "[DIR | -- CMD [ARG...]]", "attack the sandbox from inside; show what it stops",
 	  ON_PROVE, true, true, cmd_prove },
 	{ "doctor", "", "show what this machine offers for the sandbox", ON_DOCTOR, true, false,
 	  cmd_doctor },

@@ -147,7 +147,7 @@ static const struct idiom {
 	IDIOM(LINT_ENVIRONMENT, IN_CODE, "the whole environment is sent on",
 	      "env |" OR "env|" OR "printenv |" OR "printenv|" OR "$(env)" OR "$(printenv)",
 	      "base64" OR "curl" OR "nc" OR "wget" OR "xxd" OR "/dev/tcp/" OR "gzip"),
-	IDIOM(LINT_METADATA, IN_CODE, "it names the address at which clouds hand out credentials",
+	IDIOM(LINT_METADATA, IN_CODE, "it names the address from which clouds give out credentials",
 	      "//169.254.169.254" OR "169.254.169.254/" OR "//metadata.google.internal" OR
 	      "//[fd00:ec2::254]"),
 

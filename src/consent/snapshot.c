@@ -199,7 +199,8 @@ static int fill_copy(const char *dir, const struct skill_files *p, int to, struc
 	}
 	int again = openat(to, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (again < 0 || protect_tree(again, 0) != 0 || syncfs(to) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "protect the copy of the skill");
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE,
+		                "cannot protect the copy of the skill");
 	}
 	return 0;
 }
@@ -324,7 +325,7 @@ static int put_in_place(int all, const char *part, const char *name, const struc
 	    renameat2(all, part, all, name, RENAME_EXCHANGE) == 0) {
 		return 0;
 	}
-	return ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
+	return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot put the copy in place");
 }
 
 static int make_copy(int all, const char *dir, const struct skill_files *p, const char *name,
@@ -338,7 +339,7 @@ static int make_copy(int all, const char *dir, const struct skill_files *p, cons
 	                     ? openat(all, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 	                     : -1;
 	if (to < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "make a copy of the skill");
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot make a copy of the skill");
 	}
 	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;

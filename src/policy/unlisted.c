@@ -22,8 +22,8 @@ static const char CLOSED[] =
 static const char NAMED[] = "has the name of a program, or of a place that programs use";
 static const char BEFORE[] = "existed before this skill, and may belong to another program";
 static const char UNREAD[] =
-        "may belong to another program: 'own-directories' in the runtime's state directory, "
-        "which records that, cannot be read";
+        "may belong to another program: the list of the skills' own directories ('own-directories' "
+        "in the runtime's state directory) cannot be read";
 
 /* How many leading names of a path name one program's place, by the first name. */
 static const struct {

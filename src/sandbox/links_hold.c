@@ -318,11 +318,10 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 			continue;
 		}
 		if (hold_name(h, at->dir, at->path, name, p->is_dir) != 0) {
-			return ssb_fail(
-			        h->err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%s', which tools on the host follow, in '%.150s'; "
-			        "if it is a symlink, remove it",
-			        name, at->path);
+			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect '%s', which tools on the host use, in "
+			                "'%.150s'; if it is a symlink, remove it",
+			                name, at->path);
 		}
 		if (p->is_dir && hold_links_in(h, at, name) != 0) {
 			return -1;

@@ -280,7 +280,8 @@ static void close_open(struct results *r)
 	if (r->in_process || a->may_end) {
 		r->v[i].result = attack_failed(&r->v[i].finding, "ended by the sandbox");
 	} else {
-		r->v[i].result = attack_void(&r->v[i].finding, "the sandbox ended meanwhile");
+		r->v[i].result =
+		        attack_void(&r->v[i].finding, "the sandbox ended during the attack");
 	}
 	r->open = false;
 }

@@ -112,7 +112,9 @@ static int submount_add(struct stage_config *config, const struct grant *g, cons
 	sub.mask = kernel_fs_of(fd) != KERNEL_FS_NONE;
 	if (config->n_sources == MAX_GRANTS) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "mounts",
-		                "more than %d grants and mounts beneath them", MAX_GRANTS);
+		                "the plan has more than %d grants and mounts beneath them; grant "
+		                "fewer directories",
+		                MAX_GRANTS);
 	}
 	sub.grant.path = strdup(point);
 	if (asprintf(&sub.grant.target, "%s%s", g->target, point + strlen(g->path)) < 0) {

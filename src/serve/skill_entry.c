@@ -103,7 +103,7 @@ static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 	auto_buf shown = BUF(4 * MAX_PATH_BYTES);
 	visible_text(&shown, skill->name, false);
 	json_str(&j, shown.failed ? name : shown.data);
-	buf_adds(&text, ". It runs in a sandbox: `inspect_skill` tells what it\nmay do, and "
+	buf_adds(&text, ". It runs in a sandbox: `inspect_skill` shows what it\nmay do, and "
 	                "`why_denied` what a run was denied.\n");
 	return buf_steal(&text);
 }

@@ -41,7 +41,7 @@ static const struct mcp_field RUN_FIELDS[] = {
 	  .otherwise = "true" },
 	{ .name = "read_only",
 	  .type = MCP_BOOLEAN,
-	  .description = "true: the skill can only read what it may write; no change stays",
+	  .description = "true: the skill may only read the places that it could otherwise write",
 	  .otherwise = "false" },
 };
 

@@ -66,11 +66,12 @@ static int find_runs(struct session_store *ss, const char *id, struct act_search
 	if (place_here(&s->here, err) != 0 || session_runs(ss, id, add_run, s, err) != 0) {
 		return -1;
 	}
-	return s->t.full ? ssb_fail(err, SSB_E_LIMIT, 0, "session",
-	                            "there are more than %d runs: run this command again for the "
-	                            "others",
-	                            MAX_LIVE)
-	                 : 0;
+	return s->t.full
+	               ? ssb_fail(
+	                         err, SSB_E_LIMIT, 0, "session",
+	                         "there are more than %d runs: run this command again for the rest",
+	                         MAX_LIVE)
+	               : 0;
 }
 
 static void add_keeper(void *arg, const char *name)

@@ -353,7 +353,7 @@ int clerk_new(struct session_store *ss, const struct owner *o, const struct sess
 		/* Nothing is freed: the keeper exits now, and one of the threads may already use
 		 * `c`. */
 		return ssb_fail(err, SSB_E_SYS, failed, "session",
-		                "start the threads for the store");
+		                "cannot start the threads for the store");
 	}
 	add_todo(c);
 	*ret = c;

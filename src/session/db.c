@@ -216,8 +216,8 @@ static int check_version(struct db *db, int64_t *ret, struct ssb_error *err)
 	}
 	if (version < 0 || version > SESSION_SCHEMA_VERSION) {
 		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
-		                "the store has version %lld, made by a later skillsandbox; this "
-		                "one knows version %d: upgrade skillsandbox",
+		                "the store has version %lld and was made by a later skillsandbox; "
+		                "this one supports version %d: upgrade skillsandbox",
 		                (long long)version, SESSION_SCHEMA_VERSION);
 	}
 	*ret = version;

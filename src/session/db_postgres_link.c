@@ -41,8 +41,8 @@ static const struct {
 	{ "25006", EROFS, "the server is read-only; name the primary server" },
 	{ "42501", EACCES,
 	  "the role lacks a permission; give it a database, or a schema, of its own" },
-	{ "42P07", 0, "the database holds other tables; give the store one of its own" },
-	{ "42703", 0, "the database holds other tables; give the store one of its own" },
+	{ "42P07", 0, "the database contains other tables; give the store a database of its own" },
+	{ "42703", 0, "the database contains other tables; give the store a database of its own" },
 };
 
 static void ignore_notice(void *arg, const char *message)

@@ -203,7 +203,8 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 		return;
 	}
 	if (row->lines.failed) {
-		why = "too many lines at once"; /* the next call takes them from the store */
+		/* The next call takes them from the store. */
+		why = "more lines than one call can write; the next call writes the rest";
 	} else if (e->n == MAX_OPEN) {
 		why = "too many files at once";
 	} else if (!expand_path(c->ss, to, row->s.id, copy->path)) {
@@ -266,7 +267,9 @@ static int write_lines(struct call *c, const struct export_copy *to, const struc
 
 	if (lines->failed || end < 0) {
 		warn_export(c, to->path,
-		            lines->failed ? "too many lines at once" : strerror(errno));
+		            lines->failed ? "more lines than one call can write; the next call "
+		                            "writes the rest"
+		                          : strerror(errno));
 		return -1;
 	}
 	if (file_write_all(to->fd, lines->data, lines->len) != 0) {

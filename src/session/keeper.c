@@ -39,7 +39,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 	} while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof(a)) {
 		return ssb_fail(err, SSB_E_SYS, n < 0 ? errno : 0, "session",
-		                "the keeper ended before the run began");
+		                "the process that keeps the run in its session (keeper) ended "
+		                "before the run began");
 	}
 	if (a.err.code == SSB_OK) {
 		return 0;

@@ -108,10 +108,10 @@ int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_er
 	auto_fd fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un a = socket_address(dir_fd, name);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "bind the control socket");
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot bind the control socket");
 	}
 	if (listen(fd, BACKLOG) != 0) {
-		ssb_fail(err, SSB_E_SYS, errno, WHERE, "listen on the control socket");
+		ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot listen on the control socket");
 		(void)unlinkat(dir_fd, name, 0);
 		return -1;
 	}

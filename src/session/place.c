@@ -61,15 +61,16 @@ int place_here(struct session_run *run, struct ssb_error *err)
 	struct stat ns;
 
 	if (first_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "session", "read the boot id");
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "cannot read the boot id");
 	}
 	hash_mark(id, boot);
 	if (gethostname(name, sizeof(name) - 1) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "session", "read the name of this machine");
+		return ssb_fail(err, SSB_E_SYS, errno, "session",
+		                "cannot read the name of this machine");
 	}
 	if (stat("/proc/self/ns/pid", &ns) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session",
-		                "read the id of the pid namespace");
+		                "cannot read the id of the pid namespace");
 	}
 	/* A machine without an id ("uninitialized", many containers) must never be mistaken for
 	 * another machine that was restarted, so it is identified only by its boot. */

@@ -296,7 +296,9 @@ static void walk_all(struct files_walk *w)
 		return;
 	}
 	if (w->rules->local && !is_local(w->root)) {
-		files_fail(w, SSB_E_LIMIT, 0, "its file system could block the reader");
+		files_fail(w, SSB_E_LIMIT, 0,
+		           "it is on a file system that may block the reader; move it to a local "
+		           "one, such as ext4");
 		return;
 	}
 	w->dev = st.st_dev;

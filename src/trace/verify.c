@@ -351,7 +351,7 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 	const struct json_node *top = json_top(&v->doc);
 	const struct json_node *key = json_member(&v->doc, top, "key");
 	if (json_integer(json_member(&v->doc, top, "bundle"), 0) != 1 || top->n != 5) {
-		return fail_verify(v, "this version does not know the header of the export");
+		return fail_verify(v, "this version does not support the header of the export");
 	}
 	v->claims_key = !json_is(key, JSON_NULL);
 	if (v->claims_key &&
