@@ -1,11 +1,11 @@
-/* crypto.c - what the hashes and signatures of a run cost.
+/* crypto.c - measures the hashes and signatures of a run.
  *
  *   cc -O3 -std=gnu17 -D_GNU_SOURCE -I include -I src -o crypto tests/bench/crypto.c \
  *      build/src/libskillsandbox.a && ./crypto
  *
- * The first signature of a process pays for the pages of its table, which is
- * what a run pays; so it is told apart from the rest. Best of many, because
- * others use the machine too. */
+ * The first signature of a process also has to load the pages of its table. A run makes only that
+ * one, so it is measured separately. Each figure is the best of many, because other programs use
+ * the machine, too. */
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -77,7 +77,7 @@ static double best(void (*f)(void))
 	return least;
 }
 
-/* Key and signature in a process that has touched neither code nor table. */
+/* Makes a key and a signature in a process that has not used this code or its table before. */
 static double cold(void)
 {
 	double t = 0;

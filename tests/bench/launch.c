@@ -1,13 +1,13 @@
-/* launch.c - how long it takes from starting a program to its end.
+/* launch.c - measures the time from the start of a program to its end.
  *
  *   launch latency ROUNDS ::: NAME CMD ARG... ::: NAME CMD ARG...
  *   launch throughput SECONDS INFLIGHT ::: NAME CMD ARG... ::: ...
  *   launch memory ::: NAME CMD ARG...
  *
- * The variants take turns, so that whatever else the machine does hits all of
- * them alike; the order within a round rotates. Starts with posix_spawn, which
- * does not copy this process. Prints one JSON object. A variant that fails is
- * an error: a fast failure must not pass for a fast start. */
+ * The variants take turns, and the order in a round rotates, so that other load on the machine
+ * affects all of them equally. Programs are started with posix_spawn, which does not copy this
+ * process. Prints one JSON object. If a variant fails, the measurement fails: otherwise a fast
+ * failure would count as a fast start. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -180,7 +180,7 @@ static void throughput(double seconds, unsigned inflight)
 
 /* ---- memory ---------------------------------------------------------------- */
 
-/* VmHWM only grows: the last look before the end is the peak up to there. The
+/* Returns the peak memory of a process in kB. VmHWM never falls, so its last value is the peak. The
  * program should run for some tenths of a second. */
 static long watch_peak(pid_t pid)
 {
@@ -198,7 +198,7 @@ static long watch_peak(pid_t pid)
 		text[n > 0 ? n : 0] = '\0';
 		const char *hwm = strstr(text, "\nVmHWM:");
 		if (hwm == NULL) {
-			return peak; /* a zombie has no memory any more */
+			return peak; /* a zombie has no memory */
 		}
 		peak = strtol(hwm + 7, NULL, 10);
 		usleep(5000);
@@ -223,11 +223,11 @@ static void memory(void)
 
 /* ---- arguments ------------------------------------------------------------- */
 
-/* Cuts argv into variants at the separators. */
+/* Splits argv into variants at the separators. */
 static int parse_variants(char **argv)
 {
 	while (*argv != NULL) {
-		*argv++ = NULL; /* the separator: ends the arguments before it */
+		*argv++ = NULL; /* replaces the separator, to end the arguments before it */
 		if (n_variants == MAX_VARIANTS || argv[0] == NULL || argv[1] == NULL) {
 			return -1;
 		}

@@ -1,9 +1,10 @@
-/* net_client.c - the near end of the network bench, run inside what is measured.
+/* net_client.c - the client of the network bench. It runs inside the sandbox or namespace that is
+ * measured.
  *
  *   net_client HOST PORT measure CONNECTS BYTES
  *   net_client HOST PORT hold COUNT one|all     opened one after another, or all at once
  *
- * The name is looked up once and timed by itself. Prints one JSON object. */
+ * The name is looked up once, and that time is measured separately. Prints one JSON object. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netdb.h>
@@ -159,7 +160,8 @@ static void lose(unsigned i)
 	held[i].fd = -1;
 }
 
-/* Every connection has `events`, and then passes `step`, or is lost. */
+/* Waits for `events` on every connection and then calls `step`. A connection that fails is closed.
+ * Returns the number of connections that succeeded. */
 static unsigned each(short events, bool (*step)(int))
 {
 	double until = now_us() + PATIENCE * 1e3;
@@ -248,7 +250,7 @@ static void hold(unsigned count, bool at_once)
 	}
 	double took = (now_us() - from) / 1e6;
 	unsigned echoed = 0;
-	for (int round = 0; round < 2; round++) { /* all are open meanwhile */
+	for (int round = 0; round < 2; round++) { /* all connections stay open in both rounds */
 		usleep(200000);
 		(void)each(POLLOUT, say_number);
 		echoed = each(POLLIN, hear_number);

@@ -1,8 +1,8 @@
-/* net_hello.h - what a bench connection begins with, on every kind of rule.
+/* net_hello.h - the first bytes of every bench connection, for every kind of rule.
  *
- * A ClientHello with the server's name: a tls rule lets it through, and a raw
- * rule does not care. Its 32 random bytes say what the server shall do: one
- * byte of command, then a count. */
+ * They are a ClientHello with the server's name: a tls rule allows it, and a raw rule allows any
+ * bytes. Its 32 random bytes contain the request to the server: one byte of command, then a
+ * count. */
 #ifndef BENCH_NET_HELLO_H
 #define BENCH_NET_HELLO_H
 
@@ -11,13 +11,15 @@
 
 #define HELLO_NAME     "bench.example.test"
 #define HELLO_NAME_LEN (sizeof(HELLO_NAME) - 1)
-#define HELLO_RANDOM   11 /* record header 5, handshake header 4, version 2 */
-#define HELLO_LEN      (HELLO_RANDOM + 32 + 1 + 4 + 2 + 2 + 9 + HELLO_NAME_LEN)
+/* the random bytes come after 5 bytes of record header, 4 of handshake header, 2 of version */
+#define HELLO_RANDOM 11
+#define HELLO_LEN    (HELLO_RANDOM + 32 + 1 + 4 + 2 + 2 + 9 + HELLO_NAME_LEN)
 
 enum hello_command {
-	HELLO_ECHO = 'E', /* one byte at once, then everything back */
+	HELLO_ECHO = 'E', /* the server sends one byte at once, and then everything back */
 	HELLO_DOWN = 'D', /* the server sends `count` bytes */
-	HELLO_UP = 'U',   /* the client sends `count` bytes; one byte when all are there */
+	/* the client sends `count` bytes; the server sends one byte when it has them all */
+	HELLO_UP = 'U',
 };
 
 static inline void hello_put16(uint8_t *at, size_t v)
@@ -39,10 +41,10 @@ static inline void hello_make(uint8_t out[HELLO_LEN], enum hello_command command
 	hello_put16(p + 9, 0x0303);
 	p[HELLO_RANDOM] = (uint8_t)command;
 	memcpy(p + HELLO_RANDOM + 1, &count, sizeof(count));
-	p += HELLO_RANDOM + 32 + 1; /* no session id */
+	p += HELLO_RANDOM + 32 + 1; /* the session id is empty */
 	hello_put16(p, 2);
 	hello_put16(p + 2, 0x1301);
-	p[4] = 1; /* one compression: none */
+	p[4] = 1; /* one compression method: none */
 	p += 6;
 	hello_put16(p, HELLO_NAME_LEN + 9);
 	p += 2;

@@ -1,9 +1,9 @@
-/* net_server.c - the far end of the network bench.
+/* net_server.c - the server of the network bench.
  *
- *   net_server PORT...      listens on 127.0.0.1, says "ready", serves until stdin ends
+ *   net_server PORT...      listens on 127.0.0.1, prints "ready", and runs until stdin ends
  *
- * Echo connections share one thread: a thread for each would make the direct
- * path, which everything is compared with, look slow. Bulk ones get a thread. */
+ * All echo connections share one thread. A thread for each connection would make the direct path
+ * look slow, and everything is compared with that path. Bulk connections have a thread each. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -95,7 +95,8 @@ static void start_bulk(struct peer *p)
 	(void)pthread_detach(thread);
 }
 
-/* What is sent is less than a socket buffer: it never blocks for long. */
+/* Answers one peer. Its messages are smaller than a socket buffer, so that sending never blocks for
+ * long. */
 static void turn(struct peer *p)
 {
 	char buf[4096];

@@ -1,16 +1,16 @@
-/* session.c - checks and settles of a session, as fast as they go.
+/* session.c - checks and settles of a session, as fast as possible.
  *
- *   session_bench bench SECONDS      pairs a second beside what the disk itself syncs
- *   session_bench start ID POLICY    a session with the policy in this file
- *   session_bench spend ID N MICROS  N checks of so much, each that is allowed settled
- *   session_bench hold ID N MICROS   the same, and nothing is settled
- *   session_bench settle N MICROS    settles the reservation of that number
- *   session_bench kill ID            ends it
- *   session_bench show ID            one line: state spent reserved actions
- *   session_bench ledger ID          its lines
+ *   session_bench bench SECONDS      compares pairs of check and settle with syncs of the disk
+ *   session_bench start ID POLICY    starts a session with the policy in this file
+ *   session_bench spend ID N MICROS  makes N checks of MICROS, and settles each allowed one
+ *   session_bench hold ID N MICROS   makes N checks of MICROS without settling them
+ *   session_bench settle N MICROS    settles reservation N
+ *   session_bench kill ID            kills the session
+ *   session_bench show ID            prints one line: state spent reserved actions
+ *   session_bench ledger ID          prints the lines of its ledger
  *
- * `spend` and `hold` write a line for each when it is done: "allowed N", "blocked",
- * "settled N". The store is that of the environment. */
+ * `spend` and `hold` print a line after each step: "allowed N", "blocked N", "settled N". The
+ * environment chooses the store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,8 +34,8 @@ static void die(const struct ssb_error *err)
 	exit(1);
 }
 
-/* Others had the store for all of its time-out (a disk that stands still): nothing was done,
- * and whoever asked asks again. */
+/* Other processes have used the store for its whole time-out (the disk may be blocked). Nothing was
+ * done, and the caller tries again. */
 static void be_patient(struct ssb_error *err)
 {
 	if (err->sys_errno != ETIMEDOUT) {
@@ -79,7 +79,8 @@ static void start(struct session_store *ss, const char *id, const char *file)
 	ssb_diags_free(diags);
 }
 
-/* At once, and whole: whoever is killed in between has said what it did. */
+/* Writes the line at once and with one write(), so that a process that is killed has reported what
+ * it did. */
 static void say(const char *what, int64_t n)
 {
 	char line[64];
@@ -127,7 +128,7 @@ static int put_line(void *arg, const char *line, size_t len)
 	return fwrite(line, 1, len, stdout) == len ? 0 : -1;
 }
 
-/* The disk at its best: blocks that it has, written over. */
+/* Overwrites blocks and syncs each: the least work for the disk. */
 static double sync_slice(int fd, const char *block)
 {
 	double begin = now();
@@ -141,7 +142,7 @@ static double sync_slice(int fd, const char *block)
 	return now() - begin;
 }
 
-/* What is new: a file that grows, as a log does. */
+/* Appends blocks to a file and syncs each, as a log does. sync_slice() overwrites blocks. */
 static double append_slice(int fd, const char *block)
 {
 	double begin = now();
@@ -178,7 +179,8 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Slices take turns, and the middle ones count: other load hits both alike. */
+/* Returns the time of one operation in the median slice. The kinds of slices take turns, so other
+ * load affects all of them equally. */
 static double middle(double *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), by_size);
@@ -219,7 +221,7 @@ static void bench(struct session_store *ss, const struct owner *o, double second
 	if (session_start(ss, &req, &d, &err) != 0) {
 		die(&err);
 	}
-	(void)sync_slice(fd, block); /* its size is settled */
+	(void)sync_slice(fd, block); /* gives the file its size */
 	char id[SESSION_ID];
 	memcpy(id, d.session, sizeof(id));
 	for (double end = now() + seconds; n < ROUNDS && (n == 0 || now() < end); n++) {

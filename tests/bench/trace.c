@@ -1,9 +1,9 @@
-/* trace.c - events per second of trace_add(), how large a line is, and how
- * fast the whole is verified.
+/* trace.c - measures events per second of trace_add(), the size of a line, and the speed of
+ * verification.
  *
- * Usage: bench_trace STATE_DIR [EVENTS]. Each kind of load is a run of its own:
- * distinct attempts (each one line, of which the document takes the first),
- * equal attempts (counted), and lines of output. */
+ * Usage: bench_trace STATE_DIR [EVENTS]. Each kind of load is a run of its own: distinct attempts
+ * (a line each; the document contains only the first ones), denied attempts, equal attempts (which
+ * are counted), and lines of output. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static uint64_t cpu_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* MB a second at which the record is checked; it must be good. */
+/* Verifies the record, which must be valid. Returns the speed in MB/s. */
 static double checked(const char *path, const struct owner *owner)
 {
 	struct verify_result got;
@@ -139,7 +139,7 @@ static int measure(const struct load *load, const struct owner *owner, int event
 
 int main(int argc, char **argv)
 {
-	int events = argc > 2 ? atoi(argv[2]) : 120000; /* a record takes all of them */
+	int events = argc > 2 ? atoi(argv[2]) : 120000; /* a record can contain that many */
 	struct owner owner = { .home = "/", .state_dir = argv[1] };
 	int rc = argc < 2;
 

@@ -1,4 +1,4 @@
-/* fuzz.h - what every fuzz target has: its entry point, and a check that ends the program. */
+/* fuzz.h - the entry point of every fuzz target, and a check that ends the program. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 

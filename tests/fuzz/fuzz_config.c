@@ -1,5 +1,5 @@
-/* A client's configuration of arbitrary bytes: what was added can be added again without a
- * change, and removed again. */
+/* Edits an agent's configuration of arbitrary bytes: an entry that was added can be added again
+ * without a change, and can be removed again. */
 #include <string.h>
 
 /* The command line is a program, not part of the library. */
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_adds(&in, "");
 	buf_add(&in, data, size);
 	if (in.data == NULL || memchr(data, '\0', size) != NULL) {
-		return 0; /* no text file */
+		return 0; /* not a text file */
 	}
 	round_trip(&in);
 	return 0;

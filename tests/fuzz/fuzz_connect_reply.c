@@ -1,11 +1,11 @@
-/* A proxy's answer of arbitrary bytes: the verdict, and the length of the head, do not depend on
- * how the bytes are cut, nor on what follows. */
+/* Reads a proxy's answer of arbitrary bytes: the verdict and the length of the head must not depend
+ * on how the bytes are divided, nor on the bytes after the head. */
 #include <string.h>
 
 #include "fuzz.h"
 #include "wire/connect_reply.h"
 
-/* Fed in pieces of `cut` bytes, each a copy of its exact size. */
+/* Feeds the bytes in pieces of `cut` bytes, each in a block of exactly its size. */
 static enum connect_verdict feed(const uint8_t *data, size_t size, size_t cut,
                                  struct connect_reply *r, size_t *ret_used)
 {
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(feed(data, size, CUTS[i], &part, &used) == v && used == len);
 		must(v == CONNECT_BROKEN || part.status == whole.status);
 	}
-	/* What stands behind the head has no part in it, and no byte before its end is it. */
+	/* Bytes after the head do not count, and the head is not complete one byte earlier. */
 	if (v == CONNECT_DONE) {
 		must(feed(data, len, 1, &part, &used) == CONNECT_DONE && used == len);
 		must(feed(data, len - 1, 1, &part, &used) == CONNECT_MORE);

@@ -1,12 +1,12 @@
-/* The DNS parser on arbitrary bytes: an answer to each message fits its buffer, repeats the
- * question, and is never itself taken for a question. */
+/* Parses a DNS message of arbitrary bytes: an answer to each message fits into its buffer, repeats
+ * the question, and is not accepted as a question. */
 #include <string.h>
 
 #include "fuzz.h"
 #include "base/utf8.h"
 #include "wire/dns.h"
 
-/* Printable ASCII; of a name that is only told of any other characters as well. */
+/* A name must be printable ASCII. The name in a refusal may also have other characters. */
 static void check_name(const struct dns_question *q)
 {
 	const char *label = q->name;

@@ -1,5 +1,5 @@
-/* Git's settings of arbitrary bytes: what they name is never empty nor longer than a path, and each
- * name has its own bytes. */
+/* Reads settings of git from arbitrary bytes: no name in them is empty or longer than a path, and
+ * no two names share their bytes. */
 #include <limits.h>
 #include <string.h>
 
@@ -24,6 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(exact, data, size);
 	git_config_read(exact, size, count, &n);
 	free(exact);
-	must(n <= size / 7); /* "path=x" and a newline */
+	must(n <= size / 7); /* the shortest name needs "path=x" and a newline */
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* A file of a skill, of arbitrary bytes; the first line is its name. Whatever it contains, the
- * manifest that is made from it is valid, and asks only for what was found. */
+/* Reads a file of a skill from arbitrary bytes; the first line is its name. The manifest that is
+ * made from it must be valid, and may request only what was found in the file. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, newline + 1, len);
 	must(hints_text(name, text, len, &s) == 0);
 	must(s.n <= MAX_NEEDS);
-	for (size_t i = 1; i < s.n; i++) { /* in order, and each once */
+	for (size_t i = 1; i < s.n; i++) { /* in order, and each only once */
 		must(s.v[i - 1].kind <= s.v[i].kind && s.v[i].hint && s.v[i].count > 0);
 	}
 	check_proposal(&s);

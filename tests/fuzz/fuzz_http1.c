@@ -1,9 +1,9 @@
-/* The HTTP/1 checker on arbitrary bytes: however they are cut, the answer is
- * the same; and a second reader, as lenient as servers are, finds in the bytes
- * that were passed only the requests that were judged, with the same hosts.
+/* Checks HTTP/1 of arbitrary bytes. The result must not depend on how the bytes are divided. A
+ * second reader, as lenient as servers are, reads the bytes that passed: it must find exactly the
+ * requests that were judged, with the same hosts.
  *
- * The first byte is not part of the stream: it chooses a cut and what the
- * server answers to an upgrade. */
+ * The first byte is not part of the stream: it chooses how the bytes are divided, and the
+ * server's answer to an upgrade. */
 #include <stdio.h>
 #include <strings.h>
 
@@ -49,7 +49,8 @@ struct reader {
 	size_t at;
 };
 
-/* To the next LF, wherever it is; "" at the end. A CR before it is dropped. */
+/* Reads up to the next LF, wherever it is, without a CR before it. Returns false if there is no
+ * LF. */
 static bool read_line(struct reader *r, const char **ret, size_t *ret_len)
 {
 	const char *begin = r->s + r->at;
@@ -72,7 +73,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The value of a header line if the name looks like it, even with odd space. */
+/* Copies the value of a header line to `out`. Returns false if the line has another name. Blanks
+ * before and after the name are ignored. */
 static bool value_of(const char *line, size_t len, const char *name, char *out, size_t room)
 {
 	size_t i = 0;
@@ -139,7 +141,7 @@ static void skip(struct reader *r, unsigned long long n)
 	r->at = n < r->len - r->at ? r->at + (size_t)n : r->len;
 }
 
-/* False: it ends before the body does. */
+/* Returns false if the data ends before the body. */
 static bool skip_chunks(struct reader *r)
 {
 	const char *line = NULL;
@@ -164,7 +166,8 @@ static bool skip_chunks(struct reader *r)
 	return false;
 }
 
-/* The Host line as text: brackets, case, final dot and port apart. */
+/* Checks that the text of a Host line means `host`. Brackets, case, a final dot and a port do not
+ * matter. */
 static void same_host(const char *text, const char *host)
 {
 	text += strspn(text, "[");
@@ -186,7 +189,7 @@ static void reread(const char *data, size_t passed, bool switched)
 		bool partly = i + 1 == whole.n;
 
 		must(i < whole.n && r.at == whole.request[i].at);
-		must(read_head(&r, &request)); /* no head goes in part */
+		must(read_head(&r, &request)); /* a head never passes in part */
 		must(request.hosts == 1 && request.lengths + request.codings <= 1);
 		same_host(request.host, whole.request[i].host);
 		if (switched && whole.request[i].upgrade) {
@@ -226,7 +229,7 @@ static void same(const struct drive *a, const struct drive *b)
 	}
 }
 
-/* The server's side must not care for cuts either. */
+/* The check of the server's answer must not depend on how the bytes are divided, either. */
 static void check_status(const char *data, size_t len, size_t step)
 {
 	struct http1_status a = { .n = 0 };

@@ -1,7 +1,7 @@
-/* The reader of HTTP requests on arbitrary bytes: however they are cut, the same
- * requests are found with the same bodies, and nothing is ever longer than its cap.
+/* Reads HTTP requests from arbitrary bytes. However the bytes are divided, the same requests with
+ * the same bodies must be found, and nothing may be longer than its cap.
  *
- * The first byte is not part of the stream: it is how many bytes come at once. */
+ * The first byte is not part of the stream: it is the number of bytes that come at once. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -11,9 +11,9 @@
 
 struct seen {
 	size_t requests;
-	int verdict; /* of the last */
+	int verdict; /* the last verdict */
 	uint64_t bytes;
-	uint64_t sum; /* of bodies and fields */
+	uint64_t sum; /* a sum over bodies and fields */
 };
 
 static void add(struct seen *s, struct span piece)
@@ -38,7 +38,7 @@ static void note_head(struct seen *s, const struct http_request *r, size_t len)
 	s->sum += http_request_accepts(r, "text/event-stream");
 }
 
-/* A copy of the exact size, so that a sanitizer sees one byte past. */
+/* Returns a copy of exactly this size, so that a sanitizer reports a read past its end. */
 static char *copy(const char *data, size_t len)
 {
 	char *p = malloc(len > 0 ? len : 1);

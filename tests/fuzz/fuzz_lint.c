@@ -1,5 +1,6 @@
-/* A file of a skill, of arbitrary bytes; the first byte chooses its name. Two looks find the same,
- * each finding has an existing line, and no text of it can control a terminal. */
+/* Runs lint on a file of a skill of arbitrary bytes; the first byte chooses its name. Two runs must
+ * have the same findings. Each finding must have an existing line and a text that cannot control a
+ * terminal. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* An approval of arbitrary bytes: one that is accepted can be written, and is the same when it is
- * read again. */
+/* Reads an approval from arbitrary bytes: if it is accepted, it can be written, and is read back as
+ * the same approval. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* The manifest parser on arbitrary bytes: it ends, it does not crash, and an
- * answer keeps its promises. */
+/* Parses a manifest of arbitrary bytes: the parser must end without a crash, and an accepted
+ * manifest must be as other code expects it. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -9,7 +9,7 @@
 #include "manifest/manifest.h"
 #include "manifest/write.h"
 
-/* What later code relies on without looking again. */
+/* Other code relies on these properties without checking them again. */
 static void check_promises(const struct manifest *m)
 {
 	char *again = NULL;
@@ -40,7 +40,7 @@ static void check_promises(const struct manifest *m)
 	must(m->resources.max_disk_mb >= 1);
 }
 
-/* Written, it is read as the same again. */
+/* A manifest that is written must be read back as the same manifest. */
 static void check_written(const struct manifest *m)
 {
 	struct manifest *again = NULL;
@@ -51,7 +51,7 @@ static void check_written(const struct manifest *m)
 	manifest_write(&text, m, NULL);
 	must(!text.failed);
 	if (text.len > MAX_YAML_BYTES) {
-		return; /* indented, it can be longer than it was */
+		return; /* with its indentation it can be longer than the original */
 	}
 	must(manifest_parse("again", text.data, text.len, &again, NULL, NULL) == 0);
 	manifest_write(&twice, again, NULL);

@@ -1,8 +1,8 @@
-/* The protocol of tools on arbitrary lines. Each line is a message to one peer, or where
- * it begins with ! something that happens: an answer (!done, !fail), a question (!ask),
- * a client that goes (!gone, !free), a call that becomes a task (!task). Whatever comes:
- * what is sent is JSON-RPC, each request has at most one response, out is told of its end
- * once, and nothing is left over. */
+/* Runs the protocol of tools on arbitrary lines. Each line is a message to one peer. A line that
+ * begins with ! is an event: an answer (!done, !fail), a question (!ask), a client that disconnects
+ * (!gone, !free), a change (!news), a call that becomes a task (!task). For any lines, each message
+ * that is sent must be JSON-RPC, each request must have at most one response, the connection must
+ * be told once of the end of each request, and no call may be left. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -13,7 +13,7 @@
 #define MAX_HELD 64
 
 struct fuzz {
-	struct mcp_out out; /* first */
+	struct mcp_out out; /* must be first: fuzz_send() casts it */
 	struct mcp_server *server;
 	struct mcp_peer *peer;
 	struct mcp_call *held[MAX_HELD];
@@ -22,7 +22,7 @@ struct fuzz {
 	long requests;
 	long responses;
 	long ends;
-	long gone; /* requests whose end is not told any more */
+	long gone; /* requests whose end is not reported any more */
 };
 
 static void fuzz_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
@@ -171,7 +171,7 @@ static void happens(struct fuzz *f, const char *what)
 	}
 }
 
-/* $ stands for the last requestState: no fuzzer finds one. */
+/* Replaces $ by the last requestState, which no fuzzer could guess. */
 static void put_state(struct fuzz *f, const char *line, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < len; i++) {

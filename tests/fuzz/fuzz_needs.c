@@ -1,5 +1,5 @@
-/* A record of arbitrary bytes, from which one manifest is made and by which another is shrunk: both
- * are valid, and ask for nothing dangerous. */
+/* Reads a record of arbitrary bytes. One manifest is made from it, and another one is shrunk by it.
+ * Both must be valid and must not request anything dangerous. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -33,7 +33,7 @@ static void check_proposal(const struct manifest *base, const struct needs *s)
 	}
 	m = parse(text.data, text.len);
 	for (size_t i = 0; i < s->n; i++) {
-		/* What is dangerous is covered by the base, or not at all. */
+		/* A dangerous variable may be in the new manifest only if it was in the base. */
 		must(s->v[i].danger == NULL || s->v[i].kind == NEED_PROGRAM ||
 		     cover_manifest(base, s->home, &s->v[i]) || s->v[i].kind != NEED_ENV ||
 		     !cover_manifest(m, s->home, &s->v[i]));

@@ -1,6 +1,5 @@
-/* A record of arbitrary bytes: verified, gathered and shown. Whatever it contains, the text for
- * people is UTF-8 that cannot control a terminal, and valid JSON is the same after it is written
- * again. */
+/* Verifies, collects and shows a record of arbitrary bytes. The text for people must be UTF-8 that
+ * cannot control a terminal. Valid JSON must be the same after it is written again. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,8 +50,8 @@ static void write_again(struct json *j, const struct json_doc *d, const struct j
 	}
 }
 
-/* Bytes beyond UTF-8 that stand side by side may make a character: equal is
- * what is equal after one more round. */
+/* Two bytes that are not UTF-8 may form a character when they are written side by side. So the
+ * texts are compared only after another round. */
 static void check_json(const char *text, size_t len, int rounds)
 {
 	struct json_doc doc = { 0 };
@@ -70,7 +69,7 @@ static void check_json(const char *text, size_t len, int rounds)
 			must(out.len == len && memcmp(out.data, text, len) == 0);
 		}
 	} else {
-		must(why != NULL && rounds == 2); /* what we wrote can be read */
+		must(why != NULL && rounds == 2); /* any text that we wrote can be read */
 	}
 	json_doc_done(&doc);
 }

@@ -1,6 +1,7 @@
-/* The lenient reader of SKILL.md and manifest.yaml on arbitrary bytes: it ends, it does not crash,
- * and it never fails. The manifest that it makes is accepted by our own strict reader without a
- * warning, and asks only for variables. The first line is also read as that of a script. */
+/* Reads SKILL.md and manifest.yaml from arbitrary bytes with the lenient reader: it must end
+ * without a crash and never fail. Our strict reader must accept the resulting manifest without a
+ * warning, and the manifest may request only variables. The first line is also read as the first
+ * line of a script. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,6 +1,5 @@
-/* The parser of session policies on arbitrary bytes: it ends, it does not
- * crash, and an answer keeps its promises. Each line is also read as an amount
- * and as a time. */
+/* Parses a session policy of arbitrary bytes: the parser must end without a crash, and an accepted
+ * policy must be as other code expects it. Each line is also read as an amount and as a time. */
 #include <string.h>
 #include <strings.h>
 
@@ -15,7 +14,7 @@ static void check_limit(const struct session_limit *l)
 	must(l->max == SESSION_NO_LIMIT || l->max <= MAX_NET_BYTES_CAP);
 }
 
-/* What later code relies on without looking again. */
+/* Other code relies on these properties without checking them again. */
 static void check_promises(const struct session_policy *p)
 {
 	must(p->max_cost_per_session >= 0 && p->max_cost_per_session <= MAX_MICROS);

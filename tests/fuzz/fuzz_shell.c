@@ -1,5 +1,5 @@
-/* A shell command line of arbitrary bytes. The words of a simple line, quoted again, must be read
- * as the same words, and no reading may be much longer than its line. */
+/* Reads a shell command line of arbitrary bytes. The words of a simple line, quoted again, must be
+ * read as the same words. No reading may be much longer than its line. */
 #include <string.h>
 
 /* The command line is a program, not part of the library. */
@@ -23,7 +23,7 @@ static void read_back(const char *text)
 		buf_init(&again, (size_t)64 << 20);
 		must(word != NULL);
 		hook_line_unmask(word);
-		buf_adds(&quoted, "x "); /* what stands first could be a keyword */
+		buf_adds(&quoted, "x "); /* the first word could be a keyword */
 		shell_quote(&quoted, word);
 		must(hook_line_read(&again, quoted.data, quoted.len, NAMES, HOOK_EXACT));
 		must(strncmp(again.data, " ; x ", 5) == 0);

@@ -1,5 +1,5 @@
-/* An archive of arbitrary bytes: what is found in it lies within it, names end, and only kinds
- * that can have data have data. */
+/* Reads an archive of arbitrary bytes: each member must be inside of the archive, its names must
+ * end, and only a member of a kind that can have data may have data. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -14,7 +14,8 @@ static void check(const struct tar_member *m)
 	must(tar_padded(m->size) >= m->size && tar_padded(m->size) % TAR_BLOCK == 0);
 }
 
-/* A copy of its exact size, so that a look past its end is seen. */
+/* Copies the data to a block of exactly its size, so that a sanitizer reports a read past its
+ * end. */
 static int extra(enum tar_type type, const uint8_t *data, size_t len, struct tar_over *over)
 {
 	const char *why = NULL;
@@ -35,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *why = NULL;
 
 	memset(&over, 0, sizeof(over));
-	/* Also the text of an extended header by itself: sums are hard to guess. */
+	/* The bytes are also read as an extended header alone, because a fuzzer rarely finds a
+	 * valid checksum. */
 	for (int type = TAR_PAX; type <= TAR_LONG_LINK; type++) {
 		(void)extra((enum tar_type)type, data, size, &over);
 	}

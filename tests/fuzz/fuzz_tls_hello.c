@@ -1,5 +1,5 @@
-/* The ClientHello parser on arbitrary bytes: a prefix never gives another answer than the whole,
- * nor do the same bytes in other records. */
+/* Parses a ClientHello of arbitrary bytes: no prefix may have another result than the whole, and
+ * the same bytes in other records must have the same result. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -16,7 +16,7 @@ static void check_name(const char name[TLS_MAX_NAME])
 	must(strstr(name, "..") == NULL);
 }
 
-/* A copy of the exact size, so that a sanitizer sees one byte past. */
+/* Parses a copy of exactly this size, so that a sanitizer reports a read past its end. */
 static enum tls_verdict parse(const uint8_t *data, size_t len, char name[TLS_MAX_NAME])
 {
 	uint8_t *exact = malloc(len + (len == 0));
@@ -35,8 +35,8 @@ static enum tls_verdict parse(const uint8_t *data, size_t len, char name[TLS_MAX
 	return v;
 }
 
-/* Writes the fragments of the first message's records again, each in records
- * of `part` bytes; returns the new length. */
+/* Writes the first message again, with its fragments in records of `part` bytes. Returns the new
+ * length. */
 static size_t cut_again(const uint8_t *data, size_t size, size_t part, uint8_t *out)
 {
 	size_t n = 0;
@@ -86,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(v == TLS_MORE || (v == whole && memcmp(name, part_name, sizeof(name)) == 0));
 	}
 	if (whole != TLS_MORE && whole != TLS_NOT_TLS && whole != TLS_BROKEN) {
-		/* what follows the message has no part in it: the shortest such prefix */
+		/* Bytes after the message do not count. This finds the shortest prefix with the
+		 * same result. */
 		size_t begin = 0, end = size;
 		while (begin < end) {
 			size_t middle = begin + (end - begin) / 2;

@@ -1,8 +1,8 @@
-/* Texts of a skill inside lines of ours: nothing that controls a terminal or begins a line gets
- * through, whatever the bytes; and the lines of two such texts are compared.
+/* Quotes texts of a skill inside our lines: nothing in them may control a terminal or begin a line
+ * of its own. Two such texts are also compared line by line.
  *
- * The first byte is the width of the terminal; the rest is one text, and, split at its middle,
- * two files. */
+ * The first byte is the width of the terminal. The rest is one text, and its two halves are two
+ * files. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -13,7 +13,7 @@
 #include "base/visible.h"
 #include "consent/words.h"
 
-/* Nothing unseen; every line begins with ours and ends before the edge. */
+/* No character may be invisible. Every line must begin with our text and end before the edge. */
 static void check_lines(const struct buf *out, size_t columns)
 {
 	size_t line = 0;
@@ -28,7 +28,7 @@ static void check_lines(const struct buf *out, size_t columns)
 			uint32_t cp = 0;
 			size_t n = utf8_decode(p, (size_t)(end - p), &cp);
 			must(n > 0);
-			/* one behind a symbol only chooses its picture */
+			/* a variation selector, which only changes a symbol's picture */
 			must(!visible_deceptive(cp) || cp == 0xfe0e || cp == 0xfe0f);
 			wide += cp < 0x80 ? 1 : 2;
 			p += n;
@@ -51,7 +51,7 @@ static void quote_and_fold(const char *text, size_t columns)
 	check_lines(&out, columns);
 }
 
-/* The edits lead from the one text to the other. */
+/* The edits, applied to `a`, must give `b`. */
 static void compare(const char *a, size_t n, const char *b, size_t m)
 {
 	AUTO(line_edits_done) struct line_edits e = { 0 };
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_free char *text = strndup((const char *)data + 1, size - 1);
 	auto_free char *copy = malloc(size);
 	must(text != NULL && copy != NULL);
-	memcpy(copy, data + 1, size - 1); /* of its own: what lies behind it is noticed */
+	memcpy(copy, data + 1, size - 1); /* in a block of exactly this size, for the sanitizer */
 	quote_and_fold(text, columns);
 	compare(copy, (size - 1) / 2, copy + (size - 1) / 2, size - 1 - (size - 1) / 2);
 	return 0;

@@ -1,5 +1,5 @@
-/* replay DIR LEAST - runs every file of a corpus through a fuzz target with
- * the normal compiler; fails if there are fewer than LEAST. */
+/* replay DIR LEAST - runs a fuzz target, built with the normal compiler, on every file of a corpus.
+ * Fails if there are fewer than LEAST files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ static int replay_file(int dir_fd, const char *name)
 		fprintf(stderr, "replay: cannot read %s\n", name);
 		return -1;
 	}
-	fprintf(stderr, "%s\n", name); /* the last one named is the one that crashed */
-	/* A block of the exact size, so that a sanitizer sees one byte past. */
+	fprintf(stderr, "%s\n", name); /* after a crash, the last name is the file that caused it */
+	/* A block of exactly this size, so that a sanitizer reports a read past its end. */
 	auto_free uint8_t *exact = malloc(bytes.len);
 	for (size_t i = 0; exact != NULL && i < bytes.len; i++) {
 		exact[i] = (uint8_t)bytes.data[i];

@@ -1,6 +1,6 @@
-/* constant_time.c - signs with a secret that valgrind takes for undefined: it
- * then reports every branch and every address that depends on it. With "leak"
- * there is a branch of that kind. */
+/* constant_time.c - signs with a secret that valgrind treats as undefined, so that it reports every
+ * branch and every address that depends on the secret. With the argument "leak", the program has
+ * such a branch. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,11 +22,13 @@ int main(int argc, char **argv)
 	VALGRIND_MAKE_MEM_UNDEFINED(seed, sizeof(seed));
 	hex_encode(seed, sizeof(seed), hex);
 	volatile bool equal = ct_equal(hex, hex + ED25519_SEED, ED25519_SEED);
-	VALGRIND_MAKE_MEM_DEFINED(&equal, sizeof(equal)); /* that much is told */
+	/* the result of the comparison is public */
+	VALGRIND_MAKE_MEM_DEFINED(&equal, sizeof(equal));
 	ed25519_key_init(&key, seed);
 	VALGRIND_MAKE_MEM_DEFINED(key.public, sizeof(key.public));
 	ed25519_sign(&key, "message", 7, signature);
-	if (leak && (key.secret[5] > 100 || signature[40] > 100)) { /* both are still secret */
+	/* both bytes are still secret */
+	if (leak && (key.secret[5] > 100 || signature[40] > 100)) {
 		puts("leaked");
 	}
 	VALGRIND_MAKE_MEM_DEFINED(signature, sizeof(signature));
