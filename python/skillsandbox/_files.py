@@ -1,14 +1,14 @@
-"""Files of the host that go with one call.
+"""Files of the host that are passed with one call.
 
-A running sandbox cannot be given new files, so they are passed through: what may be
-read is sent along as it is when the call begins; what may be written comes back when
-the call has succeeded, and replaces the named file in one step. A failed call writes
-nothing, and one that leaves anything but a file in a file's place has failed.
+New files cannot be mounted into a running sandbox, so their contents are sent. A file to read is
+sent as it is when the call begins. A file to write is sent back after the call has succeeded,
+and then replaces the named file in one step. A call that fails writes nothing; it also fails if
+it leaves anything but a regular file.
 
-The host must not be the skill's deputy. A skill that may write the directory of such a
-file can put a symlink there, before or during the call. So a name is walked part by part
-and no symlink is followed that a skill could have made; the directory is held from then
-on, and everything else is relative to it.
+A skill must not use the host's permissions: if it can write the directory of such a file, it can
+put a symlink there, before or during the call. So a path is opened part by part, and a symlink
+that a skill could have made is not followed. The directory then stays open, and all later
+operations are relative to it.
 """
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from ._wire import CHUNK, MAX_FILE, MAX_FILES, ProtocolError
 Path = Union[str, "os.PathLike[str]"]
 
 LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-MAX_LINKS = 40          # that one name may lead through
+MAX_LINKS = 40          # symlinks in one path
 
 
 class Place(NamedTuple):
-    """Where a file is: what a judge is asked about. `directory` identifies its directory."""
+    """The place of a file, for a judge. `directory` has device and inode of its directory."""
     mode: str                       # "r" or "w"
     path: str                       # absolute, without symlinks
     directory: Tuple[int, int]
 
 
-# Raises for a place that must not be given to a skill.
+# Raises an exception for a place that must not be given to a skill.
 Judge = Callable[[List[Place]], None]
 
 
@@ -50,7 +50,7 @@ def _names(path: str) -> List[str]:
 
 
 def _link(held: int, name: str) -> Optional[str]:
-    """Where a symlink leads; None where there is none."""
+    """Returns the target of a symlink; None if it is not a symlink."""
     try:
         return os.readlink(name, dir_fd=held)
     except FileNotFoundError:
@@ -62,9 +62,10 @@ def _link(held: int, name: str) -> Optional[str]:
 
 
 def _is_no_skills(held: int, name: str) -> bool:
-    """A symlink that no skill can have made, such as /home -> /var/home: one directly in /,
-    where no skill may write; and one of root's in a directory that only root may write, unless
-    we are root, whose skills write as root. The same rule: file_follow_fixed() in file.c."""
+    """True if no skill can have made this symlink. That is the case directly in /, where no skill
+    may write (/home -> /var/home); and for a symlink of root in a directory that only root can
+    write, unless this process is root, as its skills then write as root. file_follow_fixed() in
+    file.c has the same rule."""
     if _path_of(held) == "/":
         return True
     directory, link = os.fstat(held), os.stat(name, dir_fd=held, follow_symlinks=False)
@@ -73,7 +74,7 @@ def _is_no_skills(held: int, name: str) -> bool:
 
 
 def _from_home(path: str) -> str:
-    """HOME is the owner's word, however it is spelt."""
+    """Resolves symlinks in the value of HOME: the owner has set it, so it is trusted."""
     spelt = os.environ.get("HOME", "")
     home = os.path.normpath(spelt)
     inside = spelt.startswith("/") and home.strip("/") and path.startswith(home + "/")
@@ -96,7 +97,7 @@ def _find(named: str, path: str) -> Tuple[int, str]:
                                   "it; name the place itself")
                 left = _names(to) + left
                 name = "/" if to.startswith("/") else "."
-            # A symlink that took the place of the directory meanwhile is not followed.
+            # O_NOFOLLOW: a symlink that has replaced the directory since then is not followed.
             before, held = held, os.open(name, LOOK | os.O_DIRECTORY, dir_fd=held)
             os.close(before)
     except BaseException:
@@ -107,7 +108,8 @@ def _find(named: str, path: str) -> Tuple[int, str]:
 
 
 def _walk(named: str) -> Tuple[int, str]:
-    """The directory of a file (the caller closes it) and the file's name there."""
+    """Returns the opened directory of a file, which the caller must close, and the file's name in
+    it."""
     try:
         return _find(named, _from_home(named))
     except OSError as e:
@@ -115,16 +117,16 @@ def _walk(named: str) -> Tuple[int, str]:
 
 
 class _File:
-    """`named` is how the caller writes it, in the parameters as well."""
+    """One file. `named` is its name as the caller writes it, also in the parameters."""
 
     def __init__(self, named: str, mode: str) -> None:
         self.named, self.mode = named, mode
         self._held, self._name = _walk(named)
-        self._file = -1                             # O_PATH, until it is read
-        self._permissions: Optional[int] = None     # of the file that is there
+        self._file = -1                             # fd with O_PATH, used to read the file
+        self._permissions: Optional[int] = None     # of the existing file
         self.content: Optional[bytes] = None
         self.result: Optional[bytearray] = None
-        self._part = ""     # beside it, until it takes its place
+        self._part = ""     # name of the temporary file until it replaces the file
 
     def place(self) -> Place:
         return Place(self.mode, os.path.join(_path_of(self._held), self._name), self._directory())
@@ -134,7 +136,8 @@ class _File:
         return st.st_dev, st.st_ino
 
     def look(self) -> None:
-        """Before it is opened: to open a device may do something."""
+        """Checks the type of the file before it is opened, because opening a device may have an
+        effect."""
         try:
             self._file = os.open(self._name, LOOK, dir_fd=self._held)
         except FileNotFoundError as e:
@@ -150,7 +153,7 @@ class _File:
         if self._file < 0:
             return
         try:
-            # Whoever has a lease on the file must not hold us up.
+            # If another process has a lease on the file, this must fail instead of blocking.
             fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as e:
             raise OSError(e.errno, e.strerror, self.named) from None
@@ -160,7 +163,8 @@ class _File:
             raise ValueError(f"{self.named}: more than {MAX_FILE} bytes")
 
     def prepare(self) -> None:
-        """Writes it beside the file, with the permissions of the file that was there."""
+        """Writes the result to a temporary file in the same directory, with the permissions of the
+        existing file."""
         assert self.result is not None
         self._check_still_there()
         part = f".skillsandbox-{secrets.token_hex(8)}"
@@ -173,7 +177,7 @@ class _File:
                 os.fchmod(fd, self._permissions)
 
     def _check_still_there(self) -> None:
-        """The caller would look for the result where the directory was."""
+        """If the directory was replaced, the caller would look for the result elsewhere."""
         held, _ = _walk(self.named)
         try:
             now = os.fstat(held)
@@ -183,12 +187,12 @@ class _File:
             raise OSError(errno.ESTALE, "its directory was replaced during the call", self.named)
 
     def store(self) -> None:
-        """In one step."""
+        """Replaces the file in one step."""
         os.replace(self._part, self._name, src_dir_fd=self._held, dst_dir_fd=self._held)
         self._part = ""
 
     def forget(self) -> None:
-        """What was prepared and not stored."""
+        """Removes the temporary file if it was not stored."""
         if self._part:
             os.unlink(self._part, dir_fd=self._held)
             self._part = ""
@@ -201,7 +205,7 @@ class _File:
 
 
 class Files:
-    """Holds their directories until it is closed."""
+    """The files of one call. Their directories stay open until close()."""
 
     def __init__(self, read: Iterable[Path] = (), write: Iterable[Path] = (),
                  judge: Judge = lambda places: None) -> None:
@@ -240,14 +244,14 @@ class Files:
                 for f in self._files]
 
     def parts(self) -> Iterator[Dict[str, Any]]:
-        """All contents, in the order of the list."""
+        """Yields the contents of all files, in the order of the list."""
         for f in self._files:
             for at in range(0, len(f.content or b""), CHUNK):
                 assert f.content is not None
                 yield {"data": base64.b64encode(f.content[at:at + CHUNK]).decode("ascii")}
 
     def expect(self, listed: Any) -> List[Tuple[int, int]]:
-        """(number, parts) of what a worker says that it has written."""
+        """Returns (number, parts) of each file that a worker has written."""
         found: List[Tuple[int, int]] = []
         for item in listed if isinstance(listed, list) else [None]:
             n, parts = (item.get("n"), item.get("parts")) if isinstance(item, dict) else (0, None)
@@ -273,8 +277,8 @@ class Files:
             raise ProtocolError(f"more than {MAX_FILE} bytes of a file")
 
     def store(self) -> None:
-        """What was sent along has to have come back. What can fail comes before the first
-        of them is replaced."""
+        """Checks that every file that was sent has come back, and writes the results. All steps
+        that can fail are done before the first file is replaced."""
         for f in self._files:
             if f.mode == "w" and f.content is not None and f.result is None:
                 raise SkillError("ValueError", f"{f.named}: it did not come back from the skill")

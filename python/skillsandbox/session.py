@@ -1,11 +1,11 @@
-"""Sessions: a budget for an agent, kept by `skillsandbox session`.
+"""Sessions: a budget for an agent, managed by `skillsandbox session`.
 
     session = Session.start(policy="session.yaml")
     with session.check("llm_call", model="gpt-4o", tokens_in=900, tokens_out=500) as paid:
         answer = ask_the_model()
         paid.settle(model="gpt-4o", tokens_in=912, tokens_out=377)
 
-What cannot be asked is not allowed: every failure of the command is an exception.
+If the command fails in any way, it raises an exception, so nothing is allowed without an answer.
 """
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Type, Union
 from ._errors import SessionError, SessionKilled, SessionRefused
 from .loader import find_binary
 
-SECONDS = 60.0      # for a command that normally takes milliseconds
-MAX_WORDS = 4000    # bytes of details, and of a reason
-MAX_PLACES = 18     # of dollars
+SECONDS = 60.0      # time limit of a command that normally takes milliseconds
+MAX_WORDS = 4000    # maximum bytes of details, and of a reason
+MAX_PLACES = 18     # digits of an amount in dollars
 EXACT = Context(prec=MAX_PLACES + 8)
 OVER = ("killed", "expired", "completed")
-Word = Union[str, bytes]    # of a command line
+Word = Union[str, bytes]    # a word of a command line
 
 
 def _dollars(cost: Any) -> str:
-    """In whole micro-dollars, as the program wants them: a smaller cost is not free. What a
-    float has behind its twelfth digit is its own inexactness."""
+    """Formats a cost in dollars with six decimals, as the program expects it. It is rounded up, so
+    that no cost becomes free. Of a float, only twelve digits count, as the others are inexact."""
     exact = Decimal(cost) if isinstance(cost, (int, Decimal)) else Decimal(f"{cost:.12g}")
     if not exact.is_finite() or exact.adjusted() > MAX_PLACES:
-        return str(exact)   # the program says what is wrong with it
+        return str(exact)   # the program reports the error
     return format(exact.quantize(Decimal("0.000001"), ROUND_UP, EXACT), "f")
 
 
 def _said(flag: str, text: str) -> List[Word]:
-    """An option with a text that a skill may have chosen. As an argument it has no NUL, no
-    half of a character, and is not longer than the program keeps: a count or a kill must
-    not fail because of it."""
+    """Returns an option with a text that a skill may have chosen. NUL and lone surrogates are
+    escaped, and the text is cut to the maximum length, so that a violation or a kill never fails
+    because of its text."""
     data = text.replace("\0", "\\0").encode("utf-8", "backslashreplace")
     return [flag, data[:MAX_WORDS].decode("utf-8", "ignore").encode("utf-8")] if text else []
 
 
 def _told(e: BaseException) -> str:
-    """What an exception says; one whose own text fails is counted all the same."""
+    """Returns the type and the text of an exception; only the type if the text cannot be made."""
     try:
         return f"{type(e).__name__}: {e}"
     except Exception:  # pylint: disable=broad-except
@@ -53,7 +53,7 @@ def _told(e: BaseException) -> str:
 
 def _amount(cost: Optional[Any], model: str, tokens_in: Optional[int],
             tokens_out: Optional[int]) -> List[str]:
-    """The options that say how much. Whether it makes sense, the program judges."""
+    """Returns the options for an amount. The program checks their values."""
     if cost is not None and model:
         raise ValueError("a cost, or a model and tokens, not both")
     if cost is not None:
@@ -65,7 +65,7 @@ def _amount(cost: Optional[Any], model: str, tokens_in: Optional[int],
 
 
 class Reservation:
-    """What a check has reserved, until it is settled or released. Once."""
+    """The amount that a check has reserved. It can be settled or released once."""
 
     def __init__(self, session: "Session", decision: Mapping[str, Any], amount: List[str]) -> None:
         self.session = session
@@ -77,13 +77,13 @@ class Reservation:
     def settle(self, cost: Optional[Any] = None, *, model: str = "",
                tokens_in: Optional[int] = None, tokens_out: Optional[int] = None) \
             -> Dict[str, Any]:
-        """Says what it has cost; without an amount, what was reserved. Never refused, but
-        raises SessionKilled where that was the end of the session."""
+        """Reports the cost; without an amount, the cost is what was reserved. It is never refused,
+        but raises SessionKilled if it ended the session."""
         return self._once(_amount(cost, model, tokens_in, tokens_out) or self._amount
                           or ["--cost", "0"])
 
     def release(self) -> Dict[str, Any]:
-        """It did not happen."""
+        """Gives the reserved amount back, because the action did not happen."""
         return self._once(["--release"])
 
     def _once(self, words: List[str]) -> Dict[str, Any]:
@@ -94,7 +94,7 @@ class Reservation:
         self.settled = True
         decision = self.session.judge(self.session.ask("settle", *words, str(self.number)))
         if decision.get("state") in OVER:
-            raise SessionKilled(decision)   # what it cost is written down all the same
+            raise SessionKilled(decision)   # the cost has been recorded
         return decision
 
     def __enter__(self) -> "Reservation":
@@ -109,11 +109,11 @@ class Reservation:
         try:
             self.release()
         except SessionError:
-            pass    # the exception that is under way says more
+            pass    # the exception that is being raised is more important
 
 
 class Session:
-    """One that exists; start() makes a new one."""
+    """An existing session; start() creates a new one."""
 
     def __init__(self, session_id: str, *, binary: Optional[str] = None) -> None:
         self.id = session_id
@@ -133,22 +133,22 @@ class Session:
 
     def check(self, action: str, cost: Optional[Any] = None, *, model: str = "",
               tokens_in: Optional[int] = None, tokens_out: Optional[int] = None) -> Reservation:
-        """Reserves, or raises SessionRefused or SessionKilled. As a context manager it
-        settles at the end of the block, with what was reserved unless the block said
-        more; an exception releases."""
+        """Reserves the cost of an action. Raises SessionRefused or SessionKilled if it is not
+        allowed. As a context manager, the reservation is settled at the end of the block, with
+        the reserved amount unless the block has settled it; an exception releases it."""
         amount = _amount(cost, model, tokens_in, tokens_out)
         decision = self.judge(self.ask("check", "--action", action, *amount, self.id))
         return Reservation(self, decision, amount)
 
     def violation(self, type_: str, details: str = "") -> Dict[str, Any]:
-        """Counts one. Raises SessionKilled or SessionRefused where it was one too many."""
+        """Counts a violation. Raises SessionKilled or SessionRefused if there are now too many."""
         words = ["--type", type_, *_said("--details", details)]
         return self.judge(self.ask("violation", *words, self.id))
 
     @contextmanager
     def violations(self, type_: str, *exceptions: Type[BaseException]) -> Iterator[None]:
-        """Counts one for each of these exceptions (any, if none is named) that leaves the
-        block; it goes on its way, unless that was one too many."""
+        """Counts a violation for each of these exceptions (default: any) that leaves the block. The
+        exception is raised again, unless there are now too many violations."""
         try:
             yield
         except exceptions or (Exception,) as e:
@@ -167,7 +167,7 @@ class Session:
     # ---- the program ----
 
     def ask(self, *words: Word) -> Dict[str, Any]:
-        """What `skillsandbox session WORDS --json` answers."""
+        """Returns the answer of `skillsandbox session WORDS --json`."""
         argv = [self._binary, "session", words[0], "--json", *words[1:]]
         try:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True,
@@ -185,7 +185,7 @@ class Session:
 
     @staticmethod
     def judge(decision: Dict[str, Any]) -> Dict[str, Any]:
-        """The decision, if it is a yes."""
+        """Returns the decision if the action is allowed; otherwise raises an exception."""
         if decision.get("action_allowed") is True:
             return decision
         if decision.get("state") in OVER:

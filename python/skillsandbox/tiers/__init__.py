@@ -1,13 +1,13 @@
-"""Where a skill runs: one file for each way, all with the interface of Worker.
+"""The ways to run a skill, one file for each. All have the interface of Worker.
 
     process    in the sandbox of this machine (the default)
     container  the same, with the files of an image
     wasm       Python in WebAssembly, itself in the sandbox
     trust      no sandbox at all
 
-A tier says what is started (launch) and what is known of its end (ended). What it
-starts reads requests from standard input and writes answers to standard output, lines
-of JSON as in _worker.py, and anything to standard error.
+A tier says which command is started (launch) and how it ended (ended). The command reads
+requests from standard input and writes answers to standard output, as lines of JSON (see
+_worker.py). Its standard error may contain anything.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .base import End, Launch, Options, Worker
 
 __all__ = ["End", "Launch", "Options", "TIERS", "Worker", "worker_class"]
 
-# Name -> (module, class). Imported on use.
+# Name -> (module, class). A module is imported when it is first used.
 TIERS: Dict[str, Tuple[str, str]] = {
     "process": ("process", "PlannedWorker"),
     "trust": ("trust", "TrustWorker"),

@@ -1,4 +1,4 @@
-"""One worker: a process that holds one instance of a skill, and answers for it."""
+"""A worker: a process that contains one instance of a skill and answers its calls."""
 from __future__ import annotations
 
 import abc
@@ -18,34 +18,35 @@ from .._skill import Skill
 from .._stderr import Stderr
 from .._wire import Channel, Ended, Late, ProtocolError, encode
 
-START_SECONDS = 120.0   # until the skill is imported and constructed
-GRACE_SECONDS = 2.0     # for a worker that was told to end
+START_SECONDS = 120.0   # time to import the skill and to create its instance
+GRACE_SECONDS = 2.0     # time for a worker to end after it was told to
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the application grants to the skills that it loads, and how long they get."""
+    """The grants of the application to the skills that it loads, and their limits."""
     binary: str = "skillsandbox"
-    python: str = ""                    # the worker's; "": this one
+    python: str = ""                    # the Python of the worker; "": this one
     read: Sequence[str] = ()
     write: Sequence[str] = ()
     net: Sequence[str] = ()
     allow_private: Sequence[str] = ()
-    env: Sequence[str] = ()             # names of our environment, where the skill asks for them
+    # names of variables of this process that a skill gets if it requests them
+    env: Sequence[str] = ()
     memory: str = "1G"
-    disk: str = "512M"                  # private: data/ and the files of calls are there
+    disk: str = "512M"                  # private space for data/ and for files of calls
     lifetime: str = "24h"               # of a worker
-    timeout: Optional[float] = 300.0    # of a call, in seconds; None: as long as it takes
+    timeout: Optional[float] = 300.0    # of a call, in seconds; None: no limit
     session: str = ""
     policy: Optional[str] = None
     trust: bool = False                 # trust_remote_code
-    # What only one tier knows: image, rootfs, engine, node, pyodide ...
+    # Options of a single tier: image, rootfs, engine, node, pyodide, ...
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a tier starts. The environment is the whole one."""
+    """The command that a tier starts. `env` is the complete environment."""
     argv: List[str]
     env: Dict[str, str]
     cwd: Optional[str] = None
@@ -53,7 +54,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class End:
-    """What is known of a worker that ended."""
+    """How a worker ended."""
     exit_status: Optional[int]
     words: str                  # for a message: "ended by signal 6"
     end: str = ""               # exited, signaled, timeout, memory, ...
@@ -63,10 +64,10 @@ class End:
 
 
 class Worker(abc.ABC):
-    """For any number of threads: they take turns.
+    """Threads may share a worker: their calls run one after the other.
 
-    After a time-out, a crash or kill() the process is gone; the next call starts a new
-    one, with a new instance of the skill. After close() there is no next call."""
+    After a time-out, a crash or kill() the process has ended; the next call starts a new one,
+    with a new instance of the skill. After close() no call is possible."""
 
     tier: ClassVar[str]
 
@@ -79,61 +80,63 @@ class Worker(abc.ABC):
         self._channel: Optional[Channel] = None
         self._stderr: Optional[Stderr] = None
         self._lock = threading.Lock()
-        self.delivered: List[str] = []      # variables that the skill has
+        self.delivered: List[str] = []      # variables that the skill has got
         self._next_id = 0
         self._closed = False
-        self._owner = os.getpid()   # a child that was forked has no part in it
+        self._owner = os.getpid()   # a forked child must not use the worker
 
-    # ---- what a tier says ----
+    # ---- methods that a tier implements ----
 
     @abc.abstractmethod
     def launch(self) -> Launch:
-        """The program that answers for the skill."""
+        """Returns the command of the process that answers for the skill."""
 
     def ended(self, status: int, stderr: str) -> End:
-        """`status` is the process's (negative: a signal), `stderr` the last that it said."""
+        """Returns how the process ended. `status` is its exit status (negative: a signal), `stderr`
+        the end of its standard error."""
         words = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
         return End(status, words)
 
     def denied(self, error: SkillError, since: float) -> SkillError:
-        """A chance to say that `error` comes of a denial; `since` is in seconds since
-        the epoch."""
+        """Returns another error if a denial by the sandbox caused `error`. `since` is the start of
+        the call, in seconds since the epoch."""
         return error
 
     def judge(self, places: List[Place]) -> None:
-        """Raises for a file that must not go with a call. Without a sandbox the skill has
-        everything anyway."""
+        """Raises an exception for a file that must not be passed with a call. Without a sandbox, a
+        skill can access every file anyway, so this does nothing."""
 
-    # ---- what everybody else uses ----
+    # ---- methods for all other code ----
 
     def start(self) -> None:
-        """Starts it, unless it runs. The skill's own exceptions come as SkillError."""
+        """Starts the worker if it is not running. Exceptions of the skill are raised as
+        SkillError."""
         with self._lock:
             self._start()
 
     def call(self, name: str, params: Any = None, files: Optional[Files] = None,
              timeout: Optional[float] = None) -> Any:
-        """What the skill answers; `timeout` in seconds, None: the options' own."""
+        """Returns the answer of the skill. `timeout` is in seconds; None: that of the options."""
         seconds = self.options.timeout if timeout is None else timeout
         with self._lock:
             self._start()
             return self._exchange(name, params, files, seconds)
 
     def kill(self) -> None:
-        """At once, from any thread; a call under way gets SkillCrashed."""
+        """Ends the worker at once, from any thread. A call that is running raises SkillCrashed."""
         process = self.process
         if process is not None and process.poll() is None:
             self._signal(process)
-            # Where there is no sandbox the skill may have closed its ears.
+            # Without a sandbox, the skill may ignore the signals.
             last = threading.Timer(GRACE_SECONDS, process.kill)
             last.daemon = True
             try:
                 last.start()
-            except RuntimeError:    # no more threads, as when the interpreter ends
+            except RuntimeError:    # no thread can be started, as at the end of the interpreter
                 self._end(process)
 
     def close(self) -> None:
-        """Lets it end, and sees that it does. A call under way is ended."""
+        """Ends the worker, and waits for its end. A call that is running is aborted."""
         self._closed = True
         if self._owner != os.getpid():
             return
@@ -147,7 +150,7 @@ class Worker(abc.ABC):
 
     @property
     def stderr(self) -> str:
-        """The last of what the skill printed, made harmless for a terminal."""
+        """The end of the output of the skill, with control characters escaped."""
         return self._stderr.tail() if self._stderr is not None else ""
 
     # ---- the process ----
@@ -171,16 +174,16 @@ class Worker(abc.ABC):
         REAPER.add(self.process.pid)
         try:
             self._hold(self.process)
-        except BaseException:   # no descriptor or thread is left for it
+        except BaseException:   # no fd or no thread could be created for it
             self._abandon(self.process)
             raise
-        if self._closed:    # meanwhile, by another thread
+        if self._closed:    # closed by another thread while it started
             self._stop(0)
             raise SkillCrashed("the skill was closed")
         self._init()
 
     def _hold(self, process: "subprocess.Popen[bytes]") -> None:
-        """The pipes are ours from here on."""
+        """Duplicates the pipes, which this object then owns."""
         assert process.stdin and process.stdout and process.stderr
         with process.stdin, process.stdout:
             to_worker = os.dup(process.stdin.fileno())
@@ -192,7 +195,7 @@ class Worker(abc.ABC):
         self._stderr = Stderr(process.stderr)
 
     def _abandon(self, process: "subprocess.Popen[bytes]") -> None:
-        """Of one that is held by halves."""
+        """Ends a process whose pipes could not all be set up."""
         self._end(process)
         REAPER.remove(process.pid)
         for pipe in (process.stdin, process.stdout, process.stderr):
@@ -212,7 +215,7 @@ class Worker(abc.ABC):
                 raise self._crash("it does not speak the protocol")
             said = self._exchange("init", params, None, START_SECONDS)
         except SkillError:
-            self._stop(0)   # it has no instance that could be called
+            self._stop(0)   # without an instance, no call is possible
             raise
         names = said.get("env") if isinstance(said, dict) else None
         self.delivered = [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
@@ -264,7 +267,7 @@ class Worker(abc.ABC):
 
     def _take(self, files: Files, listed: Any, deadline: Optional[float],
               seconds: Optional[float]) -> None:
-        """All of them come before one is written."""
+        """Receives all files before the first one is written."""
         try:
             for n, parts in files.expect(listed):
                 for _ in range(parts):
@@ -274,12 +277,12 @@ class Worker(abc.ABC):
         files.store()
 
     def _crash(self, what: str) -> SkillCrashed:
-        """Ends it, and says how it ended."""
+        """Ends the worker, and returns an exception that says how it ended."""
         assert self.process is not None and self._stderr is not None
         self._stop(GRACE_SECONDS if what == "it ended" else 0)
         status = self.process.returncode
         text = self._stderr.tail()
-        # Else the last line is not the tier's, but whatever the skill wrote before it.
+        # Unless all output was read, its last line may be from the skill, not from the tier.
         end = self.ended(status, self._stderr.raw_tail() if self._stderr.whole() else "")
         facts: Dict[str, Any] = {"exit_status": end.exit_status, "end": end.end,
                                  "run_id": end.run_id, "trace": end.trace, "stderr": text}
@@ -289,7 +292,7 @@ class Worker(abc.ABC):
         return SkillCrashed(f"the skill did not answer: {what} ({end.words}){trace}", **facts)
 
     def _signal(self, process: "subprocess.Popen[bytes]") -> None:
-        """The first is passed on to the skill, the second ends it."""
+        """The sandbox forwards the first signal to the skill and ends at the second."""
         for s in (signal.SIGTERM, signal.SIGINT):
             try:
                 process.send_signal(s)
@@ -305,7 +308,7 @@ class Worker(abc.ABC):
             process.wait()
 
     def _stop(self, grace: float) -> None:
-        """It, and all that it held."""
+        """Ends the process and closes everything that belongs to it."""
         process, channel, err = self.process, self._channel, self._stderr
         if process is None or channel is None or err is None:
             return
@@ -321,7 +324,7 @@ class Worker(abc.ABC):
 
 
 def skill_error(error: Any) -> SkillError:
-    """Of what a worker said of an exception: strings, or nothing."""
+    """Converts the description of an exception from a worker, which may be invalid."""
     fields = error if isinstance(error, dict) else {}
     kind, message, text = (str(fields.get(k, ""))[:16384]
                            for k in ("type", "message", "traceback"))

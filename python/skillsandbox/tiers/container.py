@@ -1,7 +1,7 @@
-"""The sandbox of this machine with the files of an image in the place of the host's: a
-skill gets the Python and the libraries that it was made for. The plan, the approval and
-the bytes are those of `skillsandbox run DIR`. With engine="podman" the plan is handed to
-podman instead, and nothing is recorded."""
+"""The sandbox of this machine with the files of an image instead of the host's: a skill gets the
+Python and the libraries that it was made for. Plan, approval and approved files are those of
+`skillsandbox run DIR`. With engine="podman", podman runs the plan instead, and nothing is
+recorded."""
 from __future__ import annotations
 
 import os
@@ -12,14 +12,14 @@ from . import podman
 from .base import End, Launch, Worker
 from .process import WORKER, PlannedWorker
 
-PYTHON = "python3"      # the image's, by its PATH
-WORKER_INSIDE = "/run/skillsandbox/worker.py"   # as plans have it
+PYTHON = "python3"      # from the image's PATH
+WORKER_INSIDE = "/run/skillsandbox/worker.py"   # the same path as in plans
 ENGINES = ("", "podman")
 
 
 class ContainerWorker(PlannedWorker):
-    """options.more: rootfs (a directory) or image (DIR[:REF], an OCI image layout), and
-    engine. options.python is a path in the image."""
+    """options.more: rootfs (a directory) or image (DIR[:REF], an OCI image layout), and engine.
+    options.python is a path in the image."""
 
     tier: ClassVar[str] = "container"
 
@@ -43,7 +43,7 @@ class ContainerWorker(PlannedWorker):
         return python
 
     def prefixes(self) -> List[str]:
-        return []       # the host's Python has no business in an image
+        return []       # an image must not see the host's Python
 
     def files(self) -> List[str]:
         given = [(f"--{k}", os.fspath(self.options.more[k])) for k in ("rootfs", "image")

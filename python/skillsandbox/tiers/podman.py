@@ -1,5 +1,5 @@
-"""A plan in the words of podman. It is the plan's files, variables and limits, with no
-network; what podman has no words for is refused, never left out."""
+"""Converts a plan to a command line of podman, with the files, variables and limits of the plan,
+and without network. A plan with something that podman cannot express is refused."""
 from __future__ import annotations
 
 import os
@@ -39,7 +39,8 @@ def _files(plan: Mapping[str, Any]) -> List[str]:
         mode = "rw" if f["access"] == "write" else "ro"
         flags += ["--volume", f"{f['path']}:{f['target']}:{mode},nosuid,nodev"]
     disk = plan["limits"]["max_disk_mb"]
-    for place in ("/tmp", "/var/tmp", plan["home"]):    # root's, and there is one other
+    # they belong to root, and the container has another user
+    for place in ("/tmp", "/var/tmp", plan["home"]):
         flags += ["--tmpfs", f"{place}:rw,nosuid,nodev,size={disk}m,mode=1777"]
     return flags
 
@@ -50,13 +51,14 @@ def _limits(limits: Mapping[str, int]) -> List[str]:
             "--cpu-shares", str(limits["cpu_shares"]),
             "--timeout", str(limits["max_runtime_seconds"]),
             "--ulimit", f"nofile={limits['max_open_files']}:{limits['max_open_files']}",
-            # pids-limit is the one that counts; podman's own value is more than some hosts allow.
+            # pids-limit is the limit that works; podman's default for nproc is too high for some
+            # hosts.
             "--ulimit", f"nproc={MOST_PROCESSES}:{MOST_PROCESSES}",
             "--ulimit", "core=0:0"]
 
 
 def _image(files: Sequence[str]) -> List[str]:
-    """--rootfs, or the image; both after every flag."""
+    """Returns --rootfs or the image; it must come after all options."""
     kind, value = files
     if kind == "--rootfs":
         return ["--rootfs", os.path.abspath(value)]
@@ -67,10 +69,11 @@ def _image(files: Sequence[str]) -> List[str]:
 
 def arguments(podman: str, plan: Mapping[str, Any], files: Sequence[str],
               uid: int) -> List[str]:
-    """The command line for a plan (`skillsandbox inspect --json`). `files` is --rootfs DIR
-    or --image DIR[:REF], `uid` who runs podman. Of variables only the names are in it."""
+    """Returns the command line for a plan (`skillsandbox inspect --json`). `files` is --rootfs DIR
+    or --image DIR[:REF]; `uid` is the user that runs podman. It contains the names of variables,
+    but no values of the caller's."""
     _refuse(plan)
-    # Root's containers have root's uid, and nobody's is less.
+    # A container of root would run as root, so it gets the user nobody.
     who = "--userns=keep-id" if uid != 0 else f"--user={NOBODY}:{NOBODY}"
     own: Dict[str, str] = {"HOME": plan["home"], "TMPDIR": "/tmp"}
     flags = [podman, "run", "--rm", "--interactive", "--pull=never", "--read-only",

@@ -1,9 +1,9 @@
-"""The sandbox of this machine: namespaces, Landlock, seccomp, a record of the run.
+"""The sandbox of this machine: namespaces, Landlock, seccomp, and a record of the run.
 
-The tier is PlannedWorker: `skillsandbox run DIR`, so that what holds for that holds here:
-the plan that is derived from the skill, or that its manifest or the owner's sidecar says,
-the owner's policy and approvals, and the bytes that were approved. ProcessWorker runs a
-command of its own, for a tier that brings another interpreter: it asks first (plan()).
+The tier is PlannedWorker. It starts `skillsandbox run DIR`, so the same rules apply: the plan
+from the skill, its manifest or the owner's sidecar; the owner's policy and approvals; and the
+files that were approved. ProcessWorker runs a command of its own, for a tier with another
+interpreter; such a tier must call plan() first.
 """
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .._stderr import visible
 from .base import End, Launch, Worker
 
 WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
-MOST_OUTPUT = "1099511627776"   # every answer of a long life goes through it
+MOST_OUTPUT = "1099511627776"   # large, because all answers of a long life count
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-RECENT = 64                     # runs that are looked through for ours
-WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record has what was denied just now
+RECENT = 64                     # number of runs among which the worker's own is searched
+WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record contains a denial that has just happened
 RECORD = "trace.jsonl"
-FIRST_LINE = 1 << 20            # of a record
-USAGE = 2                       # the status of a wrong option
+FIRST_LINE = 1 << 20            # maximum bytes of a line of a record
+USAGE = 2                       # exit status for a wrong option
 MOST_REASONS = 4
-MOST_JUDGED = 4096              # places of files that are remembered
+MOST_JUDGED = 4096              # number of places of files that are remembered
 
 
 class ProcessWorker(Worker):
@@ -43,29 +43,29 @@ class ProcessWorker(Worker):
         self._judged: Set[Place] = set()
 
     def launch(self) -> Launch:
-        # Known from the record, so that the record can be found by it.
+        # The record contains this argument, so it can be found by it.
         self._tag = f"--tag={secrets.token_hex(16)}"
         self._run_id = ""
         return Launch([*self.command(), *self.target(), self._tag], dict(os.environ))
 
     def target(self) -> List[str]:
-        """What is run, and by what words it serves many calls."""
+        """Returns the arguments that name the program, and that make it serve many calls."""
         return ["--", self.python(), "-B", WORKER, "--serve", str(self.skill.path)]
 
     def reads(self) -> List[str]:
-        """What it cannot do without."""
+        """Returns the paths that the worker needs."""
         return [WORKER, str(self.skill.path), *self.prefixes()]
 
     def python(self) -> str:
         return self.options.python or sys.executable
 
     def command(self) -> List[str]:
-        """`skillsandbox run` with every grant, up to what is run."""
+        """Returns the arguments of `skillsandbox run` with all grants, without the program."""
         argv = [self.options.binary, "run", "--quiet", "--no-tty", *self.grants()]
         return [*argv, "--session", self.options.session] if self.options.session else argv
 
     def grants(self) -> List[str]:
-        """What `run` and `inspect` are told alike."""
+        """Returns the options that `run` and `inspect` have in common."""
         o = self.options
         argv = ["--json", "--max-output", MOST_OUTPUT, "--timeout", o.lifetime,
                 "--memory", o.memory, "--max-disk", o.disk]
@@ -80,8 +80,9 @@ class ProcessWorker(Worker):
         return argv
 
     def plan(self) -> Dict[str, Any]:
-        """What `skillsandbox run DIR` would give the skill, for a tier that runs it by other
-        means. Where that would not run it, or by what only it can keep, nobody does."""
+        """Returns the plan of `skillsandbox run DIR`, for a tier that runs the skill in another
+        way. Raises SkillNotStarted if that command would refuse the skill, or if it is allowed
+        only with checks that this tier cannot make."""
         plan = self._inspect([*self.grants(), str(self.skill.path), "--", "--serve"])
         if plan["denied"]:
             raise SkillNotStarted("not granted: "
@@ -107,9 +108,9 @@ class ProcessWorker(Worker):
         return plan
 
     def judge(self, places: List[Place]) -> None:
-        """As `skillsandbox run --read` and `--write` would judge them. A place that may be
-        had is asked about once: its path leads through no symlink, so it stays what it is
-        for as long as its directory is the same one."""
+        """Checks files as `skillsandbox run --read` and `--write` would. An allowed place is
+        checked only once: its path contains no symlink, so it stays the same as long as its
+        directory does."""
         new = [p for p in places if p not in self._judged]
         if not new:
             return
@@ -126,13 +127,13 @@ class ProcessWorker(Worker):
         self._judged.update(new)
 
     def granted_env(self) -> List[str]:
-        """Names that the skill asks for and the application grants. Values go by the
-        environment: an argument would show them to everybody on the machine."""
+        """Returns the names that the skill requests and the application grants. The values are
+        passed in the environment, because arguments are visible to every user of the machine."""
         return [n for n in self.skill.env_names
                 if n in self.options.env and n in os.environ and n not in self.config]
 
     def prefixes(self) -> List[str]:
-        """Where the interpreter and what is installed for it are, beside the system."""
+        """Returns the directories of the interpreter and its packages, without those below /usr."""
         found: List[str] = []
         for p in (sys.prefix, sys.base_prefix) if not self.options.python else ():
             real = os.path.realpath(p)
@@ -140,10 +141,10 @@ class ProcessWorker(Worker):
                 found.append(real)
         return found
 
-    # ---- what the record says ----
+    # ---- reading the record ----
 
     def ended(self, status: int, stderr: str) -> End:
-        if status < 0:      # it has said nothing at its end: the last words are the skill's
+        if status < 0:      # it has printed no result, so the last output is from the skill
             return self._killed(status)
         said = _last_object(stderr)
         end = str(said.get("end", ""))
@@ -174,7 +175,7 @@ class ProcessWorker(Worker):
         return error
 
     def run_id(self) -> str:
-        """Of the worker that lives; "" where its record is not found."""
+        """Returns the id of the run of the current worker; "" if its record is not found."""
         if not self._run_id:
             self._run_id = self._find_run()
         return self._run_id
@@ -200,14 +201,15 @@ class ProcessWorker(Worker):
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
             said = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return []   # what the skill said is what the caller gets
-        # What is denied again is not written again before the end: the message tells.
+            return []   # the caller gets the skill's own error
+        # A repeated denial is recorded only at the end of the run, so its time may be too early: a
+        # denial whose path or host is in the message counts, too.
         return [d for d in said if isinstance(d, dict) and
                 (_seconds(d.get("first")) >= since or _about(d) in message)]
 
 
 class PlannedWorker(ProcessWorker):
-    """The worker's program is the sandbox's own, the one that was built into it."""
+    """Runs the worker program that is built into the sandbox."""
 
     def target(self) -> List[str]:
         return [str(self.skill.path), "--serve"]
@@ -216,7 +218,7 @@ class PlannedWorker(ProcessWorker):
         return self.prefixes()
 
     def grants(self) -> List[str]:
-        """The plan names python3: it is the first on this PATH."""
+        """The plan runs python3, so the directory of the right one is put first into PATH."""
         directory = os.path.dirname(self.python())
         if directory in ("", *SYSTEM_PATH.split(":")):
             return super().grants()
@@ -224,7 +226,7 @@ class PlannedWorker(ProcessWorker):
 
 
 def not_consented(plan: Mapping[str, Any]) -> str:
-    """Why the skill of a plan must not run without `skillsandbox run`; "" where it may."""
+    """Returns why a skill with this plan must not run without `skillsandbox run`; "" if it may."""
     consent: Mapping[str, Any] = plan.get("consent") or {}
     state = consent.get("state")
     if state == "none":
@@ -245,15 +247,15 @@ def not_consented(plan: Mapping[str, Any]) -> str:
 
 
 def state_dir() -> Path:
-    """Where the owner's records are."""
+    """Returns the state directory of the owner, with the records."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".local/state") / "skillsandbox"
 
 
 def _reasons(stderr: str, said: Mapping[str, Any], status: int) -> str:
-    """Why nothing of the skill was run; "" where it was. What the sandbox refused stands
-    before its last word. An option that is wrong has no other words than these, and a skill
-    that ends with the same status has the sandbox's last line behind it."""
+    """Returns why nothing of the skill was run; "" if it was run. Refusals of the sandbox are
+    printed before its last line, which is JSON. A wrong option prints only one line of text. A
+    skill that ends with the same status has the sandbox's JSON after its output."""
     lines = stderr.strip().split("\n")
     if "error" in said:
         found = [line for line in lines if ": error: " in line]
@@ -264,7 +266,7 @@ def _reasons(stderr: str, said: Mapping[str, Any], status: int) -> str:
 
 
 def _last_object(text: str) -> Dict[str, Any]:
-    """The last line is the sandbox's, whatever the skill wrote before it."""
+    """Returns the last JSON object: the sandbox prints it after all output of the skill."""
     for line in reversed(text.strip().split("\n")):
         try:
             value = json.loads(line)
@@ -275,7 +277,7 @@ def _last_object(text: str) -> Dict[str, Any]:
 
 
 def _about(denial: Dict[str, Any]) -> str:
-    """The path or host."""
+    """Returns the path or host of a denial."""
     return str(denial.get("what", "")).rpartition(" ")[2] or "\0"
 
 
@@ -289,4 +291,4 @@ def _seconds(when: Optional[str]) -> float:
     try:
         return datetime.fromisoformat(str(when).replace("Z", "+00:00")).timestamp()
     except ValueError:
-        return float("inf")     # not known: it may have been now
+        return float("inf")     # not known, so it counts as recent

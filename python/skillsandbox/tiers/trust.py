@@ -1,6 +1,6 @@
-"""No sandbox: the skill has everything that its caller has. Never the default, never
-silent, always written down. It still is a process of its own: what it does to its
-interpreter it does to itself."""
+"""No sandbox: the skill can do everything that its caller can. This tier is never the default,
+always prints a warning, and always writes a log entry. The skill still runs in its own process,
+so it cannot damage the interpreter of the host."""
 from __future__ import annotations
 
 import getpass
@@ -31,7 +31,7 @@ class TrustWorker(Worker):
         text = (f"skill '{visible(self.skill.registry_id)}' runs WITHOUT A SANDBOX: it can read, "
                 f"change and send all that you can (sha256:{digest})")
         print(f"skillsandbox: warning: {text}", file=sys.stderr, flush=True)
-        # Every time: the filter that shows a warning once is not ours to rely on.
+        # The warning must be shown every time, whatever filters the application has set.
         with warnings.catch_warnings():
             warnings.simplefilter("always", TrustWarning)
             warnings.warn(text, TrustWarning, stacklevel=2)
@@ -40,7 +40,7 @@ class TrustWorker(Worker):
                        str(self.skill.path)], dict(os.environ))
 
     def _write_down(self, digest: str) -> None:
-        """Before it runs; where that cannot be, it does not run."""
+        """Writes the log entry. If that fails, the skill is not run."""
         line = json.dumps({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                            "by": _who(), "pid": os.getpid(), "tier": self.tier,
                            "skill": str(self.skill.path), "registry_id": self.skill.registry_id,

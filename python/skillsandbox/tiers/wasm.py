@@ -1,7 +1,7 @@
-"""Python in WebAssembly: Pyodide in Node, and both in the sandbox of this machine, for
-Pyodide alone keeps nobody in. The skill has the standard library, and packages that are
-pure Python; it has no network, no threads and no other programs. Pyodide is not
-downloaded: it is what npm installed (`npm install pyodide`)."""
+"""Python in WebAssembly: Pyodide in Node, both in the sandbox of this machine, because Pyodide
+alone confines nothing. The skill has the standard library and packages in pure Python, but no
+network, no threads and no other programs. Pyodide is not downloaded: npm must have installed it
+(`npm install pyodide`)."""
 from __future__ import annotations
 
 import hashlib
@@ -27,14 +27,14 @@ NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 class WasmWorker(ProcessWorker):
-    """options.more: pyodide (the directory of the npm package; default: node_modules/pyodide
-    here or above, or $SKILLSANDBOX_PYODIDE), node (default: the one in PATH), packages
-    (directories with pure Python packages)."""
+    """options.more: pyodide (the directory of the npm package; default: $SKILLSANDBOX_PYODIDE, or
+    node_modules/pyodide here or above), node (default: the one in PATH), packages (directories
+    with packages in pure Python)."""
 
     tier: ClassVar[str] = "wasm"
     _snapshot: Optional[str] = None
-    _source: str                    # where the skill's files are: its own, or those approved
-    _granted: Optional[List[str]]   # variables, by the plan
+    _source: str                    # directory of the skill's files: its own, or the approved copy
+    _granted: Optional[List[str]]   # variables that the plan grants
 
     def launch(self) -> Launch:
         if self.options.net:
@@ -51,7 +51,8 @@ class WasmWorker(ProcessWorker):
         return [WORKER, self._source, *self.prefixes()]
 
     def granted_env(self) -> List[str]:
-        """What the plan gives: the application's, and what was approved."""
+        """Returns the variables that the plan gives: those of the application, and approved
+        ones."""
         if self._granted is None:
             return super().granted_env()
         return [n for n in self.skill.env_names
@@ -65,7 +66,7 @@ class WasmWorker(ProcessWorker):
         return [self.node(), RUNNER, json.dumps({"pyodide": self.pyodide(), **told})]
 
     def prefixes(self) -> List[str]:
-        """Beside what every tier shows."""
+        """Returns the paths that this tier shows in addition."""
         snapshot = [os.path.dirname(self._snapshot)] if self._snapshot else []
         return [*self._own(), *self.packages(), *snapshot]
 
@@ -80,7 +81,7 @@ class WasmWorker(ProcessWorker):
         return found
 
     def _node_home(self) -> List[str]:
-        """Of a Node that is not the system's."""
+        """Returns the directory of Node if it is not below /usr."""
         real = os.path.realpath(self.node())
         return [] if real.startswith("/usr/") else [os.path.dirname(os.path.dirname(real))]
 
@@ -103,12 +104,13 @@ class WasmWorker(ProcessWorker):
     def packages(self) -> List[str]:
         return [os.path.realpath(p) for p in self.options.more.get("packages") or ()]
 
-    # ---- how Python starts quickly ----
+    # ---- a fast start of Python ----
 
     def snapshot(self) -> Optional[str]:
-        """Python's memory after its start, made once for each Pyodide; None where it cannot
-        be had: then every start takes as long as the first. It decides what runs, so it is
-        among the runtime's own files, which no skill is ever let write."""
+        """Returns the path of a file with Python's memory after its start, made once for each
+        version of Pyodide; None if it cannot be made, and then each start takes as long as the
+        first. The file determines the code that runs, so it is in the runtime's own directory,
+        which no skill may write."""
         if self.options.more.get("snapshot") is False:
             return None
         parts = [os.stat(os.path.join(self.pyodide(), p)) for p in PARTS]
@@ -124,7 +126,7 @@ class WasmWorker(ProcessWorker):
         return str(path)
 
     def _make_snapshot(self, path: Path) -> None:
-        """In the sandbox, of which nothing but its output comes."""
+        """Makes the file in the sandbox. Only its output leaves the sandbox."""
         argv = [self.options.binary, "run", "--quiet", "--no-tty", "--max-output", MOST_SNAPSHOT,
                 "--memory", self.options.memory, "--timeout", str(MAKE_SECONDS)]
         for place in self._own():
@@ -138,7 +140,7 @@ class WasmWorker(ProcessWorker):
             os.link(new.name, f"{new.name}.done")
         os.replace(f"{new.name}.done", path)
 
-    # ---- what cannot run here is said before anything runs ----
+    # ---- requirements that cannot be met are reported before anything runs ----
 
     def _check_requirements(self) -> None:
         for native in self._native([str(self.skill.path)]):

@@ -1,15 +1,14 @@
-// The inside of the tier `wasm`: Python in WebAssembly (Pyodide), which runs the same
-// _worker.py as the other tiers. Started by wasm.py, in the sandbox, as
+// Runs inside the sandbox for the tier `wasm`: Python in WebAssembly (Pyodide), which runs the
+// same _worker.py as the other tiers. wasm.py starts it as
 //
 //     node wasm_runner.mjs '{"pyodide", "worker", "skill", "packages", "snapshot"}' TAG
 //     node wasm_runner.mjs '{"pyodide", "make": true}'
 //
-// The second writes to standard output what Python's memory is when it has started: with
-// that as its snapshot the first starts in a tenth of the time. (TAG is for the record.)
+// The second form writes Python's memory after its start to standard output. With that file as
+// `snapshot`, the first form starts in a tenth of the time. (TAG only appears in the record.)
 //
-// Pyodide is no boundary (its Python can reach everything that Node can): the sandbox
-// around it is. Standard input and output are the protocol's; what Python prints goes to
-// standard error.
+// Pyodide is not a security boundary, as its Python can do everything that Node can. The sandbox
+// is the boundary. Standard input and output carry the protocol; Python prints to standard error.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -23,7 +22,7 @@ function wait() {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
 }
 
-// Blocks: nothing else is to be done while nobody asks.
+// Reads and blocks: without a request there is nothing else to do.
 function readSome(buffer) {
   for (;;) {
     try {
@@ -49,7 +48,7 @@ function writeAll(fd, data) {
 
 let left = Buffer.alloc(0);
 
-// One line with its end, or what there is at the end of input.
+// Returns one line with its newline, or the rest at the end of the input.
 function readLine() {
   const parts = [];
   for (;;) {
@@ -66,7 +65,7 @@ function readLine() {
   }
 }
 
-// Shown as it is on disk, without a write bit: so Python's own look says what is true.
+// Shows a directory of the host. getMode() removes the write bits, as the sandbox is read-only.
 function show(py, directory) {
   py.FS.mkdirTree(directory);
   py.FS.mount(py.FS.filesystems.NODEFS, { root: directory }, directory);
@@ -131,11 +130,11 @@ class Output:
     def flush(self):
         pass
 
-# A snapshot has the variables and the chance of the day when it was made.
+# A snapshot contains the environment and the random state of the time when it was made.
 os.environ.clear()
 os.environ.update(told["env"])
 random.seed()
-sys.path.insert(0, "")      # the skill's place
+sys.path.insert(0, "")      # the worker puts the skill's directory here
 sys.path.extend(told["packages"])
 worker = types.ModuleType("_worker")
 worker.__file__ = told["worker"]
